@@ -21,7 +21,7 @@ fn check(field: &str, text: &str) -> Result<(), Error> {
     let first_ok = chars.next().is_some_and(|c| c.is_ascii_alphanumeric());
     if !first_ok || !chars.all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-')) {
         return fault(
-            "may hold letters, digits, '.', '_' and '-', and starts with a letter or digit",
+            "may contain letters, digits, '.', '_' and '-', and starts with a letter or digit",
         );
     }
     if text.contains("--") {

@@ -15,10 +15,10 @@ mod spec;
 mod stores;
 
 pub use answers::*;
-pub use declare::{ProcessorSpec, Scope};
+pub use declare::{ProcessorScope, ProcessorSpec};
 pub use documents::*;
 pub use services::*;
-pub use spec::{Asks, Hears, Kind, Place, Reads, Role, Serves, Spec, SpecRow, Writes};
+pub use spec::{Asks, Hears, Kind, Reads, Role, Serves, Spec, SpecRow, TopicScope, Writes};
 pub use stores::*;
 
 use crate::topic::{Class, Topic};
@@ -45,7 +45,7 @@ fn hosted() -> impl Iterator<Item = (&'static ProcessorSpec, &'static SpecRow)> 
 
 /// What a service that is not part of any flow serves on topics of this base: a flow may use it, it never owns it.
 pub fn service(base: &str) -> Option<&'static SpecRow> {
-    let beside = hosted().filter(|(processor, _)| processor.scope != Scope::Flow);
+    let beside = hosted().filter(|(processor, _)| processor.scope != ProcessorScope::Flow);
     beside
         .map(|(_, spec)| spec)
         .find(|spec| spec.role == Role::Serves && spec.name == base)
@@ -66,7 +66,7 @@ pub fn is_relay(base: &str) -> bool {
 /// waits for a reader that has not started yet.
 pub fn system_readers() -> impl Iterator<Item = (&'static SpecRow, &'static ProcessorSpec)> {
     hosted()
-        .filter(|(_, spec)| spec.role == Role::Reads && spec.place == Place::System)
+        .filter(|(_, spec)| spec.role == Role::Reads && spec.place == TopicScope::System)
         .map(|(processor, spec)| (spec, processor))
 }
 
@@ -74,7 +74,7 @@ pub fn system_readers() -> impl Iterator<Item = (&'static SpecRow, &'static Proc
 /// [`drop_topic`] of its name.
 pub fn collection_stores() -> impl Iterator<Item = &'static str> {
     hosted()
-        .filter(|(_, spec)| spec.role == Role::Serves && spec.place == Place::System)
+        .filter(|(_, spec)| spec.role == Role::Serves && spec.place == TopicScope::System)
         .filter_map(|(_, spec)| spec.name.strip_prefix(DROP))
 }
 
@@ -136,8 +136,8 @@ mod tests {
                 let others = &processor.specs[at + 1..];
                 assert!(others.iter().all(|other| key(other) != key(spec)));
                 // A config row knows its specs by name alone.
-                let wired = others.iter().filter(|_| spec.place == Place::Flow);
-                let mut wired = wired.filter(|other| other.place == Place::Flow);
+                let wired = others.iter().filter(|_| spec.place == TopicScope::Flow);
+                let mut wired = wired.filter(|other| other.place == TopicScope::Flow);
                 assert!(wired.all(|other| other.name != spec.name));
             }
         }

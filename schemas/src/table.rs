@@ -159,7 +159,7 @@ impl Table {
     pub fn read(key: &str, value: &str) -> Result<Self, String> {
         let row: Row = serde_json::from_str(value).map_err(|error| error.to_string())?;
         if row.fields.is_empty() {
-            return Err("fields: has none".to_owned());
+            return Err("fields: must not be empty".to_owned());
         }
         if row.fields.len() > FIELDS {
             return Err(format!("fields: has more than {FIELDS}"));
@@ -168,10 +168,10 @@ impl Table {
         let mut fields: Vec<Field> = Vec::with_capacity(row.fields.len());
         for field in row.fields {
             if field.name.trim().is_empty() {
-                return Err("fields: one has no name".to_owned());
+                return Err("fields: every field needs a name".to_owned());
             }
             if fields.iter().any(|known| known.name == field.name) {
-                return Err(format!("fields: '{}' is there twice", field.name));
+                return Err(format!("fields: '{}' occurs twice", field.name));
             }
             fields.push(field.read(&queried));
         }
@@ -258,9 +258,9 @@ mod tests {
     #[test]
     fn a_bad_row_names_its_fault() {
         let fault = |text: &str| Table::read("x", text).unwrap_err();
-        assert_eq!(fault(r#"{"fields": []}"#), "fields: has none");
+        assert_eq!(fault(r#"{"fields": []}"#), "fields: must not be empty");
         let twice = r#"{"fields": [{"name": "a"}, {"name": "a"}]}"#;
-        assert_eq!(fault(twice), "fields: 'a' is there twice");
+        assert_eq!(fault(twice), "fields: 'a' occurs twice");
         let index = r#"{"fields": [{"name": "a"}], "query-indexes": ["b"]}"#;
         assert_eq!(fault(index), "indexes: there is no field 'b'");
         assert!(fault("{").contains("EOF"));

@@ -10,7 +10,7 @@ use clap::{Args, Parser, Subcommand};
 use tg_server::compose::{SERVICES, Services};
 use tg_server::process;
 use tg_server::settings::{Flags, Settings, page};
-use tg_settings::Fault;
+use tg_settings::SettingError;
 
 /// Many small allocations on all threads are what this program does most: see docs/decisions/0010. What a query takes
 /// is counted: see docs/decisions/0012.
@@ -199,7 +199,7 @@ fn show(flags: &Flags, json: bool) -> ExitCode {
 }
 
 /// Tells all mistakes in the settings.
-fn refuse(faults: &[Fault]) -> ExitCode {
+fn refuse(faults: &[SettingError]) -> ExitCode {
     for fault in faults {
         eprintln!("setting {fault}");
     }

@@ -101,7 +101,7 @@ pub async fn run(settings: Settings, services: Services) -> Result<()> {
     tracing::info!("stopping{}", running.waits_for());
     tokio::select! {
         () = running.stop() => {}
-        () = signals.next() => tracing::warn!("asked twice: stopping at once"),
+        () = signals.next() => tracing::warn!("second signal: stopping at once"),
     }
     Ok(())
 }

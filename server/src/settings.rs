@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use tg_schemas::limits;
-use tg_settings::{Fault, Filled, Texts, read, variables};
+use tg_settings::{Filled, SettingError, Texts, read, variables};
 use tg_storage::Durability;
 
 use crate::compose::Services;
@@ -120,7 +120,7 @@ impl Settings {
     ///
     /// # Errors
     /// All mistakes, each with the key or the variable that it is in.
-    pub fn load(flags: &Flags, env: Texts) -> Result<Self, Vec<Fault>> {
+    pub fn load(flags: &Flags, env: Texts) -> Result<Self, Vec<SettingError>> {
         let (settings, _, faults) = Self::read(flags, &env);
         match faults.is_empty() {
             true => Ok(settings),
@@ -129,7 +129,7 @@ impl Settings {
     }
 
     /// The settings with defaults in place of what is wrong, where each comes from, and all mistakes.
-    fn read(flags: &Flags, env: &Texts) -> (Self, Given, Vec<Fault>) {
+    fn read(flags: &Flags, env: &Texts) -> (Self, Given, Vec<SettingError>) {
         let (given, unread) = match sources::collect(flags, env.clone()) {
             Ok(given) => (given, None),
             Err(fault) => (Given::default(), Some(fault)),
@@ -155,10 +155,10 @@ impl Settings {
     }
 
     /// What keeps these services from meeting the others: the embedded bus is one process's own.
-    pub fn unshared(&self, services: &Services) -> Option<Fault> {
+    pub fn unshared(&self, services: &Services) -> Option<SettingError> {
         let alone = self.bus == BusChoice::Embedded && !services.is_all();
         alone.then(|| {
-            Fault::new(
+            SettingError::new(
                 "bus",
                 "`serve` needs a broker that processes share (--bus amqp://user:password@host/); `threadgraph up` runs \
                  everything in one process",
@@ -172,12 +172,13 @@ impl Settings {
     }
 
     /// The mistakes that one setting alone does not show.
-    fn faults(&self) -> Vec<Fault> {
+    fn faults(&self) -> Vec<SettingError> {
         let mut faults = self.llm.faults();
-        let within = |section: &str, own: Vec<Fault>| {
+        let within = |section: &str, own: Vec<SettingError>| {
             let own = own.into_iter();
-            let named =
-                |fault: Fault| Fault::new(format!("{section}.{}", fault.key), fault.message);
+            let named = |fault: SettingError| {
+                SettingError::new(format!("{section}.{}", fault.key), fault.message)
+            };
             own.map(named).collect::<Vec<_>>()
         };
         faults.extend(within("embeddings", self.embeddings.faults()));
@@ -185,11 +186,11 @@ impl Settings {
         if self.auth == Auth::None && !self.listen.ip().is_loopback() {
             let text = "other machines could reach this address and auth is none: set auth to iam \
                         (--auth iam), or listen on 127.0.0.1";
-            faults.push(Fault::new("listen", text));
+            faults.push(SettingError::new("listen", text));
         }
         if self.mode == MeshMode::Interop && self.bus == BusChoice::Embedded {
             let text = "interop needs a broker: set bus to amqp://user:password@host:port/vhost";
-            faults.push(Fault::new("mode", text));
+            faults.push(SettingError::new("mode", text));
         }
         faults
     }

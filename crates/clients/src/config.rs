@@ -203,7 +203,7 @@ impl Config {
                 }
             }
         }
-        Err(Error::new(ErrorCode::Internal, "a listing has no end"))
+        Err(Error::new(ErrorCode::Internal, "a listing does not end"))
     }
 
     /// All rows of a workspace by type.

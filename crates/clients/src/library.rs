@@ -431,7 +431,7 @@ impl Content {
         let decoded = BASE64.decode(&piece.base64);
         decoded
             .map(Some)
-            .map_err(|_| Error::new(ErrorCode::Internal, "the library sent what cannot be read"))
+            .map_err(|_| Error::new(ErrorCode::Internal, "the library sent an unreadable answer"))
     }
 
     /// The next piece, in base64.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tg_schemas::flow_record::{FlowRecord, KIND as FLOW, Status};
 use tg_schemas::msg::HostedProcessor;
-use tg_schemas::processors::Place;
+use tg_schemas::processors::TopicScope;
 use tokio::sync::{Mutex, Notify};
 use tokio::time::Instant;
 
@@ -107,7 +107,7 @@ impl Hosted {
         change.of(&row_kind(&self.id)) || change.of(WORKSPACES.1) || change.of(FLOW)
     }
 
-    fn has(&self, wanted: Place) -> bool {
+    fn has(&self, wanted: TopicScope) -> bool {
         self.wiring.has(wanted)
     }
 
@@ -172,17 +172,17 @@ impl Hosted {
         let reads = self.can_look(mesh);
         let mut wanted: BTreeMap<At, Option<Arc<str>>> = BTreeMap::new();
         if change.is_none_or(|change| change.of(WORKSPACES.1)) {
-            if self.has(Place::System) {
+            if self.has(TopicScope::System) {
                 wanted.insert(At::System, Some("".into()));
             }
-            if reads && self.has(Place::Workspace) {
+            if reads && self.has(TopicScope::Workspace) {
                 let attached = instances.keys().filter(|at| matches!(at, At::Workspace(_)));
                 wanted.extend(attached.map(|at| (at.clone(), None)));
                 let registered = mesh.config().workspaces().into_iter();
                 wanted.extend(registered.map(|ws| (At::Workspace(ws), Some("".into()))));
             }
         }
-        if reads && (self.has(Place::Flow) || self.has(Place::Own)) {
+        if reads && (self.has(TopicScope::Flow) || self.has(TopicScope::Own)) {
             wanted.extend(self.flow_rows(mesh, change, &instances));
         }
         let mut gone = Vec::new();
@@ -303,7 +303,7 @@ async fn detach(mesh: &Mesh, instances: Vec<Instance>, end: Instant) {
             .flat_map(|instance| instance.consumers.iter().map(|c| c.stop()));
         let stopped = futures::future::join_all(stops);
         if tokio::time::timeout(STOP, stopped).await.is_err() {
-            tracing::warn!("the bus does not let go of a consumer");
+            tracing::warn!("a consumer cannot be cancelled on the bus");
         }
         let waits = batch.iter().map(|instance| instance.slot.wait_idle(end));
         futures::future::join_all(waits).await;

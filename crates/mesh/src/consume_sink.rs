@@ -13,8 +13,8 @@ use crate::erased::{ErasedRead, Outcome};
 use crate::handler::ConsumeError;
 use crate::instance_state::{Done, InstanceState, note};
 use crate::middleware::Follow;
-use crate::room::{Place, Room};
-use crate::scope::Scope;
+use crate::room::{Permit, Room};
+use crate::scope::InstanceScope;
 use tg_bus::TaskKind;
 use tg_bus::{Delivery, Envelope, Sink};
 use tg_rpc::deadline::{Deadline, STREAM};
@@ -67,8 +67,8 @@ impl Sink for ConsumeSink {
                 slot: slot.clone(),
                 running: Arc::new(AtomicUsize::new(1)),
             };
-            let place = room.take(delivery.envelope.body.len()).await;
-            read(&slot, &*handler, &subscription, &stuck, (delivery, place)).await;
+            let permit = room.take(delivery.envelope.body.len()).await;
+            read(&slot, &*handler, &subscription, &stuck, (delivery, permit)).await;
             drop(done);
         });
     }
@@ -79,7 +79,7 @@ async fn read(
     handler: &dyn ErasedRead,
     of: &Subscription,
     stuck: &Stuck,
-    (delivery, place): (Delivery, Option<Place>),
+    (delivery, permit): (Delivery, Option<Permit>),
 ) {
     let started = Instant::now();
     let headers = delivery.envelope.headers.clone();
@@ -135,7 +135,7 @@ async fn read(
     } else {
         // Nothing accepted is lost: it goes back, slowly, until it can be dead-lettered.
         let full = matches!(&aside, Err(Some(error)) if error.code() == ErrorCode::Busy);
-        drop(place);
+        drop(permit);
         wait(slot, stuck.pause(), full).await;
         drop(delivery);
     }
@@ -143,7 +143,7 @@ async fn read(
 
 /// Writes a line about a record that was not handled: what will be done with it, and by which ids people know it.
 fn tell(
-    scope: &Scope,
+    scope: &InstanceScope,
     of: &Subscription,
     handler: &dyn ErasedRead,
     record: &Envelope,

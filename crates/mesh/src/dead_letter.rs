@@ -13,7 +13,7 @@ use tg_schemas::{Error, ErrorCode, Headers, Retry, Subscription, Topic, limits};
 use tokio_util::sync::CancellationToken;
 
 use crate::mesh::Mesh;
-use crate::scope::Scope;
+use crate::scope::InstanceScope;
 
 /// Pauses between tries of a record: 1 s, doubling, at most 5 minutes.
 fn pause(attempt: u32) -> Duration {
@@ -52,7 +52,7 @@ pub fn subscription() -> Subscription {
 pub(crate) async fn dead_letter(
     mesh: &Mesh,
     of: &Subscription,
-    scope: &Scope,
+    scope: &InstanceScope,
     envelope: &Envelope,
     reason: Reason,
 ) -> Result<Option<Error>, Error> {
@@ -119,7 +119,7 @@ pub(crate) async fn dead_letter(
 
 /// Why a record stays where it is.
 const FULL: &str =
-    "the room for dead letters of its workspace or flow is full; replay or discard some";
+    "the quota of dead letters of its workspace or flow is full; replay or discard some";
 
 /// Publishes a record to the flow service: its body as it is, what is said of it in a header.
 async fn publish(mesh: &Mesh, record: &DeadLetter, body: Bytes) -> Result<(), Error> {

@@ -86,7 +86,7 @@ impl<Q: Message, R: Reply> ErasedServe for ServeHandler<Q, R> {
                     let (processor, request) = (&scope.processor, &headers.request_id);
                     let question = &headers.id;
                     tracing::error!(message = Q::NAME, %processor, question, request, "a handler panicked");
-                    Err(Error::new(ErrorCode::Internal, "internal fault"))
+                    Err(Error::new(ErrorCode::Internal, "internal error"))
                 })
             }
             Err(fault) => Err(fault.into()),
@@ -103,7 +103,7 @@ impl<Q: Message, R: Reply> ErasedServe for ServeHandler<Q, R> {
             Err(error) if gave_up && error.code() == ErrorCode::Cancelled => ended(deadline),
             Err(error) => error,
             Ok(()) if gave_up => ended(deadline),
-            Ok(()) => Error::new(ErrorCode::Internal, "the service gave no answer"),
+            Ok(()) => Error::new(ErrorCode::Internal, "the service sent no answer"),
         };
         self.fail(&mesh, held, error).await;
         Outcome::Failed
@@ -151,7 +151,7 @@ impl<M: Message> ErasedRead for ReadHandler<M> {
                 tracing::error!(message = M::NAME, %processor, record, "a handler panicked");
                 Err(ConsumeError::Dead(Error::new(
                     ErrorCode::Internal,
-                    "internal fault",
+                    "internal error",
                 )))
             })
     }

@@ -15,14 +15,14 @@ use crate::announce;
 use crate::erased::Outcome;
 use crate::mesh::Mesh;
 use crate::middleware::Follow;
-use crate::scope::{Cx, Scope};
+use crate::scope::{Cx, InstanceScope};
 use tg_bus::TaskKind;
 use tg_rpc::deadline::Deadline;
 
 /// An attached instance.
 pub(crate) struct InstanceState {
     pub(crate) mesh: Mesh,
-    pub(crate) scope: RwLock<Arc<Scope>>,
+    pub(crate) scope: RwLock<Arc<InstanceScope>>,
     busy: AtomicUsize,
     pub(crate) stopping: AtomicBool,
     /// Detached: nothing more is told of it.
@@ -35,7 +35,7 @@ pub(crate) struct InstanceState {
 }
 
 impl InstanceState {
-    pub(crate) fn new(mesh: Mesh, scope: Scope) -> Arc<Self> {
+    pub(crate) fn new(mesh: Mesh, scope: InstanceScope) -> Arc<Self> {
         Arc::new(Self {
             mesh,
             scope: RwLock::new(Arc::new(scope)),

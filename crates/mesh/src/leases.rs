@@ -90,11 +90,11 @@ impl LeaderElection {
             match &outcome {
                 _ if turn.serving => {}
                 Ok(()) => {
-                    tracing::warn!(processor = %served.id, "another process owns this store: standing by");
+                    tracing::warn!(processor = %served.id, "another process holds the lease of this store; waiting as standby");
                 }
                 // A bus that went away just now is asked again when it is back.
                 Err(error) => {
-                    tracing::warn!(processor = %served.id, %error, "nothing is known of this store: standing by");
+                    tracing::warn!(processor = %served.id, %error, "the lease of this store cannot be checked; waiting as standby");
                 }
             }
             if !turn.serving {
@@ -132,7 +132,7 @@ impl Candidacy {
                 return;
             }
             if let Err(error) = self.look(mesh, &mut turn).await {
-                tracing::debug!(store = %self.name, %error, "nothing is known of the claim");
+                tracing::debug!(store = %self.name, %error, "the lease cannot be checked");
             }
         }
     }
@@ -149,7 +149,7 @@ impl Candidacy {
         } else if !holds && turn.serving {
             turn.serving = false;
             turn.checked = false;
-            tracing::warn!(store = %self.name, "lost the claim: standing by");
+            tracing::warn!(store = %self.name, "lost the lease; waiting as standby");
             let ends = members.iter().map(|served| served.end(mesh));
             futures::future::join_all(ends).await;
             if let Some(owned) = &self.owned {
@@ -222,7 +222,7 @@ impl Candidacy {
         if lease == Lease::Others && !self.refused.swap(true, Ordering::AcqRel) {
             tracing::error!(
                 store = %self.name,
-                "another store of this name served before: standing by; \
+                "another store of this name served before; waiting as standby: \
                  start with the data directory that it has, or with --adopt-store if it is lost"
             );
         }

@@ -88,13 +88,13 @@ pub use leased_store::{Leased, LeasedStore, OpenFault};
 pub use mesh::Mesh;
 pub use presence::PresenceView;
 pub use processor::Processor;
-pub use scope::{Cx, Scope};
+pub use scope::{Cx, InstanceScope};
 pub use tap::Tap;
 pub use tg_bus::TaskKind;
 pub use tg_bus::{self, Bus, BusError, Envelope, Mode, WireRules, bus, embedded, rabbitmq, task};
 pub use tg_rpc::{
-    Answer, Ask, Deadline, Peer, PeerOptions as MeshOptions, Relay, ReplyAddress, Responder,
-    Standing, answer, clock, deadline, responder,
+    Answer, Ask, AskerState, Deadline, Peer, PeerOptions as MeshOptions, Relay, ReplyAddress,
+    Responder, answer, clock, deadline, responder,
 };
 #[doc(hidden)]
 pub use tracing;

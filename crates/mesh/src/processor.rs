@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tg_schemas::flow_record::KIND as FLOW;
-use tg_schemas::processors::{Kind, Place, ProcessorSpec, Reads, Serves, Spec, SpecRow};
+use tg_schemas::processors::{Kind, ProcessorSpec, Reads, Serves, Spec, SpecRow, TopicScope};
 use tg_schemas::{Message, Reply};
 
 use crate::erased::{ErasedRead, ErasedServe, ReadHandler, ServeHandler};
@@ -22,14 +22,14 @@ pub(crate) enum Handler {
 
 pub(crate) struct Hosted {
     pub(crate) spec: &'static str,
-    pub(crate) place: Place,
+    pub(crate) place: TopicScope,
     pub(crate) handler: Handler,
 }
 
 impl Hosted {
     /// Whether there is an instance per flow.
     pub(crate) fn per_flow(&self) -> bool {
-        matches!(self.place, Place::Flow | Place::Own)
+        matches!(self.place, TopicScope::Flow | TopicScope::Own)
     }
 }
 

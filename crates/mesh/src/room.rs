@@ -14,7 +14,7 @@ const AT_ONCE: u32 = 32 << 10;
 pub(crate) struct Room(Arc<Semaphore>);
 
 /// Given back when dropped.
-pub(crate) struct Place(#[expect(dead_code, reason = "held, not read")] OwnedSemaphorePermit);
+pub(crate) struct Permit(#[expect(dead_code, reason = "held, not read")] OwnedSemaphorePermit);
 
 impl Default for Room {
     fn default() -> Self {
@@ -24,13 +24,13 @@ impl Default for Room {
 
 impl Room {
     /// Waits until there is room for a record of so many bytes. `None` for one that needs none.
-    pub(crate) async fn take(&self, bytes: usize) -> Option<Place> {
+    pub(crate) async fn take(&self, bytes: usize) -> Option<Permit> {
         if bytes < LARGE {
             return None;
         }
         let kib = u32::try_from(bytes >> 10).map_or(AT_ONCE, |kib| kib.min(AT_ONCE));
         let permit = self.0.clone().acquire_many_owned(kib).await;
-        permit.ok().map(Place)
+        permit.ok().map(Permit)
     }
 }
 

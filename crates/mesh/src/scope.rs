@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use tg_schemas::msg::Metadata;
-use tg_schemas::processors::{Asks, Kind, Place, Spec, Writes, processor};
+use tg_schemas::processors::{Asks, Kind, Spec, TopicScope, Writes, processor};
 use tg_schemas::sections::Sections;
 use tg_schemas::{
     Error, ErrorCode, FlowId, Headers, Message, Reply, Topic, WorkspaceId, WorkspaceKey,
@@ -22,7 +22,7 @@ use tg_rpc::deadline::Deadline;
 
 /// Where an instance of a processor runs.
 #[derive(Debug, Clone, Default)]
-pub struct Scope {
+pub struct InstanceScope {
     /// Processor id.
     pub processor: String,
     /// Workspace; `None` for the system.
@@ -60,7 +60,7 @@ pub struct Cx {
     /// This process's mesh.
     pub mesh: Mesh,
     /// Where the handler runs.
-    pub scope: Arc<Scope>,
+    pub scope: Arc<InstanceScope>,
     /// Id of the question, or of the question that caused the record; may be empty.
     pub id: Arc<str>,
     /// Headers of the message.
@@ -154,15 +154,15 @@ impl Cx {
         );
         let outside = |what: &str| Error::new(ErrorCode::Internal, format!("not inside a {what}"));
         match (spec.place, &self.scope.workspace, &self.scope.flow) {
-            (Place::Flow, ..) => self.scope.topics.get(spec.name).cloned().ok_or_else(|| {
+            (TopicScope::Flow, ..) => self.scope.topics.get(spec.name).cloned().ok_or_else(|| {
                 let text = format!("this flow has no '{}'", spec.name);
                 Error::new(ErrorCode::NotImplemented, text)
             }),
-            (Place::Own, Some(workspace), Some(flow)) => Ok(spec.of_flow(workspace, flow)),
-            (Place::Own, ..) => Err(outside("flow")),
-            (Place::Workspace, Some(workspace), _) => Ok(spec.of_workspace(workspace)),
-            (Place::Workspace, ..) => Err(outside("workspace")),
-            (Place::System, ..) => Ok(spec.of_system()),
+            (TopicScope::Own, Some(workspace), Some(flow)) => Ok(spec.of_flow(workspace, flow)),
+            (TopicScope::Own, ..) => Err(outside("flow")),
+            (TopicScope::Workspace, Some(workspace), _) => Ok(spec.of_workspace(workspace)),
+            (TopicScope::Workspace, ..) => Err(outside("workspace")),
+            (TopicScope::System, ..) => Ok(spec.of_system()),
         }
     }
 

@@ -11,7 +11,7 @@ use tg_schemas::{Class, Error, ErrorCode, Frame, Headers, Subscription, Topic};
 use crate::consume_sink::has_ended;
 use crate::erased::{ErasedServe, Outcome};
 use crate::instance_state::{Done, InstanceState, note};
-use crate::scope::Scope;
+use crate::scope::InstanceScope;
 use tg_bus::TaskKind;
 use tg_bus::{Delivery, Envelope, Sink};
 use tg_rpc::deadline::{Deadline, QUESTION};
@@ -208,7 +208,7 @@ impl Sink for ServeSink {
 }
 
 /// Response topic of a request topic, unless the flow names another.
-pub(crate) fn response_topic(scope: &Scope, spec: &str, request: &Topic) -> Topic {
+pub(crate) fn response_topic(scope: &InstanceScope, spec: &str, request: &Topic) -> Topic {
     let twin = spec.replace("request", "response");
     scope
         .topics

@@ -80,7 +80,10 @@ impl Mesh {
     /// `bad-request` where the topic is not one of records; else the bus does not let anybody look on now.
     pub async fn tap<M: Message>(&self, topic: &Topic) -> Result<Tap<M>, Error> {
         if topic.class() != Class::Flow {
-            return Err(Error::new(ErrorCode::BadRequest, "topic: not of records"));
+            return Err(Error::new(
+                ErrorCode::BadRequest,
+                "topic: does not carry records",
+            ));
         }
         let (sender, waiting) = mpsc::channel(MOST);
         let shared = Arc::new(Shared {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
 use tg_schemas::flow_record::ProcessorRow;
-use tg_schemas::processors::Place;
+use tg_schemas::processors::TopicScope;
 use tg_schemas::{Class, FlowId, Subscription, Topic, WorkspaceId};
 
 use crate::consume_sink::ConsumeSink;
@@ -12,7 +12,7 @@ use crate::instance::At;
 use crate::instance_state::InstanceState;
 use crate::mesh::Mesh;
 use crate::processor::{Handler, Hosted, Processor};
-use crate::scope::Scope;
+use crate::scope::InstanceScope;
 use crate::serve_sink::{ServeSink, response_topic};
 use tg_bus::{BusError, Consume, Consumer};
 
@@ -36,7 +36,7 @@ impl Wiring {
     }
 
     /// Whether some handler is attached at this kind of place.
-    pub(crate) fn has(&self, wanted: Place) -> bool {
+    pub(crate) fn has(&self, wanted: TopicScope) -> bool {
         self.handlers.iter().any(|hosted| hosted.place == wanted)
     }
 
@@ -57,8 +57,8 @@ impl Wiring {
             .handlers
             .iter()
             .filter(|hosted| match (at, hosted.place) {
-                (At::System, place) => place == Place::System,
-                (At::Workspace(_), place) => place == Place::Workspace,
+                (At::System, place) => place == TopicScope::System,
+                (At::Workspace(_), place) => place == TopicScope::Workspace,
                 (At::Flow(..), _) => hosted.per_flow(),
             })
             .filter_map(|hosted| Some((hosted, self.subscription(&scope, hosted)?)))
@@ -80,10 +80,10 @@ impl Wiring {
         Ok(Some((slot, consumers)))
     }
 
-    pub(crate) fn scope(&self, at: &At, row: &str) -> Option<Scope> {
-        let mut scope = Scope {
+    pub(crate) fn scope(&self, at: &At, row: &str) -> Option<InstanceScope> {
+        let mut scope = InstanceScope {
             processor: self.id.clone(),
-            ..Scope::default()
+            ..InstanceScope::default()
         };
         match at {
             At::System => {}
@@ -106,21 +106,21 @@ impl Wiring {
         Some(scope)
     }
 
-    fn subscription(&self, scope: &Scope, hosted: &Hosted) -> Option<Subscription> {
+    fn subscription(&self, scope: &InstanceScope, hosted: &Hosted) -> Option<Subscription> {
         let class = match hosted.handler {
             Handler::Serve(_) => Class::Request,
             Handler::Read(_) => Class::Flow,
         };
         let spec = hosted.spec;
         match hosted.place {
-            Place::System => Some(Subscription::service(Topic::system(class, spec), &self.id)),
-            Place::Workspace => {
+            TopicScope::System => Some(Subscription::service(Topic::system(class, spec), &self.id)),
+            TopicScope::Workspace => {
                 let topic = Topic::workspace(class, spec, scope.workspace.as_ref()?);
                 Some(Subscription::service(topic, &self.id))
             }
-            Place::Flow | Place::Own => {
+            TopicScope::Flow | TopicScope::Own => {
                 let (workspace, flow) = (scope.workspace.as_ref()?, scope.flow.as_ref()?);
-                let topic = if hosted.place == Place::Flow {
+                let topic = if hosted.place == TopicScope::Flow {
                     scope
                         .topics
                         .get(spec)
@@ -144,7 +144,7 @@ impl Wiring {
         &self,
         mesh: &Mesh,
         slot: &Arc<InstanceState>,
-        scope: &Scope,
+        scope: &InstanceScope,
         hosted: &Hosted,
         subscription: Subscription,
     ) -> Result<Box<dyn Consumer>, BusError> {

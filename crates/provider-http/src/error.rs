@@ -25,7 +25,7 @@ pub enum HttpError {
     #[error("the server did not answer in time")]
     Timeout,
     /// The answer ended before it was whole.
-    #[error("the answer broke off")]
+    #[error("the answer was interrupted")]
     BrokenOff,
     /// The answer is longer than the client reads, or is not what was asked for.
     #[error("the answer cannot be read")]
@@ -78,7 +78,7 @@ impl Refusal {
         }
     }
 
-    /// Whether the server is out of order for now.
+    /// Whether the server is failing for now.
     pub fn is_passing(&self) -> bool {
         matches!(self.status, 408 | 409 | 500..=599)
     }

@@ -5,7 +5,7 @@
 //! * [`HttpError`] says what kind of failure it was, never in the words of the other side.
 //! * [`retry_after`] reads the pause that a refusal asks for; [`Backoff`] decides when to try again.
 //! * [`Outage`] says why a server is away, and [`Origin`] which one it is, for operators.
-//! * [`Look`] holds the list of a server's models against the one that is asked for; a [`Standing`] takes looks, and tells
+//! * [`Look`] holds the list of a server's models against the one that is asked for; a [`ProviderClient`] takes looks, and tells
 //!   failures with where they come from.
 //! * [`Secret`] holds a key that must never be shown.
 //! * [`address`], [`sendable`] and [`ollama_address`] are what the settings of providers have in common.
@@ -31,10 +31,10 @@ mod client;
 mod error;
 mod listing;
 mod outage;
+mod provider_client;
 mod retry_after;
 mod secret;
 mod settings;
-mod standing;
 
 pub use answer::Answer;
 pub use backoff::{Again, Backoff};
@@ -42,10 +42,10 @@ pub use client::{HttpClient, Limits, client};
 pub use error::{HttpError, NoClient, Refusal};
 pub use listing::{Listed, Look};
 pub use outage::{Cause, Origin, Outage, without_credentials};
+pub use provider_client::{Failure, Lists, ProviderClient, within};
 pub use retry_after::retry_after;
 pub use secret::Secret;
 pub use settings::{address, ollama_address, sendable};
-pub use standing::{Failure, Lists, Standing, within};
 
 #[cfg(test)]
 mod tests;

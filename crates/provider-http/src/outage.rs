@@ -17,13 +17,13 @@ pub enum Cause {
     #[error("no connection in time")]
     Slow,
     /// No network leads to the address.
-    #[error("no network leads there")]
+    #[error("no route to the host")]
     NoRoute,
     /// No encrypted connection: no certificate that is trusted, or no TLS at all.
-    #[error("no trusted encrypted connection")]
+    #[error("no trusted TLS connection")]
     Untrusted,
     /// The connection broke before an answer began.
-    #[error("the connection broke")]
+    #[error("the connection was lost")]
     Broken,
 }
 
@@ -144,7 +144,7 @@ impl Origin {
         match outage {
             Some(Outage::Unreachable(cause)) => format!("cannot reach {at} ({cause}); {told}"),
             Some(outage @ Outage::Status(_)) => {
-                format!("{at} is out of order ({outage}); {told}")
+                format!("{at} is failing ({outage}); {told}")
             }
             Some(Outage::Refused(_)) | None => self.for_clients(outage, failure, true),
         }
@@ -195,7 +195,7 @@ mod tests {
             ),
             (
                 Some(Outage::Status(503)),
-                "http://h.example:1/v1 is out of order (HTTP 503); set by llm.url; model m",
+                "http://h.example:1/v1 is failing (HTTP 503); set by llm.url; model m",
             ),
             (
                 refused,

@@ -1,6 +1,6 @@
 //! What the settings of every provider have in common: the address of a server and the key that it is given.
 
-use tg_settings::Fault;
+use tg_settings::SettingError;
 
 use crate::secret::Secret;
 
@@ -11,7 +11,7 @@ const OLLAMA_PORT: u16 = 11434;
 ///
 /// # Errors
 /// `text` is not an address, or not one of HTTP; the fault names `key`.
-pub fn address(key: &str, text: &str) -> Result<String, Fault> {
+pub fn address(key: &str, text: &str) -> Result<String, SettingError> {
     let fault = match reqwest::Url::parse(text) {
         Ok(url) if !matches!(url.scheme(), "http" | "https") => {
             "must start with http:// or https://"
@@ -20,17 +20,17 @@ pub fn address(key: &str, text: &str) -> Result<String, Fault> {
         Ok(_) => return Ok(text.trim_end_matches('/').to_owned()),
         Err(_) => "is not a valid address",
     };
-    Err(Fault::new(key, fault))
+    Err(SettingError::new(key, fault))
 }
 
 /// Whether a key can be sent.
 ///
 /// # Errors
 /// It contains what no header may; the fault names `key`.
-pub fn sendable(key: &str, secret: Option<&Secret>) -> Result<(), Fault> {
+pub fn sendable(key: &str, secret: Option<&Secret>) -> Result<(), SettingError> {
     let strange = |c: char| c.is_control() || !c.is_ascii();
     match secret.is_some_and(|secret| secret.expose().contains(strange)) {
-        true => Err(Fault::new(
+        true => Err(SettingError::new(
             key,
             "contains characters that cannot occur in a key",
         )),

@@ -23,7 +23,7 @@ pub struct ReplyAddress {
 
 /// Where the asker of an answer stands that another process began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
+pub enum AskerState {
     /// It lacks the parts from this one on.
     Lacks(u64),
     /// It does not wait any more.

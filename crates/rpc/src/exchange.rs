@@ -208,7 +208,10 @@ impl Exchange {
         let error = if self.parts.next() > 0 {
             interrupted()
         } else {
-            Error::new(ErrorCode::NobodyServes, "nobody serves this at the moment")
+            Error::new(
+                ErrorCode::NobodyServes,
+                "no process serves this at the moment",
+            )
         };
         self.phase = Phase::Failed(error.clone());
         error

@@ -37,7 +37,7 @@ pub mod stream;
 pub mod together;
 pub mod window;
 
-pub use address::{ReplyAddress, Standing};
+pub use address::{AskerState, ReplyAddress};
 pub use answer::Answer;
 pub use client::RequestClient;
 pub use deadline::Deadline;

@@ -15,7 +15,7 @@ use tg_schemas::{Class, Error, ErrorCode, Frame, Headers, Message, Reply, Topic,
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::address::{ReplyAddress, Standing};
+use crate::address::{AskerState, ReplyAddress};
 use crate::answer::Answer;
 use crate::client::{NewQuestion, RequestClient};
 use crate::deadline::{Deadline, GAP, QUESTION, STREAM};
@@ -112,7 +112,7 @@ struct Inner {
 
 /// What the writer of a record is told that must be read and that no queue takes.
 pub(crate) fn nobody_reads() -> Error {
-    Error::new(ErrorCode::NobodyServes, "nobody takes this record")
+    Error::new(ErrorCode::NobodyServes, "no process accepts this record")
 }
 
 impl Peer {
@@ -451,7 +451,7 @@ impl Peer {
 
     /// Asks the asker of an answer that another process began, and that is to be resumed here, where it
     /// stands. From then on it listens to this process only. `None` if it says nothing for this long.
-    pub async fn standing(&self, address: &ReplyAddress, patience: Duration) -> Option<Standing> {
+    pub async fn standing(&self, address: &ReplyAddress, patience: Duration) -> Option<AskerState> {
         if address.plain {
             return None;
         }

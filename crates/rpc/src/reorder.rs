@@ -106,7 +106,7 @@ impl Reorder {
 pub fn interrupted() -> Error {
     Error::new(
         ErrorCode::Interrupted,
-        "the answer broke off; please ask again",
+        "the answer was interrupted; please ask again",
     )
 }
 

@@ -14,7 +14,7 @@ use tg_schemas::{Error, ErrorCode, Frame, Headers};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use crate::address::{ReplyAddress, Standing};
+use crate::address::{AskerState, ReplyAddress};
 use crate::cancelled::Cancelled;
 use crate::joined::join;
 use crate::liveness::Liveness;
@@ -32,7 +32,7 @@ const RETRY_DELAY: Duration = Duration::from_millis(500);
 /// A handler that waits this long for its asker has the asker looked for.
 const ASKER_SILENT: Duration = Duration::from_secs(10);
 
-type Told = watch::Sender<Option<Standing>>;
+type StateSender = watch::Sender<Option<AskerState>>;
 
 /// All answers of this process. Cheap to clone.
 #[derive(Clone)]
@@ -46,7 +46,7 @@ struct Inner {
     cancelled: Cancelled,
     askers: Liveness,
     /// Questions about where askers stand; bounded by the handlers that wait for them.
-    standings: Mutex<HashMap<Arc<str>, Told>>,
+    standings: Mutex<HashMap<Arc<str>, StateSender>>,
 }
 
 impl ReplyServer {
@@ -95,7 +95,7 @@ impl ReplyServer {
         &self,
         address: &ReplyAddress,
         patience: Duration,
-    ) -> Option<Standing> {
+    ) -> Option<AskerState> {
         let id: Arc<str> = address.id.as_str().into();
         let told = self
             .0
@@ -144,7 +144,7 @@ impl ReplyServer {
         standing
     }
 
-    fn told(&self, id: &str, standing: Standing) {
+    fn told(&self, id: &str, standing: AskerState) {
         if let Some(told) = self.0.standings.lock().get(id) {
             told.send_replace(Some(standing));
         }
@@ -301,11 +301,11 @@ impl ReplyServer {
         };
         match frame {
             Frame::Cancel => {
-                self.told(id, Standing::Gone);
+                self.told(id, AskerState::Gone);
                 self.cancel(id, headers.from.as_deref(), headers.detach);
                 return;
             }
-            Frame::Resend => self.told(id, Standing::Lacks(headers.seq.unwrap_or(0))),
+            Frame::Resend => self.told(id, AskerState::Lacks(headers.seq.unwrap_or(0))),
             _ => {}
         }
         let Some(held) = self.0.streams.lock().get(id).cloned() else {

@@ -65,7 +65,7 @@ impl FromStr for JobId {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self, Error> {
-        Self::parse(text).ok_or_else(|| Error::new(ErrorCode::BadRequest, "run: not a run id"))
+        Self::parse(text).ok_or_else(|| Error::new(ErrorCode::BadRequest, "run: is not a run id"))
     }
 }
 

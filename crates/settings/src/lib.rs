@@ -2,7 +2,7 @@
 //!
 //! * [`options!`] declares such a struct; its fields are settings, its doc comments the page of settings.
 //! * [`read`] reads one from texts by key, as files and the environment give them. All mistakes are told at once, each
-//!   as a [`Fault`] with its key and never with its value.
+//!   as a [`SettingError`] with its key and never with its value.
 //! * [`Key`] is a setting as the listing shows it.
 //!
 //! ```
@@ -29,12 +29,12 @@
 #[cfg(test)]
 extern crate self as tg_settings;
 
-mod fault;
+mod error;
 mod key;
 mod options;
 mod source;
 
-pub use fault::Fault;
+pub use error::SettingError;
 pub use key::{Bounds, Filled, Key};
 #[doc(hidden)]
 pub use options::listing;

@@ -7,7 +7,7 @@ use std::str::FromStr;
 use serde::de::{DeserializeSeed, Deserializer, Error, IntoDeserializer, MapAccess, Visitor};
 use serde::forward_to_deserialize_any;
 
-use crate::fault::Fault;
+use crate::error::SettingError;
 use crate::key::{Bounds, Key};
 use crate::options::Options;
 
@@ -15,7 +15,7 @@ use crate::options::Options;
 pub type Texts = BTreeMap<String, String>;
 
 /// Reads options and tells all mistakes; where there is one, the default is taken.
-pub fn read<T: Options>(mut given: Texts) -> (T, Vec<Fault>) {
+pub fn read<T: Options>(mut given: Texts) -> (T, Vec<SettingError>) {
     let keys: BTreeMap<String, Key> = T::keys()
         .into_iter()
         .map(|key| (key.name.clone(), key))
@@ -25,12 +25,12 @@ pub fn read<T: Options>(mut given: Texts) -> (T, Vec<Fault>) {
         .partition(|(key, _): &(String, _)| keys.contains_key(key));
     given = known;
     let unknown: Texts = unknown;
-    let mut faults: Vec<Fault> = unknown
+    let mut faults: Vec<SettingError> = unknown
         .keys()
-        .map(|key| Fault::unknown_field(key, &[]))
+        .map(|key| SettingError::unknown_field(key, &[]))
         .collect();
     loop {
-        let root = Place {
+        let root = SettingDeserializer {
             given: &given,
             keys: &keys,
             key: String::new(),
@@ -50,7 +50,7 @@ pub fn read<T: Options>(mut given: Texts) -> (T, Vec<Fault>) {
 
 /// Reads options from environment variables that are named as their keys, in capitals. Others, and empty ones, mean
 /// nothing.
-pub fn variables<T: Options>(environment: &Texts) -> (T, Vec<Fault>) {
+pub fn variables<T: Options>(environment: &Texts) -> (T, Vec<SettingError>) {
     let given = |key: Key| {
         let text = environment.get(&key.name.to_uppercase())?;
         (!text.trim().is_empty()).then(|| (key.name, text.clone()))
@@ -63,18 +63,18 @@ pub fn variables<T: Options>(environment: &Texts) -> (T, Vec<Fault>) {
 }
 
 /// A setting, or a section of them.
-struct Place<'a> {
+struct SettingDeserializer<'a> {
     given: &'a Texts,
     keys: &'a BTreeMap<String, Key>,
     key: String,
 }
 
-impl Place<'_> {
+impl SettingDeserializer<'_> {
     fn text(&self) -> &str {
         self.given.get(&self.key).map_or("", |text| text.trim())
     }
 
-    fn whole(&self) -> Result<u64, Fault> {
+    fn whole(&self) -> Result<u64, SettingError> {
         let within = |number: &u64| match self.bounds() {
             Some(Bounds::Whole(range)) => range.contains(number),
             _ => true,
@@ -82,7 +82,7 @@ impl Place<'_> {
         self.number("a whole number", within)
     }
 
-    fn fraction(&self) -> Result<f64, Fault> {
+    fn fraction(&self) -> Result<f64, SettingError> {
         let within = |number: &f64| match self.bounds() {
             Some(Bounds::Number(range)) => range.contains(number),
             _ => number.is_finite(),
@@ -90,13 +90,17 @@ impl Place<'_> {
         self.number("a number", within)
     }
 
-    fn number<N: FromStr>(&self, what: &str, within: impl Fn(&N) -> bool) -> Result<N, Fault> {
+    fn number<N: FromStr>(
+        &self,
+        what: &str,
+        within: impl Fn(&N) -> bool,
+    ) -> Result<N, SettingError> {
         let number = self.text().parse().ok().filter(within);
         let wanted = || match self.bounds() {
             Some(bounds) => format!("must be {what} from {bounds}"),
             None => format!("must be {what}"),
         };
-        number.ok_or_else(|| Fault::custom(wanted()))
+        number.ok_or_else(|| SettingError::custom(wanted()))
     }
 
     fn bounds(&self) -> Option<&Bounds> {
@@ -115,7 +119,7 @@ impl Place<'_> {
         let (given, keys) = (self.given, self.keys);
         words.into_iter().map(move |word| {
             let key = format!("{start}{word}");
-            (word, Place { given, keys, key })
+            (word, SettingDeserializer { given, keys, key })
         })
     }
 }
@@ -123,16 +127,18 @@ impl Place<'_> {
 /// What is below a section. Names the setting in what is wrong with it.
 struct Section<'a, I> {
     rest: I,
-    value: Option<Place<'a>>,
+    value: Option<SettingDeserializer<'a>>,
 }
 
-impl<'a, 'de, I: Iterator<Item = (String, Place<'a>)>> MapAccess<'de> for Section<'a, I> {
-    type Error = Fault;
+impl<'a, 'de, I: Iterator<Item = (String, SettingDeserializer<'a>)>> MapAccess<'de>
+    for Section<'a, I>
+{
+    type Error = SettingError;
 
     fn next_key_seed<K: DeserializeSeed<'de>>(
         &mut self,
         seed: K,
-    ) -> Result<Option<K::Value>, Fault> {
+    ) -> Result<Option<K::Value>, SettingError> {
         let Some((word, place)) = self.rest.next() else {
             return Ok(None);
         };
@@ -140,42 +146,45 @@ impl<'a, 'de, I: Iterator<Item = (String, Place<'a>)>> MapAccess<'de> for Sectio
         seed.deserialize(word.into_deserializer()).map(Some)
     }
 
-    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Fault> {
+    fn next_value_seed<V: DeserializeSeed<'de>>(
+        &mut self,
+        seed: V,
+    ) -> Result<V::Value, SettingError> {
         let place = self.value.take();
-        let place = place.ok_or_else(|| Fault::custom("has no value"))?;
+        let place = place.ok_or_else(|| SettingError::custom("has no value"))?;
         let key = place.key.clone();
         seed.deserialize(place)
             .map_err(|fault| match fault.key.is_empty() {
-                true => Fault::new(key, fault.message),
+                true => SettingError::new(key, fault.message),
                 false => fault,
             })
     }
 }
 
-impl<'de> Deserializer<'de> for Place<'_> {
-    type Error = Fault;
+impl<'de> Deserializer<'de> for SettingDeserializer<'_> {
+    type Error = SettingError;
 
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, SettingError> {
         visitor.visit_str(self.text())
     }
 
-    fn deserialize_u64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+    fn deserialize_u64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, SettingError> {
         visitor.visit_u64(self.whole()?)
     }
 
-    fn deserialize_u32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+    fn deserialize_u32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, SettingError> {
         self.deserialize_u64(visitor)
     }
 
-    fn deserialize_f64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+    fn deserialize_f64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, SettingError> {
         visitor.visit_f64(self.fraction()?)
     }
 
-    fn deserialize_f32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+    fn deserialize_f32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, SettingError> {
         self.deserialize_f64(visitor)
     }
 
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, SettingError> {
         visitor.visit_some(self)
     }
 
@@ -183,7 +192,7 @@ impl<'de> Deserializer<'de> for Place<'_> {
         self,
         _: &'static str,
         visitor: V,
-    ) -> Result<V::Value, Fault> {
+    ) -> Result<V::Value, SettingError> {
         visitor.visit_newtype_struct(self)
     }
 
@@ -192,7 +201,7 @@ impl<'de> Deserializer<'de> for Place<'_> {
         _: &'static str,
         _: &'static [&'static str],
         visitor: V,
-    ) -> Result<V::Value, Fault> {
+    ) -> Result<V::Value, SettingError> {
         visitor.visit_enum(self.text().into_deserializer())
     }
 
@@ -201,7 +210,7 @@ impl<'de> Deserializer<'de> for Place<'_> {
         _: &'static str,
         _: &'static [&'static str],
         visitor: V,
-    ) -> Result<V::Value, Fault> {
+    ) -> Result<V::Value, SettingError> {
         visitor.visit_map(Section {
             rest: self.below(),
             value: None,
@@ -335,7 +344,10 @@ mod tests {
         let (wheels, faults) = variables::<Wheels>(&environment.map(own).into());
         assert_eq!(
             faults,
-            [Fault::new("MANY", "must be a whole number from 1 to 1,000")]
+            [SettingError::new(
+                "MANY",
+                "must be a whole number from 1 to 1,000"
+            )]
         );
         assert_eq!((wheels.size, wheels.maker.as_deref()), (0.5, Some("m")));
     }

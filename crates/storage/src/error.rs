@@ -115,7 +115,7 @@ impl From<StorageError> for Error {
             StorageError::Closed => "the store is closing",
             StorageError::NoRow => "not found",
             StorageError::Interrupted => "cancelled",
-            StorageError::Panicked => "an internal fault",
+            StorageError::Panicked => "an internal error",
             StorageError::Io(_) | StorageError::Sql(_) | StorageError::Constraint(_) => {
                 "the store failed"
             }

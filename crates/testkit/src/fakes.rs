@@ -19,15 +19,15 @@ use tokio::sync::{Notify, watch};
 use crate::flow::SOON;
 
 /// Keeps the records of a topic.
-pub struct Kept<M>(watch::Sender<Vec<M>>);
+pub struct RecordingConsumer<M>(watch::Sender<Vec<M>>);
 
-impl<M> Default for Kept<M> {
+impl<M> Default for RecordingConsumer<M> {
     fn default() -> Self {
         Self(watch::channel(Vec::new()).0)
     }
 }
 
-impl<M: Clone> Kept<M> {
+impl<M: Clone> RecordingConsumer<M> {
     /// A reader that has nothing yet.
     pub fn new() -> Arc<Self> {
         Arc::default()
@@ -53,7 +53,7 @@ impl<M: Clone> Kept<M> {
 }
 
 #[async_trait]
-impl<M: Message + Clone + Sync> RecordConsumer<M> for Kept<M> {
+impl<M: Message + Clone + Sync> RecordConsumer<M> for RecordingConsumer<M> {
     async fn consume(&self, _: Cx, record: M) -> Result<(), ConsumeError> {
         self.0.send_modify(|all| all.push(record));
         Ok(())

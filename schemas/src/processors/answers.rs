@@ -1,6 +1,6 @@
 //! Processors that answer questions: agents, retrieval, prompts, models and tools.
 
-use super::declare::{ProcessorSpec, Rows, Scope, count, flatten, processors};
+use super::declare::{ProcessorScope, ProcessorSpec, Rows, count, flatten, processors};
 use super::shared;
 use super::spec::{Asks, Hears, Reads, Serves, Spec, SpecRow, Writes};
 use crate::msg::*;

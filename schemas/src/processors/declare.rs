@@ -1,10 +1,10 @@
 //! How a processor is declared once, and read with its types or without them.
 
-use super::spec::{Place, Role, SpecRow};
+use super::spec::{Role, SpecRow, TopicScope};
 
 /// Where instances of a processor live.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scope {
+pub enum ProcessorScope {
     /// One per system.
     System,
     /// One per workspace.
@@ -19,7 +19,7 @@ pub struct ProcessorSpec {
     /// Processor id; part of queue names.
     pub id: &'static str,
     /// Where instances live.
-    pub scope: Scope,
+    pub scope: ProcessorScope,
     /// Whether this release hosts it. Others appear in blueprints and arrive later.
     pub hosted: bool,
     /// All its specs; those of blueprints are [`ProcessorSpec::wired`].
@@ -33,7 +33,7 @@ impl ProcessorSpec {
     pub const fn unlisted(id: &'static str) -> Self {
         Self {
             id,
-            scope: Scope::Flow,
+            scope: ProcessorScope::Flow,
             hosted: false,
             specs: &[],
             parameters: &[],
@@ -48,13 +48,13 @@ impl ProcessorSpec {
     /// The specs whose topics its config row names.
     pub fn wired(&self) -> impl Iterator<Item = &'static SpecRow> {
         let specs = self.specs.iter();
-        specs.filter(|spec| spec.place == Place::Flow)
+        specs.filter(|spec| spec.place == TopicScope::Flow)
     }
 
     /// The specs on topics that the mesh adds to each flow.
     pub fn own(&self) -> impl Iterator<Item = &'static SpecRow> {
         let specs = self.specs.iter();
-        specs.filter(|spec| spec.place == Place::Own)
+        specs.filter(|spec| spec.place == TopicScope::Own)
     }
 
     /// A spec of its config row by name.
@@ -80,7 +80,7 @@ const NONE: SpecRow = SpecRow {
     name: "",
     role: Role::Reads,
     message: "",
-    place: Place::Flow,
+    place: TopicScope::Flow,
     stream: None,
 };
 
@@ -168,7 +168,7 @@ macro_rules! processors {
                 #[doc = concat!("The processor `", $id, "`.")]
                 pub const PROCESSOR: ProcessorSpec = ProcessorSpec {
                     id: $id,
-                    scope: Scope::$scope,
+                    scope: ProcessorScope::$scope,
                     hosted: $hosted,
                     specs: &SPECS,
                     parameters: &[$($($parameter),*)?],

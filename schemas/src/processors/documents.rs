@@ -1,6 +1,6 @@
 //! Processors that make texts, facts and vectors of documents.
 
-use super::declare::{ProcessorSpec, Rows, Scope, count, flatten, processors};
+use super::declare::{ProcessorScope, ProcessorSpec, Rows, count, flatten, processors};
 use super::shared;
 use super::spec::{Reads, Serves, Spec, SpecRow, Writes};
 use crate::msg::*;

@@ -43,7 +43,7 @@ impl Role {
 
 /// Where the topic of a spec comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum TopicScope {
     /// `topics[spec]` of the processor's config row, as the blueprint wires it; one instance per flow.
     Flow,
     /// `<class>:tg:<name>:{workspace}:{id}` of each flow, added by the mesh and never in blueprints: only native
@@ -114,7 +114,7 @@ pub struct Spec<K> {
     /// Name as used in blueprints and queue names; the base of the topic outside config rows.
     pub name: &'static str,
     /// Where its topic comes from.
-    pub place: Place,
+    pub place: TopicScope,
     /// Name of the spec of the replies, in blueprints; none where only native processes meet.
     response: Option<&'static str>,
     /// Base of the topic on which a record must find a reader.
@@ -135,7 +135,7 @@ impl<K: Kind> Spec<K> {
     pub const fn new(name: &'static str) -> Self {
         Self {
             name,
-            place: Place::Flow,
+            place: TopicScope::Flow,
             response: None,
             stream: None,
             kind: PhantomData,
@@ -152,20 +152,20 @@ impl<K: Kind> Spec<K> {
 
     /// On a topic that the mesh adds to each flow.
     pub const fn own(self) -> Self {
-        self.at(Place::Own)
+        self.at(TopicScope::Own)
     }
 
     /// On a topic of each workspace.
     pub const fn workspace(self) -> Self {
-        self.at(Place::Workspace)
+        self.at(TopicScope::Workspace)
     }
 
     /// On a topic of the system.
     pub const fn system(self) -> Self {
-        self.at(Place::System)
+        self.at(TopicScope::System)
     }
 
-    const fn at(self, place: Place) -> Self {
+    const fn at(self, place: TopicScope) -> Self {
         Self {
             place,
             stream: Some(self.name),
@@ -184,17 +184,17 @@ impl<K: Kind> Spec<K> {
         }
     }
 
-    /// Its topic in the system; for specs of [`Place::System`].
+    /// Its topic in the system; for specs of [`TopicScope::System`].
     pub fn of_system(self) -> Topic {
         Topic::system(K::ROLE.class(), self.name)
     }
 
-    /// Its topic in a workspace; for specs of [`Place::Workspace`].
+    /// Its topic in a workspace; for specs of [`TopicScope::Workspace`].
     pub fn of_workspace(self, workspace: &WorkspaceId) -> Topic {
         Topic::workspace(K::ROLE.class(), self.name, workspace)
     }
 
-    /// Its topic in a flow; for specs of [`Place::Own`].
+    /// Its topic in a flow; for specs of [`TopicScope::Own`].
     pub fn of_flow(self, workspace: &WorkspaceId, flow: &FlowId) -> Topic {
         Topic::flow(K::ROLE.class(), self.name, workspace, flow)
     }
@@ -288,7 +288,7 @@ pub struct SpecRow {
     /// Message body.
     pub message: &'static str,
     /// Where its topic comes from.
-    pub place: Place,
+    pub place: TopicScope,
     /// Of a spec that reads: base of the topic on which a record that no queue takes was not accepted.
     pub(super) stream: Option<&'static str>,
 }

@@ -1,6 +1,6 @@
 //! Processors that keep what was found, and find it again.
 
-use super::declare::{ProcessorSpec, Rows, Scope, count, flatten, processors};
+use super::declare::{ProcessorScope, ProcessorSpec, Rows, count, flatten, processors};
 use super::shared;
 use super::spec::{Reads, Serves, Spec, SpecRow};
 use crate::msg::*;

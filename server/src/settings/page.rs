@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::Value;
 use tg_provider_http::without_credentials;
-use tg_settings::{Fault, Filled, Key, Options, Texts, shown};
+use tg_settings::{Filled, Key, Options, SettingError, Texts, shown};
 
 use super::memory::{SHARES, WHOLE};
 use super::{Flags, Settings, Source};
@@ -48,7 +48,7 @@ fn variables() -> Vec<Key> {
 
 /// Every setting, and every variable of model providers, with what counts and where that comes from; and all mistakes,
 /// in place of which defaults are shown.
-pub fn effective(flags: &Flags, env: &Texts) -> (Vec<Row>, Vec<Fault>) {
+pub fn effective(flags: &Flags, env: &Texts) -> (Vec<Row>, Vec<SettingError>) {
     let (settings, given, faults) = Settings::read(flags, env);
     let all = serde_json::to_value(&settings).unwrap_or_default();
     let filled = filled(&settings);
@@ -142,7 +142,7 @@ pub fn page() -> String {
     let mut page = String::from(
         "# Settings\n\nMade from the program's own structs by `UPDATE=1 cargo test -p tg-server settings_page`; do not edit.\n\n\
          A setting comes from its flag, else from the environment (`THREADGRAPH_` and its name in capitals, with `__` for \
-         each dot), else from `threadgraph.toml`, else it has its default. All mistakes are told at once. An empty value in a \
+         each dot), else from `threadgraph.toml`, else it has its default. All mistakes are reported at once. An empty value in a \
          section counts as not set. `threadgraph settings` prints what counts and where each value comes from, keys as \
          stars; it takes the flags of `up`, such as `--config`, and `--json`.\n\n",
     );

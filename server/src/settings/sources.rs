@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use config::{Config, Environment, File, FileFormat, Value, ValueKind};
-use tg_settings::{Fault, Texts};
+use tg_settings::{SettingError, Texts};
 
 use super::Flags;
 
@@ -73,11 +73,11 @@ impl Given {
 ///
 /// # Errors
 /// A file that is not there or cannot be read.
-pub fn collect(flags: &Flags, env: Texts) -> Result<Given, Fault> {
+pub fn collect(flags: &Flags, env: Texts) -> Result<Given, SettingError> {
     let file = match &flags.config {
         Some(path) if !path.exists() => {
             let text = format!("{} does not exist", path.display());
-            return Err(Fault::new("--config", text));
+            return Err(SettingError::new("--config", text));
         }
         Some(path) => Config::builder().add_source(File::from(path.as_path())),
         None => Config::builder().add_source(File::new(FILE, FileFormat::Toml).required(false)),
@@ -97,7 +97,7 @@ pub fn collect(flags: &Flags, env: Texts) -> Result<Given, Fault> {
     for (source, from) in [(file, Source::File), (environment, Source::Environment)] {
         let config = source.build();
         given.take(
-            config.map_err(|fault| Fault::new(FILE, fault.to_string()))?,
+            config.map_err(|fault| SettingError::new(FILE, fault.to_string()))?,
             from,
         );
     }

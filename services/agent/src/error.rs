@@ -22,7 +22,7 @@ pub enum AgentError {
     #[error("question: is larger than 1 MiB")]
     LargeQuestion,
     /// A pattern of the reference that this release does not have.
-    #[error("pattern '{0}' is not built yet; use 'react'")]
+    #[error("pattern '{0}' is not supported; use 'react'")]
     NotBuilt(String),
     /// A step's record cannot be read.
     #[error("malformed step")]
@@ -32,7 +32,7 @@ pub enum AgentError {
     InProgress,
     /// A step's answer is still with another step.
     #[error("the answer is held by another step")]
-    Held,
+    AnswerHeld,
     /// The record of a step that was begun before it was durable was not written.
     #[error("the step was not recorded")]
     NotRecorded,
@@ -46,7 +46,7 @@ pub enum AgentError {
     #[error("the process stops")]
     Stopping,
     /// Nobody can tell what the asker heard of an answer that broke off.
-    #[error("the answer broke off; please ask again")]
+    #[error("the answer was interrupted; please ask again")]
     BrokenOff,
     /// Cancelled by the asker.
     #[error("cancelled")]
@@ -96,7 +96,7 @@ impl From<AgentError> for Error {
             | AgentError::NotIri(_) => ErrorCode::BadRequest,
             AgentError::LargeQuestion => ErrorCode::TooLarge,
             AgentError::InProgress
-            | AgentError::Held
+            | AgentError::AnswerHeld
             | AgentError::NotRecorded
             | AgentError::EndNotHandled => ErrorCode::Busy,
             AgentError::NoWorkspace => ErrorCode::NotFound,
@@ -134,26 +134,26 @@ pub(crate) enum Stop {
     /// The run ends here, without an answer.
     End(Ending),
     /// Something of ours failed: the step is tried again later and continues from its rows.
-    Fault(Error),
+    Error(Error),
 }
 
 impl From<AgentError> for Stop {
     fn from(error: AgentError) -> Self {
-        Self::Fault(error.into())
+        Self::Error(error.into())
     }
 }
 
 impl From<StorageError> for Stop {
     fn from(error: StorageError) -> Self {
         tracing::warn!(%error, "the agent's ledger failed");
-        Self::Fault(error.into())
+        Self::Error(error.into())
     }
 }
 
 impl From<Stop> for ConsumeError {
     fn from(stop: Stop) -> Self {
         match stop {
-            Stop::Fault(error) => Self::Retry {
+            Stop::Error(error) => Self::Retry {
                 error,
                 after: Some(MOMENT),
             },

@@ -10,7 +10,7 @@ use tg_schemas::msg::{ConfigPush, ConfigRequest};
 use tg_storage::StorageError;
 use tokio::sync::Mutex;
 
-use crate::engine::{self, ConfigReply, Given, Rows, Scope, Write};
+use crate::engine::{self, ConfigReply, Given, ReadScope, Rows, Write};
 use crate::error::wire;
 use crate::options::Options;
 use crate::store::ConfigStore;
@@ -64,7 +64,11 @@ impl CachedConfig {
     }
 
     /// Answers a reading operation.
-    pub(crate) fn read(&self, scope: Scope<'_>, ask: &ConfigRequest) -> Result<ConfigReply, Error> {
+    pub(crate) fn read(
+        &self,
+        scope: ReadScope<'_>,
+        ask: &ConfigRequest,
+    ) -> Result<ConfigReply, Error> {
         engine::answer(&self.rows.read(), scope, ask)
     }
 

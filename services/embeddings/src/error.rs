@@ -43,8 +43,8 @@ pub enum EmbedError {
     /// The provider refused the request.
     #[error("the embeddings provider refused the request as invalid")]
     Refused(Status),
-    /// The provider cannot be reached or is out of order.
-    #[error("the embeddings provider cannot be reached or is out of order")]
+    /// The provider cannot be reached or is failing.
+    #[error("the embeddings provider cannot be reached or is failing")]
     Unavailable(Outage),
     /// No answer in time.
     #[error("the embeddings provider did not answer in time")]

@@ -17,7 +17,7 @@ mod handlers;
 mod options;
 mod processors;
 pub mod provider;
-mod standing;
+mod provider_client;
 #[cfg(test)]
 mod testing;
 

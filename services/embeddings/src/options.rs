@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use tg_provider_http::{Origin, Secret, address, ollama_address, sendable};
-use tg_settings::{Fault, Filled};
+use tg_settings::{Filled, SettingError};
 
 use crate::embedder::{Bounds, Embedder};
 use crate::provider::Provider;
@@ -101,7 +101,7 @@ struct Server {
 
 impl Options {
     /// All mistakes that one setting alone does not show.
-    pub fn faults(&self) -> Vec<Fault> {
+    pub fn faults(&self) -> Vec<SettingError> {
         self.chosen().err().unwrap_or_default()
     }
 
@@ -156,16 +156,16 @@ impl Options {
     ///
     /// # Errors
     /// The first of [`Self::faults`], a model that cannot be read, or that no HTTP client can be made.
-    pub fn embedder(&self) -> Result<Embedder, Fault> {
-        let first = |faults: Vec<Fault>| faults.into_iter().next();
+    pub fn embedder(&self) -> Result<Embedder, SettingError> {
+        let first = |faults: Vec<SettingError>| faults.into_iter().next();
         let chosen = self.chosen().map_err(|faults| {
-            first(faults).unwrap_or_else(|| Fault::new("provider", "cannot be used"))
+            first(faults).unwrap_or_else(|| SettingError::new("provider", "cannot be used"))
         })?;
         let provider = match chosen {
             Chosen::Lexical => Provider::Lexical,
             Chosen::Static { name, directory } => {
                 let model = StaticModel::load(&directory, self.dimensions);
-                let model = Arc::new(model.map_err(|message| Fault::new("model", message))?);
+                let model = Arc::new(model.map_err(|message| SettingError::new("model", message))?);
                 Provider::Static { name, model }
             }
             Chosen::Endpoint(
@@ -175,7 +175,7 @@ impl Options {
                 },
             ) => {
                 let server = Endpoint::new(dialect, &url, key, self.dimensions);
-                let server = server.map_err(|fault| Fault::new("url", fault.to_string()))?;
+                let server = server.map_err(|fault| SettingError::new("url", fault.to_string()))?;
                 let server = Arc::new(server);
                 Provider::Endpoint { server, model }
             }
@@ -188,7 +188,7 @@ impl Options {
         Ok(Embedder::new(provider, bounds))
     }
 
-    fn chosen(&self) -> Result<Chosen, Vec<Fault>> {
+    fn chosen(&self) -> Result<Chosen, Vec<SettingError>> {
         match self.provider {
             ProviderKind::Lexical => self.lexical(),
             ProviderKind::Static => self.statics().map_err(|fault| vec![fault]),
@@ -212,10 +212,10 @@ impl Options {
         }
     }
 
-    fn lexical(&self) -> Result<Chosen, Vec<Fault>> {
-        let other = "means nothing to the provider lexical: set embeddings.provider too";
+    fn lexical(&self) -> Result<Chosen, Vec<SettingError>> {
+        let other = "has no effect on the provider lexical: set embeddings.provider too";
         let one = "lexical vectors have one dimension only; leave it out";
-        let faults: Vec<Fault> = [
+        let faults: Vec<SettingError> = [
             ("model", self.model.is_some(), other),
             ("path", self.path.is_some(), other),
             ("url", self.url.is_some(), other),
@@ -223,7 +223,7 @@ impl Options {
         ]
         .into_iter()
         .filter(|(_, given, _)| *given)
-        .map(|(key, _, text)| Fault::new(key, text))
+        .map(|(key, _, text)| SettingError::new(key, text))
         .collect();
         match faults.is_empty() {
             true => Ok(Chosen::Lexical),
@@ -231,7 +231,7 @@ impl Options {
         }
     }
 
-    fn statics(&self) -> Result<Chosen, Fault> {
+    fn statics(&self) -> Result<Chosen, SettingError> {
         let last = |path: &Path| Some(path.file_name()?.to_string_lossy().into_owned());
         let (name, directory) = match (&self.path, &self.model) {
             (Some(path), name) => {
@@ -242,13 +242,13 @@ impl Options {
             (None, None) => {
                 let text = "is required: a directory below models in the data directory; `tg models pull` makes one \
                             (or set embeddings.path)";
-                return Err(Fault::new("model", text));
+                return Err(SettingError::new("model", text));
             }
         };
         let plain = |c: char| c.is_alphanumeric() || "._-".contains(c);
         if name.is_empty() || name.starts_with('.') || !name.chars().all(plain) {
             let text = "must be a plain name of letters, digits, '.', '_' and '-'";
-            return Err(Fault::new("model", text));
+            return Err(SettingError::new("model", text));
         }
         Ok(Chosen::Static { name, directory })
     }
@@ -272,7 +272,7 @@ impl Options {
         (url, set_by): (&str, &'static str),
         key: Option<&Secret>,
         usual: &str,
-    ) -> Result<Chosen, Vec<Fault>> {
+    ) -> Result<Chosen, Vec<SettingError>> {
         match (address("url", url), sendable("key", key)) {
             (Ok(url), Ok(())) => {
                 let model = self.model.clone().unwrap_or_else(|| usual.to_owned());

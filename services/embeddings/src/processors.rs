@@ -6,13 +6,13 @@ use tg_mesh::{Mesh, Processor, TaskKind};
 use tg_schemas::processors::{
     self, ProcessorSpec, document_embeddings, graph_embeddings, row_embeddings,
 };
-use tg_settings::Fault;
+use tg_settings::SettingError;
 
 use crate::engine::schema;
 use crate::handlers::batch::Batcher;
 use crate::handlers::{chunks, embeddings, entities, rows};
 use crate::options::Options;
-use crate::standing::Standing;
+use crate::provider_client::ProviderClient;
 
 /// Requests in progress per flow.
 const REQUESTS: usize = 256;
@@ -24,13 +24,13 @@ const RECORDS: usize = 256;
 ///
 /// # Errors
 /// The mistake in the options because of which the provider cannot be asked.
-pub fn processors(mesh: &Mesh, options: Options) -> Result<Vec<Processor>, Fault> {
-    let standing = Arc::new(Standing {
+pub fn processors(mesh: &Mesh, options: Options) -> Result<Vec<Processor>, SettingError> {
+    let provider_client = Arc::new(ProviderClient {
         client: options.embedder()?,
         origin: options.origin(),
         tells_address: options.tells_address,
     });
-    let (first, stopping) = (standing.clone(), mesh.stopping().clone());
+    let (first, stopping) = (provider_client.clone(), mesh.stopping().clone());
     // Nothing waits for it: a server that is away holds up no start.
     mesh.spawn(TaskKind::Background, async move {
         if let Err(wrong) = first.look_at_start(&stopping).await {
@@ -50,7 +50,7 @@ pub fn processors(mesh: &Mesh, options: Options) -> Result<Vec<Processor>, Fault
         Processor::new(processors::embeddings::PROCESSOR)
             .serves(
                 processors::embeddings::REQUEST,
-                Arc::new(embeddings::Embeddings { standing }),
+                Arc::new(embeddings::Embeddings { provider_client }),
             )
             .concurrency(REQUESTS),
     ])

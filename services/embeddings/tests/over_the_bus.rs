@@ -16,7 +16,7 @@ use tg_schemas::msg::{
 use tg_schemas::processors::{self, ProcessorSpec};
 use tg_schemas::{Class, Error, ErrorCode, Term};
 use tg_testkit::config::Config;
-use tg_testkit::fakes::{Embeddings, Kept};
+use tg_testkit::fakes::{Embeddings, RecordingConsumer};
 use tg_testkit::flow::{TestFlow, Wiring, topic};
 use tg_testkit::place::Place;
 
@@ -65,9 +65,9 @@ fn lengths() -> Arc<Embeddings> {
 
 struct System {
     flow: TestFlow,
-    chunks: Arc<Kept<DocumentEmbeddings>>,
-    entities: Arc<Kept<GraphEmbeddings>>,
-    rows: Arc<Kept<RowEmbeddings>>,
+    chunks: Arc<RecordingConsumer<DocumentEmbeddings>>,
+    entities: Arc<RecordingConsumer<GraphEmbeddings>>,
+    rows: Arc<RecordingConsumer<RowEmbeddings>>,
 }
 
 impl System {
@@ -76,7 +76,11 @@ impl System {
         let config = Config::new();
         let people = r#"{"vector-indexes":["name","city"],"fields":[]}"#;
         config.put("schema", "people", people);
-        let (chunks, entities, rows) = (Kept::new(), Kept::new(), Kept::new());
+        let (chunks, entities, rows) = (
+            RecordingConsumer::new(),
+            RecordingConsumer::new(),
+            RecordingConsumer::new(),
+        );
         let kept = (chunks.clone(), entities.clone(), rows.clone());
         let host = |mesh: &_| {
             // The last one is `embeddings`.

@@ -28,7 +28,7 @@ pub enum ExtractError {
         why: String,
     },
     /// The thread that read ontologies died.
-    #[error("the ontologies were not read")]
+    #[error("the ontologies are not loaded yet")]
     NotRead,
     /// No line of a model's reply is of the promised form.
     #[error("{extractor}: the reply of {model} could not be read ({lines} lines): {begins}")]

@@ -21,9 +21,9 @@ const READY: usize = 64;
 const BATCH: usize = 128;
 
 /// An index that is made once, by whoever comes first.
-type Slot = tokio::sync::Mutex<Option<Arc<Index>>>;
+type IndexCell = tokio::sync::Mutex<Option<Arc<Index>>>;
 /// By workspace and flow, with the version of the ontologies.
-type Indexes = HashMap<(String, String), (String, Arc<Slot>)>;
+type Indexes = HashMap<(String, String), (String, Arc<IndexCell>)>;
 
 /// Ontologies by workspace, indexes by flow.
 pub(crate) struct ReadyOntologies {
@@ -100,7 +100,7 @@ impl ReadyOntologies {
         Ok(index)
     }
 
-    fn slot(&self, cx: &Cx, version: &str) -> Arc<Slot> {
+    fn slot(&self, cx: &Cx, version: &str) -> Arc<IndexCell> {
         let key = (cx.workspace().to_owned(), cx.flow().to_owned());
         let mut indexes = self.indexes.lock();
         if let Some((known, slot)) = indexes.get(&key)
@@ -111,7 +111,7 @@ impl ReadyOntologies {
         if indexes.len() >= READY && !indexes.contains_key(&key) {
             indexes.clear();
         }
-        let slot = Arc::<Slot>::default();
+        let slot = Arc::<IndexCell>::default();
         indexes.insert(key, (version.to_owned(), slot.clone()));
         slot
     }

@@ -22,7 +22,7 @@ pub(crate) enum Part {
         failed: bool,
     },
     /// From the mesh or the gateway itself. Always the last.
-    Fault(Error),
+    Error(Error),
 }
 
 /// All parts of an answer.
@@ -53,18 +53,18 @@ pub(crate) fn ask<T: Translate>(
                 match answer.next().await {
                     Some(Ok(part)) if part.error().is_none() && T::is_aside(&part, &about) => {}
                     Some(Ok(part)) => break warned(translated::<T>(part, &about), &warnings),
-                    Some(Err(error)) => break Part::Fault(scrub_for(error, about.operator)),
+                    Some(Err(error)) => break Part::Error(scrub_for(error, about.operator)),
                     None => {
-                        break Part::Fault(Error::new(
+                        break Part::Error(Error::new(
                             ErrorCode::Interrupted,
-                            "the answer ended before its end",
+                            "the answer is incomplete",
                         ));
                     }
                 }
             };
             let over = match &part {
                 Part::Body { last, .. } => *last,
-                Part::Fault(_) => true,
+                Part::Error(_) => true,
             };
             Some((part, (answer, about, warnings, over)))
         })

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use tg_schemas::{Error, ErrorCode};
 
 use crate::auth::Identity;
-use crate::error::Fault;
+use crate::error::RequestError;
 use crate::fair::Pool;
 use crate::options::AuthMode;
 
@@ -122,14 +122,19 @@ impl Budget {
     }
 
     /// Counts more bytes of a body of which so many have come.
-    pub(crate) fn receive(&self, of: &Reader, bytes: usize, before: usize) -> Result<Share, Fault> {
+    pub(crate) fn receive(
+        &self,
+        of: &Reader,
+        bytes: usize,
+        before: usize,
+    ) -> Result<Share, RequestError> {
         let lane = self.receiving.lane(before + bytes);
         if before + bytes > lane.each() {
             // However long it waited.
             return Err(too_large());
         }
         lane.try_take(&of.0, bytes)
-            .ok_or_else(|| Fault::busy("here"))
+            .ok_or_else(|| RequestError::busy("here"))
     }
 
     /// Reads bytes when there is memory for it. What is made of them counts while the share is held.
@@ -138,7 +143,7 @@ impl Budget {
         of: &Reader,
         bytes: Bytes,
         parse: impl FnOnce(&[u8]) -> T + Send + 'static,
-    ) -> Result<(T, Share), Fault> {
+    ) -> Result<(T, Share), RequestError> {
         if bytes.len() <= LARGE {
             let share = self.share(of, need(&bytes)).await?;
             return Ok((parse(&bytes), share));
@@ -149,7 +154,7 @@ impl Budget {
         Ok((off(move || parse(&bytes)).await?, share))
     }
 
-    async fn share(&self, of: &Reader, need: usize) -> Result<Share, Fault> {
+    async fn share(&self, of: &Reader, need: usize) -> Result<Share, RequestError> {
         let units = need.div_ceil(UNIT);
         let lane = self.parsing.lane(units);
         if units > lane.total() {
@@ -157,17 +162,17 @@ impl Budget {
         }
         match tokio::time::timeout(TIMEOUT, lane.take(&of.0, units)).await {
             Ok(Some(share)) => Ok(share),
-            Ok(None) | Err(_) => Err(Fault::busy("here")),
+            Ok(None) | Err(_) => Err(RequestError::busy("here")),
         }
     }
 }
 
-fn too_large() -> Fault {
+fn too_large() -> RequestError {
     let text = "the request is larger than what may be received at once; send it in parts";
-    Fault::Service(Error::new(ErrorCode::TooLarge, text))
+    RequestError::Service(Error::new(ErrorCode::TooLarge, text))
 }
 
-fn too_much(units: usize, limit: usize) -> Fault {
+fn too_much(units: usize, limit: usize) -> RequestError {
     let mib = |units: usize| units >> 10;
     let text = format!(
         "the request is too large: reading it would need about {} MiB of memory, and a request may need {} MiB; send it \
@@ -175,13 +180,15 @@ fn too_much(units: usize, limit: usize) -> Fault {
         mib(units).max(1),
         mib(limit)
     );
-    Fault::Service(Error::new(ErrorCode::TooLarge, text))
+    RequestError::Service(Error::new(ErrorCode::TooLarge, text))
 }
 
-async fn off<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Fault> {
+async fn off<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, RequestError> {
     tokio::task::spawn_blocking(work).await.map_err(|_| {
         let text = "the request could not be read";
-        Fault::Service(Error::new(ErrorCode::Internal, text))
+        RequestError::Service(Error::new(ErrorCode::Internal, text))
     })
 }
 
@@ -217,7 +224,7 @@ mod tests {
     use super::*;
     use serde_json::Value;
 
-    async fn read(budget: &Budget, text: String) -> Result<usize, Fault> {
+    async fn read(budget: &Budget, text: String) -> Result<usize, RequestError> {
         let parse = |bytes: &[u8]| serde_json::from_slice::<Value>(bytes).is_ok();
         let read = budget.read(&reader("ann"), Bytes::from(text), parse).await;
         read.map(|(_, share)| share.units())
@@ -236,7 +243,7 @@ mod tests {
     async fn what_would_not_fit_is_never_made() {
         let budget = Budget::new(2 << 20, 1 << 20, Users::Many);
         let bomb = format!("[{}0]", "[0],".repeat(4000));
-        let refused = |read: Result<usize, Fault>| read.unwrap_err().error().message;
+        let refused = |read: Result<usize, RequestError>| read.unwrap_err().error().message;
         let told = refused(read(&budget, bomb).await);
         assert!(
             told.contains("about 1 MiB") && told.contains("may need 1 MiB"),

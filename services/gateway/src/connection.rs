@@ -16,7 +16,7 @@ use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 use tower_service::Service;
 
-use crate::listener::Held;
+use crate::listener::ConnectionPermits;
 use crate::slow_body::paced;
 use crate::state::Shared;
 use crate::wire::{Life, Wire};
@@ -39,7 +39,7 @@ pub(crate) async fn serve(
     router: Router,
     stream: TcpStream,
     address: SocketAddr,
-    held: Held,
+    held: ConnectionPermits,
 ) {
     let wire = Wire::new(stream, held);
     let peer = Peer {

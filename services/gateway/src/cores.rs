@@ -81,7 +81,7 @@ fn upload(
                 last: true,
                 failed: false,
             },
-            Err(error) => Part::Fault(scrub(error)),
+            Err(error) => Part::Error(scrub(error)),
         }
     };
     stream::once(part).boxed()

@@ -20,7 +20,7 @@ use crate::ask::{Part, Parts};
 use crate::auth::Identity;
 use crate::engine::translate::fields::Reply;
 use crate::engine::translate::{Body, Fields};
-use crate::error::Fault;
+use crate::error::RequestError;
 use crate::inflight::{InFlight, Permit};
 
 /// By id, and so in the order they came.
@@ -80,7 +80,7 @@ impl Detached {
         identity: &Identity,
         about: Body,
         cancel: CancellationToken,
-    ) -> Result<Listed, Fault> {
+    ) -> Result<Listed, RequestError> {
         let counts = self.users.enter(&*identity.id).ok_or_else(too_many)?;
         let id = uuid::Uuid::now_v7().to_string();
         let entry = Entry {
@@ -99,7 +99,11 @@ impl Detached {
 
     /// Whether a user has, with what is on the list, no more under way than is allowed: also of the agent's runs that came
     /// through others. Where the agent cannot be asked, what is known here counts.
-    pub(crate) async fn has_room(&self, mesh: &Mesh, identity: &Identity) -> Result<(), Fault> {
+    pub(crate) async fn has_room(
+        &self,
+        mesh: &Mesh,
+        identity: &Identity,
+    ) -> Result<(), RequestError> {
         let runs = match AgentRuns::of(mesh, &identity.id).list().await {
             Ok(runs) => runs,
             Err(error) => {
@@ -193,8 +197,8 @@ impl Detached {
     }
 }
 
-fn too_many() -> Fault {
-    Fault::busy("that go on without their caller")
+fn too_many() -> RequestError {
+    RequestError::busy("that are detached")
 }
 
 fn list(asked: Asked, all: BTreeMap<String, Body>) -> Result<Body, Error> {

@@ -18,7 +18,7 @@ use crate::auth::{self, Identity, Lapse, Resource};
 use crate::engine::scrub::scrub;
 use crate::engine::translate::generic::Raw;
 use crate::engine::translate::{About, Body, Fields};
-use crate::error::Fault;
+use crate::error::RequestError;
 use crate::flows::Flow;
 use crate::inflight::Permit;
 use crate::judge;
@@ -59,14 +59,14 @@ impl Target {
     }
 
     /// An operation by names.
-    pub(crate) fn service(name: &str, body: &Body) -> Result<Self, Fault> {
+    pub(crate) fn service(name: &str, body: &Body) -> Result<Self, RequestError> {
         let operation = match body.get("operation") {
             Some(Value::String(operation)) if !operation.is_empty() => operation.clone(),
-            _ => return Err(Fault::MissingOperation),
+            _ => return Err(RequestError::MissingOperation),
         };
-        let service = registry::service(name).ok_or(Fault::Unknown(Unknown::Service))?;
+        let service = registry::service(name).ok_or(RequestError::Unknown(Unknown::Service))?;
         let gate = service.gate(&operation);
-        let gate = gate.ok_or(Fault::Unknown(Unknown::Operation(service.name)))?;
+        let gate = gate.ok_or(RequestError::Unknown(Unknown::Operation(service.name)))?;
         Ok(Self::Service {
             service,
             operation,
@@ -75,11 +75,11 @@ impl Target {
     }
 
     /// A flow service by names; `thru/<interface>` is any interface.
-    pub(crate) fn kind(name: &str, flow: &str) -> Result<Self, Fault> {
+    pub(crate) fn kind(name: &str, flow: &str) -> Result<Self, RequestError> {
         let (kind, interface) = match name.strip_prefix("thru/") {
             Some(interface) if !interface.is_empty() => (&THRU, interface),
             _ => (
-                registry::flow_kind(name).ok_or(Fault::Unknown(Unknown::Kind))?,
+                registry::flow_kind(name).ok_or(RequestError::Unknown(Unknown::Kind))?,
                 name,
             ),
         };
@@ -157,7 +157,7 @@ impl App {
         identity: &Identity,
         call: Call,
         cancel: CancellationToken,
-    ) -> Result<Running, Fault> {
+    ) -> Result<Running, RequestError> {
         let (endpoint, name) = (call.meta.endpoint, call.target.name());
         let started = self.start_inner(identity, call, cancel).await;
         started.inspect_err(|fault| count(endpoint, name, fault.label()))
@@ -168,7 +168,7 @@ impl App {
         identity: &Identity,
         call: Call,
         cancel: CancellationToken,
-    ) -> Result<Running, Fault> {
+    ) -> Result<Running, RequestError> {
         let (name, endpoint) = (call.target.name(), call.meta.endpoint);
         if let Target::Service { service, .. } = &call.target
             && service.home == Home::Gateway
@@ -218,7 +218,7 @@ impl App {
             },
         };
         let parts = asks(&self.mesh, &way.topic, &call.body, &about, ask)
-            .map_err(|error| Fault::Service(scrub(error)))?;
+            .map_err(|error| RequestError::Service(scrub(error)))?;
         let of = way.workspace.as_ref().map_or("", |id| id.as_str());
         let parts = match Known::by(name, call.target.operation(), &call.body, of) {
             Some(known) => opened::awaited(parts, self.mesh.config().clone(), known),
@@ -242,7 +242,7 @@ impl App {
     }
 
     /// Answers what is asked of the gateway itself.
-    async fn own(&self, identity: &Identity, call: &Call) -> Result<Running, Fault> {
+    async fn own(&self, identity: &Identity, call: &Call) -> Result<Running, RequestError> {
         let operation = call.target.operation();
         let (parts, permit) = match call.target.name() {
             registry::ANSWERS => {
@@ -271,7 +271,7 @@ impl App {
     }
 
     /// Authorises a call and finds where it goes.
-    async fn admit(&self, identity: &Identity, call: &Call) -> Result<Way, Fault> {
+    async fn admit(&self, identity: &Identity, call: &Call) -> Result<Way, RequestError> {
         match &call.target {
             Target::Service {
                 service:
@@ -317,7 +317,7 @@ impl App {
                 })
             }
             // What the gateway answers itself was answered.
-            Target::Service { .. } => Err(Fault::Unknown(Unknown::Service)),
+            Target::Service { .. } => Err(RequestError::Unknown(Unknown::Service)),
             Target::Kind {
                 kind,
                 interface,
@@ -351,10 +351,10 @@ impl App {
         }
     }
 
-    fn enter(&self, workspace: &str) -> Result<Permit, Fault> {
+    fn enter(&self, workspace: &str) -> Result<Permit, RequestError> {
         self.in_flight
             .enter(workspace)
-            .ok_or_else(|| Fault::busy("in this workspace"))
+            .ok_or_else(|| RequestError::busy("in this workspace"))
     }
 
     /// The one rule of every endpoint: the explicit workspace, else the caller's own; allowed, then known.
@@ -365,7 +365,7 @@ impl App {
         identity: &Identity,
         explicit: Option<&str>,
         gate: Gate,
-    ) -> Result<(WorkspaceId, i64), Fault> {
+    ) -> Result<(WorkspaceId, i64), RequestError> {
         let workspace = named(identity, explicit)?;
         let resource = Resource::workspace(workspace.as_str());
         let generation = self.allowed(identity, gate, &resource, &workspace).await?;
@@ -379,7 +379,7 @@ impl App {
         explicit: Option<&str>,
         flow: &str,
         gate: Gate,
-    ) -> Result<(Arc<Flow>, i64), Fault> {
+    ) -> Result<(Arc<Flow>, i64), RequestError> {
         let workspace = named(identity, explicit)?;
         let id = FlowId::new(flow)?;
         let resource = Resource::flow(workspace.as_str(), id.as_str());
@@ -394,20 +394,20 @@ impl App {
         gate: Gate,
         resource: &Resource,
         workspace: &WorkspaceId,
-    ) -> Result<i64, Fault> {
+    ) -> Result<i64, RequestError> {
         let generation = || self.mesh.config().generation(workspace.as_str());
         for _ in 0..LOOKS {
             let before = generation();
             self.auth.authorise(identity, gate, resource).await?;
             if !auth::is_open(self.mesh.config(), workspace.as_str()) {
-                return Err(Fault::WorkspaceNotFound);
+                return Err(RequestError::WorkspaceNotFound);
             }
             // One that was deleted and made again meanwhile is another one.
             if generation() == before {
                 return Ok(before);
             }
         }
-        Err(Fault::WorkspaceNotFound)
+        Err(RequestError::WorkspaceNotFound)
     }
 
     /// Whether the caller may write the configuration they read, and so see the credentials in it.
@@ -486,7 +486,7 @@ fn shown(call: &Call, way: &Way) -> Body {
     about
 }
 
-fn named(identity: &Identity, explicit: Option<&str>) -> Result<WorkspaceId, Fault> {
+fn named(identity: &Identity, explicit: Option<&str>) -> Result<WorkspaceId, RequestError> {
     let name = explicit
         .filter(|name| !name.is_empty())
         .unwrap_or(&identity.workspace);
@@ -494,7 +494,11 @@ fn named(identity: &Identity, explicit: Option<&str>) -> Result<WorkspaceId, Fau
 }
 
 /// Operations on users and keys are about a workspace; those on workspaces and signing keys about none.
-fn iam_resource(operation: &str, body: &Body, identity: &Identity) -> Result<Resource, Fault> {
+fn iam_resource(
+    operation: &str,
+    body: &Body,
+    identity: &Identity,
+) -> Result<Resource, RequestError> {
     let of_users = ["user", "key", "password", "mint"]
         .iter()
         .any(|word| operation.contains(word));
@@ -536,23 +540,23 @@ mod tests {
         let fault = |name, value| Target::service(name, &body(value)).err();
         assert_eq!(
             fault("config", json!({"operation": ""})),
-            Some(Fault::MissingOperation)
+            Some(RequestError::MissingOperation)
         );
         assert_eq!(
             fault("config", json!({"operation": "getkeys-all-ws"})),
-            Some(Fault::Unknown(Unknown::Operation("config")))
+            Some(RequestError::Unknown(Unknown::Operation("config")))
         );
         assert_eq!(
             fault("nothing", json!({"operation": "get"})),
-            Some(Fault::Unknown(Unknown::Service))
+            Some(RequestError::Unknown(Unknown::Service))
         );
         assert_eq!(
             Target::kind("keyword-inde", "f").err(),
-            Some(Fault::Unknown(Unknown::Kind))
+            Some(RequestError::Unknown(Unknown::Kind))
         );
         assert_eq!(
             Target::kind("thru/", "f").err(),
-            Some(Fault::Unknown(Unknown::Kind))
+            Some(RequestError::Unknown(Unknown::Kind))
         );
         assert_eq!(Target::kind("thru/agent", "f").unwrap().name(), "thru");
     }
@@ -564,7 +568,7 @@ mod tests {
         assert_eq!(name(Some("")), Ok("home".into()));
         assert_eq!(name(Some("acme")), Ok("acme".into()));
         for hostile in ["a:b", "__template__", "../x", "a--b", "ü"] {
-            let Err(Fault::Service(error)) = named(&identity(), Some(hostile)) else {
+            let Err(RequestError::Service(error)) = named(&identity(), Some(hostile)) else {
                 panic!("{hostile} passed");
             };
             assert!(error.message.starts_with("workspace: "));

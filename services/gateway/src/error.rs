@@ -14,9 +14,9 @@ use crate::registry::Unknown;
 /// The credential may be good; it cannot be said now.
 const UNCHECKED: &str = "credentials cannot be checked at the moment; try again";
 
-/// Refusals of the endpoints. Errors of services come as [`Fault::Service`].
+/// Refusals of the endpoints. Errors of services come as [`RequestError::Service`].
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Fault {
+pub(crate) enum RequestError {
     /// The body is no JSON.
     InvalidJson(String),
     /// The body is no object.
@@ -55,13 +55,13 @@ pub(crate) enum Fault {
     Service(Error),
 }
 
-impl From<Error> for Fault {
+impl From<Error> for RequestError {
     fn from(error: Error) -> Self {
         Self::Service(error)
     }
 }
 
-impl Fault {
+impl RequestError {
     /// A limit on work in progress is reached.
     pub(crate) fn busy(what: &str) -> Self {
         Self::Service(Error::new(
@@ -216,7 +216,7 @@ pub(crate) fn json_response<T: serde::Serialize>(status: StatusCode, body: &T) -
     response
 }
 
-impl IntoResponse for Fault {
+impl IntoResponse for RequestError {
     /// Errors of services come with status 200, as every official client expects.
     fn into_response(self) -> Response {
         match &self {
@@ -260,27 +260,27 @@ mod tests {
 
     #[test]
     fn statuses_follow_the_contract() {
-        let status = |fault: Fault| fault.into_response().status().as_u16();
-        assert_eq!(status(Fault::InvalidJson("x".into())), 400);
-        assert_eq!(status(Fault::Unknown(Unknown::Service)), 400);
-        assert_eq!(status(Fault::Unknown(Unknown::Kind)), 404);
-        assert_eq!(status(Fault::AuthFailure), 401);
-        assert_eq!(status(Fault::Unchecked), 503);
-        assert_eq!(status(Fault::AccessDenied), 403);
-        assert_eq!(status(Fault::WorkspaceNotFound), 404);
-        assert_eq!(status(Fault::KindNotInFlow), 200);
-        assert_eq!(status(Fault::TooLarge { limit: 1 }), 413);
-        assert_eq!(status(Fault::busy("in this workspace")), 200);
+        let status = |fault: RequestError| fault.into_response().status().as_u16();
+        assert_eq!(status(RequestError::InvalidJson("x".into())), 400);
+        assert_eq!(status(RequestError::Unknown(Unknown::Service)), 400);
+        assert_eq!(status(RequestError::Unknown(Unknown::Kind)), 404);
+        assert_eq!(status(RequestError::AuthFailure), 401);
+        assert_eq!(status(RequestError::Unchecked), 503);
+        assert_eq!(status(RequestError::AccessDenied), 403);
+        assert_eq!(status(RequestError::WorkspaceNotFound), 404);
+        assert_eq!(status(RequestError::KindNotInFlow), 200);
+        assert_eq!(status(RequestError::TooLarge { limit: 1 }), 413);
+        assert_eq!(status(RequestError::busy("in this workspace")), 200);
     }
 
     #[test]
     fn error_frames_are_complete_and_echo_any_id() {
-        let frame = Fault::AuthFailure.frame(Some(&json!(0)));
+        let frame = RequestError::AuthFailure.frame(Some(&json!(0)));
         assert_eq!(
             frame,
             json!({"id": 0, "complete": true,
                    "error": {"type": "auth-required", "message": "auth failure"}})
         );
-        assert!(Fault::NotAnObject.frame(None).get("id").is_none());
+        assert!(RequestError::NotAnObject.frame(None).get("id").is_none());
     }
 }

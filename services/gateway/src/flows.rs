@@ -12,7 +12,7 @@ use tg_mesh::ConfigView;
 use tg_schemas::{Class, Error, ErrorCode, FlowId, Topic, WorkspaceId};
 use tokio_util::sync::CancellationToken;
 
-use crate::error::Fault;
+use crate::error::RequestError;
 
 /// One running start of a flow.
 #[derive(Debug)]
@@ -45,24 +45,24 @@ impl Flow {
     }
 
     /// The topic of an interface: `request` of a service, `flow` of an input.
-    fn topic(&self, interface: &str, class: Class) -> Result<Topic, Fault> {
+    fn topic(&self, interface: &str, class: Class) -> Result<Topic, RequestError> {
         let text = self
             .record
             .topic(interface, class)
-            .ok_or(Fault::KindNotInFlow)?;
+            .ok_or(RequestError::KindNotInFlow)?;
         Topic::parse(text)
             .ok()
             .filter(|topic| topic.class() == class)
-            .ok_or(Fault::KindNotInFlow)
+            .ok_or(RequestError::KindNotInFlow)
     }
 
     /// Where questions to an interface go.
-    pub(crate) fn request(&self, interface: &str) -> Result<Topic, Fault> {
+    pub(crate) fn request(&self, interface: &str) -> Result<Topic, RequestError> {
         self.topic(interface, Class::Request)
     }
 
     /// Where records for an interface go.
-    pub(crate) fn input(&self, interface: &str) -> Result<Topic, Fault> {
+    pub(crate) fn input(&self, interface: &str) -> Result<Topic, RequestError> {
         self.topic(interface, Class::Flow)
     }
 }
@@ -90,13 +90,19 @@ impl Flows {
     }
 
     /// A flow that takes questions.
-    pub(crate) fn get(&self, workspace: &WorkspaceId, id: &FlowId) -> Result<Arc<Flow>, Fault> {
-        let flow = self.look(workspace, id).ok_or_else(|| Fault::InvalidFlow {
-            workspace: workspace.to_string(),
-            flow: id.to_string(),
-        })?;
+    pub(crate) fn get(
+        &self,
+        workspace: &WorkspaceId,
+        id: &FlowId,
+    ) -> Result<Arc<Flow>, RequestError> {
+        let flow = self
+            .look(workspace, id)
+            .ok_or_else(|| RequestError::InvalidFlow {
+                workspace: workspace.to_string(),
+                flow: id.to_string(),
+            })?;
         if flow.stopping() {
-            return Err(Fault::Service(Error::new(
+            return Err(RequestError::Service(Error::new(
                 ErrorCode::FlowStopped,
                 "the flow is being stopped",
             )));
@@ -205,7 +211,7 @@ mod tests {
         );
         assert!(flow.input("triples-store").is_ok());
         for missing in ["triples-store", "odd", "nope"] {
-            assert_eq!(flow.request(missing), Err(Fault::KindNotInFlow));
+            assert_eq!(flow.request(missing), Err(RequestError::KindNotInFlow));
         }
     }
 

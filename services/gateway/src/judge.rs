@@ -34,8 +34,8 @@ pub(crate) fn answer(operation: &str, body: &Body) -> Result<Parts, Error> {
                 last: true,
                 failed: false,
             },
-            Ok(Err(fault)) => Part::Fault(fault),
-            Err(_) => Part::Fault(Error::new(
+            Ok(Err(fault)) => Part::Error(fault),
+            Err(_) => Part::Error(Error::new(
                 ErrorCode::Internal,
                 "the answer could not be judged",
             )),

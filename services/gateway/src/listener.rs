@@ -46,7 +46,7 @@ pub(crate) struct Listener {
 }
 
 /// What a connection counts against until it ends.
-pub(crate) type Held = (OwnedSemaphorePermit, Permit<IpAddr>);
+pub(crate) type ConnectionPermits = (OwnedSemaphorePermit, Permit<IpAddr>);
 
 impl Listener {
     /// Around an open listener.
@@ -61,7 +61,7 @@ impl Listener {
     }
 
     /// The next connection. Faults are told seldom and waited out.
-    pub(crate) async fn accept(&self) -> (TcpStream, SocketAddr, Held) {
+    pub(crate) async fn accept(&self) -> (TcpStream, SocketAddr, ConnectionPermits) {
         loop {
             match self.accept_one().await {
                 Ok(Some(accepted)) => return accepted,
@@ -76,7 +76,7 @@ impl Listener {
         }
     }
 
-    async fn accept_one(&self) -> io::Result<Option<(TcpStream, SocketAddr, Held)>> {
+    async fn accept_one(&self) -> io::Result<Option<(TcpStream, SocketAddr, ConnectionPermits)>> {
         let room = self.room.clone().acquire_owned().await;
         let room = room.map_err(io::Error::other)?;
         let (stream, address) = self.inner.accept().await?;

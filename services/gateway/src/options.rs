@@ -66,7 +66,7 @@ tg_settings::options! {
         look_ahead_mb: usize = 4, Whole(1..=1_024);
         /// The same in frames.
         look_ahead_frames: usize = 1_024, Whole(1..=65_536);
-        /// Questions of one user that go on without their caller.
+        /// Detached requests of one user, which continue without their caller.
         detached_per_user: usize = 32, Whole(0..=65_536);
         /// Frames waiting to be written to one socket.
         outgoing_frames: usize = 64, Whole(1..=65_536);

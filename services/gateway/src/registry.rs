@@ -3,7 +3,7 @@
 //! What is not in the table does not exist for clients.
 
 use tg_schemas::processors::{
-    Place, Serves, Spec, config_svc, flow_svc, iam_svc, knowledge, librarian,
+    Serves, Spec, TopicScope, config_svc, flow_svc, iam_svc, knowledge, librarian,
 };
 use tg_schemas::{Message, Reply};
 
@@ -59,7 +59,7 @@ impl Home {
     /// The processor that serves a spec.
     const fn of<Q: Message, R: Reply>(spec: Spec<Serves<Q, R>>) -> Self {
         match spec.place {
-            Place::System => Self::System(spec.name),
+            TopicScope::System => Self::System(spec.name),
             _ => Self::Workspace(spec.name),
         }
     }

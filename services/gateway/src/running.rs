@@ -41,24 +41,24 @@ impl Running {
             biased;
             error = &mut self.lapse => {
                 self.cancel.cancel();
-                Some(Part::Fault(error))
+                Some(Part::Error(error))
             }
-            () = self.cancel.cancelled(), if self.detached.is_some() => Some(Part::Fault(cancelled())),
+            () = self.cancel.cancelled(), if self.detached.is_some() => Some(Part::Error(cancelled())),
             // A stopped flow ends its answers itself; this is for one that does not.
             part = doubt.next(&mut self.parts) => part,
-            () = self.stopped.cancelled() => Some(Part::Fault(flows::stopped())),
+            () = self.stopped.cancelled() => Some(Part::Error(flows::stopped())),
         };
         let part = part.unwrap_or_else(|| {
-            Part::Fault(Error::new(
+            Part::Error(Error::new(
                 ErrorCode::Interrupted,
-                "the answer ended before its end",
+                "the answer is incomplete",
             ))
         });
         let outcome = match &part {
             Part::Body { last: false, .. } => return Some(part),
             Part::Body { failed: true, .. } => "failed",
             Part::Body { .. } => "ok",
-            Part::Fault(error) => error.code().as_str(),
+            Part::Error(error) => error.code().as_str(),
         };
         self.over = true;
         count(self.endpoint, self.name, outcome);

@@ -12,7 +12,7 @@ use tokio_util::task::TaskTracker;
 use crate::auth::{Auth, Identity};
 use crate::budget::Budget;
 use crate::detached::Detached;
-use crate::error::Fault;
+use crate::error::RequestError;
 use crate::flows::Flows;
 use crate::inflight::{InFlight, Permit};
 use crate::options::GatewayOptions;
@@ -87,15 +87,15 @@ impl App {
         &self,
         identity: &Identity,
         address: Option<IpAddr>,
-    ) -> Result<SocketRoom, Fault> {
+    ) -> Result<SocketRoom, RequestError> {
         let own = match address.filter(|_| self.auth.open()) {
             Some(address) => address.to_canonical().to_string(),
             None => identity.id.to_string(),
         };
         let _own = self.sockets_of_one.enter(own);
-        let _own = _own.ok_or(Fault::NoRoom("of yours"))?;
+        let _own = _own.ok_or(RequestError::NoRoom("of this caller"))?;
         let all = self.sockets_left.clone().try_acquire_owned();
-        let _all = all.map_err(|_| Fault::NoRoom("here"))?;
+        let _all = all.map_err(|_| RequestError::NoRoom("in total"))?;
         Ok(SocketRoom { _all, _own })
     }
 

@@ -38,7 +38,7 @@ pub enum GraphError {
     #[error("the query builds a text that needs more memory than a text may use ({0} MiB)")]
     LongText(usize),
     /// The reader of an answer took nothing for so many seconds.
-    #[error("nobody read the results for {0} s")]
+    #[error("the results were not read for {0} s")]
     Stalled(u64),
     /// The answer is too large for one message.
     #[error("more than {0} results: set a limit, or ask with streaming")]
@@ -65,7 +65,7 @@ pub enum GraphError {
     },
     /// A query gets a thread of its own, whose stack the system has no address space for.
     #[error(
-        "the process has no address space left for a query, which needs {0} MiB of it; try again, or raise its limit"
+        "the process has not enough address space left for a query, which needs {0} MiB of it; try again, or raise its limit"
     )]
     NoThread(usize),
     /// The asker gave up.

@@ -49,7 +49,7 @@ pub(crate) async fn settle(mesh: Mesh, store: Arc<LeasedStore<CachedDirectory>>)
                     && !mesh.config().has_ended(&key)
                     && let Err(error) = directory.about(&key, engine::settle).await
                 {
-                    tracing::warn!(%error, workspace = %id, "a generation is noted later");
+                    tracing::warn!(%error, workspace = %id, "a generation will be recorded later");
                 }
             }
         }

@@ -10,7 +10,7 @@ use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout};
 
-use crate::decode::{Fault, Format, Frame, Limits};
+use crate::decode::{DecodeError, Format, Frame, Limits};
 use crate::decode::{HEADER, frame, header};
 use crate::engine::turns::Turns;
 use crate::error::IngestError;
@@ -34,8 +34,8 @@ impl Children {
     }
 
     /// A place for a child of a workspace, when it is its turn.
-    async fn place(&self, workspace: &str) -> Place<'_> {
-        let place = || Place {
+    async fn place(&self, workspace: &str) -> ChildPermit<'_> {
+        let place = || ChildPermit {
             children: self,
             workspace: workspace.to_owned(),
         };
@@ -114,12 +114,12 @@ impl Children {
 }
 
 /// A workspace's place for a child.
-struct Place<'a> {
+struct ChildPermit<'a> {
     children: &'a Children,
     workspace: String,
 }
 
-impl Drop for Place<'_> {
+impl Drop for ChildPermit<'_> {
     fn drop(&mut self) {
         self.children.turns.lock().give_back(&self.workspace);
         self.children.go_on();
@@ -174,7 +174,7 @@ impl<'a> Feeding<'a> {
 pub(crate) struct Telling<'a> {
     output: BufReader<ChildStdout>,
     _child: Child,
-    _place: Place<'a>,
+    _place: ChildPermit<'a>,
     limits: Limits,
     /// Time for which its parent waited for it.
     used: Duration,
@@ -197,8 +197,8 @@ impl Telling<'_> {
                 self.told = self.told.saturating_add(1);
                 frame
             }
-            Ok(None) => Frame::Fault(Fault::Died),
-            Err(_) => Frame::Fault(Fault::TooSlow),
+            Ok(None) => Frame::Error(DecodeError::Died),
+            Err(_) => Frame::Error(DecodeError::TooSlow),
         }
     }
 
@@ -233,7 +233,7 @@ mod tests {
         let mut frames = Vec::new();
         loop {
             frames.push(telling.next().await);
-            if matches!(frames.last(), Some(Frame::End | Frame::Fault(_))) {
+            if matches!(frames.last(), Some(Frame::End | Frame::Error(_))) {
                 return frames;
             }
         }
@@ -242,7 +242,7 @@ mod tests {
     #[tokio::test]
     async fn children_that_die_lie_or_are_late_are_faults() {
         let long = Duration::from_secs(30);
-        let died = [Frame::Fault(Fault::Died)];
+        let died = [Frame::Error(DecodeError::Died)];
         assert_eq!(heard("exit 1", long).await, died);
         assert_eq!(heard("/bin/cat >/dev/null; kill -9 $$", long).await, died);
         assert_eq!(
@@ -252,7 +252,7 @@ mod tests {
         );
         let short = Duration::from_millis(50);
         let slow = heard("/bin/cat >/dev/null; exec /bin/sleep 60", short).await;
-        assert_eq!(slow, [Frame::Fault(Fault::TooSlow)]);
+        assert_eq!(slow, [Frame::Error(DecodeError::TooSlow)]);
         let page = r"/bin/cat >/dev/null; printf '\001\0\0\0\002\0\0\0\002hi\004\0\0\0\0\0\0\0\0'";
         let told = [Frame::Page(2, "hi".to_owned()), Frame::End];
         assert_eq!(heard(page, long).await, told);
@@ -298,7 +298,7 @@ mod tests {
         let mut feeding = children.start("w", Format::Pdf).await.unwrap();
         feeding.feed(b"x").await;
         let late = timeout(Duration::from_secs(20), feeding.fed().next()).await;
-        assert_eq!(late.unwrap(), Frame::Fault(Fault::TooSlow));
+        assert_eq!(late.unwrap(), Frame::Error(DecodeError::TooSlow));
     }
 
     #[tokio::test]

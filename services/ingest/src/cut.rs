@@ -17,7 +17,7 @@ use crate::engine::recursive::Slice;
 use crate::engine::structure::Structure;
 use crate::engine::window::Windows;
 use crate::error::{IngestError, Unreadable};
-use crate::source::{About, Place};
+use crate::source::{About, TextOrigin};
 
 /// Name in provenance, and the version of what it does.
 const COMPONENT: &str = "chunker";
@@ -55,7 +55,7 @@ impl<'a> Cut<'a> {
         cx: &'a Cx,
         about: &'a About,
         cutting: Cutting,
-        place: Place,
+        place: TextOrigin,
         started_at: &'a str,
     ) -> Self {
         let structure = Structure::of(&place.kind);

@@ -8,7 +8,7 @@ use tg_document::text::NoText;
 use tg_mesh::ConsumeError;
 use tg_schemas::{BAD_CONTENT, Error, ErrorCode};
 
-use crate::decode::Fault;
+use crate::decode::DecodeError;
 use crate::engine::chunks::CuttingError;
 
 /// Most bad pages that an error names.
@@ -35,7 +35,7 @@ pub enum IngestError {
     #[error("documents cannot be read at the moment")]
     NoReader,
     /// A process that takes documents apart came without its pipes.
-    #[error("a document reader has no pipes")]
+    #[error("a document reader has no standard input or output")]
     NoPipes,
     /// The service is stopping.
     #[error("stopping")]
@@ -64,7 +64,7 @@ pub enum Unreadable {
     /// It is not the text that it seems to be.
     Text(NoText),
     /// It could not be taken apart.
-    Decode(Fault),
+    Decode(DecodeError),
     /// It took too long, or too much memory, after this page.
     After(u32),
     /// These pages could not be read, or not all that is on them; the others were.
@@ -125,8 +125,8 @@ impl From<NoText> for Unreadable {
     }
 }
 
-impl From<Fault> for Unreadable {
-    fn from(why: Fault) -> Self {
+impl From<DecodeError> for Unreadable {
+    fn from(why: DecodeError) -> Self {
         Self::Decode(why)
     }
 }

@@ -14,7 +14,7 @@ use tg_schemas::processors::document_decoder;
 
 use crate::engine::outline::Start;
 use crate::error::IngestError;
-use crate::source::{About, Place};
+use crate::source::{About, TextOrigin};
 
 /// Longest section in bytes.
 pub(crate) const SECTION: usize = 1 << 20;
@@ -33,7 +33,7 @@ struct Part {
     child: Child,
     /// 0 for a section.
     page: u32,
-    place: Place,
+    place: TextOrigin,
 }
 
 /// Collects parts and lets them go in batches.
@@ -96,7 +96,7 @@ impl<'a> Parts<'a> {
         let parts = [&self.about.metadata.root, &hash, &seen.to_string()];
         let id = stable_id(Kind::Page, &parts.map(String::as_str));
         *seen += 1;
-        let place = Place {
+        let place = TextOrigin {
             kind: String::new(),
             start: Start {
                 page: i64::from(number),
@@ -108,7 +108,11 @@ impl<'a> Parts<'a> {
     }
 
     /// A section, and where it begins. One without text is passed over.
-    pub(crate) async fn section(&mut self, text: String, place: Place) -> Result<(), IngestError> {
+    pub(crate) async fn section(
+        &mut self,
+        text: String,
+        place: TextOrigin,
+    ) -> Result<(), IngestError> {
         if text.trim().is_empty() {
             return Ok(());
         }
@@ -124,7 +128,7 @@ impl<'a> Parts<'a> {
         title: String,
         text: String,
         page: u32,
-        place: Place,
+        place: TextOrigin,
     ) -> Result<(), IngestError> {
         self.count += 1;
         self.bytes += text.len();

@@ -56,14 +56,14 @@ impl About {
 
 /// Where a text begins, and what it is.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Place {
+pub(crate) struct TextOrigin {
     /// Its media type; empty for plain text.
     pub(crate) kind: String,
     /// Below what it begins.
     pub(crate) start: Start,
 }
 
-impl Place {
+impl TextOrigin {
     /// As its record tells.
     pub(crate) fn of(record: &TextDocument) -> Self {
         Self {

@@ -5,13 +5,13 @@ use tg_document::kind::{self, Kind, MARKDOWN};
 use tg_document::text::{TextDecoder, tidy};
 
 use crate::child::Children;
-use crate::decode::{Fault, Format, Frame};
+use crate::decode::{DecodeError, Format, Frame};
 use crate::engine::outline::{Outline, Start};
 use crate::engine::structure::Structure;
 use crate::engine::window::Windows;
 use crate::error::{IngestError, Unreadable};
 use crate::parts::{Parts, SECTION};
-use crate::source::{About, Place};
+use crate::source::{About, TextOrigin};
 
 /// One document on its way.
 pub(crate) struct TakeApart<'a> {
@@ -113,7 +113,7 @@ impl TakeApart<'_> {
                     }
                 }
                 Frame::End => break None,
-                Frame::Fault(fault) => break Some(fault),
+                Frame::Error(fault) => break Some(fault),
             }
         };
         drop(telling);
@@ -123,7 +123,7 @@ impl TakeApart<'_> {
         // What could be read goes on, also of a document that is refused in the end.
         parts.finish().await?;
         let why = match fault {
-            Some(Fault::TooSlow | Fault::Died) if !parts.is_empty() => {
+            Some(DecodeError::TooSlow | DecodeError::Died) if !parts.is_empty() => {
                 Unreadable::After(parts.last_page())
             }
             Some(fault) => fault.into(),
@@ -147,7 +147,7 @@ impl Following {
     }
 
     async fn section(&mut self, parts: &mut Parts<'_>, text: String) -> Result<(), IngestError> {
-        let place = Place {
+        let place = TextOrigin {
             kind: self.kind.clone(),
             start: self.outline.here(),
         };

@@ -13,7 +13,7 @@ use unicode_normalization::UnicodeNormalization;
 
 /// What the child said of a document.
 #[derive(Debug, Default)]
-struct Told {
+struct Decoded {
     pages: Vec<String>,
     bad: Vec<u32>,
     partly: Vec<u32>,
@@ -42,9 +42,9 @@ fn run(program: &str, arguments: &[&str], input: &[u8]) -> Vec<u8> {
     output.stdout
 }
 
-fn decode(file: &[u8]) -> Told {
+fn decode(file: &[u8]) -> Decoded {
     let said = run(env!("CARGO_BIN_EXE_ingest-decode"), &["pdf"], file);
-    let (mut told, mut rest) = (Told::default(), said.as_slice());
+    let (mut told, mut rest) = (Decoded::default(), said.as_slice());
     while let [tag, n0, n1, n2, n3, l0, l1, l2, l3, after @ ..] = rest {
         let number = u32::from_be_bytes([*n0, *n1, *n2, *n3]);
         let length = u32::from_be_bytes([*l0, *l1, *l2, *l3]) as usize;
@@ -176,7 +176,7 @@ fn words_and_order_are_those_of_the_source_and_of_poppler() {
         match &paper.expected {
             Expected::Text(source) => assert_eq!(words(&text), words(source), "{name}"),
             Expected::Paragraphs(paragraphs) => has_paragraphs(name, &text, paragraphs),
-            Expected::Fault(fault) => panic!("{name} has text, not fault {fault}"),
+            Expected::Error(fault) => panic!("{name} has text, not fault {fault}"),
         }
         if !paper.poppler {
             println!("{name}: {} words, all as written", words(&text).len());
@@ -247,6 +247,6 @@ fn rows_and_paragraphs_stay_apart() {
 fn what_cannot_be_read_is_told() {
     for paper in papers::unreadable() {
         let told = decode(&paper.file);
-        assert_eq!(Expected::Fault(told.last), paper.expected, "{}", paper.name);
+        assert_eq!(Expected::Error(told.last), paper.expected, "{}", paper.name);
     }
 }

@@ -7,11 +7,11 @@ use std::time::Duration;
 pub(crate) use tg_clients::config::COLLECTION;
 use tg_mesh::Mesh;
 pub(crate) use tg_schemas::flow_record::KIND as FLOW;
-use tg_schemas::processors::{PROCESSORS, Role, Scope, processor};
+use tg_schemas::processors::{PROCESSORS, ProcessorScope, Role, processor};
 use tg_schemas::{Error, WorkspaceId, WorkspaceKey};
 
 use crate::engine::flow::Flow;
-use crate::engine::readers::{self, Place, Row, Wiring};
+use crate::engine::readers::{self, FlowRef, Row, Wiring};
 use crate::engine::workspace;
 
 /// How long a question to the config service may take.
@@ -64,7 +64,8 @@ pub(crate) fn watched() -> &'static [&'static str] {
     static WATCHED: OnceLock<Vec<&'static str>> = OnceLock::new();
     WATCHED.get_or_init(|| {
         let reads = PROCESSORS.iter().filter(|known| {
-            known.scope == Scope::Flow && known.wired().any(|spec| spec.role == Role::Reads)
+            known.scope == ProcessorScope::Flow
+                && known.wired().any(|spec| spec.role == Role::Reads)
         });
         // Once per process, as many as there are processors.
         let rows = reads.map(|known| &*Box::leak(format!("processor:{}", known.id).into()));
@@ -110,7 +111,7 @@ pub(crate) fn snapshot(mesh: &Mesh, workspace: &str, id: &str) -> Option<Snapsho
         .collect();
     let serves =
         |id: &str| processor(id).is_some_and(|known| known.hosted) || mesh.presence().hosted(id);
-    let place = Place {
+    let place = FlowRef {
         workspace,
         flow: id,
     };

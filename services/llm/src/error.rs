@@ -44,8 +44,8 @@ pub enum LlmError {
     /// The provider refused the request as malformed or unsuitable.
     #[error("the model provider refused the request as invalid")]
     BadRequest(Status),
-    /// The provider cannot be reached or is out of order.
-    #[error("the model provider cannot be reached or is out of order")]
+    /// The provider cannot be reached or is failing.
+    #[error("the model provider cannot be reached or is failing")]
     Unavailable(Outage),
     /// No answer in time.
     #[error("the model did not answer in time")]
@@ -54,7 +54,7 @@ pub enum LlmError {
     #[error("the model provider gave an answer that cannot be read")]
     Malformed,
     /// The answer broke off in the middle.
-    #[error("the answer of the model broke off")]
+    #[error("the answer of the model was interrupted")]
     BrokenOff,
     /// Cancelled by the asker.
     #[error("cancelled")]

@@ -17,8 +17,8 @@ mod handlers;
 mod model;
 mod options;
 mod processors;
+mod provider_client;
 pub mod providers;
-mod standing;
 
 pub use completer::Completer;
 pub use error::LlmError;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use tg_provider_http::{Backoff, NoClient, Origin, Secret, address, ollama_address, sendable};
-use tg_settings::{Fault, Filled};
+use tg_settings::{Filled, SettingError};
 
 use crate::engine::builtin::{self, Builtin};
 use crate::model::ChatModel;
@@ -199,12 +199,12 @@ impl Options {
         })
     }
 
-    fn context(&self) -> Result<Option<u32>, Fault> {
+    fn context(&self) -> Result<Option<u32>, SettingError> {
         let Some(text) = &self.variables.ollama_context_length else {
             return Ok(None);
         };
         let length = text.parse().ok().filter(|length| *length > 0);
-        let fault = || Fault::new("OLLAMA_CONTEXT_LENGTH", "must be a whole number above 0");
+        let fault = || SettingError::new("OLLAMA_CONTEXT_LENGTH", "must be a whole number above 0");
         length.map(Some).ok_or_else(fault)
     }
 
@@ -214,7 +214,7 @@ impl Options {
     }
 
     /// All mistakes in what was chosen, each with its setting or variable.
-    pub fn faults(&self) -> Vec<Fault> {
+    pub fn faults(&self) -> Vec<SettingError> {
         let mut faults = match self.server() {
             Some(server) => self.wrong(&server),
             None => self.idle(),
@@ -224,15 +224,15 @@ impl Options {
     }
 
     /// The mistakes in a server that was chosen.
-    fn wrong(&self, server: &Server) -> Vec<Fault> {
+    fn wrong(&self, server: &Server) -> Vec<SettingError> {
         let url = address(server.url_by, &server.url).err();
         let key = sendable(server.key_by, server.key.as_ref()).err();
         let other = match server.kind {
-            ProviderKind::Anthropic if server.key.is_none() => Some(Fault::new(
+            ProviderKind::Anthropic if server.key.is_none() => Some(SettingError::new(
                 "llm.key",
                 "is required by this provider, or ANTHROPIC_API_KEY is",
             )),
-            ProviderKind::Ollama if server.key.is_some() => Some(Fault::new(
+            ProviderKind::Ollama if server.key.is_some() => Some(SettingError::new(
                 "llm.key",
                 "is not sent to this provider: leave it out",
             )),
@@ -243,8 +243,8 @@ impl Options {
     }
 
     /// What is set and means nothing to the builtin reader.
-    fn idle(&self) -> Vec<Fault> {
-        let text = "means nothing to the builtin reader: set llm.provider too";
+    fn idle(&self) -> Vec<SettingError> {
+        let text = "has no effect on the builtin reader: set llm.provider too";
         [
             ("llm.url", self.url.is_some()),
             ("llm.model", self.model.is_some()),
@@ -252,7 +252,7 @@ impl Options {
         ]
         .into_iter()
         .filter(|(_, given)| *given)
-        .map(|(key, _)| Fault::new(key, text))
+        .map(|(key, _)| SettingError::new(key, text))
         .collect()
     }
 
@@ -310,14 +310,14 @@ impl Options {
     ///
     /// # Errors
     /// The first of [`Self::faults`], or that no HTTP client can be made.
-    pub fn model(&self) -> Result<Arc<dyn ChatModel>, Fault> {
+    pub fn model(&self) -> Result<Arc<dyn ChatModel>, SettingError> {
         if let Some(fault) = self.faults().into_iter().next() {
             return Err(fault);
         }
         let Some(server) = self.server() else {
             return Ok(Arc::new(Builtin));
         };
-        let fault = |fault: NoClient| Fault::new(server.url_by, fault.to_string());
+        let fault = |fault: NoClient| SettingError::new(server.url_by, fault.to_string());
         let (url, model) = (server.url.trim_end_matches('/'), server.model.as_str());
         Ok(match (server.kind, server.key) {
             (ProviderKind::Ollama, _) => {

@@ -11,7 +11,7 @@ use tg_schemas::msg::{TextCompletionRequest, TextCompletionResponse, Usage};
 use tg_schemas::processors::{ProcessorSpec, Reads, Spec};
 use tg_schemas::{Class, ErrorCode};
 use tg_testkit::config::Config;
-use tg_testkit::fakes::Kept;
+use tg_testkit::fakes::RecordingConsumer;
 use tg_testkit::flow::{SOON, TestFlow, Wiring, topic};
 use tg_testkit::model::{End, Reply, Rule, ScriptedModel};
 use tg_testkit::place::Place;
@@ -28,7 +28,7 @@ const WIRING: &[Wiring] = &[(
 struct World {
     flow: TestFlow,
     server: ScriptedModel,
-    usage: Arc<Kept<Usage>>,
+    usage: Arc<RecordingConsumer<Usage>>,
     metered: usize,
 }
 
@@ -48,7 +48,7 @@ async fn world_with(place: &Place, rules: Vec<Rule>, own: Options) -> World {
         backoff,
         ..own
     };
-    let usage = Kept::new();
+    let usage = RecordingConsumer::new();
     let meter = Processor::new(ProcessorSpec::unlisted("meter")).reads(USAGE, usage.clone());
     let host = |mesh: &_| {
         let own = processors(mesh, options).unwrap();
@@ -196,7 +196,7 @@ async fn a_provider_that_is_away_is_told_by_cause_and_setting(place: Place) {
         let told = "(connection refused); set by llm.url; model chosen";
         let error = world.ask(&question("go", true)).last().await.unwrap_err();
         assert_eq!(error.code(), ErrorCode::Provider);
-        let away = "the model provider cannot be reached or is out of order";
+        let away = "the model provider cannot be reached or is failing";
         let looked = world.ask(&status()).last().await.unwrap_err().message;
         match tells_address {
             true => {

@@ -34,7 +34,7 @@ pub enum PromptError {
     #[error("the model gave an empty answer")]
     Empty,
     /// The model's reply ended without its last part.
-    #[error("the model's answer broke off")]
+    #[error("the model's answer was interrupted")]
     BrokenOff,
 }
 

@@ -95,7 +95,7 @@ impl fmt::Display for EndpointFault {
             Self::Refused(status) => write!(f, "refused the request ({status})"),
             Self::Timeout => f.write_str("did not answer in time"),
             Self::Unreachable => f.write_str("cannot be reached"),
-            Self::BrokenOff => f.write_str("broke off"),
+            Self::BrokenOff => f.write_str("was interrupted"),
             Self::Unreadable => f.write_str("sent an answer that cannot be read"),
         }
     }

@@ -1,7 +1,7 @@
 //! What retrieval does unless a question asks otherwise, and who reranks. docs/retrieval.md says more.
 
 use tg_provider_http::{Secret, address, sendable};
-use tg_settings::Fault;
+use tg_settings::SettingError;
 
 use crate::endpoint::{Dialect, Endpoint};
 use crate::engine::mode::{Diversity, Mode};
@@ -56,7 +56,7 @@ tg_settings::options! {
 
 impl Options {
     /// All mistakes that one setting alone does not show.
-    pub fn faults(&self) -> Vec<Fault> {
+    pub fn faults(&self) -> Vec<SettingError> {
         let url = self
             .reranker_url
             .as_deref()
@@ -70,14 +70,14 @@ impl Options {
     ///
     /// # Errors
     /// No HTTP client can be made.
-    pub(crate) fn reranker(&self) -> Result<Option<Endpoint>, Fault> {
+    pub(crate) fn reranker(&self) -> Result<Option<Endpoint>, SettingError> {
         // A slash at the end may matter: this is a whole address.
         let Some(url) = &self.reranker_url else {
             return Ok(None);
         };
         let (key, model) = (self.reranker_key.clone(), self.reranker_model.clone());
         let endpoint = Endpoint::new(url, key, model, self.reranker_dialect);
-        let fault = |fault| Fault::new("reranker_url", format!("{fault}"));
+        let fault = |fault| SettingError::new("reranker_url", format!("{fault}"));
         endpoint.map(Some).map_err(fault)
     }
 }
@@ -86,7 +86,7 @@ impl Options {
 mod tests {
     use super::*;
 
-    fn read(pairs: &[(&str, &str)]) -> (Options, Vec<Fault>) {
+    fn read(pairs: &[(&str, &str)]) -> (Options, Vec<SettingError>) {
         let own = |(name, text): &(&str, &str)| ((*name).to_owned(), (*text).to_owned());
         tg_settings::read(pairs.iter().map(own).collect())
     }

@@ -7,7 +7,7 @@ use tg_schemas::processors::{
     ProcessorSpec, document_rag, graph_rag, nlp_query, reranker, structured_diag, structured_query,
 };
 use tg_schemas::table::TABLE;
-use tg_settings::Fault;
+use tg_settings::SettingError;
 
 use crate::handlers::{Diagnosis, DocumentRag, GraphRag, Nlp, Reranker, Structured};
 use crate::options::Options;
@@ -21,7 +21,7 @@ const CONCURRENCY: usize = 256;
 ///
 /// # Errors
 /// The reranking model that the options name cannot be asked.
-pub fn processors(_: &Mesh, options: Options) -> Result<Vec<Processor>, Fault> {
+pub fn processors(_: &Mesh, options: Options) -> Result<Vec<Processor>, SettingError> {
     let reranker = Reranker(options.reranker()?);
     let options = Arc::new(options);
     let processor = |of: ProcessorSpec| Processor::new(of).concurrency(CONCURRENCY);

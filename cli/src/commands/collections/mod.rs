@@ -34,7 +34,7 @@ pub struct SetCollection {
 
 impl Command for SetCollection {
     const NAME: &'static str = "set-collection";
-    const ABOUT: &'static str = "Create a collection or replace what is said of it";
+    const ABOUT: &'static str = "Create a collection or replace its description";
 
     fn options(&self) -> Options {
         Options::from(&self.common)

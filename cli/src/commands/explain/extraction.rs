@@ -12,7 +12,7 @@ use tg_schemas::vocabulary::{dcterms, rdf, rdfs, tg};
 use tg_schemas::{Term, Triple};
 
 use super::entity::PROV;
-use super::fetch::{Place, SOURCE};
+use super::fetch::{SOURCE, TraceLocation};
 use crate::args::{InCollection, Options};
 use crate::client::{Call, Error, Result, Socket};
 use crate::commands::graph::{Pattern, display, triples};
@@ -66,7 +66,7 @@ impl Command for ShowExtractionProvenance {
     }
 
     async fn run(self, session: &mut Session) -> Result<()> {
-        let place = Place {
+        let place = TraceLocation {
             flow: &self.place.flow.flow_id,
             collection: &self.place.collection,
         };
@@ -241,7 +241,7 @@ fn fact(edge: &Triple) -> String {
     )
 }
 
-async fn fetch(socket: &mut Socket, place: &Place<'_>, root: &str) -> Result<Tree> {
+async fn fetch(socket: &mut Socket, place: &TraceLocation<'_>, root: &str) -> Result<Tree> {
     let mut tree = Tree::default();
     let mut seen = BTreeSet::from([root.to_owned()]);
     let mut frontier = vec![root.to_owned()];
@@ -281,7 +281,7 @@ async fn fetch(socket: &mut Socket, place: &Place<'_>, root: &str) -> Result<Tre
 }
 
 /// All that is said of a node.
-fn said(place: &Place<'_>, id: &str) -> Call {
+fn said(place: &TraceLocation<'_>, id: &str) -> Call {
     let pattern = Pattern {
         s: Some(Term::iri(id)),
         ..place.pattern(SOURCE, TRIPLES)
@@ -290,7 +290,7 @@ fn said(place: &Place<'_>, id: &str) -> Call {
 }
 
 /// What was made of a node.
-fn derived(place: &Place<'_>, id: &str) -> Call {
+fn derived(place: &TraceLocation<'_>, id: &str) -> Call {
     let pattern = Pattern {
         p: Some(Term::iri(format!("{PROV}wasDerivedFrom"))),
         o: Some(Term::iri(id)),

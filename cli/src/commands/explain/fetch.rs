@@ -27,14 +27,14 @@ const TRIES: u32 = 10;
 const RETRY_DELAY: Duration = Duration::from_millis(200);
 
 /// Where a trace is.
-pub(super) struct Place<'a> {
+pub(super) struct TraceLocation<'a> {
     /// Flow to ask.
     pub(super) flow: &'a str,
     /// Collection of the trace.
     pub(super) collection: &'a str,
 }
 
-impl Place<'_> {
+impl TraceLocation<'_> {
     /// A pattern in one graph of this collection.
     pub(super) fn pattern(&self, graph: &str, limit: u64) -> Pattern {
         Pattern {
@@ -48,7 +48,7 @@ impl Place<'_> {
 
 /// The call for all that is said about an entity.
 pub(crate) fn entity_call(flow: &str, collection: &str, iri: &str) -> Call {
-    let place = Place { flow, collection };
+    let place = TraceLocation { flow, collection };
     let pattern = Pattern {
         s: Some(Term::iri(iri)),
         ..place.pattern(RETRIEVAL, 1000)
@@ -56,7 +56,7 @@ pub(crate) fn entity_call(flow: &str, collection: &str, iri: &str) -> Call {
     pattern.call(flow)
 }
 
-fn children_call(place: &Place<'_>, iri: &str) -> Call {
+fn children_call(place: &TraceLocation<'_>, iri: &str) -> Call {
     let pattern = Pattern {
         p: Some(Term::iri(format!("{PROV}wasDerivedFrom"))),
         o: Some(Term::iri(iri)),
@@ -69,7 +69,7 @@ fn children_call(place: &Place<'_>, iri: &str) -> Call {
 pub(super) async fn trace(
     session: &Session,
     socket: &mut Socket,
-    place: &Place<'_>,
+    place: &TraceLocation<'_>,
     root: &str,
 ) -> Result<Trace> {
     wait_for(session, socket, place, root).await?;
@@ -116,7 +116,7 @@ pub(super) async fn trace(
 async fn wait_for(
     session: &Session,
     socket: &mut Socket,
-    place: &Place<'_>,
+    place: &TraceLocation<'_>,
     root: &str,
 ) -> Result<()> {
     for _ in 0..TRIES {

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tg_schemas::{Term, Triple};
 
 use super::entity::{PROV, Session as Sort, TG};
-use super::fetch::{Place, RETRIEVAL};
+use super::fetch::{RETRIEVAL, TraceLocation};
 use crate::args::{InCollection, Options};
 use crate::client::{Call, Error, Result, Socket};
 use crate::commands::graph::{Pattern, triples};
@@ -52,7 +52,7 @@ impl Command for ListExplainTraces {
     }
 
     async fn run(self, session: &mut Session) -> Result<()> {
-        let place = Place {
+        let place = TraceLocation {
             flow: &self.place.flow.flow_id,
             collection: &self.place.collection,
         };
@@ -93,7 +93,7 @@ impl Question {
 /// The session that is meant: the named one, else the newest that no other one asked.
 pub(super) async fn meant(
     socket: &mut Socket,
-    place: &Place<'_>,
+    place: &TraceLocation<'_>,
     named: Option<String>,
 ) -> Result<String> {
     if let Some(named) = named {
@@ -108,7 +108,7 @@ pub(super) async fn meant(
 }
 
 /// All questions, newest first.
-async fn questions(socket: &mut Socket, place: &Place<'_>) -> Result<Vec<Question>> {
+async fn questions(socket: &mut Socket, place: &TraceLocation<'_>) -> Result<Vec<Question>> {
     let all = |predicate: String| {
         let pattern = Pattern {
             p: Some(Term::Iri(predicate)),
@@ -150,7 +150,7 @@ fn newest_first(texts: Vec<Triple>, times: Vec<Triple>) -> Vec<Question> {
 /// The newest questions that no other session asked.
 async fn first_ones(
     socket: &mut Socket,
-    place: &Place<'_>,
+    place: &TraceLocation<'_>,
     questions: Vec<Question>,
     limit: usize,
 ) -> Result<Vec<Question>> {

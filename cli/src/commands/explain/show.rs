@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 use tg_schemas::{Term, Triple};
 
 use super::entity::{Kind, PROV, TG};
-use super::fetch::{Place, SOURCE, texts, trace};
+use super::fetch::{SOURCE, TraceLocation, texts, trace};
 use super::list::meant;
 use super::render::{View, edge};
 use super::trace::Trace;
@@ -54,7 +54,7 @@ impl Command for ShowExplainTrace {
     }
 
     async fn run(self, session: &mut Session) -> Result<()> {
-        let place = Place {
+        let place = TraceLocation {
             flow: &self.place.flow.flow_id,
             collection: &self.place.collection,
         };
@@ -102,7 +102,7 @@ fn named_in(trace: &Trace) -> BTreeSet<String> {
 
 async fn labels(
     socket: &mut Socket,
-    place: &Place<'_>,
+    place: &TraceLocation<'_>,
     iris: BTreeSet<String>,
 ) -> Result<BTreeMap<String, String>> {
     let calls: Vec<Call> = iris
@@ -133,7 +133,7 @@ async fn labels(
 /// For each selected edge or chunk, the ways back to its documents.
 async fn sources(
     socket: &mut Socket,
-    place: &Place<'_>,
+    place: &TraceLocation<'_>,
     trace: &Trace,
 ) -> Result<BTreeMap<String, Vec<String>>> {
     let mut sources = BTreeMap::new();
@@ -166,7 +166,7 @@ async fn sources(
     Ok(sources)
 }
 
-async fn way_back(socket: &mut Socket, place: &Place<'_>, start: String) -> Result<String> {
+async fn way_back(socket: &mut Socket, place: &TraceLocation<'_>, start: String) -> Result<String> {
     let mut way = vec![start];
     while way.len() <= MAX_HOPS {
         let Some(last) = way.last() else { break };

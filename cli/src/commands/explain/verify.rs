@@ -13,7 +13,7 @@ use tg_schemas::vocabulary::rdf;
 use tg_schemas::{Term, Triple};
 
 use super::entity::{Entity, Kind, PROV, TG};
-use super::fetch::{Place, SOURCE, texts, trace};
+use super::fetch::{SOURCE, TraceLocation, texts, trace};
 use super::links::{
     Links, answers, chunk_of, chunks_alone, followed, last_answer, named_by, within,
 };
@@ -57,7 +57,7 @@ impl Command for VerifyTrace {
     }
 
     async fn run(self, session: &mut Session) -> Result<()> {
-        let place = Place {
+        let place = TraceLocation {
             flow: &self.place.flow.flow_id,
             collection: &self.place.collection,
         };
@@ -134,7 +134,7 @@ fn verdict(links: &Links, judged: &Judged, refused: bool) -> Result<String> {
 /// The way out of the trace: through the graph and the library.
 struct Way<'a> {
     socket: &'a mut Socket,
-    place: &'a Place<'a>,
+    place: &'a TraceLocation<'a>,
     links: &'a mut Links,
     /// What was followed upwards already.
     climbed: BTreeSet<String>,

@@ -61,7 +61,7 @@ pub struct PutFlowBlueprint {
 
 impl Command for PutFlowBlueprint {
     const NAME: &'static str = "put-flow-blueprint";
-    const ABOUT: &'static str = "Store a flow blueprint, if it has no fault";
+    const ABOUT: &'static str = "Store a flow blueprint, if it is valid";
 
     fn options(&self) -> Options {
         Options::from(&self.common)

@@ -33,7 +33,7 @@ pub struct CheckBlueprint {
 
 impl Command for CheckBlueprint {
     const NAME: &'static str = "check-blueprint";
-    const ABOUT: &'static str = "List the faults of a flow blueprint without storing it";
+    const ABOUT: &'static str = "Validate a flow blueprint without storing it";
 
     fn options(&self) -> Options {
         Options::from(&self.common)

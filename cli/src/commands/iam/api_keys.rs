@@ -160,7 +160,7 @@ pub struct RevokeApiKey {
 
 impl Command for RevokeApiKey {
     const NAME: &'static str = "revoke-api-key";
-    const ABOUT: &'static str = "Make an API key worthless";
+    const ABOUT: &'static str = "Revoke an API key";
 
     fn options(&self) -> Options {
         Options::from(&self.gateway)

@@ -26,7 +26,7 @@ pub struct Login {
 
 impl Command for Login {
     const NAME: &'static str = "login";
-    const ABOUT: &'static str = "Keep address, token and workspace for the commands that follow";
+    const ABOUT: &'static str = "Save address, token and workspace for later commands";
 
     fn options(&self) -> Options {
         Options {
@@ -110,7 +110,7 @@ pub struct Logout {
 
 impl Command for Logout {
     const NAME: &'static str = "logout";
-    const ABOUT: &'static str = "Forget what tg login kept; the token itself stays valid";
+    const ABOUT: &'static str = "Remove a saved login; the token itself stays valid";
 
     fn options(&self) -> Options {
         Options {
@@ -147,7 +147,7 @@ pub struct ShowProfiles {
 
 impl Command for ShowProfiles {
     const NAME: &'static str = "profiles";
-    const ABOUT: &'static str = "List what tg login kept, or choose one of them";
+    const ABOUT: &'static str = "List the saved logins, or choose one of them";
 
     fn options(&self) -> Options {
         Options {

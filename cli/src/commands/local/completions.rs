@@ -22,7 +22,7 @@ pub struct Completions {
 
 impl Command for Completions {
     const NAME: &'static str = "completions";
-    const ABOUT: &'static str = "Print what makes a shell complete commands, flags and ids";
+    const ABOUT: &'static str = "Print a shell completion script for commands, flags and ids";
 
     fn options(&self) -> Options {
         Options::local()

@@ -28,7 +28,7 @@ pub(super) struct Question<'a> {
 }
 
 /// An answer that is over.
-pub(super) struct Told {
+pub(super) struct FinishedAnswer {
     pub(super) answer: String,
     /// The last part that carried a piece of it.
     pub(super) last: Value,
@@ -75,7 +75,7 @@ impl With {
         socket: &mut Socket,
         place: &InCollection,
         question: Question<'_>,
-    ) -> Result<Told> {
+    ) -> Result<FinishedAnswer> {
         let request = self.request(question, &place.collection);
         let call = Call::in_flow(&place.flow.flow_id, self.service(), request);
         let mut replies = socket.start(&call).await?;
@@ -94,7 +94,7 @@ impl With {
                 session.out.line(told)?;
             }
         }
-        Ok(Told {
+        Ok(FinishedAnswer {
             answer,
             last,
             answered,
@@ -134,7 +134,7 @@ impl With {
     }
 }
 
-impl Told {
+impl FinishedAnswer {
     /// The answer as one JSON document.
     pub(super) fn to_json(&self, with: With) -> Value {
         let mut shown = json!({

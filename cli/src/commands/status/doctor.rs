@@ -20,7 +20,7 @@ pub struct Doctor {
 
 impl Command for Doctor {
     const NAME: &'static str = "doctor";
-    const ABOUT: &'static str = "Look for what is wrong and say what to do about it";
+    const ABOUT: &'static str = "Diagnose problems and suggest remedies";
 
     fn options(&self) -> Options {
         Options::from(&self.common)

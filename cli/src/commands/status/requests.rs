@@ -19,7 +19,7 @@ pub struct ListRequests {
 
 impl Command for ListRequests {
     const NAME: &'static str = "list-requests";
-    const ABOUT: &'static str = "List your requests that go on without their caller";
+    const ABOUT: &'static str = "List your detached requests";
 
     fn options(&self) -> Options {
         Options::from(&self.gateway)
@@ -47,7 +47,7 @@ fn render(reply: &Value, width: Width) -> String {
         })
         .collect();
     if rows.is_empty() {
-        return "No request goes on without its caller.".to_owned();
+        return "There are no detached requests.".to_owned();
     }
     table(
         ["id", "service", "flow", "workspace", "seconds"],
@@ -74,7 +74,7 @@ pub struct CancelRequest {
 
 impl Command for CancelRequest {
     const NAME: &'static str = "cancel-request";
-    const ABOUT: &'static str = "Cancel a request of yours that goes on without its caller";
+    const ABOUT: &'static str = "Cancel one of your detached requests";
 
     fn options(&self) -> Options {
         Options::from(&self.gateway)
@@ -99,6 +99,8 @@ mod tests {
             "workspace": "acme", "seconds": 7}]});
         let shown = render(&reply, None);
         assert!(shown.contains("r1") && shown.contains("agent") && shown.contains("7"));
-        assert!(render(&json!({"requests": []}), None).starts_with("No request"));
+        assert!(
+            render(&json!({"requests": []}), None).starts_with("There are no detached requests")
+        );
     }
 }

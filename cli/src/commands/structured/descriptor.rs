@@ -3,7 +3,7 @@
 
 mod globals;
 mod mapping;
-mod place;
+mod node;
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use self::globals::Globals;
 use self::mapping::read_mapping;
-use self::place::{MOST, Place, Read};
+use self::node::{DescriptorNode, MOST, Read};
 use super::records::{CsvOptions, Encoding, Format, XmlOptions};
 use super::transform::Transform;
 use super::validate::Check;
@@ -74,7 +74,7 @@ impl Descriptor {
 
     /// As [`Self::read`] for what is JSON already.
     pub(super) fn of(value: &Value) -> Read<Self> {
-        let whole = Place::root(value)?;
+        let whole = DescriptorNode::root(value)?;
         whole.only(&[
             "version",
             "metadata",
@@ -98,7 +98,7 @@ impl Descriptor {
         let globals = Globals::read(&whole)?;
         let (format, encoding) = read_format(&whole.object("format")?)?;
         let output = globals.filled(value.get("output").unwrap_or(&Value::Null));
-        let output = Place::of(&output, "output")?;
+        let output = DescriptorNode::of(&output, "output")?;
         let mappings = whole.list("mappings")?;
         if mappings.is_empty() {
             return Err(whole.wrong("mappings", "is required: which fields go where"));
@@ -121,8 +121,10 @@ impl Descriptor {
         let mut targets = BTreeSet::new();
         for (at, mapping) in mappings.iter().enumerate() {
             let mapping = globals.filled(mapping);
-            let mapping =
-                read_mapping(&Place::of(&mapping, &format!("mappings[{at}]"))?, &globals)?;
+            let mapping = read_mapping(
+                &DescriptorNode::of(&mapping, &format!("mappings[{at}]"))?,
+                &globals,
+            )?;
             if !targets.insert(mapping.target.clone()) {
                 return Err(format!(
                     "mappings[{at}]: '{}' has a source already",
@@ -135,7 +137,7 @@ impl Descriptor {
         Ok(descriptor)
     }
 
-    fn read_output(&mut self, output: &Place<'_>) -> Read<()> {
+    fn read_output(&mut self, output: &DescriptorNode<'_>) -> Read<()> {
         output.only(&["format", "schema_name", "options", "error_handling"])?;
         let format = output.text("format")?.unwrap_or_default();
         if !matches!(format.as_str(), "" | "trustgraph-objects") {
@@ -190,7 +192,7 @@ impl Descriptor {
     }
 }
 
-fn read_format(format: &Place<'_>) -> Read<(Format, Encoding)> {
+fn read_format(format: &DescriptorNode<'_>) -> Read<(Format, Encoding)> {
     format.only(&["type", "encoding", "options"])?;
     let encoding = format.text("encoding")?.unwrap_or_default();
     let encoding = Encoding::named(&encoding).ok_or_else(|| {
@@ -213,7 +215,7 @@ fn read_format(format: &Place<'_>) -> Read<(Format, Encoding)> {
     Ok((read, encoding))
 }
 
-fn read_csv(options: &Place<'_>) -> Read<CsvOptions> {
+fn read_csv(options: &DescriptorNode<'_>) -> Read<CsvOptions> {
     options.only(&[
         "delimiter",
         "quote_char",
@@ -252,7 +254,7 @@ fn read_csv(options: &Place<'_>) -> Read<CsvOptions> {
     })
 }
 
-fn read_json(options: &Place<'_>) -> Read<Vec<String>> {
+fn read_json(options: &DescriptorNode<'_>) -> Read<Vec<String>> {
     options.only(&["root_path", "array_mode", "flatten"])?;
     match options.text("array_mode")?.as_deref() {
         None | Some("records" | "single") => {}
@@ -274,7 +276,7 @@ fn read_json(options: &Place<'_>) -> Read<Vec<String>> {
     Ok(steps.map(str::to_owned).collect())
 }
 
-fn read_xml(options: &Place<'_>) -> Read<XmlOptions> {
+fn read_xml(options: &DescriptorNode<'_>) -> Read<XmlOptions> {
     options.only(&[
         "record_path",
         "field_attribute",

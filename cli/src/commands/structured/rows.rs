@@ -158,7 +158,7 @@ impl Plan {
             }
         }
         match row.is_empty() {
-            true => Err(Refusal::Skip("has none of the fields wanted".to_owned())),
+            true => Err(Refusal::Skip("has none of the wanted fields".to_owned())),
             false => Ok((row, flaws)),
         }
     }

@@ -37,7 +37,7 @@ impl Tap {
         let result = if self.open.load(Ordering::SeqCst) {
             // A faulty sink must not take the publisher with it.
             if catch_unwind(AssertUnwindSafe(|| self.sink.deliver(delivery))).is_err() {
-                tracing::error!("a consumer panicked while it took a message");
+                tracing::error!("a consumer panicked while it handled a message");
             }
             None
         } else {

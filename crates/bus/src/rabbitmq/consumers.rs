@@ -114,7 +114,7 @@ impl Ear {
         let _context = runtime.enter();
         // A faulty sink must not take the connection with it.
         if catch_unwind(AssertUnwindSafe(|| self.sink.deliver(delivery))).is_err() {
-            tracing::error!("a consumer panicked while it took a message");
+            tracing::error!("a consumer panicked while it handled a message");
         }
     }
 }

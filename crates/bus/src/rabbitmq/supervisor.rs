@@ -97,7 +97,7 @@ async fn reconnect(core: &Arc<Core>) -> Arc<Connected> {
                 return session;
             }
             Err(fault) => {
-                tracing::warn!(%fault, "the connection broke while it was set up again");
+                tracing::warn!(%fault, "the connection was lost while it was restored");
                 end(core, &session).await;
             }
         }
@@ -134,7 +134,7 @@ async fn restore(core: &Core, session: &Session) -> Result<(), AmqpError> {
             Ok(()) => {}
             Err(AmqpError::Down) if !session.connected() => return Err(AmqpError::Down),
             Err(fault) => {
-                tracing::warn!(%fault, "a consumer could not be set up again yet");
+                tracing::warn!(%fault, "a consumer could not be restored yet");
                 core.consumers.retry(session, &entry);
             }
         }
@@ -168,7 +168,7 @@ async fn mend(core: Arc<Core>, session: Arc<Connected>) {
                 continue;
             }
             if let Err(fault) = repair(&core, &session, &entry).await {
-                tracing::warn!(%fault, "a consumer could not be set up again yet");
+                tracing::warn!(%fault, "a consumer could not be restored yet");
                 core.consumers.retry(&session, &entry);
             }
         }

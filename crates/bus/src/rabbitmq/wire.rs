@@ -71,7 +71,7 @@ pub(super) enum AmqpError {
     #[error("there is no such queue or exchange")]
     Missing,
     /// Exclusively held by another connection.
-    #[error("another connection has it for itself")]
+    #[error("another connection uses it exclusively")]
     Locked,
     /// Exists with other properties, is in use, or is forbidden.
     #[error("it has other properties, is in use, or is forbidden")]

@@ -40,12 +40,12 @@ pub struct Parsed {
     /// The thought, trimmed; may be empty.
     pub thought: String,
     /// The decision, or why none can be read.
-    pub choice: Result<Choice, Fault>,
+    pub choice: Result<Choice, ParseError>,
 }
 
 /// Why a reply cannot be read. Its text is shown to the model, so that it can do better.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Fault {
+pub enum ParseError {
     /// No label at all.
     #[error("the reply has neither an Action nor a Final Answer")]
     Unlabelled,
@@ -128,7 +128,7 @@ pub struct ReplyParser {
     name: String,
     object: ObjectScanner,
     arguments: Map<String, Value>,
-    fault: Option<Fault>,
+    fault: Option<ParseError>,
     progress: Progress,
 }
 
@@ -170,7 +170,7 @@ impl ReplyParser {
             }
             self.length += c.len_utf8();
             if self.length > MAX_REPLY {
-                self.fail(Fault::TooLong);
+                self.fail(ParseError::TooLong);
                 break;
             }
             self.take(c);
@@ -193,19 +193,19 @@ impl ReplyParser {
         let open = std::mem::take(&mut self.head);
         match self.state {
             State::Prelude | State::Thought | State::Answer => self.plain(&open),
-            State::Name if open.is_empty() && self.name.is_empty() => self.fail(Fault::NoName),
+            State::Name if open.is_empty() && self.name.is_empty() => self.fail(ParseError::NoName),
             _ => {}
         }
         let choice = match (self.fault.take(), self.state) {
             (Some(fault), _) => Err(fault),
-            (None, State::Prelude) => Err(Fault::Unlabelled),
-            (None, State::Thought) => Err(Fault::OnlyThought),
-            (None, State::Args) => Err(Fault::Incomplete),
-            (None, State::Answer) if self.answer.shown().is_empty() => Err(Fault::NoAnswer),
+            (None, State::Prelude) => Err(ParseError::Unlabelled),
+            (None, State::Thought) => Err(ParseError::OnlyThought),
+            (None, State::Args) => Err(ParseError::Incomplete),
+            (None, State::Answer) if self.answer.shown().is_empty() => Err(ParseError::NoAnswer),
             (None, State::Answer) => Ok(Choice::Answer(self.answer.shown().to_owned())),
             (None, State::Name | State::AfterName | State::ArgsStart | State::Done) => {
                 match clean_name(&self.name) {
-                    "" => Err(Fault::NoName),
+                    "" => Err(ParseError::NoName),
                     name => Ok(Choice::Action {
                         name: name.to_owned(),
                         arguments: std::mem::take(&mut self.arguments),
@@ -396,7 +396,7 @@ impl ReplyParser {
         if c != '\n' {
             self.name.push(c);
             if self.name.len() > MAX_NAME {
-                self.fail(Fault::LongName);
+                self.fail(ParseError::LongName);
             }
         } else if clean_name(&self.name).is_empty() {
             self.name.clear();
@@ -414,7 +414,7 @@ impl ReplyParser {
             }
             '`' => self.skip_line = true,
             c if c.is_whitespace() => {}
-            _ => self.fail(Fault::NoObject),
+            _ => self.fail(ParseError::NoObject),
         }
     }
 
@@ -426,12 +426,12 @@ impl ReplyParser {
                     self.arguments = arguments;
                     self.state = State::Done;
                 }
-                Err(error) => self.fail(Fault::Json(error.to_string())),
+                Err(error) => self.fail(ParseError::Json(error.to_string())),
             },
         }
     }
 
-    fn fail(&mut self, fault: Fault) {
+    fn fail(&mut self, fault: ParseError) {
         self.fault.get_or_insert(fault);
         self.state = State::Done;
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 use tg_schemas::msg::AgentRun;
 
-use super::parser::Fault;
+use super::parser::ParseError;
 use super::toolset::Tool;
 
 /// Id of the prompt.
@@ -16,7 +16,7 @@ pub fn terms(
     run: &AgentRun,
     tools: &[&Tool],
     additional: Option<&str>,
-    unread: Option<(&str, &Fault)>,
+    unread: Option<(&str, &ParseError)>,
 ) -> BTreeMap<String, String> {
     let offered: Vec<Value> = tools.iter().map(|tool| offer(tool)).collect();
     let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
@@ -81,7 +81,7 @@ fn arguments(text: &str) -> Value {
 /// Longest part of an unreadable reply that is shown again.
 const SHOWN: usize = 600;
 
-fn repair(reply: &str, fault: &Fault) -> String {
+fn repair(reply: &str, fault: &ParseError) -> String {
     let shown = super::bounds::shorten(reply.trim(), SHOWN);
     format!(
         "Your last reply could not be used: {fault}. It was:\n\"\"\"\n{shown}\n\"\"\"\nReply again, in exactly \
@@ -129,7 +129,7 @@ mod tests {
             &run,
             &[],
             Some("House rules."),
-            Some(("It is 4.", &Fault::Unlabelled)),
+            Some(("It is 4.", &ParseError::Unlabelled)),
         );
         let context: String = serde_json::from_str(&terms["context"]).unwrap();
         for part in [

@@ -95,6 +95,6 @@ mod tests {
         assert_eq!(ask(" ", ""), Err(AgentError::NoQuestion));
         let error = Error::from(ask("q", "supervisor").unwrap_err());
         assert_eq!(error.kind, "agent-error");
-        assert!(error.message.contains("'supervisor' is not built yet"));
+        assert!(error.message.contains("'supervisor' is not supported"));
     }
 }

@@ -107,13 +107,13 @@ fn ranked(mut found: Vec<Found>, wanted: &str) -> Vec<Found> {
 }
 
 /// What is told of a thing: the lines, the first of which names it, and the facts behind the others.
-struct Told {
+struct EntityFacts {
     lines: Vec<String>,
     facts: Vec<Fact>,
 }
 
 /// `subject | predicate | object` lines: first what the thing says, then what is said of it.
-async fn facts(call: &Call<'_>, thing: &Found, limit: usize) -> Result<Told, Error> {
+async fn facts(call: &Call<'_>, thing: &Found, limit: usize) -> Result<EntityFacts, Error> {
     let term = iri(&thing.iri)?;
     let names = format!("{} {}", with_name("p"), with_name("o"));
     let out =
@@ -160,7 +160,7 @@ async fn facts(call: &Call<'_>, thing: &Found, limit: usize) -> Result<Told, Err
     if lines.len() == 1 {
         lines.push("(the graph says nothing more about it)".to_owned());
     }
-    Ok(Told { lines, facts })
+    Ok(EntityFacts { lines, facts })
 }
 
 #[cfg(test)]

@@ -117,7 +117,7 @@ impl StepExecution {
             written,
         };
         let stored = self.traces.store_with(texts, entries, record).await;
-        stored.map_err(Stop::Fault)
+        stored.map_err(Stop::Error)
     }
 
     /// The run after this step.

@@ -112,7 +112,7 @@ impl StepExecution {
     async fn recorded(&mut self) -> Result<(), Stop> {
         match self.recorded.wait().await {
             true => Ok(()),
-            false => Err(Stop::Fault(AgentError::NotRecorded.into())),
+            false => Err(Stop::Error(AgentError::NotRecorded.into())),
         }
     }
 
@@ -221,7 +221,7 @@ impl StepExecution {
             events
         };
         let stored = self.traces.store(texts, entries).await;
-        stored.map_err(Stop::Fault)?;
+        stored.map_err(Stop::Error)?;
         self.earlier_steps().await;
         let mut total = self.used_before();
         total.add(&decision.usage);
@@ -300,7 +300,7 @@ impl StepExecution {
             events
         };
         let stored = self.traces.store(texts, entries).await;
-        stored.map_err(Stop::Fault)
+        stored.map_err(Stop::Error)
     }
 
     /// The session's entry is stored with the first step's.
@@ -333,7 +333,7 @@ impl StepExecution {
     }
 
     pub(super) async fn ledger(&self) -> Result<Arc<Ledger>, Stop> {
-        self.agent.ledger().await.map_err(Stop::Fault)
+        self.agent.ledger().await.map_err(Stop::Error)
     }
 
     /// What the steps before this one used.

@@ -11,7 +11,7 @@ use std::time::Duration;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use tg_mesh::tg_bus::pause::doubled;
-use tg_mesh::{ConsumeError, Cx, Deadline, ReplyAddress, Responder, Standing, TaskKind};
+use tg_mesh::{AskerState, ConsumeError, Cx, Deadline, ReplyAddress, Responder, TaskKind};
 use tg_provenance::Reason;
 use tg_schemas::msg::{AgentResponse, AgentRun};
 use tg_schemas::{Error, Headers};
@@ -127,7 +127,7 @@ pub(crate) async fn take(
             let walk = StepExecution::new(agent, cx, run, step, None, true);
             return Ok(walk.catch_up(&row).await?);
         }
-        Resumed::Busy => return Err(AgentError::Held.into()),
+        Resumed::Busy => return Err(AgentError::AnswerHeld.into()),
     };
     // Who cancels it notes that first, and then looks for the answer, which is here by now.
     if detach && ledger.is_cancelled(&run.run).await.map_err(Error::from)? {
@@ -246,7 +246,7 @@ async fn heard_before(
         return Ok(Vec::new());
     }
     let certain = certain(address, step);
-    let Some(Standing::Lacks(lacks)) = cx.mesh.standing(address, DETACHED_TIMEOUT).await else {
+    let Some(AskerState::Lacks(lacks)) = cx.mesh.standing(address, DETACHED_TIMEOUT).await else {
         return Ok(Vec::new());
     };
     let pieces = ledger.heard(&run.run, step, certain, lacks.max(certain));
@@ -270,8 +270,8 @@ async fn lacks(agent: &Agent, cx: &Cx, address: &ReplyAddress) -> Option<u64> {
         biased;
         seq = agent.leases.position(&address.id, ASKER_TIMEOUT) => seq,
         standing = cx.mesh.standing(address, ASKER_TIMEOUT) => match standing {
-            Some(Standing::Lacks(seq)) => Some(seq),
-            Some(Standing::Gone) | None => None,
+            Some(AskerState::Lacks(seq)) => Some(seq),
+            Some(AskerState::Gone) | None => None,
         },
     }
 }

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use super::execution::StepExecution;
 use crate::engine::citing::{Answer, Cited};
 use crate::engine::decision::{Decision, Taken, Usage};
-use crate::engine::parser::{Choice, Fault, Parsed, Progress, ReplyParser};
+use crate::engine::parser::{Choice, ParseError, Parsed, Progress, ReplyParser};
 use crate::engine::prompt::{self, PROMPT};
 use crate::engine::toolset::{Tool, ToolSet};
 use crate::error::Stop;
@@ -109,7 +109,7 @@ impl StepExecution {
         let additional = self.additional_context();
         let mut shown = Shown::before(std::mem::take(&mut self.heard));
         let mut usage = Usage::default();
-        let mut unread: Option<(String, Fault)> = None;
+        let mut unread: Option<(String, ParseError)> = None;
         for _ in 0..=self.agent.options.repairs {
             let known = unread.as_ref().map(|(text, fault)| (text.as_str(), fault));
             let terms = prompt::terms(&run, &available, additional.as_deref(), known);

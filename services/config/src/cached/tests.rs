@@ -7,10 +7,10 @@ use super::*;
 use crate::store::SqliteStore;
 
 #[derive(Default)]
-struct Told(Shared<Vec<ConfigPush>>);
+struct RecordedPushes(Shared<Vec<ConfigPush>>);
 
 #[async_trait]
-impl Notices for Told {
+impl Notices for RecordedPushes {
     async fn tell(&self, push: ConfigPush) {
         self.0.lock().push(push);
     }
@@ -34,14 +34,14 @@ fn config(service: &CachedConfig, workspace: &str) -> ConfigReply {
         operation: "config".into(),
         ..ConfigRequest::default()
     };
-    service.read(Scope::Workspace(workspace), &ask).unwrap()
+    service.read(ReadScope::Workspace(workspace), &ask).unwrap()
 }
 
 #[tokio::test]
 async fn what_was_written_is_there_after_a_restart_and_the_version_goes_on() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("config.sqlite");
-    let told = Told::default();
+    let told = RecordedPushes::default();
     let open = || Arc::new(SqliteStore::open(&file, tg_storage::Durability::Process).unwrap());
     let service = CachedConfig::load(open(), &Options::default())
         .await
@@ -79,7 +79,7 @@ async fn concurrent_writes_are_told_once_each_in_order() {
     )
     .await
     .unwrap();
-    let told = Told::default();
+    let told = RecordedPushes::default();
     let keys: Vec<String> = (0..40).map(|n| format!("k{n}")).collect();
     let writes = keys
         .iter()

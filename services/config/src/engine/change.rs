@@ -10,7 +10,7 @@ use tg_schemas::{Error, ErrorCode, WorkspaceId, limits};
 use super::lifecycle::{self, Given, Trash};
 use super::limits::{check_count, check_key, check_name, check_room, check_value};
 use super::read::bad_operation;
-use super::{REGISTRY, Row, RowKey, Rows, Scope, TEMPLATE, TOLD, WORKSPACE_TYPE, is_reserved};
+use super::{REGISTRY, ReadScope, Row, RowKey, Rows, TEMPLATE, TOLD, WORKSPACE_TYPE, is_reserved};
 
 /// More changed keys than this are not named in a notice; readers then read whole types.
 const MAX_NAMED_KEYS: usize = 512;
@@ -30,7 +30,7 @@ pub(crate) enum Write {
 
 impl Write {
     /// Reads and checks a writing operation; `bad-operation` for anything else.
-    pub(crate) fn from_request(scope: Scope<'_>, ask: ConfigRequest) -> Result<Self, Error> {
+    pub(crate) fn from_request(scope: ReadScope<'_>, ask: ConfigRequest) -> Result<Self, Error> {
         match (ask.operation.as_str(), scope) {
             ("put", _) => {
                 let workspace = scope.workspace()?;
@@ -47,7 +47,7 @@ impl Write {
                 }
                 Ok(Self::Delete(workspace.into(), ask.keys))
             }
-            ("delete-workspace", Scope::System(_)) => {
+            ("delete-workspace", ReadScope::System(_)) => {
                 let workspace = scope.workspace()?;
                 if is_reserved(workspace) {
                     return Err(Error::new(
@@ -57,7 +57,7 @@ impl Write {
                 }
                 Ok(Self::DeleteWorkspace(workspace.into()))
             }
-            ("restore-workspace", Scope::System(_)) => {
+            ("restore-workspace", ReadScope::System(_)) => {
                 let workspace = WorkspaceId::new(scope.workspace()?)?;
                 Ok(Self::RestoreWorkspace(workspace.as_str().into()))
             }

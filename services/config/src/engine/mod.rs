@@ -12,7 +12,7 @@ mod tests;
 pub(crate) use change::{Change, Write, announcement, plan};
 pub(crate) use lifecycle::{Given, Trash};
 pub(crate) use limits::check_workspace;
-pub(crate) use read::{Scope, answer};
+pub(crate) use read::{ReadScope, answer};
 pub(crate) use reply::ConfigReply;
 pub(crate) use rows::{Row, RowKey, Rows};
 

@@ -20,14 +20,14 @@ const NAME: usize = 3;
 
 /// What a question may see.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Scope<'a> {
+pub(crate) enum ReadScope<'a> {
     /// The system queue: the workspace it names, or all of them.
     System(&'a str),
     /// A workspace's own queue.
     Workspace(&'a str),
 }
 
-impl<'a> Scope<'a> {
+impl<'a> ReadScope<'a> {
     /// The one workspace that is asked about.
     pub(crate) fn workspace(self) -> Result<&'a str, Error> {
         match self {
@@ -43,7 +43,7 @@ impl<'a> Scope<'a> {
 /// Answers a reading operation; `bad-operation` for anything else.
 pub(crate) fn answer(
     rows: &Rows,
-    scope: Scope<'_>,
+    scope: ReadScope<'_>,
     ask: &ConfigRequest,
 ) -> Result<ConfigReply, Error> {
     let asked = Asked::read(&ask.operation, ask.limit, &ask.after)?;
@@ -52,8 +52,8 @@ pub(crate) fn answer(
         ("list", _) => list(rows, scope.workspace()?, &ask.r#type, asked)?,
         ("getvalues", _) => values(rows, scope.workspace()?, &ask.r#type, asked)?,
         ("config", _) => config(rows, scope.workspace()?, asked)?,
-        ("getvalues-all-ws", Scope::System(_)) => everywhere(rows, &ask.r#type, true, asked)?,
-        ("getkeys-all-ws", Scope::System(_)) => everywhere(rows, &ask.r#type, false, asked)?,
+        ("getvalues-all-ws", ReadScope::System(_)) => everywhere(rows, &ask.r#type, true, asked)?,
+        ("getkeys-all-ws", ReadScope::System(_)) => everywhere(rows, &ask.r#type, false, asked)?,
         _ => return Err(bad_operation()),
     };
     reply.version = rows.version();

@@ -51,7 +51,7 @@ fn put(rows: &mut Rows, workspace: &str, values: Vec<ConfigValue>) -> Change {
 
 fn run(rows: &mut Rows, ask: ConfigRequest) -> Change {
     let workspace = ask.workspace.clone();
-    let write = Write::from_request(Scope::System(&workspace), ask).unwrap();
+    let write = Write::from_request(ReadScope::System(&workspace), ask).unwrap();
     let change = plan(rows, write, &GIVEN).unwrap();
     change.apply(rows);
     change
@@ -59,7 +59,7 @@ fn run(rows: &mut Rows, ask: ConfigRequest) -> Change {
 
 fn refuse(ask: ConfigRequest) -> tg_schemas::Error {
     let workspace = ask.workspace.clone();
-    Write::from_request(Scope::System(&workspace), ask).unwrap_err()
+    Write::from_request(ReadScope::System(&workspace), ask).unwrap_err()
 }
 
 #[test]
@@ -74,7 +74,7 @@ fn get_answers_each_key_in_order_and_tells_missing_from_empty() {
         keys: vec![key("tool", "gone"), key("tool", "e"), key("tool", "a")],
         ..request("get", "acme")
     };
-    let reply = answer(&rows, Scope::System("acme"), &ask).unwrap();
+    let reply = answer(&rows, ReadScope::System("acme"), &ask).unwrap();
     let values: Vec<Option<&str>> = reply.values.iter().map(|v| v.value.as_deref()).collect();
     assert_eq!(values, [None, Some(""), Some("1")]);
     assert_eq!(reply.version, 11);
@@ -89,7 +89,7 @@ fn a_workspace_queue_sees_its_own_rows_whatever_the_body_says() {
         r#type: "tool".into(),
         ..request("list", "zen")
     };
-    let reply = answer(&rows, Scope::Workspace("acme"), &ask).unwrap();
+    let reply = answer(&rows, ReadScope::Workspace("acme"), &ask).unwrap();
     assert_eq!(reply.directory.len(), 1);
     assert_eq!(&*reply.directory[0], "a");
     for operation in ["getvalues-all-ws", "getkeys-all-ws", "put", "nonsense"] {
@@ -97,14 +97,14 @@ fn a_workspace_queue_sees_its_own_rows_whatever_the_body_says() {
             r#type: "tool".into(),
             ..request(operation, "zen")
         };
-        let error = answer(&rows, Scope::Workspace("acme"), &ask).unwrap_err();
+        let error = answer(&rows, ReadScope::Workspace("acme"), &ask).unwrap_err();
         assert_eq!(error.kind, "bad-operation");
     }
     let all = ConfigRequest {
         r#type: "tool".into(),
         ..request("getkeys-all-ws", "")
     };
-    let reply = answer(&rows, Scope::System(""), &all).unwrap();
+    let reply = answer(&rows, ReadScope::System(""), &all).unwrap();
     let found: Vec<(&str, Option<&str>)> = reply
         .values
         .iter()
@@ -302,7 +302,7 @@ fn a_type_has_a_budget_in_each_workspace_and_replacing_needs_no_more() {
         values: vec![value("tool", "more", &large)],
         ..request("put", "acme")
     };
-    let write = Write::from_request(Scope::System("acme"), more).unwrap();
+    let write = Write::from_request(ReadScope::System("acme"), more).unwrap();
     let error = plan(&rows, write, &GIVEN).unwrap_err();
     assert_eq!(error.code(), ErrorCode::TooLarge);
     assert!(error.message.starts_with("values: ") && error.message.contains("'tool'"));

@@ -13,7 +13,7 @@ use tokio::sync::{Notify, oneshot};
 
 use crate::announce;
 use crate::cached::{CachedConfig, Notices};
-use crate::engine::{ConfigReply, Scope, Write};
+use crate::engine::{ConfigReply, ReadScope, Write};
 
 /// How long a write waits for its notice to leave; writes are told one after the other.
 const TELL: Duration = Duration::from_secs(2);
@@ -36,10 +36,11 @@ impl RequestHandler<ConfigRequest, ConfigReply> for Handler {
         let service = self.store.get().await?;
         let named = ask.workspace.clone();
         let scope = match cx.workspace() {
-            "" => Scope::System(&named),
-            workspace => Scope::Workspace(workspace),
+            "" => ReadScope::System(&named),
+            workspace => ReadScope::Workspace(workspace),
         };
-        let reply = if ask.operation == announce::OPERATION && matches!(scope, Scope::System(_)) {
+        let reply = if ask.operation == announce::OPERATION && matches!(scope, ReadScope::System(_))
+        {
             service.announce(&self.notices(&cx)).await;
             ConfigReply::default()
         } else if is_write(&ask.operation) {

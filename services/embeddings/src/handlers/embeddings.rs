@@ -9,20 +9,22 @@ use tg_schemas::msg::{EmbeddingsRequest, EmbeddingsResponse};
 use tg_schemas::{Error, ErrorCode};
 
 use crate::error::EmbedError;
-use crate::standing::{Standing, failed};
+use crate::provider_client::{ProviderClient, failed};
 
 /// The operation that asks how it stands with the provider.
 const STATUS: &str = "status";
 
 pub(crate) struct Embeddings {
-    pub(crate) standing: Arc<Standing>,
+    pub(crate) provider_client: Arc<ProviderClient>,
 }
 
 impl Embeddings {
     /// Whether the provider answers and has the model, in a sentence for the doctor.
     async fn status(&self, cx: &Cx) -> Result<EmbeddingsResponse, Error> {
         let model = cx.parameter("model");
-        let looked = self.standing.look(model, cx.deadline.left(), &cx.cancel);
+        let looked = self
+            .provider_client
+            .look(model, cx.deadline.left(), &cx.cancel);
         let told = looked.await;
         let status = told.map_err(|told| Error::new(ErrorCode::Provider, told))?;
         Ok(EmbeddingsResponse {
@@ -44,13 +46,13 @@ impl RequestHandler<EmbeddingsRequest, EmbeddingsResponse> for Embeddings {
             return out.send(self.status(&cx).await?).await;
         }
         let left = within(cx.deadline.left());
-        let embedder = &self.standing.client;
+        let embedder = &self.provider_client.client;
         let work = embedder.embed(cx.parameter("model"), &ask.texts, left);
         let embedded = tokio::select! {
             embedded = work => embedded,
             () = cx.cancel.cancelled() => return Err(EmbedError::Timeout.into()),
         };
-        let embedded = embedded.map_err(|error| failed(&self.standing, &cx, error))?;
+        let embedded = embedded.map_err(|error| failed(&self.provider_client, &cx, error))?;
         let answer = EmbeddingsResponse::new(&embedded.vectors, embedded.model, ask.packed);
         out.send(answer).await
     }

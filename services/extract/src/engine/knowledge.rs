@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::found::Found;
 use super::items::{Items, field};
-use super::relationships::Told;
+use super::relationships::EntityDescriptions;
 use super::{definitions, relationships};
 
 /// What the items of a reply are.
@@ -22,7 +22,7 @@ pub enum Content {
 pub fn read(content: Content, items: &Items) -> Found {
     let mut found = Found::default();
     found.bad = items.bad;
-    let mut told = Told::default();
+    let mut told = EntityDescriptions::default();
     for item in &items.values {
         let definition = match content {
             Content::Definitions => true,

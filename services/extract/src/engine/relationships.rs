@@ -16,13 +16,13 @@ const NAME_WORDS: usize = 8;
 
 /// What is said of each entity of a chunk, to be told to the index once all is read.
 #[derive(Debug, Default)]
-pub struct Told {
+pub struct EntityDescriptions {
     /// By IRI: the name and the relationships.
     of: BTreeMap<String, (String, Vec<String>)>,
 }
 
 /// Adds what one item says. `false` if it says nothing usable.
-pub fn read(item: &Value, found: &mut Found, told: &mut Told) -> bool {
+pub fn read(item: &Value, found: &mut Found, told: &mut EntityDescriptions) -> bool {
     let Some(relationship) = parts(item) else {
         return false;
     };
@@ -47,7 +47,7 @@ pub fn read(item: &Value, found: &mut Found, told: &mut Told) -> bool {
     true
 }
 
-impl Told {
+impl EntityDescriptions {
     fn note(&mut self, iri: &str, name: &str, sentence: &str) {
         let (_, sentences) = self
             .of
@@ -121,7 +121,8 @@ mod tests {
 
     fn object(item: Value) -> Option<Term> {
         let mut found = Found::default();
-        read(&item, &mut found, &mut Told::default()).then(|| found.facts()[0].o.clone().unwrap())
+        read(&item, &mut found, &mut EntityDescriptions::default())
+            .then(|| found.facts()[0].o.clone().unwrap())
     }
 
     #[test]
@@ -161,7 +162,7 @@ mod tests {
     #[test]
     fn every_entity_is_told_of_once() {
         let mut found = Found::default();
-        let mut told = Told::default();
+        let mut told = EntityDescriptions::default();
         for (predicate, object, entity) in [
             ("crosses", "River Sell", true),
             ("was built in", "1429", false),

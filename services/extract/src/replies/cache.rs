@@ -17,7 +17,7 @@ use super::models::Models;
 use crate::engine::found::How;
 use crate::engine::items::{self, Items};
 use crate::error::ExtractError;
-use crate::store::{Kept, Ledger, ReplyLedger};
+use crate::store::{CachedReply, Ledger, ReplyLedger};
 
 /// How long one reply may take.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(600);
@@ -168,7 +168,7 @@ impl ReplyCache {
             model: &model,
         };
         let key = determined.key();
-        let known = |kept: Kept| {
+        let known = |kept: CachedReply| {
             let mut items = items::of_json(&kept.reply);
             items.bad += usize::try_from(kept.dropped).unwrap_or_default();
             Reply {
@@ -195,7 +195,7 @@ impl ReplyCache {
             // Not kept: whoever tries again wants another reply.
             return Err(paid.unreadable(question.extractor, lines));
         }
-        let kept = Kept {
+        let kept = CachedReply {
             reply: serde_json::to_string(&paid.items.values).unwrap_or_default(),
             dropped: paid.items.bad as i64,
             model: paid.model,

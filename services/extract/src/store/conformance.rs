@@ -4,7 +4,7 @@ use tg_collections::WorkspaceStore;
 use tg_schemas::{WorkspaceKey, WorkspaceTombstone};
 
 use super::sqlite::SqliteLedger;
-use super::{Kept, ReplyLedger};
+use super::{CachedReply, ReplyLedger};
 
 /// Bytes that a workspace may keep in these tests.
 const MOST: u64 = 10_000;
@@ -14,8 +14,8 @@ trait Adapter: ReplyLedger + WorkspaceStore {}
 
 impl<S: ReplyLedger + WorkspaceStore> Adapter for S {}
 
-fn kept(reply: &str) -> Kept {
-    Kept {
+fn kept(reply: &str) -> CachedReply {
+    CachedReply {
         reply: reply.to_owned(),
         dropped: 1,
         model: "m".to_owned(),

@@ -17,7 +17,7 @@ pub use sqlite::SqliteLedger as Ledger;
 
 /// A reply as it is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Kept {
+pub struct CachedReply {
     /// Items of the reply, a JSON array.
     pub reply: String,
     /// Lines of the reply that were unusable from the start.
@@ -35,14 +35,19 @@ pub trait ReplyLedger: Send + Sync + 'static {
     ///
     /// # Errors
     /// When the store failed.
-    async fn find(&self, key: String) -> Result<Option<Kept>, StorageError>;
+    async fn find(&self, key: String) -> Result<Option<CachedReply>, StorageError>;
 
     /// Keeps a reply for a workspace; durable when `Ok`. The first one under a key stays. Where the workspace has more than
     /// it may, its oldest ones go.
     ///
     /// # Errors
     /// When the store failed; nothing was kept then.
-    async fn keep(&self, key: String, workspace: String, kept: Kept) -> Result<(), StorageError>;
+    async fn keep(
+        &self,
+        key: String,
+        workspace: String,
+        kept: CachedReply,
+    ) -> Result<(), StorageError>;
 
     /// Whether a place was told this version already.
     ///

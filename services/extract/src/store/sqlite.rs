@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use tg_storage::rusqlite::{OptionalExtension, Transaction, params};
 use tg_storage::{Database, Durability, StorageError};
 
-use super::{Kept, ReplyLedger};
+use super::{CachedReply, ReplyLedger};
 
 const MIGRATIONS: &[&str] = &[
     "
@@ -154,7 +154,7 @@ fn evict(tx: &Transaction<'_>, workspace: &str, held: i64, most: i64) -> Result<
 
 #[async_trait]
 impl ReplyLedger for SqliteLedger {
-    async fn find(&self, key: String) -> Result<Option<Kept>, StorageError> {
+    async fn find(&self, key: String) -> Result<Option<CachedReply>, StorageError> {
         self.db
             .read(move |conn| {
                 let kept = conn
@@ -162,7 +162,7 @@ impl ReplyLedger for SqliteLedger {
                         "SELECT reply, dropped, model, asked_at FROM reply WHERE key = ?1",
                     )?
                     .query_row([key], |row| {
-                        Ok(Kept {
+                        Ok(CachedReply {
                             reply: row.get(0)?,
                             dropped: row.get(1)?,
                             model: row.get(2)?,
@@ -175,7 +175,12 @@ impl ReplyLedger for SqliteLedger {
             .await
     }
 
-    async fn keep(&self, key: String, workspace: String, kept: Kept) -> Result<(), StorageError> {
+    async fn keep(
+        &self,
+        key: String,
+        workspace: String,
+        kept: CachedReply,
+    ) -> Result<(), StorageError> {
         let most = self.most;
         self.db
             .write(move |tx| {

@@ -15,7 +15,7 @@ use tg_schemas::msg::{
 use tg_schemas::processors;
 use tg_schemas::{Class, Error, Term, Triple};
 use tg_testkit::config::Config;
-use tg_testkit::fakes::{Embeddings, Kept, Play, Played};
+use tg_testkit::fakes::{Embeddings, Play, Played, RecordingConsumer};
 use tg_testkit::flow::{TestFlow, Wiring};
 use tg_testkit::place::Place;
 
@@ -116,9 +116,9 @@ pub(crate) struct World {
     pub(crate) prompts: Arc<Played<PromptRequest, PromptResponse>>,
     pub(crate) agent: Arc<Played<AgentRequest, AgentResponse>>,
     pub(crate) embeddings: Arc<Embeddings>,
-    pub(crate) triples: Arc<Kept<Triples>>,
-    pub(crate) contexts: Arc<Kept<EntityContexts>>,
-    pub(crate) rows: Arc<Kept<ExtractedObject>>,
+    pub(crate) triples: Arc<RecordingConsumer<Triples>>,
+    pub(crate) contexts: Arc<RecordingConsumer<EntityContexts>>,
+    pub(crate) rows: Arc<RecordingConsumer<ExtractedObject>>,
     _dir: TempDir,
 }
 
@@ -144,17 +144,17 @@ impl World {
             };
             let all = tg_extract::processors(mesh, options);
             let mut hosted: Vec<Processor> = all;
-            let kept: &Arc<Kept<Triples>> = &triples;
+            let kept: &Arc<RecordingConsumer<Triples>> = &triples;
             hosted.push(
                 Processor::new(processors::triples_write::PROCESSOR)
                     .reads(processors::triples_write::INPUT, kept.clone()),
             );
-            let kept: &Arc<Kept<EntityContexts>> = &contexts;
+            let kept: &Arc<RecordingConsumer<EntityContexts>> = &contexts;
             hosted.push(
                 Processor::new(processors::graph_embeddings::PROCESSOR)
                     .reads(processors::graph_embeddings::INPUT, kept.clone()),
             );
-            let kept: &Arc<Kept<ExtractedObject>> = &objects;
+            let kept: &Arc<RecordingConsumer<ExtractedObject>> = &objects;
             hosted.push(
                 Processor::new(processors::rows_write::PROCESSOR)
                     .reads(processors::rows_write::INPUT, kept.clone()),

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use super::address::Address;
-use super::fault::{Faults, Path};
 use super::template::{Template, is_name};
+use super::validation::{Path, ValidationErrors};
 
 /// Largest definition in bytes: it is a value of the configuration.
 pub const MAX_BYTES: usize = tg_schemas::limits::CONFIG_VALUE;
@@ -68,8 +68,8 @@ pub struct Parameter {
 
 impl Blueprint {
     /// Reads a definition. Faulty parts are left out of the value and listed.
-    pub fn parse(text: &str) -> (Self, Faults) {
-        let mut faults = Faults::default();
+    pub fn parse(text: &str) -> (Self, ValidationErrors) {
+        let mut faults = ValidationErrors::default();
         let mut blueprint = Self::default();
         let root = Path::root();
         if text.len() > MAX_BYTES {
@@ -104,7 +104,7 @@ impl Blueprint {
         entries.chain(interfaces)
     }
 
-    fn read(&mut self, map: &Map<String, Value>, faults: &mut Faults) {
+    fn read(&mut self, map: &Map<String, Value>, faults: &mut ValidationErrors) {
         let root = Path::root();
         match object(map, "flow", &root, faults) {
             Some(section) => self.read_entries(section, &root.at("flow"), false, faults),
@@ -136,7 +136,7 @@ impl Blueprint {
         section: &Map<String, Value>,
         path: &Path,
         shared: bool,
-        faults: &mut Faults,
+        faults: &mut ValidationErrors,
     ) {
         let variant = if shared { "{blueprint}" } else { "{id}" };
         for (key, value) in section {
@@ -154,7 +154,7 @@ impl Blueprint {
             if !is_name(processor) || processor.contains("--") {
                 faults.add(
                     &path,
-                    "the processor id may hold letters, digits, '.', '_' and single '-'",
+                    "the processor id may contain letters, digits, '.', '_' and single '-'",
                 );
                 continue;
             }
@@ -176,7 +176,7 @@ impl Blueprint {
 }
 
 impl Entry {
-    fn read(&mut self, map: &Map<String, Value>, faults: &mut Faults) {
+    fn read(&mut self, map: &Map<String, Value>, faults: &mut ValidationErrors) {
         let path = self.path.clone();
         if let Some(topics) = object(map, "topics", &path, faults) {
             let path = path.at("topics");
@@ -185,7 +185,7 @@ impl Entry {
                 if !is_name(spec) || spec.contains("--") {
                     faults.add(
                         &path,
-                        "the name may hold letters, digits, '.', '_' and single '-'",
+                        "the name may contain letters, digits, '.', '_' and single '-'",
                     );
                 } else if let Some(address) = read_address(value, &path, faults) {
                     self.topics.insert(spec.clone(), address);
@@ -201,7 +201,10 @@ impl Entry {
                 };
                 match Template::parse(text) {
                     _ if !is_name(name) => {
-                        faults.add(&path, "the name may hold letters, digits, '.', '_' and '-'");
+                        faults.add(
+                            &path,
+                            "the name may contain letters, digits, '.', '_' and '-'",
+                        );
                     }
                     Ok(template) => {
                         self.parameters.insert(name.clone(), template);
@@ -224,7 +227,7 @@ impl Interface {
     }
 }
 
-fn read_interface(value: &Value, path: &Path, faults: &mut Faults) -> Option<Interface> {
+fn read_interface(value: &Value, path: &Path, faults: &mut ValidationErrors) -> Option<Interface> {
     let expected = "must be an object with 'flow', or with 'request' and 'response'";
     let Value::Object(map) = value else {
         faults.add(path, expected);
@@ -252,12 +255,12 @@ fn read_parameter(
     name: &str,
     value: &Value,
     path: &Path,
-    faults: &mut Faults,
+    faults: &mut ValidationErrors,
 ) -> Option<Parameter> {
     if !is_name(name) || RESERVED.contains(&name) {
         faults.add(
             path,
-            "the name is reserved, or holds other than letters, digits, '.', '_', '-'",
+            "the name is reserved, or contains characters other than letters, digits, '.', '_' and '-'",
         );
         return None;
     }
@@ -275,7 +278,7 @@ fn read_parameter(
     })
 }
 
-fn read_address(value: &Value, path: &Path, faults: &mut Faults) -> Option<Address> {
+fn read_address(value: &Value, path: &Path, faults: &mut ValidationErrors) -> Option<Address> {
     match Address::parse(text(value, path, faults)?) {
         Ok(address) => Some(address),
         Err(why) => {
@@ -285,7 +288,7 @@ fn read_address(value: &Value, path: &Path, faults: &mut Faults) -> Option<Addre
     }
 }
 
-fn text<'a>(value: &'a Value, path: &Path, faults: &mut Faults) -> Option<&'a str> {
+fn text<'a>(value: &'a Value, path: &Path, faults: &mut ValidationErrors) -> Option<&'a str> {
     let text = value.as_str();
     if text.is_none() {
         faults.add(path, "must be a string");
@@ -297,7 +300,7 @@ fn object<'a>(
     map: &'a Map<String, Value>,
     key: &str,
     path: &Path,
-    faults: &mut Faults,
+    faults: &mut ValidationErrors,
 ) -> Option<&'a Map<String, Value>> {
     match map.get(key) {
         None | Some(Value::Null) => None,

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
-use tg_schemas::processors::{self, Role, Scope};
+use tg_schemas::processors::{self, ProcessorScope, Role};
 
 /// What is known of a processor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,7 +80,7 @@ impl Catalog {
         match processors::processor(id) {
             Some(row) => Known::Table {
                 hosted: row.hosted,
-                flow: row.scope == Scope::Flow,
+                flow: row.scope == ProcessorScope::Flow,
             },
             None if self.rows.contains_key(id) => Known::Row,
             None if self.foreign => Known::Foreign,

@@ -10,11 +10,11 @@ use tg_schemas::topic::{MAX_NAME, SPACE};
 use super::address::{Address, Reach};
 use super::blueprint::{Blueprint, Entry, Interface, RESERVED};
 use super::catalog::{Catalog, Known, SpecUse, service_message};
-use super::fault::{Faults, Path};
 use super::template::{Template, is_name};
+use super::validation::{Path, ValidationErrors};
 
 /// Checks a definition. An empty list means that flows can be started from it.
-pub fn check(name: &str, definition: &str, catalog: &Catalog) -> Faults {
+pub fn check(name: &str, definition: &str, catalog: &Catalog) -> ValidationErrors {
     let (blueprint, mut faults) = Blueprint::parse(definition);
     let mut check = Check {
         name,
@@ -39,7 +39,7 @@ struct Check<'a> {
     name: &'a str,
     blueprint: &'a Blueprint,
     catalog: &'a Catalog,
-    faults: &'a mut Faults,
+    faults: &'a mut ValidationErrors,
 }
 
 impl Check<'_> {
@@ -54,7 +54,7 @@ impl Check<'_> {
         {
             self.faults.add(
                 &path,
-                "the blueprint's name becomes part of topics: it may hold letters, digits, '.', '_' and single '-'",
+                "the blueprint's name becomes part of topics: it may contain letters, digits, '.', '_' and single '-'",
             );
         }
     }
@@ -80,12 +80,12 @@ impl Check<'_> {
                 if !parameters.iter().any(|(known, _)| known == next) {
                     if at == name {
                         self.faults
-                            .add(&path, format!("there is no parameter '{next}'"));
+                            .add(&path, format!("unknown parameter '{next}'"));
                     }
                     break;
                 }
                 if !seen.insert(next) {
-                    self.faults.add(&path, "goes in a circle");
+                    self.faults.add(&path, "is a circular reference");
                     break;
                 }
                 at = next;
@@ -105,7 +105,7 @@ impl Check<'_> {
             Known::Table { flow: false, .. } => {
                 self.faults.add(
                     &entry.path,
-                    "is a service beside the flows, not part of one",
+                    "is a service outside of flows, not part of one",
                 );
                 return;
             }
@@ -141,7 +141,7 @@ impl Check<'_> {
             if shared && name == "id" {
                 self.faults.add(
                     path,
-                    "'{id}' has no meaning in an instance that flows share",
+                    "'{id}' is not supported in an instance that flows share",
                 );
             } else if !RESERVED.contains(&name) && !self.declared(name) {
                 self.faults.add(
@@ -176,7 +176,7 @@ impl Check<'_> {
         let takes = matches!(role, Role::Serves | Role::Reads | Role::Answers);
         match address.reach {
             Reach::System | Reach::Service if takes => {
-                self.faults.add(path, "a flow cannot stand in for a service beside the flows");
+                self.faults.add(path, "a flow cannot replace a service outside of flows");
             }
             Reach::System | Reach::Service => {
                 let request = matches!(role, Role::Asks);

@@ -5,11 +5,11 @@ pub mod blueprint;
 pub mod catalog;
 pub mod check;
 pub mod closure;
-pub mod fault;
 pub mod parameters;
 pub mod plan;
 pub mod receipt;
 pub mod template;
+pub mod validation;
 
 #[cfg(test)]
 mod tests;

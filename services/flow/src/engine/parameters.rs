@@ -216,8 +216,7 @@ impl Resolver<'_> {
         if self.blueprint.names_topics(name) {
             let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
             if value.is_empty() || value.contains("--") || !value.chars().all(plain) {
-                let why =
-                    "becomes part of a topic: it may hold letters, digits, '.', '_' and single '-'";
+                let why = "becomes part of a topic: it may contain letters, digits, '.', '_' and single '-'";
                 return Err(fault(name, why));
             }
         } else if value.contains(':') && Topic::parse(value).is_ok() {

@@ -113,7 +113,7 @@ impl<'a> Planner<'a> {
         let text = address
             .template
             .render(|name| self.value(name))
-            .map_err(|name| bad(format!("parameters/{name}: needs a value")))?;
+            .map_err(|name| bad(format!("parameters/{name}: is required and has no value")))?;
         let topic = Topic::parse(&text)?;
         match address.reach {
             Reach::Flow => self.plan.names.topics.insert(topic.clone()),

@@ -10,7 +10,7 @@ use crate::config::{BLUEPRINT, Config, FLOW, PROCESSOR_SPEC, names};
 use crate::engine::blueprint::Blueprint;
 use crate::engine::catalog::Catalog;
 use crate::engine::check::check;
-use crate::engine::fault::Faults;
+use crate::engine::validation::ValidationErrors;
 use crate::error::{bad, conflict, known};
 use crate::handlers::reply;
 use tg_schemas::flow_record::FlowRecord;
@@ -121,7 +121,7 @@ impl Service {
         workspace: &WorkspaceId,
         name: &str,
         definition: &str,
-    ) -> Result<Faults, Error> {
+    ) -> Result<ValidationErrors, Error> {
         let (blueprint, _) = Blueprint::parse(definition);
         let catalog = self.catalog(mesh, workspace, &blueprint).await?;
         Ok(check(name, definition, &catalog))

@@ -19,7 +19,7 @@ use super::generation::{is_over, present};
 use super::{FlowKey, Service};
 use crate::error::{bad, conflict};
 use crate::handlers::reply;
-use crate::store::{Due, Kept, NewRecord, Reason, Select, Store};
+use crate::store::{Due, NewRecord, Reason, Select, Store, StoredRecord};
 use tg_schemas::flow_record::Status;
 
 /// Records looked at in one step of a listing.
@@ -99,7 +99,7 @@ impl Service {
                 workspace,
                 flow,
                 evicted = outcome.evicted,
-                "the oldest dead letters went for newer records"
+                "the oldest dead letters were evicted for newer records"
             );
         }
         if outcome.full {
@@ -368,7 +368,7 @@ async fn page(store: &Store, mut select: Select, asked: Asked) -> Result<Page<Va
     }
 }
 
-fn line(kept: &Kept) -> Value {
+fn line(kept: &StoredRecord) -> Value {
     let record = &kept.record;
     json!({
         "id": kept.id.to_string(),

@@ -183,7 +183,7 @@ fn standby(mesh: &Mesh) -> Value {
         .copied()
         .collect();
     if !orphans.is_empty() {
-        let detail = format!("nobody serves {}", orphans.join(", "));
+        let detail = format!("no process serves {}", orphans.join(", "));
         return check(
             "store owners",
             false,
@@ -197,7 +197,7 @@ fn standby(mesh: &Mesh) -> Value {
     };
     let detail = match waiting.as_slice() {
         [] => format!("{many}, no standby"),
-        some => format!("{many}; standing by: {}", some.join(", ")),
+        some => format!("{many}; standby: {}", some.join(", ")),
     };
     check("store owners", true, &detail, "")
 }

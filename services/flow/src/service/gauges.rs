@@ -9,7 +9,7 @@ use tg_schemas::flow_record::FlowRecord;
 use tg_schemas::{Error, WorkspaceKey};
 
 use super::Service;
-use crate::store::{Reason, Standing};
+use crate::store::{DeadLetterBacklog, Reason};
 
 /// Pause between two looks.
 const LOOK: Duration = Duration::from_secs(5);
@@ -29,7 +29,7 @@ type Flow = (String, String);
 
 /// What was told so far: a series stays, so one that is over must be told as 0.
 #[derive(Default)]
-struct Told {
+struct ReportedSeries {
     flows: BTreeSet<Flow>,
     aside: BTreeSet<(Flow, &'static str)>,
     /// Messages in the queues of flows, as each was seen last.
@@ -38,7 +38,7 @@ struct Told {
     last: Option<(String, String)>,
 }
 
-impl Told {
+impl ReportedSeries {
     /// What a flow is called: itself, while there are not too many.
     fn flow(&mut self, workspace: &str, flow: &str) -> Flow {
         let own = (workspace.to_owned(), flow.to_owned());
@@ -56,7 +56,7 @@ impl Told {
 impl Service {
     /// Tells the gauges for as long as the process runs.
     pub(super) async fn gauge(&self, mesh: &Mesh) {
-        let mut told = Told::default();
+        let mut told = ReportedSeries::default();
         loop {
             // Another process owns the store, and tells.
             let lines = match self.store().await {
@@ -74,7 +74,7 @@ impl Service {
     }
 
     /// Messages that wait in the queues of running flows.
-    async fn waiting(&self, mesh: &Mesh, told: &mut Told) -> Result<(), Error> {
+    async fn waiting(&self, mesh: &Mesh, told: &mut ReportedSeries) -> Result<(), Error> {
         let mut records = match self.store().await {
             Ok(_) => self.records(mesh).await?,
             Err(_) => Vec::new(),
@@ -128,7 +128,7 @@ impl Service {
 }
 
 /// Tells what is put aside.
-fn aside(told: &mut Told, lines: &[Standing], now: i64) {
+fn aside(told: &mut ReportedSeries, lines: &[DeadLetterBacklog], now: i64) {
     let mut flows: BTreeMap<(Flow, &'static str), u64> = BTreeMap::new();
     for line in lines {
         let workspace = WorkspaceKey::parse(&line.workspace);

@@ -138,7 +138,7 @@ impl Service {
                 == text.as_deref()
         });
         if tokio::time::timeout(SHOWN, shown).await.is_err() {
-            tracing::warn!(%workspace, %flow, "the watched configuration is behind");
+            tracing::warn!(%workspace, %flow, "the watched configuration is out of date");
             self.behind.store(true, Ordering::Release);
         }
         Ok(())

@@ -41,7 +41,7 @@ pub(crate) async fn take_up(mesh: Mesh) {
             match ask(&mesh).await {
                 Ok(()) => asked = Some(now),
                 Err(error) => {
-                    tracing::debug!(%error, "flows are not taken up yet");
+                    tracing::debug!(%error, "flows are not resumed yet");
                     pause = PAUSE;
                 }
             }
@@ -129,7 +129,7 @@ impl Service {
                 }
             };
             if let Err(error) = outcome {
-                tracing::warn!(workspace = %key.0, flow = %key.1, %error, "a flow is not taken up yet");
+                tracing::warn!(workspace = %key.0, flow = %key.1, %error, "a flow is not resumed yet");
             }
         }
     }
@@ -158,7 +158,7 @@ impl Service {
     ) -> Result<(), Error> {
         match self.finish_start(mesh, key, record).await {
             Err(error) if !error.code().is_transient() => {
-                tracing::warn!(workspace = %key.0, flow = %key.1, %error, "a start is taken back");
+                tracing::warn!(workspace = %key.0, flow = %key.1, %error, "a start is rolled back");
                 self.stop(mesh, key, Some(Drain::Discard)).await.map(|_| ())
             }
             outcome => outcome,

@@ -22,7 +22,7 @@ impl Service {
             return Ok(());
         }
         for room in full.iter().filter(|room| !told.contains(room)) {
-            tracing::warn!(%room, "the room for dead letters is full; what cannot be handled stays in its queue");
+            tracing::warn!(%room, "the quota of dead letters is full; records that cannot be handled stay in their queues");
         }
         metrics::gauge!("tg_dead_letter_quotas_full").set(full.len() as f64);
         tg_mesh::tell_full_rooms(mesh, full.clone()).await;

@@ -149,7 +149,7 @@ impl Service {
         };
         if let Err(error) = written {
             drop(_names);
-            tracing::warn!(%workspace, %flow, %error, "a start failed and is undone");
+            tracing::warn!(%workspace, %flow, %error, "a start failed and is rolled back");
             self.undo(mesh, wanted.key, &planned.plan.names).await;
             return Err(error);
         }

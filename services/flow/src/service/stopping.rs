@@ -111,7 +111,7 @@ impl Stop<'_> {
     /// Waits end early when the process stops: what follows from them is left to the next start.
     fn go_on(&self) -> Result<(), Error> {
         if self.mesh.stopping().is_cancelled() {
-            let text = "the service is stopping; the stop goes on when it is back";
+            let text = "the service is stopping; the stop is resumed when it is back";
             return Err(Error::new(ErrorCode::Interrupted, text));
         }
         Ok(())
@@ -164,7 +164,7 @@ impl Stop<'_> {
             .until_gone(self.mesh, self.key, &rows, &queues)
             .await;
         if !still.is_empty() {
-            tracing::warn!(workspace = %self.key.0, flow = %self.key.1, still = still.join(", "), "processors did not leave");
+            tracing::warn!(workspace = %self.key.0, flow = %self.key.1, still = still.join(", "), "processors did not stop");
         }
         self.progress.counts.still_attached = still;
         // They counted for themselves, and told with their departure.

@@ -162,7 +162,7 @@ impl Service {
             self.write_record(mesh, key, None, Vec::new()).await
         };
         if let Err(error) = outcome.await {
-            tracing::warn!(workspace = %key.0, flow = %key.1, %error, "a failed start is not undone yet");
+            tracing::warn!(workspace = %key.0, flow = %key.1, %error, "a failed start is not rolled back yet");
         }
     }
 }

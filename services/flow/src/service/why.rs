@@ -57,7 +57,7 @@ impl Service {
             }
             let waiting = format!("{} waiting", state.ready);
             let (state, detail) = match state.consumers {
-                0 => ("stuck", format!("{waiting}; nobody reads them")),
+                0 => ("stuck", format!("{waiting}; no consumer reads them")),
                 _ => ("working", waiting),
             };
             said.push(json!({ "subject": queue.name, "state": state, "detail": detail }));

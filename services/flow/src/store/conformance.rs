@@ -287,7 +287,7 @@ async fn retries_end_with_the_flow(open: Open) {
     assert_eq!(of_one, [row("g", "retry", 1)]);
     assert_eq!(store.tally("w", None, 2).await.unwrap().len(), 2);
     let standing = store.standing(2).await.unwrap();
-    let line = |flow: &str, reason, records, since| Standing {
+    let line = |flow: &str, reason, records, since| DeadLetterBacklog {
         workspace: "w".into(),
         flow: flow.into(),
         reason,

@@ -18,7 +18,9 @@ use tg_collections::KnownConfig;
 use tg_schemas::WorkspaceKey;
 use tg_storage::StorageError;
 
-pub(crate) use records::{Due, Kept, NewRecord, Reason, RecordStore, Select, Standing, Tally};
+pub(crate) use records::{
+    DeadLetterBacklog, Due, NewRecord, Reason, RecordStore, Select, StoredRecord, Tally,
+};
 pub(crate) use sqlite::SqliteFlows;
 
 use crate::engine::receipt::Counts;

@@ -64,7 +64,7 @@ pub(crate) struct NewRecord {
 
 /// A record that is kept.
 #[derive(Debug, Clone)]
-pub(crate) struct Kept {
+pub(crate) struct StoredRecord {
     pub(crate) id: i64,
     pub(crate) record: NewRecord,
     pub(crate) size: i64,
@@ -103,7 +103,7 @@ pub(crate) struct Tally {
 
 /// How many records of a flow are here for a reason, and since when.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Standing {
+pub(crate) struct DeadLetterBacklog {
     pub(crate) workspace: String,
     pub(crate) flow: String,
     pub(crate) reason: Reason,
@@ -116,7 +116,7 @@ pub(crate) struct Standing {
 #[derive(Debug, Clone)]
 pub(crate) struct Due {
     /// Without their bodies.
-    pub(crate) records: Vec<Kept>,
+    pub(crate) records: Vec<StoredRecord>,
     /// Milliseconds since the Unix epoch.
     pub(crate) next: Option<i64>,
 }
@@ -157,7 +157,7 @@ pub(crate) trait RecordStore: Send + Sync + 'static {
     ) -> Result<Counts, StorageError>;
 
     /// Records without their bodies, oldest first: a page.
-    async fn list(&self, select: Select) -> Result<Vec<Kept>, StorageError>;
+    async fn list(&self, select: Select) -> Result<Vec<StoredRecord>, StorageError>;
 
     /// One record with its body, or with its beginning.
     async fn whole(
@@ -165,7 +165,7 @@ pub(crate) trait RecordStore: Send + Sync + 'static {
         workspace: &str,
         id: i64,
         most: Option<usize>,
-    ) -> Result<Option<Kept>, StorageError>;
+    ) -> Result<Option<StoredRecord>, StorageError>;
 
     /// At most `limit` retries that are due, but for those of some flows (workspace and id).
     async fn due(
@@ -190,7 +190,7 @@ pub(crate) trait RecordStore: Send + Sync + 'static {
     ) -> Result<Vec<Tally>, StorageError>;
 
     /// The records of all workspaces by flow and reason; at most so many lines, those with most records first.
-    async fn standing(&self, most: u32) -> Result<Vec<Standing>, StorageError>;
+    async fn standing(&self, most: u32) -> Result<Vec<DeadLetterBacklog>, StorageError>;
 
     /// At most `most` rooms that are full of records that must stay: each `workspace:flow`, then each `workspace`.
     async fn full_rooms(&self, most: u32) -> Result<Vec<String>, StorageError>;

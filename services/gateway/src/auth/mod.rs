@@ -8,7 +8,7 @@ mod cache;
 mod doubt;
 pub(crate) mod guard;
 mod open_workspace;
-mod standing;
+mod revalidation;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,14 +22,14 @@ use tg_schemas::processors::iam_svc;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use crate::error::Fault;
+use crate::error::RequestError;
 use crate::options::{AuthMode, GatewayOptions};
 use crate::registry::Gate;
 use crate::seldom::Seldom;
 use cache::Cache;
 
 pub(crate) use open_workspace::is_open;
-pub(crate) use standing::Lapse;
+pub(crate) use revalidation::Lapse;
 
 /// Reserved workspace, type and key of the row that iam changes when something was revoked.
 pub(crate) const REVOCATION: (&str, &str, &str) = ("__iam__", "iam-revocation", "epoch");
@@ -179,7 +179,7 @@ impl Auth {
     }
 
     /// Who holds this token; an absent or empty one is the anonymous attempt.
-    pub(crate) async fn authenticate(&self, token: Option<&str>) -> Result<Identity, Fault> {
+    pub(crate) async fn authenticate(&self, token: Option<&str>) -> Result<Identity, RequestError> {
         if self.open() {
             return Ok(self.anonymous.clone());
         }
@@ -198,11 +198,11 @@ impl Auth {
                 }
                 Ok(identity)
             }
-            Some(_) => Err(Fault::AuthFailure),
+            Some(_) => Err(RequestError::AuthFailure),
         }
     }
 
-    async fn resolve(&self, operation: &str, key: &str) -> Result<Identity, Fault> {
+    async fn resolve(&self, operation: &str, key: &str) -> Result<Identity, RequestError> {
         let generation = self.generation();
         let response = self
             .ask(IamRequest {
@@ -214,7 +214,7 @@ impl Auth {
         let complete = !response.resolved_user_id.is_empty()
             && !response.resolved_default_workspace.is_empty();
         if !complete {
-            return Err(Fault::AuthFailure);
+            return Err(RequestError::AuthFailure);
         }
         // As long as the key lasts, if the service says how long that is.
         let memory = match u64::try_from(response.decision_ttl_seconds) {
@@ -236,7 +236,7 @@ impl Auth {
         identity: &Identity,
         gate: Gate,
         resource: &Resource,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), RequestError> {
         let capability = match gate {
             Gate::Needs(capability) if !self.open() => capability,
             _ => return Ok(()),
@@ -249,11 +249,11 @@ impl Auth {
         if allowed {
             Ok(())
         } else {
-            Err(Fault::AccessDenied)
+            Err(RequestError::AccessDenied)
         }
     }
 
-    async fn decide(&self, decision: Decision) -> Result<bool, Fault> {
+    async fn decide(&self, decision: Decision) -> Result<bool, RequestError> {
         let generation = self.generation();
         let (user, capability, resource) = &decision;
         let mut on = Map::new();
@@ -287,7 +287,7 @@ impl Auth {
         Ok(response.decision_allow)
     }
 
-    async fn ask(&self, request: IamRequest) -> Result<IamResponse, Fault> {
+    async fn ask(&self, request: IamRequest) -> Result<IamResponse, RequestError> {
         let ask = Ask {
             deadline: Some(Deadline::after(TIMEOUT)),
             ..Ask::default()
@@ -303,7 +303,7 @@ impl Auth {
 }
 
 /// A credential is wrong only if iam says so; that iam cannot be asked says nothing about it.
-fn refusal(kind: &str) -> Fault {
+fn refusal(kind: &str) -> RequestError {
     match ErrorCode::from_wire(kind) {
         ErrorCode::Busy
         | ErrorCode::Unavailable
@@ -311,7 +311,7 @@ fn refusal(kind: &str) -> Fault {
         | ErrorCode::Timeout
         | ErrorCode::Interrupted
         | ErrorCode::Cancelled
-        | ErrorCode::Storage => Fault::Unchecked,
-        _ => Fault::AuthFailure,
+        | ErrorCode::Storage => RequestError::Unchecked,
+        _ => RequestError::AuthFailure,
     }
 }

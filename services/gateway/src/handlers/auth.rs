@@ -12,7 +12,7 @@ use super::{read, service::stranger, whole::Whole};
 use crate::auth::Identity;
 use crate::dispatch::{Call, Meta, Target};
 use crate::engine::translate::{Body, Fields};
-use crate::error::{Fault, json_response, refusal};
+use crate::error::{RequestError, json_response, refusal};
 use crate::state::{App, Shared};
 
 /// Carries the one-time code of a fresh system.
@@ -35,7 +35,7 @@ pub(crate) async fn login(
         let granted = reply.get("jwt").is_some_and(Value::is_string);
         Ok(masked(reply, granted))
     };
-    outcome.await.unwrap_or_else(Fault::into_response)
+    outcome.await.unwrap_or_else(RequestError::into_response)
 }
 
 /// The first key of a fresh system, for who has its one-time code, in a header or the body, or asks from a program
@@ -60,7 +60,7 @@ pub(crate) async fn bootstrap(
         let granted = reply.contains_key("bootstrap_admin_api_key");
         Ok(masked(reply, granted))
     };
-    outcome.await.unwrap_or_else(Fault::into_response)
+    outcome.await.unwrap_or_else(RequestError::into_response)
 }
 
 /// Whether a fresh system waits for its first key. The body is not read.
@@ -95,13 +95,13 @@ pub(crate) async fn change_password(
             Some(error) => changed_not(error),
         })
     };
-    outcome.await.unwrap_or_else(Fault::into_response)
+    outcome.await.unwrap_or_else(RequestError::into_response)
 }
 
 fn changed_not(error: &Value) -> Response {
     let text = |key: &str| error.get(key).and_then(Value::as_str).unwrap_or_default();
     match ErrorCode::from_wire(text("type")) {
-        ErrorCode::Unauthenticated => Fault::AuthFailure.into_response(),
+        ErrorCode::Unauthenticated => RequestError::AuthFailure.into_response(),
         _ => refusal(StatusCode::BAD_REQUEST, text("message")),
     }
 }
@@ -111,7 +111,7 @@ fn masked(reply: Body, granted: bool) -> Response {
     if granted {
         json_response(StatusCode::OK, &reply)
     } else {
-        Fault::AuthFailure.into_response()
+        RequestError::AuthFailure.into_response()
     }
 }
 
@@ -121,7 +121,7 @@ async fn ask(
     mut body: Body,
     identity: &Identity,
     meta: Meta,
-) -> Result<Body, Fault> {
+) -> Result<Body, RequestError> {
     body.insert("operation".into(), json!(operation));
     let call = Call {
         target: Target::service("iam", &body)?,

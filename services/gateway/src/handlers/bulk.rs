@@ -21,7 +21,7 @@ use crate::dispatch::Meta;
 use crate::engine::translate::bulk::BulkKind;
 use crate::engine::translate::error_body;
 use crate::engine::translate::fields::fault;
-use crate::error::{Fault, json_response, refusal};
+use crate::error::{RequestError, json_response, refusal};
 use crate::flows::Flow;
 use crate::registry::{EXPORTS, Gate, IMPORTS, Unknown, bulk};
 use crate::state::{App, Shared};
@@ -108,7 +108,7 @@ pub(crate) async fn export(
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Response {
     let opened = async {
-        let unknown = Fault::Unknown(Unknown::Export);
+        let unknown = RequestError::Unknown(Unknown::Export);
         let capability = bulk(EXPORTS, &kind).ok_or_else(|| unknown.clone())?;
         let kind = BulkKind::named(&kind).ok_or(unknown)?;
         let Admitted {
@@ -157,8 +157,8 @@ pub(super) async fn way(
     wanted: &Wanted,
     meta: Meta,
     headers: &HeaderMap,
-) -> Result<Way, Fault> {
-    let unknown = Fault::Unknown(Unknown::Import);
+) -> Result<Way, RequestError> {
+    let unknown = RequestError::Unknown(Unknown::Import);
     let capability = bulk(IMPORTS, kind).ok_or_else(|| unknown.clone())?;
     let kind = BulkKind::named(kind).ok_or(unknown)?;
     let admitted = admit(app, capability, flow, wanted, headers).await?;
@@ -183,7 +183,7 @@ pub(super) async fn way(
     })
 }
 
-fn switch(name: &str, value: Option<&str>) -> Result<bool, Fault> {
+fn switch(name: &str, value: Option<&str>) -> Result<bool, RequestError> {
     match value {
         None | Some("" | "0" | "false") => Ok(false),
         Some("1" | "true") => Ok(true),
@@ -206,12 +206,12 @@ pub(super) async fn admit(
     id: &str,
     wanted: &Wanted,
     headers: &HeaderMap,
-) -> Result<Admitted, Fault> {
+) -> Result<Admitted, RequestError> {
     // There is no anonymous attempt at these endpoints.
     let token = wanted.token.as_deref().filter(|token| !token.is_empty());
     let token = token.or_else(|| read::bearer(headers));
     if token.is_none() && !app.auth.open() {
-        return Err(Fault::AuthFailure);
+        return Err(RequestError::AuthFailure);
     }
     let identity = app.auth.authenticate(token).await?;
     let (flow, generation) = app
@@ -233,12 +233,12 @@ pub(super) async fn admit(
 }
 
 /// At a handshake everything has a status.
-pub(super) fn refused(fault: Fault) -> Response {
+pub(super) fn refused(fault: RequestError) -> Response {
     match &fault {
-        Fault::InvalidFlow { .. } | Fault::KindNotInFlow => {
+        RequestError::InvalidFlow { .. } | RequestError::KindNotInFlow => {
             refusal(StatusCode::NOT_FOUND, &fault.error().message)
         }
-        Fault::Service(error) => {
+        RequestError::Service(error) => {
             let status = StatusCode::from_u16(error.code().status());
             let status = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
             json_response(status, &error_body(error))

@@ -24,7 +24,7 @@ use crate::auth::Identity;
 use crate::dispatch::{Call, Meta, Running, Target};
 use crate::engine::translate::fields::fault;
 use crate::engine::translate::{Body, error_value};
-use crate::error::{Fault, json_response};
+use crate::error::{RequestError, json_response};
 use crate::registry::{self, Gate, Unknown};
 use crate::state::{App, Shared};
 
@@ -274,7 +274,7 @@ impl Writer {
         loop {
             let body = match running.next().await? {
                 Part::Body { body, .. } => body,
-                Part::Fault(error) => return Some(Err(error)),
+                Part::Error(error) => return Some(Err(error)),
             };
             if let Some(error) = body.get("error") {
                 return Some(Err(
@@ -330,7 +330,7 @@ impl Writer {
 }
 
 /// Who asks, if they may.
-async fn admit(app: &App, wanted: &Wanted, headers: &HeaderMap) -> Result<Identity, Fault> {
+async fn admit(app: &App, wanted: &Wanted, headers: &HeaderMap) -> Result<Identity, RequestError> {
     let identity = app.auth.authenticate(read::bearer(headers)).await?;
     app.workspace(&identity, wanted.workspace.as_deref(), GATE)
         .await?;
@@ -343,11 +343,12 @@ async fn ask(
     body: Body,
     workspace: Option<String>,
     meta: Meta,
-) -> Result<Running, Fault> {
+) -> Result<Running, RequestError> {
     let operation = body.get("operation").and_then(Value::as_str);
     let call = Call {
         target: Target::Service {
-            service: registry::service("knowledge").ok_or(Fault::Unknown(Unknown::Service))?,
+            service: registry::service("knowledge")
+                .ok_or(RequestError::Unknown(Unknown::Service))?,
             operation: operation.unwrap_or_default().to_owned(),
             gate: GATE,
         },

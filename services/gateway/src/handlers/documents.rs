@@ -17,7 +17,7 @@ use super::read;
 use crate::ask::Part;
 use crate::dispatch::{Call, Meta, Running, Target};
 use crate::engine::translate::{Body, error_body};
-use crate::error::{Fault, json_response, refusal};
+use crate::error::{RequestError, json_response, refusal};
 use crate::state::{App, Shared};
 
 /// Largest chunk a caller may ask for.
@@ -45,7 +45,7 @@ pub(crate) async fn stream(
     };
     match open(&app, document, wanted, meta, &headers).await {
         Ok((first, running)) => respond(first, running),
-        Err(Fault::Service(error)) => refused(&error),
+        Err(RequestError::Service(error)) => refused(&error),
         Err(fault) => fault.into_response(),
     }
 }
@@ -56,7 +56,7 @@ async fn open(
     wanted: Wanted,
     meta: Meta,
     headers: &HeaderMap,
-) -> Result<(Bytes, Running), Fault> {
+) -> Result<(Bytes, Running), RequestError> {
     let identity = app.auth.authenticate(read::bearer(headers)).await?;
     let size: i64 = match wanted.chunk_size.as_deref().unwrap_or("").trim() {
         "" => tg_schemas::limits::STREAM_PIECE as i64,
@@ -83,15 +83,15 @@ async fn open(
     };
     let mut running = app.start(&identity, call, CancellationToken::new()).await?;
     let first = match running.next().await {
-        Some(part) => content(part).map_err(Fault::Service)?,
+        Some(part) => content(part).map_err(RequestError::Service)?,
         None => Bytes::new(),
     };
     Ok((first, running))
 }
 
-fn bad_size() -> Fault {
+fn bad_size() -> RequestError {
     let text = format!("chunk-size: must be a whole number from 1 to {MAX_CHUNK}");
-    Fault::Service(Error::new(ErrorCode::BadRequest, text))
+    RequestError::Service(Error::new(ErrorCode::BadRequest, text))
 }
 
 fn respond(first: Bytes, running: Running) -> Response {
@@ -121,7 +121,7 @@ fn respond(first: Bytes, running: Running) -> Response {
 fn content(part: Part) -> Result<Bytes, Error> {
     let body: Body = match part {
         Part::Body { body, .. } => body,
-        Part::Fault(error) => return Err(error),
+        Part::Error(error) => return Err(error),
     };
     if let Some(error) = body.get("error") {
         return Err(serde_json::from_value(error.clone()).unwrap_or_default());

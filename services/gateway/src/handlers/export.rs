@@ -28,7 +28,7 @@ use crate::engine::translate::bulk::{
     BulkKind, show_document_embeddings, show_entity_contexts, show_graph_embeddings, show_triples,
 };
 use crate::engine::translate::fields::fault;
-use crate::error::Fault;
+use crate::error::RequestError;
 use crate::flows::{self, Flow};
 use crate::registry::Unknown;
 use crate::state::App;
@@ -63,7 +63,7 @@ pub(super) async fn open(
     from: Source,
     filter: Filter,
     meta: &Meta,
-) -> Result<Frames, Fault> {
+) -> Result<Frames, RequestError> {
     let flow = from.flow;
     if filter.stored {
         if kind != BulkKind::Triples {
@@ -99,9 +99,9 @@ pub(super) async fn open(
         BulkKind::EntityContexts => {
             live::<EntityContexts>(mesh, &topic, wanted, show_entity_contexts).await
         }
-        BulkKind::Rows => return Err(Fault::Unknown(Unknown::Export)),
+        BulkKind::Rows => return Err(RequestError::Unknown(Unknown::Export)),
     };
-    frames.map_err(|error| Fault::Service(scrub(error)))
+    frames.map_err(|error| RequestError::Service(scrub(error)))
 }
 
 async fn live<M: tg_schemas::Message>(

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::{read, sse, whole::Whole};
 use crate::dispatch::{Call, Meta, Target};
 use crate::engine::translate::{Body, Fields};
-use crate::error::{Fault, failed, refusal};
+use crate::error::{RequestError, failed, refusal};
 use crate::state::{App, Shared};
 
 /// A kind of service.
@@ -39,7 +39,7 @@ pub(crate) async fn thru(
 
 async fn answer(
     app: &App,
-    target: Result<Target, Fault>,
+    target: Result<Target, RequestError>,
     meta: Meta,
     headers: &HeaderMap,
     body: HttpBody,
@@ -73,7 +73,7 @@ async fn answer(
     match outcome.await {
         Ok(response) => response,
         // This endpoint answers with status 200 where others say 400, as clients of it expect.
-        Err(fault @ (Fault::InvalidJson(_) | Fault::NotAnObject)) => {
+        Err(fault @ (RequestError::InvalidJson(_) | RequestError::NotAnObject)) => {
             let response = refusal(StatusCode::OK, &fault.error().message);
             failed(response, ErrorCode::BadRequest)
         }
@@ -83,7 +83,7 @@ async fn answer(
 
 /// Only the last message of an answer leaves this endpoint, so it must not be the last of many pieces. Who
 /// asks for events wants pieces, unless they say otherwise.
-pub(super) fn set_streaming(body: &mut Body, events: bool) -> Result<(), Fault> {
+pub(super) fn set_streaming(body: &mut Body, events: bool) -> Result<(), RequestError> {
     let asked = Fields::new(body).flag_or("streaming", events)?;
     if events || body.contains_key("streaming") {
         body.insert("streaming".into(), Value::Bool(asked && events));

@@ -25,7 +25,7 @@ use crate::engine::rdf::syntax;
 use crate::engine::rdf::writer::Writer;
 use crate::engine::translate::bulk::{BulkKind, Record};
 use crate::engine::translate::fields::fault;
-use crate::error::{Fault, json_response, refusal};
+use crate::error::{RequestError, json_response, refusal};
 use crate::state::{App, Shared};
 
 /// The query string.
@@ -39,7 +39,7 @@ pub(crate) struct Wanted {
 
 impl Wanted {
     /// The graph; empty text is the default one.
-    fn named(&self) -> Result<String, Fault> {
+    fn named(&self) -> Result<String, RequestError> {
         match (&self.default, self.graph.as_deref()) {
             (Some(_), None) => Ok(String::new()),
             // An asterisk means all graphs elsewhere.
@@ -72,7 +72,7 @@ async fn read_out(
     wanted: Wanted,
     meta: Meta,
     headers: &HeaderMap,
-) -> Result<Response, Fault> {
+) -> Result<Response, RequestError> {
     let admitted = admit(app, "triples:read", &flow, &wanted.of_bulk(), headers).await?;
     let Admitted {
         identity,
@@ -99,7 +99,7 @@ async fn read_out(
     let mut sending = Sending::new(app, frames, flow, lapse, room);
     match sending.next().await {
         Some(Ok(first)) => writer.part(&first).map_err(unwritable)?,
-        Some(Err(error)) => return Err(Fault::Service(error)),
+        Some(Err(error)) => return Err(RequestError::Service(error)),
         // A graph without triples is none, but for the default one.
         None if !graph.is_empty() => {
             return Ok(refusal(StatusCode::NOT_FOUND, "there is no such graph"));
@@ -146,7 +146,7 @@ async fn add(
     meta: Meta,
     headers: &HeaderMap,
     body: HttpBody,
-) -> Result<Response, Fault> {
+) -> Result<Response, RequestError> {
     let kind = BulkKind::Triples.name();
     let mut way = bulk::way(app, (&flow, kind), &wanted.of_bulk(), meta, headers).await?;
     let graph = wanted.named()?;
@@ -174,7 +174,7 @@ async fn add(
         error = &mut lapse => Err(error),
         written = way.write(&app.mesh, Record::Triples(record), app.closing.clone()) => written,
     };
-    written.map_err(|error: Error| Fault::Service(crate::engine::scrub::scrub(error)))?;
+    written.map_err(|error: Error| RequestError::Service(crate::engine::scrub::scrub(error)))?;
     // It is safe, and the store will have it; when, the store decides.
     Ok(json_response(
         StatusCode::ACCEPTED,

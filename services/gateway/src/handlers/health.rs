@@ -6,7 +6,7 @@ use axum::response::Response;
 use serde_json::json;
 use tg_schemas::{FlowId, WorkspaceId};
 
-use crate::error::{Fault, json_response};
+use crate::error::{RequestError, json_response};
 use crate::state::{App, Shared};
 
 /// The process answers.
@@ -51,7 +51,7 @@ fn missing(app: &App) -> Vec<&'static str> {
                 vec!["the agent of the default flow is not attached"]
             }
         }
-        Err(Fault::InvalidFlow { .. }) => vec!["the default flow is not started"],
+        Err(RequestError::InvalidFlow { .. }) => vec!["the default flow is not started"],
         Err(_) => vec!["the default flow is being stopped"],
     }
 }

@@ -121,14 +121,14 @@ async fn say(socket: &mut WebSocket, frame: &Value) {
 /// Why this side closes.
 enum End {
     Frame(CloseFrame),
-    Fault(u16, Error),
+    RequestError(u16, Error),
     /// The client said that it is done.
     Done,
 }
 
 impl End {
     fn fault(code: u16, error: Error) -> Self {
-        Self::Fault(code, error)
+        Self::RequestError(code, error)
     }
 
     fn closing() -> Self {
@@ -141,7 +141,7 @@ impl End {
     fn frame(self, counts: &Counts) -> CloseFrame {
         match self {
             Self::Frame(frame) => frame,
-            Self::Fault(code, error) => reason(code, &error.to_string(), &counts.text()),
+            Self::RequestError(code, error) => reason(code, &error.to_string(), &counts.text()),
             Self::Done => reason(close_code::NORMAL, "", &counts.text()),
         }
     }

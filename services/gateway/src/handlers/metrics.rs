@@ -12,7 +12,7 @@ use tg_schemas::msg::Presence;
 use super::read;
 use crate::auth::Resource;
 use crate::engine::promql::{Sample, Selector, parse_text};
-use crate::error::{Fault, json_response};
+use crate::error::{RequestError, json_response};
 use crate::exposition::Exposition;
 use crate::registry::Gate;
 use crate::state::{App, Shared};
@@ -54,7 +54,7 @@ pub(crate) async fn query(
     }
 }
 
-async fn admit(app: &App, headers: &HeaderMap) -> Result<(), Fault> {
+async fn admit(app: &App, headers: &HeaderMap) -> Result<(), RequestError> {
     let identity = app.auth.authenticate(read::bearer(headers)).await?;
     let gate = Gate::Needs("metrics:read");
     app.auth

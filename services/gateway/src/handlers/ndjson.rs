@@ -206,7 +206,7 @@ impl Lines {
                 Some(Err(_)) => {
                     return Err(Error::new(
                         ErrorCode::Interrupted,
-                        "the request ended before its end",
+                        "the request is incomplete",
                     ));
                 }
                 None => self.ended = true,

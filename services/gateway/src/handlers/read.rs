@@ -12,7 +12,7 @@ use crate::auth::Identity;
 use crate::budget::{Reader, Share};
 use crate::engine::translate::Body;
 use crate::engine::translate::fields::fault;
-use crate::error::Fault;
+use crate::error::RequestError;
 use crate::slow_body::{too_slow, within};
 use crate::state::App;
 
@@ -36,7 +36,7 @@ pub(super) async fn body(
     headers: &HeaderMap,
     body: HttpBody,
     known: Option<&Identity>,
-) -> Result<(Body, Share), Fault> {
+) -> Result<(Body, Share), RequestError> {
     let reader = known.map_or_else(Reader::stranger, Reader::known);
     let (bytes, _received) = bytes(app, headers, body, known.is_some(), &reader).await?;
     let (body, share) = app.budget.read(&reader, bytes, object).await?;
@@ -49,7 +49,7 @@ pub(super) async fn known_bytes(
     headers: &HeaderMap,
     body: HttpBody,
     identity: &Identity,
-) -> Result<(Bytes, Vec<Share>), Fault> {
+) -> Result<(Bytes, Vec<Share>), RequestError> {
     bytes(app, headers, body, true, &Reader::known(identity)).await
 }
 
@@ -60,7 +60,7 @@ async fn bytes(
     body: HttpBody,
     known: bool,
     reader: &Reader,
-) -> Result<(Bytes, Vec<Share>), Fault> {
+) -> Result<(Bytes, Vec<Share>), RequestError> {
     let limits = &app.options.limits;
     let limit = match known {
         // What is counted is up to a step more than has come.
@@ -69,7 +69,7 @@ async fn bytes(
             .min(app.budget.largest_body().saturating_sub(RECEIVED)),
         false => limits.stranger_bytes.min(limits.body_bytes),
     };
-    let too_large = || Fault::TooLarge { limit };
+    let too_large = || RequestError::TooLarge { limit };
     let announced = headers
         .get(header::CONTENT_LENGTH)
         .and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
@@ -87,8 +87,8 @@ async fn bytes(
     let mut counted = 0;
     while let Some(piece) = stream.next().await {
         let piece = piece.map_err(|fault| match too_slow(&fault) {
-            true => Fault::BadMessage("the body comes too slowly"),
-            false => Fault::BadMessage("the body ended before its end"),
+            true => RequestError::BadMessage("the body arrives too slowly"),
+            false => RequestError::BadMessage("the body is incomplete"),
         })?;
         if all.len() + piece.len() > limit {
             return Err(too_large());
@@ -103,11 +103,11 @@ async fn bytes(
 }
 
 /// A JSON object.
-fn object(bytes: &[u8]) -> Result<Body, Fault> {
+fn object(bytes: &[u8]) -> Result<Body, RequestError> {
     match serde_json::from_slice(bytes) {
         Ok(Value::Object(body)) => Ok(body),
-        Ok(_) => Err(Fault::NotAnObject),
-        Err(detail) => Err(Fault::InvalidJson(detail.to_string())),
+        Ok(_) => Err(RequestError::NotAnObject),
+        Err(detail) => Err(RequestError::InvalidJson(detail.to_string())),
     }
 }
 
@@ -115,7 +115,7 @@ fn object(bytes: &[u8]) -> Result<Body, Fault> {
 pub(super) const MAX_TIMEOUT: i64 = 3600;
 
 /// A deadline in seconds; 0 is none.
-pub(super) fn seconds(field: &str, seconds: i64) -> Result<Option<Duration>, Fault> {
+pub(super) fn seconds(field: &str, seconds: i64) -> Result<Option<Duration>, RequestError> {
     match seconds {
         0 => Ok(None),
         1..=MAX_TIMEOUT => Ok(Some(Duration::from_secs(seconds.unsigned_abs()))),
@@ -124,7 +124,7 @@ pub(super) fn seconds(field: &str, seconds: i64) -> Result<Option<Duration>, Fau
 }
 
 /// The deadline of an `X-Timeout` header.
-pub(super) fn timeout(headers: &HeaderMap) -> Result<Option<Duration>, Fault> {
+pub(super) fn timeout(headers: &HeaderMap) -> Result<Option<Duration>, RequestError> {
     let Some(value) = headers.get("x-timeout") else {
         return Ok(None);
     };
@@ -133,7 +133,7 @@ pub(super) fn timeout(headers: &HeaderMap) -> Result<Option<Duration>, Fault> {
 }
 
 /// Whether an `X-Detach` header lets the work go on without its caller.
-pub(super) fn detach(headers: &HeaderMap) -> Result<bool, Fault> {
+pub(super) fn detach(headers: &HeaderMap) -> Result<bool, RequestError> {
     match headers.get("x-detach").map(|value| value.to_str()) {
         None | Some(Ok("false")) => Ok(false),
         Some(Ok("true")) => Ok(true),
@@ -142,7 +142,7 @@ pub(super) fn detach(headers: &HeaderMap) -> Result<bool, Fault> {
 }
 
 /// The explicit workspace of a body.
-pub(super) fn workspace(body: &Body) -> Result<Option<String>, Fault> {
+pub(super) fn workspace(body: &Body) -> Result<Option<String>, RequestError> {
     Ok(crate::engine::translate::Fields::new(body).opt_text("workspace")?)
 }
 
@@ -181,13 +181,16 @@ mod tests {
     #[test]
     fn bodies_are_objects() {
         assert!(object(b"{\"a\": 1}").is_ok());
-        assert_eq!(object(b"[1]"), Err(Fault::NotAnObject));
-        assert!(matches!(object(b"{"), Err(Fault::InvalidJson(_))));
-        assert!(matches!(object(&[0xff, 0xfe]), Err(Fault::InvalidJson(_))));
+        assert_eq!(object(b"[1]"), Err(RequestError::NotAnObject));
+        assert!(matches!(object(b"{"), Err(RequestError::InvalidJson(_))));
+        assert!(matches!(
+            object(&[0xff, 0xfe]),
+            Err(RequestError::InvalidJson(_))
+        ));
         let deep = "[".repeat(100_000);
         assert!(matches!(
             object(deep.as_bytes()),
-            Err(Fault::InvalidJson(_))
+            Err(RequestError::InvalidJson(_))
         ));
     }
 }

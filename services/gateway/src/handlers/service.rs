@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use super::{read, sse, whole::Whole};
 use crate::auth::Identity;
 use crate::dispatch::{Call, Meta, Target};
-use crate::error::Fault;
+use crate::error::RequestError;
 use crate::registry::Gate;
 use crate::state::{App, Shared};
 
@@ -25,7 +25,7 @@ pub(crate) async fn global(
     let name = if name == "iam" { "" } else { name.as_str() };
     answer(&app, name, meta, &headers, body)
         .await
-        .unwrap_or_else(Fault::into_response)
+        .unwrap_or_else(RequestError::into_response)
 }
 
 /// Identity management.
@@ -37,7 +37,7 @@ pub(crate) async fn iam(
 ) -> Response {
     answer(&app, "iam", meta, &headers, body)
         .await
-        .unwrap_or_else(Fault::into_response)
+        .unwrap_or_else(RequestError::into_response)
 }
 
 /// A body that cannot be understood is refused before an unknown caller is; so is an unknown operation.
@@ -47,12 +47,12 @@ async fn answer(
     meta: Meta,
     headers: &HeaderMap,
     body: HttpBody,
-) -> Result<Response, Fault> {
+) -> Result<Response, RequestError> {
     let caller = app.auth.authenticate(read::bearer(headers)).await;
     let read = read::body(app, headers, body, caller.as_ref().ok()).await;
     let (mut body, share) = match (read, &caller) {
         // Of a key that was refused, or could not be looked at, that is what is said, not how little strangers may send.
-        (Err(Fault::TooLarge { .. }), Err(fault)) if read::bearer(headers).is_some() => {
+        (Err(RequestError::TooLarge { .. }), Err(fault)) if read::bearer(headers).is_some() => {
             return Err(fault.clone());
         }
         (read, _) => read?,

@@ -36,7 +36,7 @@ use crate::auth::{Identity, Lapse};
 use crate::budget::Reader;
 use crate::connection::Peer;
 use crate::dispatch::Meta;
-use crate::error::Fault;
+use crate::error::RequestError;
 use crate::registry::Gate;
 use crate::state::{Shared, SocketRoom};
 use crate::strangers::Stranger;
@@ -67,12 +67,12 @@ pub(crate) async fn open(
     };
     let (place, known) = match known.zip(token) {
         Some(known) => match app.socket_room(&known.0, meta.address) {
-            Ok(_room) => (Place::Known { _room }, Some(known)),
+            Ok(_room) => (SocketPermit::Known { _room }, Some(known)),
             Err(fault) => return fault.into_response(),
         },
         None => {
             let address = peer.address.ip().to_canonical();
-            (Place::Stranger(app.strangers.enter(address)), None)
+            (SocketPermit::Stranger(app.strangers.enter(address)), None)
         }
     };
     let sockets = app.sockets.clone();
@@ -95,11 +95,11 @@ pub(crate) async fn open(
 /// What holds a socket back whose caller is not known.
 struct Admission {
     gate: Arc<FrameGate>,
-    place: Place,
+    place: SocketPermit,
 }
 
 /// What a socket counts against.
-enum Place {
+enum SocketPermit {
     Stranger(Stranger),
     Known { _room: SocketRoom },
 }
@@ -163,7 +163,7 @@ struct Session {
 enum Event {
     Frame(Option<Result<Message, WsError>>),
     /// A question ended: another may begin.
-    Slot(OwnedSemaphorePermit),
+    Permit(OwnedSemaphorePermit),
     Beat,
     /// The caller's credential is no good any more.
     Lapsed,
@@ -186,7 +186,7 @@ impl Session {
                 Event::Frame(Some(Ok(message))) => self.take(message).await,
                 Event::Frame(Some(Err(fault))) => break self.broken(&fault),
                 Event::Frame(None) | Event::Gone => break None,
-                Event::Slot(permit) => {
+                Event::Permit(permit) => {
                     if let Some(frame) = self.waiting.pop() {
                         self.ask(frame, permit);
                     }
@@ -225,8 +225,8 @@ impl Session {
         };
         let pushed_out = async {
             match &self.admission.place {
-                Place::Stranger(stranger) => stranger.pushed_out().cancelled().await,
-                Place::Known { .. } => std::future::pending().await,
+                SocketPermit::Stranger(stranger) => stranger.pushed_out().cancelled().await,
+                SocketPermit::Known { .. } => std::future::pending().await,
             }
         };
         tokio::select! {
@@ -238,7 +238,7 @@ impl Session {
             () = sleep_until(late), if self.caller.is_none() => Event::Late,
             message = stream.next(), if self.waiting.has_room() => Event::Frame(message),
             permit = self.permits.clone().acquire_owned(), if !self.waiting.is_empty() => {
-                permit.map_or(Event::Gone, Event::Slot)
+                permit.map_or(Event::Gone, Event::Permit)
             }
             () = self.heart.beat() => Event::Beat,
         }
@@ -255,9 +255,11 @@ impl Session {
             Ok(Incoming::Auth(token)) => {
                 let reply = match self.admit(token).await {
                     Ok(workspace) => frame::auth_ok(&workspace),
-                    Err(fault @ (Fault::Unchecked | Fault::NoRoom(_) | Fault::Service(_))) => {
-                        fault.frame(None)
-                    }
+                    Err(
+                        fault @ (RequestError::Unchecked
+                        | RequestError::NoRoom(_)
+                        | RequestError::Service(_)),
+                    ) => fault.frame(None),
                     Err(_) => frame::auth_failed(),
                 };
                 self.say(&reply).await;
@@ -295,11 +297,11 @@ impl Session {
     }
 
     /// Who holds a token is the caller from now on; their workspace.
-    async fn admit(&mut self, token: String) -> Result<Arc<str>, Fault> {
+    async fn admit(&mut self, token: String) -> Result<Arc<str>, RequestError> {
         let identity = self.app.auth.authenticate(Some(&token)).await?;
-        if matches!(self.admission.place, Place::Stranger(_)) {
+        if matches!(self.admission.place, SocketPermit::Stranger(_)) {
             let _room = self.app.socket_room(&identity, self.meta.address)?;
-            self.admission.place = Place::Known { _room };
+            self.admission.place = SocketPermit::Known { _room };
         }
         self.is(&identity, token);
         Ok(identity.workspace)
@@ -333,7 +335,8 @@ impl Session {
         }
         for _ in 0..self.waiting.remove(id) {
             let error = Error::new(ErrorCode::Cancelled, "cancelled");
-            self.say(&frame::failure(id, &Fault::Service(error))).await;
+            self.say(&frame::failure(id, &RequestError::Service(error)))
+                .await;
         }
     }
 

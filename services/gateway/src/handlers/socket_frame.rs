@@ -14,7 +14,7 @@ use super::read;
 use crate::ask::Part;
 use crate::dispatch::Target;
 use crate::engine::translate::{Body, Fields, error_body};
-use crate::error::{Fault, error_frame};
+use crate::error::{RequestError, error_frame};
 
 /// Longest id of a request, as JSON.
 const MAX_ID: usize = 4 << 10;
@@ -78,7 +78,7 @@ pub(crate) struct Question {
 /// A frame that cannot be answered otherwise, with the id it had.
 pub(crate) struct Refused {
     pub(crate) id: Option<Value>,
-    pub(crate) fault: Fault,
+    pub(crate) fault: RequestError,
 }
 
 /// Reads a frame's envelope. `known` says whether the caller is: to strangers every request gets the same answer.
@@ -93,7 +93,7 @@ pub(crate) fn parse(bytes: &[u8], known: bool) -> Result<Incoming, Box<Refused>>
     let id = match frame.id.0 {
         Some(raw) if raw.get().len() > MAX_ID => {
             let why = "id: must not be longer than 4096 bytes";
-            return Err(refused(None, Fault::BadMessage(why)));
+            return Err(refused(None, RequestError::BadMessage(why)));
         }
         Some(raw) => serde_json::from_str::<Value>(raw.get()).ok(),
         None => None,
@@ -106,22 +106,22 @@ pub(crate) fn parse(bytes: &[u8], known: bool) -> Result<Incoming, Box<Refused>>
                 .map(Incoming::Auth)
                 .map_err(|fault| refused(None, fault))
         }
-        (_, None) => Err(refused(None, Fault::BadMessage("id: is required"))),
+        (_, None) => Err(refused(None, RequestError::BadMessage("id: is required"))),
         (Some("cancel"), Some(id)) => Ok(Incoming::Cancel(id)),
-        (_, Some(id)) if !known => Err(refused(Some(id), Fault::AuthFailure)),
+        (_, Some(id)) if !known => Err(refused(Some(id), RequestError::AuthFailure)),
         (_, Some(id)) => Ok(Incoming::Ask(id)),
     }
 }
 
 /// Reads the request of a frame.
-pub(crate) fn question(bytes: &[u8]) -> Result<Question, Fault> {
+pub(crate) fn question(bytes: &[u8]) -> Result<Question, RequestError> {
     let frame = envelope(bytes)?;
     let body = match frame.request.0 {
-        None => return Err(Fault::BadMessage("request: is required")),
+        None => return Err(RequestError::BadMessage("request: is required")),
         Some(raw) => match serde_json::from_str(raw.get()) {
             Ok(Value::Object(body)) => body,
-            Err(detail) => return Err(Fault::InvalidJson(detail.to_string())),
-            Ok(_) => return Err(Fault::BadMessage("request: must be an object")),
+            Err(detail) => return Err(RequestError::InvalidJson(detail.to_string())),
+            Ok(_) => return Err(RequestError::BadMessage("request: must be an object")),
         },
     };
     let fields = small([
@@ -151,33 +151,35 @@ pub(crate) fn question(bytes: &[u8]) -> Result<Question, Fault> {
     })
 }
 
-fn envelope(bytes: &[u8]) -> Result<Envelope<'_>, Fault> {
-    let invalid = |detail: serde_json::Error| Fault::InvalidJson(detail.to_string());
+fn envelope(bytes: &[u8]) -> Result<Envelope<'_>, RequestError> {
+    let invalid = |detail: serde_json::Error| RequestError::InvalidJson(detail.to_string());
     if bytes.trim_ascii_start().first() == Some(&b'{') {
         return serde_json::from_slice(bytes).map_err(invalid);
     }
     serde_json::from_slice::<IgnoredAny>(bytes).map_err(invalid)?;
-    Err(Fault::NotAnObject)
+    Err(RequestError::NotAnObject)
 }
 
 /// Fields that are short, as values.
-fn small<const N: usize>(fields: [(&'static str, &Raw<'_>); N]) -> Result<Body, Fault> {
+fn small<const N: usize>(fields: [(&'static str, &Raw<'_>); N]) -> Result<Body, RequestError> {
     let mut body = Body::new();
     for (name, raw) in fields {
         let Some(raw) = raw.0 else { continue };
         if raw.get().len() > MAX_FIELD {
-            return Err(Fault::BadMessage("a field of the envelope is too long"));
+            return Err(RequestError::BadMessage(
+                "a field of the envelope is too long",
+            ));
         }
         let value = serde_json::from_str(raw.get());
         body.insert(
             name.to_owned(),
-            value.map_err(|detail| Fault::InvalidJson(detail.to_string()))?,
+            value.map_err(|detail| RequestError::InvalidJson(detail.to_string()))?,
         );
     }
     Ok(body)
 }
 
-fn refused(id: Option<Value>, fault: Fault) -> Box<Refused> {
+fn refused(id: Option<Value>, fault: RequestError) -> Box<Refused> {
     Box::new(Refused { id, fault })
 }
 
@@ -190,14 +192,14 @@ pub(crate) fn part(id: &Value, part: Part) -> Value {
             frame["response"] = Value::Object(body);
             frame
         }
-        Part::Fault(error) => failure(id, &Fault::Service(error)),
+        Part::Error(error) => failure(id, &RequestError::Service(error)),
     }
 }
 
 /// A failure of a request that was under way or about to be. Some clients look for the error beside
 /// `id`, some inside `response`: it is in both places.
-pub(crate) fn failure(id: &Value, fault: &Fault) -> Value {
-    let Fault::Service(error) = fault else {
+pub(crate) fn failure(id: &Value, fault: &RequestError) -> Value {
+    let RequestError::Service(error) = fault else {
         return fault.frame(Some(id));
     };
     let mut frame = error_frame(error, Some(id));
@@ -272,7 +274,7 @@ mod tests {
         );
         assert_eq!(
             error(json!({"id": 1, "request": {}, "service": 3}))["error"]["message"],
-            "service: must be text"
+            "service: must be a string"
         );
         assert_eq!(
             error(json!({"id": 1, "request": {}, "service": "agent", "flow": "f", "timeout": -1}))
@@ -309,7 +311,7 @@ mod tests {
         for service in ["config", "nothing"] {
             let frame = json!({"id": 1, "request": {"operation": "x"}, "service": service});
             let refused = parse(frame.to_string().as_bytes(), false).err().unwrap();
-            assert_eq!(refused.fault, Fault::AuthFailure);
+            assert_eq!(refused.fault, RequestError::AuthFailure);
         }
         assert!(matches!(
             parse(br#"{"type": "auth", "token": null}"#, false),
@@ -319,13 +321,13 @@ mod tests {
 
     #[test]
     fn failures_are_found_wherever_a_client_looks() {
-        let fault = Part::Fault(Error::new(ErrorCode::Busy, "later"));
+        let fault = Part::Error(Error::new(ErrorCode::Busy, "later"));
         let frame = part(&json!("a"), fault);
         assert_eq!(frame["error"], frame["response"]["error"]);
         assert_eq!(frame["error"]["type"], "busy");
         assert_eq!(frame["complete"], true);
         assert!(
-            failure(&json!(1), &Fault::AccessDenied)
+            failure(&json!(1), &RequestError::AccessDenied)
                 .get("response")
                 .is_none()
         );

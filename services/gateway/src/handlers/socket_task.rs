@@ -15,7 +15,7 @@ use super::socket_frame as frame;
 use super::socket_writer::{Outgoing, Room};
 use crate::budget::Reader;
 use crate::dispatch::{Call, Meta, Running};
-use crate::error::Fault;
+use crate::error::RequestError;
 use crate::state::Shared;
 
 /// Questions under way by the text of their id, each with its token.
@@ -125,7 +125,7 @@ async fn forward(task: Task) {
 }
 
 /// Reads the request when there is memory for it, and asks.
-async fn start(task: &Task, over: CancellationToken) -> Result<Running, Fault> {
+async fn start(task: &Task, over: CancellationToken) -> Result<Running, RequestError> {
     let (app, bytes) = (&task.app, task.bytes.clone());
     let identity = app.auth.authenticate(Some(&*task.caller.0)).await?;
     let reader = Reader::known(&identity);

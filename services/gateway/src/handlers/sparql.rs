@@ -22,7 +22,7 @@ use crate::engine::rdf::media::{self, Accept, GRAPHS, RESULTS};
 use crate::engine::rdf::writer::Writer;
 use crate::engine::translate::fields::fault;
 use crate::engine::translate::{Body, error_body};
-use crate::error::{Fault, json_response};
+use crate::error::{RequestError, json_response};
 use crate::registry::Gate;
 use crate::state::{App, Shared};
 
@@ -93,7 +93,7 @@ struct Asked {
 
 impl Asked {
     /// Adds those of a query string or a form. Others are of other implementations, and mean nothing here.
-    fn with(self, text: &str) -> Result<Self, Fault> {
+    fn with(self, text: &str) -> Result<Self, RequestError> {
         let pairs = text.split('&').filter(|pair| !pair.is_empty());
         pairs.into_iter().try_fold(self, |asked, pair| {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
@@ -104,10 +104,10 @@ impl Asked {
         })
     }
 
-    fn put(mut self, name: &str, value: String) -> Result<Self, Fault> {
+    fn put(mut self, name: &str, value: String) -> Result<Self, RequestError> {
         let once = |place: &mut Option<String>| match place.replace(value.clone()) {
             None => Ok(()),
-            Some(_) => Err(fault(name, "is there more than once")),
+            Some(_) => Err(fault(name, "occurs more than once")),
         };
         match name {
             "query" => once(&mut self.query)?,
@@ -127,10 +127,10 @@ fn decoded(text: &str) -> Option<String> {
     Some(decoded.into_owned())
 }
 
-fn no_updates() -> Fault {
+fn no_updates() -> RequestError {
     let text =
         "updates are refused here: graphs are written through the import and graph store endpoints";
-    Fault::Service(Error::new(ErrorCode::Forbidden, text))
+    RequestError::Service(Error::new(ErrorCode::Forbidden, text))
 }
 
 /// What the reader of an answer accepts.
@@ -170,7 +170,7 @@ async fn answer(
     asked: Asked,
     meta: Meta,
     headers: &HeaderMap,
-) -> Result<Response, Fault> {
+) -> Result<Response, RequestError> {
     let accept = accepted(headers);
     if accept.best(RESULTS).is_none() && accept.best(GRAPHS).is_none() {
         // Whatever the answer will be.
@@ -252,7 +252,7 @@ impl Sending {
 }
 
 /// A part of an answer, and whether it is the last.
-fn part(part: Option<Part>) -> Result<(Body, bool), Fault> {
+fn part(part: Option<Part>) -> Result<(Body, bool), RequestError> {
     match part {
         Some(Part::Body {
             body,
@@ -261,22 +261,22 @@ fn part(part: Option<Part>) -> Result<(Body, bool), Fault> {
         }) => Ok((body, last)),
         Some(Part::Body { body, .. }) => {
             let error = body.get("error").cloned().unwrap_or_default();
-            Err(Fault::Service(
+            Err(RequestError::Service(
                 serde_json::from_value(error).unwrap_or_default(),
             ))
         }
-        Some(Part::Fault(error)) => Err(Fault::Service(error)),
-        None => Err(Fault::Service(Error::new(
+        Some(Part::Error(error)) => Err(RequestError::Service(error)),
+        None => Err(RequestError::Service(Error::new(
             ErrorCode::Interrupted,
-            "the answer ended before its end",
+            "the answer is incomplete",
         ))),
     }
 }
 
 /// The syntax asked for cannot say what is in the answer.
-pub(super) fn unwritable(error: std::io::Error) -> Fault {
+pub(super) fn unwritable(error: std::io::Error) -> RequestError {
     let text = format!("the answer cannot be written in this syntax: {error}");
-    Fault::Service(Error::new(ErrorCode::Internal, text))
+    RequestError::Service(Error::new(ErrorCode::Internal, text))
 }
 
 pub(super) fn respond(media: &'static str, body: HttpBody) -> Response {
@@ -300,7 +300,7 @@ async fn described(
     asked: &Asked,
     uri: &Uri,
     headers: &HeaderMap,
-) -> Result<Response, Fault> {
+) -> Result<Response, RequestError> {
     let gate = Gate::Needs("sparql:read");
     let (flow, _) = app
         .flow(identity, asked.workspace.as_deref(), &flow, gate)
@@ -343,7 +343,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_meant_is_refused_by_its_field() {
-        assert_eq!(told("query=a&query=b"), "query: is there more than once");
+        assert_eq!(told("query=a&query=b"), "query: occurs more than once");
         assert_eq!(told("query=%FF"), "query: is not UTF-8");
         assert!(told("update=DROP+ALL").starts_with("updates are refused"));
     }

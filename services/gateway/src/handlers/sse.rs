@@ -53,7 +53,7 @@ fn envelope(part: Part) -> Value {
             frame["response"] = Value::Object(body);
             frame
         }
-        Part::Fault(error) => json!({"error": error_value(&error), "complete": true}),
+        Part::Error(error) => json!({"error": error_value(&error), "complete": true}),
     }
 }
 

@@ -9,7 +9,7 @@ use crate::ask::Part;
 use crate::dispatch::Running;
 use crate::engine::translate::Body;
 use crate::engine::translate::agent::Summary;
-use crate::error::{Fault, failed, json_response};
+use crate::error::{RequestError, failed, json_response};
 
 /// What to make of the parts.
 pub(super) enum Whole {
@@ -33,12 +33,12 @@ impl Whole {
     }
 
     /// Reads the answer to its end.
-    pub(super) async fn collect(mut self, mut running: Running) -> Result<Body, Fault> {
+    pub(super) async fn collect(mut self, mut running: Running) -> Result<Body, RequestError> {
         let mut reply = Body::new();
         while let Some(part) = running.next().await {
             let body = match part {
                 Part::Body { body, .. } => body,
-                Part::Fault(error) => return Err(Fault::Service(error)),
+                Part::Error(error) => return Err(RequestError::Service(error)),
             };
             match &mut self {
                 Self::Last => {}

@@ -140,7 +140,7 @@ async fn a_strangers_body_that_trickles_is_cut(place: Place) {
     }
     let answer = String::from_utf8_lossy(&answer);
     assert!(answer.starts_with("HTTP/1.1 400"), "{answer}");
-    assert!(answer.contains("the body comes too slowly"), "{answer}");
+    assert!(answer.contains("the body arrives too slowly"), "{answer}");
 }
 
 async fn public_operations_need_no_key_and_refusals_are_masked(place: Place) {

@@ -8,7 +8,7 @@ use tg_mesh::{Cx, RequestHandler, Responder};
 use tg_schemas::msg::*;
 use tg_schemas::{Error, ErrorCode};
 use tg_testkit::config::Config;
-use tg_testkit::fakes::{Kept, Played};
+use tg_testkit::fakes::{Played, RecordingConsumer};
 use tokio::sync::watch;
 
 /// The config service of a workspace, as it is asked through the gateway: says which workspace's this is.
@@ -371,11 +371,11 @@ impl RequestHandler<IamRequest, IamResponse> for FakeIam {
 pub struct Fakes {
     pub config: Arc<Config>,
     pub agent: Arc<FakeAgent>,
-    pub store: Arc<Kept<Triples>>,
-    pub entities: Arc<Kept<GraphEmbeddings>>,
-    pub chunks: Arc<Kept<DocumentEmbeddings>>,
-    pub contexts: Arc<Kept<EntityContexts>>,
-    pub rows: Arc<Kept<ExtractedObject>>,
+    pub store: Arc<RecordingConsumer<Triples>>,
+    pub entities: Arc<RecordingConsumer<GraphEmbeddings>>,
+    pub chunks: Arc<RecordingConsumer<DocumentEmbeddings>>,
+    pub contexts: Arc<RecordingConsumer<EntityContexts>>,
+    pub rows: Arc<RecordingConsumer<ExtractedObject>>,
     pub library: Arc<FakeLibrarian>,
     pub knowledge: Arc<FakeKnowledge>,
     pub iam: Arc<FakeIam>,

@@ -183,12 +183,12 @@ async fn faults_of_the_request_name_the_field_with_status_200(place: Place) {
         (
             "/api/v1/config",
             json!({"operation": "list", "workspace": 3}),
-            "workspace: must be text",
+            "workspace: must be a string",
         ),
         (
             "/api/v1/config",
             json!({"operation": "list", "workspace": "a:b"}),
-            "workspace: may hold letters, digits, '.', '_' and '-', and starts with a letter or digit",
+            "workspace: may contain letters, digits, '.', '_' and '-', and starts with a letter or digit",
         ),
         (
             "/api/v1/flow/a--b/service/agent",
@@ -198,7 +198,7 @@ async fn faults_of_the_request_name_the_field_with_status_200(place: Place) {
         (
             "/api/v1/flow/%C3%BC/service/agent",
             json!({"question": "q"}),
-            "flow-id: may hold letters, digits, '.', '_' and '-', and starts with a letter or digit",
+            "flow-id: may contain letters, digits, '.', '_' and '-', and starts with a letter or digit",
         ),
     ] {
         let (status, reply) = world.post(path, "", body).await;

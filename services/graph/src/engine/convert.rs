@@ -13,15 +13,15 @@ use crate::error::GraphError;
 const DEPTH: usize = 16;
 
 /// A fault with the path below the term that was given; the path is built only when there is one.
-struct Fault {
+struct TermError {
     path: String,
     why: String,
 }
 
-type Checked<T> = Result<T, Fault>;
+type Checked<T> = Result<T, TermError>;
 
 fn fault<T>(why: impl Into<String>) -> Checked<T> {
-    Err(Fault {
+    Err(TermError {
         path: String::new(),
         why: why.into(),
     })
@@ -33,7 +33,7 @@ trait Below<T> {
 
 impl<T> Below<T> for Checked<T> {
     fn below(self, step: &str) -> Checked<T> {
-        self.map_err(|fault| Fault {
+        self.map_err(|fault| TermError {
             path: format!(".{step}{}", fault.path),
             why: fault.why,
         })

@@ -9,31 +9,31 @@ use tg_document::text::tidy;
 use zip::ZipArchive;
 use zip::result::ZipError;
 
-use super::frames::Fault;
+use super::frames::DecodeError;
 use super::limits::Limits;
 
 const BODY: &str = "word/document.xml";
 
-pub(super) fn decode(input: &[u8], limits: &Limits) -> Result<String, Fault> {
+pub(super) fn decode(input: &[u8], limits: &Limits) -> Result<String, DecodeError> {
     let mut archive = ZipArchive::new(Cursor::new(input)).map_err(of_zip)?;
     let mut entry = archive.by_name(BODY).map_err(of_zip)?;
     let most = limits.text_bytes;
     if entry.size() > most {
-        return Err(Fault::TooLarge);
+        return Err(DecodeError::TooLarge);
     }
     let mut xml = Vec::new();
     let read = entry.by_ref().take(most + 1).read_to_end(&mut xml);
-    let read = read.map_err(|_| Fault::Damaged)?;
+    let read = read.map_err(|_| DecodeError::Damaged)?;
     if read as u64 > most {
-        return Err(Fault::TooLarge);
+        return Err(DecodeError::TooLarge);
     }
     text_of(&xml)
 }
 
-fn of_zip(error: ZipError) -> Fault {
+fn of_zip(error: ZipError) -> DecodeError {
     match error {
-        ZipError::UnsupportedArchive(ZipError::PASSWORD_REQUIRED) => Fault::Encrypted,
-        _ => Fault::Damaged,
+        ZipError::UnsupportedArchive(ZipError::PASSWORD_REQUIRED) => DecodeError::Encrypted,
+        _ => DecodeError::Damaged,
     }
 }
 
@@ -124,11 +124,11 @@ impl Body {
     }
 }
 
-fn text_of(xml: &[u8]) -> Result<String, Fault> {
+fn text_of(xml: &[u8]) -> Result<String, DecodeError> {
     let mut reader = Reader::from_reader(xml);
     let mut body = Body::default();
     loop {
-        match reader.read_event().map_err(|_| Fault::Damaged)? {
+        match reader.read_event().map_err(|_| DecodeError::Damaged)? {
             Event::Start(tag) => body.open(&tag),
             Event::Empty(tag) => {
                 body.open(&tag);
@@ -138,7 +138,7 @@ fn text_of(xml: &[u8]) -> Result<String, Fault> {
             Event::Text(text) if body.in_text => {
                 // Entities beyond XML's own five do not exist here.
                 body.text
-                    .push_str(&text.unescape().map_err(|_| Fault::Damaged)?);
+                    .push_str(&text.unescape().map_err(|_| DecodeError::Damaged)?);
             }
             Event::CData(text) if body.in_text => {
                 body.text.push_str(&String::from_utf8_lossy(&text));

@@ -26,12 +26,12 @@ pub enum Frame {
     /// That was all.
     End,
     /// The document could not be read.
-    Fault(Fault),
+    Error(DecodeError),
 }
 
 /// Why a document could not be taken apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Fault {
+pub enum DecodeError {
     /// Its structure is broken, or its end is missing.
     #[error("is damaged or incomplete")]
     Damaged,
@@ -55,7 +55,7 @@ pub enum Fault {
     Died,
 }
 
-impl Fault {
+impl DecodeError {
     fn code(self) -> (u8, u32) {
         match self {
             Self::Damaged => (10, 0),
@@ -98,7 +98,7 @@ pub(crate) fn frame(tag: u8, number: u32, text: Vec<u8>) -> Option<Frame> {
         3 => Frame::Text(text()?),
         4 => Frame::End,
         5 => Frame::PartlyPage(number),
-        code => Frame::Fault(Fault::from_code(code, number)?),
+        code => Frame::Error(DecodeError::from_code(code, number)?),
     })
 }
 
@@ -115,25 +115,30 @@ impl<W: Write> Writer<W> {
     }
 
     /// A page. An error when nobody listens any more, or when it is too much.
-    pub(crate) fn page(&mut self, number: u32, text: &str, limits: &Limits) -> Result<(), Fault> {
+    pub(crate) fn page(
+        &mut self,
+        number: u32,
+        text: &str,
+        limits: &Limits,
+    ) -> Result<(), DecodeError> {
         self.count(text, limits)?;
         self.put(1, number, text.as_bytes())
     }
 
     /// A page that could not be read.
-    pub(crate) fn bad_page(&mut self, number: u32) -> Result<(), Fault> {
+    pub(crate) fn bad_page(&mut self, number: u32) -> Result<(), DecodeError> {
         self.put(2, number, b"")
     }
 
     /// A page of which a part could not be read.
-    pub(crate) fn partly(&mut self, number: u32) -> Result<(), Fault> {
+    pub(crate) fn partly(&mut self, number: u32) -> Result<(), DecodeError> {
         self.put(5, number, b"")
     }
 
     /// A text without pages, in pieces.
-    pub(crate) fn texts(&mut self, mut text: &str, limits: &Limits) -> Result<(), Fault> {
+    pub(crate) fn texts(&mut self, mut text: &str, limits: &Limits) -> Result<(), DecodeError> {
         if text.is_empty() {
-            return Err(Fault::NoText);
+            return Err(DecodeError::NoText);
         }
         self.count(text, limits)?;
         while !text.is_empty() {
@@ -154,27 +159,28 @@ impl<W: Write> Writer<W> {
     }
 
     /// The document could not be read. Whether the parent heard it.
-    pub(crate) fn fault(&mut self, fault: Fault) -> bool {
+    pub(crate) fn fault(&mut self, fault: DecodeError) -> bool {
         let (code, number) = fault.code();
         self.put(code, number, b"").is_ok()
     }
 
-    fn count(&mut self, text: &str, limits: &Limits) -> Result<(), Fault> {
+    fn count(&mut self, text: &str, limits: &Limits) -> Result<(), DecodeError> {
         self.sent += text.len() as u64;
         if self.sent > limits.text_bytes {
-            return Err(Fault::TooLarge);
+            return Err(DecodeError::TooLarge);
         }
         Ok(())
     }
 
-    fn put(&mut self, tag: u8, number: u32, text: &[u8]) -> Result<(), Fault> {
-        let length = u32::try_from(text.len()).map_err(|_| Fault::TooLarge)?;
+    fn put(&mut self, tag: u8, number: u32, text: &[u8]) -> Result<(), DecodeError> {
+        let length = u32::try_from(text.len()).map_err(|_| DecodeError::TooLarge)?;
         let mut header = [0; HEADER];
         header[0] = tag;
         header[1..5].copy_from_slice(&number.to_be_bytes());
         header[5..].copy_from_slice(&length.to_be_bytes());
         let put = self.to.write_all(&header);
         let put = put.and_then(|()| self.to.write_all(text));
-        put.and_then(|()| self.to.flush()).map_err(|_| Fault::Died)
+        put.and_then(|()| self.to.flush())
+            .map_err(|_| DecodeError::Died)
     }
 }

@@ -5,7 +5,7 @@ use htmd::options::Options;
 use tg_document::charset;
 use tg_document::text::{leniently, tidy};
 
-use super::frames::Fault;
+use super::frames::DecodeError;
 use super::page;
 
 const SKIPPED: &[&str] = &[
@@ -13,9 +13,9 @@ const SKIPPED: &[&str] = &[
     "img", "video", "audio", "input", "select", "button",
 ];
 
-pub(super) fn decode(input: &[u8]) -> Result<String, Fault> {
+pub(super) fn decode(input: &[u8]) -> Result<String, DecodeError> {
     let (text, _) = leniently(input, charset::of_html(input));
-    let tree = page::parse(&text).ok_or(Fault::Damaged)?;
+    let tree = page::parse(&text).ok_or(DecodeError::Damaged)?;
     let converter = HtmlToMarkdown::builder()
         .skip_tags(SKIPPED.to_vec())
         .options(Options {
@@ -37,9 +37,9 @@ mod tests {
         let lists = |depth: usize| "<ul><li>x".repeat(depth);
         assert!(decode(lists(DEEPEST_INDENTED).as_bytes()).is_ok());
         let deeper = lists(DEEPEST_INDENTED + 1);
-        assert_eq!(decode(deeper.as_bytes()), Err(Fault::Damaged));
+        assert_eq!(decode(deeper.as_bytes()), Err(DecodeError::Damaged));
         let spans = "<span>".repeat(DEEPEST);
-        assert_eq!(decode(spans.as_bytes()), Err(Fault::Damaged));
+        assert_eq!(decode(spans.as_bytes()), Err(DecodeError::Damaged));
         let flat = "<ul><li>a<li>b<OL ><li>c</ol></ul><blockquote>d</blockquote>";
         let text = decode(flat.repeat(DEEPEST).as_bytes()).expect("decoded");
         assert!(text.starts_with("* a\n* b\n"), "{text:.40}");

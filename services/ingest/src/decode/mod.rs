@@ -13,7 +13,7 @@ mod limits;
 mod page;
 mod pdf;
 
-pub use frames::{Fault, Frame};
+pub use frames::{DecodeError, Frame};
 pub(crate) use frames::{HEADER, frame, header};
 pub use limits::Limits;
 
@@ -65,8 +65,8 @@ pub fn run(format: Format, limits: &Limits) -> u8 {
                 .take(limits.input_bytes + 1)
                 .read_to_end(&mut input);
             let result = match read {
-                Err(_) => Err(Fault::Damaged),
-                Ok(read) if read as u64 > limits.input_bytes => Err(Fault::TooLarge),
+                Err(_) => Err(DecodeError::Damaged),
+                Ok(read) if read as u64 > limits.input_bytes => Err(DecodeError::TooLarge),
                 Ok(_) => decode(format, input, &limits, &mut output),
             };
             match result {
@@ -85,13 +85,13 @@ fn decode<W: Write>(
     input: Vec<u8>,
     limits: &Limits,
     output: &mut frames::Writer<W>,
-) -> Result<(), Fault> {
+) -> Result<(), DecodeError> {
     let guarded = std::panic::AssertUnwindSafe(|| match format {
         Format::Pdf => pdf::decode(&input, limits, output),
         Format::Html => output.texts(&html::decode(&input)?, limits),
         Format::Docx => output.texts(&docx::decode(&input, limits)?, limits),
     });
-    std::panic::catch_unwind(guarded).unwrap_or(Err(Fault::Damaged))
+    std::panic::catch_unwind(guarded).unwrap_or(Err(DecodeError::Damaged))
 }
 
 #[cfg(test)]

@@ -35,9 +35,9 @@ fn the_text(format: Format, input: &[u8]) -> String {
     texts.collect()
 }
 
-fn the_fault(format: Format, input: &[u8], limits: &Limits) -> Fault {
+fn the_fault(format: Format, input: &[u8], limits: &Limits) -> DecodeError {
     match told(format, input, limits).pop() {
-        Some(Frame::Fault(fault)) => fault,
+        Some(Frame::Error(fault)) => fault,
         other => panic!("a fault, not {other:?}"),
     }
 }
@@ -109,24 +109,24 @@ fn bad_pdfs_have_clear_faults() {
     let limits = Limits::default();
     let fault = |file: &[u8]| the_fault(Format::Pdf, file, &limits);
     let good = pdf(&["x"], "");
-    assert_eq!(fault(&good[..good.len() / 2]), Fault::Damaged);
-    assert_eq!(fault(b"%PDF-1.4 nonsense"), Fault::Damaged);
-    assert_eq!(fault(b""), Fault::Damaged);
-    assert_eq!(fault(&pdf(&["", ""], "")), Fault::NoText);
-    assert_eq!(fault(&pdf(&[], "")), Fault::Damaged);
+    assert_eq!(fault(&good[..good.len() / 2]), DecodeError::Damaged);
+    assert_eq!(fault(b"%PDF-1.4 nonsense"), DecodeError::Damaged);
+    assert_eq!(fault(b""), DecodeError::Damaged);
+    assert_eq!(fault(&pdf(&["", ""], "")), DecodeError::NoText);
+    assert_eq!(fault(&pdf(&[], "")), DecodeError::Damaged);
     let key = "00".repeat(32);
     let locked = format!(
         "/ID [<0011> <0011>] /Encrypt << /Filter /Standard /V 1 /R 2 /P -44 /O <{key}> /U <{key}> >>"
     );
-    assert_eq!(fault(&pdf(&["secret"], &locked)), Fault::Encrypted);
+    assert_eq!(fault(&pdf(&["secret"], &locked)), DecodeError::Encrypted);
     let bomb = pdf(&vec!["x"; 10_000], "");
-    assert_eq!(fault(&bomb), Fault::TooManyPages(10_000));
+    assert_eq!(fault(&bomb), DecodeError::TooManyPages(10_000));
     let small = Limits {
         text_bytes: 10,
         ..limits
     };
     let file = pdf(&["some words", "and some more words"], "");
-    assert_eq!(the_fault(Format::Pdf, &file, &small), Fault::TooLarge);
+    assert_eq!(the_fault(Format::Pdf, &file, &small), DecodeError::TooLarge);
 }
 
 #[test]
@@ -137,7 +137,7 @@ fn html_becomes_markdown_without_what_is_not_shown() {
     assert_eq!(text, "# Bridges\n\nThe **oldest** one.\n\n* stone\n* wood");
     assert_eq!(the_text(Format::Html, b"<p>caf\xe9</p>"), "caf\u{e9}");
     let empty = the_fault(Format::Html, b"<script>x</script>", &Limits::default());
-    assert_eq!(empty, Fault::NoText);
+    assert_eq!(empty, DecodeError::NoText);
 }
 
 fn docx(name: &str, body: &[u8]) -> Vec<u8> {
@@ -168,17 +168,17 @@ fn bad_word_documents_have_clear_faults() {
         ..Limits::default()
     };
     let fault = |file: &[u8]| the_fault(Format::Docx, file, &limits);
-    assert_eq!(fault(b"PK\x03\x04 nonsense"), Fault::Damaged);
-    assert_eq!(fault(&docx("other.xml", b"<x/>")), Fault::Damaged);
+    assert_eq!(fault(b"PK\x03\x04 nonsense"), DecodeError::Damaged);
+    assert_eq!(fault(&docx("other.xml", b"<x/>")), DecodeError::Damaged);
     assert_eq!(
         fault(&docx("word/document.xml", b"<w:t>a</b>")),
-        Fault::Damaged
+        DecodeError::Damaged
     );
     assert_eq!(
         fault(&docx("word/document.xml", b"<w:t></w:t>")),
-        Fault::NoText
+        DecodeError::NoText
     );
     let bomb = docx("word/document.xml", &vec![b' '; 64 << 20]);
     assert!(bomb.len() < 1 << 20);
-    assert_eq!(fault(&bomb), Fault::TooLarge);
+    assert_eq!(fault(&bomb), DecodeError::TooLarge);
 }

@@ -11,7 +11,7 @@ use tokio::sync::Semaphore;
 use crate::cut::Cut;
 use crate::engine::chunks::Cutting;
 use crate::error::IngestError;
-use crate::source::{About, Place, keep};
+use crate::source::{About, TextOrigin, keep};
 
 /// Reads `input` of the chunker.
 pub(crate) struct Chunker {
@@ -36,7 +36,7 @@ impl Chunker {
         };
         cx.subject(&about.id);
         let started_at = clock::rfc3339();
-        let place = Place::of(&record);
+        let place = TextOrigin::of(&record);
         let mut work = Cut::new(cx, &about, cutting, place, &started_at);
         let _turn;
         if record.text.is_empty() {

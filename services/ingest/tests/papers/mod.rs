@@ -30,7 +30,7 @@ pub enum Expected {
     /// Each of these, word for word without anything in between, in this order.
     Paragraphs(Vec<String>),
     /// The code of a fault.
-    Fault(u8),
+    Error(u8),
 }
 
 impl Paper {
@@ -56,7 +56,7 @@ impl Paper {
 
     fn refused(name: &'static str, file: Vec<u8>, fault: u8) -> Self {
         Self {
-            expected: Expected::Fault(fault),
+            expected: Expected::Error(fault),
             ..Self::new(name, file, "")
         }
     }

@@ -14,7 +14,7 @@ use tg_schemas::msg::{Chunk, Document, DocumentMetadata, Metadata, TextDocument,
 use tg_schemas::processors::{self, ProcessorSpec};
 use tg_schemas::{Class, Term, Triple};
 use tg_testkit::config::Config;
-use tg_testkit::fakes::{Kept, Library};
+use tg_testkit::fakes::{Library, RecordingConsumer};
 use tg_testkit::flow::{TestFlow, Wiring};
 use tg_testkit::place::Place;
 
@@ -44,13 +44,17 @@ const WIRING: &[Wiring] = &[
 pub struct System {
     flow: TestFlow,
     library: Arc<Library>,
-    triples: Arc<Kept<Triples>>,
-    chunks: Arc<Kept<Chunk>>,
+    triples: Arc<RecordingConsumer<Triples>>,
+    chunks: Arc<RecordingConsumer<Chunk>>,
 }
 
 impl System {
     pub async fn start(place: &Place, parameters: &[(&str, &str)]) -> Self {
-        let (library, triples, chunks) = (Arc::<Library>::default(), Kept::new(), Kept::new());
+        let (library, triples, chunks) = (
+            Arc::<Library>::default(),
+            RecordingConsumer::new(),
+            RecordingConsumer::new(),
+        );
         let named = parameters.iter().map(|(name, value)| (*name, *value));
         let parameters: Value = named.collect();
         let options = Options {

@@ -57,7 +57,7 @@ pub(crate) struct Row<'a> {
 
 /// Where a flow runs.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Place<'a> {
+pub(crate) struct FlowRef<'a> {
     pub(crate) workspace: &'a str,
     pub(crate) flow: &'a str,
 }
@@ -79,7 +79,7 @@ impl Wiring {
 /// Works out the wiring. `serves` says whether a processor that reads is there at all: one that only a
 /// blueprint names would never confirm anything.
 pub(crate) fn wiring(
-    place: Place<'_>,
+    place: FlowRef<'_>,
     flow: &Flow,
     rows: &[Row<'_>],
     serves: impl Fn(&str) -> bool,
@@ -129,7 +129,7 @@ pub(crate) fn wiring(
 
 /// Processors of a flow that read chunks and ask a model about each.
 pub(crate) fn extractors<'a>(
-    place: Place<'a>,
+    place: FlowRef<'a>,
     rows: &'a [Row<'a>],
     serves: impl Fn(&str) -> bool,
 ) -> impl Iterator<Item = &'a str> {
@@ -158,7 +158,7 @@ pub(crate) fn parameter(row: &Row<'_>, name: &str) -> Option<u64> {
 mod tests {
     use super::*;
 
-    const PLACE: Place<'static> = Place {
+    const PLACE: FlowRef<'static> = FlowRef {
         workspace: "w",
         flow: "f",
     };

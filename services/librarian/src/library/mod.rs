@@ -23,7 +23,7 @@ use crate::store::LibraryStore;
 use crate::store::documents::Prepared;
 
 pub(crate) use read::{Listed, Piece};
-pub(crate) use uploads::Standing;
+pub(crate) use uploads::UploadStatus;
 
 /// Content up to this many bytes is kept in its row.
 const SMALL: usize = 32 << 10;
@@ -213,7 +213,7 @@ fn complete(document: Option<DocumentMetadata>) -> Result<DocumentMetadata, Erro
 /// The file of a document's content is not what the row says: told in the log, and how it is mended.
 fn damaged(id: &str) -> Error {
     tracing::error!(document = %id, "content of a document is damaged or missing");
-    let text = "the document's content is damaged; adding the same content again mends it";
+    let text = "the document's content is damaged; adding the same content again repairs it";
     Error::new(ErrorCode::Storage, text)
 }
 

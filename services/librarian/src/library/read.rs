@@ -10,7 +10,7 @@ use crate::engine::asker::Asker;
 use crate::engine::criteria;
 use crate::engine::estimate::Measure;
 use crate::error::{invalid, missing_document, wire};
-use crate::store::documents::{Listing, Place, Which};
+use crate::store::documents::{ContentLocation, Listing, Which};
 use tg_schemas::paging::{Asked, Page};
 
 /// Most bytes of content that one message carries.
@@ -228,7 +228,7 @@ impl Library {
         Ok((pieces.size, measure))
     }
 
-    async fn place(&self, asker: &Asker, id: &str) -> Result<(Place, u64), Error> {
+    async fn place(&self, asker: &Asker, id: &str) -> Result<(ContentLocation, u64), Error> {
         let found = self
             .rows
             .located(&asker.workspace, vec![id.to_owned()], u64::MAX);

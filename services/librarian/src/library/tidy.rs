@@ -21,13 +21,13 @@ impl Library {
                 Ok(unused) if unused.is_empty() => return,
                 Ok(unused) => unused,
                 Err(fault) => {
-                    tracing::warn!(%fault, "content that nobody uses stays for now");
+                    tracing::warn!(%fault, "content that is not referenced is not removed yet");
                     return;
                 }
             };
             for hash in unused {
                 if let Err(fault) = self.content.remove(hash).await {
-                    tracing::warn!(%fault, "content of a removed document stays");
+                    tracing::warn!(%fault, "content of a removed document is not removed yet");
                 }
             }
         }

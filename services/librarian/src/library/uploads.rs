@@ -19,14 +19,14 @@ const NAMED: usize = 10;
 
 /// Where an upload stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Standing {
+pub(crate) struct UploadStatus {
     pub(crate) session: Session,
     /// Positions that arrived, sorted; empty once complete.
     pub(crate) arrived: Vec<u64>,
     pub(crate) bytes: u64,
 }
 
-impl Standing {
+impl UploadStatus {
     /// Number of chunks that arrived.
     pub(crate) fn received(&self) -> u64 {
         match self.session.object.as_str() {
@@ -70,7 +70,7 @@ impl Library {
         id: &str,
         position: i64,
         content: Vec<u8>,
-    ) -> Result<Standing, Error> {
+    ) -> Result<UploadStatus, Error> {
         let _alone = self.upload_lock(id).await;
         let session = self.open_session(asker, id).await?;
         let offset = session.check(position, content.len() as u64)?;
@@ -178,7 +178,7 @@ impl Library {
         &self,
         asker: &Asker,
         id: &str,
-    ) -> Result<Option<Standing>, Error> {
+    ) -> Result<Option<UploadStatus>, Error> {
         match self.session(asker, id).await? {
             Some(session) => self.standing(session).await.map(Some),
             None => Ok(None),
@@ -284,13 +284,13 @@ impl Library {
             .ok_or_else(no_session)
     }
 
-    async fn standing(&self, session: Session) -> Result<Standing, Error> {
+    async fn standing(&self, session: Session) -> Result<UploadStatus, Error> {
         let parts = self.rows.parts(&session.id).await.map_err(wire)?;
         let bytes = match session.object.as_str() {
             "" => parts.iter().map(|part| part.part.length).sum(),
             _ => session.size,
         };
-        Ok(Standing {
+        Ok(UploadStatus {
             arrived: parts.iter().map(|part| part.position).collect(),
             bytes,
             session,

@@ -19,7 +19,7 @@ pub(crate) struct Prepared {
 
 /// Where content is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct ContentLocation {
     pub(crate) hash: BlobId,
     /// `None`: the file knows.
     pub(crate) size: Option<u64>,
@@ -28,7 +28,7 @@ pub(crate) struct Place {
 }
 
 /// A document and where its content is; `None` for content that no row speaks for any more.
-pub(crate) type Located = (DocumentMetadata, Option<Place>);
+pub(crate) type Located = (DocumentMetadata, Option<ContentLocation>);
 
 /// A document with its content, to be added.
 pub(crate) type New = (DocumentMetadata, Prepared);

@@ -14,7 +14,7 @@ use tokio::time::Instant;
 
 use crate::error::LlmError;
 use crate::model::{ChatEvent, ChatRequest, ChatStream, Completion, Format};
-use crate::standing::{self, Standing};
+use crate::provider_client::{self, ProviderClient};
 
 /// Pieces that are sent together have up to this many bytes.
 const TOGETHER: usize = 256;
@@ -24,7 +24,7 @@ const PACE: Duration = Duration::from_millis(1);
 
 /// Serves `request` of both processors.
 pub(crate) struct TextCompletion {
-    pub(crate) standing: Standing,
+    pub(crate) provider_client: ProviderClient,
 }
 
 #[async_trait]
@@ -49,7 +49,9 @@ impl TextCompletion {
     /// Whether the provider answers and has the model, in a sentence for the doctor.
     async fn status(&self, cx: &Cx) -> Result<TextCompletionResponse, Error> {
         let model = cx.parameter("model");
-        let looked = self.standing.look(model, cx.deadline.left(), &cx.cancel);
+        let looked = self
+            .provider_client
+            .look(model, cx.deadline.left(), &cx.cancel);
         let told = looked.await;
         let told = told.map_err(|told| Error::new(ErrorCode::Provider, told))?;
         Ok(TextCompletionResponse {
@@ -61,12 +63,12 @@ impl TextCompletion {
 
     /// The models of the provider.
     async fn list_models(&self, cx: &Cx) -> Result<TextCompletionResponse, Error> {
-        let standing = &self.standing;
+        let provider_client = &self.provider_client;
         let within = within(cx.deadline.left());
-        let listing = standing.client.list_models(within, &cx.cancel);
+        let listing = provider_client.client.list_models(within, &cx.cancel);
         let models = listing
             .await
-            .map_err(|error| standing::failed(standing, cx, None, error));
+            .map_err(|error| provider_client::failed(provider_client, cx, None, error));
         Ok(TextCompletionResponse {
             models: models?,
             end_of_stream: true,
@@ -76,7 +78,7 @@ impl TextCompletion {
 
     /// Which model would answer now: who keeps replies wants to know whose they would be.
     fn which_model(&self, cx: &Cx) -> TextCompletionResponse {
-        let model = self.standing.client.model();
+        let model = self.provider_client.client.model();
         let name = cx.parameter("model").unwrap_or(model.default_model());
         TextCompletionResponse {
             model: Some(format!("{}/{name}", model.provider())),
@@ -115,8 +117,8 @@ impl TextCompletion {
     ) -> Result<Completion, Error> {
         let left = within(cx.deadline.left());
         let model = request.model.as_deref();
-        let failed = |error| standing::failed(&self.standing, cx, model, error);
-        let opening = self.standing.client.open(request, left, &cx.cancel);
+        let failed = |error| provider_client::failed(&self.provider_client, cx, model, error);
+        let opening = self.provider_client.client.open(request, left, &cx.cancel);
         let mut events = opening.await.map_err(failed)?;
         let mut text = String::new();
         let mut sent: Option<Instant> = None;
@@ -148,7 +150,7 @@ impl TextCompletion {
                 if completion.truncated {
                     tracing::info!(model = completion.model, "answer cut at the length limit");
                 }
-                standing::note(true);
+                provider_client::note(true);
                 out.send(end(text, &completion)).await?;
                 return Ok(completion);
             }
@@ -167,7 +169,7 @@ impl TextCompletion {
         let (completion, outcome) = match done {
             Ok(completion) => (completion.clone(), "ok".to_owned()),
             Err(error) => {
-                let model = asked.unwrap_or(self.standing.client.model().default_model());
+                let model = asked.unwrap_or(self.provider_client.client.model().default_model());
                 let completion = Completion {
                     model: model.to_owned(),
                     ..Completion::default()

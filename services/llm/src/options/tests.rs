@@ -139,8 +139,8 @@ fn all_mistakes_are_told_where_they_are_and_no_value_is_shown() {
         (
             &[("model", "m"), ("key", "sk-hidden")],
             &[
-                "llm.model: means nothing to the builtin reader: set llm.provider too",
-                "llm.key: means nothing to the builtin reader: set llm.provider too",
+                "llm.model: has no effect on the builtin reader: set llm.provider too",
+                "llm.key: has no effect on the builtin reader: set llm.provider too",
             ],
         ),
     ] {

@@ -39,7 +39,7 @@ impl From<HttpError> for LlmError {
 
 /// What the status and the body of a refusal mean.
 fn classify(refusal: &Refusal) -> Failure {
-    let told = Told::read(&refusal.body);
+    let told = ErrorBody::read(&refusal.body);
     let retry_after = refusal.retry_after;
     let status = Some(refusal.status);
     let error = match refusal.status {
@@ -72,7 +72,7 @@ fn classify(refusal: &Refusal) -> Failure {
 
 /// What an error event in the middle of a stream means.
 pub(super) fn in_stream(error: &Value) -> LlmError {
-    let told = Told::of(error);
+    let told = ErrorBody::of(error);
     if told.names(&[
         "rate_limit_error",
         "rate_limit_exceeded",
@@ -94,12 +94,12 @@ pub(super) fn in_stream(error: &Value) -> LlmError {
 }
 
 #[derive(Default)]
-struct Told {
+struct ErrorBody {
     codes: Vec<String>,
     message: String,
 }
 
-impl Told {
+impl ErrorBody {
     fn read(body: &[u8]) -> Self {
         match serde_json::from_slice::<Value>(body) {
             Ok(value) => Self::of(value.get("error").unwrap_or(&value)),

@@ -116,7 +116,7 @@ async fn whole(
                 // Of many lines some may always be bad; none good is an empty list, not a failure, but
                 // whoever asks can see that something was dropped.
                 Err(fault) if prompt.kind == Kind::Jsonl => {
-                    tracing::warn!(%fault, "no line of the answer could be used");
+                    tracing::warn!(%fault, "no line of the answer was usable");
                     PromptResponse {
                         dropped: text.lines().filter(|line| !line.trim().is_empty()).count() as i64,
                         unusable: on_one_line(text.trim(), UNUSABLE),

@@ -185,11 +185,11 @@ async fn search(
         (Err(error), _) | (_, Err(error)) if error.code().is_over() || !both => return Err(error),
         (Err(error), Err(_)) => return Err(error),
         (Ok(meaning), Err(error)) => {
-            tg_mesh::warn_of!(cx, %error, "the keyword index did not answer; meaning alone decides");
+            tg_mesh::warn_of!(cx, %error, "the keyword index did not answer; searching by meaning only");
             (meaning, Vec::new())
         }
         (Err(error), Ok(words)) => {
-            tg_mesh::warn_of!(cx, %error, "the search by meaning failed; words alone decide");
+            tg_mesh::warn_of!(cx, %error, "the search by meaning failed; searching by words only");
             ((Vec::new(), None), words)
         }
     };

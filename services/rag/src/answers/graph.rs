@@ -25,7 +25,7 @@ use crate::engine::concepts;
 use crate::engine::facts::{Facts, Origin};
 use crate::engine::plan::GraphPlan;
 use crate::engine::seeds::{self, Seed};
-use crate::engine::traversal::{Kept, Scored, Traversal};
+use crate::engine::traversal::{RankedEdge, Scored, Traversal};
 
 const PROMPT: &str = "kg-synthesis";
 /// What is said when the graph has nothing.
@@ -223,7 +223,7 @@ async fn walk(
     plan: &GraphPlan,
     searches: &[String],
     seeds: Vec<Seed>,
-) -> Result<(Vec<Kept>, usize), Error> {
+) -> Result<(Vec<RankedEdge>, usize), Error> {
     let mut walk = Traversal::new(plan, searches, seeds);
     let mut examined = 0;
     while let Some(request) = walk.next_request() {
@@ -251,7 +251,7 @@ async fn trace(
     cx: &Cx,
     graph: &Graph,
     plan: &GraphPlan,
-    kept: &[Kept],
+    kept: &[RankedEdge],
 ) -> Result<SourcesResponse, Error> {
     if kept.is_empty() {
         return Ok(SourcesResponse::default());

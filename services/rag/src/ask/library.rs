@@ -35,7 +35,7 @@ impl Library {
                     text,
                     context,
                 }),
-                None => tracing::warn!("a chunk that was found has no text"),
+                None => tracing::warn!("a chunk found by the search has no text"),
             }
         }
         Ok(passages)

@@ -23,7 +23,7 @@ pub async fn rerank(
             Err(error) if error.code().is_over() => return Err(error),
             Err(error) => {
                 metrics::counter!("tg_rag_reranker_failed_total").increment(1);
-                tg_mesh::warn_of!(cx, %error, "the reranker did not answer; words decide");
+                tg_mesh::warn_of!(cx, %error, "the reranker did not answer; ranking by words only");
             }
         }
     }

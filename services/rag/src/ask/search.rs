@@ -84,7 +84,7 @@ fn some<T>(cx: &Cx, results: Vec<Result<T, Error>>) -> Result<Vec<T>, Error> {
             Ok(one) => found.push(one),
             Err(error) if error.code().is_over() => return Err(error),
             Err(error) => {
-                tg_mesh::warn_of!(cx, %error, "a look-up failed");
+                tg_mesh::warn_of!(cx, %error, "a lookup failed");
                 failure.get_or_insert(error);
             }
         }

@@ -8,7 +8,7 @@ use tg_schemas::Term;
 use tg_schemas::msg::{LabelledTerm, Source, SourceDocument, SourcesResponse, TracedSource};
 
 use super::budget::{fitting, shorten};
-use super::traversal::Kept;
+use super::traversal::RankedEdge;
 
 /// Properties of all documents together that are told to the model.
 const ALL_PROPERTIES: usize = 60;
@@ -32,7 +32,7 @@ pub struct Facts<'a> {
 
 impl<'a> Facts<'a> {
     /// From kept edges and what is known of where they come from.
-    pub fn new(kept: &[Kept], sources: &'a SourcesResponse) -> Self {
+    pub fn new(kept: &[RankedEdge], sources: &'a SourcesResponse) -> Self {
         let mut all: Vec<([String; 3], Vec<usize>)> = Vec::new();
         let place = |at: &i64| usize::try_from(*at).ok();
         for (at, kept) in kept.iter().enumerate() {

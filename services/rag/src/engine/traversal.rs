@@ -60,7 +60,7 @@ pub struct Scored {
 
 /// An edge that is kept.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Kept {
+pub struct RankedEdge {
     /// The edge.
     pub edge: Edge,
     /// How it reads.
@@ -80,7 +80,7 @@ pub struct Traversal<'a> {
     frontier: Vec<Seed>,
     visited: HashSet<Term>,
     seen: HashSet<Key>,
-    kept: Vec<Kept>,
+    kept: Vec<RankedEdge>,
     hop: usize,
 }
 
@@ -202,7 +202,7 @@ impl<'a> Traversal<'a> {
                     });
                 }
             }
-            self.kept.push(Kept {
+            self.kept.push(RankedEdge {
                 edge: candidate.edge.clone(),
                 text: candidate.text.clone(),
                 search: scored.search,
@@ -214,7 +214,7 @@ impl<'a> Traversal<'a> {
     }
 
     /// What was kept, best first, as much as the model is given.
-    pub fn finish(mut self) -> Vec<Kept> {
+    pub fn finish(mut self) -> Vec<RankedEdge> {
         self.kept.sort_by(|a, b| b.score.total_cmp(&a.score));
         self.kept.truncate(self.plan.limits.subgraph);
         self.kept

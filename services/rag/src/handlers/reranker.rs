@@ -18,7 +18,7 @@ const TEXTS: usize = 5_000;
 const QUERIES: usize = 50;
 /// Results when nothing is said.
 const LIMIT: usize = 10;
-/// Texts that are also compared by meaning; of more, words alone decide.
+/// Texts that are also compared by meaning; of more, searching by words only.
 const EMBEDDED: usize = 512;
 /// Longest wait for vectors: without them words decide.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -116,7 +116,7 @@ async fn vectors(
         Ok(embedded) => Ok(Some(embedded.vectors)),
         Err(error) if cx.cancel.is_cancelled() || cx.deadline.passed() => Err(error),
         Err(error) => {
-            tg_mesh::warn_of!(cx, %error, "no vectors for the reranker; words decide");
+            tg_mesh::warn_of!(cx, %error, "no vectors for the reranker; ranking by words only");
             Ok(None)
         }
     }

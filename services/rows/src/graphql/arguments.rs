@@ -79,7 +79,7 @@ pub(super) fn select(named: &Named, cx: &ResolverContext<'_>) -> Result<Select, 
                 .position(name)
                 .ok_or_else(|| Error::new(format!("order_by: there is no field '{name}'")))?,
         ),
-        Some(_) => return Err(Error::new("order_by: must be a text")),
+        Some(_) => return Err(Error::new("order_by: must be a string")),
     };
     let descending = match argument("direction") {
         Some(Gql::Enum(direction)) => direction == "DESC",

@@ -32,7 +32,7 @@ pub struct Query {
 
 /// One error of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fault {
+pub struct QueryError {
     /// The text, fit for clients.
     pub message: String,
     /// Where in the answer.
@@ -45,7 +45,7 @@ pub struct Outcome {
     /// The data; null when nothing could be run.
     pub data: Value,
     /// What went wrong.
-    pub errors: Vec<Fault>,
+    pub errors: Vec<QueryError>,
 }
 
 impl Built {
@@ -65,7 +65,7 @@ impl Built {
         let mut errors: Vec<_> = response.errors.iter().map(fault).collect();
         if !errors.is_empty() {
             // A table that was left out looks like a misspelt name; its own fault says more.
-            let left_out = self.left_out.iter().map(|(key, why)| Fault {
+            let left_out = self.left_out.iter().map(|(key, why)| QueryError {
                 message: format!("schema '{key}' is left out: {why}"),
                 path: Vec::new(),
             });
@@ -78,12 +78,12 @@ impl Built {
     }
 }
 
-fn fault(error: &async_graphql::ServerError) -> Fault {
+fn fault(error: &async_graphql::ServerError) -> QueryError {
     let segment = |segment: &PathSegment| match segment {
         PathSegment::Field(name) => name.clone(),
         PathSegment::Index(at) => at.to_string(),
     };
-    Fault {
+    QueryError {
         message: error.message.clone(),
         path: error.path.iter().map(segment).collect(),
     }

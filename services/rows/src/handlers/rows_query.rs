@@ -11,7 +11,7 @@ use tg_schemas::msg::{GraphQLError, RowsQueryRequest, RowsQueryResponse};
 use tg_schemas::{Error, ErrorCode};
 
 use super::schemas::Schemas;
-use crate::graphql::{Fault, Query};
+use crate::graphql::{Query, QueryError};
 use crate::store::RowStore;
 
 /// Longest query in bytes.
@@ -76,7 +76,7 @@ impl<S: RowStore> RequestHandler<RowsQueryRequest, RowsQueryResponse> for Querie
     }
 }
 
-fn told(fault: Fault) -> GraphQLError {
+fn told(fault: QueryError) -> GraphQLError {
     GraphQLError {
         message: fault.message,
         path: fault.path,

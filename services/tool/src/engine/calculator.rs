@@ -15,7 +15,7 @@ const MAX_DEPTH: usize = 64;
 
 /// Why an expression has no value.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum Fault {
+pub enum EvaluationError {
     /// Nothing to work out.
     #[error("the expression is empty")]
     Empty,
@@ -55,9 +55,9 @@ const KNOWN: &str =
 ///
 /// # Errors
 /// What cannot be read, is too long or too deep, or has no finite value.
-pub fn evaluate(expression: &str) -> Result<f64, Fault> {
+pub fn evaluate(expression: &str) -> Result<f64, EvaluationError> {
     if expression.len() > MAX_LENGTH {
-        return Err(Fault::TooLong);
+        return Err(EvaluationError::TooLong);
     }
     let mut reader = Reader {
         chars: expression.chars().collect(),
@@ -65,12 +65,12 @@ pub fn evaluate(expression: &str) -> Result<f64, Fault> {
         depth: 0,
     };
     if reader.peek().is_none() {
-        return Err(Fault::Empty);
+        return Err(EvaluationError::Empty);
     }
     let value = reader.sum()?;
     match reader.peek() {
         None => finite(value),
-        Some(c) => Err(Fault::Unexpected(c, reader.at + 1)),
+        Some(c) => Err(EvaluationError::Unexpected(c, reader.at + 1)),
     }
 }
 
@@ -91,11 +91,11 @@ pub fn show(value: f64) -> String {
     }
 }
 
-fn finite(value: f64) -> Result<f64, Fault> {
+fn finite(value: f64) -> Result<f64, EvaluationError> {
     if value.is_finite() {
         Ok(value)
     } else {
-        Err(Fault::NotFinite)
+        Err(EvaluationError::NotFinite)
     }
 }
 
@@ -120,17 +120,17 @@ impl Reader {
         found
     }
 
-    fn expect(&mut self, wanted: char) -> Result<(), Fault> {
+    fn expect(&mut self, wanted: char) -> Result<(), EvaluationError> {
         if self.take(wanted) {
             return Ok(());
         }
         Err(match self.peek() {
-            Some(c) => Fault::Unexpected(c, self.at + 1),
-            None => Fault::Incomplete,
+            Some(c) => EvaluationError::Unexpected(c, self.at + 1),
+            None => EvaluationError::Incomplete,
         })
     }
 
-    fn sum(&mut self) -> Result<f64, Fault> {
+    fn sum(&mut self) -> Result<f64, EvaluationError> {
         let mut value = self.product()?;
         loop {
             if self.take('+') {
@@ -143,12 +143,12 @@ impl Reader {
         }
     }
 
-    fn product(&mut self) -> Result<f64, Fault> {
+    fn product(&mut self) -> Result<f64, EvaluationError> {
         let mut value = self.signed()?;
         loop {
             if self.starts_power() {
                 // `a ** b` was read by `power` already; here it is an operator without left side.
-                return Err(Fault::Unexpected('*', self.at + 1));
+                return Err(EvaluationError::Unexpected('*', self.at + 1));
             }
             if self.take('*') || self.take('×') || self.take('·') {
                 value *= self.signed()?;
@@ -162,7 +162,7 @@ impl Reader {
         }
     }
 
-    fn signed(&mut self) -> Result<f64, Fault> {
+    fn signed(&mut self) -> Result<f64, EvaluationError> {
         let mut negative = false;
         loop {
             if self.take('-') || self.take('−') {
@@ -176,7 +176,7 @@ impl Reader {
     }
 
     /// Binds tighter than a sign before it, and to the right: `-2^2` is -4, `2^3^2` is 512.
-    fn power(&mut self) -> Result<f64, Fault> {
+    fn power(&mut self) -> Result<f64, EvaluationError> {
         let base = self.atom()?;
         let raised = if self.starts_power() {
             self.at += 2;
@@ -189,7 +189,7 @@ impl Reader {
         }
         let exponent = self.deeper(Self::signed)?;
         if base == 0.0 && exponent < 0.0 {
-            return Err(Fault::Zero);
+            return Err(EvaluationError::Zero);
         }
         finite(base.powf(exponent))
     }
@@ -198,9 +198,9 @@ impl Reader {
         self.peek() == Some('*') && self.chars.get(self.at + 1) == Some(&'*')
     }
 
-    fn atom(&mut self) -> Result<f64, Fault> {
+    fn atom(&mut self) -> Result<f64, EvaluationError> {
         match self.peek() {
-            None => Err(Fault::Incomplete),
+            None => Err(EvaluationError::Incomplete),
             Some('(') => {
                 self.at += 1;
                 let value = self.deeper(Self::sum)?;
@@ -213,11 +213,11 @@ impl Reader {
                 self.at += 1;
                 Ok(std::f64::consts::PI)
             }
-            Some(c) => Err(Fault::Unexpected(c, self.at + 1)),
+            Some(c) => Err(EvaluationError::Unexpected(c, self.at + 1)),
         }
     }
 
-    fn number(&mut self) -> Result<f64, Fault> {
+    fn number(&mut self) -> Result<f64, EvaluationError> {
         let start = self.at;
         let digit =
             |c: Option<&char>| c.is_some_and(|c| c.is_ascii_digit() || matches!(c, '.' | '_'));
@@ -241,10 +241,10 @@ impl Reader {
             .iter()
             .filter(|c| **c != '_')
             .collect();
-        text.parse().map_err(|_| Fault::Number(text))
+        text.parse().map_err(|_| EvaluationError::Number(text))
     }
 
-    fn named(&mut self) -> Result<f64, Fault> {
+    fn named(&mut self) -> Result<f64, EvaluationError> {
         let start = self.at;
         while self.chars.get(self.at).is_some_and(|c| c.is_alphanumeric()) {
             self.at += 1;
@@ -259,13 +259,13 @@ impl Reader {
             _ => {}
         }
         if !self.take('(') {
-            return Err(Fault::Unknown(name));
+            return Err(EvaluationError::Unknown(name));
         }
         let arguments = self.deeper(Self::arguments)?;
         apply(name, &arguments)
     }
 
-    fn arguments(&mut self) -> Result<Vec<f64>, Fault> {
+    fn arguments(&mut self) -> Result<Vec<f64>, EvaluationError> {
         let mut values = Vec::new();
         if self.take(')') {
             return Ok(values);
@@ -279,9 +279,12 @@ impl Reader {
         }
     }
 
-    fn deeper<T>(&mut self, inner: fn(&mut Self) -> Result<T, Fault>) -> Result<T, Fault> {
+    fn deeper<T>(
+        &mut self,
+        inner: fn(&mut Self) -> Result<T, EvaluationError>,
+    ) -> Result<T, EvaluationError> {
         if self.depth >= MAX_DEPTH {
-            return Err(Fault::TooDeep);
+            return Err(EvaluationError::TooDeep);
         }
         self.depth += 1;
         let value = inner(self);
@@ -290,15 +293,15 @@ impl Reader {
     }
 }
 
-fn nonzero(value: f64) -> Result<f64, Fault> {
+fn nonzero(value: f64) -> Result<f64, EvaluationError> {
     if value == 0.0 {
-        Err(Fault::Zero)
+        Err(EvaluationError::Zero)
     } else {
         Ok(value)
     }
 }
 
-fn apply(name: String, values: &[f64]) -> Result<f64, Fault> {
+fn apply(name: String, values: &[f64]) -> Result<f64, EvaluationError> {
     let value = match (name.as_str(), values) {
         ("sqrt", [x]) => x.sqrt(),
         ("abs", [x]) => x.abs(),
@@ -319,16 +322,20 @@ fn apply(name: String, values: &[f64]) -> Result<f64, Fault> {
         ("tan", [x]) => x.tan(),
         ("min", [first, rest @ ..]) => rest.iter().fold(*first, |a, b| a.min(*b)),
         ("max", [first, rest @ ..]) => rest.iter().fold(*first, |a, b| a.max(*b)),
-        ("min" | "max", []) => return Err(Fault::Arguments(name, "at least one argument")),
-        ("round" | "log", _) => return Err(Fault::Arguments(name, "one or two arguments")),
+        ("min" | "max", []) => {
+            return Err(EvaluationError::Arguments(name, "at least one argument"));
+        }
+        ("round" | "log", _) => {
+            return Err(EvaluationError::Arguments(name, "one or two arguments"));
+        }
         (
             "sqrt" | "abs" | "floor" | "ceil" | "ln" | "log10" | "log2" | "exp" | "sin" | "cos"
             | "tan",
             _,
         ) => {
-            return Err(Fault::Arguments(name, "one argument"));
+            return Err(EvaluationError::Arguments(name, "one argument"));
         }
-        _ => return Err(Fault::Unknown(name)),
+        _ => return Err(EvaluationError::Unknown(name)),
     };
     finite(value)
 }
@@ -394,9 +401,12 @@ mod tests {
 
     #[test]
     fn hostile_expressions_are_bounded() {
-        assert_eq!(evaluate(&"(".repeat(4000)), Err(Fault::TooDeep));
-        assert_eq!(evaluate(&"2^".repeat(2000)), Err(Fault::TooDeep));
-        assert_eq!(evaluate(&"-".repeat(4000)), Err(Fault::Incomplete));
-        assert_eq!(evaluate(&"1+".repeat(4000)), Err(Fault::TooLong));
+        assert_eq!(evaluate(&"(".repeat(4000)), Err(EvaluationError::TooDeep));
+        assert_eq!(evaluate(&"2^".repeat(2000)), Err(EvaluationError::TooDeep));
+        assert_eq!(
+            evaluate(&"-".repeat(4000)),
+            Err(EvaluationError::Incomplete)
+        );
+        assert_eq!(evaluate(&"1+".repeat(4000)), Err(EvaluationError::TooLong));
     }
 }

@@ -152,7 +152,7 @@ impl Condition {
                 let value = canonical(value).ok_or_else(|| {
                     VectorError::field(
                         format!("attributes.{name}"),
-                        "must be a text, a number, true or false, or a list of those",
+                        "must be a string, a number, a boolean, or a list of these",
                     )
                 })?;
                 all.push(Self::attribute(name, value));

@@ -47,7 +47,7 @@ fn known(sources: &[Source]) -> Known {
             known.texts.insert(service.to_owned());
         }
         if source.path.starts_with("schemas/src/processors/") {
-            // `module("id", Scope, hosted: …) {`
+            // `module("id", ProcessorScope, hosted: …) {`
             for (at, id) in source.literals() {
                 let (before, after) = (&source.code[..at - 1], &source.code[at + id.len()..]);
                 if let Some(before) = before.strip_suffix('(')

@@ -205,7 +205,7 @@ async fn when_both_share_the_store() -> Result<()> {
     let system = System::start().await?;
     let second = system.second("first", &[]).await?;
     until("the second stands by", BOUND, async || {
-        second.log().contains("standing by")
+        second.log().contains("waiting as standby")
     })
     .await?;
     let writer = Writer::start(&system.rest)?;

@@ -61,7 +61,7 @@ async fn kill(victim: &str) -> Result<()> {
         for n in 1..RUNS {
             let (nonce, detach) = (nonce(n), n % 2 == 1);
             let frames = ask(&socket, &nonce, detach, n % 3 != 0).await?;
-            // An asker hears that the answer broke off if the agent's successor takes its time; the run goes on.
+            // An asker hears that the answer was interrupted if the agent's successor takes its time; the run goes on.
             let forgets = victim == "agent" && detach;
             runs.push(async move {
                 let ended = if forgets {

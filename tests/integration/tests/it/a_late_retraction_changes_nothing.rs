@@ -64,9 +64,9 @@ impl Seen {
 }
 
 /// A collection of a workspace.
-pub struct Place(pub &'static str, pub &'static str);
+pub struct WorkspaceCollection(pub &'static str, pub &'static str);
 
-impl Place {
+impl WorkspaceCollection {
     async fn ask(&self, url: &str, service: &str, mut ask: Value, at: &str) -> Result<Vec<Value>> {
         ask["workspace"] = json!(self.0);
         ask["collection"] = json!(self.1);
@@ -251,7 +251,7 @@ fn text(generation: i64) -> Result<Sent> {
 }
 
 /// Something for every store that reads records.
-fn writes(place: &Place, headers: &Headers) -> Result<Vec<Sent>> {
+fn writes(place: &WorkspaceCollection, headers: &Headers) -> Result<Vec<Sent>> {
     let iri = |text: &str| json!({"type": "i", "iri": text});
     let triple = json!({"s": iri("urn:a"), "p": iri("urn:b"), "o": {"type": "l", "value": "late"}});
     let metadata = json!({"id": "urn:late", "root": "", "collection": place.1});
@@ -352,7 +352,7 @@ impl System {
 
 async fn of_a_workspace(bus: Bus) -> Result<()> {
     let system = System::new(bus).await?;
-    let place = Place("acme", "default");
+    let place = WorkspaceCollection("acme", "default");
     let server = system.start().await?;
     make(&server.url(), "acme").await?;
     server.terminate().await?;
@@ -400,13 +400,13 @@ async fn of_a_workspace(bus: Bus) -> Result<()> {
 }
 
 /// The generation of the collection of a stopped system.
-fn incarnation(system: &System, place: &Place) -> Result<i64> {
+fn incarnation(system: &System, place: &WorkspaceCollection) -> Result<i64> {
     let row = config_row(system.folder.path(), place.0, "collection", place.1)?;
     let row: Value = serde_json::from_str(&row.context("no such collection")?)?;
     Ok(row["incarnation"].as_i64().unwrap_or_default())
 }
 
-async fn collections(server: &Server, operation: &str, place: &Place) -> Result<()> {
+async fn collections(server: &Server, operation: &str, place: &WorkspaceCollection) -> Result<()> {
     let ask = json!({"operation": operation, "workspace": place.0, "collection": place.1});
     patiently(&server.url(), "api/v1/collection-management", ask).await?;
     Ok(())
@@ -416,7 +416,7 @@ async fn collections(server: &Server, operation: &str, place: &Place) -> Result<
 /// present run, and what was sent for the collection that is there, are done, as is what does not say for which.
 async fn of_a_collection(bus: Bus) -> Result<()> {
     let system = System::new(bus).await?;
-    let place = Place("default", "docs");
+    let place = WorkspaceCollection("default", "docs");
     let server = system.start().await?;
     collections(&server, "update-collection", &place).await?;
     server.terminate().await?;
@@ -506,7 +506,7 @@ async fn of_a_collection_while_its_stores_were_away_over_rabbitmq() -> Result<()
     ];
     let first = stores().await?;
     let server = Launch::serve(&others, &node.url()).ready().await?;
-    let place = Place("default", "docs");
+    let place = WorkspaceCollection("default", "docs");
     collections(&server, "update-collection", &place).await?;
     place.prepare(&server.url()).await?;
     place.fill(&server.url(), 1).await?;

@@ -47,7 +47,7 @@ async fn nothing_of_it_for_who_has_a_key(node: Option<&VirtualHost>) -> Result<(
         .await?
         .text()
         .await?;
-    assert!(text.contains("is out of order (HTTP 500)"), "{text}");
+    assert!(text.contains("is failing (HTTP 500)"), "{text}");
     check("provider failure under iam", &text);
     Ok(())
 }

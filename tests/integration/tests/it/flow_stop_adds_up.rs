@@ -40,7 +40,7 @@ const OTHERS: &[&str] = &[
 ];
 
 /// A system; over a broker the graph is a process of its own, so that it can be taken away.
-struct Place {
+struct System {
     server: Server,
     graph: Option<Server>,
     graph_again: Option<Launch>,
@@ -49,7 +49,7 @@ struct Place {
     _model: ScriptedModel,
 }
 
-impl Place {
+impl System {
     async fn embedded() -> Result<Self> {
         let model = ScriptedModel::start(slow(PAUSE)).await?;
         let server = launch(&model, None).ready().await?;
@@ -256,7 +256,7 @@ fn column(receipt: &Value, name: &str) -> u64 {
         .sum()
 }
 
-async fn story(mut place: Place) -> Result<()> {
+async fn story(mut place: System) -> Result<()> {
     let sent = FRAMES as u64;
     let apart = place.graph.is_some();
 
@@ -348,10 +348,10 @@ async fn story(mut place: Place) -> Result<()> {
 
 #[tokio::test]
 async fn on_the_embedded_bus() -> Result<()> {
-    story(Place::embedded().await?).await
+    story(System::embedded().await?).await
 }
 
 #[tokio::test]
 async fn on_rabbitmq() -> Result<()> {
-    story(Place::rabbit().await?).await
+    story(System::rabbit().await?).await
 }

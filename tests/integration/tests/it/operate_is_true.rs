@@ -8,7 +8,7 @@ use tg_schemas::ErrorCode;
 use tg_testkit::process::{bin_dir, root};
 use tokio::process::Command;
 
-use crate::pasted::{self, Told};
+use crate::pasted::{self, Output};
 
 fn page() -> Result<String> {
     Ok(std::fs::read_to_string(root().join("docs/operate.md"))?)
@@ -22,7 +22,7 @@ async fn its_blocks_work_when_pasted() -> Result<()> {
     let backup = folder.path().join("backup");
     let documents = Path::new("demo/documents/uncommon-clocks.pdf");
     let env: [(&str, &Path); 2] = [("BACKUP", &backup), ("DOCUMENTS", documents)];
-    let Told { stdout, stderr } = pasted::run(&lines, folder.path(), &env).await?;
+    let Output { stdout, stderr } = pasted::run(&lines, folder.path(), &env).await?;
     for wanted in [
         "1 added.",
         "The system is healthy.",

@@ -12,7 +12,7 @@ use tokio::process::Command;
 const BOUND: Duration = Duration::from_secs(240);
 
 /// What the lines said.
-pub struct Told {
+pub struct Output {
     pub stdout: String,
     pub stderr: String,
 }
@@ -26,7 +26,7 @@ pub fn blocks(page: &str, language: &str) -> Vec<String> {
 }
 
 /// Runs lines in the project's folder until one of them fails. Their data, and what further variables name, is in `folder`.
-pub async fn run(lines: &str, folder: &Path, env: &[(&str, &Path)]) -> Result<Told> {
+pub async fn run(lines: &str, folder: &Path, env: &[(&str, &Path)]) -> Result<Output> {
     let address = format!("127.0.0.1:{}", free_port()?);
     let path = format!("{}:{}", bin_dir()?.display(), std::env::var("PATH")?);
     let script = format!("set -e\ntrap 'kill $(jobs -p) 2>/dev/null || true; wait' EXIT\n{lines}");
@@ -53,7 +53,7 @@ pub async fn run(lines: &str, folder: &Path, env: &[(&str, &Path)]) -> Result<To
     let output = tokio::time::timeout(BOUND, work)
         .await
         .context("no end")??;
-    let told = Told {
+    let told = Output {
         stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
         stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
     };

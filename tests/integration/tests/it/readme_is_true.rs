@@ -8,7 +8,7 @@ use serde_json::Value;
 use tg_testkit::model::{Reply, Rule, ScriptedModel, final_answer};
 use tg_testkit::process::{bin_dir, root};
 
-use crate::pasted::{self, Told};
+use crate::pasted::{self, Output};
 
 fn readme() -> Result<String> {
     Ok(std::fs::read_to_string(root().join("README.md"))?)
@@ -25,7 +25,7 @@ fn built(block: &str, lines: [&str; 2]) -> Result<String> {
     Ok(rest.to_owned())
 }
 
-fn holds(told: &str, wanted: &[&str], all: &Told) -> Result<()> {
+fn holds(told: &str, wanted: &[&str], all: &Output) -> Result<()> {
     for wanted in wanted {
         ensure!(
             told.contains(wanted),

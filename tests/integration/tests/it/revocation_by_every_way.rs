@@ -26,8 +26,8 @@ const WHOLE: usize = CHUNKS * (4 << 20);
 /// What somebody is told whose access ended.
 const TOLD: [&str; 3] = [
     "revoked or has expired",
-    "access was taken back while the request was under way",
-    "the workspace was closed while the request was under way",
+    "access was revoked while the request was in progress",
+    "the workspace was closed while the request was in progress",
 ];
 
 /// How access ends.

@@ -10,7 +10,7 @@ use tg_testkit::process::{Launch, Server};
 use tg_testkit::shared_node::VirtualHost;
 use tg_testkit::socket::Socket;
 
-use crate::a_late_retraction_changes_nothing::{Place, Seen};
+use crate::a_late_retraction_changes_nothing::{Seen, WorkspaceCollection};
 use crate::workspaces::add;
 use crate::world::launch;
 
@@ -32,7 +32,7 @@ const PROCESSORS: usize = 24;
 /// Their stores; words have one beside that of vectors.
 const STORES: usize = OWNERS.len() + 1;
 /// Where everything is that they keep here.
-const PLACE: Place = Place("default", "default");
+const PLACE: WorkspaceCollection = WorkspaceCollection("default", "default");
 /// The second owner serves within this.
 const TAKE_OVER: Duration = Duration::from_secs(3);
 /// What these tests wait for comes within this.
@@ -48,7 +48,7 @@ async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) -> Result<()> {
 }
 
 async fn stands_by(second: &Server) -> Result<()> {
-    let all = async || second.log().matches("standing by").count() >= PROCESSORS;
+    let all = async || second.log().matches("waiting as standby").count() >= PROCESSORS;
     let all = until("each processor says that it stands by", all).await;
     all.with_context(|| second.log())
 }
@@ -273,7 +273,10 @@ mod alone {
         for ((answer, at), since) in [(under_way, killed), (new, afterwards)] {
             let (_, body) = answer?;
             let told = body["error"]["type"] == "nobody-serves";
-            ensure!(told || body.to_string().contains("nobody serves"), "{body}");
+            ensure!(
+                told || body.to_string().contains("no process serves"),
+                "{body}"
+            );
             let took = at.saturating_duration_since(since);
             ensure!(took < Duration::from_secs(1), "ended after {took:?}");
         }

@@ -154,7 +154,7 @@ async fn asked_twice(bus: Bus) -> Result<()> {
             code == Some(0) && took < Duration::from_secs(7),
             "{code:?} after {took:?}\n{log}"
         );
-        ensure!(log.contains("asked twice: stopping at once"), "{log}");
+        ensure!(log.contains("second signal: stopping at once"), "{log}");
         Ok(())
     };
     tokio::join!(asking, telling).1

@@ -63,7 +63,7 @@ async fn one_that_is_away(bus: Bus) -> Result<()> {
             .env("OPENAI_API_KEY", "sk-test-secret-4711")
     };
     let (server, _node) = on(bus, launch()).await?;
-    let failure = "the model provider cannot be reached or is out of order";
+    let failure = "the model provider cannot be reached or is failing";
     let about = "set by OPENAI_BASE_URL; model gpt-4.1-mini";
     let cause = "(connection refused); set by OPENAI_BASE_URL; model gpt-4.1-mini";
     let line = format!("cannot reach {url} {cause}");

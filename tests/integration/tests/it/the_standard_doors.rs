@@ -80,26 +80,26 @@ impl System {
         Ok(request.send().await?)
     }
 
-    async fn get(&self, path: &str, accept: &str) -> Result<Told> {
+    async fn get(&self, path: &str, accept: &str) -> Result<HttpAnswer> {
         let accept = [("accept", accept)];
         let response = self
             .send(Method::GET, path, &self.admin, &accept, "")
             .await?;
-        Told::of(response).await
+        HttpAnswer::of(response).await
     }
 
     /// A query by GET.
-    async fn ask(&self, query: &str, accept: &str) -> Result<Told> {
+    async fn ask(&self, query: &str, accept: &str) -> Result<HttpAnswer> {
         self.get(&format!("{SPARQL}?query={}", encoded(query)), accept)
             .await
     }
 
-    async fn post(&self, path: &str, kind: &str, body: &str) -> Result<Told> {
+    async fn post(&self, path: &str, kind: &str, body: &str) -> Result<HttpAnswer> {
         let kind = [("content-type", kind)];
         let response = self
             .send(Method::POST, path, &self.admin, &kind, body)
             .await?;
-        Told::of(response).await
+        HttpAnswer::of(response).await
     }
 
     /// Adds a graph and waits until the collection has so many triples.
@@ -133,14 +133,14 @@ fn encoded(text: &str) -> String {
 }
 
 #[derive(Debug)]
-struct Told {
+struct HttpAnswer {
     status: u16,
     kind: String,
     allow: String,
     text: String,
 }
 
-impl Told {
+impl HttpAnswer {
     async fn of(response: Response) -> Result<Self> {
         let header = |name: &str| {
             let value = response.headers().get(name);
@@ -451,7 +451,7 @@ async fn what_is_wrong_has_its_status(bus: Bus) -> Result<()> {
     ] {
         let path = format!("{path}?default");
         let response = system.send(method, &path, &system.admin, &[], "").await?;
-        let told = Told::of(response).await?;
+        let told = HttpAnswer::of(response).await?;
         assert_eq!(told.status, 405, "{told:?}");
         for allowed in ["GET", "HEAD", "POST"] {
             ensure!(told.allow.contains(allowed), "{told:?}");
@@ -477,7 +477,7 @@ async fn a_key_opens_what_it_opens_elsewhere(bus: Bus) -> Result<()> {
         let started = system
             .send(Method::POST, path, &system.admin, &kind, &start.to_string())
             .await?;
-        let told = Told::of(started).await?;
+        let told = HttpAnswer::of(started).await?;
         if told.status == 200 && told.json()?.get("error").is_none() {
             break;
         }
@@ -500,7 +500,7 @@ async fn a_key_opens_what_it_opens_elsewhere(bus: Bus) -> Result<()> {
         (&*theirs, &*stranger, 403),
         (&*here, &*stranger, 403),
     ] {
-        let told = Told::of(system.send(Method::GET, path, key, &[], "").await?).await?;
+        let told = HttpAnswer::of(system.send(Method::GET, path, key, &[], "").await?).await?;
         assert_eq!(told.status, status, "{path}: {told:?}");
     }
     for (path, key, status) in [
@@ -518,7 +518,8 @@ async fn a_key_opens_what_it_opens_elsewhere(bus: Bus) -> Result<()> {
     // The flow of the same name elsewhere holds nothing of it.
     let end = Instant::now() + BOUND;
     let told = loop {
-        let told = Told::of(system.send(Method::GET, &ask, &stranger, &[], "").await?).await?;
+        let told =
+            HttpAnswer::of(system.send(Method::GET, &ask, &stranger, &[], "").await?).await?;
         if told.status == 200 {
             break told;
         }

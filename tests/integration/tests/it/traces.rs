@@ -98,7 +98,7 @@ pub async fn end_after(
 }
 
 /// Reads a detached run to the end of what its asker gets; the IRI of its session. What counts is its
-/// trace: an asker who is told that the answer broke off has heard no word twice until then.
+/// trace: an asker who is told that the answer was interrupted has heard no word twice until then.
 pub async fn end_detached(frames: Frames, nonce: &str, bound: Duration) -> Result<String> {
     let frames = frames.all(bound).await?;
     let last = frames.last().expect("at least one frame");

@@ -15,14 +15,14 @@ const NAME: usize = 40;
 
 /// Where documents are processed to.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct Place {
+pub(super) struct Destination {
     pub(super) flow: String,
     pub(super) collection: String,
 }
 
 /// A document of the library.
 #[derive(Debug, Clone)]
-struct Held {
+struct LibraryDocument {
     mime: String,
     hash: String,
 }
@@ -30,11 +30,11 @@ struct Held {
 /// What the library has.
 #[derive(Debug, Default)]
 pub(super) struct Shelf {
-    documents: HashMap<String, Held>,
+    documents: HashMap<String, LibraryDocument>,
     /// By the hash of the content.
     contents: HashMap<String, String>,
     /// The latest processing of a document into a place: its id and how it stands.
-    processed: HashMap<(String, Place), (String, String)>,
+    processed: HashMap<(String, Destination), (String, String)>,
 }
 
 /// What is to be done about a document.
@@ -69,7 +69,7 @@ impl Shelf {
         }
         // In the order in which they came: the last one counts.
         for one in processings {
-            let into = Place {
+            let into = Destination {
                 flow: text(one, "flow"),
                 collection: text(one, "collection"),
             };
@@ -100,7 +100,7 @@ impl Shelf {
 
     /// The library has this from now on.
     pub(super) fn hold(&mut self, id: &str, mime: &str, hash: &str) {
-        let held = Held {
+        let held = LibraryDocument {
             mime: mime.to_owned(),
             hash: hash.to_owned(),
         };
@@ -122,10 +122,10 @@ impl Shelf {
         id: &str,
         hash: &str,
         changed: bool,
-        asked: &Place,
-    ) -> BTreeSet<Place> {
+        asked: &Destination,
+    ) -> BTreeSet<Destination> {
         let known = self.processed.keys().filter(|(of, _)| of == id);
-        let mut places: BTreeSet<Place> = known
+        let mut places: BTreeSet<Destination> = known
             .map(|(_, into)| into.clone())
             .filter(|_| changed)
             .collect();
@@ -135,19 +135,19 @@ impl Shelf {
     }
 
     /// The latest processing of a document into a place: its id and how it stands.
-    pub(super) fn standing(&self, id: &str, into: &Place) -> Option<&(String, String)> {
+    pub(super) fn standing(&self, id: &str, into: &Destination) -> Option<&(String, String)> {
         self.processed.get(&(id.to_owned(), into.clone()))
     }
 
     /// A processing has begun.
-    pub(super) fn begun(&mut self, id: &str, into: &Place, processing: &str) {
+    pub(super) fn begun(&mut self, id: &str, into: &Destination, processing: &str) {
         let standing = (processing.to_owned(), "processing".to_owned());
         self.processed
             .insert((id.to_owned(), into.clone()), standing);
     }
 
     /// Whether the latest processing was of this content. Of one that others began nothing else is known.
-    fn is_current(&self, id: &str, hash: &str, into: &Place) -> bool {
+    fn is_current(&self, id: &str, hash: &str, into: &Destination) -> bool {
         let Some((processing, _)) = self.standing(id, into) else {
             return false;
         };
@@ -195,8 +195,8 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn into(collection: &str) -> Place {
-        Place {
+    fn into(collection: &str) -> Destination {
+        Destination {
             flow: "f".to_owned(),
             collection: collection.to_owned(),
         }

@@ -13,7 +13,7 @@ use super::document::Document;
 use super::fetch::fetch;
 use super::find::{Source, machine};
 use super::outcome::{Became, Outcome};
-use super::shelf::{Place, Plan, Shelf, processing_id};
+use super::shelf::{Destination, Plan, Shelf, processing_id};
 use crate::client::{Error, Http, Result};
 use crate::session::Session;
 
@@ -55,8 +55,8 @@ impl<'a> Taker<'a> {
         self.add.id.clone().unwrap_or_else(made)
     }
 
-    fn asked(&self) -> Place {
-        Place {
+    fn asked(&self) -> Destination {
+        Destination {
             flow: self.add.into.flow.flow_id.clone(),
             collection: self.add.into.collection.clone(),
         }
@@ -201,7 +201,7 @@ impl<'a> Taker<'a> {
         source: &Source,
         id: &str,
         document: &Document,
-        into: &Place,
+        into: &Destination,
     ) -> Result<String> {
         let key = format!("{id}\n{}\n{}", into.flow, into.collection);
         let key = hex::encode(Sha256::digest(key));

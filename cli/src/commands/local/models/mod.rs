@@ -38,11 +38,11 @@ enum What {
     /// Fetch a model, checked by hash; goes on where an earlier try ended
     Pull(Pull),
     /// Show the models that are here and those that are known
-    List(Place),
+    List(ModelArgs),
 }
 
 #[derive(Debug, Args)]
-struct Place {
+struct ModelArgs {
     /// Data directory of the system [default: that of `threadgraph up`]
     #[arg(long, env = "THREADGRAPH_DATA_DIR", value_name = "DIR")]
     data_dir: Option<PathBuf>,
@@ -54,7 +54,7 @@ struct Place {
 #[derive(Debug, Args)]
 struct Pull {
     #[command(flatten)]
-    place: Place,
+    place: ModelArgs,
     /// Model; one that is not known needs --from
     #[arg(value_name = "NAME", default_value = USUAL)]
     name: String,
@@ -92,7 +92,7 @@ impl Command for Models {
     }
 }
 
-impl Place {
+impl ModelArgs {
     /// Where models are: the same place as the server's.
     fn models(&self) -> PathBuf {
         let given = self
@@ -222,7 +222,7 @@ fn whole(directory: &Path) -> Result<bool> {
     Ok(!files.is_empty())
 }
 
-fn list(session: &mut Session, place: &Place) -> Result<()> {
+fn list(session: &mut Session, place: &ModelArgs) -> Result<()> {
     let models = place.models();
     let mut found = Vec::new();
     for entry in fs::read_dir(&models).into_iter().flatten().flatten() {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::place::{Place, Read};
+use super::node::{DescriptorNode, Read};
 use crate::commands::structured::transform;
 
 /// Variables, constants and lookup tables.
@@ -16,7 +16,7 @@ pub(super) struct Globals {
 }
 
 impl Globals {
-    pub(super) fn read(whole: &Place<'_>) -> Read<Self> {
+    pub(super) fn read(whole: &DescriptorNode<'_>) -> Read<Self> {
         let globals = whole.object("globals")?;
         globals.only(&["variables", "constants", "lookup_tables"])?;
         let mut read = Self::default();

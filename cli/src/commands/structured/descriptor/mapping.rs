@@ -4,12 +4,12 @@ use chrono::format::{Item, StrftimeItems};
 
 use super::Mapping;
 use super::globals::Globals;
-use super::place::{Place, Read};
+use super::node::{DescriptorNode, Read};
 use crate::commands::structured::transform::{self, Transform, WIDEST, date_format};
 use crate::commands::structured::validate::{self, Check};
 
 /// Reads one mapping: where a field comes from, how it is changed, and what it must be.
-pub(super) fn read_mapping(mapping: &Place<'_>, globals: &Globals) -> Read<Mapping> {
+pub(super) fn read_mapping(mapping: &DescriptorNode<'_>, globals: &Globals) -> Read<Mapping> {
     mapping.only(&[
         "source_field",
         "source",
@@ -36,13 +36,17 @@ pub(super) fn read_mapping(mapping: &Place<'_>, globals: &Globals) -> Read<Mappi
     for (at, step) in steps.iter().enumerate() {
         let later = steps[at + 1..].iter().any(|step| step["type"] == "default");
         let place = format!("{}.transforms[{at}]", mapping.path);
-        transforms.push(read_transform(&Place::of(step, &place)?, globals, later)?);
+        transforms.push(read_transform(
+            &DescriptorNode::of(step, &place)?,
+            globals,
+            later,
+        )?);
     }
     let mut checks = Vec::new();
     for key in ["validation", "validations"] {
         for (at, check) in mapping.list(key)?.iter().enumerate() {
             let place = format!("{}.{key}[{at}]", mapping.path);
-            checks.push(read_check(&Place::of(check, &place)?)?);
+            checks.push(read_check(&DescriptorNode::of(check, &place)?)?);
         }
     }
     Ok(Mapping {
@@ -53,7 +57,11 @@ pub(super) fn read_mapping(mapping: &Place<'_>, globals: &Globals) -> Read<Mappi
     })
 }
 
-fn read_transform(step: &Place<'_>, globals: &Globals, default_follows: bool) -> Read<Transform> {
+fn read_transform(
+    step: &DescriptorNode<'_>,
+    globals: &Globals,
+    default_follows: bool,
+) -> Read<Transform> {
     let kind = step.required("type")?;
     let known = |extra: &[&str]| step.only(&[&["type"], extra].concat());
     if let Some(plain) = plain(&kind) {
@@ -138,7 +146,7 @@ fn plain(kind: &str) -> Option<Transform> {
     })
 }
 
-fn read_date(step: &Place<'_>) -> Read<Transform> {
+fn read_date(step: &DescriptorNode<'_>) -> Read<Transform> {
     let (format, timed) = date_format(&step.required("format")?);
     let mut items = StrftimeItems::new(&format);
     if items.any(|item| item == Item::Error) {
@@ -147,7 +155,7 @@ fn read_date(step: &Place<'_>) -> Read<Transform> {
     Ok(Transform::Date(format, timed))
 }
 
-fn read_pad(step: &Place<'_>, left: bool) -> Read<Transform> {
+fn read_pad(step: &DescriptorNode<'_>, left: bool) -> Read<Transform> {
     let length = step
         .whole("length")?
         .ok_or_else(|| step.wrong("length", "is required"))?;
@@ -163,7 +171,7 @@ fn read_pad(step: &Place<'_>, left: bool) -> Read<Transform> {
     Ok(Transform::Pad { left, length, with })
 }
 
-fn read_check(check: &Place<'_>) -> Read<Check> {
+fn read_check(check: &DescriptorNode<'_>) -> Read<Check> {
     let kind = check.required("type")?;
     let known = |extra: &[&str]| check.only(&[&["type", "message"], extra].concat());
     let length = || -> Read<usize> {

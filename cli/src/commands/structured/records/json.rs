@@ -116,7 +116,7 @@ impl<'de> Visitor<'de> for Below<'_, '_, '_, '_, '_> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
         if !self.path.is_empty() {
-            return Err(A::Error::custom("an array stands above the records"));
+            return Err(A::Error::custom("the records are below an array"));
         }
         self.found.there = true;
         while let Some(item) = items.next_element::<Value>()? {

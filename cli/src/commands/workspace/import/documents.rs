@@ -11,7 +11,7 @@ use tg_schemas::ErrorCode;
 
 use super::asked::ImportWorkspace;
 use super::done::{Done, Failed, concerns_one};
-use super::processed::{self, Place, Processed};
+use super::processed::{self, Destination, Processed};
 use super::reading::{Item, Items};
 use super::said::{Said, level};
 use crate::client::{Error, Http, Result};
@@ -255,8 +255,8 @@ impl Documents<'_> {
         &self,
         id: &str,
         content: &str,
-        place: &Place,
-        asked: &Place,
+        place: &Destination,
+        asked: &Destination,
     ) -> Result<Outcome> {
         for again in 0..MOST_RETRIES {
             let request = json!({

@@ -8,12 +8,12 @@ use serde_json::Value;
 use crate::fields::text;
 
 /// Where documents are processed to: a flow and a collection.
-pub(super) type Place = (String, String);
+pub(super) type Destination = (String, String);
 
 /// The latest processing of each document into each place.
 #[derive(Debug, Default)]
 pub(super) struct Processed {
-    latest: BTreeMap<String, BTreeMap<Place, String>>,
+    latest: BTreeMap<String, BTreeMap<Destination, String>>,
 }
 
 impl Processed {
@@ -41,12 +41,12 @@ impl Processed {
         document: &str,
         content: &str,
         exchanged: bool,
-        asked: &Place,
-    ) -> BTreeSet<Place> {
+        asked: &Destination,
+    ) -> BTreeSet<Destination> {
         let (any, own) = (format!("import of {document} ("), stem(document, content));
         let other = |id: &String| id.starts_with(&any) && !id.starts_with(&own);
         let known = self.latest.get(document).into_iter().flatten();
-        let mut places: BTreeSet<Place> = known
+        let mut places: BTreeSet<Destination> = known
             .filter(|(_, id)| exchanged || other(id))
             .map(|(place, _)| place.clone())
             .collect();
@@ -55,7 +55,7 @@ impl Processed {
     }
 
     /// Whether the latest processing into a place was begun by an import of this content.
-    pub(super) fn is_current(&self, document: &str, content: &str, place: &Place) -> bool {
+    pub(super) fn is_current(&self, document: &str, content: &str, place: &Destination) -> bool {
         let latest = self.latest.get(document).and_then(|it| it.get(place));
         latest.is_some_and(|id| id.starts_with(&stem(document, content)))
     }
@@ -69,8 +69,8 @@ fn stem(document: &str, content: &str) -> String {
 pub(super) fn id(
     document: &str,
     content: &str,
-    place: &Place,
-    asked: &Place,
+    place: &Destination,
+    asked: &Destination,
     again: u32,
 ) -> String {
     let mut id = stem(document, content);
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn place(collection: &str) -> Place {
+    fn place(collection: &str) -> Destination {
         ("f".to_owned(), collection.to_owned())
     }
 

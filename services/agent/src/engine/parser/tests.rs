@@ -25,7 +25,7 @@ fn answer(thought: &str, text: &str) -> Parsed {
     }
 }
 
-fn fault(text: &str) -> Fault {
+fn fault(text: &str) -> ParseError {
     ReplyParser::parse(text).choice.unwrap_err()
 }
 
@@ -172,20 +172,23 @@ fn emphasis_and_fences_are_tolerated() {
 
 #[test]
 fn what_cannot_be_read_says_why() {
-    assert_eq!(fault(""), Fault::Unlabelled);
-    assert_eq!(fault("It is 4."), Fault::Unlabelled);
-    assert_eq!(fault("Thought: hm"), Fault::OnlyThought);
-    assert_eq!(fault("Action:"), Fault::NoName);
-    assert_eq!(fault("Action: \n\n"), Fault::NoName);
-    assert_eq!(fault("Action: x\nArgs: {\"a\": 1"), Fault::Incomplete);
-    assert_eq!(fault("Action: x\nArgs: none"), Fault::NoObject);
-    assert!(matches!(fault("Action: x\nArgs: {'a': 1}"), Fault::Json(_)));
-    assert_eq!(fault("Final Answer:  \n"), Fault::NoAnswer);
+    assert_eq!(fault(""), ParseError::Unlabelled);
+    assert_eq!(fault("It is 4."), ParseError::Unlabelled);
+    assert_eq!(fault("Thought: hm"), ParseError::OnlyThought);
+    assert_eq!(fault("Action:"), ParseError::NoName);
+    assert_eq!(fault("Action: \n\n"), ParseError::NoName);
+    assert_eq!(fault("Action: x\nArgs: {\"a\": 1"), ParseError::Incomplete);
+    assert_eq!(fault("Action: x\nArgs: none"), ParseError::NoObject);
+    assert!(matches!(
+        fault("Action: x\nArgs: {'a': 1}"),
+        ParseError::Json(_)
+    ));
+    assert_eq!(fault("Final Answer:  \n"), ParseError::NoAnswer);
     assert_eq!(
         fault(&format!("Action: {}", "x".repeat(300))),
-        Fault::LongName
+        ParseError::LongName
     );
-    assert_eq!(fault(&"x".repeat(MAX_REPLY + 1)), Fault::TooLong);
+    assert_eq!(fault(&"x".repeat(MAX_REPLY + 1)), ParseError::TooLong);
 }
 
 #[test]

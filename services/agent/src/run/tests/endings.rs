@@ -169,7 +169,7 @@ async fn bad_questions_are_answered_at_once(place: Place) {
     planned.pattern = "plan-then-execute".into();
     let error = world.run(&planned).await[0].error.clone().unwrap();
     assert_eq!(error.kind, "agent-error");
-    assert!(error.message.contains("is not built yet"));
+    assert!(error.message.contains("is not supported"));
     assert_eq!(world.calls(), 0);
 }
 

@@ -13,7 +13,7 @@ use tg_schemas::msg::*;
 use tg_schemas::processors;
 use tg_schemas::{Class, Error, ErrorCode, Term, Triple};
 use tg_testkit::config::Config;
-use tg_testkit::fakes::{Kept, Play, Played};
+use tg_testkit::fakes::{Play, Played, RecordingConsumer};
 pub use tg_testkit::flow::{SOON, topic};
 use tg_testkit::place::Place;
 use tokio::sync::Notify;
@@ -48,7 +48,7 @@ pub struct World {
     /// Whether tools hang.
     pub hang: Arc<Mutex<bool>>,
     pub library: Arc<Library>,
-    pub store: Arc<Kept<Triples>>,
+    pub store: Arc<RecordingConsumer<Triples>>,
 }
 
 impl World {

@@ -16,7 +16,7 @@ fn paged(rows: &Rows, operation: &str, workspace: &str) -> (usize, Vec<(String, 
     };
     let (mut pages, mut keys) = (0, Vec::new());
     loop {
-        let reply = answer(rows, Scope::System(workspace), &ask).unwrap();
+        let reply = answer(rows, ReadScope::System(workspace), &ask).unwrap();
         pages += 1;
         let bytes: usize = reply.values.iter().map(|row| row.key.len()).sum();
         assert!(bytes <= tg_schemas::limits::PAGE_BYTES + tg_schemas::limits::CONFIG_VALUE);
@@ -55,13 +55,13 @@ fn a_type_of_any_size_is_read_page_by_page() {
         r#type: "tool".into(),
         ..request("getvalues-all-ws", "")
     };
-    let reply = answer(&rows, Scope::System(""), &ask).unwrap();
+    let reply = answer(&rows, ReadScope::System(""), &ask).unwrap();
     assert_eq!((reply.values.len(), reply.next.as_str()), (21, ""));
 }
 
 /// Asks one workspace's queue, and says what the answer holds and where the next page begins.
 fn a_page(rows: &Rows, ask: &ConfigRequest) -> Result<(Vec<String>, String), Error> {
-    let reply = answer(rows, Scope::Workspace("acme"), ask)?;
+    let reply = answer(rows, ReadScope::Workspace("acme"), ask)?;
     let config = reply.config.iter();
     let of_type = |(kind, values): (&Arc<str>, &BTreeMap<Arc<str>, Arc<str>>)| {
         let names = values.keys().map(|key| format!("{kind}/{key}"));

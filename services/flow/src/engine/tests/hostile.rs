@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::super::catalog::Catalog;
 use super::super::check::check;
-use super::super::fault::MAX_FAULTS;
+use super::super::validation::MAX_FAULTS;
 
 fn refused(name: &str, blueprint: &Value, catalog: &Catalog, path: &str, words: &str) {
     let faults = check(name, &blueprint.to_string(), catalog);
@@ -101,8 +101,8 @@ fn topics_that_reach_too_far() {
         spoilt(READ, json!(topic), None, words);
     }
     for (topic, words) in [
-        ("request:tg:librarian:{workspace}", "cannot stand in"),
-        ("request:tg:config", "cannot stand in"),
+        ("request:tg:librarian:{workspace}", "cannot replace"),
+        ("request:tg:config", "cannot replace"),
         (
             "request:tg:agent:other:default",
             "'{workspace}' is required",
@@ -162,7 +162,7 @@ fn wrong_shapes() {
             "matches no parameter",
         ),
         ("/flow/nobody:{id}", json!({}), "unknown processor"),
-        ("/flow/config-svc:{id}", json!({}), "beside the flows"),
+        ("/flow/config-svc:{id}", json!({}), "outside of flows"),
         ("/flow/prompt:fixed", json!({}), "must be '{id}'"),
         ("/flow/prompt", json!({}), "must have the form"),
         ("/flow/a--b:{id}", json!({}), "single '-'"),
@@ -204,7 +204,7 @@ fn wrong_shapes() {
         "/parameters/model",
         json!({"controlled-by": "model"}),
         Some("/parameters/model/controlled-by"),
-        "circle",
+        "circular",
     );
     spoilt(
         "/blueprint/prompt-rag:{blueprint}",

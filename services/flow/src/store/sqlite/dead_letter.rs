@@ -8,11 +8,11 @@ use tg_storage::StorageError;
 use tg_storage::rusqlite::{OptionalExtension, Row, Transaction, params, params_from_iter};
 
 use super::SqliteFlows;
-use super::room::{self, Held};
+use super::room::{self, RecordUsage};
 use crate::engine::receipt::Counts;
 use crate::store::Phase;
 use crate::store::records::{
-    Due, Kept, NewRecord, Outcome, Reason, RecordStore, Select, Standing, Tally,
+    DeadLetterBacklog, Due, NewRecord, Outcome, Reason, RecordStore, Select, StoredRecord, Tally,
 };
 
 const COLUMNS: &str = "id, workspace, flow, topic, subscription, reason, detail, due, attempt, since, \
@@ -60,7 +60,7 @@ impl RecordStore for SqliteFlows {
                     }
                 }
                 let bytes: usize = fresh.iter().map(|record| record.body.len()).sum();
-                let more = Held {
+                let more = RecordUsage {
                     records: fresh.len() as u64,
                     bytes: bytes as u64,
                 };
@@ -132,7 +132,7 @@ impl RecordStore for SqliteFlows {
             .await
     }
 
-    async fn list(&self, select: Select) -> Result<Vec<Kept>, StorageError> {
+    async fn list(&self, select: Select) -> Result<Vec<StoredRecord>, StorageError> {
         self.db
             .read(move |conn| {
                 let sql = format!(
@@ -163,7 +163,7 @@ impl RecordStore for SqliteFlows {
         workspace: &str,
         id: i64,
         most: Option<usize>,
-    ) -> Result<Option<Kept>, StorageError> {
+    ) -> Result<Option<StoredRecord>, StorageError> {
         let workspace = workspace.to_owned();
         self.db
             .read(move |conn| {
@@ -197,7 +197,7 @@ impl RecordStore for SqliteFlows {
                      WHERE reason = 'retry' AND due <= {now} AND {not} ORDER BY due LIMIT {limit}"
                 );
                 let mut statement = conn.prepare(&sql)?;
-                let found: Vec<Kept> =
+                let found: Vec<StoredRecord> =
                     statement.query_map(params_from_iter(&pairs), kept)?.collect::<Result<_, _>>()?;
                 let sql = format!(
                     "SELECT min(due) FROM put_aside WHERE reason = 'retry' AND due > {now} AND {not}"
@@ -235,7 +235,7 @@ impl RecordStore for SqliteFlows {
     ) -> Result<(), StorageError> {
         let quotas = self.quotas;
         let (workspace, flow) = (workspace.to_owned(), flow.to_owned());
-        let more = Held {
+        let more = RecordUsage {
             records,
             bytes: records.min(1),
         };
@@ -285,7 +285,7 @@ impl RecordStore for SqliteFlows {
             .await
     }
 
-    async fn standing(&self, most: u32) -> Result<Vec<Standing>, StorageError> {
+    async fn standing(&self, most: u32) -> Result<Vec<DeadLetterBacklog>, StorageError> {
         self.db
             .read(move |conn| {
                 // Counted in the index; of the records themselves only the oldest of each line is looked at.
@@ -297,7 +297,7 @@ impl RecordStore for SqliteFlows {
                 let mut statement = conn.prepare_cached(sql)?;
                 let found = statement.query_map([most], |row| {
                     let reason: String = row.get(2)?;
-                    Ok(Standing {
+                    Ok(DeadLetterBacklog {
                         workspace: row.get(0)?,
                         flow: row.get(1)?,
                         reason: Reason::parse(&reason).unwrap_or(Reason::Dead),
@@ -445,9 +445,9 @@ fn add(to: &mut BTreeMap<String, u64>, what: BTreeMap<String, u64>) {
     }
 }
 
-fn kept(row: &Row<'_>) -> Result<Kept, tg_storage::rusqlite::Error> {
+fn kept(row: &Row<'_>) -> Result<StoredRecord, tg_storage::rusqlite::Error> {
     let reason: String = row.get(5)?;
-    Ok(Kept {
+    Ok(StoredRecord {
         id: row.get(0)?,
         record: NewRecord {
             workspace: row.get(1)?,

@@ -12,12 +12,12 @@ const EVICTED: usize = 1000;
 
 /// What a workspace or a flow holds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Held {
+pub(crate) struct RecordUsage {
     pub(crate) records: u64,
     pub(crate) bytes: u64,
 }
 
-impl Held {
+impl RecordUsage {
     fn add(&mut self, records: i64, bytes: i64) {
         self.records += records.unsigned_abs();
         self.bytes += bytes.unsigned_abs();
@@ -75,7 +75,7 @@ pub(super) fn check(
     quotas: Quotas,
     workspace: &str,
     flow: &str,
-    more: Held,
+    more: RecordUsage,
 ) -> Result<(), StorageError> {
     for (what, quota, flow) in [
         ("flow", quotas.flow, Some(flow)),
@@ -146,10 +146,10 @@ fn held(
     workspace: &str,
     flow: Option<&str>,
     dead: bool,
-) -> Result<Held, StorageError> {
+) -> Result<RecordUsage, StorageError> {
     let sql = "SELECT coalesce(sum(records), 0), coalesce(sum(bytes), 0) FROM room
                WHERE workspace = ?1 AND (?2 IS NULL OR flow = ?2) AND dead = ?3";
-    let mut held = Held::default();
+    let mut held = RecordUsage::default();
     let (records, bytes) = conn
         .prepare_cached(sql)?
         .query_row(params![workspace, flow, dead], |row| {

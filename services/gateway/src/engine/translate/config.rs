@@ -175,7 +175,7 @@ mod tests {
         let wrong = question::<Config>(json!({"limit": [1]}), "config").unwrap_err();
         assert_eq!(wrong.message, "limit: must be a whole number");
         let wrong = question::<Config>(json!({"after": 1}), "config").unwrap_err();
-        assert_eq!(wrong.message, "after: must be text");
+        assert_eq!(wrong.message, "after: must be a string");
     }
 
     #[test]
@@ -248,7 +248,7 @@ mod tests {
             "put",
         )
         .unwrap_err();
-        assert_eq!(error.message, "values[0].value: must be text");
+        assert_eq!(error.message, "values[0].value: must be a string");
         let error = question::<Config>(json!({"keys": [{"type": "x"}]}), "get").unwrap_err();
         assert_eq!(error.message, "keys[0].key: is required");
     }

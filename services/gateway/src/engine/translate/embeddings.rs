@@ -43,7 +43,7 @@ mod tests {
         let error = question::<Embeddings>(json!({"texts": null}), "").unwrap_err();
         assert_eq!(error.message, "texts: is required");
         let error = question::<Embeddings>(json!({"texts": ["a", 1]}), "").unwrap_err();
-        assert_eq!(error.message, "texts[1]: must be text");
+        assert_eq!(error.message, "texts[1]: must be a string");
         let reply = EmbeddingsResponse {
             vectors: vec![vec![0.1, -2.0]],
             model: "lexical".into(),

@@ -90,7 +90,7 @@ impl<'a> Fields<'a> {
         match self.value(key) {
             None => Ok(None),
             Some(Value::String(text)) => Ok(Some(text.clone())),
-            Some(_) => Err(self.fault(key, "must be text")),
+            Some(_) => Err(self.fault(key, "must be a string")),
         }
     }
 
@@ -217,7 +217,7 @@ impl<'a> Fields<'a> {
         for (at, item) in items.iter().enumerate() {
             match item {
                 Value::String(text) => texts.push(text.clone()),
-                _ => return Err(self.fault(&format!("{key}[{at}]"), "must be text")),
+                _ => return Err(self.fault(&format!("{key}[{at}]"), "must be a string")),
             }
         }
         Ok(Some(texts))
@@ -432,14 +432,17 @@ mod tests {
         let message = |error: Error| error.message;
         assert_eq!(
             message(fields.text("bad").unwrap_err()),
-            "bad: must be text"
+            "bad: must be a string"
         );
         assert_eq!(
             message(fields.texts("bad").unwrap_err()),
-            "bad[0]: must be text"
+            "bad[0]: must be a string"
         );
         let inner = fields.object("in").unwrap().unwrap();
-        assert_eq!(message(inner.text("x").unwrap_err()), "in.x: must be text");
+        assert_eq!(
+            message(inner.text("x").unwrap_err()),
+            "in.x: must be a string"
+        );
         assert_eq!(
             message(fields.objects("l").unwrap_err()),
             "l[1]: must be an object"

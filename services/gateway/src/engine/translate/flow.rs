@@ -168,7 +168,7 @@ mod tests {
         assert_eq!(start.parameters["temperature"], "0.3");
         assert!(!start.parameters.contains_key("off"));
         let error = question::<Flow>(json!({"flow-id": 3}), "stop-flow").unwrap_err();
-        assert_eq!(error.message, "flow-id: must be text");
+        assert_eq!(error.message, "flow-id: must be a string");
     }
 
     #[test]

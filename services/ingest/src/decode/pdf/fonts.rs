@@ -481,7 +481,7 @@ fn ask(
     page.set("Resources", resources);
     page.set("Contents", Object::Reference(content));
     document.objects.insert(probe, Object::Dictionary(page));
-    let mut told = Told(Vec::new());
+    let mut told = GlyphCollector(Vec::new());
     let asked = AssertUnwindSafe(|| output_doc_page(document, &mut told, 1).is_ok());
     let good = catch_unwind(asked).unwrap_or(false);
     document.objects.remove(&content);
@@ -489,9 +489,9 @@ fn ask(
 }
 
 /// Hears what the library says of each code.
-struct Told(Vec<Shown>);
+struct GlyphCollector(Vec<Shown>);
 
-impl OutputDev for Told {
+impl OutputDev for GlyphCollector {
     fn begin_page(
         &mut self,
         _: u32,

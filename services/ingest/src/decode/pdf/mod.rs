@@ -8,7 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use pdf_extract::{Document, Error, ObjectId};
 use tg_document::text::tidy;
 
-use super::frames::{Fault, Writer};
+use super::frames::{DecodeError, Writer};
 use super::limits::Limits;
 use content::{Drawn, Fonts, Reader};
 use margins::{Bare, Margins};
@@ -27,16 +27,16 @@ pub(super) fn decode<W: Write>(
     input: &[u8],
     limits: &Limits,
     output: &mut Writer<W>,
-) -> Result<(), Fault> {
+) -> Result<(), DecodeError> {
     let mut document = open(input)?;
     let pages: Vec<(u32, ObjectId)> = document.get_pages().into_iter().collect();
     if pages.len() > limits.pages as usize {
-        return Err(Fault::TooManyPages(
+        return Err(DecodeError::TooManyPages(
             u32::try_from(pages.len()).unwrap_or(u32::MAX),
         ));
     }
     if pages.is_empty() {
-        return Err(Fault::Damaged);
+        return Err(DecodeError::Damaged);
     }
     let probe = fonts::probe(&mut document);
     let mut reader = Reader {
@@ -69,19 +69,19 @@ pub(super) fn decode<W: Write>(
     }
     match said.some {
         true => Ok(()),
-        false if said.bad == count => Err(Fault::Damaged),
-        false => Err(Fault::NoText),
+        false if said.bad == count => Err(DecodeError::Damaged),
+        false => Err(DecodeError::NoText),
     }
 }
 
-fn open(input: &[u8]) -> Result<Document, Fault> {
+fn open(input: &[u8]) -> Result<Document, DecodeError> {
     let document = Document::load_mem(input).map_err(|error| match error {
-        Error::InvalidPassword | Error::Decryption(_) => Fault::Encrypted,
-        _ => Fault::Damaged,
+        Error::InvalidPassword | Error::Decryption(_) => DecodeError::Encrypted,
+        _ => DecodeError::Damaged,
     })?;
     // Loading has tried the empty password.
     if document.trailer.has(b"Encrypt") && !document.was_encrypted() {
-        return Err(Fault::Encrypted);
+        return Err(DecodeError::Encrypted);
     }
     Ok(document)
 }
@@ -95,7 +95,7 @@ struct Said<'a, W> {
 }
 
 impl<W: Write> Said<'_, W> {
-    fn page(&mut self, page: Bare) -> Result<(), Fault> {
+    fn page(&mut self, page: Bare) -> Result<(), DecodeError> {
         let laid = catch_unwind(AssertUnwindSafe(|| layout::text(page.words)));
         let Ok(text) = laid else {
             return self.bad(page.number);
@@ -108,7 +108,7 @@ impl<W: Write> Said<'_, W> {
         self.output.page(page.number, &text, self.limits)
     }
 
-    fn bad(&mut self, number: u32) -> Result<(), Fault> {
+    fn bad(&mut self, number: u32) -> Result<(), DecodeError> {
         self.bad += 1;
         self.output.bad_page(number)
     }

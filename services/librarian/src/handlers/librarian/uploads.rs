@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 use super::base64::decode;
 use super::{Call, number};
 use crate::engine::upload::{Session, Wanted};
-use crate::library::Standing;
+use crate::library::UploadStatus;
 use tg_schemas::paging::Asked;
 
 impl Call<'_> {
@@ -90,7 +90,7 @@ fn about(session: &Session) -> LibrarianResponse {
     }
 }
 
-fn standing(standing: &Standing) -> LibrarianResponse {
+fn standing(standing: &UploadStatus) -> LibrarianResponse {
     LibrarianResponse {
         chunks_received: number(standing.received()),
         bytes_received: number(standing.bytes),
@@ -99,7 +99,7 @@ fn standing(standing: &Standing) -> LibrarianResponse {
     }
 }
 
-fn status(found: &Standing) -> LibrarianResponse {
+fn status(found: &UploadStatus) -> LibrarianResponse {
     let numbers = |positions: Vec<u64>| positions.into_iter().map(number).collect();
     let (state, arrived) = match found.session.object.as_str() {
         "" => ("in-progress", found.arrived.clone()),

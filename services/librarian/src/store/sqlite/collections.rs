@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use tg_schemas::processors::collection_stores;
 use tg_storage::StorageError;
 
-use super::{SqliteLibrary, collection, made, outbox, run};
+use super::{SqliteLibrary, children, collection, outbox, run};
 use crate::store::collections::{CollectionStore, Known, Life, Tombstone};
 
 #[async_trait]
@@ -77,7 +77,7 @@ impl CollectionStore for SqliteLibrary {
             collection::set(tx, &workspace, &id, last, Life::Noted)?;
             collection::bury(tx, &workspace, &id, last, collection_stores())?;
             run::stop_collection(tx, &workspace, &id, last, &why)?;
-            made::forget_collection(tx, &workspace, &id, last)?;
+            children::forget_collection(tx, &workspace, &id, last)?;
             outbox::forget_collection(tx, &workspace, &id, last)?;
             Ok(last)
         })

@@ -5,7 +5,7 @@ use tg_storage::StorageError;
 use tg_storage::blob::BlobId;
 use tg_storage::rusqlite::{Connection, OptionalExtension, Transaction, params};
 
-use crate::store::documents::{Place, Prepared};
+use crate::store::documents::{ContentLocation, Prepared};
 
 /// One more use of content. Returns its number.
 pub(crate) fn acquire(tx: &Transaction<'_>, content: &Prepared) -> Result<i64, StorageError> {
@@ -38,12 +38,15 @@ pub(crate) fn hash(conn: &Connection, number: i64) -> Result<Option<BlobId>, Sto
 }
 
 /// Where content is, with its body if it is small.
-pub(crate) fn place(conn: &Connection, number: i64) -> Result<Option<Place>, StorageError> {
+pub(crate) fn place(
+    conn: &Connection,
+    number: i64,
+) -> Result<Option<ContentLocation>, StorageError> {
     let mut query =
         conn.prepare_cached("SELECT hash, size, body FROM content WHERE number = ?1")?;
     let place = query.query_row([number], |row| {
         let size: Option<i64> = row.get(1)?;
-        Ok(Place {
+        Ok(ContentLocation {
             hash: BlobId::from_bytes(row.get(0)?),
             size: size.and_then(|size| u64::try_from(size).ok()),
             body: row.get(2)?,

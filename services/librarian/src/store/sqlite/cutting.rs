@@ -7,8 +7,8 @@ use tg_schemas::msg::{DocumentMetadata, off_page};
 use tg_storage::StorageError;
 use tg_storage::rusqlite::Transaction;
 
-use super::made::Seen;
-use super::{adding, document, made, note, run};
+use super::children::Seen;
+use super::{adding, children, document, note, run};
 use crate::engine::asker::Asker;
 use crate::engine::flow::Flow;
 use crate::error::{existing_document, invalid, missing_parent};
@@ -67,14 +67,14 @@ pub(super) fn finish_children(
         return Ok(Vec::new());
     };
     let target = &run.target;
-    let gone = made::gone(tx, target, run.number)?;
+    let gone = children::gone(tx, target, run.number)?;
     if !confirmed.is_empty() {
         let gone: HashSet<String> = gone.into_iter().collect();
         let forget: Vec<_> = confirmed
             .into_iter()
             .filter(|child| gone.contains(child))
             .collect();
-        made::forget(tx, target, &forget)?;
+        children::forget(tx, target, &forget)?;
         return Ok(Vec::new());
     }
     let root = document::get(tx, &target.workspace, &target.document)?;
@@ -119,7 +119,7 @@ impl<'a, 'b> Cutting<'a, 'b> {
         run: Option<&'a Run>,
     ) -> Result<Self, StorageError> {
         let run = match run {
-            Some(run) => Some((run, made::number(tx, &run.target)?)),
+            Some(run) => Some((run, children::number(tx, &run.target)?)),
             None => None,
         };
         Ok(Self {
@@ -169,7 +169,7 @@ impl<'a, 'b> Cutting<'a, 'b> {
         let Some((run, target)) = self.run else {
             return Ok(false);
         };
-        made::see(
+        children::see(
             tx,
             Seen {
                 target,

@@ -2,8 +2,7 @@
 //! table, and one for each trait or part of one that puts them together to transactions.
 
 mod adding;
-mod again;
-mod book;
+mod children;
 mod collection;
 mod collections;
 mod content;
@@ -11,10 +10,11 @@ mod cutting;
 mod document;
 mod documents;
 mod json;
-mod made;
 mod outbox;
 mod plan;
 mod removing;
+mod report;
+mod retry;
 mod run;
 mod runs;
 mod schema;
@@ -90,7 +90,7 @@ impl LibraryStore for SqliteLibrary {
                 collection::set(tx, &workspace, &id, generation, Life::Gone)?;
             }
             run::purge(tx, &workspace)?;
-            made::purge(tx, &workspace)?;
+            children::purge(tx, &workspace)?;
             document::purge(tx, &workspace)
         })
         .await

@@ -6,7 +6,7 @@ use tg_schemas::msg::DocumentMetadata;
 use tg_storage::StorageError;
 use tg_storage::rusqlite::Transaction;
 
-use super::{document, made, note, outbox, run};
+use super::{children, document, note, outbox, run};
 use crate::engine::asker::Asker;
 use crate::engine::ids;
 use crate::engine::state::State;
@@ -22,7 +22,7 @@ pub(super) fn remove(tx: &Transaction<'_>, asker: &Asker, id: &str) -> Result<()
     let said = said.map_or_else(Vec::new, |stored| described(&stored.document));
     let gone = document::remove(tx, &asker.workspace, id)?
         .ok_or(StorageError::Refused(missing_document()))?;
-    let targets = made::targets_of(tx, &asker.workspace, &gone)?;
+    let targets = children::targets_of(tx, &asker.workspace, &gone)?;
     let under_way = end_runs(tx, &asker.workspace, id)?;
     for target in &targets {
         retract(tx, asker, target, &gone, &said, None)?;
@@ -31,7 +31,7 @@ pub(super) fn remove(tx: &Transaction<'_>, asker: &Asker, id: &str) -> Result<()
     for run in under_way {
         retract(tx, asker, &run.target, &gone, &said, Some(run.number))?;
     }
-    made::forget_documents(tx, &asker.workspace, &gone)
+    children::forget_documents(tx, &asker.workspace, &gone)
 }
 
 /// Ends a document's runs. Returns those that have records under way.

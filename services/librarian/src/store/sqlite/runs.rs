@@ -5,7 +5,9 @@ use tg_schemas::msg::RunTallyEntry;
 use tg_storage::StorageError;
 use tg_storage::rusqlite::Transaction;
 
-use super::{SqliteLibrary, again, book, collection, document, made, note, outbox, plan, run};
+use super::{
+    SqliteLibrary, children, collection, document, note, outbox, plan, report, retry, run,
+};
 use super::{settle, tally};
 use crate::engine::asker::Asker;
 use crate::engine::state::{State, cancelled};
@@ -87,7 +89,7 @@ impl RunStore for SqliteLibrary {
     }
 
     async fn open_pairs(&self, number: i64, most: u32) -> Result<Vec<Pair>, StorageError> {
-        self.read(move |conn| book::open_pairs(conn, number, most))
+        self.read(move |conn| report::open_pairs(conn, number, most))
             .await
     }
 
@@ -139,7 +141,7 @@ impl RunStore for SqliteLibrary {
                     false => Ok(None),
                 };
             };
-            made::undone(tx, &run.target)?;
+            children::undone(tx, &run.target)?;
             let (number, counts) = (run.number, run.counts);
             let moves = matches!(run.state, State::Starting | State::Running);
             let stood = settle::shown(tx, run, 0)?;
@@ -179,7 +181,7 @@ impl RunStore for SqliteLibrary {
             record,
             subscription,
         } = pair.clone();
-        self.write(move |tx| again::reopen(tx, number, &record, &subscription))
+        self.write(move |tx| retry::reopen(tx, number, &record, &subscription))
             .await
     }
 
@@ -189,7 +191,7 @@ impl RunStore for SqliteLibrary {
             subscription,
         } = pair.clone();
         let why = why.to_owned();
-        self.write(move |tx| again::close(tx, number, &record, &subscription, &why))
+        self.write(move |tx| retry::close(tx, number, &record, &subscription, &why))
             .await
     }
 

@@ -4,7 +4,7 @@ use tg_storage::StorageError;
 use tg_storage::rusqlite::{Connection, Transaction};
 
 use super::json::json;
-use super::{book, made, outbox, run, tally};
+use super::{children, outbox, report, run, tally};
 use crate::engine::ids;
 use crate::engine::progress::progress;
 use crate::engine::retraction;
@@ -24,7 +24,7 @@ pub(super) fn settle(tx: &Transaction<'_>, number: i64, now: i64) -> Result<bool
             // Others wait for its end.
             return Ok(true);
         }
-        let readings = book::readings(tx, number)?;
+        let readings = report::readings(tx, number)?;
         let cut_failed = readings
             .iter()
             .any(|one| one.failed > 0 && one.reader.cuts());
@@ -43,7 +43,7 @@ pub(super) fn settle(tx: &Transaction<'_>, number: i64, now: i64) -> Result<bool
                     ..
                 } = shown(tx, run.clone(), 0)?;
                 let numbers = json(&progress(run.counts, &readings, &effects, unchanged))?;
-                made::done(tx, &run.target, number)?;
+                children::done(tx, &run.target, number)?;
                 run::finish(tx, number, &numbers)?;
                 return Ok(true);
             }
@@ -58,7 +58,7 @@ pub(super) fn settle(tx: &Transaction<'_>, number: i64, now: i64) -> Result<bool
 
 /// Has the stores forget what is gone from the document.
 fn sweep(tx: &Transaction<'_>, run: &Run, now: i64) -> Result<(), StorageError> {
-    let gone = made::gone(tx, &run.target, run.number)?;
+    let gone = children::gone(tx, &run.target, run.number)?;
     if gone.is_empty() {
         return Ok(());
     }
@@ -79,7 +79,7 @@ fn sweep(tx: &Transaction<'_>, run: &Run, now: i64) -> Result<(), StorageError> 
         };
         outbox::insert(tx, &retraction, None)?;
     }
-    made::forget(tx, &run.target, &gone)
+    children::forget(tx, &run.target, &gone)
 }
 
 /// A run with what its books say; nothing of one whose books are closed or not open yet.
@@ -88,17 +88,17 @@ pub(super) fn shown(conn: &Connection, run: Run, faults: u32) -> Result<Shown, S
     let (readings, effects, unchanged) = match run.state {
         State::Complete | State::Queued | State::Submitted => Default::default(),
         _ => (
-            book::readings(conn, number)?,
-            book::effects(conn, number)?,
-            made::unchanged(conn, &run.target, number)?,
+            report::readings(conn, number)?,
+            report::effects(conn, number)?,
+            children::unchanged(conn, &run.target, number)?,
         ),
     };
-    let (faults_kept, of_content) = book::faults_kept(conn, number)?;
+    let (faults_kept, of_content) = report::faults_kept(conn, number)?;
     Ok(Shown {
         readings,
         effects,
         unchanged,
-        faults: book::faults(conn, number, faults)?,
+        faults: report::faults(conn, number, faults)?,
         faults_kept,
         of_content,
         run,

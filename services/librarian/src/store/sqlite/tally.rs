@@ -7,7 +7,7 @@ use tg_schemas::msg::RunTallyEntry;
 use tg_storage::StorageError;
 use tg_storage::rusqlite::{OptionalExtension, Transaction, params};
 
-use super::{book, run};
+use super::{report, run};
 use crate::engine::ids::{self, RecordKey};
 use crate::engine::progress::Reading;
 use crate::engine::readers::Reader;
@@ -93,7 +93,7 @@ impl Books<'_, '_> {
             let book = match run {
                 None => None,
                 Some(run) => {
-                    let readers = book::readings(self.tx, run.number)?;
+                    let readers = report::readings(self.tx, run.number)?;
                     Some(Book {
                         number: run.number,
                         state: run.state,

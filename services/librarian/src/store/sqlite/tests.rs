@@ -110,9 +110,9 @@ async fn nothing_counts_twice_in_whatever_order_it_is_told() {
         ];
         tally::apply(tx, &rest, 5)?;
         assert_eq!(counts(tx, &run), (5, 5, 0));
-        let effects = book::effects(tx, run.number)?;
+        let effects = report::effects(tx, run.number)?;
         assert_eq!((effects.len(), effects[0].made), (1, 2));
-        let readings = book::readings(tx, run.number)?;
+        let readings = report::readings(tx, run.number)?;
         assert_eq!((readings[1].expected, readings[1].done), (2, 2));
         Ok(())
     })
@@ -149,27 +149,27 @@ async fn a_failure_may_be_made_good() {
         let failed = entry(&run, "kw-index", "r1", "failed");
         tally::apply(tx, &[failed.clone(), failed.clone()], 3)?;
         assert_eq!(counts(tx, &run), (3, 2, 1));
-        let faults = book::faults(tx, run.number, 10)?;
+        let faults = report::faults(tx, run.number, 10)?;
         assert_eq!(faults.len(), 1);
         assert_eq!(
             (faults[0].subject.as_str(), faults[0].processor.as_str()),
             ("about r1", "kw-index")
         );
-        let open = book::open_pairs(tx, run.number, 10)?;
+        let open = report::open_pairs(tx, run.number, 10)?;
         let key = crate::engine::ids::record("r1");
         assert_eq!(open.len(), 2);
         let kw = |pair: &&crate::store::runs::Pair| pair.subscription == "kw-index--w--f--input";
         assert_eq!(open.iter().find(kw).unwrap().record, key);
-        again::reopen(tx, run.number, &key, "kw-index--w--f--input")?;
+        retry::reopen(tx, run.number, &key, "kw-index--w--f--input")?;
         assert_eq!(counts(tx, &run), (3, 1, 0));
-        again::close(tx, run.number, &key, "kw-index--w--f--input", "no")?;
+        retry::close(tx, run.number, &key, "kw-index--w--f--input", "no")?;
         assert_eq!(counts(tx, &run), (3, 2, 1));
-        again::reopen(tx, run.number, &key, "kw-index--w--f--input")?;
+        retry::reopen(tx, run.number, &key, "kw-index--w--f--input")?;
         tally::apply(tx, &[failed], 4)?;
         tally::apply(tx, &[entry(&run, "kw-index", "r1", "ok")], 5)?;
         assert_eq!(counts(tx, &run), (3, 2, 0));
-        assert!(book::faults(tx, run.number, 10)?.is_empty());
-        let readings = book::readings(tx, run.number)?;
+        assert!(report::faults(tx, run.number, 10)?.is_empty());
+        let readings = report::readings(tx, run.number)?;
         assert_eq!((readings[1].failed, readings[1].done), (0, 1));
         Ok(())
     })
@@ -187,8 +187,8 @@ async fn strangers_are_heard_and_other_runs_are_not() {
         };
         tally::apply(tx, &[remark], 2)?;
         assert_eq!(counts(tx, &run), (1, 0, 0));
-        assert_eq!(book::effects(tx, run.number)?[0].stored, 3);
-        let said = book::faults(tx, run.number, 10)?;
+        assert_eq!(report::effects(tx, run.number)?[0].stored, 3);
+        let said = report::faults(tx, run.number, 10)?;
         assert_eq!(said[0].message, "left something out");
         let nobody = RunTallyEntry {
             run: "run.0.ffffffffffffffffffffffffffffffff".into(),
@@ -268,16 +268,16 @@ async fn a_run_that_ends_late_takes_nothing_from_the_next() {
             collection: "c".to_owned(),
             generation: 0,
         };
-        let number = made::number(tx, &target)?;
+        let number = children::number(tx, &target)?;
         let see = |run, child| {
-            let seen = made::Seen {
+            let seen = children::Seen {
                 target: number,
                 child,
                 run,
                 shape: 0,
                 same: true,
             };
-            made::see(tx, seen)
+            children::see(tx, seen)
         };
         see(1, "urn:1")?;
         see(1, "urn:2")?;
@@ -285,7 +285,7 @@ async fn a_run_that_ends_late_takes_nothing_from_the_next() {
         see(2, "urn:3")?;
         see(1, "urn:1")?;
         (1..=3)
-            .map(|run| made::gone(tx, &target, run))
+            .map(|run| children::gone(tx, &target, run))
             .collect::<Result<Vec<_>, _>>()
     })
     .await;

@@ -6,12 +6,12 @@
 //! `index` (from 0), `count` (from 1), `is_first` and `is_last`.
 
 /// Line and reason of a source that cannot be translated.
-pub(super) type Fault = (usize, String);
+pub(super) type SyntaxError = (usize, String);
 
 const TAGS: [(&str, &str); 4] = [("{#", "#}"), ("{%", "%}"), ("{{", "}}"), ("{$", "$}")];
 
 /// Translates a whole source.
-pub(super) fn translate(source: &str) -> Result<String, Fault> {
+pub(super) fn translate(source: &str) -> Result<String, SyntaxError> {
     let mut out = String::with_capacity(source.len() + 64);
     let mut rest = source;
     let mut raw = false;

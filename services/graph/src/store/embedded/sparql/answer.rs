@@ -34,7 +34,7 @@ impl Line {
             biased;
             () = self.cancel.cancelled() => Err((Why::Cancelled, GraphError::Cancelled)),
             said = self.parts.take() => return said.ok_or_else(|| {
-                GraphError::Evaluation("the query broke off".to_owned())
+                GraphError::Evaluation("the query was interrupted".to_owned())
             }),
             () = tokio::time::sleep_until(part_until.min(self.until)) => {
                 let limit = if part_until < self.until { self.longest } else { self.time };
@@ -55,10 +55,10 @@ impl Line {
                 variables,
                 parts: Box::new(self),
             }),
-            Said::Fault(error) => Err(error),
-            Said::Part(..) | Said::End => {
-                Err(GraphError::Evaluation("the query broke off".to_owned()))
-            }
+            Said::Error(error) => Err(error),
+            Said::Part(..) | Said::End => Err(GraphError::Evaluation(
+                "the query was interrupted".to_owned(),
+            )),
         }
     }
 }
@@ -68,7 +68,7 @@ impl SparqlParts for Line {
     async fn next(&mut self) -> Result<Option<(Part, usize)>, GraphError> {
         match self.hear().await? {
             Said::Part(part, bytes) => Ok(Some((part, bytes))),
-            Said::Fault(error) => Err(error),
+            Said::Error(error) => Err(error),
             Said::Open(..) | Said::End => Ok(None),
         }
     }

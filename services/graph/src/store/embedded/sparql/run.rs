@@ -40,11 +40,11 @@ pub(super) struct Work {
     pub(super) batch: usize,
     pub(super) guard: Arc<Guard>,
     pub(super) limits: Limits,
-    pub(super) place: Place,
+    pub(super) place: QueryPermit,
 }
 
 /// The place at which a query is evaluated. It is given up while the reader is awaited.
-pub(super) struct Place {
+pub(super) struct QueryPermit {
     pub(super) permits: Arc<Permits>,
     pub(super) key: CollectionKey,
     pub(super) permit: Option<Permit>,
@@ -81,14 +81,16 @@ impl Work {
         let last = match outcome {
             Ok(Ok(Ok(()))) => Said::End,
             Ok(Ok(Err(Gone))) => match ended {
-                Some(fault) => Said::Fault(fault),
+                Some(fault) => Said::Error(fault),
                 None => return,
             },
-            Ok(Err(error)) => Said::Fault(ended.unwrap_or(error)),
+            Ok(Err(error)) => Said::Error(ended.unwrap_or(error)),
             Err(payload) if is_ended(&*payload) => {
-                Said::Fault(ended.unwrap_or(GraphError::Cancelled))
+                Said::Error(ended.unwrap_or(GraphError::Cancelled))
             }
-            Err(_) => Said::Fault(GraphError::Evaluation("the query broke off".to_owned())),
+            Err(_) => Said::Error(GraphError::Evaluation(
+                "the query was interrupted".to_owned(),
+            )),
         };
         said.end(last);
     }
@@ -98,7 +100,7 @@ impl Work {
 struct Line<'a> {
     said: &'a Giver<Said>,
     guard: &'a Guard,
-    place: Place,
+    place: QueryPermit,
     stalled: std::time::Duration,
 }
 
@@ -126,7 +128,7 @@ impl Line<'_> {
     }
 }
 
-impl Place {
+impl QueryPermit {
     fn take(&mut self) -> Option<()> {
         let place = self.permits.take(self.key.workspace());
         let gone = self.gone.cancelled();

@@ -8,6 +8,6 @@ pub(super) enum Said {
     Open(Form, Vec<String>),
     /// Results, and the bytes of memory they take.
     Part(Part, usize),
-    Fault(GraphError),
+    Error(GraphError),
     End,
 }

@@ -8,7 +8,7 @@ use super::chosen::Chosen;
 use super::guard::Guard;
 use super::handover::{Giver, handover};
 use super::nesting;
-use super::run::{Place, Work};
+use super::run::{QueryPermit, Work};
 use super::said::Said;
 use crate::error::GraphError;
 use crate::store::embedded::handle::EmbeddedGraph;
@@ -68,7 +68,7 @@ pub(crate) async fn start(
         batch: ask.batch.max(1),
         guard,
         limits: limits.clone(),
-        place: Place {
+        place: QueryPermit {
             permits: shared.queries.clone(),
             key: key.clone(),
             permit: Some(permit),

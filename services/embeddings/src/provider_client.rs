@@ -11,7 +11,7 @@ use crate::embedder::Embedder;
 use crate::error::EmbedError;
 
 /// An embedder with what is known of its server; without one this process makes the vectors.
-pub(crate) type Standing = tg_provider_http::Standing<Embedder>;
+pub(crate) type ProviderClient = tg_provider_http::ProviderClient<Embedder>;
 
 impl Failure for EmbedError {
     fn outage(&self) -> Option<Outage> {
@@ -42,9 +42,9 @@ impl Lists for Embedder {
 }
 
 /// A failure as whoever asked reads it; where the server is at fault the log always has its address.
-pub(crate) fn failed(standing: &Standing, cx: &Cx, error: EmbedError) -> Error {
+pub(crate) fn failed(provider_client: &ProviderClient, cx: &Cx, error: EmbedError) -> Error {
     let told = Error::from(error.clone());
-    match standing.failed(cx.parameter("model"), &error, &told.message) {
+    match provider_client.failed(cx.parameter("model"), &error, &told.message) {
         None => told,
         Some((operators, message)) => {
             warn_of!(cx, "{operators}");

@@ -1,4 +1,4 @@
-//! What the books of a run say: its readers, what it did, what failed, what is open.
+//! What is reported of a run: its readers, what it did, what failed, what is open.
 
 use tg_schemas::BAD_CONTENT;
 use tg_schemas::msg::ProcessingError;

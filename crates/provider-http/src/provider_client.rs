@@ -48,7 +48,7 @@ pub trait Lists: Sync {
 
 /// A client with what is known of its server.
 #[derive(Debug, Clone)]
-pub struct Standing<C> {
+pub struct ProviderClient<C> {
     /// The client.
     pub client: C,
     /// The server; `None` where this process does the work.
@@ -57,7 +57,7 @@ pub struct Standing<C> {
     pub tells_address: bool,
 }
 
-impl<C: Lists> Standing<C> {
+impl<C: Lists> ProviderClient<C> {
     /// A failure as whoever runs the system reads it, and as whoever asked does, to whom it is `told` in these words.
     /// `None`: the server has no part in it.
     pub fn failed(

@@ -15,7 +15,7 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 use super::doubt::Doubt;
 use super::open_workspace::OpenWorkspace;
 use super::{Auth, Identity, Resource};
-use crate::error::Fault;
+use crate::error::RequestError;
 use crate::registry::Gate;
 
 /// Pause after the iam service could not be asked.
@@ -83,7 +83,7 @@ impl Auth {
                 Some(open) => open.closed().await,
                 None => std::future::pending().await,
             }
-            let text = "the workspace was closed while the request was under way";
+            let text = "the workspace was closed while the request was in progress";
             Error::new(ErrorCode::Forbidden, text)
         };
         // Strangers only have what is everybody's.
@@ -131,22 +131,26 @@ impl Auth {
             let left = TRUST.saturating_sub(since.elapsed());
             let again = timeout(left, async {
                 // The first of many ask, the others find their answer remembered.
-                let _turn = self.turns.acquire().await.map_err(|_| Fault::Unchecked)?;
+                let _turn = self
+                    .turns
+                    .acquire()
+                    .await
+                    .map_err(|_| RequestError::Unchecked)?;
                 let found = self.authenticate(identity.key.reveal()).await?;
                 if found.id != identity.id {
-                    return Err(Fault::AuthFailure);
+                    return Err(RequestError::AuthFailure);
                 }
                 self.authorise(&found, gate, &resource).await?;
                 Ok(found)
             });
-            match again.await.unwrap_or(Err(Fault::Unchecked)) {
+            match again.await.unwrap_or(Err(RequestError::Unchecked)) {
                 Ok(found) => {
                     known.send_replace(found.generation);
                     identity = found;
                     unknown = None;
                 }
-                Err(Fault::AuthFailure) => return ended(ErrorCode::Unauthenticated),
-                Err(Fault::AccessDenied) => return ended(ErrorCode::Forbidden),
+                Err(RequestError::AuthFailure) => return ended(ErrorCode::Unauthenticated),
+                Err(RequestError::AccessDenied) => return ended(ErrorCode::Forbidden),
                 Err(_) => {
                     if since.elapsed() >= TRUST {
                         return ended(ErrorCode::Unauthenticated);
@@ -162,7 +166,7 @@ impl Auth {
 
 fn ended(code: ErrorCode) -> Error {
     let text = match code {
-        ErrorCode::Forbidden => "access was taken back while the request was under way",
+        ErrorCode::Forbidden => "access was revoked while the request was in progress",
         _ => "the credential was revoked or has expired",
     };
     Error::new(code, text)

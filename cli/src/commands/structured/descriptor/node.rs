@@ -1,4 +1,4 @@
-//! A place in a descriptor: its fields as what they should be, and errors that say where they are.
+//! A node of a descriptor: its fields as what they should be, and errors that say where they are.
 
 use std::borrow::Cow;
 
@@ -14,12 +14,12 @@ pub(super) const MOST: usize = 4096;
 pub(super) type Read<T> = Result<T, String>;
 
 /// An object of the descriptor, and where it stands.
-pub(super) struct Place<'a> {
+pub(super) struct DescriptorNode<'a> {
     pub(super) map: Cow<'a, Map<String, Value>>,
     pub(super) path: String,
 }
 
-impl<'a> Place<'a> {
+impl<'a> DescriptorNode<'a> {
     pub(super) fn root(value: &'a Value) -> Read<Self> {
         let mut place = Self::of(value, "")?;
         place.path = String::new();
@@ -66,8 +66,8 @@ impl<'a> Place<'a> {
         self.value(key).is_some()
     }
 
-    pub(super) fn object(&self, key: &str) -> Read<Place<'_>> {
-        Place::of(self.map.get(key).unwrap_or(&Value::Null), &self.at(key))
+    pub(super) fn object(&self, key: &str) -> Read<DescriptorNode<'_>> {
+        DescriptorNode::of(self.map.get(key).unwrap_or(&Value::Null), &self.at(key))
     }
 
     pub(super) fn list(&self, key: &str) -> Read<&[Value]> {
@@ -86,7 +86,7 @@ impl<'a> Place<'a> {
             None => Ok(None),
             Some(Value::String(text)) => Ok(Some(text.clone())),
             Some(Value::Number(number)) => Ok(Some(number.to_string())),
-            Some(_) => Err(self.wrong(key, "must be text")),
+            Some(_) => Err(self.wrong(key, "must be a string")),
         }
     }
 

@@ -11,7 +11,7 @@ use crate::completer::Completer;
 use crate::error::LlmError;
 
 /// A model with what is known of its provider; the builtin reader has none.
-pub(crate) type Standing = tg_provider_http::Standing<Completer>;
+pub(crate) type ProviderClient = tg_provider_http::ProviderClient<Completer>;
 
 impl Failure for LlmError {
     fn outage(&self) -> Option<Outage> {
@@ -45,12 +45,17 @@ impl Lists for Completer {
 }
 
 /// A failed call as whoever asked reads it; the log always has the address.
-pub(crate) fn failed(standing: &Standing, cx: &Cx, model: Option<&str>, error: LlmError) -> Error {
+pub(crate) fn failed(
+    provider_client: &ProviderClient,
+    cx: &Cx,
+    model: Option<&str>,
+    error: LlmError,
+) -> Error {
     if error.is_outage() {
         note(false);
     }
     let told = Error::from(error.clone());
-    match standing.failed(model, &error, &told.message) {
+    match provider_client.failed(model, &error, &told.message) {
         None => told,
         Some((operators, message)) => {
             warn_of!(cx, "{operators}");

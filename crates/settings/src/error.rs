@@ -1,4 +1,4 @@
-//! The one fault of settings.
+//! The one error of settings.
 
 use std::fmt::{self, Display};
 
@@ -6,14 +6,14 @@ use serde::de;
 
 /// A mistake in one setting.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fault {
+pub struct SettingError {
     /// The setting, as it is written in a file, or the variable; e.g. `log.format`.
     pub key: String,
     /// What is wrong with it and what would be right; never its value, which may be a secret.
     pub message: String,
 }
 
-impl Fault {
+impl SettingError {
     /// A mistake in a setting.
     pub fn new(key: impl Into<String>, message: impl Into<String>) -> Self {
         Self {
@@ -23,16 +23,16 @@ impl Fault {
     }
 }
 
-impl Display for Fault {
+impl Display for SettingError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.key, self.message)
     }
 }
 
-impl std::error::Error for Fault {}
+impl std::error::Error for SettingError {}
 
 /// What serde says of a value, without the value; the key is added by who knows it.
-impl de::Error for Fault {
+impl de::Error for SettingError {
     fn custom<T: Display>(message: T) -> Self {
         Self::new("", message.to_string())
     }

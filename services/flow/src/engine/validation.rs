@@ -7,7 +7,7 @@ pub const MAX_FAULTS: usize = 50;
 
 /// One fault.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Fault {
+pub struct ValidationError {
     /// Where, as a JSON pointer into the definition, e.g. `/flow/chunker:{id}/topics/input`.
     pub path: String,
     /// What.
@@ -16,13 +16,13 @@ pub struct Fault {
 
 /// Collects faults up to [`MAX_FAULTS`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Faults(Vec<Fault>);
+pub struct ValidationErrors(Vec<ValidationError>);
 
-impl Faults {
+impl ValidationErrors {
     /// Adds a fault.
     pub fn add(&mut self, path: &Path, message: impl Into<String>) {
         if self.0.len() < MAX_FAULTS {
-            self.0.push(Fault {
+            self.0.push(ValidationError {
                 path: path.to_string(),
                 message: message.into(),
             });
@@ -35,7 +35,7 @@ impl Faults {
     }
 
     /// All of them.
-    pub fn list(&self) -> &[Fault] {
+    pub fn list(&self) -> &[ValidationError] {
         &self.0
     }
 
