@@ -159,7 +159,7 @@ impl Table {
     pub fn read(key: &str, value: &str) -> Result<Self, String> {
         let row: Row = serde_json::from_str(value).map_err(|error| error.to_string())?;
         if row.fields.is_empty() {
-            return Err("fields: must not be empty".to_owned());
+            return Err("fields: is required".to_owned());
         }
         if row.fields.len() > FIELDS {
             return Err(format!("fields: has more than {FIELDS}"));
@@ -258,7 +258,7 @@ mod tests {
     #[test]
     fn a_bad_row_names_its_fault() {
         let fault = |text: &str| Table::read("x", text).unwrap_err();
-        assert_eq!(fault(r#"{"fields": []}"#), "fields: must not be empty");
+        assert_eq!(fault(r#"{"fields": []}"#), "fields: is required");
         let twice = r#"{"fields": [{"name": "a"}, {"name": "a"}]}"#;
         assert_eq!(fault(twice), "fields: 'a' occurs twice");
         let index = r#"{"fields": [{"name": "a"}], "query-indexes": ["b"]}"#;

@@ -194,7 +194,7 @@ async fn when_another_store_was_adopted() -> Result<()> {
     ensure!(to > from + 100, "{from}..{to}");
     all_there(&system, from, to).await?;
     let log = system.first.log();
-    ensure!(log.contains("lost the claim"), "{log}");
+    ensure!(log.contains("lost the lease"), "{log}");
     Ok(())
 }
 
@@ -230,6 +230,6 @@ async fn when_both_share_the_store() -> Result<()> {
     let to = writer.end().await?;
     all_there(&system, 0, to).await?;
     let log = system.first.log();
-    ensure!(log.contains("lost the claim"), "{log}");
+    ensure!(log.contains("lost the lease"), "{log}");
     Ok(())
 }

@@ -210,7 +210,7 @@ fn wrong_shapes() {
         "/blueprint/prompt-rag:{blueprint}",
         json!({"topics": {"request": "request:tg:prompt-rag:{workspace}:{id}"}}),
         Some("/blueprint/prompt-rag:{blueprint}/topics/request"),
-        "no meaning",
+        "not supported",
     );
     spoilt(
         "/blueprint/prompt-rag:{blueprint}",
