@@ -62,7 +62,9 @@ pub(super) mod tests {
                 let chunk = &text[slice.bytes.clone()];
                 assert_eq!(slice.length, chunk.chars().count());
                 assert_eq!(slice.offset, text[..slice.bytes.start].chars().count());
-                assert!(slice.length <= size + overlap, "{structure:?}: {chunk:?}");
+                // What is kept, a blank line, and a piece that is shorter than the size.
+                let most = overlap + "\n\n".len() + size - 1;
+                assert!(slice.length <= most, "{structure:?}: {chunk:?}");
                 assert!(!chunk.trim().is_empty(), "{structure:?}: a blank chunk");
                 assert!(slice.bytes.start >= start, "{structure:?}: out of order");
                 if slice.bytes.start > end {
@@ -74,6 +76,19 @@ pub(super) mod tests {
             let lost = &text[end..];
             assert!(lost.trim().is_empty(), "{structure:?} loses {lost:?}");
         }
+    }
+
+    #[test]
+    fn a_kept_tail_and_a_blank_line_come_on_top() {
+        let parts = [
+            "```\n",
+            "fn x() {\n    y\n}\n\n",
+            "> [a](b) *c* <d>\r\n",
+            "\n\n",
+            " ééa漢aé 漢é漢 aaa漢aaééa ",
+            "fn x() {\n    y\n}\n\n",
+        ];
+        check(&parts.concat(), 40, 39);
     }
 
     #[test]
