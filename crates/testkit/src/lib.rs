@@ -8,6 +8,7 @@ pub mod faults;
 pub mod flow;
 pub mod fuzz;
 pub mod json_server;
+pub mod machine;
 pub mod model;
 pub mod outside;
 pub mod pdf;

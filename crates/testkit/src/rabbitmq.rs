@@ -5,8 +5,7 @@
 //! when this process ends, in whatever way: the shell that runs it watches a pipe that we hold.
 
 use std::fs;
-use std::io;
-use std::net::{Ipv4Addr, TcpListener};
+use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
@@ -20,6 +19,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::process::{Child, ChildStdin, Command};
 use tokio::time::{Instant, sleep, timeout};
+
+use crate::process::free_port;
 
 /// Where distributions keep the scripts themselves; the ones on `PATH` change the user first.
 const SCRIPTS: &[&str] = &["/usr/lib/rabbitmq/bin", "/usr/local/sbin", "/usr/sbin"];
@@ -148,7 +149,8 @@ impl RabbitNode {
             dir.path().join("rabbitmq.conf"),
             "log.console = false\nlog.file.level = warning\ncollect_statistics = none\n",
         )?;
-        let [port, mapper_port, distribution_port] = free_ports()?;
+        // A connection of others takes none of these while the node is away.
+        let [port, mapper_port, distribution_port] = [free_port()?, free_port()?, free_port()?];
         let mut node = Self {
             dir,
             scripts,
@@ -464,15 +466,6 @@ fn scripts() -> Option<PathBuf> {
         .iter()
         .map(PathBuf::from)
         .find(|dir| dir.join("rabbitmq-server").exists() && dir.join("rabbitmqctl").exists())
-}
-
-fn free_ports() -> io::Result<[u16; 3]> {
-    let listeners = [(); 3].map(|()| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)));
-    let mut ports = [0; 3];
-    for (port, listener) in ports.iter_mut().zip(listeners) {
-        *port = listener?.local_addr()?.port();
-    }
-    Ok(ports)
 }
 
 /// Local ports of a process's TCP connections.

@@ -62,6 +62,10 @@ async fn between_systems(bus: Bus) -> Result<()> {
     )
     .await?;
 
+    // The import is confirmed when the flow has it; what is exported is what the graph has.
+    let found = stored(&from, 2).await?;
+    ensure!(found.len() == 2, "{found:?}");
+
     // Ours to ours: everything.
     tg(&from, &["export-workspace", "-o", &bundle])
         .await?
@@ -119,7 +123,7 @@ async fn between_systems(bus: Bus) -> Result<()> {
 /// The triples once there are so many: an import is confirmed when the flow has it.
 async fn stored(url: &str, count: usize) -> Result<Vec<Value>> {
     let mut found = triples(url).await?;
-    for _ in 0..200 {
+    for _ in 0..1_200 {
         if found.len() >= count {
             break;
         }

@@ -9,7 +9,7 @@ use anyhow::{Context, Result, ensure};
 use serde_json::{Map, Value, json};
 use tg_testkit::process::{Launch, Server, tg};
 
-use crate::large_answers_are_told::{asked_again, fill};
+use crate::large_answers_are_told::{asked_again, fill, hardly_any_again};
 use crate::world::{Bus, post};
 
 /// A type that every system watches.
@@ -32,7 +32,7 @@ async fn a_new_workspace_works(server: &Server, name: &str) -> Result<()> {
             return Ok(());
         }
         ensure!(
-            began.elapsed() < Duration::from_secs(20),
+            began.elapsed() < Duration::from_secs(60),
             "{name}: {status} {told}"
         );
         tokio::time::sleep(Duration::from_millis(200)).await;
@@ -151,8 +151,7 @@ async fn stops_nobody(bus: Bus) -> Result<()> {
     fill(&server, WATCHED, ROWS).await?;
     let before = asked_again(&server).await?;
     a_new_workspace_works(&server, "late").await?;
-    let after = asked_again(&server).await?;
-    ensure!(before == after, "asked again: {before}, then {after}");
+    hardly_any_again(&server, before).await?;
     is_read_in_pages(&server).await?;
     is_read_by_commands(&server, data.path()).await?;
     is_imported(&server, data.path()).await?;

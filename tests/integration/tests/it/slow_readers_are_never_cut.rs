@@ -21,7 +21,7 @@ use crate::world::{Bus, up};
 const LONG: Duration = Duration::from_secs(68);
 /// 64 KB a second.
 const PIECE: (usize, Duration) = (8 << 10, Duration::from_millis(125));
-const SOON: Duration = Duration::from_secs(5);
+const SOON: Duration = Duration::from_secs(30);
 /// Who feeds many slow readers may be slow itself on a busy machine; whoever is cut off learns it at once.
 const STILL: Duration = Duration::from_secs(30);
 /// Pieces of the document, and megabytes of triples: more than is read and than all buffers on the way hold.
@@ -72,7 +72,7 @@ async fn slow(server: &Server) -> Result<()> {
         reader.stored_socket().await?,
         reader.stored_lines().await?,
     ];
-    let all = streams.map(|one| takes_its_time(one.tcp, one.what, 2 << 20));
+    let all = streams.map(|one| takes_its_time(one.tcp, one.what, 512 << 10));
     futures::future::try_join_all(all).await.map(|_| ())
 }
 
@@ -91,7 +91,7 @@ async fn slow_live(server: &Server) -> Result<()> {
             tokio::time::sleep(Duration::from_millis(250)).await;
         }
     };
-    let all = streams.map(|one| takes_its_time(one.tcp, one.what, 256 << 10));
+    let all = streams.map(|one| takes_its_time(one.tcp, one.what, 64 << 10));
     tokio::select! {
         fed = feed => fed,
         read = futures::future::try_join_all(all) => read.map(|_| ()),

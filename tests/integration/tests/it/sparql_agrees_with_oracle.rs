@@ -21,7 +21,7 @@ use crate::world::{Bus, on_both_buses, up};
 
 const GRAPHS: u64 = 8;
 const QUERIES: usize = 60;
-/// No new graph is begun after so long; so many queries must have been compared by then.
+/// No new graph is begun after so long when so many queries were compared.
 const TIME: Duration = Duration::from_secs(24);
 const LEAST: usize = 100;
 /// Larger answers are left out: the gateway bounds them.
@@ -399,7 +399,7 @@ async fn generated_queries_have_the_same_answers(bus: Bus) -> Result<()> {
     let begun = Instant::now();
     let (mut compared, mut errors, mut large, mut filled) = (0, 0, 0, 0);
     for at in 0..GRAPHS {
-        if begun.elapsed() > TIME {
+        if begun.elapsed() > TIME && compared >= LEAST {
             break;
         }
         let mut dice = Dice(seed.wrapping_mul(1_000).wrapping_add(at));
@@ -439,7 +439,7 @@ async fn generated_queries_have_the_same_answers(bus: Bus) -> Result<()> {
     println!(
         "{compared} compared, {filled} with several results, {errors} refused by both, {large} too large"
     );
-    ensure!(compared >= LEAST, "only {compared} were compared in time");
+    ensure!(compared >= LEAST, "only {compared} were compared");
     ensure!(
         errors * 10 <= compared,
         "{errors} of {compared} are no queries"

@@ -560,7 +560,7 @@ async fn large_answers_stream_and_a_client_that_goes_ends_its_query(bus: Bus) ->
     };
     futures::future::try_join_all((0..10).map(|_| leave())).await?;
     let light = tokio::time::timeout(
-        Duration::from_secs(10),
+        Duration::from_secs(25),
         system.ask("ASK { ?s ?p ?o }", "*/*"),
     );
     light

@@ -22,7 +22,7 @@ const SINGLE: &[&str] = &[
     "https://trustgraph.ai/ns/outToken",
 ];
 /// How long a trace may lag behind its answer.
-const LAG: Duration = Duration::from_secs(10);
+const LAG: Duration = Duration::from_secs(60);
 
 /// A model of two steps that takes its time: each reply in eight pieces.
 pub fn slow(pause: Duration) -> Vec<Rule> {

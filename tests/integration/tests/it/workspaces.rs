@@ -6,16 +6,23 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 
-use crate::world::post;
+use crate::world::{post, post_within};
 
 /// What these tests wait for comes within this.
-const BOUND: Duration = Duration::from_secs(30);
+const BOUND: Duration = Duration::from_secs(60);
+/// A question to a flow is given up and asked again after this: its first one may have met nobody yet.
+const AGAIN: Duration = Duration::from_secs(10);
 
 /// Asks until the answer is 200.
 pub async fn patiently(url: &str, path: &str, ask: Value) -> Result<Value> {
     let end = Instant::now() + BOUND;
+    // What changes something is asked once for as long as it takes.
+    let patience = match path.contains("/service/") {
+        true => AGAIN,
+        false => 2 * BOUND,
+    };
     loop {
-        let (status, told) = post(url, path, ask.clone()).await?;
+        let (status, told) = post_within(url, path, ask.clone(), patience).await?;
         if status == 200 {
             return Ok(told);
         }
@@ -33,11 +40,19 @@ pub async fn iam(url: &str, operation: &str, id: &str) -> Result<()> {
     Ok(())
 }
 
-/// Starts the flow of a workspace, as soon as its flow service is there.
+/// Starts the flow of a workspace, as soon as its flow service is there, and until each of its processors is attached: a
+/// start is answered on a busy machine before they are, and once more is nothing new.
 pub async fn start(url: &str, id: &str) -> Result<()> {
     let start = json!({"operation": "start-flow", "workspace": id, "flow-id": "default",
         "blueprint-name": "everything", "description": "d"});
-    patiently(url, "api/v1/flow", start).await.map(|_| ())
+    let end = Instant::now() + 2 * BOUND;
+    loop {
+        let told = patiently(url, "api/v1/flow", start.clone()).await?;
+        if told["waiting-for"].as_array().is_none_or(Vec::is_empty) {
+            return Ok(());
+        }
+        ensure!(Instant::now() < end, "{id}: {told}");
+    }
 }
 
 /// A workspace with a flow.
