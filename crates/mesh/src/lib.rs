@@ -70,7 +70,6 @@ pub mod mesh;
 pub mod middleware;
 pub mod presence;
 pub mod processor;
-mod room;
 mod runtime;
 pub mod scope;
 mod serve_sink;

@@ -41,13 +41,14 @@ macro_rules! shares {
 }
 
 /// Every consumer. What more would be of no use to it is its bound: the rest of its share stays free.
-pub(super) const SHARES: [Share; 10] = shares! {
+pub(super) const SHARES: [Share; 11] = shares! {
     "graph.memory_mb" graph.memory_mb: 48, u64::MAX, 1;
     "graph.queries_memory_mb" graph.queries_memory_mb: 8, 2_048, 1;
     "vectors.memory_mb" vectors.memory_mb: 10, 4_096, 1;
     "gateway.parsing_mb" gateway.parsing_mb: 4, 1_024, 1;
     "gateway.receiving_mb" gateway.receiving_mb: 4, 1_024, 1;
-    "ingest.memory_mb" ingest.memory_mb: 11, 6_144, 1;
+    "gateway.sending_mb" gateway.sending_mb: 1, 256, 1;
+    "ingest.memory_mb" ingest.memory_mb: 10, 6_144, 1;
     "embeddings.cache_mb" embeddings.cache_mb: 1, 64, 1;
     "bus_memory_mb" bus_memory_mb: 1, 128, 1;
     "exports_mb" exports_mb: 1, 256, 1;

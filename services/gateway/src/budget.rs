@@ -59,6 +59,17 @@ impl Reader {
     pub(crate) fn stranger() -> Self {
         Self("".into())
     }
+
+    /// As budgets know them.
+    pub(crate) fn name(&self) -> &Arc<str> {
+        &self.0
+    }
+
+    /// Somebody by name.
+    #[cfg(test)]
+    pub(crate) fn named(name: &str) -> Self {
+        Self(name.into())
+    }
 }
 
 struct Lanes {
@@ -72,10 +83,7 @@ impl Lanes {
     fn new(units: usize, small: usize, users: Users) -> Self {
         let part = (units / SMALL_PART).max(1);
         let rest = (units - part.min(units)).max(1);
-        let share = |lane: usize| match users {
-            Users::One => lane,
-            Users::Many => lane.div_ceil(USER_PART),
-        };
+        let share = |lane: usize| users.part(lane);
         Self {
             small: Pool::new(part, share(part)),
             large: Pool::new(rest, share(rest)),
@@ -96,6 +104,16 @@ impl Lanes {
 pub(crate) enum Users {
     One,
     Many,
+}
+
+impl Users {
+    /// What one may have of so much.
+    pub(crate) fn part(self, of: usize) -> usize {
+        match self {
+            Self::One => of,
+            Self::Many => of.div_ceil(USER_PART),
+        }
+    }
 }
 
 impl From<AuthMode> for Users {
@@ -231,7 +249,7 @@ mod tests {
     }
 
     fn reader(name: &str) -> Reader {
-        Reader(name.into())
+        Reader::named(name)
     }
 
     /// Needs about 0.65 MiB.

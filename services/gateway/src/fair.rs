@@ -3,6 +3,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
@@ -31,8 +32,13 @@ struct State {
 struct Waiting {
     user: Arc<str>,
     units: usize,
+    /// What is held already where this goes to.
+    held: Held,
     granted: oneshot::Sender<Share>,
 }
+
+/// Units that are held in one place, such as a socket. Changed under the lock of the pool.
+pub(crate) type Held = Arc<AtomicUsize>;
 
 /// What somebody holds, until it is dropped.
 #[derive(Debug)]
@@ -40,6 +46,7 @@ pub(crate) struct Share {
     pool: Arc<Shared>,
     user: Arc<str>,
     units: usize,
+    held: Option<Held>,
 }
 
 impl Pool {
@@ -67,17 +74,29 @@ impl Pool {
         let mut state = self.0.state.lock();
         let own = state.users.get(user).copied().unwrap_or(0);
         let fits = own + units <= self.0.each && state.used + units <= self.0.total;
-        fits.then(|| self.0.give(&mut state, user, units))
+        fits.then(|| self.0.give(&mut state, user, units, None))
     }
 
     /// Waits for units; more than [`Pool::total`] never come. Who holds nothing may have more than a user's share.
     pub(crate) async fn take(&self, user: &Arc<str>, units: usize) -> Option<Share> {
+        self.take_at(user, units, &Held::default()).await
+    }
+
+    /// The same for one of many places: it may hold as much as is free beside. So however many places are stuck, something
+    /// is left for others, and the more there are the less each has.
+    pub(crate) async fn take_at(
+        &self,
+        user: &Arc<str>,
+        units: usize,
+        held: &Held,
+    ) -> Option<Share> {
         let granted = {
             let (sender, granted) = oneshot::channel();
             let mut state = self.0.state.lock();
             state.waiting.push_back(Waiting {
                 user: user.clone(),
                 units,
+                held: held.clone(),
                 granted: sender,
             });
             granted
@@ -88,13 +107,23 @@ impl Pool {
 }
 
 impl Shared {
-    fn give(self: &Arc<Self>, state: &mut State, user: &Arc<str>, units: usize) -> Share {
+    fn give(
+        self: &Arc<Self>,
+        state: &mut State,
+        user: &Arc<str>,
+        units: usize,
+        held: Option<Held>,
+    ) -> Share {
         state.used += units;
+        if let Some(held) = &held {
+            held.fetch_add(units, Ordering::Relaxed);
+        }
         *state.users.entry(user.clone()).or_default() += units;
         Share {
             pool: self.clone(),
             user: user.clone(),
             units,
+            held,
         }
     }
 
@@ -109,12 +138,16 @@ impl Shared {
             while let Some(one) = state.waiting.get(at) {
                 let (user, units) = (one.user.clone(), one.units);
                 let own = state.users.get(&user).copied().unwrap_or(0);
-                if own > 0 && own + units > self.each {
+                let here = one.held.load(Ordering::Relaxed);
+                let free = self.total.saturating_sub(state.used);
+                let has_its_part = own > 0 && own + units > self.each;
+                if has_its_part || (here > 0 && here + units > free) {
                     at += 1;
                 } else if state.used + units > self.total {
                     break;
                 } else if let Some(one) = state.waiting.remove(at) {
-                    granted.push((one.granted, self.give(&mut state, &user, units)));
+                    let share = self.give(&mut state, &user, units, Some(one.held));
+                    granted.push((one.granted, share));
                 }
             }
         }
@@ -138,6 +171,9 @@ impl Drop for Share {
         {
             let mut state = self.pool.state.lock();
             state.used -= self.units;
+            if let Some(held) = &self.held {
+                held.fetch_sub(self.units, Ordering::Relaxed);
+            }
             if let Some(own) = state.users.get_mut(&self.user) {
                 *own -= self.units;
                 if *own == 0 {
@@ -166,6 +202,28 @@ mod tests {
         assert!(others.is_some(), "ann waits for herself only");
         drop(held);
         assert!(second.now_or_never().unwrap().is_some());
+    }
+
+    #[test]
+    fn places_that_are_stuck_leave_something() {
+        let pool = Pool::new(16, 16);
+        let user = Arc::from("");
+        let places: Vec<Held> = (0..4).map(|_| Held::default()).collect();
+        let mut held = Vec::new();
+        for _ in 0..16 {
+            for place in &places {
+                held.extend(pool.take_at(&user, 1, place).now_or_never());
+            }
+        }
+        assert_eq!(held.len(), 13, "a fifth is left, about");
+        let other = Held::default();
+        assert!(pool.take_at(&user, 3, &other).now_or_never().is_some());
+        drop(held);
+        assert!(
+            places
+                .iter()
+                .all(|place| place.load(Ordering::Relaxed) == 0)
+        );
     }
 
     #[test]

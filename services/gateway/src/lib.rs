@@ -33,6 +33,7 @@ mod routes;
 mod running;
 mod scraped;
 mod seldom;
+mod sending;
 mod server;
 mod slow_body;
 mod state;

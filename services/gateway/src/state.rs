@@ -16,6 +16,7 @@ use crate::error::RequestError;
 use crate::flows::Flows;
 use crate::inflight::{InFlight, Permit};
 use crate::options::GatewayOptions;
+use crate::sending::Sending;
 use crate::strangers::Strangers;
 
 /// The gateway's parts.
@@ -29,6 +30,8 @@ pub(crate) struct App {
     pub(crate) strangers: Strangers,
     /// What is being read at the moment.
     pub(crate) budget: Budget,
+    /// What waits for clients on sockets to read it.
+    pub(crate) sending: Sending,
     /// Work that goes on without its caller.
     pub(crate) detached: Detached,
     /// Cancelled when the endpoints close.
@@ -67,6 +70,11 @@ impl App {
             budget: Budget::new(
                 options.limits.parsing_mb << 20,
                 options.limits.receiving_mb << 20,
+                options.auth_mode.into(),
+            ),
+            sending: Sending::new(
+                options.limits.sending_mb << 20,
+                options.limits.sockets,
                 options.auth_mode.into(),
             ),
             detached: Detached::new(options.limits.detached_per_user),

@@ -46,6 +46,17 @@ pub enum VectorError {
         /// Dimension of the request.
         given: usize,
     },
+    /// A collection would have more vectors than can be searched.
+    #[error(
+        "vectors: this process has {most} MiB of memory for the vectors of one collection, and they need about {needed} \
+         MiB: spread them over several collections, delete some, or give it more with `vectors.memory_mb`"
+    )]
+    Memory {
+        /// MiB that they need.
+        needed: usize,
+        /// MiB that there are.
+        most: usize,
+    },
     /// A quota of the workspace is used up.
     #[error("{}", .0.message)]
     Quota(Error),
@@ -73,6 +84,7 @@ impl From<VectorError> for Error {
             VectorError::Storage(storage) => return storage.into(),
             VectorError::Quota(error) => return error,
             VectorError::Field { .. } => ErrorCode::BadRequest,
+            VectorError::Memory { .. } => ErrorCode::TooLarge,
             VectorError::OtherModel { .. } | VectorError::OtherDimension { .. } => {
                 ErrorCode::Conflict
             }

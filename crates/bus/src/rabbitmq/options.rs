@@ -1,6 +1,7 @@
 //! How a process uses a broker.
 
 use crate::bus::MAX_BODY;
+use crate::in_hand;
 use crate::mode::WireRules;
 
 /// How this process uses a broker.
@@ -10,6 +11,8 @@ pub struct RabbitOptions {
     pub heartbeat: u16,
     /// Largest body in bytes.
     pub max_body: usize,
+    /// Bytes of records that consumers hold at once, beside one for each of them.
+    pub in_hand: usize,
     /// Channels with confirms, for questions and for records each.
     pub publishers: usize,
 }
@@ -20,6 +23,7 @@ impl RabbitOptions {
         Self {
             heartbeat: rules.into().heartbeat,
             max_body: MAX_BODY,
+            in_hand: in_hand::MOST,
             publishers: 4,
         }
     }

@@ -30,7 +30,7 @@ use super::heart::Heart;
 use super::look_ahead::{LookAhead, Waiting};
 use super::socket_frame::{self as frame, Incoming};
 use super::socket_task::{self as task, Caller, Entry, UnderWay, text};
-use super::socket_writer::{Outgoing, Room, write};
+use super::socket_writer::{Outgoing, write};
 use super::upgrade::{self, FrameGate, Socket};
 use crate::auth::{Identity, Lapse};
 use crate::budget::Reader;
@@ -38,6 +38,7 @@ use crate::connection::Peer;
 use crate::dispatch::Meta;
 use crate::error::RequestError;
 use crate::registry::Gate;
+use crate::sending::Room;
 use crate::state::{Shared, SocketRoom};
 use crate::strangers::Stranger;
 
@@ -121,7 +122,7 @@ async fn run(app: Shared, socket: Socket, known: Known, meta: Meta, admission: A
         lapse: None,
         admission,
         outgoing,
-        room: Room::new(),
+        room: app.sending.room(),
         gone: gone.clone(),
         meta: Meta {
             endpoint: "socket",
@@ -146,7 +147,7 @@ struct Session {
     waiting: LookAhead,
     heart: Heart,
     caller: Option<Caller>,
-    /// Whose frames wait here; known when the caller is.
+    /// Whose frames and answers wait here; known when the caller is.
     reader: Option<Reader>,
     lapse: Option<Lapse>,
     admission: Admission,
@@ -341,7 +342,7 @@ impl Session {
     }
 
     fn ask(&self, waiting: Waiting, permit: OwnedSemaphorePermit) {
-        let Some(caller) = self.caller.clone() else {
+        let Some((caller, reader)) = self.caller.clone().zip(self.reader.clone()) else {
             return;
         };
         let cancel = self.gone.child_token();
@@ -356,6 +357,7 @@ impl Session {
         let task = task::answer(task::Task {
             app: self.app.clone(),
             caller,
+            reader,
             id,
             bytes,
             number,

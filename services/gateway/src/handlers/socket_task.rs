@@ -12,10 +12,11 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
 use super::socket_frame as frame;
-use super::socket_writer::{Outgoing, Room};
+use super::socket_writer::Outgoing;
 use crate::budget::Reader;
 use crate::dispatch::{Call, Meta, Running};
 use crate::error::RequestError;
+use crate::sending::Room;
 use crate::state::Shared;
 
 /// Questions under way by the text of their id, each with its token.
@@ -71,6 +72,8 @@ impl Drop for Entry {
 pub(super) struct Task {
     pub(super) app: Shared,
     pub(super) caller: Caller,
+    /// Whose answers wait.
+    pub(super) reader: Reader,
     pub(super) id: Value,
     pub(super) bytes: Bytes,
     pub(super) number: u64,
@@ -116,7 +119,9 @@ async fn forward(task: Task) {
         }
     };
     while let Some(part) = running.next().await {
-        let message = task.room.take(text(&frame::part(&task.id, part))).await;
+        let message = text(&frame::part(&task.id, part));
+        let place = task.room.take(&task.reader, message.len()).await;
+        let message = Outgoing::in_place(message, place);
         if task.outgoing.send(message).await.is_err() {
             return;
         }

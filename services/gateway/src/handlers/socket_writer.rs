@@ -1,59 +1,41 @@
-//! The writing half of a socket, and the room that there is for what waits to be written.
+//! The writing half of a socket.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use futures::stream::SplitSink;
 use futures::{Sink, SinkExt};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::sync::mpsc;
 use tokio_tungstenite::tungstenite::{Error as WsError, Message};
 use tokio_util::sync::CancellationToken;
 
 use super::upgrade::Socket;
+use crate::sending::Place;
 
 /// Bytes that go out before they are flushed.
 const BATCH: usize = 256 << 10;
 /// How long a goodbye may take.
 const GOODBYE: Duration = Duration::from_secs(1);
-/// Bytes of answers that wait to be written to one socket. One that is larger waits alone.
-const WAITING: usize = 8 << 20;
 
 /// A message that waits to be written, and its place.
 pub(super) struct Outgoing {
     message: Message,
-    _room: Option<OwnedSemaphorePermit>,
+    _place: Option<Place>,
+}
+
+impl Outgoing {
+    /// With the place that it has until it is written.
+    pub(super) fn in_place(message: Message, place: Option<Place>) -> Self {
+        Self {
+            message,
+            _place: place,
+        }
+    }
 }
 
 /// What is said beside answers is small, and needs no place.
 impl From<Message> for Outgoing {
     fn from(message: Message) -> Self {
-        Self {
-            message,
-            _room: None,
-        }
-    }
-}
-
-/// Room for the answers of one socket. Whoever has none waits: a client that reads slowly does not have the answers
-/// kept for it here.
-#[derive(Clone)]
-pub(super) struct Room(Arc<Semaphore>);
-
-impl Room {
-    /// For one socket.
-    pub(super) fn new() -> Self {
-        Self(Arc::new(Semaphore::new(WAITING)))
-    }
-
-    /// Waits for a place for a message, which is free again when it is written.
-    pub(super) async fn take(&self, message: Message) -> Outgoing {
-        let bytes = u32::try_from(message.len().min(WAITING)).unwrap_or(u32::MAX);
-        // It is never closed.
-        let room = self.0.clone().acquire_many_owned(bytes).await.ok();
-        Outgoing {
-            message,
-            _room: room,
-        }
+        Self::in_place(message, None)
     }
 }
 
@@ -97,7 +79,7 @@ async fn batch<S: Sink<Message, Error = WsError> + Unpin>(
     let mut next = first;
     let mut bytes = 0;
     loop {
-        let Outgoing { message, _room } = next;
+        let Outgoing { message, _place } = next;
         let last = matches!(message, Message::Close(_));
         bytes += message.len();
         sink.feed(message).await?;
@@ -112,28 +94,5 @@ async fn batch<S: Sink<Message, Error = WsError> + Unpin>(
                 return Ok(false);
             }
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use futures::FutureExt;
-
-    use super::*;
-
-    #[tokio::test]
-    async fn a_message_waits_until_there_is_room_and_a_large_one_until_it_is_alone() {
-        let room = Room::new();
-        let of = |bytes: usize| room.take(Message::text("x".repeat(bytes)));
-        let first = of(WAITING - 1).await;
-        let second = of(1).await;
-        assert!(of(1).now_or_never().is_none());
-        drop(first);
-        assert!(of(WAITING + 1).now_or_never().is_none());
-        drop(second);
-        let large = of(WAITING + 1).await;
-        assert!(of(1).now_or_never().is_none());
-        drop(large);
-        of(1).await;
     }
 }

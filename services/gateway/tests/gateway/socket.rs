@@ -458,6 +458,49 @@ async fn detached_work_goes_on_without_its_client(place: Place) {
     assert_eq!(*world.fakes.agent.cancelled.borrow(), 1);
 }
 
+/// Eight clients read nothing of what would be half a gigabyte. Who asks for little has it at once; who asks for more has it
+/// when one of them goes on, and so has that one.
+async fn answers_that_wait_for_slow_readers_are_bounded_together(place: Place) {
+    let world = World::with(&place, AuthMode::None, |options| {
+        options.limits.sending_mb = 1;
+        options.limits.sockets = 64;
+    })
+    .await;
+    let mut slow = Vec::new();
+    for _ in 0..8 {
+        let mut socket = raw(&world, "/api/v1/socket").await;
+        say(&mut socket, agent(json!("flood"), "flood")).await;
+        slow.push(socket);
+    }
+    let flooded = &world.fakes.agent.flooded;
+    let mut before = 0;
+    while before == 0 || *flooded.borrow() != before {
+        before = *flooded.borrow();
+        tokio::time::sleep(Duration::from_millis(500)).await;
+    }
+    let mut other = raw(&world, "/api/v1/socket").await;
+    say(&mut other, agent(json!("small"), "q")).await;
+    while hear(&mut other).await["complete"] != true {}
+    say(&mut other, agent(json!("large"), &"x".repeat(300_000))).await;
+    let read = async {
+        loop {
+            for socket in &mut slow {
+                assert_eq!(hear(socket).await["id"], "flood");
+            }
+        }
+    };
+    let answered = async { while hear(&mut other).await["complete"] != true {} };
+    tokio::select! {
+        () = read => {}
+        () = answered => {}
+    }
+    // Nobody was cut.
+    for socket in &mut slow {
+        assert_eq!(hear(socket).await["id"], "flood");
+    }
+    assert!(*flooded.borrow() > before);
+}
+
 tg_testkit::on_both_buses!(
     who_answers_no_ping_is_still_served,
     fifty_streams_on_one_socket_keep_their_answers,
@@ -475,6 +518,7 @@ tg_testkit::on_both_buses!(
     a_frame_that_would_need_too_much_memory_is_refused_before_it_takes_it,
     a_message_beyond_the_limit_closes_with_1009,
     a_client_that_does_not_read_stops_its_own_stream_only,
+    answers_that_wait_for_slow_readers_are_bounded_together,
     a_named_timeout_bounds_the_question,
     detached_work_goes_on_without_its_client,
 );

@@ -25,6 +25,9 @@ pub enum Change {
     Remove(u32),
 }
 
+/// Bytes of a point beside its numbers: its measure, labels, and place in the map.
+const POINT: usize = 64;
+
 /// The directions of a space.
 #[derive(Debug, Clone)]
 pub struct Index {
@@ -63,6 +66,11 @@ impl Index {
         // A slot of the map is a pair and a control byte; it keeps an eighth free.
         let map = self.rows.capacity() * 8 / 7 * 9;
         self.matrix.bytes() + labels * size_of::<u32>() + map
+    }
+
+    /// Bytes that so many points will take, about.
+    pub fn estimate(dimension: usize, points: usize) -> usize {
+        points.saturating_mul(Matrix::row_bytes(dimension) + POINT)
     }
 
     /// Applies a change. Doing it again changes nothing.

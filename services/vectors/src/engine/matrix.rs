@@ -38,6 +38,13 @@ pub struct Rows<'a> {
     measures: &'a [Measure],
 }
 
+impl Matrix {
+    /// Bytes of the numbers of a row.
+    pub fn row_bytes(dimension: usize) -> usize {
+        dimension * NUMBER
+    }
+}
+
 impl Rows<'_> {
     /// The product of a query with the row at a place here, unless it is certain to be less than `least`.
     pub fn score(&self, at: usize, probe: &Probe, least: f32) -> Option<f32> {

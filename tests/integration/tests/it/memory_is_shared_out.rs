@@ -9,12 +9,13 @@ use tg_testkit::process::{Launch, bin_dir, client};
 use tokio::process::Command;
 
 /// Every consumer of memory, and how many processes have such a share.
-const SHARES: [(&str, u64); 10] = [
+const SHARES: [(&str, u64); 11] = [
     ("graph.memory_mb", 1),
     ("graph.queries_memory_mb", 1),
     ("vectors.memory_mb", 1),
     ("gateway.parsing_mb", 1),
     ("gateway.receiving_mb", 1),
+    ("gateway.sending_mb", 1),
     ("ingest.memory_mb", 1),
     ("embeddings.cache_mb", 1),
     ("bus_memory_mb", 1),

@@ -1,5 +1,5 @@
 //! Which spaces are in memory: loaded when first searched, the least recently used thrown out when all
-//! together are larger than a bound. A space larger than the bound is alone.
+//! together would be larger than a bound. A space larger than the bound is refused.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -38,10 +38,11 @@ impl Cache {
         }
     }
 
-    /// The index of a space, loaded if need be.
+    /// The index of a space, loaded if need be; others make room for it before.
     pub(crate) async fn get<F>(
         &self,
         space: i64,
+        bytes: usize,
         load: impl FnOnce() -> F,
     ) -> Result<Shared, VectorError>
     where
@@ -54,7 +55,17 @@ impl Cache {
         if let Some(index) = &*held {
             return Ok(index.clone());
         }
-        let index = load().await?;
+        if bytes > self.bound {
+            return Err(too_large(bytes, self.bound));
+        }
+        // It counts while it is loaded: others may be, too.
+        entry.bytes.store(bytes, Ordering::Relaxed);
+        self.shrink(space);
+        let loaded = load().await;
+        if loaded.is_err() {
+            entry.bytes.store(0, Ordering::Relaxed);
+        }
+        let index = loaded?;
         entry.bytes.store(index.bytes(), Ordering::Relaxed);
         let index = Arc::new(RwLock::new(index));
         *held = Some(index.clone());
@@ -108,6 +119,14 @@ impl Cache {
             }
         }
         metrics::gauge!("tg_vectors_memory_bytes").set(bytes as f64);
+    }
+}
+
+/// What a space would need, and what there is.
+pub(super) fn too_large(bytes: usize, bound: usize) -> VectorError {
+    VectorError::Memory {
+        needed: bytes.div_ceil(1 << 20),
+        most: bound >> 20,
     }
 }
 

@@ -20,6 +20,7 @@ use tg_storage::{Database, Durability, GroupBounds, GroupCommitter};
 use tokio::sync::oneshot;
 
 use super::{Hit, MAX_LIMIT, PointStore, Search, Write};
+use crate::engine::index::Index;
 use crate::engine::kind::Kind;
 use crate::engine::scan::{self, Query};
 use crate::engine::top::Candidate;
@@ -28,7 +29,7 @@ use crate::options::Limits;
 use cache::Cache;
 use done::Done;
 use scans::Scans;
-use tg_collections::{CollectionKey, Quota};
+use tg_collections::CollectionKey;
 
 type Reply<T> = oneshot::Sender<Result<T, VectorError>>;
 
@@ -71,11 +72,10 @@ impl SqlitePoints {
     fn start(db: Database, limits: Limits) -> Result<Self, VectorError> {
         let cache = Arc::new(Cache::new(limits.memory));
         let (writing, purging, applied) = (db.clone(), db.clone(), cache.clone());
-        let quota = limits.quota;
         let commits = GroupCommitter::start_with_chores(
             "vectors-commit",
             GroupBounds::default(),
-            move |group| commit(&writing, &applied, quota, std::mem::take(group)),
+            move |group| commit(&writing, &applied, limits, std::mem::take(group)),
             move || block_on(purging.write(purge::step)).unwrap_or(false),
         )?;
         Ok(Self {
@@ -154,7 +154,9 @@ impl PointStore for SqlitePoints {
             let loaded = self.db.read(move |conn| read::load(conn, id, dimension));
             Ok(loaded.await?)
         };
-        let index = self.cache.get(id, load).await?;
+        let points = usize::try_from(space.points).unwrap_or(usize::MAX);
+        let bytes = Index::estimate(dimension, points);
+        let index = self.cache.get(id, bytes, load).await?;
         let query = Query {
             vector: query,
             limit,
@@ -172,11 +174,11 @@ impl PointStore for SqlitePoints {
 }
 
 /// Commits jobs together, brings memory up to it and tells everybody. Runs on the commit thread.
-fn commit(db: &Database, cache: &Cache, quota: Quota, group: Vec<(Job, Reply<usize>)>) {
+fn commit(db: &Database, cache: &Cache, limits: Limits, group: Vec<(Job, Reply<usize>)>) {
     let (jobs, replies): (Vec<Job>, Vec<_>) = group.into_iter().unzip();
     let done = block_on(db.write(move |tx| {
         let run = |job| match job {
-            Job::Put(points) => write::put(tx, quota, points),
+            Job::Put(points) => write::put(tx, limits, points),
             Job::Retract { key, kind, chunks } => write::retract(tx, &key, kind, &chunks).map(Ok),
             Job::Drop(key) => write::drop_collection(tx, &key).map(Ok),
             Job::DropWorkspace(workspace) => write::drop_workspace(tx, &workspace).map(Ok),

@@ -118,12 +118,60 @@ async fn memory_is_bounded_and_comes_back() {
         ..Limits::default()
     })
     .unwrap();
-    keep(&few, &keys[0], vec![chunk("a", &[1.0])]).await;
-    assert_eq!(
-        chunks(&few, &keys[0], &[1.0]).await,
-        ["a"],
-        "larger than the bound: alone"
-    );
+    let write = Write {
+        key: keys[0].clone(),
+        kind: Kind::Chunk,
+        model: "m".to_owned(),
+        write_kind: WriteKind::Direct,
+        points: vec![chunk("a", &[1.0])],
+    };
+    let refused = few.put(write).await.unwrap_err();
+    assert!(matches!(refused, VectorError::Memory { .. }), "{refused}");
+    assert!(chunks(&few, &keys[0], &[1.0]).await.is_empty());
+}
+
+#[tokio::test]
+async fn what_is_larger_than_memory_is_refused_and_what_is_there_can_be_changed() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("v.sqlite");
+    let open = |memory| {
+        let limits = Limits {
+            memory,
+            ..Limits::default()
+        };
+        SqlitePoints::open(&path, Durability::Process, limits).unwrap()
+    };
+    let (store, c) = (open(10_000), key("c"));
+    let points = |from: usize, to: usize| {
+        let one = |n: usize| chunk(&n.to_string(), &[n as f32 + 1.0; 64]);
+        (from..to).map(one).collect::<Vec<_>>()
+    };
+    let write = |points| Write {
+        key: c.clone(),
+        kind: Kind::Chunk,
+        model: "m".to_owned(),
+        write_kind: WriteKind::Direct,
+        points,
+    };
+    store.put(write(points(0, 39))).await.unwrap();
+    let refused = store.put(write(points(39, 41))).await.unwrap_err();
+    assert!(matches!(refused, VectorError::Memory { .. }), "{refused}");
+    store.put(write(points(0, 39))).await.unwrap();
+    assert_eq!(chunks(&store, &c, &[1.0; 64]).await.len(), 10);
+    drop(store);
+    // With less memory than before.
+    let store = open(9_000);
+    let search = Search {
+        key: c.clone(),
+        kind: Kind::Chunk,
+        vector: vec![1.0; 64],
+        model: String::new(),
+        limit: 10,
+        conditions: Vec::new(),
+    };
+    let refused = store.search(search).await.unwrap_err();
+    assert!(matches!(refused, VectorError::Memory { .. }), "{refused}");
+    assert_eq!(store.count(&c, Kind::Chunk).await.unwrap(), 39);
 }
 
 #[tokio::test]

@@ -4,13 +4,15 @@
 use tg_storage::StorageError;
 use tg_storage::rusqlite::{OptionalExtension, Transaction, params};
 
+use super::cache::too_large;
 use super::done::{Done, drop_where};
 use super::put::{Open, is_there, weight};
 use super::schema::{has_ended, note_end, number, space, usage};
-use crate::engine::index::Change;
+use crate::engine::index::{Change, Index};
 use crate::engine::kind::Kind;
 use crate::engine::point::{Point, hash};
 use crate::error::VectorError;
+use crate::options::Limits;
 use crate::store::Write;
 use tg_collections::{CollectionKey, Quota, Usage, Words, WriteKind};
 
@@ -24,7 +26,7 @@ const WORDS: Words = Words {
 /// Puts points. An error of the inner kind means that nothing was changed.
 pub(super) fn put(
     tx: &Transaction<'_>,
-    quota: Quota,
+    limits: Limits,
     write: Write,
 ) -> Result<Result<Done, VectorError>, StorageError> {
     let Write {
@@ -48,7 +50,10 @@ pub(super) fn put(
             given: other.vector.len(),
         }));
     }
-    if let Err(refused) = room(tx, quota, &key, kind, &points)? {
+    if let Err(refused) = room(tx, limits.quota, &key, kind, &points)? {
+        return Ok(Err(refused));
+    }
+    if let Err(refused) = memory(tx, limits.memory, &key, kind, &points)? {
         return Ok(Err(refused));
     }
     let mut open = match Open::find(tx, &key, kind, &model, dimension, &mut done)? {
@@ -94,6 +99,37 @@ fn room(
     }
     // What changes nothing but vectors that are there is let through, however full it is.
     Ok(quota.check(&WORDS, held, more).map_err(VectorError::Quota))
+}
+
+/// Refuses points with which the space could not be searched any more.
+fn memory(
+    tx: &Transaction<'_>,
+    most: usize,
+    key: &CollectionKey,
+    kind: Kind,
+    points: &[Point],
+) -> Result<Result<(), VectorError>, StorageError> {
+    let dimension = points.first().map_or(0, |point| point.vector.len());
+    let space = space(tx, key, kind)?;
+    let held = space
+        .as_ref()
+        .map_or(0, |space| space.points.max(0) as usize);
+    let needs = |more: usize| Index::estimate(dimension, held + more);
+    if needs(points.len()) <= most {
+        return Ok(Ok(()));
+    }
+    let mut more = points.len();
+    for point in points {
+        if let Some(space) = &space
+            && is_there(tx, space.id, point)?
+        {
+            more -= 1;
+        }
+    }
+    Ok(match more == 0 || needs(more) <= most {
+        true => Ok(()),
+        false => Err(too_large(needs(more), most)),
+    })
 }
 
 /// Removes what came from chunks.

@@ -1,0 +1,130 @@
+//! How much of answers may wait until clients on sockets have read them. Whoever finds no room waits, and so does who asked
+//! in their turn: nothing is kept here for a client that reads slowly, and nobody is cut off.
+//!
+//! Each socket has a little for itself, so that what is small never waits for what others read; the rest is shared by
+//! all, and a user has a part of it.
+
+use std::sync::Arc;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::budget::{Reader, Users};
+use crate::fair::{Held, Pool, Share};
+
+/// Bytes that a socket needs for itself at most.
+const OWN: usize = 64 << 10;
+
+/// What all sockets have together.
+#[derive(Debug, Clone)]
+pub(crate) struct Sending {
+    shared: Pool,
+    own: usize,
+}
+
+/// What one socket has.
+#[derive(Debug, Clone)]
+pub(crate) struct Room {
+    shared: Pool,
+    own: Arc<Semaphore>,
+    held: Held,
+}
+
+/// The place of a message that waits, until it is dropped.
+#[derive(Debug)]
+pub(crate) enum Place {
+    /// In what the socket has for itself.
+    Own { _own: OwnedSemaphorePermit },
+    /// In what is shared.
+    Shared { _share: Share },
+}
+
+impl Sending {
+    /// With so many bytes for so many sockets.
+    pub(crate) fn new(bytes: usize, sockets: usize, users: Users) -> Self {
+        let own = (bytes / 2 / sockets.max(1)).min(OWN);
+        let shared = (bytes - own * sockets).max(1);
+        Self {
+            shared: Pool::new(shared, users.part(shared)),
+            own,
+        }
+    }
+
+    /// For one more socket.
+    pub(crate) fn room(&self) -> Room {
+        Room {
+            shared: self.shared.clone(),
+            own: Arc::new(Semaphore::new(self.own)),
+            held: Held::default(),
+        }
+    }
+}
+
+impl Room {
+    /// Waits for a place for so many bytes. None where the process ends.
+    pub(crate) async fn take(&self, of: &Reader, bytes: usize) -> Option<Place> {
+        let permits = u32::try_from(bytes).unwrap_or(u32::MAX);
+        if let Ok(_own) = self.own.clone().try_acquire_many_owned(permits) {
+            return Some(Place::Own { _own });
+        }
+        let units = bytes.min(self.shared.total());
+        let _share = (self.shared.take_at(of.name(), units, &self.held)).await?;
+        Some(Place::Shared { _share })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt;
+
+    use super::*;
+
+    const MIB: usize = 1 << 20;
+
+    fn reader(name: &str) -> Reader {
+        Reader::named(name)
+    }
+
+    #[tokio::test]
+    async fn a_message_waits_until_there_is_room_and_a_large_one_until_it_is_alone() {
+        let room = Sending::new(2 * MIB + OWN, 1, Users::One).room();
+        let ann = reader("ann");
+        let of = |bytes: usize| room.take(&ann, bytes);
+        let own = of(OWN).await;
+        // A half is left free.
+        let first = of(MIB).await;
+        assert!(of(1).now_or_never().is_none());
+        drop(first);
+        let large = of(20 * MIB).await;
+        assert!(of(1).now_or_never().is_none());
+        drop(own);
+        let small = of(1).await;
+        assert!(small.is_some(), "what is small waits for nobody");
+        drop(large);
+        assert!(of(MIB).await.is_some());
+    }
+
+    #[tokio::test]
+    async fn all_sockets_share_what_there_is_and_no_user_has_it_all() {
+        let sending = Sending::new(16 * MIB, 4, Users::Many);
+        let (ann, bob) = (reader("ann"), reader("bob"));
+        let rooms: Vec<Room> = (0..8).map(|_| sending.room()).collect();
+        let mut held = Vec::new();
+        for room in &rooms {
+            held.extend(room.take(&ann, 3 * MIB).now_or_never());
+        }
+        assert_eq!(held.len(), 2, "a half is hers");
+        for room in &rooms {
+            held.extend(room.take(&bob, 3 * MIB).now_or_never());
+        }
+        assert_eq!(held.len(), 4);
+        // Both wait with what is large, and with nothing that is small.
+        let mut large = Box::pin(rooms[0].take(&ann, 20 * MIB));
+        assert!((&mut large).now_or_never().is_none());
+        for user in [&ann, &bob] {
+            let small = rooms[7].take(user, 20_000).now_or_never();
+            assert!(small.flatten().is_some());
+        }
+        held.clear();
+        assert!(large.now_or_never().flatten().is_some());
+    }
+}
