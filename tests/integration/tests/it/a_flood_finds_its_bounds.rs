@@ -11,7 +11,7 @@ use crate::workspaces::{has, literals, make, put};
 use crate::world::{Bus, on_both_buses};
 
 /// What a small machine leaves to the process with the graph.
-const ADDRESS_SPACE: u64 = 2 << 30;
+pub const ADDRESS_SPACE: u64 = 2 << 30;
 /// Records of eight megabytes that are more than it has room for.
 const RECORDS: usize = 60;
 /// Collections that they go to in turn.

@@ -85,6 +85,7 @@ mod sparql_is_bounded;
 mod starts_or_says_why;
 mod starts_without_certificates;
 mod stops_when_told;
+mod stores_find_their_bounds;
 mod strangers_get_four_kilobytes;
 mod the_library_has_bounds;
 mod the_model_is_told;
