@@ -87,7 +87,7 @@ impl RabbitBus {
             link: watch::Sender::new(Link::Down),
             generation: AtomicU64::new(1),
             reads_longest: AtomicBool::new(false),
-            consumers: Registry::new(rules, runtime.clone(), options.in_hand),
+            consumers: Registry::new(rules, runtime.clone()),
             claims: Claims::new(rules),
             tasks,
             runtime,
@@ -194,7 +194,7 @@ impl Bus for RabbitBus {
     async fn take(&self, from: &Subscription) -> Result<Option<Delivery>, BusError> {
         let session = self.core.session()?;
         let delivery = topology::take(&session, &self.core.queue(from)).await?;
-        Ok(delivery.map(|delivery| consumers::to_delivery(delivery, consumers::Settling::Apart)))
+        Ok(delivery.map(|delivery| consumers::to_delivery(delivery, true)))
     }
 
     async fn delete_queue(&self, of: &Subscription, when: Delete) -> Result<Deleted, BusError> {

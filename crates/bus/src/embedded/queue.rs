@@ -13,7 +13,6 @@ use super::live::Tap;
 use super::record::Record;
 use super::store::Store;
 use crate::bus::{BusError, Delete, Delivery, Envelope, Settle};
-use crate::in_hand::{Hand, Wake};
 
 /// Deliveries made on a publisher's or acknowledger's time before a task goes on.
 const BURST: usize = 64;
@@ -38,8 +37,6 @@ struct State {
     next_slot: u64,
     turn: usize,
     pumping: bool,
-    /// Until others have settled what they hold.
-    waits: bool,
     gone: bool,
     /// Where tasks go when the caller is in no runtime.
     runtime: Option<Handle>,
@@ -124,7 +121,6 @@ impl Queue {
             queue: self.clone(),
             record: item.record,
             slot: 0,
-            _hand: None,
         };
         let message = match ticket.record.cached() {
             Some(message) => message,
@@ -215,25 +211,6 @@ impl Queue {
         }
     }
 
-    fn take_in_hand(self: &Arc<Self>, bytes: usize) -> Option<Hand> {
-        let consumer = u64::from(self.id);
-        let wake = || self.when_there_is_room();
-        self.store.in_hand.take(consumer, bytes, wake)
-    }
-
-    /// Goes on when there is room for what is handed out.
-    fn when_there_is_room(self: &Arc<Self>) -> Wake {
-        let queue = Arc::downgrade(self);
-        Box::new(move || {
-            if let Some(queue) = queue.upgrade() {
-                queue.state.lock().waits = false;
-                queue.pump();
-            }
-            // What it handed out counts already.
-            false
-        })
-    }
-
     fn settled(self: &Arc<Self>, slot: u64) {
         if let Some(slot) = self.state.lock().slots.iter_mut().find(|s| s.id == slot) {
             slot.room += 1;
@@ -255,15 +232,6 @@ impl State {
         let Some(message) = first.get().record.cached() else {
             return Step::Load(self.page());
         };
-        let hand = match self.waits {
-            true => None,
-            false => queue.take_in_hand(message.body.len()),
-        };
-        let Some(hand) = hand else {
-            self.waits = true;
-            self.pumping = false;
-            return Step::Idle;
-        };
         let item = first.remove();
         self.turn = at + 1;
         let slot = &mut self.slots[at];
@@ -272,7 +240,6 @@ impl State {
             queue: queue.clone(),
             record: item.record,
             slot: slot.id,
-            _hand: Some(hand),
         };
         Step::Deliver(slot.tap.clone(), ticket, message, item.redelivered)
     }
@@ -299,8 +266,6 @@ struct Ticket {
     queue: Arc<Queue>,
     record: Arc<Record>,
     slot: u64,
-    /// Free when it is settled.
-    _hand: Option<Hand>,
 }
 
 impl Settle for Ticket {

@@ -13,7 +13,6 @@ use super::log::Log;
 use super::record::Record;
 use super::recovery::Found;
 use crate::bus::{BusError, Envelope};
-use crate::in_hand::InHand;
 
 /// What an envelope takes beside its body, roughly.
 const OVERHEAD: usize = 512;
@@ -28,8 +27,6 @@ pub(super) struct Store {
     used: AtomicUsize,
     next_seq: AtomicU64,
     next_queue: AtomicU32,
-    /// What is handed out and not settled: as much again.
-    pub(super) in_hand: Arc<InHand>,
 }
 
 impl Store {
@@ -41,7 +38,6 @@ impl Store {
             used: AtomicUsize::new(0),
             next_seq: AtomicU64::new(1),
             next_queue: AtomicU32::new(1),
-            in_hand: InHand::new(budget),
         }
     }
 
@@ -59,7 +55,6 @@ impl Store {
             used: AtomicUsize::new(0),
             next_seq: AtomicU64::new(found.next_seq.max(1)),
             next_queue: AtomicU32::new(found.next_queue.max(1)),
-            in_hand: InHand::new(budget),
         };
         Ok((store, found))
     }

@@ -30,13 +30,10 @@ use super::session::Session;
 use super::topology;
 use super::wire::{self, AmqpError};
 use crate::bus::{Consume, Delete, Delivery, Settle, Sink};
-use crate::in_hand::{Hand, InHand, Wake};
 use crate::mode::WireRules;
 
 /// Longest wait for the broker when a consumer stops.
 const TIMEOUT: Duration = Duration::from_secs(5);
-/// Pause between two looks at whether a record that was given back comes, or went to another process.
-const AGAIN: Duration = Duration::from_millis(100);
 /// How often a queue that vanishes between declaring and consuming is declared again.
 const TRIES: usize = 3;
 
@@ -77,7 +74,6 @@ pub(super) struct Registry {
     entries: Mutex<HashMap<u64, Arc<Entry>>>,
     next: AtomicU64,
     lost: Arc<Lost>,
-    in_hand: Arc<InHand>,
 }
 
 /// One consumer.
@@ -104,7 +100,6 @@ pub(super) struct Ear {
     pub(super) source: Source,
     sink: Arc<dyn Sink>,
     stopped: AtomicBool,
-    in_hand: Arc<InHand>,
 }
 
 impl Ear {
@@ -113,51 +108,14 @@ impl Ear {
         self.stopped.load(Ordering::Acquire)
     }
 
-    fn deliver(&self, runtime: &Handle, mut delivery: lapin::message::Delivery) {
-        let settling = match self.source.prefetch() {
-            None => Settling::None,
-            Some(_) => {
-                let mut coming = Some(delivery);
-                let hand = self.room_for(runtime, &mut coming);
-                let (Some(hand), Some(left)) = (hand, coming) else {
-                    return;
-                };
-                delivery = left;
-                Settling::InHand(hand)
-            }
-        };
-        let delivery = to_delivery(delivery, settling);
+    fn deliver(&self, runtime: &Handle, delivery: lapin::message::Delivery) {
+        let record = self.source.prefetch().is_some();
+        let delivery = to_delivery(delivery, record);
         let _context = runtime.enter();
         // A faulty sink must not take the connection with it.
         if catch_unwind(AssertUnwindSafe(|| self.sink.deliver(delivery))).is_err() {
             tracing::error!("a consumer panicked while it handled a message");
         }
-    }
-}
-
-impl Ear {
-    /// Room for a record among all that are held. Where there is none its body is dropped here: it stays the broker's, and is
-    /// asked for again once there is room.
-    fn room_for(
-        &self,
-        runtime: &Handle,
-        coming: &mut Option<lapin::message::Delivery>,
-    ) -> Option<Hand> {
-        let bytes = coming.as_ref()?.data.len();
-        self.in_hand.take(self.id, bytes, || -> Wake {
-            let acker = coming.take().map(|delivery| delivery.acker);
-            let (id, in_hand, runtime) = (self.id, self.in_hand.clone(), runtime.clone());
-            Box::new(move || {
-                let options = BasicRejectOptions { requeue: true };
-                let asked = acker.map(|acker| acker.reject(options).now_or_never());
-                runtime.spawn(async move {
-                    tokio::time::sleep(AGAIN).await;
-                    in_hand.again(id);
-                });
-                // With its connection it is gone; the broker hands it out again.
-                !matches!(asked, None | Some(Some(Err(_))))
-            })
-        })
     }
 }
 
@@ -184,14 +142,13 @@ impl Lost {
 
 impl Registry {
     /// No consumers yet. Sinks run in the context of this runtime.
-    pub(super) fn new(rules: &'static WireRules, runtime: Handle, in_hand: usize) -> Self {
+    pub(super) fn new(rules: &'static WireRules, runtime: Handle) -> Self {
         Self {
             rules,
             runtime,
             entries: Mutex::default(),
             next: AtomicU64::new(0),
             lost: Arc::default(),
-            in_hand: InHand::new(in_hand),
         }
     }
 
@@ -208,7 +165,6 @@ impl Registry {
                 source,
                 sink,
                 stopped: AtomicBool::new(false),
-                in_hand: self.in_hand.clone(),
             }),
             live: AsyncMutex::default(),
         });
@@ -321,7 +277,6 @@ impl Registry {
             while let Some(Some(Ok(delivery))) = live.consumer.next().now_or_never() {
                 entry.deliver(&self.runtime, delivery);
             }
-            self.in_hand.release(entry.id);
         }
         if let (Source::Inbox(name), Some(session)) = (&entry.source, session) {
             let _ = topology::delete_queue(session, name, Delete::Always).await;
@@ -397,48 +352,27 @@ impl Drop for Delegate {
     }
 }
 
-/// Whether a delivery waits for an acknowledgement.
-pub(super) enum Settling {
-    /// Taking it settles it.
-    None,
-    /// It does, and counts among what consumers hold.
-    InHand(Hand),
-    /// It does, and was taken by itself.
-    Apart,
-}
-
-/// A delivery as the bus hands it out.
-pub(super) fn to_delivery(delivery: lapin::message::Delivery, settling: Settling) -> Delivery {
-    let hand = match settling {
-        Settling::None => None,
-        Settling::InHand(hand) => Some(Some(hand)),
-        Settling::Apart => Some(None),
-    };
+/// A delivery as the bus hands it out; with `settles`, it waits for an acknowledgement.
+pub(super) fn to_delivery(delivery: lapin::message::Delivery, settles: bool) -> Delivery {
     Delivery {
         envelope: wire::envelope(&delivery.properties, delivery.data),
         redelivered: delivery.redelivered,
-        settle: hand.map(|hand| {
-            let acker = delivery.acker;
-            Box::new(Ticket { acker, _hand: hand }) as Box<dyn Settle>
-        }),
+        settle: settles.then(|| Box::new(Ticket(delivery.acker)) as Box<dyn Settle>),
     }
 }
 
 /// Settles on the channel of the delivery. If that is gone, so is the delivery, and nothing happens: the
 /// broker hands it out again.
-struct Ticket {
-    acker: Acker,
-    _hand: Option<Hand>,
-}
+struct Ticket(Acker);
 
 impl Settle for Ticket {
     fn ack(self: Box<Self>) {
         // The first poll puts it into the socket's queue; there is nothing to wait for.
-        let _ = self.acker.ack(BasicAckOptions::default()).now_or_never();
+        let _ = self.0.ack(BasicAckOptions::default()).now_or_never();
     }
 
     fn give_back(self: Box<Self>) {
         let options = BasicRejectOptions { requeue: true };
-        let _ = self.acker.reject(options).now_or_never();
+        let _ = self.0.reject(options).now_or_never();
     }
 }

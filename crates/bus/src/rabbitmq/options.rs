@@ -1,7 +1,6 @@
 //! How a process uses a broker.
 
 use crate::bus::MAX_BODY;
-use crate::in_hand;
 use crate::mode::WireRules;
 
 /// How this process uses a broker.
@@ -11,8 +10,6 @@ pub struct RabbitOptions {
     pub heartbeat: u16,
     /// Largest body in bytes.
     pub max_body: usize,
-    /// Bytes of records that consumers hold at once, beside one for each of them.
-    pub in_hand: usize,
     /// Channels with confirms, for questions and for records each.
     pub publishers: usize,
 }
@@ -23,7 +20,6 @@ impl RabbitOptions {
         Self {
             heartbeat: rules.into().heartbeat,
             max_body: MAX_BODY,
-            in_hand: in_hand::MOST,
             publishers: 4,
         }
     }
