@@ -13,6 +13,7 @@ use crate::erased::{ErasedRead, Outcome};
 use crate::handler::ConsumeError;
 use crate::instance_state::{Done, InstanceState, note};
 use crate::middleware::Follow;
+use crate::room::{Permit, Room};
 use crate::scope::InstanceScope;
 use tg_bus::TaskKind;
 use tg_bus::{Delivery, Envelope, Sink};
@@ -24,6 +25,7 @@ pub(crate) struct ConsumeSink {
     pub(crate) handler: Arc<dyn ErasedRead>,
     pub(crate) subscription: Subscription,
     pub(crate) stuck: Arc<Stuck>,
+    pub(crate) room: Arc<Room>,
 }
 
 /// Since when records of a subscription can be neither handled nor dead-lettered, and when that was seen last.
@@ -58,13 +60,15 @@ impl Sink for ConsumeSink {
     fn deliver(&self, delivery: Delivery) {
         let (slot, handler) = (self.slot.clone(), self.handler.clone());
         let (subscription, stuck) = (self.subscription.clone(), self.stuck.clone());
+        let room = self.room.clone();
         slot.begin();
         self.slot.mesh.spawn(TaskKind::Handler, async move {
             let done = Done {
                 slot: slot.clone(),
                 running: Arc::new(AtomicUsize::new(1)),
             };
-            read(&slot, &*handler, &subscription, &stuck, delivery).await;
+            let permit = room.take(delivery.envelope.body.len()).await;
+            read(&slot, &*handler, &subscription, &stuck, (delivery, permit)).await;
             drop(done);
         });
     }
@@ -75,7 +79,7 @@ async fn read(
     handler: &dyn ErasedRead,
     of: &Subscription,
     stuck: &Stuck,
-    delivery: Delivery,
+    (delivery, permit): (Delivery, Option<Permit>),
 ) {
     let started = Instant::now();
     let headers = delivery.envelope.headers.clone();
@@ -131,6 +135,7 @@ async fn read(
     } else {
         // Nothing accepted is lost: it goes back, slowly, until it can be dead-lettered.
         let full = matches!(&aside, Err(Some(error)) if error.code() == ErrorCode::Busy);
+        drop(permit);
         wait(slot, stuck.pause(), full).await;
         drop(delivery);
     }

@@ -10,6 +10,7 @@ use tg_schemas::{Error, ErrorCode, Message, Reply};
 
 use crate::handler::{ConsumeError, RecordConsumer, RequestHandler};
 use crate::mesh::Mesh;
+use crate::room::LARGE;
 use crate::scope::Cx;
 use crate::writer_schemas;
 use tg_bus::Envelope;
@@ -162,9 +163,6 @@ impl<M: Message> ErasedRead for ReadHandler<M> {
         document_of(&serde_json::to_value(record.read::<M>().ok()?).ok()?)
     }
 }
-
-/// From so many bytes on a record is decoded beside the runtime's threads.
-const LARGE: usize = 64 << 10;
 
 /// Reads a record; a large one beside the runtime's threads, which questions need.
 async fn decode<M: Message>(record: &Envelope) -> Result<Result<M, CodecError>, ConsumeError> {

@@ -70,6 +70,7 @@ pub mod mesh;
 pub mod middleware;
 pub mod presence;
 pub mod processor;
+mod room;
 mod runtime;
 pub mod scope;
 mod serve_sink;

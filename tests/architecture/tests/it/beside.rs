@@ -58,7 +58,7 @@ const RULES: &[Rule] = &[
             ),
             (
                 "crates/mesh/src/erased.rs",
-                "decodes large records, as many as are in hand",
+                "decodes large records, of each subscription as many as have room",
             ),
             (
                 "crates/mesh/src/leased_store.rs",

@@ -19,12 +19,12 @@ use tg_testkit::shared_node::VirtualHost;
 
 use crate::a_flood_finds_its_bounds::ADDRESS_SPACE;
 use crate::a_graph_over_quota_is_refused::dead_letter;
-use crate::a_late_retraction_changes_nothing::{Place, Seen};
+use crate::a_late_retraction_changes_nothing::{Seen, WorkspaceCollection};
 use crate::poison_is_dead_lettered_once::{counted, listed};
 use crate::workspaces::{make, patiently};
 use crate::world::{Bus, on_both_buses, post};
 
-const BOUND: Duration = Duration::from_secs(120);
+const BOUND: Duration = Duration::from_secs(300);
 /// Each of about eight megabytes.
 const RECORDS: usize = 40;
 /// Cores that are sent at once: the share for bodies has room for two.
@@ -110,7 +110,7 @@ async fn rows(url: &str) -> Result<usize> {
 
 /// Another workspace still finds room in every store.
 async fn others_find_room(server: &Server) -> Result<()> {
-    let (url, other) = (server.url(), Place("late", "default"));
+    let (url, other) = (server.url(), WorkspaceCollection("late", "default"));
     make(&url, other.0).await?;
     other.prepare(&url).await?;
     other.fill(&url, 1).await?;
@@ -119,7 +119,9 @@ async fn others_find_room(server: &Server) -> Result<()> {
 
 async fn rows_wait(bus: Bus) -> Result<()> {
     let (system, server) = System::new(bus).await?;
-    Place("default", "default").prepare(&server.url()).await?;
+    WorkspaceCollection("default", "default")
+        .prepare(&server.url())
+        .await?;
     let maker = "frask ".repeat(50_000);
     let one = |record: usize| ExtractedObject {
         metadata: metadata(record, "default"),
@@ -268,7 +270,9 @@ async fn until_dead(
 
 async fn dead_letters_come_back(bus: Bus) -> Result<()> {
     let (system, server) = System::new(bus).await?;
-    Place("default", "default").prepare(&server.url()).await?;
+    WorkspaceCollection("default", "default")
+        .prepare(&server.url())
+        .await?;
     let maker = "frask ".repeat(11_000_000 / 6);
     let one = |record: usize| ExtractedObject {
         metadata: metadata(record, "default"),
