@@ -72,7 +72,7 @@ test: setup-test console
 	timeout 15m cargo test --workspace --locked --test it -- alone:: --test-threads 1 | tee -a "$$said" || failed=yes
 	if [ -n "$$failed" ]; then
 		stage "What failed"
-		awk '/^---- .* stdout ----$$/ { shown = 1; lines = 0 } /^Stack backtrace:|^failures:/ { shown = 0 } shown && lines++ < 40' "$$said" | cut -c1-400
+		awk '/^---- .* stdout ----$$/ { shown = 1; lines = 0 } /^[Ss]tack backtrace:|^failures:/ { shown = 0 } shown && lines++ < 40' "$$said" | cut -c1-400
 		exit 1
 	fi
 	stage "The API contract"

@@ -13,6 +13,9 @@ use crate::fair::{Held, Pool, Share};
 
 /// Bytes that a socket needs for itself at most.
 const OWN: usize = 64 << 10;
+/// Bytes that wait for one socket at most, however much is free: who reads slowly gains nothing by more. A larger message
+/// waits alone.
+const AT_ONCE: usize = 8 << 20;
 
 /// What all sockets have together.
 #[derive(Debug, Clone)]
@@ -26,6 +29,7 @@ pub(crate) struct Sending {
 pub(crate) struct Room {
     shared: Pool,
     own: Arc<Semaphore>,
+    at_once: Arc<Semaphore>,
     held: Held,
 }
 
@@ -35,7 +39,10 @@ pub(crate) enum Place {
     /// In what the socket has for itself.
     Own { _own: OwnedSemaphorePermit },
     /// In what is shared.
-    Shared { _share: Share },
+    Shared {
+        _share: Share,
+        _at_once: OwnedSemaphorePermit,
+    },
 }
 
 impl Sending {
@@ -54,6 +61,7 @@ impl Sending {
         Room {
             shared: self.shared.clone(),
             own: Arc::new(Semaphore::new(self.own)),
+            at_once: Arc::new(Semaphore::new(AT_ONCE)),
             held: Held::default(),
         }
     }
@@ -66,9 +74,12 @@ impl Room {
         if let Ok(_own) = self.own.clone().try_acquire_many_owned(permits) {
             return Some(Place::Own { _own });
         }
+        let most = u32::try_from(bytes.min(AT_ONCE)).ok()?;
+        let at_once = self.at_once.clone().acquire_many_owned(most).await;
+        let _at_once = at_once.ok()?;
         let units = bytes.min(self.shared.total());
         let _share = (self.shared.take_at(of.name(), units, &self.held)).await?;
-        Some(Place::Shared { _share })
+        Some(Place::Shared { _share, _at_once })
     }
 }
 
@@ -101,6 +112,24 @@ mod tests {
         assert!(small.is_some(), "what is small waits for nobody");
         drop(large);
         assert!(of(MIB).await.is_some());
+    }
+
+    #[tokio::test]
+    async fn one_socket_has_no_more_than_its_part_however_much_is_free() {
+        let sending = Sending::new(256 * MIB, 2, Users::One);
+        let (room, other) = (sending.room(), sending.room());
+        let ann = reader("ann");
+        let mut held = Vec::new();
+        while let Some(place) = room.take(&ann, MIB).now_or_never() {
+            held.push(place);
+        }
+        assert_eq!(held.len(), AT_ONCE / MIB);
+        assert!(other.take(&ann, MIB).now_or_never().flatten().is_some());
+        held.pop();
+        assert!(room.take(&ann, MIB).now_or_never().flatten().is_some());
+        held.clear();
+        let large = room.take(&ann, 20 * MIB).now_or_never().flatten();
+        assert!(large.is_some() && room.take(&ann, MIB).now_or_never().is_none());
     }
 
     #[tokio::test]

@@ -104,14 +104,15 @@ async fn clients_without_an_auth_frame_are_served(place: Place) {
     let mut socket = raw(&world, "/api/socket?token=tg_reader").await;
     say(&mut socket, agent(json!("n-1"), "q")).await;
     let frame = hear(&mut socket).await;
-    assert_eq!(frame["response"]["chunk_type"], "thought");
-    let open = World::start(&place, AuthMode::None).await;
-    let mut socket = raw(&open, "/api/socket").await;
+    assert_eq!(frame["response"]["chunk_type"], "thought", "{frame}");
+}
+
+async fn everybody_is_served_where_nobody_has_a_key(place: Place) {
+    let world = World::start(&place, AuthMode::None).await;
+    let mut socket = raw(&world, "/api/socket").await;
     say(&mut socket, agent(json!("n-1"), "q")).await;
-    assert_eq!(
-        hear(&mut socket).await["response"]["message_type"],
-        "thought"
-    );
+    let frame = hear(&mut socket).await;
+    assert_eq!(frame["response"]["message_type"], "thought", "{frame}");
 }
 
 async fn noise_is_answered_and_never_closes(place: Place) {
@@ -506,6 +507,7 @@ tg_testkit::on_both_buses!(
     fifty_streams_on_one_socket_keep_their_answers,
     the_first_frame_after_auth_is_its_answer,
     clients_without_an_auth_frame_are_served,
+    everybody_is_served_where_nobody_has_a_key,
     noise_is_answered_and_never_closes,
     cancel_ends_a_question_down_to_its_service,
     closing_cancels_everything_on_the_socket,

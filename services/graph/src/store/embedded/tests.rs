@@ -15,10 +15,14 @@ use crate::engine::convert;
 use crate::engine::pattern::Asked;
 
 fn open(dir: &TempDir) -> EmbeddedGraph {
+    open_within(dir, &Limits::default())
+}
+
+fn open_within(dir: &TempDir, limits: &Limits) -> EmbeddedGraph {
     let path = dir.path().join("graph.db");
     let started = std::time::Instant::now();
     loop {
-        match EmbeddedGraph::open(&path, Durability::Process, Limits::default()) {
+        match EmbeddedGraph::open(&path, Durability::Process, limits.clone()) {
             // A merge or a load of the engine before may just be ending.
             Err(GraphError::Journal(StorageError::InUse))
                 if started.elapsed() < Duration::from_secs(10) =>
@@ -551,24 +555,23 @@ async fn what_is_kept_is_loaded_whatever_is_written_after_a_restart() {
         quads: 2_000,
         ..Default::default()
     };
-    let limits = || Limits {
+    let limits = Limits {
         memory: held.memory() * 4,
         memory_of_one: held.memory(),
         ..Limits::default()
     };
     let dir = tempdir().unwrap();
-    let path = dir.path().join("graph.db");
     let of = |number: usize| CollectionKey::new("w", &format!("c{number}"));
     let mut written = 0;
     for _ in 0..5 {
-        let engine = EmbeddedGraph::open(&path, Durability::Process, limits()).unwrap();
+        let engine = open_within(&dir, &limits);
         while engine.insert(&of(written), quads(0..100)).await.is_ok() {
             written += 1;
             assert!(written < 100, "each in a graph of its own");
         }
     }
     assert!((5..20).contains(&written), "{written}");
-    let engine = EmbeddedGraph::open(&path, Durability::Process, limits()).unwrap();
+    let engine = open_within(&dir, &limits);
     for number in 0..written {
         assert_eq!(all(&engine, &of(number)).await.len(), 100);
     }
