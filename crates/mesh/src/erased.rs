@@ -171,7 +171,7 @@ async fn decode<M: Message>(record: &Envelope) -> Result<Result<M, CodecError>, 
     }
     let record = record.clone();
     let read = tokio::task::spawn_blocking(move || record.read::<M>()).await;
-    read.map_err(|_| ConsumeError::Dead(Error::new(ErrorCode::Internal, "internal fault")))
+    read.map_err(|_| ConsumeError::Dead(Error::new(ErrorCode::Internal, "internal error")))
 }
 
 /// Reads a record whose writer had another schema. While nobody has kept that one, it comes again.

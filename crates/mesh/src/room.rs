@@ -1,4 +1,4 @@
-//! How much of large records is handled at once.
+//! How much of large records is handled at once. Never gives a record back, and never holds up a small one.
 
 use std::sync::Arc;
 

@@ -20,6 +20,7 @@ use tg_schemas::{Error, ErrorCode, Headers, Subscription, Topic};
 use tokio::sync::{mpsc, watch};
 
 use tg_testkit::bus::*;
+use tg_testkit::machine::Machine;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn embedded() {
@@ -383,9 +384,12 @@ async fn many_entries_travel_together(world: &World) {
         messages += 1;
         records.extend(batch.entries.into_iter().map(|entry| entry.record));
     }
-    // How many travel together depends on how many there are in two milliseconds; on a slow machine that is few.
-    println!("{messages} messages for 300 records");
-    assert!(messages < 300, "each travels alone");
+    // How many travel together depends on how many there are in two milliseconds; on a slower machine that is fewer.
+    let most = (100.0 * Machine::measured().slower()) as usize;
+    assert!(
+        messages <= most.min(299),
+        "{messages} messages for 300 records"
+    );
     mesh.stop(Duration::from_secs(5)).await;
 }
 
