@@ -1,6 +1,6 @@
 //! A workspace that was made, enabled or restored is open at this gateway before its caller is told, so that the
-//! caller's next question finds it; and a collection that was made or deleted is known here, so that what the caller
-//! imports next is for the one that is there.
+//! caller's next question finds it; a flow that was started is known here; and so is a collection that was made or
+//! deleted, so that what the caller imports next is for the one that is there.
 
 use std::time::Duration;
 
@@ -8,6 +8,7 @@ use futures::StreamExt;
 use serde_json::Value;
 use tg_clients::config::shown;
 use tg_mesh::ConfigView;
+use tg_schemas::flow_record::{self, FlowRecord};
 
 use crate::ask::{Part, Parts};
 use crate::auth;
@@ -21,6 +22,8 @@ const BOUND: Duration = Duration::from_secs(5);
 pub(crate) enum Known {
     /// The workspace is open.
     Open(String),
+    /// The flow of a workspace runs.
+    Flow(String, String),
     /// The collection of a workspace is registered, or is not.
     Collection(String, String, bool),
 }
@@ -38,6 +41,10 @@ impl Known {
                 let record = body.get("workspace_record")?;
                 text(record.get("id")).map(Self::Open)
             }
+            ("flow", "start-flow") => {
+                let named = text(body.get("flow-id"))?;
+                Some(Self::Flow(workspace.to_owned(), named))
+            }
             ("collection-management", "update-collection") => collection(true),
             ("collection-management", "delete-collection") => collection(false),
             _ => None,
@@ -47,6 +54,10 @@ impl Known {
     fn holds(&self, config: &ConfigView) -> bool {
         match self {
             Self::Open(workspace) => auth::is_open(config, workspace),
+            Self::Flow(workspace, id) => config
+                .get(workspace, flow_record::KIND, id)
+                .and_then(|row| FlowRecord::read(&row))
+                .is_some_and(|record| record.runs()),
             Self::Collection(workspace, id, there) => {
                 config.has_collection(workspace, id) == *there
             }
