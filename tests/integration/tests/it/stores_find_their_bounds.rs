@@ -366,15 +366,11 @@ async fn dead_letters_come_back(bus: Bus) -> Result<()> {
     Ok(())
 }
 
-#[tokio::test]
-async fn dead_letters_come_back_over_a_broker() -> Result<()> {
-    dead_letters_come_back(Bus::Rabbit).await
-}
-
 on_both_buses!(
     rows_wait,
     vectors_wait,
     entities_wait,
     cores_come,
-    documents_come
+    documents_come,
+    dead_letters_come_back
 );
