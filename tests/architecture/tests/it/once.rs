@@ -111,6 +111,17 @@ const RULES: &[Rule] = &[
         but: &[("schemas/src/error.rs", "the table")],
     },
     Rule {
+        says: "the collection of what names none is said by schemas/src/msg/metadata.rs",
+        words: &[
+            "collection: \"default\"",
+            "\"collection\", \"default\"",
+            "=> \"default\".to_owned()",
+        ],
+        within: &[],
+        strings: true,
+        but: &[("schemas/src/msg/metadata.rs", "the place")],
+    },
+    Rule {
         says: "hexadecimal is written by the crate of that name",
         words: &[":02x}", ":02X}"],
         within: &[],
