@@ -22,9 +22,16 @@ impl Drop for Mark<'_> {
 }
 
 impl Librarian {
+    /// Starts a run, or leaves it to the next round over all runs.
+    pub(super) async fn start_or_later(&self, mesh: &Mesh, number: i64) {
+        if let Err(error) = self.advance(mesh, number).await {
+            tracing::warn!(%error, "a run is not started yet");
+        }
+    }
+
     /// Starts a run if it is its turn, or publishes again what a crash may have lost. The same records with
     /// the same ids: whoever has them already knows them.
-    pub(crate) async fn advance(&self, mesh: &Mesh, number: i64) -> Result<(), Error> {
+    async fn advance(&self, mesh: &Mesh, number: i64) -> Result<(), Error> {
         if !self.starting.lock().insert(number) {
             return Ok(());
         }
