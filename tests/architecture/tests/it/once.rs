@@ -127,11 +127,11 @@ const RULES: &[Rule] = &[
         words: &[
             "collection: \"default\"",
             "\"collection\", \"default\"",
-            "=> \"default\".to_owned()",
+            "\"\" => \"default\"",
         ],
         within: &[],
         strings: true,
-        but: &[("schemas/src/msg/metadata.rs", "the place")],
+        but: &[],
     },
     Rule {
         says: "hexadecimal is written by the crate of that name",
