@@ -60,6 +60,6 @@ pub(super) fn plan(tx: &Transaction<'_>, number: i64, on: &Start) -> Result<Plan
             tally::expect(tx, &run.thread, written, on.now)?;
         }
     }
-    let run = run::get(tx, number)?.ok_or(StorageError::NoRow)?;
+    let run = run::get(tx, number)?.ok_or(StorageError::Missing)?;
     Ok(Plan::Publish(Box::new(run), records))
 }
