@@ -27,7 +27,7 @@ impl SmallDisk {
         Ok(Self(at.to_path_buf()))
     }
 
-    /// Leaves room for some hundred kilobytes beside what it holds.
+    /// Leaves next to no room beside what it holds.
     pub async fn fill(&self) -> Result<()> {
         let mut df = Command::new("df");
         df.args(["-k", "--output=used"]).arg(&self.0);
@@ -35,7 +35,7 @@ impl SmallDisk {
         let told = String::from_utf8(told.stdout)?;
         let used = told.lines().nth(1).unwrap_or_default().trim();
         let used: u64 = used.parse().with_context(|| told.clone())?;
-        self.resize(&format!("{}k", used + 512)).await
+        self.resize(&format!("{}k", used + 64)).await
     }
 
     /// Gives it another size, with all that it holds.
