@@ -3,7 +3,7 @@
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::embedded;
+use super::{embedded, yes_or_no};
 use crate::args::{Gateway, Options, subject};
 use crate::client::{Error, Result};
 use crate::fields::{text, yes_no};
@@ -115,7 +115,7 @@ pub struct UpdateGroup {
     #[arg(long)]
     description: Option<String>,
     /// Whether its grants count
-    #[arg(long, num_args = 0..=1, default_missing_value = "true", value_name = "true|false")]
+    #[arg(long, num_args = 0..=1, default_missing_value = "yes", value_name = "yes|no", value_parser = yes_or_no())]
     enabled: Option<bool>,
 }
 

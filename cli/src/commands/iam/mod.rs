@@ -10,6 +10,7 @@ pub mod users;
 pub mod whoami;
 pub mod workspaces;
 
+use clap::builder::BoolishValueParser;
 use serde_json::Value;
 
 use crate::client::{Error, Result};
@@ -19,4 +20,9 @@ fn embedded(reply: &Value, key: &str) -> Result<Value> {
     let text = reply.get(key).and_then(Value::as_str);
     let value = text.and_then(|text| serde_json::from_str(text).ok());
     value.ok_or_else(|| Error::Protocol(format!("no {key}")))
+}
+
+/// A flag as the official commands take it.
+fn yes_or_no() -> BoolishValueParser {
+    BoolishValueParser::new()
 }

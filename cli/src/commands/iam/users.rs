@@ -1,10 +1,10 @@
 //! `tg create-user`, `list-users`, `update-user`, `disable-user`, `enable-user` and `delete-user`.
 
 use clap::Args;
-use clap::builder::BoolishValueParser;
 use serde_json::{Value, json};
 
 use super::passwords::password;
+use super::yes_or_no;
 use crate::args::{Gateway, Options, subject};
 use crate::client::{Error, Result};
 use crate::fields::{list, text, texts, yes_no};
@@ -123,11 +123,6 @@ impl Command for ListUsers {
             .out
             .lay(&Value::from(users), |width| render(users, width))
     }
-}
-
-/// As the official commands take it.
-fn yes_or_no() -> BoolishValueParser {
-    BoolishValueParser::new()
 }
 
 fn render(users: &[Value], width: Width) -> String {

@@ -82,7 +82,7 @@ async fn the_official_commands_do_all_of_it(bus: Bus) -> Result<()> {
     let jwt = told(&login(&temporary).await?)?;
     run(&jwt, "tg-whoami", &[])
         .await?
-        .expect("must-change-pw: yes")?;
+        .expect("must change password  yes")?;
     run(
         &admin,
         "tg-update-user",
