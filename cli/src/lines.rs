@@ -104,7 +104,9 @@ pub async fn secret(prompt: String) -> Result<String> {
     {
         Typed::Line(line) => Ok(line.trim_end_matches('\r').to_owned()),
         Typed::Cleared => Err(Error::Interrupted),
-        Typed::End => Err(Error::Usage("standard input: a line is missing".to_owned())),
+        Typed::End => Err(Error::Usage(
+            "standard input ended before the line with the password".to_owned(),
+        )),
     }
 }
 

@@ -180,7 +180,11 @@ impl App {
         let about = About {
             operation: call.target.operation().to_owned(),
             actor: identity.id.to_string(),
-            client_ip: iam_call::address(call.target.operation(), &call.meta),
+            client_ip: iam_call::address(
+                call.target.operation(),
+                call.meta.address,
+                call.meta.local,
+            ),
             fresh_id: format!("urn:uuid:{}", uuid::Uuid::new_v4()),
             kind: name,
             flow: match &call.target {

@@ -1,16 +1,17 @@
 //! What is special about operations of the iam service: what they are about, and what it is told of who asks.
 
+use std::net::IpAddr;
+
 use crate::auth::{Identity, Resource};
-use crate::dispatch::Meta;
 use crate::engine::translate::{Body, Fields};
 use crate::error::RequestError;
 
 /// The address that the iam service is told: who guesses at passwords is known by any, who may have the first key by that
 /// of a program on this machine only.
-pub(crate) fn address(operation: &str, meta: &Meta) -> String {
+pub(crate) fn address(operation: &str, any: Option<IpAddr>, local: Option<IpAddr>) -> String {
     let address = match operation {
-        "login" | "change-password" => meta.address,
-        _ => meta.local,
+        "login" | "change-password" => any,
+        _ => local,
     };
     address.map_or_else(String::new, |ip| ip.to_string())
 }

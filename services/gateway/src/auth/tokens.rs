@@ -6,10 +6,8 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tg_jwt::{PublicKeys, Refusal};
 use tg_mesh::clock;
-use tg_schemas::msg::IamRequest;
 use tokio::time::Instant;
 
-use super::Auth;
 use crate::error::RequestError;
 
 /// Longest time that keys are remembered.
@@ -58,34 +56,36 @@ impl Known {
     }
 }
 
-impl Auth {
-    /// Whether a token is signed and good now.
-    pub(super) async fn verify(&self, token: &str) -> Result<(), RequestError> {
+impl Keys {
+    /// Whether a token is signed and good now. `ask` asks the iam service for the keys, in PEM.
+    pub(super) async fn verify(
+        &self,
+        token: &str,
+        ask: impl AsyncFnOnce() -> Result<String, RequestError>,
+    ) -> Result<(), RequestError> {
         let now = clock::now().timestamp();
-        let known = self.token_keys.known();
+        let known = self.known();
         let looked = match known.younger(MEMORY) {
             true => known.keys.verify(token, now),
             false => Err(Refusal::UnknownKey),
         };
         let looked = match looked {
-            Err(Refusal::UnknownKey) => self.current_keys().await?.verify(token, now),
+            Err(Refusal::UnknownKey) => self.current(ask).await?.verify(token, now),
             looked => looked,
         };
         looked.map(drop).map_err(|_| RequestError::AuthFailure)
     }
 
     /// The keys as the iam service has them, a moment ago at most.
-    async fn current_keys(&self) -> Result<PublicKeys, RequestError> {
-        let _asking = self.token_keys.asking.lock().await;
-        let known = self.token_keys.known();
+    async fn current(
+        &self,
+        ask: impl AsyncFnOnce() -> Result<String, RequestError>,
+    ) -> Result<PublicKeys, RequestError> {
+        let _asking = self.asking.lock().await;
+        let known = self.known();
         if known.younger(PAUSE) {
             return Ok(known.keys);
         }
-        let ask = IamRequest {
-            operation: "get-signing-key-public".to_owned(),
-            ..IamRequest::default()
-        };
-        let told = self.ask(ask).await?.signing_key_public;
-        Ok(self.token_keys.put(PublicKeys::from_pem(&told)))
+        Ok(self.put(PublicKeys::from_pem(&ask().await?)))
     }
 }

@@ -237,7 +237,10 @@ fn grant(ask: &IamRequest) -> Result<Grant, Error> {
     let input = input.ok_or_else(|| invalid("grant", "is required"))?;
     let capability = required("grant.capability", &input.capability)?;
     if meant(capability).is_empty() {
-        return Err(invalid("grant.capability", "is no capability and no role"));
+        return Err(invalid(
+            "grant.capability",
+            "is not the name of a capability or role",
+        ));
     }
     Ok(Grant {
         capability: capability.to_owned(),

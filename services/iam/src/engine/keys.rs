@@ -85,7 +85,7 @@ const NO_SCOPES: [&str; 6] = [
 fn scopes(field: &str, names: &[String]) -> Result<BTreeSet<String>, Error> {
     for name in names {
         if !meant(name).contains(&name.as_str()) {
-            return Err(invalid(field, "names what is no capability"));
+            return Err(invalid(field, "holds a name that is not a capability"));
         }
         if NO_SCOPES.contains(&name.as_str()) {
             return Err(invalid(

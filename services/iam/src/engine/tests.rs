@@ -9,6 +9,7 @@ use crate::password::{PasswordHash, Proof, Temporary};
 use crate::secret::ApiKey;
 
 mod access;
+mod grants;
 mod pages;
 
 fn at(text: &str) -> DateTime<Utc> {

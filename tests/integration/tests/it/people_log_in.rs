@@ -173,6 +173,56 @@ fn nothing_secret_is_left(server: &Server, secrets: &[&str]) -> Result<()> {
     Ok(())
 }
 
+/// What is granted counts at once, and what is taken back does not.
+async fn granted(url: &str, admin: &str, jwt: &str, id: &str) -> Result<()> {
+    let run = async |input: &str, args: &[&str]| tg_as(url, admin, input, args).await;
+    let mine = async |args: &[&str]| tg_as(url, jwt, "", args).await;
+    let listed = ["list-config-items", "--type", "flow", "-w", "default"];
+    assert_eq!(mine(&listed).await?.code, Some(5));
+    let group = told(&run("", &["create-group", "readers"]).await?)?;
+    let group = group.rsplit(' ').next().context("no id")?.to_owned();
+    let grant = [
+        "--group-id",
+        &group,
+        "--capability",
+        "config:read",
+        "-w",
+        "default",
+    ];
+    told(&run("", &[&["add-grant"][..], &grant].concat()).await?)?;
+    let member = ["--group-id", &group, "--user-id", id];
+    told(&run("", &[&["add-group-member"][..], &member].concat()).await?)?;
+    assert_eq!(mine(&listed).await?.code, Some(0));
+    run("", &["list-groups"]).await?.expect("readers")?;
+    run("", &["list-group-members", &group])
+        .await?
+        .expect("ada")?;
+    run("", &["list-grants", "--group-id", &group])
+        .await?
+        .expect("config:read")?;
+    run("", &["show-permissions", id])
+        .await?
+        .expect("config:read")?
+        .expect(&group)?;
+    mine(&["list-my-workspaces"])
+        .await?
+        .expect("default")?
+        .expect("acme")?;
+    told(&run("", &["update-group", &group, "--enabled", "no"]).await?)?;
+    assert_eq!(mine(&listed).await?.code, Some(5));
+    told(&run("", &["update-group", &group, "--enabled"]).await?)?;
+    assert_eq!(mine(&listed).await?.code, Some(0));
+    told(&run("", &[&["remove-group-member"][..], &member].concat()).await?)?;
+    assert_eq!(mine(&listed).await?.code, Some(5));
+    let grant = ["--user-id", id, "--capability", "reader", "-w", "default"];
+    told(&run("", &[&["add-grant"][..], &grant].concat()).await?)?;
+    assert_eq!(mine(&listed).await?.code, Some(0));
+    told(&run("", &[&["remove-grant"][..], &grant].concat()).await?)?;
+    assert_eq!(mine(&listed).await?.code, Some(5));
+    told(&run("", &["delete-group", &group, "--yes"]).await?)?;
+    Ok(())
+}
+
 async fn our_commands_do_all_of_it(bus: Bus) -> Result<()> {
     let broker = bus.broker().await?;
     let server = with_keys().over(broker.as_ref()).ready().await?;
@@ -193,51 +243,7 @@ async fn our_commands_do_all_of_it(bus: Bus) -> Result<()> {
     let refused = login("wrong word\n").await?;
     assert_eq!(refused.code, Some(5), "{refused:?}");
 
-    // What is granted counts at once, and what is taken back does not.
-    let listed = ["list-config-items", "--type", "flow", "-w", "default"];
-    assert_eq!(mine(&listed).await?.code, Some(5));
-    let group = told(&run("", &["create-group", "readers"]).await?)?;
-    let group = group.rsplit(' ').next().context("no id")?.to_owned();
-    let grant = [
-        "--group-id",
-        &group,
-        "--capability",
-        "config:read",
-        "-w",
-        "default",
-    ];
-    told(&run("", &[&["add-grant"][..], &grant].concat()).await?)?;
-    let member = ["--group-id", &group, "--user-id", &id];
-    told(&run("", &[&["add-group-member"][..], &member].concat()).await?)?;
-    assert_eq!(mine(&listed).await?.code, Some(0));
-    run("", &["list-groups"]).await?.expect("readers")?;
-    run("", &["list-group-members", &group])
-        .await?
-        .expect("ada")?;
-    run("", &["list-grants", "--group-id", &group])
-        .await?
-        .expect("config:read")?;
-    run("", &["show-permissions", &id])
-        .await?
-        .expect("config:read")?
-        .expect(&group)?;
-    mine(&["list-my-workspaces"])
-        .await?
-        .expect("default")?
-        .expect("acme")?;
-    told(&run("", &["update-group", &group, "--enabled", "no"]).await?)?;
-    assert_eq!(mine(&listed).await?.code, Some(5));
-    told(&run("", &["update-group", &group, "--enabled"]).await?)?;
-    assert_eq!(mine(&listed).await?.code, Some(0));
-    told(&run("", &[&["remove-group-member"][..], &member].concat()).await?)?;
-    assert_eq!(mine(&listed).await?.code, Some(5));
-    let grant = ["--user-id", &id, "--capability", "reader", "-w", "default"];
-    told(&run("", &[&["add-grant"][..], &grant].concat()).await?)?;
-    assert_eq!(mine(&listed).await?.code, Some(0));
-    told(&run("", &[&["remove-grant"][..], &grant].concat()).await?)?;
-    assert_eq!(mine(&listed).await?.code, Some(5));
-    told(&run("", &["delete-group", &group, "--yes"]).await?)?;
-
+    granted(&url, &admin, &jwt, &id).await?;
     let key = [
         "create-api-key",
         "--user-id",
