@@ -167,7 +167,7 @@ impl App {
     async fn start_inner(
         &self,
         identity: &Identity,
-        call: Call,
+        mut call: Call,
         cancel: CancellationToken,
     ) -> Result<Running, RequestError> {
         let (name, endpoint) = (call.target.name(), call.meta.endpoint);
@@ -177,6 +177,7 @@ impl App {
             return self.own(identity, &call).await;
         }
         let way = self.admit(identity, &call).await?;
+        iam_call::impose_context(identity, name, &mut call.body);
         let about = About {
             operation: call.target.operation().to_owned(),
             actor: identity.id.to_string(),

@@ -16,6 +16,21 @@ pub(crate) fn address(operation: &str, any: Option<IpAddr>, local: Option<IpAddr
     address.map_or_else(String::new, |ip| ip.to_string())
 }
 
+/// Flow services that pass on what policies are to know of the user.
+const POLICED: [&str; 4] = ["graph-rag", "triples", "sparql", "thru"];
+/// Where that is in a request.
+const CONTEXT: &str = "user-context";
+
+/// What a token says of its user for policies takes the place of what the request says: it was minted by somebody who
+/// may, and cannot be put off.
+pub(crate) fn impose_context(identity: &Identity, service: &str, body: &mut Body) {
+    if let Some(context) = &identity.context
+        && POLICED.contains(&service)
+    {
+        body.insert(CONTEXT.to_owned(), (**context).clone());
+    }
+}
+
 /// Operations on users and keys are about a workspace; those on workspaces and signing keys about none.
 pub(crate) fn resource(
     operation: &str,
@@ -52,6 +67,23 @@ pub(crate) fn resource(
 mod tests {
     use super::*;
     use serde_json::{Value, json};
+    use std::sync::Arc;
+
+    #[test]
+    fn what_a_token_says_for_policies_is_not_replaced_by_a_request() {
+        let mut identity = Identity::plain("u", "home");
+        let asked = |identity: &Identity, service: &str| {
+            let mut body = Body::from_iter([(CONTEXT.to_owned(), json!({"roles": ["boss"]}))]);
+            impose_context(identity, service, &mut body);
+            body[CONTEXT]["roles"][0].clone()
+        };
+        assert_eq!(asked(&identity, "triples"), "boss");
+        identity.context = Some(Arc::new(json!({"roles": ["clerk"]})));
+        for service in POLICED {
+            assert_eq!(asked(&identity, service), "clerk");
+        }
+        assert_eq!(asked(&identity, "embeddings"), "boss");
+    }
 
     #[test]
     fn iam_operations_are_about_the_first_workspace_named() {

@@ -53,6 +53,8 @@ pub(crate) struct Identity {
     pub(crate) workspace: Arc<str>,
     /// The only capabilities that what it came with has of the user's; `None`: all of them.
     pub(crate) scopes: Option<Arc<[String]>>,
+    /// What policies are to know of the user, where a token says so.
+    pub(crate) context: Option<Arc<Value>>,
     /// What it came with, to be looked at again.
     pub(crate) key: Key,
     /// How long what is known of it holds.
@@ -68,6 +70,7 @@ impl Identity {
             id: id.into(),
             workspace: workspace.into(),
             scopes: None,
+            context: None,
             key: Key::default(),
             until: Instant::now() + MEMORY,
             generation: 0,
@@ -210,12 +213,18 @@ impl Auth {
         if let Some(identity) = self.keys.get(&hash, Instant::now()) {
             return Ok(identity);
         }
-        if operation == "resolve-token" {
-            self.token_keys
-                .verify(key, async || self.public_keys().await)
-                .await?;
-        }
-        let identity = self.resolve(operation, key).await?;
+        let claims = match operation {
+            "resolve-token" => {
+                let ask = async || self.public_keys().await;
+                Some(self.token_keys.verify(key, ask).await?)
+            }
+            _ => None,
+        };
+        let context = claims.and_then(|claims| claims.user_context);
+        let identity = Identity {
+            context: context.map(|context| Arc::new(Value::Object(context))),
+            ..self.resolve(operation, key).await?
+        };
         if identity.generation == self.generation() {
             let now = Instant::now();
             let memory = identity.until.saturating_duration_since(now);
@@ -257,6 +266,7 @@ impl Auth {
             workspace: response.resolved_default_workspace.into(),
             scopes: Some(response.resolved_scopes.into())
                 .filter(|scopes: &Arc<[String]>| !scopes.is_empty()),
+            context: None,
             key: Key(Some(key.into())),
             until: Instant::now() + memory,
             generation,

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use tg_jwt::{PublicKeys, Refusal};
+use tg_jwt::{Claims, PublicKeys, Refusal};
 use tg_mesh::clock;
 use tokio::time::Instant;
 
@@ -57,12 +57,12 @@ impl Known {
 }
 
 impl Keys {
-    /// Whether a token is signed and good now. `ask` asks the iam service for the keys, in PEM.
+    /// What a token says that is signed and good now. `ask` asks the iam service for the keys, in PEM.
     pub(super) async fn verify(
         &self,
         token: &str,
         ask: impl AsyncFnOnce() -> Result<String, RequestError>,
-    ) -> Result<(), RequestError> {
+    ) -> Result<Claims, RequestError> {
         let now = clock::now().timestamp();
         let known = self.known();
         let looked = match known.younger(MEMORY) {
@@ -73,7 +73,7 @@ impl Keys {
             Err(Refusal::UnknownKey) => self.current(ask).await?.verify(token, now),
             looked => looked,
         };
-        looked.map(drop).map_err(|_| RequestError::AuthFailure)
+        looked.map_err(|_| RequestError::AuthFailure)
     }
 
     /// The keys as the iam service has them, a moment ago at most.

@@ -1,9 +1,10 @@
 //! Tokens: by password, on behalf of a user, and whose one is.
 
 use chrono::{DateTime, Utc};
+use serde::Deserialize;
 use serde_json::{Map, Value};
 use tg_jwt::{Claims, PublicKeys};
-use tg_schemas::msg::{IamRequest, IamResponse};
+use tg_schemas::msg::{IamRequest, IamResponse, UserContext};
 use tg_schemas::{Error, ErrorCode};
 
 use super::authority::{may_manage, seen};
@@ -76,7 +77,11 @@ fn context(text: &str) -> Result<Option<Map<String, Value>>, Error> {
     if text.len() > MAX_CONTEXT {
         return Err(invalid(FIELD, "is longer than 4096 bytes"));
     }
-    let context = serde_json::from_str(text).map_err(|_| invalid(FIELD, "is not a JSON object"))?;
+    let context: Map<String, Value> =
+        serde_json::from_str(text).map_err(|_| invalid(FIELD, "is not a JSON object"))?;
+    // Every question would fail by it.
+    UserContext::deserialize(&context)
+        .map_err(|_| invalid(FIELD, "has a field of another type than policies have"))?;
     Ok(Some(context))
 }
 

@@ -285,6 +285,7 @@ fn a_minted_token_says_what_policies_are_to_know() {
         (rita.as_str(), "rita", "", "invalid-argument"),
         ("", "nobody", "", "not-found"),
         (&rita, "", "[]", "invalid-argument"),
+        (&rita, "", r#"{"roles": 3}"#, "invalid-argument"),
         (&rita, "", "x", "invalid-argument"),
         (&rita, "", &long, "invalid-argument"),
     ] {
