@@ -10,6 +10,7 @@ use tg_testkit::socket::Socket;
 
 use crate::edge::{first_key, iam, with_keys};
 use crate::revocation_is_immediate::{export, status};
+use crate::terminal::at_a_terminal;
 use crate::world::{Bus, on_both_buses};
 
 /// From the answer of what ends a session on.
@@ -299,6 +300,26 @@ async fn our_commands_do_all_of_it(bus: Bus) -> Result<()> {
     nothing_secret_is_left(&server, &["secret word", "other word", &temporary, &jwt])
 }
 
+async fn what_is_typed_is_not_shown(bus: Bus) -> Result<()> {
+    let broker = bus.broker().await?;
+    let server = with_keys().over(broker.as_ref()).ready().await?;
+    let admin = first_key(&server).await?;
+    let url = server.url();
+    let create = ["create-user", "ada", "-t", &admin];
+    let typed = [("Password of ada: ", "Geheimnis 77\r")];
+    let made = at_a_terminal(&url, &typed, &create).await?;
+    let login = ["login", "--username", "ada"];
+    let entered = at_a_terminal(&url, &typed, &login).await?;
+    for shown in [&made, &entered] {
+        assert_eq!(shown.code, Some(0), "{shown:?}");
+        for part in ["Geheimnis", "heim", "77"] {
+            ensure!(!shown.shown.contains(part), "{part}: {shown:?}");
+        }
+    }
+    ensure!(entered.shown.contains("eyJ"), "{entered:?}");
+    Ok(())
+}
+
 async fn who_guesses_is_slowed_down_whoever_it_is(bus: Bus) -> Result<()> {
     let broker = bus.broker().await?;
     let server = with_keys().over(broker.as_ref()).ready().await?;
@@ -388,6 +409,7 @@ async fn sessions_end_at_once(bus: Bus) -> Result<()> {
 on_both_buses!(
     the_official_commands_do_all_of_it,
     our_commands_do_all_of_it,
+    what_is_typed_is_not_shown,
     who_guesses_is_slowed_down_whoever_it_is,
 );
 
