@@ -126,6 +126,14 @@ fn listing(command: &str) -> Option<&'static str> {
         "revoke-api-key" | "list-api-keys" | "create-api-key" => {
             "`tg whoami` and `tg list-api-keys`"
         }
+        "update-user" | "disable-user" | "enable-user" | "delete-user" | "reset-password"
+        | "create-user" | "mint-token" | "show-permissions" => "tg list-users",
+        "update-group" | "delete-group" | "list-group-members" | "create-group" => "tg list-groups",
+        "add-group-member"
+        | "remove-group-member"
+        | "add-grant"
+        | "remove-grant"
+        | "list-grants" => "`tg list-users` and `tg list-groups`",
         _ => "tg show-flows",
     })
 }

@@ -1,9 +1,15 @@
 //! Lines that a person types, with editing and the arrow keys for what was typed before, or that a program pipes.
 
+use std::borrow::Cow;
 use std::io::{BufRead, IsTerminal, stdin};
 
-use rustyline::DefaultEditor;
+use rustyline::completion::Completer;
 use rustyline::error::ReadlineError;
+use rustyline::highlight::{CmdKind, Highlighter};
+use rustyline::hint::Hinter;
+use rustyline::history::DefaultHistory;
+use rustyline::validate::Validator;
+use rustyline::{DefaultEditor, Editor, Helper};
 
 use crate::client::{Error, Result};
 
@@ -82,6 +88,64 @@ fn typed(editor: &mut DefaultEditor, prompt: &str) -> Result<Typed> {
         Err(error) => Err(Error::Check(format!("cannot read the terminal: {error}"))),
     }
 }
+
+/// A line that nobody is to see: what is typed is not shown, and not remembered. From a pipe, its first line.
+///
+/// # Errors
+/// [`Error::Usage`] where there is none; [`Error::Interrupted`]; otherwise as [`Lines::next`].
+pub async fn secret(prompt: String) -> Result<String> {
+    let read = tokio::task::spawn_blocking(move || match stdin().is_terminal() {
+        true => unseen(&prompt),
+        false => piped(),
+    });
+    match read
+        .await
+        .map_err(|error| Error::Check(error.to_string()))??
+    {
+        Typed::Line(line) => Ok(line.trim_end_matches('\r').to_owned()),
+        Typed::Cleared => Err(Error::Interrupted),
+        Typed::End => Err(Error::Usage(
+            "standard input ended before the line with the password".to_owned(),
+        )),
+    }
+}
+
+fn unseen(prompt: &str) -> Result<Typed> {
+    let fault = |error: ReadlineError| Error::Check(format!("cannot read the terminal: {error}"));
+    let mut editor: Editor<Unseen, DefaultHistory> = Editor::new().map_err(fault)?;
+    editor.set_helper(Some(Unseen));
+    match editor.readline(prompt) {
+        Ok(line) => Ok(Typed::Line(line)),
+        Err(ReadlineError::Interrupted) => Ok(Typed::Cleared),
+        Err(ReadlineError::Eof) => Ok(Typed::End),
+        Err(error) => Err(fault(error)),
+    }
+}
+
+/// Shows nothing of what is typed, not even how much it is.
+struct Unseen;
+
+impl Highlighter for Unseen {
+    fn highlight<'l>(&self, _line: &'l str, _at: usize) -> Cow<'l, str> {
+        Cow::Borrowed("")
+    }
+
+    fn highlight_char(&self, _line: &str, _at: usize, _kind: CmdKind) -> bool {
+        true
+    }
+}
+
+impl Completer for Unseen {
+    type Candidate = String;
+}
+
+impl Hinter for Unseen {
+    type Hint = String;
+}
+
+impl Validator for Unseen {}
+
+impl Helper for Unseen {}
 
 fn piped() -> Result<Typed> {
     let mut line = Vec::new();

@@ -157,6 +157,7 @@ impl ErrorCode {
             "config-error" => Self::Storage,
             "duplicate" => Self::Conflict,
             "auth-failed" => Self::Unauthenticated,
+            "too-many-requests" => Self::Busy,
             "operation-not-permitted" => Self::Forbidden,
             _ => Self::Internal,
         }

@@ -1,6 +1,7 @@
 //! The system as its users run it: the built `threadgraph` and `tg` binaries and the official clients,
 //! each a process of its own. For black-box tests; knows nothing of what happens inside.
 
+use std::io::{Seek, Write};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -422,8 +423,16 @@ impl Output {
 /// # Errors
 /// The clients are not installed (`scripts/setup.sh test`), or the command fails or does not end within the bound.
 pub async fn official(url: &str, command: &str, args: &[&str]) -> Result<Output> {
+    official_as(url, "", command, args).await
+}
+
+/// The same with a token.
+///
+/// # Errors
+/// As [`official`].
+pub async fn official_as(url: &str, token: &str, command: &str, args: &[&str]) -> Result<Output> {
     let program = root().join(".cache/venv/bin").join(command);
-    run(&program, url, args).await
+    run(&program, url, token, None, args).await
 }
 
 /// Runs a command of our own.
@@ -431,16 +440,43 @@ pub async fn official(url: &str, command: &str, args: &[&str]) -> Result<Output>
 /// # Errors
 /// The binary is not built, or the command fails or does not end within the bound.
 pub async fn tg(url: &str, args: &[&str]) -> Result<Output> {
-    run(&bin_dir()?.join("tg"), url, args).await
+    run(&bin_dir()?.join("tg"), url, "", None, args).await
 }
 
-async fn run(program: &Path, url: &str, args: &[&str]) -> Result<Output> {
-    let work = Command::new(program)
+/// The same with a token, and something on its standard input.
+///
+/// # Errors
+/// As [`tg`].
+pub async fn tg_as(url: &str, token: &str, input: &str, args: &[&str]) -> Result<Output> {
+    run(&bin_dir()?.join("tg"), url, token, Some(input), args).await
+}
+
+async fn run(
+    program: &Path,
+    url: &str,
+    token: &str,
+    input: Option<&str>,
+    args: &[&str],
+) -> Result<Output> {
+    let mut command = Command::new(program);
+    if !token.is_empty() {
+        command.env("TRUSTGRAPH_TOKEN", token);
+    }
+    let stdin = match input {
+        None => Stdio::null(),
+        Some(text) => {
+            let mut file = tempfile::tempfile()?;
+            file.write_all(text.as_bytes())?;
+            file.rewind()?;
+            file.into()
+        }
+    };
+    let work = command
         .args(args)
         .env("TRUSTGRAPH_URL", url)
         // What the developer keeps by `tg login` is no part of a test.
         .env("XDG_CONFIG_HOME", "/nowhere")
-        .stdin(Stdio::null())
+        .stdin(stdin)
         .kill_on_drop(true)
         .output();
     let output = tokio::time::timeout(COMMAND, work)

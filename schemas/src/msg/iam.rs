@@ -20,18 +20,22 @@ pub struct UserInput {
     /// Address; empty: none, in an update the old one.
     pub email: String,
     #[serde(deserialize_with = "nullable")]
-    /// Password. Only foreign IAM services have passwords; ours has API keys.
+    /// `create-user`: the password, at most 1,024 bytes; empty: none, so that only API keys let the user in. Never
+    /// logged, told or changed by `update-user`.
     pub password: String,
     #[serde(deserialize_with = "nullable")]
     /// `reader`, `writer` or `admin`; none: in an update the old ones.
     pub roles: Vec<String>,
     #[serde(deserialize_with = "nullable")]
-    /// Whether the user may come in; true if left out. An update only switches off: `enable-user` switches on.
+    /// Whether the user may come in; true if left out, in an update what it was.
     pub enabled: bool,
     #[serde(deserialize_with = "nullable")]
-    /// Whether the password is for one login only. Kept and told, of no effect in ours; an update only switches it
-    /// on.
+    /// Whether the password is to be changed. Kept and told; a login is let in all the same. Left out in an update:
+    /// what it was.
     pub must_change_password: bool,
+    /// `update-user`: names of the flags above that were said, so that one that was left out stays. Ours.
+    #[serde(deserialize_with = "nullable", skip_serializing_if = "Vec::is_empty")]
+    pub told: Vec<String>,
 }
 
 impl Default for UserInput {
@@ -44,6 +48,7 @@ impl Default for UserInput {
             roles: Default::default(),
             enabled: true,
             must_change_password: Default::default(),
+            told: Default::default(),
         }
     }
 }
@@ -76,7 +81,7 @@ pub struct UserRecord {
     /// Whether the user may come in.
     pub enabled: bool,
     #[serde(deserialize_with = "nullable")]
-    /// Whether the password is for one login only. Of no effect in ours.
+    /// Whether the password is to be changed: it was set by somebody else. A login is let in all the same.
     pub must_change_password: bool,
     #[serde(deserialize_with = "nullable")]
     /// When it was made, as text in RFC 3339.
@@ -173,6 +178,9 @@ pub struct ApiKeyInput {
     #[serde(deserialize_with = "nullable")]
     /// When it ends: RFC 3339, or a date or a time without offset, which are UTC. Empty: never.
     pub expires: String,
+    /// The only capabilities that it is to have of the user's; empty: all of them. Ours.
+    #[serde(deserialize_with = "nullable", skip_serializing_if = "Vec::is_empty")]
+    pub scopes: Vec<String>,
 }
 
 message!(ApiKeyInput);
@@ -202,23 +210,29 @@ pub struct ApiKeyRecord {
     #[serde(deserialize_with = "nullable")]
     /// When it was last used. Always empty in ours: uses are not written down.
     pub last_used: String,
+    /// The only capabilities that it has of the user's; empty: all of them. Ours.
+    #[serde(deserialize_with = "nullable", skip_serializing_if = "Vec::is_empty")]
+    pub scopes: Vec<String>,
 }
 
 message!(ApiKeyRecord);
 
-/// What a group is to be. Understood only by foreign IAM services.
+/// What a group is to be, in a request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct GroupInput {
     #[serde(deserialize_with = "nullable")]
-    /// Name for people.
+    /// Name, unique; empty in an update: the old one.
     pub name: String,
     #[serde(deserialize_with = "nullable")]
-    /// What it is for.
+    /// What it is for; empty in an update: the old one.
     pub description: String,
     #[serde(deserialize_with = "nullable")]
-    /// Whether its grants count; true if left out.
+    /// Whether its grants count; true if left out, in an update what it was.
     pub enabled: bool,
+    /// `update-group`: `enabled`, if that was said. Ours.
+    #[serde(deserialize_with = "nullable", skip_serializing_if = "Vec::is_empty")]
+    pub told: Vec<String>,
 }
 
 impl Default for GroupInput {
@@ -227,18 +241,19 @@ impl Default for GroupInput {
             name: Default::default(),
             description: Default::default(),
             enabled: true,
+            told: Default::default(),
         }
     }
 }
 
 message!(GroupInput);
 
-/// What may be done where. Understood only by foreign IAM services.
+/// What may be done where.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct GrantInput {
     #[serde(deserialize_with = "nullable")]
-    /// The capability, such as `triples:read`.
+    /// The capability, such as `triples:read`, or a role, which stands for all of its capabilities.
     pub capability: String,
     #[serde(deserialize_with = "nullable")]
     /// Where; empty: everywhere.
@@ -265,20 +280,20 @@ pub struct IamRequest {
     /// User that the operation is about.
     pub user_id: String,
     #[serde(deserialize_with = "nullable")]
-    /// `login`, `mint-token`: name of the user. Understood only by foreign IAM services.
+    /// `login`, `mint-token`: name of the user.
     pub username: String,
     #[serde(deserialize_with = "nullable")]
     /// `revoke-api-key`: which.
     pub key_id: String,
     #[serde(deserialize_with = "nullable")]
-    /// `resolve-api-key`: the key in clear text. Never logged.
+    /// `resolve-api-key`: the key in clear text; `resolve-token`: the token. Never logged.
     pub api_key: String,
     #[serde(deserialize_with = "nullable")]
-    /// The user's present password, where a foreign IAM service asks for it; in `bootstrap` the one-time code of a
-    /// fresh system. Never logged.
+    /// `login`, `change-password`: the user's present password; in `bootstrap` the one-time code of a fresh system.
+    /// Never logged.
     pub password: String,
     #[serde(deserialize_with = "nullable")]
-    /// `change-password`: the new one. Understood only by foreign IAM services.
+    /// `change-password`: the new one, at most 1,024 bytes. Never logged.
     pub new_password: String,
     /// `create-user` and `update-user`: what the user is to be.
     pub user: Option<UserInput>,
@@ -287,28 +302,28 @@ pub struct IamRequest {
     /// `create-api-key`: what the key is to be; `list-api-keys` names its user in `user_id`.
     pub key: Option<ApiKeyInput>,
     #[serde(deserialize_with = "nullable")]
-    /// Group that the operation is about. Understood only by foreign IAM services.
+    /// Group that the operation is about.
     pub group_id: String,
     #[serde(deserialize_with = "nullable")]
-    /// `user` or `group`: kind of the member. Understood only by foreign IAM services.
+    /// Kind of the member: `user`, also if left out. Ours has no groups in groups.
     pub member_type: String,
     #[serde(deserialize_with = "nullable")]
-    /// Member of a group. Understood only by foreign IAM services.
+    /// Member of a group: id of the user.
     pub member_id: String,
-    /// What the group is to be. Understood only by foreign IAM services.
+    /// What the group is to be.
     pub group: Option<GroupInput>,
-    /// What is granted or taken back. Understood only by foreign IAM services.
+    /// What is granted or taken back.
     pub grant: Option<GrantInput>,
     #[serde(deserialize_with = "nullable")]
     /// Id that the gateway gives each request, for the audit of a foreign IAM service.
     pub request_id: String,
     #[serde(deserialize_with = "nullable")]
-    /// Address of who asks. The gateway tells it only of a program on its own machine, who may have the first key;
-    /// empty: somebody else.
+    /// Address of who asks. With `login` and `change-password` that of whoever is connected, whose guesses are counted;
+    /// else the gateway tells it only of a program on its own machine, who may have the first key; empty: somebody else.
     pub client_ip: String,
     #[serde(deserialize_with = "nullable")]
-    /// `mint-token`: what policies know of the user, as a JSON object in text. Understood only by foreign IAM
-    /// services.
+    /// `mint-token`: what policies know of the user, as a JSON object in text of at most 4,096 bytes; a claim of the
+    /// token.
     pub user_context_json: String,
     #[serde(deserialize_with = "nullable")]
     /// `authorise`: what is to be done, such as `triples:read`.
@@ -322,7 +337,7 @@ pub struct IamRequest {
     #[serde(deserialize_with = "nullable")]
     /// `authorise-many`: a JSON list of `{capability, resource, parameters}` in text, at most 1,024.
     pub authorise_checks: String,
-    /// `list-users`, `list-workspaces`, `list-my-workspaces`, `list-api-keys`: most entries of a page, at most 10,000. 0: all, or an error where one answer does not hold
+    /// `list-users`, `list-workspaces`, `list-my-workspaces`, `list-api-keys`, `list-groups`, `list-group-members`: most entries of a page, at most 10,000. 0: all, or an error where one answer does not hold
     /// them; with `after` 1,000. Ours.
     #[serde(deserialize_with = "nullable", skip_serializing_if = "is_zero")]
     pub limit: i64,
@@ -359,13 +374,14 @@ pub struct IamResponse {
     /// `list-api-keys`: the keys of the user.
     pub api_keys: Vec<ApiKeyRecord>,
     #[serde(deserialize_with = "nullable")]
-    /// A signed token. Only from foreign IAM services.
+    /// `login`, `mint-token`: a signed token, good for an hour.
     pub jwt: String,
     #[serde(deserialize_with = "nullable")]
-    /// When the token ends, as text in RFC 3339. Only from foreign IAM services.
+    /// When the token ends, as text in RFC 3339.
     pub jwt_expires: String,
     #[serde(deserialize_with = "nullable")]
-    /// Public key of the tokens, in PEM. Only from foreign IAM services.
+    /// `rotate-signing-key`: the public key of tokens from now on, in PEM; `get-signing-key-public`: all that verify, one
+    /// after another.
     pub signing_key_public: String,
     #[serde(deserialize_with = "nullable")]
     /// `resolve-api-key`: user whom the key speaks for.
@@ -376,8 +392,11 @@ pub struct IamResponse {
     #[serde(deserialize_with = "nullable")]
     /// `resolve-api-key`: the user's roles.
     pub resolved_roles: Vec<String>,
+    /// `resolve-api-key`: the only capabilities that the key has; empty: all of the user's. Ours.
+    #[serde(deserialize_with = "nullable", skip_serializing_if = "Vec::is_empty")]
+    pub resolved_scopes: Vec<String>,
     #[serde(deserialize_with = "nullable")]
-    /// `reset-password`: the new one. Only from foreign IAM services.
+    /// `reset-password`: the new one. It cannot be told again.
     pub temporary_password: String,
     #[serde(deserialize_with = "nullable")]
     /// `bootstrap`: id of the first administrator.
@@ -398,19 +417,20 @@ pub struct IamResponse {
     /// `authorise-many`: a JSON list of `{allow, ttl}` in text, in the order of the checks; `ttl` in seconds.
     pub decisions_json: String,
     #[serde(deserialize_with = "nullable")]
-    /// The group, as JSON text. Only from foreign IAM services.
+    /// The group, as a JSON object in text: `id`, `name`, `description`, `enabled`, `created`.
     pub group_json: String,
     #[serde(deserialize_with = "nullable")]
-    /// The groups, as JSON text. Only from foreign IAM services.
+    /// `list-groups`: a JSON list of them in text.
     pub groups_json: String,
     #[serde(deserialize_with = "nullable")]
-    /// The members of a group, as JSON text. Only from foreign IAM services.
+    /// `list-group-members`: a JSON list of `{member_type, member_id, username}` in text.
     pub members_json: String,
     #[serde(deserialize_with = "nullable")]
-    /// The grants of a group or user, as JSON text. Only from foreign IAM services.
+    /// The grants of a group or user: a JSON list of `{capability, workspace}` in text.
     pub grants_json: String,
     #[serde(deserialize_with = "nullable")]
-    /// What a user may do after all grants, as JSON text. Only from foreign IAM services.
+    /// What a user may do by roles and grants, as a JSON object in text: `user_id`, and `permissions`, a list of
+    /// `{capability, workspace, sources}`.
     pub effective_permissions_json: String,
     /// What went wrong; `None`: nothing.
     pub error: Option<Error>,

@@ -17,9 +17,10 @@ use crate::ask;
 use crate::auth::{self, Identity, Lapse, Resource};
 use crate::engine::scrub::scrub;
 use crate::engine::translate::generic::Raw;
-use crate::engine::translate::{About, Body, Fields};
+use crate::engine::translate::{About, Body};
 use crate::error::RequestError;
 use crate::flows::Flow;
+use crate::iam_call;
 use crate::inflight::Permit;
 use crate::judge;
 use crate::opened::{self, Known};
@@ -166,7 +167,7 @@ impl App {
     async fn start_inner(
         &self,
         identity: &Identity,
-        call: Call,
+        mut call: Call,
         cancel: CancellationToken,
     ) -> Result<Running, RequestError> {
         let (name, endpoint) = (call.target.name(), call.meta.endpoint);
@@ -176,13 +177,15 @@ impl App {
             return self.own(identity, &call).await;
         }
         let way = self.admit(identity, &call).await?;
+        iam_call::impose_context(identity, name, &mut call.body);
         let about = About {
             operation: call.target.operation().to_owned(),
             actor: identity.id.to_string(),
-            client_ip: call
-                .meta
-                .local
-                .map_or_else(String::new, |ip| ip.to_string()),
+            client_ip: iam_call::address(
+                call.target.operation(),
+                call.meta.address,
+                call.meta.local,
+            ),
             fresh_id: format!("urn:uuid:{}", uuid::Uuid::new_v4()),
             kind: name,
             flow: match &call.target {
@@ -227,7 +230,11 @@ impl App {
         let (gate, resource) = way.admitted;
         Ok(Running {
             parts: parts.peekable(),
-            lapse: self.auth.lapse(identity, gate, resource),
+            lapse: match call.target.operation() {
+                // It ends the session that it is made in, and is to be heard of all the same.
+                "change-password" => Lapse::never(),
+                _ => self.auth.lapse(identity, gate, resource),
+            },
             cancel,
             detached,
             stopped: way
@@ -282,7 +289,7 @@ impl App {
                 operation,
                 gate,
             } => {
-                let resource = iam_resource(operation, &call.body, identity)?;
+                let resource = iam_call::resource(operation, &call.body, identity)?;
                 self.auth.authorise(identity, *gate, &resource).await?;
                 Ok(Way {
                     topic: Topic::system(Class::Request, base),
@@ -493,38 +500,6 @@ fn named(identity: &Identity, explicit: Option<&str>) -> Result<WorkspaceId, Req
     Ok(WorkspaceId::new(name)?)
 }
 
-/// Operations on users and keys are about a workspace; those on workspaces and signing keys about none.
-fn iam_resource(
-    operation: &str,
-    body: &Body,
-    identity: &Identity,
-) -> Result<Resource, RequestError> {
-    let of_users = ["user", "key", "password", "mint"]
-        .iter()
-        .any(|word| operation.contains(word));
-    if !of_users || operation.contains("signing") {
-        return Ok(Resource::default());
-    }
-    let fields = Fields::new(body);
-    let inner = |object: &str, key: &str| match fields.object(object)? {
-        Some(fields) => fields.opt_text(key),
-        None => Ok(None),
-    };
-    let about = [
-        inner("user", "workspace")?,
-        inner("workspace_record", "id")?,
-        fields.opt_text("workspace")?,
-        Some(identity.workspace.to_string()),
-    ];
-    Ok(Resource {
-        about: about
-            .into_iter()
-            .flatten()
-            .find(|workspace| !workspace.is_empty()),
-        ..Resource::default()
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -573,28 +548,5 @@ mod tests {
             };
             assert!(error.message.starts_with("workspace: "));
         }
-    }
-
-    #[test]
-    fn iam_operations_are_about_the_first_workspace_named() {
-        let about = |operation, value: Value| {
-            iam_resource(operation, value.as_object().unwrap(), &identity())
-                .unwrap()
-                .about
-        };
-        assert_eq!(
-            about(
-                "create-user",
-                json!({"user": {"workspace": "a"}, "workspace": "b"})
-            ),
-            Some("a".into())
-        );
-        assert_eq!(
-            about("list-api-keys", json!({"workspace": "b"})),
-            Some("b".into())
-        );
-        assert_eq!(about("list-users", json!({})), Some("home".into()));
-        assert_eq!(about("create-workspace", json!({"workspace": "b"})), None);
-        assert_eq!(about("rotate-signing-key", json!({})), None);
     }
 }

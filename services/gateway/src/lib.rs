@@ -22,6 +22,7 @@ mod exposition;
 mod fair;
 mod flows;
 mod handlers;
+mod iam_call;
 mod inflight;
 mod judge;
 mod listener;

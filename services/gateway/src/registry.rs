@@ -536,6 +536,7 @@ mod tests {
         for inner in [
             "authenticate-anonymous",
             "resolve-api-key",
+            "resolve-token",
             "authorise",
             "authorise-many",
             "get-signing-key-public",

@@ -3,13 +3,15 @@
 use std::sync::Arc;
 
 use parking_lot::RwLock;
+use tg_mesh::clock;
 use tg_schemas::msg::{IamRequest, IamResponse};
 use tg_schemas::{Error, WorkspaceKey};
 use tg_storage::StorageError;
 use tokio::sync::Mutex;
 
-use crate::engine::{self, Call, Change, Directory, Effect};
+use crate::engine::{self, Call, Change, Directory, Effect, Signing, User};
 use crate::error::wire;
+use crate::password::Proof;
 use crate::store::{DirectoryStore, Revocations};
 
 /// Rows read at once when the store is opened.
@@ -29,6 +31,9 @@ impl CachedDirectory {
     /// Reads the store into memory.
     pub(crate) async fn load(store: Arc<dyn DirectoryStore>) -> Result<Self, StorageError> {
         let mut directory = Directory::default();
+        for change in store.access().await? {
+            directory.apply(&change);
+        }
         let mut after = String::new();
         loop {
             let page = store.workspaces(&after, PAGE).await?;
@@ -53,6 +58,16 @@ impl CachedDirectory {
             let put = |one| directory.apply(&Change::PutKey(one));
             page.into_iter().for_each(put);
         }
+        if directory.signing().all(|one| one.retired.is_some()) {
+            let key = tg_jwt::SigningKey::generate();
+            let first = [Change::PutSigning(Signing {
+                key: key.map_err(|fault| StorageError::Corrupt(fault.to_string()))?,
+                created: clock::now(),
+                retired: None,
+            })];
+            store.commit(&first, false).await?;
+            first.iter().for_each(|change| directory.apply(change));
+        }
         Ok(Self {
             store,
             directory: RwLock::new(directory),
@@ -63,6 +78,21 @@ impl CachedDirectory {
     /// Whether there is no user yet.
     pub(crate) fn is_empty(&self) -> bool {
         self.directory.read().users().len() == 0
+    }
+
+    /// What is kept of a user's password, and whose it is; `None` where there is no user or no password.
+    pub(crate) fn password_of(
+        &self,
+        find: impl FnOnce(&Directory) -> Result<Option<&User>, Error>,
+    ) -> Result<Option<Proof>, Error> {
+        let directory = self.directory.read();
+        let kept = |user: &User| {
+            Some(Proof {
+                user_id: user.id.clone(),
+                against: user.password.clone()?,
+            })
+        };
+        Ok(find(&directory)?.and_then(kept))
     }
 
     /// What an operation that changes nothing answers; `None` if it would change something.

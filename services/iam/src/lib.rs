@@ -7,17 +7,22 @@
 //! * `generations`: which generation of its name a workspace is in, and the end of deleted ones.
 //! * `revocations`: tells everybody, after any crash, what was revoked.
 //!
+//! * `login`, `attempts`, `password`: what of passwords takes long, beside the runtime, and how guessing is slowed.
+//!
 //! Which operation needs which capability is the gateway's table; which role has which capability is
-//! ours. Passwords, logins, tokens, groups and grants are not here yet and say so. No key is kept, logged
-//! or shown again: only its hash is stored.
+//! ours. No key or password is kept, logged or shown again: only its hash is stored. What signs tokens never leaves the
+//! store but into memory.
 
+mod attempts;
 mod bootstrap_code;
 mod cached;
 mod engine;
 mod error;
 mod generations;
 mod handlers;
+mod login;
 mod options;
+mod password;
 mod processors;
 mod remote;
 mod revocations;

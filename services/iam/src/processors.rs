@@ -12,6 +12,7 @@ use crate::bootstrap_code::CodeFile;
 use crate::cached::CachedDirectory;
 use crate::generations;
 use crate::handlers::Handler;
+use crate::login::Passwords;
 use crate::options::{AuthMode, Options};
 use crate::revocations;
 use crate::store::SqliteDirectory;
@@ -55,6 +56,7 @@ pub fn processors(mesh: &Mesh, options: Options) -> Vec<Processor> {
         store: store.clone(),
         auth_mode,
         code,
+        passwords: Passwords::default(),
     };
     let processor = Processor::new(iam_svc::PROCESSOR)
         .serves(iam_svc::IAM, Arc::new(handler))

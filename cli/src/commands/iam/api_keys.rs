@@ -24,6 +24,9 @@ pub struct CreateApiKey {
     /// When the key ends, ISO 8601; never if not given
     #[arg(long, value_name = "TIME")]
     expires: Option<String>,
+    /// The only capabilities that the key is to have; all of the user's if not given
+    #[arg(long, num_args = 1.., value_name = "CAPABILITY")]
+    scopes: Vec<String>,
     /// Workspace of the user
     #[arg(short = 'w', long, value_name = "ID")]
     workspace: Option<String>,
@@ -42,6 +45,9 @@ impl Command for CreateApiKey {
         if let Some(expires) = &self.expires {
             check_time(expires)?;
             key["expires"] = json!(expires);
+        }
+        if !self.scopes.is_empty() {
+            key["scopes"] = json!(self.scopes);
         }
         let request = json!({"operation": "create-api-key", "key": key});
         let reply = session
@@ -62,7 +68,7 @@ impl Command for CreateApiKey {
     }
 }
 
-/// The service takes an unreadable time as "never", which nobody wants by accident.
+/// A foreign service takes an unreadable time as "never", which nobody wants by accident.
 fn check_time(text: &str) -> Result<()> {
     let date = || chrono::NaiveDate::parse_from_str(text, "%Y-%m-%d").is_ok();
     let local = || chrono::NaiveDateTime::parse_from_str(text, "%Y-%m-%dT%H:%M:%S%.f").is_ok();

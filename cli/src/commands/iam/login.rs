@@ -1,11 +1,13 @@
-//! `tg login`, `tg logout` and `tg profiles`: address, token and workspace kept under a name.
+//! `tg login`, `tg logout` and `tg profiles`: address, token and workspace kept under a name; a password for a token.
 
 use std::io::{BufRead, IsTerminal};
+use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::{Value, json};
 use tg_schemas::ErrorCode;
 
+use super::passwords::password;
 use crate::args::{Common, Options, Stored};
 use crate::client::{Error, Result};
 use crate::fields::text;
@@ -22,11 +24,18 @@ const USUAL: &str = "default";
 pub struct Login {
     #[command(flatten)]
     common: Common,
+    /// Get a token for this user by password and print it; kept only with --profile, as it is good for an hour
+    #[arg(long, value_name = "NAME")]
+    username: Option<String>,
+    /// Password of --username; asked for, or the first line of standard input, if not given
+    #[arg(long, value_name = "TEXT", requires = "username")]
+    password: Option<String>,
 }
 
 impl Command for Login {
     const NAME: &'static str = "login";
-    const ABOUT: &'static str = "Save address, token and workspace for later commands";
+    const ABOUT: &'static str =
+        "Save address, token and workspace for later commands, or get a token by password";
 
     fn options(&self) -> Options {
         Options {
@@ -35,7 +44,10 @@ impl Command for Login {
         }
     }
 
-    async fn run(self, session: &mut Session) -> Result<()> {
+    async fn run(mut self, session: &mut Session) -> Result<()> {
+        if let Some(username) = self.username.take() {
+            return self.by_password(session, &username).await;
+        }
         let user = match whoami(session).await {
             Err(error)
                 if session.options.token.is_none()
@@ -47,16 +59,7 @@ impl Command for Login {
             user => user?,
         };
         let name = self.common.gateway.profile.as_deref().unwrap_or(USUAL);
-        let mut profiles = Profiles::load()?;
-        let profile = Profile {
-            url: session.http()?.base().to_string(),
-            token: session.options.token.clone(),
-            workspace: session.options.workspace.clone(),
-        };
-        let url = profile.url.clone();
-        profiles.put(name, profile);
-        profiles.make_current(name)?;
-        let path = profiles.save()?;
+        let (url, path) = keep(session, name)?;
         let shown = json!({"profile": name, "url": url, "user": user});
         session.out.show(&shown, || {
             let who = match text(&user, "username") {
@@ -74,6 +77,48 @@ impl Command for Login {
             )
         })
     }
+}
+
+impl Login {
+    /// A token by password: to standard output alone, so that it can be captured.
+    async fn by_password(self, session: &mut Session, username: &str) -> Result<()> {
+        let password = password(self.password, format!("Password of {username}: ")).await?;
+        let mut ask = json!({"username": username, "password": password});
+        if let Some(workspace) = &session.options.workspace {
+            ask["workspace"] = json!(workspace);
+        }
+        let reply = session.http()?.post("api/v1/auth/login", &ask).await?;
+        let jwt = text(&reply, "jwt");
+        if jwt.is_empty() {
+            return Err(Error::Protocol("no token".to_owned()));
+        }
+        if let Some(name) = self.common.gateway.profile.as_deref() {
+            session.options.token = Some(jwt.clone());
+            let (url, path) = keep(session, name)?;
+            let told = format!("Kept as profile '{name}' for {url} in {}", path.display());
+            session.out.talk(told);
+        }
+        if session.out.is_json() {
+            return session.out.json(&reply);
+        }
+        let end = text(&reply, "jwt_expires");
+        session.out.talk(format!("This token is good until {end}:"));
+        session.out.line(jwt)
+    }
+}
+
+/// Keeps what the session came with as a profile: where it leads, and the file.
+fn keep(session: &Session, name: &str) -> Result<(String, PathBuf)> {
+    let mut profiles = Profiles::load()?;
+    let profile = Profile {
+        url: session.http()?.base().to_string(),
+        token: session.options.token.clone(),
+        workspace: session.options.workspace.clone(),
+    };
+    let url = profile.url.clone();
+    profiles.put(name, profile);
+    profiles.make_current(name)?;
+    Ok((url, profiles.save()?))
 }
 
 async fn whoami(session: &Session) -> Result<Value> {

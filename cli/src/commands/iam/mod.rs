@@ -1,7 +1,28 @@
-//! Who may do what: the first key, workspaces, API keys.
+//! Who may do what: the first key, users, passwords and tokens, groups and grants, workspaces, API keys.
 
 pub mod api_keys;
 pub mod bootstrap;
+pub mod grants;
+pub mod groups;
 pub mod login;
+pub mod passwords;
+pub mod users;
 pub mod whoami;
 pub mod workspaces;
+
+use clap::builder::BoolishValueParser;
+use serde_json::Value;
+
+use crate::client::{Error, Result};
+
+/// What the service tells as JSON in text.
+fn embedded(reply: &Value, key: &str) -> Result<Value> {
+    let text = reply.get(key).and_then(Value::as_str);
+    let value = text.and_then(|text| serde_json::from_str(text).ok());
+    value.ok_or_else(|| Error::Protocol(format!("no {key}")))
+}
+
+/// A flag as the official commands take it.
+fn yes_or_no() -> BoolishValueParser {
+    BoolishValueParser::new()
+}

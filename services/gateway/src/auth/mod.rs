@@ -9,6 +9,7 @@ mod doubt;
 pub(crate) mod guard;
 mod open_workspace;
 mod revalidation;
+mod tokens;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -50,6 +51,10 @@ pub(crate) struct Identity {
     pub(crate) id: Arc<str>,
     /// Where requests go that name no workspace.
     pub(crate) workspace: Arc<str>,
+    /// The only capabilities that what it came with has of the user's; `None`: all of them.
+    pub(crate) scopes: Option<Arc<[String]>>,
+    /// What policies are to know of the user, where a token says so.
+    pub(crate) context: Option<Arc<Value>>,
     /// What it came with, to be looked at again.
     pub(crate) key: Key,
     /// How long what is known of it holds.
@@ -64,6 +69,8 @@ impl Identity {
         Self {
             id: id.into(),
             workspace: workspace.into(),
+            scopes: None,
+            context: None,
             key: Key::default(),
             until: Instant::now() + MEMORY,
             generation: 0,
@@ -127,6 +134,7 @@ pub(crate) struct Auth {
     anonymous: Identity,
     keys: Cache<KeyHash, Identity>,
     decisions: Cache<Decision, bool>,
+    token_keys: tokens::Keys,
     /// Counts what was revoked.
     generation: watch::Sender<u64>,
     /// Held by who asks about something that goes on.
@@ -143,6 +151,7 @@ impl Auth {
             anonymous: Identity::plain("anonymous", &options.default_workspace),
             keys: Cache::new(options.limits.cache_entries),
             decisions: Cache::new(options.limits.cache_entries),
+            token_keys: tokens::Keys::default(),
             generation: watch::channel(0).0,
             turns: tokio::sync::Semaphore::new(TURNS),
             refusals: Seldom::default(),
@@ -163,6 +172,7 @@ impl Auth {
                 self.generation.send_modify(|count| *count += 1);
                 self.keys.clear();
                 self.decisions.clear();
+                self.token_keys.clear();
                 // Who was told meanwhile looks at what is remembered, which is nothing.
                 self.generation.send_modify(|count| *count += 1);
             }
@@ -185,21 +195,51 @@ impl Auth {
         }
         match token.filter(|token| !token.is_empty()) {
             None => self.resolve("authenticate-anonymous", "").await,
-            Some(key) if key.starts_with("tg_") => {
-                let hash: KeyHash = Sha256::digest(key.as_bytes()).into();
-                if let Some(identity) = self.keys.get(&hash, Instant::now()) {
-                    return Ok(identity);
-                }
-                let identity = self.resolve("resolve-api-key", key).await?;
-                if identity.generation == self.generation() {
-                    let now = Instant::now();
-                    let memory = identity.until.saturating_duration_since(now);
-                    self.keys.put(hash, identity.clone(), now, memory);
-                }
-                Ok(identity)
+            Some(key) if key.starts_with("tg_") => self.remembered("resolve-api-key", key).await,
+            Some(token) if tg_jwt::is_plausible(token) => {
+                self.remembered("resolve-token", token).await
             }
             Some(_) => Err(RequestError::AuthFailure),
         }
+    }
+
+    /// Whose credential it is, as it was told a short while ago, or is now.
+    async fn remembered(
+        &self,
+        operation: &'static str,
+        key: &str,
+    ) -> Result<Identity, RequestError> {
+        let hash: KeyHash = Sha256::digest(key.as_bytes()).into();
+        if let Some(identity) = self.keys.get(&hash, Instant::now()) {
+            return Ok(identity);
+        }
+        let claims = match operation {
+            "resolve-token" => {
+                let ask = async || self.public_keys().await;
+                Some(self.token_keys.verify(key, ask).await?)
+            }
+            _ => None,
+        };
+        let context = claims.and_then(|claims| claims.user_context);
+        let identity = Identity {
+            context: context.map(|context| Arc::new(Value::Object(context))),
+            ..self.resolve(operation, key).await?
+        };
+        if identity.generation == self.generation() {
+            let now = Instant::now();
+            let memory = identity.until.saturating_duration_since(now);
+            self.keys.put(hash, identity.clone(), now, memory);
+        }
+        Ok(identity)
+    }
+
+    /// What verifies tokens, as the iam service has it now.
+    async fn public_keys(&self) -> Result<String, RequestError> {
+        let ask = IamRequest {
+            operation: "get-signing-key-public".to_owned(),
+            ..IamRequest::default()
+        };
+        Ok(self.ask(ask).await?.signing_key_public)
     }
 
     async fn resolve(&self, operation: &str, key: &str) -> Result<Identity, RequestError> {
@@ -224,6 +264,9 @@ impl Auth {
         Ok(Identity {
             id: response.resolved_user_id.into(),
             workspace: response.resolved_default_workspace.into(),
+            scopes: Some(response.resolved_scopes.into())
+                .filter(|scopes: &Arc<[String]>| !scopes.is_empty()),
+            context: None,
             key: Key(Some(key.into())),
             until: Instant::now() + memory,
             generation,
@@ -241,6 +284,10 @@ impl Auth {
             Gate::Needs(capability) if !self.open() => capability,
             _ => return Ok(()),
         };
+        let within = |scopes: &Arc<[String]>| scopes.iter().any(|scope| scope == capability);
+        if !identity.scopes.as_ref().is_none_or(within) {
+            return Err(RequestError::AccessDenied);
+        }
         let decision = (identity.id.clone(), capability, resource.clone());
         let allowed = match self.decisions.get(&decision, Instant::now()) {
             Some(allowed) => allowed,

@@ -2,7 +2,7 @@
 
 use axum::body::Body as HttpBody;
 use axum::extract::{Extension, State};
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 use tg_schemas::ErrorCode;
@@ -32,6 +32,9 @@ pub(crate) async fn login(
             body.insert(key.into(), json!(Fields::new(&given).text(key)?));
         }
         let reply = ask(&app, "login", body, &stranger(), meta).await?;
+        if let Some(response) = slowed(&reply) {
+            return Ok(response);
+        }
         let granted = reply.get("jwt").is_some_and(Value::is_string);
         Ok(masked(reply, granted))
     };
@@ -90,6 +93,9 @@ pub(crate) async fn change_password(
         body.insert("password".into(), json!(fields.text("current_password")?));
         body.insert("new_password".into(), json!(fields.text("new_password")?));
         let reply = ask(&app, "change-password", body, &identity, meta).await?;
+        if let Some(response) = slowed(&reply) {
+            return Ok(response);
+        }
         Ok(match reply.get("error") {
             None => json_response(StatusCode::OK, &reply),
             Some(error) => changed_not(error),
@@ -104,6 +110,27 @@ fn changed_not(error: &Value) -> Response {
         ErrorCode::Unauthenticated => RequestError::AuthFailure.into_response(),
         _ => refusal(StatusCode::BAD_REQUEST, text("message")),
     }
+}
+
+/// What is no answer to the credentials: too many were tried, or nobody could look at them.
+fn slowed(reply: &Body) -> Option<Response> {
+    let error = reply.get("error")?;
+    let text = |key: &str| error.get(key).and_then(Value::as_str).unwrap_or_default();
+    let code = ErrorCode::from_wire(text("type"));
+    if !code.is_transient() {
+        return None;
+    }
+    let status = StatusCode::from_u16(code.status()).unwrap_or(StatusCode::SERVICE_UNAVAILABLE);
+    let mut response = refusal(status, text("message"));
+    // The iam service says it in words.
+    let seconds = text("message")
+        .split(' ')
+        .find(|word| word.parse::<u32>().is_ok());
+    let seconds = HeaderValue::from_str(seconds.unwrap_or("1"));
+    if let Ok(seconds) = seconds {
+        response.headers_mut().insert(header::RETRY_AFTER, seconds);
+    }
+    Some(response)
 }
 
 /// Success, or the one refusal that says nothing.

@@ -185,6 +185,58 @@ async fn keys_and_decisions_are_remembered(place: Place) {
     assert_eq!(world.fakes.iam.count("authorise"), 1);
 }
 
+/// A token of the reader, signed now.
+fn token(key: &tg_jwt::SigningKey) -> String {
+    let now = tg_mesh::clock::now().timestamp();
+    key.sign(&tg_jwt::Claims::new("reader", "acme", 0, now))
+        .unwrap()
+}
+
+async fn tokens_open_what_their_user_may_and_new_keys_are_learnt(place: Place) {
+    let world = World::start(&place, AuthMode::Iam).await;
+    let [old, new, foreign] = [(); 3].map(|()| tg_jwt::SigningKey::generate().unwrap());
+    world.fakes.iam.signing.lock().push(old.clone());
+    let list = || json!({"operation": "list"});
+    let status = async |token: &str| world.post("/api/v1/config", token, list()).await.0;
+    for _ in 0..3 {
+        assert_eq!(status(&token(&old)).await, 200);
+    }
+    let (_, reply) = world.post(TRIPLES, &token(&old), json!({})).await;
+    assert_eq!(reply["response"][0]["o"]["v"], "acme");
+    let put = json!({"operation": "put"});
+    assert_eq!(world.post("/api/v1/config", &token(&old), put).await.0, 403);
+    let socket = world.socket(&token(&old)).await;
+    let frames = socket.ask("triples", "default", json!({})).await.unwrap();
+    assert_eq!(frames[0]["response"]["response"][0]["o"]["v"], "acme");
+    // Another key signs now; this gateway was not told.
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    world.fakes.iam.signing.lock().push(new.clone());
+    assert_eq!(status(&token(&new)).await, 200);
+    assert_eq!(status(&token(&old)).await, 200);
+    // What is signed by nobody costs the iam service nothing, however much of it comes.
+    let before = world.fakes.iam.asked.lock().len();
+    for _ in 0..50 {
+        assert_eq!(status(&token(&foreign)).await, 401);
+        let mut turned = token(&old);
+        turned.truncate(turned.len() - 4);
+        assert_eq!(status(&turned).await, 401);
+    }
+    let asked = world.fakes.iam.asked.lock().len() - before;
+    assert!(asked < 50, "{asked}");
+}
+
+async fn a_key_with_scopes_opens_no_more(place: Place) {
+    let world = World::start(&place, AuthMode::Iam).await;
+    let list = json!({"operation": "list"});
+    let (status, _) = world.post("/api/v1/config", "tg_scoped", list).await;
+    assert_eq!(status, 200);
+    let put = json!({"operation": "put"});
+    for (path, body) in [("/api/v1/config", put), (TRIPLES, json!({}))] {
+        let (status, _) = world.post(path, "tg_scoped", body).await;
+        assert_eq!(status, 403, "{path}");
+    }
+}
+
 async fn without_authentication_web_pages_stay_out(place: Place) {
     let world = World::start(&place, AuthMode::None).await;
     let address = world.handle.local_addr();
@@ -278,6 +330,8 @@ tg_testkit::on_both_buses!(
     a_strangers_body_that_trickles_is_cut,
     public_operations_need_no_key_and_refusals_are_masked,
     keys_and_decisions_are_remembered,
+    tokens_open_what_their_user_may_and_new_keys_are_learnt,
+    a_key_with_scopes_opens_no_more,
     without_authentication_web_pages_stay_out,
     an_open_listener_without_authentication_is_refused,
     a_silent_iam_lets_nobody_in,

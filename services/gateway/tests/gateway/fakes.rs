@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
 use parking_lot::Mutex;
-use tg_mesh::{Cx, RequestHandler, Responder};
+use tg_mesh::{Cx, RequestHandler, Responder, clock};
 use tg_schemas::msg::*;
 use tg_schemas::{Error, ErrorCode};
 use tg_testkit::config::Config;
@@ -308,9 +308,16 @@ pub struct FakeIam {
     pub asked: Mutex<Vec<IamRequest>>,
     /// From now on it answers nothing.
     pub silent: AtomicBool,
+    /// What signs tokens.
+    pub signing: Mutex<Vec<tg_jwt::SigningKey>>,
 }
 
 impl FakeIam {
+    /// The keys that verify.
+    fn keys(&self) -> tg_jwt::PublicKeys {
+        self.signing.lock().iter().map(|key| key.public()).collect()
+    }
+
     /// How often an operation was asked for.
     pub fn count(&self, operation: &str) -> usize {
         let asked = self.asked.lock();
@@ -340,10 +347,23 @@ impl RequestHandler<IamRequest, IamResponse> for FakeIam {
                 let (user, home) = match ask.api_key.as_str() {
                     "tg_admin" => ("admin", "default"),
                     "tg_reader" => ("reader", "acme"),
+                    "tg_scoped" => {
+                        response.resolved_scopes = vec!["config:read".into()];
+                        ("admin", "acme")
+                    }
                     _ => return refused(),
                 };
                 response.resolved_user_id = user.into();
                 response.resolved_default_workspace = home.into();
+                response.decision_ttl_seconds = 60;
+            }
+            "get-signing-key-public" => response.signing_key_public = self.keys().to_pem(),
+            "resolve-token" => {
+                let Ok(claims) = self.keys().verify(&ask.api_key, clock::now().timestamp()) else {
+                    return refused();
+                };
+                response.resolved_user_id = claims.sub;
+                response.resolved_default_workspace = claims.default_workspace;
                 response.decision_ttl_seconds = 60;
             }
             "authorise" => {

@@ -1,11 +1,12 @@
 //! The directory in memory with its store: what survives, and what is never on the disk.
 
 use chrono::DateTime;
-use tg_schemas::msg::{ApiKeyInput, UserInput, WorkspaceInput};
+use tg_schemas::msg::{ApiKeyInput, UserInput, UserRecord, WorkspaceInput};
 use tg_storage::Durability;
 
 use super::*;
 use crate::engine::Fresh;
+use crate::password::{PasswordHash, Temporary};
 use crate::secret::ApiKey;
 use crate::store::SqliteDirectory;
 
@@ -14,10 +15,14 @@ fn call(n: u8) -> Call {
         now: DateTime::from_timestamp(1_800_000_000, 0).unwrap(),
         question: format!("q{n}"),
         vouched: true,
+        proof: None,
         fresh: Fresh {
             user_id: format!("u{n}"),
             key_id: format!("k{n}"),
             key: ApiKey::from_random([n; 24]),
+            password: None,
+            temporary: None,
+            signing: None,
         },
     }
 }
@@ -27,6 +32,31 @@ fn op(operation: &str) -> IamRequest {
         operation: operation.into(),
         ..IamRequest::default()
     }
+}
+
+/// A temporary password of a user, and a token.
+async fn password_and_token(service: &CachedDirectory, user_id: &str) -> (String, String) {
+    let temporary = Temporary::random();
+    let with_password = Call {
+        fresh: Fresh {
+            password: PasswordHash::stored("of a password".into()),
+            temporary: Some(temporary.clone()),
+            ..call(4).fresh
+        },
+        ..call(4)
+    };
+    let reset = IamRequest {
+        user_id: user_id.into(),
+        ..op("reset-password")
+    };
+    let changed = service.change(engine::run, &with_password, &reset).await;
+    assert_eq!(changed.unwrap().0.temporary_password, temporary.reveal());
+    let mint = IamRequest {
+        username: "rita".into(),
+        ..op("mint-token")
+    };
+    let minted = service.read(engine::run, &call(5), &mint).unwrap().unwrap();
+    (temporary.reveal().to_owned(), minted.jwt)
 }
 
 #[tokio::test]
@@ -55,10 +85,12 @@ async fn users_keys_and_workspaces_survive_a_restart_and_no_key_is_on_the_disk()
             user_id: user.id.clone(),
             name: "laptop".into(),
             expires: "2030-01-01".into(),
+            ..ApiKeyInput::default()
         }),
         ..op("create-api-key")
     };
     let key = change(3, &key).await.unwrap();
+    let (temporary, minted) = password_and_token(&service, &user.id).await;
     drop(service);
 
     let service = CachedDirectory::load(open()).await.unwrap();
@@ -72,7 +104,20 @@ async fn users_keys_and_workspaces_survive_a_restart_and_no_key_is_on_the_disk()
         user_id: user.id.clone(),
         ..op("get-user")
     };
-    assert_eq!(read(get).user.unwrap(), user);
+    let kept = read(get).user.unwrap();
+    assert!(kept.must_change_password);
+    assert_eq!(
+        UserRecord {
+            must_change_password: false,
+            ..kept
+        },
+        user
+    );
+    let own = IamRequest {
+        api_key: minted.clone(),
+        ..op("resolve-token")
+    };
+    assert_eq!(read(own).resolved_user_id, user.id, "by the same key");
     let list = IamRequest {
         user_id: user.id,
         ..op("list-api-keys")
@@ -92,7 +137,12 @@ async fn users_keys_and_workspaces_survive_a_restart_and_no_key_is_on_the_disk()
     for entry in std::fs::read_dir(dir.path()).unwrap() {
         let bytes = std::fs::read(entry.unwrap().path()).unwrap();
         let text = String::from_utf8_lossy(&bytes);
-        for secret in [&admin.bootstrap_admin_api_key, &key.api_key_plaintext] {
+        for secret in [
+            &admin.bootstrap_admin_api_key,
+            &key.api_key_plaintext,
+            &minted,
+            &temporary,
+        ] {
             assert!(!text.contains(secret.as_str()));
         }
     }

@@ -53,12 +53,24 @@ pub(crate) fn run(directory: &Directory, call: &Call, ask: &IamRequest) -> Resul
             };
             return super::run(directory, call, &all);
         }
-        "bootstrap" | "create-user" | "update-user" | "disable-user" | "enable-user"
-        | "delete-user" | "create-api-key" | "list-api-keys" | "revoke-api-key" => {
-            return Err(Error::typed(
-                "operation-not-permitted",
-                "this system runs without users and keys; start it with authentication to have them",
-            ));
+        "bootstrap"
+        | "create-user"
+        | "update-user"
+        | "disable-user"
+        | "enable-user"
+        | "delete-user"
+        | "create-api-key"
+        | "list-api-keys"
+        | "revoke-api-key"
+        | "login"
+        | "change-password"
+        | "reset-password"
+        | "mint-token"
+        | "rotate-signing-key"
+        | "resolve-token"
+        | "get-signing-key-public" => return Err(without_users()),
+        operation if GROUPS.iter().any(|word| operation.contains(word)) => {
+            return Err(without_users());
         }
         operation => {
             if closes(operation, ask.workspace_record.as_ref()) {
@@ -71,6 +83,16 @@ pub(crate) fn run(directory: &Directory, call: &Call, ask: &IamRequest) -> Resul
         }
     };
     Ok(answer.into())
+}
+
+/// The operations on groups and grants are about these.
+const GROUPS: [&str; 3] = ["group", "grant", "permissions"];
+
+fn without_users() -> Error {
+    Error::typed(
+        "operation-not-permitted",
+        "this system runs without users and keys; start it with authentication to have them",
+    )
 }
 
 /// Whether everybody's home would be closed.

@@ -5,8 +5,9 @@ use serde_json::Value;
 use tg_schemas::Error;
 use tg_schemas::msg::{IamRequest, IamResponse};
 
+use super::Directory;
+use super::authority::allows;
 use super::check::invalid;
-use super::{Directory, Role, RoleScope};
 
 /// How long a decision may be remembered, in seconds.
 pub(crate) const DECISION_TTL: i64 = 60;
@@ -103,23 +104,4 @@ fn json(field: &str, text: &str) -> Result<Value, Error> {
         Ok(value @ (Value::Object(_) | Value::Null)) => Ok(value),
         _ => Err(invalid(field, "is not a JSON object")),
     }
-}
-
-/// Denied unless some role of an active user has the capability and reaches the target.
-fn allows(directory: &Directory, user_id: &str, capability: &str, target: Option<&str>) -> bool {
-    let Some(user) = directory.user(user_id) else {
-        return false;
-    };
-    directory.is_active(user)
-        && user
-            .roles
-            .iter()
-            .filter_map(|name| Role::find(name))
-            .any(|role| {
-                let reaches = match (role.scope, target) {
-                    (RoleScope::All, _) | (_, None) => true,
-                    (RoleScope::Home, Some(workspace)) => workspace == user.home,
-                };
-                reaches && role.has(capability)
-            })
 }

@@ -1,9 +1,11 @@
 //! What an operation is given from outside, and what it makes of that.
 
 use chrono::{DateTime, Utc};
+use tg_jwt::SigningKey;
 use tg_schemas::msg::IamResponse;
 
 use super::Change;
+use crate::password::{PasswordHash, Proof, Temporary};
 use crate::secret::ApiKey;
 
 /// What an engine may not make itself.
@@ -15,6 +17,12 @@ pub(crate) struct Fresh {
     pub(crate) key_id: String,
     /// A new key.
     pub(crate) key: ApiKey,
+    /// What is kept of the password that is set.
+    pub(crate) password: Option<PasswordHash>,
+    /// That password, where it was made here.
+    pub(crate) temporary: Option<Temporary>,
+    /// A key to sign with from now on.
+    pub(crate) signing: Option<SigningKey>,
 }
 
 /// The circumstances of a call.
@@ -26,6 +34,8 @@ pub(crate) struct Call {
     pub(crate) question: String,
     /// Whoever asks has the one-time code, or asks from a program on the machine itself.
     pub(crate) vouched: bool,
+    /// Who was shown to know their password, if somebody was.
+    pub(crate) proof: Option<Proof>,
     /// Ids and a key that nobody else has.
     pub(crate) fresh: Fresh,
 }

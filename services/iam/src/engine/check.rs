@@ -4,8 +4,10 @@ use std::collections::BTreeSet;
 
 use chrono::{DateTime, NaiveDate, NaiveDateTime, Utc};
 use tg_schemas::{Error, WorkspaceId};
+use unicode_normalization::is_nfc;
 
 use super::Role;
+use crate::password::LONGEST;
 
 /// Longest name or mail address in bytes.
 const MAX_TEXT: usize = 255;
@@ -47,6 +49,52 @@ pub(crate) fn optional<'a>(field: &str, text: &'a str) -> Result<&'a str, Error>
         return Err(invalid(field, "must not contain control characters"));
     }
     Ok(text)
+}
+
+/// A password. What it is made of is nobody's business; long ones are refused before they cost anything.
+pub(crate) fn secret<'a>(field: &str, text: &'a str) -> Result<&'a str, Error> {
+    match text.len() {
+        0 => Err(invalid(field, "is required")),
+        length if length > LONGEST => Err(invalid(field, "is longer than 1024 bytes")),
+        _ => Ok(text),
+    }
+}
+
+/// Passwords are not set by the way.
+pub(crate) fn none_in_update(password: &str) -> Result<(), Error> {
+    if password.is_empty() {
+        return Ok(());
+    }
+    Err(invalid(
+        "user.password",
+        "is set by change-password or reset-password only",
+    ))
+}
+
+/// A name to log in with: what looks the same is the same, so nothing that cannot be seen is in it.
+pub(crate) fn username<'a>(field: &str, text: &'a str) -> Result<&'a str, Error> {
+    required(field, text)?;
+    if text.trim() != text {
+        return Err(invalid(field, "must not begin or end with a space"));
+    }
+    if text.chars().any(is_unseen) {
+        return Err(invalid(
+            field,
+            "must not contain characters that cannot be seen",
+        ));
+    }
+    if !is_nfc(text) {
+        return Err(invalid(field, "must be in Unicode's normal form C"));
+    }
+    Ok(text)
+}
+
+/// Characters of no width, and those that turn the direction of writing.
+fn is_unseen(c: char) -> bool {
+    matches!(c, '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{180b}'..='\u{180f}'
+        | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}'
+        | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
+        || (c.is_whitespace() && c != ' ')
 }
 
 /// An id for a workspace.

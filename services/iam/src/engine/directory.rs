@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::{ADMIN, Change, Key, User, Workspace};
+use super::{ADMIN, Change, Grant, Group, Holder, Key, Signing, User, Workspace};
 
 /// All of it, with the ways to find it.
 #[derive(Debug, Default)]
@@ -13,6 +13,11 @@ pub(crate) struct Directory {
     keys: HashMap<String, Key>,
     by_hash: HashMap<String, String>,
     by_user: HashMap<String, BTreeSet<String>>,
+    signing: BTreeMap<String, Signing>,
+    groups: BTreeMap<String, Group>,
+    members: BTreeMap<String, BTreeSet<String>>,
+    memberships: BTreeMap<String, BTreeSet<String>>,
+    grants: BTreeMap<Holder, BTreeSet<Grant>>,
 }
 
 impl Directory {
@@ -65,6 +70,43 @@ impl Directory {
             .filter_map(|id| self.keys.get(id))
     }
 
+    /// What signs tokens, and what did.
+    pub(crate) fn signing(&self) -> impl Iterator<Item = &Signing> {
+        self.signing.values()
+    }
+
+    /// A group by id.
+    pub(crate) fn group(&self, id: &str) -> Option<&Group> {
+        self.groups.get(id)
+    }
+
+    /// All groups.
+    pub(crate) fn groups(&self) -> impl ExactSizeIterator<Item = &Group> {
+        self.groups.values()
+    }
+
+    /// Ids of a group's members.
+    pub(crate) fn members(&self, group_id: &str) -> impl Iterator<Item = &String> {
+        self.members.get(group_id).into_iter().flatten()
+    }
+
+    /// The groups of a user.
+    pub(crate) fn groups_of<'a>(
+        &'a self,
+        user_id: &str,
+    ) -> impl Iterator<Item = &'a Group> + use<'a> {
+        let ids = self.memberships.get(user_id).into_iter().flatten();
+        ids.filter_map(|id| self.groups.get(id))
+    }
+
+    /// What was granted to somebody themselves.
+    pub(crate) fn grants<'a>(
+        &'a self,
+        holder: &Holder,
+    ) -> impl Iterator<Item = &'a Grant> + use<'a> {
+        self.grants.get(holder).into_iter().flatten()
+    }
+
     /// Whether the user's keys are good now.
     pub(crate) fn is_active(&self, user: &User) -> bool {
         user.enabled && self.is_open(&user.home)
@@ -86,6 +128,10 @@ impl Directory {
             }
             Change::RemoveWorkspace(id) => {
                 self.workspaces.remove(id);
+                for grants in self.grants.values_mut() {
+                    grants.retain(|grant| grant.workspace != *id);
+                }
+                self.grants.retain(|_, grants| !grants.is_empty());
             }
             Change::PutUser(user) => {
                 self.by_username
@@ -95,6 +141,10 @@ impl Directory {
             Change::RemoveUser(id) => {
                 if let Some(user) = self.users.remove(id) {
                     self.by_username.remove(&user.username);
+                }
+                self.grants.remove(&Holder::User(id.clone()));
+                for group in self.memberships.remove(id).unwrap_or_default() {
+                    take(&mut self.members, &group, id);
                 }
             }
             Change::PutKey(key) => {
@@ -116,6 +166,55 @@ impl Directory {
                     }
                 }
             }
+            _ => self.apply_access(change),
+        }
+    }
+
+    fn apply_access(&mut self, change: &Change) {
+        match change {
+            Change::PutSigning(signing) => {
+                let kid = signing.key.public().kid();
+                self.signing.insert(kid, signing.clone());
+            }
+            Change::RemoveSigning(kid) => {
+                self.signing.remove(kid);
+            }
+            Change::PutGroup(group) => {
+                self.groups.insert(group.id.clone(), group.clone());
+            }
+            Change::RemoveGroup(id) => {
+                self.groups.remove(id);
+                self.grants.remove(&Holder::Group(id.clone()));
+                for user in self.members.remove(id).unwrap_or_default() {
+                    take(&mut self.memberships, &user, id);
+                }
+            }
+            Change::PutMember(group, user) => {
+                put(&mut self.members, group.clone(), user.clone());
+                put(&mut self.memberships, user.clone(), group.clone());
+            }
+            Change::RemoveMember(group, user) => {
+                take(&mut self.members, group, user);
+                take(&mut self.memberships, user, group);
+            }
+            Change::PutGrant(holder, grant) => {
+                put(&mut self.grants, holder.clone(), grant.clone());
+            }
+            Change::RemoveGrant(holder, grant) => take(&mut self.grants, holder, grant),
+            _ => {}
+        }
+    }
+}
+
+fn put<K: Ord, V: Ord>(sets: &mut BTreeMap<K, BTreeSet<V>>, key: K, value: V) {
+    sets.entry(key).or_default().insert(value);
+}
+
+fn take<K: Ord, V: Ord>(sets: &mut BTreeMap<K, BTreeSet<V>>, key: &K, value: &V) {
+    if let Some(set) = sets.get_mut(key) {
+        set.remove(value);
+        if set.is_empty() {
+            sets.remove(key);
         }
     }
 }

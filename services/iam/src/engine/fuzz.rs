@@ -40,6 +40,32 @@ fn ends_of_keys_and_names() {
 }
 
 #[test]
+fn tokens_and_public_keys_as_they_are_presented() {
+    let key = tg_jwt::SigningKey::generate().expect("a key");
+    let claims = tg_jwt::Claims::new("u", "acme", 0, 1_900_000_000);
+    let token = key.sign(&claims).expect("a token");
+    let pem = key.public().to_pem();
+    let keys: tg_jwt::PublicKeys = [key.public()].into_iter().collect();
+    let seeds: [&[u8]; 3] = [
+        token.as_bytes(),
+        pem.as_bytes(),
+        b"eyJhbGciOiJub25lIn0.e30.",
+    ];
+    run("tokens as they are presented", &seeds, |bytes| {
+        let text = String::from_utf8_lossy(bytes);
+        if let Ok(found) = keys.verify(&text, 1_900_000_001) {
+            assert_eq!(
+                (&*text, &found),
+                (token.as_str(), &claims),
+                "nobody else signs"
+            );
+        }
+        let _ = tg_jwt::PublicKeys::from_pem(&text);
+        let _ = check::username("username", &text);
+    });
+}
+
+#[test]
 fn questions_of_permission() {
     let seeds: [&[u8]; 2] = [
         br#"{"workspace": "w", "flow": "f"}"#,

@@ -1,10 +1,13 @@
 //! Operations on API keys, and whose key it is.
 
+use std::collections::BTreeSet;
+
 use chrono::{DateTime, Utc};
 use tg_schemas::msg::{IamRequest, IamResponse};
 use tg_schemas::paging::{Asked, Page};
 use tg_schemas::{Error, ErrorCode};
 
+use super::authority::{may_manage, meant, seen};
 use super::check::{auth_failed, expiry, invalid, not_found, not_permitted, required};
 use super::users::{find, in_workspace};
 use super::{Call, Change, DECISION_TTL, Directory, Effect, Key, key_record};
@@ -26,7 +29,10 @@ pub(super) fn create(
     let user_id = required("key.user_id", &input.user_id)?;
     let name = required("key.name", &input.name)?;
     let expires = expiry("key.expires", &input.expires, call.now)?;
+    let scopes = scopes("key.scopes", &input.scopes)?;
     let user = in_workspace(directory, user_id, &ask.workspace)?;
+    seen(directory, ask, user)?;
+    may_manage(directory, ask, user)?;
     if !user.enabled {
         return Err(not_permitted("the user is disabled"));
     }
@@ -48,6 +54,7 @@ pub(super) fn create(
         prefix: call.fresh.key.prefix(),
         hash: call.fresh.key.hash(),
         expires,
+        scopes,
         created: call.now,
         made_by: call.question.clone(),
     };
@@ -62,6 +69,32 @@ pub(super) fn create(
         answer,
         quiet: false,
     })
+}
+
+/// By these, a key that may do little could make itself one that may do everything.
+const NO_SCOPES: [&str; 6] = [
+    "users:write",
+    "users:admin",
+    "keys:admin",
+    "workspaces:admin",
+    "iam:admin",
+    "mint-token",
+];
+
+/// The only capabilities that a key is to have.
+fn scopes(field: &str, names: &[String]) -> Result<BTreeSet<String>, Error> {
+    for name in names {
+        if !meant(name).contains(&name.as_str()) {
+            return Err(invalid(field, "holds a name that is not a capability"));
+        }
+        if NO_SCOPES.contains(&name.as_str()) {
+            return Err(invalid(
+                field,
+                &format!("{name} is not for keys that may not do everything"),
+            ));
+        }
+    }
+    Ok(names.iter().cloned().collect())
 }
 
 /// A user's keys, oldest first.
@@ -89,7 +122,9 @@ fn age(key: &Key) -> String {
 pub(super) fn revoke(directory: &Directory, ask: &IamRequest) -> Result<Effect, Error> {
     let id = required("key_id", &ask.key_id)?;
     let key = directory.key(id).ok_or_else(|| not_found("api key"))?;
-    in_workspace(directory, &key.user_id, &ask.workspace).map_err(|_| not_found("api key"))?;
+    in_workspace(directory, &key.user_id, &ask.workspace)
+        .and_then(|user| seen(directory, ask, user))
+        .map_err(|_| not_found("api key"))?;
     Ok(Effect {
         changes: vec![Change::RemoveKey(id.to_owned())],
         ..Effect::default()
@@ -117,6 +152,7 @@ pub(super) fn resolve(
         resolved_user_id: user.id.clone(),
         resolved_default_workspace: user.home.clone(),
         resolved_roles: user.roles.iter().cloned().collect(),
+        resolved_scopes: key.scopes.iter().cloned().collect(),
         ..IamResponse::default()
     })
 }

@@ -2,6 +2,7 @@
 
 mod anonymous;
 mod authorise;
+mod authority;
 mod call;
 mod change;
 mod check;
@@ -9,12 +10,15 @@ mod directory;
 mod entities;
 #[cfg(test)]
 mod fuzz;
+mod groups;
 mod keys;
 mod operation;
+mod passwords;
 mod record;
 mod roles;
 #[cfg(test)]
 mod tests;
+mod tokens;
 mod users;
 mod workspaces;
 
@@ -22,9 +26,11 @@ pub(crate) use anonymous::run as run_anonymous;
 pub(crate) use authorise::{DECISION_TTL, checks, decisions};
 pub(crate) use call::{Call, Effect, Fresh};
 pub(crate) use change::Change;
+pub(crate) use check::auth_failed;
 pub(crate) use directory::Directory;
-pub(crate) use entities::{Key, User, Workspace};
+pub(crate) use entities::{Grant, Group, Holder, Key, Signing, User, Workspace};
 pub(crate) use operation::{revokes, run};
+pub(crate) use passwords::{own, to_hash};
 pub(crate) use record::{key_record, stamp, user_record, workspace_record};
 pub use roles::{ROLES, Role, RoleScope};
 pub(crate) use workspaces::{end, existing, not_restored, remove, restored, settle};

@@ -3,7 +3,9 @@
 use tg_schemas::msg::IamRequest;
 use tg_schemas::{Error, ErrorCode};
 
-use super::{Call, Directory, Effect, authorise, keys, users, workspaces};
+use super::{
+    Call, Directory, Effect, authorise, groups, keys, passwords, tokens, users, workspaces,
+};
 
 /// Works out what an operation does.
 pub(crate) fn run(directory: &Directory, call: &Call, ask: &IamRequest) -> Result<Effect, Error> {
@@ -34,47 +36,47 @@ pub(crate) fn run(directory: &Directory, call: &Call, ask: &IamRequest) -> Resul
         "resolve-api-key" => Ok(keys::resolve(directory, call.now, ask)?.into()),
         "authorise" => Ok(authorise::one(directory, ask)?.into()),
         "authorise-many" => Ok(authorise::many(directory, ask)?.into()),
-        other => Err(absent(other)),
+        "resolve-token" => Ok(tokens::resolve(directory, call.now, ask)?.into()),
+        "get-signing-key-public" => Ok(tokens::public(directory, call.now).into()),
+        "login" => Ok(tokens::login(directory, call, ask)?.into()),
+        "mint-token" => Ok(tokens::mint(directory, call, ask)?.into()),
+        "rotate-signing-key" => tokens::rotate(directory, call),
+        "change-password" => passwords::change(directory, call, ask),
+        "reset-password" => passwords::reset(directory, call, ask),
+        _ => of_groups(directory, call, ask),
     }
 }
 
-/// Operations that only add: nobody needs to be looked at again.
-const GRANTING: [&str; 4] = [
+/// The operations on groups and grants.
+fn of_groups(directory: &Directory, call: &Call, ask: &IamRequest) -> Result<Effect, Error> {
+    match ask.operation.as_str() {
+        "create-group" => groups::create(directory, call, ask),
+        "get-group" => Ok(groups::get(directory, ask)?.into()),
+        "list-groups" => Ok(groups::list(directory, ask)?.into()),
+        "update-group" => groups::update(directory, ask),
+        "delete-group" => groups::delete(directory, ask),
+        "add-group-member" => groups::add_member(directory, ask),
+        "remove-group-member" => groups::remove_member(directory, ask),
+        "list-group-members" => Ok(groups::list_members(directory, ask)?.into()),
+        "add-group-grant" | "add-user-grant" => groups::add_grant(directory, ask),
+        "remove-group-grant" | "remove-user-grant" => groups::remove_grant(directory, ask),
+        "list-group-grants" | "list-user-grants" => Ok(groups::list_grants(directory, ask)?.into()),
+        "resolve-effective-permissions" => Ok(groups::effective(directory, ask)?.into()),
+        _ => Err(Error::new(ErrorCode::BadOperation, "Bad operation")),
+    }
+}
+
+/// Operations that take nothing away from what others remember: nobody needs to be looked at again. A grant is not among
+/// them: that it was refused before is remembered, too.
+const GRANTING: [&str; 5] = [
     "bootstrap",
     "create-user",
     "create-api-key",
     "create-workspace",
+    "create-group",
 ];
 
 /// Whether decisions that others remember may be wrong once an operation has changed something.
 pub(crate) fn revokes(operation: &str) -> bool {
     !GRANTING.contains(&operation)
-}
-
-/// Why an operation is not there: not yet, or not at all.
-fn absent(operation: &str) -> Error {
-    let what = match operation {
-        "login" | "change-password" | "reset-password" => "passwords are",
-        "mint-token" | "rotate-signing-key" | "get-signing-key-public" => "signed tokens are",
-        "create-group"
-        | "get-group"
-        | "list-groups"
-        | "update-group"
-        | "delete-group"
-        | "add-group-member"
-        | "remove-group-member"
-        | "list-group-members" => "groups are",
-        "add-group-grant"
-        | "remove-group-grant"
-        | "list-group-grants"
-        | "add-user-grant"
-        | "remove-user-grant"
-        | "list-user-grants"
-        | "resolve-effective-permissions" => "grants are",
-        _ => return Error::new(ErrorCode::BadOperation, "Bad operation"),
-    };
-    Error::new(
-        ErrorCode::NotImplemented,
-        format!("{what} not implemented yet; use API keys"),
-    )
 }

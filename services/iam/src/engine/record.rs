@@ -45,5 +45,6 @@ pub(crate) fn key_record(key: &Key) -> ApiKeyRecord {
         expires: key.expires.map(stamp).unwrap_or_default(),
         created: stamp(key.created),
         last_used: String::new(),
+        scopes: key.scopes.iter().cloned().collect(),
     }
 }

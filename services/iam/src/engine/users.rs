@@ -1,12 +1,16 @@
 //! Operations on users, and the first of them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tg_schemas::msg::{IamRequest, IamResponse, UserInput};
 use tg_schemas::paging::{Asked, Page};
 use tg_schemas::{Error, ErrorCode};
 
-use super::check::{auth_failed, invalid, not_found, not_permitted, optional, required, roles};
+use super::authority::{may_give_roles, may_manage, seen, sees};
+use super::check::{
+    auth_failed, invalid, none_in_update, not_found, not_permitted, optional, required, roles,
+    username,
+};
 use super::{
     ADMIN, Call, Change, DEFAULT_WORKSPACE, Directory, Effect, Key, User, Workspace, user_record,
 };
@@ -28,6 +32,8 @@ pub(super) fn bootstrap(directory: &Directory, call: &Call) -> Result<Effect, Er
         roles: BTreeSet::from([ADMIN.to_owned()]),
         enabled: true,
         must_change_password: true,
+        password: None,
+        session: 0,
         created: call.now,
         made_by: call.question.clone(),
     };
@@ -38,6 +44,7 @@ pub(super) fn bootstrap(directory: &Directory, call: &Call) -> Result<Effect, Er
         prefix: call.fresh.key.prefix(),
         hash: call.fresh.key.hash(),
         expires: None,
+        scopes: BTreeSet::new(),
         created: call.now,
         made_by: call.question.clone(),
     };
@@ -80,22 +87,26 @@ pub(super) fn whoami(directory: &Directory, ask: &IamRequest) -> Result<IamRespo
     Ok(one(user))
 }
 
-/// Makes a user. It works by API keys: passwords are not there yet.
+/// Makes a user. Without a password it works by API keys only.
 pub(super) fn create(
     directory: &Directory,
     call: &Call,
     ask: &IamRequest,
 ) -> Result<Effect, Error> {
     let input = input(ask)?;
-    no_password(input)?;
-    let home = required("workspace", &ask.workspace)?;
-    let username = required("user.username", &input.username)?;
+    // Official commands name none where it is the caller's own.
+    let home = match (ask.workspace.as_str(), directory.user(&ask.actor)) {
+        ("", Some(actor)) => actor.home.as_str(),
+        (named, _) => required("workspace", named)?,
+    };
+    let username = username("user.username", &input.username)?;
     let name = optional("user.name", &input.name)?;
     let email = optional("user.email", &input.email)?;
     let roles = roles("user.roles", &input.roles)?;
-    if !directory.is_open(home) {
+    if !directory.is_open(home) || !sees(directory, ask, home) {
         return Err(not_found("workspace"));
     }
+    may_give_roles(directory, ask, &roles, home)?;
     if let Some(known) = directory.named(username) {
         if !call.question.is_empty() && known.made_by == call.question {
             return Ok(one(known).into());
@@ -114,6 +125,8 @@ pub(super) fn create(
         roles,
         enabled: input.enabled,
         must_change_password: input.must_change_password,
+        password: call.fresh.password.clone(),
+        session: 0,
         created: call.now,
         made_by: call.question.clone(),
     };
@@ -127,6 +140,14 @@ pub(super) fn list(directory: &Directory, ask: &IamRequest) -> Result<IamRespons
         .users()
         .filter(|user| ask.workspace.is_empty() || user.home == ask.workspace)
         .collect();
+    // Few workspaces have many users.
+    let mut shown: BTreeMap<&str, bool> = BTreeMap::new();
+    users.retain(|user| {
+        let home = user.home.as_str();
+        *shown
+            .entry(home)
+            .or_insert_with(|| sees(directory, ask, home))
+    });
     // Names are unique and never change.
     users.sort_by(|a, b| a.username.cmp(&b.username));
     let page = Page::of(asked, users, |user| user.username.as_str(), user_record)?;
@@ -142,12 +163,13 @@ pub(super) fn get(directory: &Directory, ask: &IamRequest) -> Result<IamResponse
     Ok(one(find(directory, ask)?))
 }
 
-/// Changes what is told and keeps what is not. A user is enabled again by `enable-user` only: the wire
-/// cannot tell an omitted `enabled` from a true one.
+/// Changes what is told and keeps what is not. Of flags, the wire cannot tell an omitted one from its usual value; where
+/// `told` names it, it was said.
 pub(super) fn update(directory: &Directory, ask: &IamRequest) -> Result<Effect, Error> {
     let user = find(directory, ask)?;
     let input = input(ask)?;
-    no_password(input)?;
+    none_in_update(&input.password)?;
+    may_manage(directory, ask, user)?;
     if !input.username.is_empty() && input.username != user.username {
         return Err(invalid("user.username", "cannot be changed"));
     }
@@ -160,9 +182,15 @@ pub(super) fn update(directory: &Directory, ask: &IamRequest) -> Result<Effect, 
     }
     if !input.roles.is_empty() {
         new.roles = roles("user.roles", &input.roles)?;
+        may_give_roles(directory, ask, &new.roles, &user.home)?;
     }
-    new.enabled &= input.enabled;
-    new.must_change_password |= input.must_change_password;
+    let told = |name: &str| input.told.iter().any(|told| told == name);
+    new.enabled = input.enabled && (new.enabled || told("enabled"));
+    if !new.enabled && user.enabled {
+        new.session += 1;
+    }
+    new.must_change_password =
+        input.must_change_password || (new.must_change_password && !told("must_change_password"));
     if !(new.enabled && new.roles.contains(ADMIN)) {
         keep_an_admin(directory, user)?;
     }
@@ -172,9 +200,11 @@ pub(super) fn update(directory: &Directory, ask: &IamRequest) -> Result<Effect, 
 /// Disables a user and removes its keys.
 pub(super) fn disable(directory: &Directory, ask: &IamRequest) -> Result<Effect, Error> {
     let user = find(directory, ask)?;
+    may_manage(directory, ask, user)?;
     keep_an_admin(directory, user)?;
     let mut new = user.clone();
     new.enabled = false;
+    new.session += 1;
     let mut effect = put(new);
     effect.changes.extend(without_keys(directory, user));
     Ok(effect)
@@ -183,6 +213,7 @@ pub(super) fn disable(directory: &Directory, ask: &IamRequest) -> Result<Effect,
 /// Enables a user. Its keys are not restored.
 pub(super) fn enable(directory: &Directory, ask: &IamRequest) -> Result<Effect, Error> {
     let mut new = find(directory, ask)?.clone();
+    may_manage(directory, ask, &new)?;
     new.enabled = true;
     Ok(put(new))
 }
@@ -190,6 +221,7 @@ pub(super) fn enable(directory: &Directory, ask: &IamRequest) -> Result<Effect, 
 /// Removes a user and its keys.
 pub(super) fn delete(directory: &Directory, ask: &IamRequest) -> Result<Effect, Error> {
     let user = find(directory, ask)?;
+    may_manage(directory, ask, user)?;
     keep_an_admin(directory, user)?;
     let mut changes: Vec<Change> = without_keys(directory, user).collect();
     changes.push(Change::RemoveUser(user.id.clone()));
@@ -199,10 +231,12 @@ pub(super) fn delete(directory: &Directory, ask: &IamRequest) -> Result<Effect, 
     })
 }
 
-/// The user that a request names; one of another workspace than it names is not there.
+/// The user that a request names; one of another workspace than it names, or that the asker may see, is not there.
 pub(super) fn find<'a>(directory: &'a Directory, ask: &IamRequest) -> Result<&'a User, Error> {
     let id = required("user_id", &ask.user_id)?;
-    in_workspace(directory, id, &ask.workspace)
+    let user = in_workspace(directory, id, &ask.workspace)?;
+    seen(directory, ask, user)?;
+    Ok(user)
 }
 
 /// A user by id, seen from a workspace if one is named.
@@ -239,16 +273,6 @@ fn input(ask: &IamRequest) -> Result<&UserInput, Error> {
         .ok_or_else(|| invalid("user", "is required"))
 }
 
-fn no_password(input: &UserInput) -> Result<(), Error> {
-    if input.password.is_empty() {
-        return Ok(());
-    }
-    Err(Error::new(
-        ErrorCode::NotImplemented,
-        "user.password: passwords are not implemented yet; leave it out and create an API key for the user",
-    ))
-}
-
 fn one(user: &User) -> IamResponse {
     IamResponse {
         user: Some(user_record(user)),
@@ -256,7 +280,7 @@ fn one(user: &User) -> IamResponse {
     }
 }
 
-fn put(user: User) -> Effect {
+pub(super) fn put(user: User) -> Effect {
     Effect {
         answer: one(&user),
         changes: vec![Change::PutUser(user)],

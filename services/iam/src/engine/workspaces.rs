@@ -1,10 +1,13 @@
 //! Operations on workspaces. Their registration in configuration and the end of their flows are the
 //! handler's business.
 
+use std::collections::BTreeSet;
+
 use tg_schemas::msg::{IamRequest, IamResponse, WorkspaceInput};
 use tg_schemas::paging::{Asked, Page};
 use tg_schemas::{Error, ErrorCode, WorkspaceKey, limits};
 
+use super::authority::granted;
 use super::check::{
     auth_failed, invalid, not_found, not_permitted, optional, required, workspace_id,
 };
@@ -121,7 +124,13 @@ fn page<'a>(
 /// Those the caller can work in.
 pub(super) fn list_mine(directory: &Directory, ask: &IamRequest) -> Result<IamResponse, Error> {
     let user = directory.user(&ask.actor).ok_or_else(auth_failed)?;
-    let mine = |workspace: &&Workspace| user.roles.contains(ADMIN) || workspace.id == user.home;
+    let granted: BTreeSet<&str> = granted(directory, user)
+        .map(|(grant, _)| grant.workspace.as_str())
+        .collect();
+    let everywhere = user.roles.contains(ADMIN) || granted.contains("");
+    let mine = |workspace: &&Workspace| {
+        everywhere || workspace.id == user.home || granted.contains(workspace.id.as_str())
+    };
     page(directory.workspaces().filter(mine), ask)
 }
 

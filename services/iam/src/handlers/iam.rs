@@ -18,6 +18,7 @@ use tokio::sync::oneshot;
 use crate::bootstrap_code::CodeFile;
 use crate::cached::{CachedDirectory, Operation};
 use crate::engine::{self, Call, Fresh};
+use crate::login::{Passwords, Worked};
 use crate::options::AuthMode;
 use crate::secret::ApiKey;
 use crate::{generations, remote, revocations};
@@ -30,6 +31,7 @@ pub(crate) struct Handler {
     pub(crate) store: Arc<LeasedStore<CachedDirectory>>,
     pub(crate) auth_mode: AuthMode,
     pub(crate) code: CodeFile,
+    pub(crate) passwords: Passwords,
 }
 
 #[async_trait]
@@ -41,14 +43,19 @@ impl RequestHandler<IamRequest, IamResponse> for Handler {
         mut out: Responder<IamResponse>,
     ) -> Result<(), Error> {
         let vouched = ask.operation == "bootstrap" && self.vouched(&ask).await;
+        let service = self.store.get().await?;
+        let worked = match self.auth_mode {
+            AuthMode::None => Worked::default(),
+            AuthMode::Iam => self.passwords.work(&service, &ask).await?,
+        };
         let work = Work {
-            service: self.store.get().await?,
+            service,
             store: self.store.clone(),
             run: match self.auth_mode {
                 AuthMode::None => engine::run_anonymous,
                 AuthMode::Iam => engine::run,
             },
-            call: call(&cx, vouched),
+            call: call(&cx, vouched, worked, &ask)?,
             ask: Arc::new(ask),
             cx,
         };
@@ -205,17 +212,23 @@ fn stopping() -> Error {
 }
 
 /// The clock, the ids and the random key that engines do not make themselves.
-fn call(cx: &Cx, vouched: bool) -> Call {
+fn call(cx: &Cx, vouched: bool, worked: Worked, ask: &IamRequest) -> Result<Call, Error> {
     let mut random = [0; 24];
     rand::rng().fill_bytes(&mut random);
-    Call {
+    let signing = (ask.operation == "rotate-signing-key").then(tg_jwt::SigningKey::generate);
+    let fault = |_| Error::new(ErrorCode::Internal, "a signing key could not be made");
+    Ok(Call {
         now: clock::now(),
         question: cx.id.to_string(),
         vouched,
+        proof: worked.proof,
         fresh: Fresh {
             user_id: uuid::Uuid::new_v4().to_string(),
             key_id: uuid::Uuid::new_v4().to_string(),
             key: ApiKey::from_random(random),
+            password: worked.password,
+            temporary: worked.temporary,
+            signing: signing.transpose().map_err(fault)?,
         },
-    }
+    })
 }

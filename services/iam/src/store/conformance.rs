@@ -6,6 +6,8 @@ use std::sync::Arc;
 use chrono::DateTime;
 
 use super::*;
+use crate::engine::{Grant, Group, Holder, Signing};
+use crate::password::PasswordHash;
 
 type Store = Arc<dyn DirectoryStore>;
 
@@ -30,6 +32,8 @@ fn user(id: &str) -> User {
         roles: BTreeSet::from(["reader".into(), "writer".into()]),
         enabled: true,
         must_change_password: false,
+        password: PasswordHash::stored("hash".into()),
+        session: 3,
         created: DateTime::from_timestamp(1_800_000_000, 0).unwrap(),
         made_by: "q".into(),
     }
@@ -43,6 +47,7 @@ fn key(id: &str) -> Key {
         prefix: "tg_1".into(),
         hash: format!("hash of {id}"),
         expires: DateTime::from_timestamp(1_900_000_000, 0),
+        scopes: BTreeSet::from(["rows:read".into(), "triples:read".into()]),
         created: DateTime::from_timestamp(1_800_000_000, 0).unwrap(),
         made_by: "q".into(),
     }
@@ -75,6 +80,7 @@ async fn what_is_put_is_there_until_it_is_removed(store: Store) {
     }
     u.enabled = false;
     u.roles.remove("writer");
+    (u.password, u.session) = (None, 4);
     let changed = [Change::PutUser(u.clone())];
     store.commit(&changed, false).await.unwrap();
     assert_eq!(store.users("", 9).await.unwrap(), [u]);
@@ -104,6 +110,103 @@ async fn changes_are_stored_all_or_none(store: Store) {
     assert_eq!(store.workspaces("", 9).await.unwrap().len(), 1);
     assert_eq!(store.users("", 9).await.unwrap().len(), 1);
     assert!(!store.revocations().await.unwrap().are_owed());
+}
+
+fn group(id: &str) -> Group {
+    Group {
+        id: id.into(),
+        name: format!("group {id}"),
+        description: "they read".into(),
+        enabled: true,
+        created: DateTime::from_timestamp(1_800_000_000, 0).unwrap(),
+        made_by: "q".into(),
+    }
+}
+
+fn grant(workspace: &str) -> Grant {
+    Grant {
+        capability: "rows:read".into(),
+        workspace: workspace.into(),
+    }
+}
+
+async fn keys_that_sign_are_kept_and_retired(store: Store) {
+    let mut signing = Signing {
+        key: tg_jwt::SigningKey::generate().unwrap(),
+        created: DateTime::from_timestamp(1_800_000_000, 0).unwrap(),
+        retired: None,
+    };
+    for retired in [None, DateTime::from_timestamp(1_800_000_009, 0)] {
+        signing.retired = retired;
+        let put = [Change::PutSigning(signing.clone())];
+        for _ in 0..2 {
+            store.commit(&put, false).await.unwrap();
+            assert_eq!(store.access().await.unwrap(), put);
+        }
+    }
+    let gone = [Change::RemoveSigning(signing.key.public().kid())];
+    for _ in 0..2 {
+        store.commit(&gone, false).await.unwrap();
+        assert!(store.access().await.unwrap().is_empty());
+    }
+}
+
+async fn groups_members_and_grants_go_with_what_they_are_of(store: Store) {
+    let (of_user, of_group) = (Holder::User("u".into()), Holder::Group("g".into()));
+    let all = [
+        Change::PutGroup(group("g")),
+        Change::PutMember("g".into(), "u".into()),
+        Change::PutMember("g".into(), "v".into()),
+        Change::PutGrant(of_group.clone(), grant("acme")),
+        Change::PutGrant(of_user.clone(), grant("")),
+        Change::PutGrant(of_user.clone(), grant("acme")),
+    ];
+    for _ in 0..2 {
+        store.commit(&all, false).await.unwrap();
+        assert_eq!(store.access().await.unwrap(), all);
+    }
+    let mut other = group("g");
+    (other.enabled, other.name) = (false, "other".into());
+    let changed = [
+        Change::PutGroup(other.clone()),
+        Change::RemoveMember("g".into(), "v".into()),
+        Change::RemoveGrant(of_user, grant("acme")),
+    ];
+    let now = [
+        Change::PutGroup(other),
+        all[1].clone(),
+        all[3].clone(),
+        all[4].clone(),
+    ];
+    for _ in 0..2 {
+        store.commit(&changed, false).await.unwrap();
+        assert_eq!(store.access().await.unwrap(), now);
+    }
+    // Who makes a workspace or a user of the same id later finds nothing.
+    for (gone, left) in [
+        (Change::RemoveWorkspace("acme".into()), &[0, 1, 3][..]),
+        (Change::RemoveWorkspace(String::new()), &[0, 1, 3]),
+        (Change::RemoveUser("u".into()), &[0]),
+    ] {
+        store.commit(&[gone], false).await.unwrap();
+        let left: Vec<Change> = left.iter().map(|at| now[*at].clone()).collect();
+        assert_eq!(store.access().await.unwrap(), left);
+    }
+    let again = [
+        all[1].clone(),
+        all[3].clone(),
+        Change::RemoveGroup("g".into()),
+    ];
+    store.commit(&again, false).await.unwrap();
+    assert!(store.access().await.unwrap().is_empty());
+}
+
+async fn names_of_groups_are_unique(store: Store) {
+    let mut twin = group("other");
+    twin.name = group("g").name;
+    let both = [Change::PutGroup(group("g")), Change::PutGroup(twin)];
+    store.commit(&both, false).await.unwrap_err();
+    assert!(store.access().await.unwrap().is_empty());
 }
 
 async fn rows_come_in_pages_by_id(store: Store) {
@@ -164,6 +267,9 @@ macro_rules! suite {
                 what_is_put_is_there_until_it_is_removed,
                 changes_are_stored_all_or_none,
                 rows_come_in_pages_by_id,
+                keys_that_sign_are_kept_and_retired,
+                groups_members_and_grants_go_with_what_they_are_of,
+                names_of_groups_are_unique,
                 a_revocation_is_owed_with_its_change_until_it_is_told,
             );
         }

@@ -1,9 +1,10 @@
-//! Where the directory is kept: what an adapter does, and the one over SQLite. Keys are stored as hashes only.
+//! Where the directory is kept: what an adapter does, and the one over SQLite. Keys and passwords are stored as hashes only.
 //!
 //! An adapter keeps values and decides nothing. A method is one transaction; repeating a writer changes nothing, where it
 //! does not say otherwise.
 
 mod sqlite;
+mod sqlite_access;
 
 #[cfg(test)]
 mod conformance;
@@ -44,6 +45,9 @@ pub(crate) trait DirectoryStore: KnownConfig + 'static {
 
     /// At most `most` keys by id, after one.
     async fn keys(&self, after: &str, most: u32) -> Result<Vec<Key>, StorageError>;
+
+    /// What signs tokens, groups, who is in them and what is granted: the changes that make all of it.
+    async fn access(&self) -> Result<Vec<Change>, StorageError>;
 
     /// Makes changes durable, all or none. With `revokes`, also that everybody is to be told: in the same transaction,
     /// so that no crash comes between, and counted anew each time. Returns how revocations stand.

@@ -1,17 +1,18 @@
-//! The directory in one SQLite file. All SQL of the service is here.
+//! The directory in one SQLite file. All SQL of the service is here and in `sqlite_access`.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
 use async_trait::async_trait;
-use chrono::{DateTime, Utc};
 use tg_collections::KnownConfig;
 use tg_schemas::Error;
 use tg_storage::rusqlite::{Connection, Row, Transaction, params};
 use tg_storage::{ConfigKnown, Database, Durability, StorageError};
 
+use super::sqlite_access::{self, time};
 use super::{DirectoryStore, Revocations};
 use crate::engine::{Change, Key, User, Workspace};
+use crate::password::PasswordHash;
 
 /// Scripts in the order they are run; only ever appended. The workspace `default` is there from the start, once.
 const MIGRATIONS: &[&str] = &[
@@ -70,6 +71,7 @@ const MIGRATIONS: &[&str] = &[
     INSERT INTO workspace SELECT id, -1, name, enabled, created, restoring FROM workspace_before;
     DROP TABLE workspace_before;
 ",
+    sqlite_access::TABLES,
 ];
 
 /// Stands for a generation that was not seen yet.
@@ -141,15 +143,19 @@ impl DirectoryStore for SqliteDirectory {
 
     async fn users(&self, after: &str, most: u32) -> Result<Vec<User>, StorageError> {
         let sql = "SELECT id, home, username, name, email, roles, enabled, must_change_password,
-                          created, made_by
+                          created, made_by, password, session
                    FROM user WHERE id > ?1 ORDER BY id LIMIT ?2";
         self.page(sql, after, most, user).await
     }
 
     async fn keys(&self, after: &str, most: u32) -> Result<Vec<Key>, StorageError> {
-        let sql = "SELECT id, user_id, name, prefix, hash, expires, created, made_by
+        let sql = "SELECT id, user_id, name, prefix, hash, expires, created, made_by, scopes
                    FROM api_key WHERE id > ?1 ORDER BY id LIMIT ?2";
         self.page(sql, after, most, key).await
+    }
+
+    async fn access(&self) -> Result<Vec<Change>, StorageError> {
+        self.db.read(sqlite_access::read).await
     }
 
     async fn commit(&self, changes: &[Change], revokes: bool) -> Result<Revocations, StorageError> {
@@ -207,15 +213,18 @@ fn write(tx: &Transaction<'_>, change: &Change) -> Result<(), StorageError> {
                     w.restoring
                 ])?
         }
-        Change::RemoveWorkspace(id) => tx
-            .prepare_cached("DELETE FROM workspace WHERE id = ?1")?
-            .execute([id])?,
+        Change::RemoveWorkspace(id) => {
+            sqlite_access::without_workspace(tx, id)?;
+            tx.prepare_cached("DELETE FROM workspace WHERE id = ?1")?
+                .execute([id])?
+        }
         Change::PutUser(u) => tx
             .prepare_cached(
-                "INSERT INTO user VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
+                "INSERT INTO user VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
                  ON CONFLICT (id) DO UPDATE SET home = excluded.home, name = excluded.name,
                      email = excluded.email, roles = excluded.roles, enabled = excluded.enabled,
-                     must_change_password = excluded.must_change_password",
+                     must_change_password = excluded.must_change_password,
+                     password = excluded.password, session = excluded.session",
             )?
             .execute(params![
                 u.id,
@@ -223,18 +232,22 @@ fn write(tx: &Transaction<'_>, change: &Change) -> Result<(), StorageError> {
                 u.username,
                 u.name,
                 u.email,
-                u.roles.iter().cloned().collect::<Vec<_>>().join(" "),
+                words(&u.roles),
                 u.enabled,
                 u.must_change_password,
                 u.created.timestamp(),
                 u.made_by,
+                u.password.as_ref().map_or("", PasswordHash::reveal),
+                u.session,
             ])?,
-        Change::RemoveUser(id) => tx
-            .prepare_cached("DELETE FROM user WHERE id = ?1")?
-            .execute([id])?,
+        Change::RemoveUser(id) => {
+            sqlite_access::without_user(tx, id)?;
+            tx.prepare_cached("DELETE FROM user WHERE id = ?1")?
+                .execute([id])?
+        }
         Change::PutKey(k) => tx
             .prepare_cached(
-                "INSERT INTO api_key VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+                "INSERT INTO api_key VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
                  ON CONFLICT (id) DO NOTHING",
             )?
             .execute(params![
@@ -246,10 +259,12 @@ fn write(tx: &Transaction<'_>, change: &Change) -> Result<(), StorageError> {
                 k.expires.map(|at| at.timestamp()),
                 k.created.timestamp(),
                 k.made_by,
+                words(&k.scopes),
             ])?,
         Change::RemoveKey(id) => tx
             .prepare_cached("DELETE FROM api_key WHERE id = ?1")?
             .execute([id])?,
+        access => return sqlite_access::write(tx, access),
     };
     Ok(())
 }
@@ -273,19 +288,19 @@ fn user(row: &Row<'_>) -> Result<User, StorageError> {
         username: row.get(2)?,
         name: row.get(3)?,
         email: row.get(4)?,
-        roles: roles
-            .split_whitespace()
-            .map(str::to_owned)
-            .collect::<BTreeSet<_>>(),
+        roles: set(&roles),
         enabled: row.get(6)?,
         must_change_password: row.get(7)?,
         created: time(row.get(8)?)?,
         made_by: row.get(9)?,
+        password: PasswordHash::stored(row.get(10)?),
+        session: row.get(11)?,
     })
 }
 
 fn key(row: &Row<'_>) -> Result<Key, StorageError> {
     let expires: Option<i64> = row.get(5)?;
+    let scopes: String = row.get(8)?;
     Ok(Key {
         id: row.get(0)?,
         user_id: row.get(1)?,
@@ -295,12 +310,16 @@ fn key(row: &Row<'_>) -> Result<Key, StorageError> {
         expires: expires.map(time).transpose()?,
         created: time(row.get(6)?)?,
         made_by: row.get(7)?,
+        scopes: set(&scopes),
     })
 }
 
-fn time(seconds: i64) -> Result<DateTime<Utc>, StorageError> {
-    DateTime::from_timestamp(seconds, 0)
-        .ok_or_else(|| StorageError::Corrupt("a time is out of range".to_owned()))
+fn words(set: &BTreeSet<String>) -> String {
+    set.iter().cloned().collect::<Vec<_>>().join(" ")
+}
+
+fn set(words: &str) -> BTreeSet<String> {
+    words.split_whitespace().map(str::to_owned).collect()
 }
 
 #[cfg(test)]

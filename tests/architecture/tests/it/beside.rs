@@ -109,6 +109,10 @@ const RULES: &[Rule] = &[
                 "services/graph/src/store/embedded/scan.rs",
                 "scans, with a permit",
             ),
+            (
+                "services/iam/src/login.rs",
+                "hashes passwords, four at once",
+            ),
             ("services/ingest/src/cut.rs", "cuts long texts"),
             (
                 "services/librarian/src/library/mod.rs",
@@ -292,6 +296,10 @@ const RULES: &[Rule] = &[
             (
                 "services/graph/src/store/embedded/sparql/memory.rs",
                 "workspaces with a query; those that left are struck",
+            ),
+            (
+                "services/iam/src/attempts.rs",
+                "failed logins, as many names and addresses as its bound says",
             ),
             (
                 "services/rows/src/store/sqlite/quota.rs",

@@ -16,6 +16,7 @@ const FREE: &[&str] = &[
     "crates/core-file",
     "crates/counted-alloc",
     "crates/document",
+    "crates/jwt",
     "crates/mesh",
     "crates/provenance",
     "crates/provider-http",

@@ -12,6 +12,7 @@ const LADDER: &[&str] = &[
     "crates/citations",
     "crates/provenance",
     "crates/core-file",
+    "crates/jwt",
     "crates/console",
     "crates/document",
     "crates/counted-alloc",
@@ -56,6 +57,7 @@ const PURE: &[&str] = &[
     "crates/citations",
     "crates/provenance",
     "crates/core-file",
+    "crates/jwt",
     "crates/document",
 ];
 const IMPURE: &[&str] = &[

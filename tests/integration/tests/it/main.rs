@@ -67,6 +67,7 @@ mod npm_client_works;
 mod official_clients_work;
 mod operate_is_true;
 mod outage_is_survived;
+mod people_log_in;
 mod poison_is_dead_lettered_once;
 mod python_processors_take_over;
 mod question_walks;

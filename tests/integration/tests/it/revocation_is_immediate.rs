@@ -46,7 +46,7 @@ pub async fn key_of(
 }
 
 /// The last line of an export that is open when it ends.
-async fn export(
+pub async fn export(
     server: &Server,
     key: &str,
 ) -> Result<impl Future<Output = Result<String>> + use<>> {

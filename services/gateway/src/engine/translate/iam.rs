@@ -73,6 +73,7 @@ impl Translate for Iam {
                 part.resolved_default_workspace,
             )
             .put_truthy("resolved_roles", part.resolved_roles)
+            .put_truthy("resolved_scopes", part.resolved_scopes)
             .put_truthy("temporary_password", part.temporary_password)
             .put_truthy("bootstrap_admin_user_id", part.bootstrap_admin_user_id)
             .put_truthy("bootstrap_admin_api_key", part.bootstrap_admin_api_key)
@@ -105,6 +106,7 @@ fn user(body: &Fields<'_>) -> Result<Option<UserInput>, Error> {
         roles: user.texts("roles")?,
         enabled: user.flag_or("enabled", true)?,
         must_change_password: user.flag("must_change_password")?,
+        told: told(&user, &["enabled", "must_change_password"]),
     }))
 }
 
@@ -127,6 +129,7 @@ fn key(body: &Fields<'_>) -> Result<Option<ApiKeyInput>, Error> {
         user_id: key.text("user_id")?,
         name: key.text("name")?,
         expires: key.text("expires")?,
+        scopes: key.texts("scopes")?,
     }))
 }
 
@@ -138,6 +141,7 @@ fn group(body: &Fields<'_>) -> Result<Option<GroupInput>, Error> {
         name: group.text("name")?,
         description: group.text("description")?,
         enabled: group.flag_or("enabled", true)?,
+        told: told(&group, &["enabled"]),
     }))
 }
 
@@ -149,6 +153,12 @@ fn grant(body: &Fields<'_>) -> Result<Option<GrantInput>, Error> {
         capability: grant.text("capability")?,
         workspace: grant.text("workspace")?,
     }))
+}
+
+/// Which flags were said: an omitted one stays as it is.
+fn told(fields: &Fields<'_>, names: &[&str]) -> Vec<String> {
+    let told = names.iter().filter(|name| fields.value(name).is_some());
+    told.map(|name| (*name).to_owned()).collect()
 }
 
 /// `workspace` repeats `default_workspace`: the official whoami command prints that key.
@@ -177,7 +187,7 @@ fn workspace_value(record: &WorkspaceRecord) -> Value {
 }
 
 fn key_value(key: &ApiKeyRecord) -> Value {
-    json!({
+    let mut value = json!({
         "id": key.id,
         "user_id": key.user_id,
         "name": key.name,
@@ -185,7 +195,11 @@ fn key_value(key: &ApiKeyRecord) -> Value {
         "expires": key.expires,
         "created": key.created,
         "last_used": key.last_used,
-    })
+    });
+    if !key.scopes.is_empty() {
+        value["scopes"] = json!(key.scopes);
+    }
+    value
 }
 
 #[cfg(test)]

@@ -80,10 +80,14 @@ fn workspaces_come_by_id_and_mine_are_among_them() {
             now: world.now,
             question: String::new(),
             vouched: false,
+            proof: None,
             fresh: Fresh {
                 user_id: String::new(),
                 key_id: String::new(),
                 key: ApiKey::from_random([0; 24]),
+                password: None,
+                temporary: None,
+                signing: None,
             },
         };
         run_anonymous(&world.directory, &call, ask).map(|effect| named(effect.answer))

@@ -1,0 +1,16 @@
+//! Signed tokens of the iam service: compact JWS with Ed25519 and nothing else. Who verifies chooses the algorithm, never
+//! the token; a key is found by its id among those that are known, and none is ever taken from a token.
+//!
+//! Pure: no clock, no store. Over `ring`, which TLS brings anyway; a library for every algorithm of JOSE would be many
+//! times this.
+
+mod claims;
+mod keys;
+mod token;
+
+pub use claims::{Claims, ISSUER, LIFETIME};
+pub use keys::{KeyFault, PublicKey, PublicKeys, SigningKey};
+pub use token::{LONGEST, Refusal, is_plausible};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,248 @@
+//! What of passwords takes long: beside the runtime, few at once. Whoever is nobody, or has no password, takes as long as
+//! whoever has another one.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use tg_schemas::msg::IamRequest;
+use tg_schemas::{Error, ErrorCode};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::Instant;
+
+use crate::attempts::{Attempt, Attempts};
+use crate::cached::CachedDirectory;
+use crate::engine::{self, auth_failed};
+use crate::password::{LONGEST, PasswordHash, Proof, Temporary};
+
+/// Most at once: a login is not to take the machine.
+const AT_ONCE: usize = 4;
+/// Most that wait. More are told to come again.
+const WAITING: usize = 64;
+
+/// What was worked out for a call.
+#[derive(Debug, Default)]
+pub(crate) struct Worked {
+    pub(crate) proof: Option<Proof>,
+    pub(crate) password: Option<PasswordHash>,
+    pub(crate) temporary: Option<Temporary>,
+}
+
+/// The work on passwords of this process.
+pub(crate) struct Passwords {
+    turns: Arc<Semaphore>,
+    waiting: Arc<Mutex<usize>>,
+    attempts: Arc<Attempts>,
+}
+
+impl Default for Passwords {
+    fn default() -> Self {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        Self {
+            turns: Arc::new(Semaphore::new(cores.min(AT_ONCE))),
+            waiting: Arc::default(),
+            attempts: Arc::default(),
+        }
+    }
+}
+
+/// One that waits or computes.
+struct Waits(Arc<Mutex<usize>>);
+
+impl Drop for Waits {
+    fn drop(&mut self) {
+        *self.0.lock() -= 1;
+    }
+}
+
+impl Passwords {
+    /// What an operation needs of that.
+    pub(crate) async fn work(
+        &self,
+        directory: &CachedDirectory,
+        ask: &IamRequest,
+    ) -> Result<Worked, Error> {
+        let mut worked = Worked::default();
+        match ask.operation.as_str() {
+            "login" => {
+                let kept = directory.password_of(|all| Ok(all.named(&ask.username)))?;
+                let attempt = Attempt::new(&ask.username, &ask.client_ip);
+                worked.proof = Some(self.prove(attempt, kept, &ask.password).await?);
+            }
+            "change-password" => {
+                let new = engine::to_hash(ask)?.map(str::to_owned);
+                let mut name = String::new();
+                let kept = directory.password_of(|all| {
+                    let user = engine::own(all, ask)?;
+                    name.clone_from(&user.username);
+                    Ok(Some(user))
+                })?;
+                let attempt = Attempt::new(&name, &ask.client_ip);
+                worked.proof = Some(self.prove(attempt, kept, &ask.password).await?);
+                worked.password = self.hash(new).await?;
+            }
+            "reset-password" => {
+                let temporary = Temporary::random();
+                worked.password = self.hash(Some(temporary.reveal().to_owned())).await?;
+                worked.temporary = Some(temporary);
+            }
+            _ => {
+                let new = engine::to_hash(ask)?.map(str::to_owned);
+                worked.password = self.hash(new).await?;
+            }
+        }
+        Ok(worked)
+    }
+
+    /// Shows that somebody knows their password.
+    async fn prove(
+        &self,
+        attempt: Attempt,
+        kept: Option<Proof>,
+        given: &str,
+    ) -> Result<Proof, Error> {
+        self.attempts.allow(&attempt, Instant::now())?;
+        let given = Some(given).filter(|given| given.len() <= LONGEST);
+        let given = given.ok_or_else(auth_failed)?.to_owned();
+        let against = kept.as_ref().map(|kept| kept.against.clone());
+        let turn = self.turn().await?;
+        // Others may have failed while this one waited.
+        self.attempts.allow(&attempt, Instant::now())?;
+        let attempts = self.attempts.clone();
+        let right = turn.work(move || {
+            let right = match against {
+                Some(against) => against.is_of(&given),
+                None => PasswordHash::nobodys(&given),
+            };
+            match right {
+                true => attempts.succeeded(&attempt),
+                false => attempts.failed(&attempt, Instant::now()),
+            }
+            right
+        });
+        let right = right.await?;
+        kept.filter(|_| right).ok_or_else(auth_failed)
+    }
+
+    async fn hash(&self, password: Option<String>) -> Result<Option<PasswordHash>, Error> {
+        let Some(password) = password else {
+            return Ok(None);
+        };
+        let turn = self.turn().await?;
+        turn.work(move || PasswordHash::of(&password))
+            .await
+            .map(Some)
+    }
+
+    /// A place among those that compute. Who does not wait for it any more leaves.
+    async fn turn(&self) -> Result<Turn, Error> {
+        let waits = {
+            let mut waiting = self.waiting.lock();
+            if *waiting >= WAITING {
+                let text = "too many passwords are being looked at; try again in 2 seconds";
+                return Err(Error::typed("too-many-requests", text));
+            }
+            *waiting += 1;
+            Waits(self.waiting.clone())
+        };
+        let permit = self.turns.clone().acquire_owned().await;
+        Ok(Turn {
+            _permit: permit.map_err(|_| stopped())?,
+            _waits: waits,
+        })
+    }
+}
+
+/// A place among those that compute.
+struct Turn {
+    _waits: Waits,
+    _permit: OwnedSemaphorePermit,
+}
+
+impl Turn {
+    /// Computes beside the runtime. Who goes away meanwhile keeps the place, and what comes of it counts: nobody guesses
+    /// more, or at more at once, by not waiting for the answer.
+    async fn work<T: Send + 'static>(
+        self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, Error> {
+        let done = tokio::task::spawn_blocking(move || {
+            let done = work();
+            drop(self);
+            done
+        });
+        done.await.map_err(|_| stopped())
+    }
+}
+
+fn stopped() -> Error {
+    Error::new(ErrorCode::Internal, "the password could not be looked at")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kept(password: &str) -> Option<Proof> {
+        Some(Proof {
+            user_id: "u".into(),
+            against: PasswordHash::of(password),
+        })
+    }
+
+    #[tokio::test]
+    async fn who_goes_away_guessed_all_the_same() {
+        let passwords = Passwords {
+            turns: Arc::new(Semaphore::new(1)),
+            ..Passwords::default()
+        };
+        let kept = kept("right");
+        let attempt = || Attempt::new("ada", "");
+        for _ in 0..10 {
+            let mut guess = Box::pin(passwords.prove(attempt(), kept.clone(), "wrong"));
+            // As far as it goes at once: it computes, and nobody waits for it.
+            assert!(futures_none(&mut guess).await);
+            drop(guess);
+            assert_eq!(*passwords.waiting.lock(), 1);
+            let place = passwords.turns.acquire().await.unwrap();
+            drop(place);
+        }
+        let refused = passwords.prove(attempt(), kept, "right").await;
+        assert_eq!(refused.unwrap_err().kind, "too-many-requests");
+    }
+
+    /// Whether a future is not done when it is looked at once.
+    async fn futures_none<F: Future + Unpin>(future: &mut F) -> bool {
+        std::future::poll_fn(|cx| {
+            let pending = std::pin::Pin::new(&mut *future).poll(cx).is_pending();
+            std::task::Poll::Ready(pending)
+        })
+        .await
+    }
+
+    #[tokio::test]
+    async fn a_right_password_is_proven_and_a_wrong_or_long_one_is_not() {
+        let passwords = Passwords::default();
+        let kept = kept("right");
+        let prove = |kept: Option<Proof>, given: &'static str| {
+            passwords.prove(Attempt::new("ada", ""), kept, given)
+        };
+        assert_eq!(
+            prove(kept.clone(), "right").await,
+            Ok(kept.clone().unwrap())
+        );
+        for (kept, given) in [(kept.clone(), "wrong"), (kept, ""), (None, "right")] {
+            assert_eq!(prove(kept, given).await, Err(auth_failed()));
+        }
+        let long: &'static str = String::leak("x".repeat(LONGEST + 1));
+        assert_eq!(prove(None, long).await, Err(auth_failed()));
+    }
+
+    #[tokio::test]
+    async fn only_so_many_wait() {
+        let passwords = Passwords::default();
+        *passwords.waiting.lock() = WAITING;
+        let refused = passwords.hash(Some("x".into())).await.unwrap_err();
+        assert_eq!(refused.kind, "too-many-requests");
+        assert_eq!(*passwords.waiting.lock(), WAITING);
+    }
+}
