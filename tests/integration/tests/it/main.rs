@@ -92,6 +92,7 @@ mod the_library_has_bounds;
 mod the_model_is_told;
 mod the_sdk_asks_in_parallel;
 mod the_standard_doors;
+mod the_whole_npm_client_works;
 mod the_whole_sdk_works;
 mod upgrades_lose_nothing;
 mod vectors_are_kept_in_files;
