@@ -48,8 +48,8 @@ pub fn is_drawn_label(text: &str) -> bool {
     number && drawn.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// A language tag and its base direction.
-fn directed(language: &str) -> (&str, Option<&str>) {
+/// A language tag and its base direction, `ltr` or `rtl`.
+pub fn directed(language: &str) -> (&str, Option<&str>) {
     match language.split_once("--") {
         Some((tag, direction @ ("ltr" | "rtl"))) if !tag.is_empty() => (tag, Some(direction)),
         _ => (language, None),
