@@ -30,7 +30,7 @@ pub use error::{BAD_CONTENT, Error, ErrorCode, Retry};
 pub use headers::{Frame, Headers};
 pub use ids::{FlowId, WorkspaceId};
 pub use message::Message;
-pub use rdf::{Term, Triple};
+pub use rdf::{Term, Triple, directed, is_drawn_label};
 pub use reply::Reply;
 pub use topic::{Class, Subscription, Topic};
 pub use workspace_key::{WorkspaceKey, WorkspaceTombstone};

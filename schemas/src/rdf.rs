@@ -1,4 +1,7 @@
-//! RDF terms and triples, in the bus form (long names) and the API form (`t`/`i`/`d`/`v`/`dt`/`ln`/`tr`).
+//! RDF terms and triples, in the bus form (long names) and the API form (`t`/`i`/`d`/`v`/`dt`/`ln`/`dir`/`tr`).
+//!
+//! A base direction (RDF 1.2) stands behind the language on the bus, as in Turtle (`he--rtl`), and in a key of its own
+//! in the API form: who does not know it sees the tag alone.
 
 use serde::de::Deserializer;
 use serde::ser::{SerializeStruct, Serializer};
@@ -20,11 +23,37 @@ pub enum Term {
         value: String,
         /// Datatype IRI or empty.
         datatype: String,
-        /// Language tag or empty.
+        /// Language tag or empty; with a base direction `he--rtl`.
         language: String,
     },
     /// A quoted triple (RDF 1.2 triple term).
     Quoted(Box<Triple>),
+}
+
+/// Whether a text in the place of an IRI is the label that rdflib draws for a blank node (`n`, 32 hexadecimal digits, and
+/// `b` with a number unless it was made alone). TrustGraph's loaders send blank nodes so, and read them so. A label is
+/// drawn anew whenever a file is read: equal ones are the same node, others never are.
+pub fn is_drawn_label(text: &str) -> bool {
+    const DIGITS: usize = 32;
+    let Some(rest) = text.strip_prefix(['n', 'N']) else {
+        return false;
+    };
+    let Some((drawn, number)) = rest.split_at_checked(DIGITS) else {
+        return false;
+    };
+    let number = match number.strip_prefix('b') {
+        Some(number) => !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()),
+        None => number.is_empty(),
+    };
+    number && drawn.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+/// A language tag and its base direction, `ltr` or `rtl`.
+pub fn directed(language: &str) -> (&str, Option<&str>) {
+    match language.split_once("--") {
+        Some((tag, direction @ ("ltr" | "rtl"))) if !tag.is_empty() => (tag, Some(direction)),
+        _ => (language, None),
+    }
 }
 
 impl Term {
@@ -58,8 +87,12 @@ impl Term {
                 if !datatype.is_empty() {
                     map.insert("dt".into(), datatype.as_str().into());
                 }
-                if !language.is_empty() {
-                    map.insert("ln".into(), language.as_str().into());
+                let (tag, direction) = directed(language);
+                if !tag.is_empty() {
+                    map.insert("ln".into(), tag.into());
+                }
+                if let Some(direction) = direction {
+                    map.insert("dir".into(), direction.into());
                 }
                 Value::Object(map)
             }
@@ -91,7 +124,10 @@ impl Term {
             "l" => Self::Literal {
                 value: text("v"),
                 datatype: text("dt"),
-                language: text("ln"),
+                language: match (text("ln"), text("dir")) {
+                    (tag, direction) if tag.is_empty() || direction.is_empty() => tag,
+                    (tag, direction) => format!("{tag}--{direction}"),
+                },
             },
             "t" => Self::Quoted(Box::new(Triple::from_api(map.get("tr")?)?)),
             _ => return None,
@@ -270,6 +306,47 @@ mod tests {
             assert_eq!(Term::from_api(&term.to_api()).unwrap(), term);
             let bus = serde_json::to_string(&term).unwrap();
             assert_eq!(serde_json::from_str::<Term>(&bus).unwrap(), term);
+        }
+    }
+
+    #[test]
+    fn a_base_direction_is_a_key_beside_the_tag() {
+        let term = Term::Literal {
+            value: "x".into(),
+            datatype: String::new(),
+            language: "he--rtl".into(),
+        };
+        let api = json!({"t": "l", "v": "x", "ln": "he", "dir": "rtl"});
+        assert_eq!(term.to_api(), api);
+        assert_eq!(Term::from_api(&api), Some(term.clone()));
+        // As it was sent before there was the key.
+        let joined = json!({"t": "l", "v": "x", "ln": "he--rtl"});
+        assert_eq!(Term::from_api(&joined), Some(term));
+        let alone = json!({"t": "l", "v": "x", "dir": "rtl"});
+        assert_eq!(Term::from_api(&alone), Some(Term::literal("x")));
+    }
+
+    #[test]
+    fn drawn_labels_are_told_from_iris() {
+        let digits = "9d323b3bc4cc42718c41837f972ff86a";
+        for label in [
+            format!("n{digits}b1"),
+            format!("N{digits}"),
+            format!("n{digits}b12"),
+        ] {
+            assert!(is_drawn_label(&label), "{label}");
+        }
+        for other in [
+            String::new(),
+            "n".to_owned(),
+            "urn:a".to_owned(),
+            digits.to_owned(),
+            format!("n{digits}b"),
+            format!("n{digits}bx"),
+            format!("n{digits}1"),
+            format!("n{}é", &digits[1..]),
+        ] {
+            assert!(!is_drawn_label(&other), "{other}");
         }
     }
 

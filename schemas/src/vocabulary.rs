@@ -101,6 +101,8 @@ namespace! {
 namespace! {
     /// Dublin Core terms.
     dcterms = "http://purl.org/dc/terms/" {
+        /// MIME type.
+        FORMAT = "format";
         /// Title.
         TITLE = "title";
     }

@@ -8,7 +8,7 @@ use tg_schemas::{Term, Triple};
 
 use crate::build::Description;
 use crate::stable::activity_id;
-use tg_schemas::vocabulary::{SOURCE_GRAPH, dc, made, prov, rdfs, tg};
+use tg_schemas::vocabulary::{SOURCE_GRAPH, dc, dcterms, made, prov, rdfs, tg};
 
 /// What is known of a document.
 #[derive(Debug, Clone, Copy, Default)]
@@ -132,7 +132,8 @@ pub fn agent_iri(component: &str) -> String {
     format!("{}{name}", made::AGENT)
 }
 
-/// A document, in the default graph.
+/// A document: what is known of it in the default graph; beside its pages and chunks in the graph of sources, what it is
+/// and is called: who follows these to their root asks there.
 pub fn document(facts: &DocumentFacts<'_>) -> Vec<Triple> {
     let title = (!facts.title.is_empty()).then_some(facts.title);
     let kind = (!facts.kind.is_empty()).then_some(facts.kind);
@@ -143,6 +144,12 @@ pub fn document(facts: &DocumentFacts<'_>) -> Vec<Triple> {
         .text_if(tg::MIME_TYPE, kind)
         .done()
         .triples;
+    let source = Description::within(SOURCE_GRAPH, facts.id)
+        .entity(&[tg::DOCUMENT_CLASS])
+        .text_if(rdfs::LABEL, title)
+        .text_if(dcterms::TITLE, title)
+        .text_if(dcterms::FORMAT, kind);
+    triples.extend(source.done().triples);
     triples.extend(facts.metadata.iter().cloned());
     triples
 }

@@ -6,12 +6,12 @@ use std::path::Path;
 
 use oxigraph::io::{RdfFormat, RdfParseError, RdfParser, RdfSerializer};
 use oxigraph::model::{
-    BlankNode, GraphName, Literal, NamedNode, NamedOrBlankNode, Quad, Term as OxTerm,
-    Triple as OxTriple,
+    BaseDirection, BlankNode, GraphName, Literal, NamedNode, NamedOrBlankNode, Quad,
+    Term as OxTerm, Triple as OxTriple,
 };
 use sha2::{Digest, Sha256};
 use tg_schemas::vocabulary::xsd;
-use tg_schemas::{Term, Triple};
+use tg_schemas::{Term, Triple, directed, is_drawn_label};
 
 use crate::client::{Error, Result};
 
@@ -83,7 +83,12 @@ fn from_term(term: OxTerm, labels: &mut Labels) -> Term {
 
 /// Text needs no datatype on the wire.
 fn from_literal(literal: &Literal) -> Term {
-    let language = literal.language().unwrap_or_default().to_owned();
+    let mut language = literal.language().unwrap_or_default().to_owned();
+    match literal.direction() {
+        Some(BaseDirection::Ltr) => language.push_str("--ltr"),
+        Some(BaseDirection::Rtl) => language.push_str("--rtl"),
+        None => {}
+    }
     let datatype = match literal.datatype().as_str() {
         xsd::STRING => String::new(),
         _ if !language.is_empty() => String::new(),
@@ -105,7 +110,8 @@ pub(crate) fn quad_line(triple: &Triple, graph: &str) -> Option<Vec<u8>> {
 }
 
 /// Hands over each quad of N-Quads until they end or `take` says that it is enough; of a line that is none, why.
-/// `name` keeps blank nodes apart from those of others; `file` is named in errors.
+/// `name` keeps blank nodes apart from those of others; `file` is named in errors. The official export writes a blank
+/// node of its loaders as an IRI, which it is not: these are taken, and no other IRI without a scheme.
 pub(crate) fn each_quad(
     quads: impl Read,
     name: &str,
@@ -113,10 +119,20 @@ pub(crate) fn each_quad(
     mut take: impl FnMut(std::result::Result<Triple, String>) -> bool,
 ) -> Result<()> {
     let mut labels = Labels::new(name, "");
-    let parser = RdfParser::from_format(RdfFormat::NQuads);
+    let parser = RdfParser::from_format(RdfFormat::NQuads).lenient();
     for quad in parser.for_reader(BufReader::new(quads)) {
         let quad = match quad {
-            Ok(quad) => Ok(from_quad(quad, &mut labels)),
+            Ok(quad) => {
+                let line = quad.to_string();
+                let triple = from_quad(quad, &mut labels);
+                let graph = triple.g.as_deref();
+                let named =
+                    graph.is_none_or(|name| name.starts_with("_:") || to_name(name).is_some());
+                match named && to_triple(&triple).is_some() {
+                    true => Ok(triple),
+                    false => Err(format!("an IRI without a scheme, or no RDF: {line}")),
+                }
+            }
             Err(RdfParseError::Syntax(error)) => Err(error.to_string()),
             Err(RdfParseError::Io(error)) => {
                 return Err(Error::file(file, format!("{name}: {error}")));
@@ -141,9 +157,17 @@ pub(super) fn to_triple(triple: &Triple) -> Option<OxTriple> {
     ))
 }
 
+/// An IRI, or the blank node that it stands for.
+fn to_name(text: &str) -> Option<NamedOrBlankNode> {
+    match is_drawn_label(text) {
+        true => Some(BlankNode::new(text).ok()?.into()),
+        false => Some(NamedNode::new(text).ok()?.into()),
+    }
+}
+
 fn to_subject(term: &Term) -> Option<NamedOrBlankNode> {
     match term {
-        Term::Iri(iri) => Some(NamedNode::new(iri).ok()?.into()),
+        Term::Iri(iri) => to_name(iri),
         Term::Blank(label) => Some(BlankNode::new(label).ok()?.into()),
         Term::Literal { .. } | Term::Quoted(_) => None,
     }
@@ -161,9 +185,20 @@ fn to_term(term: &Term) -> Option<OxTerm> {
             ("", datatype) => {
                 Literal::new_typed_literal(value, NamedNode::new(datatype).ok()?).into()
             }
-            (language, _) => Literal::new_language_tagged_literal(value, language)
-                .ok()?
-                .into(),
+            (language, _) => {
+                let (tag, direction) = directed(language);
+                let direction = direction.map(|direction| match direction {
+                    "rtl" => BaseDirection::Rtl,
+                    _ => BaseDirection::Ltr,
+                });
+                let literal = match direction {
+                    Some(direction) => {
+                        Literal::new_directional_language_tagged_literal(value, tag, direction)
+                    }
+                    None => Literal::new_language_tagged_literal(value, tag),
+                };
+                literal.ok()?.into()
+            }
         },
         Term::Quoted(triple) => OxTerm::Triple(Box::new(to_triple(triple)?)),
     })

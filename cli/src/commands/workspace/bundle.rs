@@ -5,7 +5,7 @@
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use serde_json::{Value, json};
-use tg_schemas::{Term, Triple};
+use tg_schemas::{Term, Triple, directed};
 
 use crate::fields::{list, text, texts};
 
@@ -120,12 +120,14 @@ pub(super) fn back(mut triple: Triple) -> Triple {
     triple
 }
 
-/// Whether a triple says something that plain N-Quads cannot.
+/// Whether a triple says something that plain N-Quads cannot: a quoted triple, a base direction.
 pub(super) fn is_quoted(triple: &Triple) -> bool {
     let terms = [&triple.s, &triple.p, &triple.o];
-    terms
-        .iter()
-        .any(|term| matches!(term, Some(Term::Quoted(_))))
+    terms.into_iter().flatten().any(|term| match term {
+        Term::Quoted(_) => true,
+        Term::Literal { language, .. } => directed(language).1.is_some(),
+        Term::Iri(_) | Term::Blank(_) => false,
+    })
 }
 
 /// A document of the library as a bundle says it.

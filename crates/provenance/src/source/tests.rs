@@ -28,15 +28,27 @@ fn the_iri(terms: &[Term]) -> &str {
 }
 
 #[test]
-fn a_document_is_described_in_the_default_graph() {
+fn a_document_is_described_in_the_default_graph_and_is_the_root_of_its_sources() {
     let mine = Triple::new(Term::iri("urn:d"), Term::iri("urn:p"), Term::literal("x"));
-    let triples = document(&DocumentFacts {
+    let all = document(&DocumentFacts {
         id: "urn:d",
         title: "Bridges",
         kind: "application/pdf",
         metadata: std::slice::from_ref(&mine),
     });
-    assert!(triples.iter().all(|t| t.g.is_none()));
+    let (triples, source): (Vec<_>, Vec<_>) = all.into_iter().partition(|t| t.g.is_none());
+    assert!(source.iter().all(|t| t.g.as_deref() == Some(SOURCE_GRAPH)));
+    assert_eq!(
+        objects(&source, "urn:d", rdf::TYPE),
+        [Term::iri(prov::ENTITY), Term::iri(tg::DOCUMENT_CLASS)]
+    );
+    for (predicate, text) in [
+        (rdfs::LABEL, "Bridges"),
+        (dcterms::TITLE, "Bridges"),
+        (dcterms::FORMAT, "application/pdf"),
+    ] {
+        assert_eq!(objects(&source, "urn:d", predicate), [Term::literal(text)]);
+    }
     assert_eq!(
         objects(&triples, "urn:d", rdf::TYPE),
         [Term::iri(prov::ENTITY), Term::iri(tg::DOCUMENT_CLASS)]
@@ -52,7 +64,7 @@ fn a_document_is_described_in_the_default_graph() {
         id: "urn:d",
         ..DocumentFacts::default()
     });
-    assert_eq!(bare.len(), 2, "only its classes");
+    assert_eq!(bare.len(), 4, "only its classes, in both graphs");
 }
 
 #[test]

@@ -87,6 +87,7 @@ async fn the_pages_and_the_descriptions_are_there_for_everybody(place: Place) {
         let world = World::start(&place.another().await, mode).await;
         for (path, kind) in [
             ("/", "text/html; charset=utf-8"),
+            ("/index.html", "text/html; charset=utf-8"),
             ("/docs", "text/html; charset=utf-8"),
             ("/openapi.yaml", "application/yaml"),
             ("/asyncapi.yaml", "application/yaml"),

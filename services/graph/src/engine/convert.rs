@@ -5,7 +5,7 @@ use oxigraph::model::{
     BaseDirection, BlankNode, GraphName, Literal, NamedNode, NamedOrBlankNode, Quad,
     Term as RdfTerm, Triple as RdfTriple,
 };
-use tg_schemas::{Term, Triple};
+use tg_schemas::{Term, Triple, is_drawn_label};
 
 use crate::error::GraphError;
 
@@ -74,6 +74,14 @@ pub fn iri(field: &str, text: &str) -> Result<NamedNode, GraphError> {
     named(checked_iri(text), field)
 }
 
+/// The name of a graph: an IRI, or what [`from_quad`] makes of a blank node.
+///
+/// # Errors
+/// [`GraphError::Term`], which names the field.
+pub fn graph(field: &str, text: &str) -> Result<GraphName, GraphError> {
+    named(checked_graph(text), field)
+}
+
 /// A subject. Literals and quoted triples are none.
 ///
 /// # Errors
@@ -86,7 +94,7 @@ fn checked_quad(triple: &Triple) -> Checked<Quad> {
     let plain = checked_triple(triple, 0)?;
     let graph = match triple.g.as_deref() {
         None | Some("") => GraphName::DefaultGraph,
-        Some(graph) => GraphName::NamedNode(checked_iri(graph).below("g")?),
+        Some(graph) => checked_graph(graph).below("g")?,
     };
     Ok(plain.in_graph(graph))
 }
@@ -106,6 +114,7 @@ fn present(term: &Option<Term>) -> Checked<&Term> {
 
 fn checked_subject(term: &Term) -> Checked<NamedOrBlankNode> {
     match term {
+        Term::Iri(label) if is_drawn_label(label) => Ok(checked_blank(label)?.into()),
         Term::Iri(iri) => Ok(checked_iri(iri)?.into()),
         Term::Blank(label) => Ok(checked_blank(label)?.into()),
         Term::Literal { .. } => fault("a literal cannot be a subject"),
@@ -124,6 +133,7 @@ fn checked_predicate(term: &Term) -> Checked<NamedNode> {
 
 fn checked_term(term: &Term, depth: usize) -> Checked<RdfTerm> {
     match term {
+        Term::Iri(label) if is_drawn_label(label) => Ok(checked_blank(label)?.into()),
         Term::Iri(iri) => Ok(checked_iri(iri)?.into()),
         Term::Blank(label) => Ok(checked_blank(label)?.into()),
         Term::Literal {
@@ -147,6 +157,13 @@ fn checked_iri(text: &str) -> Checked<NamedNode> {
         Err(_) if text.is_empty() => fault("an IRI is required"),
         Err(error) => fault(format!("not an absolute IRI: {error}")),
     }
+}
+
+fn checked_graph(text: &str) -> Checked<GraphName> {
+    if text.starts_with("_:") || is_drawn_label(text) {
+        return Ok(checked_blank(text)?.into());
+    }
+    Ok(checked_iri(text)?.into())
 }
 
 fn checked_blank(label: &str) -> Checked<BlankNode> {
@@ -187,6 +204,7 @@ pub fn from_quad(quad: Quad) -> Triple {
     let graph = match quad.graph_name {
         GraphName::DefaultGraph => None,
         GraphName::NamedNode(node) => Some(node.into_string()),
+        GraphName::BlankNode(node) if is_drawn_label(node.as_str()) => Some(node.into_string()),
         GraphName::BlankNode(node) => Some(format!("_:{}", node.as_str())),
     };
     Triple {
@@ -206,7 +224,7 @@ pub fn from_triple(triple: RdfTriple) -> Triple {
 pub fn from_term(term: RdfTerm) -> Term {
     match term {
         RdfTerm::NamedNode(node) => Term::Iri(node.into_string()),
-        RdfTerm::BlankNode(node) => Term::Blank(node.into_string()),
+        RdfTerm::BlankNode(node) => from_blank(node),
         RdfTerm::Literal(literal) => from_literal(literal),
         RdfTerm::Triple(triple) => Term::Quoted(Box::new(from_triple(*triple))),
     }
@@ -215,7 +233,16 @@ pub fn from_term(term: RdfTerm) -> Term {
 fn from_subject(subject: NamedOrBlankNode) -> Term {
     match subject {
         NamedOrBlankNode::NamedNode(node) => Term::Iri(node.into_string()),
-        NamedOrBlankNode::BlankNode(node) => Term::Blank(node.into_string()),
+        NamedOrBlankNode::BlankNode(node) => from_blank(node),
+    }
+}
+
+/// Whoever sent a drawn label in the place of an IRI gets it back there, and asks for it so.
+fn from_blank(node: BlankNode) -> Term {
+    let label = node.into_string();
+    match is_drawn_label(&label) {
+        true => Term::Iri(label),
+        false => Term::Blank(label),
     }
 }
 

@@ -1,7 +1,7 @@
 //! A pattern of the contract: any of subject, predicate, object and graph may be open.
 
 use oxigraph::model::{GraphName, NamedNode, NamedOrBlankNode, Quad, Term as RdfTerm};
-use tg_schemas::Term;
+use tg_schemas::{Term, is_drawn_label};
 
 use crate::engine::convert;
 use crate::error::GraphError;
@@ -47,6 +47,8 @@ impl Pattern {
             return Ok(Asked::Nothing);
         }
         let predicate = match p {
+            // A blank node, which is no predicate.
+            Some(Term::Iri(label)) if is_drawn_label(label) => return Ok(Asked::Nothing),
             Some(Term::Iri(iri)) => Some(convert::iri("p", iri)?),
             Some(_) => {
                 return Err(GraphError::Term {
@@ -63,7 +65,7 @@ impl Pattern {
             graph: match graph {
                 None | Some("*") => None,
                 Some("") => Some(GraphName::DefaultGraph),
-                Some(iri) => Some(convert::iri("g", iri)?.into()),
+                Some(graph) => Some(convert::graph("g", graph)?),
             },
         }))
     }

@@ -2,7 +2,7 @@
 //! page that moved has one number, a chunk one place, an activity one time, however often it is described.
 
 use oxigraph::model::{GraphName, Quad};
-use tg_schemas::vocabulary::{SOURCE_GRAPH, prov, rdfs, tg};
+use tg_schemas::vocabulary::{SOURCE_GRAPH, dcterms, prov, rdfs, tg};
 
 /// Below [`tg::NAMESPACE`].
 const TERMS: [&str; 10] = [
@@ -32,6 +32,6 @@ pub(crate) fn is_single(quad: &Quad) -> bool {
     ) {
         (Some(term), _) => TERMS.contains(&term),
         (_, Some(term)) => matches!(term, "startedAtTime" | "wasGeneratedBy"),
-        _ => predicate == rdfs::LABEL,
+        _ => [rdfs::LABEL, dcterms::TITLE, dcterms::FORMAT].contains(&predicate),
     }
 }

@@ -4,7 +4,7 @@ use oxrdf::{
     BaseDirection, BlankNode, Literal, NamedNode, NamedOrBlankNode, Term as RdfTerm,
     Triple as RdfTriple,
 };
-use tg_schemas::{Term, Triple};
+use tg_schemas::{Term, Triple, is_drawn_label};
 
 /// A triple, without its graph.
 pub(super) fn triple(triple: &Triple) -> Option<RdfTriple> {
@@ -26,6 +26,7 @@ pub(super) fn triple(triple: &Triple) -> Option<RdfTriple> {
 /// A term.
 pub(super) fn term(term: &Term) -> Option<RdfTerm> {
     Some(match term {
+        Term::Iri(label) if is_drawn_label(label) => BlankNode::new(label).ok()?.into(),
         Term::Iri(iri) => NamedNode::new(iri).ok()?.into(),
         Term::Blank(label) => {
             let label = label.strip_prefix("_:").unwrap_or(label);

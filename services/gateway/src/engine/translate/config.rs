@@ -63,7 +63,12 @@ impl Translate for Config {
 
     fn question(body: &Fields<'_>, about: &About) -> Result<ConfigRequest, Error> {
         let mut keys = Vec::new();
-        for key in body.objects("keys")? {
+        // The npm client sends the one key that it deletes without a list around it.
+        let asked = match body.object("keys") {
+            Ok(Some(one)) => vec![one],
+            _ => body.objects("keys")?,
+        };
+        for key in asked {
             keys.push(ConfigKey {
                 r#type: key.required_text("type")?,
                 key: key.required_text("key")?,
@@ -251,5 +256,11 @@ mod tests {
         assert_eq!(error.message, "values[0].value: must be a string");
         let error = question::<Config>(json!({"keys": [{"type": "x"}]}), "get").unwrap_err();
         assert_eq!(error.message, "keys[0].key: is required");
+        let one = json!({"keys": {"type": "x", "key": "k"}});
+        assert_eq!(question::<Config>(one, "delete").unwrap().keys[0].key, "k");
+        let error = question::<Config>(json!({"keys": {"type": "x"}}), "delete").unwrap_err();
+        assert_eq!(error.message, "keys.key: is required");
+        let error = question::<Config>(json!({"keys": "x"}), "delete").unwrap_err();
+        assert_eq!(error.message, "keys: must be a list");
     }
 }

@@ -36,6 +36,20 @@ fn terms_go_there_and_back() {
     }
 }
 
+/// As the official loaders send them.
+#[test]
+fn drawn_labels_are_blank_nodes_and_come_back_as_they_were_sent() {
+    let label = "n9d323b3bc4cc42718c41837f972ff86ab1";
+    let node = Term::iri(label);
+    let triple = Triple::new(node.clone(), Term::iri("urn:p"), node.clone()).in_graph(label);
+    let stored = quad("", &triple).unwrap();
+    assert!(stored.subject.is_blank_node() && stored.object.is_blank_node());
+    assert!(matches!(stored.graph_name, GraphName::BlankNode(_)));
+    assert_eq!(from_quad(stored), triple);
+    let predicate = Triple::new(node.clone(), node.clone(), node);
+    assert!(why(&predicate).starts_with("triples[7].p: not an absolute IRI"));
+}
+
 #[test]
 fn text_is_plain_and_languages_are_lower_case() {
     let stored = |o| from_quad(quad("", &with_object(o)).unwrap()).o.unwrap();
