@@ -110,21 +110,25 @@ async fn between_systems(bus: Bus) -> Result<()> {
         .expect("0 documents (1 skipped)")?;
 
     // Ours to theirs and theirs to ours.
-    official(&theirs, "tg-import-workspace", &["-i", &bundle])
+    with_the_official(&from, &theirs, (&bundle, &path("other.tgx"))).await
+}
+
+async fn with_the_official(from: &str, theirs: &str, (bundle, other): (&str, &str)) -> Result<()> {
+    let tagged = json!({"t": "l", "v": "Turm", "ln": "de"});
+    official(theirs, "tg-import-workspace", &["-i", bundle])
         .await?
         .expect("1 document(s)")?;
-    let found = stored(&theirs, 2).await?;
+    let found = stored(theirs, 2).await?;
     ensure!(has(&found, "urn:e:tower", &tagged), "{found:?}");
     ensure!(found.len() == 2, "{found:?}");
-    let other = path("other.tgx");
-    official(&theirs, "tg-export-workspace", &["-o", &other])
+    official(theirs, "tg-export-workspace", &["-o", other])
         .await?
         .refuse("xception")?;
-    tg(&from, &["remove-library-document", "--id", "urn:doc:tower"]).await?;
-    let back = tg(&from, &["import-workspace", "-i", &other]).await?;
+    tg(from, &["remove-library-document", "--id", "urn:doc:tower"]).await?;
+    let back = tg(from, &["import-workspace", "-i", other]).await?;
     back.expect("2 triples, 1 document (0 skipped)")?;
     ensure!(back.code == Some(0), "{back:?}");
-    official(&from, "tg-get-document-content", &["urn:doc:tower"])
+    official(from, "tg-get-document-content", &["urn:doc:tower"])
         .await?
         .expect("The tower is high.")?;
     Ok(())
