@@ -8,6 +8,7 @@ use tg_mesh::Peer;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Neighbours {
     ours: bool,
+    tombstones: bool,
 }
 
 impl Neighbours {
@@ -15,7 +16,13 @@ impl Neighbours {
     pub fn of(peer: &Peer) -> Self {
         Self {
             ours: peer.rules().all_ours,
+            tombstones: peer.rules().tombstones,
         }
+    }
+
+    /// Whether the config service says of a deletion what was deleted; a foreign one only has no row any more.
+    pub fn keep_tombstones(self) -> bool {
+        self.tombstones
     }
 
     /// Whether they report the records that they are done with, so that a run is known to be complete.

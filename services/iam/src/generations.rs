@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use tg_clients::neighbours::Neighbours;
 use tg_collections::{KnownConfig, WorkspaceStore, reaper};
 use tg_mesh::{LeasedStore, Mesh};
 use tg_schemas::{Error, ErrorCode, WorkspaceKey, WorkspaceTombstone};
@@ -34,7 +35,7 @@ impl WorkspaceStore for CachedDirectory {
 
 /// Notes the generations of workspaces as configuration shows them. Runs as long as the process.
 pub(crate) async fn settle(mesh: Mesh, store: Arc<LeasedStore<CachedDirectory>>) {
-    if !mesh.rules().tombstones {
+    if !Neighbours::of(mesh).keep_tombstones() {
         return;
     }
     let mut changes = mesh.config().changes();
@@ -70,7 +71,8 @@ pub(crate) async fn clear_left(
     directory: &CachedDirectory,
     id: &str,
 ) -> Result<(), Error> {
-    let ended = |key: &WorkspaceKey| mesh.rules().tombstones && mesh.config().has_ended(key);
+    let ended =
+        |key: &WorkspaceKey| Neighbours::of(mesh).keep_tombstones() && mesh.config().has_ended(key);
     let Some(key) = directory.key(id).filter(ended) else {
         return Ok(());
     };

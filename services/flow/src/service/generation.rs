@@ -1,5 +1,6 @@
 //! In which generation of its workspace something belongs, so that nobody sees what a predecessor of the same name left.
 
+use tg_clients::neighbours::Neighbours;
 use tg_mesh::Mesh;
 use tg_schemas::{Error, ErrorCode, WorkspaceKey};
 
@@ -8,7 +9,7 @@ use tg_schemas::{Error, ErrorCode, WorkspaceKey};
 /// # Errors
 /// `unavailable` before the configuration was read.
 pub(super) fn known(mesh: &Mesh) -> Result<(), Error> {
-    if mesh.rules().tombstones && mesh.config().version() < 0 {
+    if Neighbours::of(mesh).keep_tombstones() && mesh.config().version() < 0 {
         let text = "the configuration was not read yet";
         return Err(Error::new(ErrorCode::Unavailable, text));
     }
@@ -26,5 +27,5 @@ pub(super) fn present(mesh: &Mesh, workspace: &str) -> Result<WorkspaceKey, Erro
 
 /// Whether a workspace was deleted, whatever has its name now. Foreign config services say nothing of that.
 pub(super) fn is_over(mesh: &Mesh, key: &WorkspaceKey) -> bool {
-    mesh.rules().tombstones && mesh.config().is_over(key)
+    Neighbours::of(mesh).keep_tombstones() && mesh.config().is_over(key)
 }

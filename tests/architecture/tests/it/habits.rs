@@ -44,6 +44,13 @@ const RULES: &[Rule] = &[
         ],
     },
     Rule {
+        says: "a service asks crates/clients what it may count on, and reads no rule of the wire itself",
+        words: &[".rules()"],
+        within: &["services/"],
+        strings: false,
+        but: &[],
+    },
+    Rule {
         says: "the storeys under the services know rules of the wire, and neither the mode nor whose processors there are",
         words: &[
             "Mode", "interop", "Interop", "native", "Native", "foreign", "Foreign", "NATIVE",
