@@ -49,6 +49,7 @@ check: setup-build
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked
 	cargo test -p tg-architecture-tests -p tg-fuzz --locked
 	cargo test --workspace --lib --bins --locked
+	cargo test -p tg-mesh --doc --locked
 
 test: setup-test console
 	@stage() { printf '\n== %s, after %s s\n' "$$1" "$$SECONDS"; }
@@ -78,6 +79,7 @@ test: setup-test console
 	stage "The API contract"
 	scripts/api-contract.sh
 	stage "Done"
+	[ "$$SECONDS" -le 2700 ] || echo "That is more than the 45 minutes that an idle machine is meant to take."
 
 bench: setup-test console
 	@cargo build --profile dist --workspace --bins --examples --locked

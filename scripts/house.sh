@@ -49,7 +49,7 @@ s=services
 printf '| # | idea | then | now |\n|---|---|--:|--:|\n'
 lines 1 'life cycle of what is stored for a collection and a workspace' \
   "$s/graph/src/key.rs $s/graph/src/service/run.rs $s/graph/src/service/forget.rs $s/graph/src/service/tidy.rs $s/graph/src/ended.rs $s/vectors/src/key.rs $s/vectors/src/service/forget.rs $s/vectors/src/service/run.rs $s/vectors/src/service/tidy.rs $s/rows/src/key.rs $s/rows/src/service/forget.rs $s/knowledge/src/key.rs $s/knowledge/src/service/tidy.rs $s/extract/src/service/tidy.rs $s/librarian/src/keeper.rs" \
-  "crates/collections/src $s/graph/src/store/embedded/ended.rs $s/graph/src/store/embedded/lifecycle.rs $s/vectors/src/store/keywords/lifecycle.rs $s/vectors/src/store/points/lifecycle.rs $s/rows/src/purge.rs $s/rows/src/store/sqlite/lifecycle.rs $s/knowledge/src/purge.rs $s/knowledge/src/engine/key.rs $s/knowledge/src/store/sqlite/lifecycle.rs $s/extract/src/store/lifecycle.rs $s/librarian/src/keeper.rs $s/librarian/src/reaped.rs $s/flow/src/reaped.rs"
+  "crates/collections/src $s/graph/src/store/embedded/ended.rs $s/graph/src/store/embedded/lifecycle.rs $s/vectors/src/store/keywords/lifecycle.rs $s/vectors/src/store/points/lifecycle.rs $s/rows/src/purge.rs $s/rows/src/store/sqlite/lifecycle.rs $s/knowledge/src/purge.rs $s/knowledge/src/engine/key.rs $s/knowledge/src/store/sqlite/lifecycle.rs $s/extract/src/store/lifecycle.rs $s/librarian/src/keeper.rs $s/librarian/src/reaped.rs $s/flow/src/reaped.rs $s/graph/src/interop.rs $s/iam/src/generations.rs"
 lines 2 'settings' \
   "server/src/settings.rs server/src/settings $s/embeddings/src/settings.rs $s/llm/src/settings.rs $s/rag/src/settings.rs" \
   "server/src/settings.rs server/src/settings crates/settings/src $s/embeddings/src/options.rs $s/llm/src/options.rs $s/rag/src/options.rs"
@@ -77,12 +77,13 @@ lines 9 'commits of several writers together' \
 lines 10 'values derived from the rows of a workspace' \
   "$s/extract/src/service/ready.rs $s/extract/src/service/models.rs $s/rows/src/service/schemas.rs $s/prompt/src/handler.rs $s/agent/src/run/tools.rs $s/gateway/src/auth/cache.rs" \
   "crates/mesh/src/derived.rs $s/extract/src/replies/models.rs $s/rows/src/handlers/schemas.rs $s/prompt/src/ready.rs $s/agent/src/run/tools.rs $s/gateway/src/auth/cache.rs"
-times 11 'whether a failure is worth a retry: functions that say so' 'fn (later|is_final|is_transient|is_retryable|retryable|worth_(a_)?(retry|try)[a-z_]*|comes_again|may_pass)\('
+times 11 'whether a failure is worth a retry: functions that say so' 'fn (later|is_final|is_transient|is_retryable|retryable|worth_(a_)?(retry|try)[a-z_]*|comes_again|may_pass)\(|-> Again \{'
 times 12 'asking for embeddings: requests made' '= EmbeddingsRequest \{|\(EmbeddingsRequest \{|&EmbeddingsRequest \{'
 times 13 'RDF names written as text' '"http://www\.w3\.org/'
 times 14a 'small tools: hexadecimal' 'fn (to_)?hex[a-z_]*\(|\{:02x\}|\{byte:02x\}'
 times 14b 'small tools: `now()`' 'fn now(_[a-z]+)?\('
 times 14c 'small tools: `__workspaces__`' '"__workspaces__"'
+times 14d 'small tools: the collection `default`' '"collection", "default"|collection: "default"|"" => "default"|DEFAULT_COLLECTION: &str'
 lines 15 'preambles of commands, dialects of models' \
   "$c/explain/list.rs $c/explain/show.rs $c/explain/extraction.rs $c/explain/verify.rs $c/graph/load_turtle.rs $c/graph/load_knowledge.rs $s/llm/src/providers/anthropic.rs $s/llm/src/providers/openai.rs" \
   "$c/explain/list.rs $c/explain/show.rs $c/explain/extraction.rs $c/explain/verify.rs $c/graph/load_turtle.rs $c/graph/load_knowledge.rs $s/llm/src/providers/anthropic.rs $s/llm/src/providers/openai.rs $s/llm/src/providers/chats.rs"

@@ -6,6 +6,7 @@
 //! them over.
 
 use serde_json::{Map, Value, json};
+use tg_schemas::msg::DEFAULT_COLLECTION;
 use tg_schemas::{Error, ErrorCode};
 
 /// A JSON object in the API form.
@@ -112,7 +113,7 @@ const CHUNK: &[(&str, &str)] = &[("i", "chunk_id"), ("v", "vector"), ("a", "attr
 
 /// The core takes the name asked for, whatever the file says.
 fn metadata(core: &str) -> Value {
-    json!({"id": core, "root": "", "collection": "default"})
+    json!({"id": core, "root": "", "collection": DEFAULT_COLLECTION})
 }
 
 fn renamed(items: Option<&Value>, names: &[(&str, &str)]) -> Value {

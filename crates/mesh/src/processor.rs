@@ -77,7 +77,7 @@ impl Processor {
     /// ```
     ///
     /// # Panics
-    /// In debug builds, when the processor has no such spec.
+    /// When the processor has no such spec, which is seen when it is hosted, before it serves anybody.
     #[track_caller]
     pub fn serves<Q: Message, R: Reply>(
         self,
@@ -132,7 +132,7 @@ impl Processor {
     /// ```
     ///
     /// # Panics
-    /// In debug builds, when the processor has no such spec.
+    /// When the processor has no such spec, which is seen when it is hosted, before it serves anybody.
     #[track_caller]
     pub fn reads<M: Message>(
         self,
@@ -204,7 +204,7 @@ impl Processor {
 
     #[track_caller]
     fn with<K: Kind>(mut self, spec: Spec<K>, handler: Handler) -> Self {
-        debug_assert!(
+        assert!(
             self.declared.is_unlisted() || self.declared.has(&spec.row()),
             "{} has no spec '{}' of that kind",
             self.id,

@@ -27,15 +27,15 @@ pub enum StorageError {
     /// The file system refused.
     #[error("the file system refused: {0}")]
     Io(String),
-    /// A rule of the schema (unique, not null, foreign key …) was broken.
-    #[error("a constraint of the schema was broken: {0}")]
+    /// What was to be kept contradicts what is kept.
+    #[error("a constraint was broken: {0}")]
     Constraint(String),
-    /// A statement failed otherwise.
-    #[error("a statement failed: {0}")]
-    Sql(String),
-    /// The query returned no row where one was needed.
-    #[error("no such row")]
-    NoRow,
+    /// The store failed otherwise.
+    #[error("the store failed: {0}")]
+    Failed(String),
+    /// What was to be read or changed is not there.
+    #[error("not found")]
+    Missing,
     /// The caller's own rule said no inside a write; everything of that write is undone.
     #[error("{0}")]
     Refused(Error),
@@ -56,7 +56,7 @@ impl StorageError {
         match self {
             Self::Refused(error) => error.code(),
             Self::InUse | Self::Closed => ErrorCode::Unavailable,
-            Self::NoRow => ErrorCode::NotFound,
+            Self::Missing => ErrorCode::NotFound,
             Self::Interrupted => ErrorCode::Cancelled,
             Self::Panicked => ErrorCode::Internal,
             _ => ErrorCode::Storage,
@@ -75,9 +75,9 @@ impl StorageError {
 impl From<rusqlite::Error> for StorageError {
     fn from(error: rusqlite::Error) -> Self {
         let code = match &error {
-            rusqlite::Error::QueryReturnedNoRows => return Self::NoRow,
+            rusqlite::Error::QueryReturnedNoRows => return Self::Missing,
             rusqlite::Error::SqliteFailure(code, _) => code.extended_code,
-            _ => return Self::Sql(error.to_string()),
+            _ => return Self::Failed(error.to_string()),
         };
         if code == ffi::SQLITE_IOERR_SHMSIZE {
             return Self::Full;
@@ -90,7 +90,7 @@ impl From<rusqlite::Error> for StorageError {
             ffi::SQLITE_IOERR | ffi::SQLITE_CANTOPEN | ffi::SQLITE_READONLY => {
                 Self::Io(error.to_string())
             }
-            _ => Self::Sql(error.to_string()),
+            _ => Self::Failed(error.to_string()),
         }
     }
 }
@@ -100,7 +100,7 @@ impl From<StorageError> for Error {
         let code = error.code();
         // What is answered says no more than that: it would tell of files. The cause is for whoever runs the store.
         if let StorageError::Io(cause)
-        | StorageError::Sql(cause)
+        | StorageError::Failed(cause)
         | StorageError::Constraint(cause)
         | StorageError::Corrupt(cause) = &error
         {
@@ -113,10 +113,10 @@ impl From<StorageError> for Error {
             StorageError::Corrupt(_) => "the store is damaged",
             StorageError::TooNew { .. } => "the store was written by a newer release",
             StorageError::Closed => "the store is closing",
-            StorageError::NoRow => "not found",
+            StorageError::Missing => "not found",
             StorageError::Interrupted => "cancelled",
             StorageError::Panicked => "an internal error",
-            StorageError::Io(_) | StorageError::Sql(_) | StorageError::Constraint(_) => {
+            StorageError::Io(_) | StorageError::Failed(_) | StorageError::Constraint(_) => {
                 "the store failed"
             }
         };

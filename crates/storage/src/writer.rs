@@ -105,7 +105,7 @@ fn transaction(
             Err(error) => Some(error),
         };
         if conn.is_autocommit() {
-            return Err(failed.unwrap_or(StorageError::Sql("the transaction was ended".into())));
+            return Err(failed.unwrap_or(StorageError::Failed("the transaction was ended".into())));
         }
         match (alone, failed.is_some()) {
             (true, true) => {

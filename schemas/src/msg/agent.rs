@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::lenient::{nullable, string_map};
 use super::message;
+use super::metadata::DEFAULT_COLLECTION;
 use super::rag::Citation;
 use crate::error::Error;
 use crate::rdf::Triple;
@@ -133,7 +134,7 @@ impl Default for AgentRequest {
             state: Default::default(),
             group: None,
             history: Default::default(),
-            collection: "default".to_owned(),
+            collection: DEFAULT_COLLECTION.to_owned(),
             streaming: Default::default(),
             session_id: Default::default(),
             conversation_id: Default::default(),

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::lenient::nullable;
 use super::message;
+use super::metadata::DEFAULT_COLLECTION;
 use super::rag::Citation;
 use crate::Headers;
 use crate::codec::{self, CodecError, ContentType};
@@ -274,7 +275,7 @@ impl Default for AgentRun {
             question: String::default(),
             state: String::default(),
             group: None,
-            collection: "default".to_owned(),
+            collection: DEFAULT_COLLECTION.to_owned(),
             streaming: false,
             framing: String::default(),
             history: Vec::default(),

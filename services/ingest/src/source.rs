@@ -31,10 +31,7 @@ impl About {
             "" => id.clone(),
             root => root.to_owned(),
         };
-        let collection = match metadata.collection.as_str() {
-            "" => "default".to_owned(),
-            collection => collection.to_owned(),
-        };
+        let collection = metadata.collection().to_owned();
         Self {
             metadata: Metadata {
                 id: id.clone(),

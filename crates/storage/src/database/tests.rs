@@ -46,7 +46,7 @@ async fn a_failing_job_undoes_only_itself() {
                     tx.execute("INSERT INTO item (id) VALUES (?1)", [n])?;
                     match n % 3 {
                         0 => Ok(()),
-                        1 => Err(StorageError::NoRow),
+                        1 => Err(StorageError::Missing),
                         _ => panic!("a job's fault"),
                     }
                 })
@@ -57,7 +57,7 @@ async fn a_failing_job_undoes_only_itself() {
         for (n, result) in results.into_iter().enumerate() {
             let expected = match n % 3 {
                 0 => Ok(()),
-                1 => Err(StorageError::NoRow),
+                1 => Err(StorageError::Missing),
                 _ => Err(StorageError::Panicked),
             };
             assert_eq!(result, expected);

@@ -1,6 +1,6 @@
 //! A question: whether it can begin a run, and the run that it begins.
 
-use tg_schemas::msg::{AgentRequest, AgentRun};
+use tg_schemas::msg::{AgentRequest, AgentRun, collection_or_default};
 
 use super::bounds;
 use crate::error::AgentError;
@@ -32,11 +32,7 @@ pub fn check(question: &AgentRequest) -> Result<(), AgentError> {
 /// nobody writes into another's trace. Its history is context for the model and nothing else.
 pub fn first_step(question: AgentRequest, run: String, started_at: String) -> AgentRun {
     let history = bounds::prior_steps(&question.history);
-    let collection = if question.collection.trim().is_empty() {
-        "default".to_owned()
-    } else {
-        question.collection
-    };
+    let collection = collection_or_default(question.collection.trim()).to_owned();
     AgentRun {
         run,
         step: 1,

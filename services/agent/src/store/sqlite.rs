@@ -510,7 +510,7 @@ fn number(seq: u64) -> i64 {
 }
 
 fn write_json(value: &impl Serialize) -> Result<String, StorageError> {
-    serde_json::to_string(value).map_err(|error| StorageError::Sql(error.to_string()))
+    serde_json::to_string(value).map_err(|error| StorageError::Failed(error.to_string()))
 }
 
 fn read_json<T: DeserializeOwned>(text: Option<String>) -> Result<Option<T>, StorageError> {

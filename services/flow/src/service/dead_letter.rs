@@ -28,6 +28,8 @@ const STRIDE: u32 = 512;
 const MOST: u32 = 1000;
 /// Bytes of a body shown.
 const SHOWN: usize = 64 << 10;
+/// Headers that name queues of processes, which nobody outside needs.
+const ADDRESSES: [&str; 2] = ["from", "reply-to"];
 /// Retries published between two looks at the store.
 const BATCH: u32 = 64;
 /// Longest sleep of the retry loop.
@@ -222,7 +224,11 @@ impl Service {
         let kept = &kept.ok_or_else(gone)?;
         let mut shown = line(kept);
         shown["topic"] = json!(kept.record.topic);
-        shown["headers"] = serde_json::from_str(&kept.record.headers).unwrap_or_default();
+        let mut headers: Value = serde_json::from_str(&kept.record.headers).unwrap_or_default();
+        if let Some(headers) = headers.as_object_mut() {
+            headers.retain(|name, _| !ADDRESSES.contains(&name.as_str()));
+        }
+        shown["headers"] = headers;
         shown["content-type"] = json!(kept.record.content_type);
         let body = &kept.record.body;
         match std::str::from_utf8(body) {

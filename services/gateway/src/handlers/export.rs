@@ -13,8 +13,8 @@ use futures::stream::{self, BoxStream};
 use serde_json::Value;
 use tg_mesh::{Answer, Ask, Mesh, Tap};
 use tg_schemas::msg::{
-    DocumentEmbeddings, EntityContexts, GraphEmbeddings, Metadata, Triples, TriplesQueryRequest,
-    TriplesQueryResponse,
+    DEFAULT_COLLECTION, DocumentEmbeddings, EntityContexts, GraphEmbeddings, Metadata, Triples,
+    TriplesQueryRequest, TriplesQueryResponse,
 };
 use tg_schemas::{Error, ErrorCode, Topic};
 
@@ -140,7 +140,9 @@ async fn live<M: tg_schemas::Message>(
 
 /// Everything that matches, in batches.
 fn stored(mesh: &Mesh, topic: &Topic, filter: Filter, options: Ask) -> Frames {
-    let collection = filter.collection.unwrap_or_else(|| "default".to_owned());
+    let collection = filter
+        .collection
+        .unwrap_or_else(|| DEFAULT_COLLECTION.to_owned());
     let question = TriplesQueryRequest {
         collection: collection.clone(),
         g: filter.graph.filter(|graph| graph != "*"),

@@ -1,6 +1,7 @@
 //! Services that say what a test wants to hear.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
 use parking_lot::Mutex;
@@ -307,6 +308,8 @@ pub struct FakeIam {
     pub asked: Mutex<Vec<IamRequest>>,
     /// What signs tokens.
     pub signing: Mutex<Vec<tg_jwt::SigningKey>>,
+    /// From now on it answers nothing.
+    pub silent: AtomicBool,
 }
 
 impl FakeIam {
@@ -334,6 +337,9 @@ impl RequestHandler<IamRequest, IamResponse> for FakeIam {
         mut out: Responder<IamResponse>,
     ) -> Result<(), Error> {
         self.asked.lock().push(ask.clone());
+        if self.silent.load(Ordering::Relaxed) {
+            return std::future::pending().await;
+        }
         let refused = || Err(Error::typed("auth-failed", "no such key"));
         let mut response = IamResponse::default();
         match ask.operation.as_str() {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use tg_mesh::clock;
 use tg_mesh::{Cx, LeasedStore, RequestHandler, Responder};
-use tg_schemas::msg::{KnowledgeRequest, KnowledgeResponse, Metadata};
+use tg_schemas::msg::{DEFAULT_COLLECTION, KnowledgeRequest, KnowledgeResponse, Metadata};
 use tg_schemas::paging::{Asked, Page};
 use tg_schemas::{Error, ErrorCode};
 use tokio::sync::Notify;
@@ -118,7 +118,7 @@ impl Call<'_> {
         let metadata = Metadata {
             id: key.id.clone(),
             root: String::new(),
-            collection: "default".to_owned(),
+            collection: DEFAULT_COLLECTION.to_owned(),
         };
         for part in load::parts(kind) {
             let mut after = 0;

@@ -36,6 +36,11 @@ pub(crate) struct Subject<'a> {
     pub(crate) labels: bool,
 }
 
+/// The record of a run that names the vocabulary.
+pub(crate) fn vocabulary_record(thread: &str) -> String {
+    format!("{thread}/vocabulary/0")
+}
+
 /// Makes them: what is known of the document first, the document last.
 pub(crate) fn records(subject: Subject<'_>, flow: &Flow, name: &str) -> Result<Vec<Record>, Error> {
     let Subject {

@@ -38,7 +38,8 @@ impl Librarian {
             generation,
         };
         let run = self.rows().note_run(asker, wanted).await.map_err(wire)?;
-        self.advance(mesh, run.number).await?;
+        // From here on it is accepted: what hinders its start now is no answer to who asked.
+        self.start_or_later(mesh, run.number).await;
         self.processing_status(asker, &run.processing).await
     }
 

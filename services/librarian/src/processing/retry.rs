@@ -136,7 +136,8 @@ impl Librarian {
         };
         let new = self.rows().replace_run(run.number, wanted, clock::millis());
         let new = new.await.map_err(wire)?;
-        self.advance(mesh, new.number).await
+        self.start_or_later(mesh, new.number).await;
+        Ok(())
     }
 
     /// Dead letters of a run among the wanted ones, by record and reader, with the ids by which the

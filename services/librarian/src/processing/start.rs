@@ -10,7 +10,7 @@ use crate::engine::state::State;
 use crate::engine::workspace;
 use crate::error::wire;
 use crate::librarian::Librarian;
-use crate::store::runs::{Labels, Plan, Run, Start};
+use crate::store::runs::{Plan, Run, Start};
 
 /// Marks a run whose first records are being published; gone with the mark.
 struct Mark<'a>(&'a Librarian, i64);
@@ -22,9 +22,16 @@ impl Drop for Mark<'_> {
 }
 
 impl Librarian {
+    /// Starts a run, or leaves it to the next round over all runs.
+    pub(super) async fn start_or_later(&self, mesh: &Mesh, number: i64) {
+        if let Err(error) = self.advance(mesh, number).await {
+            tracing::warn!(%error, "a run is not started yet");
+        }
+    }
+
     /// Starts a run if it is its turn, or publishes again what a crash may have lost. The same records with
     /// the same ids: whoever has them already knows them.
-    pub(crate) async fn advance(&self, mesh: &Mesh, number: i64) -> Result<(), Error> {
+    async fn advance(&self, mesh: &Mesh, number: i64) -> Result<(), Error> {
         if !self.starting.lock().insert(number) {
             return Ok(());
         }
@@ -48,21 +55,21 @@ impl Librarian {
             now: clock::millis(),
         };
         let planned = self.rows().plan(number, start).await.map_err(wire)?;
-        let Plan::Publish(run, records, labels) = planned else {
+        let Plan::Publish(run, records) = planned else {
             return Ok(());
         };
         match publish(mesh, &run, records).await {
-            Ok(()) => self.started(&run, labels, tracked).await,
+            Ok(()) => self.started(&run, tracked).await,
             Err(error) => self.not_started(&run, error).await,
         }
     }
 
-    async fn started(&self, run: &Run, labels: Labels, tracked: bool) -> Result<(), Error> {
+    async fn started(&self, run: &Run, tracked: bool) -> Result<(), Error> {
         let state = match tracked {
             true => State::Running,
             false => State::Submitted,
         };
-        let started = self.rows().started(run, labels, state);
+        let started = self.rows().started(run, state);
         started.await.map_err(wire)?;
         // What was told meanwhile may have been all.
         self.wake.notify_one();

@@ -41,9 +41,7 @@ impl Librarian {
             }
             match run.state {
                 State::Queued | State::Starting => {
-                    if let Err(error) = self.advance(mesh, run.number).await {
-                        tracing::warn!(%error, "a run is not started yet");
-                    }
+                    self.start_or_later(mesh, run.number).await;
                 }
                 State::Cancelled => self.forget_cancelled(run).await?,
                 _ if run.counts.is_still() => {

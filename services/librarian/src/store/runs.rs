@@ -74,14 +74,10 @@ pub(crate) struct Shown {
 #[derive(Debug)]
 pub(crate) enum Plan {
     /// These records are to be published.
-    Publish(Box<Run>, Vec<Record>, Labels),
+    Publish(Box<Run>, Vec<Record>),
     /// Nothing: it waits, or it is over.
     Nothing,
 }
-
-/// Whether the first records name the vocabulary.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Labels(pub(crate) bool);
 
 /// The start of a flow under which a run is to begin.
 #[derive(Debug, Clone)]
@@ -158,9 +154,9 @@ pub(crate) trait RunStore: Send + Sync + 'static {
     /// Plans a run that is queued or was starting, and notes whom it waits for or why it ends.
     async fn plan(&self, number: i64, start: Start) -> Result<Plan, StorageError>;
 
-    /// The first records are published: a run that is starting is in a state from now on, and its collection has
-    /// the names of the vocabulary, if they were among them.
-    async fn started(&self, run: &Run, labels: Labels, state: State) -> Result<(), StorageError>;
+    /// The first records are published: a run that is starting is in a state from now on. Its collection has the names of
+    /// the vocabulary once they are stored; where nobody tells of that, from now on.
+    async fn started(&self, run: &Run, state: State) -> Result<(), StorageError>;
 
     /// A run that is in one state is in another from now on; one in a third stays.
     async fn change_state(

@@ -11,9 +11,9 @@ use tg_provenance::{
     Numbered, Retrieval, SelectedChunk, SessionFacts, Synthesis, asked, explored_chunks,
     focused_on_chunks, grounded, synthesised,
 };
-use tg_schemas::Error;
 use tg_schemas::msg::{DocumentRagQuery, DocumentRagResponse};
 use tg_schemas::processors::document_rag::RERANKER;
+use tg_schemas::{Error, ErrorCode};
 
 use super::citations::{self, Named};
 use super::frames::End;
@@ -156,8 +156,8 @@ fn selected(passages: &[Passage], chosen: &[Chosen]) -> Vec<SelectedChunk> {
     selected.collect()
 }
 
-/// Chunks that may answer, best first, and the model whose vectors were searched. One search that fails leaves
-/// the other.
+/// Chunks that may answer, best first, and the model whose vectors were searched. One search that fails for now leaves
+/// the other; one that is refused, such as with vectors of another model, would be refused each time, and is told.
 async fn search(
     cx: &Cx,
     plan: &DocumentPlan,
@@ -182,7 +182,7 @@ async fn search(
     let both = plan.mode.vectors() && plan.mode.keywords();
     let ((meaning, embeddings), words) = match (meaning, words) {
         (Ok(meaning), Ok(words)) => (meaning, words),
-        (Err(error), _) | (_, Err(error)) if error.code().is_over() || !both => return Err(error),
+        (Err(error), _) | (_, Err(error)) if !both || lasts(error.code()) => return Err(error),
         (Err(error), Err(_)) => return Err(error),
         (Ok(meaning), Err(error)) => {
             tg_mesh::warn_of!(cx, %error, "the keyword index did not answer; searching by meaning only");
@@ -194,6 +194,11 @@ async fn search(
         }
     };
     Ok((pool(plan, meaning, words), embeddings))
+}
+
+/// Whether a search fails so each time, or nothing else is to be tried.
+fn lasts(code: ErrorCode) -> bool {
+    code.is_over() || matches!(code, ErrorCode::Conflict | ErrorCode::BadRequest)
 }
 
 /// The chunks for the model, and whether a reranker chose them.

@@ -1,6 +1,6 @@
 //! What a question asks for, with defaults filled in and bounds kept. All limits are counts unless said.
 
-use tg_schemas::msg::{DocumentRagQuery, GraphRagQuery, TraversalStep};
+use tg_schemas::msg::{DocumentRagQuery, GraphRagQuery, TraversalStep, collection_or_default};
 
 pub use super::mode::{Diversity, Mode};
 use crate::error::RagError;
@@ -91,7 +91,7 @@ impl GraphPlan {
         let languages = ask.languages.iter().map(|tag| tag.trim().to_owned());
         Ok(Self {
             question: ask.query.trim().to_owned(),
-            collection: collection(&ask.collection),
+            collection: collection_or_default(ask.collection.trim()).to_owned(),
             limits,
             steps: ask.traversal_instructions.clone(),
             graph: ask.graph.clone(),
@@ -177,7 +177,7 @@ impl DocumentPlan {
         let reranks = reranker || diverse;
         Ok(Self {
             question: ask.query.trim().to_owned(),
-            collection: collection(&ask.collection),
+            collection: collection_or_default(ask.collection.trim()).to_owned(),
             documents,
             pool: if reranks {
                 wide.max(documents)
@@ -210,13 +210,6 @@ fn limit(asked: i64, usual: usize, most: usize) -> usize {
     match usize::try_from(asked) {
         Ok(asked) if asked > 0 => asked.min(most),
         _ => usual.min(most),
-    }
-}
-
-fn collection(asked: &str) -> String {
-    match asked.trim() {
-        "" => "default".to_owned(),
-        other => other.to_owned(),
     }
 }
 

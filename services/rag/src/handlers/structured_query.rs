@@ -5,7 +5,7 @@ use tg_mesh::{Cx, RequestHandler, Responder};
 use tg_schemas::Error;
 use tg_schemas::msg::{
     GraphQLError, QuestionToStructuredQueryRequest, RowsQueryRequest, StructuredQueryRequest,
-    StructuredQueryResponse,
+    StructuredQueryResponse, collection_or_default,
 };
 use tg_schemas::processors::structured_query::{NLP_QUERY, ROWS_QUERY};
 
@@ -42,10 +42,7 @@ async fn answer(cx: &Cx, ask: StructuredQueryRequest) -> Result<StructuredQueryR
     let query = cx.ask(NLP_QUERY, &question)?;
     let query = query.last().await?;
     let request = RowsQueryRequest {
-        collection: match ask.collection.trim() {
-            "" => "default".to_owned(),
-            collection => collection.to_owned(),
-        },
+        collection: collection_or_default(ask.collection.trim()).to_owned(),
         query: query.graphql_query,
         variables: query.variables,
         operation_name: None,

@@ -155,6 +155,14 @@ async fn both_searches_count_and_each_alone_when_asked(place: Place) {
     world.script.lock().failing = vec!["keyword-index"];
     let frames: Vec<DocumentRagResponse> = world.ask("document-rag", &asked("")).await;
     assert_eq!(frames[0].error, None);
+    // Vectors of another model are refused each time: that is told, and not answered by words.
+    world.script.lock().failing = Vec::new();
+    world.script.lock().refusing = vec!["document-embeddings"];
+    let frames: Vec<DocumentRagResponse> = world.ask("document-rag", &asked("")).await;
+    let error = frames[0].error.clone().unwrap();
+    assert!(error.message.contains("another model"), "{error:?}");
+    assert!(frames[0].end_of_session);
+    world.script.lock().refusing = Vec::new();
     world.script.lock().failing = vec!["keyword-index", "embeddings"];
     let frames: Vec<DocumentRagResponse> = world.ask("document-rag", &asked("")).await;
     let error = frames[0].error.clone().unwrap();

@@ -51,6 +51,8 @@ pub struct Script {
     pub rows: String,
     /// Who fails.
     pub failing: Vec<&'static str>,
+    /// Who refuses what it is asked: the vectors are of another model.
+    pub refusing: Vec<&'static str>,
     /// Where chunks stand, as the library knows it.
     pub contexts: Vec<(&'static str, &'static str)>,
     /// The library answers for one document at a time only.
@@ -86,6 +88,10 @@ impl Fake {
         self.0.counts.add(what);
         if self.0.script.lock().failing.contains(&what) {
             return Err(Error::new(ErrorCode::Internal, format!("{what} is broken")));
+        }
+        if self.0.script.lock().refusing.contains(&what) {
+            let text = "the vectors are of another model";
+            return Err(Error::new(ErrorCode::Conflict, text));
         }
         Ok(())
     }

@@ -105,10 +105,33 @@ const RULES: &[Rule] = &[
             "fn worth_a_retry(",
             "fn may_pass(",
             "fn comes_again(",
+            "-> Again {",
         ],
         within: &[],
         strings: false,
-        but: &[("schemas/src/error.rs", "the table")],
+        but: &[
+            ("schemas/src/error.rs", "the table"),
+            (
+                "crates/provider-http/src/error.rs",
+                "answers of other servers, by status and Retry-After",
+            ),
+            (
+                "services/llm/src/error.rs",
+                "those of models, which also break off",
+            ),
+            ("services/embeddings/src/error.rs", "those of embeddings"),
+        ],
+    },
+    Rule {
+        says: "the collection of what names none is said by schemas/src/msg/metadata.rs",
+        words: &[
+            "collection: \"default\"",
+            "\"collection\", \"default\"",
+            "\"\" => \"default\"",
+        ],
+        within: &[],
+        strings: true,
+        but: &[],
     },
     Rule {
         says: "hexadecimal is written by the crate of that name",

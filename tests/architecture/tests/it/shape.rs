@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use tg_architecture_tests::source::{Source, all};
+use tg_architecture_tests::source::{Source, all, shipped};
 use tg_architecture_tests::text::{is_word, item_end, line_of};
 
 /// All services, in the order of their names.
@@ -325,4 +325,36 @@ fn traits_are_found() {
     assert_eq!(found[0].0, 2);
     assert!(names(found[0].1, "Database") && !names(found[1].1, "Database"));
     assert!(!names("KnownDatabases", "Database"));
+}
+
+/// What waits.
+const WAITS: &[&str] = &[
+    "blocking_",
+    "block_on(",
+    "recv_timeout(",
+    "wait_timeout(",
+    "sleep(",
+    "park(",
+    ".recv()",
+    ".join()",
+    ".wait(",
+];
+
+#[test]
+fn a_sink_never_waits() {
+    let (mut found, mut count) = (Vec::new(), 0);
+    for source in shipped() {
+        for (at, _) in source.code.match_indices(" Sink for ") {
+            let body = &source.code[at..item_end(&source.code, at)];
+            count += 1;
+            // What it starts may wait.
+            let own: String = body.split("spawn(").take(1).collect();
+            for word in WAITS.iter().filter(|word| own.contains(**word)) {
+                let line = line_of(&source.code, at);
+                found.push(format!("{}:{line}: waits: `{word}`", source.path));
+            }
+        }
+    }
+    assert!(count >= 7, "{count} sinks");
+    told("sinks", &found);
 }

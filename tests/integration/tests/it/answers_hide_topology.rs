@@ -62,6 +62,11 @@ async fn of_every_kind(bus: Bus) -> Result<()> {
     of_a_provider(bus, &world, &socket).await?;
     of_what_nobody_should_ask(&socket).await?;
     of_noise(&world, &socket).await?;
+    let metrics = format!("{}metrics", world.server.url());
+    let metrics = tg_testkit::process::client()?.get(metrics).send().await?;
+    let metrics = metrics.error_for_status()?.text().await?;
+    assert!(metrics.contains("tg_"), "{metrics}");
+    check("metrics", &metrics);
     check(
         "log",
         &world
@@ -112,7 +117,6 @@ async fn of_what_nobody_should_ask(socket: &Socket) -> Result<()> {
             let reply = socket.ask_service("flow", start).await?;
             let message = error_of(&reply);
             assert!(message.contains("flow-id"), "{flow}: {reply}");
-            check("start-flow", &reply.to_string());
         }
     }
 
@@ -162,11 +166,11 @@ async fn of_noise(world: &World, socket: &Socket) -> Result<()> {
     // REST: malformed, unknown, too deep.
     let url = format!("{}api/v1/config", world.server.url());
     let client = tg_testkit::process::client()?;
-    let reply = client.post(&url).body("{").send().await?;
-    assert_eq!(reply.status(), 400);
-    let deep = "[".repeat(100_000);
-    let reply = client.post(&url).body(deep).send().await?;
-    assert_eq!(reply.status(), 400);
+    for body in ["{".to_owned(), "[".repeat(100_000)] {
+        let reply = client.post(&url).body(body).send().await?;
+        assert_eq!(reply.status(), 400);
+        check("a body", &reply.text().await?);
+    }
     let (status, reply) = world
         .post("api/v1/config", json!({"operation": "drop-table"}))
         .await?;
@@ -175,10 +179,13 @@ async fn of_noise(world: &World, socket: &Socket) -> Result<()> {
         status == 400 && told.starts_with("unknown operation; those of config are get, "),
         "{reply}"
     );
+    check("an unknown operation", told);
     Ok(())
 }
 
+/// The message of an error, which is looked at as a whole.
 fn error_of(frame: &Value) -> String {
+    check("an error", &frame.to_string());
     let error = if frame["error"].is_null() {
         &frame["response"]["error"]
     } else {

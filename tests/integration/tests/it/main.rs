@@ -7,6 +7,7 @@ mod edge;
 mod generated_clients_have_types;
 mod holdings;
 mod pasted;
+mod small_disk;
 mod terminal;
 mod traces;
 mod workspaces;

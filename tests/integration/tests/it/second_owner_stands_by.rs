@@ -225,71 +225,104 @@ mod alone {
         again.with_context(|| format!("{last:?} instead of {all:?}\n{}", first.log()))
     }
 
+    /// What is killed, what it is asked, and whether a question that is under way ends with it: what prompt was asked is
+    /// llm's to answer, and what the graph is asked takes no time.
+    const ASKED: [(&str, &str, &str, bool); 4] = [
+        (
+            "llm",
+            "text-completion",
+            r#"{"system": "s", "prompt": "p"}"#,
+            true,
+        ),
+        ("agent", "agent", r#"{"question": "q"}"#, true),
+        (
+            "prompt",
+            "prompt",
+            r#"{"id": "extract-concepts", "variables": {"query": "q"}}"#,
+            false,
+        ),
+        ("graph", "triples", r#"{"limit": 1}"#, false),
+    ];
+
     #[tokio::test]
     async fn and_a_question_to_a_killed_process_ends_within_a_second() -> Result<()> {
-        keeps("a question ends", ENDS, ended).await
+        for asked in ASKED {
+            let what = format!("a question to {}", asked.0);
+            keeps(&what, ENDS, async || ended(asked).await).await?;
+        }
+        Ok(())
     }
 
     /// The longer one of a question under way when the process is killed, and of one that is asked afterwards.
-    async fn ended() -> Result<Duration> {
+    async fn ended(
+        (victim, service, question, ends): (&str, &str, &str, bool),
+    ) -> Result<Duration> {
         let node = VirtualHost::new().await?;
         // A model that is silent for long: the question is under way when its process is killed.
         let model = ScriptedModel::start(vec![Rule::always(
             Reply::text("late").delayed(Duration::from_secs(20)),
         )])
         .await?;
-        let mut rest = Launch::serve(
-            &[
-                "config",
-                "iam",
-                "flow",
-                "prompt",
-                "tool",
-                "agent",
-                "librarian",
-                "graph",
-                "gateway",
-            ],
-            &node.url(),
-        )
-        .spawn()
-        .await?;
-        let llm = Launch::serve(&["llm"], &node.url())
-            .env("OPENAI_BASE_URL", model.url())
-            .env("OPENAI_API_KEY", "sk-test")
-            .env("OPENAI_MODEL", "scripted")
-            .data(&rest.data().join("llm"))
-            .spawn()
-            .await?;
-        rest.wait_ready().await?;
-        let calls = model.count();
-        let url = rest.url();
-        let ask = async |url: &str| {
-            let ask = json!({"system": "s", "prompt": "p"});
-            let path = "api/v1/flow/default/service/text-completion";
-            (crate::world::post(url, path, ask).await, Instant::now())
+        let all = [
+            "config",
+            "iam",
+            "flow",
+            "prompt",
+            "llm",
+            "tool",
+            "agent",
+            "librarian",
+            "graph",
+            "gateway",
+        ];
+        let others: Vec<&str> = all.into_iter().filter(|one| *one != victim).collect();
+        let launch = |services: &[&str]| {
+            Launch::serve(services, &node.url())
+                .env("OPENAI_BASE_URL", model.url())
+                .env("OPENAI_API_KEY", "sk-test")
+                .env("OPENAI_MODEL", "scripted")
         };
-        let first = url.clone();
-        let asked = tokio::spawn(async move { ask(&first).await });
-        ensure!(
-            model.wait_calls(calls + 1, BOUND).await,
-            "the model is asked"
-        );
-        // Long silent: heartbeats have grown apart.
-        tokio::time::sleep(Duration::from_secs(3)).await;
-        llm.kill9().await?;
-        let killed = Instant::now();
+        let mut rest = launch(&others).spawn().await?;
+        let data = rest.data().join(victim);
+        let killed = launch(&[victim]).data(&data).spawn().await?;
+        rest.wait_ready().await?;
+        let url = rest.url();
+        let path = format!("api/v1/flow/default/service/{service}");
+        let question: Value = serde_json::from_str(question)?;
+        let ask = async || {
+            let answer = crate::world::post(&url, &path, question.clone()).await;
+            (answer, Instant::now())
+        };
+        let calls = model.count();
+        let under_way = async {
+            match ends {
+                true => Some(ask().await),
+                false => None,
+            }
+        };
+        let kill = async {
+            if ends {
+                let is_asked = model.wait_calls(calls + 1, BOUND).await;
+                ensure!(is_asked, "the model is asked");
+            }
+            // Long silent: heartbeats have grown apart.
+            tokio::time::sleep(Duration::from_secs(3)).await;
+            killed.kill9().await?;
+            Ok(Instant::now())
+        };
+        let (under_way, killed) = tokio::join!(under_way, kill);
+        let killed = killed?;
         // The question under way, then one that is asked afterwards.
-        let under_way = asked.await?;
         let afterwards = Instant::now();
-        let new = ask(&url).await;
+        let new = ask().await;
         let mut longest = Duration::ZERO;
-        for ((answer, at), since) in [(under_way, killed), (new, afterwards)] {
+        let under_way = under_way.map(|told| (told, killed));
+        for ((answer, at), since) in under_way.into_iter().chain([(new, afterwards)]) {
             let (_, body) = answer?;
             let told = body["error"]["type"] == "nobody-serves";
             ensure!(
                 told || body.to_string().contains("no process serves"),
-                "{body}"
+                "{victim}: {body}"
             );
             longest = longest.max(at.saturating_duration_since(since));
         }

@@ -8,11 +8,16 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use futures::{StreamExt, TryStreamExt};
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tg_schemas::msg::{ChunkEmbeddings, DocumentEmbeddings, ExtractedObject, Metadata};
-use tg_schemas::{Headers, Message};
+use tg_schemas::msg::{
+    ChunkEmbeddings, DocumentEmbeddings, EntityEmbeddings, ExtractedObject, GraphEmbeddings,
+    Metadata,
+};
+use tg_schemas::{Headers, Message, Term};
 use tg_testkit::outside::{publish, record};
 use tg_testkit::process::{Launch, Server, tg};
 use tg_testkit::shared_node::VirtualHost;
@@ -150,41 +155,74 @@ async fn rows_wait(bus: Bus) -> Result<()> {
     Ok(())
 }
 
-async fn vectors(url: &str) -> Result<usize> {
+/// How many are found next to a vector.
+async fn nearest(url: &str, service: &str, at: &str) -> Result<usize> {
     let mut vector = vec![0.0; VECTORS.1];
     vector[0] = 1.0;
-    let ask = json!({"vector": vector, "limit": 10});
-    count(url, "document-embeddings", ask, "/chunks").await
+    count(url, service, json!({"vector": vector, "limit": 10}), at).await
 }
 
-async fn vectors_wait(bus: Bus) -> Result<()> {
+/// The vector of a record at a place.
+fn vector(n: usize) -> Vec<f32> {
+    (0..VECTORS.1).map(|at| (at * n % 7 + 1) as f32).collect()
+}
+
+/// Vectors are kept until the share of memory for one collection is full; the others wait as dead letters.
+async fn until_searched<M: Message>(
+    bus: Bus,
+    (service, topic, at): (&str, &str, &str),
+    one: impl Fn(usize) -> M,
+) -> Result<()> {
     let (system, server) = System::new(bus).await?;
-    let one = |record: usize| DocumentEmbeddings {
-        metadata: metadata(record, "default"),
-        chunks: (0..VECTORS.0)
-            .map(|n| ChunkEmbeddings {
-                chunk_id: format!("urn:chunk:{record}:{n}"),
-                vector: (0..VECTORS.1).map(|at| (at * n % 7 + 1) as f32).collect(),
-                ..ChunkEmbeddings::default()
-            })
-            .collect(),
-        ..DocumentEmbeddings::default()
-    };
-    let mut server = system
-        .with(server, "document-embeddings-store", RECORDS_OF_VECTORS, one)
-        .await?;
+    let mut server = system.with(server, topic, RECORDS_OF_VECTORS, one).await?;
     let refused = RECORDS_OF_VECTORS - SEARCHED;
     let dead = until_dead(&mut server, &BTreeSet::new(), refused).await?;
     ensure!(dead.len() == refused);
     let told = dead_letter(&server.url()).await?.to_string();
     ensure!(told.contains(REFUSED), "{told}");
-    ensure!(vectors(&server.url()).await? == 10);
+    ensure!(nearest(&server.url(), service, at).await? == 10);
     others_find_room(&server).await?;
     ensure!(server.alive());
     server.terminate().await?;
     let mut server = system.start().await?;
-    ensure!(vectors(&server.url()).await? == 10 && server.alive());
+    ensure!(nearest(&server.url(), service, at).await? == 10 && server.alive());
     Ok(())
+}
+
+async fn vectors_wait(bus: Bus) -> Result<()> {
+    let of = (
+        "document-embeddings",
+        "document-embeddings-store",
+        "/chunks",
+    );
+    until_searched(bus, of, |record| DocumentEmbeddings {
+        metadata: metadata(record, "default"),
+        chunks: (0..VECTORS.0)
+            .map(|n| ChunkEmbeddings {
+                chunk_id: format!("urn:chunk:{record}:{n}"),
+                vector: vector(n),
+                ..ChunkEmbeddings::default()
+            })
+            .collect(),
+        ..DocumentEmbeddings::default()
+    })
+    .await
+}
+
+async fn entities_wait(bus: Bus) -> Result<()> {
+    let of = ("graph-embeddings", "graph-embeddings-store", "/entities");
+    until_searched(bus, of, |record| GraphEmbeddings {
+        metadata: metadata(record, "default"),
+        entities: (0..VECTORS.0)
+            .map(|n| EntityEmbeddings {
+                entity: Some(Term::iri(format!("urn:entity:{record}:{n}"))),
+                vector: vector(n),
+                ..EntityEmbeddings::default()
+            })
+            .collect(),
+        ..GraphEmbeddings::default()
+    })
+    .await
 }
 
 /// Asks for many things at once, each again while there is no room for it.
@@ -235,6 +273,29 @@ async fn cores_come(bus: Bus) -> Result<()> {
     let list = json!({"operation": "list-kg-cores", "workspace": "default"});
     let told = patiently(&server.url(), "api/v1/knowledge", list).await?;
     let kept = told["ids"].as_array().map_or(0, Vec::len);
+    ensure!(kept == RECORDS && server.alive(), "{kept}");
+    Ok(())
+}
+
+/// Documents of nearly eight megabytes, sent whole, two at once.
+async fn documents_come(bus: Bus) -> Result<()> {
+    let (system, mut server) = System::new(bus).await?;
+    let url = server.url();
+    let text = "lamp ".repeat(1_600_000);
+    insist(&mut server, async |n| {
+        let content = STANDARD.encode(format!("{n} {text}"));
+        let id = format!("urn:doc:{n}");
+        let add = json!({"operation": "add-document", "content": content,
+            "document-metadata": {"id": id, "kind": "text/plain", "title": id}});
+        Ok(post(&url, "api/v1/librarian", add).await?.1)
+    })
+    .await?;
+    others_find_room(&server).await?;
+    server.terminate().await?;
+    let mut server = system.start().await?;
+    let list = json!({"operation": "list-documents", "workspace": "default", "limit": 1000});
+    let told = patiently(&server.url(), "api/v1/librarian", list).await?;
+    let kept = told["document-metadatas"].as_array().map_or(0, Vec::len);
     ensure!(kept == RECORDS && server.alive(), "{kept}");
     Ok(())
 }
@@ -305,9 +366,11 @@ async fn dead_letters_come_back(bus: Bus) -> Result<()> {
     Ok(())
 }
 
-#[tokio::test]
-async fn dead_letters_come_back_over_a_broker() -> Result<()> {
-    dead_letters_come_back(Bus::Rabbit).await
-}
-
-on_both_buses!(rows_wait, vectors_wait, cores_come);
+on_both_buses!(
+    rows_wait,
+    vectors_wait,
+    entities_wait,
+    cores_come,
+    documents_come,
+    dead_letters_come_back
+);

@@ -1,6 +1,6 @@
 //! Runs and the traces they leave, read through the endpoints that clients use.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use anyhow::{Result, bail};
@@ -11,8 +11,9 @@ use tg_testkit::socket::{Frames, Socket, brief, text_of};
 const RETRIEVAL: &str = "urn:graph:retrieval";
 const LABEL: &str = "http://www.w3.org/2000/01/rdf-schema#label";
 const STARTED: &str = "http://www.w3.org/ns/prov#startedAtTime";
+const TYPE: &str = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type";
 const REASON: &str = "https://trustgraph.ai/ns/terminationReason";
-/// What an entity of a trace has at most once.
+/// What an entity of a trace has exactly once, if others of its kind have it.
 const SINGLE: &[&str] = &[
     LABEL,
     STARTED,
@@ -142,6 +143,7 @@ async fn objects(socket: &Socket, predicate: &str) -> Result<BTreeMap<String, Ve
                 .push(text(&triple["o"]));
         }
     }
+    all.values_mut().for_each(|objects| objects.sort());
     Ok(all)
 }
 
@@ -174,10 +176,23 @@ async fn verdict(socket: &Socket, answered: &[String]) -> Result<Result<(), Stri
             return Ok(Err(format!("{session} has no end")));
         }
     }
+    let kinds = objects(socket, TYPE).await?;
+    let of_answered = |subject: &str| answered.iter().any(|session| subject.starts_with(session));
     for predicate in SINGLE {
-        for (subject, objects) in objects(socket, predicate).await? {
+        let all = objects(socket, predicate).await?;
+        for (subject, objects) in &all {
             if objects.len() != 1 {
                 return Ok(Err(format!("{subject} has {predicate} {objects:?}")));
+            }
+        }
+        // What one entity of a kind has, each of an answered run has.
+        let having: BTreeSet<_> = all
+            .keys()
+            .filter_map(|subject| kinds.get(subject))
+            .collect();
+        for (subject, kind) in kinds.iter().filter(|(subject, _)| of_answered(subject)) {
+            if having.contains(kind) && !all.contains_key(subject) {
+                return Ok(Err(format!("{subject}, {kind:?}, lacks {predicate}")));
             }
         }
     }

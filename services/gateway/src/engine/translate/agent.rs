@@ -23,7 +23,7 @@ impl Translate for Agent {
             state: body.text("state")?,
             group: body.opt_texts("group")?,
             history: body.parsed("history")?.unwrap_or_default(),
-            collection: body.name_or("collection", "default")?,
+            collection: body.collection()?,
             streaming: body.flag("streaming")?,
             session_id: body.text("session_id")?,
             conversation_id: body.text("conversation_id")?,

@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
+use tg_schemas::msg::DEFAULT_COLLECTION;
 use tg_schemas::rdf::{Term, Triple};
 use tg_schemas::{Error, ErrorCode};
 
@@ -117,6 +118,14 @@ impl<'a> Fields<'a> {
     pub fn name_or(&self, key: &str, default: &str) -> Result<String, Error> {
         let text = self.opt_text(key)?.filter(|text| !text.is_empty());
         Ok(text.unwrap_or_else(|| default.to_owned()))
+    }
+
+    /// The collection that is named; where none is, the one of that case.
+    ///
+    /// # Errors
+    /// `bad-request`, with the field: it is there and is not text.
+    pub fn collection(&self) -> Result<String, Error> {
+        self.name_or("collection", DEFAULT_COLLECTION)
     }
 
     /// Text that must be there (it may be empty).

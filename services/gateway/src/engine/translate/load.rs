@@ -82,7 +82,7 @@ fn request(
         processing_metadata: Some(ProcessingMetadata {
             document_id: id,
             flow: about.flow.clone(),
-            collection: body.name_or("collection", "default")?,
+            collection: body.collection()?,
             ..ProcessingMetadata::default()
         }),
         content,

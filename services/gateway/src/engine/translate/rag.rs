@@ -20,7 +20,7 @@ impl Translate for GraphRag {
     fn question(body: &Fields<'_>, _about: &About) -> Result<Self::Question, Error> {
         let query = GraphRagQuery {
             query: body.required_text("query")?,
-            collection: body.name_or("collection", "default")?,
+            collection: body.collection()?,
             entity_limit: body.integer_or("entity-limit", 0)?,
             triple_limit: body.integer_or("triple-limit", 0)?,
             max_subgraph_size: body.integer_or("max-subgraph-size", 0)?,
@@ -67,7 +67,7 @@ impl Translate for DocumentRag {
     fn question(body: &Fields<'_>, _about: &About) -> Result<Self::Question, Error> {
         Ok(DocumentRagQuery {
             query: body.required_text("query")?,
-            collection: body.name_or("collection", "default")?,
+            collection: body.collection()?,
             doc_limit: body.integer_or("doc-limit", 0)?,
             fetch_limit: body.integer_or("fetch-limit", 0)?,
             streaming: body.flag("streaming")?,

@@ -21,7 +21,7 @@ impl Translate for Rows {
             None => body.opt_text("operationName")?,
         };
         Ok(RowsQueryRequest {
-            collection: body.name_or("collection", "default")?,
+            collection: body.collection()?,
             query: body.required_text("query")?,
             variables: body.map("variables")?.cloned().unwrap_or_default(),
             operation_name: name.filter(|name| !name.is_empty()),

@@ -16,7 +16,7 @@ impl Translate for Sparql {
 
     fn question(body: &Fields<'_>, _about: &About) -> Result<Self::Question, Error> {
         Ok(SparqlQueryRequest {
-            collection: body.name_or("collection", "default")?,
+            collection: body.collection()?,
             query: body.required_text("query")?,
             limit: body.integer_or("limit", 10_000)?,
             streaming: body.flag("streaming")?,

@@ -47,7 +47,7 @@ impl Translate for StructuredQuery {
     fn question(body: &Fields<'_>, _about: &About) -> Result<Self::Question, Error> {
         Ok(StructuredQueryRequest {
             question: body.required_text("question")?,
-            collection: body.name_or("collection", "default")?,
+            collection: body.collection()?,
         })
     }
 

@@ -16,7 +16,7 @@ impl Translate for TriplesQuery {
 
     fn question(body: &Fields<'_>, _about: &About) -> Result<Self::Question, Error> {
         Ok(TriplesQueryRequest {
-            collection: body.name_or("collection", "default")?,
+            collection: body.collection()?,
             s: body.term("s")?,
             p: body.term("p")?,
             o: body.term("o")?,

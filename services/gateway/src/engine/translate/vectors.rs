@@ -23,7 +23,7 @@ impl Translate for GraphEmbeddings {
         Ok(GraphEmbeddingsRequest {
             vector: required_vector(body)?,
             limit: body.integer_or("limit", 10)?,
-            collection: body.name_or("collection", "default")?,
+            collection: body.collection()?,
             rdf_type: body.text("rdf_type")?,
             attributes: attributes(body)?,
             model: body.text("model")?,
@@ -56,7 +56,7 @@ impl Translate for DocumentEmbeddings {
         Ok(DocumentEmbeddingsRequest {
             vector: required_vector(body)?,
             limit: body.integer_or("limit", 10)?,
-            collection: body.name_or("collection", "default")?,
+            collection: body.collection()?,
             attributes: attributes(body)?,
             model: body.text("model")?,
         })
@@ -78,7 +78,7 @@ impl Translate for KeywordIndex {
         Ok(KeywordIndexRequest {
             query: body.required_text("query")?,
             limit: body.integer_or("limit", 20)?,
-            collection: body.name_or("collection", "default")?,
+            collection: body.collection()?,
         })
     }
 
@@ -110,7 +110,7 @@ impl Translate for RowEmbeddings {
         Ok(RowEmbeddingsRequest {
             vector: required_vector(body)?,
             limit: body.integer_or("limit", 10)?,
-            collection: body.name_or("collection", "default")?,
+            collection: body.collection()?,
             schema_name: body.text("schema_name")?,
             index_name: body.opt_text("index_name")?.filter(|name| !name.is_empty()),
             attributes: attributes(body)?,

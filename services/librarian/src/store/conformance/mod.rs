@@ -105,6 +105,7 @@ macro_rules! suite {
                 runs::a_failure_may_be_made_good,
                 runs::a_run_is_taken_back_once,
                 runs::a_run_takes_the_place_of_another_once,
+                runs::the_vocabulary_is_written_until_a_run_is_complete,
                 runs::a_state_changes_only_from_the_one_that_is_meant,
                 runs::what_was_processed_is_retracted_when_its_document_goes,
                 collections::a_name_that_was_deleted_gets_its_next_incarnation,

@@ -8,6 +8,7 @@ use super::*;
 use crate::engine::flow::Flow;
 use crate::engine::ids;
 use crate::engine::readers::{Reader, Wiring};
+use crate::engine::start::{self, Record};
 use crate::engine::state::State;
 use crate::store::runs::{Pair, Plan, Run, Start, Wanted};
 
@@ -82,10 +83,10 @@ async fn running(store: &Store, processing: &str) -> (Run, String) {
     let question = format!("note {processing}");
     let run = store.note_run(&asker(&question), wanted(processing)).await;
     let number = run.unwrap().number;
-    let Plan::Publish(run, records, labels) = store.plan(number, start()).await.unwrap() else {
+    let Plan::Publish(run, records) = store.plan(number, start()).await.unwrap() else {
         panic!("nothing is to be published");
     };
-    store.started(&run, labels, State::Running).await.unwrap();
+    store.started(&run, State::Running).await.unwrap();
     let text = records
         .iter()
         .find(|record| record.topic == "flow:tg:text:w:f");
@@ -172,7 +173,7 @@ pub(super) async fn runs_wait_for_each_other(store: Store) {
     assert!(matches!(planned, Plan::Publish(..)));
     // The same records again, until they are published.
     let again = plan(second.number).await.unwrap();
-    let (Plan::Publish(_, one, _), Plan::Publish(_, other, _)) = (planned, again) else {
+    let (Plan::Publish(_, one), Plan::Publish(_, other)) = (planned, again) else {
         panic!("nothing is to be published");
     };
     assert_eq!(one, other);
@@ -248,6 +249,54 @@ pub(super) async fn a_run_is_taken_back_once(store: Store) {
     let taken = store.take_back(&asker("q3"), "p").await.unwrap().unwrap();
     assert_eq!(taken.1, None);
     assert!(store.run(queued.number).await.unwrap().is_none());
+}
+
+/// The start of a flow with a graph.
+fn into_a_graph() -> Start {
+    let mut start = start();
+    let interface = r#""interfaces": {"triples-store": {"flow": "flow:tg:triples:w:f"}, "#;
+    start.flow = Flow::read(&FLOW.replace(r#""interfaces": {"#, interface)).unwrap();
+    start.wiring.readers.push(reader("graph", "triples"));
+    start
+}
+
+/// Whether the first records of a run, which it has each time it is planned, name the vocabulary.
+async fn names_the_vocabulary(store: &Store, number: i64) -> (bool, Run, Vec<Record>) {
+    let planned = store.plan(number, into_a_graph()).await.unwrap();
+    let Plan::Publish(run, records) = planned else {
+        panic!("nothing is to be published");
+    };
+    let wanted = start::vocabulary_record(&run.thread);
+    let named = records.iter().any(|record| record.id == wanted);
+    (named, *run, records)
+}
+
+pub(super) async fn the_vocabulary_is_written_until_a_run_is_complete(store: Store) {
+    store.remember_collection("w", "c", 0).await.unwrap();
+    let new = document("urn:d", "text");
+    store.add_new(&asker(""), new).await.unwrap();
+    let first = store.note_run(&asker("q"), wanted("p")).await.unwrap();
+    let (named, run, _) = names_the_vocabulary(&store, first.number).await;
+    assert!(named);
+    store.started(&run, State::Running).await.unwrap();
+    // It begins anew before anything is stored: what it wrote may have been thrown away.
+    let anew = store.replace_run(run.number, wanted("p"), 5).await.unwrap();
+    let (named, _, records) = names_the_vocabulary(&store, anew.number).await;
+    assert!(named);
+    let (_, run, again) = names_the_vocabulary(&store, anew.number).await;
+    assert_eq!(again, records);
+    store.started(&run, State::Running).await.unwrap();
+    let told = records.iter().map(|record| {
+        let processor = match record.topic.contains("triples") {
+            true => "graph",
+            false => "chunker",
+        };
+        entry(&run, processor, &record.id, "ok")
+    });
+    assert!(store.hear(told.collect(), 6).await.unwrap());
+    assert_eq!(state(&store, run.number).await, State::Complete);
+    let next = store.note_run(&asker("q2"), wanted("p2")).await.unwrap();
+    assert!(!names_the_vocabulary(&store, next.number).await.0);
 }
 
 pub(super) async fn a_run_takes_the_place_of_another_once(store: Store) {

@@ -4,6 +4,7 @@ use tg_storage::StorageError;
 use tg_storage::rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 
 use crate::store::collections::{Known, Life, Tombstone};
+use crate::store::runs::Target;
 
 pub(crate) fn get(
     conn: &Connection,
@@ -44,15 +45,10 @@ pub(crate) fn set(
     Ok(())
 }
 
-/// A generation has the names of the vocabulary.
-pub(crate) fn set_labelled(
-    tx: &Transaction<'_>,
-    workspace: &str,
-    id: &str,
-    generation: i64,
-) -> Result<(), StorageError> {
+/// The generation that a run goes into has the names of the vocabulary.
+pub(crate) fn set_labelled(tx: &Transaction<'_>, of: &Target) -> Result<(), StorageError> {
     tx.prepare_cached("UPDATE collection SET labelled = ?3 WHERE workspace = ?1 AND id = ?2")?
-        .execute(params![workspace, id, generation])?;
+        .execute(params![of.workspace, of.collection, of.generation])?;
     Ok(())
 }
 

@@ -4,7 +4,7 @@ use tg_storage::StorageError;
 
 /// A value as JSON text.
 pub(super) fn json<T: serde::Serialize>(value: &T) -> Result<String, StorageError> {
-    serde_json::to_string(value).map_err(|error| StorageError::Sql(error.to_string()))
+    serde_json::to_string(value).map_err(|error| StorageError::Failed(error.to_string()))
 }
 
 /// JSON text as a value; what cannot be read is empty.

@@ -6,7 +6,7 @@ use tg_storage::rusqlite::Transaction;
 use super::{collection, document, run, tally};
 use crate::engine::start::{self, Subject};
 use crate::engine::state::State;
-use crate::store::runs::{Labels, Plan, Start};
+use crate::store::runs::{Plan, Start};
 
 /// Plans a run that is queued or was starting.
 pub(super) fn plan(tx: &Transaction<'_>, number: i64, on: &Start) -> Result<Plan, StorageError> {
@@ -33,7 +33,11 @@ pub(super) fn plan(tx: &Transaction<'_>, number: i64, on: &Start) -> Result<Plan
         return Ok(Plan::Nothing);
     };
     let labelled = collection::get(tx, &target.workspace, &target.collection)?;
-    let labels = labelled.is_none_or(|known| known.labelled != target.generation);
+    let labels = match begins || !on.tracked {
+        true => labelled.is_none_or(|known| known.labelled != target.generation),
+        // The same records again, whatever became of others meanwhile.
+        false => tally::expects(tx, number, &start::vocabulary_record(&run.thread))?,
+    };
     let subject = Subject {
         thread: &run.thread,
         document: &stored.document,
@@ -56,6 +60,6 @@ pub(super) fn plan(tx: &Transaction<'_>, number: i64, on: &Start) -> Result<Plan
             tally::expect(tx, &run.thread, written, on.now)?;
         }
     }
-    let run = run::get(tx, number)?.ok_or(StorageError::NoRow)?;
-    Ok(Plan::Publish(Box::new(run), records, Labels(labels)))
+    let run = run::get(tx, number)?.ok_or(StorageError::Missing)?;
+    Ok(Plan::Publish(Box::new(run), records))
 }

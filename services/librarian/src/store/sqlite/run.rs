@@ -78,7 +78,7 @@ pub(crate) fn insert(tx: &Transaction<'_>, wanted: &Wanted, now: i64) -> Result<
     let thread = ids::thread(wanted.generation, &wanted.workspace, &processing.id, number);
     tx.prepare_cached("UPDATE run SET thread = ?2 WHERE number = ?1")?
         .execute(params![number, thread])?;
-    get(tx, number)?.ok_or(StorageError::NoRow)
+    get(tx, number)?.ok_or(StorageError::Missing)
 }
 
 pub(crate) fn get(conn: &Connection, number: i64) -> Result<Option<Run>, StorageError> {

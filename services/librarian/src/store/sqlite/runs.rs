@@ -12,7 +12,7 @@ use super::{settle, tally};
 use crate::engine::asker::Asker;
 use crate::engine::state::{State, cancelled};
 use crate::error::{existing_processing, missing_document, missing_processing};
-use crate::store::runs::{Labels, Pair, Plan, Retraction, Run, RunStore, Shown, Start, Wanted};
+use crate::store::runs::{Pair, Plan, Retraction, Run, RunStore, Shown, Start, Wanted};
 
 #[async_trait]
 impl RunStore for SqliteLibrary {
@@ -97,12 +97,11 @@ impl RunStore for SqliteLibrary {
         self.write(move |tx| plan::plan(tx, number, &start)).await
     }
 
-    async fn started(&self, run: &Run, labels: Labels, state: State) -> Result<(), StorageError> {
+    async fn started(&self, run: &Run, state: State) -> Result<(), StorageError> {
         let (number, target) = (run.number, run.target.clone());
         self.write(move |tx| {
-            if labels.0 {
-                let (workspace, id) = (&target.workspace, &target.collection);
-                collection::set_labelled(tx, workspace, id, target.generation)?;
+            if state == State::Submitted {
+                collection::set_labelled(tx, &target)?;
             }
             // It may have been taken back meanwhile.
             change_state(tx, number, State::Starting, state, "")

@@ -4,10 +4,11 @@ use tg_storage::StorageError;
 use tg_storage::rusqlite::{Connection, Transaction};
 
 use super::json::json;
-use super::{children, outbox, report, run, tally};
+use super::{children, collection, outbox, report, run, tally};
 use crate::engine::ids;
 use crate::engine::progress::progress;
 use crate::engine::retraction;
+use crate::engine::start;
 use crate::engine::state::{Next, State, next};
 use crate::store::runs::{RETRACTED, Retraction, Run, Shown};
 
@@ -44,6 +45,10 @@ pub(super) fn settle(tx: &Transaction<'_>, number: i64, now: i64) -> Result<bool
                 } = shown(tx, run.clone(), 0)?;
                 let numbers = json(&progress(run.counts, &readings, &effects, unchanged))?;
                 children::done(tx, &run.target, number)?;
+                let target = &run.target;
+                if tally::expects(tx, number, &start::vocabulary_record(&run.thread))? {
+                    collection::set_labelled(tx, target)?;
+                }
                 run::finish(tx, number, &numbers)?;
                 return Ok(true);
             }

@@ -86,6 +86,14 @@ pub(crate) fn expect<'r>(
     book.map_or(Ok(()), |book| book.close(tx, now))
 }
 
+/// Whether a record is expected of a run.
+pub(crate) fn expects(tx: &Transaction<'_>, number: i64, id: &str) -> Result<bool, StorageError> {
+    let mut query = tx.prepare_cached(
+        "SELECT EXISTS (SELECT 1 FROM run_pair WHERE run = ?1 AND record = ?2 AND expected = 1)",
+    )?;
+    Ok(query.query_row(params![number, ids::record(id)], |row| row.get(0))?)
+}
+
 impl Books<'_, '_> {
     fn open(&mut self, thread: &str) -> Result<Option<&mut Book>, StorageError> {
         if !self.open.contains_key(thread) {

@@ -290,5 +290,5 @@ fn take(next: &mut u32) -> Result<u32, StorageError> {
 }
 
 fn text(value: &impl Serialize) -> Result<String, StorageError> {
-    serde_json::to_string(value).map_err(|error| StorageError::Sql(error.to_string()))
+    serde_json::to_string(value).map_err(|error| StorageError::Failed(error.to_string()))
 }

@@ -28,7 +28,7 @@ pub(super) fn load(conn: &Connection, space: i64, dimension: usize) -> Result<In
         let bytes = row
             .get_ref(3)?
             .as_blob()
-            .map_err(|error| StorageError::Sql(error.to_string()))?;
+            .map_err(|error| StorageError::Failed(error.to_string()))?;
         unpack(bytes, &mut vector);
         let (id, subject, facet) = (row.get(0)?, row.get(1)?, row.get(2)?);
         index.put(number(id), number(subject), facet, &mut vector);

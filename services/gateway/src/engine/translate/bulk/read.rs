@@ -3,8 +3,8 @@
 use serde_json::{Map, Value};
 use tg_schemas::Error;
 use tg_schemas::msg::{
-    ChunkEmbeddings, DocumentEmbeddings, EntityContext, EntityContexts, EntityEmbeddings,
-    ExtractedObject, GraphEmbeddings, Metadata, Triples,
+    ChunkEmbeddings, DEFAULT_COLLECTION, DocumentEmbeddings, EntityContext, EntityContexts,
+    EntityEmbeddings, ExtractedObject, GraphEmbeddings, Metadata, Triples,
 };
 
 use crate::engine::translate::fields::{Body, Fields};
@@ -16,7 +16,7 @@ pub(super) fn triples_frame(body: &Body) -> Result<Triples, Error> {
     if body.contains_key("s") && !body.contains_key("triples") {
         return Ok(Triples {
             metadata: Some(Metadata {
-                collection: "default".to_owned(),
+                collection: DEFAULT_COLLECTION.to_owned(),
                 ..Metadata::default()
             }),
             triples: vec![fields.triple()?],
@@ -36,10 +36,10 @@ pub(super) fn document_frame(body: &Body) -> Result<DocumentEmbeddings, Error> {
         Some(metadata) => Metadata {
             id: metadata.text("id")?,
             root: metadata.text("root")?,
-            collection: metadata.name_or("collection", "default")?,
+            collection: metadata.collection()?,
         },
         None => Metadata {
-            collection: "default".to_owned(),
+            collection: DEFAULT_COLLECTION.to_owned(),
             ..Metadata::default()
         },
     };
