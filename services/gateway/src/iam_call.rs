@@ -2,6 +2,8 @@
 
 use std::net::IpAddr;
 
+use tg_schemas::{Error, WorkspaceId};
+
 use crate::auth::{Identity, Resource};
 use crate::engine::translate::{Body, Fields};
 use crate::error::RequestError;
@@ -48,19 +50,32 @@ pub(crate) fn resource(
         Some(fields) => fields.opt_text(key),
         None => Ok(None),
     };
-    let about = [
-        inner("user", "workspace")?,
-        inner("workspace_record", "id")?,
-        fields.opt_text("workspace")?,
-        Some(identity.workspace.to_string()),
+    let named = [
+        ("user.workspace", inner("user", "workspace")?),
+        ("workspace_record.id", inner("workspace_record", "id")?),
+        ("workspace", fields.opt_text("workspace")?),
     ];
+    let named = named
+        .into_iter()
+        .filter_map(|(field, text)| Some((field, text.filter(|text| !text.is_empty())?)))
+        .next();
+    let about = match named {
+        Some((field, text)) => workspace(field, &text)?,
+        None => identity.workspace.to_string(),
+    };
     Ok(Resource {
-        about: about
-            .into_iter()
-            .flatten()
-            .find(|workspace| !workspace.is_empty()),
+        about: Some(about),
         ..Resource::default()
     })
+}
+
+/// A name of a workspace. Decisions are remembered by it, so that no other text may be one.
+fn workspace(field: &str, text: &str) -> Result<String, RequestError> {
+    let id = WorkspaceId::new(text).map_err(|fault| {
+        let why = fault.message.trim_start_matches("workspace: ");
+        Error::new(fault.code(), format!("{field}: {why}"))
+    })?;
+    Ok(id.to_string())
 }
 
 #[cfg(test)]
@@ -110,5 +125,25 @@ mod tests {
         assert_eq!(about("list-users", json!({})), Some("home".into()));
         assert_eq!(about("create-workspace", json!({"workspace": "b"})), None);
         assert_eq!(about("rotate-signing-key", json!({})), None);
+    }
+
+    #[test]
+    fn no_decision_is_remembered_by_what_is_no_workspace() {
+        let long = "x".repeat(1 << 20);
+        for (field, value) in [
+            ("workspace", json!({"workspace": long})),
+            ("user.workspace", json!({"user": {"workspace": "a b\u{0}"}})),
+            (
+                "workspace_record.id",
+                json!({"workspace_record": {"id": long}}),
+            ),
+        ] {
+            let body = value.as_object().unwrap();
+            let refused = resource("list-users", body, &Identity::plain("u", "home"));
+            let error = refused.unwrap_err().error();
+            assert!(error.message.starts_with(&format!("{field}: ")), "{error}");
+            assert!(error.message.len() < 200, "{}", error.message.len());
+            assert_eq!(error.code().status(), 400);
+        }
     }
 }
