@@ -64,7 +64,10 @@ impl Passwords {
         let mut worked = Worked::default();
         match ask.operation.as_str() {
             "login" => {
-                let kept = directory.password_of(|all| Ok(all.named(&ask.username)))?;
+                let kept = directory.password_of(|all| {
+                    // Whoever may not come in anyway is nobody: their right password forgives no wrong ones.
+                    Ok(all.named(&ask.username).filter(|user| all.is_active(user)))
+                })?;
                 let attempt = Attempt::new(&ask.username, &ask.client_ip);
                 worked.proof = Some(self.prove(attempt, kept, &ask.password).await?);
             }

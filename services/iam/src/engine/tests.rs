@@ -10,6 +10,7 @@ use crate::secret::ApiKey;
 
 mod access;
 mod grants;
+mod held;
 mod pages;
 
 fn at(text: &str) -> DateTime<Utc> {
@@ -367,7 +368,10 @@ fn nobody_locks_everybody_out() {
     let error = world.workspace("disable-workspace", "default").unwrap_err();
     assert_eq!(error.kind, "operation-not-permitted");
     world.workspace("create-workspace", "acme").unwrap();
-    world.user("acme", "ada", &["admin"]);
+    let ada = world.user("acme", "ada", &["admin"]);
+    let error = world.workspace("disable-workspace", "default").unwrap_err();
+    assert_eq!(error.kind, "operation-not-permitted", "nobody can be ada");
+    world.key(&ada, "").unwrap();
     world.workspace("disable-workspace", "default").unwrap();
 }
 
