@@ -42,12 +42,13 @@ impl World {
         }
     }
 
-    fn asked(&mut self, question: &str, ask: &IamRequest) -> Result<IamResponse, Error> {
+    fn call(&mut self, question: &str, ask: &IamRequest) -> Call {
         self.made += 1;
-        let call = Call {
+        Call {
             now: self.now,
             question: question.into(),
             vouched: true,
+            workspace_users: 8,
             proof: self.proof(ask),
             fresh: Fresh {
                 user_id: format!("user-{}", self.made),
@@ -57,7 +58,11 @@ impl World {
                 temporary: Some(Temporary::random()),
                 signing: tg_jwt::SigningKey::generate().ok(),
             },
-        };
+        }
+    }
+
+    fn asked(&mut self, question: &str, ask: &IamRequest) -> Result<IamResponse, Error> {
+        let call = self.call(question, ask);
         let effect = run(&self.directory, &call, ask)?;
         for change in &effect.changes {
             self.directory.apply(change);
@@ -448,6 +453,7 @@ fn without_users_everybody_is_one_administrator() {
             now: at("2026-08-01T12:00:00Z"),
             question: "q".into(),
             vouched: true,
+            workspace_users: 8,
             proof: None,
             fresh: Fresh {
                 user_id: "u".into(),

@@ -162,8 +162,8 @@ fn keys(directory: &Directory, now: DateTime<Utc>) -> PublicKeys {
 /// What a good token says. Nothing was signed by a key after another took its place: whoever has found a key that was
 /// retired makes no tokens by it.
 fn verified(directory: &Directory, now: DateTime<Utc>, token: &str) -> Option<Claims> {
-    let counts = directory.signing().filter(|one| one.counts(now));
-    counts.into_iter().find_map(|one| {
+    let mut keys = directory.signing().filter(|one| one.counts(now));
+    keys.find_map(|one| {
         let key = PublicKeys::from_iter([one.key.public()]);
         let claims = key.verify(token, now.timestamp()).ok()?;
         let late = |at: DateTime<Utc>| claims.iat > at.timestamp() + tg_jwt::SKEW;

@@ -116,6 +116,12 @@ pub(super) fn create(
     if directory.users().len() >= MAX_USERS {
         return Err(Error::new(ErrorCode::TooLarge, "there are too many users"));
     }
+    // Whoever manages one workspace does not take the places of all.
+    let at_home = directory.users().filter(|user| user.home == home).count();
+    if at_home >= call.workspace_users {
+        let text = "the workspace has as many users as it may (iam.workspace_users)";
+        return Err(Error::new(ErrorCode::TooLarge, text));
+    }
     let user = User {
         id: call.fresh.user_id.clone(),
         home: home.to_owned(),

@@ -214,3 +214,42 @@ fn a_key_that_was_retired_signs_nothing_new() {
         assert_eq!(kind(world.ask(&token(&jwt))), told, "{after}");
     }
 }
+
+#[test]
+fn one_workspace_does_not_take_the_places_of_all() {
+    let (mut world, _) = world();
+    for user in 0..8 {
+        world.user("acme", &format!("u{user}"), &[]);
+    }
+    let refused = world.ask(&named("more", "", &[])).unwrap_err();
+    assert!(refused.message.contains("iam.workspace_users"), "{refused}");
+    world.user("default", "more", &[]);
+}
+
+#[test]
+fn another_name_is_nothing_that_others_look_at_anew() {
+    let (mut world, _) = world();
+    let rita = world.made(&named("rita", "", &["reader"]));
+    let update = |input: UserInput| IamRequest {
+        user: Some(input),
+        ..about("update-user", &rita)
+    };
+    let name = UserInput {
+        name: "Rita".into(),
+        email: "r@example.org".into(),
+        ..UserInput::default()
+    };
+    let roles = UserInput {
+        roles: vec!["writer".into()],
+        ..UserInput::default()
+    };
+    let disabled = UserInput {
+        enabled: false,
+        ..UserInput::default()
+    };
+    for (input, quiet) in [(name, true), (roles, false), (disabled, false)] {
+        let call = world.call("q", &update(input.clone()));
+        let effect = run(&world.directory, &call, &update(input)).unwrap();
+        assert_eq!((effect.quiet, effect.changes.len()), (quiet, 1));
+    }
+}
