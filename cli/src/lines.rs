@@ -112,6 +112,10 @@ pub async fn secret(prompt: String) -> Result<String> {
 
 fn unseen(prompt: &str) -> Result<Typed> {
     let fault = |error: ReadlineError| Error::Check(format!("cannot read the terminal: {error}"));
+    if shows_all(&std::env::var("TERM").unwrap_or_default()) {
+        let text = "this terminal shows what is typed; pipe the password to standard input";
+        return Err(Error::Usage(text.to_owned()));
+    }
     let mut editor: Editor<Unseen, DefaultHistory> = Editor::new().map_err(fault)?;
     editor.set_helper(Some(Unseen));
     match editor.readline(prompt) {
@@ -120,6 +124,12 @@ fn unseen(prompt: &str) -> Result<Typed> {
         Err(ReadlineError::Eof) => Ok(Typed::End),
         Err(error) => Err(fault(error)),
     }
+}
+
+/// Whether the editor leaves a terminal as it is, which shows what is typed.
+fn shows_all(terminal: &str) -> bool {
+    const PLAIN: [&str; 3] = ["dumb", "cons25", "emacs"];
+    PLAIN.iter().any(|one| one.eq_ignore_ascii_case(terminal))
 }
 
 /// Shows nothing of what is typed, not even how much it is.
@@ -166,5 +176,16 @@ fn piped() -> Result<Typed> {
     match String::from_utf8(line) {
         Ok(line) => Ok(Typed::Line(line)),
         Err(_) => Err(Error::Usage("a line is not UTF-8".to_owned())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_terminal_that_shows_a_password_gets_none() {
+        assert!(shows_all("dumb") && shows_all("Emacs"));
+        assert!(!shows_all("xterm-256color") && !shows_all(""));
     }
 }

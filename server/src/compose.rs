@@ -34,7 +34,7 @@ const TABLE: [(&str, Construct); 17] = [
         };
         let usual = tg_iam::Options {
             auth_mode,
-            ..tg_iam::Options::default()
+            ..all.iam.clone()
         };
         Ok(tg_iam::processors(mesh, kept!(tg_iam, all, usual)))
     }),

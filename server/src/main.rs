@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 use tg_server::compose::{SERVICES, Services};
-use tg_server::process;
 use tg_server::settings::{Flags, Settings, page};
+use tg_server::{machine, process};
 use tg_settings::SettingError;
 
 /// Many small allocations on all threads are what this program does most: see docs/decisions/0010. What a query takes
@@ -152,6 +152,7 @@ fn main() -> ExitCode {
         Command::Settings { common, json } => return show(&Flags::from(common), json),
         Command::Decode { format, limits } => return decode(&format, limits.as_deref()),
     };
+    machine::keep_to_itself();
     let settings = match Settings::load(&flags, std::env::vars().collect()) {
         Ok(settings) => settings,
         Err(faults) => return refuse(&faults),

@@ -122,6 +122,7 @@ pub async fn start(settings: &Settings, services: &Services) -> Result<Running> 
         .mode(0o700)
         .create(&settings.data_dir)
         .with_context(|| format!("data_dir: cannot create {}", settings.data_dir.display()))?;
+    machine::close(&settings.data_dir);
     let first = !settings.data_dir.join("config.sqlite").exists();
     let bus = open_bus(settings).await?;
     let mesh = tg_runs::start(

@@ -83,6 +83,8 @@ tg_settings::options! {
         knowledge: tg_knowledge::Options,
         /// The configuration.
         config: tg_config::Options,
+        /// Users and what they may.
+        iam: tg_iam::Options,
         /// The flow service.
         flow: tg_flow::Options,
         /// The library.

@@ -10,7 +10,7 @@ mod token;
 
 pub use claims::{Claims, ISSUER, LIFETIME};
 pub use keys::{KeyFault, PublicKey, PublicKeys, SigningKey};
-pub use token::{LONGEST, Refusal, is_plausible};
+pub use token::{LONGEST, Refusal, SKEW, is_plausible};
 
 #[cfg(test)]
 mod tests;

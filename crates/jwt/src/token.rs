@@ -14,7 +14,7 @@ pub const LONGEST: usize = 16 << 10;
 /// The only algorithm.
 const ALGORITHM: &str = "EdDSA";
 /// By how much the clocks of two machines may differ, in seconds. The end of a token is not stretched by it.
-const SKEW: i64 = 60;
+pub const SKEW: i64 = 60;
 
 /// The first part of a token.
 #[derive(Serialize, Deserialize)]

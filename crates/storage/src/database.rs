@@ -10,7 +10,7 @@ use crate::group::{GroupBounds, GroupCommitter};
 use crate::lock::OwnerLock;
 use crate::reader::{self, CallOff, Readers};
 use crate::writer::{self, Job};
-use crate::{Durability, StorageError, connection, identity};
+use crate::{Durability, StorageError, connection, identity, private};
 
 /// A database of this process. Clones share it; the last one closes it and waits for queued work.
 #[derive(Clone)]
@@ -45,9 +45,11 @@ impl Database {
             std::fs::create_dir_all(parent).map_err(|error| StorageError::from_io(&error))?;
         }
         let lock = OwnerLock::take_beside(path)?;
+        private::close(path);
         let conn = connection::writer(path, migrations, durability)?;
         identity::ensure(&conn)?;
         let readers = Readers::start(path)?;
+        private::close(path);
         Self::start(conn, Some(readers), durability, Some(lock))
     }
 

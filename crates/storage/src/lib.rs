@@ -33,6 +33,7 @@ mod group;
 mod identity;
 mod lock;
 pub mod memory;
+mod private;
 mod reader;
 mod writer;
 

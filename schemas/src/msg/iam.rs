@@ -1,13 +1,61 @@
 //! Identity and access. Field names, order and defaults are the wire contract.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::lenient::{is_zero, nullable};
 use super::message;
 use crate::error::Error;
 
+/// Fields that are never shown, also where somebody prints a whole message to find a fault.
+const SECRET: [&str; 8] = [
+    "password",
+    "new_password",
+    "api_key",
+    "api_key_plaintext",
+    "jwt",
+    "temporary_password",
+    "bootstrap_admin_api_key",
+    "user_context_json",
+];
+
+/// A message without what is secret in it, however deep.
+fn starred(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            for (name, inner) in fields {
+                match inner {
+                    Value::String(text) if SECRET.contains(&name.as_str()) => {
+                        if !text.is_empty() {
+                            "***".clone_into(text);
+                        }
+                    }
+                    inner => starred(inner),
+                }
+            }
+        }
+        Value::Array(all) => all.iter_mut().for_each(starred),
+        _ => {}
+    }
+}
+
+/// Prints a message with stars for what is secret in it.
+macro_rules! unseen {
+    ($name:ident) => {
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                let mut all = serde_json::to_value(self).map_err(|_| fmt::Error)?;
+                starred(&mut all);
+                write!(f, "{} {all}", stringify!($name))
+            }
+        }
+    };
+}
+
 /// What a user is to be, in a request.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct UserInput {
     #[serde(deserialize_with = "nullable")]
@@ -53,6 +101,7 @@ impl Default for UserInput {
     }
 }
 
+unseen!(UserInput);
 message!(UserInput);
 
 /// A user.
@@ -263,7 +312,7 @@ pub struct GrantInput {
 message!(GrantInput);
 
 /// A question to the IAM service. Which fields count follows from the operation.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
+#[derive(Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct IamRequest {
     #[serde(deserialize_with = "nullable")]
@@ -349,10 +398,11 @@ pub struct IamRequest {
     pub after: String,
 }
 
+unseen!(IamRequest);
 message!(IamRequest);
 
 /// What the IAM service answers. What an operation does not answer is empty.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
+#[derive(Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct IamResponse {
     /// The user asked for or written.
@@ -442,4 +492,37 @@ pub struct IamResponse {
     pub next: String,
 }
 
+unseen!(IamResponse);
 message!(IamResponse);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_secret_is_printed() {
+        let secret = || "hunter2".to_owned();
+        let ask = IamRequest {
+            operation: "login".into(),
+            password: secret(),
+            new_password: secret(),
+            api_key: secret(),
+            user: Some(UserInput {
+                password: secret(),
+                ..UserInput::default()
+            }),
+            ..IamRequest::default()
+        };
+        let answer = IamResponse {
+            jwt: secret(),
+            api_key_plaintext: secret(),
+            temporary_password: secret(),
+            bootstrap_admin_api_key: secret(),
+            ..IamResponse::default()
+        };
+        let shown = format!("{ask:?} {answer:?} {:?}", ask.user);
+        assert!(!shown.contains("hunter2"), "{shown}");
+        assert!(shown.contains(r#""operation":"login""#), "{shown}");
+        assert_eq!(shown.matches("***").count(), 9, "{shown}");
+    }
+}

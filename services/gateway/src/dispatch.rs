@@ -177,7 +177,9 @@ impl App {
             return self.own(identity, &call).await;
         }
         let way = self.admit(identity, &call).await?;
-        iam_call::impose_context(identity, name, &mut call.body);
+        if matches!(call.target, Target::Kind { .. }) {
+            iam_call::impose_context(identity, name, &mut call.body);
+        }
         let about = About {
             operation: call.target.operation().to_owned(),
             actor: identity.id.to_string(),

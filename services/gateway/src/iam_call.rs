@@ -2,6 +2,8 @@
 
 use std::net::IpAddr;
 
+use tg_schemas::{Error, WorkspaceId};
+
 use crate::auth::{Identity, Resource};
 use crate::engine::translate::{Body, Fields};
 use crate::error::RequestError;
@@ -17,17 +19,26 @@ pub(crate) fn address(operation: &str, any: Option<IpAddr>, local: Option<IpAddr
 }
 
 /// Flow services that pass on what policies are to know of the user.
-const POLICED: [&str; 4] = ["graph-rag", "triples", "sparql", "thru"];
-/// Where that is in a request.
-const CONTEXT: &str = "user-context";
+const POLICED: [&str; 3] = ["graph-rag", "triples", "sparql"];
+/// Where that is in a request, and where in the form of the bus.
+const CONTEXT: [&str; 2] = ["user-context", "user_context"];
 
-/// What a token says of its user for policies takes the place of what the request says: it was minted by somebody who
-/// may, and cannot be put off.
-pub(crate) fn impose_context(identity: &Identity, service: &str, body: &mut Body) {
-    if let Some(context) = &identity.context
-        && POLICED.contains(&service)
-    {
-        body.insert(CONTEXT.to_owned(), (**context).clone());
+/// What policies are to know of the user is what their token says, which was minted by somebody who may: what a request
+/// says of it itself goes, whoever asks. `thru` takes the form of the bus, too.
+pub(crate) fn impose_context(identity: &Identity, kind: &str, body: &mut Body) {
+    for name in CONTEXT {
+        body.remove(name);
+    }
+    let Some(context) = &identity.context else {
+        return;
+    };
+    let names = match kind {
+        "thru" => &CONTEXT[..],
+        _ if POLICED.contains(&kind) => &CONTEXT[..1],
+        _ => &[],
+    };
+    for name in names {
+        body.insert((*name).to_owned(), (**context).clone());
     }
 }
 
@@ -48,19 +59,31 @@ pub(crate) fn resource(
         Some(fields) => fields.opt_text(key),
         None => Ok(None),
     };
-    let about = [
-        inner("user", "workspace")?,
-        inner("workspace_record", "id")?,
-        fields.opt_text("workspace")?,
-        Some(identity.workspace.to_string()),
+    let named = [
+        ("user.workspace", inner("user", "workspace")?),
+        ("workspace_record.id", inner("workspace_record", "id")?),
+        ("workspace", fields.opt_text("workspace")?),
     ];
+    let named = named
+        .into_iter()
+        .find_map(|(field, text)| Some((field, text.filter(|text| !text.is_empty())?)));
+    let about = match named {
+        Some((field, text)) => workspace(field, &text)?,
+        None => identity.workspace.to_string(),
+    };
     Ok(Resource {
-        about: about
-            .into_iter()
-            .flatten()
-            .find(|workspace| !workspace.is_empty()),
+        about: Some(about),
         ..Resource::default()
     })
+}
+
+/// A name of a workspace. Decisions are remembered by it, so that no other text may be one.
+fn workspace(field: &str, text: &str) -> Result<String, RequestError> {
+    let id = WorkspaceId::new(text).map_err(|fault| {
+        let why = fault.message.trim_start_matches("workspace: ");
+        Error::new(fault.code(), format!("{field}: {why}"))
+    })?;
+    Ok(id.to_string())
 }
 
 #[cfg(test)]
@@ -70,19 +93,29 @@ mod tests {
     use std::sync::Arc;
 
     #[test]
-    fn what_a_token_says_for_policies_is_not_replaced_by_a_request() {
+    fn policies_know_what_a_token_says_and_nothing_that_a_request_does() {
         let mut identity = Identity::plain("u", "home");
-        let asked = |identity: &Identity, service: &str| {
-            let mut body = Body::from_iter([(CONTEXT.to_owned(), json!({"roles": ["boss"]}))]);
-            impose_context(identity, service, &mut body);
-            body[CONTEXT]["roles"][0].clone()
+        let left = |identity: &Identity, kind: &str| {
+            let said =
+                json!({"user-context": {"x": "boss"}, "user_context": {"x": "boss"}, "q": 1});
+            let mut body = said.as_object().unwrap().clone();
+            impose_context(identity, kind, &mut body);
+            Value::Object(body)
         };
-        assert_eq!(asked(&identity, "triples"), "boss");
-        identity.context = Some(Arc::new(json!({"roles": ["clerk"]})));
-        for service in POLICED {
-            assert_eq!(asked(&identity, service), "clerk");
+        for kind in ["triples", "sparql", "graph-rag", "thru", "agent", "cloze"] {
+            assert_eq!(left(&identity, kind), json!({"q": 1}), "{kind}");
         }
-        assert_eq!(asked(&identity, "embeddings"), "boss");
+        let clerk = json!({"x": "clerk"});
+        identity.context = Some(Arc::new(clerk.clone()));
+        for kind in POLICED {
+            assert_eq!(
+                left(&identity, kind),
+                json!({"q": 1, "user-context": clerk})
+            );
+        }
+        let thru = json!({"q": 1, "user-context": clerk, "user_context": clerk});
+        assert_eq!(left(&identity, "thru"), thru);
+        assert_eq!(left(&identity, "embeddings"), json!({"q": 1}));
     }
 
     #[test]
@@ -110,5 +143,25 @@ mod tests {
         assert_eq!(about("list-users", json!({})), Some("home".into()));
         assert_eq!(about("create-workspace", json!({"workspace": "b"})), None);
         assert_eq!(about("rotate-signing-key", json!({})), None);
+    }
+
+    #[test]
+    fn no_decision_is_remembered_by_what_is_no_workspace() {
+        let long = "x".repeat(1 << 20);
+        for (field, value) in [
+            ("workspace", json!({"workspace": long})),
+            ("user.workspace", json!({"user": {"workspace": "a b\u{0}"}})),
+            (
+                "workspace_record.id",
+                json!({"workspace_record": {"id": long}}),
+            ),
+        ] {
+            let body = value.as_object().unwrap();
+            let refused = resource("list-users", body, &Identity::plain("u", "home"));
+            let error = refused.unwrap_err().error();
+            assert!(error.message.starts_with(&format!("{field}: ")), "{error}");
+            assert!(error.message.len() < 200, "{}", error.message.len());
+            assert_eq!(error.code().status(), 400);
+        }
     }
 }

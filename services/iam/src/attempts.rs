@@ -31,6 +31,12 @@ const ADDRESS: Kind = Kind {
     each: Duration::from_secs(2),
 };
 
+/// Whoever changes a password, changes it seldom: each takes two hashes, and everybody looks anew at what they remember.
+const CHANGE: Kind = Kind {
+    holds: 4,
+    each: Duration::from_secs(20),
+};
+
 impl Kind {
     /// How long a full bucket takes to be empty.
     fn whole(&self) -> Duration {
@@ -42,6 +48,7 @@ impl Kind {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Of {
     Name([u8; 32]),
+    Change([u8; 32]),
     Address(IpAddr),
 }
 
@@ -49,6 +56,7 @@ impl Of {
     fn kind(&self) -> &'static Kind {
         match self {
             Self::Name(_) => &NAME,
+            Self::Change(_) => &CHANGE,
             Self::Address(_) => &ADDRESS,
         }
     }
@@ -58,10 +66,20 @@ impl Of {
 #[derive(Debug, Clone)]
 pub(crate) struct Attempt(Vec<Of>);
 
+/// A name in 32 bytes.
+pub(crate) fn digest(name: &str) -> [u8; 32] {
+    Sha256::digest(name.as_bytes()).into()
+}
+
 impl Attempt {
+    /// To change the password of a name: counted also where it is right.
+    pub(crate) fn to_change(name: &str) -> Self {
+        Self(vec![Of::Change(digest(name))])
+    }
+
     /// At the password of a name, from an address if one is known.
     pub(crate) fn new(name: &str, address: &str) -> Self {
-        let mut of = vec![Of::Name(Sha256::digest(name.as_bytes()).into())];
+        let mut of = vec![Of::Name(digest(name))];
         if let Ok(address) = address.parse() {
             of.push(Of::Address(network(address)));
         }
@@ -99,15 +117,15 @@ impl Attempts {
             Some(wait) => Err(Error::typed(
                 "too-many-requests",
                 format!(
-                    "too many failed attempts; try again in {} seconds",
+                    "too many attempts; try again in {} seconds",
                     wait.as_secs() + 1
                 ),
             )),
         }
     }
 
-    /// One failed.
-    pub(crate) fn failed(&self, attempt: &Attempt, now: Instant) {
+    /// One counts: it failed, or is one of those that always count.
+    pub(crate) fn count(&self, attempt: &Attempt, now: Instant) {
         let mut buckets = self.0.lock();
         if buckets.len() + attempt.0.len() > MOST {
             shrink(&mut buckets, now);
@@ -154,7 +172,7 @@ mod tests {
         for guess in 0..NAME.holds {
             let attempt = at("ada", &format!("10.0.0.{guess}"));
             all.allow(&attempt, start).unwrap();
-            all.failed(&attempt, start);
+            all.count(&attempt, start);
         }
         let refused = all.allow(&at("ada", "10.9.9.9"), start).unwrap_err();
         assert_eq!(refused.kind, "too-many-requests");
@@ -162,7 +180,7 @@ mod tests {
         all.allow(&at("bob", "10.9.9.9"), start).unwrap();
         let later = start + NAME.each;
         all.allow(&at("ada", ""), later).unwrap();
-        all.failed(&at("ada", ""), later);
+        all.count(&at("ada", ""), later);
         all.allow(&at("ada", ""), later).unwrap_err();
         all.succeeded(&at("ada", ""));
         all.allow(&at("ada", ""), later).unwrap();
@@ -172,7 +190,7 @@ mod tests {
     fn an_address_guesses_at_many_names_slowly() {
         let (all, start) = (Attempts::default(), Instant::now());
         for guess in 0..ADDRESS.holds {
-            all.failed(&at(&format!("n{guess}"), "2001:db8::1"), start);
+            all.count(&at(&format!("n{guess}"), "2001:db8::1"), start);
         }
         all.allow(&at("x", "2001:db8::2"), start).unwrap_err();
         all.succeeded(&at("x", "2001:db8::2"));
@@ -183,13 +201,28 @@ mod tests {
     }
 
     #[test]
+    fn changes_count_although_they_are_right() {
+        let (all, start) = (Attempts::default(), Instant::now());
+        let change = || Attempt::to_change("ada");
+        for _ in 0..CHANGE.holds {
+            all.allow(&change(), start).unwrap();
+            all.count(&change(), start);
+            all.succeeded(&at("ada", ""));
+        }
+        all.allow(&change(), start).unwrap_err();
+        all.allow(&at("ada", ""), start).unwrap();
+        all.allow(&Attempt::to_change("bob"), start).unwrap();
+        all.allow(&change(), start + CHANGE.each).unwrap();
+    }
+
+    #[test]
     fn the_buckets_are_bounded_and_the_full_ones_stay() {
         let (all, start) = (Attempts::default(), Instant::now());
         for _ in 0..NAME.holds {
-            all.failed(&at("ada", ""), start);
+            all.count(&at("ada", ""), start);
         }
         for guess in 0..MOST + 10 {
-            all.failed(&at(&format!("n{guess}"), ""), start);
+            all.count(&at(&format!("n{guess}"), ""), start);
         }
         assert!(all.0.lock().len() <= MOST);
         all.allow(&at("ada", ""), start).unwrap_err();

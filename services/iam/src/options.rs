@@ -4,15 +4,20 @@ use std::path::PathBuf;
 
 use tg_storage::Durability;
 
-/// Options of the identity service.
-#[derive(Debug, Clone, Default)]
-pub struct Options {
-    /// Who is let in.
-    pub auth_mode: AuthMode,
-    /// Directory of the service's files.
-    pub data_dir: PathBuf,
-    /// What a committed write survives.
-    pub durability: Durability,
+tg_settings::options! {
+    /// Options of the identity service.
+    pub struct Options {
+        /// Users of one home workspace at most.
+        workspace_users: usize = 10_000, Whole(1..=100_000);
+    }
+    given {
+        /// Who is let in.
+        auth_mode: AuthMode,
+        /// Directory of the service's files.
+        data_dir: PathBuf,
+        /// What a committed write survives.
+        durability: Durability,
+    }
 }
 
 /// Who is let in.

@@ -55,6 +55,7 @@ pub fn processors(mesh: &Mesh, options: Options) -> Vec<Processor> {
     let handler = Handler {
         store: store.clone(),
         auth_mode,
+        workspace_users: options.workspace_users,
         code,
         passwords: Passwords::default(),
     };

@@ -1,4 +1,4 @@
-//! A bounded memory with expiry. At the bound, what has expired goes first, then everything.
+//! A bounded memory with expiry. What has expired goes once a minute; at the bound, that first, then everything.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -7,17 +7,29 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
+/// How often what has expired goes: nothing that came once stays for good.
+const SWEEP: Duration = Duration::from_secs(60);
+
 /// Remembers values for a while.
 pub(super) struct Cache<K, V> {
-    rows: Mutex<HashMap<K, (V, Instant)>>,
+    rows: Mutex<Rows<K, V>>,
     limit: usize,
+}
+
+struct Rows<K, V> {
+    all: HashMap<K, (V, Instant)>,
+    /// When what has expired goes next.
+    sweep: Option<Instant>,
 }
 
 impl<K: Eq + Hash, V: Clone> Cache<K, V> {
     /// At most `limit` values.
     pub(super) fn new(limit: usize) -> Self {
         Self {
-            rows: Mutex::default(),
+            rows: Mutex::new(Rows {
+                all: HashMap::new(),
+                sweep: None,
+            }),
             limit: limit.max(1),
         }
     }
@@ -25,13 +37,13 @@ impl<K: Eq + Hash, V: Clone> Cache<K, V> {
     /// A value that has not expired.
     pub(super) fn get(&self, key: &K, now: Instant) -> Option<V> {
         let rows = self.rows.lock();
-        let (value, until) = rows.get(key)?;
+        let (value, until) = rows.all.get(key)?;
         (now < *until).then(|| value.clone())
     }
 
     /// Forgets everything.
     pub(super) fn clear(&self) {
-        self.rows.lock().clear();
+        self.rows.lock().all.clear();
     }
 
     /// Remembers a value.
@@ -40,13 +52,16 @@ impl<K: Eq + Hash, V: Clone> Cache<K, V> {
             return;
         }
         let mut rows = self.rows.lock();
-        if rows.len() >= self.limit && !rows.contains_key(&key) {
-            rows.retain(|_, (_, until)| now < *until);
-            if rows.len() >= self.limit {
-                rows.clear();
-            }
+        let full = rows.all.len() >= self.limit && !rows.all.contains_key(&key);
+        let due = *rows.sweep.get_or_insert(now + SWEEP) <= now;
+        if full || due {
+            rows.all.retain(|_, (_, until)| now < *until);
+            rows.sweep = Some(now + SWEEP);
         }
-        rows.insert(key, (value, now + memory));
+        if full && rows.all.len() >= self.limit {
+            rows.all.clear();
+        }
+        rows.all.insert(key, (value, now + memory));
     }
 }
 
@@ -69,8 +84,19 @@ mod tests {
             (Some("a"), Some("c"))
         );
         cache.put(4, "d", now, minute);
-        assert_eq!(cache.rows.lock().len(), 1);
+        assert_eq!(cache.rows.lock().all.len(), 1);
         cache.put(5, "e", now, Duration::ZERO);
         assert_eq!(cache.get(&5, now), None);
+    }
+
+    #[test]
+    fn what_has_expired_goes_although_there_is_room() {
+        let (cache, start) = (Cache::new(1000), Instant::now());
+        for key in 0..100 {
+            cache.put(key, "x", start, Duration::from_secs(1));
+        }
+        let now = start + SWEEP;
+        cache.put(100, "y", now, Duration::from_secs(1));
+        assert_eq!(cache.rows.lock().all.len(), 1);
     }
 }

@@ -10,16 +10,17 @@ use tokio::time::Instant;
 
 use crate::error::RequestError;
 
-/// Longest time that keys are remembered.
-const MEMORY: Duration = Duration::from_secs(60);
-/// How often at most the keys are asked for because a token names another one.
+/// How often at most the keys are asked for because a token names another one, and after they were asked for in vain.
 const PAUSE: Duration = Duration::from_secs(1);
+
+/// Longest wait for the keys: a junk token is not to wait for long, nor who waits behind it.
+const TIMEOUT: Duration = Duration::from_secs(3);
 
 /// The public keys of the iam service.
 #[derive(Default)]
 pub(super) struct Keys {
     known: Mutex<Known>,
-    /// Held by who asks.
+    /// Held by who asks; nobody else waits for it whose key is known.
     asking: tokio::sync::Mutex<()>,
 }
 
@@ -28,6 +29,8 @@ struct Known {
     keys: PublicKeys,
     /// When they were told.
     at: Option<Instant>,
+    /// When they were asked for in vain.
+    failed: Option<(Instant, RequestError)>,
 }
 
 impl Keys {
@@ -41,10 +44,10 @@ impl Keys {
     }
 
     fn put(&self, keys: PublicKeys) -> PublicKeys {
-        let at = Some(Instant::now());
         *self.known.lock() = Known {
             keys: keys.clone(),
-            at,
+            at: Some(Instant::now()),
+            failed: None,
         };
         keys
     }
@@ -53,6 +56,12 @@ impl Keys {
 impl Known {
     fn younger(&self, than: Duration) -> bool {
         self.at.is_some_and(|at| at.elapsed() < than)
+    }
+
+    /// What became of the last time, where it is not to be tried again yet.
+    fn failure(&self) -> Option<RequestError> {
+        let (at, fault) = self.failed.as_ref()?;
+        (at.elapsed() < PAUSE).then(|| fault.clone())
     }
 }
 
@@ -64,12 +73,8 @@ impl Keys {
         ask: impl AsyncFnOnce() -> Result<String, RequestError>,
     ) -> Result<Claims, RequestError> {
         let now = clock::now().timestamp();
-        let known = self.known();
-        let looked = match known.younger(MEMORY) {
-            true => known.keys.verify(token, now),
-            false => Err(Refusal::UnknownKey),
-        };
-        let looked = match looked {
+        // Keys that are known wait for nobody. One that ended since opens nothing: the iam service looks at the token, too.
+        let looked = match self.known().keys.verify(token, now) {
             Err(Refusal::UnknownKey) => self.current(ask).await?.verify(token, now),
             looked => looked,
         };
@@ -86,6 +91,68 @@ impl Keys {
         if known.younger(PAUSE) {
             return Ok(known.keys);
         }
-        Ok(self.put(PublicKeys::from_pem(&ask().await?)))
+        if let Some(fault) = known.failure() {
+            return Err(fault);
+        }
+        let told = tokio::time::timeout(TIMEOUT, ask()).await;
+        match told.unwrap_or(Err(RequestError::Unchecked)) {
+            Ok(pem) => Ok(self.put(PublicKeys::from_pem(&pem))),
+            Err(fault) => {
+                self.known.lock().failed = Some((Instant::now(), fault.clone()));
+                Err(fault)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use futures::FutureExt;
+    use tg_jwt::SigningKey;
+
+    use super::*;
+
+    fn token(key: &SigningKey) -> String {
+        let now = clock::now().timestamp();
+        key.sign(&Claims::new("u", "home", 0, now)).unwrap()
+    }
+
+    async fn silent() -> Result<String, RequestError> {
+        std::future::pending().await
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_token_that_is_good_never_waits_for_one_that_is_not() {
+        let [good, junk] = [(); 2].map(|()| SigningKey::generate().unwrap());
+        let (good, keys, junk) = (token(&good), good.public().to_pem(), token(&junk));
+        let all = Keys::default();
+        all.verify(&good, async || Ok(keys)).await.unwrap();
+        tokio::time::sleep(Duration::from_secs(600)).await;
+        let mut asks = Box::pin(all.verify(&junk, silent));
+        assert!((&mut asks).now_or_never().is_none());
+        let looked = all.verify(&good, silent).now_or_never();
+        assert!(looked.expect("it waits").is_ok());
+        let begun = Instant::now();
+        assert_eq!(asks.await, Err(RequestError::Unchecked));
+        assert_eq!(begun.elapsed(), TIMEOUT);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_ask_in_vain_is_not_repeated_at_once() {
+        let junk = token(&SigningKey::generate().unwrap());
+        let (all, asked) = (Keys::default(), AtomicUsize::new(0));
+        let ask = async || {
+            asked.fetch_add(1, Ordering::Relaxed);
+            Err(RequestError::Unchecked)
+        };
+        for _ in 0..100 {
+            assert_eq!(all.verify(&junk, ask).await, Err(RequestError::Unchecked));
+        }
+        assert_eq!(asked.load(Ordering::Relaxed), 1);
+        tokio::time::sleep(PAUSE).await;
+        all.verify(&junk, ask).await.unwrap_err();
+        assert_eq!(asked.load(Ordering::Relaxed), 2);
     }
 }

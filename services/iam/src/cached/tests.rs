@@ -15,6 +15,7 @@ fn call(n: u8) -> Call {
         now: DateTime::from_timestamp(1_800_000_000, 0).unwrap(),
         question: format!("q{n}"),
         vouched: true,
+        workspace_users: 10_000,
         proof: None,
         fresh: Fresh {
             user_id: format!("u{n}"),

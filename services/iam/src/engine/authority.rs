@@ -160,7 +160,33 @@ pub(crate) fn sees(directory: &Directory, ask: &IamRequest, home: &str) -> bool 
     }
 }
 
-/// The same, as an error.
+/// Whether whoever asks may know of grants in a workspace, or of those everywhere.
+pub(crate) fn sees_grants(directory: &Directory, ask: &IamRequest, workspace: &str) -> bool {
+    match held(directory, ask) {
+        Ok(None) => true,
+        Ok(Some(actor)) => holds(directory, actor, needs(&ask.operation), workspace),
+        Err(_) => false,
+    }
+}
+
+/// Whoever asks may say what policies are to know of a user wherever the user may do something.
+pub(crate) fn may_mint(directory: &Directory, ask: &IamRequest, user: &User) -> Result<(), Error> {
+    let Some(actor) = held(directory, ask)? else {
+        return Ok(());
+    };
+    let by_roles = roles(user).map(|role| match role.scope {
+        RoleScope::All => "",
+        RoleScope::Home => user.home.as_str(),
+    });
+    let by_grants = granted(directory, user).map(|(grant, _)| grant.workspace.as_str());
+    let mut reached = by_roles.chain(by_grants);
+    let mints = |workspace: &str| holds(directory, actor, "mint-token", workspace);
+    let text = "minting needs mint-token in every workspace that the user may do something in";
+    let all = reached.all(mints);
+    all.then_some(()).ok_or_else(|| not_permitted(text))
+}
+
+/// Others' users are not there, as an error.
 pub(crate) fn seen(directory: &Directory, ask: &IamRequest, user: &User) -> Result<(), Error> {
     let sees = sees(directory, ask, &user.home);
     sees.then_some(()).ok_or_else(|| not_found("user"))

@@ -34,6 +34,8 @@ pub(crate) struct Call {
     pub(crate) question: String,
     /// Whoever asks has the one-time code, or asks from a program on the machine itself.
     pub(crate) vouched: bool,
+    /// Users of one home workspace at most.
+    pub(crate) workspace_users: usize,
     /// Who was shown to know their password, if somebody was.
     pub(crate) proof: Option<Proof>,
     /// Ids and a key that nobody else has.

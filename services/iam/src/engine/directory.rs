@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use chrono::{DateTime, Utc};
+
 use super::{ADMIN, Change, Grant, Group, Holder, Key, Signing, User, Workspace};
 
 /// All of it, with the ways to find it.
@@ -112,11 +114,24 @@ impl Directory {
         user.enabled && self.is_open(&user.home)
     }
 
-    /// Whether an administrator stays who can still work, when those users do not count.
-    pub(crate) fn keeps_admin(&self, without: impl Fn(&User) -> bool) -> bool {
-        self.users
-            .values()
-            .any(|user| user.roles.contains(ADMIN) && self.is_active(user) && !without(user))
+    /// Whether a user can come in now as who they are: by a password, or by a key that has not ended and may all
+    /// that they may, when those keys do not count.
+    pub(crate) fn comes_in(
+        &self,
+        user: &User,
+        now: DateTime<Utc>,
+        without: impl Fn(&Key) -> bool,
+    ) -> bool {
+        let good = |key: &Key| {
+            key.scopes.is_empty() && key.expires.is_none_or(|end| now < end) && !without(key)
+        };
+        self.is_active(user) && (user.password.is_some() || self.keys_of(&user.id).any(good))
+    }
+
+    /// Whether there is an administrator who stays one that can come in.
+    pub(crate) fn keeps_admin(&self, stays: impl Fn(&User) -> bool) -> bool {
+        let mut admins = self.users.values().filter(|one| one.roles.contains(ADMIN));
+        admins.any(stays)
     }
 
     /// Takes a change.

@@ -7,7 +7,7 @@ use tg_schemas::msg::{GroupInput, IamRequest, IamResponse};
 use tg_schemas::paging::{Asked, Page};
 use tg_schemas::{Error, ErrorCode};
 
-use super::authority::{granted, may_give, may_manage, meant, seen};
+use super::authority::{granted, may_give, may_manage, meant, seen, sees_grants};
 use super::check::{invalid, not_found, optional, required};
 use super::users::find;
 use super::{Call, Change, Directory, Effect, Grant, Group, Holder, Role, RoleScope, stamp};
@@ -70,6 +70,7 @@ pub(super) fn list(directory: &Directory, ask: &IamRequest) -> Result<IamRespons
 pub(super) fn update(directory: &Directory, ask: &IamRequest) -> Result<Effect, Error> {
     let known = existing(directory, ask)?;
     let input = input(ask)?;
+    may_give(directory, ask, directory.grants(&holder(known)))?;
     let mut new = known.clone();
     if !input.name.is_empty() && input.name != known.name {
         let name = required("group.name", &input.name)?;
@@ -82,15 +83,13 @@ pub(super) fn update(directory: &Directory, ask: &IamRequest) -> Result<Effect, 
         optional("group.description", &input.description)?.clone_into(&mut new.description);
     }
     new.enabled = input.enabled && (new.enabled || input.told.iter().any(|name| name == "enabled"));
-    if new.enabled && !known.enabled {
-        may_give(directory, ask, directory.grants(&holder(known)))?;
-    }
     Ok(put(new))
 }
 
 /// Removes a group with its grants.
 pub(super) fn delete(directory: &Directory, ask: &IamRequest) -> Result<Effect, Error> {
     let group = existing(directory, ask)?;
+    may_give(directory, ask, directory.grants(&holder(group)))?;
     Ok(only(Change::RemoveGroup(group.id.clone())))
 }
 
@@ -118,6 +117,7 @@ pub(super) fn add_member(directory: &Directory, ask: &IamRequest) -> Result<Effe
 pub(super) fn remove_member(directory: &Directory, ask: &IamRequest) -> Result<Effect, Error> {
     let group = existing(directory, ask)?;
     let id = member(ask)?;
+    may_give(directory, ask, directory.grants(&holder(group)))?;
     if !directory.members(&group.id).any(|one| one == id) {
         return Err(not_found("member"));
     }
@@ -144,10 +144,11 @@ pub(super) fn list_members(directory: &Directory, ask: &IamRequest) -> Result<Ia
 /// Grants something to a group or user; granted already, it stays.
 pub(super) fn add_grant(directory: &Directory, ask: &IamRequest) -> Result<Effect, Error> {
     let (holder, grant) = (of(directory, ask)?, grant(ask)?);
+    // In this order nobody learns which workspaces of others exist.
+    may_give(directory, ask, [&grant])?;
     if !grant.workspace.is_empty() && directory.workspace(&grant.workspace).is_none() {
         return Err(not_found("workspace"));
     }
-    may_give(directory, ask, [&grant])?;
     if directory.grants(&holder).any(|known| *known == grant) {
         return Ok(Effect::default());
     }
@@ -160,15 +161,17 @@ pub(super) fn add_grant(directory: &Directory, ask: &IamRequest) -> Result<Effec
 /// Takes something back.
 pub(super) fn remove_grant(directory: &Directory, ask: &IamRequest) -> Result<Effect, Error> {
     let (holder, grant) = (of(directory, ask)?, grant(ask)?);
+    may_give(directory, ask, [&grant])?;
     if !directory.grants(&holder).any(|known| *known == grant) {
         return Err(not_found("grant"));
     }
     Ok(only(Change::RemoveGrant(holder, grant)))
 }
 
-/// What was granted to a group or user themselves.
+/// What was granted to a group or user themselves, in the workspaces whose grants the asker manages.
 pub(super) fn list_grants(directory: &Directory, ask: &IamRequest) -> Result<IamResponse, Error> {
     let grants = directory.grants(&of(directory, ask)?);
+    let grants = grants.filter(|one| sees_grants(directory, ask, &one.workspace));
     let grants =
         grants.map(|one| json!({"capability": one.capability, "workspace": one.workspace}));
     Ok(IamResponse {
@@ -222,7 +225,7 @@ fn of(directory: &Directory, ask: &IamRequest) -> Result<Holder, Error> {
         return Ok(holder(existing(directory, ask)?));
     }
     let user = find(directory, ask)?;
-    if ask.operation == "add-user-grant" {
+    if ask.operation != "list-user-grants" {
         may_manage(directory, ask, user)?;
     }
     Ok(Holder::User(user.id.clone()))

@@ -10,7 +10,7 @@ use tg_schemas::{Error, ErrorCode};
 use super::authority::{may_manage, meant, seen};
 use super::check::{auth_failed, expiry, invalid, not_found, not_permitted, required};
 use super::users::{find, in_workspace};
-use super::{Call, Change, DECISION_TTL, Directory, Effect, Key, key_record};
+use super::{ADMIN, Call, Change, DECISION_TTL, Directory, Effect, Key, User, key_record};
 use crate::secret::ApiKey;
 
 /// Most keys of one user.
@@ -118,13 +118,26 @@ fn age(key: &Key) -> String {
     format!("{created} {}", key.id)
 }
 
-/// Removes a key.
-pub(super) fn revoke(directory: &Directory, ask: &IamRequest) -> Result<Effect, Error> {
+/// Removes a key. The last way in of the last administrator stays.
+pub(super) fn revoke(
+    directory: &Directory,
+    call: &Call,
+    ask: &IamRequest,
+) -> Result<Effect, Error> {
     let id = required("key_id", &ask.key_id)?;
     let key = directory.key(id).ok_or_else(|| not_found("api key"))?;
-    in_workspace(directory, &key.user_id, &ask.workspace)
-        .and_then(|user| seen(directory, ask, user))
-        .map_err(|_| not_found("api key"))?;
+    let user = in_workspace(directory, &key.user_id, &ask.workspace);
+    let user = user.and_then(|user| seen(directory, ask, user).map(|()| user));
+    let user = user.map_err(|_| not_found("api key"))?;
+    may_manage(directory, ask, user)?;
+    let stays = |one: &User| directory.comes_in(one, call.now, |key| key.id == id);
+    if user.roles.contains(ADMIN)
+        && directory.comes_in(user, call.now, |_| false)
+        && !directory.keeps_admin(stays)
+    {
+        let text = "this is the last key of the last administrator, who has no password";
+        return Err(not_permitted(text));
+    }
     Ok(Effect {
         changes: vec![Change::RemoveKey(id.to_owned())],
         ..Effect::default()

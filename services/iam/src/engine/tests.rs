@@ -10,6 +10,7 @@ use crate::secret::ApiKey;
 
 mod access;
 mod grants;
+mod held;
 mod pages;
 
 fn at(text: &str) -> DateTime<Utc> {
@@ -41,12 +42,13 @@ impl World {
         }
     }
 
-    fn asked(&mut self, question: &str, ask: &IamRequest) -> Result<IamResponse, Error> {
+    fn call(&mut self, question: &str, ask: &IamRequest) -> Call {
         self.made += 1;
-        let call = Call {
+        Call {
             now: self.now,
             question: question.into(),
             vouched: true,
+            workspace_users: 8,
             proof: self.proof(ask),
             fresh: Fresh {
                 user_id: format!("user-{}", self.made),
@@ -56,7 +58,11 @@ impl World {
                 temporary: Some(Temporary::random()),
                 signing: tg_jwt::SigningKey::generate().ok(),
             },
-        };
+        }
+    }
+
+    fn asked(&mut self, question: &str, ask: &IamRequest) -> Result<IamResponse, Error> {
+        let call = self.call(question, ask);
         let effect = run(&self.directory, &call, ask)?;
         for change in &effect.changes {
             self.directory.apply(change);
@@ -367,7 +373,10 @@ fn nobody_locks_everybody_out() {
     let error = world.workspace("disable-workspace", "default").unwrap_err();
     assert_eq!(error.kind, "operation-not-permitted");
     world.workspace("create-workspace", "acme").unwrap();
-    world.user("acme", "ada", &["admin"]);
+    let ada = world.user("acme", "ada", &["admin"]);
+    let error = world.workspace("disable-workspace", "default").unwrap_err();
+    assert_eq!(error.kind, "operation-not-permitted", "nobody can be ada");
+    world.key(&ada, "").unwrap();
     world.workspace("disable-workspace", "default").unwrap();
 }
 
@@ -444,6 +453,7 @@ fn without_users_everybody_is_one_administrator() {
             now: at("2026-08-01T12:00:00Z"),
             question: "q".into(),
             vouched: true,
+            workspace_users: 8,
             proof: None,
             fresh: Fresh {
                 user_id: "u".into(),

@@ -7,7 +7,7 @@ use tg_jwt::{Claims, PublicKeys};
 use tg_schemas::msg::{IamRequest, IamResponse, UserContext};
 use tg_schemas::{Error, ErrorCode};
 
-use super::authority::{may_manage, seen};
+use super::authority::{may_manage, may_mint, seen};
 use super::check::{auth_failed, invalid, not_found, not_permitted};
 use super::users::in_workspace;
 use super::{Call, Change, DECISION_TTL, Directory, Effect, Signing, User, stamp};
@@ -57,6 +57,7 @@ pub(super) fn mint(
         seen(directory, ask, user)?;
         may_manage(directory, ask, user)?;
     }
+    may_mint(directory, ask, user)?;
     if !directory.is_active(user) {
         return Err(not_permitted("the user is disabled"));
     }
@@ -158,14 +159,25 @@ fn keys(directory: &Directory, now: DateTime<Utc>) -> PublicKeys {
     keys.into_iter().map(|one| one.key.public()).collect()
 }
 
+/// What a good token says. Nothing was signed by a key after another took its place: whoever has found a key that was
+/// retired makes no tokens by it.
+fn verified(directory: &Directory, now: DateTime<Utc>, token: &str) -> Option<Claims> {
+    let mut keys = directory.signing().filter(|one| one.counts(now));
+    keys.find_map(|one| {
+        let key = PublicKeys::from_iter([one.key.public()]);
+        let claims = key.verify(token, now.timestamp()).ok()?;
+        let late = |at: DateTime<Utc>| claims.iat > at.timestamp() + tg_jwt::SKEW;
+        (!one.retired.is_some_and(late)).then_some(claims)
+    })
+}
+
 /// Whose token it is. Every reason to refuse one reads the same.
 pub(super) fn resolve(
     directory: &Directory,
     now: DateTime<Utc>,
     ask: &IamRequest,
 ) -> Result<IamResponse, Error> {
-    let claims = keys(directory, now).verify(&ask.api_key, now.timestamp());
-    let claims = claims.map_err(|_| auth_failed())?;
+    let claims = verified(directory, now, &ask.api_key).ok_or_else(auth_failed)?;
     let user = directory
         .user(&claims.sub)
         .filter(|user| directory.is_active(user) && claims.session == Some(user.session))

@@ -116,6 +116,12 @@ pub(super) fn create(
     if directory.users().len() >= MAX_USERS {
         return Err(Error::new(ErrorCode::TooLarge, "there are too many users"));
     }
+    // Whoever manages one workspace does not take the places of all.
+    let at_home = directory.users().filter(|user| user.home == home).count();
+    if at_home >= call.workspace_users {
+        let text = "the workspace has as many users as it may (iam.workspace_users)";
+        return Err(Error::new(ErrorCode::TooLarge, text));
+    }
     let user = User {
         id: call.fresh.user_id.clone(),
         home: home.to_owned(),
@@ -165,7 +171,11 @@ pub(super) fn get(directory: &Directory, ask: &IamRequest) -> Result<IamResponse
 
 /// Changes what is told and keeps what is not. Of flags, the wire cannot tell an omitted one from its usual value; where
 /// `told` names it, it was said.
-pub(super) fn update(directory: &Directory, ask: &IamRequest) -> Result<Effect, Error> {
+pub(super) fn update(
+    directory: &Directory,
+    call: &Call,
+    ask: &IamRequest,
+) -> Result<Effect, Error> {
     let user = find(directory, ask)?;
     let input = input(ask)?;
     none_in_update(&input.password)?;
@@ -192,16 +202,22 @@ pub(super) fn update(directory: &Directory, ask: &IamRequest) -> Result<Effect, 
     new.must_change_password =
         input.must_change_password || (new.must_change_password && !told("must_change_password"));
     if !(new.enabled && new.roles.contains(ADMIN)) {
-        keep_an_admin(directory, user)?;
+        keep_an_admin(directory, call, user)?;
     }
-    Ok(put(new))
+    // Who only got another name is to be looked at by nobody.
+    let quiet = new.roles == user.roles && new.enabled == user.enabled;
+    Ok(Effect { quiet, ..put(new) })
 }
 
 /// Disables a user and removes its keys.
-pub(super) fn disable(directory: &Directory, ask: &IamRequest) -> Result<Effect, Error> {
+pub(super) fn disable(
+    directory: &Directory,
+    call: &Call,
+    ask: &IamRequest,
+) -> Result<Effect, Error> {
     let user = find(directory, ask)?;
     may_manage(directory, ask, user)?;
-    keep_an_admin(directory, user)?;
+    keep_an_admin(directory, call, user)?;
     let mut new = user.clone();
     new.enabled = false;
     new.session += 1;
@@ -219,10 +235,14 @@ pub(super) fn enable(directory: &Directory, ask: &IamRequest) -> Result<Effect, 
 }
 
 /// Removes a user and its keys.
-pub(super) fn delete(directory: &Directory, ask: &IamRequest) -> Result<Effect, Error> {
+pub(super) fn delete(
+    directory: &Directory,
+    call: &Call,
+    ask: &IamRequest,
+) -> Result<Effect, Error> {
     let user = find(directory, ask)?;
     may_manage(directory, ask, user)?;
-    keep_an_admin(directory, user)?;
+    keep_an_admin(directory, call, user)?;
     let mut changes: Vec<Change> = without_keys(directory, user).collect();
     changes.push(Change::RemoveUser(user.id.clone()));
     Ok(Effect {
@@ -258,10 +278,11 @@ pub(super) fn without_keys(directory: &Directory, user: &User) -> impl Iterator<
         .map(|key| Change::RemoveKey(key.id.clone()))
 }
 
-/// Nobody may lock everybody out.
-fn keep_an_admin(directory: &Directory, gone: &User) -> Result<(), Error> {
+/// Nobody may lock everybody out: an administrator stays who can come in.
+fn keep_an_admin(directory: &Directory, call: &Call, gone: &User) -> Result<(), Error> {
     let counts = gone.roles.contains(ADMIN) && directory.is_active(gone);
-    if counts && !directory.keeps_admin(|user| user.id == gone.id) {
+    let stays = |user: &User| user.id != gone.id && directory.comes_in(user, call.now, |_| false);
+    if counts && !directory.keeps_admin(stays) {
         return Err(not_permitted("this is the last active administrator"));
     }
     Ok(())

@@ -7,12 +7,12 @@ use tg_schemas::msg::{IamRequest, IamResponse, WorkspaceInput};
 use tg_schemas::paging::{Asked, Page};
 use tg_schemas::{Error, ErrorCode, WorkspaceKey, limits};
 
-use super::authority::granted;
+use super::authority::{granted, may_manage};
 use super::check::{
     auth_failed, invalid, not_found, not_permitted, optional, required, workspace_id,
 };
 use super::users::without_keys;
-use super::{ADMIN, Call, Change, Directory, Effect, Workspace, workspace_record};
+use super::{ADMIN, Call, Change, Directory, Effect, User, Workspace, workspace_record};
 
 /// Makes a workspace; one that is there is returned as it is. It belongs to who asked last: a restoration that is under
 /// way takes it back no more.
@@ -141,14 +141,18 @@ pub(super) fn get(directory: &Directory, ask: &IamRequest) -> Result<IamResponse
 
 /// Changes the name; `enabled: false` disables. A workspace is enabled again by `enable-workspace` only:
 /// the wire cannot tell an omitted `enabled` from a true one.
-pub(super) fn update(directory: &Directory, ask: &IamRequest) -> Result<Effect, Error> {
+pub(super) fn update(
+    directory: &Directory,
+    call: &Call,
+    ask: &IamRequest,
+) -> Result<Effect, Error> {
     let mut new = own(directory, ask)?;
     let input = input(ask)?;
     if !input.name.is_empty() {
         new.name = optional("workspace_record.name", &input.name)?.to_owned();
     }
     if !input.enabled {
-        keep_an_admin(directory, &new.id)?;
+        may_close(directory, call, ask, &new.id)?;
         new.enabled = false;
     }
     Ok(put(new))
@@ -162,9 +166,13 @@ pub(super) fn enable(directory: &Directory, ask: &IamRequest) -> Result<Effect, 
 }
 
 /// Disables a workspace: its users' keys are refused, and kept.
-pub(super) fn disable(directory: &Directory, ask: &IamRequest) -> Result<Effect, Error> {
+pub(super) fn disable(
+    directory: &Directory,
+    call: &Call,
+    ask: &IamRequest,
+) -> Result<Effect, Error> {
     let mut new = own(directory, ask)?;
-    keep_an_admin(directory, &new.id)?;
+    may_close(directory, call, ask, &new.id)?;
     new.enabled = false;
     Ok(put(new))
 }
@@ -228,12 +236,21 @@ fn own(directory: &Directory, ask: &IamRequest) -> Result<Workspace, Error> {
     })
 }
 
-/// Nobody may lock everybody out.
-fn keep_an_admin(directory: &Directory, closing: &str) -> Result<(), Error> {
-    let closes_on_admin = directory.users().any(|user| {
-        user.home == closing && user.roles.contains(ADMIN) && directory.is_active(user)
-    });
-    if closes_on_admin && !directory.keeps_admin(|user| user.home == closing) {
+/// Whoever asks manages all who are at home in a workspace. Nobody may lock everybody out: an administrator stays who can
+/// come in.
+fn may_close(
+    directory: &Directory,
+    call: &Call,
+    ask: &IamRequest,
+    closing: &str,
+) -> Result<(), Error> {
+    let mut closes_on_admin = false;
+    for user in directory.users().filter(|user| user.home == closing) {
+        may_manage(directory, ask, user)?;
+        closes_on_admin |= user.roles.contains(ADMIN) && directory.is_active(user);
+    }
+    let stays = |user: &User| user.home != closing && directory.comes_in(user, call.now, |_| false);
+    if closes_on_admin && !directory.keeps_admin(stays) {
         return Err(not_permitted(
             "this is the home of the last active administrator",
         ));

@@ -30,6 +30,8 @@ const TELLING: Duration = Duration::from_secs(3);
 pub(crate) struct Handler {
     pub(crate) store: Arc<LeasedStore<CachedDirectory>>,
     pub(crate) auth_mode: AuthMode,
+    /// Users of one home workspace at most.
+    pub(crate) workspace_users: usize,
     pub(crate) code: CodeFile,
     pub(crate) passwords: Passwords,
 }
@@ -55,7 +57,10 @@ impl RequestHandler<IamRequest, IamResponse> for Handler {
                 AuthMode::None => engine::run_anonymous,
                 AuthMode::Iam => engine::run,
             },
-            call: call(&cx, vouched, worked, &ask)?,
+            call: Call {
+                workspace_users: self.workspace_users,
+                ..call(&cx, vouched, worked, &ask)?
+            },
             ask: Arc::new(ask),
             cx,
         };
@@ -221,6 +226,7 @@ fn call(cx: &Cx, vouched: bool, worked: Worked, ask: &IamRequest) -> Result<Call
         now: clock::now(),
         question: cx.id.to_string(),
         vouched,
+        workspace_users: 0,
         proof: worked.proof,
         fresh: Fresh {
             user_id: uuid::Uuid::new_v4().to_string(),

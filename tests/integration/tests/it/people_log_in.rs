@@ -1,6 +1,8 @@
 //! People log in by password and work by a token, with the official commands as they are and with ours; what ends a
 //! session ends it within a second, on requests, sockets and streams.
 
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
@@ -406,8 +408,50 @@ async fn sessions_end_at_once(bus: Bus) -> Result<()> {
     Ok(())
 }
 
+/// All that is below a directory and open to others.
+fn open_to_others(dir: &Path) -> Result<Vec<PathBuf>> {
+    let mut open = Vec::new();
+    for entry in std::fs::read_dir(dir)? {
+        let path = entry?.path();
+        // What comes and goes meanwhile is nobody's secret.
+        let Ok(meta) = path.symlink_metadata() else {
+            continue;
+        };
+        if meta.is_dir() {
+            open.extend(open_to_others(&path)?);
+        } else if meta.permissions().mode() & 0o077 != 0 {
+            open.push(path);
+        }
+    }
+    Ok(open)
+}
+
+async fn nobody_else_reads_what_is_kept(bus: Bus) -> Result<()> {
+    let broker = bus.broker().await?;
+    let data = tempfile::tempdir()?;
+    let launch = || with_keys().data(data.path()).over(broker.as_ref());
+    let mode = |mode: u32| std::fs::Permissions::from_mode(mode);
+    std::fs::set_permissions(data.path(), mode(0o755))?;
+    let server = launch().ready().await?;
+    let closed = || -> Result<()> {
+        let own = data.path().metadata()?.permissions().mode() & 0o777;
+        ensure!(own == 0o700, "{own:o}");
+        let open = open_to_others(data.path())?;
+        ensure!(open.is_empty(), "{open:?}");
+        Ok(())
+    };
+    closed()?;
+    server.terminate().await?;
+    // As an earlier release left it.
+    std::fs::set_permissions(data.path(), mode(0o755))?;
+    std::fs::set_permissions(data.path().join("iam.sqlite"), mode(0o644))?;
+    let _server = launch().ready().await?;
+    closed()
+}
+
 on_both_buses!(
     the_official_commands_do_all_of_it,
+    nobody_else_reads_what_is_kept,
     our_commands_do_all_of_it,
     what_is_typed_is_not_shown,
     who_guesses_is_slowed_down_whoever_it_is,

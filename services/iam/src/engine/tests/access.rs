@@ -42,7 +42,7 @@ fn login(username: &str, password: &str) -> IamRequest {
     }
 }
 
-fn token(jwt: &str) -> IamRequest {
+pub(super) fn token(jwt: &str) -> IamRequest {
     IamRequest {
         api_key: jwt.into(),
         ..op("resolve-token")

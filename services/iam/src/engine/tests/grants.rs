@@ -118,7 +118,7 @@ fn a_grant_for_one_workspace_is_none_for_the_system() {
 }
 
 /// An administrator, and somebody who manages the users of a workspace, and nobody else.
-fn managed() -> (World, String, String) {
+pub(super) fn managed() -> (World, String, String) {
     let (mut world, admin) = world();
     let boss = world.made(&named("boss", "", &["reader"]));
     for capability in [

@@ -80,6 +80,7 @@ fn workspaces_come_by_id_and_mine_are_among_them() {
             now: world.now,
             question: String::new(),
             vouched: false,
+            workspace_users: 10_000,
             proof: None,
             fresh: Fresh {
                 user_id: String::new(),
