@@ -12,24 +12,18 @@ const SWEEP: Duration = Duration::from_secs(60);
 
 /// Remembers values for a while.
 pub(super) struct Cache<K, V> {
-    rows: Mutex<Rows<K, V>>,
-    limit: usize,
-}
-
-struct Rows<K, V> {
-    all: HashMap<K, (V, Instant)>,
+    rows: Mutex<HashMap<K, (V, Instant)>>,
     /// When what has expired goes next.
-    sweep: Option<Instant>,
+    sweep: Mutex<Option<Instant>>,
+    limit: usize,
 }
 
 impl<K: Eq + Hash, V: Clone> Cache<K, V> {
     /// At most `limit` values.
     pub(super) fn new(limit: usize) -> Self {
         Self {
-            rows: Mutex::new(Rows {
-                all: HashMap::new(),
-                sweep: None,
-            }),
+            rows: Mutex::default(),
+            sweep: Mutex::default(),
             limit: limit.max(1),
         }
     }
@@ -37,13 +31,13 @@ impl<K: Eq + Hash, V: Clone> Cache<K, V> {
     /// A value that has not expired.
     pub(super) fn get(&self, key: &K, now: Instant) -> Option<V> {
         let rows = self.rows.lock();
-        let (value, until) = rows.all.get(key)?;
+        let (value, until) = rows.get(key)?;
         (now < *until).then(|| value.clone())
     }
 
     /// Forgets everything.
     pub(super) fn clear(&self) {
-        self.rows.lock().all.clear();
+        self.rows.lock().clear();
     }
 
     /// Remembers a value.
@@ -52,16 +46,17 @@ impl<K: Eq + Hash, V: Clone> Cache<K, V> {
             return;
         }
         let mut rows = self.rows.lock();
-        let full = rows.all.len() >= self.limit && !rows.all.contains_key(&key);
-        let due = *rows.sweep.get_or_insert(now + SWEEP) <= now;
+        let full = rows.len() >= self.limit && !rows.contains_key(&key);
+        let mut sweep = self.sweep.lock();
+        let due = *sweep.get_or_insert(now + SWEEP) <= now;
         if full || due {
-            rows.all.retain(|_, (_, until)| now < *until);
-            rows.sweep = Some(now + SWEEP);
+            rows.retain(|_, (_, until)| now < *until);
+            *sweep = Some(now + SWEEP);
         }
-        if full && rows.all.len() >= self.limit {
-            rows.all.clear();
+        if full && rows.len() >= self.limit {
+            rows.clear();
         }
-        rows.all.insert(key, (value, now + memory));
+        rows.insert(key, (value, now + memory));
     }
 }
 
@@ -84,7 +79,7 @@ mod tests {
             (Some("a"), Some("c"))
         );
         cache.put(4, "d", now, minute);
-        assert_eq!(cache.rows.lock().all.len(), 1);
+        assert_eq!(cache.rows.lock().len(), 1);
         cache.put(5, "e", now, Duration::ZERO);
         assert_eq!(cache.get(&5, now), None);
     }
@@ -97,6 +92,6 @@ mod tests {
         }
         let now = start + SWEEP;
         cache.put(100, "y", now, Duration::from_secs(1));
-        assert_eq!(cache.rows.lock().all.len(), 1);
+        assert_eq!(cache.rows.lock().len(), 1);
     }
 }
