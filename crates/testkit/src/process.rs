@@ -15,7 +15,7 @@ use tokio::process::{Child, Command};
 use tokio::time::Instant;
 
 /// How long a process may take to be ready on a busy machine.
-const READY: Duration = Duration::from_secs(60);
+const READY: Duration = Duration::from_secs(120);
 /// How long a command of a client may take.
 const COMMAND: Duration = Duration::from_secs(120);
 

@@ -35,7 +35,7 @@ impl WorkspaceStore for CachedDirectory {
 
 /// Notes the generations of workspaces as configuration shows them. Runs as long as the process.
 pub(crate) async fn settle(mesh: Mesh, store: Arc<LeasedStore<CachedDirectory>>) {
-    if !Neighbours::of(mesh).keep_tombstones() {
+    if !Neighbours::of(&mesh).keep_tombstones() {
         return;
     }
     let mut changes = mesh.config().changes();

@@ -21,6 +21,7 @@ use tg_schemas::{Headers, Message, Term};
 use tg_testkit::outside::{publish, record};
 use tg_testkit::process::{Launch, Server, tg};
 use tg_testkit::shared_node::VirtualHost;
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::a_flood_finds_its_bounds::ADDRESS_SPACE;
 use crate::a_graph_over_quota_is_refused::dead_letter;
@@ -44,8 +45,12 @@ const VECTORS: (usize, usize) = (500, 4_096);
 /// What a dead letter says of vectors beyond.
 const REFUSED: &str = "of memory for the vectors of one collection";
 
+/// So many of these tests run at once: each keeps two processors busy, and writes hundreds of megabytes.
+static AT_A_TIME: Semaphore = Semaphore::const_new(2);
+
 /// A system that comes and goes, with all of its services in a process that may take little.
 struct System {
+    _turn: SemaphorePermit<'static>,
     dir: TempDir,
     node: Option<VirtualHost>,
 }
@@ -53,6 +58,7 @@ struct System {
 impl System {
     async fn new(bus: Bus) -> Result<(Self, Server)> {
         let system = Self {
+            _turn: AT_A_TIME.acquire().await?,
             dir: tempfile::tempdir()?,
             node: bus.broker().await?,
         };
@@ -300,8 +306,13 @@ async fn documents_come(bus: Bus) -> Result<()> {
     Ok(())
 }
 
-/// Records of eleven megabytes that nobody can handle.
-const DEAD: usize = 60;
+/// Records of eleven megabytes that nobody can handle; on the embedded bus, which writes each of them several times, fewer.
+const fn dead_records(bus: Bus) -> usize {
+    match bus {
+        Bus::Embedded => 20,
+        Bus::Rabbit => 60,
+    }
+}
 
 /// Waits until there are so many dead letters and none of those that were there before; returns their ids.
 async fn until_dead(
@@ -330,6 +341,7 @@ async fn until_dead(
 }
 
 async fn dead_letters_come_back(bus: Bus) -> Result<()> {
+    let dead = dead_records(bus);
     let (system, server) = System::new(bus).await?;
     WorkspaceCollection("default", "default")
         .prepare(&server.url())
@@ -348,21 +360,21 @@ async fn dead_letters_come_back(bus: Bus) -> Result<()> {
         confidence: 1.0,
         ..ExtractedObject::default()
     };
-    let mut server = system.with(server, "rows-store", DEAD, one).await?;
-    let first = until_dead(&mut server, &BTreeSet::new(), DEAD).await?;
+    let mut server = system.with(server, "rows-store", dead, one).await?;
+    let first = until_dead(&mut server, &BTreeSet::new(), dead).await?;
     let replay = ["dead-letters", "-i", "default", "--replay-all"];
     let told = tg(&server.url(), &replay).await?;
-    told.expect(&format!("Replayed {DEAD}"))?;
-    let second = until_dead(&mut server, &first, DEAD).await?;
+    told.expect(&format!("Replayed {dead}"))?;
+    let second = until_dead(&mut server, &first, dead).await?;
     // Each died once more, and nothing comes again by itself.
     tokio::time::sleep(Duration::from_secs(1)).await;
-    ensure!(until_dead(&mut server, &first, DEAD).await? == second);
+    ensure!(until_dead(&mut server, &first, dead).await? == second);
     let total = counted(&server, "tg_records_dead_lettered_total{reason=\"dead\"}").await?;
-    ensure!(total == 2.0 * DEAD as f64, "{total}");
+    ensure!(total == 2.0 * dead as f64, "{total}");
     others_find_room(&server).await?;
     server.terminate().await?;
     let mut server = system.start().await?;
-    ensure!(until_dead(&mut server, &first, DEAD).await? == second && server.alive());
+    ensure!(until_dead(&mut server, &first, dead).await? == second && server.alive());
     Ok(())
 }
 
