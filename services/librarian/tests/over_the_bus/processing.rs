@@ -84,7 +84,7 @@ async fn a_document_is_processed_to_its_end(place: Place) {
     world.add("urn:e", "text/plain", "four").await;
     world.library(into("q", "urn:e", "c")).await.unwrap();
     let second = world.until("q", "complete").await;
-    assert_eq!(second.progress["triples"], 5);
+    assert_eq!(second.progress["triples"], 10);
     let listed = world.library(about("list-processing", "")).await.unwrap();
     let listed: Vec<_> = listed
         .processing_metadatas
