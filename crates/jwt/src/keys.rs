@@ -20,7 +20,7 @@ const MOST: usize = 64;
 /// A key could not be made or read. Says nothing of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a signing key cannot be made or read")]
-pub struct KeyFault;
+pub struct KeyError;
 
 /// A private key. Prints as stars.
 #[derive(Clone, PartialEq, Eq)]
@@ -34,8 +34,8 @@ impl SigningKey {
     ///
     /// # Errors
     /// The machine has no randomness.
-    pub fn generate() -> Result<Self, KeyFault> {
-        let made = Ed25519KeyPair::generate_pkcs8(&SystemRandom::new()).map_err(|_| KeyFault)?;
+    pub fn generate() -> Result<Self, KeyError> {
+        let made = Ed25519KeyPair::generate_pkcs8(&SystemRandom::new()).map_err(|_| KeyError)?;
         Self::read(made.as_ref())
     }
 
@@ -43,11 +43,11 @@ impl SigningKey {
     ///
     /// # Errors
     /// It is no such key.
-    pub fn read(pkcs8: &[u8]) -> Result<Self, KeyFault> {
-        let pair = Ed25519KeyPair::from_pkcs8(pkcs8).map_err(|_| KeyFault)?;
+    pub fn read(pkcs8: &[u8]) -> Result<Self, KeyError> {
+        let pair = Ed25519KeyPair::from_pkcs8(pkcs8).map_err(|_| KeyError)?;
         let public = pair.public_key().as_ref();
         Ok(Self {
-            public: PublicKey(public.try_into().map_err(|_| KeyFault)?),
+            public: PublicKey(public.try_into().map_err(|_| KeyError)?),
             pkcs8: pkcs8.to_vec(),
         })
     }
@@ -62,8 +62,8 @@ impl SigningKey {
         self.public
     }
 
-    pub(crate) fn signature(&self, message: &[u8]) -> Result<Vec<u8>, KeyFault> {
-        let pair = Ed25519KeyPair::from_pkcs8(&self.pkcs8).map_err(|_| KeyFault)?;
+    pub(crate) fn signature(&self, message: &[u8]) -> Result<Vec<u8>, KeyError> {
+        let pair = Ed25519KeyPair::from_pkcs8(&self.pkcs8).map_err(|_| KeyError)?;
         Ok(pair.sign(message).as_ref().to_vec())
     }
 }

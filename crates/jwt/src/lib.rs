@@ -9,7 +9,7 @@ mod keys;
 mod token;
 
 pub use claims::{Claims, ISSUER, LIFETIME};
-pub use keys::{KeyFault, PublicKey, PublicKeys, SigningKey};
+pub use keys::{KeyError, PublicKey, PublicKeys, SigningKey};
 pub use token::{LONGEST, Refusal, SKEW, is_plausible};
 
 #[cfg(test)]

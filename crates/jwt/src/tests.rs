@@ -51,7 +51,7 @@ fn a_key_comes_back_from_its_bytes_and_texts_and_never_prints() {
         SigningKey::generate().unwrap(),
     );
     assert_eq!(SigningKey::read(key.pkcs8()), Ok(key.clone()));
-    assert_eq!(SigningKey::read(b"nothing"), Err(KeyFault));
+    assert_eq!(SigningKey::read(b"nothing"), Err(KeyError));
     assert_eq!(format!("{key:?}"), "***");
     let both = known(&[&key, &other]);
     assert_eq!(PublicKeys::from_pem(&both.to_pem()), both);

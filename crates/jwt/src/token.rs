@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::claims::{Claims, ISSUER, LIFETIME};
-use crate::keys::{KeyFault, PublicKeys, SigningKey};
+use crate::keys::{KeyError, PublicKeys, SigningKey};
 
 /// Longer texts are no tokens.
 pub const LONGEST: usize = 16 << 10;
@@ -54,7 +54,7 @@ impl SigningKey {
     ///
     /// # Errors
     /// The key cannot be used.
-    pub fn sign(&self, claims: &Claims) -> Result<String, KeyFault> {
+    pub fn sign(&self, claims: &Claims) -> Result<String, KeyError> {
         let header = Header {
             alg: ALGORITHM.to_owned(),
             kid: self.public().kid(),
@@ -63,7 +63,7 @@ impl SigningKey {
         };
         let part = |json: serde_json::Result<Vec<u8>>| {
             json.map(|json| URL_SAFE_NO_PAD.encode(json))
-                .map_err(|_| KeyFault)
+                .map_err(|_| KeyError)
         };
         let header = part(serde_json::to_vec(&header))?;
         let claims = part(serde_json::to_vec(claims))?;

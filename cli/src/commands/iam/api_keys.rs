@@ -3,6 +3,7 @@
 use clap::Args;
 use serde_json::{Value, json};
 
+use super::in_workspace;
 use crate::args::{Gateway, Options, subject};
 use crate::client::{Error, Result};
 use crate::fields::{list, text};
@@ -182,13 +183,6 @@ impl Command for RevokeApiKey {
             .out
             .show(&reply, || format!("Revoked key {}", self.key.id()))
     }
-}
-
-fn in_workspace(mut request: Value, workspace: Option<String>) -> Value {
-    if let Some(workspace) = workspace {
-        request["workspace"] = json!(workspace);
-    }
-    request
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ pub mod whoami;
 pub mod workspaces;
 
 use clap::builder::BoolishValueParser;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::client::{Error, Result};
 
@@ -25,4 +25,12 @@ fn embedded(reply: &Value, key: &str) -> Result<Value> {
 /// A flag as the official commands take it.
 fn yes_or_no() -> BoolishValueParser {
     BoolishValueParser::new()
+}
+
+/// A request about a workspace, if one is named; else about the caller's.
+fn in_workspace(mut request: Value, workspace: Option<String>) -> Value {
+    if let Some(workspace) = workspace {
+        request["workspace"] = json!(workspace);
+    }
+    request
 }

@@ -4,6 +4,7 @@
 use clap::{ArgGroup, Args};
 use serde_json::{Value, json};
 
+use super::in_workspace;
 use super::users::UserId;
 use crate::args::{Gateway, Options};
 use crate::client::{Error, Result};
@@ -78,10 +79,10 @@ impl Command for ResetPassword {
     }
 
     async fn run(self, session: &mut Session) -> Result<()> {
-        let mut ask = json!({"operation": "reset-password", "user_id": self.user.id()});
-        if let Some(workspace) = self.workspace {
-            ask["workspace"] = json!(workspace);
-        }
+        let ask = in_workspace(
+            json!({"operation": "reset-password", "user_id": self.user.id()}),
+            self.workspace,
+        );
         let reply = session.http()?.iam(ask).await?;
         if session.out.is_json() {
             return session.out.json(&reply);

@@ -4,7 +4,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::passwords::password;
-use super::yes_or_no;
+use super::{in_workspace, yes_or_no};
 use crate::args::{Gateway, Options, subject};
 use crate::client::{Error, Result};
 use crate::fields::{list, text, texts, yes_no};
@@ -113,10 +113,7 @@ impl Command for ListUsers {
     }
 
     async fn run(self, session: &mut Session) -> Result<()> {
-        let mut ask = json!({"operation": "list-users"});
-        if let Some(workspace) = self.workspace {
-            ask["workspace"] = json!(workspace);
-        }
+        let ask = in_workspace(json!({"operation": "list-users"}), self.workspace);
         let reply = session.http()?.all_iam(ask).await?;
         let users = list(&reply, "users");
         session
@@ -198,10 +195,10 @@ impl Command for UpdateUser {
         if user.is_empty() {
             return Err(Error::Usage("nothing is to be changed".to_owned()));
         }
-        let mut ask = json!({"operation": "update-user", "user_id": self.user.id(), "user": user});
-        if let Some(workspace) = self.workspace {
-            ask["workspace"] = json!(workspace);
-        }
+        let ask = in_workspace(
+            json!({"operation": "update-user", "user_id": self.user.id(), "user": user}),
+            self.workspace,
+        );
         let reply = session.http()?.iam(ask).await?;
         let users = [reply["user"].clone()];
         session.out.lay(&users[0], |width| render(&users, width))
@@ -222,10 +219,10 @@ struct Target {
 
 impl Target {
     async fn call(&self, session: &mut Session, operation: &str, done: &str) -> Result<()> {
-        let mut ask = json!({"operation": operation, "user_id": self.user.id()});
-        if let Some(workspace) = &self.workspace {
-            ask["workspace"] = json!(workspace);
-        }
+        let ask = in_workspace(
+            json!({"operation": operation, "user_id": self.user.id()}),
+            self.workspace.clone(),
+        );
         let reply = session.http()?.iam(ask).await?;
         session
             .out

@@ -3,6 +3,7 @@
 
 mod bad_files;
 mod bulk_streams;
+mod client_program;
 mod edge;
 mod generated_clients_have_types;
 mod holdings;

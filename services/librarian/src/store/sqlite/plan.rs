@@ -32,9 +32,9 @@ pub(super) fn plan(tx: &Transaction<'_>, number: i64, on: &Start) -> Result<Plan
         run::set_state(tx, number, State::Dropped, "the document was removed")?;
         return Ok(Plan::Nothing);
     };
-    let labelled = collection::get(tx, &target.workspace, &target.collection)?;
     let labels = match begins || !on.tracked {
-        true => labelled.is_none_or(|known| known.labelled != target.generation),
+        true => collection::get(tx, &target.workspace, &target.collection)?
+            .is_none_or(|known| known.labelled != target.generation),
         // The same records again, whatever became of others meanwhile.
         false => tally::expects(tx, number, &start::vocabulary_record(&run.thread))?,
     };
