@@ -121,6 +121,10 @@ pub struct Headers {
     /// Authenticated caller at the edge.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user_id: Option<String>,
+    /// What policies are to know of that caller, a JSON object ([`crate::msg::UserContext`]). It goes with every question that
+    /// one leads to. Native only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user_context: Option<String>,
     /// W3C trace context.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub traceparent: Option<String>,
@@ -152,6 +156,7 @@ impl Headers {
             &self.thread,
             &self.parent,
             &self.user_id,
+            &self.user_context,
             &self.traceparent,
             &self.request_id,
             &self.schema,
@@ -190,6 +195,7 @@ impl Headers {
         text("parent", &self.parent);
         text("depth", &self.depth.map(|n| n.to_string()));
         text("user-id", &self.user_id);
+        text("user-context", &self.user_context);
         text("traceparent", &self.traceparent);
         text("request-id", &self.request_id);
         text("schema", &self.schema);
@@ -221,6 +227,7 @@ impl Headers {
             "parent" => self.parent = owned(),
             "depth" => self.depth = value.parse().ok(),
             "user-id" => self.user_id = owned(),
+            "user-context" => self.user_context = owned(),
             "traceparent" => self.traceparent = owned(),
             "request-id" => self.request_id = owned(),
             "schema" => self.schema = owned(),
@@ -250,6 +257,7 @@ mod tests {
             collection: Some("docs".into()),
             collection_generation: Some(-1),
             request_id: Some("r-1".into()),
+            user_context: Some("{}".into()),
             sections: Some("AgentRun=3".into()),
             aside: Some("{}".into()),
             ..Headers::default()

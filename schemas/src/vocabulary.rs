@@ -5,7 +5,7 @@
 pub const RETRIEVAL_GRAPH: &str = "urn:graph:retrieval";
 /// Graph of extraction provenance.
 pub const SOURCE_GRAPH: &str = "urn:graph:source";
-/// Graph of policies; nothing here writes it, the reference's readers leave it out of knowledge.
+/// Graph of policies, which decide who sees what of their collection; readers leave it out of knowledge.
 pub const POLICY_GRAPH: &str = "urn:graph:policy";
 
 /// Beginnings of the IRIs of things that are made here.
@@ -64,6 +64,86 @@ namespace! {
         LABEL = "label";
         /// Description for readers.
         COMMENT = "comment";
+    }
+}
+
+namespace! {
+    /// SHACL, with its advanced features: what policies are written in.
+    sh = "http://www.w3.org/ns/shacl#" {
+        /// Class of a policy.
+        NODE_SHAPE = "NodeShape";
+        /// Its place among others, a number.
+        ORDER = "order";
+        /// What it is about.
+        TARGET = "target";
+        /// A query for `?this`.
+        SELECT = "select";
+        /// What it says of that.
+        RULE = "rule";
+        /// A query that makes a result.
+        CONSTRUCT = "construct";
+        /// Where the prefixes of a query are declared.
+        PREFIXES = "prefixes";
+        /// A declared prefix.
+        DECLARE = "declare";
+        /// Its short form.
+        PREFIX = "prefix";
+        /// What it stands for.
+        NAMESPACE_OF = "namespace";
+        /// Class of what a rule makes.
+        VALIDATION_RESULT = "ValidationResult";
+    }
+}
+
+namespace! {
+    /// What the result of a policy says.
+    policy = "https://trustgraph.ai/ontology/policy/" {
+        /// Whether the thing is hidden; without it, it is.
+        BLOCKS = "blocks";
+    }
+}
+
+namespace! {
+    /// What policies are told of the user.
+    user_context = "https://trustgraph.ai/ontology/user-context/" {
+        /// Class of the user.
+        CLASS = "UserContext";
+        /// A unit of the organisation that the user belongs to.
+        ORGANISATIONAL_UNIT = "organisationalUnit";
+        /// A role of the user.
+        ROLE = "role";
+        /// What the question is for.
+        PURPOSE = "purpose";
+        /// Something that the user is assigned to.
+        HAS_ASSIGNMENT = "hasAssignment";
+        /// What that is.
+        RESOURCE = "resource";
+        /// How far an assignment or delegation goes.
+        SCOPE = "scope";
+        /// Whether an assignment holds.
+        STATUS = "status";
+        /// From when something holds.
+        VALID_FROM = "validFrom";
+        /// Until when something holds.
+        VALID_TO = "validTo";
+        /// More about an assignment, by names of the policies' own.
+        QUALIFIERS = "qualifiers";
+        /// Something that the user may see.
+        HAS_ENTITLEMENT = "hasEntitlement";
+        /// What that is.
+        RESOURCE_SCOPE = "resourceScope";
+        /// How far the access goes.
+        ACCESS_LEVEL = "accessLevel";
+        /// A right to pass over a policy.
+        HAS_OVERRIDE_AUTHORITY = "hasOverrideAuthority";
+        /// Of which area.
+        POLICY_AREA = "policyArea";
+        /// When.
+        CONDITION = "condition";
+        /// For whom the user acts.
+        HAS_DELEGATION = "hasDelegation";
+        /// Who that is.
+        DELEGATOR_ID = "delegatorId";
     }
 }
 

@@ -3,7 +3,8 @@
 use std::future::Future;
 use std::time::Duration;
 
-use reqwest::{Client, RequestBuilder, Response, Url};
+use reqwest::header::CONTENT_TYPE;
+use reqwest::{Client, Method, RequestBuilder, Response, Url};
 use serde_json::{Value, json};
 use tg_provider_http::{Limits, client};
 
@@ -104,6 +105,28 @@ impl Http {
     pub async fn get_text(&self, path: &str, query: &[(&str, &str)]) -> Result<(u16, String)> {
         let url = self.url(path, query)?;
         let response = self.send(self.client.get(url)).await?;
+        let status = response.status().as_u16();
+        Ok((status, self.body(response).await?))
+    }
+
+    /// Any request, with the type and text of its body: status and body text, whatever the status is.
+    ///
+    /// # Errors
+    /// As [`Http::get_text`]; [`Error::Usage`] for a method that is none.
+    pub async fn exchange(
+        &self,
+        method: &str,
+        path: &str,
+        query: &[(&str, &str)],
+        body: Option<(&str, String)>,
+    ) -> Result<(u16, String)> {
+        let method = Method::from_bytes(method.as_bytes());
+        let method = method.map_err(|error| Error::Usage(error.to_string()))?;
+        let mut request = self.client.request(method, self.url(path, query)?);
+        if let Some((kind, text)) = body {
+            request = request.header(CONTENT_TYPE, kind).body(text);
+        }
+        let response = self.send(request).await?;
         let status = response.status().as_u16();
         Ok((status, self.body(response).await?))
     }

@@ -2,6 +2,7 @@
 //!
 //! It never reconnects: a broken connection ends the command.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::time::Duration;
 
@@ -29,7 +30,7 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 #[derive(Debug, Clone)]
 pub struct Call {
     /// Service, e.g. `config` or `agent`.
-    pub service: &'static str,
+    pub service: Cow<'static, str>,
     /// Flow of a flow service.
     pub flow: Option<String>,
     /// The service's own request.
@@ -40,7 +41,7 @@ impl Call {
     /// A call to a service of the workspace or the system.
     pub fn global(service: &'static str, request: Value) -> Self {
         Self {
-            service,
+            service: service.into(),
             flow: None,
             request,
         }
@@ -49,7 +50,7 @@ impl Call {
     /// A call to a service of a flow.
     pub fn in_flow(flow: &str, service: &'static str, request: Value) -> Self {
         Self {
-            service,
+            service: service.into(),
             flow: Some(flow.to_owned()),
             request,
         }

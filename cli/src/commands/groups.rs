@@ -191,6 +191,7 @@ pub const GROUPS: &[Group] = &[
             "add-grant",
             "remove-grant",
             "show-permissions",
+            "audit-isolation",
             "create-api-key",
             "list-api-keys",
             "revoke-api-key",

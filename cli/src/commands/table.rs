@@ -45,6 +45,7 @@ pub static ALL: &[Row] = &[
     Row::of::<iam::api_keys::CreateApiKey>(),
     Row::of::<iam::api_keys::ListApiKeys>(),
     Row::of::<iam::api_keys::RevokeApiKey>(),
+    Row::of::<iam::isolation::AuditIsolation>(),
     Row::of::<config::items::PutConfigItem>(),
     Row::of::<config::items::GetConfigItem>(),
     Row::of::<config::items::ListConfigItems>(),

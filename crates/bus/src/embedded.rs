@@ -10,6 +10,7 @@ mod core;
 mod frame;
 #[cfg(test)]
 mod fuzz;
+mod in_hand;
 mod live;
 mod log;
 mod options;

@@ -260,6 +260,7 @@ impl Cx {
             depth: self.headers.depth.unwrap_or(0) + 1,
             thread: self.headers.thread.clone(),
             user_id: self.headers.user_id.clone(),
+            user_context: self.headers.user_context.clone(),
             traceparent: self.headers.traceparent.clone(),
             request_id: self.headers.request_id.clone(),
             ..Ask::default()

@@ -88,6 +88,8 @@ pub struct Ask {
     pub thread: Option<String>,
     /// Caller at the edge.
     pub user_id: Option<String>,
+    /// What policies are to know of the caller, as in [`Headers::user_context`].
+    pub user_context: Option<String>,
     /// W3C trace context.
     pub traceparent: Option<String>,
     /// Id of the client's request that is behind it, for the log.
@@ -287,6 +289,7 @@ impl Peer {
                 parent: ask.parent.map(|parent| parent.to_string()),
                 depth: (ask.depth > 0).then_some(ask.depth),
                 user_id: ask.user_id,
+                user_context: ask.user_context,
                 traceparent: ask.traceparent,
                 request_id: ask.request_id,
                 ..Headers::default()
@@ -357,6 +360,7 @@ impl Peer {
             epoch: ask.epoch,
             thread: ask.thread,
             user_id: ask.user_id,
+            user_context: ask.user_context,
             traceparent: ask.traceparent,
             request_id: ask.request_id,
             ..Headers::default()

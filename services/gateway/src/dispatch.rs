@@ -177,9 +177,12 @@ impl App {
             return self.own(identity, &call).await;
         }
         let way = self.admit(identity, &call).await?;
-        if matches!(call.target, Target::Kind { .. }) {
-            iam_call::impose_context(identity, name, &mut call.body);
-        }
+        let user_context = match call.target {
+            Target::Kind { .. } => {
+                iam_call::impose_context(identity, self.auth.open(), name, &mut call.body)
+            }
+            Target::Service { .. } => None,
+        };
         let about = About {
             operation: call.target.operation().to_owned(),
             actor: identity.id.to_string(),
@@ -200,6 +203,7 @@ impl App {
             masked: name == "config" && !self.may_configure(identity, &way).await,
         };
         let mut ask = self.ask_options(identity, &call, &way, cancel.clone());
+        ask.user_context = user_context;
         let detached = match ask.detach {
             true => {
                 let listed = self

@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use serde_json::Value;
 use tg_schemas::{Error, WorkspaceId};
 
 use crate::auth::{Identity, Resource};
@@ -24,22 +25,47 @@ const POLICED: [&str; 3] = ["graph-rag", "triples", "sparql"];
 const CONTEXT: [&str; 2] = ["user-context", "user_context"];
 
 /// What policies are to know of the user is what their token says, which was minted by somebody who may: what a request
-/// says of it itself goes, whoever asks. `thru` takes the form of the bus, too.
-pub(crate) fn impose_context(identity: &Identity, kind: &str, body: &mut Body) {
-    for name in CONTEXT {
-        body.remove(name);
-    }
-    let Some(context) = &identity.context else {
-        return;
-    };
+/// says of it itself goes, whoever asks. Where nobody needs a key, everybody may say it. `thru` takes the form of the bus, too.
+///
+/// Returns what goes with the question and all that it leads to.
+pub(crate) fn impose_context(
+    identity: &Identity,
+    open: bool,
+    kind: &str,
+    body: &mut Body,
+) -> Option<String> {
     let names = match kind {
         "thru" => &CONTEXT[..],
         _ if POLICED.contains(&kind) => &CONTEXT[..1],
         _ => &[],
     };
+    let said: Vec<Value> = CONTEXT
+        .iter()
+        .filter_map(|name| body.remove(*name))
+        .collect();
+    let context = match &identity.context {
+        Some(context) => (**context).clone(),
+        None => said.into_iter().find(|said| open && said.is_object())?,
+    };
     for name in names {
-        body.insert((*name).to_owned(), (**context).clone());
+        body.insert((*name).to_owned(), context.clone());
     }
+    carried(identity, context)
+}
+
+/// As [`impose_context`] returns it, where there is no body.
+pub(crate) fn context(identity: &Identity) -> Option<String> {
+    carried(identity, (**identity.context.as_ref()?).clone())
+}
+
+/// Who it is that is spoken of is known, unless it is somebody else.
+fn carried(identity: &Identity, mut context: Value) -> Option<String> {
+    let fields = context.as_object_mut()?;
+    let user = fields.entry("user_id").or_insert(Value::Null);
+    if user.as_str().is_none_or(str::is_empty) {
+        *user = Value::from(identity.id.as_ref());
+    }
+    Some(context.to_string())
 }
 
 /// Operations on users and keys are about a workspace; those on workspaces and signing keys about none.
@@ -89,33 +115,44 @@ fn workspace(field: &str, text: &str) -> Result<String, RequestError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::{Value, json};
+    use serde_json::json;
     use std::sync::Arc;
 
     #[test]
     fn policies_know_what_a_token_says_and_nothing_that_a_request_does() {
         let mut identity = Identity::plain("u", "home");
-        let left = |identity: &Identity, kind: &str| {
+        let left = |identity: &Identity, open: bool, kind: &str| {
             let said =
                 json!({"user-context": {"x": "boss"}, "user_context": {"x": "boss"}, "q": 1});
             let mut body = said.as_object().unwrap().clone();
-            impose_context(identity, kind, &mut body);
-            Value::Object(body)
+            let carried = impose_context(identity, open, kind, &mut body);
+            (Value::Object(body), carried)
         };
         for kind in ["triples", "sparql", "graph-rag", "thru", "agent", "cloze"] {
-            assert_eq!(left(&identity, kind), json!({"q": 1}), "{kind}");
+            let (body, carried) = left(&identity, false, kind);
+            assert_eq!((body, carried), (json!({"q": 1}), None), "{kind}");
         }
+        // Where everybody is an administrator, everybody may say it.
+        let (body, carried) = left(&identity, true, "triples");
+        assert_eq!(body, json!({"q": 1, "user-context": {"x": "boss"}}));
+        let carried: Value = serde_json::from_str(&carried.unwrap()).unwrap();
+        assert_eq!(carried, json!({"x": "boss", "user_id": "u"}));
+
         let clerk = json!({"x": "clerk"});
         identity.context = Some(Arc::new(clerk.clone()));
-        for kind in POLICED {
-            assert_eq!(
-                left(&identity, kind),
-                json!({"q": 1, "user-context": clerk})
-            );
+        for open in [false, true] {
+            for kind in POLICED {
+                let (body, carried) = left(&identity, open, kind);
+                assert_eq!(body, json!({"q": 1, "user-context": clerk}));
+                assert!(carried.unwrap().contains("clerk"));
+            }
+            let thru = json!({"q": 1, "user-context": clerk, "user_context": clerk});
+            assert_eq!(left(&identity, open, "thru").0, thru);
+            // What asks on does not say it, and it goes with the question.
+            let (body, carried) = left(&identity, open, "agent");
+            assert_eq!(body, json!({"q": 1}));
+            assert!(carried.unwrap().contains("clerk"));
         }
-        let thru = json!({"q": 1, "user-context": clerk, "user_context": clerk});
-        assert_eq!(left(&identity, "thru"), thru);
-        assert_eq!(left(&identity, "embeddings"), json!({"q": 1}));
     }
 
     #[test]

@@ -218,6 +218,7 @@ async fn sparql(
                 limit: None,
                 batch: 100,
                 time: Duration::from_secs(30),
+                user: None,
                 cancel: tokio_util::sync::CancellationToken::new(),
             },
         )

@@ -121,7 +121,7 @@ async fn main() {
         let cancel = CancellationToken::new;
         let started = Instant::now();
         let found = engine
-            .neighbours(&key, ask(nodes(&mut dice)), cancel())
+            .neighbours(&key, None, ask(nodes(&mut dice)), cancel())
             .await
             .expect("found");
         if round > 0 {
@@ -132,7 +132,7 @@ async fn main() {
         let ends = found.edges.iter().take(25).filter_map(|edge| term(edge.o));
         let started = Instant::now();
         engine
-            .neighbours(&key, ask(ends.collect()), cancel())
+            .neighbours(&key, None, ask(ends.collect()), cancel())
             .await
             .expect("found");
         second.push(started.elapsed());
@@ -148,7 +148,10 @@ async fn main() {
             ..SourcesRequest::default()
         };
         let started = Instant::now();
-        engine.sources(&key, of, cancel()).await.expect("traced");
+        engine
+            .sources(&key, None, of, cancel())
+            .await
+            .expect("traced");
         traced.push(started.elapsed());
     }
     println!("{} edges a frontier", edges / 100);

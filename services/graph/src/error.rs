@@ -68,6 +68,17 @@ pub enum GraphError {
         "the process has not enough address space left for a query, which needs {0} MiB of it; try again, or raise its limit"
     )]
     NoThread(usize),
+    /// The collection has policies, and nothing is known of the user.
+    #[error("this collection has policies: ask with a token that has a user context")]
+    NoUserContext,
+    /// A policy of the collection cannot be read or applied: nothing is shown.
+    #[error("policy {name}: {why}")]
+    Policy {
+        /// Its label or IRI.
+        name: String,
+        /// What is wrong with it.
+        why: String,
+    },
     /// The asker gave up.
     #[error("cancelled")]
     Cancelled,
@@ -86,6 +97,12 @@ impl GraphError {
             Self::Journal(storage) => return storage.clone().into(),
             Self::Evaluation(_) | Self::TimeLimit(_) => {
                 return Error::typed(kind, self.to_string());
+            }
+            Self::NoUserContext => {
+                return Error::typed("policy-enforcement-error", self.to_string());
+            }
+            Self::Policy { .. } => {
+                return Error::typed("triples-query-policy-error", self.to_string());
             }
             Self::QuerySyntax(_) => return Error::typed("sparql-parse-error", self.to_string()),
             Self::Term { .. } | Self::Syntax(_) => ErrorCode::BadRequest,

@@ -1,9 +1,11 @@
-//! Who may do what: the first key, users, passwords and tokens, groups and grants, workspaces, API keys.
+//! Who may do what: the first key, users, passwords and tokens, groups and grants, workspaces, API keys;
+//! and whether workspaces are walls.
 
 pub mod api_keys;
 pub mod bootstrap;
 pub mod grants;
 pub mod groups;
+pub mod isolation;
 pub mod login;
 pub mod passwords;
 pub mod users;

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
 
+use super::in_hand::{Hand, Wake};
 use super::live::Tap;
 use super::record::Record;
 use super::store::Store;
@@ -37,6 +38,8 @@ struct State {
     next_slot: u64,
     turn: usize,
     pumping: bool,
+    /// Until others have settled what they hold.
+    waits: bool,
     gone: bool,
     /// Where tasks go when the caller is in no runtime.
     runtime: Option<Handle>,
@@ -121,6 +124,7 @@ impl Queue {
             queue: self.clone(),
             record: item.record,
             slot: 0,
+            _hand: None,
         };
         let message = match ticket.record.cached() {
             Some(message) => message,
@@ -211,6 +215,20 @@ impl Queue {
         }
     }
 
+    /// The place of a record in what is handed out; nothing where that is full. It goes on when there is room.
+    fn take_in_hand(self: &Arc<Self>, bytes: usize) -> Option<Hand> {
+        let wake = || -> Wake {
+            let queue = Arc::downgrade(self);
+            Box::new(move || {
+                if let Some(queue) = queue.upgrade() {
+                    queue.state.lock().waits = false;
+                    queue.pump();
+                }
+            })
+        };
+        self.store.in_hand.take(self.id, bytes, wake)
+    }
+
     fn settled(self: &Arc<Self>, slot: u64) {
         if let Some(slot) = self.state.lock().slots.iter_mut().find(|s| s.id == slot) {
             slot.room += 1;
@@ -232,6 +250,15 @@ impl State {
         let Some(message) = first.get().record.cached() else {
             return Step::Load(self.page());
         };
+        let hand = match self.waits {
+            true => None,
+            false => queue.take_in_hand(message.body.len()),
+        };
+        let Some(hand) = hand else {
+            self.waits = true;
+            self.pumping = false;
+            return Step::Idle;
+        };
         let item = first.remove();
         self.turn = at + 1;
         let slot = &mut self.slots[at];
@@ -240,6 +267,7 @@ impl State {
             queue: queue.clone(),
             record: item.record,
             slot: slot.id,
+            _hand: Some(hand),
         };
         Step::Deliver(slot.tap.clone(), ticket, message, item.redelivered)
     }
@@ -266,6 +294,8 @@ struct Ticket {
     queue: Arc<Queue>,
     record: Arc<Record>,
     slot: u64,
+    /// Free when it is settled.
+    _hand: Option<Hand>,
 }
 
 impl Settle for Ticket {

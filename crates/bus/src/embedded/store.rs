@@ -9,6 +9,7 @@ use tg_schemas::Subscription;
 use tg_storage::{Durability, StorageError};
 
 use super::frame::Entry;
+use super::in_hand::InHand;
 use super::log::Log;
 use super::record::Record;
 use super::recovery::Found;
@@ -27,6 +28,8 @@ pub(super) struct Store {
     used: AtomicUsize,
     next_seq: AtomicU64,
     next_queue: AtomicU32,
+    /// What is handed out and not settled: as much again.
+    pub(super) in_hand: Arc<InHand>,
 }
 
 impl Store {
@@ -38,6 +41,7 @@ impl Store {
             used: AtomicUsize::new(0),
             next_seq: AtomicU64::new(1),
             next_queue: AtomicU32::new(1),
+            in_hand: InHand::new(budget),
         }
     }
 
@@ -55,6 +59,7 @@ impl Store {
             used: AtomicUsize::new(0),
             next_seq: AtomicU64::new(found.next_seq.max(1)),
             next_queue: AtomicU32::new(found.next_queue.max(1)),
+            in_hand: InHand::new(budget),
         };
         Ok((store, found))
     }

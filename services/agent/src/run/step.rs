@@ -59,6 +59,7 @@ pub(crate) fn begin_at_once(
         collection_generation: cx.headers.collection_generation,
         thread: cx.headers.thread.clone(),
         user_id: cx.headers.user_id.clone(),
+        user_context: cx.headers.user_context.clone(),
         traceparent: cx.headers.traceparent.clone(),
         request_id: cx.headers.request_id.clone(),
         ..Headers::default()

@@ -172,7 +172,7 @@ async fn add(
         biased;
         () = way.flow.stopped.cancelled() => Err(crate::flows::stopped()),
         error = &mut lapse => Err(error),
-        written = way.write(&app.mesh, Record::Triples(record), app.closing.clone()) => written,
+        written = way.write(app, Record::Triples(record), app.closing.clone()) => written,
     };
     written.map_err(|error: Error| RequestError::Service(crate::engine::scrub::scrub(error)))?;
     // It is safe, and the store will have it; when, the store decides.

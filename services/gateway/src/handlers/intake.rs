@@ -10,16 +10,19 @@ use futures::StreamExt;
 use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
 use serde_json::{Value, json};
-use tg_mesh::{Ask, Mesh};
+use tg_mesh::Ask;
+use tg_schemas::msg::Triples;
+use tg_schemas::vocabulary::POLICY_GRAPH;
 use tg_schemas::{Error, ErrorCode, Topic};
 use tokio_util::sync::CancellationToken;
 
-use crate::auth::{Identity, Lapse};
+use crate::auth::{Identity, Lapse, Resource};
 use crate::budget::Reader;
 use crate::engine::scrub::scrub;
 use crate::engine::translate::bulk::{BulkKind, Record};
 use crate::engine::translate::{Body, error_value};
 use crate::flows::Flow;
+use crate::registry::Gate;
 use crate::state::{App, SocketRoom};
 
 /// Bytes of frames that are not confirmed yet, beyond which no more are read.
@@ -124,11 +127,11 @@ impl<'a> Intake<'a> {
             }
         };
         self.bytes += size;
-        let (mesh, way) = (self.app.mesh.clone(), self.way);
+        let (app, way) = (self.app, self.way);
         let cancel = self.app.closing.clone();
         self.waiting.push(Box::pin(async move {
             let items = record.items();
-            let written = way.write(&mesh, record, cancel).await;
+            let written = way.write(app, record, cancel).await;
             Outcome {
                 frame,
                 bytes: size,
@@ -192,13 +195,33 @@ impl Counts {
 }
 
 impl Way {
+    /// Policies decide what others see: they are written by who may configure the workspace.
+    async fn may_write(&self, app: &App, record: &Triples) -> Result<(), Error> {
+        let mut triples = record.triples.iter();
+        let Some(at) = triples.position(|one| one.g.as_deref() == Some(POLICY_GRAPH)) else {
+            return Ok(());
+        };
+        let of = Resource::workspace(self.flow.workspace.as_str());
+        let gate = Gate::Needs("config:write");
+        let may = app.auth.authorise(&self.identity, gate, &of).await;
+        may.map_err(|fault| {
+            let why =
+                format!("triples[{at}].g: policies are written with the capability config:write");
+            Error::new(fault.error().code(), why)
+        })
+    }
+
     /// Writes a record, in parts of the size that stores take well.
     pub(super) async fn write(
         &self,
-        mesh: &Mesh,
+        app: &App,
         record: Record,
         cancel: CancellationToken,
     ) -> Result<(), Error> {
+        let mesh = &app.mesh;
+        if let Record::Triples(record) = &record {
+            self.may_write(app, record).await?;
+        }
         let options = Ask {
             epoch: self.flow.epoch,
             workspace: Some(self.flow.workspace.clone()),

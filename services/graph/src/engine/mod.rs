@@ -4,5 +4,6 @@
 pub mod convert;
 pub mod formats;
 pub mod pattern;
+pub(crate) mod policy;
 pub mod quota;
 pub(crate) mod single;

@@ -10,6 +10,20 @@ pub(crate) use sparql_query::Sparql;
 pub(crate) use triples_query::Querier;
 pub(crate) use triples_write::Writer;
 
+use std::sync::Arc;
+
+use tg_mesh::Cx;
+use tg_schemas::msg::UserContext;
+
+/// What is known of the user: what the question came with from the gateway, else what is in it. What cannot be read is not
+/// known.
+fn user(cx: &Cx, said: Option<UserContext>) -> Option<Arc<UserContext>> {
+    match &cx.headers.user_context {
+        Some(text) => serde_json::from_str(text).ok().map(Arc::new),
+        None => said.map(Arc::new),
+    }
+}
+
 /// A limit as asked for: nothing and less mean none.
 fn limit(asked: i64) -> Option<usize> {
     usize::try_from(asked).ok().filter(|limit| *limit > 0)

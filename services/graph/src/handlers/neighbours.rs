@@ -11,6 +11,7 @@ use tg_schemas::msg::{
     NeighbourhoodRequest, NeighbourhoodResponse, SourcesRequest, SourcesResponse,
 };
 
+use super::user;
 use crate::store::QuadStore;
 
 /// Wire type of faults while querying.
@@ -28,7 +29,9 @@ impl<S: QuadStore> RequestHandler<NeighbourhoodRequest, NeighbourhoodResponse> f
     ) -> Result<(), Error> {
         let engine = self.0.get().await?;
         let key = CollectionKey::of(&cx, &ask.collection);
-        let found = engine.neighbours(&key, ask, cx.cancel.clone()).await;
+        let user = user(&cx, None);
+        let found = engine.neighbours(&key, user.as_deref(), ask, cx.cancel.clone());
+        let found = found.await;
         out.send(found.map_err(|error| error.to_wire(FAULT))?).await
     }
 }
@@ -45,7 +48,9 @@ impl<S: QuadStore> RequestHandler<SourcesRequest, SourcesResponse> for Sources<S
     ) -> Result<(), Error> {
         let engine = self.0.get().await?;
         let key = CollectionKey::of(&cx, &ask.collection);
-        let found = engine.sources(&key, ask, cx.cancel.clone()).await;
+        let user = user(&cx, None);
+        let found = engine.sources(&key, user.as_deref(), ask, cx.cancel.clone());
+        let found = found.await;
         out.send(found.map_err(|error| error.to_wire(FAULT))?).await
     }
 }

@@ -8,7 +8,7 @@ use tg_mesh::{Cx, LeasedStore, RequestHandler, Responder};
 use tg_schemas::Error;
 use tg_schemas::msg::{SparqlBinding, SparqlQueryRequest, SparqlQueryResponse};
 
-use super::{batch, limit};
+use super::{batch, limit, user};
 use crate::error::GraphError;
 use crate::options::Limits;
 use crate::store::{Graphs, Part, QuadStore, SparqlAnswer, SparqlAsk};
@@ -44,6 +44,7 @@ impl<S: QuadStore> RequestHandler<SparqlQueryRequest, SparqlQueryResponse> for S
                 CHUNK
             },
             time: cx.deadline.left(),
+            user: user(&cx, ask.user_context),
             cancel: cx.cancel.clone(),
         };
         let answer = store.sparql(&key, asked).await.map_err(wire)?;

@@ -8,9 +8,9 @@ use tg_mesh::{Cx, LeasedStore, RequestHandler, Responder};
 use tg_schemas::msg::{TriplesQueryRequest, TriplesQueryResponse};
 use tg_schemas::{Error, Triple};
 
-use super::{batch, limit};
+use super::{batch, limit, user};
 use crate::error::GraphError;
-use crate::store::{QuadStore, TriplePattern};
+use crate::store::{QuadStore, TriplePattern, TripleScan};
 
 /// Wire type of faults while querying.
 const FAULT: &str = "triples-query-error";
@@ -35,11 +35,14 @@ impl<S: QuadStore> RequestHandler<TriplesQueryRequest, TriplesQueryResponse> for
             o: ask.o.clone(),
             g: ask.g.clone(),
         };
+        let user = user(&cx, ask.user_context.clone());
         if ask.streaming {
-            return stream(&*store, &key, pattern, &ask, out).await;
+            let scan = store.scan(&key, user.as_deref(), pattern, limit(ask.limit));
+            let scan = scan.await.map_err(|error| error.to_wire(FAULT))?;
+            return stream(scan, &ask, out).await;
         }
         let found = tokio::select! {
-            found = store.find(&key, pattern, limit(ask.limit)) => found,
+            found = store.find(&key, user.as_deref(), pattern, limit(ask.limit)) => found,
             () = cx.cancel.cancelled() => Err(GraphError::Cancelled),
         };
         send(out, found.map_err(|error| error.to_wire(FAULT))?).await
@@ -52,17 +55,13 @@ async fn send(mut out: Responder<TriplesQueryResponse>, triples: Vec<Triple>) ->
 
 /// Batches of the asked size, or less where triples are long; one is held back until it is known whether it is the last.
 async fn stream(
-    store: &impl QuadStore,
-    key: &CollectionKey,
-    pattern: TriplePattern,
+    mut scan: Box<dyn TripleScan>,
     ask: &TriplesQueryRequest,
     mut out: Responder<TriplesQueryResponse>,
 ) -> Result<(), Error> {
     let fault = |error: GraphError| error.to_wire(FAULT);
     let size = batch(ask.batch_size);
     let chunk = CHUNK.div_ceil(size) * size;
-    let scan = store.scan(key, pattern, limit(ask.limit)).await;
-    let mut scan = scan.map_err(fault)?;
     let mut held: Option<Vec<Triple>> = None;
     loop {
         let mut found = scan.next_chunk(chunk).await.map_err(fault)?.into_iter();

@@ -38,7 +38,7 @@ async fn put(store: &impl Graph, key: &CollectionKey, triples: Vec<Triple>) {
 
 /// Everything of a collection, sorted.
 async fn all(store: &impl Graph, key: &CollectionKey) -> Vec<String> {
-    let found = store.find(key, TriplePattern::default(), None).await;
+    let found = store.find(key, None, TriplePattern::default(), None).await;
     let said = |triple: Triple| format!("{:?} {:?} {:?}", triple.s, triple.o, triple.g);
     let mut said: Vec<String> = found.unwrap().into_iter().map(said).collect();
     said.sort();
@@ -64,7 +64,7 @@ async fn what_is_written_is_found_once(store: &impl Graph) {
         put(store, &key, vec![fact("urn:b", "1")]).await;
     }
     assert_eq!(all(store, &key).await.len(), 3);
-    let find = async |pattern| store.find(&key, pattern, None).await.unwrap();
+    let find = async |pattern| store.find(&key, None, pattern, None).await.unwrap();
     assert_eq!(find(about("urn:a")).await.len(), 2);
     let in_graph = |g: &str| TriplePattern {
         g: Some(g.to_owned()),
@@ -78,7 +78,9 @@ async fn what_is_written_is_found_once(store: &impl Graph) {
         ..TriplePattern::default()
     };
     assert_eq!(find(object).await.len(), 2);
-    let limited = store.find(&key, TriplePattern::default(), Some(2)).await;
+    let limited = store
+        .find(&key, None, TriplePattern::default(), Some(2))
+        .await;
     assert_eq!(limited.unwrap().len(), 2);
 }
 
@@ -89,17 +91,17 @@ async fn what_can_match_nothing_matches_nothing_and_what_is_not_valid_is_told(st
         s: Some(Term::literal("urn:a")),
         ..TriplePattern::default()
     };
-    let found = store.find(&key, literal.clone(), None).await;
+    let found = store.find(&key, None, literal.clone(), None).await;
     assert_eq!(found, Ok(Vec::new()));
-    let mut scan = store.scan(&key, literal, None).await.unwrap();
+    let mut scan = store.scan(&key, None, literal, None).await.unwrap();
     assert_eq!(scan.next_chunk(9).await, Ok(Vec::new()));
     let bad = TriplePattern {
         s: Some(Term::iri("not an iri")),
         ..TriplePattern::default()
     };
-    let told = store.find(&key, bad.clone(), None).await;
+    let told = store.find(&key, None, bad.clone(), None).await;
     assert!(matches!(told, Err(GraphError::Term { field, .. }) if field == "s"));
-    assert!(store.scan(&key, bad, None).await.is_err());
+    assert!(store.scan(&key, None, bad, None).await.is_err());
 }
 
 async fn one_bad_triple_does_not_hold_up_the_others(store: &impl Graph) {
@@ -121,9 +123,9 @@ async fn a_scan_is_of_one_state_and_comes_in_chunks(store: &impl Graph) {
     let key = key("w", "c");
     let facts = (0..100).map(|n| fact("urn:a", &n.to_string())).collect();
     put(store, &key, facts).await;
-    let whole = store.find(&key, TriplePattern::default(), None).await;
+    let whole = store.find(&key, None, TriplePattern::default(), None).await;
     assert_eq!(whole, Err(GraphError::TooMany(MOST)));
-    let mut scan = store.scan(&key, about("urn:a"), None).await.unwrap();
+    let mut scan = store.scan(&key, None, about("urn:a"), None).await.unwrap();
     let mut count = scan.next_chunk(30).await.unwrap().len();
     put(store, &key, vec![fact("urn:a", "later")]).await;
     loop {
@@ -134,7 +136,10 @@ async fn a_scan_is_of_one_state_and_comes_in_chunks(store: &impl Graph) {
         }
     }
     assert_eq!(count, 100);
-    let mut few = store.scan(&key, about("urn:a"), Some(7)).await.unwrap();
+    let mut few = store
+        .scan(&key, None, about("urn:a"), Some(7))
+        .await
+        .unwrap();
     assert_eq!(few.next_chunk(30).await.unwrap().len(), 7);
 }
 
@@ -206,6 +211,7 @@ async fn sparql_answers_in_parts(store: &impl Graph) {
         limit: Some(20),
         batch: 8,
         time: Duration::from_secs(20),
+        user: None,
         cancel: CancellationToken::new(),
     };
     let select = ask("SELECT ?o WHERE { <urn:a> <urn:p> ?o }");
@@ -241,7 +247,7 @@ async fn what_is_around_a_node_is_told(store: &impl Graph) {
             limit: 10,
             ..NeighbourhoodRequest::default()
         };
-        let found = store.neighbours(&key, ask, CancellationToken::new());
+        let found = store.neighbours(&key, None, ask, CancellationToken::new());
         found.await.unwrap()
     };
     let sources = async || {
@@ -250,7 +256,7 @@ async fn what_is_around_a_node_is_told(store: &impl Graph) {
             properties: 10,
             ..SourcesRequest::default()
         };
-        let found = store.sources(&key, ask, CancellationToken::new());
+        let found = store.sources(&key, None, ask, CancellationToken::new());
         found.await.unwrap()
     };
     assert_eq!(around().await, NeighbourhoodResponse::default());

@@ -8,12 +8,13 @@ pub mod embedded;
 #[cfg(test)]
 mod conformance;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use tg_collections::{CollectionKey, WriteKind};
 use tg_schemas::msg::{
-    NeighbourhoodRequest, NeighbourhoodResponse, SourcesRequest, SourcesResponse,
+    NeighbourhoodRequest, NeighbourhoodResponse, SourcesRequest, SourcesResponse, UserContext,
 };
 use tg_schemas::{Term, Triple};
 use tokio_util::sync::CancellationToken;
@@ -89,6 +90,8 @@ pub struct SparqlAsk {
     pub batch: usize,
     /// Longest time until the last part is read. The evaluation is also within the store's own limit.
     pub time: Duration,
+    /// What is known of the user that asks, for policies.
+    pub user: Option<Arc<UserContext>>,
     /// Stops it.
     pub cancel: CancellationToken,
 }
@@ -152,7 +155,8 @@ pub trait TripleScan: Send {
     async fn next_chunk(&mut self, size: usize) -> Result<Vec<Triple>, GraphError>;
 }
 
-/// The graphs of all collections. A collection that nothing was written to is empty.
+/// The graphs of all collections. A collection that nothing was written to is empty. Where one has policies, each reader sees
+/// what these let the user see of whom it reads, and nothing where nothing is known of the user.
 #[async_trait]
 pub trait QuadStore: Send + Sync + 'static {
     /// Adds triples; of what a thing has only one value, the last counts. Durable and visible when `Ok`, and then for
@@ -172,10 +176,12 @@ pub trait QuadStore: Send + Sync + 'static {
     /// limit. What can match nothing, such as a literal as subject, matches nothing.
     ///
     /// # Errors
-    /// [`GraphError::Term`] for a term that is not valid, [`GraphError::TooMany`], [`GraphError::TooMuch`], and when the store failed.
+    /// [`GraphError::Term`] for a term that is not valid, [`GraphError::TooMany`], [`GraphError::TooMuch`],
+    /// [`GraphError::NoUserContext`] and [`GraphError::Policy`] where there are policies, and when the store failed.
     async fn find(
         &self,
         key: &CollectionKey,
+        user: Option<&UserContext>,
         pattern: TriplePattern,
         limit: Option<usize>,
     ) -> Result<Vec<Triple>, GraphError>;
@@ -187,6 +193,7 @@ pub trait QuadStore: Send + Sync + 'static {
     async fn scan(
         &self,
         key: &CollectionKey,
+        user: Option<&UserContext>,
         pattern: TriplePattern,
         limit: Option<usize>,
     ) -> Result<Box<dyn TripleScan>, GraphError>;
@@ -205,6 +212,7 @@ pub trait QuadStore: Send + Sync + 'static {
     async fn neighbours(
         &self,
         key: &CollectionKey,
+        user: Option<&UserContext>,
         ask: NeighbourhoodRequest,
         cancel: CancellationToken,
     ) -> Result<NeighbourhoodResponse, GraphError>;
@@ -216,6 +224,7 @@ pub trait QuadStore: Send + Sync + 'static {
     async fn sources(
         &self,
         key: &CollectionKey,
+        user: Option<&UserContext>,
         ask: SourcesRequest,
         cancel: CancellationToken,
     ) -> Result<SourcesResponse, GraphError>;

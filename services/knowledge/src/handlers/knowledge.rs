@@ -7,6 +7,7 @@ use tg_mesh::clock;
 use tg_mesh::{Cx, LeasedStore, RequestHandler, Responder};
 use tg_schemas::msg::{DEFAULT_COLLECTION, KnowledgeRequest, KnowledgeResponse, Metadata};
 use tg_schemas::paging::{Asked, Page};
+use tg_schemas::vocabulary::POLICY_GRAPH;
 use tg_schemas::{Error, ErrorCode};
 use tokio::sync::Notify;
 
@@ -145,6 +146,14 @@ impl Call<'_> {
         let mut any = false;
         if let Some(one) = ask.triples {
             let key = self.put_key(Kind::Graph, &one.metadata, "triples.metadata")?;
+            let mut triples = one.triples.iter();
+            if let Some(at) = triples.position(|one| one.g.as_deref() == Some(POLICY_GRAPH)) {
+                let field = format!("triples.triples[{at}].g");
+                return Err(error::field(
+                    &field,
+                    "policies are imported, and in no core",
+                ));
+            }
             self.keep(key, piece::of_triples(&one.triples)?).await?;
             any = true;
         }

@@ -184,6 +184,7 @@ impl Pump<'_> {
             workspace: self.cx.scope.workspace.clone(),
             cancel: self.cx.cancel.clone(),
             user_id: self.cx.headers.user_id.clone(),
+            user_context: self.cx.headers.user_context.clone(),
             traceparent: self.cx.headers.traceparent.clone(),
             request_id: self.cx.headers.request_id.clone(),
             ..Ask::default()

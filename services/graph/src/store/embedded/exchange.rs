@@ -69,7 +69,7 @@ impl EmbeddedGraph {
         format: Format,
         graph: Option<GraphName>,
     ) -> Result<Vec<u8>, GraphError> {
-        let dataset = self.dataset(key).await?;
+        let dataset = self.seen(key, None).await?;
         let pattern = Pattern {
             graph,
             ..Pattern::default()
@@ -77,7 +77,7 @@ impl EmbeddedGraph {
         let work = move || {
             let quads = dataset.map(|dataset| dataset.scan(&pattern));
             let quads = quads.into_iter().flatten();
-            formats::write(quads.map(|quad| Ok(quad?)), format, Vec::new())
+            formats::write(quads, format, Vec::new())
         };
         let done = tokio::task::spawn_blocking(work).await;
         done.unwrap_or(Err(GraphError::Closed))

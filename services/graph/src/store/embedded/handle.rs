@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use tg_collections::CollectionKey;
+use tg_schemas::msg::UserContext;
 use tg_storage::{Durability, GroupCommitter};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
@@ -54,6 +55,16 @@ impl EmbeddedGraph {
             },
         };
         Ok(Some(entry.ready().await?))
+    }
+
+    /// The dataset as a user sees it, loaded; `None` if there is none.
+    pub(crate) async fn seen(
+        &self,
+        key: &CollectionKey,
+        user: Option<&UserContext>,
+    ) -> Result<Option<Arc<Dataset>>, GraphError> {
+        let dataset = self.dataset(key).await?;
+        dataset.map(|dataset| dataset.seen_by(user)).transpose()
     }
 
     async fn find_or_load(&self, key: &CollectionKey) -> Result<Option<Arc<Entry>>, GraphError> {

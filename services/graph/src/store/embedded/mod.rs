@@ -10,6 +10,7 @@ mod commit;
 mod dataset;
 mod ended;
 mod entry;
+mod evaluated;
 pub mod exchange;
 mod handle;
 mod journal;
@@ -23,6 +24,7 @@ mod retract;
 mod retrieve;
 pub mod scan;
 mod shared;
+mod sight;
 mod sparql;
 mod tally;
 
@@ -31,6 +33,7 @@ use std::sync::Arc;
 
 use oxigraph::model::Quad;
 use tg_collections::{CollectionKey, WriteKind};
+use tg_schemas::msg::UserContext;
 use tg_storage::{Database, Durability, GroupBounds, GroupCommitter};
 use tokio::sync::oneshot;
 
@@ -143,14 +146,29 @@ impl EmbeddedGraph {
             .await?)
     }
 
-    /// Everything that matches, if it is no more than `limit`, or [`Limits::single_answer`] when there is
-    /// no limit.
+    /// As [`EmbeddedGraph::find_for`], for nobody of whom anything is known.
     ///
     /// # Errors
-    /// [`GraphError::TooMany`], [`GraphError::TooMuch`], and when the dataset cannot be loaded.
+    /// As for [`EmbeddedGraph::find_for`].
     pub async fn find(
         &self,
         key: &CollectionKey,
+        pattern: Pattern,
+        limit: Option<usize>,
+    ) -> Result<Vec<tg_schemas::Triple>, GraphError> {
+        self.find_for(key, None, pattern, limit).await
+    }
+
+    /// Everything that matches and that the user may see, if it is no more than `limit`, or [`Limits::single_answer`] when
+    /// there is no limit.
+    ///
+    /// # Errors
+    /// [`GraphError::TooMany`], [`GraphError::TooMuch`], and when the dataset cannot be loaded or has policies that cannot
+    /// be applied.
+    pub async fn find_for(
+        &self,
+        key: &CollectionKey,
+        user: Option<&UserContext>,
         pattern: Pattern,
         limit: Option<usize>,
     ) -> Result<Vec<tg_schemas::Triple>, GraphError> {
@@ -159,7 +177,8 @@ impl EmbeddedGraph {
             self.limits().single_answer_bytes,
         );
         let most = limit.unwrap_or(usize::MAX);
-        let mut scan = self.scan(key, pattern, Some(most.min(ceiling + 1))).await?;
+        let most = Some(most.min(ceiling + 1));
+        let mut scan = self.scan_for(key, user, pattern, most).await?;
         let mut found = Vec::new();
         loop {
             let more = scan.next_chunk(usize::MAX).await?;
@@ -179,14 +198,15 @@ impl EmbeddedGraph {
     /// What matches, chunk by chunk, from one state of the dataset.
     ///
     /// # Errors
-    /// When the dataset cannot be loaded.
-    pub async fn scan(
+    /// When the dataset cannot be loaded or has policies that cannot be applied.
+    pub async fn scan_for(
         &self,
         key: &CollectionKey,
+        user: Option<&UserContext>,
         pattern: Pattern,
         limit: Option<usize>,
     ) -> Result<Scan, GraphError> {
-        let dataset = self.dataset(key).await?;
+        let dataset = self.seen(key, user).await?;
         Ok(Scan::new(
             dataset.map(|dataset| dataset.scan(&pattern)),
             limit,

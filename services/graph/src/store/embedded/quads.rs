@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use oxigraph::model::Quad;
 use tg_collections::{CollectionKey, WriteKind};
 use tg_schemas::msg::{
-    NeighbourhoodRequest, NeighbourhoodResponse, SourcesRequest, SourcesResponse,
+    NeighbourhoodRequest, NeighbourhoodResponse, SourcesRequest, SourcesResponse, UserContext,
 };
 use tg_schemas::{Term, Triple};
 use tokio_util::sync::CancellationToken;
@@ -47,24 +47,26 @@ impl QuadStore for EmbeddedGraph {
     async fn find(
         &self,
         key: &CollectionKey,
+        user: Option<&UserContext>,
         pattern: TriplePattern,
         limit: Option<usize>,
     ) -> Result<Vec<Triple>, GraphError> {
         match read(&pattern)? {
             Asked::Nothing => Ok(Vec::new()),
-            Asked::Pattern(pattern) => Self::find(self, key, pattern, limit).await,
+            Asked::Pattern(pattern) => self.find_for(key, user, pattern, limit).await,
         }
     }
 
     async fn scan(
         &self,
         key: &CollectionKey,
+        user: Option<&UserContext>,
         pattern: TriplePattern,
         limit: Option<usize>,
     ) -> Result<Box<dyn TripleScan>, GraphError> {
         Ok(Box::new(match read(&pattern)? {
             Asked::Nothing => Scan::new(None, limit, self.shared.scans.clone()),
-            Asked::Pattern(pattern) => Self::scan(self, key, pattern, limit).await?,
+            Asked::Pattern(pattern) => self.scan_for(key, user, pattern, limit).await?,
         }))
     }
 
@@ -79,19 +81,21 @@ impl QuadStore for EmbeddedGraph {
     async fn neighbours(
         &self,
         key: &CollectionKey,
+        user: Option<&UserContext>,
         ask: NeighbourhoodRequest,
         cancel: CancellationToken,
     ) -> Result<NeighbourhoodResponse, GraphError> {
-        Self::neighbours(self, key, ask, cancel).await
+        Self::neighbours(self, key, user, ask, cancel).await
     }
 
     async fn sources(
         &self,
         key: &CollectionKey,
+        user: Option<&UserContext>,
         ask: SourcesRequest,
         cancel: CancellationToken,
     ) -> Result<SourcesResponse, GraphError> {
-        Self::sources(self, key, ask, cancel).await
+        Self::sources(self, key, user, ask, cancel).await
     }
 }
 

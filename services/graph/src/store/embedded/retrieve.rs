@@ -7,7 +7,7 @@ mod look;
 mod sources;
 
 use tg_schemas::msg::{
-    NeighbourhoodRequest, NeighbourhoodResponse, SourcesRequest, SourcesResponse,
+    NeighbourhoodRequest, NeighbourhoodResponse, SourcesRequest, SourcesResponse, UserContext,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -20,28 +20,30 @@ impl EmbeddedGraph {
     /// The edges around nodes; see [`NeighbourhoodRequest`].
     ///
     /// # Errors
-    /// When it was cancelled, or the dataset cannot be loaded.
+    /// When it was cancelled, or the dataset cannot be loaded or has policies that cannot be applied.
     pub async fn neighbours(
         &self,
         key: &CollectionKey,
+        user: Option<&UserContext>,
         ask: NeighbourhoodRequest,
         cancel: CancellationToken,
     ) -> Result<NeighbourhoodResponse, GraphError> {
-        self.look(key, move |data| around::around(data, &ask, &cancel))
+        self.look(key, user, move |data| around::around(data, &ask, &cancel))
             .await
     }
 
     /// Where facts and parts of documents come from; see [`SourcesRequest`].
     ///
     /// # Errors
-    /// When it was cancelled, or the dataset cannot be loaded.
+    /// When it was cancelled, or the dataset cannot be loaded or has policies that cannot be applied.
     pub async fn sources(
         &self,
         key: &CollectionKey,
+        user: Option<&UserContext>,
         ask: SourcesRequest,
         cancel: CancellationToken,
     ) -> Result<SourcesResponse, GraphError> {
-        self.look(key, move |data| sources::sources(data, &ask, &cancel))
+        self.look(key, user, move |data| sources::sources(data, &ask, &cancel))
             .await
     }
 
@@ -49,9 +51,10 @@ impl EmbeddedGraph {
     async fn look<R: Default + Send + 'static>(
         &self,
         key: &CollectionKey,
+        user: Option<&UserContext>,
         read: impl FnOnce(&Dataset) -> Result<R, GraphError> + Send + 'static,
     ) -> Result<R, GraphError> {
-        let Some(dataset) = self.dataset(key).await? else {
+        let Some(dataset) = self.seen(key, user).await? else {
             return Ok(R::default());
         };
         let permit = Self::permit(&self.shared.scans).await?;

@@ -3,13 +3,13 @@
 
 use std::sync::Arc;
 
-use oxigraph::store::QuadIter;
 use tg_schemas::Triple;
 use tokio::sync::Semaphore;
 
 use crate::engine::convert;
 use crate::error::GraphError;
 use crate::store::embedded::batch;
+use crate::store::embedded::dataset::Quads;
 use crate::store::embedded::handle::EmbeddedGraph;
 
 /// Bytes of text after which a chunk ends; its last triple may exceed them.
@@ -17,7 +17,7 @@ const CHUNK_BYTES: usize = 1 << 20;
 
 /// A running scan.
 pub struct Scan {
-    quads: Option<QuadIter<'static>>,
+    quads: Option<Quads>,
     left: usize,
     /// About how long the texts were that it found.
     bytes: usize,
@@ -25,11 +25,7 @@ pub struct Scan {
 }
 
 impl Scan {
-    pub(crate) fn new(
-        quads: Option<QuadIter<'static>>,
-        limit: Option<usize>,
-        threads: Arc<Semaphore>,
-    ) -> Self {
+    pub(crate) fn new(quads: Option<Quads>, limit: Option<usize>, threads: Arc<Semaphore>) -> Self {
         Self {
             quads,
             left: limit.unwrap_or(usize::MAX),
@@ -68,7 +64,7 @@ impl Scan {
     }
 }
 
-fn take(quads: &mut QuadIter<'static>, size: usize) -> Result<(Vec<Triple>, usize), GraphError> {
+fn take(quads: &mut Quads, size: usize) -> Result<(Vec<Triple>, usize), GraphError> {
     let (mut found, mut bytes) = (Vec::new(), 0);
     while found.len() < size && bytes < CHUNK_BYTES {
         let Some(quad) = quads.next().transpose()? else {

@@ -293,7 +293,10 @@ async fn an_answer_in_one_piece_is_whole_or_refused() {
     assert_eq!(find(Some(50)).await.unwrap().len(), 50);
     assert_eq!(find(None).await, Err(GraphError::TooMany(50)));
     assert_eq!(find(Some(70)).await, Err(GraphError::TooMany(50)));
-    let mut scan = engine.scan(&key, Pattern::default(), None).await.unwrap();
+    let mut scan = engine
+        .scan_for(&key, None, Pattern::default(), None)
+        .await
+        .unwrap();
     let mut sizes = Vec::new();
     loop {
         let chunk = scan.next_chunk(40).await.unwrap();
@@ -325,7 +328,10 @@ async fn long_triples_come_in_small_chunks() {
     let find = |limit| engine.find(&key, Pattern::default(), limit);
     assert_eq!(find(Some(9)).await.unwrap().len(), 9);
     assert!(matches!(find(None).await, Err(GraphError::TooMuch(_))));
-    let mut scan = engine.scan(&key, Pattern::default(), None).await.unwrap();
+    let mut scan = engine
+        .scan_for(&key, None, Pattern::default(), None)
+        .await
+        .unwrap();
     let mut sizes = Vec::new();
     loop {
         let chunk = scan.next_chunk(1_000).await.unwrap();
@@ -342,7 +348,10 @@ async fn a_scan_sees_one_state() {
     let engine = EmbeddedGraph::in_memory(Limits::default()).unwrap();
     let key = key();
     engine.insert(&key, quads(0..100)).await.unwrap();
-    let mut scan = engine.scan(&key, Pattern::default(), None).await.unwrap();
+    let mut scan = engine
+        .scan_for(&key, None, Pattern::default(), None)
+        .await
+        .unwrap();
     let mut seen: BTreeSet<Triple> = scan.next_chunk(10).await.unwrap().into_iter().collect();
     engine.delete(&key, quads(0..100)).await.unwrap();
     engine.insert(&key, quads(200..300)).await.unwrap();

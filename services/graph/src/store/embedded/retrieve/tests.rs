@@ -48,7 +48,7 @@ async fn lines(
     ask: NeighbourhoodRequest,
 ) -> Vec<String> {
     let cancel = CancellationToken::new();
-    let found = engine.neighbours(key, ask, cancel).await.unwrap();
+    let found = engine.neighbours(key, None, ask, cancel).await.unwrap();
     let name = |place: i64| text(&found.terms[usize::try_from(place).unwrap()]);
     let mut lines: Vec<String> = found
         .edges
@@ -247,7 +247,7 @@ async fn typed_facts_are_traced_to_chunk_and_document() {
         ..SourcesRequest::default()
     };
     let cancel = CancellationToken::new();
-    let found = engine.sources(&key, ask, cancel).await.unwrap();
+    let found = engine.sources(&key, None, ask, cancel).await.unwrap();
     let documents: Vec<&[i64]> = found
         .traced
         .iter()

@@ -9,7 +9,6 @@ use oxigraph::sparql::{
     PreparedSparqlQuery, QueryEvaluationError, QueryResults, QuerySolutionIter, QueryTripleIter,
     SparqlEvaluator,
 };
-use oxigraph::store::Store;
 use tokio_util::sync::CancellationToken;
 
 use super::chosen::Chosen;
@@ -22,6 +21,8 @@ use crate::engine::convert;
 use crate::error::GraphError;
 use crate::options::Limits;
 use crate::store::Part;
+use crate::store::embedded::dataset::Dataset;
+use crate::store::embedded::evaluated::Evaluated;
 use crate::store::embedded::permits::{Permit, Permits};
 use tg_collections::CollectionKey;
 
@@ -35,7 +36,7 @@ const FULL: i64 = 1 << 20;
 pub(super) struct Work {
     pub(super) text: String,
     pub(super) chosen: Option<Chosen>,
-    pub(super) store: Option<Store>,
+    pub(super) data: Option<Arc<Dataset>>,
     pub(super) limit: usize,
     pub(super) batch: usize,
     pub(super) guard: Arc<Guard>,
@@ -69,7 +70,7 @@ impl Work {
         let query = Query {
             text: self.text,
             chosen: self.chosen,
-            store: self.store,
+            data: self.data,
             limit: self.limit,
             batch: self.batch,
             guard: guard.clone(),
@@ -146,7 +147,7 @@ impl QueryPermit {
 struct Query {
     text: String,
     chosen: Option<Chosen>,
-    store: Option<Store>,
+    data: Option<Arc<Dataset>>,
     limit: usize,
     batch: usize,
     guard: Arc<Guard>,
@@ -156,9 +157,9 @@ type Outcome = Result<Result<(), Gone>, GraphError>;
 
 impl Query {
     fn evaluate(&self, line: &mut Line<'_>) -> Outcome {
-        let store = match &self.store {
-            Some(store) => store.clone(),
-            None => Store::new()?,
+        let data = match &self.data {
+            Some(data) => data.clone(),
+            None => Arc::new(Dataset::new()?),
         };
         let parsed = syntax::parse(&self.text)?;
         let shape = Shape::of(&parsed)?;
@@ -169,10 +170,18 @@ impl Query {
         if let Some(chosen) = &self.chosen {
             chosen.put(&mut query);
         } else if shape.names_graphs {
-            list_graphs(&store, &mut query)?;
+            list_graphs(&data, &mut query)?;
         }
         self.guard.step();
-        let results = query.on_store(&store).execute().map_err(failed)?;
+        let store = data.store();
+        let results = match data.sight() {
+            None => query.on_store(store).execute(),
+            Some(sight) => {
+                let seen = Evaluated::seen(store, sight.clone());
+                query.on_queryable_dataset(seen).execute()
+            }
+        };
+        let results = results.map_err(failed)?;
         let variables = match &results {
             QueryResults::Solutions(rows) => rows.variables(),
             _ => &[],
@@ -280,13 +289,17 @@ impl<T> Batch<T> {
     }
 }
 
-fn list_graphs(store: &Store, query: &mut PreparedSparqlQuery) -> Result<(), GraphError> {
+fn list_graphs(data: &Dataset, query: &mut PreparedSparqlQuery) -> Result<(), GraphError> {
     if query.dataset().available_named_graphs().is_some() {
         return Ok(());
     }
-    let graphs: Result<Vec<NamedOrBlankNode>, _> = store.named_graphs().take(LISTED + 1).collect();
-    let graphs = graphs?;
+    let graphs = data.store().named_graphs().take(LISTED + 1);
+    let graphs: Vec<NamedOrBlankNode> = graphs.collect::<Result<_, _>>()?;
     if graphs.len() <= LISTED {
+        let graphs = match data.sight() {
+            None => graphs,
+            Some(sight) => sight.among(graphs)?,
+        };
         query.dataset_mut().set_available_named_graphs(graphs);
     }
     Ok(())
@@ -296,6 +309,10 @@ fn failed(error: QueryEvaluationError) -> GraphError {
     match error {
         QueryEvaluationError::Cancelled => GraphError::Cancelled,
         QueryEvaluationError::Dataset(error) => {
+            // What a user sees is judged while it is read.
+            if let Some(fault) = error.downcast_ref::<GraphError>() {
+                return fault.clone();
+            }
             tracing::error!(%error, "the store in memory failed");
             GraphError::Evaluation("the graph store failed".to_owned())
         }

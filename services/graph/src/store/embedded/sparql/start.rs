@@ -38,7 +38,7 @@ pub(crate) async fn start(
     let prepared = async {
         let open = shared.answers.take(key.workspace()).await?;
         let permit = shared.queries.take(key.workspace()).await?;
-        let dataset = engine.dataset(key).await?;
+        let dataset = engine.seen(key, ask.user.as_deref()).await?;
         Ok::<_, GraphError>((open, permit, dataset))
     };
     let (open, permit, dataset) = tokio::select! {
@@ -63,7 +63,7 @@ pub(crate) async fn start(
     let work = Work {
         text: ask.query,
         chosen,
-        store: dataset.map(|dataset| dataset.store().clone()),
+        data: dataset,
         limit: ask.limit.unwrap_or(usize::MAX),
         batch: ask.batch.max(1),
         guard,

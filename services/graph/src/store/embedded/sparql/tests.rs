@@ -38,6 +38,7 @@ fn ask(query: &str) -> SparqlAsk {
         limit: None,
         batch: 2,
         time: Duration::from_secs(30),
+        user: None,
         cancel: CancellationToken::new(),
     }
 }

@@ -1,0 +1,176 @@
+//! What an answer tells about a workspace that is not the asker's: pure.
+
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::body::Things;
+use super::doors::{Gate, Trial, Way};
+use super::probe::{Answer, error};
+
+/// What is wrong with a cell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Fault {
+    /// What needs a capability in the other workspace was not refused.
+    NotRefused,
+    /// The answer holds what only the other workspace has.
+    Shown,
+    /// A workspace or thing that is there is answered otherwise than one that is not.
+    ExistenceTold,
+    /// The time that the answer takes tells whether it is there.
+    ExistenceTimed,
+}
+
+impl Fault {
+    /// For people.
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::NotRefused => "not refused",
+            Self::Shown => "shows what is in the other workspace",
+            Self::ExistenceTold => "tells whether it is there",
+            Self::ExistenceTimed => "tells by its time whether it is there",
+        }
+    }
+}
+
+/// Whether the other workspace was named, and must have been refused for it.
+fn must_be_refused(trial: &Trial, named: bool) -> bool {
+    let of_workspace = match &trial.way {
+        // Operations of iam name a workspace or a user in many ways; what counts is what they tell and do.
+        Way::Service(service, _) => service != "iam",
+        Way::Auth(_) | Way::Page(_) => false,
+        _ => true,
+    };
+    named && of_workspace && matches!(trial.gate, Gate::Needs(_))
+}
+
+/// Judges a pair of answers: about what is there, and about what is not.
+pub fn judge(
+    trial: &Trial,
+    named: bool,
+    marker: &str,
+    there: (&Things, &Answer),
+    absent: (&Things, &Answer),
+) -> Option<Fault> {
+    if there.1.text.contains(marker) {
+        return Some(Fault::Shown);
+    }
+    if must_be_refused(trial, named) && there.1.status != 403 {
+        return Some(Fault::NotRefused);
+    }
+    let (there, absent) = (plain(there.0, there.1), plain(absent.0, absent.1));
+    (there != absent).then_some(Fault::ExistenceTold)
+}
+
+/// An answer without what differs by itself: of a success that it is one, of an error what it says but for the names.
+fn plain(things: &Things, answer: &Answer) -> (u16, Option<String>) {
+    let said = error(answer).map(|text| {
+        let names = [
+            &things.user,
+            &things.username,
+            &things.key,
+            &things.upload,
+            &things.workspace,
+            &things.name,
+        ];
+        let mut names: Vec<&String> = names.into_iter().filter(|name| !name.is_empty()).collect();
+        names.sort_by_key(|name| std::cmp::Reverse(name.len()));
+        names
+            .into_iter()
+            .fold(text, |text, name| text.replace(name.as_str(), "…"))
+    });
+    (answer.status, said)
+}
+
+/// The gap between the middle times of two series.
+pub fn gap(there: &mut [Duration], absent: &mut [Duration]) -> Duration {
+    let middle = |times: &mut [Duration]| {
+        times.sort();
+        times.get(times.len() / 2).copied().unwrap_or_default()
+    };
+    let (there, absent) = (middle(there), middle(absent));
+    there.abs_diff(absent)
+}
+
+/// Whether times are so far apart that somebody on the network could tell them from one another.
+pub fn is_told(there: &mut [Duration], absent: &mut [Duration]) -> bool {
+    let gap = gap(there, absent);
+    let least = there.get(there.len() / 2).min(absent.get(absent.len() / 2));
+    gap > Duration::from_millis(2) && least.is_some_and(|least| gap > *least / 2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands::iam::isolation::doors::Effect;
+
+    fn things(name: &str) -> Things {
+        Things {
+            workspace: format!("w-{name}"),
+            name: name.to_owned(),
+            user: format!("u-{name}"),
+            username: String::new(),
+            key: format!("k-{name}"),
+            upload: format!("l-{name}"),
+        }
+    }
+
+    fn said(status: u16, text: &str) -> Answer {
+        Answer {
+            status,
+            text: text.to_owned(),
+            took: Duration::ZERO,
+        }
+    }
+
+    fn trial(service: &str) -> Trial {
+        Trial {
+            door: String::new(),
+            operation: String::new(),
+            effect: Effect::Read,
+            gate: Gate::Needs("config:read".into()),
+            way: Way::Service(service.into(), "get".into()),
+            example: serde_json::Map::new(),
+        }
+    }
+
+    #[test]
+    fn each_fault_is_found() {
+        let (b, none) = (things("b"), things("none"));
+        let config = trial("config");
+        let of = |trial: &Trial, named, there: Answer, absent: Answer| {
+            judge(trial, named, "S3CRET", (&b, &there), (&none, &absent))
+        };
+        let denied = || said(403, r#"{"error": "access denied"}"#);
+        assert_eq!(of(&config, true, denied(), denied()), None);
+        let shown = said(200, r#"{"values": ["S3CRET"]}"#);
+        assert_eq!(
+            of(&config, true, shown.clone(), denied()),
+            Some(Fault::Shown)
+        );
+        let empty = said(200, r#"{"values": []}"#);
+        let found = of(&config, true, empty.clone(), empty.clone());
+        assert_eq!(found, Some(Fault::NotRefused));
+        // One's own workspace is not refused, and a name that is echoed tells nothing.
+        assert_eq!(of(&config, false, empty.clone(), empty.clone()), None);
+        let unknown =
+            |name: &str| said(200, &format!(r#"{{"error": {{"message": "no {name}"}}}}"#));
+        assert_eq!(of(&config, false, unknown("k-b"), unknown("k-none")), None);
+        let iam = trial("iam");
+        let told = of(&iam, true, denied(), unknown("u-none"));
+        assert_eq!(told, Some(Fault::ExistenceTold));
+        assert_eq!(of(&iam, true, unknown("u-b"), unknown("u-none")), None);
+    }
+
+    #[test]
+    fn times_that_are_near_tell_nothing() {
+        let times = |ms: [u64; 5]| ms.map(Duration::from_millis);
+        assert!(!is_told(
+            &mut times([1, 2, 1, 9, 1]),
+            &mut times([2, 1, 1, 1, 2])
+        ));
+        assert!(!is_told(&mut times([50; 5]), &mut times([60; 5])));
+        assert!(is_told(&mut times([9, 8, 9, 9, 8]), &mut times([1; 5])));
+    }
+}

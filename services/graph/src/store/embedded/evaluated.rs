@@ -1,0 +1,228 @@
+//! A dataset as the evaluator of SPARQL reads it, other than as it is stored: as a user sees it, or as policies are judged by
+//! it.
+
+use std::sync::Arc;
+
+use oxigraph::model::{GraphName, GraphNameRef, NamedNode, NamedOrBlankNode, Quad, Term, Triple};
+use oxigraph::store::Store;
+use spareval::{InternalQuad, QueryableDataset};
+use tg_schemas::vocabulary::{POLICY_GRAPH, RETRIEVAL_GRAPH};
+
+use super::sight::Sight;
+use crate::engine::pattern::Pattern;
+use crate::error::GraphError;
+
+type Quads = Box<dyn Iterator<Item = Result<Quad, GraphError>>>;
+
+/// A dataset and how it is read: one type for both, as the evaluator is made anew for each.
+pub(super) struct Evaluated {
+    store: Store,
+    as_of: As,
+}
+
+#[derive(Clone)]
+enum As {
+    /// What a user sees.
+    Seen(Arc<Sight>),
+    /// What policies are judged by: all graphs as one, but for traces and the policies themselves, and what is known of the
+    /// user. By name, graphs are as they are.
+    Judged(Arc<[Triple]>),
+}
+
+impl Evaluated {
+    /// As a user sees it.
+    pub(super) fn seen(store: &Store, sight: Arc<Sight>) -> Self {
+        Self {
+            store: store.clone(),
+            as_of: As::Seen(sight),
+        }
+    }
+
+    /// As policies are judged by it, with what is known of the user.
+    pub(super) fn judged(store: &Store, user: Arc<[Triple]>) -> Self {
+        Self {
+            store: store.clone(),
+            as_of: As::Judged(user),
+        }
+    }
+
+    /// What matches, as it is stored and as it is known of the user.
+    fn matching(&self, pattern: Pattern, place: In) -> Quads {
+        match (place, &self.as_of) {
+            (In::Default, As::Judged(user)) => {
+                let user: Vec<Quad> = user
+                    .iter()
+                    .map(|fact| fact.clone().in_graph(GraphName::DefaultGraph))
+                    .filter(|fact| pattern.matches(fact))
+                    .collect();
+                let stored = stored(&self.store, &pattern, None);
+                let stored = only(stored, |graph| !is_apart(graph));
+                let stored = stored.map(|quad| quad.map(in_default));
+                Box::new(user.into_iter().map(Ok).chain(stored))
+            }
+            (In::Default, As::Seen(_)) => {
+                stored(&self.store, &pattern, Some(&GraphName::DefaultGraph))
+            }
+            (In::Named(graph), _) => stored(&self.store, &pattern, Some(&graph)),
+            (In::AnyNamed, _) => {
+                let all = stored(&self.store, &pattern, None);
+                only(all, |graph| *graph != GraphName::DefaultGraph)
+            }
+        }
+    }
+}
+
+impl As {
+    fn shows(&self, quad: &Quad) -> Result<bool, GraphError> {
+        match self {
+            Self::Seen(sight) => sight.sees(quad),
+            Self::Judged(_) => Ok(true),
+        }
+    }
+
+    fn shows_graph(&self, graph: &GraphName) -> Result<bool, GraphError> {
+        match self {
+            Self::Seen(sight) => sight.sees_graph(graph),
+            Self::Judged(_) => Ok(true),
+        }
+    }
+}
+
+/// Those of which a sieve lets something pass, and faults.
+fn passed<T>(
+    one: Result<T, GraphError>,
+    shows: impl Fn(&T) -> Result<bool, GraphError>,
+) -> Option<Result<T, GraphError>> {
+    match one.and_then(|one| Ok((shows(&one)?, one))) {
+        Ok((true, one)) => Some(Ok(one)),
+        Ok((false, _)) => None,
+        Err(error) => Some(Err(error)),
+    }
+}
+
+/// Quads in some graphs.
+fn only(quads: Quads, wanted: impl Fn(&GraphName) -> bool + 'static) -> Quads {
+    Box::new(quads.filter(move |quad| match quad {
+        Ok(quad) => wanted(&quad.graph_name),
+        Err(_) => true,
+    }))
+}
+
+/// Which graphs a pattern of a query is matched in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum In {
+    Default,
+    Named(GraphName),
+    AnyNamed,
+}
+
+/// A pattern of a query, or nothing where it can match nothing.
+fn read(
+    [subject, predicate, object]: [Option<&Term>; 3],
+    graph: Option<Option<&Term>>,
+) -> Option<(Pattern, In)> {
+    let place = match graph {
+        None => In::AnyNamed,
+        Some(None) => In::Default,
+        Some(Some(Term::NamedNode(graph))) => In::Named(graph.clone().into()),
+        Some(Some(Term::BlankNode(graph))) => In::Named(graph.clone().into()),
+        Some(Some(_)) => return None,
+    };
+    let pattern = Pattern {
+        subject: match subject {
+            None => None,
+            Some(Term::NamedNode(node)) => Some(NamedOrBlankNode::NamedNode(node.clone())),
+            Some(Term::BlankNode(node)) => Some(NamedOrBlankNode::BlankNode(node.clone())),
+            Some(_) => return None,
+        },
+        predicate: match predicate {
+            None => None,
+            Some(Term::NamedNode(node)) => Some(node.clone()),
+            Some(_) => return None,
+        },
+        object: object.cloned(),
+        graph: None,
+    };
+    Some((pattern, place))
+}
+
+/// What a store has that matches.
+fn stored(store: &Store, pattern: &Pattern, graph: Option<&GraphName>) -> Quads {
+    let found = store.quads_for_pattern(
+        pattern.subject.as_ref().map(|s| s.as_ref()),
+        pattern.predicate.as_ref().map(|p| p.as_ref()),
+        pattern.object.as_ref().map(|o| o.as_ref()),
+        graph.map(GraphNameRef::from),
+    );
+    Box::new(found.map(|quad| Ok(quad?)))
+}
+
+fn internal(quad: Quad) -> InternalQuad<Term> {
+    InternalQuad {
+        subject: quad.subject.into(),
+        predicate: quad.predicate.into(),
+        object: quad.object,
+        graph_name: named(quad.graph_name),
+    }
+}
+
+/// The name of a named graph.
+fn named(graph: GraphName) -> Option<Term> {
+    match graph {
+        GraphName::NamedNode(graph) => Some(graph.into()),
+        GraphName::BlankNode(graph) => Some(graph.into()),
+        GraphName::DefaultGraph => None,
+    }
+}
+
+impl QueryableDataset<'static> for Evaluated {
+    type InternalTerm = Term;
+    type Error = GraphError;
+
+    fn internal_quads_for_pattern(
+        &self,
+        subject: Option<&Term>,
+        predicate: Option<&Term>,
+        object: Option<&Term>,
+        graph_name: Option<Option<&Term>>,
+    ) -> impl Iterator<Item = Result<InternalQuad<Term>, GraphError>> + use<> {
+        let asked = read([subject, predicate, object], graph_name);
+        let found = asked.map(|(pattern, place)| self.matching(pattern, place));
+        let as_of = self.as_of.clone();
+        let found = found.into_iter().flatten();
+        found.filter_map(move |quad| {
+            let shown = passed(quad, |quad| as_of.shows(quad))?;
+            Some(shown.map(internal))
+        })
+    }
+
+    fn internal_named_graphs(&self) -> impl Iterator<Item = Result<Term, GraphError>> + use<> {
+        let as_of = self.as_of.clone();
+        self.store.named_graphs().filter_map(move |graph| {
+            let name = graph.map(GraphName::from).map_err(GraphError::from);
+            let shown = passed(name, |name| as_of.shows_graph(name))?;
+            shown.map(named).transpose()
+        })
+    }
+
+    fn internalize_term(&self, term: Term) -> Result<Term, GraphError> {
+        Ok(term)
+    }
+
+    fn externalize_term(&self, term: Term) -> Result<Term, GraphError> {
+        Ok(term)
+    }
+}
+
+/// Whether a graph is none of what is known.
+fn is_apart(graph: &GraphName) -> bool {
+    let apart = |graph: &NamedNode| matches!(graph.as_str(), POLICY_GRAPH | RETRIEVAL_GRAPH);
+    matches!(graph, GraphName::NamedNode(graph) if apart(graph))
+}
+
+fn in_default(quad: Quad) -> Quad {
+    Quad {
+        graph_name: GraphName::DefaultGraph,
+        ..quad
+    }
+}

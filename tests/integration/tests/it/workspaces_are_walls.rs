@@ -1,0 +1,73 @@
+//! Every operation that the gateway describes, tried from one workspace on another by `tg audit-isolation`, shows nothing,
+//! changes nothing and tells nothing of it.
+
+use std::collections::BTreeSet;
+
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
+use tg_testkit::process::{tg, tg_as};
+
+use crate::edge::{first_key, with_keys};
+use crate::world::{Bus, on_both_buses, up};
+
+async fn nothing_gets_through(bus: Bus) -> Result<()> {
+    let broker = bus.broker().await?;
+    let server = with_keys().over(broker.as_ref()).ready().await?;
+    let admin = first_key(&server).await?;
+    let audit = ["audit-isolation", "--json"];
+    let ran = tg_as(&server.url(), &admin, "", &audit).await?;
+    let report: Value =
+        serde_json::from_str(&ran.stdout).with_context(|| format!("{ran:?}\n{}", server.log()))?;
+    let cells = report["cells"].as_array().context("no cells")?;
+    let faults: Vec<_> = cells
+        .iter()
+        .filter(|cell| !cell["fault"].is_null())
+        .collect();
+    ensure!(faults.is_empty(), "{faults:#?}");
+    ensure!(
+        report["changed"] == serde_json::json!([]),
+        "{}",
+        report["changed"]
+    );
+    ensure!(ran.code == Some(0), "{ran:?}");
+    // Whatever is there was asked by each role, over REST and, where it can be, over a socket.
+    let seen = |key: &'static str| -> BTreeSet<&str> {
+        cells.iter().filter_map(|cell| cell[key].as_str()).collect()
+    };
+    assert_eq!(
+        seen("role"),
+        BTreeSet::from(["manager", "nobody", "reader", "writer"])
+    );
+    assert_eq!(seen("over"), BTreeSet::from(["rest", "socket"]));
+    assert_eq!(seen("effect"), BTreeSet::from(["delete", "read", "write"]));
+    // It means something: in their own workspace, the same requests are let in.
+    let of = |role: &str, named: bool| {
+        let mut of = cells.iter();
+        of.any(|cell| {
+            cell["operation"] == "list-documents"
+                && cell["role"] == role
+                && cell["named"] == named
+                && cell["status"] == 200
+        })
+    };
+    for role in ["reader", "writer", "manager"] {
+        assert!(of(role, false) && !of(role, true), "{role}");
+    }
+    assert!(!of("nobody", false));
+    // What was made for it is gone.
+    let left = tg_as(&server.url(), &admin, "", &["list-workspaces"]).await?;
+    ensure!(!left.stdout.contains("isolation"), "{left:?}");
+    let left = tg_as(&server.url(), &admin, "", &["list-users"]).await?;
+    ensure!(!left.stdout.contains("isolation"), "{left:?}");
+    Ok(())
+}
+
+async fn without_keys_there_is_nothing_to_audit(bus: Bus) -> Result<()> {
+    let (server, _node) = up(bus).await?;
+    let ran = tg(&server.url(), &["audit-isolation"]).await?;
+    ensure!(ran.code != Some(0), "{ran:?}");
+    ensure!(ran.stderr.contains("asks for no key"), "{ran:?}");
+    Ok(())
+}
+
+on_both_buses!(nothing_gets_through, without_keys_there_is_nothing_to_audit);
