@@ -70,4 +70,19 @@ async fn without_keys_there_is_nothing_to_audit(bus: Bus) -> Result<()> {
     Ok(())
 }
 
-on_both_buses!(nothing_gets_through, without_keys_there_is_nothing_to_audit);
+on_both_buses!(without_keys_there_is_nothing_to_audit);
+
+/// Thousands of requests one after the other, whose times are compared.
+mod alone {
+    use super::*;
+
+    #[tokio::test]
+    async fn nothing_gets_through_embedded() -> Result<()> {
+        nothing_gets_through(Bus::Embedded).await
+    }
+
+    #[tokio::test]
+    async fn nothing_gets_through_over_rabbitmq() -> Result<()> {
+        nothing_gets_through(Bus::Rabbit).await
+    }
+}
