@@ -136,11 +136,37 @@ async fn audit(
         asker.close().await;
     }
     for (before, after) in before.into_iter().zip(scratch.state().await?) {
-        if before.1 != after.1 {
-            report.changed.push(after.0.to_owned());
+        if let Some(what) = difference(&before.1, &after.1) {
+            report.changed.push(format!("{}{what}", after.0));
         }
     }
     Ok(report)
+}
+
+/// Where two values differ first, and in what.
+fn difference(before: &Value, after: &Value) -> Option<String> {
+    match (before, after) {
+        _ if before == after => None,
+        (Value::Object(one), Value::Object(other)) => {
+            let keys = one.keys().chain(other.keys());
+            keys.into_iter().find_map(|key| {
+                let of = |map: &serde_json::Map<String, Value>| map.get(key).cloned();
+                let inner =
+                    difference(&of(one).unwrap_or_default(), &of(other).unwrap_or_default());
+                inner.map(|rest| format!(".{key}{rest}"))
+            })
+        }
+        (Value::Array(one), Value::Array(other)) if one.len() == other.len() => {
+            let mut pairs = one.iter().zip(other).enumerate();
+            pairs.find_map(|(at, (one, other))| {
+                difference(one, other).map(|rest| format!("[{at}]{rest}"))
+            })
+        }
+        _ => {
+            let short = |value: &Value| value.to_string().chars().take(200).collect::<String>();
+            Some(format!(": {} before, {} now", short(before), short(after)))
+        }
+    }
 }
 
 /// Whether a trial has such a form: pages are about nothing, and paths of a flow are about the one that they name.
