@@ -125,6 +125,9 @@ pub struct Headers {
     /// one leads to. Native only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user_context: Option<String>,
+    /// The record may hold policies: its writer may configure the workspace. Native only.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub policies: bool,
     /// W3C trace context.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub traceparent: Option<String>,
@@ -196,6 +199,7 @@ impl Headers {
         text("depth", &self.depth.map(|n| n.to_string()));
         text("user-id", &self.user_id);
         text("user-context", &self.user_context);
+        text("policies", &self.policies.then(|| "1".to_owned()));
         text("traceparent", &self.traceparent);
         text("request-id", &self.request_id);
         text("schema", &self.schema);
@@ -228,6 +232,7 @@ impl Headers {
             "depth" => self.depth = value.parse().ok(),
             "user-id" => self.user_id = owned(),
             "user-context" => self.user_context = owned(),
+            "policies" => self.policies = value == "1",
             "traceparent" => self.traceparent = owned(),
             "request-id" => self.request_id = owned(),
             "schema" => self.schema = owned(),
@@ -258,6 +263,7 @@ mod tests {
             collection_generation: Some(-1),
             request_id: Some("r-1".into()),
             user_context: Some("{}".into()),
+            policies: true,
             sections: Some("AgentRun=3".into()),
             aside: Some("{}".into()),
             ..Headers::default()

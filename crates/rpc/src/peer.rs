@@ -90,6 +90,8 @@ pub struct Ask {
     pub user_id: Option<String>,
     /// What policies are to know of the caller, as in [`Headers::user_context`].
     pub user_context: Option<String>,
+    /// As in [`Headers::policies`].
+    pub policies: bool,
     /// W3C trace context.
     pub traceparent: Option<String>,
     /// Id of the client's request that is behind it, for the log.
@@ -361,6 +363,7 @@ impl Peer {
             thread: ask.thread,
             user_id: ask.user_id,
             user_context: ask.user_context,
+            policies: ask.policies,
             traceparent: ask.traceparent,
             request_id: ask.request_id,
             ..Headers::default()

@@ -97,6 +97,7 @@ pub const METRICS: &[Metric] = &[
     row("tg_gateway_sockets", Gauge, "Open WebSockets."),
     row("tg_graph_commits_total", Counter, "Commits of the graph store."),
     row("tg_graph_merges_total", Counter, "Merges of a graph's journal into one."),
+    row("tg_graph_policy_hidden_total", Counter, "Things that a policy hid from a reader, once a question."),
     row("tg_graph_triples_refused_total", Counter, "Invalid triples that were refused."),
     row("tg_graph_triples_retracted_total", Counter, "Triples that were removed with a document, run or collection."),
     row("tg_graph_triples_written_total", Counter, "Triples that were written."),

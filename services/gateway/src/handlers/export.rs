@@ -91,7 +91,7 @@ pub(super) async fn open(
     if from.identity.context.is_some() {
         // What passes by is judged by nobody.
         let why =
-            "must be given: policies are about what is stored, and your token has a user context";
+            "is required: policies are about what is stored, and your token has a user context";
         return Err(fault("stored", why).into());
     }
     let (mesh, topic) = (&app.mesh, flow.input(kind.interface())?);

@@ -195,11 +195,12 @@ impl Counts {
 }
 
 impl Way {
-    /// Policies decide what others see: they are written by who may configure the workspace.
-    async fn may_write(&self, app: &App, record: &Triples) -> Result<(), Error> {
+    /// Whether there are policies in a record. They decide what others see, so they are written by who may configure the
+    /// workspace.
+    async fn holds_policies(&self, app: &App, record: &Triples) -> Result<bool, Error> {
         let mut triples = record.triples.iter();
         let Some(at) = triples.position(|one| one.g.as_deref() == Some(POLICY_GRAPH)) else {
-            return Ok(());
+            return Ok(false);
         };
         let of = Resource::workspace(self.flow.workspace.as_str());
         let gate = Gate::Needs("config:write");
@@ -208,7 +209,8 @@ impl Way {
             let why =
                 format!("triples[{at}].g: policies are written with the capability config:write");
             Error::new(fault.error().code(), why)
-        })
+        })?;
+        Ok(true)
     }
 
     /// Writes a record, in parts of the size that stores take well.
@@ -219,14 +221,16 @@ impl Way {
         cancel: CancellationToken,
     ) -> Result<(), Error> {
         let mesh = &app.mesh;
-        if let Record::Triples(record) = &record {
-            self.may_write(app, record).await?;
-        }
+        let policies = match &record {
+            Record::Triples(record) => self.holds_policies(app, record).await?,
+            _ => false,
+        };
         let options = Ask {
             epoch: self.flow.epoch,
             workspace: Some(self.flow.workspace.clone()),
             generation: Some(self.generation),
             user_id: Some(self.identity.id.to_string()),
+            policies,
             traceparent: Some(self.traceparent.to_string()),
             request_id: Some(self.request_id.to_string()),
             cancel,

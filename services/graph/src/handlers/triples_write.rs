@@ -7,7 +7,8 @@ use tg_collections::Target;
 use tg_mesh::{ConsumeError, Cx, LeasedStore, RecordConsumer};
 use tg_runs::RunContext;
 use tg_schemas::msg::Triples;
-use tg_schemas::{Error, ErrorCode};
+use tg_schemas::vocabulary::POLICY_GRAPH;
+use tg_schemas::{Error, ErrorCode, Triple};
 
 use crate::error::GraphError;
 use crate::store::QuadStore;
@@ -20,6 +21,9 @@ impl<S: QuadStore> RecordConsumer<Triples> for Writer<S> {
         let Some(target) = Target::of(&cx, record.metadata.as_ref()) else {
             return Ok(());
         };
+        if !cx.headers.policies {
+            without_policies(&record.triples)?;
+        }
         let store = self.0.get().await?;
         let written = store
             .write(&target.key, record.triples, target.kind)
@@ -34,6 +38,17 @@ impl<S: QuadStore> RecordConsumer<Triples> for Writer<S> {
             Some((first, count)) => Err(ConsumeError::Dead(refused(&first, count))),
         }
     }
+}
+
+/// Policies come by an import of somebody who may write them, and in no other way: not with a document's metadata, not with a
+/// core, not with what an extractor found.
+fn without_policies(triples: &[Triple]) -> Result<(), ConsumeError> {
+    let of_policies = |one: &Triple| one.g.as_deref() == Some(POLICY_GRAPH);
+    let Some(at) = triples.iter().position(of_policies) else {
+        return Ok(());
+    };
+    let why = format!("triples[{at}].g: policies are imported by who may configure the workspace");
+    Err(ConsumeError::Dead(Error::new(ErrorCode::Forbidden, why)))
 }
 
 /// Why some triples of a record are not RDF.

@@ -16,6 +16,7 @@ use crate::store::KnowledgeStore;
 
 /// What questions left behind is no knowledge of a document.
 const TRACES: &str = tg_schemas::vocabulary::RETRIEVAL_GRAPH;
+const POLICY_GRAPH: &str = tg_schemas::vocabulary::POLICY_GRAPH;
 
 /// Keeps what passes.
 pub(crate) struct Recorder<S>(pub(crate) Arc<LeasedStore<S>>);
@@ -59,14 +60,15 @@ impl<S: KnowledgeStore> RecordConsumer<Triples> for Recorder<S> {
             return Ok(());
         };
         let mut triples = record.triples;
-        triples.retain(|triple| !is_trace(triple));
+        triples.retain(|triple| !is_apart(triple));
         let pieces = piece::of_triples(&triples).map_err(ConsumeError::Dead)?;
         self.keep(&cx, key, pieces).await
     }
 }
 
-fn is_trace(triple: &Triple) -> bool {
-    triple.g.as_deref() == Some(TRACES)
+/// Traces and policies are of their collection, and in no core.
+fn is_apart(triple: &Triple) -> bool {
+    matches!(triple.g.as_deref(), Some(TRACES | POLICY_GRAPH))
 }
 
 #[async_trait]

@@ -12,8 +12,8 @@ use tg_provenance::{
     Numbered, Retrieval, SelectedEdge, SessionFacts, Synthesis, asked, explored_graph,
     focused_on_edges, grounded, synthesised,
 };
-use tg_schemas::Error;
 use tg_schemas::msg::{Citation, GraphRagQuery, GraphRagResponse, SourcesRequest, SourcesResponse};
+use tg_schemas::{Error, Term};
 
 use super::citations::{self, Named};
 use super::frames::End;
@@ -60,7 +60,15 @@ pub async fn answer(
 
     let graph = Graph::of(cx, ask.user_context.clone());
     let (kept, examined) = walk(cx, &graph, plan, &searches, seeds.clone()).await?;
-    let terms: Vec<_> = seeds.into_iter().map(|seed| seed.term).collect();
+    let mut terms: Vec<_> = seeds.into_iter().map(|seed| seed.term).collect();
+    if cx.headers.user_context.is_some() {
+        // Vectors know of things that policies hide: only what the graph showed is told.
+        let shown = |term: &Term| {
+            let mut edges = kept.iter().map(|kept| &kept.edge.triple);
+            edges.any(|edge| [&edge.s, &edge.o].contains(&&Some(term.clone())))
+        };
+        terms.retain(shown);
+    }
     stream
         .tell(explored_graph(&names, examined, &terms))
         .await?;
@@ -140,7 +148,10 @@ async fn cited(
         .filter(|at| origins[*at].is_none())
         .collect();
     let asked: Vec<String> = open.iter().map(|at| chunks[*at].clone()).collect();
-    let found: Vec<String> = chunks.iter().filter(|c| !c.is_empty()).cloned().collect();
+    // Policies are about things and not about texts: who is held to them is quoted none.
+    let quotes = cx.headers.user_context.is_none();
+    let found = chunks.iter().filter(|c| quotes && !c.is_empty());
+    let found: Vec<String> = found.cloned().collect();
     let library = Library::of(cx);
     let (texts, looked_up) = tokio::join!(
         library.texts(&found),

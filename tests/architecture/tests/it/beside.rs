@@ -256,6 +256,10 @@ const RULES: &[Rule] = &[
             ("crates/rpc/src/client.rs", "questions in flight"),
             ("crates/rpc/src/server.rs", "answers in progress"),
             (
+                "services/graph/src/store/embedded/sight.rs",
+                "what one question has judged, as much as its bound says",
+            ),
+            (
                 "services/embeddings/src/cache.rs",
                 "texts that are being worked out; moka keeps the vectors",
             ),

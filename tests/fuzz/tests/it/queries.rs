@@ -41,6 +41,7 @@ fn queries_of_sparql() {
     written.expect("written");
     run("queries of SPARQL", &seeds, |bytes| {
         let ask = SparqlAsk {
+            user: None,
             query: String::from_utf8_lossy(bytes).into_owned(),
             graphs: Graphs::default(),
             limit: Some(100),

@@ -152,6 +152,47 @@ impl System {
             ),
         ])
     }
+
+    /// They are refused to all others, by each way in.
+    async fn policies_are_for_who_may_configure(&self, writer: &str, reader: &str) -> Result<()> {
+        let turtle = "text/turtle";
+        // Policies are written by who may configure.
+        let policies = format!("{GRAPH}?graph=urn:graph:policy");
+        let (_, refused) = self.post(writer, &policies, turtle, POLICY).await?;
+        ensure!(refused.contains("config:write"), "{refused}");
+        let line = json!({"metadata": {"id": "x", "root": "", "collection": "default"}, "triples": [
+            {"s": {"t": "i", "i": "urn:x:policy"}, "p": {"t": "i", "i": "urn:x:p"}, "o": {"t": "l", "v": "v"},
+             "g": "urn:graph:policy"}]});
+        let lines = "api/v1/flow/default/import/triples";
+        let (_, refused) = system
+            .post(writer, lines, "application/x-ndjson", &line.to_string())
+            .await?;
+        ensure!(refused.contains("config:write"), "{refused}");
+        let core = json!({"operation": "put-kg-core", "id": "x", "triples": line});
+        let (_, refused) = system
+            .post(
+                &self.admin,
+                "api/v1/knowledge",
+                "application/json",
+                &core.to_string(),
+            )
+            .await?;
+        ensure!(refused.contains("triples.triples[0].g"), "{refused}");
+        ensure!(
+            system
+                .flow(reader, "triples", json!({}))
+                .await?
+                .contains("Robert")
+        );
+        let written = system.post(&self.admin, &policies, turtle, POLICY).await?;
+        ensure!(written.0 == 202, "{written:?}");
+        soon("the policy counts", async || {
+            let said = self.flow(reader, "triples", json!({})).await?;
+            Ok(said.contains("policy-enforcement-error"))
+        })
+        .await?;
+        Ok(())
+    }
 }
 
 async fn from_each_who_may_not_see_them(bus: Bus) -> Result<()> {
@@ -175,43 +216,9 @@ async fn from_each_who_may_not_see_them(bus: Bus) -> Result<()> {
     })
     .await?;
 
-    // Policies are written by who may configure.
-    let policies = format!("{GRAPH}?graph=urn:graph:policy");
-    let (_, refused) = system.post(&writer, &policies, turtle, POLICY).await?;
-    ensure!(refused.contains("config:write"), "{refused}");
-    let line = json!({"metadata": {"id": "x", "root": "", "collection": "default"}, "triples": [
-        {"s": {"t": "i", "i": "urn:x:policy"}, "p": {"t": "i", "i": "urn:x:p"}, "o": {"t": "l", "v": "v"},
-         "g": "urn:graph:policy"}]});
-    let lines = "api/v1/flow/default/import/triples";
-    let (_, refused) = system
-        .post(&writer, lines, "application/x-ndjson", &line.to_string())
+    system
+        .policies_are_for_who_may_configure(&writer, &reader)
         .await?;
-    ensure!(refused.contains("config:write"), "{refused}");
-    let core = json!({"operation": "put-kg-core", "id": "x", "triples": line});
-    let (_, refused) = system
-        .post(
-            &system.admin,
-            "api/v1/knowledge",
-            "application/json",
-            &core.to_string(),
-        )
-        .await?;
-    ensure!(refused.contains("triples.triples[0].g"), "{refused}");
-    ensure!(
-        system
-            .flow(&reader, "triples", json!({}))
-            .await?
-            .contains("Robert")
-    );
-    let written = system
-        .post(&system.admin, &policies, turtle, POLICY)
-        .await?;
-    ensure!(written.0 == 202, "{written:?}");
-    soon("the policy counts", async || {
-        let said = system.flow(&reader, "triples", json!({})).await?;
-        Ok(said.contains("policy-enforcement-error"))
-    })
-    .await?;
 
     // Who is not known sees nothing, whatever they say of themselves.
     let boss = json!({"user_id": "me", "roles": ["urn:x:boss"]});

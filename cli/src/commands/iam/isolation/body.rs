@@ -99,31 +99,7 @@ pub fn request(trial: &Trial, things: &Things, named: bool, flow: &str) -> Reque
             body: Some(("application/x-ndjson", line(kind, things))),
             frame: None,
         },
-        Way::Get(path, query) => {
-            let mut all = in_query(workspace);
-            all.extend(
-                query
-                    .iter()
-                    .map(|(key, value)| ((*key).to_owned(), (*value).to_owned())),
-            );
-            match path.as_str() {
-                "/api/v1/export-core" => all.push(("id".to_owned(), things.name.clone())),
-                "/api/v1/document-stream" => {
-                    all.push(("document-id".to_owned(), document(things)));
-                }
-                path if path.contains("/export/") => {
-                    all.push(("collection".to_owned(), things.name.clone()));
-                }
-                _ => {}
-            }
-            Request {
-                method: "GET",
-                path: filled(path, things, flow),
-                query: all,
-                body: None,
-                frame: None,
-            }
-        }
+        Way::Get(path, query) => get(path, query, things, workspace, flow),
         Way::Post(path, kind, text) => {
             let mut query = in_query(workspace);
             if path.ends_with("import-core") {
@@ -147,6 +123,33 @@ pub fn request(trial: &Trial, things: &Things, named: bool, flow: &str) -> Reque
             body: None,
             frame: None,
         },
+    }
+}
+
+fn get(
+    path: &str,
+    query: &[(&'static str, &'static str)],
+    things: &Things,
+    workspace: Option<&str>,
+    flow: &str,
+) -> Request {
+    let mut all = in_query(workspace);
+    let owned = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
+    all.extend(query.iter().map(owned));
+    match path {
+        "/api/v1/export-core" => all.push(("id".to_owned(), things.name.clone())),
+        "/api/v1/document-stream" => all.push(("document-id".to_owned(), document(things))),
+        path if path.contains("/export/") => {
+            all.push(("collection".to_owned(), things.name.clone()));
+        }
+        _ => {}
+    }
+    Request {
+        method: "GET",
+        path: filled(path, things, flow),
+        query: all,
+        body: None,
+        frame: None,
     }
 }
 

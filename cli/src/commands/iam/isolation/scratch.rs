@@ -1,5 +1,7 @@
 //! Two workspaces made for the audit: one of those who ask, one with everything that they must not see.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -13,7 +15,9 @@ use crate::interrupt::Interrupt;
 /// The flow of those who ask.
 pub const OWN_FLOW: &str = "isolation-own";
 /// Longest wait until what was written is there.
-const SETTLED: std::time::Duration = std::time::Duration::from_secs(60);
+const SETTLED: Duration = Duration::from_secs(60);
+/// Between two looks at whether it is.
+const AGAIN: Duration = Duration::from_millis(100);
 
 /// The roles that ask, with what they are granted in their own workspace.
 const ROLES: [(&str, &[&str], Option<&str>); 4] = [
@@ -152,7 +156,8 @@ impl Scratch {
                     "a triple does not come to be there".to_owned(),
                 ));
             }
-            tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+            // Until the store has what the bus has.
+            tokio::time::sleep(AGAIN).await;
         }
         Ok(())
     }

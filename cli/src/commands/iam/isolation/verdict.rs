@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD_NO_PAD;
 use serde::Serialize;
 
 use super::body::Things;
@@ -53,7 +55,7 @@ pub fn judge(
     there: (&Things, &Answer),
     absent: (&Things, &Answer),
 ) -> Option<Fault> {
-    if there.1.text.contains(marker) {
+    if is_in(&there.1.text, marker) {
         return Some(Fault::Shown);
     }
     if must_be_refused(trial, named) && there.1.status != 403 {
@@ -61,6 +63,16 @@ pub fn judge(
     }
     let (there, absent) = (plain(there.0, there.1), plain(absent.0, absent.1));
     (there != absent).then_some(Fault::ExistenceTold)
+}
+
+/// Whether a text holds the marker, as it is or in base64, wherever it begins there.
+fn is_in(text: &str, marker: &str) -> bool {
+    let encoded = (0..3).map(|before| {
+        let whole = STANDARD_NO_PAD.encode(format!("{}{marker}", "_".repeat(before)));
+        // What of it depends on its neighbours is left out.
+        whole[4..whole.len() - 4].to_owned()
+    });
+    text.contains(marker) || encoded.into_iter().any(|part| text.contains(&part))
 }
 
 /// An answer without what differs by itself: of a success that it is one, of an error what it says but for the names.
@@ -140,15 +152,21 @@ mod tests {
         let (b, none) = (things("b"), things("none"));
         let config = trial("config");
         let of = |trial: &Trial, named, there: Answer, absent: Answer| {
-            judge(trial, named, "S3CRET", (&b, &there), (&none, &absent))
+            judge(trial, named, "S3CRET-OF-B", (&b, &there), (&none, &absent))
         };
         let denied = || said(403, r#"{"error": "access denied"}"#);
         assert_eq!(of(&config, true, denied(), denied()), None);
-        let shown = said(200, r#"{"values": ["S3CRET"]}"#);
+        let shown = said(200, r#"{"values": ["S3CRET-OF-B"]}"#);
         assert_eq!(
             of(&config, true, shown.clone(), denied()),
             Some(Fault::Shown)
         );
+        let marker = "marker-of-the-other-workspace";
+        for before in ["", "a", "ab"] {
+            let text = STANDARD_NO_PAD.encode(format!("{before}{marker}, and more"));
+            assert!(is_in(&text, marker), "{before}");
+        }
+        assert!(!is_in("bWFya2Vy", marker));
         let empty = said(200, r#"{"values": []}"#);
         let found = of(&config, true, empty.clone(), empty.clone());
         assert_eq!(found, Some(Fault::NotRefused));

@@ -5,9 +5,11 @@
 //! read hides everything: a policy that is broken must not be one that does not count.
 
 mod context;
+mod shows;
 mod verdict;
 
 pub(crate) use context::facts;
+pub(crate) use shows::Shows;
 pub(crate) use verdict::{Verdict, read as verdict};
 
 use std::collections::HashMap;
@@ -16,14 +18,17 @@ use std::sync::Arc;
 use oxigraph::model::vocab::{rdf, rdfs};
 use oxigraph::model::{NamedOrBlankNode, Quad, Term};
 use spargebra::{Query, SparqlParser};
-use tg_schemas::vocabulary::sh;
+use tg_schemas::vocabulary::{POLICY_GRAPH, sh};
 
 use crate::error::GraphError;
 
 /// Shapes of a collection at most.
 const SHAPES: usize = 256;
-/// Bytes of one query at most.
-const QUERY: usize = 32 << 10;
+/// Bytes of one query at most, how deep its brackets go, and how many there are with its operators: parser and evaluator
+/// recurse over both, on threads with ordinary stacks.
+const QUERY: usize = 4 << 10;
+const DEPTH: usize = 8;
+const OPERATORS: usize = 96;
 /// Quads of the graph of policies at most.
 const QUADS: usize = 10_000;
 /// Where a shape stands that does not say so.
@@ -55,7 +60,7 @@ pub(crate) fn read(
         let quad = quad?;
         if count >= QUADS {
             let why = format!("there are more than {QUADS} triples of policies");
-            return Err(broken("urn:graph:policy", why));
+            return Err(broken(POLICY_GRAPH, why));
         }
         let fact = (quad.predicate.into_string(), quad.object);
         said.entry(quad.subject).or_default().push(fact);
@@ -70,9 +75,19 @@ pub(crate) fn read(
     for (shape, facts) in said.iter().filter(|(_, facts)| is_shape(facts)) {
         policies.push(policy(shape, facts, &said)?);
     }
+    if let Some((odd, _)) = said.iter().find(|(node, facts)| {
+        let has = |predicate| values(facts, predicate).next().is_some();
+        (has(sh::RULE) || has(sh::TARGET)) && !is_shape(facts) && node.is_named_node()
+    }) {
+        return Err(broken(&odd.to_string(), "rdf:type must be sh:NodeShape"));
+    }
+    if policies.is_empty() && !said.is_empty() {
+        let why = "there are triples, and no sh:NodeShape";
+        return Err(broken(POLICY_GRAPH, why));
+    }
     if policies.len() > SHAPES {
         let why = format!("there are more than {SHAPES} policies");
-        return Err(broken("urn:graph:policy", why));
+        return Err(broken(POLICY_GRAPH, why));
     }
     policies.sort_by(|a, b| (a.order, &a.name).cmp(&(b.order, &b.name)));
     Ok(policies)
@@ -99,7 +114,7 @@ fn policy(
         None => USUAL_ORDER,
         Some(order) => order
             .parse()
-            .map_err(|_| broken(&name, format!("sh:order: {order:?} is no whole number")))?,
+            .map_err(|_| broken(&name, format!("sh:order: {order:?} must be a whole number")))?,
     };
     let target = query(&name, ("sh:target", "sh:select"), facts, said)?;
     let rule = query(&name, ("sh:rule", "sh:construct"), facts, said)?;
@@ -109,13 +124,13 @@ fn policy(
             pattern.on_in_scope_variable(|variable| found |= variable.as_str() == "this");
             found
         }
-        _ => return Err(broken(&name, "sh:select: is no SELECT")),
+        _ => return Err(broken(&name, "sh:select: must be a SELECT query")),
     };
     if !selects_this {
         return Err(broken(&name, "sh:select: does not select ?this"));
     }
     if !matches!(rule, Query::Construct { .. }) {
-        return Err(broken(&name, "sh:construct: is no CONSTRUCT"));
+        return Err(broken(&name, "sh:construct: must be a CONSTRUCT query"));
     }
     Ok(Policy {
         name: name.into(),
@@ -140,7 +155,7 @@ fn query(
     let found = nodes.filter_map(|(_, facts)| Some((values(facts, of).find_map(text)?, facts)));
     let mut found: Vec<(String, &Vec<(String, Term)>)> = found.collect();
     let (text, facts) = match found.len() {
-        0 => return Err(broken(name, format!("{way} with {what} is missing"))),
+        0 => return Err(broken(name, format!("{way} with {what} is required"))),
         1 => found.remove(0),
         _ => {
             return Err(broken(
@@ -155,6 +170,7 @@ fn query(
             format!("{what}: is longer than {QUERY} bytes"),
         ));
     }
+    flat(&text).map_err(|why| broken(name, format!("{what}: {why}")))?;
     let mut parser = SparqlParser::new();
     for (short, long) in prefixes(facts, said) {
         let with = parser.with_prefix(short, long);
@@ -162,6 +178,35 @@ fn query(
     }
     let parsed = parser.parse_query(&text);
     parsed.map_err(|error| broken(name, format!("{what}: {error}")))
+}
+
+/// Refuses what recursion over it would need much stack for. IRIs and texts count as if they were not quoted.
+fn flat(query: &str) -> Result<(), String> {
+    let (mut depth, mut operators) = (0_usize, 0_usize);
+    for letter in query.chars() {
+        match letter {
+            '(' | '{' | '[' => {
+                depth += 1;
+                operators += 1;
+            }
+            ')' | '}' | ']' => depth = depth.saturating_sub(1),
+            '|' | '&' | '+' | '*' | '^' | '!' | '=' => operators += 1,
+            _ => {}
+        }
+        if depth > DEPTH {
+            return Err(format!("is nested more than {DEPTH} deep"));
+        }
+    }
+    // Of subtractions and paths, but not of IRIs.
+    let mut parts = query.split('<');
+    let first = parts.next().unwrap_or_default();
+    let rest = parts.map(|part| part.split_once('>').map_or(part, |(_, rest)| rest));
+    let of_paths = std::iter::once(first).chain(rest);
+    let of_paths: usize = of_paths.map(|part| part.matches(['/', '-']).count()).sum();
+    match operators + of_paths > OPERATORS {
+        true => Err(format!("has more than {OPERATORS} brackets and operators")),
+        false => Ok(()),
+    }
 }
 
 /// Prefixes that are declared for a query.

@@ -36,7 +36,17 @@ fn shapes_are_asked_in_their_order() {
     let read = policies(&more).unwrap();
     let names: Vec<&str> = read.iter().map(|policy| &*policy.name).collect();
     assert_eq!(names, ["urn:x:first", "Secret things", "urn:x:last"]);
-    assert!(policies("x:a x:b x:c .").unwrap().is_empty());
+    assert!(policies("").unwrap().is_empty());
+    // What is there and is no policy hides everything, like one that cannot be read.
+    for odd in ["x:a x:b x:c .", "x:a a sh:Nodeshape ; sh:rule x:r ."] {
+        assert!(
+            policies(odd)
+                .unwrap_err()
+                .to_string()
+                .contains("sh:NodeShape"),
+            "{odd}"
+        );
+    }
 }
 
 #[test]
@@ -45,7 +55,7 @@ fn what_cannot_be_read_is_an_error_that_says_which_and_why() {
     let without = "x:p a sh:NodeShape .";
     assert_eq!(
         told(without),
-        "policy urn:x:p: sh:target with sh:select is missing"
+        "policy urn:x:p: sh:target with sh:select is required"
     );
     let order = SECRET.replace("sh:order 2", "sh:order 'soon'");
     assert!(
@@ -55,11 +65,11 @@ fn what_cannot_be_read_is_an_error_that_says_which_and_why() {
     );
     for (part, other, why) in [
         ("SELECT ?this", "SELECT ?that", "does not select ?this"),
-        ("SELECT ?this", "ASK", "is no SELECT"),
+        ("SELECT ?this", "ASK", "must be a SELECT query"),
         (
             "CONSTRUCT { [] a sh:ValidationResult } WHERE",
             "SELECT *",
-            "is no CONSTRUCT",
+            "must be a CONSTRUCT query",
         ),
         (
             "sh:prefixes x:names ; sh:select",
@@ -75,9 +85,39 @@ fn what_cannot_be_read_is_an_error_that_says_which_and_why() {
     }
     let long = SECRET.replace(
         "?this a x:Secret }\" ]",
-        &format!("{} }}\" ]", "?this a x:Secret . ".repeat(3_000)),
+        &format!("{} }}\" ]", "?this a x:Secret . ".repeat(300)),
     );
     assert!(told(&long).contains("is longer than"), "{}", told(&long));
+}
+
+#[test]
+fn what_would_need_much_stack_is_refused() {
+    let with = |more: &str| {
+        let query = format!("?this a x:Secret FILTER({more}) }}\" ]");
+        policies(&SECRET.replacen("?this a x:Secret }\" ]", &query, 1))
+    };
+    for (more, why) in [
+        (
+            format!("{}1{}", "(".repeat(20), ")".repeat(20)),
+            "nested more than 8 deep",
+        ),
+        (
+            format!("1{} > 0", "+1".repeat(200)),
+            "brackets and operators",
+        ),
+        (
+            format!("1{} > 0", "-1".repeat(200)),
+            "brackets and operators",
+        ),
+        (
+            format!("true{}", "||true".repeat(100)),
+            "brackets and operators",
+        ),
+    ] {
+        let said = with(&more).unwrap_err().to_string();
+        assert!(said.contains(why), "{said}");
+    }
+    assert!(with("1+1 > 0 && ?this != x:other").is_ok());
 }
 
 #[test]

@@ -10,12 +10,15 @@ use tg_schemas::msg::UserContext;
 use tg_schemas::vocabulary::POLICY_GRAPH;
 
 use crate::engine::pattern::Pattern;
-use crate::engine::policy::{self, Policy};
+use crate::engine::policy::{self, Policy, Shows};
 use crate::engine::single::is_single;
 use crate::error::GraphError;
 use crate::store::embedded::batch::{Op, Run};
 use crate::store::embedded::label_cache::{Label, LabelCache};
 use crate::store::embedded::sight::Sight;
+
+/// Quads in a row that are hidden before a scan pauses.
+const HIDDEN: usize = 2_000;
 
 /// A dataset in memory: readers see whole changes, each a consistent state.
 pub(crate) struct Dataset {
@@ -31,6 +34,21 @@ pub(crate) struct Dataset {
 pub(crate) struct Quads {
     found: QuadIter<'static>,
     sight: Option<Arc<Sight>>,
+    /// Quads that may still be hidden before it pauses.
+    patience: usize,
+}
+
+impl Quads {
+    /// From here on it pauses when too many in a row are hidden: it says that there is nothing, and then whether it
+    /// [goes on](Self::goes_on).
+    pub(crate) fn begin(&mut self) {
+        self.patience = HIDDEN;
+    }
+
+    /// Whether it only paused.
+    pub(crate) fn goes_on(&self) -> bool {
+        self.patience == 0
+    }
 }
 
 impl Iterator for Quads {
@@ -45,9 +63,13 @@ impl Iterator for Quads {
             let Some(sight) = &self.sight else {
                 return Some(Ok(quad));
             };
-            match sight.sees(&quad) {
+            match sight.shows(&quad) {
                 Ok(true) => return Some(Ok(quad)),
-                Ok(false) => {}
+                Ok(false) if self.patience == 1 => {
+                    self.patience = 0;
+                    return None;
+                }
+                Ok(false) => self.patience = self.patience.saturating_sub(1),
                 Err(error) => return Some(Err(error)),
             }
         }
@@ -150,6 +172,7 @@ impl Dataset {
         Quads {
             found,
             sight: self.sight.clone(),
+            patience: usize::MAX,
         }
     }
 

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use oxigraph::model::{GraphName, GraphNameRef, NamedNode, NamedOrBlankNode, Quad, Term, Triple};
 use oxigraph::store::Store;
 use spareval::{InternalQuad, QueryableDataset};
-use tg_schemas::vocabulary::{POLICY_GRAPH, RETRIEVAL_GRAPH};
+use tg_schemas::vocabulary::{POLICY_GRAPH, RETRIEVAL_GRAPH, user_context};
 
-use super::sight::Sight;
 use crate::engine::pattern::Pattern;
+use crate::engine::policy::Shows;
 use crate::error::GraphError;
 
 type Quads = Box<dyn Iterator<Item = Result<Quad, GraphError>>>;
@@ -23,7 +23,7 @@ pub(super) struct Evaluated {
 #[derive(Clone)]
 enum As {
     /// What a user sees.
-    Seen(Arc<Sight>),
+    Seen(Arc<dyn Shows>),
     /// What policies are judged by: all graphs as one, but for traces and the policies themselves, and what is known of the
     /// user. By name, graphs are as they are.
     Judged(Arc<[Triple]>),
@@ -31,7 +31,7 @@ enum As {
 
 impl Evaluated {
     /// As a user sees it.
-    pub(super) fn seen(store: &Store, sight: Arc<Sight>) -> Self {
+    pub(super) fn seen(store: &Store, sight: Arc<dyn Shows>) -> Self {
         Self {
             store: store.clone(),
             as_of: As::Seen(sight),
@@ -56,15 +56,28 @@ impl Evaluated {
                     .filter(|fact| pattern.matches(fact))
                     .collect();
                 let stored = stored(&self.store, &pattern, None);
-                let stored = only(stored, |graph| !is_apart(graph));
+                let stored = stored.filter(|quad| match quad {
+                    Ok(quad) => !is_apart(&quad.graph_name) && !is_of_user(quad),
+                    Err(_) => true,
+                });
                 let stored = stored.map(|quad| quad.map(in_default));
                 Box::new(user.into_iter().map(Ok).chain(stored))
             }
             (In::Default, As::Seen(_)) => {
                 stored(&self.store, &pattern, Some(&GraphName::DefaultGraph))
             }
-            (In::Named(graph), _) => stored(&self.store, &pattern, Some(&graph)),
-            (In::AnyNamed, _) => {
+            // Whoever may write triples must not write who somebody is.
+            (In::Named(graph), As::Judged(_)) => {
+                let all = stored(&self.store, &pattern, Some(&graph));
+                Box::new(all.filter(|quad| !quad.as_ref().is_ok_and(is_of_user)))
+            }
+            (In::AnyNamed, As::Judged(_)) => {
+                let all = stored(&self.store, &pattern, None);
+                let all = only(all, |graph| *graph != GraphName::DefaultGraph);
+                Box::new(all.filter(|quad| !quad.as_ref().is_ok_and(is_of_user)))
+            }
+            (In::Named(graph), As::Seen(_)) => stored(&self.store, &pattern, Some(&graph)),
+            (In::AnyNamed, As::Seen(_)) => {
                 let all = stored(&self.store, &pattern, None);
                 only(all, |graph| *graph != GraphName::DefaultGraph)
             }
@@ -75,14 +88,14 @@ impl Evaluated {
 impl As {
     fn shows(&self, quad: &Quad) -> Result<bool, GraphError> {
         match self {
-            Self::Seen(sight) => sight.sees(quad),
+            Self::Seen(sight) => sight.shows(quad),
             Self::Judged(_) => Ok(true),
         }
     }
 
     fn shows_graph(&self, graph: &GraphName) -> Result<bool, GraphError> {
         match self {
-            Self::Seen(sight) => sight.sees_graph(graph),
+            Self::Seen(sight) => sight.shows_graph(graph),
             Self::Judged(_) => Ok(true),
         }
     }
@@ -212,6 +225,12 @@ impl QueryableDataset<'static> for Evaluated {
     fn externalize_term(&self, term: Term) -> Result<Term, GraphError> {
         Ok(term)
     }
+}
+
+/// Whether a quad says what is known of users by their tokens alone.
+fn is_of_user(quad: &Quad) -> bool {
+    quad.predicate.as_str().starts_with(user_context::NAMESPACE)
+        || matches!(&quad.object, Term::NamedNode(class) if class.as_str() == user_context::CLASS)
 }
 
 /// Whether a graph is none of what is known.

@@ -3,6 +3,7 @@
 use async_trait::async_trait;
 use tg_collections::{CollectionKey, CollectionStore, KnownConfig, WorkspaceStore, WriteKind};
 use tg_schemas::msg::Retract;
+use tg_schemas::vocabulary::POLICY_GRAPH;
 use tg_schemas::{Error, ErrorCode, WorkspaceKey, WorkspaceTombstone};
 
 use super::{EmbeddedGraph, journal};
@@ -39,10 +40,11 @@ impl CollectionStore for EmbeddedGraph {
         (): (),
         what: Retract,
     ) -> Result<u64, Error> {
-        // What is not RDF was never written.
+        // What is not RDF was never written, and policies belong to no document.
         let quads = what
             .triples
             .iter()
+            .filter(|triple| triple.g.as_deref() != Some(POLICY_GRAPH))
             .filter_map(|triple| convert::quad("", triple).ok())
             .collect();
         let gone = Self::retract(self, key, &what.chunks, quads, kind).await;

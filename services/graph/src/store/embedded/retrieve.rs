@@ -28,8 +28,10 @@ impl EmbeddedGraph {
         ask: NeighbourhoodRequest,
         cancel: CancellationToken,
     ) -> Result<NeighbourhoodResponse, GraphError> {
-        self.look(key, user, move |data| around::around(data, &ask, &cancel))
-            .await
+        self.look(key, user, cancel, move |data, cancel| {
+            around::around(data, &ask, cancel)
+        })
+        .await
     }
 
     /// Where facts and parts of documents come from; see [`SourcesRequest`].
@@ -43,8 +45,10 @@ impl EmbeddedGraph {
         ask: SourcesRequest,
         cancel: CancellationToken,
     ) -> Result<SourcesResponse, GraphError> {
-        self.look(key, user, move |data| sources::sources(data, &ask, &cancel))
-            .await
+        self.look(key, user, cancel, move |data, cancel| {
+            sources::sources(data, &ask, cancel)
+        })
+        .await
     }
 
     /// Runs a bounded read on a thread of its own. Without a dataset the answer is the empty one.
@@ -52,7 +56,8 @@ impl EmbeddedGraph {
         &self,
         key: &CollectionKey,
         user: Option<&UserContext>,
-        read: impl FnOnce(&Dataset) -> Result<R, GraphError> + Send + 'static,
+        cancel: CancellationToken,
+        read: impl FnOnce(&Dataset, &CancellationToken) -> Result<R, GraphError> + Send + 'static,
     ) -> Result<R, GraphError> {
         let Some(dataset) = self.seen(key, user).await? else {
             return Ok(R::default());
@@ -60,7 +65,11 @@ impl EmbeddedGraph {
         let permit = Self::permit(&self.shared.scans).await?;
         let work = move || {
             let _permit = permit;
-            read(&dataset)
+            if let Some(sight) = dataset.sight() {
+                let cancel = cancel.clone();
+                sight.ends_when(move || cancel.is_cancelled());
+            }
+            read(&dataset, &cancel)
         };
         let done = tokio::task::spawn_blocking(work).await;
         done.map_err(|_| GraphError::Closed)?

@@ -48,14 +48,21 @@ impl Scan {
         let Some(mut quads) = self.quads.take().filter(|_| size > 0) else {
             return Ok(Vec::new());
         };
-        let permit = EmbeddedGraph::permit(&self.threads).await?;
-        let work = move || {
-            let _permit = permit;
-            let found = take(&mut quads, size);
-            found.map(|found| (found, quads))
+        let (found, bytes, quads) = loop {
+            let permit = EmbeddedGraph::permit(&self.threads).await?;
+            let work = move || {
+                let _permit = permit;
+                let found = take(&mut quads, size);
+                found.map(|found| (found, quads))
+            };
+            let done = tokio::task::spawn_blocking(work).await;
+            let ((found, bytes), rest) = done.map_err(|_| GraphError::Closed)??;
+            quads = rest;
+            // Where much is hidden it goes on, with its place given back: whoever asked may be gone.
+            if !found.is_empty() || !quads.goes_on() {
+                break (found, bytes, quads);
+            }
         };
-        let done = tokio::task::spawn_blocking(work).await;
-        let ((found, bytes), quads) = done.map_err(|_| GraphError::Closed)??;
         self.left -= found.len();
         self.bytes = self.bytes.saturating_add(bytes);
         // Asked once more at its end it says so again.
@@ -66,6 +73,7 @@ impl Scan {
 
 fn take(quads: &mut Quads, size: usize) -> Result<(Vec<Triple>, usize), GraphError> {
     let (mut found, mut bytes) = (Vec::new(), 0);
+    quads.begin();
     while found.len() < size && bytes < CHUNK_BYTES {
         let Some(quad) = quads.next().transpose()? else {
             break;

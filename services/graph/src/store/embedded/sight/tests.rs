@@ -219,7 +219,7 @@ async fn a_policy_that_fails_hides_everything() {
     let (engine, key) = graph(without_rule).await;
     let boss = user(&["urn:x:boss"]);
     let told = seen(&engine, &key, Some(&boss)).await.unwrap_err();
-    let why = "policy urn:x:p: sh:rule with sh:construct is missing";
+    let why = "policy urn:x:p: sh:rule with sh:construct is required";
     assert_eq!(told.to_string(), why);
     assert_eq!(told.to_wire("x").kind, "triples-query-policy-error");
     assert_eq!(

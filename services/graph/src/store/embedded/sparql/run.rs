@@ -177,6 +177,8 @@ impl Query {
         let results = match data.sight() {
             None => query.on_store(store).execute(),
             Some(sight) => {
+                let token = self.guard.token();
+                sight.ends_when(move || token.is_cancelled());
                 let seen = Evaluated::seen(store, sight.clone());
                 query.on_queryable_dataset(seen).execute()
             }
@@ -194,7 +196,18 @@ impl Query {
         match results {
             QueryResults::Solutions(rows) => self.rows(rows, line),
             QueryResults::Graph(triples) => self.triples(triples, line),
-            QueryResults::Boolean(yes) => Ok(line.say(Said::Part(Part::Ask(yes), 0))),
+            QueryResults::Boolean(yes) => {
+                self.judged()?;
+                Ok(line.say(Said::Part(Part::Ask(yes), 0)))
+            }
+        }
+    }
+
+    /// Whether all that was read could be judged.
+    fn judged(&self) -> Result<(), GraphError> {
+        match self.data.as_ref().and_then(|data| data.sight()) {
+            Some(sight) => sight.fault(),
+            None => Ok(()),
         }
     }
 
@@ -227,6 +240,7 @@ impl Query {
         let mut batch = Batch::default();
         for item in items.take(self.limit) {
             self.guard.step();
+            self.judged()?;
             batch.add(item?);
             if (batch.items.len() >= self.batch || batch.bytes >= FULL)
                 && line.say(batch.hand_over(&part)).is_err()
@@ -234,6 +248,7 @@ impl Query {
                 return Ok(Err(Gone));
             }
         }
+        self.judged()?;
         if batch.items.is_empty() {
             return Ok(Ok(()));
         }
