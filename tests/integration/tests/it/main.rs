@@ -72,6 +72,7 @@ mod outage_is_survived;
 mod people_log_in;
 mod poison_is_dead_lettered_once;
 mod python_processors_take_over;
+mod python_reads_and_writes_bodies;
 mod question_walks;
 mod quotas_are_per_workspace;
 mod readme_is_true;
