@@ -48,6 +48,7 @@ mod console_page;
 mod cores_move_between_systems;
 mod deep_headers_end_nobody;
 mod defaults_are_told_once;
+mod demo_is_true;
 mod detached_runs_count;
 mod disabling_keeps_everything;
 mod documents_become_answers;
