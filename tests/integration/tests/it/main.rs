@@ -42,6 +42,7 @@ mod builtin_reads_any_dataset;
 mod bundles_carry_workspaces;
 mod commands_answer_at_once;
 mod configuration_of_any_size;
+mod confirmed;
 mod connections_are_bounded;
 mod console_library;
 mod console_page;
