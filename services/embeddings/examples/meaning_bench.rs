@@ -56,8 +56,7 @@ const WANTED: usize = 8;
 async fn found(embedder: &Embedder) -> Result<usize, String> {
     let embed = async |texts: Vec<String>| {
         let made = embedder.embed(None, &texts, Duration::from_secs(60)).await;
-        made.map(|made| made.vectors)
-            .map_err(told)
+        made.map(|made| made.vectors).map_err(told)
     };
     let passages = embed(PASSAGES.iter().map(|pair| pair.0.to_owned()).collect()).await?;
     let questions = embed(PASSAGES.iter().map(|pair| pair.1.to_owned()).collect()).await?;
