@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 examples=${CARGO_TARGET_DIR:-target}/dist/examples
-for name in bench pipeline_bench graph_bench bus_bench quality_bench retrieval_bench vector_bench memory_bench; do
+for name in bench pipeline_bench graph_bench bus_bench quality_bench meaning_bench retrieval_bench vector_bench memory_bench; do
   [ -x "$examples/$name" ] || { echo "bench: $examples/$name is not built: run make bench" >&2; exit 1; }
 done
 say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
@@ -31,6 +31,7 @@ fi
 if [ -d .cache/wordllama/wordllama ]; then models+=(.cache/wordllama/wordllama); fi
 say "Quality of retrieval: the questions of tests/quality; hybrid with static vectors at least 0.9 recall@10"
 "$examples/quality_bench" lexical ${models[@]+"${models[@]}"} || failed=1
+"$examples/meaning_bench" ${models[@]+"${models[@]}"} || failed=1
 say "Speed of retrieval: GraphRAG at most 80 ms, DocumentRAG at most 50 ms, SPARQL join at most 100 ms, deletion 2 s"
 if [ ${#models[@]} -gt 0 ]; then
   "$examples/retrieval_bench" "${models[0]}" || failed=1

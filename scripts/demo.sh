@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # The main job on real input: load a dataset, ask the agent a question that needs the graph, show the
 # stored trace; add and process two documents, ask the agent a question that only they answer, follow its
-# answer to page and chunk; stop the flow and print the receipt. $1: embedded | rabbitmq
+# answer to page and chunk; stop the flow while a third document is processed and print the receipt.
+# $1: embedded | rabbitmq. With DEMO_AS_BUILT nothing is built or fetched: what is there is used (a test does so).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 kind=${1:-embedded}
@@ -27,10 +28,12 @@ newest_run() {
 if [ ! -x "$target/debug/threadgraph" ]; then
   echo "First build: some 450 crates, about 5 minutes on two cores. Later ones take seconds."
 fi
-parts="-p tg-server -p tg-cli"
-[ "$kind" = embedded ] || parts="$parts -p tg-testkit"
-# shellcheck disable=SC2086
-cargo build --locked $parts
+if [ -z "${DEMO_AS_BUILT:-}" ]; then
+  parts="-p tg-server -p tg-cli"
+  [ "$kind" = embedded ] || parts="$parts -p tg-testkit"
+  # shellcheck disable=SC2086
+  cargo build --locked $parts
+fi
 
 work=$(mktemp -d)
 pids=()
@@ -53,7 +56,7 @@ PY
 export TRUSTGRAPH_URL="http://127.0.0.1:$port/"
 
 say "Fetching static vectors, so that texts are found by meaning"
-if timeout 120 "$bin/tg" models pull potion-base-8M --data-dir .cache; then
+if [ -z "${DEMO_AS_BUILT:-}" ] && timeout 120 "$bin/tg" models pull potion-base-8M --data-dir .cache; then
   export THREADGRAPH_EMBEDDINGS__PROVIDER=static
   export THREADGRAPH_EMBEDDINGS__PATH="$PWD/.cache/models/potion-base-8M"
 else
@@ -112,5 +115,7 @@ if [ "$kind" = rabbitmq ]; then
   for _ in $(seq 50); do [ "$(wc -l <"$work/node.url")" -gt 1 ] && break; sleep 0.1; done
   sed 1d "$work/node.url"
 fi
-say "Stopping the flow"
+say "Stopping the flow while a longer text is processed"
+run tg-add-library-document -k text/markdown --id urn:demo:operate --name "How to run it" docs/operate.md
+run tg-start-library-processing -d urn:demo:operate --id operate
 run tg-stop-flow -i default

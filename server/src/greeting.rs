@@ -194,6 +194,24 @@ mod tests {
     }
 
     #[test]
+    fn a_first_start_says_what_to_do_next_and_no_other_does() {
+        let at = "127.0.0.1:8088".parse().unwrap();
+        let said = |first, auth| lines(at, auth, &builtin(None), first, &FirstKey::None);
+        let next = [
+            "  add:      tg add -u http://127.0.0.1:8088/ --wait FILE…",
+            "  ask:      tg ask -u http://127.0.0.1:8088/ \"What is 6 * 7?\"",
+            "  look:     tg doctor -u http://127.0.0.1:8088/   ·   tg --help",
+        ];
+        for auth in [Auth::None, Auth::Iam] {
+            let first = said(true, auth);
+            assert_eq!(first[0], "Threadgraph is ready at http://127.0.0.1:8088/");
+            assert_eq!(first[1..4], next);
+            let later = said(false, auth);
+            assert!(!later.iter().any(|line| next.contains(&line.as_str())));
+        }
+    }
+
+    #[test]
     fn the_code_is_shown_until_it_is_used_and_only_at_a_terminal() {
         let text = |auth, first, key| {
             let at = "127.0.0.1:8088".parse().unwrap();

@@ -19,12 +19,16 @@ use crate::instance_state::InstanceState;
 use crate::mesh::Mesh;
 use crate::processor::{Processor, row_kind};
 use crate::wiring::{Wiring, same_wiring};
-use tg_bus::BusError;
+use tg_bus::{BusError, TaskKind};
+use tg_schemas::Topic;
 
 /// How long a detach waits for what is in progress.
 const DETACH: Duration = Duration::from_secs(10);
 /// How long the bus may take to stop consumers.
 const STOP: Duration = Duration::from_secs(2);
+/// How often a topic that may still be in use is tried to be removed, and the pause between.
+const REMOVALS: usize = 20;
+const REMOVAL_PAUSE: Duration = Duration::from_millis(100);
 /// Instances attached at once.
 const PARALLEL: usize = 32;
 
@@ -206,11 +210,14 @@ impl Hosted {
             }
         }
         let mut leaving = Vec::new();
+        let mut idle = Vec::new();
         for at in gone {
+            idle.extend(self.wiring.topics_of_workspace(&at));
             leaving.extend(instances.remove(&at));
         }
         if !leaving.is_empty() {
             detach(mesh, leaving, Instant::now() + DETACH).await;
+            remove_idle(mesh, idle);
         }
         let outcome = tokio::select! {
             outcome = self.attach(mesh, &mut instances, attach) => outcome,
@@ -310,6 +317,27 @@ async fn detach(mesh: &Mesh, instances: Vec<Instance>, end: Instant) {
     }
     let now = || listed(instances.iter().map(|instance| instance.slot.leave()));
     announce::tell(mesh, "detached", now).await;
+}
+
+/// Removes topics of a workspace that is gone once nobody reads them: nothing else ever would. Among foreign processors
+/// they may be others'.
+fn remove_idle(mesh: &Mesh, topics: Vec<Topic>) {
+    if topics.is_empty() || !mesh.rules().tombstones {
+        return;
+    }
+    let bus = mesh.bus().clone();
+    mesh.spawn(TaskKind::Background, async move {
+        for topic in topics {
+            for _ in 0..REMOVALS {
+                // A broker lets go of the queue a moment after its last consumer left; of another process's consumer
+                // that one takes care.
+                match bus.delete_topic(&topic).await {
+                    Ok(false) => tokio::time::sleep(REMOVAL_PAUSE).await,
+                    Ok(true) | Err(_) => break,
+                }
+            }
+        }
+    });
 }
 
 fn is_stopping(record: &str) -> bool {

@@ -106,6 +106,19 @@ impl Wiring {
         Some(scope)
     }
 
+    /// The topics that are there for the sake of an instance in a workspace alone; none of any other.
+    pub(crate) fn topics_of_workspace(&self, at: &At) -> Vec<Topic> {
+        let At::Workspace(_) = at else {
+            return Vec::new();
+        };
+        let scope = self.scope(at, "");
+        let handlers = self.handlers.iter();
+        let of_workspace = handlers.filter(|hosted| hosted.place == TopicScope::Workspace);
+        let subscriptions =
+            of_workspace.filter_map(|hosted| self.subscription(scope.as_ref()?, hosted));
+        subscriptions.map(|of| of.topic).collect()
+    }
+
     fn subscription(&self, scope: &InstanceScope, hosted: &Hosted) -> Option<Subscription> {
         let class = match hosted.handler {
             Handler::Serve(_) => Class::Request,

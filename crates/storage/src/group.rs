@@ -1,6 +1,11 @@
 //! A thread that commits: jobs that wait together are handed to one function together, in the order they came, so that
 //! they share a commit. What a job is and what committing means is the caller's.
+//!
+//! A panic in there ends neither the thread nor the process: the jobs of the group are dropped, so that whoever waits for
+//! them is told, and the next group is committed as if nothing had been. What the caller knows beside its file it has to
+//! learn anew (see [`survived`]).
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread::JoinHandle;
 
 use tokio::sync::mpsc;
@@ -23,6 +28,17 @@ impl Default for GroupBounds {
             group: 256,
         }
     }
+}
+
+/// Runs something whose panic must not end a thread that others depend on. `false` if it panicked: what it was changing in
+/// memory is then half changed, and has to be read again from where it is kept.
+#[must_use]
+pub fn survived(work: impl FnOnce()) -> bool {
+    let done = catch_unwind(AssertUnwindSafe(work)).is_ok();
+    if !done {
+        tracing::error!("a commit panicked; what it was to commit is reported as failed");
+    }
+    done
 }
 
 /// Handle of the thread. When it is dropped the thread ends after what is queued, and is waited for.
@@ -59,11 +75,13 @@ impl<J: Send + 'static> GroupCommitter<J> {
         let work = move || {
             let mut group = Vec::with_capacity(bounds.group);
             loop {
-                while queue.is_empty() && !queue.is_closed() && chore() {}
+                let chores = || while queue.is_empty() && !queue.is_closed() && chore() {};
+                // One that panics is tried again after the next group.
+                let _ = survived(chores);
                 if queue.blocking_recv_many(&mut group, bounds.group) == 0 {
                     return;
                 }
-                commit(&mut group);
+                let _ = survived(|| commit(&mut group));
                 group.clear();
             }
         };
@@ -132,6 +150,30 @@ mod tests {
         let groups = groups.lock();
         assert_eq!(groups.concat(), [0, 1, 2, 3, 4, 5]);
         assert!(groups.len() < 6 && groups.iter().all(|group| group.len() <= 3));
+    }
+
+    #[tokio::test]
+    async fn a_panic_costs_its_group_and_nothing_else() {
+        let mut chores = 0;
+        let chore = move || {
+            chores += 1;
+            assert!(chores != 2, "a chore, on purpose");
+            false
+        };
+        let commit = |jobs: &mut Vec<(u8, oneshot::Sender<u8>)>| {
+            for (number, done) in jobs.drain(..) {
+                assert!(number != 1, "a commit, on purpose");
+                let _ = done.send(number);
+            }
+        };
+        let bounds = GroupBounds { queue: 8, group: 1 };
+        let committer = GroupCommitter::start_with_chores("test-panic", bounds, commit, chore);
+        let committer = committer.expect("a thread");
+        for number in 0..4 {
+            let (done, told) = oneshot::channel();
+            committer.push((number, done)).await.expect("taken");
+            assert_eq!(told.await.ok(), Some(number).filter(|number| *number != 1));
+        }
     }
 
     #[tokio::test]

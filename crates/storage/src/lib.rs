@@ -40,7 +40,7 @@ mod writer;
 pub use config_known::ConfigKnown;
 pub use database::Database;
 pub use error::StorageError;
-pub use group::{GroupBounds, GroupCommitter};
+pub use group::{GroupBounds, GroupCommitter, survived};
 pub use identity::identity_of;
 pub use lock::OwnerLock;
 pub use rusqlite;

@@ -74,6 +74,27 @@ pub async fn keeps(
     Ok(())
 }
 
+/// What a measurement says of where it was made.
+pub fn described() -> String {
+    let cores = std::thread::available_parallelism().map_or(0, usize::from);
+    let cpu = line_of("/proc/cpuinfo", "model name");
+    let memory = line_of("/proc/meminfo", "MemTotal");
+    format!("{cores} cores, {cpu}, memory {memory}")
+}
+
+fn line_of(file: &str, name: &str) -> String {
+    let text = std::fs::read_to_string(file).unwrap_or_default();
+    let line = text.lines().find(|line| line.starts_with(name));
+    let value = line.and_then(|line| line.split_once(':'));
+    value.map_or("?".to_owned(), |(_, value)| value.trim().to_owned())
+}
+
+/// What else the machine does: the averages of one, five and fifteen minutes.
+pub fn load() -> String {
+    let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    text.split(' ').take(3).collect::<Vec<_>>().join(" ")
+}
+
 /// The shortest time of so many.
 fn fastest(rounds: usize) -> Duration {
     let took = |_| {
@@ -113,6 +134,17 @@ mod tests {
         assert!(machine.slower() >= 1.0);
         let second = Duration::from_secs(1);
         assert!(machine.allows(second) >= second);
+    }
+
+    #[test]
+    fn it_is_described_in_one_line() {
+        let (machine, load) = (described(), load());
+        assert!(
+            machine.contains(" cores, ") && !machine.contains('\n'),
+            "{machine}"
+        );
+        assert!(!machine.contains('?'), "{machine}");
+        assert_eq!(load.split(' ').count(), 3, "{load}");
     }
 
     #[tokio::test]

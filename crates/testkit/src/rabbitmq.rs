@@ -265,6 +265,19 @@ impl RabbitNode {
         Ok(closed)
     }
 
+    /// Seconds between the heartbeats of each connection, as agreed with its client, in order.
+    ///
+    /// # Errors
+    /// The node does not answer.
+    pub async fn heartbeats(&self) -> Result<Vec<u64>> {
+        let listed = self.ctl(&["list_connections", "timeout"]).await?;
+        // The first line may be the name of the column.
+        let seconds = listed.lines().filter_map(|line| line.trim().parse().ok());
+        let mut all: Vec<u64> = seconds.collect();
+        all.sort_unstable();
+        Ok(all)
+    }
+
     /// Raises (or clears) the memory alarm: publishers are blocked.
     ///
     /// # Errors

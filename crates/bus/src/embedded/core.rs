@@ -122,40 +122,49 @@ impl Core {
         Some(self.topics.read().get(&of.topic)?.find(&of.name)?.clone())
     }
 
-    /// Makes sure topics and record queues exist; returns a ticket of the store.
+    /// Makes sure topics and record queues exist: on disk first, all of them or none, then here. Returns a ticket of the
+    /// store.
     pub(super) fn declare(
         &self,
         topics: &[Topic],
         queues: &[Subscription],
     ) -> Result<u64, BusError> {
         let mut known = self.topics.write();
-        let mut entries = Vec::new();
-        let mut new_queues = Vec::new();
+        let mut new_topics = Vec::new();
         for topic in topics.iter().chain(queues.iter().map(|queue| &queue.topic)) {
-            if !known.contains_key(topic) {
-                known.insert(topic.clone(), TopicState::default());
-                entries.push(Entry::Topic(topic.to_string()));
+            if !known.contains_key(topic) && !new_topics.contains(&topic) {
+                new_topics.push(topic);
             }
         }
-        for of in queues.iter().filter(|of| of.topic.class() == Class::Flow) {
-            let known = known.entry(of.topic.clone()).or_default();
-            known.set_off(&of.name, false);
-            if known.find(&of.name).is_none() {
-                let id = self.store.number();
-                let queue = Queue::new(id, self.store.clone());
-                known.add(&of.name, Kind::Queue(queue));
-                entries.push(queue_entry(id, of));
-                new_queues.push(of);
+        let mut new_queues: Vec<(u32, &Subscription)> = Vec::new();
+        let records = || queues.iter().filter(|of| of.topic.class() == Class::Flow);
+        for of in records() {
+            let there = known
+                .get(&of.topic)
+                .is_some_and(|t| t.find(&of.name).is_some());
+            if !there && !new_queues.iter().any(|(_, new)| *new == of) {
+                new_queues.push((self.store.number(), of));
             }
         }
-        self.store.note(&entries).inspect_err(|_| {
-            // Not on disk, so not there.
-            for of in new_queues {
-                if let Some(topic) = known.get_mut(&of.topic) {
-                    topic.remove(&of.name);
-                }
+        let topics = new_topics
+            .iter()
+            .map(|topic| Entry::Topic(topic.to_string()));
+        let queues = new_queues.iter().map(|(id, of)| queue_entry(*id, of));
+        let ticket = self.store.note(&topics.chain(queues).collect::<Vec<_>>())?;
+        for topic in new_topics {
+            known.entry(topic.clone()).or_default();
+        }
+        for (id, of) in new_queues {
+            let queue = Queue::new(id, self.store.clone());
+            let topic = known.entry(of.topic.clone()).or_default();
+            topic.add(&of.name, Kind::Queue(queue));
+        }
+        for of in records() {
+            if let Some(topic) = known.get_mut(&of.topic) {
+                topic.set_off(&of.name, false);
             }
-        })
+        }
+        Ok(ticket)
     }
 
     /// Whether a queue took it, and the store's ticket.

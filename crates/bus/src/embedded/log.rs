@@ -158,11 +158,14 @@ impl Log {
         }
     }
 
-    /// Notes a new queue or topic.
+    /// Notes new queues and topics, or that they are gone: in one write, so that a disk without room keeps all of them or
+    /// none.
     pub(super) fn note(&self, entries: &[Entry]) -> Result<u64, BusError> {
         let mut state = self.state.lock();
+        self.append(&mut state, |out| {
+            entries.iter().map(|entry| frame::write(out, entry)).sum()
+        })?;
         for entry in entries {
-            self.append(&mut state, |out| frame::write(out, entry))?;
             state.catalogue.apply(entry);
         }
         Ok(state.written)

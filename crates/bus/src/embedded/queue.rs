@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
@@ -14,6 +15,7 @@ use super::live::Tap;
 use super::record::Record;
 use super::store::Store;
 use crate::bus::{BusError, Delete, Delivery, Envelope, Settle};
+use crate::pause;
 
 /// Deliveries made on a publisher's or acknowledger's time before a task goes on.
 const BURST: usize = 64;
@@ -21,6 +23,9 @@ const BURST: usize = 64;
 const PAGE: usize = 64;
 /// And not many more bytes than this.
 const PAGE_BYTES: usize = 4 << 20;
+/// A body that could not be read is tried again after this, then after longer pauses, up to the second.
+const READ_AGAIN: Duration = Duration::from_millis(500);
+const READ_AGAIN_LATEST: Duration = Duration::from_secs(60);
 
 /// A durable queue of one flow subscription.
 pub(super) struct Queue {
@@ -34,6 +39,10 @@ pub(super) struct Queue {
 struct State {
     /// By record number, so what is given back is first again.
     ready: BTreeMap<u64, Item>,
+    /// Whose bodies could not be read: they wait here for a pause, so that one of them holds nobody up.
+    aside: BTreeMap<u64, Item>,
+    /// Somebody brings them back after the pause.
+    coming_back: bool,
     slots: Vec<QueueConsumer>,
     next_slot: u64,
     turn: usize,
@@ -48,6 +57,8 @@ struct State {
 struct Item {
     record: Arc<Record>,
     redelivered: bool,
+    /// How often its body could not be read.
+    unread: u32,
 }
 
 /// A consumer and how much more it takes.
@@ -84,6 +95,7 @@ impl Queue {
         let item = Item {
             record,
             redelivered,
+            unread: 0,
         };
         state.ready.insert(item.record.seq, item);
         true
@@ -108,37 +120,41 @@ impl Queue {
         self.state.lock().slots.retain(|other| other.id != slot);
     }
 
-    /// Ready records and consumers.
+    /// Records that wait, and consumers.
     pub(super) fn counts(&self) -> (usize, usize) {
         let state = self.state.lock();
-        (state.ready.len(), state.slots.len())
+        (state.ready.len() + state.aside.len(), state.slots.len())
     }
 
     /// Takes the first record without being a consumer.
     pub(super) async fn take(self: &Arc<Self>) -> Result<Option<Delivery>, BusError> {
-        let Some((_, item)) = self.state.lock().ready.pop_first() else {
+        let Some(item) = self.state.lock().first() else {
             return Ok(None);
         };
-        let redelivered = item.redelivered;
+        let message = match item.record.cached() {
+            Some(message) => Ok(message),
+            None => {
+                let (store, record) = (self.store.clone(), item.record.clone());
+                let loaded = tokio::task::spawn_blocking(move || store.load(&record)).await;
+                loaded.unwrap_or(Err(BusError::Store))
+            }
+        };
+        let message = match message {
+            Ok(message) => message,
+            Err(error) => {
+                self.put_aside(item);
+                return Err(error);
+            }
+        };
         let ticket = Ticket {
             queue: self.clone(),
             record: item.record,
             slot: 0,
             _hand: None,
         };
-        let message = match ticket.record.cached() {
-            Some(message) => message,
-            None => {
-                let store = self.store.clone();
-                let record = ticket.record.clone();
-                tokio::task::spawn_blocking(move || store.load(&record))
-                    .await
-                    .map_err(|_| BusError::Store)??
-            }
-        };
         Ok(Some(Delivery {
             envelope: Envelope::clone(&message),
-            redelivered,
+            redelivered: item.redelivered,
             settle: Some(Box::new(ticket)),
         }))
     }
@@ -147,6 +163,7 @@ impl Queue {
     pub(super) fn end(&self, when: Delete) -> Option<usize> {
         let ready = {
             let mut state = self.state.lock();
+            state.bring_back();
             if when == Delete::IfEmpty && !state.ready.is_empty() {
                 return None;
             }
@@ -195,11 +212,40 @@ impl Queue {
         self.go_on(move |queue| {
             for record in records {
                 if queue.store.load(&record).is_err() {
-                    // It stays on disk; a later start may be luckier.
-                    queue.state.lock().ready.remove(&record.seq);
+                    let item = queue.state.lock().ready.remove(&record.seq);
+                    item.into_iter().for_each(|item| queue.put_aside(item));
                 }
             }
             queue.pump_on();
+        });
+    }
+
+    /// Keeps a record whose body could not be read for later: the disk may be luckier then.
+    fn put_aside(self: &Arc<Self>, mut item: Item) {
+        let mut state = self.state.lock();
+        if state.gone {
+            drop(state);
+            return self.store.done(self.id, &item.record);
+        }
+        let wait = pause::after(READ_AGAIN, item.unread, READ_AGAIN_LATEST);
+        item.unread = item.unread.saturating_add(1);
+        state.aside.insert(item.record.seq, item);
+        let runtime = Handle::try_current().ok().or_else(|| state.runtime.clone());
+        let Some(runtime) = runtime.filter(|_| !state.coming_back) else {
+            return;
+        };
+        state.coming_back = true;
+        let queue = Arc::downgrade(self);
+        runtime.spawn(async move {
+            tokio::time::sleep(wait).await;
+            if let Some(queue) = queue.upgrade() {
+                {
+                    let mut state = queue.state.lock();
+                    state.coming_back = false;
+                    state.bring_back();
+                }
+                queue.pump();
+            }
         });
     }
 
@@ -238,6 +284,18 @@ impl Queue {
 }
 
 impl State {
+    /// Takes the first record out, of those put aside if there is no other.
+    fn first(&mut self) -> Option<Item> {
+        let first = self.ready.pop_first().or_else(|| self.aside.pop_first());
+        first.map(|(_, item)| item)
+    }
+
+    /// What was put aside is ready again.
+    fn bring_back(&mut self) {
+        let mut aside = std::mem::take(&mut self.aside);
+        self.ready.append(&mut aside);
+    }
+
     fn step(&mut self, queue: &Arc<Queue>) -> Step {
         let count = self.slots.len();
         let free = (0..count)

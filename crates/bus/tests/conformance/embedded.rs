@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -200,6 +201,101 @@ async fn full_is_said_and_nothing_is_half_stored() {
         assert_eq!(ear.texts(stored).await.len(), stored);
         assert!(ear.now().is_none());
     }
+}
+
+/// Nobody is left with a queue that nobody reads. The victim is this test in another process, whose files may not grow
+/// beyond a few kilobytes.
+#[tokio::test]
+async fn a_declaration_that_finds_no_room_leaves_nothing_behind() {
+    const DIR: &str = "TG_BUS_TEST_FULL";
+    let topics: Vec<Topic> = (0..400)
+        .map(|n| Topic::system(Class::Flow, &format!("no-room-{n}")))
+        .collect();
+    let queues: Vec<_> = topics.iter().map(|topic| sub(topic, "reader")).collect();
+    let few = sub(&Topic::system(Class::Flow, "room"), "reader");
+    if let Ok(dir) = std::env::var(DIR) {
+        let bus = open(Path::new(&dir));
+        let refused = bus.declare(&topics, &queues).await;
+        assert_eq!(refused, Err(BusError::Store));
+        for queue in &queues {
+            assert_eq!(bus.queue_state(queue).await, Ok(None));
+        }
+        // What fits is declared after as before, also of the same topics.
+        bus.declare(&topics[..1], &[few, queues[1].clone()])
+            .await
+            .unwrap();
+        println!("refused as a whole");
+        return;
+    }
+    let dir = TempDir::new().unwrap();
+    let said = Command::new("sh")
+        .args(["-c", "trap '' XFSZ; ulimit -f 16; exec \"$@\"", "sh"])
+        .arg(std::env::current_exe().unwrap())
+        .args(["--nocapture", "--exact"])
+        .arg("embedded::a_declaration_that_finds_no_room_leaves_nothing_behind")
+        .env(DIR, dir.path())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&said.stdout).into_owned();
+    assert!(said.contains("refused as a whole"), "{said}");
+    let bus = open(dir.path());
+    for (at, queue) in queues.iter().enumerate() {
+        let there = bus.queue_state(queue).await.unwrap();
+        assert_eq!(there.is_some(), at == 1, "{at}");
+    }
+    assert!(bus.queue_state(&few).await.unwrap().is_some());
+    // Of the topics, those of the second declaration alone.
+    for (at, topic) in topics.iter().enumerate() {
+        let gone = bus.delete_topic(topic).await.unwrap();
+        assert_eq!(gone, at == 0, "{at}");
+    }
+}
+
+/// A disk that fails for a while costs nothing but time, and one record that cannot be read holds no other up.
+#[tokio::test]
+async fn what_could_not_be_read_is_handed_out_once_it_can_be() {
+    let dir = TempDir::new().unwrap();
+    let options = EmbeddedOptions {
+        memory: 0,
+        ..EmbeddedOptions::default()
+    };
+    let bus: Arc<dyn Bus> = Arc::new(EmbeddedBus::open_with(dir.path(), options).unwrap());
+    let topic = topic(Class::Flow);
+    let (reader, idle) = (sub(&topic, "reader"), sub(&topic, "idle"));
+    bus.declare(&[], &[reader.clone(), idle.clone()])
+        .await
+        .unwrap();
+    for text in ["the first", "the second"] {
+        bus.send(&topic, text).await;
+    }
+    let log = std::fs::read_dir(dir.path())
+        .unwrap()
+        .map(|file| file.unwrap().path())
+        .find(|path| path.extension().is_some_and(|ext| ext == "log"))
+        .unwrap();
+    let whole = std::fs::read(&log).unwrap();
+    let word = b"the first";
+    let at = whole.windows(word.len()).rposition(|bytes| bytes == word);
+    let at = at.unwrap() as u64;
+    let file = std::fs::File::options().write(true).open(&log).unwrap();
+    file.write_all_at(b"X", at).unwrap();
+    let mut ear = bus.listen(&reader, 10).await;
+    assert_eq!(ear.texts(1).await, ["the second"]);
+    // It waits, and is said to.
+    assert!(ear.now().is_none());
+    assert_eq!(bus.queue_state(&reader).await.unwrap().unwrap().ready, 1);
+    assert_eq!(bus.take(&idle).await.err(), Some(BusError::Store));
+    assert_eq!(bus.queue_state(&idle).await.unwrap().unwrap().ready, 2);
+    file.write_all_at(&whole[at as usize..=at as usize], at)
+        .unwrap();
+    assert_eq!(ear.texts(1).await, ["the first"]);
+    let mut all = BTreeSet::new();
+    for _ in 0..2 {
+        let delivery = bus.take(&idle).await.unwrap().unwrap();
+        all.insert(text(&delivery));
+        delivery.ack();
+    }
+    assert_eq!(all.len(), 2);
 }
 
 /// One old record that nobody takes does not keep everything after it on disk.

@@ -33,12 +33,29 @@ mod interop {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn outages_are_bridged() {
     let mut node = RabbitNode::start().await.unwrap();
+    a_silent_peer_is_noticed_as_soon_as_the_mode_says(&node).await;
     everything_is_in_place_after_a_cut(&node).await;
     many_consumers_share_few_channels(&node).await;
     longer_headers_than_frames_end_a_reader_once(&node).await;
     an_alarm_blocks_publishers_only(&node).await;
     what_was_confirmed_is_delivered(&mut node).await;
     down_is_said_at_once(&mut node).await;
+}
+
+/// Among processors of ours soon, among foreign ones as late as they do.
+async fn a_silent_peer_is_noticed_as_soon_as_the_mode_says(node: &RabbitNode) {
+    assert_eq!(node.heartbeats().await.unwrap(), [0_u64; 0]);
+    for (mode, seconds) in [(Mode::Native, 15), (Mode::Interop, 60)] {
+        let bus = connect(&node.url(), mode).await;
+        let agreed = node.heartbeats().await.unwrap();
+        assert!(!agreed.is_empty(), "{mode:?}");
+        assert!(
+            agreed.iter().all(|one| *one == seconds),
+            "{mode:?}: {agreed:?}"
+        );
+        bus.close().await;
+        until(async || node.heartbeats().await.unwrap().is_empty()).await;
+    }
 }
 
 async fn everything_is_in_place_after_a_cut(node: &RabbitNode) {

@@ -20,6 +20,7 @@ use tg_mesh::rabbitmq::{RabbitBus, RabbitOptions};
 use tg_schemas::topic::Class;
 use tg_schemas::{Headers, Subscription, Topic};
 use tg_storage::Durability;
+use tg_testkit::machine::{described, load};
 use tg_testkit::rabbitmq::RabbitNode;
 use tokio::sync::mpsc;
 
@@ -37,6 +38,13 @@ impl Sink for Arrivals {
 #[tokio::main]
 async fn main() {
     let wanted = std::env::args().nth(1);
+    println!("machine: {}", described());
+    println!("load before: {}", load());
+    measured(wanted).await;
+    println!("load after: {}", load());
+}
+
+async fn measured(wanted: Option<String>) {
     let dir = tempfile::tempdir().expect("a directory");
     for durability in [Durability::Process, Durability::Power] {
         let path = dir.path().join(durability.as_str());

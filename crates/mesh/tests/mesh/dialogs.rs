@@ -5,10 +5,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use tg_mesh::bus::{Envelope, PublishMode, Routed, Target};
 use tg_mesh::{Ask, Cx, Deadline, Host, RequestHandler, Responder};
 use tg_schemas::msg::{TextCompletionRequest, TextCompletionResponse};
-use tg_schemas::{Class, Error, ErrorCode, Topic};
-use tg_testkit::bus::{until, within};
+use tg_schemas::{Class, Error, ErrorCode, Frame, Headers, Topic};
+use tg_testkit::bus::{collector, until, within};
 use tg_testkit::faults::{Faults, FaultyBus};
 use tg_testkit::place::Place;
 use tokio::sync::Notify;
@@ -303,7 +304,63 @@ async fn a_question_asked_under_an_id_again_replaces_the_earlier_one(place: Plac
     within(later.last()).await.unwrap();
 }
 
+/// Noise is answered where there is somebody to answer, dropped where there is not, and the next question is served.
+async fn a_question_of_noise_is_answered_or_dropped(place: Place) {
+    let (mesh, echo) = echo(&place, 8).await;
+    let (sink, mut heard) = collector();
+    let inbox = format!("nt.inbox.noise.{}", uuid::Uuid::new_v4().simple());
+    let _open = mesh.bus().open_inbox(&inbox, sink).await.unwrap();
+    let bodies: [&[u8]; 4] = [b"\x00\xff\x01noise", b"{\"prompt\": 3}", b"[", b""];
+    for (n, body) in bodies.into_iter().enumerate() {
+        for (id, reply_to) in [(None, true), (Some(n), false), (Some(n), true)] {
+            let envelope = Envelope {
+                headers: Headers {
+                    id: id.map(|n| format!("noise-{n}")),
+                    from: Some(inbox.clone()),
+                    reply_to: reply_to.then(|| inbox.clone()),
+                    frame: Some(Frame::Ask),
+                    ..Headers::default()
+                },
+                body: body.to_vec().into(),
+                ..Envelope::default()
+            };
+            let target = Target::Topic(topic());
+            let sent = mesh
+                .bus()
+                .publish(&target, envelope, PublishMode::Confirmed);
+            assert_eq!(sent.await, Ok(Routed::Queued));
+        }
+        let answer = within(async {
+            loop {
+                let told = heard.recv().await.unwrap().envelope.clone();
+                // Whoever takes long says that it is at it.
+                if told.headers.frame != Some(Frame::Alive) {
+                    return told;
+                }
+            }
+        })
+        .await;
+        let whole = String::from_utf8_lossy(&answer.body);
+        let id = format!("noise-{n}");
+        assert_eq!(answer.headers.id.as_ref(), Some(&id), "{whole}");
+        let ends = [Some(Frame::Last), Some(Frame::Refuse)];
+        assert!(ends.contains(&answer.headers.frame), "{:?}", answer.headers);
+        assert!(whole.contains("bad-request"), "{whole}");
+    }
+    let fine = within(ask(&mesh, "fine", Ask::default())).await.unwrap();
+    assert!(fine.end_of_stream);
+    assert_eq!(
+        echo.calls.load(Ordering::SeqCst),
+        1,
+        "noise reaches no handler"
+    );
+    // Nothing more was answered, and nothing of it is held.
+    assert!(heard.try_recv().is_err());
+    until(async || mesh.load().1 == 0).await;
+}
+
 tg_testkit::on_both_buses!(
+    a_question_of_noise_is_answered_or_dropped,
     parts_sent_together_come_one_by_one_also_over_a_bus_that_loses_some,
     parts_come_in_order_and_end,
     a_slow_reader_holds_the_writer_back_and_loses_nothing,

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use parking_lot::Mutex;
 use tg_mesh::{Answer, Ask, Cx, Host, RequestHandler, Responder};
 use tg_schemas::msg::{
     PromptRequest, PromptResponse, TextCompletionRequest, TextCompletionResponse,
@@ -44,6 +45,7 @@ impl RequestHandler<PromptRequest, PromptResponse> for Passer {
 struct Model {
     started: Notify,
     cancelled: Notify,
+    traced: Mutex<Vec<Option<String>>>,
 }
 
 #[async_trait]
@@ -55,6 +57,7 @@ impl RequestHandler<TextCompletionRequest, TextCompletionResponse> for Model {
         mut out: Responder<TextCompletionResponse>,
     ) -> Result<(), Error> {
         assert_eq!(cx.headers.depth, Some(1), "one deeper than the question");
+        self.traced.lock().push(cx.headers.traceparent.clone());
         self.started.notify_one();
         if question.prompt == "hang" {
             cx.cancel.cancelled().await;
@@ -114,12 +117,17 @@ async fn three(place: &Place, with_model: bool) -> Three {
 
 impl Three {
     fn ask(&self, text: &str) -> Answer<PromptResponse> {
+        self.ask_traced(text, None)
+    }
+
+    fn ask_traced(&self, text: &str, traceparent: Option<&str>) -> Answer<PromptResponse> {
         let question = PromptRequest {
             id: text.to_owned(),
             ..PromptRequest::default()
         };
         let options = Ask {
             forward: true,
+            traceparent: traceparent.map(str::to_owned),
             ..Ask::default()
         };
         self.asker.ask(&self.topic, &question, options)
@@ -142,6 +150,18 @@ async fn whom_it_is_passed_to_answers(place: Place) {
     assert_eq!((seen, tokens), (words, Some(7)));
     let error = within(three.ask("fail").last()).await.unwrap_err();
     assert_eq!(error.message, "the model said no");
+}
+
+async fn the_trace_goes_with_it(place: Place) {
+    let three = three(&place, true).await;
+    let trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    for told in [Some(trace), None] {
+        within(three.ask_traced("hello", told).last())
+            .await
+            .unwrap();
+    }
+    let traced = three.handler.traced.lock().clone();
+    assert_eq!(traced, [Some(trace.to_owned()), None]);
 }
 
 async fn who_gives_up_stops_whom_it_was_passed_to(place: Place) {
@@ -179,6 +199,7 @@ async fn a_silent_answerer_is_waited_for(place: Place) {
 
 on_both_buses!(
     whom_it_is_passed_to_answers,
+    the_trace_goes_with_it,
     who_gives_up_stops_whom_it_was_passed_to,
     nobody_there_is_told,
     a_silent_answerer_is_waited_for

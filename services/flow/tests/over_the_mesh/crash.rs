@@ -13,9 +13,10 @@ const DIR: &str = "TG_TEST_CRASH_DIR";
 const BROKER: &str = "TG_TEST_CRASH_BROKER";
 const STEPS: &str = "TG_TEST_CRASH_STEPS";
 const OPERATION: &str = "TG_TEST_CRASH_OPERATION";
+const DRAIN: &str = "TG_TEST_CRASH_DRAIN";
 
 /// Runs `operation` in a process of its own that dies after so many steps. `false` when it lived.
-fn dies(world: &World, steps: i64, operation: &str) -> bool {
+fn dies(world: &World, steps: i64, operation: &str, drain: &str) -> bool {
     let mut command = Command::new(std::env::current_exe().expect("this test"));
     if let Place::RabbitMq(url) = &world.place {
         command.env(BROKER, url);
@@ -25,6 +26,7 @@ fn dies(world: &World, steps: i64, operation: &str) -> bool {
         .env(DIR, &world.dir)
         .env(STEPS, steps.to_string())
         .env(OPERATION, operation)
+        .env(DRAIN, drain)
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .status()
@@ -56,9 +58,7 @@ async fn victim() {
         for n in 0..RECORDS {
             process.send("f", &n.to_string(), 0).await;
         }
-        asked
-            .parameters
-            .insert("drain".to_owned(), "park".to_owned());
+        asked.parameters.insert("drain".to_owned(), variable(DRAIN));
     }
     world.fuse.light(steps);
     process.ask(asked).await.expect("an answer");
@@ -66,10 +66,26 @@ async fn victim() {
 }
 
 async fn a_stop_is_finished_by_the_next_process(place: Place) {
+    stops_are_finished(&place, "park", 1).await;
+}
+
+/// What is thrown away is neither kept by the next process nor handed out again.
+async fn a_stop_that_discards_is_finished_by_the_next_process(place: Place) {
+    stops_are_finished(&place, "discard", 3).await;
+}
+
+/// Nobody reads, so that what is waited for is still there in the end.
+async fn a_stop_that_waits_is_finished_by_the_next_process(place: Place) {
+    stops_are_finished(&place, "wait", 3).await;
+}
+
+/// Dies after no step of a stop, after `stride` of them, and so on until it lives.
+async fn stops_are_finished(place: &Place, drain: &str, stride: i64) {
+    let left = if drain == "discard" { 0 } else { RECORDS };
     let mut steps = 0;
     loop {
         let world = World::new(place.another().await);
-        let died = dies(&world, steps, "stop-flow");
+        let died = dies(&world, steps, "stop-flow", drain);
         let world = world.again();
         let begun = world
             .config
@@ -77,7 +93,7 @@ async fn a_stop_is_finished_by_the_next_process(place: Place) {
             .is_none_or(|r| r.contains("stopping"));
         let process = world.process(None).await;
         if !begun {
-            process.stop_flow("f", "park").await.expect("a stop");
+            process.stop_flow("f", drain).await.expect("a stop");
         }
         // The store is asked: what the process knows of it may be older than the flow.
         until(async || world.config.get("w", "flow", "f").is_none()).await;
@@ -92,8 +108,8 @@ async fn a_stop_is_finished_by_the_next_process(place: Place) {
             .await;
         assert_eq!(
             parked.as_array().map(Vec::len),
-            Some(RECORDS),
-            "each once, step {steps}"
+            Some(left),
+            "{drain}: each once, step {steps}"
         );
         // The name is free again, and no stale message waits.
         process.start_flow("f").await.expect("a start");
@@ -102,7 +118,7 @@ async fn a_stop_is_finished_by_the_next_process(place: Place) {
         if !died {
             break;
         }
-        steps += 1;
+        steps += stride;
     }
     assert!(steps > 10, "only {steps} steps were tried");
 }
@@ -111,7 +127,7 @@ async fn a_start_is_finished_by_the_next_process(place: Place) {
     let mut steps = 0;
     loop {
         let world = World::new(place.another().await);
-        let died = dies(&world, steps, "start-flow");
+        let died = dies(&world, steps, "start-flow", "park");
         let world = world.again();
         let process = world.process(None).await;
         if world.config.get("w", "flow", "f").is_some() {
@@ -140,5 +156,7 @@ async fn a_start_is_finished_by_the_next_process(place: Place) {
 
 tg_testkit::on_both_buses!(
     a_stop_is_finished_by_the_next_process,
+    a_stop_that_discards_is_finished_by_the_next_process,
+    a_stop_that_waits_is_finished_by_the_next_process,
     a_start_is_finished_by_the_next_process,
 );

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use axum::body::Bytes;
 use axum::extract::ws::{CloseFrame, Message, WebSocket, close_code};
-use serde_json::{Value, json};
+use serde_json::Value;
 use tg_schemas::Error;
 
 use super::heart::Heart;
@@ -101,16 +101,14 @@ async fn settle(
 ) -> Result<(), Error> {
     intake.settle(outcome)?;
     if intake.way().ack {
-        let (kind, counts) = (intake.way().kind, &intake.counts);
-        let frame = json!({"confirmed": {"frames": counts.stored, kind.items(): counts.items}});
+        let frame = intake.counts.confirmed(intake.way().kind);
         say(socket, &frame).await;
     }
     Ok(())
 }
 
 fn status(intake: &Intake<'_>, complete: bool) -> Value {
-    let counters = intake.counts.show(intake.way().kind);
-    json!({"status": counters, "complete": complete})
+    intake.counts.status(intake.way().kind, complete)
 }
 
 async fn say(socket: &mut WebSocket, frame: &Value) {

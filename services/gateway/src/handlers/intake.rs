@@ -51,7 +51,7 @@ pub(super) struct Way {
 
 /// What came in and what became of it.
 #[derive(Debug, Default)]
-pub(super) struct Counts {
+pub(crate) struct Counts {
     /// Frames.
     pub(super) received: u64,
     /// Frames whose records are all safe.
@@ -183,6 +183,30 @@ impl Counts {
             body.insert("errors".into(), self.faults.clone().into());
         }
         body
+    }
+
+    /// The frame that tells them.
+    pub(crate) fn status(&self, kind: BulkKind, complete: bool) -> Value {
+        json!({"status": self.show(kind), "complete": complete})
+    }
+
+    /// The frame that confirms what is safe.
+    pub(crate) fn confirmed(&self, kind: BulkKind) -> Value {
+        json!({"confirmed": {"frames": self.stored, kind.items(): self.items}})
+    }
+
+    /// Counters with a fault, for who looks at the frames only.
+    #[cfg(test)]
+    pub(crate) fn sample() -> Self {
+        let mut counts = Self {
+            received: 3,
+            stored: 2,
+            failed: 1,
+            items: 20,
+            faults: Vec::new(),
+        };
+        counts.note(2, &Error::new(ErrorCode::BadRequest, "no"));
+        counts
     }
 
     /// In a few words.

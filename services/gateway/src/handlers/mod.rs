@@ -15,7 +15,7 @@ pub(crate) mod health;
 mod heart;
 pub(crate) mod i18n;
 mod import;
-mod intake;
+pub(crate) mod intake;
 mod look_ahead;
 pub(crate) mod metrics;
 mod ndjson;

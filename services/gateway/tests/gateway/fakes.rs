@@ -34,6 +34,8 @@ pub struct FakeAgent {
     pub flooded: watch::Sender<usize>,
     /// Seen questions.
     pub seen: Mutex<Vec<AgentRequest>>,
+    /// The trace that each of them belonged to.
+    pub traced: Mutex<Vec<Option<String>>>,
 }
 
 impl Default for FakeAgent {
@@ -43,6 +45,7 @@ impl Default for FakeAgent {
             begun: watch::channel(0).0,
             flooded: watch::channel(0).0,
             seen: Mutex::default(),
+            traced: Mutex::default(),
         }
     }
 }
@@ -66,6 +69,7 @@ impl RequestHandler<AgentRequest, AgentResponse> for FakeAgent {
         mut out: Responder<AgentResponse>,
     ) -> Result<(), Error> {
         self.seen.lock().push(ask.clone());
+        self.traced.lock().push(cx.headers.traceparent.clone());
         self.begun.send_modify(|n| *n += 1);
         if let Some(text) = ask.question.strip_prefix("fail:") {
             return Err(Error::typed("agent-error", text));

@@ -1,6 +1,8 @@
 //! REST: statuses, bodies, the last message, events.
 
-use serde_json::json;
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
 use tg_gateway::AuthMode;
 use tg_testkit::place::Place;
 
@@ -359,7 +361,74 @@ async fn what_nobody_serves_says_so_quickly(place: Place) {
     );
 }
 
+/// The trace of whoever asks is that of the service; one that cannot be read is not passed on.
+async fn a_trace_goes_on_where_it_came_from(place: Place) {
+    let world = World::start(&place, AuthMode::None).await;
+    let url = world.url("/api/v1/flow/default/service/agent");
+    let good = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    for told in [Some(good), Some("00-noise-01"), None] {
+        let body = json!({"question": "traced", "streaming": false});
+        let mut request = world.http.post(&url).json(&body).timeout(BOUND);
+        if let Some(told) = told {
+            request = request.header("traceparent", told);
+        }
+        assert_eq!(request.send().await.unwrap().status(), 200);
+    }
+    let traced = std::mem::take(&mut *world.fakes.agent.traced.lock());
+    let traced: Vec<String> = traced.into_iter().map(Option::unwrap).collect();
+    assert_eq!(traced[0], good);
+    for fresh in &traced[1..] {
+        assert_eq!((fresh.len(), &fresh[..3]), (good.len(), "00-"), "{fresh}");
+    }
+    let different: BTreeSet<&String> = traced.iter().collect();
+    assert_eq!(different.len(), 3, "{traced:?}");
+}
+
+/// Each path that can be asked for is, as a socket: those of the description become one, and no other does.
+async fn what_upgrades_is_described_and_nothing_else(place: Place) {
+    let world = World::start(&place, AuthMode::None).await;
+    let description = include_str!("../../../../specs/api/asyncapi.yaml");
+    let description: Value = serde_yaml_ng::from_str(description).unwrap();
+    let channels = description["channels"].as_object().unwrap().values();
+    let described: BTreeSet<&str> = channels
+        .map(|channel| channel["address"].as_str().unwrap())
+        .collect();
+    let mut upgraded = BTreeSet::new();
+    for route in tg_gateway::ROUTES.iter().filter(|one| one.method == "GET") {
+        let path = [
+            ("{flow}", "default"),
+            ("{kind}", "triples"),
+            ("{collection}", "default"),
+            ("{lang}", "en"),
+            ("{file}", "icon.svg"),
+            ("{*path}", "query"),
+        ];
+        let path = path
+            .iter()
+            .fold(route.path.to_owned(), |path, (name, value)| {
+                path.replace(name, value)
+            });
+        assert!(!path.contains('{'), "{path}");
+        let handshake = [
+            ("connection", "upgrade"),
+            ("upgrade", "websocket"),
+            ("sec-websocket-version", "13"),
+            ("sec-websocket-key", "dGhlIHNhbXBsZSBub25jZQ=="),
+        ];
+        let request = world.http.get(world.url(&path)).timeout(BOUND);
+        let request = handshake.iter().fold(request, |request, (name, value)| {
+            request.header(*name, *value)
+        });
+        if request.send().await.unwrap().status() == 101 {
+            upgraded.insert(route.path);
+        }
+    }
+    assert_eq!(upgraded, described);
+}
+
 tg_testkit::on_both_buses!(
+    a_trace_goes_on_where_it_came_from,
+    what_upgrades_is_described_and_nothing_else,
     statuses_and_bodies_follow_the_contract,
     faults_of_the_request_name_the_field_with_status_200,
     a_status_says_what_failed_for_who_asks,

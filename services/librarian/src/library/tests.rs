@@ -462,12 +462,28 @@ fn peak() -> u64 {
     number.unwrap().parse().unwrap()
 }
 
+/// In a process of its own, this test once more: others take memory, too. `memory_bench` does the same with a gigabyte.
 #[cfg(target_os = "linux")]
 #[tokio::test]
-#[ignore = "moves a gigabyte; run it alone"]
-async fn a_gigabyte_passes_in_little_memory() {
+async fn a_large_document_passes_in_little_memory() {
     const CHUNK: usize = 3 << 20;
-    const SIZE: usize = 1 << 30;
+    const SIZE: usize = 48 << 20;
+    const MORE_KIB: u64 = 24 << 10;
+    const ALONE: &str = "TG_LIBRARY_TEST_ALONE";
+    if std::env::var_os(ALONE).is_none() {
+        let said = std::process::Command::new(std::env::current_exe().unwrap())
+            .args(["--nocapture", "--exact"])
+            .arg("library::tests::a_large_document_passes_in_little_memory")
+            .env(ALONE, "yes")
+            .output()
+            .unwrap();
+        let text = String::from_utf8_lossy(&said.stdout);
+        assert!(
+            said.status.success() && text.contains("KiB more"),
+            "{said:?}"
+        );
+        return;
+    }
     let dir = tempdir().unwrap();
     let library = open(&dir);
     let me = asker("w", "q");
@@ -491,5 +507,6 @@ async fn a_gigabyte_passes_in_little_memory() {
     let (size, _) = library.measure(&me, "d", "text/plain").await.unwrap();
     assert_eq!((read, size), (SIZE, SIZE as u64));
     let grown = peak() - before;
-    assert!(grown < 64 << 10, "{grown} KiB more at the peak");
+    println!("{grown} KiB more");
+    assert!(grown < MORE_KIB, "{grown} KiB more at the peak");
 }

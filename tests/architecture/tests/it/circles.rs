@@ -79,20 +79,3 @@ fn every_storey_is_looked_at() {
         .collect();
     assert!(found.is_empty(), "storeys that nobody looks at: {found:?}");
 }
-
-/// Prints every crate's circles: `cargo test -p tg-architecture-tests -- --ignored --nocapture circles`.
-#[test]
-#[ignore = "a report, not a rule"]
-fn circles_of_every_crate() {
-    let sources = shipped();
-    let mut packages: Vec<&str> = sources.iter().map(|source| source.package()).collect();
-    packages.dedup();
-    for package in packages {
-        let graph = Graph::new(package, &sources);
-        let circles = graph.circles();
-        println!("{package}: {} circles", circles.len());
-        for circle in circles {
-            println!("  {}: {}", circle.len(), circle.join(" "));
-        }
-    }
-}

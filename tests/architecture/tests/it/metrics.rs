@@ -1,4 +1,5 @@
-//! Every metric that code records has its row in the table of what metrics mean, and every row is recorded.
+//! Every metric that code records has its row in the table of what metrics mean, with the labels that it is recorded with,
+//! and every row is recorded.
 
 use std::collections::BTreeSet;
 
@@ -17,9 +18,50 @@ fn quoted(text: &str) -> Option<&str> {
     Some(text.trim_start().strip_prefix('"')?.split_once('"')?.0)
 }
 
-/// The metrics that a file records, with their kind and place. One whose name is a constant or an argument is found by the
-/// text that it is.
-fn recorded(source: &Source) -> Vec<(String, Option<&'static str>, usize)> {
+/// A metric as a file records it.
+struct Recorded {
+    name: String,
+    /// By which macro; `None` where the name is a constant or an argument, found by the text that it is.
+    by: Option<&'static str>,
+    /// `None` where it is not to be seen in the file.
+    labels: Option<BTreeSet<String>>,
+    line: usize,
+}
+
+/// The labels of the macro that is called at a place: of its opening bracket.
+fn labels_of_call(source: &Source, open: usize) -> BTreeSet<String> {
+    let mut depth = 0;
+    let end = source.code[open..].bytes().position(|byte| {
+        match byte {
+            b'(' => depth += 1,
+            b')' => depth -= 1,
+            _ => {}
+        }
+        depth == 0
+    });
+    let call = &source.strings[open..open + end.unwrap_or(0)];
+    let arrows = call.match_indices("=>");
+    arrows
+        .filter_map(|(at, _)| {
+            let (_, label) = call[..at].trim_end().strip_suffix('"')?.rsplit_once('"')?;
+            Some(label.to_owned())
+        })
+        .collect()
+}
+
+/// The labels of metrics whose names a file hands to a macro in another way than as a text.
+fn labels_of_named(source: &Source) -> Option<BTreeSet<String>> {
+    let text = &source.strings;
+    let mut calls = RECORDED
+        .iter()
+        .flat_map(|kind| text.match_indices(*kind).map(|(at, _)| at + kind.len()))
+        .filter(|after| quoted(&text[*after..]).is_none());
+    let first = calls.next()?;
+    Some(labels_of_call(source, first - 1))
+}
+
+/// The metrics that a file records.
+fn recorded(source: &Source) -> Vec<Recorded> {
     let text = &source.strings;
     let mut found = Vec::new();
     for (at, _) in text.match_indices("\"tg_") {
@@ -36,19 +78,39 @@ fn recorded(source: &Source) -> Vec<(String, Option<&'static str>, usize)> {
         let kind = RECORDED.into_iter().find(|kind| before.ends_with(kind));
         let named = kind.is_some() || name.ends_with("_total");
         if named {
-            found.push((name.to_owned(), kind, line_of(text, at)));
+            found.push(Recorded {
+                name: name.to_owned(),
+                by: kind,
+                labels: match kind {
+                    Some(_) => Some(labels_of_call(source, before.len() - 1)),
+                    None => labels_of_named(source),
+                },
+                line: line_of(text, at),
+            });
         }
     }
     found
 }
 
-/// The rows of the table: name and kind.
-fn rows(table: &str) -> Vec<(String, String)> {
+/// A row of the table.
+struct Row {
+    name: String,
+    kind: String,
+    labels: BTreeSet<String>,
+}
+
+/// The rows of the table.
+fn rows(table: &str) -> Vec<Row> {
     let row = |line: &str| {
         let rest = line.trim().strip_prefix("row(")?;
         let (name, rest) = rest.split_once(',')?;
-        let kind = rest.trim_start().split(',').next()?;
-        Some((quoted(name)?.to_owned(), kind.to_owned()))
+        let (kind, rest) = rest.split_once(',')?;
+        let labels = quoted(rest)?.split_whitespace();
+        Some(Row {
+            name: quoted(name)?.to_owned(),
+            kind: kind.trim().to_owned(),
+            labels: labels.map(str::to_owned).collect(),
+        })
     };
     table.lines().filter_map(row).collect()
 }
@@ -70,20 +132,25 @@ fn faults(sources: &[Source], table: &str) -> Vec<String> {
         if source.path == TABLE || source.path == PROCESS {
             continue;
         }
-        for (name, by, line) in recorded(source) {
-            let at = format!("{}:{line}: {name}", source.path);
-            match rows.iter().find(|(known, _)| *known == name) {
+        for one in recorded(source) {
+            let at = format!("{}:{}: {}", source.path, one.line, one.name);
+            match rows.iter().find(|row| row.name == one.name) {
                 None => faults.push(format!("{at} has no row")),
-                Some((_, kind)) if by.is_some_and(|by| !fits(kind, by)) => {
-                    faults.push(format!("{at} is a {kind} in the table"));
+                Some(row) if one.by.is_some_and(|by| !fits(&row.kind, by)) => {
+                    faults.push(format!("{at} is a {} in the table", row.kind));
                 }
-                Some(_) => {}
+                Some(row) => {
+                    let labels = one.labels.filter(|labels| *labels != row.labels);
+                    faults.extend(labels.map(|labels| {
+                        format!("{at} has {labels:?}, in the table {:?}", row.labels)
+                    }));
+                }
             }
-            used.insert(name);
+            used.insert(one.name);
         }
     }
-    let idle = rows.iter().filter(|(name, _)| !used.contains(name));
-    faults.extend(idle.map(|(name, _)| format!("{TABLE}: {name} is recorded nowhere")));
+    let idle = rows.iter().filter(|row| !used.contains(&row.name));
+    faults.extend(idle.map(|row| format!("{TABLE}: {} is recorded nowhere", row.name)));
     faults
 }
 
@@ -99,12 +166,27 @@ fn every_metric_is_in_the_table_and_no_other() {
 
 #[test]
 fn what_is_not_described_is_found() {
-    let table = "    row(\"tg_a_total\", Counter, \"A.\"),\n    row(\"tg_b\", Gauge, \"B.\"),\n";
-    let code = "fn f() { metrics::counter!(\"tg_a_total\", \"x\" => y).increment(1);\n \
+    let table = "    row(\"tg_a_total\", Counter, \"x\", \"A.\"),\n    row(\"tg_b\", Gauge, \"\", \"B.\"),\n";
+    let code = "fn f() { metrics::counter!(\"tg_a_total\", \"x\" => y(z)).increment(1);\n \
                 metrics::counter!(\n\"tg_b\").increment(1); metrics::histogram!(\"tg_c_seconds\"); }\n\
                 const D: &str = \"tg_d_total\";";
     let found = faults(&[Source::new("services/a/src/lib.rs", code)], table);
     assert_eq!(found.len(), 3, "{found:?}");
+    for (labels, fits) in [
+        ("\"x\" => y", true),
+        ("\"x\" => y, \"z\" => \"q\"", false),
+        ("\"document\" => id", false),
+    ] {
+        let known = format!("{{ counter!(\"tg_a_total\", {labels}); gauge!(\"tg_b\"); }}");
+        let named = format!(
+            "{{ let c = |name| counter!(name, {labels}); c(\"tg_a_total\"); gauge!(\"tg_b\"); }}"
+        );
+        for code in [known, named] {
+            let source = Source::new("services/a/src/lib.rs", &format!("fn f() {code}"));
+            let found = faults(&[source], table);
+            assert_eq!(found.is_empty(), fits, "{code}: {found:?}");
+        }
+    }
     assert!(
         found[0].ends_with("3: tg_b is a Gauge in the table"),
         "{found:?}"
@@ -134,7 +216,7 @@ fn unknown<'a>(page: &'a str, table: &str, process: &str) -> Vec<&'a str> {
         let ends = ["", "_bucket", "_sum", "_count"];
         ends.iter().any(|end| {
             let family = name.strip_suffix(end);
-            family.is_some_and(|family| rows.iter().any(|row| row.0 == family))
+            family.is_some_and(|family| rows.iter().any(|row| row.name == family))
         }) || process.contains(&format!("\"{name}\""))
     };
     let named = named(page).into_iter();
@@ -153,7 +235,7 @@ fn what_the_docs_say_of_metrics_is_told() {
     assert!(named(&read("docs/operate.md")).len() > 12);
     let (page, row) = (
         "sum(tg_a_bucket) / tg_b + process_c",
-        "row(\"tg_a\", Seconds, \"A.\")",
+        "row(\"tg_a\", Seconds, \"\", \"A.\")",
     );
     assert_eq!(unknown(page, row, "\"process_c\""), ["tg_b"]);
 }

@@ -19,6 +19,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use futures::{SinkExt, StreamExt};
 use serde_json::{Value, json};
+use tg_testkit::machine::{described, load};
 use tg_testkit::process::Server;
 use tg_testkit::rabbitmq::RabbitNode;
 use tg_testkit::socket::Socket;
@@ -42,7 +43,8 @@ const STARTS: usize = 3;
 /// Time a fresh system gets to come to rest before its memory is read.
 const REST: Duration = Duration::from_secs(2);
 const WARM_UP: usize = 100;
-const COUNTED_RUNS: usize = 200;
+/// Runs of which the messages are counted, in each round.
+const COUNTED_RUNS: usize = 40;
 const PIECES: usize = 8;
 /// What an import of a round holds, in frames and triples a frame.
 const FRAMES: usize = 100;
@@ -72,26 +74,11 @@ async fn main() -> Result<()> {
 }
 
 fn machine() {
-    let cores = std::thread::available_parallelism().map_or(0, usize::from);
-    let cpu = line_of("/proc/cpuinfo", "model name");
-    let memory = line_of("/proc/meminfo", "MemTotal");
-    println!("machine: {cores} cores, {cpu}, memory {memory}");
+    println!("machine: {}", described());
     println!("durability: {DURABILITY} (a commit survives a crash of the process)");
     println!(
         "model: scripted, no delay, {PIECES} pieces a reply; client and model share the cores"
     );
-}
-
-fn line_of(file: &str, name: &str) -> String {
-    let text = std::fs::read_to_string(file).unwrap_or_default();
-    let line = text.lines().find(|line| line.starts_with(name));
-    let value = line.and_then(|line| line.split_once(':'));
-    value.map_or("?".to_owned(), |(_, value)| value.trim().to_owned())
-}
-
-fn load() -> String {
-    let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
-    text.split(' ').take(3).collect::<Vec<_>>().join(" ")
 }
 
 /// Measures everything of one shape; whether all measurements were whole.
@@ -231,12 +218,12 @@ async fn rounds_on(
             }
             Err(fault) => figures.faults.push(format!("flow: {fault:#}")),
         }
-    }
-    if let Some(node) = node {
-        let streamed = messages(node, &first, true).await;
-        figures.keep("messages a run, streamed", streamed);
-        let whole = messages(node, &first, false).await;
-        figures.keep("messages a run, not streamed", whole);
+        if let Some(node) = node {
+            let streamed = messages(node, &first, true).await;
+            figures.keep("messages a run, streamed", streamed);
+            let whole = messages(node, &first, false).await;
+            figures.keep("messages a run, not streamed", whole);
+        }
     }
     Ok(())
 }

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, ensure};
 use serde_json::json;
 use tg_testkit::process::{Launch, tg};
+use tg_testkit::rabbitmq::RabbitNode;
 use tg_testkit::shared_node::VirtualHost;
 
 use crate::workspaces::{add, closed, documents, files, iam, make, patiently, start};
@@ -82,6 +83,44 @@ async fn and_not_before_with_it(bus: Bus) -> Result<()> {
     ensure!(documents(&url, "acme").await? == ["urn:d"]);
     let content = tg(&url, &["get-document-content", "-w", "acme", "urn:d"]).await?;
     content.expect("aaa")?;
+    Ok(())
+}
+
+/// What of a workspace is on a broker.
+async fn on_the_broker(node: &RabbitNode, workspace: &str) -> Result<Vec<String>> {
+    let queues = node.queues().await?.into_iter().map(|queue| queue.name);
+    let exchanges = node.exchanges().await?.into_iter();
+    let names = queues.chain(exchanges.map(|exchange| exchange.name));
+    let part = |name: &String| name.split(['.', ':']).any(|part| part == workspace);
+    Ok(names.filter(part).collect())
+}
+
+/// The queues and exchanges of its flows, too, and of nobody else. On a node of its own, to be looked into.
+#[tokio::test]
+async fn and_nothing_of_it_is_left_on_the_broker() -> Result<()> {
+    let node = RabbitNode::start().await?;
+    let server = Launch::up().arg("--bus").arg(node.url()).ready().await?;
+    let url = server.url();
+    for workspace in ["acme", "kept"] {
+        make(&url, workspace).await?;
+        let made = on_the_broker(&node, workspace).await?;
+        ensure!(made.len() > 20, "{workspace}: {made:?}");
+    }
+    let kept = on_the_broker(&node, "kept").await?;
+    iam(&url, "delete-workspace", "acme").await?;
+    closed(&url, "acme").await?;
+    let end = Instant::now() + BOUND;
+    loop {
+        let left = on_the_broker(&node, "acme").await?;
+        if left.is_empty() {
+            break;
+        }
+        ensure!(Instant::now() < end, "left on the broker: {left:?}");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    let still = on_the_broker(&node, "kept").await?;
+    let gone: Vec<_> = kept.iter().filter(|name| !still.contains(name)).collect();
+    ensure!(gone.is_empty(), "of another workspace: {gone:?}");
     Ok(())
 }
 

@@ -8,6 +8,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use tg_testkit::process::{Server, client};
+use tg_testkit::socket::Socket;
 
 use crate::poison_is_dead_lettered_once::counted;
 use crate::workspaces::patiently;
@@ -231,8 +232,41 @@ async fn rows_tell(server: &Server) -> Result<()> {
     Ok(())
 }
 
+/// A question that no message can hold is refused as soon, by either way, and the next is answered.
+async fn questions_are_told(server: &Server) -> Result<()> {
+    const MORE: usize = 17 << 20;
+    let value = json!({"operation": "put", "workspace": "default",
+        "values": [{"type": "large", "key": "one", "value": "x".repeat(MORE)}]});
+    let document = json!({"operation": "add-document", "workspace": "default",
+        "document-metadata": {"id": "urn:larger", "kind": "text/plain", "title": "t"},
+        "content": STANDARD.encode(vec![b'a'; MORE])});
+    let socket = Socket::connect(&server.url(), "").await?;
+    for (service, question) in [("config", value), ("librarian", document)] {
+        let path = format!("api/v1/{service}");
+        too_large(server, &path, question.clone(), "larger than").await?;
+        let envelope = json!({"service": service, "request": question});
+        let frames = socket.send(envelope).await?.all(SOON).await?;
+        ensure!(frames.len() == 1, "{service}: {} frames", frames.len());
+        let error = &frames[0]["error"];
+        let message = error["message"].as_str().unwrap_or_default();
+        ensure!(
+            error["type"] == "too-large" && message.contains("larger than"),
+            "{service}: {error}"
+        );
+    }
+    let list = json!({"operation": "list", "workspace": "default", "type": "large"});
+    let told = socket.ask_service("config", list).await?;
+    ensure!(!told.to_string().contains("\"one\""), "{told}");
+    let get = json!({"operation": "get-document-metadata", "workspace": "default",
+        "document-id": "urn:larger"});
+    let told = socket.ask_service("librarian", get).await?;
+    ensure!(told.to_string().contains("not-found"), "{told}");
+    Ok(())
+}
+
 async fn are_told(bus: Bus) -> Result<()> {
     let (server, _node) = up(bus).await?;
+    questions_are_told(&server).await?;
     upload(&server, "urn:large", DOCUMENT).await?;
     fill(&server, "large", 17).await?;
     let before = asked_again(&server).await?;

@@ -1,7 +1,8 @@
 //! The official commands from PyPI, unmodified, on printed content: most of them exit 0 on failure.
 
 use anyhow::Result;
-use tg_testkit::process::official;
+use serde_json::{Value, json};
+use tg_testkit::process::{official, tg};
 
 use crate::world::{Bus, World};
 
@@ -9,6 +10,7 @@ async fn story(bus: Bus) -> Result<()> {
     let world = World::two_step(bus).await?;
     let url = world.server.url();
     configuration_and_flows(&url).await?;
+    blueprints_are_checked_as_they_are_stored(&url).await?;
     tools_and_prompts(&url).await?;
     answers_and_traces(&url).await?;
     graphs(&url).await?;
@@ -72,6 +74,52 @@ async fn configuration_and_flows(url: &str) -> Result<()> {
     )
     .await?
     .expect("does not exist")?;
+    Ok(())
+}
+
+/// What a check says of a blueprint is what storing it says, to our commands and to the official one.
+async fn blueprints_are_checked_as_they_are_stored(url: &str) -> Result<()> {
+    let faulty = json!({"blueprint": {}, "interfaces": {}, "flow": {
+        "agent-manager:{id}": {"topics": {
+            "request": "request:tg:agent:other:default",
+            "response": "response:tg:agent:other:default",
+        }},
+        "nobody-knows:{id}": {"topics": {"input": "flow:tg:x:{workspace}:{id}"}},
+    }})
+    .to_string();
+    let checked = tg(url, &["check-blueprint", "-c", &faulty, "--json"]).await?;
+    assert_eq!(checked.code, Some(2), "{checked:?}");
+    let faults: Value = serde_json::from_str(&checked.stdout)?;
+    let faults = faults.as_array().cloned().unwrap_or_default();
+    assert!(faults.len() > 1, "{checked:?}");
+    let put = ["-n", "faulty", "-c", &faulty];
+    let ours = tg(url, &[&["put-flow-blueprint"][..], &put].concat()).await?;
+    assert_eq!(ours.code, Some(2), "{ours:?}");
+    let theirs = official(url, "tg-put-flow-blueprint", &put).await?;
+    let shown = tg(url, &["check-blueprint", "-c", &faulty]).await?;
+    for fault in &faults {
+        for part in ["path", "message"] {
+            let part = fault[part].as_str().unwrap_or_default();
+            assert!(!part.is_empty(), "{fault}");
+            for said in [&ours, &theirs, &shown] {
+                let whole = format!("{}{}", said.stdout, said.stderr);
+                // Tables break lines.
+                let squeezed = |text: &str| text.split_whitespace().collect::<String>();
+                assert!(
+                    squeezed(&whole).contains(&squeezed(part)),
+                    "{part:?} is not in {whole}"
+                );
+            }
+        }
+    }
+    tg(url, &["show-flow-blueprints"]).await?.refuse("faulty")?;
+    let sound = tg(url, &["get-flow-blueprint", "everything"]).await?.stdout;
+    tg(url, &["check-blueprint", "-c", &sound])
+        .await?
+        .expect("No faults.")?;
+    let put = tg(url, &["put-flow-blueprint", "-n", "sound", "-c", &sound]).await?;
+    assert_eq!(put.code, Some(0), "{put:?}");
+    tg(url, &["show-flow-blueprints"]).await?.expect("sound")?;
     Ok(())
 }
 

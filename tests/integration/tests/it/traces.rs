@@ -38,16 +38,60 @@ pub fn expected(nonce: &str) -> String {
     format!("The answer for {nonce} is here.")
 }
 
+/// The thoughts that the scripted model has on the way.
+const THOUGHTS: [&str; 2] = ["I should look this up.", "I know it now."];
+
 /// Starts a streamed run.
 pub async fn begin(socket: &Socket, flow: &str, nonce: &str, detach: bool) -> Result<Frames> {
-    let mut envelope = json!({
-        "service": "agent", "flow": flow,
-        "request": {"question": format!("What is it? {nonce}"), "streaming": true},
-    });
+    let mut envelope = question(flow, nonce);
     if detach {
         envelope["detach"] = json!(true);
     }
     socket.send(envelope).await
+}
+
+/// The same, which is to be over within so many seconds.
+pub async fn begin_within(socket: &Socket, nonce: &str, seconds: u64) -> Result<Frames> {
+    let mut envelope = question("default", nonce);
+    envelope["timeout"] = json!(seconds);
+    socket.send(envelope).await
+}
+
+fn question(flow: &str, nonce: &str) -> Value {
+    json!({
+        "service": "agent", "flow": flow,
+        "request": {"question": format!("What is it? {nonce}"), "streaming": true},
+    })
+}
+
+/// The thoughts of a run; one that was broken off is the last.
+fn thoughts(frames: &[Value]) -> Vec<String> {
+    let mut all = vec![String::new()];
+    let said = frames.iter().map(|frame| &frame["response"]);
+    for chunk in said.filter(|chunk| chunk["message_type"] == "thought") {
+        let text = chunk["content"].as_str().unwrap_or_default();
+        if let Some(last) = all.last_mut() {
+            last.push_str(text);
+        }
+        if chunk["end_of_message"] == true {
+            all.push(String::new());
+        }
+    }
+    let whole = all.iter().map(|text| text.trim().to_owned());
+    whole.filter(|text| !text.is_empty()).collect()
+}
+
+/// Whether thoughts are those of the script from the beginning on, none twice, and none left out.
+fn are_a_beginning(thoughts: &[String]) -> bool {
+    thoughts.len() <= THOUGHTS.len()
+        && thoughts
+            .iter()
+            .zip(THOUGHTS)
+            .enumerate()
+            .all(|(at, (said, whole))| {
+                let last = at + 1 == thoughts.len();
+                said == whole || (last && whole.starts_with(said.as_str()))
+            })
 }
 
 /// How a run ended.
@@ -81,12 +125,14 @@ pub async fn end_after(
         .find(|error| !error.is_null());
     if let Some(error) = error {
         let message = error["message"].as_str().unwrap_or_default();
-        if message.is_empty() || !expected.starts_with(text.trim()) {
+        let beginning = expected.starts_with(text.trim()) && are_a_beginning(&thoughts(&frames));
+        if message.is_empty() || !beginning {
             bail!("{nonce}: an unclear end: {}", brief(&frames));
         }
         return Ok(Ended::Failed(error.clone()));
     }
-    if text.trim() != expected || text_of(&frames, "observation") != "42" {
+    let whole = text.trim() == expected && text_of(&frames, "observation") == "42";
+    if !whole || thoughts(&frames) != THOUGHTS {
         bail!("{nonce}: not the answer: {}", brief(&frames));
     }
     let session = frames

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
-use tg_schemas::Error;
 use tg_schemas::limits;
 use tg_schemas::msg::{
     Criteria, DocumentMetadata, LibrarianRequest, LibrarianResponse, ProcessingError,
     ProcessingMetadata, UploadSession,
 };
+use tg_schemas::{Error, ErrorCode};
 
-use super::fields::{Body, Fields, Reply, fault, triples_to_api};
+use super::fields::{Body, Fields, Reply, triples_to_api};
 use super::{About, Translate};
 
 /// Chunk of a streamed document when the caller names none.
@@ -114,10 +114,10 @@ impl Translate for Librarian {
 pub(super) fn inline(field: &str, content: String) -> Result<String, Error> {
     if content.len() > INLINE {
         let text = format!(
-            "is larger than {} bytes; upload it in chunks (begin-upload)",
+            "{field}: is larger than {} bytes; upload it in chunks (begin-upload)",
             INLINE / 4 * 3
         );
-        return Err(fault(field, &text));
+        return Err(Error::new(ErrorCode::TooLarge, text));
     }
     Ok(content)
 }

@@ -19,6 +19,7 @@ use crate::store::embedded::retract;
 use crate::store::embedded::shared::Shared;
 use crate::store::embedded::tally::Tally;
 use tg_collections::CollectionKey;
+use tg_storage::survived;
 
 struct Write {
     key: CollectionKey,
@@ -31,6 +32,8 @@ pub(crate) struct Commits {
     shared: Arc<Shared>,
     gone: Ended,
     tally: Tally,
+    /// A panic left what this knows half changed, and it could not be read again yet.
+    lost: bool,
 }
 
 impl Commits {
@@ -39,15 +42,40 @@ impl Commits {
             shared,
             gone,
             tally: Tally::default(),
+            lost: false,
         }
+    }
+
+    /// After a panic: the journal alone says what there is. Datasets are loaded from it when they are read next.
+    pub(crate) fn forget(&mut self) {
+        self.shared.forget();
+        self.tally = Tally::default();
+        self.lost = match Ended::read(&self.shared) {
+            Ok(gone) => {
+                self.gone = gone;
+                false
+            }
+            Err(error) => {
+                tracing::error!(%error, "the journal cannot be read after a panic; changes wait");
+                true
+            }
+        };
     }
 
     /// Makes the changes of a group.
     pub(crate) fn group(&mut self, group: &mut Vec<Change>) {
+        if self.lost {
+            self.forget();
+            if self.lost {
+                // Whoever waits is told that it failed.
+                return group.clear();
+            }
+        }
         let Self {
             shared,
             gone,
             tally,
+            lost: _,
         } = self;
         let mut writes = Vec::with_capacity(group.len());
         for change in group.drain(..) {
@@ -112,7 +140,14 @@ fn commit(shared: &Arc<Shared>, tally: &mut Tally, writes: Vec<Write>) {
     if writes.is_empty() {
         return;
     }
-    let result = append(shared, &writes).and_then(|places| apply(shared, &writes, &places));
+    let mut result = Err(GraphError::Closed);
+    let whole = survived(|| {
+        result = append(shared, &writes).and_then(|places| apply(shared, &writes, &places));
+    });
+    if !whole {
+        // Before anybody is told: who asks next must not be answered from what is half changed.
+        shared.forget();
+    }
     metrics::counter!("tg_graph_commits_total").increment(1);
     if let Err(error) = &result {
         tracing::warn!(%error, changes = writes.len(), "changes of the graph failed");
@@ -196,6 +231,13 @@ fn rows(writes: &[Write]) -> Result<Vec<NewRow>, GraphError> {
 
 /// Brings the datasets in memory up to the journal.
 fn apply(shared: &Arc<Shared>, writes: &[Write], places: &[Appended]) -> Result<(), GraphError> {
+    #[cfg(test)]
+    assert!(
+        !shared
+            .dies
+            .swap(false, std::sync::atomic::Ordering::Relaxed),
+        "on purpose"
+    );
     let mut last: HashMap<&CollectionKey, (&Appended, u64)> = HashMap::new();
     for place in places {
         let slot = last.entry(&place.key).or_insert((place, 0));
@@ -232,4 +274,49 @@ fn entry_of(shared: &Shared, place: &Appended) -> Result<Option<Arc<Entry>>, Gra
     let entry = Arc::new(Entry::created(place.id, Arc::new(Dataset::new()?)));
     entries.insert(place.key.clone(), entry.clone());
     Ok(Some(entry))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::Ordering;
+
+    use oxigraph::model::{GraphName, NamedNode, Quad};
+    use tg_storage::Durability;
+
+    use super::*;
+    use crate::engine::pattern::Pattern;
+    use crate::options::Limits;
+    use crate::store::embedded::EmbeddedGraph;
+
+    fn quad(number: usize) -> Vec<Quad> {
+        let node = |text: String| NamedNode::new(text).unwrap();
+        vec![Quad::new(
+            node(format!("urn:s{number}")),
+            node("urn:p".to_owned()),
+            node("urn:o".to_owned()),
+            GraphName::DefaultGraph,
+        )]
+    }
+
+    /// Whoever waited is told, the journal is believed, and the next change is made: nobody has to start anything again.
+    #[tokio::test]
+    async fn a_panic_of_the_commit_thread_is_survived() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("graph.db");
+        let engine = EmbeddedGraph::open(&path, Durability::Process, Limits::default()).unwrap();
+        let key = CollectionKey::new("w", "c");
+        let count = async || {
+            let found = engine.find(&key, Pattern::default(), None).await;
+            found.unwrap().len()
+        };
+        engine.insert(&key, quad(0)).await.unwrap();
+        assert_eq!(count().await, 1);
+        engine.shared.dies.store(true, Ordering::Relaxed);
+        let failed = engine.insert(&key, quad(1)).await;
+        assert_eq!(failed, Err(GraphError::Closed));
+        assert_eq!(count().await, 2, "the journal had it");
+        engine.insert(&key, quad(2)).await.unwrap();
+        assert_eq!(count().await, 3);
+        drop(engine);
+    }
 }

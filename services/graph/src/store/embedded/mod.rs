@@ -34,7 +34,7 @@ use std::sync::Arc;
 use oxigraph::model::Quad;
 use tg_collections::{CollectionKey, WriteKind};
 use tg_schemas::msg::UserContext;
-use tg_storage::{Database, Durability, GroupBounds, GroupCommitter};
+use tg_storage::{Database, Durability, GroupBounds, GroupCommitter, survived};
 use tokio::sync::oneshot;
 
 use self::batch::Batch;
@@ -77,7 +77,9 @@ impl EmbeddedGraph {
         let shared = Arc::new(Shared::new(journal, limits));
         let mut commits = Commits::new(shared.clone(), Ended::read(&shared)?);
         let committer = GroupCommitter::start("graph-commit", CHANGES, move |group| {
-            commits.group(group);
+            if !survived(|| commits.group(group)) {
+                commits.forget();
+            }
         })?;
         // What an earlier process did not get to.
         ended::purge(shared.clone(), Vec::new());

@@ -38,6 +38,9 @@ pub(crate) struct Shared {
     pub(crate) purging: Mutex<()>,
     /// Counts how often what datasets hold was counted anew, so that nobody believes older figures.
     pub(crate) counts: AtomicU64,
+    /// The next commit panics between the journal and the datasets in memory.
+    #[cfg(test)]
+    pub(crate) dies: std::sync::atomic::AtomicBool,
 }
 
 impl Shared {
@@ -53,6 +56,8 @@ impl Shared {
             merging: Mutex::new(()),
             purging: Mutex::new(()),
             counts: AtomicU64::new(0),
+            #[cfg(test)]
+            dies: std::sync::atomic::AtomicBool::new(false),
             limits,
         }
     }
@@ -108,6 +113,13 @@ impl Shared {
     /// What datasets hold was counted anew.
     pub(crate) fn recounted(&self) {
         self.counts.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Lets go of all datasets in memory: the journal alone says what there is, and they are loaded from it when they are
+    /// read next.
+    pub(crate) fn forget(&self) {
+        self.entries.lock().clear();
+        self.recounted();
     }
 
     /// Lets go of a dataset in memory: the next reader loads it from the journal.

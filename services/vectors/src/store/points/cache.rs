@@ -97,6 +97,11 @@ impl Cache {
         self.entries.lock().remove(&space);
     }
 
+    /// Forgets all spaces.
+    pub(crate) fn clear(&self) {
+        self.entries.lock().clear();
+    }
+
     /// Bytes in memory, about.
     pub(crate) fn bytes(&self) -> usize {
         let entries = self.entries.lock();

@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use futures::executor::block_on;
-use tg_storage::{Database, Durability, GroupBounds, GroupCommitter};
+use tg_storage::{Database, Durability, GroupBounds, GroupCommitter, survived};
 use tokio::sync::oneshot;
 
 use super::{Hit, MAX_LIMIT, PointStore, Search, Write};
@@ -75,7 +75,12 @@ impl SqlitePoints {
         let commits = GroupCommitter::start_with_chores(
             "vectors-commit",
             GroupBounds::default(),
-            move |group| commit(&writing, &applied, limits, std::mem::take(group)),
+            move |group| {
+                if !survived(|| commit(&writing, &applied, limits, std::mem::take(group))) {
+                    // What is in memory may lack what was committed: it is loaded anew.
+                    applied.clear();
+                }
+            },
             move || block_on(purging.write(purge::step)).unwrap_or(false),
         )?;
         Ok(Self {

@@ -1,0 +1,158 @@
+//! `make demo` on embedded defaults, with the programs that are built: it works, and prints what `docs/demo.md` shows.
+
+use std::process::Stdio;
+
+use anyhow::{Context, Result, ensure};
+use tg_testkit::process::{bin_dir, root};
+use tokio::process::Command;
+
+use crate::pasted;
+
+/// It takes seconds; after this long, on a machine however busy, it is ended with all that it started.
+const BOUND: &str = "240";
+/// The line of the page that stands for lines left out.
+const LEFT_OUT: &str = "…";
+
+async fn demo() -> Result<String> {
+    let target = bin_dir()?;
+    let target = target.parent().context("the target folder")?.to_owned();
+    let mut command = Command::new("timeout");
+    for (name, _) in std::env::vars() {
+        let providers = ["OPENAI", "ANTHROPIC", "OLLAMA", "THREADGRAPH", "TRUSTGRAPH"];
+        if providers.iter().any(|provider| name.starts_with(provider)) {
+            command.env_remove(name);
+        }
+    }
+    let output = command
+        // What is said to people stands between what is data, as at a terminal.
+        .args(["-k", "20", BOUND, "bash", "-c", "exec \"$0\" \"$@\" 2>&1"])
+        .arg(root().join("scripts/demo.sh"))
+        .arg("embedded")
+        .env("CARGO_TARGET_DIR", target)
+        .env("DEMO_AS_BUILT", "yes")
+        .stdin(Stdio::null())
+        .kill_on_drop(true)
+        .output()
+        .await?;
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    ensure!(output.status.success(), "{:?}\n{said}", output.status);
+    Ok(said)
+}
+
+/// A line without what differs from run to run: ids, times, the port; and without colour.
+fn masked(line: &str) -> String {
+    let plain = line.replace("\u{1b}[1m", "").replace("\u{1b}[0m", "");
+    let parts = plain.split_inclusive(|c: char| !(c.is_ascii_alphanumeric() || "-:.".contains(c)));
+    let mask = |part: &str| {
+        let word = part.trim_end_matches(|c: char| !c.is_ascii_alphanumeric());
+        let rest = &part[word.len()..];
+        match known(word) {
+            Some((kept, name)) => format!("{kept}<{name}>{rest}"),
+            None => part.to_owned(),
+        }
+    };
+    let line: String = parts.map(mask).collect();
+    line.trim_end().to_owned()
+}
+
+/// What a word is that differs, and what of it stays.
+fn known(word: &str) -> Option<(&str, &'static str)> {
+    let digits = |text: &str| text.bytes().filter(u8::is_ascii_digit).count();
+    if let Some((kept, port)) = word.rsplit_once(':')
+        && kept == "127.0.0.1"
+        && digits(port) == port.len()
+    {
+        return Some(("127.0.0.1:", "port"));
+    }
+    let id = word.rsplit(':').next().unwrap_or(word);
+    let dashes: Vec<usize> = id.split('-').map(str::len).collect();
+    if dashes == [8, 4, 4, 4, 12] {
+        return Some((&word[..word.len() - id.len()], "id"));
+    }
+    let clock = word.split(':').count() == 3 && digits(word) >= 6;
+    let day = word.len() == 10 && digits(word) == 8 && word.split('-').count() == 3;
+    (clock || day).then_some(("", "time"))
+}
+
+/// The parts of the page between what it leaves out.
+fn parts(page: &str) -> Vec<Vec<String>> {
+    let mut parts = vec![Vec::new()];
+    for line in page.lines() {
+        match (line == LEFT_OUT, parts.last_mut()) {
+            (false, Some(part)) => part.push(masked(line)),
+            _ => parts.push(Vec::new()),
+        }
+    }
+    parts
+}
+
+/// Holds each part of the page against what was printed, in their order; what follows the last.
+fn after<'a>(parts: &[Vec<String>], printed: &'a [String]) -> Result<&'a [String]> {
+    let mut rest = printed;
+    for part in parts {
+        let at = rest.windows(part.len()).position(|lines| lines == part);
+        let Some(at) = at else {
+            anyhow::bail!("not printed as shown: {part:#?}\nprinted: {rest:#?}");
+        };
+        rest = &rest[at + part.len()..];
+    }
+    Ok(rest)
+}
+
+/// The numbers of a row of the receipt.
+fn numbers(line: &str) -> Vec<u64> {
+    let cells = line.split('|').filter_map(|cell| cell.trim().parse().ok());
+    cells.collect()
+}
+
+#[tokio::test]
+async fn on_embedded_defaults() -> Result<()> {
+    let page = std::fs::read_to_string(root().join("docs/demo.md"))?;
+    let [shown, receipt] = &pasted::blocks(&page, "console")[..] else {
+        anyhow::bail!("two blocks: all but the receipt, and one of those");
+    };
+    let said = demo().await?;
+    let printed: Vec<String> = said.lines().map(masked).collect();
+    let rest = after(&parts(shown), &printed)?;
+
+    // Which of them were finished when it stopped differs from run to run; that some were waiting does not.
+    let heads = ["subscription", "finished", "parked", "discarded"];
+    for told in [rest, &receipt.lines().map(masked).collect::<Vec<_>>()] {
+        let all = told.join("\n");
+        let has = |head: &str| told.iter().any(|line| line.contains(head));
+        ensure!(heads.iter().all(|head| has(head)), "no receipt: {all}");
+        let total = told.iter().find(|line| line.contains("| total"));
+        let total = numbers(total.with_context(|| all.clone())?);
+        ensure!(total.len() == 3 && total.iter().sum::<u64>() > 0, "{all}");
+        ensure!(all.contains("Flow default is stopped."), "{all}");
+    }
+    Ok(())
+}
+
+#[test]
+fn what_differs_is_masked_and_nothing_else() {
+    for (line, wanted) in [
+        (
+            "Ready at http://127.0.0.1:8888/",
+            "Ready at http://127.0.0.1:<port>/",
+        ),
+        (
+            "urn:x:4bd88028-a83e-4534-b61a-df84f3a42eda/i1 ",
+            "urn:x:<id>/i1",
+        ),
+        ("Time: 2026-11-22T00:56:47.742652Z", "Time: <time>"),
+        (
+            "| time  | 2026-11-22 10:48:06 |",
+            "| time  | <time> <time> |",
+        ),
+        ("offset | +05:45", "offset | +05:45"),
+        ("     Score: 0.725", "     Score: 0.725"),
+        ("\u{1b}[1mAsking\u{1b}[0m", "Asking"),
+    ] {
+        assert_eq!(masked(line), wanted);
+    }
+    let printed: Vec<String> = ["a", "b", "c", "d"].map(str::to_owned).into();
+    let shown = |page: &str| after(&parts(page), &printed).is_ok();
+    assert!(shown("a\n…\nc\nd") && shown("b\nc"));
+    assert!(!shown("a\nc") && !shown("c\n…\nb"));
+}
