@@ -183,14 +183,23 @@ impl Stored {
             .collect()
     }
 
-    /// The questions of all chains that belong to no other: runs, and questions that were asked by themselves.
+    /// Whether anything is said of the trace below a question.
+    pub fn has(&self, root: &str) -> bool {
+        self.said.keys().any(|id| is_of(root, id))
+    }
+
+    /// The questions of all chains that belong to no other: runs, and questions that were asked by themselves. Also those
+    /// of which only the end is there.
     pub fn roots(&self) -> Vec<String> {
-        let questions = self.said.keys().filter(|id| {
-            self.is_chained(id)
-                && self.iris(id, rdf::TYPE).any(|class| class == tg::QUESTION)
-                && self.iris(id, prov::WAS_DERIVED_FROM).next().is_none()
+        let is = |id: &str, class: &str| self.iris(id, rdf::TYPE).any(|one| one == class);
+        let chained = || self.said.keys().filter(|id| self.is_chained(id));
+        let questions = chained().filter(|id| {
+            is(id, tg::QUESTION) && self.iris(id, prov::WAS_DERIVED_FROM).next().is_none()
         });
-        questions.cloned().collect()
+        let ends = chained().filter(|id| is(id, tg::CONCLUSION));
+        let lost = ends.filter_map(|id| id.strip_suffix("/final"));
+        let lost = lost.filter(|root| !self.says(root)).map(str::to_owned);
+        questions.cloned().chain(lost).collect()
     }
 
     /// Recomputes the chain of the trace below a question; `None` if its trace has none. `signed` is the hash of its end

@@ -1,6 +1,6 @@
 //! The chain of hashes of a trace, from the gateway or from files, held against signed heads where there are some.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -200,12 +200,17 @@ async fn seek(
     }
 }
 
-/// Checks the chains of what files hold: of one run, of those that the heads name, or of all.
-pub(super) fn offline(
-    against: &Against,
-    collection: &str,
-    run: Option<&str>,
-) -> Result<(Vec<Checked>, Vec<DayHead>)> {
+/// What was found in files.
+#[derive(Debug)]
+pub(super) struct Found {
+    pub(super) checked: Vec<Checked>,
+    pub(super) heads: Vec<DayHead>,
+    /// Runs of the heads whose collections are in none of the files.
+    pub(super) left: usize,
+}
+
+/// Checks the chains of what files hold: of one run, or of all, those that the heads name included.
+pub(super) fn offline(against: &Against, collection: &str, run: Option<&str>) -> Result<Found> {
     let heads = against.heads()?;
     let exported = exported::read(&against.files, collection)?;
     let texts = match &exported.texts {
@@ -213,42 +218,49 @@ pub(super) fn offline(
         None => Texts::Unknown,
     };
     let mut checked = Vec::new();
-    let mut found: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
     for (collection, stored) in &exported.traces {
         let mut runs: BTreeSet<String> = stored.roots().into_iter().collect();
         let listed = heads.iter().flat_map(|head| &head.runs);
         let listed = listed.filter(|ended| ended.collection == *collection);
         runs.extend(listed.map(|ended| ended.run.clone()));
         if let Some(run) = run {
-            let there = stored.says(run) || runs.contains(run);
+            let there = stored.has(run) || runs.contains(run);
             runs = there.then(|| run.to_owned()).into_iter().collect();
         }
-        found.insert(collection, runs);
-    }
-    for (collection, runs) in found {
-        let stored = &exported.traces[collection];
         let check =
             |run: &String| Checked::new(stored, run, collection, &texts, signed(&heads, run));
         checked.extend(runs.iter().map(check));
     }
-    match (checked.is_empty(), run) {
-        (true, Some(run)) => Err(Error::Missing(format!("no trace {run} in the files"))),
-        (true, None) => Err(Error::Missing(
-            "no traces with hashes in the files".to_owned(),
-        )),
-        (false, _) => Ok((checked, heads)),
+    if checked.is_empty() {
+        return Err(Error::Missing(match run {
+            Some(run) => format!("no trace {run} in the files"),
+            None => "no traces with hashes in the files".to_owned(),
+        }));
     }
+    let listed = heads.iter().flat_map(|head| &head.runs);
+    let left = listed.filter(|ended| !exported.traces.contains_key(&ended.collection));
+    let left = left.count();
+    Ok(Found {
+        checked,
+        heads,
+        left,
+    })
 }
 
 /// The verdict over many, in words.
-pub(super) fn verdict(checked: &[Checked]) -> Result<String> {
+pub(super) fn verdict(found: &Found) -> Result<String> {
+    let checked = &found.checked;
     let broken = checked.iter().filter(|one| one.found.is_err()).count();
     let all = checked.len();
     match broken {
         0 => {
             let signed = checked.iter().filter(|one| one.signed).count();
+            let left = match found.left {
+                0 => String::new(),
+                left => format!(" {left} signed runs are of collections that are in no file."),
+            };
             Ok(format!(
-                "All {all} chains hold, {signed} of them as signed."
+                "All {all} chains hold, {signed} of them as signed.{left}"
             ))
         }
         1 if all == 1 => checked[0].verdict().map(|()| String::new()),

@@ -128,12 +128,14 @@ impl VerifyTrace {
     /// Checks what files hold, and asks nobody.
     fn files(&self, session: &mut Session) -> Result<()> {
         let run = self.question_id.as_deref();
-        let (checked, heads) = chain::offline(&self.against, &self.place.collection, run)?;
-        let verdict = chain::verdict(&checked);
+        let found = chain::offline(&self.against, &self.place.collection, run)?;
+        let verdict = chain::verdict(&found);
+        let checked = &found.checked;
         let told = json!({
             "verified": verdict.is_ok(),
             "chains": checked.iter().map(chain::Checked::json).collect::<Vec<_>>(),
-            "heads": heads::told(&heads),
+            "heads": heads::told(&found.heads),
+            "signed-elsewhere": found.left,
         });
         session.out.show(&told, || {
             let lines = checked.iter().map(chain::Checked::line);

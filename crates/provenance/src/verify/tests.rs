@@ -179,6 +179,9 @@ fn an_entity_that_is_gone_is_named() {
         let mut less = events.clone();
         less.remove(at);
         assert_eq!(broken(triples(&less)), (event.id.clone(), Fault::Missing));
+        let stored: Stored = triples(&less).into_iter().collect();
+        assert!(stored.has(RUN));
+        assert_eq!(stored.roots(), [RUN], "without {}", event.id);
     }
 }
 
