@@ -345,6 +345,34 @@ fn rewritten(quads: &str, run: &str) -> String {
     quads.lines().map(rewrite).collect()
 }
 
+/// The runs of today come in pages as they ended.
+async fn ended_runs_are_listed(story: &Story) -> Result<()> {
+    let (mut listed, mut after) = (Vec::new(), String::new());
+    loop {
+        let ask = json!({"operation": "list-ended-runs", "workspace": "default", "limit": 1, "after": after});
+        let (status, page) = story.world.post("api/v1/traces", ask).await?;
+        ensure!(
+            status == 200 && page["runs"].as_array().is_some_and(|runs| runs.len() <= 1),
+            "{page}"
+        );
+        listed.extend(page["runs"][0]["run"].as_str().map(str::to_owned));
+        match page["next"].as_str() {
+            Some(next) => after = next.to_owned(),
+            None => break,
+        }
+    }
+    ensure!(listed == story.runs, "{listed:?} {:?}", story.runs);
+    for (day, why) in [
+        ("tomorrow", "day: must be a date"),
+        ("9999-01-01", "day: has not begun"),
+        ("2020-01-01", "day: is too long ago"),
+    ] {
+        let ran = story.tg(&["sign-traces", "--day", day]).await?;
+        ensure!(ran.stderr.contains(why) && ran.code == Some(2), "{ran:?}");
+    }
+    Ok(())
+}
+
 async fn heads_hold_a_day_without_the_system(bus: Bus) -> Result<()> {
     let mut story = Story::of(bus, 2).await?;
     let (key, first, again) = (
@@ -365,6 +393,7 @@ async fn heads_hold_a_day_without_the_system(bus: Bus) -> Result<()> {
         "the same head as before"
     );
     story.run().await?;
+    ended_runs_are_listed(&story).await?;
     let second = again;
     let ran = story.tg(&["sign-traces", "-o", &second]).await?;
     ensure!(ran.code == Some(0), "{ran:?}");
