@@ -131,8 +131,8 @@ impl Checked {
 
 /// The hash of a run's end, as the heads say it; the last one counts.
 fn signed<'a>(heads: &'a [DayHead], run: &str) -> Option<&'a str> {
-    let runs = heads.iter().flat_map(|head| &head.runs);
-    let ended = runs.filter(|ended| ended.run == run).last();
+    let mut runs = heads.iter().flat_map(|head| &head.runs).rev();
+    let ended = runs.find(|ended| ended.run == run);
     ended.map(|ended| ended.hash.as_str())
 }
 

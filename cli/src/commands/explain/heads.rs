@@ -72,7 +72,7 @@ fn one(file: &Path, keys: &PublicKeys) -> Result<DayHead> {
         .map_err(|error| Error::file(file, format!("is not JSON: {error}")))?;
     let signed = text(&said, "head");
     let head = Head::read(&signed)
-        .map_err(|_| Error::file(file, "is no head that `tg sign-traces` wrote"))?;
+        .map_err(|_| Error::file(file, "is not a head as `tg sign-traces` writes it"))?;
     keys.verify_text(&head.key, &signed, &text(&said, "signature"))
         .map_err(|refusal| match refusal {
             Refusal::UnknownKey => check("the head is signed by another key"),

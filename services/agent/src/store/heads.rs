@@ -4,8 +4,7 @@ use tg_provenance::Ended;
 use tg_storage::StorageError;
 use tg_storage::rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 
-use super::sqlite::PURGE;
-use super::{KEEP_HEADS, LastHeads, RunEnd, SignedHead};
+use super::{KEEP_HEADS, LastHeads, PURGE, RunEnd, SignedHead};
 
 /// Notes how a run ended; the first end stands.
 pub(super) fn note(tx: &Transaction<'_>, end: &RunEnd, now_ms: i64) -> Result<(), StorageError> {

@@ -26,6 +26,8 @@ use crate::engine::decision::{Decision, Ending, Observation};
 const KEEP_MS: i64 = 48 * 3600 * 1000;
 /// Ends of runs are kept this long, in milliseconds: five weeks, within which their day can be signed.
 const KEEP_ENDS_MS: i64 = 35 * 24 * 3600 * 1000;
+/// Rows removed at once.
+const PURGE: i64 = 512;
 /// Heads of a workspace that are kept: years of them.
 const KEEP_HEADS: i64 = 4096;
 /// Every so many runs, old rows are removed: where the time of a run's begin is divisible by it.

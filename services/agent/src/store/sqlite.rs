@@ -14,8 +14,8 @@ use tg_storage::{Database, Durability, StorageError};
 
 use super::heads;
 use super::{
-    Asked, Began, Caller, IsOver, KEEP_ENDS_MS, KEEP_MS, LastHeads, LedgerStore, PURGE_EVERY,
-    Piece, PieceKind, RunEnd, RunKey, SignedHead, StepRow,
+    Asked, Began, Caller, IsOver, KEEP_ENDS_MS, KEEP_MS, LastHeads, LedgerStore, PURGE,
+    PURGE_EVERY, Piece, PieceKind, RunEnd, RunKey, SignedHead, StepRow,
 };
 use crate::engine::decision::{Decision, Ending, Observation};
 
@@ -107,9 +107,6 @@ macro_rules! under_way {
            (SELECT 1 FROM step WHERE step.run = detached.run AND done = 2)"
     };
 }
-
-/// Rows removed at once.
-pub(super) const PURGE: i64 = 512;
 
 /// The ledger's file.
 #[derive(Debug, Clone)]
