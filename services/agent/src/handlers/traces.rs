@@ -197,7 +197,7 @@ async fn list(
                 break;
             }
             after += 1;
-            page.add(&after.to_string(), told(run))?;
+            page.add(after.to_string(), told(run))?;
         }
         if last || page.is_full() {
             break;
