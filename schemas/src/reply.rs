@@ -64,6 +64,7 @@ reply!(CollectionManagementResponse, _this => true, {});
 reply!(IamResponse, _this => true, {});
 reply!(CollectionDropped, _this => true, {});
 reply!(AgentRunsResponse, _this => true, {});
+reply!(TracesResponse, _this => true, {});
 reply!(NeighbourhoodResponse, _this => true, {});
 reply!(SourcesResponse, _this => true, {});
 reply!(EmbeddingsResponse, _this => true, {});

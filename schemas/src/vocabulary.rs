@@ -379,6 +379,12 @@ namespace! {
         CITATION_NUMBER = "citationNumber";
         /// Literal `true` of an answer that says that there is none.
         REFUSED = "refused";
+        /// SHA-256 of what a trace says of an entity, in hexadecimal; see `docs/traces.md`.
+        ENTITY_HASH = "entityHash";
+        /// The entity hash of an entity before.
+        PREVIOUS_HASH = "previousHash";
+        /// SHA-256 of an entity's text in the library, in hexadecimal.
+        TEXT_HASH = "textHash";
         /// Version of the prompt behind an extraction.
         PROMPT_VERSION = "promptVersion";
     }

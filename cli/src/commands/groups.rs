@@ -37,6 +37,7 @@ pub const GROUPS: &[Group] = &[
             "list-explain-traces",
             "show-explain-trace",
             "verify-trace",
+            "sign-traces",
             "show-extraction-provenance",
         ],
     ),

@@ -99,6 +99,7 @@ pub static ALL: &[Row] = &[
     Row::of::<explain::show::ShowExplainTrace>(),
     Row::of::<explain::extraction::ShowExtractionProvenance>(),
     Row::of::<explain::verify::VerifyTrace>(),
+    Row::of::<explain::sign::SignTraces>(),
     Row::of::<library::intake::Add>(),
     Row::of::<library::add::AddLibraryDocument>(),
     Row::of::<library::samples::LoadSampleDocuments>(),

@@ -188,6 +188,10 @@ const LINES: &[&str] = &[
     "show-explain-trace urn:q -C c -f f --format json --show-provenance --max-answer 100",
     "show-extraction-provenance urn:d -C c -f f --show-content --max-content 99 --format json",
     "verify-trace urn:q -C c -f f --all --json",
+    "verify-trace --chain --heads h.json --key k.pem",
+    "verify-trace urn:q --file t.nq --file u.nq --heads h.json --key k.pem --json",
+    "sign-traces --day 2026-11-25 -o h.json -w acme",
+    "sign-traces --public-key -o k.pem",
     "add a.pdf docs https://h.example/b.html -f f -C c --wait --watch --tags a,b -k pdf",
     "add --id urn:d --title t -- -odd.md",
     "add-library-document -k text/plain --id d --name n --description d --tags a,b --keyword x y \

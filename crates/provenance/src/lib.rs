@@ -13,6 +13,9 @@
 //! same input has the same id, so doing something again describes the same things.
 //! [`vocabulary_labels`] names the terms.
 //!
+//! **Chains.** [`Chain`] gives the entities of a trace their hashes, [`Stored`] recomputes them from what is stored, [`Head`]
+//! is what is signed of a day.
+//!
 //! This crate performs no I/O, reads no clock and makes no random ids: all of that comes in.
 //!
 //! ```
@@ -29,16 +32,22 @@
 //! ```
 
 mod build;
+mod canonical;
+mod chain;
 mod citation;
+mod head;
 mod iri;
 mod labels;
 mod react;
 mod retrieval;
 mod source;
 mod stable;
+mod verify;
 
 pub use build::Event;
+pub use chain::{Chain, hash_of};
 pub use citation::Numbered;
+pub use head::{Ended, Head, HeadError, Root};
 pub use iri::Session;
 pub use labels::vocabulary_labels;
 pub use react::{
@@ -56,3 +65,4 @@ pub use source::{
 pub use stable::{
     Kind, activity_id, chunk_id, page_id, section_id, stable_id, subgraph_id, text_hash,
 };
+pub use verify::{Broken, Fault, Stored, Texts, Whole, end_of};

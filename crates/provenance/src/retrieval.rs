@@ -100,7 +100,7 @@ impl Retrieval {
     }
 }
 
-/// The id of a trace: the same question, asked again under its id, has the same trace.
+/// The id of a trace, by what names an attempt to answer a question.
 pub fn retrieval_id(workspace: &str, flow: &str, request: &str) -> String {
     stable_id(Kind::Retrieval, &[workspace, flow, request])
 }

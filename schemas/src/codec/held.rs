@@ -40,7 +40,7 @@ messages! {
     WorkspaceInput WorkspaceRecord ApiKeyInput ApiKeyRecord GroupInput GrantInput IamRequest IamResponse
     AuditEvent Metadata UserContext Assignment Entitlement OverrideAuthority Delegation Usage DeadLetter
     Presence HostedProcessor HostedFlow AgentRun AgentRunStep
-    AgentRunsRequest DetachedRun AgentRunsResponse RunWritten RunTallyEntry RunTally LibraryText
+    AgentRunsRequest DetachedRun AgentRunsResponse TracesRequest EndedRun TracesResponse RunWritten RunTallyEntry RunTally LibraryText
     LibraryTexts Retract CollectionDrop CollectionDropped ProcessingError NeighbourhoodRequest LabelledTerm
     Neighbour NeighbourhoodResponse SourcesRequest TracedSource SourceDocument SourcesResponse
     ImageToTextRequest ImageToTextResponse TraversalStep GraphRagQuery Source Citation GraphRagResponse DocumentRagQuery

@@ -265,6 +265,9 @@ pub struct AgentRun {
     /// What the numbers in observations name so far.
     #[serde(deserialize_with = "nullable")]
     pub citations: Vec<Citation>,
+    /// Hash of the last entity of its trace so far; empty before the first.
+    #[serde(deserialize_with = "nullable")]
+    pub chain: String,
 }
 
 impl Default for AgentRun {
@@ -287,6 +290,7 @@ impl Default for AgentRun {
             model: String::default(),
             depth: 0,
             citations: Vec::new(),
+            chain: String::default(),
         }
     }
 }

@@ -15,6 +15,7 @@ processors! {
         REQUEST: Serves<AgentRequest, AgentResponse> = Spec::pair("request", "response");
         RUNS: Serves<AgentRunsRequest, AgentRunsResponse> = Spec::new("agent-runs").system();
         STEP: Reads<AgentRun> = shared::STEP.read();
+        TRACES: Serves<TracesRequest, TracesResponse> = Spec::new("traces").workspace();
         + [
             DOCUMENT_RAG, EMBEDDINGS, EXPLAINABILITY, GRAPH_RAG, LIBRARIAN, LIBRARY_TEXTS,
             MCP_TOOL, PROMPT, ROW_EMBEDDINGS, SOURCES, SPARQL, STRUCTURED_QUERY, TEXT_COMPLETION,

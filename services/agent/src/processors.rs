@@ -6,7 +6,7 @@ use tg_collections::reaper;
 use tg_mesh::{Mesh, Processor, TaskKind};
 use tg_schemas::processors::agent_manager;
 
-use crate::handlers::{Questions, Runs, Steps};
+use crate::handlers::{Questions, Runs, Steps, Traces};
 use crate::options::Options;
 use crate::run::leases::CONCURRENCY;
 use crate::run::{Agent, STORE, WATCHED};
@@ -32,6 +32,7 @@ pub(crate) fn processor(agent: &Arc<Agent>) -> Processor {
     Processor::new(agent_manager::PROCESSOR)
         .serves(agent_manager::REQUEST, Arc::new(Questions(agent.clone())))
         .serves(agent_manager::RUNS, Arc::new(Runs(agent.clone())))
+        .serves(agent_manager::TRACES, Arc::new(Traces(agent.clone())))
         .reads(agent_manager::STEP, Arc::new(Steps(agent.clone())))
         .watches(WATCHED)
         .concurrency(CONCURRENCY)

@@ -3,7 +3,7 @@
 //! What is not in the table does not exist for clients.
 
 use tg_schemas::processors::{
-    Serves, Spec, TopicScope, config_svc, flow_svc, iam_svc, knowledge, librarian,
+    Serves, Spec, TopicScope, agent_manager, config_svc, flow_svc, iam_svc, knowledge, librarian,
 };
 use tg_schemas::{Message, Reply};
 
@@ -28,6 +28,7 @@ use crate::engine::translate::rows::Rows;
 use crate::engine::translate::sparql::Sparql;
 use crate::engine::translate::structured::{NlpQuery, StructuredDiag, StructuredQuery};
 use crate::engine::translate::tool::Tool;
+use crate::engine::translate::traces::Traces;
 use crate::engine::translate::triples::TriplesQuery;
 use crate::engine::translate::vectors::{
     DocumentEmbeddings, GraphEmbeddings, KeywordIndex, RowEmbeddings,
@@ -269,6 +270,15 @@ const SERVICES: &[Service] = &[
                 &["update-collection", "delete-collection"],
             ),
         ],
+    },
+    Service {
+        name: "traces",
+        home: Home::of(agent_manager::TRACES),
+        asks: ask::ask::<Traces>,
+        operations: &[(
+            Needs("triples:read"),
+            &["sign-traces", "list-ended-runs", "get-signing-key"],
+        )],
     },
     Service {
         name: "knowledge",

@@ -72,6 +72,17 @@ pub(super) async fn trace(
     place: &TraceLocation<'_>,
     root: &str,
 ) -> Result<Trace> {
+    Ok(trace_as_said(session, socket, place, root).await?.0)
+}
+
+/// The same, with the triples that say it.
+pub(super) async fn trace_as_said(
+    session: &Session,
+    socket: &mut Socket,
+    place: &TraceLocation<'_>,
+    root: &str,
+) -> Result<(Trace, Vec<Triple>)> {
+    let mut said = Vec::new();
     wait_for(session, socket, place, root).await?;
     let mut entities = BTreeMap::new();
     let mut children = BTreeMap::new();
@@ -105,12 +116,13 @@ pub(super) async fn trace(
             let new = below.iter().chain(&linked);
             next.extend(new.filter(|iri| seen.insert((*iri).clone())).cloned());
             entities.insert(iri.clone(), entity);
+            said.extend(about);
             children.insert(iri, below);
         }
         next.truncate(MAX_ENTITIES.saturating_sub(entities.len()));
         frontier = next;
     }
-    Ok(Trace::new(root, entities, children))
+    Ok((Trace::new(root, entities, children), said))
 }
 
 async fn wait_for(
@@ -134,7 +146,7 @@ async fn wait_for(
     )))
 }
 
-fn subjects(triples: &[Triple]) -> Vec<String> {
+pub(super) fn subjects(triples: &[Triple]) -> Vec<String> {
     let iri = |triple: &Triple| match &triple.s {
         Some(Term::Iri(iri)) => Some(iri.clone()),
         _ => None,

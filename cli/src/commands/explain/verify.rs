@@ -1,8 +1,9 @@
 //! `tg verify-trace`: whether an answer can be followed to its documents. Every link is looked up: answer,
 //! what it cites, the fact in the graph, where the fact was found, chunk, page, document, and the library's
-//! own record of each.
+//! own record of each. And whether the trace is still what was written: its chain of hashes.
 //!
-//! Exit code 0 only if the answer cites something, quotes it rightly, and every link holds.
+//! Exit code 0 only if the chain holds, the answer cites something, quotes it rightly, and every link holds; with `--chain`
+//! or files only the chain counts.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,8 +13,10 @@ use tg_citations::{Judged, sentences};
 use tg_schemas::vocabulary::rdf;
 use tg_schemas::{Term, Triple};
 
+use super::chain::{self, Against};
 use super::entity::{Entity, Kind, PROV, TG};
-use super::fetch::{SOURCE, TraceLocation, texts, trace};
+use super::fetch::{SOURCE, TraceLocation, texts, trace_as_said};
+use super::heads;
 use super::links::{
     Links, answers, chunk_of, chunks_alone, followed, last_answer, named_by, within,
 };
@@ -45,25 +48,39 @@ pub struct VerifyTrace {
     /// Show every link, not only the broken ones
     #[arg(short = 'v', long)]
     verbose: bool,
+    #[command(flatten)]
+    against: Against,
 }
 
 impl Command for VerifyTrace {
     const NAME: &'static str = "verify-trace";
     const ALSO: &'static [&'static str] = &["verify"];
-    const ABOUT: &'static str = "Check every link from an answer to its documents";
+    const ABOUT: &'static str =
+        "Check every link from an answer to its documents, and the hashes of its trace";
 
     fn options(&self) -> Options {
         Options::from(&self.place)
     }
 
     async fn run(self, session: &mut Session) -> Result<()> {
+        if !self.against.files.is_empty() {
+            return self.files(session);
+        }
+        let heads = self.against.heads()?;
         let place = TraceLocation {
             flow: &self.place.flow.flow_id,
             collection: &self.place.collection,
         };
         let mut socket = session.socket().await?;
         let question = meant(&mut socket, &place, self.question_id.clone()).await?;
-        let trace = trace(session, &mut socket, &place, &question).await?;
+        let found = trace_as_said(session, &mut socket, &place, &question).await;
+        let (trace, said) = found?;
+        let chain = chain::online(&mut socket, &place, &question, said, &heads).await?;
+        if self.against.chain {
+            socket.close().await;
+            session.out.show(&chain.json(), || chain.line())?;
+            return chain.verdict();
+        }
         let mut links = Links::default();
         within(&trace, &question, &mut links);
         let mut way = Way {
@@ -81,7 +98,8 @@ impl Command for VerifyTrace {
         }
         socket.close().await;
         let refused = last_answer(&trace).is_some_and(|answer| answer.text("refused").is_some());
-        let verdict = verdict(&links, &judged, refused);
+        let verdict = chain.verdict();
+        let verdict = verdict.and_then(|()| verdict_of(&links, &judged, refused));
         let told = json!({
             "trace": question,
             "verified": verdict.is_ok(),
@@ -89,10 +107,15 @@ impl Command for VerifyTrace {
             "sentences": judged.sentences(),
             "sources-gone": gone,
             "links": links.json(),
+            "chain": chain.json(),
         });
         session.out.show(&told, || {
             let links = links.text(self.verbose);
-            let parts = [links, shown::text(&judged, &gone)];
+            let hashes = match self.verbose || chain.verdict().is_err() {
+                true => chain.line(),
+                false => String::new(),
+            };
+            let parts = [hashes, links, shown::text(&judged, &gone)];
             let parts = parts.iter().filter(|part| !part.is_empty());
             parts.cloned().collect::<Vec<_>>().join("\n\n")
         })?;
@@ -101,8 +124,30 @@ impl Command for VerifyTrace {
     }
 }
 
+impl VerifyTrace {
+    /// Checks what files hold, and asks nobody.
+    fn files(&self, session: &mut Session) -> Result<()> {
+        let run = self.question_id.as_deref();
+        let found = chain::offline(&self.against, &self.place.collection, run)?;
+        let verdict = chain::verdict(&found);
+        let checked = &found.checked;
+        let told = json!({
+            "verified": verdict.is_ok(),
+            "chains": checked.iter().map(chain::Checked::json).collect::<Vec<_>>(),
+            "heads": heads::told(&found.heads),
+            "signed-elsewhere": found.left,
+        });
+        session.out.show(&told, || {
+            let lines = checked.iter().map(chain::Checked::line);
+            lines.collect::<Vec<_>>().join("\n")
+        })?;
+        session.out.talk(verdict?);
+        Ok(())
+    }
+}
+
 /// Whether the answer is verified, in words.
-fn verdict(links: &Links, judged: &Judged, refused: bool) -> Result<String> {
+fn verdict_of(links: &Links, judged: &Judged, refused: bool) -> Result<String> {
     let count = links.count();
     let fault = match (links.faults(), judged.misquoting()) {
         (0, _) if refused => {

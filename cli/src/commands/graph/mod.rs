@@ -17,7 +17,7 @@ use tg_schemas::{Term, Triple};
 use crate::client::{Call, Result, Socket};
 use crate::fields::list;
 
-pub(crate) use rdf::{each_quad, quad_line};
+pub(crate) use rdf::{each_quad, quad_line, quads_of};
 pub(crate) use term::display;
 
 /// A pattern of triples and how to fetch what matches.

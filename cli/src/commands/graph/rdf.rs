@@ -19,7 +19,8 @@ use crate::client::{Error, Result};
 /// document, and differ from those of any other file.
 #[derive(Debug)]
 pub(super) struct Labels {
-    prefix: String,
+    /// `None`: they stay what they are.
+    prefix: Option<String>,
     seen: HashMap<String, usize>,
 }
 
@@ -31,15 +32,26 @@ impl Labels {
         hash.update(document);
         hash.update(file);
         Self {
-            prefix: format!("b{}", hex::encode(&hash.finalize()[..8])),
+            prefix: Some(format!("b{}", hex::encode(&hash.finalize()[..8]))),
+            seen: HashMap::new(),
+        }
+    }
+
+    /// The labels of the file itself: what is hashed is hashed with them.
+    fn kept() -> Self {
+        Self {
+            prefix: None,
             seen: HashMap::new(),
         }
     }
 
     fn label(&mut self, node: &BlankNode) -> Term {
+        let Some(prefix) = &self.prefix else {
+            return Term::Blank(node.as_str().to_owned());
+        };
         let next = self.seen.len();
         let number = *self.seen.entry(node.as_str().to_owned()).or_insert(next);
-        Term::Blank(format!("{}n{number}", self.prefix))
+        Term::Blank(format!("{prefix}n{number}"))
     }
 }
 
@@ -107,6 +119,22 @@ pub(crate) fn quad_line(triple: &Triple, graph: &str) -> Option<Vec<u8>> {
     let mut writer = RdfSerializer::from_format(RdfFormat::NQuads).for_writer(Vec::new());
     writer.serialize_quad(&quad).ok()?;
     writer.finish().ok()
+}
+
+/// The quads of a graph in N-Quads, with the blank nodes as they are named there; `file` is named in errors.
+pub(crate) fn quads_of(quads: impl Read, graph: &str, file: &Path) -> Result<Vec<Triple>> {
+    let mut labels = Labels::kept();
+    let parser = RdfParser::from_format(RdfFormat::NQuads).lenient();
+    let mut found = Vec::new();
+    for quad in parser.for_reader(BufReader::new(quads)) {
+        let quad = quad.map_err(|error| Error::file(file, error))?;
+        let is_in =
+            matches!(&quad.graph_name, GraphName::NamedNode(name) if name.as_str() == graph);
+        if is_in {
+            found.push(from_quad(quad, &mut labels));
+        }
+    }
+    Ok(found)
 }
 
 /// Hands over each quad of N-Quads until they end or `take` says that it is enough; of a line that is none, why.

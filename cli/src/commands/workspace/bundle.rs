@@ -38,7 +38,7 @@ fn unescaped(name: &str) -> String {
 
 /// What a member of a bundle is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Member {
+pub(crate) enum Member {
     Manifest,
     /// One configuration item, by its path; its content says which.
     Config(String),
@@ -52,7 +52,7 @@ pub(super) enum Member {
 
 impl Member {
     /// Reads a path; `None` for what belongs to no bundle.
-    pub(super) fn read(path: &str) -> Option<Self> {
+    pub(crate) fn read(path: &str) -> Option<Self> {
         if path == MANIFEST {
             return Some(Self::Manifest);
         }

@@ -15,7 +15,7 @@ use crate::engine::bounds::{self, MAX_IN_VAIN, MAX_OBSERVATION, MAX_SAME, MAX_SH
 use crate::engine::chunks;
 use crate::engine::decision::{Decision, Ending, Observation, Taken};
 use crate::engine::toolset::{self, Tool, ToolSet};
-use crate::engine::trace::{self, Stored};
+use crate::engine::trace::{Left, Stored};
 use crate::error::{AgentError, Stop};
 use crate::kinds::{self, Call};
 
@@ -45,15 +45,17 @@ impl StepExecution {
         known: Option<Observation>,
         repeated: bool,
     ) -> Result<Observation, Stop> {
-        let promised = Stored {
-            thought: self.traces.has_library(),
-            text: self.traces.has_library(),
-        };
+        // Whoever takes the run's end up again knows of it, too.
+        self.seen.clone_from(&known);
         let mut chosen = Vec::new();
         if matches!(decision.taken, Taken::Action { .. }) {
             chosen.push(chunks::action(&self.id, self.step, decision));
         }
-        let entries = trace::chose(&self.id, self.step, decision, promised);
+        let mut left = Left {
+            decision: Some(decision),
+            ..Left::default()
+        };
+        let entries = self.promised(&left);
         chosen.extend(entries.iter().map(chunks::explain));
         self.send_all(chosen).await?;
         let seen = match known {
@@ -68,8 +70,8 @@ impl StepExecution {
         self.seen = Some(seen.clone());
         let mut observed: Vec<_> = seen.trace.iter().map(chunks::relayed).collect();
         observed.push(chunks::observation(&self.id, self.step, &seen.text));
-        let saw = trace::saw(&self.id, self.step, &seen, promised);
-        observed.push(chunks::explain(&saw));
+        left.seen = Some(&seen);
+        observed.extend(self.promised(&left).last().map(chunks::explain));
         self.send_all(observed).await?;
         Ok(seen)
     }
@@ -104,13 +106,13 @@ impl StepExecution {
                 text: &seen.text,
             },
         ];
-        let mut events = self.opening();
-        let entries = |[thought, text]: [bool; 2]| {
-            let stored = Stored { thought, text };
-            events.extend(trace::chose(&self.id, self.step, decision, stored));
-            events.push(trace::saw(&self.id, self.step, seen, stored));
-            events
+        let left = Left {
+            decision: Some(decision),
+            seen: Some(seen),
+            ending: None,
         };
+        let entries =
+            |[thought, text]: [bool; 2]| self.entries().of(&left, Stored { thought, text });
         let record = Next {
             spec: agent_manager::NEXT_STEP,
             message: &next,
@@ -132,6 +134,11 @@ impl StepExecution {
             in_token: total.in_token,
             out_token: total.out_token,
             model: total.model,
+            chain: self.head(&Left {
+                decision: Some(decision),
+                seen: Some(seen),
+                ending: None,
+            }),
             ..self.run.clone()
         };
         next.citations.extend(seen.citations.iter().cloned());

@@ -11,7 +11,7 @@ use std::time::Duration;
 use tg_clients::neighbours::Neighbours;
 use tg_clients::traces::{Text, TraceWriter};
 use tg_mesh::{Cx, Responder, clock};
-use tg_provenance::{Event, Reason, Session};
+use tg_provenance::{Ended, Event, Reason, Session};
 use tg_schemas::Error;
 use tg_schemas::msg::{AgentResponse, AgentRun};
 
@@ -22,9 +22,9 @@ use crate::engine::bounds::own_steps;
 use crate::engine::chunks;
 use crate::engine::decision::{Decision, Ending, Observation, Taken, Usage};
 use crate::engine::toolset::ToolSet;
-use crate::engine::trace::{self, Stored};
+use crate::engine::trace::{Entries, Left, Stored};
 use crate::error::{AgentError, Stop};
-use crate::store::{IsOver, Ledger, Piece, PieceKind, RunKey, StepRow};
+use crate::store::{IsOver, Ledger, Piece, PieceKind, RunEnd, RunKey, StepRow};
 
 /// A detached run waits this long for an asker who takes nothing; then it goes on without one.
 const ASKER_TIMEOUT: Duration = Duration::from_secs(3);
@@ -33,6 +33,11 @@ const ASKER_TIMEOUT: Duration = Duration::from_secs(3);
 pub(crate) fn is_over(cx: &Cx) -> IsOver {
     let (config, key) = (cx.config().clone(), cx.workspace_key());
     IsOver::when(move || config.is_over(&key))
+}
+
+/// The day in UTC, `YYYY-MM-DD`.
+pub(crate) fn today() -> String {
+    clock::rfc3339().chars().take(10).collect()
 }
 
 /// What was written to the ledger is there, or its workspace is not.
@@ -142,8 +147,8 @@ impl StepExecution {
     async fn advance(&mut self, row: StepRow) -> Result<(), Stop> {
         metrics::counter!("tg_agent_iterations_total").increment(1);
         if self.step == 1 && self.heard.is_empty() {
-            let began = trace::began(&self.id, &self.run);
-            self.unsent.push(chunks::explain(&began));
+            let began = self.entries().session();
+            self.unsent.extend(began.iter().map(chunks::explain));
             if self.recorded.is_durable() {
                 self.send_all(Vec::new()).await?;
             }
@@ -155,6 +160,8 @@ impl StepExecution {
         }
         let tools = self.agent.tools.of(&self.cx);
         let repeated = row.decision.is_some();
+        // Known before anything is said: an end that is taken up again says the same of it.
+        self.decision.clone_from(&row.decision);
         let decision = match row.decision {
             Some(decision) => {
                 self.repeat(&decision).await?;
@@ -162,7 +169,6 @@ impl StepExecution {
             }
             None => self.decide(&tools).await?,
         };
-        self.decision = Some(decision.clone());
         match &decision.taken {
             Taken::Answer { text } => self.answer(&decision, text).await,
             _ => self.act(&tools, &decision, row.observation, repeated).await,
@@ -177,6 +183,7 @@ impl StepExecution {
         let key = self.key();
         let kept = ledger.decide(&key, self.step, &decision, clock::millis());
         there(kept.await?)?;
+        self.decision = Some(decision.clone());
         if !self.run.streaming {
             self.repeat(&decision).await?;
         }
@@ -193,12 +200,12 @@ impl StepExecution {
 
     /// The end with an answer. From here on nothing but a fault of ours can turn the run.
     async fn answer(&mut self, decision: &Decision, text: &str) -> Result<(), Stop> {
-        let promised = Stored {
-            thought: self.traces.has_library(),
-            text: self.traces.has_library(),
+        let left = Left {
+            decision: Some(decision),
+            ..Left::default()
         };
-        let shown = trace::answered(&self.id, self.step, decision, promised);
-        if let Some(conclusion) = shown.first() {
+        let shown = self.promised(&left);
+        if let Some(conclusion) = shown.last() {
             self.send_if_wanted(chunks::explain(conclusion)).await;
         }
         let thought = decision.thought_text();
@@ -214,12 +221,8 @@ impl StepExecution {
                 text,
             },
         ];
-        let mut events = self.opening();
-        let entries = |[thought, text]: [bool; 2]| {
-            let stored = Stored { thought, text };
-            events.extend(trace::answered(&self.id, self.step, decision, stored));
-            events
-        };
+        let entries =
+            |[thought, text]: [bool; 2]| self.entries().of(&left, Stored { thought, text });
         let stored = self.traces.store(texts, entries).await;
         stored.map_err(Stop::Error)?;
         self.earlier_steps().await;
@@ -228,7 +231,7 @@ impl StepExecution {
         let rest = if decision.answer.is_empty() { text } else { "" };
         self.send_if_wanted(chunks::last(&self.id, rest, &total, decision))
             .await;
-        self.over("answered").await
+        self.over("answered", &Entries::head(&shown)).await
     }
 
     /// The end without an answer: a row, an entry of the trace, an error for the asker.
@@ -247,34 +250,30 @@ impl StepExecution {
         let kept = ledger.end(&key, self.step, &ending, clock::millis());
         there(kept.await?)?;
         let (decision, seen) = (self.decision.take(), self.seen.take());
-        let last = trace::ended(
-            &self.id,
-            self.step,
-            decision.as_ref(),
-            seen.as_ref(),
-            &ending,
-        );
-        self.send_if_wanted(chunks::explain(&last)).await;
-        self.leave(decision.as_ref(), seen.as_ref(), Some(last))
-            .await?;
+        let left = Left {
+            decision: decision.as_ref(),
+            seen: seen.as_ref(),
+            ending: Some(&ending),
+        };
+        let shown = self.promised(&left);
+        if let Some(last) = shown.last() {
+            self.send_if_wanted(chunks::explain(last)).await;
+        }
+        self.leave(&left).await?;
         self.earlier_steps().await;
         self.send_if_wanted(chunks::failure(ending.error())).await;
-        self.over(match ending.reason() {
+        let outcome = match ending.reason() {
             Reason::MaxIterations => "max-iterations",
             Reason::Cancelled => "cancelled",
             Reason::Interrupted => "interrupted",
             _ => "error",
-        })
-        .await
+        };
+        self.over(outcome, &Entries::head(&shown)).await
     }
 
     /// Stores what a step left behind that did not come to its own end, and the entry of the run's end.
-    async fn leave(
-        &self,
-        decision: Option<&Decision>,
-        seen: Option<&Observation>,
-        last: Option<Event>,
-    ) -> Result<(), Stop> {
+    async fn leave(&self, left: &Left<'_>) -> Result<(), Stop> {
+        let (decision, seen) = (left.decision, left.seen);
         let thought = decision.map(Decision::thought_text).unwrap_or_default();
         let action = decision.map_or("", |decision| decision.action().0);
         let texts = [
@@ -289,27 +288,36 @@ impl StepExecution {
                 text: seen.map_or("", |seen| &seen.text),
             },
         ];
-        let mut events = self.opening();
-        let entries = |[thought, text]: [bool; 2]| {
-            let stored = Stored { thought, text };
-            if let Some(decision) = decision {
-                events.extend(trace::chose(&self.id, self.step, decision, stored));
-                events.extend(seen.map(|seen| trace::saw(&self.id, self.step, seen, stored)));
-            }
-            events.extend(last);
-            events
-        };
+        let entries =
+            |[thought, text]: [bool; 2]| self.entries().of(left, Stored { thought, text });
         let stored = self.traces.store(texts, entries).await;
         stored.map_err(Stop::Error)
     }
 
-    /// The session's entry is stored with the first step's.
-    pub(super) fn opening(&self) -> Vec<Event> {
-        if self.step == 1 {
-            vec![trace::began(&self.id, &self.run)]
-        } else {
-            Vec::new()
+    /// The entries of this step's trace.
+    pub(super) fn entries(&self) -> Entries<'_> {
+        Entries {
+            run: &self.run,
+            step: self.step,
+            library: self.traces.has_library(),
         }
+    }
+
+    /// The entries as they are shown, before it is known what the library took; the session's was shown before.
+    pub(super) fn promised(&self, left: &Left<'_>) -> Vec<Event> {
+        let library = self.traces.has_library();
+        let stored = Stored {
+            thought: library,
+            text: library,
+        };
+        let mut entries = self.entries().of(left, stored);
+        entries.retain(|entry| entry.id != self.id.iri());
+        entries
+    }
+
+    /// The hash of the last entry.
+    pub(super) fn head(&self, left: &Left<'_>) -> String {
+        Entries::head(&self.promised(left))
     }
 
     /// Waits until the trace of earlier steps is stored too.
@@ -325,11 +333,22 @@ impl StepExecution {
         }
     }
 
-    async fn over(&mut self, outcome: &'static str) -> Result<(), Stop> {
+    async fn over(&mut self, outcome: &'static str, hash: &str) -> Result<(), Stop> {
         metrics::counter!("tg_agent_session_total", "outcome" => outcome).increment(1);
         metrics::histogram!("tg_agent_run_iterations").record(f64::from(self.step));
         let ledger = self.ledger().await?;
-        Ok(ledger.finish_run(&self.run.run, self.step).await?)
+        let end = RunEnd {
+            workspace: self.cx.workspace_key().to_string(),
+            day: today(),
+            ended: Ended {
+                run: self.id.iri().to_owned(),
+                collection: self.run.collection.clone(),
+                hash: hash.to_owned(),
+            },
+        };
+        let key = self.key();
+        let finished = ledger.finish_run(&key, self.step, &end, clock::millis());
+        Ok(finished.await?)
     }
 
     pub(super) async fn ledger(&self) -> Result<Arc<Ledger>, Stop> {
@@ -348,8 +367,12 @@ impl StepExecution {
 
     /// Stores what a step left behind whose run has gone on without its trace.
     pub(super) async fn catch_up(self, row: &StepRow) -> Result<(), Stop> {
-        self.leave(row.decision.as_ref(), row.observation.as_ref(), None)
-            .await?;
+        let left = Left {
+            decision: row.decision.as_ref(),
+            seen: row.observation.as_ref(),
+            ending: None,
+        };
+        self.leave(&left).await?;
         let ledger = self.ledger().await?;
         Ok(ledger.finish_step(&self.run.run, self.step).await?)
     }

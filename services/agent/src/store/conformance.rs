@@ -67,6 +67,89 @@ fn of_ended(run: &str) -> RunKey {
     }
 }
 
+/// The end of a run's trace.
+fn end(workspace: &str, day: &str, run: &str, hash: &str) -> RunEnd {
+    RunEnd {
+        workspace: workspace.into(),
+        day: day.into(),
+        ended: Ended {
+            run: run.into(),
+            collection: "c".into(),
+            hash: hash.into(),
+        },
+    }
+}
+
+async fn ends_of_a_day_stand_in_their_order(ledger: Store) {
+    let finish = async |workspace: &str, day: &str, run: &str, hash: &str| {
+        let end = end(workspace, day, run, hash);
+        ledger.finish_run(&of(run), 1, &end, 1).await.unwrap();
+    };
+    let listed = async |workspace: &str, day: &str, after: i64, most: usize| {
+        let some = ledger.ended(workspace, day, after, most).await.unwrap();
+        let runs = some
+            .into_iter()
+            .map(|end| format!("{}={}", end.run, end.hash));
+        runs.collect::<Vec<_>>()
+    };
+    for run in ["b", "a", "c"] {
+        finish("ws", "d1", run, "h").await;
+    }
+    // The first end stands, on whatever day it is said again; one without a hash is none.
+    finish("ws", "d1", "a", "other").await;
+    finish("ws", "d2", "a", "other").await;
+    finish("ws", "d1", "bare", "").await;
+    finish("ws#1", "d1", "x", "h").await;
+    ledger
+        .finish_run(&of_ended("late"), 1, &end("ws", "d1", "late", "h"), 1)
+        .await
+        .unwrap();
+    assert_eq!(listed("ws", "d1", 0, 9).await, ["b=h", "a=h", "c=h"]);
+    assert_eq!(listed("ws", "d1", 1, 1).await, ["a=h"]);
+    assert!(listed("ws", "d2", 0, 9).await.is_empty());
+    while ledger.purge_some("ws").await.unwrap() {}
+    assert!(listed("ws", "d1", 0, 9).await.is_empty());
+    assert_eq!(ledger.workspaces().await.unwrap(), ["ws#1"]);
+    assert_eq!(listed("ws#1", "d1", 0, 9).await, ["x=h"]);
+}
+
+async fn heads_follow_one_another_and_the_key_stays(ledger: Store) {
+    let head = |number: i64, day: &str| SignedHead {
+        number,
+        day: day.into(),
+        text: format!("{number}"),
+        signature: "s".into(),
+    };
+    let keep = async |number: i64, day: &str| {
+        let never = IsOver::when(|| false);
+        let head = head(number, day);
+        ledger.keep_head("ws", &never, &head).await.unwrap()
+    };
+    assert_eq!(
+        ledger.heads("ws", "d1").await.unwrap(),
+        LastHeads::default()
+    );
+    assert!(keep(1, "d1").await);
+    assert!(!keep(1, "d2").await, "another was quicker");
+    assert!(keep(2, "d2").await);
+    let known = LastHeads {
+        last: Some(head(2, "d2")),
+        of_day: Some(head(1, "d1")),
+    };
+    assert_eq!(ledger.heads("ws", "d1").await.unwrap(), known);
+    let over = IsOver::when(|| true);
+    assert!(!ledger.keep_head("ws", &over, &head(3, "d1")).await.unwrap());
+    assert_eq!(ledger.workspaces().await.unwrap(), ["ws"]);
+    while ledger.purge_some("ws").await.unwrap() {}
+    assert_eq!(
+        ledger.heads("ws", "d1").await.unwrap(),
+        LastHeads::default()
+    );
+    for key in [b"one", b"two"] {
+        assert_eq!(ledger.head_key(key.to_vec()).await.unwrap(), b"one");
+    }
+}
+
 async fn a_question_begins_one_run(ledger: Store) {
     let begin =
         |text: &str, run: &str| ledger.begin(asked("ws", "ws/f/inbox/q", text), began(run), 1);
@@ -82,7 +165,10 @@ async fn a_question_begins_one_run(ledger: Store) {
     ledger.finish_step("r1", 1).await.unwrap();
     assert!(ledger.is_open("ws/f/inbox/q".into()).await.unwrap());
     for _ in 0..2 {
-        ledger.finish_run("r1", 1).await.unwrap();
+        ledger
+            .finish_run(&of("r1"), 1, &end("ws", "", "r1", ""), 1)
+            .await
+            .unwrap();
     }
     assert!(!ledger.is_open("ws/f/inbox/q".into()).await.unwrap());
     assert_eq!(
@@ -222,7 +308,8 @@ async fn detached_runs_of_a_user_are_listed_until_they_end_or_are_cancelled(ledg
         .await
         .unwrap();
     assert_eq!(listed("ann", "", 9, 5).await, ["q0", "q1"]);
-    ledger.finish_run("r0", 1).await.unwrap();
+    let end = end("ws#3", "d", "r0", "h");
+    ledger.finish_run(&of("r0"), 1, &end, 1).await.unwrap();
     assert_eq!(listed("ann", "", 9, 5).await, ["q1"]);
     // Of its own user only, and once.
     for (user, question, done) in [
@@ -343,6 +430,8 @@ macro_rules! suite {
                 the_first_observation_of_a_decided_step_stands,
                 an_ending_needs_no_decision,
                 pieces_are_heard_as_far_as_they_were_passed_on,
+                ends_of_a_day_stand_in_their_order,
+                heads_follow_one_another_and_the_key_stays,
                 old_rows_go,
                 a_workspace_is_purged_whole_and_alone,
                 nothing_is_written_of_a_workspace_that_has_ended,

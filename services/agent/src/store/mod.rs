@@ -3,6 +3,7 @@
 //!
 //! [`LedgerStore`] is what an adapter does; each method is one transaction, and the second time changes nothing.
 
+mod heads;
 mod ledger;
 mod lifecycle;
 mod sqlite;
@@ -14,6 +15,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use tg_collections::KnownConfig;
+use tg_provenance::Ended;
 use tg_schemas::msg::DetachedRun;
 use tg_storage::StorageError;
 
@@ -22,6 +24,12 @@ use crate::engine::decision::{Decision, Ending, Observation};
 
 /// Rows are kept this long, in milliseconds: well past any deadline.
 const KEEP_MS: i64 = 48 * 3600 * 1000;
+/// Ends of runs are kept this long, in milliseconds: five weeks, within which their day can be signed.
+const KEEP_ENDS_MS: i64 = 35 * 24 * 3600 * 1000;
+/// Rows removed at once.
+const PURGE: i64 = 512;
+/// Heads of a workspace that are kept: years of them.
+const KEEP_HEADS: i64 = 4096;
 /// Every so many runs, old rows are removed: where the time of a run's begin is divisible by it.
 const PURGE_EVERY: i64 = 256;
 
@@ -88,6 +96,39 @@ pub struct Began {
     pub run: String,
     /// Its start, as the trace shows it.
     pub started_at: String,
+}
+
+/// How the trace of a run ended.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RunEnd {
+    /// Its workspace, in the text form of its key.
+    pub workspace: String,
+    /// The day in UTC, `YYYY-MM-DD`.
+    pub day: String,
+    /// Its question, its collection, and the hash of its end; that is empty for a trace without hashes.
+    pub ended: Ended,
+}
+
+/// A head that was signed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SignedHead {
+    /// Counts the heads of a workspace from 1.
+    pub number: i64,
+    /// The day that it is of.
+    pub day: String,
+    /// What was signed.
+    pub text: String,
+    /// The signature in base64.
+    pub signature: String,
+}
+
+/// What was signed before.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LastHeads {
+    /// The last head of the workspace.
+    pub last: Option<SignedHead>,
+    /// The last head of the day.
+    pub of_day: Option<SignedHead>,
 }
 
 /// What a piece of a model's text is.
@@ -217,8 +258,39 @@ pub trait LedgerStore: Send + Sync + 'static {
     /// Notes that everything that follows from a step was done.
     async fn finish_step(&self, run: &str, step: u32) -> Result<(), StorageError>;
 
-    /// Notes that everything that follows from a run's last step was done.
-    async fn finish_run(&self, run: &str, step: u32) -> Result<(), StorageError>;
+    /// Notes that everything that follows from a run's last step was done, and how its trace ended; the first end stands.
+    /// Of a workspace that has ended, or of a trace without a hash, no end is noted.
+    async fn finish_run(
+        &self,
+        run: &RunKey,
+        step: u32,
+        end: &RunEnd,
+        now_ms: i64,
+    ) -> Result<(), StorageError>;
+
+    /// How runs of a workspace ended on a day, in that order: so many of those behind a number at most, which counts from 1
+    /// each day. They are kept for five weeks.
+    async fn ended(
+        &self,
+        workspace: &str,
+        day: &str,
+        after: i64,
+        most: usize,
+    ) -> Result<Vec<Ended>, StorageError>;
+
+    /// The last head that was signed in a workspace, and the last one of a day.
+    async fn heads(&self, workspace: &str, day: &str) -> Result<LastHeads, StorageError>;
+
+    /// Keeps a head. `false`: its number is taken, or the workspace has ended. Of those before it some thousand are kept.
+    async fn keep_head(
+        &self,
+        workspace: &str,
+        is_over: &IsOver,
+        head: &SignedHead,
+    ) -> Result<bool, StorageError>;
+
+    /// The key that signs heads: the one that is kept, else this one, which is kept from now on.
+    async fn head_key(&self, new: Vec<u8>) -> Result<Vec<u8>, StorageError>;
 
     /// Every workspace that a run is kept for, in the text form of its key.
     async fn workspaces(&self) -> Result<Vec<String>, StorageError>;

@@ -1,4 +1,4 @@
-//! The ledger in one SQLite file. The only place with SQL.
+//! The ledger in one SQLite file. Here and in `heads.rs` is all SQL.
 
 use std::path::Path;
 
@@ -6,13 +6,16 @@ use async_trait::async_trait;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tg_collections::KnownConfig;
+use tg_provenance::Ended;
 use tg_schemas::WorkspaceKey;
 use tg_schemas::msg::DetachedRun;
 use tg_storage::rusqlite::{OptionalExtension, Transaction, params};
 use tg_storage::{Database, Durability, StorageError};
 
+use super::heads;
 use super::{
-    Asked, Began, Caller, KEEP_MS, LedgerStore, PURGE_EVERY, Piece, PieceKind, RunKey, StepRow,
+    Asked, Began, Caller, IsOver, KEEP_ENDS_MS, KEEP_MS, LastHeads, LedgerStore, PURGE,
+    PURGE_EVERY, Piece, PieceKind, RunEnd, RunKey, SignedHead, StepRow,
 };
 use crate::engine::decision::{Decision, Ending, Observation};
 
@@ -72,6 +75,29 @@ CREATE TABLE detached (
 CREATE INDEX detached_run ON detached (run);
 CREATE INDEX detached_created ON detached (created_ms);
 ",
+    "
+CREATE TABLE ended (
+  workspace TEXT NOT NULL,
+  run TEXT NOT NULL,
+  day TEXT NOT NULL,
+  number INTEGER NOT NULL, -- within the day
+  collection TEXT NOT NULL,
+  hash TEXT NOT NULL,
+  ended_ms INTEGER NOT NULL,
+  PRIMARY KEY (workspace, run)
+) WITHOUT ROWID;
+CREATE UNIQUE INDEX ended_day ON ended (workspace, day, number);
+CREATE INDEX ended_at ON ended (ended_ms);
+CREATE TABLE head (
+  workspace TEXT NOT NULL,
+  number INTEGER NOT NULL,
+  day TEXT NOT NULL,
+  text TEXT NOT NULL,
+  signature TEXT NOT NULL,
+  PRIMARY KEY (workspace, number)
+) WITHOUT ROWID;
+CREATE TABLE head_key (id INTEGER PRIMARY KEY CHECK (id = 1), pkcs8 BLOB NOT NULL);
+",
 ];
 
 /// Detached runs that are under way: not over, not cancelled, in time.
@@ -81,9 +107,6 @@ macro_rules! under_way {
            (SELECT 1 FROM step WHERE step.run = detached.run AND done = 2)"
     };
 }
-
-/// Rows removed at once.
-const PURGE: i64 = 512;
 
 /// The ledger's file.
 #[derive(Debug, Clone)]
@@ -155,6 +178,7 @@ impl LedgerStore for SqliteLedger {
                 ])?;
                 if now_ms % PURGE_EVERY == 0 {
                     purge(tx, now_ms - KEEP_MS)?;
+                    heads::purge(tx, now_ms - KEEP_ENDS_MS)?;
                 }
                 Ok(Some(new))
             })
@@ -402,18 +426,83 @@ impl LedgerStore for SqliteLedger {
     }
 
     async fn finish_step(&self, run: &str, step: u32) -> Result<(), StorageError> {
-        self.mark(run, step, 1).await
+        let run = run.to_owned();
+        self.db
+            .write(move |tx| {
+                tx.prepare_cached("UPDATE step SET done = 1 WHERE run = ?1 AND step = ?2")?
+                    .execute(params![run, step])?;
+                Ok(())
+            })
+            .await
     }
 
-    async fn finish_run(&self, run: &str, step: u32) -> Result<(), StorageError> {
-        self.mark(run, step, 2).await
+    async fn finish_run(
+        &self,
+        run: &RunKey,
+        step: u32,
+        end: &RunEnd,
+        now_ms: i64,
+    ) -> Result<(), StorageError> {
+        let (RunKey { run, is_over }, end) = (run.clone(), end.clone());
+        self.db
+            .write(move |tx| {
+                tx.prepare_cached("UPDATE step SET done = 2 WHERE run = ?1 AND step = ?2")?
+                    .execute(params![run, step])?;
+                match end.ended.hash.is_empty() || is_over.holds() {
+                    true => Ok(()),
+                    false => heads::note(tx, &end, now_ms),
+                }
+            })
+            .await
+    }
+
+    async fn ended(
+        &self,
+        workspace: &str,
+        day: &str,
+        after: i64,
+        most: usize,
+    ) -> Result<Vec<Ended>, StorageError> {
+        let (workspace, day) = (workspace.to_owned(), day.to_owned());
+        let read = self
+            .db
+            .read(move |conn| heads::ended(conn, &workspace, &day, after, most));
+        read.await
+    }
+
+    async fn heads(&self, workspace: &str, day: &str) -> Result<LastHeads, StorageError> {
+        let (workspace, day) = (workspace.to_owned(), day.to_owned());
+        let read = self
+            .db
+            .read(move |conn| heads::last(conn, &workspace, &day));
+        read.await
+    }
+
+    async fn keep_head(
+        &self,
+        workspace: &str,
+        is_over: &IsOver,
+        head: &SignedHead,
+    ) -> Result<bool, StorageError> {
+        let (workspace, is_over, head) = (workspace.to_owned(), is_over.clone(), head.clone());
+        let write = self.db.write(move |tx| match is_over.holds() {
+            true => Ok(false),
+            false => heads::keep(tx, &workspace, &head),
+        });
+        write.await
+    }
+
+    async fn head_key(&self, new: Vec<u8>) -> Result<Vec<u8>, StorageError> {
+        self.db.write(move |tx| heads::key(tx, &new)).await
     }
 
     async fn workspaces(&self) -> Result<Vec<String>, StorageError> {
         self.db
             .read(|conn| {
-                let mut known = conn
-                    .prepare_cached("SELECT DISTINCT workspace FROM run WHERE workspace <> ''")?;
+                let mut known = conn.prepare_cached(
+                    "SELECT workspace FROM run WHERE workspace <> ''
+                     UNION SELECT workspace FROM ended UNION SELECT workspace FROM head",
+                )?;
                 let rows = known.query_map([], |row| row.get(0))?;
                 Ok(rows.collect::<Result<_, _>>()?)
             })
@@ -439,26 +528,13 @@ impl LedgerStore for SqliteLedger {
                         delete.execute([run, &workspace])?;
                     }
                 }
-                Ok(!runs.is_empty())
+                Ok(heads::purge_some(tx, &workspace)? || !runs.is_empty())
             })
             .await
     }
 
     fn known_config(&self) -> &dyn KnownConfig {
         &self.db
-    }
-}
-
-impl SqliteLedger {
-    async fn mark(&self, run: &str, step: u32, done: u8) -> Result<(), StorageError> {
-        let run = run.to_owned();
-        self.db
-            .write(move |tx| {
-                tx.prepare_cached("UPDATE step SET done = ?3 WHERE run = ?1 AND step = ?2")?
-                    .execute(params![run, step, done])?;
-                Ok(())
-            })
-            .await
     }
 }
 

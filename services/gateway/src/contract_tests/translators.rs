@@ -8,7 +8,7 @@ use tg_schemas::Error;
 use crate::engine::translate::{
     About, Body, Fields, Looked, Translate, agent, collection, completion, config, embeddings,
     flow, generic, iam, image, knowledge, librarian, load, passthrough, prompt, rag, reranker,
-    rows, sparql, structured, tool, triples, vectors,
+    rows, sparql, structured, tool, traces, triples, vectors,
 };
 use crate::registry;
 
@@ -75,6 +75,7 @@ pub(super) fn of(service: &str) -> Translator {
         "flow" => Translator::new::<flow::Flow>,
         "librarian" => Translator::new::<librarian::Librarian>,
         "collection-management" => Translator::new::<collection::Collection>,
+        "traces" => Translator::new::<traces::Traces>,
         "agent" => Translator::new::<agent::Agent>,
         "text-completion" => Translator::new::<completion::Completion>,
         "prompt" => Translator::new::<prompt::Prompt>,

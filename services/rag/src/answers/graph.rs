@@ -45,10 +45,11 @@ pub async fn answer(
     plan: &GraphPlan,
     stream: &mut Stream,
 ) -> Result<(), Error> {
-    let names = Retrieval::graph(&trace_id(cx));
+    let started_at = clock::rfc3339();
+    let names = Retrieval::graph(&trace_id(cx, &started_at));
     let facts = SessionFacts {
         question: &plan.question,
-        started_at: &clock::rfc3339(),
+        started_at: &started_at,
         parent: Some(ask.parent_uri.as_str()).filter(|parent| !parent.is_empty()),
     };
     stream.tell(asked(&names, &facts)).await?;
@@ -116,7 +117,8 @@ pub async fn answer(
         refused: written.refused,
         usage: usage(&written.spent),
     };
-    stream.tell(synthesised(&names, &end)).await?;
+    let text = stored.then_some(written.text.as_str());
+    stream.tell_with(synthesised(&names, &end), text).await?;
     spent.add(&written.spent);
     let end = End {
         spent,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tg_clients::traces::TraceWriter;
 use tg_mesh::{Cx, Responder};
-use tg_provenance::Event;
+use tg_provenance::{Chain, Event};
 use tg_schemas::Error;
 use tokio::time::Instant;
 
@@ -18,6 +18,7 @@ pub struct AnswerStream<R> {
     /// Where things are kept.
     pub traces: TraceWriter,
     trace: Vec<Event>,
+    chain: Chain,
     stored: usize,
     began: Instant,
     retrieved: Option<Duration>,
@@ -31,6 +32,7 @@ impl<R: Frames> AnswerStream<R> {
             streaming,
             traces: TraceWriter::new(cx, collection),
             trace: Vec::with_capacity(5),
+            chain: Chain::default(),
             stored: 0,
             began: Instant::now(),
             retrieved: None,
@@ -44,6 +46,12 @@ impl<R: Frames> AnswerStream<R> {
 
     /// An entry of the trace is known.
     pub async fn tell(&mut self, event: Event) -> Result<(), Error> {
+        self.tell_with(event, None).await
+    }
+
+    /// The answer's entry is known, and its text where the library takes it.
+    pub async fn tell_with(&mut self, event: Event, text: Option<&str>) -> Result<(), Error> {
+        let event = self.chain.link_text(event, text);
         let frame = self.streaming.then(|| R::explain(&event));
         self.trace.push(event);
         match frame {
@@ -54,6 +62,7 @@ impl<R: Frames> AnswerStream<R> {
 
     /// An entry of the trace is known, and its parts may be fetched: everything so far is stored first.
     pub async fn store_and_tell(&mut self, event: Event) -> Result<(), Error> {
+        let event = self.chain.link(event);
         let frame = self.streaming.then(|| R::explain(&event));
         self.trace.push(event);
         self.store().await?;

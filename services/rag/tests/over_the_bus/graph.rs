@@ -213,7 +213,7 @@ async fn an_unstreamed_answer_is_one_frame_with_its_trace(place: Place) {
     // The answer does, and its citation.
     assert_eq!(whole.explain_triples.iter().filter(is_cite).count(), 2);
 
-    // The same question under its id has the same trace, as far as the same things happened.
+    // Each attempt at a question has a trace of its own: what two found would not be one chain.
     let to = tg_testkit::flow::topic(tg_schemas::Class::Request, "graph-rag");
     let mut ids = Vec::new();
     for _ in 0..2 {
@@ -227,8 +227,13 @@ async fn an_unstreamed_answer_is_one_frame_with_its_trace(place: Place) {
             .ask::<_, GraphRagResponse>(&to, &question(false), options);
         ids.push(answer.last().await.unwrap().explain_id);
     }
-    assert_eq!(ids[0], ids[1]);
+    assert_ne!(ids[0], ids[1]);
     assert_ne!(ids[0], whole.explain_id);
+    let chained: tg_provenance::Stored = whole.explain_triples.iter().cloned().collect();
+    let root = whole.explain_id.as_deref().unwrap();
+    let checked = chained.verify(root, &tg_provenance::Texts::Unknown, None);
+    let checked = checked.expect("a chain that holds").expect("a chain");
+    assert_eq!((checked.entities, checked.unread), (5, 1));
 }
 
 async fn without_knowledge_the_answer_says_so_and_the_model_is_not_asked(place: Place) {

@@ -48,7 +48,7 @@ fn targets() -> Vec<Target> {
         WorkspaceInput WorkspaceRecord ApiKeyInput ApiKeyRecord GroupInput GrantInput IamRequest IamResponse
         AuditEvent Metadata UserContext Assignment Entitlement OverrideAuthority Delegation Usage DeadLetter Presence
         HostedProcessor HostedFlow AgentRun AgentRunStep AgentRunsRequest
-        DetachedRun AgentRunsResponse RunWritten RunTallyEntry RunTally LibraryText LibraryTexts
+        DetachedRun AgentRunsResponse TracesRequest EndedRun TracesResponse RunWritten RunTallyEntry RunTally LibraryText LibraryTexts
         Retract CollectionDrop CollectionDropped ProcessingError NeighbourhoodRequest LabelledTerm Neighbour
         NeighbourhoodResponse SourcesRequest TracedSource SourceDocument SourcesResponse ImageToTextRequest
         ImageToTextResponse TraversalStep GraphRagQuery Source Citation GraphRagResponse DocumentRagQuery DocumentRagResponse

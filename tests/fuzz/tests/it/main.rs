@@ -8,3 +8,4 @@ mod rdf;
 mod releases;
 mod replies;
 mod rows;
+mod traces;

@@ -101,6 +101,7 @@ mod the_sdk_asks_in_parallel;
 mod the_standard_doors;
 mod the_whole_npm_client_works;
 mod the_whole_sdk_works;
+mod traces_tell_of_tampering;
 mod upgrades_lose_nothing;
 mod vectors_are_kept_in_files;
 mod workspaces_are_walls;

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use serde_json::{Value, json};
+use tg_provenance::{Stored, Texts};
+use tg_schemas::Triple;
 use tg_testkit::model::{Rule, two_step_react};
 use tg_testkit::socket::{Frames, Socket, brief, text_of};
 
@@ -18,6 +20,7 @@ const SINGLE: &[&str] = &[
     LABEL,
     STARTED,
     REASON,
+    "https://trustgraph.ai/ns/entityHash",
     "https://trustgraph.ai/ns/thought",
     "https://trustgraph.ai/ns/inToken",
     "https://trustgraph.ai/ns/outToken",
@@ -207,6 +210,23 @@ pub async fn check(socket: &Socket, answered: &[String]) -> Result<()> {
     }
 }
 
+/// The chain of every session holds, however often a step of it was taken.
+async fn chains(socket: &Socket) -> Result<Result<(), String>> {
+    let request = json!({"g": RETRIEVAL, "limit": 100_000, "collection": "default"});
+    let frames = socket.ask("triples", "default", request).await?;
+    let triples = frames
+        .iter()
+        .filter_map(|frame| frame["response"]["response"].as_array());
+    let stored: Stored = triples.flatten().filter_map(Triple::from_api).collect();
+    for root in stored.roots() {
+        match stored.verify(&root, &Texts::Unknown, None) {
+            Ok(Some(_)) => {}
+            other => return Ok(Err(format!("the chain of {root}: {other:?}"))),
+        }
+    }
+    Ok(Ok(()))
+}
+
 async fn verdict(socket: &Socket, answered: &[String]) -> Result<Result<(), String>> {
     let ends = objects(socket, REASON).await?;
     for session in answered {
@@ -221,6 +241,9 @@ async fn verdict(socket: &Socket, answered: &[String]) -> Result<Result<(), Stri
         if !ends.contains_key(&format!("{session}/final")) {
             return Ok(Err(format!("{session} has no end")));
         }
+    }
+    if let Err(why) = chains(socket).await? {
+        return Ok(Err(why));
     }
     let kinds = objects(socket, TYPE).await?;
     let of_answered = |subject: &str| answered.iter().any(|session| subject.starts_with(session));

@@ -1,11 +1,14 @@
 //! What the asker of a run gets, and what the run leaves behind.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::json;
+use tg_provenance::{Stored, Texts};
 use tg_schemas::Triple;
 use tg_schemas::msg::{AgentResponse, AgentStep};
 use tg_testkit::place::Place;
+
+use crate::run::execution::today;
 
 use super::world::{Say, World, question, triples, values};
 
@@ -165,6 +168,17 @@ async fn the_trace_is_stored_before_the_end_and_equals_what_was_shown(place: Pla
     let mut linked = values(&stored, "https://trustgraph.ai/ns/document");
     linked.sort();
     assert_eq!(linked, documents.keys().cloned().collect::<Vec<_>>());
+    // The chain is that of the entities in their order, and of the texts that the library has.
+    let texts = documents.into_iter();
+    let texts: BTreeMap<_, _> = texts.map(|(id, (_, text))| (id, text)).collect();
+    let chained: Stored = stored.into_iter().collect();
+    let root = &chunks.last().unwrap().trace;
+    let whole = chained.verify(root, &Texts::Known(&texts), None);
+    let whole = whole.expect("it holds").expect("there is one");
+    assert_eq!((whole.entities, whole.texts), (6, 4));
+    let ends = world.ledger.ended("default", &today(), 0, 9).await.unwrap();
+    let ends: Vec<_> = ends.iter().map(|end| (&end.run, &end.hash)).collect();
+    assert_eq!(ends, [(root, &whole.head)], "the ledger has noted it");
 }
 
 async fn texts_wait_for_a_library_that_is_away(place: Place) {

@@ -1,21 +1,23 @@
 //! Steps that come a second time: after a crash, a redelivery, in another process.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use parking_lot::Mutex;
 use tg_mesh::{Ask, Cx, Processor, RequestHandler, Responder};
-use tg_provenance::Session;
+use tg_provenance::{Session, Stored, Texts};
 use tg_schemas::msg::{AgentRequest, AgentResponse, AgentRun, Triples};
 use tg_schemas::processors::agent_manager::STEP;
 use tg_schemas::processors::{ProcessorSpec, Serves, Spec};
-use tg_schemas::{Class, Error};
+use tg_schemas::{Class, Error, Triple};
 use tg_testkit::place::Place;
 use tokio::sync::Notify;
 
 use super::world::{SOON, Say, World, question, topic, triples, values};
 use crate::engine::chunks;
 use crate::engine::decision::{Decision, Observation, Taken, Usage};
+use crate::engine::trace::Entries;
 use crate::store::{IsOver, Piece, PieceKind, RunKey};
 
 const RUN: &str = "7d0c3c58-0000-4000-8000-000000000000";
@@ -131,6 +133,27 @@ fn died(run: AgentRun, sent: Vec<AgentResponse>, unknown: u64) -> Arc<Died> {
     })
 }
 
+/// The session's entry as the process that died sent it.
+fn session_entry() -> tg_provenance::Event {
+    let entries = Entries {
+        run: &run(1, true),
+        step: 1,
+        library: true,
+    };
+    entries.session().remove(0)
+}
+
+/// The chain of what is stored of the run holds, also where a step was taken by two processes.
+async fn is_whole(world: &World) {
+    world.ended().await;
+    let root = Session::new(RUN).iri().to_owned();
+    let whole = |all: &BTreeSet<Triple>| {
+        let stored: Stored = all.iter().cloned().collect();
+        matches!(stored.verify(&root, &Texts::Unknown, None), Ok(Some(_)))
+    };
+    world.trace(whole).await;
+}
+
 fn contents(chunks: &[AgentResponse], kind: &str) -> Vec<String> {
     let of_kind = chunks.iter().filter(|c| c.message_type == kind);
     of_kind.map(|c| c.content.clone()).collect()
@@ -142,7 +165,7 @@ async fn a_decided_step_goes_on_in_the_same_words(place: Place) {
     world.ledger.decide(&of(RUN), 1, &decided, 1).await.unwrap();
     let id = Session::new(RUN);
     // The session's entry and the first piece got through before the crash.
-    let event = crate::engine::trace::began(&id, &run(1, true));
+    let event = session_entry();
     let sent = vec![
         chunks::explain(&event),
         chunks::thought(&id, 1, "I ", false),
@@ -163,6 +186,7 @@ async fn a_decided_step_goes_on_in_the_same_words(place: Place) {
     world.ended().await;
     let took = "https://trustgraph.ai/ns/llmDurationMs";
     world.trace(|all| values(all, took).len() == 2).await;
+    is_whole(&world).await;
 }
 
 async fn an_observed_step_does_not_use_its_tool_again(place: Place) {
@@ -181,6 +205,7 @@ async fn an_observed_step_does_not_use_its_tool_again(place: Place) {
     let chunks = continued(&world, died(run(1, false), Vec::new(), 0)).await;
     assert_eq!(contents(&chunks, "observation"), ["seen before"]);
     assert!(world.tools.asked.lock().is_empty());
+    is_whole(&world).await;
 }
 
 async fn a_call_of_unknown_outcome_is_not_made_again(place: Place) {
@@ -206,11 +231,12 @@ async fn an_answer_decided_is_given(place: Place) {
     let chunks = continued(&world, died(run(1, true), Vec::new(), 0)).await;
     assert_eq!(contents(&chunks, "answer"), ["It ", "is 4", ""]);
     assert_eq!(world.calls(), 0);
+    is_whole(&world).await;
 }
 
 async fn an_undecided_step_that_nobody_heard_is_taken_again(place: Place) {
     let world = World::new(&place, [Say::Text("Thought: t\nFinal Answer: yes")]).await;
-    let event = crate::engine::trace::began(&Session::new(RUN), &run(1, true));
+    let event = session_entry();
     let died = died(run(1, true), vec![chunks::explain(&event)], 1);
     let asking = continued(&world, died.clone());
     let telling = async {
@@ -236,7 +262,7 @@ async fn an_undecided_step_that_was_heard_is_interrupted(place: Place) {
     )
     .await;
     let id = Session::new(RUN);
-    let event = crate::engine::trace::began(&id, &run(1, true));
+    let event = session_entry();
     let sent = vec![
         chunks::explain(&event),
         chunks::thought(&id, 1, "My words", false),
@@ -258,6 +284,7 @@ async fn an_undecided_step_that_was_heard_is_interrupted(place: Place) {
     );
     assert_eq!(world.calls(), 0);
     assert_eq!(world.ended().await, "interrupted");
+    is_whole(&world).await;
 }
 
 /// Both records of a run's steps come again; the second has the answer already when the first comes.
@@ -297,7 +324,7 @@ async fn a_detached_step_that_was_heard_goes_on_after_what_was_heard(place: Plac
         let reply = "Thought: My words are few\nFinal Answer: yes";
         let world = World::new(&place.another().await, [Say::Text(reply)]).await;
         let id = Session::new(RUN);
-        let event = crate::engine::trace::began(&id, &run(1, true));
+        let event = session_entry();
         let said = ["My ", "words"];
         let mut sent = vec![chunks::explain(&event)];
         sent.extend(said.map(|piece| chunks::thought(&id, 1, piece, false)));
@@ -329,8 +356,7 @@ async fn a_detached_step_that_was_heard_goes_on_after_what_was_heard(place: Plac
 async fn a_step_whose_asker_is_gone_is_interrupted_at_once(place: Place) {
     // It may have begun before the asker's leave is known: nothing else ends it then.
     let world = World::new(&place, [Say::Hang("Thought: this will take lo")]).await;
-    let id = Session::new(RUN);
-    let event = crate::engine::trace::began(&id, &run(1, true));
+    let event = session_entry();
     let died = died(run(1, true), vec![chunks::explain(&event)], 1);
     let asking = continued(&world, died.clone());
     tokio::select! {

@@ -27,6 +27,7 @@ pub mod rows;
 pub mod sparql;
 pub mod structured;
 pub mod tool;
+pub mod traces;
 pub mod triples;
 pub mod vectors;
 
