@@ -191,6 +191,7 @@ pub const GROUPS: &[Group] = &[
             "add-grant",
             "remove-grant",
             "show-permissions",
+            "show-audit",
             "create-api-key",
             "list-api-keys",
             "revoke-api-key",
@@ -209,6 +210,7 @@ pub const GROUPS: &[Group] = &[
 /// What people type who do not know the name yet, and the commands they look for.
 pub const SYNONYMS: &[(&str, &[&str])] = &[
     ("agent", &["invoke-agent"]),
+    ("audit", &["show-audit"]),
     ("backup", &["export-workspace"]),
     ("blueprints", &["show-flow-blueprints"]),
     ("console", &["chat"]),

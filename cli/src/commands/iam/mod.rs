@@ -1,6 +1,7 @@
-//! Who may do what: the first key, users, passwords and tokens, groups and grants, workspaces, API keys.
+//! Who may do what: the first key, users, passwords and tokens, groups and grants, workspaces, API keys; and who did what.
 
 pub mod api_keys;
+pub mod audit;
 pub mod bootstrap;
 pub mod grants;
 pub mod groups;
