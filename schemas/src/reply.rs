@@ -62,6 +62,7 @@ reply!(ConfigResponse, _this => true, {});
 reply!(FlowResponse, _this => true, {});
 reply!(CollectionManagementResponse, _this => true, {});
 reply!(IamResponse, _this => true, {});
+reply!(AuditResponse, _this => true, {});
 reply!(CollectionDropped, _this => true, {});
 reply!(AgentRunsResponse, _this => true, {});
 reply!(TracesResponse, _this => true, {});

@@ -193,6 +193,7 @@ pub const GROUPS: &[Group] = &[
             "remove-grant",
             "show-permissions",
             "audit-isolation",
+            "show-audit",
             "create-api-key",
             "list-api-keys",
             "revoke-api-key",
@@ -211,6 +212,7 @@ pub const GROUPS: &[Group] = &[
 /// What people type who do not know the name yet, and the commands they look for.
 pub const SYNONYMS: &[(&str, &[&str])] = &[
     ("agent", &["invoke-agent"]),
+    ("audit", &["show-audit"]),
     ("backup", &["export-workspace"]),
     ("blueprints", &["show-flow-blueprints"]),
     ("console", &["chat"]),

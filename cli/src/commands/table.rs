@@ -35,6 +35,7 @@ pub static ALL: &[Row] = &[
     Row::of::<iam::grants::RemoveGrant>(),
     Row::of::<iam::grants::ListGrants>(),
     Row::of::<iam::grants::ShowPermissions>(),
+    Row::of::<iam::audit::ShowAudit>(),
     Row::of::<iam::workspaces::CreateWorkspace>(),
     Row::of::<iam::workspaces::ListWorkspaces>(),
     Row::of::<iam::workspaces::ListMyWorkspaces>(),

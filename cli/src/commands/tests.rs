@@ -106,6 +106,7 @@ const LINES: &[&str] = &[
     "remove-grant --group-id g --capability writer",
     "list-grants --group-id g",
     "show-permissions u",
+    "show-audit -w acme --since 2h --until 2030-01-01 --actor u --kind change -f --json",
     "create-workspace --workspace-id acme --name Acme",
     "create-workspace acme",
     "delete-workspace acme -y",

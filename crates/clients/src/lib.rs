@@ -4,6 +4,7 @@
 //! What a foreign service of the same kind needs instead (interop mode) is decided here, not in who asks.
 //!
 //! * [`agent_runs`]: which runs of the agent go on without their caller, and ending one.
+//! * [`audit`]: what happened, counted, and where it is kept.
 //! * [`collections`]: which collections there are, making one.
 //! * [`config`]: rows of configuration, where it must be certain.
 //! * [`embeddings`]: texts as vectors.
@@ -17,6 +18,7 @@
 //! * [`traces`]: what an answer leaves behind, its texts in the library and its entries in the graph.
 
 pub mod agent_runs;
+pub mod audit;
 mod caller;
 pub mod collections;
 pub mod config;

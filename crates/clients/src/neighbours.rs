@@ -45,6 +45,11 @@ impl Neighbours {
         self.ours
     }
 
+    /// Whether the iam service keeps what happened.
+    pub fn keep_audit(self) -> bool {
+        self.ours
+    }
+
     /// Whether an agent keeps a ledger of runs that go on without their caller.
     pub fn keep_runs(self) -> bool {
         self.ours

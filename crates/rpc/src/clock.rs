@@ -26,3 +26,11 @@ pub fn seconds() -> i64 {
 pub fn rfc3339() -> String {
     now().to_rfc3339_opts(SecondsFormat::Micros, true)
 }
+
+/// A time in milliseconds since the Unix epoch as RFC 3339 in UTC with as many digits; empty where it is out of range.
+pub fn rfc3339_of(millis: i64) -> String {
+    let at = DateTime::from_timestamp_millis(millis);
+    at.map_or_else(String::new, |at| {
+        at.to_rfc3339_opts(SecondsFormat::Millis, true)
+    })
+}

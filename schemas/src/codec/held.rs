@@ -38,7 +38,8 @@ messages! {
     ConfigValue ConfigRequest ConfigResponse WorkspaceChanges ConfigPush FlowRequest FlowResponse
     CollectionMetadata CollectionManagementRequest CollectionManagementResponse UserInput UserRecord
     WorkspaceInput WorkspaceRecord ApiKeyInput ApiKeyRecord GroupInput GrantInput IamRequest IamResponse
-    AuditEvent Metadata UserContext Assignment Entitlement OverrideAuthority Delegation Usage DeadLetter
+    AuditEvent AuditEntry AuditRequest AuditDropped AuditResponse
+    Metadata UserContext Assignment Entitlement OverrideAuthority Delegation Usage DeadLetter
     Presence HostedProcessor HostedFlow AgentRun AgentRunStep
     AgentRunsRequest DetachedRun AgentRunsResponse TracesRequest EndedRun TracesResponse RunWritten RunTallyEntry RunTally LibraryText
     LibraryTexts Retract CollectionDrop CollectionDropped ProcessingError NeighbourhoodRequest LabelledTerm

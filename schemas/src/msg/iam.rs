@@ -396,6 +396,18 @@ pub struct IamRequest {
         skip_serializing_if = "String::is_empty"
     )]
     pub after: String,
+    /// What the caller came with, for the audit: `key:` and the key's id, or `token`. Ours.
+    #[serde(
+        deserialize_with = "nullable",
+        skip_serializing_if = "String::is_empty"
+    )]
+    pub credential: String,
+    /// Address of whoever is connected, for the audit only. Ours.
+    #[serde(
+        deserialize_with = "nullable",
+        skip_serializing_if = "String::is_empty"
+    )]
+    pub address: String,
 }
 
 unseen!(IamRequest);
@@ -445,6 +457,12 @@ pub struct IamResponse {
     /// `resolve-api-key`: the only capabilities that the key has; empty: all of the user's. Ours.
     #[serde(deserialize_with = "nullable", skip_serializing_if = "Vec::is_empty")]
     pub resolved_scopes: Vec<String>,
+    /// `resolve-api-key`: id of the key. Ours.
+    #[serde(
+        deserialize_with = "nullable",
+        skip_serializing_if = "String::is_empty"
+    )]
+    pub resolved_key_id: String,
     #[serde(deserialize_with = "nullable")]
     /// `reset-password`: the new one. It cannot be told again.
     pub temporary_password: String,

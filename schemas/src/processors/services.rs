@@ -13,8 +13,9 @@ processors! {
             Spec::new("config").workspace();
     }
 
-    /// Keeps who may do what.
+    /// Keeps who may do what, and who did what.
     iam_svc("iam-svc", System, hosted: true) {
+        AUDIT: Serves<AuditRequest, AuditResponse> = Spec::new("audit").system();
         IAM: Serves<IamRequest, IamResponse> = Spec::new("iam").system();
     }
 

@@ -88,6 +88,7 @@ pub const METRICS: &[Metric] = &[
     row("tg_agent_unreadable_replies_total", Counter, "", "Replies of a model in which an agent found no step."),
     row("tg_answers_cancelled_total", Counter, "", "Answers that were cancelled because no caller waited for them any more."),
     row("tg_answers_too_large_total", Counter, "", "Answers that ended because a part was larger than a message may be."),
+    row("tg_audit_lost_total", Counter, "", "Decisions that are counted in the audit, but not told one by one, for want of room."),
     row("tg_consumer_processing_total", Counter, "processor status", "Messages that processors handled, by processor and outcome."),
     row("tg_consumer_request_duration_seconds", Seconds, "processor", "How long a processor took for a message."),
     row("tg_dead_letter_oldest_seconds", Gauge, "reason", "How long ago the oldest of the records that are put aside was put there, by reason; 0: none waits."),

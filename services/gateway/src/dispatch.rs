@@ -29,6 +29,7 @@ use crate::registry::{self, Gate, Home, Kind, Service, THRU, Unknown};
 pub(crate) use crate::running::Running;
 use crate::running::count;
 use crate::state::App;
+use crate::trail;
 
 /// How often a workspace that changes under our eyes is looked at.
 const LOOKS: usize = 3;
@@ -160,7 +161,9 @@ impl App {
         cancel: CancellationToken,
     ) -> Result<Running, RequestError> {
         let (endpoint, name) = (call.meta.endpoint, call.target.name());
+        let asked = self.asked(identity, &call);
         let started = self.start_inner(identity, call, cancel).await;
+        self.decided(asked, started.as_ref().err());
         started.inspect_err(|fault| count(endpoint, name, fault.label()))
     }
 
@@ -186,12 +189,14 @@ impl App {
         let about = About {
             operation: call.target.operation().to_owned(),
             actor: identity.id.to_string(),
+            credential: identity.credential.to_string(),
+            address: trail::shown(call.meta.address),
+            request_id: call.meta.request_id.to_string(),
             client_ip: iam_call::address(
                 call.target.operation(),
                 call.meta.address,
                 call.meta.local,
             ),
-            fresh_id: format!("urn:uuid:{}", uuid::Uuid::new_v4()),
             kind: name,
             flow: match &call.target {
                 Target::Kind { flow, .. } => flow.clone(),
@@ -295,7 +300,8 @@ impl App {
                 operation,
                 gate,
             } => {
-                let resource = iam_call::resource(operation, &call.body, identity)?;
+                let resource =
+                    iam_call::resource(call.target.name(), operation, &call.body, identity)?;
                 self.auth.authorise(identity, *gate, &resource).await?;
                 Ok(Way {
                     topic: Topic::system(Class::Request, base),

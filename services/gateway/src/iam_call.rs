@@ -70,10 +70,14 @@ fn carried(identity: &Identity, mut context: Value) -> Option<String> {
 
 /// Operations on users and keys are about a workspace; those on workspaces and signing keys about none.
 pub(crate) fn resource(
+    service: &str,
     operation: &str,
     body: &Body,
     identity: &Identity,
 ) -> Result<Resource, RequestError> {
+    if service == "audit" {
+        return of_audit(body);
+    }
     let of_users = ["user", "key", "password", "mint"]
         .iter()
         .any(|word| operation.contains(word));
@@ -110,6 +114,17 @@ fn workspace(field: &str, text: &str) -> Result<String, RequestError> {
         Error::new(fault.code(), format!("{field}: {why}"))
     })?;
     Ok(id.to_string())
+}
+
+/// What happened in a workspace; without one in all of them and the system, which takes a grant everywhere.
+fn of_audit(body: &Body) -> Result<Resource, RequestError> {
+    let named = Fields::new(body).opt_text("workspace")?;
+    let named = named.filter(|text| !text.is_empty());
+    let about = named.map(|text| workspace("workspace", &text));
+    Ok(Resource {
+        about: about.transpose()?,
+        ..Resource::default()
+    })
 }
 
 #[cfg(test)]
@@ -159,6 +174,7 @@ mod tests {
     fn iam_operations_are_about_the_first_workspace_named() {
         let about = |operation, value: Value| {
             resource(
+                "iam",
                 operation,
                 value.as_object().unwrap(),
                 &Identity::plain("u", "home"),
@@ -194,7 +210,7 @@ mod tests {
             ),
         ] {
             let body = value.as_object().unwrap();
-            let refused = resource("list-users", body, &Identity::plain("u", "home"));
+            let refused = resource("iam", "list-users", body, &Identity::plain("u", "home"));
             let error = refused.unwrap_err().error();
             assert!(error.message.starts_with(&format!("{field}: ")), "{error}");
             assert!(error.message.len() < 200, "{}", error.message.len());

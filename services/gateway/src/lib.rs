@@ -8,6 +8,7 @@
 //! The gateway keeps nothing, and no text it sends names a queue, a host, a path or another tenant.
 
 mod ask;
+mod audit;
 mod auth;
 mod budget;
 mod connection;
@@ -39,6 +40,7 @@ mod server;
 mod slow_body;
 mod state;
 mod strangers;
+mod trail;
 mod wire;
 
 pub use engine::translate;

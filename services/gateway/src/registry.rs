@@ -10,6 +10,7 @@ use tg_schemas::{Message, Reply};
 use crate::ask::{self, Asks};
 use crate::cores;
 use crate::engine::translate::agent::Agent;
+use crate::engine::translate::audit::Audit;
 use crate::engine::translate::collection::Collection;
 use crate::engine::translate::completion::Completion;
 use crate::engine::translate::config::Config;
@@ -160,6 +161,12 @@ const SERVICES: &[Service] = &[
                 ],
             ),
         ],
+    },
+    Service {
+        name: "audit",
+        home: Home::of(iam_svc::AUDIT),
+        asks: ask::ask::<Audit>,
+        operations: &[(Needs("audit:read"), &["list-events"])],
     },
     Service {
         name: "requests",

@@ -63,6 +63,7 @@ pub async fn serve(mesh: Mesh, options: GatewayOptions) -> Result<GatewayHandle,
     };
     mesh.spawn(TaskKind::Background, app.flows.clone().watch());
     mesh.spawn(TaskKind::Background, app.auth.clone().watch());
+    mesh.spawn(TaskKind::Background, app.clone().tell_decisions());
     mesh.spawn(
         TaskKind::Connection,
         keep_open(listener, app, handle.closed.clone()),
@@ -90,5 +91,6 @@ async fn keep_open(listener: Listener, app: Arc<App>, closed: CancellationToken)
         app.cut.cancel();
     }
     app.sockets_closed().await;
+    app.tell_last_decisions().await;
     closed.cancel();
 }

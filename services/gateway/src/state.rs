@@ -15,15 +15,18 @@ use crate::detached::Detached;
 use crate::error::RequestError;
 use crate::flows::Flows;
 use crate::inflight::{InFlight, Permit};
-use crate::options::GatewayOptions;
+use crate::options::{AuthMode, GatewayOptions};
 use crate::sending::Sending;
 use crate::strangers::Strangers;
+use crate::trail::Trail;
 
 /// The gateway's parts.
 pub(crate) struct App {
     pub(crate) mesh: Mesh,
     pub(crate) options: GatewayOptions,
     pub(crate) auth: Arc<Auth>,
+    /// What was decided.
+    pub(crate) trail: Trail,
     pub(crate) flows: Arc<Flows>,
     pub(crate) in_flight: InFlight,
     /// Sockets whose caller is not known yet.
@@ -61,6 +64,7 @@ impl App {
     pub(crate) fn new(mesh: Mesh, options: GatewayOptions) -> Self {
         Self {
             auth: Arc::new(Auth::new(mesh.clone(), &options)),
+            trail: Trail::new(&mesh, options.auth_mode == AuthMode::None),
             flows: Arc::new(Flows::new(mesh.config().clone())),
             in_flight: InFlight::new(options.limits.requests_per_workspace),
             strangers: Strangers::new(

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use parking_lot::RwLock;
 use tg_mesh::clock;
-use tg_schemas::msg::{IamRequest, IamResponse};
+use tg_schemas::msg::{AuditDropped, AuditEntry, IamRequest, IamResponse};
 use tg_schemas::{Error, WorkspaceKey};
 use tg_storage::StorageError;
 use tokio::sync::Mutex;
@@ -12,7 +12,7 @@ use tokio::sync::Mutex;
 use crate::engine::{self, Call, Change, Directory, Effect, Signing, User};
 use crate::error::wire;
 use crate::password::Proof;
-use crate::store::{DirectoryStore, Revocations};
+use crate::store::{AuditBatch, AuditWanted, DirectoryStore, Revocations};
 
 /// Rows read at once when the store is opened.
 const PAGE: u32 = 1000;
@@ -65,7 +65,7 @@ impl CachedDirectory {
                 created: clock::now(),
                 retired: None,
             })];
-            store.commit(&first, false).await?;
+            store.commit(&first, false, &[]).await?;
             first.iter().for_each(|change| directory.apply(change));
         }
         Ok(Self {
@@ -124,13 +124,21 @@ impl CachedDirectory {
             return Ok((answer, None));
         }
         let revokes = !quiet && engine::revokes(&ask.operation);
-        let committed = self.commit(&changes, revokes).await?;
+        let committed = self.commit(&changes, revokes, ask).await?;
         Ok((answer, revokes.then_some(committed.made)))
     }
 
-    /// Makes changes durable, then visible. Call with the turn to change.
-    async fn commit(&self, changes: &[Change], revokes: bool) -> Result<Revocations, Error> {
-        let committed = self.store.commit(changes, revokes).await.map_err(wire)?;
+    /// Makes changes durable with what is written down of them, then visible. Call with the turn to change.
+    async fn commit(
+        &self,
+        changes: &[Change],
+        revokes: bool,
+        ask: &IamRequest,
+    ) -> Result<Revocations, Error> {
+        let told = engine::audit::told(&self.directory.read(), changes, ask);
+        let told: Vec<AuditEntry> = told.into_iter().map(dated).collect();
+        let committed = self.store.commit(changes, revokes, &told).await;
+        let committed = committed.map_err(wire)?;
         let mut directory = self.directory.write();
         for change in changes {
             directory.apply(change);
@@ -150,7 +158,67 @@ impl CachedDirectory {
         if changes.is_empty() {
             return Ok(());
         }
-        self.commit(&changes, false).await.map(drop)
+        let ask = IamRequest {
+            operation: "end-workspace".to_owned(),
+            ..IamRequest::default()
+        };
+        self.commit(&changes, false, &ask).await.map(drop)
+    }
+
+    /// That an operation was refused, as it is written down.
+    pub(crate) fn refused(&self, ask: &IamRequest, error: &Error) -> AuditEntry {
+        engine::audit::refused(&self.directory.read(), ask, error)
+    }
+
+    /// Writes down that somebody got a token.
+    pub(crate) async fn came_in(&self, user_id: &str, ask: &IamRequest) -> Result<(), Error> {
+        let entry = engine::audit::came_in(&self.directory.read(), user_id, ask);
+        let kept = self.store.commit(&[], false, &[dated(entry)]).await;
+        kept.map(drop).map_err(wire)
+    }
+
+    /// Whose one a token is that was made for a user by id or name, or for who asks.
+    pub(crate) fn meant(&self, ask: &IamRequest) -> String {
+        let directory = self.directory.read();
+        match (ask.user_id.as_str(), directory.named(&ask.username)) {
+            ("", Some(user)) => user.id.clone(),
+            ("", None) => ask.actor.clone(),
+            (id, _) => id.to_owned(),
+        }
+    }
+
+    /// Keeps a batch of what happened elsewhere.
+    pub(crate) async fn keep(&self, batch: &AuditBatch) -> Result<(), Error> {
+        self.store.keep(batch).await.map_err(wire)
+    }
+
+    /// From when on somebody sees what happened in a workspace, in milliseconds; `None`: from the beginning. Who does not
+    /// see everything sees nothing of one that had the name before.
+    pub(crate) fn seen_since(&self, asker: &str, workspace: &str) -> Result<Option<i64>, Error> {
+        let directory = self.directory.read();
+        if engine::audit::sees_all(&directory, asker) {
+            return Ok(None);
+        }
+        let seen = engine::audit::sees(&directory, asker, workspace);
+        let known = directory.workspace(workspace).filter(|_| seen);
+        let known = known.ok_or_else(|| engine::not_found("workspace"))?;
+        Ok(Some(known.created.timestamp_millis()))
+    }
+
+    /// What happened, and what of it is not there any more.
+    pub(crate) async fn events(
+        &self,
+        wanted: &AuditWanted,
+    ) -> Result<(Vec<AuditEntry>, Vec<AuditDropped>), Error> {
+        let page = self.store.page(wanted).await.map_err(wire)?;
+        let dropped = self.store.dropped(wanted.workspace.as_deref()).await;
+        Ok((page, dropped.map_err(wire)?))
+    }
+
+    /// Forgets what is too old.
+    pub(crate) async fn forget(&self) -> Result<(), Error> {
+        while self.store.forget(clock::millis()).await.map_err(wire)? {}
+        Ok(())
     }
 
     /// The key of a workspace, where its generation is known.
@@ -192,6 +260,16 @@ impl CachedDirectory {
     /// Whether a workspace is there.
     pub(crate) fn workspace(&self, ask: &IamRequest) -> Result<String, Error> {
         Ok(engine::existing(&self.directory.read(), ask)?.id.clone())
+    }
+}
+
+/// What happens at this moment.
+fn dated(entry: AuditEntry) -> AuditEntry {
+    let now = clock::millis();
+    AuditEntry {
+        time: now,
+        until: now,
+        ..entry
     }
 }
 

@@ -3,9 +3,10 @@
 //! * `engine`: users, keys, workspaces and roles in memory, and what each operation does to them. Pure.
 //! * `store`: the same where it lasts: a trait, the adapter over SQLite, and the suite that adapters pass.
 //! * `cached`: reads from memory; changes to the store, then memory, one at a time.
-//! * `handlers`: the queue `request:tg:iam`; `remote` asks the config and flow services.
+//! * `handlers`: the queues `request:tg:iam` and `request:tg:audit`; `remote` asks the config and flow services.
 //! * `generations`: which generation of its name a workspace is in, and the end of deleted ones.
 //! * `revocations`: tells everybody, after any crash, what was revoked.
+//! * `trail`: what was refused, on its way into the store. What changed is written down with the change.
 //!
 //! * `login`, `attempts`, `password`: what of passwords takes long, beside the runtime, and how guessing is slowed.
 //!
@@ -28,6 +29,7 @@ mod remote;
 mod revocations;
 mod secret;
 mod store;
+mod trail;
 
 pub use bootstrap_code::{bootstrap_code, bootstrap_code_file};
 pub use engine::{ROLES, Role, RoleScope};

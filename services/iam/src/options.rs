@@ -4,11 +4,24 @@ use std::path::PathBuf;
 
 use tg_storage::Durability;
 
+use crate::store::AuditBounds;
+
 tg_settings::options! {
     /// Options of the identity service.
     pub struct Options {
         /// Users of one home workspace at most.
         workspace_users: usize = 10_000, Whole(1..=100_000);
+        /// Days for which the audit is kept.
+        audit_days: usize = 365, Whole(1..=36_500);
+        /// Days for which it is kept who read what; 0: that is not kept at all.
+        audit_read_days: usize = 30, Whole(0..=36_500);
+        /// Audit of one workspace, in MiB: of changes, of logins, of what was allowed and of what was read so much each. The
+        /// oldest makes room.
+        audit_workspace_mb: usize = 16, Whole(1..=65_536);
+        /// The same of all refusals, of known callers and of strangers so much each; within, whoever has most makes room.
+        audit_refused_mb: usize = 16, Whole(1..=65_536);
+        /// The whole audit, in MiB; beyond, whoever has most makes room.
+        audit_mb: usize = 512, Whole(8..=1 << 20);
     }
     given {
         /// Who is let in.
@@ -17,6 +30,20 @@ tg_settings::options! {
         data_dir: PathBuf,
         /// What a committed write survives.
         durability: Durability,
+    }
+}
+
+impl Options {
+    /// How much of what happened is kept.
+    pub(crate) fn audit(&self) -> AuditBounds {
+        let bytes = |mib: usize| (mib as i64) << 20;
+        AuditBounds {
+            days: self.audit_days as i64,
+            read_days: self.audit_read_days as i64,
+            workspace: bytes(self.audit_workspace_mb),
+            refused: bytes(self.audit_refused_mb),
+            all: bytes(self.audit_mb),
+        }
     }
 }
 

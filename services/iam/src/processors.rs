@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use tg_clients::audit::Tally;
 use tg_collections::reaper;
 use tg_mesh::leased_store::off_runtime;
 use tg_mesh::{LeasedStore, Mesh, Processor, TaskKind};
@@ -11,11 +12,11 @@ use tokio::sync::Notify;
 use crate::bootstrap_code::CodeFile;
 use crate::cached::CachedDirectory;
 use crate::generations;
-use crate::handlers::Handler;
+use crate::handlers::{Audit, Handler};
 use crate::login::Passwords;
 use crate::options::{AuthMode, Options};
-use crate::revocations;
 use crate::store::SqliteDirectory;
+use crate::{revocations, trail};
 
 /// Id of the processor.
 pub const PROCESSOR: &str = iam_svc::PROCESSOR.id;
@@ -30,6 +31,7 @@ const CONCURRENCY: usize = 512;
 /// file alone.
 pub fn processors(mesh: &Mesh, options: Options) -> Vec<Processor> {
     let (auth_mode, durability) = (options.auth_mode, options.durability);
+    let bounds = options.audit();
     let kept = options.data_dir.join(FILE);
     let code = CodeFile::new(&options.data_dir);
     let opened = Arc::new(Notify::new());
@@ -37,7 +39,8 @@ pub fn processors(mesh: &Mesh, options: Options) -> Vec<Processor> {
     let store = LeasedStore::new(PROCESSOR, move || {
         let (file, code, told) = (own_file.clone(), own_code.clone(), told.clone());
         async move {
-            let store = off_runtime(move || SqliteDirectory::open(&file, durability)).await?;
+            let store =
+                off_runtime(move || SqliteDirectory::open(&file, durability, bounds)).await?;
             let directory = CachedDirectory::load(Arc::new(store)).await?;
             let needed = auth_mode == AuthMode::Iam && directory.is_empty();
             off_runtime(move || code.keep(needed)).await?;
@@ -52,15 +55,24 @@ pub fn processors(mesh: &Mesh, options: Options) -> Vec<Processor> {
     mesh.spawn(TaskKind::Background, settled);
     let reaped = reaper::run(mesh.clone(), PROCESSOR, store.clone());
     mesh.spawn(TaskKind::Background, reaped);
+    let refusals = Arc::new(Tally::default());
+    let written = trail::run(mesh.clone(), store.clone(), refusals.clone());
+    mesh.spawn(TaskKind::Background, written);
+    let audit = Audit {
+        store: store.clone(),
+        auth_mode,
+    };
     let handler = Handler {
         store: store.clone(),
         auth_mode,
         workspace_users: options.workspace_users,
         code,
         passwords: Passwords::default(),
+        refusals,
     };
     let processor = Processor::new(iam_svc::PROCESSOR)
         .serves(iam_svc::IAM, Arc::new(handler))
+        .serves(iam_svc::AUDIT, Arc::new(audit))
         .concurrency(CONCURRENCY)
         .owns(store);
     vec![processor]

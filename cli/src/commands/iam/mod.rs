@@ -1,7 +1,8 @@
-//! Who may do what: the first key, users, passwords and tokens, groups and grants, workspaces, API keys;
-//! and whether workspaces are walls.
+//! Who may do what: the first key, users, passwords and tokens, groups and grants, workspaces, API keys; who did what; and
+//! whether workspaces are walls.
 
 pub mod api_keys;
+pub mod audit;
 pub mod bootstrap;
 pub mod grants;
 pub mod groups;

@@ -55,6 +55,8 @@ pub(crate) struct Identity {
     pub(crate) scopes: Option<Arc<[String]>>,
     /// What policies are to know of the user, where a token says so.
     pub(crate) context: Option<Arc<Value>>,
+    /// What it came with, by a name that opens nothing: `key:` and the key's id, or `token`.
+    pub(crate) credential: Arc<str>,
     /// What it came with, to be looked at again.
     pub(crate) key: Key,
     /// How long what is known of it holds.
@@ -71,6 +73,7 @@ impl Identity {
             workspace: workspace.into(),
             scopes: None,
             context: None,
+            credential: "".into(),
             key: Key::default(),
             until: Instant::now() + MEMORY,
             generation: 0,
@@ -267,6 +270,11 @@ impl Auth {
             scopes: Some(response.resolved_scopes.into())
                 .filter(|scopes: &Arc<[String]>| !scopes.is_empty()),
             context: None,
+            credential: match (operation, response.resolved_key_id.as_str()) {
+                ("resolve-token", _) => "token".into(),
+                (_, "") => "".into(),
+                (_, id) => format!("key:{id}").into(),
+            },
             key: Key(Some(key.into())),
             until: Instant::now() + memory,
             generation,

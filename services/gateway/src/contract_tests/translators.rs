@@ -6,9 +6,9 @@ use serde_json::Value;
 use tg_schemas::Error;
 
 use crate::engine::translate::{
-    About, Body, Fields, Looked, Translate, agent, collection, completion, config, embeddings,
-    flow, generic, iam, image, knowledge, librarian, load, passthrough, prompt, rag, reranker,
-    rows, sparql, structured, tool, traces, triples, vectors,
+    About, Body, Fields, Looked, Translate, agent, audit, collection, completion, config,
+    embeddings, flow, generic, iam, image, knowledge, librarian, load, passthrough, prompt, rag,
+    reranker, rows, sparql, structured, tool, traces, triples, vectors,
 };
 use crate::registry;
 
@@ -71,6 +71,7 @@ pub(super) fn of(service: &str) -> Translator {
     let kind = registry::flow_kind(service).map_or("", |kind| kind.name);
     let new = match service {
         "iam" => Translator::new::<iam::Iam>,
+        "audit" => Translator::new::<audit::Audit>,
         "config" => Translator::new::<config::Config>,
         "flow" => Translator::new::<flow::Flow>,
         "librarian" => Translator::new::<librarian::Librarian>,

@@ -93,7 +93,6 @@ fn bodies_of_requests() {
             let about = About {
                 operation: (*operation).to_owned(),
                 actor: "a".to_owned(),
-                fresh_id: "urn:x".to_owned(),
                 flow: "f".to_owned(),
                 whole: bytes.len().is_multiple_of(2),
                 ..About::default()

@@ -85,7 +85,7 @@ pub(crate) async fn change_password(
     body: HttpBody,
 ) -> Response {
     let outcome = async {
-        let identity = app.auth.authenticate(read::bearer(&headers)).await?;
+        let identity = app.known(read::bearer(&headers), &meta).await?;
         let given = read::body(&app, &headers, body, None).await?.0;
         let fields = Fields::new(&given);
         let mut body = Body::new();

@@ -116,7 +116,7 @@ pub(crate) async fn export(
             flow,
             generation,
             lapse,
-        } = admit(&app, capability, &flow, &wanted, &headers).await?;
+        } = admit(&app, capability, &flow, &wanted, &meta, &headers).await?;
         let filter = Filter {
             stored: switch("stored", wanted.stored.as_deref())?,
             collection: wanted.collection.clone().filter(|name| !name.is_empty()),
@@ -161,7 +161,7 @@ pub(super) async fn way(
     let unknown = RequestError::Unknown(Unknown::Import);
     let capability = bulk(IMPORTS, kind).ok_or_else(|| unknown.clone())?;
     let kind = BulkKind::named(kind).ok_or(unknown)?;
-    let admitted = admit(app, capability, flow, wanted, headers).await?;
+    let admitted = admit(app, capability, flow, wanted, &meta, headers).await?;
     let skips = match wanted.errors.as_deref() {
         None | Some("") => None,
         Some("stop") => Some(false),
@@ -205,23 +205,29 @@ pub(super) async fn admit(
     capability: &'static str,
     id: &str,
     wanted: &Wanted,
+    meta: &Meta,
     headers: &HeaderMap,
 ) -> Result<Admitted, RequestError> {
     // There is no anonymous attempt at these endpoints.
     let token = wanted.token.as_deref().filter(|token| !token.is_empty());
     let token = token.or_else(|| read::bearer(headers));
     if token.is_none() && !app.auth.open() {
-        return Err(RequestError::AuthFailure);
+        let fault = RequestError::AuthFailure;
+        app.not_known(token, &fault, meta);
+        return Err(fault);
     }
-    let identity = app.auth.authenticate(token).await?;
-    let (flow, generation) = app
-        .flow(
-            &identity,
-            wanted.workspace.as_deref(),
-            id,
-            Gate::Needs(capability),
-        )
-        .await?;
+    let identity = app.known(token, meta).await?;
+    let named = wanted.workspace.as_deref().filter(|name| !name.is_empty());
+    let asked = app.asked_for(
+        &identity,
+        (capability, operation(capability)),
+        named.unwrap_or(&identity.workspace),
+        meta,
+    );
+    let gate = Gate::Needs(capability);
+    let admitted = app.flow(&identity, named, id, gate).await;
+    app.decided(asked, admitted.as_ref().err());
+    let (flow, generation) = admitted?;
     let resource = Resource::flow(flow.workspace.as_str(), id);
     let lapse = app.auth.lapse(&identity, Gate::Needs(capability), resource);
     Ok(Admitted {
@@ -230,6 +236,15 @@ pub(super) async fn admit(
         generation,
         lapse,
     })
+}
+
+/// What is written down that somebody did.
+fn operation(capability: &str) -> String {
+    match capability.split_once(':') {
+        Some((kind, "write")) => format!("import/{kind}"),
+        Some((kind, _)) => format!("export/{kind}"),
+        None => capability.to_owned(),
+    }
 }
 
 /// At a handshake everything has a status.

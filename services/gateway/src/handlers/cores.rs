@@ -50,7 +50,7 @@ pub(crate) async fn import(
     headers: HeaderMap,
     body: HttpBody,
 ) -> Response {
-    let identity = match admit(&app, &wanted, &headers).await {
+    let identity = match admit(&app, &wanted, &meta, &headers).await {
         Ok(identity) => identity,
         Err(fault) => return refused(fault),
     };
@@ -224,7 +224,7 @@ pub(crate) async fn export(
     headers: HeaderMap,
 ) -> Response {
     let opened = async {
-        let identity = admit(&app, &wanted, &headers).await?;
+        let identity = admit(&app, &wanted, &meta, &headers).await?;
         let id = wanted.id.as_deref().filter(|id| !id.is_empty());
         let id = id.ok_or_else(|| fault("id", "is required"))?;
         let operation = match wanted.kind.as_deref() {
@@ -330,11 +330,23 @@ impl Writer {
 }
 
 /// Who asks, if they may.
-async fn admit(app: &App, wanted: &Wanted, headers: &HeaderMap) -> Result<Identity, RequestError> {
-    let identity = app.auth.authenticate(read::bearer(headers)).await?;
-    app.workspace(&identity, wanted.workspace.as_deref(), GATE)
-        .await?;
-    Ok(identity)
+async fn admit(
+    app: &App,
+    wanted: &Wanted,
+    meta: &Meta,
+    headers: &HeaderMap,
+) -> Result<Identity, RequestError> {
+    let identity = app.known(read::bearer(headers), meta).await?;
+    let named = wanted.workspace.as_deref();
+    let admitted = app.workspace(&identity, named, GATE).await;
+    if let Err(fault) = &admitted {
+        // What is admitted is decided once more when it is asked.
+        let workspace = named.unwrap_or(&identity.workspace);
+        let about = ("knowledge:write", "knowledge".to_owned());
+        let asked = app.asked_for(&identity, about, workspace, meta);
+        app.decided(asked, Some(fault));
+    }
+    admitted.map(|_| identity)
 }
 
 async fn ask(

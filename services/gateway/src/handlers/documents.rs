@@ -57,7 +57,7 @@ async fn open(
     meta: Meta,
     headers: &HeaderMap,
 ) -> Result<(Bytes, Running), RequestError> {
-    let identity = app.auth.authenticate(read::bearer(headers)).await?;
+    let identity = app.known(read::bearer(headers), &meta).await?;
     let size: i64 = match wanted.chunk_size.as_deref().unwrap_or("").trim() {
         "" => tg_schemas::limits::STREAM_PIECE as i64,
         text => text.parse().map_err(|_| bad_size())?,

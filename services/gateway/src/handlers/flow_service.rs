@@ -46,7 +46,7 @@ async fn answer(
 ) -> Response {
     let outcome = async {
         let target = target?;
-        let identity = app.auth.authenticate(read::bearer(headers)).await?;
+        let identity = app.known(read::bearer(headers), &meta).await?;
         let (mut body, share) = read::body(app, headers, body, Some(&identity)).await?;
         let streaming = sse::wanted(headers);
         let whole = Whole::of(target.name(), "", &body);

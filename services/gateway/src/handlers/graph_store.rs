@@ -73,7 +73,15 @@ async fn read_out(
     meta: Meta,
     headers: &HeaderMap,
 ) -> Result<Response, RequestError> {
-    let admitted = admit(app, "triples:read", &flow, &wanted.of_bulk(), headers).await?;
+    let admitted = admit(
+        app,
+        "triples:read",
+        &flow,
+        &wanted.of_bulk(),
+        &meta,
+        headers,
+    )
+    .await?;
     let Admitted {
         identity,
         flow,

@@ -1,7 +1,7 @@
 //! `GET /metrics`, `/api/metrics` and `/api/metrics/{path}`: the process's own numbers as text, and the
 //! queries of the official commands answered from the live state of the mesh. There is no Prometheus
 //! behind this endpoint.
-use axum::extract::{Path, Query, State};
+use axum::extract::{Extension, Path, Query, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
@@ -11,6 +11,7 @@ use tg_schemas::msg::Presence;
 
 use super::read;
 use crate::auth::Resource;
+use crate::dispatch::Meta;
 use crate::engine::promql::{Sample, Selector, parse_text};
 use crate::error::{RequestError, json_response};
 use crate::exposition::Exposition;
@@ -24,8 +25,12 @@ pub(crate) struct Wanted {
 }
 
 /// The exposition format.
-pub(crate) async fn text(State(app): State<Shared>, headers: HeaderMap) -> Response {
-    if let Err(fault) = admit(&app, &headers).await {
+pub(crate) async fn text(
+    State(app): State<Shared>,
+    Extension(meta): Extension<Meta>,
+    headers: HeaderMap,
+) -> Response {
+    if let Err(fault) = admit(&app, &meta, &headers).await {
         return fault.into_response();
     }
     Exposition::response(own(&app).await)
@@ -36,9 +41,10 @@ pub(crate) async fn query(
     State(app): State<Shared>,
     Path(path): Path<String>,
     Query(wanted): Query<Wanted>,
+    Extension(meta): Extension<Meta>,
     headers: HeaderMap,
 ) -> Response {
-    if let Err(fault) = admit(&app, &headers).await {
+    if let Err(fault) = admit(&app, &meta, &headers).await {
         return fault.into_response();
     }
     if path.trim_matches('/') != "query" {
@@ -54,12 +60,15 @@ pub(crate) async fn query(
     }
 }
 
-async fn admit(app: &App, headers: &HeaderMap) -> Result<(), RequestError> {
-    let identity = app.auth.authenticate(read::bearer(headers)).await?;
-    let gate = Gate::Needs("metrics:read");
-    app.auth
-        .authorise(&identity, gate, &Resource::default())
-        .await
+async fn admit(app: &App, meta: &Meta, headers: &HeaderMap) -> Result<(), RequestError> {
+    const CAPABILITY: &str = "metrics:read";
+    let identity = app.known(read::bearer(headers), meta).await?;
+    let asked = app.asked_for(&identity, (CAPABILITY, "metrics".to_owned()), "", meta);
+    let gate = Gate::Needs(CAPABILITY);
+    let resource = Resource::default();
+    let decided = app.auth.authorise(&identity, gate, &resource).await;
+    app.decided(asked, decided.as_ref().err());
+    decided
 }
 
 async fn own(app: &App) -> String {

@@ -53,6 +53,7 @@ async fn answer(
     let (mut body, share) = match (read, &caller) {
         // Of a key that was refused, or could not be looked at, that is what is said, not how little strangers may send.
         (Err(RequestError::TooLarge { .. }), Err(fault)) if read::bearer(headers).is_some() => {
+            app.not_known(read::bearer(headers), fault, &meta);
             return Err(fault.clone());
         }
         (read, _) => read?,
@@ -67,7 +68,9 @@ async fn answer(
     );
     let identity = match caller {
         Err(_) if public => stranger(),
-        caller => caller?,
+        caller => caller.inspect_err(|fault| {
+            app.not_known(read::bearer(headers), fault, &meta);
+        })?,
     };
     let streaming = sse::wanted(headers);
     let whole = Whole::of(target.name(), target.operation(), &body);

@@ -63,7 +63,7 @@ pub(crate) async fn open(
     // A wrong token leaves time to send another.
     let token = credentials.token.or(app.auth.open().then(String::new));
     let known = match &token {
-        Some(token) => app.auth.authenticate(Some(token)).await.ok(),
+        Some(token) => app.known(Some(token), &meta).await.ok(),
         None => None,
     };
     let (place, known) = match known.zip(token) {
@@ -299,7 +299,7 @@ impl Session {
 
     /// Who holds a token is the caller from now on; their workspace.
     async fn admit(&mut self, token: String) -> Result<Arc<str>, RequestError> {
-        let identity = self.app.auth.authenticate(Some(&token)).await?;
+        let identity = self.app.known(Some(&token), &self.meta).await?;
         if matches!(self.admission.place, SocketPermit::Stranger(_)) {
             let _room = self.app.socket_room(&identity, self.meta.address)?;
             self.admission.place = SocketPermit::Known { _room };

@@ -132,7 +132,7 @@ async fn forward(task: Task) {
 /// Reads the request when there is memory for it, and asks.
 async fn start(task: &Task, over: CancellationToken) -> Result<Running, RequestError> {
     let (app, bytes) = (&task.app, task.bytes.clone());
-    let identity = app.auth.authenticate(Some(&*task.caller.0)).await?;
+    let identity = app.known(Some(&*task.caller.0), &task.meta).await?;
     let reader = Reader::known(&identity);
     let (question, _share) = app.budget.read(&reader, bytes, frame::question).await?;
     let question = question?;

@@ -43,7 +43,7 @@ pub(crate) async fn get(
 ) -> Response {
     let outcome = async {
         let asked = Asked::default().with(query.as_deref().unwrap_or_default())?;
-        let identity = app.auth.authenticate(read::bearer(&headers)).await?;
+        let identity = app.known(read::bearer(&headers), &meta).await?;
         match &asked.query {
             Some(_) => answer(&app, &identity, of, asked, meta, &headers).await,
             None => described(&app, &identity, of, &asked, &uri, &headers).await,
@@ -62,7 +62,7 @@ pub(crate) async fn post(
     body: HttpBody,
 ) -> Response {
     let outcome = async {
-        let identity = app.auth.authenticate(read::bearer(&headers)).await?;
+        let identity = app.known(read::bearer(&headers), &meta).await?;
         let kind = headers.get(header::CONTENT_TYPE);
         let kind = media::essence(kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default());
         match kind.as_str() {

@@ -359,6 +359,7 @@ impl RequestHandler<IamRequest, IamResponse> for FakeIam {
                 };
                 response.resolved_user_id = user.into();
                 response.resolved_default_workspace = home.into();
+                response.resolved_key_id = format!("id of {user}");
                 response.decision_ttl_seconds = 60;
             }
             "get-signing-key-public" => response.signing_key_public = self.keys().to_pem(),
@@ -396,6 +397,45 @@ impl RequestHandler<IamRequest, IamResponse> for FakeIam {
     }
 }
 
+/// Keeps what the gateway says happened; fails the first few times.
+pub struct FakeAudit {
+    /// What came, also what failed.
+    pub came: watch::Sender<Vec<AuditRequest>>,
+    /// So many are still to fail.
+    pub fails: Mutex<usize>,
+}
+
+impl Default for FakeAudit {
+    fn default() -> Self {
+        Self {
+            came: watch::channel(Vec::new()).0,
+            fails: Mutex::default(),
+        }
+    }
+}
+
+#[async_trait]
+impl RequestHandler<AuditRequest, AuditResponse> for FakeAudit {
+    async fn serve(
+        &self,
+        _cx: Cx,
+        ask: AuditRequest,
+        mut out: Responder<AuditResponse>,
+    ) -> Result<(), Error> {
+        self.came.send_modify(|all| all.push(ask));
+        let failing = {
+            let mut fails = self.fails.lock();
+            let failing = *fails > 0;
+            *fails = fails.saturating_sub(1);
+            failing
+        };
+        if failing {
+            return Err(Error::new(ErrorCode::Unavailable, "not now"));
+        }
+        out.send(AuditResponse::default()).await
+    }
+}
+
 /// Everything a test may look at.
 #[derive(Default)]
 pub struct Fakes {
@@ -409,4 +449,5 @@ pub struct Fakes {
     pub library: Arc<FakeLibrarian>,
     pub knowledge: Arc<FakeKnowledge>,
     pub iam: Arc<FakeIam>,
+    pub audit: Arc<FakeAudit>,
 }

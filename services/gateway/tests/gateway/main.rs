@@ -2,6 +2,7 @@
 //! are fakes hosted here.
 
 mod access;
+mod audit;
 mod bulk;
 mod cores;
 mod disk;

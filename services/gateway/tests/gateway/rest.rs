@@ -36,8 +36,8 @@ async fn statuses_and_bodies_follow_the_contract(place: Place) {
             "/api/v1/nothing",
             r#"{"operation": "x"}"#,
             400,
-            "unknown operation; the services are iam, requests, answers, config, flow, librarian, collection-management, \
-             knowledge",
+            "unknown operation; the services are iam, audit, requests, answers, config, flow, librarian, \
+             collection-management, knowledge",
         ),
         (
             "/api/v1/config",

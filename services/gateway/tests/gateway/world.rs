@@ -143,7 +143,8 @@ impl World {
             Processor::new(processors::librarian::PROCESSOR)
                 .serves(processors::librarian::LIBRARIAN, fakes.library.clone()),
             Processor::new(processors::iam_svc::PROCESSOR)
-                .serves(processors::iam_svc::IAM, fakes.iam.clone()),
+                .serves(processors::iam_svc::IAM, fakes.iam.clone())
+                .serves(processors::iam_svc::AUDIT, fakes.audit.clone()),
         ];
         for processor in processors.into_iter().chain(tg_gateway::processors(&mesh)) {
             mesh.host(processor).await.unwrap();

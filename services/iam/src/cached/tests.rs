@@ -8,7 +8,7 @@ use super::*;
 use crate::engine::Fresh;
 use crate::password::{PasswordHash, Temporary};
 use crate::secret::ApiKey;
-use crate::store::SqliteDirectory;
+use crate::store::{AuditBounds, SqliteDirectory};
 
 fn call(n: u8) -> Call {
     Call {
@@ -64,7 +64,9 @@ async fn password_and_token(service: &CachedDirectory, user_id: &str) -> (String
 async fn users_keys_and_workspaces_survive_a_restart_and_no_key_is_on_the_disk() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("iam.sqlite");
-    let open = || Arc::new(SqliteDirectory::open(&file, Durability::Process).unwrap());
+    let open = || {
+        Arc::new(SqliteDirectory::open(&file, Durability::Process, AuditBounds::default()).unwrap())
+    };
     let service = CachedDirectory::load(open()).await.unwrap();
     let change = async |n: u8, ask: &IamRequest| {
         let changed = service.change(engine::run, &call(n), ask).await;
@@ -168,7 +170,7 @@ async fn a_change_that_is_refused_changes_nothing() {
 }
 
 async fn in_memory() -> CachedDirectory {
-    let store = Arc::new(SqliteDirectory::in_memory().unwrap());
+    let store = Arc::new(SqliteDirectory::in_memory(AuditBounds::default()).unwrap());
     CachedDirectory::load(store).await.unwrap()
 }
 

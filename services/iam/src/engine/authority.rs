@@ -80,6 +80,11 @@ fn holds(directory: &Directory, user: &User, capability: &str, workspace: &str) 
         || granted(directory, user).any(|(grant, _)| grant.has(capability) && reaches(grant))
 }
 
+/// Whether a user has a capability in every workspace.
+pub(crate) fn everywhere(directory: &Directory, user: &User, capability: &str) -> bool {
+    holds(directory, user, capability, "")
+}
+
 fn roles(user: &User) -> impl Iterator<Item = &'static Role> {
     user.roles.iter().filter_map(|name| Role::find(name))
 }

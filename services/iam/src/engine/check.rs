@@ -119,12 +119,21 @@ pub(crate) fn roles(field: &str, names: &[String]) -> Result<BTreeSet<String>, E
     Ok(names.iter().cloned().collect())
 }
 
-/// When a key ends: ISO-8601 date and time, or a date; without an offset it is UTC. Empty: never.
+/// When a key ends, as [`moment`] reads it. Empty: never.
 pub(crate) fn expiry(
     field: &str,
     text: &str,
     now: DateTime<Utc>,
 ) -> Result<Option<DateTime<Utc>>, Error> {
+    let at = moment(field, text)?;
+    if at.is_some_and(|at| at <= now) {
+        return Err(invalid(field, "is in the past"));
+    }
+    Ok(at)
+}
+
+/// ISO-8601 date and time, or a date; without an offset it is UTC. Empty: none.
+pub(crate) fn moment(field: &str, text: &str) -> Result<Option<DateTime<Utc>>, Error> {
     if text.is_empty() {
         return Ok(None);
     }
@@ -156,8 +165,5 @@ pub(crate) fn expiry(
                 "is not an ISO-8601 date and time, like 2030-12-31T23:59:59+00:00",
             )
         })?;
-    if at <= now {
-        return Err(invalid(field, "is in the past"));
-    }
     Ok(Some(at))
 }

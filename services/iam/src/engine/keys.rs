@@ -166,6 +166,7 @@ pub(super) fn resolve(
         resolved_default_workspace: user.home.clone(),
         resolved_roles: user.roles.iter().cloned().collect(),
         resolved_scopes: key.scopes.iter().cloned().collect(),
+        resolved_key_id: key.id.clone(),
         ..IamResponse::default()
     })
 }

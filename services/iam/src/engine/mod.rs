@@ -1,6 +1,7 @@
 //! The rules of identity over plain values: no bus, no store, no clock, no randomness.
 
 mod anonymous;
+pub(crate) mod audit;
 mod authorise;
 mod authority;
 mod call;
@@ -26,7 +27,7 @@ pub(crate) use anonymous::run as run_anonymous;
 pub(crate) use authorise::{DECISION_TTL, checks, decisions};
 pub(crate) use call::{Call, Effect, Fresh};
 pub(crate) use change::Change;
-pub(crate) use check::auth_failed;
+pub(crate) use check::{auth_failed, invalid, moment, not_found};
 pub(crate) use directory::Directory;
 pub(crate) use entities::{Grant, Group, Holder, Key, Signing, User, Workspace};
 pub(crate) use operation::{revokes, run};

@@ -89,6 +89,7 @@ pub const ROLES: &[Role] = &[
             "iam:admin",
             "metrics:read",
             "mint-token",
+            "audit:read",
         ],
     },
 ];

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use rand::RngCore;
+use tg_clients::audit::Tally;
 use tg_mesh::Responder;
 use tg_mesh::leased_store::off_runtime;
 use tg_mesh::{Cx, LeasedStore, RequestHandler, TaskKind, clock};
@@ -34,6 +35,8 @@ pub(crate) struct Handler {
     pub(crate) workspace_users: usize,
     pub(crate) code: CodeFile,
     pub(crate) passwords: Passwords,
+    /// What was refused, until it is written down.
+    pub(crate) refusals: Arc<Tally>,
 }
 
 #[async_trait]
@@ -44,8 +47,35 @@ impl RequestHandler<IamRequest, IamResponse> for Handler {
         ask: IamRequest,
         mut out: Responder<IamResponse>,
     ) -> Result<(), Error> {
-        let vouched = ask.operation == "bootstrap" && self.vouched(&ask).await;
         let service = self.store.get().await?;
+        let ask = Arc::new(ask);
+        let answer = self.answer(cx, service.clone(), ask.clone()).await;
+        let answer = answer.inspect_err(|error| {
+            if engine::audit::acts(&ask.operation) {
+                self.refusals.note(service.refused(&ask, error));
+            }
+        })?;
+        drop(service);
+        if !answer.bootstrap_admin_api_key.is_empty() {
+            let code = self.code.clone();
+            let removed = off_runtime(move || {
+                code.remove();
+                Ok::<_, StorageError>(())
+            });
+            let _ = removed.await;
+        }
+        out.send(answer).await
+    }
+}
+
+impl Handler {
+    async fn answer(
+        &self,
+        cx: Cx,
+        service: Arc<CachedDirectory>,
+        ask: Arc<IamRequest>,
+    ) -> Result<IamResponse, Error> {
+        let vouched = ask.operation == "bootstrap" && self.vouched(&ask).await;
         let worked = match self.auth_mode {
             AuthMode::None => Worked::default(),
             AuthMode::Iam => self.passwords.work(&service, &ask).await?,
@@ -61,23 +91,12 @@ impl RequestHandler<IamRequest, IamResponse> for Handler {
                 workspace_users: self.workspace_users,
                 ..call(&cx, vouched, worked, &ask)?
             },
-            ask: Arc::new(ask),
+            ask,
             cx,
         };
-        let answer = work.answer().await?;
-        if !answer.bootstrap_admin_api_key.is_empty() {
-            let code = self.code.clone();
-            let removed = off_runtime(move || {
-                code.remove();
-                Ok::<_, StorageError>(())
-            });
-            let _ = removed.await;
-        }
-        out.send(answer).await
+        work.answer().await
     }
-}
 
-impl Handler {
     /// Whether the first key may be had: by who has the code, and by a program on the gateway's own machine, which
     /// is the only one of whom the gateway tells the address.
     async fn vouched(&self, ask: &IamRequest) -> bool {
@@ -118,6 +137,16 @@ impl Work {
                         remote::deregister(&self.cx, &workspace.id).await?;
                     }
                 }
+                Ok(answer)
+            }
+            "login" | "mint-token" => {
+                let answer = self.perform(self.run).await?;
+                // Before the token is told.
+                let user = match &self.call.proof {
+                    Some(proof) => proof.user_id.clone(),
+                    None => self.service.meant(&self.ask),
+                };
+                self.service.came_in(&user, &self.ask).await?;
                 Ok(answer)
             }
             _ => self.perform(self.run).await,

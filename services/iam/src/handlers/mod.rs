@@ -1,5 +1,7 @@
-//! One file per processor: decode, have it done, answer.
+//! One file per queue: decode, have it done, answer.
 
+mod audit;
 mod iam;
 
+pub(crate) use audit::Handler as Audit;
 pub(crate) use iam::Handler;

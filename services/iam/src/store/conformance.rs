@@ -1,4 +1,4 @@
-//! What every adapter of [`DirectoryStore`] does. A new one is added by one line at the end.
+//! What every adapter of [`DirectoryStore`] and [`AuditStore`] does. A new one is added by one line at the end.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -8,6 +8,9 @@ use chrono::DateTime;
 use super::*;
 use crate::engine::{Grant, Group, Holder, Signing};
 use crate::password::PasswordHash;
+use audit::*;
+
+mod audit;
 
 type Store = Arc<dyn DirectoryStore>;
 
@@ -59,7 +62,7 @@ async fn a_fresh_store_has_the_first_workspace_once(store: Store) {
     assert_eq!((first[0].id.as_str(), first[0].enabled), ("default", true));
     let gone = [Change::RemoveWorkspace("default".into())];
     for _ in 0..2 {
-        store.commit(&gone, false).await.unwrap();
+        store.commit(&gone, false, &[]).await.unwrap();
         assert!(store.workspaces("", 9).await.unwrap().is_empty());
     }
 }
@@ -72,7 +75,7 @@ async fn what_is_put_is_there_until_it_is_removed(store: Store) {
         Change::PutKey(k.clone()),
     ];
     for _ in 0..2 {
-        store.commit(&puts, false).await.unwrap();
+        store.commit(&puts, false, &[]).await.unwrap();
         let found = store.workspaces("", 9).await.unwrap();
         assert_eq!(found[0], workspace("acme"));
         assert_eq!(store.users("", 9).await.unwrap(), std::slice::from_ref(&u));
@@ -82,7 +85,7 @@ async fn what_is_put_is_there_until_it_is_removed(store: Store) {
     u.roles.remove("writer");
     (u.password, u.session) = (None, 4);
     let changed = [Change::PutUser(u.clone())];
-    store.commit(&changed, false).await.unwrap();
+    store.commit(&changed, false, &[]).await.unwrap();
     assert_eq!(store.users("", 9).await.unwrap(), [u]);
     let removes = [
         Change::RemoveKey("k".into()),
@@ -90,7 +93,7 @@ async fn what_is_put_is_there_until_it_is_removed(store: Store) {
         Change::RemoveWorkspace("acme".into()),
     ];
     for _ in 0..2 {
-        store.commit(&removes, false).await.unwrap();
+        store.commit(&removes, false, &[]).await.unwrap();
         assert!(store.users("", 9).await.unwrap().is_empty());
         assert!(store.keys("", 9).await.unwrap().is_empty());
         assert_eq!(store.workspaces("", 9).await.unwrap().len(), 1);
@@ -99,14 +102,14 @@ async fn what_is_put_is_there_until_it_is_removed(store: Store) {
 
 async fn changes_are_stored_all_or_none(store: Store) {
     let first = [Change::PutUser(user("one"))];
-    store.commit(&first, false).await.unwrap();
+    store.commit(&first, false, &[]).await.unwrap();
     let mut other = user("two");
     other.username = user("one").username;
     let both = [
         Change::PutWorkspace(workspace("acme")),
         Change::PutUser(other),
     ];
-    store.commit(&both, true).await.unwrap_err();
+    store.commit(&both, true, &[]).await.unwrap_err();
     assert_eq!(store.workspaces("", 9).await.unwrap().len(), 1);
     assert_eq!(store.users("", 9).await.unwrap().len(), 1);
     assert!(!store.revocations().await.unwrap().are_owed());
@@ -140,13 +143,13 @@ async fn keys_that_sign_are_kept_and_retired(store: Store) {
         signing.retired = retired;
         let put = [Change::PutSigning(signing.clone())];
         for _ in 0..2 {
-            store.commit(&put, false).await.unwrap();
+            store.commit(&put, false, &[]).await.unwrap();
             assert_eq!(store.access().await.unwrap(), put);
         }
     }
     let gone = [Change::RemoveSigning(signing.key.public().kid())];
     for _ in 0..2 {
-        store.commit(&gone, false).await.unwrap();
+        store.commit(&gone, false, &[]).await.unwrap();
         assert!(store.access().await.unwrap().is_empty());
     }
 }
@@ -162,7 +165,7 @@ async fn groups_members_and_grants_go_with_what_they_are_of(store: Store) {
         Change::PutGrant(of_user.clone(), grant("acme")),
     ];
     for _ in 0..2 {
-        store.commit(&all, false).await.unwrap();
+        store.commit(&all, false, &[]).await.unwrap();
         assert_eq!(store.access().await.unwrap(), all);
     }
     let mut other = group("g");
@@ -179,7 +182,7 @@ async fn groups_members_and_grants_go_with_what_they_are_of(store: Store) {
         all[4].clone(),
     ];
     for _ in 0..2 {
-        store.commit(&changed, false).await.unwrap();
+        store.commit(&changed, false, &[]).await.unwrap();
         assert_eq!(store.access().await.unwrap(), now);
     }
     // Who makes a workspace or a user of the same id later finds nothing.
@@ -188,7 +191,7 @@ async fn groups_members_and_grants_go_with_what_they_are_of(store: Store) {
         (Change::RemoveWorkspace(String::new()), &[0, 1, 3]),
         (Change::RemoveUser("u".into()), &[0]),
     ] {
-        store.commit(&[gone], false).await.unwrap();
+        store.commit(&[gone], false, &[]).await.unwrap();
         let left: Vec<Change> = left.iter().map(|at| now[*at].clone()).collect();
         assert_eq!(store.access().await.unwrap(), left);
     }
@@ -197,7 +200,7 @@ async fn groups_members_and_grants_go_with_what_they_are_of(store: Store) {
         all[3].clone(),
         Change::RemoveGroup("g".into()),
     ];
-    store.commit(&again, false).await.unwrap();
+    store.commit(&again, false, &[]).await.unwrap();
     assert!(store.access().await.unwrap().is_empty());
 }
 
@@ -205,7 +208,7 @@ async fn names_of_groups_are_unique(store: Store) {
     let mut twin = group("other");
     twin.name = group("g").name;
     let both = [Change::PutGroup(group("g")), Change::PutGroup(twin)];
-    store.commit(&both, false).await.unwrap_err();
+    store.commit(&both, false, &[]).await.unwrap_err();
     assert!(store.access().await.unwrap().is_empty());
 }
 
@@ -221,7 +224,7 @@ async fn rows_come_in_pages_by_id(store: Store) {
             ]
         })
         .collect();
-    store.commit(&puts, false).await.unwrap();
+    store.commit(&puts, false, &[]).await.unwrap();
     let (mut users, mut keys, mut workspaces) = (Vec::new(), Vec::new(), Vec::new());
     let mut after = String::from("default");
     while users.len() < ids.len() {
@@ -241,10 +244,10 @@ async fn rows_come_in_pages_by_id(store: Store) {
 async fn a_revocation_is_owed_with_its_change_until_it_is_told(store: Store) {
     let change = [Change::PutWorkspace(workspace("acme"))];
     assert_eq!(store.revocations().await.unwrap(), Revocations::default());
-    let standing = store.commit(&change, false).await.unwrap();
+    let standing = store.commit(&change, false, &[]).await.unwrap();
     assert!(!standing.are_owed());
     for made in 1..=2 {
-        let standing = store.commit(&change, true).await.unwrap();
+        let standing = store.commit(&change, true, &[]).await.unwrap();
         assert_eq!((standing.made, standing.told), (made, 0));
         assert!(standing.are_owed());
     }
@@ -253,7 +256,7 @@ async fn a_revocation_is_owed_with_its_change_until_it_is_told(store: Store) {
         store.told(up_to).await.unwrap();
         assert_eq!(store.revocations().await.unwrap().told, told);
     }
-    assert!(store.commit(&[], true).await.unwrap().are_owed());
+    assert!(store.commit(&[], true, &[]).await.unwrap().are_owed());
 }
 
 /// Every promise, kept by one adapter.
@@ -271,6 +274,12 @@ macro_rules! suite {
                 groups_members_and_grants_go_with_what_they_are_of,
                 names_of_groups_are_unique,
                 a_revocation_is_owed_with_its_change_until_it_is_told,
+                a_batch_is_kept_once_and_what_is_the_same_counts,
+                what_happened_is_found_by_what_it_is,
+                a_change_and_what_is_written_of_it_are_one,
+                who_floods_makes_room_by_their_own,
+                all_of_it_has_a_bound,
+                what_is_too_old_goes,
             );
         }
     };
@@ -284,4 +293,7 @@ macro_rules! suite {
     };
 }
 
-suite!(sqlite, SqliteDirectory::in_memory().unwrap());
+suite!(
+    sqlite,
+    SqliteDirectory::in_memory(AuditBounds::default()).unwrap()
+);

@@ -1,4 +1,4 @@
-//! The directory in one SQLite file. All SQL of the service is here and in `sqlite_access`.
+//! The directory in one SQLite file. All SQL of the service is here, in `sqlite_access` and in `sqlite_audit`.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -6,11 +6,14 @@ use std::path::Path;
 use async_trait::async_trait;
 use tg_collections::KnownConfig;
 use tg_schemas::Error;
+use tg_schemas::msg::{AuditDropped, AuditEntry};
 use tg_storage::rusqlite::{Connection, Row, Transaction, params};
 use tg_storage::{ConfigKnown, Database, Durability, StorageError};
 
 use super::sqlite_access::{self, time};
-use super::{DirectoryStore, Revocations};
+use super::{
+    AuditBatch, AuditBounds, AuditStore, AuditWanted, DirectoryStore, Revocations, sqlite_audit,
+};
 use crate::engine::{Change, Key, User, Workspace};
 use crate::password::PasswordHash;
 
@@ -72,6 +75,7 @@ const MIGRATIONS: &[&str] = &[
     DROP TABLE workspace_before;
 ",
     sqlite_access::TABLES,
+    sqlite_audit::TABLES,
 ];
 
 /// Stands for a generation that was not seen yet.
@@ -81,21 +85,28 @@ const UNSEEN: i64 = -1;
 #[derive(Debug, Clone)]
 pub(crate) struct SqliteDirectory {
     db: Database,
+    bounds: AuditBounds,
 }
 
 impl SqliteDirectory {
     /// Opens the file and takes its lock. Blocks.
-    pub(crate) fn open(file: &Path, durability: Durability) -> Result<Self, StorageError> {
+    pub(crate) fn open(
+        file: &Path,
+        durability: Durability,
+        bounds: AuditBounds,
+    ) -> Result<Self, StorageError> {
         Ok(Self {
             db: Database::open(file, MIGRATIONS, durability)?,
+            bounds,
         })
     }
 
     /// A directory that ends with the process.
     #[cfg(test)]
-    pub(crate) fn in_memory() -> Result<Self, StorageError> {
+    pub(crate) fn in_memory(bounds: AuditBounds) -> Result<Self, StorageError> {
         Ok(Self {
             db: Database::in_memory(MIGRATIONS)?,
+            bounds,
         })
     }
 
@@ -158,11 +169,17 @@ impl DirectoryStore for SqliteDirectory {
         self.db.read(sqlite_access::read).await
     }
 
-    async fn commit(&self, changes: &[Change], revokes: bool) -> Result<Revocations, StorageError> {
-        let changes = changes.to_vec();
+    async fn commit(
+        &self,
+        changes: &[Change],
+        revokes: bool,
+        events: &[AuditEntry],
+    ) -> Result<Revocations, StorageError> {
+        let (changes, events, bounds) = (changes.to_vec(), events.to_vec(), self.bounds);
         self.db
             .write(move |tx| {
                 changes.iter().try_for_each(|change| write(tx, change))?;
+                sqlite_audit::add(tx, &events, &bounds)?;
                 if revokes {
                     tx.prepare_cached("UPDATE revocation SET made = made + 1")?
                         .execute([])?;
@@ -183,6 +200,37 @@ impl DirectoryStore for SqliteDirectory {
                     .execute([up_to])?;
                 Ok(())
             })
+            .await
+    }
+}
+
+#[async_trait]
+impl AuditStore for SqliteDirectory {
+    async fn keep(&self, batch: &AuditBatch) -> Result<(), StorageError> {
+        let (batch, bounds) = (batch.clone(), self.bounds);
+        self.db
+            .write(move |tx| sqlite_audit::keep(tx, &batch, &bounds))
+            .await
+    }
+
+    async fn page(&self, wanted: &AuditWanted) -> Result<Vec<AuditEntry>, StorageError> {
+        let wanted = wanted.clone();
+        self.db
+            .read_for("audit", move |conn| sqlite_audit::page(conn, &wanted))
+            .await
+    }
+
+    async fn dropped(&self, workspace: Option<&str>) -> Result<Vec<AuditDropped>, StorageError> {
+        let workspace = workspace.map(str::to_owned);
+        self.db
+            .read(move |conn| sqlite_audit::dropped(conn, workspace.as_deref()))
+            .await
+    }
+
+    async fn forget(&self, now: i64) -> Result<bool, StorageError> {
+        let bounds = self.bounds;
+        self.db
+            .write(move |tx| sqlite_audit::forget(tx, now, &bounds))
             .await
     }
 }
@@ -338,7 +386,8 @@ mod tests {
         .await
         .unwrap();
         drop(old);
-        let store = SqliteDirectory::open(&file, Durability::Process).unwrap();
+        let store =
+            SqliteDirectory::open(&file, Durability::Process, AuditBounds::default()).unwrap();
         let found = store.workspaces("", 9).await.unwrap();
         assert_eq!(found.len(), 2);
         let acme = &found[0];
@@ -350,7 +399,7 @@ mod tests {
             ..acme.clone()
         };
         let put = [Change::PutWorkspace(settled.clone())];
-        store.commit(&put, false).await.unwrap();
+        store.commit(&put, false, &[]).await.unwrap();
         assert_eq!(store.workspaces("", 1).await.unwrap(), [settled]);
         assert_eq!(store.workspaces("", 9).await.unwrap().len(), 2);
     }

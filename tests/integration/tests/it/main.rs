@@ -95,6 +95,7 @@ mod starts_without_certificates;
 mod stops_when_told;
 mod stores_find_their_bounds;
 mod strangers_get_four_kilobytes;
+mod the_audit_tells;
 mod the_library_has_bounds;
 mod the_model_is_told;
 mod the_sdk_asks_in_parallel;

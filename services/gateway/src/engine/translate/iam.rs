@@ -40,7 +40,7 @@ impl Translate for Iam {
             member_id: body.text("member_id")?,
             group: group(body)?,
             grant: grant(body)?,
-            request_id: about.fresh_id.clone(),
+            request_id: about.request_id.clone(),
             client_ip: about.client_ip.clone(),
             user_context_json: body.text("user_context_json")?,
             capability: body.text("capability")?,
@@ -49,6 +49,8 @@ impl Translate for Iam {
             authorise_checks: body.text("authorise_checks")?,
             limit: body.integer_or("limit", 0)?,
             after: body.text("after")?,
+            credential: about.credential.clone(),
+            address: about.address.clone(),
         })
     }
 
@@ -74,6 +76,7 @@ impl Translate for Iam {
             )
             .put_truthy("resolved_roles", part.resolved_roles)
             .put_truthy("resolved_scopes", part.resolved_scopes)
+            .put_truthy("resolved_key_id", part.resolved_key_id)
             .put_truthy("temporary_password", part.temporary_password)
             .put_truthy("bootstrap_admin_user_id", part.bootstrap_admin_user_id)
             .put_truthy("bootstrap_admin_api_key", part.bootstrap_admin_api_key)

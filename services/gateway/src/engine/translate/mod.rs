@@ -5,6 +5,7 @@
 
 pub mod agent;
 pub mod answered;
+pub mod audit;
 pub mod bulk;
 pub mod collection;
 pub mod completion;
@@ -44,10 +45,14 @@ pub struct About {
     pub operation: String,
     /// Id of the authenticated caller.
     pub actor: String,
+    /// What the caller came with, by a name that opens nothing.
+    pub credential: String,
+    /// Address of whoever is connected, for the audit.
+    pub address: String,
+    /// Id of the request.
+    pub request_id: String,
     /// A loopback address, if it is a program on the gateway's own machine that asks.
     pub client_ip: String,
-    /// An id that was never used before, for what the caller did not name.
-    pub fresh_id: String,
     /// The flow, for kinds of flow services.
     pub flow: String,
     /// The kind of flow service that was asked for.
@@ -115,7 +120,6 @@ pub(crate) mod testing {
         let about = About {
             operation: operation.to_owned(),
             actor: "caller".to_owned(),
-            fresh_id: "urn:uuid:fresh".to_owned(),
             ..About::default()
         };
         let body = body.as_object().cloned().unwrap_or_default();

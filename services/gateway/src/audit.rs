@@ -1,0 +1,279 @@
+//! What the gateway decides: who was let do what, and who was refused. What a request holds is no part of it, but for ids
+//! of what it changes.
+
+use serde_json::Value;
+use tg_clients::audit::{ALLOWED, READ, REFUSED, STRANGER};
+use tg_schemas::msg::AuditEntry;
+
+use crate::auth::Identity;
+use crate::dispatch::{Call, Meta, Target};
+use crate::engine::translate::Body;
+use crate::error::RequestError;
+use crate::iam_call;
+use crate::registry::{self, Gate, Home};
+use crate::state::App;
+use crate::trail;
+
+/// Keys of a body that say what an operation changes, and what that is.
+const TARGETS: [(&str, &str); 7] = [
+    ("document-id", "document"),
+    ("processing-id", "processing"),
+    ("upload-id", "upload"),
+    ("flow-id", "flow"),
+    ("blueprint-name", "blueprint"),
+    ("collection", "collection"),
+    ("id", "core"),
+];
+
+/// A request that is about to be decided on.
+pub(crate) struct Asked(Option<AuditEntry>);
+
+impl App {
+    /// Tells what was decided until the endpoints close.
+    pub(crate) async fn tell_decisions(self: std::sync::Arc<Self>) {
+        self.trail.run(&self.closing).await;
+    }
+
+    /// Tells the last of it.
+    pub(crate) async fn tell_last_decisions(&self) {
+        self.trail.close().await;
+    }
+
+    /// Who holds a credential. That nobody does is written down.
+    pub(crate) async fn known(
+        &self,
+        token: Option<&str>,
+        meta: &Meta,
+    ) -> Result<Identity, RequestError> {
+        let known = self.auth.authenticate(token).await;
+        known.inspect_err(|fault| self.not_known(token, fault, meta))
+    }
+
+    /// Writes down that somebody is not known.
+    pub(crate) fn not_known(&self, token: Option<&str>, fault: &RequestError, meta: &Meta) {
+        if !self.trail.is_on() {
+            return;
+        }
+        let reason = match fault {
+            RequestError::AuthFailure if token.is_none_or(str::is_empty) => "no-credential",
+            RequestError::AuthFailure => "bad-credential",
+            _ => "unchecked",
+        };
+        self.trail.note(AuditEntry {
+            operation: "authenticate".to_owned(),
+            reason: reason.to_owned(),
+            ..begun(STRANGER, meta)
+        });
+    }
+
+    /// What is asked for, before it is decided; nothing where there is nothing to decide.
+    pub(crate) fn asked(&self, identity: &Identity, call: &Call) -> Asked {
+        let gate = gate(&call.target);
+        if !self.trail.is_on() || gate == Gate::Public {
+            return Asked(None);
+        }
+        let (name, operation) = (call.target.name(), call.target.operation());
+        let kind = kind_of(&call.target, gate);
+        let (target_kind, target) = match kind {
+            ALLOWED => target(&call.target, &call.body),
+            _ => Default::default(),
+        };
+        Asked(Some(AuditEntry {
+            workspace: workspace(identity, call),
+            operation: match operation {
+                "" => name.to_owned(),
+                operation => format!("{name}/{operation}"),
+            },
+            target_kind,
+            target,
+            ..by(identity, kind, &call.meta)
+        }))
+    }
+
+    /// The same for bulk data and metrics.
+    pub(crate) fn asked_for(
+        &self,
+        identity: &Identity,
+        (capability, operation): (&str, String),
+        workspace: &str,
+        meta: &Meta,
+    ) -> Asked {
+        if !self.trail.is_on() {
+            return Asked(None);
+        }
+        Asked(Some(AuditEntry {
+            workspace: workspace.to_owned(),
+            operation,
+            ..by(identity, kind_by(capability), meta)
+        }))
+    }
+
+    /// What was decided. That a request failed for another reason than access is no decision.
+    pub(crate) fn decided(&self, asked: Asked, fault: Option<&RequestError>) {
+        let Some(entry) = asked.0 else { return };
+        let reason = match fault {
+            None => "",
+            Some(RequestError::AccessDenied) => "no-capability",
+            Some(RequestError::WorkspaceNotFound) => "no-workspace",
+            Some(RequestError::AuthFailure) => "bad-credential",
+            Some(RequestError::Unchecked) => "unchecked",
+            Some(_) => return,
+        };
+        self.trail.note(AuditEntry {
+            reason: reason.to_owned(),
+            kind: match reason {
+                "" => entry.kind,
+                _ => REFUSED.to_owned(),
+            },
+            ..entry
+        });
+    }
+}
+
+fn by(identity: &Identity, kind: &str, meta: &Meta) -> AuditEntry {
+    AuditEntry {
+        actor: identity.id.to_string(),
+        credential: identity.credential.to_string(),
+        ..begun(kind, meta)
+    }
+}
+
+fn begun(kind: &str, meta: &Meta) -> AuditEntry {
+    AuditEntry {
+        kind: kind.to_owned(),
+        door: meta.endpoint.to_owned(),
+        address: trail::shown(meta.address),
+        request_id: meta.request_id.to_string(),
+        ..AuditEntry::default()
+    }
+}
+
+fn gate(target: &Target) -> Gate {
+    match target {
+        Target::Service { gate, .. } => *gate,
+        Target::Kind {
+            kind, interface, ..
+        } if registry::is_thru(kind) => registry::thru_gate(interface),
+        Target::Kind { kind, .. } => kind.gate,
+    }
+}
+
+/// Whether a request changes something, or reads.
+fn kind_of(target: &Target, gate: Gate) -> &'static str {
+    match (target, gate) {
+        (Target::Service { service, .. }, _) if service.name == "iam" => {
+            let reads = ["list-", "get-", "whoami", "resolve-"];
+            let operation = target.operation();
+            match reads.iter().any(|word| operation.starts_with(word)) {
+                true => READ,
+                false => ALLOWED,
+            }
+        }
+        (_, Gate::Needs(capability)) => kind_by(capability),
+        _ if target.operation() == "cancel-request" => ALLOWED,
+        _ => READ,
+    }
+}
+
+fn kind_by(capability: &str) -> &'static str {
+    let changes = capability.ends_with(":write") || capability.ends_with(":admin");
+    // Tools of others may do anything.
+    match changes || capability == "mcp" {
+        true => ALLOWED,
+        false => READ,
+    }
+}
+
+/// The workspace that a request is about.
+fn workspace(identity: &Identity, call: &Call) -> String {
+    let operation = call.target.operation();
+    if let Target::Service { service, .. } = &call.target
+        && matches!(service.home, Home::System(_))
+    {
+        let resource = iam_call::resource(service.name, operation, &call.body, identity);
+        return resource.ok().and_then(|one| one.about).unwrap_or_default();
+    }
+    let named = call.workspace.as_deref().filter(|name| !name.is_empty());
+    named.unwrap_or(&identity.workspace).to_owned()
+}
+
+/// What a request changes: kind and id.
+fn target(target: &Target, body: &Body) -> (String, String) {
+    if let Target::Kind { flow, .. } = target {
+        return ("flow".to_owned(), flow.clone());
+    }
+    let text = |value: &Value, key: &str| value.get(key)?.as_str().map(str::to_owned);
+    if target.name() == "config" {
+        let rows = body.get("values").or_else(|| body.get("keys"));
+        let first = rows.and_then(|rows| rows.get(0));
+        let row = first.and_then(|row| Some((text(row, "type")?, text(row, "key")?)));
+        return row.map_or_else(Default::default, |(kind, key)| {
+            ("config".to_owned(), format!("{kind}/{key}"))
+        });
+    }
+    let found = TARGETS.iter().find_map(|(key, kind)| {
+        let id = body.get(*key)?.as_str()?;
+        Some(((*kind).to_owned(), id.to_owned()))
+    });
+    found.unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_changes_something_is_told_from_what_reads() {
+        let kind = |service: &str, operation: &str| {
+            let body = json!({"operation": operation});
+            let target = Target::service(service, body.as_object().unwrap())
+                .ok()
+                .unwrap();
+            kind_of(&target, gate(&target))
+        };
+        for (service, operation, is) in [
+            ("iam", "create-user", ALLOWED),
+            ("iam", "change-password", ALLOWED),
+            ("iam", "mint-token", ALLOWED),
+            ("iam", "list-api-keys", READ),
+            ("iam", "resolve-effective-permissions", READ),
+            ("config", "put", ALLOWED),
+            ("config", "get", READ),
+            ("requests", "cancel-request", ALLOWED),
+            ("requests", "list-requests", READ),
+            ("audit", "list-events", READ),
+        ] {
+            assert_eq!(kind(service, operation), is, "{service}/{operation}");
+        }
+        let thru = |name: &str| {
+            let target = Target::kind(name, "f").ok().unwrap();
+            kind_of(&target, gate(&target))
+        };
+        assert_eq!(thru("text-load"), ALLOWED);
+        assert_eq!(thru("thru/text-load"), ALLOWED);
+        assert_eq!(thru("thru/mcp-tool"), ALLOWED);
+        assert_eq!(thru("agent"), READ);
+    }
+
+    #[test]
+    fn what_is_changed_is_named_by_ids_only() {
+        let named = |service: &str, body: Value| {
+            let body = body.as_object().unwrap();
+            let of = Target::service(service, body).ok().unwrap();
+            target(&of, body)
+        };
+        let config = json!({"operation": "put", "values": [
+            {"type": "mcp", "key": "tool", "value": "hunter2"}]});
+        assert_eq!(
+            named("config", config),
+            ("config".into(), "mcp/tool".into())
+        );
+        let flow =
+            json!({"operation": "start-flow", "flow-id": "f", "parameters": {"key": "hunter2"}});
+        assert_eq!(named("flow", flow), ("flow".into(), "f".into()));
+        let user = json!({"operation": "create-user", "user": {"password": "hunter2"}});
+        assert_eq!(named("iam", user), (String::new(), String::new()));
+    }
+}
