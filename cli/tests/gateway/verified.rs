@@ -277,7 +277,7 @@ async fn what_the_library_lost_or_changed_is_missed() {
     let error = ran.error().to_string();
     assert_eq!(
         error,
-        "The answer is no longer kept: there is nothing to verify."
+        "The answer's text is not kept any longer: there is nothing to verify."
     );
     // A passage that is gone supports nothing, and what became of it is told.
     let lacks = |operation: &str, id: &str| library(operation, id).filter(|_| id != "urn:chunk");

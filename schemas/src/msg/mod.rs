@@ -18,6 +18,7 @@ pub mod neighbours;
 pub mod policy;
 pub mod rag;
 pub mod structured;
+pub mod violations;
 
 pub use agent::*;
 pub use audit::*;
@@ -36,6 +37,7 @@ pub use neighbours::*;
 pub use policy::*;
 pub use rag::*;
 pub use structured::*;
+pub use violations::*;
 
 /// Ties a body type to its name and its checked-in Avro schema; `metadata` is the field that says what a record of the
 /// pipeline is about.

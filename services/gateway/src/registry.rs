@@ -3,7 +3,7 @@
 //! What is not in the table does not exist for clients.
 
 use tg_schemas::processors::{
-    Serves, Spec, TopicScope, config_svc, flow_svc, iam_svc, knowledge, librarian,
+    Serves, Spec, TopicScope, config_svc, flow_svc, iam_svc, knowledge, librarian, violations,
 };
 use tg_schemas::{Message, Reply};
 
@@ -32,6 +32,7 @@ use crate::engine::translate::triples::TriplesQuery;
 use crate::engine::translate::vectors::{
     DocumentEmbeddings, GraphEmbeddings, KeywordIndex, RowEmbeddings,
 };
+use crate::engine::translate::violations::Violations;
 
 /// What a caller needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -299,6 +300,18 @@ const SERVICES: &[Service] = &[
             ),
         ],
     },
+    Service {
+        name: "violations",
+        home: Home::of(violations::VIOLATIONS),
+        asks: ask::ask::<Violations>,
+        operations: &[
+            (Needs("knowledge:read"), &["list-violations"]),
+            (
+                Needs("knowledge:write"),
+                &["replay-violations", "discard-violations"],
+            ),
+        ],
+    },
 ];
 
 const fn kind(name: &'static str, capability: &'static str, asks: Asks) -> Kind {
@@ -405,6 +418,7 @@ pub(crate) const EXPORTS: &[(&str, &str)] = &[
     ("graph-embeddings", "graph-embeddings:read"),
     ("document-embeddings", "document-embeddings:read"),
     ("entity-contexts", "entity-contexts:read"),
+    ("rows", "rows:read"),
 ];
 
 /// A service outside flows.

@@ -86,7 +86,7 @@ impl Command for VerifyTrace {
         let refused = last_answer(&trace).is_some_and(|answer| answer.text("refused").is_some());
         let verdict = match lost {
             true => Err(Error::Check(
-                "The answer is no longer kept: there is nothing to verify.".to_owned(),
+                "The answer's text is not kept any longer: there is nothing to verify.".to_owned(),
             )),
             false => verdict(&links, &judged, refused),
         };

@@ -120,7 +120,7 @@ impl Command for LoadRows {
         let outcome = async {
             while let Some(mut frame) = frames.next()? {
                 if !frame["values"].is_array() {
-                    return Err(Error::file(path, "holds something that is no rows"));
+                    return Err(Error::file(path, "holds something else than rows"));
                 }
                 if let Some(collection) = &self.collection {
                     frame["metadata"]["collection"] = json!(collection);

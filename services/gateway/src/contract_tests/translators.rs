@@ -8,7 +8,7 @@ use tg_schemas::Error;
 use crate::engine::translate::{
     About, Body, Fields, Looked, Translate, agent, collection, completion, config, embeddings,
     flow, generic, iam, image, knowledge, librarian, load, passthrough, prompt, rag, reranker,
-    rows, sparql, structured, tool, triples, vectors,
+    rows, sparql, structured, tool, triples, vectors, violations,
 };
 use crate::registry;
 
@@ -83,6 +83,7 @@ pub(super) fn of(service: &str) -> Translator {
         "sparql" => Translator::new::<sparql::Sparql>,
         "thru" => Translator::new::<passthrough::Passthrough>,
         "knowledge" => Translator::new::<knowledge::Knowledge>,
+        "violations" => Translator::new::<violations::Violations>,
         "graph-rag" => Translator::new::<rag::GraphRag>,
         "document-rag" => Translator::new::<rag::DocumentRag>,
         "embeddings" => Translator::new::<embeddings::Embeddings>,

@@ -84,8 +84,12 @@ impl<S: RowStore> RequestHandler<RowsQueryRequest, RowsQueryResponse> for Querie
 
 impl<S: RowStore> Querier<S> {
     async fn page(&self, cx: &Cx, ask: &RowsQueryRequest) -> Result<RowsQueryResponse, Error> {
-        let after = place(&ask.after)
-            .ok_or_else(|| Error::new(ErrorCode::BadRequest, "after: is no place of an export"))?;
+        let after = place(&ask.after).ok_or_else(|| {
+            Error::new(
+                ErrorCode::BadRequest,
+                "after: is not the 'next' of an earlier page",
+            )
+        })?;
         let store = self.store.get().await?;
         let key = CollectionKey::of(cx, &ask.collection);
         let page = store.page(&key, after, PAGE).await?;

@@ -29,6 +29,7 @@ pub mod structured;
 pub mod tool;
 pub mod triples;
 pub mod vectors;
+pub mod violations;
 
 use serde_json::json;
 use tg_schemas::{Error, Message, Reply};
