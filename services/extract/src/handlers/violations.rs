@@ -52,8 +52,8 @@ impl RequestHandler<ViolationsRequest, ViolationsResponse> for Violations {
         let store = self.store.get().await?;
         let workspace = cx.workspace_key().to_string();
         let reply = match ask.operation.as_str() {
-            "list-violations" => list(&cx, &*store, workspace, which, &ask).await?,
-            "replay-violations" => self.replay(&cx, &*store, workspace, which, &ask).await?,
+            "list-violations" => list(&cx, &store, workspace, which, &ask).await?,
+            "replay-violations" => self.replay(&cx, &store, workspace, which, &ask).await?,
             "discard-violations" => {
                 let one = which.number.is_some();
                 let discarded = store.forget_all(workspace, which).await?;

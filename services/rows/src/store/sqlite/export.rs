@@ -1,5 +1,7 @@
 //! Whole collections, page by page, as their rows were written.
 
+use std::collections::BTreeMap;
+
 use rusqlite::{Connection, params};
 use tg_collections::CollectionKey;
 use tg_storage::StorageError;
@@ -9,6 +11,9 @@ use crate::store::{Page, Place};
 
 /// Bytes of texts after which a page ends: it travels in one message.
 const BYTES: usize = 2 << 20;
+
+/// Rows as they were written: texts by field.
+type Texts = Vec<BTreeMap<String, String>>;
 
 impl SqliteRows {
     /// See [`RowStore::page`](crate::store::RowStore::page).
@@ -68,7 +73,7 @@ fn rows(
     id: i64,
     behind: i64,
     most: usize,
-) -> Result<(Vec<std::collections::BTreeMap<String, String>>, Option<i64>), StorageError> {
+) -> Result<(Texts, Option<i64>), StorageError> {
     let sql = format!("SELECT n, texts FROM r{id} WHERE n > ?1 ORDER BY n LIMIT ?2");
     let mut query = conn.prepare(&sql)?;
     let mut found = query.query(params![behind, most as i64])?;
