@@ -78,8 +78,18 @@ impl Session {
             flow,
             kind,
             collection,
+            false,
         )
         .await
+    }
+
+    /// What is stored of an interface of a flow, to its end.
+    ///
+    /// # Errors
+    /// As [`Export::open`].
+    pub async fn stored(&self, flow: &str, kind: &str, collection: &str) -> Result<Export> {
+        let (options, interrupt) = (&self.options, self.interrupt.clone());
+        Export::open(options, interrupt, flow, kind, Some(collection), true).await
     }
 
     /// What work comes to, unless the user interrupts it.

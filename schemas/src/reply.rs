@@ -75,6 +75,7 @@ reply!(RowEmbeddingsResponse, _this => true, {});
 reply!(KeywordIndexResponse, _this => true, {});
 reply!(RerankerResponse, _this => true, {});
 reply!(RowsQueryResponse, _this => true, {});
+reply!(ViolationsResponse, _this => true, {});
 reply!(QuestionToStructuredQueryResponse, _this => true, {});
 reply!(StructuredQueryResponse, _this => true, {});
 reply!(StructuredDataDiagnosisResponse, _this => true, {});

@@ -22,6 +22,8 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 pub struct Export {
     stream: Stream,
     interrupt: Interrupt,
+    /// It ends by itself: whatever else ends it leaves it incomplete.
+    stored: bool,
 }
 
 /// What an export says.
@@ -36,7 +38,7 @@ pub enum Passed {
 }
 
 impl Export {
-    /// Opens `/api/v1/flow/<flow>/export/<kind>`.
+    /// Opens `/api/v1/flow/<flow>/export/<kind>`; `stored` asks for what is there instead of what passes.
     ///
     /// # Errors
     /// [`Error::Usage`] where the options name no gateway; [`Error::Unreachable`] where none answers; [`Error::Service`] where
@@ -47,6 +49,7 @@ impl Export {
         flow: &str,
         kind: &str,
         collection: Option<&str>,
+        stored: bool,
     ) -> Result<Self> {
         let mut query = vec![("token", options.token.as_deref().unwrap_or(""))];
         if let Some(workspace) = &options.workspace {
@@ -55,9 +58,16 @@ impl Export {
         if let Some(collection) = collection {
             query.push(("collection", collection));
         }
+        if stored {
+            query.push(("stored", "1"));
+        }
         let path = format!("api/v1/flow/{}/export/{kind}", segment(flow));
         let stream = open(&ws_url(options, &path, &query)?, &interrupt).await?;
-        Ok(Self { stream, interrupt })
+        Ok(Self {
+            stream,
+            interrupt,
+            stored,
+        })
     }
 
     /// What comes next. Waits for as long as it takes: nothing may pass for hours. Safe to be dropped.
@@ -75,7 +85,13 @@ impl Export {
                 Some(Ok(Message::Text(text))) => text.to_string(),
                 Some(Ok(Message::Binary(bytes))) => String::from_utf8_lossy(&bytes).into_owned(),
                 Some(Ok(Message::Close(frame))) => {
-                    return match frame.filter(|frame| !is_end(frame.code)) {
+                    let is_end = match (&frame, self.stored) {
+                        (Some(frame), true) => frame.code == CloseCode::Normal,
+                        (Some(frame), false) => is_end(frame.code),
+                        (None, stored) => !stored,
+                    };
+                    return match frame.filter(|_| !is_end) {
+                        None if !is_end => Err(cut_off()),
                         None => Ok(Passed::Ended),
                         Some(frame) => Err(Error::Service {
                             kind: "interrupted".to_owned(),
@@ -85,6 +101,7 @@ impl Export {
                 }
                 Some(Ok(_)) => continue,
                 Some(Err(error)) => return Err(broken(error)),
+                None if self.stored => return Err(cut_off()),
                 None => return Ok(Passed::Ended),
             };
             let record: Value = serde_json::from_str(&text)
@@ -99,6 +116,14 @@ impl Export {
     /// Says goodbye. Errors do not matter any more.
     pub async fn close(mut self) {
         let _ = tokio::time::timeout(CLOSE_TIMEOUT, self.stream.close(None)).await;
+    }
+}
+
+/// It ended without a word.
+fn cut_off() -> Error {
+    Error::Service {
+        kind: "interrupted".to_owned(),
+        message: "the gateway ended the export".to_owned(),
     }
 }
 

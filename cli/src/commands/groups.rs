@@ -76,6 +76,8 @@ pub const GROUPS: &[Group] = &[
         "Tables",
         &[
             "load-structured-data",
+            "save-rows",
+            "load-rows",
             "invoke-rows-query",
             "invoke-nlp-query",
         ],
@@ -127,6 +129,7 @@ pub const GROUPS: &[Group] = &[
             "show-processor-state",
             "dead-letters",
             "parked",
+            "violations",
             "list-requests",
             "cancel-request",
             "show-token-rate",

@@ -125,6 +125,53 @@ async fn dead_letters_and_parked_records_are_listed_by_that_word_too() {
 }
 
 #[tokio::test]
+async fn violations_are_listed_shown_replayed_and_discarded() {
+    let fake = Fake::rest(|_, body| {
+        let one = json!({"id": "7", "flow": "f", "collection": "c", "chunk": "urn:k",
+            "statement": {"type": "entity", "entity": "Sell", "entity_type": "Brook"},
+            "reason": "unknown class 'Brook'"});
+        match body["operation"].as_str() {
+            Some("list-violations") => (200, json!({"violations": [one], "dropped": 3})),
+            // Two parts.
+            Some("replay-violations") if body.get("after").is_none() => (
+                200,
+                json!({"replayed": 2, "kept": 1, "discarded": 0, "next": "9"}),
+            ),
+            Some("replay-violations") => (200, json!({"replayed": 1, "kept": 0, "discarded": 1})),
+            _ => (200, json!({"discarded": 4})),
+        }
+    })
+    .await;
+    let listed = fake.tg(&["violations", "-f", "f"]).await;
+    assert!(
+        listed.data.contains("unknown class 'Brook'"),
+        "{}",
+        listed.data
+    );
+    assert!(listed.talk.contains("3 older ones"), "{}", listed.talk);
+    let shown = fake.tg(&["violations", "--show", "7"]).await.printed();
+    assert!(shown.contains("\"entity_type\": \"Brook\""), "{shown}");
+    let replayed = fake.tg(&["violations", "--replay-all", "-C", "c"]).await;
+    assert_eq!(
+        replayed.printed(),
+        "Written: 3. Still not fitting: 1. 1 were for collections that are gone.\n"
+    );
+    let discarded = fake.tg(&["violations", "--discard-all"]).await;
+    assert_eq!(discarded.printed(), "Discarded 4.\n");
+    let asked = asked(&fake);
+    assert_eq!(asked[0]["flow"], "f");
+    assert_eq!(
+        (&asked[1]["id"], &asked[1]["limit"]),
+        (&json!("7"), &json!(1))
+    );
+    assert_eq!(
+        asked[3],
+        json!({"operation": "replay-violations", "collection": "c", "after": "9"})
+    );
+    assert_eq!(asked[4], json!({"operation": "discard-violations"}));
+}
+
+#[tokio::test]
 async fn doctor_joins_its_own_checks_with_the_servers() {
     let fake = Fake::rest(|path, body| {
         if path == "/health/ready" {

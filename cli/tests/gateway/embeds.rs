@@ -184,3 +184,40 @@ async fn token_rates_are_averages_over_all_series() {
     assert!((1000.0..=2000.0).contains(&rate), "{printed}");
     assert_eq!((lines[3][1], lines[3][0]), ("0.0", lines[3][2]));
 }
+
+#[tokio::test]
+async fn rows_are_saved_whole_or_not_at_all_and_load_again() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let fake = Fake::socket(|_| Vec::new()).await;
+    let path = folder.path().join("rows.jsonl");
+    let file = path.to_str().expect("a path");
+    for flow in ["stopped", "broken"] {
+        let ran = fake.tg(&["save-rows", "-f", flow, "-C", "c", file]).await;
+        assert!(ran.result.is_err(), "{flow}");
+        assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 0);
+    }
+    let ran = fake
+        .tg(&["save-rows", "-f", "whole", "-C", "c", file])
+        .await;
+    assert_eq!(ran.printed(), "Saved: 4 rows.\n");
+    let opened = fake.heard().into_iter().find_map(|heard| match heard {
+        Heard::Rest(path, _, query) if path == "export whole rows" => Some(query),
+        _ => None,
+    });
+    let query = opened.expect("opened").to_string();
+    assert!(query.contains(r#"["stored","1"]"#), "{query}");
+    assert!(query.contains(r#"["collection","c"]"#), "{query}");
+    // As the gateway ends a plain request.
+    let lines = fs::read_to_string(&path).expect("lines");
+    fs::write(
+        &path,
+        format!("{lines}{{\"frames\": 2, \"complete\": true}}\n"),
+    )
+    .expect("written");
+    let ran = fake.tg(&["load-rows", "-f", "f", "-C", "d", file]).await;
+    assert_eq!(ran.printed(), "Loaded: 4 rows.\n");
+    let frames = imported(&fake);
+    assert_eq!(frames.len(), 2);
+    assert_eq!(frames[0]["metadata"]["collection"], "d");
+    assert_eq!(frames[1]["values"][0], json!({"name": "Rome"}));
+}

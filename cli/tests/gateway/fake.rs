@@ -318,7 +318,7 @@ async fn import(
     upgrade.on_upgrade(move |socket| async move { take(inner, flow, ack, socket).await })
 }
 
-/// Two records, then the end that the flow is named after: `stopped`, `broken`, or none at all. Where none is, a ping
+/// Two records, then the end that the flow is named after: `stopped`, `whole`, `broken`, or none at all. Where none is, a ping
 /// follows the records: the client answers it once it has read them.
 async fn export(
     State(inner): State<Arc<Inner>>,
@@ -337,10 +337,14 @@ async fn export(
     }
     upgrade.on_upgrade(move |mut socket| async move {
         for (id, collection) in [("urn:1", "c"), ("urn:2", "other")] {
-            let frame = json!({
+            let mut frame = json!({
                 "metadata": {"id": id, "root": "", "metadata": [], "collection": collection},
                 "chunks": [{"chunk_id": format!("{id}/k"), "vector": [0.5], "vectors": [0.5]}],
             });
+            if kind == "rows" {
+                frame["schema_name"] = json!("cities");
+                frame["values"] = json!([{"name": "Rome"}, {"name": id}]);
+            }
             let _ = socket.send(Message::text(frame.to_string())).await;
         }
         let close = |code| {
@@ -349,6 +353,7 @@ async fn export(
         };
         let end = match flow.as_str() {
             "stopped" => close(1001),
+            "whole" => close(1000),
             "broken" => close(1011),
             _ => Message::Ping(Bytes::new()),
         };

@@ -270,6 +270,15 @@ async fn what_the_library_lost_or_changed_is_missed() {
             "{lost}"
         );
     }
+    // An answer that is gone says so: an old one was not refused, and cites what it cites.
+    let lacks = |operation: &str, id: &str| library(operation, id).filter(|_| id != "urn:answer");
+    let ran = verified(graph(), lacks, &[]).await;
+    assert!(ran.data.contains("    no longer kept: "), "{}", ran.data);
+    let error = ran.error().to_string();
+    assert_eq!(
+        error,
+        "The answer's text is not kept any longer: there is nothing to verify."
+    );
     // A passage that is gone supports nothing, and what became of it is told.
     let lacks = |operation: &str, id: &str| library(operation, id).filter(|_| id != "urn:chunk");
     let ran = verified(cited_by_number(), lacks, &[]).await;

@@ -77,6 +77,10 @@ impl From<rusqlite::Error> for StorageError {
         let code = match &error {
             rusqlite::Error::QueryReturnedNoRows => return Self::Missing,
             rusqlite::Error::SqliteFailure(code, _) => code.extended_code,
+            // A column does not hold what was written to it.
+            rusqlite::Error::FromSqlConversionFailure(..) => {
+                return Self::Corrupt(error.to_string());
+            }
             _ => return Self::Failed(error.to_string()),
         };
         if code == ffi::SQLITE_IOERR_SHMSIZE {

@@ -52,7 +52,8 @@ messages! {
     RerankerRequest RerankerResult RerankerResponse LibraryMetadata LibraryBlob KnowledgeRequest
     KnowledgeResponse ExtractedObject StructuredDataDiagnosisRequest StructuredDataDiagnosisResponse
     GraphQLError RowsQueryRequest RowsQueryResponse QuestionToStructuredQueryRequest
-    QuestionToStructuredQueryResponse StructuredQueryRequest StructuredQueryResponse
+    QuestionToStructuredQueryResponse StructuredQueryRequest StructuredQueryResponse ViolationsRequest Violation
+    ViolationsResponse
 }
 
 /// Holds a type against its file: a body in which every field says something is read, says the same, and is written

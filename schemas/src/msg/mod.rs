@@ -19,6 +19,7 @@ pub mod policy;
 pub mod rag;
 pub mod structured;
 pub mod traces;
+pub mod violations;
 
 pub use agent::*;
 pub use audit::*;
@@ -38,6 +39,7 @@ pub use policy::*;
 pub use rag::*;
 pub use structured::*;
 pub use traces::*;
+pub use violations::*;
 
 /// Ties a body type to its name and its checked-in Avro schema; `metadata` is the field that says what a record of the
 /// pipeline is about.

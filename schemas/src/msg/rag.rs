@@ -170,6 +170,9 @@ pub struct GraphRagResponse {
     #[serde(deserialize_with = "nullable")]
     /// IRI that names the answer's trace, in the last part.
     pub trace: String,
+    #[serde(deserialize_with = "nullable")]
+    /// What the answer had to do without, a sentence each, in the last part. Empty: nothing.
+    pub warnings: Vec<String>,
 }
 
 message!(GraphRagResponse);
@@ -259,6 +262,9 @@ pub struct DocumentRagResponse {
     #[serde(deserialize_with = "nullable")]
     /// IRI that names the answer's trace, in the last part.
     pub trace: String,
+    #[serde(deserialize_with = "nullable")]
+    /// What the answer had to do without, a sentence each, in the last part. Empty: nothing.
+    pub warnings: Vec<String>,
 }
 
 message!(DocumentRagResponse);

@@ -115,6 +115,12 @@ pub struct RowsQueryRequest {
     pub variables: serde_json::Map<String, serde_json::Value>,
     /// Which operation, where the query has several; `None`: the only one.
     pub operation_name: Option<String>,
+    #[serde(deserialize_with = "nullable")]
+    /// Instead of a query: all rows of the collection as they were written, page by page. Ours, as `after`.
+    pub export: bool,
+    #[serde(deserialize_with = "nullable")]
+    /// Where the page begins: `next` of the page before; empty: the first page.
+    pub after: String,
 }
 
 message!(RowsQueryRequest);
@@ -134,6 +140,15 @@ pub struct RowsQueryResponse {
     #[serde(deserialize_with = "string_map")]
     /// What else is known, by name.
     pub extensions: BTreeMap<String, String>,
+    #[serde(deserialize_with = "nullable")]
+    /// `export`: the schema of `rows`. Ours, as all that follows.
+    pub schema_name: String,
+    #[serde(deserialize_with = "nullable")]
+    /// `export`: rows of one schema, text by field name, as they were written.
+    pub rows: Vec<BTreeMap<String, String>>,
+    #[serde(deserialize_with = "nullable")]
+    /// `export`: where the next page begins; empty: this was the last.
+    pub next: String,
 }
 
 message!(RowsQueryResponse);

@@ -42,6 +42,11 @@ processors! {
         + [RETRACT];
     }
 
+    /// Keeps statements that do not fit the ontologies.
+    violations("violations", Workspace, hosted: true) {
+        VIOLATIONS: Serves<ViolationsRequest, ViolationsResponse> = Spec::new("violations").workspace();
+    }
+
     /// Lets clients in. It asks; nobody asks it.
     api_gateway("api-gateway", System, hosted: true) {
     }

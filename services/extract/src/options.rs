@@ -19,6 +19,10 @@ tg_settings::options! {
         /// Replies of models that are kept of one workspace at most, in MiB, so that the same is not paid for again; the
         /// oldest of that workspace go first.
         workspace_mb: u64 = 4_096, Whole(16..=1 << 30);
+        /// Statements that fit no ontology and are kept of one workspace at most; the oldest of that workspace go first.
+        violations: u32 = 10_000, Whole(1..=1_000_000);
+        /// The same in MiB.
+        violations_mb: u64 = 16, Whole(1..=4_096);
     }
     given {
         /// Directory of the service's files.

@@ -6,11 +6,11 @@ use tg_collections::reaper;
 use tg_mesh::{LeasedStore, Mesh, Processor, TaskKind};
 use tg_schemas::processors::{
     ProcessorSpec, kg_extract_agent, kg_extract_definitions, kg_extract_ontology,
-    kg_extract_relationships, kg_extract_rows,
+    kg_extract_relationships, kg_extract_rows, violations,
 };
 
 use crate::engine::knowledge::Content;
-use crate::handlers::{Agent, Knowledge, OntologyExtractor, RowsOf};
+use crate::handlers::{Agent, Knowledge, OntologyExtractor, RowsOf, Violations};
 use crate::ontologies::ONTOLOGIES;
 use crate::options::Options;
 use crate::replies::{ReplyCache, keys};
@@ -35,7 +35,11 @@ pub fn processors(mesh: &Mesh, options: Options) -> Vec<Processor> {
     let (file, durability) = (options.data_dir.join(FILE), options.durability);
     let opened = file.clone();
     let most = options.workspace_mb << 20;
-    let open = move || Ledger::open(&opened, durability, most);
+    let (statements, bytes) = (options.violations, options.violations_mb << 20);
+    let open = move || {
+        let ledger = Ledger::open(&opened, durability, most);
+        ledger.map(|ledger| ledger.keeping(statements, bytes))
+    };
     let store = LeasedStore::blocking(STORE, open);
     store.kept_in(file);
     mesh.spawn(
@@ -68,7 +72,12 @@ pub fn processors(mesh: &Mesh, options: Options) -> Vec<Processor> {
         &["extract-relationships"],
         Content::Relationships,
     );
+    let kept = Arc::new(Violations::new(store.clone(), options.clone()));
     vec![
+        Processor::new(violations::PROCESSOR)
+            .serves(violations::VIOLATIONS, kept)
+            .watches(&[ONTOLOGIES, "flow", "collection"])
+            .owns(store.clone()),
         of(kg_extract_definitions::PROCESSOR).reads(kg_extract_definitions::INPUT, definitions),
         of(kg_extract_relationships::PROCESSOR)
             .reads(kg_extract_relationships::INPUT, relationships),
@@ -81,7 +90,7 @@ pub fn processors(mesh: &Mesh, options: Options) -> Vec<Processor> {
             .watches(&[ONTOLOGIES])
             .reads(
                 kg_extract_ontology::INPUT,
-                Arc::new(OntologyExtractor::new(cache, options)),
+                Arc::new(OntologyExtractor::new(cache, store.clone(), options)),
             ),
     ]
 }

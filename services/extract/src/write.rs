@@ -20,6 +20,9 @@ pub(crate) async fn write(
         cx.effect("bad-lines", found.bad as i64);
     }
     let triples = found.triples(&piece.source, how);
+    if !triples.is_empty() {
+        cx.effect("triples", triples.len() as i64);
+    }
     for part in triples.chunks(RECORD) {
         let record = Triples {
             metadata: Some(piece.source.metadata.clone()),

@@ -72,7 +72,7 @@ pub(crate) fn ask<T: Translate>(
     )
 }
 
-/// The last part says what of the request was not read.
+/// The last part says what of the request was not read, before what the service itself went on without.
 fn warned(part: Part, warnings: &[Value]) -> Part {
     match part {
         Part::Body {
@@ -80,6 +80,10 @@ fn warned(part: Part, warnings: &[Value]) -> Part {
             last: true,
             failed: false,
         } if !warnings.is_empty() => {
+            let mut warnings = warnings.to_vec();
+            if let Some(Value::Array(own)) = body.remove("warnings") {
+                warnings.extend(own);
+            }
             body.insert("warnings".to_owned(), warnings.into());
             Part::Body {
                 body,
@@ -103,5 +107,34 @@ fn translated<T: Translate>(part: T::Answer, about: &About) -> Part {
             body: T::part(part, about),
             failed: false,
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_a_service_went_without_stands_behind_what_was_not_read() {
+        let part = |warnings: Value| {
+            let mut body = Body::new();
+            body.insert("warnings".to_owned(), warnings);
+            Part::Body {
+                body,
+                last: true,
+                failed: false,
+            }
+        };
+        for (unread, told) in [
+            (vec![], json!(["b"])),
+            (vec![json!("a")], json!(["a", "b"])),
+        ] {
+            let Part::Body { body, .. } = warned(part(json!(["b"])), &unread) else {
+                panic!("a body");
+            };
+            assert_eq!(body["warnings"], told);
+        }
     }
 }

@@ -19,6 +19,7 @@ use crate::engine::scrub::scrub;
 use crate::engine::translate::generic::Raw;
 use crate::engine::translate::{About, Body};
 use crate::error::RequestError;
+use crate::flow_model;
 use crate::flows::Flow;
 use crate::iam_call;
 use crate::inflight::Permit;
@@ -186,6 +187,12 @@ impl App {
             }
             Target::Service { .. } => None,
         };
+        if let Some(flow) = &way.flow
+            && flow_model::is_left_out(name, &call.body)
+        {
+            let options = self.ask_options(identity, &call, &way, cancel.clone());
+            flow_model::add(&self.mesh, flow, &mut call.body, options).await?;
+        }
         let about = About {
             operation: call.target.operation().to_owned(),
             actor: identity.id.to_string(),

@@ -21,6 +21,7 @@ mod engine;
 mod error;
 mod exposition;
 mod fair;
+mod flow_model;
 mod flows;
 mod handlers;
 mod iam_call;

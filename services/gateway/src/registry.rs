@@ -4,6 +4,7 @@
 
 use tg_schemas::processors::{
     Serves, Spec, TopicScope, agent_manager, config_svc, flow_svc, iam_svc, knowledge, librarian,
+    violations,
 };
 use tg_schemas::{Message, Reply};
 
@@ -34,6 +35,7 @@ use crate::engine::translate::triples::TriplesQuery;
 use crate::engine::translate::vectors::{
     DocumentEmbeddings, GraphEmbeddings, KeywordIndex, RowEmbeddings,
 };
+use crate::engine::translate::violations::Violations;
 
 /// What a caller needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -316,6 +318,18 @@ const SERVICES: &[Service] = &[
             ),
         ],
     },
+    Service {
+        name: "violations",
+        home: Home::of(violations::VIOLATIONS),
+        asks: ask::ask::<Violations>,
+        operations: &[
+            (Needs("knowledge:read"), &["list-violations"]),
+            (
+                Needs("knowledge:write"),
+                &["replay-violations", "discard-violations"],
+            ),
+        ],
+    },
 ];
 
 const fn kind(name: &'static str, capability: &'static str, asks: Asks) -> Kind {
@@ -422,6 +436,7 @@ pub(crate) const EXPORTS: &[(&str, &str)] = &[
     ("graph-embeddings", "graph-embeddings:read"),
     ("document-embeddings", "document-embeddings:read"),
     ("entity-contexts", "entity-contexts:read"),
+    ("rows", "rows:read"),
 ];
 
 /// A service outside flows.

@@ -1,4 +1,4 @@
-//! Prints the engine's figures: writing with journal, pattern look-ups by size, start-up and loading.
+//! Prints the engine's figures: writing with journal, memory a quad, pattern look-ups by size, start-up and loading.
 //!
 //! `cargo run --release -p tg-graph --example graph_bench [power]`
 
@@ -32,12 +32,18 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let engine = EmbeddedGraph::open(&path, durability, Limits::default())?;
     let key = CollectionKey::new("bench", "default");
     let mut done = 0;
+    let before = resident();
     for size in SIZES {
         let started = Instant::now();
         fill(&engine, &key, done, size).await?;
         let rate = (size - done) as f64 / started.elapsed().as_secs_f64();
         println!("{size:>8} triples: writing {rate:>9.0} triples/s in {BATCH}-quad batches");
         done = size;
+        let grown = resident().saturating_sub(before);
+        println!(
+            "{size:>8} triples: {:.2} KB resident a quad",
+            grown as f64 / 1_000.0 / size as f64
+        );
         lookups(&engine, &key, size).await?;
     }
     let query = "SELECT (COUNT(*) AS ?n) WHERE { ?s ?p ?o }";
@@ -57,6 +63,14 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let dropped = engine.drop_collection(&key).await?;
     println!("drop of {dropped} triples: {:?}", started.elapsed());
     Ok(())
+}
+
+/// Bytes of this process in memory.
+fn resident() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
+    kib.unwrap_or(0) << 10
 }
 
 fn triple(n: usize) -> Triple {

@@ -177,6 +177,7 @@ impl<'a> Cut<'a> {
         let described = self.describe(&batch);
         let written = self.cx.record(chunker::TRIPLES, &described).await;
         written.map_err(|error| self.fault(error))?;
+        self.cx.effect("triples", count(described.triples.len()));
         self.cx.effect("chunks", count(batch.len()));
         let records = batch
             .into_iter()

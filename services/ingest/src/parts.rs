@@ -173,6 +173,7 @@ impl<'a> Parts<'a> {
         let described = self.describe(kind, parts);
         let written = self.cx.record(document_decoder::TRIPLES, &described).await;
         written.map_err(fault)?;
+        self.cx.effect("triples", described.triples.len() as i64);
         let effect = if kind == PartKind::Page {
             "pages"
         } else {

@@ -4,6 +4,7 @@
 use tg_clients::library::Library;
 use tg_mesh::Cx;
 use tg_provenance::{DocumentFacts, document};
+use tg_runs::RunContext;
 use tg_schemas::msg::{Metadata, TextDocument, Triples};
 use tg_schemas::processors::shared;
 
@@ -102,5 +103,6 @@ pub(crate) async fn keep(
     };
     let written = cx.record(shared::TRIPLES, &triples).await;
     written.map_err(fault)?;
+    cx.effect("triples", triples.triples.len() as i64);
     Ok(About::new(triples.metadata, &id))
 }

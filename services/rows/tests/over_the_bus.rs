@@ -81,7 +81,7 @@ impl System {
             collection: collection.to_owned(),
             query: query.to_owned(),
             variables: variables.as_object().cloned().unwrap_or_default(),
-            operation_name: None,
+            ..RowsQueryRequest::default()
         };
         self.flow.ask("rows", &question).await.unwrap()
     }
@@ -181,6 +181,55 @@ async fn what_does_not_fit_is_told_and_the_rest_is_stored(place: Place) {
     );
 }
 
+/// All rows, as they were written: what was left out stays left out, and numbers are as they were spelt.
+async fn everything_leaves_page_by_page_as_it_was_written(place: Place) {
+    let system = start(&place, Config::new()).await;
+    let texts: Vec<[String; 2]> = (0..1_001)
+        .map(|n| [format!("{n}"), format!("Town {n}")])
+        .collect();
+    let rows: Vec<[(&str, &str); 2]> = texts
+        .iter()
+        .map(|[id, name]| [("id", id.as_str()), ("name", name.as_str())])
+        .collect();
+    let values: Vec<&[(&str, &str)]> = rows.iter().map(|row| &row[..]).collect();
+    let record = object("load", "c", &values);
+    system.flow.write("rows-store", &record).await;
+    let other = object("load", "other", &[&[("id", "7.0"), ("people", "1")]]);
+    system.flow.write("rows-store", &other).await;
+    let page = async |collection: &str, after: &str| {
+        let question = RowsQueryRequest {
+            collection: collection.to_owned(),
+            export: true,
+            after: after.to_owned(),
+            ..RowsQueryRequest::default()
+        };
+        let page = system.flow.ask::<_, RowsQueryResponse>("rows", &question);
+        page.await
+    };
+    system
+        .flow
+        .until(async || {
+            let held = async |collection| page(collection, "").await.unwrap().rows.len();
+            (held("c").await, held("other").await) == (1_000, 1)
+        })
+        .await;
+    let first = page("c", "").await.unwrap();
+    assert_eq!(
+        (first.schema_name.as_str(), first.rows.len()),
+        ("cities", 1_000)
+    );
+    let second = page("c", &first.next).await.unwrap();
+    assert_eq!((second.rows.len(), second.next.as_str()), (1, ""));
+    let all = [first.rows, second.rows].concat();
+    assert_eq!(all, record.values);
+    let other_page = page("other", "").await.unwrap();
+    assert_eq!(other_page.rows, other.values);
+    let nothing = page("nothing", "").await.unwrap();
+    assert_eq!(nothing, RowsQueryResponse::default());
+    let refused = page("c", "nowhere").await.unwrap_err();
+    assert_eq!(refused.code(), ErrorCode::BadRequest);
+}
+
 async fn bad_queries_say_what_is_wrong(place: Place) {
     let system = start(&place, Config::new()).await;
     let answer = system.ask("c", "{ broken { id } }", json!({})).await;
@@ -241,5 +290,6 @@ tg_testkit::on_both_buses!(
     rows_are_stored_asked_for_and_taken_back,
     what_does_not_fit_is_told_and_the_rest_is_stored,
     bad_queries_say_what_is_wrong,
+    everything_leaves_page_by_page_as_it_was_written,
     a_late_retraction_meets_nothing_of_the_next_life,
 );

@@ -136,7 +136,7 @@ async fn main() -> Result<()> {
     // The keyword index reads half of the collection for each of these.
     let common = |at: usize| documents(Dice(at as u64 + 5).words(3));
     let what = "the same, of words that every third chunk has";
-    measure(what, None, asked, &socket, common).await?;
+    measure(what, Some(50.0), asked, &socket, common).await?;
     let joined = "?a <http://ex/left> ?b . ?b <http://ex/right> ?c";
     let count = format!("SELECT (COUNT(*) AS ?n) {{ {joined} }}");
     let rows = format!("SELECT ?a ?c {{ {joined} }}");
@@ -380,7 +380,7 @@ async fn measure(
     socket: &Socket,
     question: impl Fn(usize) -> (&'static str, Value),
 ) -> Result<()> {
-    let mut times = Vec::new();
+    let (mut times, mut edges) = (Vec::new(), Vec::new());
     for at in 0..asked + WARM_UP {
         let (kind, request) = question(at);
         let begun = Instant::now();
@@ -389,6 +389,7 @@ async fn measure(
         let mut chosen = None;
         while let Some(frame) = frames.next().await {
             let frame = good(frame)?;
+            edges.extend(looked_at(&frame["response"]["explain_triples"]));
             let told = frame["response"]["explain_triples"].to_string();
             if chosen.is_none() && told.contains("https://trustgraph.ai/ns/Focus\"") {
                 chosen = Some(begun.elapsed());
@@ -400,7 +401,19 @@ async fn measure(
         }
     }
     told(what, &mut times, target);
+    if let (Some(least), Some(most)) = (edges.iter().min(), edges.iter().max()) {
+        println!("  edges looked at for a question: {least} to {most}");
+    }
     Ok(())
+}
+
+/// Edges that were looked at for a question, where an entry of its trace says so.
+fn looked_at(triples: &Value) -> Option<u64> {
+    let count = triples.as_array()?.iter().find(|triple| {
+        let predicate = triple["p"]["i"].as_str().unwrap_or_default();
+        predicate.ends_with("ns/edgeCount")
+    })?;
+    count["o"]["v"].as_str()?.parse().ok()
 }
 
 async fn sparql(what: &str, socket: &Socket, query: &str, rows: usize) -> Result<()> {

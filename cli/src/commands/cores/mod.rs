@@ -8,7 +8,7 @@ pub mod load;
 pub mod transfer;
 
 mod file;
-mod partial;
+pub(super) mod partial;
 
 crate::args::subject!(
     /// The core that a command is about.

@@ -11,14 +11,14 @@ use crate::client::{Error, Result};
 
 /// A file asked for, and the one that is written.
 #[derive(Debug)]
-pub(super) struct Partial {
+pub(in crate::commands) struct Partial {
     wanted: PathBuf,
     path: PathBuf,
 }
 
 impl Partial {
     /// Nothing is made yet.
-    pub(super) fn of(wanted: &Path) -> Self {
+    pub(in crate::commands) fn of(wanted: &Path) -> Self {
         let mut path = wanted.as_os_str().to_owned();
         path.push(".part");
         Self {
@@ -28,12 +28,12 @@ impl Partial {
     }
 
     /// The file that is written.
-    pub(super) fn path(&self) -> &Path {
+    pub(in crate::commands) fn path(&self) -> &Path {
         &self.path
     }
 
     /// Makes the file, for records to go in.
-    pub(super) fn create(&self) -> Result<Writer> {
+    pub(in crate::commands) fn create(&self) -> Result<Writer> {
         let file = File::create(&self.path).map_err(|error| Error::file(&self.path, error))?;
         Ok(Writer {
             file: BufWriter::new(file),
@@ -43,19 +43,19 @@ impl Partial {
     }
 
     /// The file is whole.
-    pub(super) fn complete(&self) -> Result<()> {
+    pub(in crate::commands) fn complete(&self) -> Result<()> {
         std::fs::rename(&self.path, &self.wanted).map_err(|error| Error::file(&self.wanted, error))
     }
 
     /// The file will never be whole.
-    pub(super) fn discard(&self) {
+    pub(in crate::commands) fn discard(&self) {
         let _ = std::fs::remove_file(&self.path);
     }
 }
 
 /// Writes records.
 #[derive(Debug)]
-pub(super) struct Writer {
+pub(in crate::commands) struct Writer {
     file: BufWriter<File>,
     path: PathBuf,
     bytes: Vec<u8>,
@@ -63,7 +63,7 @@ pub(super) struct Writer {
 
 impl Writer {
     /// Writes a record as MessagePack.
-    pub(super) fn msgpack(&mut self, record: &Value) -> Result<()> {
+    pub(in crate::commands) fn msgpack(&mut self, record: &Value) -> Result<()> {
         self.bytes.clear();
         msgpack::encode(record, &mut self.bytes);
         let written = self.file.write_all(&self.bytes);
@@ -71,13 +71,13 @@ impl Writer {
     }
 
     /// Writes a record as a line of JSON.
-    pub(super) fn json(&mut self, record: &Value) -> Result<()> {
+    pub(in crate::commands) fn json(&mut self, record: &Value) -> Result<()> {
         let written = writeln!(self.file, "{record}");
         written.map_err(|error| Error::file(&self.path, error))
     }
 
     /// Everything is on the disk.
-    pub(super) fn end(self) -> Result<()> {
+    pub(in crate::commands) fn end(self) -> Result<()> {
         let file = self.file.into_inner();
         let file = file.map_err(|error| Error::file(&self.path, error.error()))?;
         file.sync_all()

@@ -31,6 +31,9 @@ use crate::fields::text;
 use crate::registry::Command;
 use crate::session::Session;
 
+/// Said of an answer whose text is gone.
+const NOT_KEPT: &str =
+    "no longer kept: of a workspace the newest 100,000 answers are, and it can be removed";
 /// Steps from a chunk up to its document at most.
 const MAX_HOPS: usize = 10;
 
@@ -89,7 +92,7 @@ impl Command for VerifyTrace {
             links: &mut links,
             climbed: BTreeSet::new(),
         };
-        let (judged, gone) = way.answers(&trace).await?;
+        let Answers { judged, gone, lost } = way.answers(&trace).await?;
         for selection in followed(&trace, self.all) {
             way.selection(selection).await?;
         }
@@ -98,8 +101,14 @@ impl Command for VerifyTrace {
         }
         socket.close().await;
         let refused = last_answer(&trace).is_some_and(|answer| answer.text("refused").is_some());
-        let verdict = chain.verdict();
-        let verdict = verdict.and_then(|()| verdict_of(&links, &judged, refused));
+        let verdict = match lost {
+            true => Err(Error::Check(
+                "The answer's text is not kept any longer: there is nothing to verify.".to_owned(),
+            )),
+            false => chain
+                .verdict()
+                .and_then(|()| verdict_of(&links, &judged, refused)),
+        };
         let told = json!({
             "trace": question,
             "verified": verdict.is_ok(),
@@ -176,6 +185,17 @@ fn verdict_of(links: &Links, judged: &Judged, refused: bool) -> Result<String> {
     Err(Error::Check(fault))
 }
 
+/// What the answers of a trace say.
+#[derive(Default)]
+struct Answers {
+    /// Of the last one.
+    judged: Judged,
+    /// Its numbers whose passages the library does not have any more.
+    gone: BTreeSet<usize>,
+    /// Its text is gone.
+    lost: bool,
+}
+
 /// The way out of the trace: through the graph and the library.
 struct Way<'a> {
     socket: &'a mut Socket,
@@ -186,10 +206,9 @@ struct Way<'a> {
 }
 
 impl Way<'_> {
-    /// The answers' texts are kept, and cite by the numbers that the trace knows. Returns the last one with the numbers
-    /// whose passages the library does not have any more.
-    async fn answers(&mut self, trace: &Trace) -> Result<(Judged, BTreeSet<usize>)> {
-        let (mut judged, mut gone) = (Judged::default(), BTreeSet::new());
+    /// The answers' texts are kept, and cite by the numbers that the trace knows.
+    async fn answers(&mut self, trace: &Trace) -> Result<Answers> {
+        let mut told = Answers::default();
         let last = last_answer(trace);
         let answers = answers(trace);
         let named = answers.iter().filter_map(|answer| answer.text("document"));
@@ -202,12 +221,11 @@ impl Way<'_> {
                 continue;
             };
             let text = kept.get(&document);
-            let fault = text
-                .is_none()
-                .then(|| "the library does not have it".to_owned());
+            let fault = text.is_none().then(|| NOT_KEPT.to_owned());
             self.links
                 .note("answer -> its text", &answer.iri, &document, fault);
             let Some(text) = text else {
+                told.lost |= last == Some(answer);
                 continue;
             };
             let mut known: BTreeMap<usize, Option<String>> = BTreeMap::new();
@@ -231,13 +249,13 @@ impl Way<'_> {
                     let Some(named) = chunk.take() else { continue };
                     *chunk = kept.get(&named).cloned();
                     if chunk.is_none() {
-                        gone.insert(*number);
+                        told.gone.insert(*number);
                     }
                 }
-                judged = Judged::new(text, &known);
+                told.judged = Judged::new(text, &known);
             }
         }
-        Ok((judged, gone))
+        Ok(told)
     }
 
     /// What was chosen leads to chunks.

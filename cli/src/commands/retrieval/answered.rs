@@ -25,6 +25,7 @@ pub(crate) struct Answered {
     citations: Vec<Value>,
     refused: bool,
     trace: String,
+    warnings: Vec<Value>,
 }
 
 impl Answered {
@@ -34,6 +35,7 @@ impl Answered {
             citations: list(last, "citations").to_vec(),
             refused: last.get("refused").and_then(Value::as_bool) == Some(true),
             trace: text(last, "trace"),
+            warnings: list(last, "warnings").to_vec(),
         }
     }
 
@@ -50,6 +52,9 @@ impl Answered {
             "" => Value::Null,
             trace => json!(trace),
         };
+        if !self.warnings.is_empty() {
+            shown["warnings"] = json!(self.warnings);
+        }
     }
 
     /// The citations for people, if there are any.
@@ -87,6 +92,9 @@ impl Answered {
 
     /// Says what is no part of the answer. Gateways of others do not name the trace, and know nothing of citations.
     fn talk(&self, out: &mut Output, place: &InCollection) {
+        for warning in self.warnings.iter().filter_map(Value::as_str) {
+            out.talk(format!("warning: {warning}"));
+        }
         if self.trace.is_empty() {
             return;
         }

@@ -7,4 +7,5 @@ pub mod requests;
 pub(crate) mod samples;
 pub mod token_rate;
 pub mod verify;
+pub mod violations;
 pub mod why;

@@ -8,8 +8,10 @@
 //! * `diagnose` asks the flow which schema a sample fits and how it is read.
 //! * `propose` makes a schema and a descriptor of the file alone; `make` asks the user and stores it.
 //! * `load` is the command.
+//! * `saved` takes all rows of a collection to a file and back: `tg save-rows`, `tg load-rows`.
 
 pub mod load;
+pub mod saved;
 
 mod descriptor;
 mod diagnose;

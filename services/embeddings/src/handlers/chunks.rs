@@ -75,6 +75,7 @@ impl Stage<Piece> for Output {
             chunks: chunks.collect(),
             model,
         };
+        cx.effect("vectors", record.chunks.len() as i64);
         cx.record(document_embeddings::OUTPUT, &record).await
     }
 }

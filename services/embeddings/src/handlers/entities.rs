@@ -75,6 +75,7 @@ impl Stage<Context> for Output {
             entities: entities.collect(),
             model,
         };
+        cx.effect("vectors", record.entities.len() as i64);
         cx.record(graph_embeddings::OUTPUT, &record).await
     }
 }

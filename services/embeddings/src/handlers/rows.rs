@@ -85,6 +85,7 @@ impl Stage<Entry> for Output {
             embeddings: embeddings.collect(),
             model,
         };
+        cx.effect("vectors", record.embeddings.len() as i64);
         cx.record(row_embeddings::OUTPUT, &record).await
     }
 }

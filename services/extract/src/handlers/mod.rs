@@ -1,11 +1,13 @@
-//! Handlers: what reads the chunks of each extractor.
+//! Handlers: what reads the chunks of each extractor, and what answers about statements that were not written.
 
 mod agent;
 mod knowledge;
 mod ontology;
 mod rows;
+mod violations;
 
 pub(crate) use agent::Agent;
 pub(crate) use knowledge::Knowledge;
 pub(crate) use ontology::OntologyExtractor;
 pub(crate) use rows::RowsOf;
+pub(crate) use violations::Violations;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use tg_mesh::{ConsumeError, Cx, RecordConsumer};
+use tg_mesh::{ConsumeError, Cx, LeasedStore, RecordConsumer};
 use tg_runs::RunContext;
 use tg_schemas::Error;
 use tg_schemas::msg::{Chunk, Triples};
@@ -12,20 +12,22 @@ use tg_schemas::processors::kg_extract_ontology;
 
 use crate::chunk::{Piece, piece};
 use crate::engine::found::RECORD;
-use crate::engine::ontology::{Ontologies, check, describe, says_something, terms};
+use crate::engine::ontology::{Ontologies, Rejected, check, describe, says_something, terms};
 use crate::error::ExtractError;
 use crate::ontologies::ReadyOntologies;
 use crate::options::Options;
-use crate::replies::{Question, ReplyCache};
+use crate::replies::{Question, Reply, ReplyCache};
+use crate::store::{Ledger, Origin, Quarantine};
 use crate::write::write;
 
-const EXTRACTOR: &str = "kg-extract-ontology";
+pub(super) const EXTRACTOR: &str = "kg-extract-ontology";
 /// Violations that a remark quotes.
 const QUOTED: usize = 5;
 
 /// Reads `input` of `kg-extract-ontology`.
 pub(crate) struct OntologyExtractor {
     cache: Arc<ReplyCache>,
+    store: Arc<LeasedStore<Ledger>>,
     ready: ReadyOntologies,
 }
 
@@ -37,9 +39,14 @@ impl RecordConsumer<Chunk> for OntologyExtractor {
 }
 
 impl OntologyExtractor {
-    pub(crate) fn new(cache: Arc<ReplyCache>, options: Options) -> Self {
+    pub(crate) fn new(
+        cache: Arc<ReplyCache>,
+        store: Arc<LeasedStore<Ledger>>,
+        options: Options,
+    ) -> Self {
         Self {
             cache,
+            store,
             ready: ReadyOntologies::new(options),
         }
     }
@@ -78,7 +85,9 @@ impl OntologyExtractor {
             terms: terms(ontologies, chosen),
         };
         let reply = self.cache.prompt(cx, question, says_something).await?;
-        let checked = check(ontologies, &reply.items);
+        let mut checked = check(ontologies, &reply.items);
+        let rejected = std::mem::take(&mut checked.rejected);
+        self.reject(cx, piece, &reply, rejected).await?;
         let mut remarks = ontologies.faults().to_vec();
         if checked.violations > 0 {
             metrics::counter!("tg_extract_violations_total").increment(checked.violations as u64);
@@ -111,6 +120,30 @@ impl OntologyExtractor {
         Ok(write(cx, piece, &reply.how(EXTRACTOR, ontology), checked.found).await?)
     }
 
+    /// Keeps what does not fit, until it is replayed or discarded.
+    async fn reject(
+        &self,
+        cx: &Cx,
+        piece: &Piece,
+        reply: &Reply,
+        rejected: Vec<Rejected>,
+    ) -> Result<(), ExtractError> {
+        let metadata = &piece.source.metadata;
+        let origin = Origin {
+            flow: cx.flow().to_owned(),
+            collection: metadata.collection().to_owned(),
+            generation: cx.generation(metadata.collection()),
+            document: metadata.root.clone(),
+            chunk: piece.source.chunk.clone(),
+            model: reply.model.clone(),
+            prompt_version: reply.prompt_version.clone(),
+            asked_at: reply.asked_at.clone(),
+        };
+        let store = self.store.get().await?;
+        let kept = store.reject(cx.workspace_key().to_string(), origin, rejected);
+        Ok(kept.await.map_err(Error::from)?)
+    }
+
     /// Writes what the ontologies say of their elements, once for each flow and collection.
     async fn describe(
         &self,
@@ -135,6 +168,7 @@ impl OntologyExtractor {
                 metadata: Some(piece.source.metadata.clone()),
                 triples: part.to_vec(),
             };
+            cx.effect("triples", part.len() as i64);
             cx.record(kg_extract_ontology::TRIPLES, &record).await?;
         }
         let told = ledger.tell(workspace, place, version).await;

@@ -93,6 +93,7 @@ impl RowsOf {
                 cx.remark(&rows.faults.join("; "));
             }
             if !rows.rows.is_empty() {
+                cx.effect("rows", rows.rows.len() as i64);
                 cx.record(kg_extract_rows::OUTPUT, &record(&piece, table, rows))
                     .await?;
             }

@@ -1,4 +1,4 @@
-//! The end of workspaces: replies that were paid for them are purged.
+//! The end of workspaces: replies that were paid for them are purged, and what they said in vain.
 
 use async_trait::async_trait;
 use tg_collections::{KnownConfig, WorkspaceStore};

@@ -1,9 +1,11 @@
-//! What the extractors keep: the ledger of replies, what an adapter of it does, and the one over SQLite.
+//! What the extractors keep: the ledger of replies and the statements that fit no ontology, what an adapter of it does,
+//! and the one over SQLite.
 //!
 //! A reply that was paid for is kept by everything that determined it. A repeat reads it here, so that it says the same
 //! and costs nothing.
 
 mod lifecycle;
+mod quarantine;
 mod sqlite;
 
 #[cfg(test)]
@@ -12,6 +14,7 @@ mod conformance;
 use async_trait::async_trait;
 use tg_storage::StorageError;
 
+pub use quarantine::{Kept, Origin, Quarantine, Which};
 /// The adapter that is used.
 pub use sqlite::SqliteLedger as Ledger;
 

@@ -1,4 +1,6 @@
-//! The ledger in one SQLite file. All SQL of this crate is here.
+//! The ledger in one SQLite file. All SQL of this crate is here and below.
+
+mod quarantine;
 
 use std::path::Path;
 
@@ -31,6 +33,26 @@ CREATE TABLE told (
     "
 CREATE TABLE held (workspace TEXT PRIMARY KEY, bytes INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 ",
+    "
+CREATE TABLE violation (
+  number INTEGER PRIMARY KEY AUTOINCREMENT,
+  workspace TEXT NOT NULL,
+  flow TEXT NOT NULL,
+  collection TEXT NOT NULL,
+  generation INTEGER NOT NULL,
+  document TEXT NOT NULL,
+  chunk TEXT NOT NULL,
+  model TEXT NOT NULL,
+  prompt_version TEXT NOT NULL,
+  asked_at TEXT NOT NULL,
+  statement TEXT NOT NULL,
+  reason TEXT NOT NULL,
+  bytes INTEGER NOT NULL
+) STRICT;
+CREATE INDEX violation_by_workspace ON violation (workspace, number, bytes);
+CREATE INDEX violation_by_chunk ON violation (workspace, chunk);
+CREATE TABLE violations_dropped (workspace TEXT PRIMARY KEY, count INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+",
 ];
 
 /// Bytes of a row, with its key, which has 64.
@@ -42,6 +64,8 @@ pub struct SqliteLedger {
     db: Database,
     /// Bytes that are kept of a workspace.
     most: i64,
+    /// Statements that fit no ontology, and bytes of them, that are kept of a workspace.
+    quarantine: (i64, i64),
 }
 
 impl SqliteLedger {
@@ -66,7 +90,20 @@ impl SqliteLedger {
 
     fn of(db: Database, most: u64) -> Self {
         let most = i64::try_from(most).unwrap_or(i64::MAX);
-        Self { db, most }
+        Self {
+            db,
+            most,
+            quarantine: (i64::MAX, i64::MAX),
+        }
+    }
+
+    /// The same, which keeps so many statements that fit no ontology of a workspace, and so many bytes of them.
+    pub fn keeping(self, statements: u32, bytes: u64) -> Self {
+        let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
+        Self {
+            quarantine: (i64::from(statements), bytes),
+            ..self
+        }
     }
 
     /// The file below.
@@ -79,7 +116,8 @@ impl SqliteLedger {
         self.db
             .read(|conn| {
                 let mut known = conn.prepare_cached(
-                    "SELECT DISTINCT workspace FROM reply UNION SELECT DISTINCT workspace FROM told",
+                    "SELECT DISTINCT workspace FROM reply UNION SELECT DISTINCT workspace FROM told
+                     UNION SELECT DISTINCT workspace FROM violation UNION SELECT workspace FROM violations_dropped",
                 )?;
                 let rows = known.query_map([], |row| row.get(0))?;
                 Ok(rows.collect::<Result<_, _>>()?)
@@ -97,7 +135,7 @@ impl SqliteLedger {
                          (SELECT number FROM reply WHERE workspace = ?1 LIMIT 1000)",
                     )?
                     .execute([&workspace])?;
-                for table in ["told", "held"] {
+                for table in ["told", "held", "violation", "violations_dropped"] {
                     let sql = format!("DELETE FROM {table} WHERE workspace = ?1");
                     tx.prepare_cached(&sql)?.execute([&workspace])?;
                 }

@@ -4,7 +4,7 @@ use serde_json::json;
 use tg_testkit::config::Config;
 use tg_testkit::place::Place;
 
-use crate::world::{TEXT, World, chunk, effects, items};
+use crate::world::{TEXT, World, chunk, effects, items, work};
 
 const AGENT: &str = "kg-extract-agent";
 
@@ -46,7 +46,7 @@ async fn an_unusable_answer_is_asked_for_again_once(place: Place) {
     )
     .await;
     let entry = world.process(&chunk("urn:chunk:1", TEXT), "r1").await;
-    assert_eq!(entry.effects, effects(&[("model-calls", 1)]));
+    assert_eq!(work(&entry), effects(&[("model-calls", 1)]));
     assert_eq!(entry.outcome, "ok");
     let asked = world.agent.asked.lock().clone();
     assert!(

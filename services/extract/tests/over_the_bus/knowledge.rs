@@ -7,7 +7,7 @@ use tg_schemas::{Error, ErrorCode, Term};
 use tg_testkit::config::Config;
 use tg_testkit::place::Place;
 
-use crate::world::{Reply, TEXT, World, chunk, effects, items, objects};
+use crate::world::{Reply, TEXT, World, chunk, effects, items, objects, work};
 
 const DEFINITIONS: &str = "kg-extract-definitions";
 
@@ -28,7 +28,7 @@ async fn a_chunk_becomes_facts_with_their_source(place: Place) {
         (entry.outcome.as_str(), entry.subject.as_str()),
         ("ok", "urn:chunk:1")
     );
-    assert_eq!(entry.effects, effects(&[("model-calls", 1)]));
+    assert_eq!(work(&entry), effects(&[("model-calls", 1)]));
     assert_eq!(
         entry.written.len(),
         2,
@@ -103,7 +103,7 @@ async fn a_reply_is_paid_for_once(place: Place) {
     // Again: the same triples, for nothing.
     world.flow.until(async || world.triples.count() == 8).await;
     let entry = world.process(&chunk("urn:chunk:3", TEXT), "again").await;
-    assert_eq!(entry.effects, effects(&[]));
+    assert_eq!(work(&entry), effects(&[]));
     world.flow.until(async || world.triples.count() == 9).await;
     let all = world.triples.all();
     let again = all.last().unwrap();
@@ -160,7 +160,7 @@ async fn good_lines_survive_bad_ones(place: Place) {
     let world = World::start(&place, DEFINITIONS, Config::new(), [mixed]).await;
     let entry = world.process(&chunk("urn:chunk:1", TEXT), "r1").await;
     assert_eq!(
-        entry.effects,
+        work(&entry),
         effects(&[("bad-lines", 3), ("model-calls", 1)])
     );
     world.flow.until(async || world.triples.count() == 1).await;

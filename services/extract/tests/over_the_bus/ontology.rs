@@ -6,7 +6,7 @@ use tg_schemas::vocabulary::{rdf, tg};
 use tg_testkit::config::Config;
 use tg_testkit::place::Place;
 
-use crate::world::{TEXT, World, chunk, effects, items, objects};
+use crate::world::{TEXT, World, chunk, effects, items, objects, work};
 
 const ONTOLOGY: &str = "kg-extract-ontology";
 const TOWN: &str = r#"{
@@ -43,7 +43,7 @@ async fn what_fits_is_written_and_what_does_not_is_told(place: Place) {
     let entry = world.process(&chunk("urn:chunk:1", TEXT), "r1").await;
     assert_eq!(entry.outcome, "ok");
     assert_eq!(
-        entry.effects,
+        work(&entry),
         effects(&[("model-calls", 1), ("violations", 1)])
     );
     assert!(
@@ -63,6 +63,8 @@ async fn what_fits_is_written_and_what_does_not_is_told(place: Place) {
         .until(async || world.triples.count() == 2 && world.contexts.count() == 1)
         .await;
     let all = world.triples.all();
+    let written: usize = all.iter().map(|record| record.triples.len()).sum();
+    assert_eq!(entry.effects["triples"], written as i64, "what is to come");
     let facts = &all[0].triples;
     assert_eq!(
         objects(facts, "https://e.x/town#built"),
@@ -102,6 +104,95 @@ async fn what_fits_is_written_and_what_does_not_is_told(place: Place) {
         asked.contains("Bridge") && asked.contains("River") && !asked.contains("Book"),
         "{asked}"
     );
+}
+
+async fn what_does_not_fit_is_kept_and_replayed_after_a_correction(place: Place) {
+    let rows = Config::new();
+    rows.put("ontology", "town", TOWN);
+    let world = World::start(&place, ONTOLOGY, rows, [items(reply())]).await;
+    let entry = world.process(&chunk("urn:chunk:1", TEXT), "r1").await;
+    assert_eq!(entry.outcome, "ok");
+    world.flow.until(async || world.triples.count() == 2).await;
+    let listed = world.violations("list-violations", "").await.unwrap();
+    let [one] = listed.violations.as_slice() else {
+        panic!("{listed:?}");
+    };
+    assert_eq!(
+        [
+            &one.flow,
+            &one.collection,
+            &one.document,
+            &one.chunk,
+            &one.reason,
+            &one.model
+        ],
+        [
+            "default",
+            "c",
+            "urn:doc:1",
+            "urn:chunk:1",
+            "crosses: 'Sell' is River, not Bridge",
+            "m-1"
+        ]
+    );
+    let statement: Value = serde_json::from_str(&one.statement).unwrap();
+    assert_eq!(
+        (&statement["relation"], &statement["subject_type"]),
+        (&json!("crosses"), &json!("River"))
+    );
+    let counts = async || {
+        let reply = world.violations("replay-violations", "").await.unwrap();
+        (reply.replayed, reply.kept, reply.discarded)
+    };
+    // Nothing was corrected; and then its chunk is not there.
+    world
+        .library
+        .put("urn:chunk:1", "text/plain", String::new());
+    assert_eq!(counts().await, (0, 1, 0));
+    let mut corrected: Value = serde_json::from_str(TOWN).unwrap();
+    let crosses = corrected["objectProperties"]["crosses"].as_object_mut();
+    crosses.unwrap().retain(|key, _| key == "uri");
+    let (config, mesh) = (&world.flow.config, &world.flow.mesh);
+    config
+        .apply(mesh, "ontology", "town", Some(&corrected))
+        .await;
+    world.library.documents.lock().clear();
+    assert_eq!(counts().await, (0, 1, 0));
+    let listed = world.violations("list-violations", &one.id).await.unwrap();
+    assert_eq!(
+        listed.violations[0].reason,
+        "its chunk is not in the library any more"
+    );
+    assert_eq!(world.triples.count(), 2, "nothing was written");
+
+    world
+        .library
+        .put("urn:chunk:1", "text/plain", String::new());
+    assert_eq!(counts().await, (1, 0, 0));
+    world
+        .flow
+        .until(async || world.triples.count() == 3 && world.contexts.count() == 2)
+        .await;
+    let written = world.triples.all().remove(2);
+    assert_eq!(written.metadata.unwrap().root, "urn:doc:1");
+    assert_eq!(
+        objects(&written.triples, "https://e.x/town#crosses"),
+        [Term::iri("http://trustgraph.ai/e/old-bridge")]
+    );
+    let chunk_of = Some(Term::iri("urn:chunk:1"));
+    assert!(written.triples.iter().any(|triple| triple.o == chunk_of));
+    assert_eq!(counts().await, (0, 0, 0), "nothing is left");
+    let gone = world.violations("replay-violations", &one.id).await;
+    assert_eq!(gone.unwrap_err().code(), tg_schemas::ErrorCode::NotFound);
+
+    // Others are thrown away.
+    let town: Value = serde_json::from_str(TOWN).unwrap();
+    config.apply(mesh, "ontology", "town", Some(&town)).await;
+    world.process(&chunk("urn:chunk:2", TEXT), "r2").await;
+    let discarded = world.violations("discard-violations", "").await.unwrap();
+    assert_eq!(discarded.discarded, 1);
+    let listed = world.violations("list-violations", "").await.unwrap();
+    assert!(listed.violations.is_empty());
 }
 
 async fn elements_are_embedded_and_described_once(place: Place) {
@@ -168,6 +259,7 @@ async fn without_a_usable_ontology_the_chunk_says_why(place: Place) {
 
 tg_testkit::on_both_buses!(
     what_fits_is_written_and_what_does_not_is_told,
+    what_does_not_fit_is_kept_and_replayed_after_a_correction,
     elements_are_embedded_and_described_once,
     a_text_about_something_else_costs_no_call,
     without_a_usable_ontology_the_chunk_says_why,

@@ -4,7 +4,7 @@ use serde_json::json;
 use tg_testkit::config::Config;
 use tg_testkit::place::Place;
 
-use crate::world::{TEXT, World, chunk, effects, items};
+use crate::world::{TEXT, World, chunk, effects, items, work};
 
 const ROWS: &str = "kg-extract-rows";
 const BRIDGE: &str = r#"{"name": "bridge", "description": "Bridges", "fields": [
@@ -27,7 +27,7 @@ async fn each_table_is_asked_for_and_bad_rows_are_told(place: Place) {
     let entry = world.process(&chunk("urn:chunk:1", TEXT), "r1").await;
     assert_eq!(entry.outcome, "ok");
     assert_eq!(
-        entry.effects,
+        work(&entry),
         effects(&[("bad-lines", 1), ("model-calls", 2)])
     );
     assert_eq!(entry.detail, "bridge: built: is not a whole number");

@@ -10,12 +10,12 @@ use tg_extract::Options;
 use tg_mesh::Processor;
 use tg_schemas::msg::{
     AgentRequest, AgentResponse, Chunk, EntityContexts, ExtractedObject, Metadata, PromptRequest,
-    PromptResponse, Triples,
+    PromptResponse, Triples, ViolationsRequest, ViolationsResponse,
 };
 use tg_schemas::processors;
-use tg_schemas::{Class, Error, Term, Triple};
+use tg_schemas::{Class, Error, Term, Triple, WorkspaceId};
 use tg_testkit::config::Config;
-use tg_testkit::fakes::{Embeddings, Play, Played, RecordingConsumer};
+use tg_testkit::fakes::{Embeddings, Library, Play, Played, RecordingConsumer};
 use tg_testkit::flow::{TestFlow, Wiring};
 use tg_testkit::place::Place;
 
@@ -119,6 +119,7 @@ pub(crate) struct World {
     pub(crate) triples: Arc<RecordingConsumer<Triples>>,
     pub(crate) contexts: Arc<RecordingConsumer<EntityContexts>>,
     pub(crate) rows: Arc<RecordingConsumer<ExtractedObject>>,
+    pub(crate) library: Arc<Library>,
     _dir: TempDir,
 }
 
@@ -135,6 +136,19 @@ impl World {
         let (prompts, agent) = (prompts(Arc::clone(&replies)), agent(replies));
         let (triples, contexts, objects) = (Arc::default(), Arc::default(), Arc::default());
         let embeddings = Embeddings::new("e-1", vector);
+        let library = Arc::<Library>::default();
+        let input = |base: &str| {
+            let topic = tg_testkit::flow::topic(Class::Flow, base);
+            json!({"flow": topic.to_string()})
+        };
+        let record = json!({
+            "blueprint-name": "b", "status": "running", "epoch": 1,
+            "interfaces": {
+                "triples-store": input("triples-store"),
+                "entity-contexts-load": input("entity-contexts-load"),
+            },
+        });
+        rows.put("flow", "default", &record.to_string());
         let mut wiring = SERVICES.to_vec();
         wiring.push((extractor, EXTRACTOR));
         let flow = TestFlow::start(place, rows, &wiring, |mesh| {
@@ -160,6 +174,10 @@ impl World {
                     .reads(processors::rows_write::INPUT, kept.clone()),
             );
             hosted.push(
+                Processor::new(processors::ProcessorSpec::unlisted("library"))
+                    .serves(processors::librarian::LIBRARIAN, library.clone()),
+            );
+            hosted.push(
                 Processor::new(processors::prompt::PROCESSOR)
                     .serves(processors::prompt::REQUEST, prompts.clone()),
             );
@@ -182,8 +200,26 @@ impl World {
             triples,
             contexts,
             rows: objects,
+            library,
             _dir: dir,
         }
+    }
+
+    /// Asks about what did not fit.
+    pub(crate) async fn violations(
+        &self,
+        operation: &str,
+        id: &str,
+    ) -> Result<ViolationsResponse, Error> {
+        let workspace = WorkspaceId::new("default").unwrap();
+        let to = processors::violations::VIOLATIONS.of_workspace(&workspace);
+        let question = ViolationsRequest {
+            operation: operation.to_owned(),
+            id: id.to_owned(),
+            ..ViolationsRequest::default()
+        };
+        let answer = self.flow.mesh.ask(&to, &question, self.flow.options());
+        answer.last().await
     }
 
     /// How often something was asked of a model.
@@ -210,6 +246,13 @@ pub(crate) fn chunk(id: &str, text: &str) -> Chunk {
         document_id: id.to_owned(),
         ..Chunk::default()
     }
+}
+
+/// What was done of a record, but for how much was handed on.
+pub(crate) fn work(entry: &tg_schemas::msg::RunTallyEntry) -> BTreeMap<String, i64> {
+    let mut effects = entry.effects.clone();
+    effects.retain(|kind, _| !["triples", "rows"].contains(&kind.as_str()));
+    effects
 }
 
 /// Objects of triples with a predicate.

@@ -8,7 +8,7 @@ use tg_schemas::Error;
 use crate::engine::translate::{
     About, Body, Fields, Looked, Translate, agent, audit, collection, completion, config,
     embeddings, flow, generic, iam, image, knowledge, librarian, load, passthrough, prompt, rag,
-    reranker, rows, sparql, structured, tool, traces, triples, vectors,
+    reranker, rows, sparql, structured, tool, traces, triples, vectors, violations,
 };
 use crate::registry;
 
@@ -85,6 +85,7 @@ pub(super) fn of(service: &str) -> Translator {
         "sparql" => Translator::new::<sparql::Sparql>,
         "thru" => Translator::new::<passthrough::Passthrough>,
         "knowledge" => Translator::new::<knowledge::Knowledge>,
+        "violations" => Translator::new::<violations::Violations>,
         "graph-rag" => Translator::new::<rag::GraphRag>,
         "document-rag" => Translator::new::<rag::DocumentRag>,
         "embeddings" => Translator::new::<embeddings::Embeddings>,

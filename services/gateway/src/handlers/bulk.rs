@@ -128,21 +128,21 @@ pub(crate) async fn export(
             generation,
             identity,
         };
-        let frames = export::open(&app, kind, from, filter, &meta).await?;
-        Ok((frames, flow, lapse, room))
+        let export = export::open(&app, kind, from, filter, &meta).await?;
+        Ok((export, flow, lapse, room))
     };
-    let (frames, flow, lapse, room) = match opened.await {
+    let (export, flow, lapse, room) = match opened.await {
         Ok(opened) => opened,
         Err(fault) => return refused(fault),
     };
     if !headers.contains_key(header::UPGRADE) {
-        return ndjson::export(&app, frames, flow, lapse, room);
+        return ndjson::export(&app, export, flow, lapse, room);
     }
     match upgrade {
         Ok(upgrade) => upgrade.on_upgrade(move |socket| {
             let sockets = app.sockets.clone();
             sockets.track_future(async move {
-                export::run(&app, socket, frames, flow, lapse).await;
+                export::run(&app, socket, export, flow, lapse).await;
                 drop(room);
             })
         }),

@@ -1,20 +1,22 @@
-//! Exports: what passes through an interface of a flow from now on, or the triples that are stored.
+//! Exports: what passes through an interface of a flow from now on, or the triples or rows that are stored.
 //!
 //! A live export looks on and holds nothing up: a client that reads too slowly is told so and closed. It ends
-//! with its flow, or when the client goes.
+//! with its flow, or when the client goes; its end says how many records passed that could not be read.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use axum::body::Bytes;
-use axum::extract::ws::{CloseFrame, Message, WebSocket, close_code};
+use axum::extract::ws::{Message, WebSocket, close_code};
 use futures::StreamExt;
 use futures::stream::{self, BoxStream};
 use serde_json::Value;
 use tg_mesh::{Answer, Ask, Mesh, Tap};
 use tg_schemas::msg::{
-    DEFAULT_COLLECTION, DocumentEmbeddings, EntityContexts, GraphEmbeddings, Metadata, Triples,
-    TriplesQueryRequest, TriplesQueryResponse,
+    DEFAULT_COLLECTION, DocumentEmbeddings, EntityContexts, ExtractedObject, GraphEmbeddings,
+    Metadata, RowsQueryRequest, RowsQueryResponse, Triples, TriplesQueryRequest,
+    TriplesQueryResponse,
 };
 use tg_schemas::{Error, ErrorCode, Topic};
 
@@ -25,13 +27,13 @@ use crate::dispatch::Meta;
 use crate::engine::scrub::scrub;
 use crate::engine::translate::Body;
 use crate::engine::translate::bulk::{
-    BulkKind, show_document_embeddings, show_entity_contexts, show_graph_embeddings, show_triples,
+    BulkKind, show_document_embeddings, show_entity_contexts, show_graph_embeddings, show_rows,
+    show_triples,
 };
 use crate::engine::translate::fields::fault;
 use crate::error::RequestError;
 use crate::flows::{self, Flow};
 use crate::iam_call;
-use crate::registry::Unknown;
 use crate::state::App;
 
 /// How long a client may take to read a goodbye and answer it.
@@ -41,6 +43,31 @@ const BATCH: i64 = 1000;
 
 /// Frames; an error is the last.
 pub(super) type Frames = BoxStream<'static, Result<Body, Error>>;
+
+/// An open export.
+pub(super) struct Export {
+    pub(super) frames: Frames,
+    /// Records that passed and could not be read.
+    unreadable: Arc<AtomicU64>,
+}
+
+impl Export {
+    /// How many records passed so far that could not be read.
+    pub(super) fn unreadable(&self) -> Unreadable {
+        Unreadable(self.unreadable.clone())
+    }
+}
+
+/// Counts what could not be read.
+#[derive(Clone)]
+pub(super) struct Unreadable(Arc<AtomicU64>);
+
+impl Unreadable {
+    /// So many by now.
+    pub(super) fn count(&self) -> u64 {
+        self.0.load(Ordering::Acquire)
+    }
+}
 
 /// What of it is wanted.
 pub(super) struct Filter {
@@ -64,13 +91,17 @@ pub(super) async fn open(
     from: Source,
     filter: Filter,
     meta: &Meta,
-) -> Result<Frames, RequestError> {
+) -> Result<Export, RequestError> {
     let flow = from.flow;
+    let unreadable = Arc::new(AtomicU64::new(0));
     if filter.stored {
-        if kind != BulkKind::Triples {
-            return Err(fault("stored", "is for triples only").into());
-        }
-        let topic = flow.request("triples")?;
+        let interface = match kind {
+            BulkKind::Triples => "triples",
+            BulkKind::Rows if filter.graph.is_none() => "rows",
+            BulkKind::Rows => return Err(fault("graph", "is for stored triples only").into()),
+            _ => return Err(fault("stored", "is for triples and rows only").into()),
+        };
+        let topic = flow.request(interface)?;
         let options = Ask {
             streaming: true,
             cancel: app.closing.clone(),
@@ -83,7 +114,11 @@ pub(super) async fn open(
             request_id: Some(meta.request_id.to_string()),
             ..Ask::default()
         };
-        return Ok(stored(&app.mesh, &topic, filter, options));
+        let frames = match kind {
+            BulkKind::Rows => stored_rows(&app.mesh, &topic, filter.collection, options),
+            _ => stored(&app.mesh, &topic, filter, options),
+        };
+        return Ok(Export { frames, unreadable });
     }
     if filter.graph.is_some() {
         return Err(fault("graph", "is for stored triples only").into());
@@ -95,7 +130,10 @@ pub(super) async fn open(
         return Err(fault("stored", why).into());
     }
     let (mesh, topic) = (&app.mesh, flow.input(kind.interface())?);
-    let wanted = filter.collection;
+    let wanted = Live {
+        collection: filter.collection,
+        unreadable: unreadable.clone(),
+    };
     let frames = match kind {
         BulkKind::Triples => live::<Triples>(mesh, &topic, wanted, show_triples).await,
         BulkKind::GraphEmbeddings => {
@@ -107,20 +145,27 @@ pub(super) async fn open(
         BulkKind::EntityContexts => {
             live::<EntityContexts>(mesh, &topic, wanted, show_entity_contexts).await
         }
-        BulkKind::Rows => return Err(RequestError::Unknown(Unknown::Export)),
+        BulkKind::Rows => live::<ExtractedObject>(mesh, &topic, wanted, show_rows).await,
     };
-    frames.map_err(|error| RequestError::Service(scrub(error)))
+    let frames = frames.map_err(|error| RequestError::Service(scrub(error)))?;
+    Ok(Export { frames, unreadable })
+}
+
+/// What of the records that pass is wanted, and the count of those that cannot be read.
+struct Live {
+    collection: Option<String>,
+    unreadable: Arc<AtomicU64>,
 }
 
 async fn live<M: tg_schemas::Message>(
     mesh: &Mesh,
     topic: &Topic,
-    collection: Option<String>,
+    wanted: Live,
     show: fn(&M) -> Body,
 ) -> Result<Frames, Error> {
     let tap: Tap<M> = mesh.tap(topic).await?;
-    let state = (tap, collection, false);
-    let frames = stream::unfold(state, move |(mut tap, collection, over)| async move {
+    let state = (tap, wanted, false);
+    let frames = stream::unfold(state, move |(mut tap, wanted, over)| async move {
         if over {
             return None;
         }
@@ -129,17 +174,24 @@ async fn live<M: tg_schemas::Message>(
             if missed > 0 {
                 let text = format!("{missed} records passed unseen: the reader is too slow");
                 let error = Error::new(ErrorCode::TooLarge, text);
-                return Some((Err(error), (tap, collection, true)));
+                return Some((Err(error), (tap, wanted, true)));
             }
             let record = match tap.next().await? {
                 Ok(record) => record,
-                // Somebody wrote what is no such record; it is not for this client either.
-                Err(_) => continue,
+                // Somebody wrote what is no such record. Those that are go on; the end tells of it.
+                Err(_) => {
+                    wanted.unreadable.fetch_add(1, Ordering::AcqRel);
+                    continue;
+                }
             };
             let body = show(&record);
             let of = body["metadata"]["collection"].as_str().unwrap_or_default();
-            if collection.as_deref().is_none_or(|wanted| wanted == of) {
-                return Some((Ok(body), (tap, collection, false)));
+            if wanted
+                .collection
+                .as_deref()
+                .is_none_or(|wanted| wanted == of)
+            {
+                return Some((Ok(body), (tap, wanted, false)));
             }
         }
     });
@@ -192,26 +244,82 @@ fn stored(mesh: &Mesh, topic: &Topic, filter: Filter, options: Ask) -> Frames {
     .boxed()
 }
 
+/// All rows of a collection, page by page: each is asked for when the one before it was taken.
+fn stored_rows(mesh: &Mesh, topic: &Topic, collection: Option<String>, options: Ask) -> Frames {
+    let collection = collection.unwrap_or_else(|| DEFAULT_COLLECTION.to_owned());
+    let (mesh, topic) = (mesh.clone(), topic.clone());
+    stream::unfold(Some(String::new()), move |after| {
+        let question = after.map(|after| RowsQueryRequest {
+            collection: collection.clone(),
+            export: true,
+            after,
+            ..RowsQueryRequest::default()
+        });
+        let (mesh, topic, options) = (mesh.clone(), topic.clone(), options.clone());
+        async move {
+            let question = question?;
+            let answer: Answer<RowsQueryResponse> = mesh.ask(&topic, &question, options);
+            match answer.last().await.and_then(whole_page) {
+                Ok(page) => {
+                    // A place that does not move on would be asked for without end.
+                    let next = Some(page.next.clone());
+                    let next = next.filter(|next| !next.is_empty() && *next != question.after);
+                    Some((Ok(page_frame(page, question.collection)), next))
+                }
+                Err(error) => Some((Err(scrub(error)), None)),
+            }
+        }
+    })
+    .filter(|frame| {
+        let empty = matches!(frame, Ok(body) if body["values"] == Value::Array(Vec::new()));
+        std::future::ready(!empty)
+    })
+    .boxed()
+}
+
+/// A page that is one: services of others take the question for an empty query.
+fn whole_page(page: RowsQueryResponse) -> Result<RowsQueryResponse, Error> {
+    match (page.error, page.errors.first()) {
+        (Some(error), _) => Err(error),
+        (None, Some(fault)) => Err(Error::new(ErrorCode::BadRequest, fault.message.clone())),
+        (None, None) => Ok(RowsQueryResponse {
+            error: None,
+            ..page
+        }),
+    }
+}
+
+fn page_frame(page: RowsQueryResponse, collection: String) -> Body {
+    show_rows(&ExtractedObject {
+        metadata: Some(Metadata {
+            collection,
+            ..Metadata::default()
+        }),
+        schema_name: page.schema_name,
+        values: page.rows,
+        confidence: 1.0,
+        ..ExtractedObject::default()
+    })
+}
+
 /// Sends frames until they end, the client goes or the flow does. What the client sends is ignored.
 pub(super) async fn run(
     app: &App,
     mut socket: WebSocket,
-    frames: Frames,
+    export: Export,
     flow: Arc<Flow>,
     mut lapse: Lapse,
 ) {
     let mut heart = Heart::new(app.options.ping);
-    let (mut frames, doubt) = (frames.peekable(), lapse.doubt());
+    let unreadable = export.unreadable();
+    let (mut frames, doubt) = (export.frames.peekable(), lapse.doubt());
     let mut sent = 0_u64;
-    let close = loop {
+    let (code, said, sent) = loop {
         let frame = tokio::select! {
             biased;
-            () = flow.leaving.cancelled() => break fault_frame(close_code::AWAY, &flows::stopped()),
-            () = app.closing.cancelled() => break CloseFrame {
-                code: close_code::AWAY,
-                reason: "the gateway is closing".into(),
-            },
-            error = &mut lapse => break fault_frame(close_code::POLICY, &error),
+            () = flow.leaving.cancelled() => break (close_code::AWAY, flows::stopped().to_string(), None),
+            () = app.closing.cancelled() => break (close_code::AWAY, "the gateway is closing".to_owned(), None),
+            error = &mut lapse => break (close_code::POLICY, error.to_string(), None),
             () = heart.beat() => {
                 let _ = socket.send(Message::Ping(Bytes::new())).await;
                 continue;
@@ -231,19 +339,20 @@ pub(super) async fn run(
                 let sending = tokio::select! {
                     biased;
                     sending = sending => sending,
-                    () = flow.leaving.cancelled() => break fault_frame(close_code::AWAY, &flows::stopped()),
+                    () = flow.leaving.cancelled() => break (close_code::AWAY, flows::stopped().to_string(), None),
                     () = app.closing.cancelled() => return,
-                    error = &mut lapse => break fault_frame(close_code::POLICY, &error),
+                    error = &mut lapse => break (close_code::POLICY, error.to_string(), None),
                 };
                 match sending {
                     Ok(()) => sent += 1,
                     Err(_) => return,
                 }
             }
-            Some(Err(error)) => break fault_frame(close_code::ERROR, &error),
-            None => break reason(close_code::NORMAL, "", &format!("sent {sent}")),
+            Some(Err(error)) => break (close_code::ERROR, error.to_string(), None),
+            None => break (close_code::NORMAL, String::new(), Some(sent)),
         }
     };
+    let close = reason(code, &said, &counters(sent, unreadable.count()));
     // No more is taken while the goodbye is under way.
     drop(frames);
     let goodbye = async {
@@ -253,6 +362,10 @@ pub(super) async fn run(
     let _ = tokio::time::timeout(GOODBYE, goodbye).await;
 }
 
-fn fault_frame(code: u16, error: &Error) -> CloseFrame {
-    reason(code, &error.to_string(), "")
+/// What the end tells: how many frames a whole export had, and how many records could not be read.
+fn counters(sent: Option<u64>, unreadable: u64) -> String {
+    let sent = sent.map(|sent| format!("sent {sent}"));
+    let unreadable = (unreadable > 0).then(|| format!("unreadable {unreadable}"));
+    let told: Vec<String> = sent.into_iter().chain(unreadable).collect();
+    told.join(", ")
 }

@@ -103,8 +103,8 @@ async fn read_out(
         generation,
         identity,
     };
-    let frames = export::open(app, BulkKind::Triples, from, filter, &meta).await?;
-    let mut sending = Sending::new(app, frames, flow, lapse, room);
+    let export = export::open(app, BulkKind::Triples, from, filter, &meta).await?;
+    let mut sending = Sending::new(app, export.frames, flow, lapse, room);
     match sending.next().await {
         Some(Ok(first)) => writer.part(&first).map_err(unwritable)?,
         Some(Err(error)) => return Err(RequestError::Service(error)),

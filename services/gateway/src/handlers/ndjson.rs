@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tg_schemas::{Error, ErrorCode};
 use tokio_util::sync::CancellationToken;
 
-use super::export::Frames;
+use super::export::{Export, Frames};
 use super::intake::{Control, Intake, Way, control};
 use crate::auth::Lapse;
 use crate::engine::translate::{Body, error_value};
@@ -73,34 +73,49 @@ pub(super) async fn import(app: &App, body: HttpBody, mut way: Way) -> Response 
     json_response(StatusCode::OK, &reply)
 }
 
-/// Sends frames as lines; the last says `complete`, and how many there were.
+/// Sends frames as lines; the last says `complete`, how many there were, and how many records could not be read.
 pub(super) fn export(
     app: &App,
-    frames: Frames,
+    export: Export,
     flow: Arc<Flow>,
     lapse: Lapse,
     room: SocketRoom,
 ) -> Response {
-    let state = (Sending::new(app, frames, flow, lapse, room), 0_u64);
-    let lines = stream::unfold(state, |(mut sending, mut sent)| async move {
-        if sending.over() {
-            return None;
+    let unreadable = export.unreadable();
+    let state = (Sending::new(app, export.frames, flow, lapse, room), 0_u64);
+    let lines = stream::unfold(state, move |(mut sending, mut sent)| {
+        let unreadable = unreadable.clone();
+        async move {
+            if sending.over() {
+                return None;
+            }
+            let line = match sending.next().await {
+                Some(Ok(body)) => {
+                    sent += 1;
+                    Value::Object(body)
+                }
+                Some(Err(error)) => {
+                    let mut last = last(sent, unreadable.count());
+                    last["error"] = error_value(&error);
+                    last
+                }
+                None => last(sent, unreadable.count()),
+            };
+            let line = Bytes::from(format!("{line}\n"));
+            Some((Ok::<_, std::convert::Infallible>(line), (sending, sent)))
         }
-        let line = match sending.next().await {
-            Some(Ok(body)) => {
-                sent += 1;
-                Value::Object(body)
-            }
-            Some(Err(error)) => {
-                json!({"error": error_value(&error), "frames": sent, "complete": true})
-            }
-            None => json!({"frames": sent, "complete": true}),
-        };
-        let line = Bytes::from(format!("{line}\n"));
-        Some((Ok::<_, std::convert::Infallible>(line), (sending, sent)))
     });
     let kind = [(header::CONTENT_TYPE, "application/x-ndjson")];
     (kind, HttpBody::from_stream(lines)).into_response()
+}
+
+/// The last line.
+fn last(frames: u64, unreadable: u64) -> Value {
+    let mut last = json!({"frames": frames, "complete": true});
+    if unreadable > 0 {
+        last["unreadable"] = unreadable.into();
+    }
+    last
 }
 
 /// An export over plain HTTP. It ends with its flow, and when its caller may not see it any more.

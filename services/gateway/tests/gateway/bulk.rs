@@ -146,7 +146,12 @@ async fn handshakes_are_refused_with_a_status(place: Place) {
             "/api/v1/flow/default/export/entity-contexts?token=tg_admin&stored=1",
             400,
         ),
-        ("/api/v1/flow/default/export/rows?token=tg_admin", 404),
+        ("/api/v1/flow/default/export/rows?token=tg_admin", 101),
+        (
+            "/api/v1/flow/default/export/rows?token=tg_admin&stored=1&graph=urn:g",
+            400,
+        ),
+        ("/api/v1/flow/default/export/nothing?token=tg_admin", 404),
         ("/api/v1/flow/default/import/triples?token=tg_admin", 101),
     ] {
         assert_eq!(handshake(&world, path).await, status, "{path}");

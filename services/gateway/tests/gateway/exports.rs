@@ -3,6 +3,7 @@
 use futures::StreamExt;
 use serde_json::{Value, json};
 use tg_gateway::AuthMode;
+use tg_schemas::Topic;
 use tg_testkit::place::Place;
 use tokio_tungstenite::tungstenite::Message;
 
@@ -54,10 +55,13 @@ async fn embeddings_leave_with_all_their_fields_and_those_older_tools_read(place
         "vector": [0.5], "chunk_id": "k", "rdf_type": ["urn:T"]}]});
     let context = json!({"metadata": meta, "entities": [{"entity": {"t": "i", "i": "urn:a"},
         "context": "words", "rdf_type": ["urn:T"]}]});
+    let rows = json!({"metadata": meta, "schema_name": "cities", "values": [{"name": "Rome"}],
+        "confidence": 0.8, "source_span": "Rome is"});
     for (kind, frame) in [
         ("document-embeddings", chunk),
         ("graph-embeddings", entity),
         ("entity-contexts", context),
+        ("rows", rows),
     ] {
         let path = format!("{EXPORT}/{kind}?collection=c");
         let (mut socket, _) = tokio_tungstenite::connect_async(url(&world, &path))
@@ -119,6 +123,93 @@ async fn what_is_stored_is_dumped_and_ends(place: Place) {
     assert_eq!(reason, format!("sent {frames}"));
 }
 
+/// What no client can be shown is counted, and told with the end; what comes after it is shown.
+async fn records_that_cannot_be_read_are_told_at_the_end(place: Place) {
+    use tg_mesh::bus::{Envelope, PublishMode, Target};
+    let world = World::start(&place, AuthMode::None).await;
+    let path = format!("{EXPORT}/triples");
+    let (mut socket, _) = tokio_tungstenite::connect_async(url(&world, &path))
+        .await
+        .unwrap();
+    let lines = world.http.get(world.url(&path)).timeout(BOUND).send();
+    let mut lines = lines.await.unwrap();
+    let topic = Topic::parse("flow:tg:triples-store:default:default").unwrap();
+    for body in [&b"\x00\xff\x01noise"[..], b"{\"metadata\": 3}"] {
+        let envelope = Envelope {
+            body: body.to_vec().into(),
+            ..Envelope::default()
+        };
+        let to = Target::Topic(topic.clone());
+        let sent = world
+            .mesh
+            .bus()
+            .publish(&to, envelope, PublishMode::Confirmed);
+        sent.await.unwrap();
+    }
+    write(&world, "triples", "default", &batch(vec![triple(1)])).await;
+    let message = tokio::time::timeout(BOUND, socket.next()).await.unwrap();
+    let text = message.unwrap().unwrap().into_text().unwrap();
+    assert!(text.contains("urn:1"), "{text}");
+    let line = tokio::time::timeout(BOUND, lines.chunk()).await.unwrap();
+    assert!(line.unwrap().unwrap().starts_with(b"{"));
+    let mut record = crate::world::record("default", "default", 1);
+    record["status"] = "stopping".into();
+    record["drain"] = "wait".into();
+    world
+        .put(("default", "flow", "default"), Some(record))
+        .await;
+    let message = tokio::time::timeout(BOUND, socket.next()).await.unwrap();
+    let Message::Close(Some(close)) = message.unwrap().unwrap() else {
+        panic!("no close frame");
+    };
+    assert!(
+        close.reason.as_str().ends_with(" (unreadable 2)"),
+        "{close}"
+    );
+    let text = tokio::time::timeout(BOUND, lines.text()).await.unwrap();
+    let text = text.unwrap();
+    let last: Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
+    assert_eq!(
+        (&last["unreadable"], &last["error"]["type"], &last["frames"]),
+        (&json!(2), &json!("flow-stopped"), &json!(1))
+    );
+}
+
+/// What the store of rows gives page by page is one export, and an import takes its frames as they are.
+async fn stored_rows_are_dumped_and_come_back(place: Place) {
+    let world = World::start(&place, AuthMode::None).await;
+    let path = format!("{EXPORT}/rows?stored=1&collection=c");
+    let lines = world.http.get(world.url(&path)).timeout(BOUND).send();
+    let text = lines.await.unwrap().text().await.unwrap();
+    let lines: Vec<Value> = text
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let (last, frames) = lines.split_last().unwrap();
+    assert_eq!(last, &json!({"frames": 2, "complete": true}));
+    assert_eq!(frames[0]["values"], json!([{"id": "1"}, {"id": "2"}]));
+    assert_eq!(frames[1]["schema_name"], "towns");
+    for frame in frames {
+        assert_eq!(frame["metadata"]["collection"], "c");
+        write(&world, "rows", "default", frame).await;
+    }
+    let written = world.fakes.rows.until(|all| all.len() == 2).await;
+    assert_eq!(written[0].values[1]["id"], "2");
+    assert_eq!(written[1].schema_name, "towns");
+    let (mut socket, _) = tokio_tungstenite::connect_async(url(&world, &path))
+        .await
+        .unwrap();
+    let mut seen = Vec::new();
+    while let Some(Ok(message)) = tokio::time::timeout(BOUND, socket.next()).await.unwrap() {
+        match message {
+            Message::Text(text) => seen.push(serde_json::from_str::<Value>(&text).unwrap()),
+            Message::Close(Some(close)) => assert_eq!(close.reason.as_str(), "sent 2"),
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!(seen, frames);
+}
+
 async fn a_flow_that_begins_to_stop_ends_its_exports(place: Place) {
     let world = World::start(&place, AuthMode::None).await;
     let path = format!("{EXPORT}/triples");
@@ -176,10 +267,12 @@ async fn a_workspace_that_is_closed_ends_what_others_read_there(place: Place) {
 }
 
 tg_testkit::on_both_buses!(
+    records_that_cannot_be_read_are_told_at_the_end,
     a_workspace_that_is_closed_ends_its_exports,
     a_workspace_that_is_closed_ends_what_others_read_there,
     every_listener_sees_what_passes_and_only_its_own_workspace,
     embeddings_leave_with_all_their_fields_and_those_older_tools_read,
     what_is_stored_is_dumped_and_ends,
+    stored_rows_are_dumped_and_come_back,
     a_flow_that_begins_to_stop_ends_its_exports,
 );

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use parking_lot::Mutex;
 use tg_mesh::{Cx, RequestHandler, Responder, clock};
 use tg_schemas::msg::*;
-use tg_schemas::{Error, ErrorCode};
+use tg_schemas::{Error, ErrorCode, Term};
 use tg_testkit::config::Config;
 use tg_testkit::fakes::{Played, RecordingConsumer};
 use tokio::sync::watch;
@@ -19,6 +19,41 @@ pub fn config_of_workspace() -> Arc<Played<ConfigRequest, ConfigResponse>> {
             version: 7,
             directory: vec![cx.workspace().to_owned()],
             ..ConfigResponse::default()
+        })
+    })
+}
+
+/// A store of rows with two pages, and an empty last one.
+pub fn pages_of_rows() -> Arc<Played<RowsQueryRequest, RowsQueryResponse>> {
+    Played::new(|_, ask: RowsQueryRequest| {
+        let rows = |ids: &[&str]| {
+            let row = |id: &&str| [("id".to_owned(), (*id).to_owned())].into();
+            ids.iter().map(row).collect()
+        };
+        let (schema_name, rows, next) = match ask.after.as_str() {
+            "" => ("cities", rows(&["1", "2"]), "2:cities"),
+            "2:cities" => ("towns", rows(&["3"]), "3:towns"),
+            _ => ("", rows(&[]), ""),
+        };
+        Ok(RowsQueryResponse {
+            schema_name: schema_name.to_owned(),
+            rows,
+            next: next.to_owned(),
+            ..RowsQueryResponse::default()
+        })
+    })
+}
+
+/// A store of vectors that says by which model it was asked.
+pub fn entities_near() -> Arc<Played<GraphEmbeddingsRequest, GraphEmbeddingsResponse>> {
+    Played::new(|_, ask: GraphEmbeddingsRequest| {
+        let entities = vec![EntityMatch {
+            entity: Some(Term::literal(ask.model)),
+            ..EntityMatch::default()
+        }];
+        Ok(GraphEmbeddingsResponse {
+            entities,
+            ..GraphEmbeddingsResponse::default()
         })
     })
 }

@@ -37,7 +37,7 @@ async fn statuses_and_bodies_follow_the_contract(place: Place) {
             r#"{"operation": "x"}"#,
             400,
             "unknown operation; the services are iam, audit, requests, answers, config, flow, librarian, \
-             collection-management, knowledge",
+             collection-management, traces, knowledge, violations",
         ),
         (
             "/api/v1/config",
@@ -347,6 +347,30 @@ async fn documents_stream_and_missing_ones_are_404(place: Place) {
     );
 }
 
+/// Clients of others name no model: of all models with vectors as long, the flow's own is meant.
+async fn a_vector_without_a_model_is_held_to_that_of_the_flow(place: Place) {
+    let world = World::start(&place, AuthMode::None).await;
+    let path = "/api/v1/flow/default/service/graph-embeddings";
+    let asked = async |mut body: Value| {
+        body["vector"] = json!([1.0, 0.0]);
+        let (_, reply) = world.post(path, "", body).await;
+        match reply["error"]["message"].as_str() {
+            Some(error) => Err(error.to_owned()),
+            None => Ok(reply["entities"][0]["entity"]["v"].clone()),
+        }
+    };
+    assert_eq!(asked(json!({"model": "n/2"})).await, Ok(json!("n/2")));
+    let unknown = asked(json!({})).await.unwrap_err();
+    assert!(
+        unknown.starts_with("model: is not named, and the flow's own cannot be asked for"),
+        "{unknown}"
+    );
+    world.embeds("m/2").await;
+    assert_eq!(asked(json!({})).await, Ok(json!("m/2")));
+    assert_eq!(asked(json!({"model": ""})).await, Ok(json!("m/2")));
+    assert_eq!(asked(json!({"model": "n/2"})).await, Ok(json!("n/2")));
+}
+
 async fn what_nobody_serves_says_so_quickly(place: Place) {
     let world = World::start(&place, AuthMode::None).await;
     let ask = world.post(
@@ -441,4 +465,5 @@ tg_testkit::on_both_buses!(
     a_full_workspace_says_busy_and_others_go_on,
     documents_stream_and_missing_ones_are_404,
     what_nobody_serves_says_so_quickly,
+    a_vector_without_a_model_is_held_to_that_of_the_flow,
 );

@@ -6,7 +6,9 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use tg_gateway::{AuthMode, GatewayHandle, GatewayOptions};
 use tg_mesh::{Bus, Host, Processor};
+use tg_schemas::msg::{EmbeddingsRequest, EmbeddingsResponse};
 use tg_schemas::processors;
+use tg_testkit::fakes::Played;
 use tg_testkit::place::Place;
 use tg_testkit::socket::Socket;
 
@@ -35,17 +37,17 @@ pub fn record(workspace: &str, flow: &str, epoch: u64) -> Value {
         "interfaces": {
             "agent": pair("agent"), "triples": pair("triples"), "embeddings": pair("embeddings"),
             "triples-store": input("triples-store"), "text-load": input("text-document-load"),
-            "graph-rag": pair("graph-rag"),
+            "graph-rag": pair("graph-rag"), "graph-embeddings": pair("graph-embeddings"),
             "graph-embeddings-store": input("graph-embeddings-store"),
             "document-embeddings-store": input("document-embeddings-store"),
             "entity-contexts-load": input("entity-contexts-load"),
-            "rows-store": input("rows-store"),
+            "rows-store": input("rows-store"), "rows": pair("rows"),
         }
     })
 }
 
 /// Processors of a flow: id, spec, topic base, class.
-const PROCESSORS: [(&str, &str, &str, &str); 8] = [
+const PROCESSORS: [(&str, &str, &str, &str); 10] = [
     ("agent-manager", "request", "agent", "request"),
     ("triples-query", "request", "triples", "request"),
     ("triples-write", "input", "triples-store", "flow"),
@@ -64,6 +66,13 @@ const PROCESSORS: [(&str, &str, &str, &str); 8] = [
     ),
     ("graph-embeddings", "input", "entity-contexts-load", "flow"),
     ("rows-write", "input", "rows-store", "flow"),
+    ("rows-query", "request", "rows", "request"),
+    (
+        "graph-embeddings-query",
+        "request",
+        "graph-embeddings",
+        "request",
+    ),
 ];
 
 /// The config rows of a flow, by type.
@@ -136,8 +145,12 @@ impl World {
             ),
             Processor::new(processors::graph_embeddings::PROCESSOR)
                 .reads(processors::graph_embeddings::INPUT, fakes.contexts.clone()),
+            Processor::new(processors::graph_embeddings_query::PROCESSOR)
+                .serves(processors::graph_embeddings_query::REQUEST, entities_near()),
             Processor::new(processors::rows_write::PROCESSOR)
                 .reads(processors::rows_write::INPUT, fakes.rows.clone()),
+            Processor::new(processors::rows_query::PROCESSOR)
+                .serves(processors::rows_query::REQUEST, pages_of_rows()),
             Processor::new(processors::knowledge::PROCESSOR)
                 .serves(processors::knowledge::KNOWLEDGE, fakes.knowledge.clone()),
             Processor::new(processors::librarian::PROCESSOR)
@@ -174,6 +187,29 @@ impl World {
             .config
             .apply_all(&self.mesh, row.0, &change)
             .await;
+    }
+
+    /// The default flow makes vectors by a model of this name from now on.
+    pub async fn embeds(&self, model: &'static str) {
+        let played: Arc<Played<EmbeddingsRequest, EmbeddingsResponse>> =
+            Played::new(|_, ask: EmbeddingsRequest| {
+                Ok(EmbeddingsResponse::new(
+                    &vec![[1.0, 0.0]; ask.texts.len()],
+                    model.to_owned(),
+                    false,
+                ))
+            });
+        let service = Processor::new(processors::embeddings::PROCESSOR)
+            .serves(processors::embeddings::REQUEST, played);
+        self.mesh.host(service).await.unwrap();
+        let topic = "request:tg:embeddings:default:default";
+        let row = json!({"topics": {"request": topic}, "parameters": {}, "epoch": 1});
+        self.put(("default", "processor:embeddings", "default"), Some(row))
+            .await;
+        let attached = self.mesh.presence().until(BOUND, |view| {
+            view.attached("embeddings", "default", "default", 1)
+        });
+        assert!(attached.await, "the embeddings did not attach");
     }
 
     /// Puts processor rows and the record of a flow, and waits until its agent is attached.

@@ -1,4 +1,4 @@
-//! HTML to Markdown. Scripts, styles, menus and what is not shown are left out.
+//! HTML to Markdown. Scripts, styles, the frame of the site and what is not shown are left out.
 
 use htmd::HtmlToMarkdown;
 use htmd::options::Options;
@@ -6,16 +6,13 @@ use tg_document::charset;
 use tg_document::text::{leniently, tidy};
 
 use super::frames::DecodeError;
+use super::main_content::{self, SKIPPED};
 use super::page;
-
-const SKIPPED: &[&str] = &[
-    "nav", "script", "style", "noscript", "template", "head", "iframe", "svg", "canvas", "object",
-    "img", "video", "audio", "input", "select", "button",
-];
 
 pub(super) fn decode(input: &[u8]) -> Result<String, DecodeError> {
     let (text, _) = leniently(input, charset::of_html(input));
     let tree = page::parse(&text).ok_or(DecodeError::Damaged)?;
+    let _taken = main_content::keep(&tree);
     let converter = HtmlToMarkdown::builder()
         .skip_tags(SKIPPED.to_vec())
         .options(Options {
@@ -31,6 +28,52 @@ pub(super) fn decode(input: &[u8]) -> Result<String, DecodeError> {
 mod tests {
     use super::*;
     use crate::decode::page::{DEEPEST, DEEPEST_INDENTED};
+
+    fn text(body: &str) -> String {
+        let page = format!("<!doctype html><title>T</title><body>{body}</body>");
+        decode(page.as_bytes()).expect("decoded")
+    }
+
+    const FRAME: &str = "<header><h1>Bridges</h1><p>The Daily Gazette</p></header>\
+        <div id=cookie-banner><p>We use cookies.</p></div><nav>Home</nav>";
+    const END: &str = "<aside>Read more</aside><div role=contentinfo>Imprint</div>\
+        <div class='x onetrust-pc'>Accept all</div><footer>Copyright</footer>";
+
+    #[test]
+    fn the_frame_of_a_site_is_left_out_and_what_a_page_is_called_stays() {
+        // Wherever the page itself stands.
+        for page in [
+            "<p>The oldest one is of stone.</p>",
+            "<main><p>The oldest one is of stone.</p></main>",
+            "<div role=main><p>The oldest one is of stone.</p></div>",
+            "<div><article><p>The oldest one is of stone.</p></article></div><p>Ad</p>",
+        ] {
+            let whole = text(&format!("{FRAME}{page}{END}"));
+            assert_eq!(whole, "# Bridges\n\nThe oldest one is of stone.", "{page}");
+        }
+    }
+
+    #[test]
+    fn what_belongs_to_the_page_stays() {
+        let own = "<main><article><header><h1>Bridges</h1><p>By Ann Lee</p></header><p>Of stone.</p>\
+                   <aside>A note.</aside><footer>1 May</footer></article></main>";
+        assert_eq!(
+            text(&format!("<header>Gazette</header>{own}")),
+            "# Bridges\n\nBy Ann Lee\n\nOf stone.\n\nA note.\n\n1 May"
+        );
+        let sections = "<section><header><h2>One</h2></header><p>First.</p></section>\
+                        <section><header><h2>Two</h2></header><p>Second.</p></section>";
+        assert_eq!(text(sections), "## One\n\nFirst.\n\n## Two\n\nSecond.");
+        let recipe = "<div class=cookie-recipe><p>Bake for ten minutes.</p></div>";
+        assert_eq!(text(recipe), "Bake for ten minutes.");
+        // An article that is a small part of the page is not the page, and neither is a `main` that holds next to nothing.
+        let shop = "<p>A long text about all the lamps that are sold here.</p><article>One lamp.</article>";
+        assert!(text(shop).starts_with("A long text"), "{}", text(shop));
+        let script = "<main>Wait</main><div>The whole text of the page stands beside.</div>";
+        assert!(text(script).contains("The whole text"));
+        // A page of nothing but a frame is read as it is.
+        assert_eq!(text("<header>Only this</header>"), "Only this");
+    }
 
     #[test]
     fn nesting_is_bounded() {

@@ -10,6 +10,7 @@ mod frames;
 mod fuzz;
 mod html;
 mod limits;
+mod main_content;
 mod page;
 mod pdf;
 

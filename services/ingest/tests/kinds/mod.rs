@@ -110,9 +110,10 @@ fn page() -> Vec<u8> {
     let page = format!(
         "<!DOCTYPE html><html><head><meta charset=\"iso-8859-1\"><title>Küche &amp; Keller</title>\
          <style>p {{}}</style></head><body><nav><a href=/>Startseite</a> <a href=/x>Impressum</a></nav>\
+         <div class=cookie-notice>Wir nutzen Kekse.</div>\
          <h1>Nachspeisen</h1><p>Die Crème brûlée ist süß.</p><h2>Preise</h2>\
          <table><tr><th>Speise</th><th>Preis</th></tr>{rows}</table>\
-         <script>alert('x')</script></body></html>"
+         <aside>Mehr zum Thema</aside><footer>Impressum</footer><script>alert('x')</script></body></html>"
     );
     encoded(WINDOWS_1252, &page)
 }

@@ -151,6 +151,12 @@ impl System {
         chunks
     }
 
+    /// Whether a chunk so far has these words.
+    pub fn is_kept(&self, words: &str) -> bool {
+        let chunks = self.chunks.all();
+        chunks.iter().any(|chunk| chunk.chunk.contains(words))
+    }
+
     /// Waits for the chunk of a document that has these words.
     pub async fn chunk_of(&self, document: &str, words: &str) -> Chunk {
         let is = |chunk: &&Chunk| {

@@ -26,6 +26,16 @@ pub(crate) enum Body {
     Document(Document),
 }
 
+impl Record {
+    /// How many triples it holds.
+    pub(crate) fn triples(&self) -> usize {
+        match &self.body {
+            Body::Triples(record) => record.triples.len(),
+            Body::Text(_) | Body::Document(_) => 0,
+        }
+    }
+}
+
 /// What is started.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Subject<'a> {

@@ -245,7 +245,38 @@ async fn texts_of_a_workspace_that_is_gone_are_forgotten(place: Place) {
     assert_eq!(rows(), (1, 1));
 }
 
+async fn damaged_metadata_is_told(place: Place) {
+    let world = World::start(&place).await;
+    for document in ["urn:doc", "urn:well"] {
+        world.add(document, "text/plain", "hello world").await;
+    }
+    let file = world.dir.path().join("librarian.sqlite");
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let conn = Connection::open_with_flags(file, flags).unwrap();
+    conn.busy_timeout(SOON).unwrap();
+    for (column, whole) in [("metadata", "[]"), ("tags", "[]")] {
+        let set = format!("UPDATE document SET {column} = ?1 WHERE id = 'urn:doc'");
+        assert_eq!(conn.execute(&set, [r#"[{"s": "#]).unwrap(), 1);
+        for request in [
+            about("get-document-metadata", "urn:doc"),
+            about("list-documents", ""),
+        ] {
+            let error = world.library(request).await.unwrap_err();
+            let told = (error.code(), error.message.as_str());
+            assert_eq!(
+                told,
+                (ErrorCode::Storage, "the store is damaged"),
+                "{column}"
+            );
+        }
+        let well = world.library(about("get-document-metadata", "urn:well"));
+        assert!(well.await.is_ok(), "{column}");
+        conn.execute(&set, [whole]).unwrap();
+    }
+}
+
 tg_testkit::on_both_buses!(
+    damaged_metadata_is_told,
     a_document_is_added_streamed_and_removed,
     an_upload_is_told_where_it_stands,
     texts_of_a_trace_are_taken_in_once,

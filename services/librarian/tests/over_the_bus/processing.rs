@@ -69,6 +69,7 @@ async fn a_document_is_processed_to_its_end(place: Place) {
             ("records-total", 6),
             // What is known of the document stands in the default graph and in the one of sources.
             ("triples", labels + 10),
+            ("triples-total", labels + 10),
         ]
     );
     assert_eq!(

@@ -20,7 +20,7 @@ use super::frames::End;
 use super::stream::AnswerStream;
 use super::synthesis::{self, Task, usage};
 use super::trace::trace_id;
-use crate::ask::{self, Library, Spent};
+use crate::ask::{self, Judge, Library, Spent};
 use crate::engine::budget::{fitting, shorten};
 use crate::engine::concepts;
 use crate::engine::documents::{Chosen, Passage, choose, in_order, pool};
@@ -30,6 +30,11 @@ use crate::engine::plan::DocumentPlan;
 const PROMPT: &str = "document-prompt";
 /// What is said when no document has anything.
 const NOTHING: &str = "The documents of this collection hold nothing that answers this question.";
+/// Warnings: what an answer goes on without.
+const NO_RERANKER: &str = "the reranker did not answer: the order of the searches decided";
+const WORDS_DIVERSE: &str = "the reranker did not answer: words decided which chunks fit";
+const NO_KEYWORDS: &str = "the keyword index did not answer: searched by meaning only";
+const NO_MEANING: &str = "the search by meaning failed: searched by words only";
 /// Characters of a chunk that the reranker sees.
 const RERANKED: usize = 4_000;
 /// Characters of one chunk, and bytes of all chunks, that the model is given.
@@ -66,12 +71,12 @@ pub async fn answer(
         .tell(grounded(&names, &concepts, &usage(&spent)))
         .await?;
 
-    let (found, embeddings) = search(cx, plan, &concepts).await?;
+    let (found, embeddings) = search(cx, plan, &concepts, stream).await?;
     let passages = Library::of(cx).texts(&found).await?;
     let looked_at: Vec<String> = passages.iter().map(|p| p.chunk.clone()).collect();
     stream.tell(explored_chunks(&names, &looked_at)).await?;
 
-    let (chosen, focused) = select(cx, plan, &passages).await?;
+    let (chosen, focused) = select(cx, plan, &passages, stream).await?;
     let texts = texts(&passages, &chosen);
     let count = fitting(&texts, CHUNKS);
     let (chosen, texts) = (&chosen[..count], &texts[..count]);
@@ -139,6 +144,7 @@ pub async fn answer(
         citations,
         refused: written.refused,
         trace: names.question(),
+        ..End::default()
     };
     stream.end(written.text, end).await
 }
@@ -164,6 +170,7 @@ async fn search(
     cx: &Cx,
     plan: &DocumentPlan,
     concepts: &[String],
+    stream: &mut Stream,
 ) -> Result<(Vec<String>, Option<String>), Error> {
     let by_meaning = async {
         if !plan.mode.vectors() {
@@ -188,10 +195,12 @@ async fn search(
         (Err(error), Err(_)) => return Err(error),
         (Ok(meaning), Err(error)) => {
             tg_mesh::warn_of!(cx, %error, "the keyword index did not answer; searching by meaning only");
+            stream.warn(NO_KEYWORDS);
             (meaning, Vec::new())
         }
         (Err(error), Ok(words)) => {
             tg_mesh::warn_of!(cx, %error, "the search by meaning failed; searching by words only");
+            stream.warn(NO_MEANING);
             ((Vec::new(), None), words)
         }
     };
@@ -208,6 +217,7 @@ async fn select(
     cx: &Cx,
     plan: &DocumentPlan,
     passages: &[Passage],
+    stream: &mut Stream,
 ) -> Result<(Vec<Chosen>, bool), Error> {
     if !cx.has(RERANKER) && plan.diversity.is_none() {
         let mut chosen = in_order(passages);
@@ -225,8 +235,14 @@ async fn select(
         plan.documents
     };
     let question = std::slice::from_ref(&plan.question);
-    let (ranked, reranked) = ask::rerank(cx, question, &texts, limit).await?;
-    if !reranked && plan.diversity.is_none() {
+    let (ranked, judge) = ask::rerank(cx, question, &texts, limit).await?;
+    if judge == Judge::WordsInstead {
+        stream.warn(match plan.diversity {
+            None => NO_RERANKER,
+            Some(_) => WORDS_DIVERSE,
+        });
+    }
+    if judge != Judge::Reranker && plan.diversity.is_none() {
         // The searches know more than words alone.
         let mut chosen = in_order(passages);
         chosen.truncate(plan.documents);

@@ -26,6 +26,8 @@ pub struct End {
     pub refused: bool,
     /// What the trace is named by.
     pub trace: String,
+    /// What it had to do without, a sentence each.
+    pub warnings: Vec<String>,
 }
 
 /// Makes frames.
@@ -72,6 +74,7 @@ impl Frames for GraphRagResponse {
             citations: end.citations,
             refused: end.refused,
             trace: end.trace,
+            warnings: end.warnings,
             ..Self::default()
         }
     }
@@ -120,6 +123,7 @@ impl Frames for DocumentRagResponse {
             citations: end.citations,
             refused: end.refused,
             trace: end.trace,
+            warnings: end.warnings,
             ..Self::default()
         }
     }

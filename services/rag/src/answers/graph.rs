@@ -20,7 +20,7 @@ use super::frames::End;
 use super::stream::AnswerStream;
 use super::synthesis::{self, Task, usage};
 use super::trace::trace_id;
-use crate::ask::{self, Graph, Library, Spent};
+use crate::ask::{self, Graph, Judge, Library, Spent};
 use crate::engine::concepts;
 use crate::engine::facts::{Facts, Origin};
 use crate::engine::plan::GraphPlan;
@@ -30,6 +30,11 @@ use crate::engine::traversal::{RankedEdge, Scored, Traversal};
 const PROMPT: &str = "kg-synthesis";
 /// What is said when the graph has nothing.
 const NOTHING: &str = "The knowledge graph holds nothing that answers this question.";
+/// Warnings: what an answer goes on without.
+const NO_RERANKER: &str = "the reranker did not answer: words decided which facts fit";
+const NO_SOURCES: &str = "the sources of the facts could not be read: the answer names none";
+const NO_TEXTS: &str =
+    "the texts behind the facts could not be read: the citations quote the facts";
 /// Properties of one document that are told to the model.
 const PROPERTIES: i64 = 20;
 
@@ -60,7 +65,7 @@ pub async fn answer(
     let (seeds, embeddings) = begin(cx, ask, plan, &searches).await?;
 
     let graph = Graph::of(cx, ask.user_context.clone());
-    let (kept, examined) = walk(cx, &graph, plan, &searches, seeds.clone()).await?;
+    let (kept, examined) = walk(cx, &graph, plan, &searches, seeds.clone(), stream).await?;
     let mut terms: Vec<_> = seeds.into_iter().map(|seed| seed.term).collect();
     if cx.headers.user_context.is_some() {
         // Vectors know of things that policies hide: only what the graph showed is told.
@@ -74,7 +79,7 @@ pub async fn answer(
         .tell(explored_graph(&names, examined, &terms))
         .await?;
 
-    let sources = trace(cx, &graph, plan, &kept).await?;
+    let sources = trace(cx, &graph, plan, &kept, stream).await?;
     let selected: Vec<SelectedEdge> = kept
         .iter()
         .map(|kept| SelectedEdge {
@@ -109,7 +114,10 @@ pub async fn answer(
         stream.traces.save(&answer),
         cited(cx, plan, &names, &known, &written.cited)
     );
-    let citations = citations?;
+    let (citations, read) = citations?;
+    if !read {
+        stream.warn(NO_TEXTS);
+    }
     let end = Synthesis {
         focused: true,
         stored,
@@ -130,18 +138,20 @@ pub async fn answer(
         citations,
         refused: written.refused,
         trace: names.question(),
+        ..End::default()
     };
     stream.end(written.text, end).await
 }
 
-/// What the cited facts are: the words that say them where they were found in a text, else they themselves.
+/// What the cited facts are: the words that say them where they were found in a text, else they themselves. `false` where
+/// the texts could not be read.
 async fn cited(
     cx: &Cx,
     plan: &GraphPlan,
     names: &Retrieval,
     known: &Facts<'_>,
     cited: &[Cited],
-) -> Result<Vec<Citation>, Error> {
+) -> Result<(Vec<Citation>, bool), Error> {
     let chunks: Vec<String> = cited.iter().map(|one| known.chunk(one.passage)).collect();
     let mut origins: Vec<Option<Origin>> =
         cited.iter().map(|one| known.origin(one.passage)).collect();
@@ -162,12 +172,12 @@ async fn cited(
     for (at, origin) in open.into_iter().zip(looked_up?) {
         origins[at] = Some(origin);
     }
-    let texts = match texts {
-        Ok(texts) => texts,
+    let (texts, read) = match texts {
+        Ok(texts) => (texts, true),
         Err(error) if error.code().is_over() => return Err(error),
         Err(error) => {
             tg_mesh::warn_of!(cx, %error, "texts of facts could not be read");
-            Vec::new()
+            (Vec::new(), false)
         }
     };
     let named = cited.iter().zip(origins).enumerate();
@@ -189,7 +199,7 @@ async fn cited(
         };
         citations::citation(at, named, &origin.unwrap_or_default())
     };
-    Ok(named.map(one).collect())
+    Ok((named.map(one).collect(), read))
 }
 
 /// What the question is about: as given, or as the model says.
@@ -236,6 +246,7 @@ async fn walk(
     plan: &GraphPlan,
     searches: &[String],
     seeds: Vec<Seed>,
+    stream: &mut Stream,
 ) -> Result<(Vec<RankedEdge>, usize), Error> {
     let mut walk = Traversal::new(plan, searches, seeds);
     let mut examined = 0;
@@ -245,7 +256,10 @@ async fn walk(
         let candidates = walk.candidates(found);
         let texts: Vec<&str> = candidates.iter().map(|c| c.text.as_str()).collect();
         let limit = plan.limits.scored.max(plan.limits.edges);
-        let (ranked, _) = ask::rerank(cx, searches, &texts, limit).await?;
+        let (ranked, judge) = ask::rerank(cx, searches, &texts, limit).await?;
+        if judge == Judge::WordsInstead {
+            stream.warn(NO_RERANKER);
+        }
         let scores = ranked
             .into_iter()
             .map(|ranked| Scored {
@@ -259,12 +273,13 @@ async fn walk(
     Ok((walk.finish(), examined))
 }
 
-/// Where the kept facts come from. An answer without sources is better than none.
+/// Where the kept facts come from. An answer without sources is better than none, and says so.
 async fn trace(
     cx: &Cx,
     graph: &Graph,
     plan: &GraphPlan,
     kept: &[RankedEdge],
+    stream: &mut Stream,
 ) -> Result<SourcesResponse, Error> {
     if kept.is_empty() {
         return Ok(SourcesResponse::default());
@@ -280,6 +295,7 @@ async fn trace(
         Err(error) if error.code().is_over() => Err(error),
         Err(error) => {
             tg_mesh::warn_of!(cx, %error, "sources of facts could not be traced");
+            stream.warn(NO_SOURCES);
             Ok(SourcesResponse::default())
         }
     }

@@ -22,6 +22,7 @@ pub struct AnswerStream<R> {
     stored: usize,
     began: Instant,
     retrieved: Option<Duration>,
+    warnings: Vec<String>,
 }
 
 impl<R: Frames> AnswerStream<R> {
@@ -36,6 +37,7 @@ impl<R: Frames> AnswerStream<R> {
             stored: 0,
             began: Instant::now(),
             retrieved: None,
+            warnings: Vec::new(),
         }
     }
 
@@ -80,9 +82,20 @@ impl<R: Frames> AnswerStream<R> {
         self.out.send(R::piece(text, last)).await
     }
 
+    /// The answer goes on without something: its end says so, once.
+    pub fn warn(&mut self, without: &str) {
+        if !self.warnings.iter().any(|told| told == without) {
+            self.warnings.push(without.to_owned());
+        }
+    }
+
     /// The end, after everything is stored.
     pub async fn end(&mut self, text: String, end: End) -> Result<(), Error> {
         self.store().await?;
+        let end = End {
+            warnings: std::mem::take(&mut self.warnings),
+            ..end
+        };
         let frame = if self.streaming {
             R::closing(end)
         } else {

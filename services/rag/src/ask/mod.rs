@@ -14,7 +14,7 @@ pub use concepts::concepts;
 pub use graph::Graph;
 pub use library::Library;
 pub use model::{Prompts, Spent, object};
-pub use rerank::rerank;
+pub use rerank::{Judge, rerank};
 pub use schemas::schemas_of;
 pub use search::{by_meaning, by_words, entities};
 

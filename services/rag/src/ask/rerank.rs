@@ -7,27 +7,40 @@ use tg_schemas::processors::shared::RERANKER;
 
 use crate::engine::rank::{Ranked, rank};
 
-/// Texts that fit the queries best, and whether a reranker said so.
+/// Who said which texts fit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Judge {
+    /// The flow's reranker.
+    Reranker,
+    /// Words: the flow has no reranker, or nothing was to be ranked.
+    Words,
+    /// Words, as the flow's reranker did not answer.
+    WordsInstead,
+}
+
+/// Texts that fit the queries best, and who said so.
 pub async fn rerank(
     cx: &Cx,
     queries: &[String],
     texts: &[&str],
     limit: usize,
-) -> Result<(Vec<Ranked>, bool), Error> {
+) -> Result<(Vec<Ranked>, Judge), Error> {
     if texts.is_empty() || queries.is_empty() {
-        return Ok((Vec::new(), false));
+        return Ok((Vec::new(), Judge::Words));
     }
+    let mut judge = Judge::Words;
     if cx.has(RERANKER) {
         match ask(cx, queries, texts, limit).await {
-            Ok(ranked) => return Ok((ranked, true)),
+            Ok(ranked) => return Ok((ranked, Judge::Reranker)),
             Err(error) if error.code().is_over() => return Err(error),
             Err(error) => {
                 metrics::counter!("tg_rag_reranker_failed_total").increment(1);
                 tg_mesh::warn_of!(cx, %error, "the reranker did not answer; ranking by words only");
+                judge = Judge::WordsInstead;
             }
         }
     }
-    Ok((rank(queries, texts, None, limit), false))
+    Ok((rank(queries, texts, None, limit), judge))
 }
 
 async fn ask(

@@ -45,7 +45,7 @@ async fn answer(cx: &Cx, ask: StructuredQueryRequest) -> Result<StructuredQueryR
         collection: collection_or_default(ask.collection.trim()).to_owned(),
         query: query.graphql_query,
         variables: query.variables,
-        operation_name: None,
+        ..RowsQueryRequest::default()
     };
     let rows = cx.ask(ROWS_QUERY, &request)?;
     let rows = rows.last().await?;

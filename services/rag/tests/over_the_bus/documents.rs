@@ -155,6 +155,8 @@ async fn both_searches_count_and_each_alone_when_asked(place: Place) {
     world.script.lock().failing = vec!["keyword-index"];
     let frames: Vec<DocumentRagResponse> = world.ask("document-rag", &asked("")).await;
     assert_eq!(frames[0].error, None);
+    let told = "the keyword index did not answer: searched by meaning only";
+    assert_eq!(frames[0].warnings, [told]);
     // Vectors of another model are refused each time: that is told, and not answered by words.
     world.script.lock().failing = Vec::new();
     world.script.lock().refusing = vec!["document-embeddings"];
@@ -168,6 +170,32 @@ async fn both_searches_count_and_each_alone_when_asked(place: Place) {
     let error = frames[0].error.clone().unwrap();
     assert_eq!(error.kind, "document-rag-error");
     assert!(frames[0].end_of_session);
+}
+
+async fn without_a_reranker_the_answer_says_what_decided(place: Place) {
+    let world = World::without_reranker(&place, script("Yes [1].")).await;
+    for (diversity, told) in [
+        (
+            "none",
+            "the reranker did not answer: the order of the searches decided",
+        ),
+        (
+            "mmr",
+            "the reranker did not answer: words decided which chunks fit",
+        ),
+    ] {
+        let ask = DocumentRagQuery {
+            rerank_diversity_mode: diversity.into(),
+            ..question(true)
+        };
+        let frames: Vec<DocumentRagResponse> = world.ask("document-rag", &ask).await;
+        let (last, before) = frames.split_last().unwrap();
+        assert_eq!(
+            (&last.error, last.warnings.as_slice()),
+            (&None, [told.to_owned()].as_slice())
+        );
+        assert!(before.iter().all(|frame| frame.warnings.is_empty()));
+    }
 }
 
 async fn a_library_that_answers_one_by_one_and_knows_the_documents_is_enough(place: Place) {
@@ -252,6 +280,7 @@ async fn passages_are_read_below_where_they_stand(place: Place) {
 }
 
 tg_testkit::on_both_buses!(
+    without_a_reranker_the_answer_says_what_decided,
     passages_are_read_below_where_they_stand,
     a_streamed_answer_cites_what_was_retrieved_and_names_its_documents,
     both_searches_count_and_each_alone_when_asked,

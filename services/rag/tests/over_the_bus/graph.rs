@@ -208,6 +208,7 @@ async fn an_unstreamed_answer_is_one_frame_with_its_trace(place: Place) {
     );
     assert!(whole.end_of_stream && whole.end_of_session);
     assert_eq!(whole.sources.len(), 1);
+    assert_eq!(whole.warnings, [""; 0], "nothing was missing");
     let cites = ns("cites");
     let is_cite = |triple: &&Triple| triple.p == Some(Term::iri(cites.as_str()));
     // The answer does, and its citation.
@@ -319,6 +320,26 @@ async fn every_error_is_final_and_typed(place: Place) {
     }
 }
 
+async fn what_an_answer_goes_without_is_said_with_it(place: Place) {
+    let mut broken = script();
+    broken.failing = vec!["sources"];
+    let world = World::without_reranker(&place, broken).await;
+    for streaming in [true, false] {
+        let frames: Vec<GraphRagResponse> = world.ask("graph-rag", &question(streaming)).await;
+        let (last, before) = frames.split_last().unwrap();
+        assert_eq!(last.error, None);
+        assert_eq!(
+            last.warnings,
+            [
+                "the reranker did not answer: words decided which facts fit",
+                "the sources of the facts could not be read: the answer names none",
+            ]
+        );
+        assert!(last.sources.is_empty());
+        assert!(before.iter().all(|frame| frame.warnings.is_empty()));
+    }
+}
+
 async fn a_store_of_patterns_serves_too(place: Place) {
     let world = World::start(&place, false, script()).await;
     let frames: Vec<GraphRagResponse> = world.ask("graph-rag", &question(false)).await;
@@ -359,6 +380,7 @@ async fn who_hangs_up_stops_the_model(place: Place) {
 }
 
 tg_testkit::on_both_buses!(
+    what_an_answer_goes_without_is_said_with_it,
     a_streamed_answer_has_its_frames_in_order_and_a_bounded_number_of_questions,
     the_number_of_questions_is_bounded_whatever_the_size_of_the_graph,
     an_unstreamed_answer_is_one_frame_with_its_trace,

@@ -13,6 +13,8 @@ use tg_testkit::config::Config;
 use tg_testkit::fakes::Played;
 use tg_testkit::flow::{TestFlow, Wiring};
 use tg_testkit::place::Place;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
 
 use crate::{graphs, services};
 
@@ -192,6 +194,35 @@ const FOREIGN: Wiring = ("fake-triples", &[("request", Class::Request, "triples"
 impl World {
     /// A flow with the real graph store, or with one that only knows patterns.
     pub async fn start(place: &Place, own_graph: bool, script: Script) -> Self {
+        Self::with(place, own_graph, script, tg_rag::Options::default()).await
+    }
+
+    /// The same, with a reranking model elsewhere that turns everybody away.
+    pub async fn without_reranker(place: &Place, script: Script) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/rerank", listener.local_addr().unwrap());
+        tokio::spawn(async move {
+            while let Ok((mut socket, _)) = listener.accept().await {
+                let mut request = vec![0; 64 << 10];
+                let _ = socket.read(&mut request).await;
+                let refusal =
+                    b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+                let _ = socket.write_all(refusal).await;
+            }
+        });
+        let options = tg_rag::Options {
+            reranker_url: Some(url),
+            ..tg_rag::Options::default()
+        };
+        Self::with(place, true, script, options).await
+    }
+
+    async fn with(
+        place: &Place,
+        own_graph: bool,
+        script: Script,
+        options: tg_rag::Options,
+    ) -> Self {
         let state = Arc::new(State {
             counts: Arc::default(),
             script: Arc::new(Mutex::new(script)),
@@ -207,7 +238,7 @@ impl World {
         wiring.push(if own_graph { OWN } else { FOREIGN });
         let host = |mesh: &_| {
             let mut all = fakes(&state, &prompts, own_graph);
-            all.extend(tg_rag::processors(mesh, tg_rag::Options::default()).unwrap());
+            all.extend(tg_rag::processors(mesh, options).unwrap());
             all
         };
         let flow = TestFlow::start(place, config, &wiring, host).await;

@@ -1,4 +1,4 @@
-//! `rows-query`: GraphQL over the rows of a collection.
+//! `rows-query`: GraphQL over the rows of a collection, and all of them, page by page.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,10 +12,13 @@ use tg_schemas::{Error, ErrorCode};
 
 use super::schemas::Schemas;
 use crate::graphql::{Query, QueryError};
-use crate::store::RowStore;
+use crate::store::{Place, RowStore};
 
 /// Longest query in bytes.
 const LONGEST: usize = 256 << 10;
+
+/// Rows of a page of an export.
+const PAGE: usize = 1_000;
 
 /// Longest run of a query. What it still reads is ended then.
 const LONGEST_RUN: Duration = Duration::from_secs(30);
@@ -43,6 +46,9 @@ impl<S: RowStore> RequestHandler<RowsQueryRequest, RowsQueryResponse> for Querie
         ask: RowsQueryRequest,
         mut out: Responder<RowsQueryResponse>,
     ) -> Result<(), Error> {
+        if ask.export {
+            return out.send(self.page(&cx, &ask).await?).await;
+        }
         if ask.query.trim().is_empty() {
             return Err(Error::new(ErrorCode::BadRequest, "query: is required"));
         }
@@ -70,10 +76,44 @@ impl<S: RowStore> RequestHandler<RowsQueryRequest, RowsQueryResponse> for Querie
             error: None,
             data: outcome.data.to_string(),
             errors: outcome.errors.into_iter().map(told).collect(),
-            extensions: BTreeMap::new(),
+            ..RowsQueryResponse::default()
         })
         .await
     }
+}
+
+impl<S: RowStore> Querier<S> {
+    async fn page(&self, cx: &Cx, ask: &RowsQueryRequest) -> Result<RowsQueryResponse, Error> {
+        let after = place(&ask.after).ok_or_else(|| {
+            Error::new(
+                ErrorCode::BadRequest,
+                "after: is not the 'next' of an earlier page",
+            )
+        })?;
+        let store = self.store.get().await?;
+        let key = CollectionKey::of(cx, &ask.collection);
+        let page = store.page(&key, after, PAGE).await?;
+        Ok(RowsQueryResponse {
+            schema_name: page.table,
+            rows: page.rows,
+            next: page
+                .next
+                .map_or_else(String::new, |next| format!("{}:{}", next.row, next.table)),
+            ..RowsQueryResponse::default()
+        })
+    }
+}
+
+/// A place as pages name it: the row's number and the table.
+fn place(text: &str) -> Option<Place> {
+    if text.is_empty() {
+        return Some(Place::default());
+    }
+    let (row, table) = text.split_once(':')?;
+    Some(Place {
+        table: table.to_owned(),
+        row: row.parse().ok()?,
+    })
 }
 
 fn told(fault: QueryError) -> GraphQLError {

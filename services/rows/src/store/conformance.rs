@@ -8,8 +8,8 @@ use tg_schemas::msg::Retract;
 use tg_schemas::table::Table;
 use tg_schemas::{Error, ErrorCode, WorkspaceKey, WorkspaceTombstone};
 
-use super::RowStore;
 use super::sqlite::SqliteRows;
+use super::{Page, Place, RowStore};
 use crate::engine::select::{Condition, Select, Test};
 use crate::engine::value::{Value, row};
 
@@ -169,6 +169,36 @@ async fn a_table_that_changes_keeps_its_rows(store: &impl Rows) {
     while store.purge_some().await.unwrap() {}
 }
 
+async fn all_rows_leave_page_by_page_table_by_table(store: &impl Rows) {
+    let of = key("docs");
+    let empty = store.page(&of, Place::default(), 2).await.unwrap();
+    assert_eq!(empty, Page::default());
+    put(
+        store,
+        &of,
+        "k",
+        &[&[("id", "1"), ("name", "a")], &[("id", "2")]],
+    )
+    .await;
+    let towns = Table::read("towns", CITIES).unwrap();
+    let one = row(&towns, &texts(&[("id", "3.0")])).unwrap();
+    store
+        .write(&of, towns, vec![one], String::new())
+        .await
+        .unwrap();
+    put(store, &key("other"), "k", &[&[("id", "9")]]).await;
+    let (mut after, mut seen) = (Place::default(), Vec::new());
+    for _ in 0..9 {
+        let page = store.page(&of, after, 2).await.unwrap();
+        let told = |row: &BTreeMap<String, String>| format!("{}:{}", page.table, row["id"]);
+        seen.extend(page.rows.iter().map(told));
+        assert!(page.rows.len() <= 2);
+        let Some(next) = page.next else { break };
+        after = next;
+    }
+    assert_eq!(seen, ["cities:1", "cities:2", "towns:3.0"]);
+}
+
 async fn a_dropped_collection_is_gone_and_no_other_is(store: &impl Rows) {
     let rome: [&[(&str, &str)]; 1] = [&[("id", "1"), ("name", "Rome")]];
     for name in ["docs", "docs_2024", "a:b", "a"] {
@@ -269,6 +299,7 @@ macro_rules! conformance {
             conditions_order_and_limit_are_those_of_the_whole_table,
             what_only_a_chunk_said_goes_with_it,
             a_table_that_changes_keeps_its_rows,
+            all_rows_leave_page_by_page_table_by_table,
             a_dropped_collection_is_gone_and_no_other_is,
             a_workspace_keeps_its_quota_of_rows_and_can_always_let_go,
             and_its_quota_of_bytes_whatever_happens_to_its_rows);

@@ -8,6 +8,8 @@ pub mod sqlite;
 #[cfg(test)]
 mod conformance;
 
+use std::collections::BTreeMap;
+
 use async_trait::async_trait;
 use tg_collections::CollectionKey;
 use tg_schemas::table::Table;
@@ -15,6 +17,26 @@ use tg_schemas::table::Table;
 use crate::engine::select::Select;
 use crate::engine::value::{Row, Value};
 use crate::error::RowsError;
+
+/// Where a page of an export begins: behind this row of this table. The first page begins behind nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Place {
+    /// Key of the table.
+    pub table: String,
+    /// Number of the row.
+    pub row: i64,
+}
+
+/// Rows of one table, as they were written.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Page {
+    /// Key of the table; empty where there is nothing.
+    pub table: String,
+    /// Texts by field.
+    pub rows: Vec<BTreeMap<String, String>>,
+    /// Where the next page begins; `None` behind the last row.
+    pub next: Option<Place>,
+}
 
 /// The rows of all collections. Each method is one transaction; repeating one changes nothing more.
 #[async_trait]
@@ -44,6 +66,14 @@ pub trait RowStore: Send + Sync + 'static {
         table: &Table,
         select: Select,
     ) -> Result<Vec<Vec<Value>>, RowsError>;
+
+    /// A page of all rows of a collection, table by table in the order of their names, in each in the order they came; also
+    /// of tables that the configuration does not have any more. At most `most` rows, fewer where they are long.
+    ///
+    /// # Errors
+    /// [`RowsError::Storage`] when the store failed.
+    async fn page(&self, key: &CollectionKey, after: Place, most: usize)
+    -> Result<Page, RowsError>;
 
     /// Takes some of what is out of use off the disk: little, so that others need not wait long. `false` when nothing
     /// is left.

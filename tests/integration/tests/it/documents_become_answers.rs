@@ -55,6 +55,16 @@ pub(crate) async fn processed(url: &str, id: &str) -> Result<Value> {
     }
 }
 
+/// Of what was handed on everything came to its store.
+fn all_that_was_made_is_stored(record: &Value) -> Result<()> {
+    for kind in ["triples", "vectors"] {
+        let done = &record["progress"][kind];
+        let total = &record["progress"][format!("{kind}-total")];
+        ensure!(done == total && done.as_i64() > Some(0), "{kind}: {record}");
+    }
+    Ok(())
+}
+
 /// Answers can be followed to their documents, link by link, until a document is taken away.
 async fn traces_lead_to_documents(url: &str) -> Result<()> {
     let listed = tg(url, &["list-explain-traces", "-C", "docs", "--json"]).await?;
@@ -215,6 +225,7 @@ async fn story(bus: Bus) -> Result<()> {
             .await
             .with_context(|| system.server.log())?;
         let chunks = record["progress"]["chunks"].as_i64().unwrap_or_default();
+        all_that_was_made_is_stored(&record)?;
         ensure!(chunks >= least, "{record}");
     }
 

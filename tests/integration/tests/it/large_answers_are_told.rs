@@ -7,7 +7,7 @@ use anyhow::{Context, Result, ensure};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
-use tg_testkit::process::{Server, client};
+use tg_testkit::process::{Server, client, tg};
 use tg_testkit::socket::Socket;
 
 use crate::poison_is_dead_lettered_once::counted;
@@ -129,6 +129,30 @@ async fn the_library_tells(server: &Server) -> Result<()> {
         }
     }
     ensure!(found == 17, "{found} children");
+    a_core_has_all(server).await
+}
+
+/// A core of a document with more parts than a message tells of has all of them.
+async fn a_core_has_all(server: &Server) -> Result<()> {
+    let core = json!({"operation": "put-kg-core", "workspace": "default", "triples": {
+        "metadata": {"id": "urn:half:0", "root": "", "collection": "default"},
+        "triples": [{"s": {"t": "i", "i": "urn:a"}, "p": {"t": "i", "i": "urn:b"}, "o": {"t": "l", "v": "1"}}]}});
+    let (status, told) = post(&server.url(), "api/v1/knowledge", core).await?;
+    ensure!(status == 200 && told.get("error").is_none(), "{told}");
+    let folder = tempfile::tempdir()?;
+    let file = folder.path().join("half.core");
+    let path = file.to_string_lossy().into_owned();
+    let line = ["get-kg-core", "--id", "urn:half:0", "-o", &path];
+    let got = tg(&server.url(), &line).await?;
+    ensure!(got.code == Some(0), "{got:?}");
+    let bytes = std::fs::read(&file)?;
+    for n in 0..17 {
+        let part = format!("urn:half:0/{n:02}");
+        let has = bytes
+            .windows(part.len())
+            .any(|window| window == part.as_bytes());
+        ensure!(has, "{part} is not in the core");
+    }
     Ok(())
 }
 

@@ -1,20 +1,26 @@
-//! Collections and documents with hostile and equal names, in two workspaces: what is in one is seen through
-//! no endpoint of another, and deleting one leaves every other whole.
+//! Collections and documents with hostile and equal names, in workspaces with names as hostile: what is in one is seen
+//! through no endpoint of another, by REST and by sockets, and deleting one leaves every other whole.
 
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use futures::{SinkExt, StreamExt};
 use serde_json::{Value, json};
 use tg_testkit::process::Server;
 use tg_testkit::shared_node::VirtualHost;
+use tg_testkit::socket::Socket;
 use tokio::time::Instant;
+use tokio_tungstenite::tungstenite::Message;
 
 use crate::world::{Bus, post, up};
 
 const BOUND: Duration = Duration::from_secs(60);
-const WORKSPACES: [&str; 2] = ["default", "other"];
+/// Workspaces whose names differ by case, or match one another as patterns.
+const WORKSPACES: [&str; 3] = ["default", "Default", "d_fault"];
+/// Collections of the last of them.
+const FEW: usize = 2;
 
 /// Names that meet where somebody concatenates, cuts, folds case, matches by pattern or normalises.
 fn names() -> Vec<String> {
@@ -24,6 +30,13 @@ fn names() -> Vec<String> {
     let long = "n".repeat(299);
     names.extend([format!("{long}1"), format!("{long}2")]);
     names
+}
+
+/// By which way something is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Door {
+    Rest,
+    Socket,
 }
 
 /// A collection of a workspace and the word that only it holds.
@@ -38,6 +51,7 @@ struct System {
     server: Server,
     _node: Option<VirtualHost>,
     cells: Vec<Cell>,
+    socket: Socket,
 }
 
 impl System {
@@ -45,7 +59,11 @@ impl System {
         let (server, node) = up(bus).await?;
         let mut cells = Vec::new();
         for workspace in WORKSPACES {
-            for collection in names() {
+            let most = match workspace {
+                "d_fault" => FEW,
+                _ => usize::MAX,
+            };
+            for collection in names().into_iter().take(most) {
                 // Of letters only and of one length, so that no word is within another.
                 let number = cells.len() as u8;
                 let word = format!(
@@ -60,10 +78,12 @@ impl System {
                 });
             }
         }
+        let socket = Socket::connect(&server.url(), "").await?;
         Ok(Self {
             server,
             _node: node,
             cells,
+            socket,
         })
     }
 
@@ -78,11 +98,81 @@ impl System {
         Ok(reply)
     }
 
-    async fn flow(&self, kind: &str, cell: &Cell, mut body: Value) -> Result<Value> {
+    async fn flow(&self, door: Door, kind: &str, cell: &Cell, mut body: Value) -> Result<Value> {
         body["collection"] = json!(cell.collection);
-        let path = format!("api/v1/flow/default/service/{kind}");
-        let asked = self.ask(&path, cell.workspace, body).await;
+        let asked = match door {
+            Door::Rest => {
+                let path = format!("api/v1/flow/default/service/{kind}");
+                self.ask(&path, cell.workspace, body).await
+            }
+            Door::Socket => self.said(kind, cell, body).await,
+        };
         asked.with_context(|| format!("{} of {}", cell.collection, cell.workspace))
+    }
+
+    /// The one answer over the socket.
+    async fn said(&self, kind: &str, cell: &Cell, body: Value) -> Result<Value> {
+        let envelope = json!({"service": kind, "flow": "default", "workspace": cell.workspace, "request": body});
+        let frames = self.socket.send(envelope).await?.all(BOUND).await?;
+        let last = frames.last().context("no frame")?;
+        let failed = |value: &Value| value.get("error").is_some_and(|error| !error.is_null());
+        ensure!(
+            !failed(last) && !failed(&last["response"]),
+            "{kind}: {last}"
+        );
+        Ok(last["response"].clone())
+    }
+
+    /// What is stored of a kind, through an endpoint of exports.
+    async fn exported(&self, door: Door, kind: &str, cell: &Cell) -> Result<String> {
+        let path = format!(
+            "{}api/v1/flow/default/export/{kind}?stored=1&workspace={}&collection={}",
+            self.server.url(),
+            cell.workspace,
+            percent(&cell.collection)
+        );
+        if door == Door::Rest {
+            let exported = tg_testkit::process::client()?.get(path).send().await?;
+            return Ok(exported.text().await?);
+        }
+        let path = path.replacen("http", "ws", 1);
+        let (mut stream, _) = tokio_tungstenite::connect_async(path).await?;
+        let mut all = String::new();
+        while let Some(frame) = tokio::time::timeout(BOUND, stream.next()).await? {
+            match frame? {
+                Message::Text(text) => all.push_str(&text),
+                Message::Close(_) => break,
+                _ => {}
+            }
+        }
+        Ok(all)
+    }
+
+    /// Imports one frame.
+    async fn import(&self, door: Door, workspace: &str, frame: Value) -> Result<()> {
+        let path = format!(
+            "{}api/v1/flow/default/import/rows?workspace={workspace}",
+            self.server.url()
+        );
+        if door == Door::Rest {
+            let client = tg_testkit::process::client()?;
+            let reply = client.post(path).body(frame.to_string()).send().await?;
+            let reply: Value = serde_json::from_str(&reply.text().await?)?;
+            ensure!(reply["stored"] == 1, "{reply}");
+            return Ok(());
+        }
+        let path = path.replacen("http", "ws", 1);
+        let (mut stream, _) = tokio_tungstenite::connect_async(path).await?;
+        for text in [frame.to_string(), json!({"type": "end"}).to_string()] {
+            stream.send(Message::text(text)).await?;
+        }
+        while let Some(frame) = tokio::time::timeout(BOUND, stream.next()).await? {
+            if let Message::Close(Some(close)) = frame? {
+                ensure!(close.reason.as_str().contains("stored 1"), "{close}");
+                return Ok(());
+            }
+        }
+        bail!("the import ended without a word")
     }
 
     async fn library(&self, workspace: &str, body: Value) -> Result<Value> {
@@ -91,8 +181,11 @@ impl System {
 
     /// The second workspace, with a flow of the same name.
     async fn prepare(&self) -> Result<()> {
-        let create = json!({"operation": "create-workspace", "workspace_record": {"id": "other", "enabled": true}});
-        self.ask("api/v1/iam", "default", create).await?;
+        for workspace in &WORKSPACES[1..] {
+            let record = json!({"id": workspace, "enabled": true});
+            let create = json!({"operation": "create-workspace", "workspace_record": record});
+            self.ask("api/v1/iam", "default", create).await?;
+        }
         let schema = json!({"name": "lamps", "description": "Lamps", "fields": [
             {"name": "id", "type": "string", "primary_key": true},
             {"name": "maker", "type": "string", "indexed": true},
@@ -104,13 +197,15 @@ impl System {
         }
         let start = json!({"operation": "start-flow", "flow-id": "default", "blueprint-name": "everything",
             "description": "", "parameters": {}});
-        self.ask("api/v1/flow", "other", start).await?;
+        for workspace in &WORKSPACES[1..] {
+            self.ask("api/v1/flow", workspace, start.clone()).await?;
+        }
         Ok(())
     }
 
     /// The same document names everywhere; only the words differ.
     async fn fill(&self) -> Result<()> {
-        for cell in &self.cells {
+        for (at, cell) in self.cells.iter().enumerate() {
             let word = &cell.word;
             // A document belongs to a workspace: one for each collection, named as hostile as that.
             let id = document(&cell.collection);
@@ -128,21 +223,8 @@ impl System {
             self.library(cell.workspace, process).await?;
             let row = json!({"metadata": {"id": id, "root": id, "collection": cell.collection},
                 "schema_name": "lamps", "values": [{"id": "1", "maker": word}]});
-            let path = format!(
-                "{}api/v1/flow/default/import/rows?workspace={}",
-                self.server.url(),
-                cell.workspace
-            );
-            let reply: Value = serde_json::from_str(
-                &tg_testkit::process::client()?
-                    .post(path)
-                    .body(row.to_string())
-                    .send()
-                    .await?
-                    .text()
-                    .await?,
-            )?;
-            ensure!(reply["stored"] == 1, "{reply}");
+            let door = [Door::Rest, Door::Socket][at % 2];
+            self.import(door, cell.workspace, row).await?;
         }
         for cell in &self.cells {
             self.processed(cell).await?;
@@ -169,26 +251,28 @@ impl System {
     }
 
     /// Everything that each endpoint shows of a collection.
-    async fn seen(&self, cell: &Cell) -> Result<Vec<(&'static str, String)>> {
+    async fn seen(&self, door: Door, cell: &Cell) -> Result<Vec<(&'static str, String)>> {
         let mut seen = Vec::new();
         let mut add =
             |endpoint: &'static str, reply: Value| seen.push((endpoint, reply.to_string()));
         let all = json!({"s": null, "p": null, "o": null, "g": "*", "limit": 10000});
-        add("triples", self.flow("triples", cell, all).await?);
+        add("triples", self.flow(door, "triples", cell, all).await?);
         let query = "SELECT ?s ?p ?o WHERE { { ?s ?p ?o } UNION { GRAPH ?g { ?s ?p ?o } } }";
         add(
             "sparql",
-            self.flow("sparql", cell, json!({"query": query})).await?,
+            self.flow(door, "sparql", cell, json!({"query": query}))
+                .await?,
         );
         let lamps = json!({"query": "{ lamps { id maker } }"});
-        add("rows", self.flow("rows", cell, lamps).await?);
+        add("rows", self.flow(door, "rows", cell, lamps).await?);
         let words = json!({"query": "lamp glass built hall", "limit": 100});
         add(
             "keyword-index",
-            self.flow("keyword-index", cell, words).await?,
+            self.flow(door, "keyword-index", cell, words).await?,
         );
         let embedded = self
             .flow(
+                door,
                 "embeddings",
                 cell,
                 json!({"texts": ["a lamp of blue glass"]}),
@@ -196,7 +280,9 @@ impl System {
             .await?;
         let vector = &embedded["vectors"][0];
         let near = json!({"vector": vector, "limit": 100});
-        let chunks = self.flow("document-embeddings", cell, near.clone()).await?;
+        let chunks = self
+            .flow(door, "document-embeddings", cell, near.clone())
+            .await?;
         // The vectors' endpoints show ids; the library has the text of a chunk.
         for chunk in chunks["chunks"].as_array().into_iter().flatten() {
             let id = chunk["chunk_id"].as_str().unwrap_or_default();
@@ -207,39 +293,29 @@ impl System {
         }
         add(
             "graph-embeddings",
-            self.flow("graph-embeddings", cell, near).await?,
+            self.flow(door, "graph-embeddings", cell, near).await?,
         );
         let who = json!({"query": "Who built the lamp of blue glass?", "streaming": false});
         add(
             "document-rag",
-            self.flow("document-rag", cell, who.clone()).await?,
+            self.flow(door, "document-rag", cell, who.clone()).await?,
         );
-        add("graph-rag", self.flow("graph-rag", cell, who).await?);
-        let stored = format!(
-            "{}api/v1/flow/default/export/triples?stored=1&workspace={}&collection={}",
-            self.server.url(),
-            cell.workspace,
-            percent(&cell.collection)
-        );
-        let exported = tg_testkit::process::client()?
-            .get(stored)
-            .send()
-            .await?
-            .text()
-            .await?;
-        add("export", json!(exported));
+        add("graph-rag", self.flow(door, "graph-rag", cell, who).await?);
+        for kind in ["triples", "rows"] {
+            add("export", json!(self.exported(door, kind, cell).await?));
+        }
         Ok(seen)
     }
 
     /// Each endpoint shows a cell's own word, where it shows anything of the text, and nobody else's.
-    async fn check(&self, cell: &Cell, alive: bool) -> Result<()> {
-        for (endpoint, shown) in self.seen(cell).await? {
+    async fn check(&self, door: Door, cell: &Cell, alive: bool) -> Result<()> {
+        for (endpoint, shown) in self.seen(door, cell).await? {
             for other in &self.cells {
                 let known = shown.to_lowercase().contains(&other.word.to_lowercase());
                 let own = other.workspace == cell.workspace && other.collection == cell.collection;
                 ensure!(
                     !known || (own && alive),
-                    "{endpoint}: {} of {} shows {} of {}\n{shown}",
+                    "{door:?} {endpoint}: {} of {} shows {} of {}\n{shown}",
                     cell.collection,
                     cell.workspace,
                     other.collection,
@@ -248,7 +324,7 @@ impl System {
                 let tells = !matches!(endpoint, "keyword-index");
                 ensure!(
                     !(own && alive && tells) || known,
-                    "{endpoint}: {} of {} does not show its own\n{shown}",
+                    "{door:?} {endpoint}: {} of {} does not show its own\n{shown}",
                     cell.collection,
                     cell.workspace,
                 );
@@ -271,8 +347,10 @@ async fn story(bus: Bus) -> Result<()> {
     let system = System::start(bus).await?;
     system.prepare().await?;
     system.fill().await?;
-    for cell in &system.cells {
-        system.check(cell, true).await?;
+    for (at, cell) in system.cells.iter().enumerate() {
+        // Each endpoint by each door, for half of the cells before and half of them after.
+        let door = [Door::Socket, Door::Rest][at % 2];
+        system.check(door, cell, true).await?;
     }
 
     let (deleted, removed) = (&system.cells[0], &system.cells[1]);
@@ -282,12 +360,14 @@ async fn story(bus: Bus) -> Result<()> {
     let id = document(&removed.collection);
     let remove = json!({"operation": "remove-document", "document-id": id});
     system.library(removed.workspace, remove).await?;
-    for cell in system.cells.iter().filter(|cell| cell.word != removed.word) {
-        system.check(cell, cell.word != deleted.word).await?;
+    let left = system.cells.iter().enumerate();
+    for (at, cell) in left.filter(|(_, cell)| cell.word != removed.word) {
+        let door = [Door::Rest, Door::Socket][at % 2];
+        system.check(door, cell, cell.word != deleted.word).await?;
     }
     let listed = json!({"operation": "list-documents"});
     let left = system.library(removed.workspace, listed.clone()).await?;
-    let there = system.library("other", listed).await?;
+    let there = system.library("Default", listed).await?;
     let has = |reply: &Value| reply.to_string().contains(&format!("\"{id}\""));
     ensure!(!has(&left) && has(&there), "{left}\n{there}");
     Ok(())

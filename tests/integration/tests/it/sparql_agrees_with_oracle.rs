@@ -249,6 +249,8 @@ impl Writer<'_> {
                     "SUM(IF(DATATYPE(?b) = xsd:integer, ?b, 0))",
                     "MIN(STR(?b))",
                     "MAX(STR(?c))",
+                    "MIN(COALESCE(IF(DATATYPE(?b) = xsd:integer, ?b, 0), 0))",
+                    "MAX(COALESCE(IF(DATATYPE(?b) = xsd:integer, ?b, 0), 0))",
                     "AVG(STRLEN(STR(?b)))",
                 ]);
                 let having = self.dice.one(&["", "HAVING (COUNT(*) > 1)"]);

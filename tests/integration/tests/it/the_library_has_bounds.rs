@@ -76,6 +76,12 @@ async fn bounds(bus: Bus) -> Result<()> {
     let shown = tg(&url, &["show-library-documents", "--json"]).await?;
     let shown: Vec<Value> = serde_json::from_str(&shown.stdout)?;
     ensure!(shown.len() == ids.len(), "{}", shown.len());
+    let folder = tempfile::tempdir()?;
+    let bundle = folder.path().join("w.tgx");
+    let bundle = bundle.to_string_lossy().into_owned();
+    let saved = tg(&url, &["export-workspace", "-o", &bundle, "--json"]).await?;
+    let counts: Value = serde_json::from_str(&saved.stdout)?;
+    ensure!(counts["knowledge"]["documents"] == ids.len(), "{saved:?}");
 
     // Official clients ask for everything.
     for id in &ids[2..] {

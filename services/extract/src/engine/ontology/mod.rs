@@ -15,7 +15,7 @@ pub use describe::describe;
 pub use element::{Element, Kind, Label, Ontology};
 pub use model::Ontologies;
 pub use prompt::terms;
-pub use reply::{Checked, check, says_something};
+pub use reply::{Checked, Rejected, check, says_something};
 pub use select::{Index, close, named_in, segments};
 
 #[cfg(test)]

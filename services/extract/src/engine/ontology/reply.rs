@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use tg_schemas::Term;
 use tg_schemas::vocabulary::rdf;
 
@@ -14,8 +14,10 @@ use crate::engine::Found;
 use crate::engine::items::{Items, field, text};
 use crate::engine::names::{clean, entity_iri};
 
-/// Violations whose text is kept.
+/// Violations whose text is told.
 const SHOWN: usize = 20;
+/// Violations of a reply that are kept.
+const KEPT: usize = 1_000;
 /// Longest name in such a text, in characters.
 const NAME: usize = 60;
 
@@ -28,8 +30,19 @@ pub struct Checked {
     pub violations: usize,
     /// Why the first of them do not.
     pub told: Vec<String>,
+    /// They themselves, as far as there is room for them.
+    pub rejected: Vec<Rejected>,
     /// Elements that the facts use.
     pub used: BTreeSet<usize>,
+}
+
+/// A statement that does not fit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rejected {
+    /// The statement, an item of a reply by itself: a JSON object.
+    pub statement: String,
+    /// Why it does not fit.
+    pub reason: String,
 }
 
 /// Whether an item of a reply is of a form that is known.
@@ -60,8 +73,13 @@ pub fn check(ontologies: &Ontologies, items: &Items) -> Checked {
         }
     }
     for statement in all {
-        if let Err(why) = check.take(statement) {
+        if let Err(why) = check.take(&statement) {
             check.checked.violations += 1;
+            if check.checked.rejected.len() < KEPT {
+                let statement = check.item(&statement).to_string();
+                let reason = why.clone();
+                check.checked.rejected.push(Rejected { statement, reason });
+            }
             if check.checked.told.len() < SHOWN {
                 check.checked.told.push(why);
             }
@@ -182,24 +200,58 @@ impl Check<'_> {
             })
     }
 
-    fn take(&mut self, statement: Statement) -> Result<(), String> {
+    fn take(&mut self, statement: &Statement) -> Result<(), String> {
         match statement {
             Statement::Entity { name, class } => {
-                let at = self.class(&class)?;
-                self.is(&name, at);
+                let at = self.class(class)?;
+                self.is(name, at);
                 Ok(())
             }
             Statement::Relation {
                 subject,
                 relation,
                 object,
-            } => self.relate(&subject, &relation, &object),
+            } => self.relate(subject, relation, object),
             Statement::Attribute {
                 owner,
                 attribute,
                 value,
-            } => self.attribute(&owner, &attribute, &value),
+            } => self.attribute(owner, attribute, value),
         }
+    }
+
+    /// A statement as an item of a reply by itself: with the classes that the whole reply gave its ends.
+    fn item(&self, statement: &Statement) -> Value {
+        match statement {
+            Statement::Entity { name, class } => {
+                json!({"type": "entity", "entity": name, "entity_type": class})
+            }
+            Statement::Relation {
+                subject,
+                relation,
+                object,
+            } => json!({
+                "type": "relationship", "subject": subject.name, "subject_type": self.class_of(subject),
+                "relation": relation, "object": object.name, "object_type": self.class_of(object),
+            }),
+            Statement::Attribute {
+                owner,
+                attribute,
+                value,
+            } => json!({
+                "type": "attribute", "entity": owner.name, "entity_type": self.class_of(owner),
+                "attribute": attribute, "value": value,
+            }),
+        }
+    }
+
+    fn class_of<'a>(&'a self, end: &'a End) -> Option<&'a str> {
+        let known = || {
+            let thing = self.things.get(&entity_iri(&end.name))?;
+            let class = thing.types.first()?;
+            Some(self.ontologies.elements()[*class].iri.as_str())
+        };
+        end.class.as_deref().or_else(known)
     }
 
     fn class(&self, name: &str) -> Result<usize, String> {

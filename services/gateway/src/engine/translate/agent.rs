@@ -67,6 +67,7 @@ fn chunk(part: AgentResponse) -> Reply {
         citations: part.citations,
         refused: part.refused,
         trace: part.trace,
+        ..Answered::default()
     };
     answered.add_to(reply)
 }

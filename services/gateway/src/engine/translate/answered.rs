@@ -1,5 +1,5 @@
-//! What the last part of an answer says of it, whoever answered: what its numbers name, whether it is a refusal, and the
-//! name of its trace.
+//! What the last part of an answer says of it, whoever answered: what its numbers name, whether it is a refusal, the
+//! name of its trace, and what it had to do without.
 
 use serde_json::{Value, json};
 use tg_schemas::msg::Citation;
@@ -15,6 +15,8 @@ pub struct Answered {
     pub refused: bool,
     /// What its trace is named by.
     pub trace: String,
+    /// What it had to do without.
+    pub warnings: Vec<String>,
 }
 
 impl Answered {
@@ -25,6 +27,7 @@ impl Answered {
             .put_truthy("citations", citations)
             .put_truthy("refused", self.refused)
             .put_truthy("trace", self.trace)
+            .put_truthy("warnings", self.warnings)
     }
 }
 
@@ -63,6 +66,7 @@ mod tests {
             ],
             refused: false,
             trace: "urn:t".into(),
+            warnings: Vec::new(),
         };
         let body = Value::Object(answered.add_to(Reply::new()).done());
         assert_eq!(

@@ -31,6 +31,7 @@ pub mod tool;
 pub mod traces;
 pub mod triples;
 pub mod vectors;
+pub mod violations;
 
 use serde_json::json;
 use tg_schemas::{Error, Message, Reply};

@@ -129,6 +129,7 @@ impl From<GraphRagResponse> for Frame {
                 citations: part.citations,
                 refused: part.refused,
                 trace: part.trace,
+                warnings: part.warnings,
             },
         }
     }
@@ -148,6 +149,7 @@ impl From<DocumentRagResponse> for Frame {
                 citations: part.citations,
                 refused: part.refused,
                 trace: part.trace,
+                warnings: part.warnings,
             },
         }
     }

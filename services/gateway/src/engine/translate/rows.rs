@@ -25,6 +25,7 @@ impl Translate for Rows {
             query: body.required_text("query")?,
             variables: body.map("variables")?.cloned().unwrap_or_default(),
             operation_name: name.filter(|name| !name.is_empty()),
+            ..RowsQueryRequest::default()
         })
     }
 

@@ -23,7 +23,6 @@ pub(crate) struct Stored {
 }
 
 fn read(row: &Row<'_>) -> tg_storage::rusqlite::Result<Stored> {
-    let (metadata, tags): (String, String) = (row.get(5)?, row.get(6)?);
     Ok(Stored {
         document: DocumentMetadata {
             id: row.get(0)?,
@@ -31,8 +30,8 @@ fn read(row: &Row<'_>) -> tg_storage::rusqlite::Result<Stored> {
             kind: row.get(2)?,
             title: row.get(3)?,
             comments: row.get(4)?,
-            metadata: from_json(&metadata),
-            tags: from_json(&tags),
+            metadata: from_json(row, 5)?,
+            tags: from_json(row, 6)?,
             parent_id: row.get(7)?,
             document_type: row.get(8)?,
             content_hash: row.get::<_, Option<String>>(11)?.unwrap_or_default(),

@@ -7,7 +7,6 @@ use super::json::{from_json, json};
 use crate::store::runs::{Retraction, Target};
 
 fn read(row: &Row<'_>) -> tg_storage::rusqlite::Result<Retraction> {
-    let (chunks, triples): (String, String) = (row.get(8)?, row.get(9)?);
     Ok(Retraction {
         number: row.get(0)?,
         target: Target {
@@ -19,8 +18,8 @@ fn read(row: &Row<'_>) -> tg_storage::rusqlite::Result<Retraction> {
         },
         thread: row.get(6)?,
         record: row.get(7)?,
-        chunks: from_json(&chunks),
-        triples: from_json(&triples),
+        chunks: from_json(row, 8)?,
+        triples: from_json(row, 9)?,
     })
 }
 

@@ -58,6 +58,8 @@ pub(super) fn plan(tx: &Transaction<'_>, number: i64, on: &Start) -> Result<Plan
                 .iter()
                 .map(|record| (record.id.as_str(), record.topic.as_str()));
             tally::expect(tx, &run.thread, written, on.now)?;
+            let triples = records.iter().map(start::Record::triples).sum();
+            tally::made(tx, number, "triples", triples)?;
         }
     }
     let run = run::get(tx, number)?.ok_or(StorageError::Missing)?;

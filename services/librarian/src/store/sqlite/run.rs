@@ -14,7 +14,7 @@ const COLUMNS: &str = "number, thread, workspace, processing, document, flow, co
                        touched";
 
 fn read(row: &Row<'_>) -> tg_storage::rusqlite::Result<Run> {
-    let (tags, state): (String, String) = (row.get(9)?, row.get(10)?);
+    let state: String = row.get(10)?;
     Ok(Run {
         number: row.get(0)?,
         thread: row.get(1)?,
@@ -27,7 +27,7 @@ fn read(row: &Row<'_>) -> tg_storage::rusqlite::Result<Run> {
             generation: row.get(7)?,
         },
         time: row.get(8)?,
-        tags: from_json(&tags),
+        tags: from_json(row, 9)?,
         state: State::parse(&state),
         why: row.get(11)?,
         epoch: row.get::<_, i64>(12)?.max(0) as u64,

@@ -86,6 +86,21 @@ pub(crate) fn expect<'r>(
     book.map_or(Ok(()), |book| book.close(tx, now))
 }
 
+/// Notes what the library itself hands on in a run.
+pub(crate) fn made(
+    tx: &Transaction<'_>,
+    number: i64,
+    kind: &str,
+    count: usize,
+) -> Result<(), StorageError> {
+    tx.prepare_cached(
+        "INSERT INTO run_effect (run, kind, made, stored) VALUES (?1, ?2, ?3, 0)
+         ON CONFLICT (run, kind) DO UPDATE SET made = made + ?3",
+    )?
+    .execute(params![number, kind, count as i64])?;
+    Ok(())
+}
+
 /// Whether a record is expected of a run.
 pub(crate) fn expects(tx: &Transaction<'_>, number: i64, id: &str) -> Result<bool, StorageError> {
     let mut query = tx.prepare_cached(

@@ -2,6 +2,7 @@
 //! indexed field. All SQL of this service is here and below.
 
 mod drop;
+mod export;
 mod lifecycle;
 mod quota;
 mod read;
@@ -18,7 +19,7 @@ use tg_collections::{CollectionKey, Quota};
 use tg_schemas::table::Table;
 use tg_storage::{Database, Durability, StorageError};
 
-use super::RowStore;
+use super::{Page, Place, RowStore};
 use crate::engine::select::Select;
 use crate::engine::value::{Row, Value};
 use crate::error::RowsError;
@@ -125,6 +126,15 @@ impl RowStore for SqliteRows {
         select: Select,
     ) -> Result<Vec<Vec<Value>>, RowsError> {
         Ok(self.select_rows(key, table, select).await?)
+    }
+
+    async fn page(
+        &self,
+        key: &CollectionKey,
+        after: Place,
+        most: usize,
+    ) -> Result<Page, RowsError> {
+        Ok(self.page_of(key, after, most).await?)
     }
 
     async fn purge_some(&self) -> Result<bool, RowsError> {

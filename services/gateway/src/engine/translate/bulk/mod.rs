@@ -16,7 +16,7 @@ use super::fields::Body;
 pub(crate) use read::{document_embeddings, graph_embeddings, triples};
 pub(crate) use show::{chunk_value, entity_value, metadata};
 pub use show::{
-    show_document_embeddings, show_entity_contexts, show_graph_embeddings, show_triples,
+    show_document_embeddings, show_entity_contexts, show_graph_embeddings, show_rows, show_triples,
 };
 
 /// What a frame holds.

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 use tg_schemas::Term;
 use tg_schemas::msg::{
-    ChunkEmbeddings, DocumentEmbeddings, EntityContexts, EntityEmbeddings, GraphEmbeddings,
-    Metadata, Triples,
+    ChunkEmbeddings, DocumentEmbeddings, EntityContexts, EntityEmbeddings, ExtractedObject,
+    GraphEmbeddings, Metadata, Triples,
 };
 
 use crate::engine::translate::fields::{Body, Reply, triples_to_api};
@@ -43,6 +43,17 @@ pub fn show_document_embeddings(record: &DocumentEmbeddings) -> Body {
         .put("metadata", metadata)
         .put("chunks", chunks)
         .put_truthy("model", record.model.as_str())
+        .done()
+}
+
+/// `{metadata, schema_name, values, confidence, source_span}`: what an import of rows reads.
+pub fn show_rows(record: &ExtractedObject) -> Body {
+    Reply::new()
+        .put("metadata", metadata(record.metadata.as_ref()))
+        .put("schema_name", record.schema_name.as_str())
+        .put("values", json!(record.values))
+        .put("confidence", record.confidence)
+        .put_truthy("source_span", record.source_span.as_str())
         .done()
 }
 

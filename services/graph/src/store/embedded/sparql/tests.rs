@@ -122,6 +122,18 @@ async fn selects() {
         column("SELECT (SUM(?n) AS ?t) { ?s :size ?n }").await,
         ["6"]
     );
+    // Numbers are compared, not their texts: 3 < 10 < 20.
+    let all = "{ ?s :size ?n } UNION { GRAPH ?g { ?s :size ?n } }";
+    let greatest = format!("SELECT (MAX(?n) AS ?m) {{ {all} }}");
+    assert_eq!(column(&greatest).await, ["20"]);
+    let least = format!("SELECT (MIN(?n) AS ?m) {{ {all} FILTER(?n > 2) }}");
+    assert_eq!(column(&least).await, ["3"]);
+    // A blank node of a pattern stands for anything, and for the same wherever its label stands.
+    assert_eq!(column("SELECT ?x { [] :next ?x }").await, ["a", "b", "c"]);
+    assert_eq!(
+        column("SELECT ?x { _:one :next ?x . _:one :size ?n FILTER(?n = 1) }").await,
+        ["b"]
+    );
     assert_eq!(
         column("SELECT ?n { GRAPH ?g { ?s :size ?n } }").await,
         ["10", "20"]

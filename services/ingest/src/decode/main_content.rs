@@ -1,0 +1,198 @@
+//! What of a web page is the page, without the frame that a site puts around each: its header and footer, what stands
+//! beside, menus, dialogs, and the banner that asks about cookies. Works on the tree, whose depth is bounded.
+
+use std::collections::HashSet;
+use std::rc::Rc;
+
+use markup5ever_rcdom::{Handle, Node, NodeData};
+
+/// What has no text, or none that is part of a page.
+pub(super) const SKIPPED: &[&str] = &[
+    "nav", "script", "style", "noscript", "template", "head", "iframe", "svg", "canvas", "object",
+    "img", "video", "audio", "input", "select", "button",
+];
+/// Parts of the name of an element that asks for consent, beside `cookie` or `gdpr`.
+const BANNER: [&str; 12] = [
+    "banner",
+    "bar",
+    "box",
+    "consent",
+    "dialog",
+    "law",
+    "message",
+    "modal",
+    "notice",
+    "notification",
+    "overlay",
+    "popup",
+];
+/// What the usual programs for it call theirs.
+const PROGRAMS: [&str; 6] = [
+    "cookieconsent",
+    "cybotcookiebot",
+    "didomi",
+    "onetrust",
+    "qc-cmp",
+    "usercentrics",
+];
+/// `main` is the page where it has this part of the letters at least; an `article` where it has half of them.
+const PART_OF_MAIN: usize = 4;
+const PART_OF_ARTICLES: usize = 2;
+
+/// Where an element stands.
+#[derive(Clone, Copy, Default)]
+struct Within {
+    /// In a `main` or an `article`.
+    content: bool,
+    /// In a `section`.
+    section: bool,
+}
+
+impl Within {
+    fn inside(self, node: &Node) -> Self {
+        let (name, role) = (name(node), role(node));
+        Self {
+            content: self.content || matches!(name, "main" | "article") || role == "main",
+            section: self.section || name == "section",
+        }
+    }
+}
+
+type Nodes = HashSet<*const Node>;
+
+/// Leaves of a page what it is about. A page that would be empty then stays as it is. What was taken out is to be held for
+/// as long as the tree: a node that goes empties all below it, also what stands elsewhere by now.
+pub(super) fn keep(document: &Handle) -> Vec<Handle> {
+    let mut taken = Vec::new();
+    let Some(body) = elements(document, &["body"]).into_iter().next() else {
+        return taken;
+    };
+    let heading = heading(&body, Within::default());
+    let mut frame = Nodes::new();
+    find_frame(&body, Within::default(), &mut frame);
+    let whole = letters(&body, &frame);
+    if whole == 0 {
+        return taken;
+    }
+    cut(&body, &frame, &mut taken);
+    let none = Nodes::new();
+    let chosen = |names: &[&str], part: usize| {
+        let found = elements(&body, names);
+        let held: usize = found.iter().map(|one| letters(one, &none)).sum();
+        (held > 0 && held * part >= whole).then_some(found)
+    };
+    let page = chosen(&["main"], PART_OF_MAIN).or_else(|| chosen(&["article"], PART_OF_ARTICLES));
+    if let Some(page) = page {
+        taken.append(&mut body.children.borrow_mut());
+        *body.children.borrow_mut() = page;
+    }
+    // What the page is called stands in its frame at times.
+    if let Some(heading) = heading.filter(|_| elements(&body, &["h1"]).is_empty()) {
+        body.children.borrow_mut().insert(0, heading);
+    }
+    taken
+}
+
+fn name(node: &Node) -> &str {
+    match &node.data {
+        NodeData::Element { name, .. } => &name.local,
+        _ => "",
+    }
+}
+
+/// Elements of these names, the outermost of each.
+fn elements(node: &Handle, names: &[&str]) -> Vec<Handle> {
+    let mut found = Vec::new();
+    for child in node.children.borrow().iter() {
+        match names.contains(&name(child)) || (names.contains(&"main") && role(child) == "main") {
+            true => found.push(child.clone()),
+            false => found.extend(elements(child, names)),
+        }
+    }
+    found
+}
+
+fn attribute(node: &Node, wanted: &str) -> String {
+    let NodeData::Element { attrs, .. } = &node.data else {
+        return String::new();
+    };
+    let attrs = attrs.borrow();
+    let found = attrs.iter().find(|one| &*one.name.local == wanted);
+    found.map_or_else(String::new, |one| one.value.to_lowercase())
+}
+
+fn role(node: &Node) -> String {
+    attribute(node, "role").trim().to_owned()
+}
+
+fn find_frame(node: &Handle, within: Within, frame: &mut Nodes) {
+    for child in node.children.borrow().iter() {
+        if is_frame(child, within) {
+            frame.insert(Rc::as_ptr(child));
+            continue;
+        }
+        find_frame(child, within.inside(child), frame);
+    }
+}
+
+/// The first heading of the page, also where it stands in the header of the site.
+fn heading(node: &Handle, within: Within) -> Option<Handle> {
+    node.children.borrow().iter().find_map(|child| {
+        let header = name(child) == "header" || role(child) == "banner";
+        match name(child) {
+            "h1" => Some(child.clone()),
+            _ if is_frame(child, within) && !header => None,
+            _ => heading(child, within.inside(child)),
+        }
+    })
+}
+
+fn is_frame(node: &Handle, within: Within) -> bool {
+    let role = role(node);
+    match (name(node), role.as_str()) {
+        ("", _) => false,
+        ("nav", _) | (_, "navigation" | "search" | "dialog" | "alertdialog") => true,
+        // Articles and sections have headers and footers of their own.
+        ("header" | "footer", _) | (_, "banner" | "contentinfo") => {
+            !within.content && !within.section
+        }
+        ("aside", _) | (_, "complementary") => !within.content,
+        ("main" | "article" | "h1", _) => false,
+        _ => asks_for_consent(node) && elements(node, &["main", "article"]).is_empty(),
+    }
+}
+
+/// Whether an element is called what those are that ask about cookies.
+fn asks_for_consent(node: &Node) -> bool {
+    let named = |text: &str| {
+        let about = text.contains("cookie") || text.contains("gdpr");
+        about && BANNER.iter().any(|word| text.contains(word))
+            || PROGRAMS.iter().any(|program| text.starts_with(program))
+    };
+    let class = attribute(node, "class");
+    named(&attribute(node, "id")) || class.split_whitespace().any(named)
+}
+
+/// Letters and digits of texts below a node, but for what is left out and what is no text of the page.
+fn letters(node: &Handle, without: &Nodes) -> usize {
+    if without.contains(&Rc::as_ptr(node)) || SKIPPED.contains(&name(node)) {
+        return 0;
+    }
+    match &node.data {
+        NodeData::Text { contents } => {
+            let text = contents.borrow();
+            text.chars().filter(|one| one.is_alphanumeric()).count()
+        }
+        _ => {
+            let children = node.children.borrow();
+            children.iter().map(|child| letters(child, without)).sum()
+        }
+    }
+}
+
+fn cut(node: &Handle, frame: &Nodes, taken: &mut Vec<Handle>) {
+    let mut children = node.children.borrow_mut();
+    let is_frame = |child: &mut Handle| frame.contains(&Rc::as_ptr(child));
+    taken.extend(children.extract_if(.., is_frame));
+    children.iter().for_each(|child| cut(child, frame, taken));
+}
