@@ -60,3 +60,23 @@ fn refused(first: &GraphError, count: usize) -> Error {
     };
     Error::new(ErrorCode::BadRequest, text)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn policies_come_in_no_record_but_an_import_of_them() {
+        let of = |graph: Option<&str>| Triple {
+            g: graph.map(str::to_owned),
+            ..Triple::default()
+        };
+        assert!(without_policies(&[of(None), of(Some("urn:graph:source"))]).is_ok());
+        let told = without_policies(&[of(None), of(Some(POLICY_GRAPH))]);
+        let Err(ConsumeError::Dead(error)) = told else {
+            panic!("{told:?}");
+        };
+        assert_eq!(error.code(), ErrorCode::Forbidden);
+        assert!(error.message.starts_with("triples[1].g: "), "{error}");
+    }
+}

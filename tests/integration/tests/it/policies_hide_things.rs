@@ -25,6 +25,11 @@ const FACTS: &str = r#"
 @prefix x: <urn:x:> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
 x:ann rdfs:label "Ann" ; x:knows x:bob . x:bob a x:Secret ; rdfs:label "Robert" .
 "#;
+/// A boss that nobody made one.
+const FORGED: &str = r#"
+@prefix uc: <https://trustgraph.ai/ontology/user-context/> .
+<urn:x:me> a uc:UserContext ; uc:role <urn:x:boss> ; <urn:x:says> "is forged" .
+"#;
 const GRAPH: &str = "api/v1/flow/default/graph/default";
 
 struct System {
@@ -164,12 +169,12 @@ impl System {
             {"s": {"t": "i", "i": "urn:x:policy"}, "p": {"t": "i", "i": "urn:x:p"}, "o": {"t": "l", "v": "v"},
              "g": "urn:graph:policy"}]});
         let lines = "api/v1/flow/default/import/triples";
-        let (_, refused) = system
+        let (_, refused) = self
             .post(writer, lines, "application/x-ndjson", &line.to_string())
             .await?;
         ensure!(refused.contains("config:write"), "{refused}");
         let core = json!({"operation": "put-kg-core", "id": "x", "triples": line});
-        let (_, refused) = system
+        let (_, refused) = self
             .post(
                 &self.admin,
                 "api/v1/knowledge",
@@ -179,12 +184,11 @@ impl System {
             .await?;
         ensure!(refused.contains("triples.triples[0].g"), "{refused}");
         ensure!(
-            system
-                .flow(reader, "triples", json!({}))
+            self.flow(reader, "triples", json!({}))
                 .await?
                 .contains("Robert")
         );
-        let written = system.post(&self.admin, &policies, turtle, POLICY).await?;
+        let written = self.post(&self.admin, &policies, turtle, POLICY).await?;
         ensure!(written.0 == 202, "{written:?}");
         soon("the policy counts", async || {
             let said = self.flow(reader, "triples", json!({})).await?;
@@ -241,6 +245,15 @@ async fn from_each_who_may_not_see_them(bus: Bus) -> Result<()> {
         }
     }
     let clerk = system.token("rita", json!(["urn:x:clerk"])).await?;
+    let boss_token = system.token("rita", json!(["urn:x:boss"])).await?;
+    // Nobody writes themselves a role.
+    let written = system.post(&writer, &default, turtle, FORGED).await?;
+    ensure!(written.0 == 202, "{written:?}");
+    soon("what is forged is there", async || {
+        let said = system.flow(&boss_token, "triples", json!({})).await?;
+        Ok(said.contains("is forged"))
+    })
+    .await?;
     for (way, shown) in system.seen(&clerk).await? {
         ensure!(
             !shown.contains("Robert") && !shown.contains("urn:x:bob"),
@@ -256,8 +269,7 @@ async fn from_each_who_may_not_see_them(bus: Bus) -> Result<()> {
         .flow(&clerk, "triples", json!({ "user-context": boss }))
         .await?;
     ensure!(!shown.contains("Robert"), "{shown}");
-    let boss = system.token("rita", json!(["urn:x:boss"])).await?;
-    for (way, shown) in system.seen(&boss).await? {
+    for (way, shown) in system.seen(&boss_token).await? {
         ensure!(
             way == "graph-rag" || shown.contains("Robert"),
             "{way}: {shown}"

@@ -164,7 +164,7 @@ fn exactly(quad: &Quad) -> Pattern {
 
 impl Plan<'_> {
     fn found(&self, pattern: Pattern) -> Result<Vec<Quad>, GraphError> {
-        Ok(self.data.scan(&pattern).collect::<Result<_, _>>()?)
+        self.data.scan(&pattern).collect()
     }
 
     /// Whether anything matches that does not go.

@@ -156,6 +156,7 @@ async fn each_way_of_reading_hides_what_a_policy_hides() {
         for hidden in [
             "Bob",
             "elsewhere",
+            "Baker",
             "Secret",
             "urn:x:knows",
             "urn:x:says",
