@@ -35,7 +35,7 @@ async fn statuses_and_bodies_follow_the_contract(place: Place) {
             r#"{"operation": "x"}"#,
             400,
             "unknown operation; the services are iam, requests, answers, config, flow, librarian, collection-management, \
-             knowledge",
+             traces, knowledge",
         ),
         (
             "/api/v1/config",
