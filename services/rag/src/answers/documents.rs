@@ -62,11 +62,7 @@ pub async fn answer(
     };
     stream.tell(asked(&names, &facts)).await?;
 
-    let (concepts, mut spent) = if plan.mode.vectors() {
-        ask::concepts(cx, &plan.question).await?
-    } else {
-        (vec![plan.question.clone()], Spent::default())
-    };
+    let (concepts, mut spent) = concepts(cx, plan).await?;
     stream
         .tell(grounded(&names, &concepts, &usage(&spent)))
         .await?;
@@ -147,6 +143,14 @@ pub async fn answer(
         ..End::default()
     };
     stream.end(written.text, end).await
+}
+
+/// What the question is about; where words alone are searched, the question itself.
+async fn concepts(cx: &Cx, plan: &DocumentPlan) -> Result<(Vec<String>, Spent), Error> {
+    match plan.mode.vectors() {
+        true => ask::concepts(cx, &plan.question).await,
+        false => Ok((vec![plan.question.clone()], Spent::default())),
+    }
 }
 
 /// The texts of what was chosen, as far as a model reads them.
