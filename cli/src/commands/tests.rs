@@ -306,6 +306,7 @@ const LINES: &[&str] = &[
     "load-doc-embeds in",
     "revoke-api-key k",
     "list-api-keys u",
+    "audit-isolation --blueprint everything --keep --json",
     "dead-letters list -f f",
     "violations list -f f -C c -l 5",
     "violations --replay-all -f f",

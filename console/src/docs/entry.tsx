@@ -39,8 +39,11 @@ const Parameter = ({ of }: { of: Json }) => [
   </dd>,
 ];
 
+/** What a reader of screens hears: a message of a socket with where it is sent, as others have such. */
+const named = ({ badge, title, group }: Entry): string => (group.startsWith("/") ? `${badge} ${title}, ${group}` : `${badge} ${title}`);
+
 export const Shown = ({ spec, entry }: { spec: Json; entry: Entry }) => (
-  <section class="entry card" id={entry.id} aria-label={`${entry.badge} ${entry.title}`}>
+  <section class="entry card" id={entry.id} aria-label={named(entry)}>
     <h3>
       <span class={`badge ${entry.badge.toLowerCase()}`}>{entry.badge}</span> <code>{entry.title}</code>
     </h3>

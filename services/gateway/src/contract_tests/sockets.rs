@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
-use tg_schemas::msg::{DocumentEmbeddings, EntityContexts, GraphEmbeddings, Triples};
+use tg_schemas::msg::{
+    DocumentEmbeddings, EntityContexts, ExtractedObject, GraphEmbeddings, Triples,
+};
 use tg_schemas::{Error, ErrorCode, Message};
 
 use super::schema::{Schemas, message};
@@ -73,7 +75,10 @@ fn exported(kind: BulkKind) -> Vec<Body> {
             .iter()
             .map(bulk::show_entity_contexts)
             .collect(),
-        BulkKind::Rows => Vec::new(),
+        BulkKind::Rows => [full(), ExtractedObject::default()]
+            .iter()
+            .map(bulk::show_rows)
+            .collect(),
     }
 }
 
@@ -118,12 +123,13 @@ fn frames() -> BTreeMap<&'static str, Vec<Value>> {
         ("graphEmbeddings", BulkKind::GraphEmbeddings),
         ("documentEmbeddings", BulkKind::DocumentEmbeddings),
         ("entityContexts", BulkKind::EntityContexts),
+        ("rows", BulkKind::Rows),
     ] {
         assert!(EXPORTS.iter().any(|(exported, _)| *exported == kind.name()));
         let records = exported(kind).into_iter().map(Value::Object);
         frames.insert(name, records.collect());
     }
-    assert_eq!(EXPORTS.len(), 4, "each kind of an export is above");
+    assert_eq!(EXPORTS.len(), 5, "each kind of an export is above");
     frames
 }
 

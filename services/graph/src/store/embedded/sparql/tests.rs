@@ -400,7 +400,8 @@ async fn a_text_grows_to_its_limit_only() {
         );
         assert!(told, "{call}: {error}");
     }
-    let long = "SELECT (STRLEN(GROUP_CONCAT(CONCAT(?a, ?d, ?g))) AS ?n) { ?x ?y ?a . ?z ?t ?d . ?u ?v ?g . ?q ?w ?k }";
+    // Of long pieces, so that it takes thousands of them and not millions.
+    let long = "SELECT (STRLEN(GROUP_CONCAT(CONCAT(?a, ?d, ?g, 'a piece of some length, that is read over and over again'))) AS ?n) { ?x ?y ?a . ?z ?t ?d . ?u ?v ?g . ?q ?w ?k }";
     assert_eq!(bounded(long).await, GraphError::LongText(16));
 }
 
