@@ -16,15 +16,20 @@ use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
 
 /// Messages that only processors of ours say to each other.
-const OURS: [&str; 28] = [
+const OURS: [&str; 38] = [
     "AgentRun",
     "AgentRunStep",
     "AgentRunsRequest",
     "AgentRunsResponse",
+    "AuditDropped",
+    "AuditEntry",
+    "AuditRequest",
+    "AuditResponse",
     "Citation",
     "CollectionDrop",
     "CollectionDropped",
     "DetachedRun",
+    "EndedRun",
     "HostedFlow",
     "HostedProcessor",
     "LabelledTerm",
@@ -44,7 +49,12 @@ const OURS: [&str; 28] = [
     "SourcesRequest",
     "SourcesResponse",
     "TracedSource",
+    "TracesRequest",
+    "TracesResponse",
     "Usage",
+    "Violation",
+    "ViolationsRequest",
+    "ViolationsResponse",
 ];
 
 /// What this side makes of a body by reading and writing it.
