@@ -106,7 +106,10 @@ impl Shelf {
         if let Some(same) = self.entries.get_mut(&key) {
             same.count += entry.count;
             same.until = same.until.max(entry.until);
+            // Of another length: what it takes is what is given back for it.
+            let before = size(same);
             same.request_id = entry.request_id;
+            self.bytes = self.bytes + size(same) - before;
             return true;
         }
         let bytes = size(&entry) + key.len();
@@ -274,6 +277,18 @@ mod tests {
             }
             assert!(batch.iter().map(size).sum::<usize>() < 2 * BATCH);
             all.extend(batch);
+        }
+    }
+
+    #[test]
+    fn ids_of_another_length_leave_no_room_and_take_none() {
+        let tally = Tally::default();
+        let long = "b".repeat(64);
+        for (first, then) in [("a", long.as_str()), (long.as_str(), "a")] {
+            tally.note(entry(READ, "ada", first));
+            tally.note(entry(READ, "ada", then));
+            assert_eq!(all(&tally).len(), 1);
+            assert_eq!(tally.waiting.lock().done.bytes, 0);
         }
     }
 

@@ -235,6 +235,15 @@ impl Stored {
             walk.leads_on(id, &own)?;
         }
         self.is_whole(root, &own, &walk)?;
+        // What only leads to the chain is no part of it: all must be reached from the end.
+        let mut from_end = Walk {
+            stored: self,
+            root,
+            order: Vec::new(),
+            seen: BTreeSet::new(),
+        };
+        from_end.back_from(&end);
+        self.is_whole(root, &own, &from_end)?;
         whole.head = self.texts(&end, tg::ENTITY_HASH).collect();
         match signed {
             Some(signed) if signed != whole.head => Err(Broken {

@@ -193,6 +193,12 @@ fn workspace(identity: &Identity, call: &Call) -> String {
         let resource = iam_call::resource(service.name, operation, &call.body, identity);
         return resource.ok().and_then(|one| one.about).unwrap_or_default();
     }
+    if let Target::Service { service, .. } = &call.target
+        && service.home == Home::Gateway
+    {
+        // It is about the caller alone, and nobody looked whether what the body names is a workspace.
+        return identity.workspace.to_string();
+    }
     let named = call.workspace.as_deref().filter(|name| !name.is_empty());
     named.unwrap_or(&identity.workspace).to_owned()
 }

@@ -173,6 +173,24 @@ fn every_statement_that_is_changed_taken_out_or_added_is_found() {
 }
 
 #[test]
+fn an_entity_that_is_put_in_is_found_though_its_hash_fits() {
+    let events = run();
+    let first = hash_of(RUN, &events[0].triples).unwrap();
+    let seen = Observation {
+        step: 2,
+        sub_trace: None,
+        duration_ms: None,
+        error: None,
+        stored: false,
+    };
+    let planted = observation(&Session::new("7d0c"), &seen);
+    let planted = Chain::after(first).link(planted);
+    let mut said = triples(&events);
+    said.extend(planted.triples.clone());
+    assert_eq!(broken(said), (planted.id, Fault::Changed));
+}
+
+#[test]
 fn an_entity_that_is_gone_is_named() {
     let events = run();
     for (at, event) in events.iter().enumerate() {
