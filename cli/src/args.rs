@@ -117,6 +117,24 @@ macro_rules! subject {
 pub(crate) use subject;
 
 subject!(
+    file
+    /// Where records go.
+    TargetFile,
+    "File to write",
+    short = 'o',
+    long = "output-file"
+);
+
+subject!(
+    file
+    /// Where records come from.
+    SourceFile,
+    "File to read",
+    short = 'i',
+    long = "input-file"
+);
+
+subject!(
     /// A question in words.
     Asked,
     "The question" as "QUESTION",

@@ -14,15 +14,16 @@ use crate::registry::{self, Gate, Home};
 use crate::state::App;
 use crate::trail;
 
-/// Keys of a body that say what an operation changes, and what that is.
-const TARGETS: [(&str, &str); 7] = [
-    ("document-id", "document"),
-    ("processing-id", "processing"),
-    ("upload-id", "upload"),
-    ("flow-id", "flow"),
-    ("blueprint-name", "blueprint"),
-    ("collection", "collection"),
-    ("id", "core"),
+/// By service and a word of the operation: the key of a body that says what it changes, and what that is. Other keys of the
+/// body say nothing, whatever a caller puts there.
+const TARGETS: [(&str, &str, &str, &str); 7] = [
+    ("librarian", "upload", "upload-id", "upload"),
+    ("librarian", "processing", "processing-id", "processing"),
+    ("librarian", "", "document-id", "document"),
+    ("flow", "blueprint", "blueprint-name", "blueprint"),
+    ("flow", "", "flow-id", "flow"),
+    ("collection-management", "", "collection", "collection"),
+    ("knowledge", "", "id", "core"),
 ];
 
 /// A request that is about to be decided on.
@@ -209,19 +210,34 @@ fn target(target: &Target, body: &Body) -> (String, String) {
         return ("flow".to_owned(), flow.clone());
     }
     let text = |value: &Value, key: &str| value.get(key)?.as_str().map(str::to_owned);
+    let operation = target.operation();
     if target.name() == "config" {
-        let rows = body.get("values").or_else(|| body.get("keys"));
-        let first = rows.and_then(|rows| rows.get(0));
+        let rows = match operation {
+            "delete" => body.get("keys"),
+            _ => body.get("values"),
+        };
+        let rows = rows
+            .and_then(Value::as_array)
+            .map_or(&[][..], Vec::as_slice);
+        let first = rows.first();
         let row = first.and_then(|row| Some((text(row, "type")?, text(row, "key")?)));
         return row.map_or_else(Default::default, |(kind, key)| {
-            ("config".to_owned(), format!("{kind}/{key}"))
+            let more = match rows.len() - 1 {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            ("config".to_owned(), format!("{kind}/{key}{more}"))
         });
     }
-    let found = TARGETS.iter().find_map(|(key, kind)| {
-        let id = body.get(*key)?.as_str()?;
-        Some(((*kind).to_owned(), id.to_owned()))
-    });
-    found.unwrap_or_default()
+    let mut fitting = TARGETS.iter();
+    let fitting = fitting
+        .find(|(service, word, ..)| *service == target.name() && operation.contains(word))
+        .and_then(|(_, _, key, kind)| Some(((*kind).to_owned(), text_of(body, key)?)));
+    fitting.unwrap_or_default()
+}
+
+fn text_of(body: &Body, key: &str) -> Option<String> {
+    Some(body.get(key)?.as_str()?.to_owned())
 }
 
 #[cfg(test)]
@@ -275,6 +291,18 @@ mod tests {
         assert_eq!(
             named("config", config),
             ("config".into(), "mcp/tool".into())
+        );
+        let more = json!({"operation": "delete", "values": [{"type": "a", "key": "b"}],
+            "keys": [{"type": "mcp", "key": "tool"}, {"type": "mcp", "key": "evil"}]});
+        assert_eq!(
+            named("config", more),
+            ("config".into(), "mcp/tool and 1 more".into())
+        );
+        let decoy =
+            json!({"operation": "delete-collection", "collection": "c", "document-id": "x"});
+        assert_eq!(
+            named("collection-management", decoy),
+            ("collection".into(), "c".into())
         );
         let flow =
             json!({"operation": "start-flow", "flow-id": "f", "parameters": {"key": "hunter2"}});

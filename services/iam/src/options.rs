@@ -20,7 +20,7 @@ tg_settings::options! {
         audit_workspace_mb: usize = 16, Whole(1..=65_536);
         /// The same of all refusals, of known callers and of strangers so much each; within, whoever has most makes room.
         audit_refused_mb: usize = 16, Whole(1..=65_536);
-        /// The whole audit, in MiB; beyond, whoever has most makes room.
+        /// The whole audit, in MiB; beyond, what was only read makes room first, and changes last.
         audit_mb: usize = 512, Whole(8..=1 << 20);
     }
     given {

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::file::Records;
 use super::partial::{Partial, Writer};
-use crate::args::{InFlow, Options, subject};
+use crate::args::{InFlow, Options, SourceFile, TargetFile};
 use crate::client::{Error, Passed, Result};
 use crate::fields::{list, text};
 use crate::files::{Allowance, Bounded};
@@ -32,24 +32,6 @@ enum Format {
     Msgpack,
     Json,
 }
-
-subject!(
-    file
-    /// Where records go.
-    TargetFile,
-    "File to write",
-    short = 'o',
-    long = "output-file"
-);
-
-subject!(
-    file
-    /// Where records come from.
-    SourceFile,
-    "File to read",
-    short = 'i',
-    long = "input-file"
-);
 
 /// Arguments of `tg save-doc-embeds`.
 #[derive(Debug, Args)]

@@ -8,7 +8,7 @@ use std::path::Path;
 use clap::Args;
 use serde_json::{Value, json};
 
-use crate::args::{InCollection, InFlow, Options, subject};
+use crate::args::{InCollection, InFlow, Options, SourceFile, TargetFile};
 use crate::client::{Error, Passed, Result};
 use crate::commands::cores::partial::Partial;
 use crate::fields::list;
@@ -20,24 +20,6 @@ use crate::session::Session;
 const KIND: &str = "rows";
 /// Longest document of a file, in bytes; the gateway takes no longer frame.
 const LONGEST: u64 = 64 << 20;
-
-subject!(
-    file
-    /// Where rows go.
-    TargetFile,
-    "File to write",
-    short = 'o',
-    long = "output-file"
-);
-
-subject!(
-    file
-    /// Where rows come from.
-    SourceFile,
-    "File to read",
-    short = 'i',
-    long = "input-file"
-);
 
 /// Arguments of `tg save-rows`.
 #[derive(Debug, Args)]
