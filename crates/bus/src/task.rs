@@ -12,6 +12,9 @@ pub enum TaskKind {
     Handler,
     /// Runs as long as the process (timers, watchers); ends at shutdown.
     Background,
+    /// Runs as long as the process and then writes down what the next start must know: told by the process that it
+    /// stops, awaited at shutdown, before stores are let go.
+    Closing,
     /// Serves one client connection; ends at shutdown after what is in flight.
     Connection,
 }
@@ -22,6 +25,7 @@ impl TaskKind {
         match self {
             Self::Handler => "handler",
             Self::Background => "background",
+            Self::Closing => "closing",
             Self::Connection => "connection",
         }
     }
@@ -46,7 +50,7 @@ impl Tasks {
             TaskKind::Handler => {
                 self.handlers.spawn(future);
             }
-            TaskKind::Connection => {
+            TaskKind::Closing | TaskKind::Connection => {
                 self.others.spawn(future);
             }
             TaskKind::Background => {
@@ -85,5 +89,35 @@ impl Tasks {
         self.others.close();
         self.handlers.wait().await;
         self.others.wait().await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::time::Duration;
+
+    use super::*;
+
+    /// Three tasks that need a moment more once the process stops: which of them come to their end.
+    #[tokio::test(start_paused = true)]
+    async fn what_closes_or_is_connected_comes_to_its_end_and_a_background_task_is_dropped() {
+        for (kind, ends) in [
+            (TaskKind::Background, 0),
+            (TaskKind::Closing, 1),
+            (TaskKind::Connection, 1),
+        ] {
+            let (tasks, ended) = (Tasks::default(), Arc::new(AtomicUsize::new(0)));
+            let (stops, count) = (tasks.shutdown().clone(), ended.clone());
+            tasks.spawn(kind, async move {
+                stops.cancelled().await;
+                tokio::time::sleep(Duration::from_millis(100)).await;
+                count.fetch_add(1, Ordering::Relaxed);
+            });
+            tokio::task::yield_now().await;
+            tasks.finish().await;
+            assert_eq!(ended.load(Ordering::Relaxed), ends, "{kind:?}");
+        }
     }
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use tg_mesh::config_view::ConfigView;
-use tg_mesh::{LeasedStore, Mesh, clock};
+use tg_mesh::{LeasedStore, Mesh, TaskKind, clock};
 use tg_schemas::{Error, WorkspaceKey, WorkspaceTombstone};
 use tg_storage::ConfigKnown;
 use tokio::time::Instant;
@@ -92,12 +92,15 @@ impl Seen {
     }
 }
 
-/// Runs until the process stops, and works while the store is this process's. Nothing is purged where no
+/// Keeps a store until the process stops, and works while the store is this process's. Nothing is purged where no
 /// tombstones announce deletions.
-pub async fn run<S: WorkspaceStore>(mesh: Mesh, name: &'static str, store: Arc<LeasedStore<S>>) {
-    if !mesh.rules().tombstones {
-        return;
+pub fn start<S: WorkspaceStore>(mesh: &Mesh, name: &'static str, store: Arc<LeasedStore<S>>) {
+    if mesh.rules().tombstones {
+        mesh.spawn(TaskKind::Closing, run(mesh.clone(), name, store));
     }
+}
+
+async fn run<S: WorkspaceStore>(mesh: Mesh, name: &'static str, store: Arc<LeasedStore<S>>) {
     let mut changes = mesh.config().changes();
     let mut seen = Seen::default();
     let mut told = None;
@@ -108,7 +111,12 @@ pub async fn run<S: WorkspaceStore>(mesh: Mesh, name: &'static str, store: Arc<L
             Some(store) => {
                 let round = Round::of(&mesh, name, &*store, LOOK);
                 let stopping = || mesh.stopping().is_cancelled();
-                match round.run(&mut seen, stopping).await {
+                let looked = tokio::select! {
+                    looked = round.run(&mut seen, stopping) => looked,
+                    // A purge that takes long is done again after the next start.
+                    () = mesh.shutdown().cancelled() => break,
+                };
+                match looked {
                     Ok(pause) => pause,
                     Err(error) => {
                         tracing::warn!(store = name, %error, "deleted workspaces are not purged yet");

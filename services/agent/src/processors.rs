@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tg_collections::reaper;
-use tg_mesh::{Mesh, Processor, TaskKind};
+use tg_mesh::{Mesh, Processor};
 use tg_schemas::processors::agent_manager;
 
 use crate::handlers::{Questions, Runs, Steps, Traces};
@@ -20,10 +20,7 @@ pub fn processors(mesh: &Mesh, options: Options) -> Vec<Processor> {
     let file = Ledger::file(&dir);
     let agent = Agent::new(options, move || Ledger::open(&dir, durability));
     agent.store.kept_in(file);
-    mesh.spawn(
-        TaskKind::Background,
-        reaper::run(mesh.clone(), STORE, agent.store.clone()),
-    );
+    reaper::start(mesh, STORE, agent.store.clone());
     vec![processor(&agent)]
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tg_collections::reaper;
-use tg_mesh::{LeasedStore, Mesh, Processor, TaskKind};
+use tg_mesh::{LeasedStore, Mesh, Processor};
 use tg_schemas::processors::{
     ProcessorSpec, kg_extract_agent, kg_extract_definitions, kg_extract_ontology,
     kg_extract_relationships, kg_extract_rows, violations,
@@ -42,10 +42,7 @@ pub fn processors(mesh: &Mesh, options: Options) -> Vec<Processor> {
     };
     let store = LeasedStore::blocking(STORE, open);
     store.kept_in(file);
-    mesh.spawn(
-        TaskKind::Background,
-        reaper::run(mesh.clone(), STORE, store.clone()),
-    );
+    reaper::start(mesh, STORE, store.clone());
     let parallel = options.parallel;
     let cache = Arc::new(ReplyCache::new(store.clone()));
     let of = |of: ProcessorSpec| {

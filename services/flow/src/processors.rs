@@ -32,8 +32,7 @@ pub fn processors(mesh: &Mesh, options: Options) -> Vec<Processor> {
     let service = Service::new(store.clone(), options.waits);
     let handler = Arc::new(Handler(service.clone()));
     mesh.spawn(TaskKind::Background, take_up(mesh.clone()));
-    let reaped = reaper::run(mesh.clone(), PROCESSOR, store.clone());
-    mesh.spawn(TaskKind::Background, reaped);
+    reaper::start(mesh, PROCESSOR, store.clone());
     let processor = Processor::new(flow_svc::PROCESSOR)
         .serves(flow_svc::FLOW, handler.clone())
         .serves(flow_svc::FLOW_OF_SYSTEM, handler)

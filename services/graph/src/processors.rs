@@ -34,10 +34,7 @@ pub fn processors(mesh: &Mesh, options: Options) -> Vec<Processor> {
         TaskKind::Background,
         interop::run(mesh.clone(), owned.clone()),
     );
-    mesh.spawn(
-        TaskKind::Background,
-        reaper::run(mesh.clone(), STORE, owned.clone()),
-    );
+    reaper::start(mesh, STORE, owned.clone());
     let writer = Processor::new(triples_write::PROCESSOR)
         .reads(triples_write::INPUT, Arc::new(Writer(owned.clone())))
         .reads(

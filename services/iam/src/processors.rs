@@ -53,8 +53,7 @@ pub fn processors(mesh: &Mesh, options: Options) -> Vec<Processor> {
     mesh.spawn(TaskKind::Background, left);
     let settled = generations::settle(mesh.clone(), store.clone());
     mesh.spawn(TaskKind::Background, settled);
-    let reaped = reaper::run(mesh.clone(), PROCESSOR, store.clone());
-    mesh.spawn(TaskKind::Background, reaped);
+    reaper::start(mesh, PROCESSOR, store.clone());
     let refusals = Arc::new(Tally::default());
     let written = trail::run(mesh.clone(), store.clone(), refusals.clone());
     mesh.spawn(TaskKind::Background, written);

@@ -28,10 +28,7 @@ pub fn processors(mesh: &Mesh, options: Options) -> Vec<Processor> {
     let wake = Arc::new(Notify::new());
     let purge = purge::run(mesh.clone(), store.clone(), wake.clone());
     mesh.spawn(TaskKind::Background, purge);
-    mesh.spawn(
-        TaskKind::Background,
-        reaper::run(mesh.clone(), STORE, store.clone()),
-    );
+    reaper::start(mesh, STORE, store.clone());
 
     let recorder = Arc::new(Recorder(store.clone()));
     let asked = Arc::new(Knowledge {

@@ -53,8 +53,7 @@ pub fn processors(mesh: &Mesh, options: Options) -> Vec<Processor> {
     store.kept_in(file);
     let kept = reconciler::run(mesh.clone(), store.clone(), wake);
     mesh.spawn(TaskKind::Background, kept);
-    let reaped = reaper::run(mesh.clone(), PROCESSOR, store.clone());
-    mesh.spawn(TaskKind::Background, reaped);
+    reaper::start(mesh, PROCESSOR, store.clone());
     let processor = Processor::new(librarian::PROCESSOR)
         .serves(librarian::LIBRARIAN, Arc::new(Handler(store.clone())))
         .serves(librarian::COLLECTION, Arc::new(Collections(store.clone())))

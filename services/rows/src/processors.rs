@@ -31,10 +31,7 @@ pub fn processors(mesh: &Mesh, options: Options) -> Vec<Processor> {
         TaskKind::Background,
         purge::run(mesh.clone(), store.clone()),
     );
-    mesh.spawn(
-        TaskKind::Background,
-        reaper::run(mesh.clone(), STORE, store.clone()),
-    );
+    reaper::start(mesh, STORE, store.clone());
     let writer = Processor::new(rows_write::PROCESSOR)
         .reads(rows_write::INPUT, Arc::new(Writer(store.clone())))
         .reads(

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tg_collections::{Dropper, Retractor, reaper};
-use tg_mesh::{LeasedStore, Mesh, Processor, TaskKind};
+use tg_mesh::{LeasedStore, Mesh, Processor};
 use tg_schemas::processors::{
     ProcessorSpec, doc_embeddings_query, doc_embeddings_write, graph_embeddings_query,
     graph_embeddings_write, kw_index, row_embeddings_query, row_embeddings_write,
@@ -35,10 +35,8 @@ pub fn processors(mesh: &Mesh, options: Options) -> Vec<Processor> {
     let open = move || SqliteKeywords::open(&file, durability, words);
     let words = LeasedStore::blocking("keywords", open);
     words.kept_in(data_dir.join(KEYWORDS));
-    let vectors_reaper = reaper::run(mesh.clone(), "vectors", vectors.clone());
-    mesh.spawn(TaskKind::Background, vectors_reaper);
-    let words_reaper = reaper::run(mesh.clone(), "keywords", words.clone());
-    mesh.spawn(TaskKind::Background, words_reaper);
+    reaper::start(mesh, "vectors", vectors.clone());
+    reaper::start(mesh, "keywords", words.clone());
 
     let writer = Arc::new(Writer(vectors.clone()));
     let querier = Arc::new(Querier(vectors.clone()));
