@@ -56,7 +56,7 @@ pub fn processors(mesh: &Mesh, options: Options) -> Vec<Processor> {
     reaper::start(mesh, PROCESSOR, store.clone());
     let refusals = Arc::new(Tally::default());
     let written = trail::run(mesh.clone(), store.clone(), refusals.clone());
-    mesh.spawn(TaskKind::Background, written);
+    mesh.spawn(TaskKind::Closing, written);
     let audit = Audit {
         store: store.clone(),
         auth_mode,

@@ -15,7 +15,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// How often what is too old goes.
 const FORGET: Duration = Duration::from_secs(3600);
 
-/// Runs as long as the process. The store is not held meanwhile: it must be free to go.
+/// Runs as long as the process, and writes down at its end what was refused since. The store is not held meanwhile: it must be free to go.
 pub(crate) async fn run(
     mesh: Mesh,
     store: Arc<LeasedStore<CachedDirectory>>,
@@ -30,7 +30,8 @@ pub(crate) async fn run(
     loop {
         let stopping = tokio::select! {
             () = tokio::time::sleep(PAUSE) => false,
-            () = mesh.stopping().cancelled() => true,
+            // What is refused while the process drains is told too.
+            () = mesh.shutdown().cancelled() => true,
         };
         if let Some(directory) = store.opened() {
             write_down(&directory, &refusals, &mut batch).await;
