@@ -1,4 +1,4 @@
-//! `make demo` on embedded defaults, with the programs that are built: it works, and prints what `docs/demo.md` shows.
+//! `make demo` and `make demo-rabbitmq`, with the programs that are built: they work, and print what `docs/demo.md` shows.
 
 use std::process::Stdio;
 
@@ -13,7 +13,7 @@ const BOUND: &str = "240";
 /// The line of the page that stands for lines left out.
 const LEFT_OUT: &str = "…";
 
-async fn demo() -> Result<String> {
+async fn demo(kind: &str) -> Result<Vec<String>> {
     let target = bin_dir()?;
     let target = target.parent().context("the target folder")?.to_owned();
     let mut command = Command::new("timeout");
@@ -27,7 +27,7 @@ async fn demo() -> Result<String> {
         // What is said to people stands between what is data, as at a terminal.
         .args(["-k", "20", BOUND, "bash", "-c", "exec \"$0\" \"$@\" 2>&1"])
         .arg(root().join("scripts/demo.sh"))
-        .arg("embedded")
+        .arg(kind)
         .env("CARGO_TARGET_DIR", target)
         .env("DEMO_AS_BUILT", "yes")
         .stdin(Stdio::null())
@@ -36,7 +36,7 @@ async fn demo() -> Result<String> {
         .await?;
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     ensure!(output.status.success(), "{:?}\n{said}", output.status);
-    Ok(said)
+    Ok(said.lines().map(masked).collect())
 }
 
 /// A line without what differs from run to run: ids, times, the port; and without colour.
@@ -105,28 +105,58 @@ fn numbers(line: &str) -> Vec<u64> {
     cells.collect()
 }
 
+/// What the page shows of the demo, and of its end.
+fn page() -> Result<(String, String)> {
+    let page = std::fs::read_to_string(root().join("docs/demo.md"))?;
+    match &pasted::blocks(&page, "console")[..] {
+        [shown, receipt] => Ok((shown.clone(), receipt.clone())),
+        _ => anyhow::bail!("two blocks: all but the receipt, and one of those"),
+    }
+}
+
+/// Which of them were finished when it stopped differs from run to run; that some were waiting does not.
+fn is_receipt(told: &[String]) -> Result<()> {
+    let heads = ["subscription", "finished", "parked", "discarded"];
+    let all = told.join("\n");
+    let has = |head: &str| told.iter().any(|line| line.contains(head));
+    ensure!(heads.iter().all(|head| has(head)), "no receipt: {all}");
+    let total = told.iter().find(|line| line.contains("| total"));
+    let total = numbers(total.with_context(|| all.clone())?);
+    ensure!(total.len() == 3 && total.iter().sum::<u64>() > 0, "{all}");
+    ensure!(all.contains("Flow default is stopped."), "{all}");
+    Ok(())
+}
+
 #[tokio::test]
 async fn on_embedded_defaults() -> Result<()> {
-    let page = std::fs::read_to_string(root().join("docs/demo.md"))?;
-    let [shown, receipt] = &pasted::blocks(&page, "console")[..] else {
-        anyhow::bail!("two blocks: all but the receipt, and one of those");
-    };
-    let said = demo().await?;
-    let printed: Vec<String> = said.lines().map(masked).collect();
-    let rest = after(&parts(shown), &printed)?;
+    let (shown, receipt) = page()?;
+    let printed = demo("embedded").await?;
+    is_receipt(after(&parts(&shown), &printed)?)?;
+    is_receipt(&receipt.lines().map(masked).collect::<Vec<_>>())
+}
 
-    // Which of them were finished when it stopped differs from run to run; that some were waiting does not.
-    let heads = ["subscription", "finished", "parked", "discarded"];
-    for told in [rest, &receipt.lines().map(masked).collect::<Vec<_>>()] {
-        let all = told.join("\n");
-        let has = |head: &str| told.iter().any(|line| line.contains(head));
-        ensure!(heads.iter().all(|head| has(head)), "no receipt: {all}");
-        let total = told.iter().find(|line| line.contains("| total"));
-        let total = numbers(total.with_context(|| all.clone())?);
-        ensure!(total.len() == 3 && total.iter().sum::<u64>() > 0, "{all}");
-        ensure!(all.contains("Flow default is stopped."), "{all}");
+/// A process for each service: all from the dataset on is the same, and the broker's queues are shown before the end.
+#[tokio::test]
+async fn over_rabbitmq() -> Result<()> {
+    const QUEUES: &str = "The queues as the broker sees them";
+    const STOP: &str = "Stopping the flow while a longer text is processed";
+    let (shown, _) = page()?;
+    let begin = shown.find("Loading a dataset");
+    let shown = &shown[begin.context("the page loads a dataset")?..];
+    let mut printed = demo("rabbitmq").await?;
+    let at = |line: &str| printed.iter().position(|one| one == line);
+    let (from, to) = (at(QUEUES).context(QUEUES)?, at(STOP).context(STOP)?);
+    let queues: Vec<String> = printed.drain(from..to).collect();
+    for queue in [
+        "request.agent:default:default.agent-manager",
+        "request.document-rag:default:default.document-rag",
+        "request.librarian:default.librarian",
+        "request.config",
+    ] {
+        let has = queues.iter().any(|line| line.contains(queue));
+        ensure!(has, "{queue}: {queues:#?}");
     }
-    Ok(())
+    is_receipt(after(&parts(shown), &printed)?)
 }
 
 #[test]

@@ -29,6 +29,7 @@ mod a_new_workspace_of_an_old_name_is_empty;
 mod a_newcomer_gets_answers;
 mod a_provider_that_refuses_is_told;
 mod a_purged_run_leaves_nothing;
+mod a_reranker_elsewhere_decides;
 mod a_restore_is_killed_anywhere;
 mod a_restore_never_empties;
 mod a_torn_blob_is_mended;
