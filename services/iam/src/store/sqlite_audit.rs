@@ -36,6 +36,7 @@ pub(super) const TABLES: &str = "
     CREATE INDEX audit_time ON audit (time);
     CREATE INDEX audit_of_shelf ON audit (kind, owner);
     CREATE INDEX audit_workspace ON audit (workspace);
+    CREATE INDEX audit_workspace_time ON audit (workspace, time);
     CREATE INDEX audit_actor ON audit (actor);
     CREATE TABLE audit_shelf (
         kind TEXT NOT NULL,
@@ -281,7 +282,10 @@ fn reads(wanted: &AuditWanted) -> (String, Vec<Box<dyn ToSql>>) {
     );
     // The first page begins where its time does; the others where the one before ended.
     if wanted.since.is_some() && wanted.after == 0 {
-        sql.push_str(" INDEXED BY audit_time");
+        sql.push_str(match wanted.workspace {
+            Some(_) => " INDEXED BY audit_workspace_time",
+            None => " INDEXED BY audit_time",
+        });
     }
     sql.push_str(" WHERE id > ?1");
     let mut and = |condition: &str, value: Option<Box<dyn ToSql>>| {
@@ -402,4 +406,41 @@ pub(super) fn forget(
     tx.prepare_cached("DELETE FROM audit_source WHERE time < ?1")?
         .execute([now - SOURCE])?;
     Ok(more)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How the store finds a page.
+    fn plan(wanted: &AuditWanted) -> String {
+        let conn = Connection::open_in_memory().unwrap();
+        conn.execute_batch(TABLES).unwrap();
+        let (sql, values) = reads(wanted);
+        let values: Vec<&dyn ToSql> = values.iter().map(|value| &**value).collect();
+        let mut statement = conn.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+        let steps = statement.query_map(&*values, |row| row.get::<_, String>(3));
+        let steps: Result<Vec<_>, _> = steps.unwrap().collect();
+        steps.unwrap().join("; ")
+    }
+
+    #[test]
+    fn who_asks_for_one_workspace_reads_no_other() {
+        let wanted = |since: Option<i64>, after: i64| AuditWanted {
+            workspace: Some("w".to_owned()),
+            since,
+            after,
+            most: 10,
+            ..AuditWanted::default()
+        };
+        for (since, after, index) in [
+            (Some(5), 0, "audit_workspace_time (workspace=? AND time>?)"),
+            (None, 0, "audit_workspace (workspace=? AND rowid>?)"),
+            (Some(5), 7, "(workspace=? AND "),
+        ] {
+            let plan = plan(&wanted(since, after));
+            assert!(plan.contains(index), "{since:?} {after}: {plan}");
+            assert!(!plan.contains("SCAN"), "{plan}");
+        }
+    }
 }
