@@ -31,7 +31,7 @@ tg_settings::options! {
         listen: SocketAddr = SocketAddr::from(([127, 0, 0, 1], 8888));
         /// Where stores live. Empty: `threadgraph` below the user's data directory.
         data_dir: PathBuf = PathBuf::new();
-        /// `embedded`, or a broker: `amqp://user:password@host:port/vhost`.
+        /// `embedded`, or a broker: `amqp://user:password@host:port/vhost`. It may be named: `env:NAME` or `file:PATH`.
         bus: BusChoice = BusChoice::Embedded;
         /// `native`, or `interop`: names and JSON of TrustGraph 2.11, to share a broker with its processors.
         mode: MeshMode = MeshMode::Native;

@@ -44,7 +44,7 @@ pub use listing::{Listed, Look};
 pub use outage::{Cause, Origin, Outage, without_credentials};
 pub use provider_client::{Failure, Lists, ProviderClient, within};
 pub use retry_after::retry_after;
-pub use secret::Secret;
+pub use secret::{Secret, by_reference};
 pub use settings::{address, ollama_address, sendable};
 
 #[cfg(test)]

@@ -5,7 +5,8 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 
 use secrecy::{ExposeSecret, SecretString};
-use serde::{Deserialize, Serialize, Serializer};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A text that must never be shown.
 #[derive(Clone, Deserialize)]
@@ -25,6 +26,17 @@ impl Secret {
     pub fn expose(&self) -> &str {
         self.0.expose_secret()
     }
+}
+
+/// A secret of the settings, which may be named instead of written (see [`tg_settings::resolved`]). Never for what
+/// users of the system write: whoever may name a variable or a file of the server may read it.
+///
+/// # Errors
+/// What is named cannot be had.
+pub fn by_reference<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Secret>, D::Error> {
+    let text = tg_settings::resolved(String::deserialize(from)?);
+    text.map(|text| Some(Secret::new(text)))
+        .map_err(D::Error::custom)
 }
 
 impl From<String> for Secret {

@@ -32,6 +32,7 @@ extern crate self as tg_settings;
 mod error;
 mod key;
 mod options;
+mod reference;
 mod source;
 
 pub use error::SettingError;
@@ -39,6 +40,7 @@ pub use key::{Bounds, Filled, Key};
 #[doc(hidden)]
 pub use options::listing;
 pub use options::{Options, shown};
+pub use reference::resolved;
 pub use source::{Texts, read, variables};
 
 #[doc(hidden)]

@@ -19,6 +19,7 @@ impl TryFrom<String> for BusChoice {
     type Error = &'static str;
 
     fn try_from(text: String) -> Result<Self, Self::Error> {
+        let text = tg_settings::resolved(text)?;
         match text.as_str() {
             "embedded" => Ok(Self::Embedded),
             url if url.starts_with("amqp://") || url.starts_with("amqps://") => {

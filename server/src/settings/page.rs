@@ -144,7 +144,8 @@ pub fn page() -> String {
          A setting comes from its flag, else from the environment (`THREADGRAPH_` and its name in capitals, with `__` for \
          each dot), else from `threadgraph.toml`, else it has its default. All mistakes are reported at once. An empty value in a \
          section counts as not set. `threadgraph settings` prints what counts and where each value comes from, keys as \
-         stars; it takes the flags of `up`, such as `--config`, and `--json`.\n\n",
+         stars; it takes the flags of `up`, such as `--config`, and `--json`. A setting that holds a secret may name it: \
+         `env:NAME` is what that variable holds, `file:PATH` what that file does.\n\n",
     );
     page.push_str(&table("setting", &settings()));
     page.push_str(

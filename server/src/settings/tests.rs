@@ -188,6 +188,49 @@ fn a_bound_of_the_gateway_out_of_its_range_is_refused_by_its_key() {
     }
 }
 
+/// Of the broker and of each provider: named, not written; and never shown.
+#[test]
+fn secrets_may_be_named_by_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let named = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        format!("file:{}", path.display())
+    };
+    let bus = named("bus", "amqp://u:s3cret@h:1/\n");
+    let key = named("key", "s3cret-key\n");
+    let mut vars = vec![
+        ("THREADGRAPH_BUS", bus.as_str()),
+        ("THREADGRAPH_LLM__PROVIDER", "openai"),
+        ("THREADGRAPH_EMBEDDINGS__PROVIDER", "openai"),
+        ("THREADGRAPH_RAG__RERANKER_URL", "https://h/r"),
+    ];
+    let keys = ["LLM__KEY", "EMBEDDINGS__KEY", "RAG__RERANKER_KEY"];
+    let keys = keys.map(|key| format!("THREADGRAPH_{key}"));
+    vars.extend(keys.iter().map(|name| (name.as_str(), key.as_str())));
+    let settings = Settings::load(&Flags::default(), env(&vars)).unwrap();
+    let BusChoice::Amqp(url) = &settings.bus else {
+        panic!("a broker");
+    };
+    assert_eq!(url.expose(), "amqp://u:s3cret@h:1/");
+    for held in [
+        &settings.llm.key,
+        &settings.embeddings.key,
+        &settings.rag.reranker_key,
+    ] {
+        assert_eq!(held.as_ref().map(|key| key.expose()), Some("s3cret-key"));
+    }
+    let shown = format!("{settings:?}{}", serde_json::to_string(&settings).unwrap());
+    assert!(!shown.contains("s3cret"), "{shown}");
+
+    let absent = format!("file:{}/absent", folder.path().display());
+    for (name, key) in [("BUS", "bus"), ("LLM__KEY", "llm.key")] {
+        let name = format!("THREADGRAPH_{name}");
+        let wanted = format!("{key}: names a file that cannot be read (file:PATH)");
+        assert_eq!(told(&[(name.as_str(), absent.as_str())]), [wanted]);
+    }
+}
+
 #[test]
 fn the_brokers_password_is_never_shown() {
     let flags = Flags {

@@ -49,7 +49,8 @@ tg_settings::options! {
         path: Option<PathBuf> = None;
         /// Base address of the server; empty: `OPENAI_BASE_URL` or `OLLAMA_HOST`, else its usual one.
         url: Option<String> = None;
-        /// Key of the server; empty: `OPENAI_API_KEY`.
+        /// Key of the server; empty: `OPENAI_API_KEY`. It may be named: `env:NAME` or `file:PATH`.
+        #[serde(deserialize_with = "tg_provider_http::by_reference")]
         key: Option<Secret> = None;
         /// Numbers of a vector, where the model can make shorter ones; empty: the model's own.
         dimensions: Option<usize> = None, Whole(1..=tg_schemas::limits::DIMENSIONS as u64);

@@ -37,7 +37,9 @@ tg_settings::options! {
         /// The provider's name of the model, where a flow names none. Empty: `OPENAI_MODEL`, `ANTHROPIC_MODEL` or
         /// `OLLAMA_MODEL`, else `gpt-4.1-mini`, `claude-sonnet-4-5` or `granite4:350m`.
         model: Option<String> = None;
-        /// Key of the server; local ones often need none. Empty: `OPENAI_API_KEY` or `ANTHROPIC_API_KEY`.
+        /// Key of the server; local ones often need none. Empty: `OPENAI_API_KEY` or `ANTHROPIC_API_KEY`. It
+        /// may be named: `env:NAME` or `file:PATH`.
+        #[serde(deserialize_with = "tg_provider_http::by_reference")]
         key: Option<Secret> = None;
         /// Where an Ollama is looked for at the start of a process in which the builtin reader serves: one that answers is
         /// offered in what is printed then, and never used by itself. Empty: `127.0.0.1:11434`.

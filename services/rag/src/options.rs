@@ -45,7 +45,8 @@ tg_settings::options! {
         rerank_diversity_lambda: f64 = 0.7, Number(0.0..=1.0);
         /// Whole address of a reranking model; empty: the reranker that is built in.
         reranker_url: Option<String> = None;
-        /// Key of the reranking model.
+        /// Key of the reranking model. It may be named: `env:NAME` or `file:PATH`.
+        #[serde(deserialize_with = "tg_provider_http::by_reference")]
         reranker_key: Option<Secret> = None;
         /// Model asked of it; empty: its own.
         reranker_model: Option<String> = None;

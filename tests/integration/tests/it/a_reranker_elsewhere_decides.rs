@@ -70,12 +70,20 @@ async fn story(bus: Bus, dialect: &str) -> Result<()> {
     let refuses = Arc::new(AtomicBool::new(false));
     let ranker = endpoint(tei, refuses.clone()).await;
     let (launch, _node) = launched(bus).await?;
+    // The key is written in the settings, or named there.
+    let folder = tempfile::tempdir()?;
+    let held = folder.path().join("key");
+    std::fs::write(&held, format!("{KEY}\n"))?;
+    let key = match tei {
+        true => format!("file:{}", held.display()),
+        false => KEY.to_owned(),
+    };
     let launch = launch
         .env(
             "THREADGRAPH_RAG__RERANKER_URL",
             format!("{}/rank", ranker.url),
         )
-        .env("THREADGRAPH_RAG__RERANKER_KEY", KEY)
+        .env("THREADGRAPH_RAG__RERANKER_KEY", key)
         .env("THREADGRAPH_RAG__RERANKER_DIALECT", dialect);
     // A server of this kind serves one model, which it is not told.
     let launch = match tei {
