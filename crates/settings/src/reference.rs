@@ -10,7 +10,7 @@ const LONGEST: u64 = 64 << 10;
 /// without white space around it; anything else is the secret itself. Read once, when settings are.
 ///
 /// # Errors
-/// What is named is not there, holds nothing or is no text. The message never holds what was found or where.
+/// What is named is not there, holds nothing or cannot be read as text. The message never holds what was found or where.
 pub fn resolved(setting: String) -> Result<String, &'static str> {
     let found = if let Some(name) = setting.strip_prefix("env:") {
         let held = std::env::var(name.trim());
@@ -39,7 +39,7 @@ fn held_by(path: &str) -> Result<String, &'static str> {
     if bytes.len() as u64 > LONGEST {
         return Err("names a file of more than 64 KiB");
     }
-    String::from_utf8(bytes).map_err(|_| "names a file that is no text")
+    String::from_utf8(bytes).map_err(|_| "names a file that must be text")
 }
 
 #[cfg(test)]
@@ -83,7 +83,7 @@ mod tests {
             ("file:/dev/zero", "cannot be read"),
             (empty.as_str(), "holds nothing"),
             (long.as_str(), "more than 64 KiB"),
-            (bytes.as_str(), "is no text"),
+            (bytes.as_str(), "must be text"),
             (absent.as_str(), "cannot be read"),
             (is_folder.as_str(), "cannot be read"),
         ] {
