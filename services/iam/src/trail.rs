@@ -15,7 +15,8 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// How often what is too old goes.
 const FORGET: Duration = Duration::from_secs(3600);
 
-/// Runs as long as the process, and writes down at its end what was refused since. The store is not held meanwhile: it must be free to go.
+/// Runs as long as the process, and writes down at its end what was refused since. The store is not held meanwhile: it must
+/// be free to go.
 pub(crate) async fn run(
     mesh: Mesh,
     store: Arc<LeasedStore<CachedDirectory>>,

@@ -76,6 +76,7 @@ const MIGRATIONS: &[&str] = &[
 ",
     sqlite_access::TABLES,
     sqlite_audit::TABLES,
+    sqlite_audit::BY_TIME,
 ];
 
 /// Stands for a generation that was not seen yet.

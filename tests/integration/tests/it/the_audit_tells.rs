@@ -394,8 +394,29 @@ async fn a_flood_pushes_nobody_elses_out(bus: Bus) -> Result<()> {
     Ok(())
 }
 
+/// What iam refuses is told within a second; a stop does not lose what was refused since.
+async fn what_was_refused_last_survives_a_stop(bus: Bus) -> Result<()> {
+    let broker = bus.broker().await?;
+    let data = tempfile::tempdir()?;
+    let launch = || with_keys().data(data.path()).over(broker.as_ref());
+    let server = launch().ready().await?;
+    let admin = first_key(&server).await?;
+    let login = json!({"username": "nobody-of-that-name", "password": "wrong"});
+    let status = post(&server, None, "auth/login", login).await?;
+    ensure!(status == 401, "{status}");
+    // At once after the answer.
+    server.terminate().await?;
+    let server = launch().ready().await?;
+    let all = events(&server, &admin, json!({})).await?;
+    let refused = |one: &&Value| one["operation"] == "iam/login" && one["kind"] != "login";
+    let told = all.iter().filter(refused).count();
+    ensure!(told == 1, "{told}: {all:#?}");
+    Ok(())
+}
+
 on_both_buses!(
     every_change_is_told_and_survives_a_kill,
+    what_was_refused_last_survives_a_stop,
     every_decision_is_told_and_nothing_secret,
     who_may_not_sees_nothing_and_who_may_sees_their_own,
     the_command_shows_it,
