@@ -73,8 +73,8 @@ impl CachedConfig {
     }
 
     /// Makes a write durable and visible, then tells. Must not be dropped half-way: memory would fall
-    /// behind the disk; so callers give it a task of its own.
-    pub(crate) async fn write(&self, write: Write, notices: &dyn Notices) -> Result<(), Error> {
+    /// behind the disk; so callers give it a task of its own. Returns the version after it.
+    pub(crate) async fn write(&self, write: Write, notices: &dyn Notices) -> Result<i64, Error> {
         let _turn = self.writing.lock().await;
         let trash = match &write {
             Write::RestoreWorkspace(workspace) => {
@@ -92,7 +92,7 @@ impl CachedConfig {
         self.store.commit(&change, given.now).await.map_err(wire)?;
         change.apply(&mut self.rows.write());
         notices.tell(change.push).await;
-        Ok(())
+        Ok(change.version)
     }
 
     /// Tells the version as a change of everything.

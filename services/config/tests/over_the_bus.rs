@@ -157,11 +157,12 @@ async fn a_new_workspace_has_its_template_and_its_own_queue_and_one_notice_says_
         .await
         .unwrap();
     assert_eq!(reply.values[0].value, "1");
-    own(&up.mesh, "acme", put("elsewhere", &[("tool", "b", "3")]))
+    let written = own(&up.mesh, "acme", put("elsewhere", &[("tool", "b", "3")]))
         .await
         .unwrap();
     let push = up.notice(|push| push.version > reply.version).await;
     assert_eq!(push.version, reply.version + 1);
+    assert_eq!(written.version, push.version);
     assert_eq!(push.changes["tool"], ["acme"]);
     assert_eq!(
         (push.keys[0].key.as_str(), push.keys[0].value.as_str()),

@@ -1,6 +1,6 @@
 //! A workspace that was made, enabled or restored is open at this gateway before its caller is told, so that the
-//! caller's next question finds it; a flow that was started is known here; and so is a collection that was made or
-//! deleted, so that what the caller imports next is for the one that is there.
+//! caller's next question finds it; a flow that was started is known here; so is a collection that was made or
+//! deleted, so that what the caller imports next is for the one that is there; and so are rows that were written.
 
 use std::time::Duration;
 
@@ -26,6 +26,8 @@ pub(crate) enum Known {
     Flow(String, String),
     /// The collection of a workspace is registered, or is not.
     Collection(String, String, bool),
+    /// The configuration at the version that the reply tells.
+    Written,
 }
 
 impl Known {
@@ -47,11 +49,12 @@ impl Known {
             }
             ("collection-management", "update-collection") => collection(true),
             ("collection-management", "delete-collection") => collection(false),
+            ("config", "put" | "delete") => Some(Self::Written),
             _ => None,
         }
     }
 
-    fn holds(&self, config: &ConfigView) -> bool {
+    fn holds(&self, config: &ConfigView, reply: &Body) -> bool {
         match self {
             Self::Open(workspace) => auth::is_open(config, workspace),
             Self::Flow(workspace, id) => config
@@ -60,6 +63,11 @@ impl Known {
                 .is_some_and(|record| record.runs()),
             Self::Collection(workspace, id, there) => {
                 config.has_collection(workspace, id) == *there
+            }
+            // A foreign service tells no version of a write, and nothing waits.
+            Self::Written => {
+                let version = reply.get("version").and_then(Value::as_i64);
+                config.version() >= version.unwrap_or_default()
             }
         }
     }
@@ -70,9 +78,14 @@ pub(crate) fn awaited(parts: Parts, config: ConfigView, known: Known) -> Parts {
     let hold = move |part: Part| {
         let (config, known) = (config.clone(), known.clone());
         async move {
-            if let Part::Body { failed: false, .. } = part {
+            if let Part::Body {
+                failed: false,
+                body,
+                ..
+            } = &part
+            {
                 // Unknown after that: whoever asks is told so.
-                shown(&config, BOUND, || known.holds(&config)).await;
+                shown(&config, BOUND, || known.holds(&config, body)).await;
             }
             part
         }

@@ -25,7 +25,7 @@ pub(crate) struct ReplyValue {
 /// The answer to every operation.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ConfigReply {
-    /// The version that was read; 0 for writes.
+    /// The version that was read, or that a write made.
     pub(crate) version: i64,
     /// Values, in the order of the keys asked for.
     pub(crate) values: Vec<ReplyValue>,

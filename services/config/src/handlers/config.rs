@@ -45,8 +45,11 @@ impl RequestHandler<ConfigRequest, ConfigReply> for Handler {
             ConfigReply::default()
         } else if is_write(&ask.operation) {
             let write = Write::from_request(scope, ask)?;
-            detached(&cx.mesh, service, write, self.notices(&cx)).await?;
-            ConfigReply::default()
+            let version = detached(&cx.mesh, service, write, self.notices(&cx)).await?;
+            ConfigReply {
+                version,
+                ..ConfigReply::default()
+            }
         } else {
             service.read(scope, &ask)?
         };
@@ -76,7 +79,7 @@ async fn detached(
     service: Arc<CachedConfig>,
     write: Write,
     notices: Bus,
-) -> Result<(), Error> {
+) -> Result<i64, Error> {
     let (done, result) = oneshot::channel();
     mesh.spawn(TaskKind::Handler, async move {
         let _ = done.send(service.write(write, &notices).await);

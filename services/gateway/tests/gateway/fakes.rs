@@ -12,11 +12,17 @@ use tg_testkit::config::Config;
 use tg_testkit::fakes::{Played, RecordingConsumer};
 use tokio::sync::watch;
 
-/// The config service of a workspace, as it is asked through the gateway: says which workspace's this is.
+/// The config service of a workspace, as it is asked through the gateway: says which workspace's this is, at version 7.
+/// A write makes the version that its first value says, else none.
 pub fn config_of_workspace() -> Arc<Played<ConfigRequest, ConfigResponse>> {
-    Played::new(|cx, _| {
+    Played::new(|cx, ask: ConfigRequest| {
+        let value = ask.values.first();
+        let version = match ask.operation.as_str() {
+            "put" => value.and_then(|row| row.value.parse().ok()).unwrap_or(0),
+            _ => 7,
+        };
         Ok(ConfigResponse {
-            version: 7,
+            version,
             directory: vec![cx.workspace().to_owned()],
             ..ConfigResponse::default()
         })

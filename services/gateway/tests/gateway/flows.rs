@@ -1,5 +1,7 @@
 //! What clients of a flow see when it stops, and readiness.
 
+use std::time::Duration;
+
 use serde_json::json;
 use tg_gateway::AuthMode;
 use tg_mesh::{Answer, Ask};
@@ -157,7 +159,22 @@ async fn a_question_is_for_the_workspace_that_its_caller_was_let_into(place: Pla
     assert!(late(7).await.is_ok());
 }
 
+/// Who is told that a row was written finds it written: the gateway's own view may be behind the service's.
+async fn a_write_is_confirmed_when_the_gateway_has_read_it(place: Place) {
+    let world = World::start(&place, AuthMode::None).await;
+    let next = world.mesh.config().version() + 1;
+    let values = json!([{"type": "x", "key": "k", "value": next.to_string()}]);
+    let put = json!({"operation": "put", "values": values});
+    let mut confirmed = std::pin::pin!(world.post("/api/v1/config", "", put));
+    let early = tokio::time::timeout(Duration::from_millis(500), &mut confirmed).await;
+    assert!(early.is_err(), "{early:?} before the row was read");
+    world.put(("default", "x", "k"), Some(json!(1))).await;
+    let (status, reply) = confirmed.await;
+    assert_eq!((status, &reply["version"]), (200, &json!(next)));
+}
+
 tg_testkit::on_both_buses!(
+    a_write_is_confirmed_when_the_gateway_has_read_it,
     whoever_waits_on_a_stopped_flow_is_told,
     a_stop_that_waits_lets_running_questions_end,
     other_flows_go_on,
