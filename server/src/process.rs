@@ -334,7 +334,13 @@ async fn open_bus(settings: &Settings) -> Result<Arc<dyn Bus>> {
             };
             Arc::new(bus)
         }
-        BusChoice::Amqp(url) => Arc::new(connect(url, rules).await?),
+        BusChoice::Amqp(url) => {
+            let options = RabbitOptions {
+                in_hand: settings.bus_memory_mb << 20,
+                ..RabbitOptions::of(rules)
+            };
+            Arc::new(connect(url, rules, options).await?)
+        }
     })
 }
 
@@ -351,10 +357,14 @@ fn taken(settings: &Settings, bus: &Path) -> String {
 }
 
 /// Connects to the broker; one that is still starting is waited for.
-async fn connect(url: &AmqpUrl, rules: &'static WireRules) -> Result<RabbitBus> {
+async fn connect(
+    url: &AmqpUrl,
+    rules: &'static WireRules,
+    options: RabbitOptions,
+) -> Result<RabbitBus> {
     let until = Instant::now() + BROKER_TIMEOUT;
     loop {
-        match RabbitBus::connect(url.expose(), rules, RabbitOptions::of(rules)).await {
+        match RabbitBus::connect(url.expose(), rules, options).await {
             Err(BusError::Down) if Instant::now() < until => {
                 tracing::info!("waiting for the broker");
                 tokio::time::sleep(BROKER_RETRY_DELAY).await;

@@ -44,7 +44,8 @@ tg_settings::options! {
         /// Memory that this system may take on the machine, in MiB. 0, or more than there is: the least of the machine's
         /// memory, the limits of the process's control groups and of its address space.
         memory_mb: u64 = 0, Whole(0..=1 << 30);
-        /// Memory of records that wait on the embedded bus, in MiB; more wait on disk.
+        /// Memory of records that are handed out and not settled, beside one for each reader, in MiB; on the embedded bus of
+        /// those that wait, too. More wait on disk, or at the broker.
         bus_memory_mb: usize = 128, Whole(1..=65_536);
         /// Memory of records that wait for live subscribers in this process, live exports above all, in MiB; beyond,
         /// they miss records and are told how many.

@@ -10,7 +10,6 @@ mod core;
 mod frame;
 #[cfg(test)]
 mod fuzz;
-mod in_hand;
 mod live;
 mod log;
 mod options;

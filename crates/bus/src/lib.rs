@@ -13,6 +13,7 @@
 pub mod bus;
 pub mod embedded;
 pub mod handover;
+mod in_hand;
 pub mod mode;
 pub mod pause;
 pub mod rabbitmq;

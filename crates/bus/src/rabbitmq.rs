@@ -10,6 +10,7 @@ mod claims;
 mod connected;
 mod consumers;
 mod core;
+mod deferred;
 #[cfg(test)]
 mod fuzz;
 mod lanes;
@@ -33,7 +34,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::claims::{ClaimState, Claims};
 use self::connected::Connected;
-use self::consumers::{Entry, Registry, Source};
+use self::consumers::{Entry, Registry, Settling, Source};
 use self::core::Core;
 pub use self::options::RabbitOptions;
 use crate::bus::{
@@ -87,7 +88,7 @@ impl RabbitBus {
             link: watch::Sender::new(Link::Down),
             generation: AtomicU64::new(1),
             reads_longest: AtomicBool::new(false),
-            consumers: Registry::new(rules, runtime.clone()),
+            consumers: Registry::new(rules, runtime.clone(), options.in_hand),
             claims: Claims::new(rules),
             tasks,
             runtime,
@@ -194,7 +195,7 @@ impl Bus for RabbitBus {
     async fn take(&self, from: &Subscription) -> Result<Option<Delivery>, BusError> {
         let session = self.core.session()?;
         let delivery = topology::take(&session, &self.core.queue(from)).await?;
-        Ok(delivery.map(|delivery| consumers::to_delivery(delivery, true)))
+        Ok(delivery.map(|delivery| consumers::to_delivery(delivery, Settling::Apart)))
     }
 
     async fn delete_queue(&self, of: &Subscription, when: Delete) -> Result<Deleted, BusError> {

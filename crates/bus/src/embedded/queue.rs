@@ -10,11 +10,11 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
 
-use super::in_hand::{Hand, Wake};
 use super::live::Tap;
 use super::record::Record;
 use super::store::Store;
 use crate::bus::{BusError, Delete, Delivery, Envelope, Settle};
+use crate::in_hand::{Hand, Wake};
 use crate::pause;
 
 /// Deliveries made on a publisher's or acknowledger's time before a task goes on.
@@ -272,7 +272,7 @@ impl Queue {
                 }
             })
         };
-        self.store.in_hand.take(self.id, bytes, wake)
+        self.store.in_hand.take(u64::from(self.id), bytes, wake)
     }
 
     fn settled(self: &Arc<Self>, slot: u64) {

@@ -9,11 +9,11 @@ use tg_schemas::Subscription;
 use tg_storage::{Durability, StorageError};
 
 use super::frame::Entry;
-use super::in_hand::InHand;
 use super::log::Log;
 use super::record::Record;
 use super::recovery::Found;
 use crate::bus::{BusError, Envelope};
+use crate::in_hand::InHand;
 
 /// What an envelope takes beside its body, roughly.
 const OVERHEAD: usize = 512;

@@ -26,10 +26,12 @@ use tokio::sync::{Mutex as AsyncMutex, Notify};
 use tokio::time::timeout;
 
 use super::arguments;
+use super::deferred::Deferred;
 use super::session::Session;
 use super::topology;
 use super::wire::{self, AmqpError};
 use crate::bus::{Consume, Delete, Delivery, Settle, Sink};
+use crate::in_hand::{Hand, InHand};
 use crate::mode::WireRules;
 
 /// Longest wait for the broker when a consumer stops.
@@ -74,6 +76,7 @@ pub(super) struct Registry {
     entries: Mutex<HashMap<u64, Arc<Entry>>>,
     next: AtomicU64,
     lost: Arc<Lost>,
+    in_hand: Arc<InHand>,
 }
 
 /// One consumer.
@@ -100,6 +103,7 @@ pub(super) struct Ear {
     pub(super) source: Source,
     sink: Arc<dyn Sink>,
     stopped: AtomicBool,
+    deferred: Arc<Deferred>,
 }
 
 impl Ear {
@@ -109,8 +113,13 @@ impl Ear {
     }
 
     fn deliver(&self, runtime: &Handle, delivery: lapin::message::Delivery) {
-        let record = self.source.prefetch().is_some();
-        let delivery = to_delivery(delivery, record);
+        let delivery = match self.source.prefetch() {
+            None => to_delivery(delivery, Settling::Taken),
+            Some(_) => match self.deferred.admit(runtime, delivery) {
+                Some((delivery, hand)) => to_delivery(delivery, Settling::InHand(hand)),
+                None => return,
+            },
+        };
         let _context = runtime.enter();
         // A faulty sink must not take the connection with it.
         if catch_unwind(AssertUnwindSafe(|| self.sink.deliver(delivery))).is_err() {
@@ -142,13 +151,15 @@ impl Lost {
 
 impl Registry {
     /// No consumers yet. Sinks run in the context of this runtime.
-    pub(super) fn new(rules: &'static WireRules, runtime: Handle) -> Self {
+    /// They hold so many bytes of records at once.
+    pub(super) fn new(rules: &'static WireRules, runtime: Handle, in_hand: usize) -> Self {
         Self {
             rules,
             runtime,
             entries: Mutex::default(),
             next: AtomicU64::new(0),
             lost: Arc::default(),
+            in_hand: InHand::new(in_hand),
         }
     }
 
@@ -159,12 +170,14 @@ impl Registry {
         source: Source,
         sink: Arc<dyn Sink>,
     ) -> Result<Arc<Entry>, AmqpError> {
+        let id = self.next.fetch_add(1, Ordering::Relaxed);
         let entry = Arc::new(Entry {
             ear: Arc::new(Ear {
-                id: self.next.fetch_add(1, Ordering::Relaxed),
+                id,
                 source,
                 sink,
                 stopped: AtomicBool::new(false),
+                deferred: Deferred::new(self.in_hand.clone(), id),
             }),
             live: AsyncMutex::default(),
         });
@@ -277,6 +290,7 @@ impl Registry {
             while let Some(Some(Ok(delivery))) = live.consumer.next().now_or_never() {
                 entry.deliver(&self.runtime, delivery);
             }
+            entry.deferred.release();
         }
         if let (Source::Inbox(name), Some(session)) = (&entry.source, session) {
             let _ = topology::delete_queue(session, name, Delete::Always).await;
@@ -352,27 +366,47 @@ impl Drop for Delegate {
     }
 }
 
-/// A delivery as the bus hands it out; with `settles`, it waits for an acknowledgement.
-pub(super) fn to_delivery(delivery: lapin::message::Delivery, settles: bool) -> Delivery {
+/// How a delivery is settled.
+pub(super) enum Settling {
+    /// It was when it was taken.
+    Taken,
+    /// By whoever has it; it counts among the records in hand until then.
+    InHand(Hand),
+    /// By whoever asked for this one.
+    Apart,
+}
+
+/// A delivery as the bus hands it out.
+pub(super) fn to_delivery(delivery: lapin::message::Delivery, settling: Settling) -> Delivery {
+    let acker = delivery.acker;
+    let settle =
+        |hand| -> Option<Box<dyn Settle>> { Some(Box::new(Ticket { acker, _hand: hand })) };
     Delivery {
         envelope: wire::envelope(&delivery.properties, delivery.data),
         redelivered: delivery.redelivered,
-        settle: settles.then(|| Box::new(Ticket(delivery.acker)) as Box<dyn Settle>),
+        settle: match settling {
+            Settling::Taken => None,
+            Settling::InHand(hand) => settle(Some(hand)),
+            Settling::Apart => settle(None),
+        },
     }
 }
 
 /// Settles on the channel of the delivery. If that is gone, so is the delivery, and nothing happens: the
 /// broker hands it out again.
-struct Ticket(Acker);
+struct Ticket {
+    acker: Acker,
+    _hand: Option<Hand>,
+}
 
 impl Settle for Ticket {
     fn ack(self: Box<Self>) {
         // The first poll puts it into the socket's queue; there is nothing to wait for.
-        let _ = self.0.ack(BasicAckOptions::default()).now_or_never();
+        let _ = self.acker.ack(BasicAckOptions::default()).now_or_never();
     }
 
     fn give_back(self: Box<Self>) {
         let options = BasicRejectOptions { requeue: true };
-        let _ = self.0.reject(options).now_or_never();
+        let _ = self.acker.reject(options).now_or_never();
     }
 }

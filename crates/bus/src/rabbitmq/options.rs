@@ -3,6 +3,9 @@
 use crate::bus::MAX_BODY;
 use crate::mode::WireRules;
 
+/// Bytes of records in hand where nobody says otherwise.
+const IN_HAND: usize = 128 << 20;
+
 /// How this process uses a broker.
 #[derive(Debug, Clone, Copy)]
 pub struct RabbitOptions {
@@ -10,6 +13,8 @@ pub struct RabbitOptions {
     pub heartbeat: u16,
     /// Largest body in bytes.
     pub max_body: usize,
+    /// Bytes of records that consumers hold at once, beside one for each of them.
+    pub in_hand: usize,
     /// Channels with confirms, for questions and for records each.
     pub publishers: usize,
 }
@@ -20,6 +25,7 @@ impl RabbitOptions {
         Self {
             heartbeat: rules.into().heartbeat,
             max_body: MAX_BODY,
+            in_hand: IN_HAND,
             publishers: 4,
         }
     }

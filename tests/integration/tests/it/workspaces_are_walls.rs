@@ -2,12 +2,14 @@
 //! changes nothing and tells nothing of it.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tg_testkit::process::{tg, tg_as};
 
 use crate::edge::{first_key, with_keys};
+use crate::workspaces::{has, make, patiently, put};
 use crate::world::{Bus, on_both_buses, up};
 
 async fn nothing_gets_through(bus: Bus) -> Result<()> {
@@ -24,11 +26,7 @@ async fn nothing_gets_through(bus: Bus) -> Result<()> {
         .filter(|cell| !cell["fault"].is_null())
         .collect();
     ensure!(faults.is_empty(), "{faults:#?}");
-    ensure!(
-        report["changed"] == serde_json::json!([]),
-        "{}",
-        report["changed"]
-    );
+    ensure!(report["changed"] == json!([]), "{}", report["changed"]);
     ensure!(ran.code == Some(0), "{ran:?}");
     // Whatever is there was asked by each role, over REST and, where it can be, over a socket.
     let seen = |key: &'static str| -> BTreeSet<&str> {
@@ -70,7 +68,42 @@ async fn without_keys_there_is_nothing_to_audit(bus: Bus) -> Result<()> {
     Ok(())
 }
 
-on_both_buses!(without_keys_there_is_nothing_to_audit);
+/// Who may write configuration may write the record of a flow, and so topics of another workspace: what goes there is still
+/// about the workspace that asks.
+async fn topics_of_another_workspace_lead_to_ones_own_data(bus: Bus) -> Result<()> {
+    let (server, _node) = up(bus).await?;
+    let url = server.url();
+    make(&url, "acme").await?;
+    put(&url, "acme", "of acme").await?;
+    put(&url, "default", "of default").await?;
+    has(&url, "acme", &["of acme"]).await?;
+    has(&url, "default", &["of default"]).await?;
+
+    let key = json!([{"type": "flow", "key": "default"}]);
+    let get = json!({"operation": "get", "workspace": "default", "keys": key});
+    let told = patiently(&url, "api/v1/config", get).await?;
+    let record = told["values"][0]["value"].as_str();
+    let record = record.with_context(|| told.to_string())?;
+    ensure!(record.contains(":default:default"), "{record}");
+    let row = json!([{"type": "flow", "key": "default", "value": record}]);
+    let write = json!({"operation": "put", "workspace": "acme", "values": row});
+    patiently(&url, "api/v1/config", write).await?;
+
+    // Before the gateway has read it, and after.
+    for _ in 0..20 {
+        // A flow that changed while a record was on its way is said to have stopped.
+        let _ = put(&url, "acme", "of acme").await;
+        has(&url, "acme", &["of acme"]).await?;
+        has(&url, "default", &["of default"]).await?;
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    Ok(())
+}
+
+on_both_buses!(
+    without_keys_there_is_nothing_to_audit,
+    topics_of_another_workspace_lead_to_ones_own_data,
+);
 
 /// Thousands of requests one after the other, whose times are compared.
 mod alone {

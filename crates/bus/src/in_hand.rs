@@ -9,10 +9,10 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 /// Goes on with a queue that waited.
-pub(super) type Wake = Box<dyn FnOnce() + Send>;
+pub(crate) type Wake = Box<dyn FnOnce() + Send>;
 
 /// The bytes of a bus.
-pub(super) struct InHand {
+pub(crate) struct InHand {
     most: usize,
     state: Mutex<State>,
 }
@@ -21,20 +21,20 @@ pub(super) struct InHand {
 struct State {
     bytes: usize,
     /// Records that are handed out, by queue.
-    handed_out: HashMap<u32, usize>,
+    handed_out: HashMap<u64, usize>,
     /// Queues that wait, each once.
-    waiting: Vec<(u32, Wake)>,
+    waiting: Vec<(u64, Wake)>,
 }
 
 /// A record that is handed out, until it is dropped.
-pub(super) struct Hand {
+pub(crate) struct Hand {
     of: Arc<InHand>,
-    queue: u32,
+    queue: u64,
     bytes: usize,
 }
 
 impl InHand {
-    pub(super) fn new(most: usize) -> Arc<Self> {
+    pub(crate) fn new(most: usize) -> Arc<Self> {
         Arc::new(Self {
             most,
             state: Mutex::default(),
@@ -42,16 +42,18 @@ impl InHand {
     }
 
     /// Counts a record that a queue hands out; where there is no room for it, `wake` is called once there may be.
-    pub(super) fn take(
+    pub(crate) fn take(
         self: &Arc<Self>,
-        queue: u32,
+        queue: u64,
         bytes: usize,
         wake: impl FnOnce() -> Wake,
     ) -> Option<Hand> {
         let mut state = self.state.lock();
         let is_full = state.bytes >= self.most;
         if is_full && state.handed_out.contains_key(&queue) {
-            state.waiting.push((queue, wake()));
+            if state.waiting.iter().all(|(of, _)| *of != queue) {
+                state.waiting.push((queue, wake()));
+            }
             return None;
         }
         *state.handed_out.entry(queue).or_default() += 1;
@@ -63,7 +65,14 @@ impl InHand {
         })
     }
 
-    fn give_back(&self, queue: u32, bytes: usize) {
+    /// Bytes that a queue may hand out now; what it hands out last may be larger. One more where nothing of it is handed out.
+    pub(crate) fn room(&self, queue: u64) -> usize {
+        let state = self.state.lock();
+        let least = usize::from(!state.handed_out.contains_key(&queue));
+        self.most.saturating_sub(state.bytes).max(least)
+    }
+
+    fn give_back(&self, queue: u64, bytes: usize) {
         let woken = {
             let mut state = self.state.lock();
             state.bytes -= bytes;
@@ -73,13 +82,13 @@ impl InHand {
                 left => drop(state.handed_out.insert(queue, left)),
             }
             let is_full = state.bytes >= self.most;
-            let goes_on = |of: u32| !is_full || (of == queue && left == 0);
+            let goes_on = |of: u64| !is_full || (of == queue && left == 0);
             let all = std::mem::take(&mut state.waiting);
             let (woken, waiting) = all.into_iter().partition(|(of, _)| goes_on(*of));
             state.waiting = waiting;
             woken
         };
-        let woken: Vec<(u32, Wake)> = woken;
+        let woken: Vec<(u64, Wake)> = woken;
         for (_, wake) in woken {
             wake();
         }
