@@ -16,6 +16,7 @@ mod fuzz;
 mod lanes;
 mod options;
 mod session;
+mod settle;
 mod supervisor;
 mod topology;
 mod wire;

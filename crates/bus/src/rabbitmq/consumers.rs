@@ -13,11 +13,9 @@ use std::time::Duration;
 
 use futures::{FutureExt, StreamExt};
 use lapin::message::DeliveryResult;
-use lapin::options::{
-    BasicAckOptions, BasicCancelOptions, BasicConsumeOptions, BasicRejectOptions,
-};
+use lapin::options::{BasicCancelOptions, BasicConsumeOptions};
 use lapin::types::ShortString;
-use lapin::{Acker, Channel, ConsumerDelegate};
+use lapin::{Channel, ConsumerDelegate};
 use parking_lot::Mutex;
 use tg_schemas::topic::Class;
 use tg_schemas::{Subscription, Topic};
@@ -28,6 +26,7 @@ use tokio::time::timeout;
 use super::arguments;
 use super::deferred::Deferred;
 use super::session::Session;
+use super::settle::Ticket;
 use super::topology;
 use super::wire::{self, AmqpError};
 use crate::bus::{Consume, Delete, Delivery, Settle, Sink};
@@ -379,8 +378,7 @@ pub(super) enum Settling {
 /// A delivery as the bus hands it out.
 pub(super) fn to_delivery(delivery: lapin::message::Delivery, settling: Settling) -> Delivery {
     let acker = delivery.acker;
-    let settle =
-        |hand| -> Option<Box<dyn Settle>> { Some(Box::new(Ticket { acker, _hand: hand })) };
+    let settle = |hand| -> Option<Box<dyn Settle>> { Some(Box::new(Ticket::new(acker, hand))) };
     Delivery {
         envelope: wire::envelope(&delivery.properties, delivery.data),
         redelivered: delivery.redelivered,
@@ -389,24 +387,5 @@ pub(super) fn to_delivery(delivery: lapin::message::Delivery, settling: Settling
             Settling::InHand(hand) => settle(Some(hand)),
             Settling::Apart => settle(None),
         },
-    }
-}
-
-/// Settles on the channel of the delivery. If that is gone, so is the delivery, and nothing happens: the
-/// broker hands it out again.
-struct Ticket {
-    acker: Acker,
-    _hand: Option<Hand>,
-}
-
-impl Settle for Ticket {
-    fn ack(self: Box<Self>) {
-        // The first poll puts it into the socket's queue; there is nothing to wait for.
-        let _ = self.acker.ack(BasicAckOptions::default()).now_or_never();
-    }
-
-    fn give_back(self: Box<Self>) {
-        let options = BasicRejectOptions { requeue: true };
-        let _ = self.acker.reject(options).now_or_never();
     }
 }

@@ -5,15 +5,14 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::FutureExt;
 use lapin::Acker;
 use lapin::message::Delivery;
-use lapin::options::BasicRejectOptions;
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio::time::timeout;
 
+use super::settle;
 use crate::in_hand::{Hand, InHand, Wake};
 
 /// How long what was given back may take to come again. It may have gone to another process: then nobody tells of the room that
@@ -109,9 +108,7 @@ impl State {
             && let Some((acker, bytes)) = self.kept.pop_front()
         {
             self.coming = self.coming.saturating_add(bytes.max(1));
-            // With its connection it is gone, and the broker hands it out again.
-            let options = BasicRejectOptions { requeue: true };
-            let _ = acker.reject(options).now_or_never();
+            settle::give_back(&acker);
         }
     }
 }

@@ -224,8 +224,8 @@ const RULES: &[Rule] = &[
         within: &[],
         strings: false,
         but: &[(
-            "crates/bus/src/rabbitmq/consumers.rs",
-            "what was fetched and not begun goes back once, when a consumer is cancelled",
+            "crates/bus/src/rabbitmq/settle.rs",
+            "what was fetched and not begun goes back once: when a consumer is cancelled, or when there is room for it",
         )],
     },
     Rule {
