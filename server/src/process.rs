@@ -146,7 +146,7 @@ pub async fn start(settings: &Settings, services: &Services) -> Result<Running> 
         }
     }
     for processor in compose(&mesh, settings, services).await? {
-        mesh.host(processor).await?;
+        mesh.host(settings.concurrency.of(processor)).await?;
     }
     let gateway = if services.has("gateway") {
         let auth_mode = match settings.auth {

@@ -2,6 +2,7 @@
 //! ones win. All mistakes are reported at once, each with its key.
 
 mod choices;
+mod concurrency;
 mod memory;
 pub mod page;
 mod sections;
@@ -20,6 +21,7 @@ use crate::compose::Services;
 pub use memory::overdrawn;
 
 pub use choices::{AmqpUrl, Auth, BusChoice, MeshMode};
+pub use concurrency::Concurrency;
 pub use sections::{Log, LogFormat, Metrics};
 pub use sources::{Given, Source};
 
@@ -41,6 +43,9 @@ tg_settings::options! {
         durability: Durability = Durability::Process;
         /// How long a stop waits for what is in progress, in seconds.
         drain_seconds: u64 = 20, Whole(1..=600);
+        /// Messages that processors work on at a time in each queue, where not as many as each was made for:
+        /// `graph-rag=8,chunker=2`. Beyond, questions are refused as busy, and records wait.
+        concurrency: Concurrency = Concurrency::default();
         /// Memory that this system may take on the machine, in MiB. 0, or more than there is: the least of the machine's
         /// memory, the limits of the process's control groups and of its address space.
         memory_mb: u64 = 0, Whole(0..=1 << 30);

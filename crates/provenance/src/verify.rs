@@ -113,21 +113,39 @@ impl FromIterator<Triple> for Stored {
             let texts = stored.texts(id, predicate);
             texts.map(str::to_owned).collect::<Vec<_>>()
         };
-        let (mut by_hash, mut named) = (BTreeMap::new(), BTreeSet::new());
+        let (mut claimed, mut named) = (BTreeMap::<_, Vec<_>>::new(), BTreeSet::new());
         for id in stored.said.keys() {
-            let own = hashes(id, tg::ENTITY_HASH).into_iter();
-            by_hash.extend(own.map(|hash| (hash, id.clone())));
+            for hash in hashes(id, tg::ENTITY_HASH) {
+                claimed.entry(hash).or_default().push(id.clone());
+            }
             named.extend(hashes(id, tg::PREVIOUS_HASH));
         }
+        let by_hash = claimed.into_iter();
+        let by_hash = by_hash.filter_map(|(hash, all)| Some((stored.owner(&hash, all)?, hash)));
+        let by_hash = by_hash.map(|(id, hash)| (hash, id)).collect();
         Self {
-            said: stored.said,
             by_hash,
             named,
+            ..stored
         }
     }
 }
 
 impl Stored {
+    /// Of entities that claim a hash the one whose it is: a hash covers the id, so no two can have the same, and who writes
+    /// an entity beside a trace cannot come between its links.
+    fn owner(&self, hash: &str, all: Vec<String>) -> Option<String> {
+        let is_its = |id: &&String| all.len() > 1 && self.hash(id) == hash;
+        all.iter().find(is_its).or(all.first()).cloned()
+    }
+
+    /// What was hashed of an entity, hashed again.
+    fn hash(&self, id: &str) -> String {
+        let own = self.said.get(id).into_iter().flatten();
+        let parts = self.parts(id).filter_map(|part| self.said.get(part));
+        entity_hash(id, own.chain(parts.flatten()))
+    }
+
     fn objects<'a>(&'a self, id: &str, predicate: &'a str) -> impl Iterator<Item = &'a Term> {
         let said = self.said.get(id).into_iter().flatten();
         said.filter(move |triple| is(&triple.p, predicate))
@@ -316,9 +334,7 @@ impl Stored {
         if stated.is_empty() {
             return broken(Fault::Missing);
         }
-        let own = self.said.get(id).into_iter().flatten();
-        let parts = self.parts(id).filter_map(|part| self.said.get(part));
-        let hash = entity_hash(id, own.chain(parts.flatten()));
+        let hash = self.hash(id);
         if stated.len() > 1 || !stated.contains(hash.as_str()) {
             return broken(Fault::Changed);
         }

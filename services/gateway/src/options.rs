@@ -62,7 +62,7 @@ tg_settings::options! {
         parsing_mb: usize = 1_024, Whole(64..=1 << 20);
         /// Bodies that are being received, and what sockets sent ahead, in MiB; less than half for one user.
         receiving_mb: usize = 1_024, Whole(64..=1 << 20);
-        /// Answers that wait until clients on sockets have read them, in MiB; half for one user. Who finds no room waits.
+        /// Answers that wait until clients have read them, over sockets and HTTP, in MiB; half for one user. Who finds no room waits.
         sending_mb: usize = 256, Whole(1..=1 << 20);
         /// What a socket may send ahead while its questions wait for one to end, in MiB; beyond, no more is read.
         look_ahead_mb: usize = 4, Whole(1..=1_024);

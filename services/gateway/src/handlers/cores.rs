@@ -238,10 +238,10 @@ pub(crate) async fn export(
         // A core that is not there is known before anything is sent.
         let mut writer = Writer::default();
         let first = writer.next(&mut running).await.transpose()?;
-        Ok((first, writer, running))
+        Ok((first, writer, running, app.sending.outlet(&identity)))
     };
     match opened.await {
-        Ok((first, writer, running)) => {
+        Ok((first, writer, running, outlet)) => {
             let state = (first, writer, running, false);
             let rest = stream::unfold(state, |(first, mut writer, mut running, over)| async move {
                 if let Some(first) = first {
@@ -256,7 +256,7 @@ pub(crate) async fn export(
                 Some((chunk, (None, writer, running, failed)))
             });
             let kind = [(header::CONTENT_TYPE, "application/octet-stream")];
-            (kind, HttpBody::from_stream(rest)).into_response()
+            (kind, outlet.body(rest)).into_response()
         }
         Err(fault) => refused(fault),
     }

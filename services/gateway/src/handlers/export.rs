@@ -34,6 +34,7 @@ use crate::engine::translate::fields::fault;
 use crate::error::RequestError;
 use crate::flows::{self, Flow};
 use crate::iam_call;
+use crate::sending::Outlet;
 use crate::state::App;
 
 /// How long a client may take to read a goodbye and answer it.
@@ -47,6 +48,8 @@ pub(super) type Frames = BoxStream<'static, Result<Body, Error>>;
 /// An open export.
 pub(super) struct Export {
     pub(super) frames: Frames,
+    /// Where they wait for their reader.
+    pub(super) outlet: Outlet,
     /// Records that passed and could not be read.
     unreadable: Arc<AtomicU64>,
 }
@@ -94,6 +97,7 @@ pub(super) async fn open(
 ) -> Result<Export, RequestError> {
     let flow = from.flow;
     let unreadable = Arc::new(AtomicU64::new(0));
+    let outlet = app.sending.outlet(&from.identity);
     if filter.stored {
         let interface = match kind {
             BulkKind::Triples => "triples",
@@ -118,7 +122,11 @@ pub(super) async fn open(
             BulkKind::Rows => stored_rows(&app.mesh, &topic, filter.collection, options),
             _ => stored(&app.mesh, &topic, filter, options),
         };
-        return Ok(Export { frames, unreadable });
+        return Ok(Export {
+            frames,
+            outlet,
+            unreadable,
+        });
     }
     if filter.graph.is_some() {
         return Err(fault("graph", "is for stored triples only").into());
@@ -148,7 +156,11 @@ pub(super) async fn open(
         BulkKind::Rows => live::<ExtractedObject>(mesh, &topic, wanted, show_rows).await,
     };
     let frames = frames.map_err(|error| RequestError::Service(scrub(error)))?;
-    Ok(Export { frames, unreadable })
+    Ok(Export {
+        frames,
+        outlet,
+        unreadable,
+    })
 }
 
 /// What of the records that pass is wanted, and the count of those that cannot be read.
@@ -311,7 +323,7 @@ pub(super) async fn run(
     mut lapse: Lapse,
 ) {
     let mut heart = Heart::new(app.options.ping);
-    let unreadable = export.unreadable();
+    let (unreadable, outlet) = (export.unreadable(), export.outlet);
     let (mut frames, doubt) = (export.frames.peekable(), lapse.doubt());
     let mut sent = 0_u64;
     let (code, said, sent) = loop {
@@ -335,7 +347,10 @@ pub(super) async fn run(
                 let text = Value::Object(body).to_string();
                 // The connection notices a client that takes nothing; one that takes a little is never cut. While it
                 // is slow, the flow may end and the caller be turned away.
-                let sending = socket.send(Message::Text(text.into()));
+                let sending = async {
+                    let _place = outlet.take(text.len()).await;
+                    socket.send(Message::Text(text.into())).await
+                };
                 let sending = tokio::select! {
                     biased;
                     sending = sending => sending,

@@ -65,10 +65,11 @@ async fn answer(
         };
         let running = app.start(&identity, call, CancellationToken::new()).await?;
         drop(share);
+        let outlet = app.sending.outlet(&identity);
         if streaming {
-            return Ok(sse::respond(running, app.options.heartbeat));
+            return Ok(sse::respond(running, app.options.heartbeat, outlet));
         }
-        Ok(whole.respond(running).await)
+        Ok(whole.respond(running, &outlet).await)
     };
     match outcome.await {
         Ok(response) => response,

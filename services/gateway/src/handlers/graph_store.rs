@@ -104,6 +104,7 @@ async fn read_out(
         identity,
     };
     let export = export::open(app, BulkKind::Triples, from, filter, &meta).await?;
+    let outlet = export.outlet;
     let mut sending = Sending::new(app, export.frames, flow, lapse, room);
     match sending.next().await {
         Some(Ok(first)) => writer.part(&first).map_err(unwritable)?,
@@ -116,7 +117,7 @@ async fn read_out(
     }
     let media = writer.media;
     let pieces = stream::unfold(Some((sending, writer)), next_piece);
-    Ok(respond(media, HttpBody::from_stream(pieces)))
+    Ok(respond(media, outlet.body(pieces)))
 }
 
 type Rest = Option<(Sending, Writer)>;

@@ -81,7 +81,7 @@ pub(super) fn export(
     lapse: Lapse,
     room: SocketRoom,
 ) -> Response {
-    let unreadable = export.unreadable();
+    let (unreadable, outlet) = (export.unreadable(), export.outlet);
     let state = (Sending::new(app, export.frames, flow, lapse, room), 0_u64);
     let lines = stream::unfold(state, move |(mut sending, mut sent)| {
         let unreadable = unreadable.clone();
@@ -106,7 +106,7 @@ pub(super) fn export(
         }
     });
     let kind = [(header::CONTENT_TYPE, "application/x-ndjson")];
-    (kind, HttpBody::from_stream(lines)).into_response()
+    (kind, outlet.body(lines)).into_response()
 }
 
 /// The last line.

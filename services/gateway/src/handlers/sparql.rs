@@ -207,10 +207,11 @@ async fn answer(
         }
     };
     let mut writer = written.map_err(unwritable)?;
+    let outlet = app.sending.outlet(identity);
     writer.part(&first).map_err(unwritable)?;
     if last {
         writer.finish().map_err(unwritable)?;
-        let bytes = writer.take();
+        let bytes = outlet.hold(writer.take()).await;
         return Ok(respond(writer.media, bytes.into()));
     }
     let (media, first) = (writer.media, writer.take());
@@ -219,7 +220,7 @@ async fn answer(
         rest: Some((running, writer)),
     };
     let pieces = stream::unfold(state, Sending::next);
-    Ok(respond(media, HttpBody::from_stream(pieces)))
+    Ok(respond(media, outlet.body(pieces)))
 }
 
 /// An answer on its way. Dropping it cancels the query.

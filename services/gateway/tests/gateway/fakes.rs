@@ -50,6 +50,24 @@ pub fn pages_of_rows() -> Arc<Played<RowsQueryRequest, RowsQueryResponse>> {
     })
 }
 
+/// Bytes of a text that is larger than what a connection may have for itself.
+pub const LONG: usize = 300_000;
+
+/// Answers every query with one solution, a long text.
+pub fn long_solution() -> Arc<Played<SparqlQueryRequest, SparqlQueryResponse>> {
+    Played::new(|_, _| {
+        Ok(SparqlQueryResponse {
+            query_type: "select".into(),
+            variables: vec!["x".into()],
+            bindings: vec![SparqlBinding {
+                values: vec![Some(Term::literal("x".repeat(LONG)))],
+            }],
+            is_final: true,
+            ..SparqlQueryResponse::default()
+        })
+    })
+}
+
 /// A store of vectors that says by which model it was asked.
 pub fn entities_near() -> Arc<Played<GraphEmbeddingsRequest, GraphEmbeddingsResponse>> {
     Played::new(|_, ask: GraphEmbeddingsRequest| {
@@ -147,7 +165,7 @@ impl RequestHandler<AgentRequest, AgentResponse> for FakeAgent {
 }
 
 /// Pattern queries: as many batches as `limit` says, one triple each. The predicate `urn:generation` asks which one the
-/// question was sent in.
+/// question was sent in. The collection `long` has one triple, with a long text.
 pub struct FakeTriples;
 
 #[async_trait]
@@ -158,13 +176,16 @@ impl RequestHandler<TriplesQueryRequest, TriplesQueryResponse> for FakeTriples {
         ask: TriplesQueryRequest,
         mut out: Responder<TriplesQueryResponse>,
     ) -> Result<(), Error> {
+        let long = ask.collection == "long";
         let batches = match (ask.streaming, ask.limit) {
+            _ if long => 1,
             (true, 0) => 5,
             (true, limit) => limit.min(5),
             _ => 1,
         };
         let generation = tg_schemas::Term::iri("urn:generation");
         let said = match ask.p == Some(generation) {
+            _ if long => "x".repeat(LONG),
             true => cx
                 .headers
                 .generation
@@ -310,7 +331,7 @@ async fn core(out: &mut Responder<KnowledgeResponse>) -> Result<(), Error> {
     .await
 }
 
-/// A library with one document, `doc`, of 11 bytes; keeps what is loaded.
+/// A library with two documents, `doc` of 11 bytes and `long`, which is so; keeps what is loaded.
 #[derive(Default)]
 pub struct FakeLibrarian {
     /// What was loaded, with the workspace.
@@ -328,6 +349,16 @@ impl RequestHandler<LibrarianRequest, LibrarianResponse> for FakeLibrarian {
         if ask.operation == "load-document" {
             self.loaded.lock().push((cx.workspace().to_owned(), ask));
             return out.send(LibrarianResponse::default()).await;
+        }
+        if ask.operation == "stream-document" && ask.document_id == "long" {
+            return out
+                .send(LibrarianResponse {
+                    content: "eHh4".repeat(LONG / 3),
+                    total_chunks: 1,
+                    is_final: true,
+                    ..LibrarianResponse::default()
+                })
+                .await;
         }
         if ask.operation != "stream-document" || ask.document_id != "doc" {
             return Err(Error::typed("request-error", "Document not found"));

@@ -14,5 +14,6 @@ mod leaks;
 mod observe;
 mod rag;
 mod rest;
+mod sending;
 mod socket;
 mod world;

@@ -35,7 +35,7 @@ pub fn record(workspace: &str, flow: &str, epoch: u64) -> Value {
     json!({
         "description": "d", "blueprint-name": "b", "parameters": {}, "epoch": epoch,
         "interfaces": {
-            "agent": pair("agent"), "triples": pair("triples"), "embeddings": pair("embeddings"),
+            "agent": pair("agent"), "triples": pair("triples"), "sparql": pair("sparql"), "embeddings": pair("embeddings"),
             "triples-store": input("triples-store"), "text-load": input("text-document-load"),
             "graph-rag": pair("graph-rag"), "graph-embeddings": pair("graph-embeddings"),
             "graph-embeddings-store": input("graph-embeddings-store"),
@@ -47,9 +47,10 @@ pub fn record(workspace: &str, flow: &str, epoch: u64) -> Value {
 }
 
 /// Processors of a flow: id, spec, topic base, class.
-const PROCESSORS: [(&str, &str, &str, &str); 10] = [
+const PROCESSORS: [(&str, &str, &str, &str); 11] = [
     ("agent-manager", "request", "agent", "request"),
     ("triples-query", "request", "triples", "request"),
+    ("sparql-query", "request", "sparql", "request"),
     ("triples-write", "input", "triples-store", "flow"),
     ("graph-rag", "request", "graph-rag", "request"),
     (
@@ -131,6 +132,8 @@ impl World {
                 .serves(processors::agent_manager::REQUEST, fakes.agent.clone()),
             Processor::new(processors::triples_query::PROCESSOR)
                 .serves(processors::triples_query::REQUEST, Arc::new(FakeTriples)),
+            Processor::new(processors::sparql_query::PROCESSOR)
+                .serves(processors::sparql_query::REQUEST, long_solution()),
             Processor::new(processors::triples_write::PROCESSOR)
                 .reads(processors::triples_write::INPUT, fakes.store.clone()),
             Processor::new(processors::graph_rag::PROCESSOR)

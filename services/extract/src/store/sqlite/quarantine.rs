@@ -68,7 +68,8 @@ fn insert(
     origin: &Origin,
     one: &Rejected,
 ) -> Result<(), StorageError> {
-    let bytes = one.statement.len() + one.reason.len() + origin.chunk.len() + ROW;
+    let texts = one.statement.len() + one.reason.len() + workspace.len();
+    let bytes = texts + origin.bytes() + ROW;
     tx.prepare_cached(
         "INSERT INTO violation (workspace, flow, collection, generation, document, chunk, model, prompt_version,
          asked_at, statement, reason, bytes) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
