@@ -263,6 +263,7 @@ impl App {
             endpoint,
             started: Instant::now(),
             permit: Some(way.permit),
+            held: None,
         })
     }
 
@@ -292,6 +293,7 @@ impl App {
             endpoint: call.meta.endpoint,
             started: Instant::now(),
             permit,
+            held: None,
         })
     }
 

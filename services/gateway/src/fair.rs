@@ -164,6 +164,21 @@ impl Share {
     pub(crate) fn units(&self) -> usize {
         self.units
     }
+
+    /// Gives back what is more than so much.
+    pub(crate) fn shrink(&mut self, units: usize) {
+        let less = self.units.saturating_sub(units);
+        if less > 0 {
+            self.units -= less;
+            // What is dropped gives itself back.
+            drop(Self {
+                pool: self.pool.clone(),
+                user: self.user.clone(),
+                units: less,
+                held: self.held.clone(),
+            });
+        }
+    }
 }
 
 impl Drop for Share {
@@ -202,6 +217,20 @@ mod tests {
         assert!(others.is_some(), "ann waits for herself only");
         drop(held);
         assert!(second.now_or_never().unwrap().is_some());
+    }
+
+    #[test]
+    fn what_shrinks_gives_back_the_rest_once() {
+        let pool = Pool::new(10, 10);
+        let ann = Arc::from("ann");
+        let mut held = pool.try_take(&ann, 10).unwrap();
+        held.shrink(20);
+        assert!(pool.try_take(&ann, 1).is_none());
+        held.shrink(4);
+        let rest = pool.try_take(&ann, 6).unwrap();
+        assert!(pool.try_take(&ann, 1).is_none());
+        drop((held, rest));
+        assert!(pool.try_take(&ann, 10).is_some());
     }
 
     #[test]

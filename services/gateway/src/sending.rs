@@ -116,6 +116,11 @@ impl AsRef<[u8]> for Placed {
 }
 
 impl Outlet {
+    /// Who it is for.
+    pub(crate) fn reader(&self) -> &Reader {
+        &self.reader
+    }
+
     /// The piece, once there is room for it. It has its place until the last copy of it is dropped, which the HTTP library
     /// does when it has written it.
     pub(crate) async fn hold(&self, piece: Bytes) -> Bytes {

@@ -21,10 +21,12 @@ use super::read;
 use super::whole::Whole;
 use crate::ask::Part;
 use crate::auth::Identity;
+use crate::budget::Reader;
 use crate::dispatch::{Call, Meta, Running, Target};
 use crate::engine::translate::fields::fault;
 use crate::engine::translate::{Body, error_value};
 use crate::error::{RequestError, json_response};
+use crate::received::Received;
 use crate::registry::{self, Gate, Unknown};
 use crate::state::{App, Shared};
 
@@ -79,7 +81,10 @@ struct Taking<'a> {
 
 impl Taking<'_> {
     async fn run(mut self, body: HttpBody) -> Response {
-        let mut records = Records::new(body, self.app.options.limits.frame_bytes);
+        let reader = Reader::known(self.identity);
+        let received = Received::new(&self.app.budget, reader, None);
+        let limit = self.app.options.limits.frame_bytes;
+        let mut records = Records::new(body, limit, received);
         let mut lapse = self.app.auth.lapse(self.identity, GATE, Default::default());
         let outcome = tokio::select! {
             outcome = self.take_all(&mut records) => outcome,
@@ -169,16 +174,19 @@ pub(super) struct Records {
     scanner: Scanner,
     number: u64,
     limit: usize,
+    /// What the buffer counts.
+    received: Received,
 }
 
 impl Records {
-    pub(super) fn new(body: HttpBody, limit: usize) -> Self {
+    pub(super) fn new(body: HttpBody, limit: usize, received: Received) -> Self {
         Self {
             body: body.into_data_stream(),
             buffer: BytesMut::new(),
             scanner: Scanner::default(),
             number: 0,
             limit,
+            received,
         }
     }
 
@@ -195,6 +203,7 @@ impl Records {
                 self.buffer.advance(end);
                 self.scanner = Scanner::default();
                 self.number += 1;
+                self.received.need(self.buffer.len());
                 return Ok(Some(value));
             }
             if self.buffer.len() > self.limit {
@@ -206,7 +215,11 @@ impl Records {
                 return Err(Error::new(ErrorCode::TooLarge, text));
             }
             match self.body.next().await {
-                Some(Ok(bytes)) => self.buffer.extend_from_slice(&bytes),
+                Some(Ok(bytes)) => {
+                    self.buffer.extend_from_slice(&bytes);
+                    let kept = self.received.hold_in_time(self.buffer.len());
+                    kept.await.map_err(|fault| fault.error())?;
+                }
                 None if self.buffer.is_empty() => return Ok(None),
                 Some(Err(_)) | None => {
                     return Err(wrong(self.number, msgpack::Malformed::Short));

@@ -8,9 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use axum::body::Bytes;
-use axum::extract::ws::{Message, WebSocket, close_code};
-use futures::StreamExt;
 use futures::stream::{self, BoxStream};
+use futures::{SinkExt, StreamExt};
 use serde_json::Value;
 use tg_mesh::{Answer, Ask, Mesh, Tap};
 use tg_schemas::msg::{
@@ -19,9 +18,12 @@ use tg_schemas::msg::{
     TriplesQueryResponse,
 };
 use tg_schemas::{Error, ErrorCode, Topic};
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 
 use super::heart::Heart;
 use super::import::reason;
+use super::upgrade::Socket;
 use crate::auth::{Identity, Lapse};
 use crate::dispatch::Meta;
 use crate::engine::scrub::scrub;
@@ -317,7 +319,7 @@ fn page_frame(page: RowsQueryResponse, collection: String) -> Body {
 /// Sends frames until they end, the client goes or the flow does. What the client sends is ignored.
 pub(super) async fn run(
     app: &App,
-    mut socket: WebSocket,
+    mut socket: Socket,
     export: Export,
     flow: Arc<Flow>,
     mut lapse: Lapse,
@@ -329,14 +331,14 @@ pub(super) async fn run(
     let (code, said, sent) = loop {
         let frame = tokio::select! {
             biased;
-            () = flow.leaving.cancelled() => break (close_code::AWAY, flows::stopped().to_string(), None),
-            () = app.closing.cancelled() => break (close_code::AWAY, "the gateway is closing".to_owned(), None),
-            error = &mut lapse => break (close_code::POLICY, error.to_string(), None),
+            () = flow.leaving.cancelled() => break (CloseCode::Away, flows::stopped().to_string(), None),
+            () = app.closing.cancelled() => break (CloseCode::Away, "the gateway is closing".to_owned(), None),
+            error = &mut lapse => break (CloseCode::Policy, error.to_string(), None),
             () = heart.beat() => {
                 let _ = socket.send(Message::Ping(Bytes::new())).await;
                 continue;
             }
-            message = socket.recv() => match message {
+            message = socket.next() => match message {
                 Some(Ok(Message::Close(_))) | Some(Err(_)) | None => return,
                 Some(Ok(_)) => continue,
             },
@@ -354,17 +356,17 @@ pub(super) async fn run(
                 let sending = tokio::select! {
                     biased;
                     sending = sending => sending,
-                    () = flow.leaving.cancelled() => break (close_code::AWAY, flows::stopped().to_string(), None),
+                    () = flow.leaving.cancelled() => break (CloseCode::Away, flows::stopped().to_string(), None),
                     () = app.closing.cancelled() => return,
-                    error = &mut lapse => break (close_code::POLICY, error.to_string(), None),
+                    error = &mut lapse => break (CloseCode::Policy, error.to_string(), None),
                 };
                 match sending {
                     Ok(()) => sent += 1,
                     Err(_) => return,
                 }
             }
-            Some(Err(error)) => break (close_code::ERROR, error.to_string(), None),
-            None => break (close_code::NORMAL, String::new(), Some(sent)),
+            Some(Err(error)) => break (CloseCode::Error, error.to_string(), None),
+            None => break (CloseCode::Normal, String::new(), Some(sent)),
         }
     };
     let close = reason(code, &said, &counters(sent, unreadable.count()));
@@ -372,7 +374,7 @@ pub(super) async fn run(
     drop(frames);
     let goodbye = async {
         let _ = socket.send(Message::Close(Some(close))).await;
-        while let Some(Ok(_)) = socket.recv().await {}
+        while let Some(Ok(_)) = socket.next().await {}
     };
     let _ = tokio::time::timeout(GOODBYE, goodbye).await;
 }

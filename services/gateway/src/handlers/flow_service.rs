@@ -47,7 +47,7 @@ async fn answer(
     let outcome = async {
         let target = target?;
         let identity = app.known(read::bearer(headers), &meta).await?;
-        let (mut body, share) = read::body(app, headers, body, Some(&identity)).await?;
+        let (mut body, question) = read::body(app, headers, body, Some(&identity)).await?;
         let streaming = sse::wanted(headers);
         let whole = Whole::of(target.name(), "", &body);
         let untouched = target.name() == "thru";
@@ -64,7 +64,7 @@ async fn answer(
             meta,
         };
         let running = app.start(&identity, call, CancellationToken::new()).await?;
-        drop(share);
+        let running = running.holding(question);
         let outlet = app.sending.outlet(&identity);
         if streaming {
             return Ok(sse::respond(running, app.options.heartbeat, outlet));

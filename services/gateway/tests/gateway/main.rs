@@ -13,6 +13,7 @@ mod imports;
 mod leaks;
 mod observe;
 mod rag;
+mod receiving;
 mod rest;
 mod sending;
 mod socket;

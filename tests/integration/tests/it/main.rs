@@ -42,6 +42,7 @@ mod bootstrap_needs_a_code;
 mod builtin_reads_any_dataset;
 mod bundles_carry_workspaces;
 mod commands_answer_at_once;
+mod concurrency_is_a_setting;
 mod configuration_of_any_size;
 mod confirmed;
 mod connections_are_bounded;
