@@ -6,10 +6,10 @@
 
 use std::sync::Arc;
 
+use tg_mesh::fair::{Held, Pool, Share};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::budget::{Reader, Users};
-use crate::fair::{Held, Pool, Share};
 
 /// Bytes that a socket needs for itself at most.
 const OWN: usize = 64 << 10;
