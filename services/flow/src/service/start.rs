@@ -106,11 +106,6 @@ impl Service {
         }
         let begun = before.as_ref().filter(|before| before.epoch > 0);
         let definition = definition.ok_or_else(|| known("Blueprint does not exist"))?;
-        // Who counts is the only one who begins, until its flow counts itself.
-        let counted = match &before {
-            Some(_) => None,
-            None => Some(self.count(mesh, workspace).await?),
-        };
         let epoch = match begun {
             Some(begun) => begun.epoch,
             None => self.store().await?.next_epoch().await?,
@@ -122,6 +117,11 @@ impl Service {
             planned.plan.names.queues.extend(queues);
         }
         self.no_clash(mesh, wanted, &planned.plan).await?;
+        // Who counts is the only one who begins, until its flow counts itself.
+        let counted = match &before {
+            Some(_) => None,
+            None => Some(self.count(mesh, workspace).await?),
+        };
         let mut record = FlowRecord {
             description: wanted.description.to_owned(),
             blueprint_name: wanted.blueprint.to_owned(),
