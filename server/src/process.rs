@@ -133,6 +133,7 @@ pub async fn start(settings: &Settings, services: &Services) -> Result<Running> 
             adopt_stores: settings.adopt_stores.clone(),
             repeats: settings.answers_mb << 20,
             taps: settings.exports_mb << 20,
+            questions: settings.questions_mb << 20,
             ..MeshOptions::default()
         },
     )
@@ -326,6 +327,7 @@ async fn open_bus(settings: &Settings) -> Result<Arc<dyn Bus>> {
             let options = EmbeddedOptions {
                 durability: settings.durability,
                 memory: settings.bus_memory_mb << 20,
+                disk: settings.bus_disk_mb << 20,
                 ..EmbeddedOptions::default()
             };
             let bus = match EmbeddedBus::open_with(&dir, options) {

@@ -52,11 +52,17 @@ tg_settings::options! {
         /// Memory of records that are handed out and not settled, beside one for each reader, in MiB; on the embedded bus of
         /// those that wait, too. More wait on disk, or at the broker.
         bus_memory_mb: usize = 128, Whole(1..=65_536);
+        /// Records on the disk of the embedded bus at most, in MiB. Of those that wait, one workspace has half, and what comes
+        /// in anew half of that; beyond, it is refused as busy.
+        bus_disk_mb: u64 = 16_384, Whole(256..=1 << 24);
         /// Memory of records that wait for live subscribers in this process, live exports above all, in MiB; beyond,
         /// they miss records and are told how many.
         exports_mb: usize = 256, Whole(1..=65_536);
         /// Memory for finished answers in each process, in MiB, kept ten seconds so that lost parts can be resent.
         answers_mb: usize = limits::REPEATS >> 20, Whole(1..=65_536);
+        /// Memory for questions in progress in each process, in MiB; one workspace has half of it. A question takes twice its
+        /// size, one of up to 16 KiB nothing; where there is no room it is refused as busy.
+        questions_mb: usize = 256, Whole(1..=65_536);
     }
     sections {
         /// How the process logs.

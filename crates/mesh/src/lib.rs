@@ -59,6 +59,7 @@ mod consume_sink;
 pub mod dead_letter;
 mod derived;
 mod erased;
+pub mod fair;
 mod handler;
 mod host;
 mod instance;

@@ -55,7 +55,12 @@ impl Place {
 
 /// A process that hosts nothing yet. Panics when the bus does not take it.
 pub async fn host(bus: Arc<dyn Bus>) -> Host {
-    let host = Host::start(bus, Arc::new(Watched), MeshOptions::default());
+    host_with(bus, MeshOptions::default()).await
+}
+
+/// As [`host`], with options.
+pub async fn host_with(bus: Arc<dyn Bus>, options: MeshOptions) -> Host {
+    let host = Host::start(bus, Arc::new(Watched), options);
     host.await.expect("the bus takes a host")
 }
 

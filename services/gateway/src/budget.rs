@@ -7,11 +7,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use tg_mesh::fair::Pool;
 use tg_schemas::{Error, ErrorCode};
 
 use crate::auth::Identity;
 use crate::error::RequestError;
-use crate::fair::Pool;
 use crate::options::AuthMode;
 
 /// What is larger is read off the runtime's threads.
@@ -50,7 +50,7 @@ pub(crate) struct Budget {
 }
 
 /// Bytes that count until they are dropped.
-pub(crate) type Share = crate::fair::Share;
+pub(crate) type Share = tg_mesh::fair::Share;
 
 /// What is made of a request counts until this is dropped.
 #[derive(Debug)]

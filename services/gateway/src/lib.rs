@@ -20,7 +20,6 @@ mod dispatch;
 mod engine;
 mod error;
 mod exposition;
-mod fair;
 mod flow_model;
 mod flows;
 mod handlers;

@@ -10,11 +10,11 @@ use axum::BoxError;
 use axum::body::Body as HttpBody;
 use bytes::Bytes;
 use futures::stream::{Stream, StreamExt};
+use tg_mesh::fair::{Held, Pool, Share};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::auth::Identity;
 use crate::budget::{Reader, Users};
-use crate::fair::{Held, Pool, Share};
 
 /// Bytes that a connection needs for itself at most.
 const OWN: usize = 64 << 10;

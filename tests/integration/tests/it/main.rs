@@ -60,6 +60,7 @@ mod flow_stop_adds_up;
 mod ids_are_completed;
 mod ingestion_is_exact;
 mod large_answers_are_told;
+mod large_questions_are_bounded;
 mod left_queries_stop;
 mod listings_come_in_pages;
 mod log_lines_are_sentences;

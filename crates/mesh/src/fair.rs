@@ -1,5 +1,5 @@
 //! A pool of bytes that users share fairly: each may hold a part of it only, and who waits for their own share to come
-//! back is in nobody else's way.
+//! back is in nobody else's way. Users are whoever the owner of the pool tells apart: workspaces, or people.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 
 /// The pool.
 #[derive(Debug, Clone)]
-pub(crate) struct Pool(Arc<Shared>);
+pub struct Pool(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
@@ -24,7 +24,7 @@ struct Shared {
 struct State {
     used: usize,
     users: HashMap<Arc<str>, usize>,
-    /// In the order in which they came. Bounded by the requests that are being read.
+    /// In the order in which they came. Bounded by who may wait: the owner of the pool sees to that.
     waiting: VecDeque<Waiting>,
 }
 
@@ -38,11 +38,11 @@ struct Waiting {
 }
 
 /// Units that are held in one place, such as a socket. Changed under the lock of the pool.
-pub(crate) type Held = Arc<AtomicUsize>;
+pub type Held = Arc<AtomicUsize>;
 
 /// What somebody holds, until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Share {
+pub struct Share {
     pool: Arc<Shared>,
     user: Arc<str>,
     units: usize,
@@ -51,7 +51,7 @@ pub(crate) struct Share {
 
 impl Pool {
     /// So much in all, and for one user.
-    pub(crate) fn new(total: usize, each: usize) -> Self {
+    pub fn new(total: usize, each: usize) -> Self {
         Self(Arc::new(Shared {
             state: Mutex::default(),
             total,
@@ -60,36 +60,32 @@ impl Pool {
     }
 
     /// The most that can be had at once.
-    pub(crate) fn total(&self) -> usize {
+    pub fn total(&self) -> usize {
         self.0.total
     }
 
     /// The most that one user can have.
-    pub(crate) fn each(&self) -> usize {
+    pub fn each(&self) -> usize {
         self.0.each
     }
 
-    /// Takes units that are free now. For pools that nobody waits at.
-    pub(crate) fn try_take(&self, user: &Arc<str>, units: usize) -> Option<Share> {
+    /// Takes units that are free now. For pools that nobody waits at. Who holds nothing may have more than a user's share.
+    pub fn try_take(&self, user: &Arc<str>, units: usize) -> Option<Share> {
         let mut state = self.0.state.lock();
         let own = state.users.get(user).copied().unwrap_or(0);
-        let fits = own + units <= self.0.each && state.used + units <= self.0.total;
+        let within = own == 0 || own + units <= self.0.each;
+        let fits = within && state.used + units <= self.0.total;
         fits.then(|| self.0.give(&mut state, user, units, None))
     }
 
     /// Waits for units; more than [`Pool::total`] never come. Who holds nothing may have more than a user's share.
-    pub(crate) async fn take(&self, user: &Arc<str>, units: usize) -> Option<Share> {
+    pub async fn take(&self, user: &Arc<str>, units: usize) -> Option<Share> {
         self.take_at(user, units, &Held::default()).await
     }
 
     /// The same for one of many places: it may hold as much as is free beside. So however many places are stuck, something
     /// is left for others, and the more there are the less each has.
-    pub(crate) async fn take_at(
-        &self,
-        user: &Arc<str>,
-        units: usize,
-        held: &Held,
-    ) -> Option<Share> {
+    pub async fn take_at(&self, user: &Arc<str>, units: usize, held: &Held) -> Option<Share> {
         let granted = {
             let (sender, granted) = oneshot::channel();
             let mut state = self.0.state.lock();
@@ -160,13 +156,12 @@ impl Shared {
 
 impl Share {
     /// How much it is.
-    #[cfg(test)]
-    pub(crate) fn units(&self) -> usize {
+    pub fn units(&self) -> usize {
         self.units
     }
 
     /// Gives back what is more than so much.
-    pub(crate) fn shrink(&mut self, units: usize) {
+    pub fn shrink(&mut self, units: usize) {
         let less = self.units.saturating_sub(units);
         if less > 0 {
             self.units -= less;
@@ -211,6 +206,8 @@ mod tests {
         let (ann, bob) = (Arc::from("ann"), Arc::from("bob"));
         let held = pool.try_take(&ann, 6).unwrap();
         assert!(pool.try_take(&ann, 1).is_none());
+        let alone = Pool::new(10, 6).try_take(&ann, 10);
+        assert_eq!(alone.unwrap().units(), 10, "who holds nothing may");
         let mut second = Box::pin(pool.take(&ann, 5));
         assert!((&mut second).now_or_never().is_none());
         let others = pool.take(&bob, 4).now_or_never().unwrap();
