@@ -36,12 +36,20 @@ impl RecordConsumer<RunTally> for Tally {
 
 /// A topic of the flow, or of its workspace's library.
 pub fn topic(class: Class, base: &str) -> Topic {
-    let workspace = WorkspaceId::new(NAME).expect("a valid id");
-    let flow = FlowId::new(NAME).expect("a valid id");
     match base {
-        "librarian" => Topic::workspace(class, base, &workspace),
-        _ => Topic::flow(class, base, &workspace, &flow),
+        "librarian" => Topic::workspace(class, base, &id(NAME)),
+        _ => topic_of(NAME, NAME, class, base),
     }
+}
+
+/// A topic of any flow.
+pub fn topic_of(workspace: &str, flow: &str, class: Class, base: &str) -> Topic {
+    let flow = FlowId::new(flow).expect("a valid id");
+    Topic::flow(class, base, &id(workspace), &flow)
+}
+
+fn id(workspace: &str) -> WorkspaceId {
+    WorkspaceId::new(workspace).expect("a valid id")
 }
 
 /// A processor's specs: name and, by its class, base of the topic.
