@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use tg_schemas::limits;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// From so many bytes on a record is large: it counts, and is decoded beside the runtime's threads.
-pub(crate) const LARGE: usize = 64 << 10;
+pub(crate) const LARGE: usize = limits::OFFLOAD;
 /// Large records that are handled at once, in KiB; one of more is alone.
 const AT_ONCE: u32 = 32 << 10;
 

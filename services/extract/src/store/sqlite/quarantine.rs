@@ -1,9 +1,9 @@
 //! Statements that do not fit, a row each.
 
 use async_trait::async_trait;
-use tg_storage::StorageError;
 use tg_storage::rusqlite::types::Value;
 use tg_storage::rusqlite::{Connection, Row, Transaction, params, params_from_iter};
+use tg_storage::{StorageError, query_rows};
 
 use super::SqliteLedger;
 use crate::engine::ontology::Rejected;
@@ -181,9 +181,7 @@ impl Quarantine for SqliteLedger {
                 let sql = format!(
                     "SELECT {COLUMNS} FROM violation WHERE {meant} AND number > ? ORDER BY number LIMIT ?"
                 );
-                let mut query = conn.prepare_cached(&sql)?;
-                let rows = query.query_map(params_from_iter(bound), read)?;
-                Ok(rows.collect::<Result<_, _>>()?)
+                query_rows(conn, &sql, params_from_iter(bound), read)
             })
             .await
     }

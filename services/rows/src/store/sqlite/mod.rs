@@ -17,7 +17,7 @@ use async_trait::async_trait;
 use quota::Gate;
 use tg_collections::{CollectionKey, Quota};
 use tg_schemas::table::Table;
-use tg_storage::{Database, Durability, StorageError};
+use tg_storage::{Database, Durability, StorageError, query_rows};
 
 use super::{Page, Place, RowStore};
 use crate::engine::select::Select;
@@ -88,9 +88,7 @@ impl SqliteRows {
         self.database
             .read(|conn| {
                 let sql = "SELECT DISTINCT workspace FROM sets WHERE dropped = 0";
-                let mut query = conn.prepare_cached(sql)?;
-                let rows = query.query_map([], |row| row.get(0))?;
-                Ok(rows.collect::<Result<_, _>>()?)
+                query_rows(conn, sql, [], |row| row.get(0))
             })
             .await
     }
