@@ -17,7 +17,7 @@ use super::export::{self, Filter};
 use super::intake::Way;
 use super::{import, ndjson, read};
 use crate::auth::{Identity, Lapse, Resource};
-use crate::dispatch::Meta;
+use crate::call::Meta;
 use crate::engine::translate::bulk::BulkKind;
 use crate::engine::translate::error_body;
 use crate::engine::translate::fields::fault;

@@ -21,11 +21,12 @@ use super::read;
 use super::whole::Whole;
 use crate::ask::Part;
 use crate::auth::Identity;
-use crate::dispatch::{Call, Meta, Running, Target};
+use crate::call::{Call, Meta, Target};
 use crate::engine::translate::fields::fault;
 use crate::engine::translate::{Body, error_value};
 use crate::error::{RequestError, json_response};
 use crate::registry::{self, Gate, Unknown};
+use crate::running::Running;
 use crate::state::{App, Shared};
 
 /// Whoever may do this may do everything.

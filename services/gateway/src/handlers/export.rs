@@ -23,7 +23,7 @@ use tg_schemas::{Error, ErrorCode, Topic};
 use super::heart::Heart;
 use super::import::reason;
 use crate::auth::{Identity, Lapse};
-use crate::dispatch::Meta;
+use crate::call::Meta;
 use crate::engine::scrub::scrub;
 use crate::engine::translate::Body;
 use crate::engine::translate::bulk::{

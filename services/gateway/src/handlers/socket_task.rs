@@ -14,8 +14,9 @@ use tracing::Instrument;
 use super::socket_frame as frame;
 use super::socket_writer::Outgoing;
 use crate::budget::Reader;
-use crate::dispatch::{Call, Meta, Running};
+use crate::call::{Call, Meta};
 use crate::error::RequestError;
+use crate::running::Running;
 use crate::sending::Room;
 use crate::state::Shared;
 

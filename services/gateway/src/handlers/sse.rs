@@ -11,8 +11,8 @@ use futures::stream;
 use serde_json::{Value, json};
 
 use crate::ask::Part;
-use crate::dispatch::Running;
 use crate::engine::translate::error_value;
+use crate::running::Running;
 
 /// Whether the caller asks for events.
 pub(super) fn wanted(headers: &HeaderMap) -> bool {
