@@ -16,7 +16,7 @@ use tg_schemas::msg::{
 use tg_schemas::{Error, ErrorCode, Message, Reply};
 use tokio::sync::{Notify, watch};
 
-use crate::flow::SOON;
+use crate::bus::BOUND;
 
 /// What a reader says to a record before it keeps it.
 type Check<M> = Box<dyn Fn(&Cx, &M) -> Result<(), ConsumeError> + Send + Sync>;
@@ -71,7 +71,7 @@ impl<M: Clone> RecordingConsumer<M> {
     /// What came, as soon as it is as wanted. Panics when it does not become so.
     pub async fn until(&self, wanted: impl Fn(&[M]) -> bool) -> Vec<M> {
         let mut kept = self.kept.subscribe();
-        let waited = tokio::time::timeout(SOON, kept.wait_for(|all| wanted(all))).await;
+        let waited = tokio::time::timeout(BOUND, kept.wait_for(|all| wanted(all))).await;
         let all = waited.expect("the records come").expect("it is kept");
         all.clone()
     }

@@ -33,12 +33,12 @@ struct Waiting {
     user: Arc<str>,
     units: usize,
     /// What is held already where this goes to.
-    held: Held,
+    held: UnitsInUse,
     granted: oneshot::Sender<Share>,
 }
 
 /// Units that are held in one place, such as a socket. Changed under the lock of the pool.
-pub(crate) type Held = Arc<AtomicUsize>;
+pub(crate) type UnitsInUse = Arc<AtomicUsize>;
 
 /// What somebody holds, until it is dropped.
 #[derive(Debug)]
@@ -46,7 +46,7 @@ pub(crate) struct Share {
     pool: Arc<Shared>,
     user: Arc<str>,
     units: usize,
-    held: Option<Held>,
+    held: Option<UnitsInUse>,
 }
 
 impl Pool {
@@ -79,7 +79,7 @@ impl Pool {
 
     /// Waits for units; more than [`Pool::total`] never come. Who holds nothing may have more than a user's share.
     pub(crate) async fn take(&self, user: &Arc<str>, units: usize) -> Option<Share> {
-        self.take_at(user, units, &Held::default()).await
+        self.take_at(user, units, &UnitsInUse::default()).await
     }
 
     /// The same for one of many places: it may hold as much as is free beside. So however many places are stuck, something
@@ -88,7 +88,7 @@ impl Pool {
         &self,
         user: &Arc<str>,
         units: usize,
-        held: &Held,
+        held: &UnitsInUse,
     ) -> Option<Share> {
         let granted = {
             let (sender, granted) = oneshot::channel();
@@ -112,7 +112,7 @@ impl Shared {
         state: &mut State,
         user: &Arc<str>,
         units: usize,
-        held: Option<Held>,
+        held: Option<UnitsInUse>,
     ) -> Share {
         state.used += units;
         if let Some(held) = &held {
@@ -208,7 +208,7 @@ mod tests {
     fn places_that_are_stuck_leave_something() {
         let pool = Pool::new(16, 16);
         let user = Arc::from("");
-        let places: Vec<Held> = (0..4).map(|_| Held::default()).collect();
+        let places: Vec<UnitsInUse> = (0..4).map(|_| UnitsInUse::default()).collect();
         let mut held = Vec::new();
         for _ in 0..16 {
             for place in &places {
@@ -216,7 +216,7 @@ mod tests {
             }
         }
         assert_eq!(held.len(), 13, "a fifth is left, about");
-        let other = Held::default();
+        let other = UnitsInUse::default();
         assert!(pool.take_at(&user, 3, &other).now_or_never().is_some());
         drop(held);
         assert!(

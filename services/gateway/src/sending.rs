@@ -9,7 +9,7 @@ use std::sync::Arc;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::budget::{Reader, Users};
-use crate::fair::{Held, Pool, Share};
+use crate::fair::{Pool, Share, UnitsInUse};
 
 /// Bytes that a socket needs for itself at most.
 const OWN: usize = 64 << 10;
@@ -30,12 +30,12 @@ pub(crate) struct Room {
     shared: Pool,
     own: Arc<Semaphore>,
     at_once: Arc<Semaphore>,
-    held: Held,
+    held: UnitsInUse,
 }
 
 /// The place of a message that waits, until it is dropped.
 #[derive(Debug)]
-pub(crate) enum Place {
+pub(crate) enum SendPermit {
     /// In what the socket has for itself.
     Own { _own: OwnedSemaphorePermit },
     /// In what is shared.
@@ -62,24 +62,24 @@ impl Sending {
             shared: self.shared.clone(),
             own: Arc::new(Semaphore::new(self.own)),
             at_once: Arc::new(Semaphore::new(AT_ONCE)),
-            held: Held::default(),
+            held: UnitsInUse::default(),
         }
     }
 }
 
 impl Room {
     /// Waits for a place for so many bytes. None where the process ends.
-    pub(crate) async fn take(&self, of: &Reader, bytes: usize) -> Option<Place> {
+    pub(crate) async fn take(&self, of: &Reader, bytes: usize) -> Option<SendPermit> {
         let permits = u32::try_from(bytes).unwrap_or(u32::MAX);
         if let Ok(_own) = self.own.clone().try_acquire_many_owned(permits) {
-            return Some(Place::Own { _own });
+            return Some(SendPermit::Own { _own });
         }
         let most = u32::try_from(bytes.min(AT_ONCE)).ok()?;
         let at_once = self.at_once.clone().acquire_many_owned(most).await;
         let _at_once = at_once.ok()?;
         let units = bytes.min(self.shared.total());
         let _share = (self.shared.take_at(of.name(), units, &self.held)).await?;
-        Some(Place::Shared { _share, _at_once })
+        Some(SendPermit::Shared { _share, _at_once })
     }
 }
 

@@ -122,7 +122,7 @@ async fn forward(task: Task) {
     while let Some(part) = running.next().await {
         let message = text(&frame::part(&task.id, part));
         let place = task.room.take(&task.reader, message.len()).await;
-        let message = Outgoing::in_place(message, place);
+        let message = Outgoing::with_permit(message, place);
         if task.outgoing.send(message).await.is_err() {
             return;
         }

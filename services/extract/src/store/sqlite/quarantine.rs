@@ -7,7 +7,7 @@ use tg_storage::{StorageError, query_rows};
 
 use super::SqliteLedger;
 use crate::engine::ontology::Rejected;
-use crate::store::quarantine::{Kept, Origin, Quarantine, Which};
+use crate::store::quarantine::{Origin, Quarantine, Quarantined, Which};
 
 /// Longest statement; a longer one is only counted.
 const LONGEST: usize = 64 << 10;
@@ -17,8 +17,8 @@ const ROW: usize = 256;
 const COLUMNS: &str = "number, flow, collection, generation, document, chunk, model, prompt_version, asked_at, \
                        statement, reason";
 
-fn read(row: &Row<'_>) -> tg_storage::rusqlite::Result<Kept> {
-    Ok(Kept {
+fn read(row: &Row<'_>) -> tg_storage::rusqlite::Result<Quarantined> {
+    Ok(Quarantined {
         number: row.get(0)?,
         origin: Origin {
             flow: row.get(1)?,
@@ -173,7 +173,7 @@ impl Quarantine for SqliteLedger {
         which: Which,
         after: i64,
         most: u32,
-    ) -> Result<Vec<Kept>, StorageError> {
+    ) -> Result<Vec<Quarantined>, StorageError> {
         self.db
             .read(move |conn| {
                 let (meant, mut bound) = meant(workspace, which);

@@ -12,7 +12,8 @@ use super::room::{self, RecordUsage};
 use crate::engine::receipt::Counts;
 use crate::store::Phase;
 use crate::store::records::{
-    DeadLetterBacklog, Due, NewRecord, Outcome, Reason, RecordStore, Select, StoredRecord, Tally,
+    DeadLetterBacklog, DeadLetterCount, Due, NewRecord, Outcome, Reason, RecordStore, Select,
+    StoredRecord,
 };
 
 const COLUMNS: &str = "id, workspace, flow, topic, subscription, reason, detail, due, attempt, since, \
@@ -110,9 +111,9 @@ impl RecordStore for SqliteFlows {
         let (workspace, flow) = (workspace.to_owned(), flow.to_owned());
         self.db
             .write(move |tx| {
-                let retries = tally(tx, &workspace, &flow, "reason = 'retry'", 0)?;
-                let recent = tally(tx, &workspace, &flow, "unsettled = 0 AND reason <> 'parked'", since)?;
-                let lost = tally(tx, &workspace, &flow, "reason IN ('dead', 'stale')", since)?;
+                let retries = by_subscription(tx, &workspace, &flow, "reason = 'retry'", 0)?;
+                let recent = by_subscription(tx, &workspace, &flow, "unsettled = 0 AND reason <> 'parked'", since)?;
+                let lost = by_subscription(tx, &workspace, &flow, "reason IN ('dead', 'stale')", since)?;
                 add(&mut counts.aside, recent);
                 add(&mut counts.parked, lost);
                 let sql = if discard {
@@ -306,12 +307,12 @@ impl RecordStore for SqliteFlows {
             .await
     }
 
-    async fn tally(
+    async fn counts(
         &self,
         workspace: &str,
         flow: Option<&str>,
         most: u32,
-    ) -> Result<Vec<Tally>, StorageError> {
+    ) -> Result<Vec<DeadLetterCount>, StorageError> {
         let (workspace, flow) = (workspace.to_owned(), flow.map(str::to_owned));
         self.db
             .read(move |conn| {
@@ -323,7 +324,7 @@ impl RecordStore for SqliteFlows {
                     sql,
                     params![workspace, flow, most, BAD_CONTENT],
                     |row| {
-                        Ok(Tally {
+                        Ok(DeadLetterCount {
                             flow: row.get(0)?,
                             reason: row.get(1)?,
                             content: row.get(2)?,
@@ -419,7 +420,7 @@ fn again(tx: &Transaction<'_>, record: &NewRecord) -> Result<bool, StorageError>
     Ok(known.is_some())
 }
 
-fn tally(
+fn by_subscription(
     tx: &Transaction<'_>,
     workspace: &str,
     flow: &str,

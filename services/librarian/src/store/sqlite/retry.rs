@@ -3,7 +3,7 @@
 use tg_storage::StorageError;
 use tg_storage::rusqlite::{OptionalExtension, Transaction, params};
 
-use super::tally::short;
+use super::completion::short;
 use crate::engine::ids::RecordKey;
 use crate::engine::readers::Reader;
 

@@ -1,4 +1,4 @@
-//! Rows of runs. What is in their books is in [`super::book`] and [`super::tally`].
+//! Rows of runs. Which of their records are handled is in [`super::completion`].
 
 use tg_storage::rusqlite::{Connection, Row, Transaction, params};
 use tg_storage::{StorageError, query_rows};

@@ -19,7 +19,7 @@ use tg_collections::{CollectionKey, Quota};
 use tg_schemas::table::Table;
 use tg_storage::{Database, Durability, StorageError, query_rows};
 
-use super::{Page, Place, RowStore};
+use super::{Page, RowCursor, RowStore};
 use crate::engine::select::Select;
 use crate::engine::value::{Row, Value};
 use crate::error::RowsError;
@@ -129,7 +129,7 @@ impl RowStore for SqliteRows {
     async fn page(
         &self,
         key: &CollectionKey,
-        after: Place,
+        after: RowCursor,
         most: usize,
     ) -> Result<Page, RowsError> {
         Ok(self.page_of(key, after, most).await?)
