@@ -244,7 +244,7 @@ impl LedgerStore for SqliteLedger {
     }
 
     async fn workspaces(&self) -> Result<Vec<String>, StorageError> {
-        self.db.read(|conn| runs::workspaces(conn)).await
+        self.db.read(runs::workspaces).await
     }
 
     async fn purge_some(&self, workspace: &str) -> Result<bool, StorageError> {
