@@ -21,6 +21,9 @@ pub const LONGEST_FRAME: usize = 128 << 10;
 /// Room for the headers of a message, beside its body: unlike a body they travel in one frame.
 pub const HEADERS: usize = FRAME - (1 << 10);
 
+/// From so many bytes on, work on them leaves the threads that the runtime keeps for short work.
+pub const OFFLOAD: usize = 64 << 10;
+
 /// Largest document that is taken apart.
 pub const DOCUMENT: usize = 256 << 20;
 

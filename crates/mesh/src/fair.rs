@@ -33,12 +33,12 @@ struct Waiting {
     user: Arc<str>,
     units: usize,
     /// What is held already where this goes to.
-    held: Held,
+    held: UnitsInUse,
     granted: oneshot::Sender<Share>,
 }
 
 /// Units that are held in one place, such as a socket. Changed under the lock of the pool.
-pub type Held = Arc<AtomicUsize>;
+pub type UnitsInUse = Arc<AtomicUsize>;
 
 /// What somebody holds, until it is dropped.
 #[derive(Debug)]
@@ -46,7 +46,7 @@ pub struct Share {
     pool: Arc<Shared>,
     user: Arc<str>,
     units: usize,
-    held: Option<Held>,
+    held: Option<UnitsInUse>,
 }
 
 impl Pool {
@@ -80,12 +80,12 @@ impl Pool {
 
     /// Waits for units; more than [`Pool::total`] never come. Who holds nothing may have more than a user's share.
     pub async fn take(&self, user: &Arc<str>, units: usize) -> Option<Share> {
-        self.take_at(user, units, &Held::default()).await
+        self.take_at(user, units, &UnitsInUse::default()).await
     }
 
     /// The same for one of many places: it may hold as much as is free beside. So however many places are stuck, something
     /// is left for others, and the more there are the less each has.
-    pub async fn take_at(&self, user: &Arc<str>, units: usize, held: &Held) -> Option<Share> {
+    pub async fn take_at(&self, user: &Arc<str>, units: usize, held: &UnitsInUse) -> Option<Share> {
         let granted = {
             let (sender, granted) = oneshot::channel();
             let mut state = self.0.state.lock();
@@ -108,7 +108,7 @@ impl Shared {
         state: &mut State,
         user: &Arc<str>,
         units: usize,
-        held: Option<Held>,
+        held: Option<UnitsInUse>,
     ) -> Share {
         state.used += units;
         if let Some(held) = &held {
@@ -234,7 +234,7 @@ mod tests {
     fn places_that_are_stuck_leave_something() {
         let pool = Pool::new(16, 16);
         let user = Arc::from("");
-        let places: Vec<Held> = (0..4).map(|_| Held::default()).collect();
+        let places: Vec<UnitsInUse> = (0..4).map(|_| UnitsInUse::default()).collect();
         let mut held = Vec::new();
         for _ in 0..16 {
             for place in &places {
@@ -242,7 +242,7 @@ mod tests {
             }
         }
         assert_eq!(held.len(), 13, "a fifth is left, about");
-        let other = Held::default();
+        let other = UnitsInUse::default();
         assert!(pool.take_at(&user, 3, &other).now_or_never().is_some());
         drop(held);
         assert!(

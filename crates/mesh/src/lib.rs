@@ -85,7 +85,7 @@ pub use config_view::ConfigView;
 pub use derived::Derived;
 pub use handler::{ConsumeError, RecordConsumer, RequestHandler};
 pub use host::Host;
-pub use leased_store::{Leased, LeasedStore, OpenFault};
+pub use leased_store::{Leased, LeasedStore, OpenError};
 pub use mesh::Mesh;
 pub use presence::PresenceView;
 pub use processor::Processor;

@@ -3,10 +3,12 @@
 
 use std::sync::Arc;
 
+use tg_schemas::limits;
+
 use crate::fair::{Pool, Share};
 
 /// From so many bytes on a record is large: it counts, and is decoded beside the runtime's threads.
-pub(crate) const LARGE: usize = 64 << 10;
+pub(crate) const LARGE: usize = limits::OFFLOAD;
 /// Large records that are handled at once, in bytes; one of more is alone.
 const RECORDS: usize = 32 << 20;
 /// A question of no more bytes does not count: how many there may be is bound enough.

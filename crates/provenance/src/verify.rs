@@ -236,12 +236,7 @@ impl Stored {
             return Ok(None);
         }
         let end = self.end(root, &own);
-        let mut walk = Walk {
-            stored: self,
-            root,
-            order: Vec::new(),
-            seen: BTreeSet::new(),
-        };
+        let mut walk = Walk::new(self, root);
         // Where an entity is missing, what came before it is led to by nothing: it is looked at first.
         for id in own.iter().filter(|id| self.is_tail(id) && **id != &end) {
             walk.back_from(id);
@@ -254,12 +249,7 @@ impl Stored {
         }
         self.is_whole(root, &own, &walk)?;
         // What only leads to the chain is no part of it: all must be reached from the end.
-        let mut from_end = Walk {
-            stored: self,
-            root,
-            order: Vec::new(),
-            seen: BTreeSet::new(),
-        };
+        let mut from_end = Walk::new(self, root);
         from_end.back_from(&end);
         self.is_whole(root, &own, &from_end)?;
         whole.head = self.texts(&end, tg::ENTITY_HASH).collect();
@@ -370,7 +360,17 @@ struct Walk<'a> {
     seen: BTreeSet<String>,
 }
 
-impl Walk<'_> {
+impl<'a> Walk<'a> {
+    /// One that has been nowhere yet.
+    fn new(stored: &'a Stored, root: &'a str) -> Self {
+        Self {
+            stored,
+            root,
+            order: Vec::new(),
+            seen: BTreeSet::new(),
+        }
+    }
+
     /// Adds an entity after all that it follows from. A stack of its own bounds the depth.
     fn back_from(&mut self, id: &str) {
         let mut stack = vec![(id.to_owned(), false)];

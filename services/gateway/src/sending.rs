@@ -10,7 +10,7 @@ use axum::BoxError;
 use axum::body::Body as HttpBody;
 use bytes::Bytes;
 use futures::stream::{Stream, StreamExt};
-use tg_mesh::fair::{Held, Pool, Share};
+use tg_mesh::fair::{Pool, Share, UnitsInUse};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::auth::Identity;
@@ -35,12 +35,12 @@ pub(crate) struct Room {
     shared: Pool,
     own: Arc<Semaphore>,
     at_once: Arc<Semaphore>,
-    held: Held,
+    held: UnitsInUse,
 }
 
 /// The place of a message that waits, until it is dropped.
 #[derive(Debug)]
-pub(crate) enum Place {
+pub(crate) enum SendPermit {
     /// In what the connection has for itself.
     Own { _own: OwnedSemaphorePermit },
     /// In what is shared.
@@ -75,24 +75,24 @@ impl Sending {
             shared: self.shared.clone(),
             own: Arc::new(Semaphore::new(self.own)),
             at_once: Arc::new(Semaphore::new(AT_ONCE)),
-            held: Held::default(),
+            held: UnitsInUse::default(),
         }
     }
 }
 
 impl Room {
     /// Waits for a place for so many bytes. None where the process ends.
-    pub(crate) async fn take(&self, of: &Reader, bytes: usize) -> Option<Place> {
+    pub(crate) async fn take(&self, of: &Reader, bytes: usize) -> Option<SendPermit> {
         let permits = u32::try_from(bytes).unwrap_or(u32::MAX);
         if let Ok(_own) = self.own.clone().try_acquire_many_owned(permits) {
-            return Some(Place::Own { _own });
+            return Some(SendPermit::Own { _own });
         }
         let most = u32::try_from(bytes.min(AT_ONCE)).ok()?;
         let at_once = self.at_once.clone().acquire_many_owned(most).await;
         let _at_once = at_once.ok()?;
         let units = bytes.min(self.shared.total());
         let _share = (self.shared.take_at(of.name(), units, &self.held)).await?;
-        Some(Place::Shared { _share, _at_once })
+        Some(SendPermit::Shared { _share, _at_once })
     }
 }
 
@@ -106,7 +106,7 @@ pub(crate) struct Outlet {
 /// A piece and its place.
 struct Placed {
     piece: Bytes,
-    _place: Option<Place>,
+    _place: Option<SendPermit>,
 }
 
 impl AsRef<[u8]> for Placed {
@@ -143,7 +143,7 @@ impl Outlet {
     }
 
     /// Waits for a place for so many bytes. None where the process ends.
-    pub(crate) async fn take(&self, bytes: usize) -> Option<Place> {
+    pub(crate) async fn take(&self, bytes: usize) -> Option<SendPermit> {
         self.room.take(&self.reader, bytes).await
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tg_clients::audit::Tally;
+use tg_clients::audit::AuditBuffer;
 use tg_collections::reaper;
 use tg_mesh::leased_store::off_runtime;
 use tg_mesh::{LeasedStore, Mesh, Processor, TaskKind};
@@ -54,7 +54,7 @@ pub fn processors(mesh: &Mesh, options: Options) -> Vec<Processor> {
     let settled = generations::settle(mesh.clone(), store.clone());
     mesh.spawn(TaskKind::Background, settled);
     reaper::start(mesh, PROCESSOR, store.clone());
-    let refusals = Arc::new(Tally::default());
+    let refusals = Arc::new(AuditBuffer::default());
     let written = trail::run(mesh.clone(), store.clone(), refusals.clone());
     mesh.spawn(TaskKind::Closing, written);
     let audit = Audit {

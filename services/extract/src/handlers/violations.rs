@@ -20,7 +20,7 @@ use crate::engine::items::Items;
 use crate::engine::ontology::{Ontologies, check};
 use crate::ontologies::ReadyOntologies;
 use crate::options::Options;
-use crate::store::{Kept, Ledger, Quarantine, Which};
+use crate::store::{Ledger, Quarantine, Quarantined, Which};
 
 /// Read from the store at once.
 const STRIDE: u32 = 256;
@@ -80,7 +80,7 @@ fn missing() -> Error {
 }
 
 /// Whether what a statement was for is still the same collection.
-fn is_current(cx: &Cx, kept: &Kept) -> bool {
+fn is_current(cx: &Cx, kept: &Quarantined) -> bool {
     let of = &kept.origin;
     let generation = cx
         .config()
@@ -124,7 +124,7 @@ async fn list(
     })
 }
 
-fn told(kept: Kept) -> Violation {
+fn told(kept: Quarantined) -> Violation {
     Violation {
         id: kept.number.to_string(),
         flow: kept.origin.flow,
@@ -203,7 +203,7 @@ impl Violations {
 /// What a statement says if it fits now, and along which ontology; else why it does not.
 fn fitting<'a>(
     ontologies: &'a Ontologies,
-    kept: &Kept,
+    kept: &Quarantined,
 ) -> Result<(Found, Option<&'a str>), String> {
     let statement: Value = serde_json::from_str(&kept.rejected.statement)
         .map_err(|_| "the statement cannot be read".to_owned())?;
@@ -225,7 +225,12 @@ fn fitting<'a>(
 }
 
 /// Writes it as the extractor would have.
-async fn write(cx: &Cx, kept: &Kept, found: Found, ontology: Option<&str>) -> Result<(), Error> {
+async fn write(
+    cx: &Cx,
+    kept: &Quarantined,
+    found: Found,
+    ontology: Option<&str>,
+) -> Result<(), Error> {
     let origin = &kept.origin;
     let flow = flow_records::get(cx.config(), cx.workspace(), &origin.flow);
     let flow = flow.filter(FlowRecord::runs).ok_or_else(|| {

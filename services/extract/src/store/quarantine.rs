@@ -37,7 +37,7 @@ impl Origin {
 
 /// A statement that was not written, as it is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Kept {
+pub struct Quarantined {
     /// Its number; later ones are larger.
     pub number: i64,
     /// Where it comes from.
@@ -82,7 +82,7 @@ pub trait Quarantine: Send + Sync + 'static {
         which: Which,
         after: i64,
         most: u32,
-    ) -> Result<Vec<Kept>, StorageError>;
+    ) -> Result<Vec<Quarantined>, StorageError>;
 
     /// How many of a workspace went for want of room.
     ///

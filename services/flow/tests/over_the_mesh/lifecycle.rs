@@ -8,7 +8,7 @@ use tg_schemas::ErrorCode;
 use tg_schemas::msg::FlowRequest;
 use tg_testkit::place::Place;
 
-use crate::harness::{Process, Reader, WAIT, World, blueprint, request, topic};
+use crate::harness::{Process, Reader, WAIT, World, blueprint, request, store};
 
 fn epoch(world: &World, flow: &str) -> u64 {
     let record = world.config.get("w", "flow", flow).expect("a record");
@@ -212,7 +212,7 @@ async fn a_stop_that_waits_lets_the_processors_finish(place: Place) {
     assert!(world.config.get("w", "flow", "f").is_none());
     assert!(world.config.get("w", "processor:prompt", "f").is_none());
     assert_eq!(process.waiting("f").await, None);
-    let target = Target::Topic(topic("f"));
+    let target = Target::Topic(store("f"));
     let routed = process
         .mesh
         .bus()
@@ -239,7 +239,7 @@ async fn a_receipt_adds_up_while_somebody_writes(place: Place) {
             // Ends with the queue, if it may write that long.
             while accepted < most {
                 pace.tick().await;
-                let target = Target::Topic(topic("f"));
+                let target = Target::Topic(store("f"));
                 let record = Envelope {
                     body: b"{}".to_vec().into(),
                     ..Envelope::default()

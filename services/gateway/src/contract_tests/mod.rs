@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value};
 use tg_schemas::Error;
 
-use crate::dispatch::Target;
+use crate::call::Target;
 use crate::engine::translate::Body;
 use crate::engine::translate::bulk::{BulkKind, Record};
 use crate::handlers::socket_frame;

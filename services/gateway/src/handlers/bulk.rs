@@ -19,7 +19,7 @@ use super::upgrade::{self, Socket};
 use super::{import, ndjson, read};
 use crate::auth::{Identity, Lapse, Resource};
 use crate::budget::{Reader, UNCOUNTED};
-use crate::dispatch::Meta;
+use crate::call::Meta;
 use crate::engine::translate::bulk::BulkKind;
 use crate::engine::translate::error_body;
 use crate::engine::translate::fields::fault;

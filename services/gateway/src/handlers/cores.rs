@@ -22,12 +22,13 @@ use super::whole::Whole;
 use crate::ask::Part;
 use crate::auth::Identity;
 use crate::budget::Reader;
-use crate::dispatch::{Call, Meta, Running, Target};
+use crate::call::{Call, Meta, Target};
 use crate::engine::translate::fields::fault;
 use crate::engine::translate::{Body, error_value};
 use crate::error::{RequestError, json_response};
 use crate::received::Received;
 use crate::registry::{self, Gate, Unknown};
+use crate::running::Running;
 use crate::state::{App, Shared};
 
 /// Whoever may do this may do everything.

@@ -14,9 +14,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::read;
 use crate::ask::Part;
-use crate::dispatch::{Call, Meta, Running, Target};
+use crate::call::{Call, Meta, Target};
 use crate::engine::translate::{Body, error_body};
 use crate::error::{RequestError, json_response, refusal};
+use crate::running::Running;
 use crate::sending::Outlet;
 use crate::state::{App, Shared};
 

@@ -25,7 +25,7 @@ use super::heart::Heart;
 use super::import::reason;
 use super::upgrade::Socket;
 use crate::auth::{Identity, Lapse};
-use crate::dispatch::Meta;
+use crate::call::Meta;
 use crate::engine::scrub::scrub;
 use crate::engine::translate::Body;
 use crate::engine::translate::bulk::{

@@ -9,7 +9,7 @@ use tg_schemas::ErrorCode;
 use tokio_util::sync::CancellationToken;
 
 use super::{read, sse, whole::Whole};
-use crate::dispatch::{Call, Meta, Target};
+use crate::call::{Call, Meta, Target};
 use crate::engine::translate::{Body, Fields};
 use crate::error::{RequestError, failed, refusal};
 use crate::state::{App, Shared};

@@ -19,7 +19,7 @@ use super::ndjson::Sending;
 use super::read;
 use super::sparql::{accepted, not_acceptable, respond, unsupported, unwritable};
 use crate::budget::Reader;
-use crate::dispatch::Meta;
+use crate::call::Meta;
 use crate::engine::rdf::media::GRAPHS;
 use crate::engine::rdf::syntax;
 use crate::engine::rdf::writer::Writer;

@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{read, sse, whole::Whole};
 use crate::auth::Identity;
-use crate::dispatch::{Call, Meta, Target};
+use crate::call::{Call, Meta, Target};
 use crate::error::RequestError;
 use crate::registry::Gate;
 use crate::state::{App, Shared};

@@ -14,8 +14,9 @@ use tracing::Instrument;
 use super::socket_frame as frame;
 use super::socket_writer::Outgoing;
 use crate::budget::Reader;
-use crate::dispatch::{Call, Meta, Running};
+use crate::call::{Call, Meta};
 use crate::error::RequestError;
+use crate::running::Running;
 use crate::sending::Room;
 use crate::state::Shared;
 
@@ -122,7 +123,7 @@ async fn forward(mut task: Task) {
     while let Some(part) = running.next().await {
         let message = text(&frame::part(&task.id, part));
         let place = task.room.take(&task.reader, message.len()).await;
-        let message = Outgoing::in_place(message, place);
+        let message = Outgoing::with_permit(message, place);
         if task.outgoing.send(message).await.is_err() {
             return;
         }

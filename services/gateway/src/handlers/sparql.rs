@@ -16,7 +16,7 @@ use super::bulk::refused;
 use super::read;
 use crate::ask::Part;
 use crate::auth::Identity;
-use crate::dispatch::{Call, Meta, Running, Target};
+use crate::call::{Call, Meta, Target};
 use crate::engine::rdf::description;
 use crate::engine::rdf::media::{self, Accept, GRAPHS, RESULTS};
 use crate::engine::rdf::writer::Writer;
@@ -24,6 +24,7 @@ use crate::engine::translate::fields::fault;
 use crate::engine::translate::{Body, error_body};
 use crate::error::{RequestError, json_response};
 use crate::registry::Gate;
+use crate::running::Running;
 use crate::state::{App, Shared};
 
 /// Most results of a part of an answer: few messages for large answers, little memory for each.

@@ -12,8 +12,8 @@ use futures::stream::{self, StreamExt};
 use serde_json::{Value, json};
 
 use crate::ask::Part;
-use crate::dispatch::Running;
 use crate::engine::translate::error_value;
+use crate::running::Running;
 use crate::sending::Outlet;
 
 /// The last event.

@@ -6,10 +6,10 @@ use serde_json::Value;
 use tg_schemas::ErrorCode;
 
 use crate::ask::Part;
-use crate::dispatch::Running;
 use crate::engine::translate::Body;
 use crate::engine::translate::agent::Summary;
 use crate::error::{RequestError, failed, json_written};
+use crate::running::Running;
 use crate::sending::Outlet;
 
 /// What to make of the parts.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use rand::RngCore;
-use tg_clients::audit::Tally;
+use tg_clients::audit::AuditBuffer;
 use tg_mesh::Responder;
 use tg_mesh::leased_store::off_runtime;
 use tg_mesh::{Cx, LeasedStore, RequestHandler, TaskKind, clock};
@@ -36,7 +36,7 @@ pub(crate) struct Handler {
     pub(crate) code: CodeFile,
     pub(crate) passwords: Passwords,
     /// What was refused, until it is written down.
-    pub(crate) refusals: Arc<Tally>,
+    pub(crate) refusals: Arc<AuditBuffer>,
 }
 
 #[async_trait]

@@ -9,7 +9,7 @@ use tg_schemas::table::Table;
 use tg_schemas::{Error, ErrorCode, WorkspaceKey, WorkspaceTombstone};
 
 use super::sqlite::SqliteRows;
-use super::{Page, Place, RowStore};
+use super::{Page, RowCursor, RowStore};
 use crate::engine::select::{Condition, Select, Test};
 use crate::engine::value::{Value, row};
 
@@ -171,7 +171,7 @@ async fn a_table_that_changes_keeps_its_rows(store: &impl Rows) {
 
 async fn all_rows_leave_page_by_page_table_by_table(store: &impl Rows) {
     let of = key("docs");
-    let empty = store.page(&of, Place::default(), 2).await.unwrap();
+    let empty = store.page(&of, RowCursor::default(), 2).await.unwrap();
     assert_eq!(empty, Page::default());
     put(
         store,
@@ -187,7 +187,7 @@ async fn all_rows_leave_page_by_page_table_by_table(store: &impl Rows) {
         .await
         .unwrap();
     put(store, &key("other"), "k", &[&[("id", "9")]]).await;
-    let (mut after, mut seen) = (Place::default(), Vec::new());
+    let (mut after, mut seen) = (RowCursor::default(), Vec::new());
     for _ in 0..9 {
         let page = store.page(&of, after, 2).await.unwrap();
         let told = |row: &BTreeMap<String, String>| format!("{}:{}", page.table, row["id"]);

@@ -20,7 +20,7 @@ use crate::error::RowsError;
 
 /// Where a page of an export begins: behind this row of this table. The first page begins behind nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Place {
+pub struct RowCursor {
     /// Key of the table.
     pub table: String,
     /// Number of the row.
@@ -35,7 +35,7 @@ pub struct Page {
     /// Texts by field.
     pub rows: Vec<BTreeMap<String, String>>,
     /// Where the next page begins; `None` behind the last row.
-    pub next: Option<Place>,
+    pub next: Option<RowCursor>,
 }
 
 /// The rows of all collections. Each method is one transaction; repeating one changes nothing more.
@@ -72,8 +72,12 @@ pub trait RowStore: Send + Sync + 'static {
     ///
     /// # Errors
     /// [`RowsError::Storage`] when the store failed.
-    async fn page(&self, key: &CollectionKey, after: Place, most: usize)
-    -> Result<Page, RowsError>;
+    async fn page(
+        &self,
+        key: &CollectionKey,
+        after: RowCursor,
+        most: usize,
+    ) -> Result<Page, RowsError>;
 
     /// Takes some of what is out of use off the disk: little, so that others need not wait long. `false` when nothing
     /// is left.

@@ -108,7 +108,7 @@ macro_rules! suite {
                 runs::the_vocabulary_is_written_until_a_run_is_complete,
                 runs::a_state_changes_only_from_the_one_that_is_meant,
                 runs::what_was_processed_is_retracted_when_its_document_goes,
-                collections::a_name_that_was_deleted_gets_its_next_incarnation,
+                collections::a_name_that_was_deleted_gets_its_next_generation,
                 collections::a_row_that_was_taken_away_is_dropped_everywhere,
                 collections::a_deletion_is_pending_until_it_is_confirmed,
             );

@@ -1,8 +1,8 @@
 //! Which children a document was cut into for a flow and collection, when they were seen last, and whether
 //! a complete run has them in every store.
 
-use tg_storage::StorageError;
 use tg_storage::rusqlite::{Connection, OptionalExtension, Transaction, params};
+use tg_storage::{StorageError, query_rows};
 
 use super::{content, document};
 use crate::store::runs::Target;
@@ -100,9 +100,12 @@ pub(crate) fn gone(
     let Some(number) = find(conn, target)? else {
         return Ok(Vec::new());
     };
-    let mut query = conn.prepare_cached("SELECT child FROM made WHERE target = ?1 AND run < ?2")?;
-    let rows = query.query_map([number, run], |row| row.get(0))?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    query_rows(
+        conn,
+        "SELECT child FROM made WHERE target = ?1 AND run < ?2",
+        [number, run],
+        |row| row.get(0),
+    )
 }
 
 /// Every store has what a run made.

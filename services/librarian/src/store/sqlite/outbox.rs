@@ -1,7 +1,7 @@
 //! Retractions that are still to be published.
 
-use tg_storage::StorageError;
 use tg_storage::rusqlite::{Connection, Row, Transaction, params};
+use tg_storage::{StorageError, query_rows};
 
 use super::json::{from_json, json};
 use crate::store::runs::{Retraction, Target};
@@ -57,16 +57,14 @@ pub(crate) fn due(
     after: i64,
     most: u32,
 ) -> Result<Vec<Retraction>, StorageError> {
-    let mut query = conn.prepare_cached(
+    let sql =
         "SELECT number, workspace, flow, collection, incarnation, document, thread, record, chunks,
                 triples
          FROM outbox WHERE number > ?1 AND (after IS NULL OR NOT EXISTS (
              SELECT 1 FROM run WHERE run.number = outbox.after
              AND run.settled < run.expected AND run.state IN ('starting', 'running', 'cancelled')
-         )) ORDER BY number LIMIT ?2",
-    )?;
-    let rows = query.query_map(params![after, most], read)?;
-    Ok(rows.collect::<Result<_, _>>()?)
+         )) ORDER BY number LIMIT ?2";
+    query_rows(conn, sql, params![after, most], read)
 }
 
 pub(crate) fn remove(tx: &Transaction<'_>, number: i64) -> Result<(), StorageError> {

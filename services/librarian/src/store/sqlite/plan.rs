@@ -3,7 +3,7 @@
 use tg_storage::StorageError;
 use tg_storage::rusqlite::Transaction;
 
-use super::{collection, document, run, tally};
+use super::{collection, completion, document, run};
 use crate::engine::start::{self, Subject};
 use crate::engine::state::State;
 use crate::store::runs::{Plan, Start};
@@ -36,7 +36,7 @@ pub(super) fn plan(tx: &Transaction<'_>, number: i64, on: &Start) -> Result<Plan
         true => collection::get(tx, &target.workspace, &target.collection)?
             .is_none_or(|known| known.labelled != target.generation),
         // The same records again, whatever became of others meanwhile.
-        false => tally::expects(tx, number, &start::vocabulary_record(&run.thread))?,
+        false => completion::expects(tx, number, &start::vocabulary_record(&run.thread))?,
     };
     let subject = Subject {
         thread: &run.thread,
@@ -57,9 +57,9 @@ pub(super) fn plan(tx: &Transaction<'_>, number: i64, on: &Start) -> Result<Plan
             let written = records
                 .iter()
                 .map(|record| (record.id.as_str(), record.topic.as_str()));
-            tally::expect(tx, &run.thread, written, on.now)?;
+            completion::expect(tx, &run.thread, written, on.now)?;
             let triples = records.iter().map(start::Record::triples).sum();
-            tally::made(tx, number, "triples", triples)?;
+            completion::made(tx, number, "triples", triples)?;
         }
     }
     let run = run::get(tx, number)?.ok_or(StorageError::Missing)?;

@@ -1,7 +1,7 @@
-//! Rows of runs. What is in their books is in [`super::book`] and [`super::tally`].
+//! Rows of runs. Which of their records are handled is in [`super::completion`].
 
-use tg_storage::StorageError;
 use tg_storage::rusqlite::{Connection, Row, Transaction, params};
+use tg_storage::{StorageError, query_rows};
 
 use super::json::{from_json, json};
 use crate::engine::ids;
@@ -49,9 +49,7 @@ fn select(
     values: &[&dyn tg_storage::rusqlite::ToSql],
 ) -> Result<Vec<Run>, StorageError> {
     let sql = format!("SELECT {COLUMNS} FROM run WHERE {wanted}");
-    let mut query = conn.prepare_cached(&sql)?;
-    let rows = query.query_map(values, read)?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    query_rows(conn, &sql, values, read)
 }
 
 /// Adds a run that waits for its turn.

@@ -8,7 +8,7 @@ use tg_storage::rusqlite::Transaction;
 use super::{
     SqliteLibrary, children, collection, document, note, outbox, plan, report, retry, run,
 };
-use super::{settle, tally};
+use super::{completion, settle};
 use crate::engine::asker::Asker;
 use crate::engine::state::{State, cancelled};
 use crate::error::{existing_processing, missing_document, missing_processing};
@@ -163,7 +163,7 @@ impl RunStore for SqliteLibrary {
     async fn hear(&self, entries: Vec<RunTallyEntry>, now: i64) -> Result<bool, StorageError> {
         self.write(move |tx| {
             let mut changed = false;
-            for number in tally::apply(tx, &entries, now)? {
+            for number in completion::apply(tx, &entries, now)? {
                 changed |= settle::settle(tx, number, now)?;
             }
             Ok(changed)

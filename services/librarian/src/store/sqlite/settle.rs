@@ -4,7 +4,7 @@ use tg_storage::StorageError;
 use tg_storage::rusqlite::{Connection, Transaction};
 
 use super::json::json;
-use super::{children, collection, outbox, report, run, tally};
+use super::{children, collection, completion, outbox, report, run};
 use crate::engine::ids;
 use crate::engine::progress::progress;
 use crate::engine::retraction;
@@ -46,7 +46,7 @@ pub(super) fn settle(tx: &Transaction<'_>, number: i64, now: i64) -> Result<bool
                 let numbers = json(&progress(run.counts, &readings, &effects, unchanged))?;
                 children::done(tx, &run.target, number)?;
                 let target = &run.target;
-                if tally::expects(tx, number, &start::vocabulary_record(&run.thread))? {
+                if completion::expects(tx, number, &start::vocabulary_record(&run.thread))? {
                     collection::set_labelled(tx, target)?;
                 }
                 run::finish(tx, number, &numbers)?;
@@ -72,7 +72,7 @@ fn sweep(tx: &Transaction<'_>, run: &Run, now: i64) -> Result<(), StorageError> 
         let record = ids::of_question("sweep", &format!("{}/{at}", run.thread));
         if let Ok(topic) = &topic {
             let topic = topic.to_string();
-            tally::expect(tx, &run.thread, [(record.as_str(), topic.as_str())], now)?;
+            completion::expect(tx, &run.thread, [(record.as_str(), topic.as_str())], now)?;
         }
         let retraction = Retraction {
             number: 0,

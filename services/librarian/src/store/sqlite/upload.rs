@@ -1,8 +1,8 @@
 //! Upload sessions and the parts that arrived.
 
-use tg_storage::StorageError;
 use tg_storage::blob::{BlobId, Part};
 use tg_storage::rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
+use tg_storage::{StorageError, query_rows};
 
 use crate::engine::upload::Session;
 use crate::store::uploads::{Arrived, Listed};
@@ -62,15 +62,13 @@ pub(crate) fn list(
         "SELECT {COLUMNS}, rowid, (SELECT count(*) FROM upload_part WHERE upload = upload.id)
          FROM upload WHERE workspace = ?1 AND object = '' AND rowid > ?2 ORDER BY rowid LIMIT ?3"
     );
-    let mut query = conn.prepare_cached(&sql)?;
-    let rows = query.query_map(params![workspace, after, most], |row| {
+    query_rows(conn, &sql, params![workspace, after, most], |row| {
         Ok(Listed {
             number: row.get(10)?,
             session: read(row)?,
             received: row.get::<_, i64>(11)?.unsigned_abs(),
         })
-    })?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    })
 }
 
 /// All parts arrived, and this is the hash of the whole: its file is about to become the content.
@@ -86,20 +84,15 @@ pub(crate) fn adopting(
     after: &str,
     most: u32,
 ) -> Result<Vec<String>, StorageError> {
-    let mut query = conn.prepare_cached(
-        "SELECT id FROM upload WHERE adopting <> '' AND object = '' AND id > ?1
-         ORDER BY id LIMIT ?2",
-    )?;
-    let rows = query.query_map(params![after, most], |row| row.get(0))?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    let sql = "SELECT id FROM upload WHERE adopting <> '' AND object = '' AND id > ?1
+         ORDER BY id LIMIT ?2";
+    query_rows(conn, sql, params![after, most], |row| row.get(0))
 }
 
 /// Parts that arrived, in order.
 pub(crate) fn parts(conn: &Connection, id: &str) -> Result<Vec<Arrived>, StorageError> {
-    let mut query = conn.prepare_cached(
-        "SELECT position, hash, size FROM upload_part WHERE upload = ?1 ORDER BY position",
-    )?;
-    let rows = query.query_map([id], |row| {
+    let sql = "SELECT position, hash, size FROM upload_part WHERE upload = ?1 ORDER BY position";
+    query_rows(conn, sql, [id], |row| {
         Ok(Arrived {
             position: row.get::<_, i64>(0)?.max(0) as u64,
             part: Part {
@@ -107,8 +100,7 @@ pub(crate) fn parts(conn: &Connection, id: &str) -> Result<Vec<Arrived>, Storage
                 length: row.get::<_, i64>(2)?.max(0) as u64,
             },
         })
-    })?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    })
 }
 
 /// Hash of a part that arrived.
@@ -175,9 +167,12 @@ pub(crate) fn begun_before(
     moment: i64,
     most: u32,
 ) -> Result<Vec<String>, StorageError> {
-    let mut query = conn.prepare_cached("SELECT id FROM upload WHERE created <= ?1 LIMIT ?2")?;
-    let rows = query.query_map(params![moment, most], |row| row.get(0))?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    query_rows(
+        conn,
+        "SELECT id FROM upload WHERE created <= ?1 LIMIT ?2",
+        params![moment, most],
+        |row| row.get(0),
+    )
 }
 
 /// Ids of a workspace's sessions, complete ones too.
@@ -186,7 +181,10 @@ pub(crate) fn of_workspace(
     workspace: &str,
     most: u32,
 ) -> Result<Vec<String>, StorageError> {
-    let mut query = conn.prepare_cached("SELECT id FROM upload WHERE workspace = ?1 LIMIT ?2")?;
-    let rows = query.query_map(params![workspace, most], |row| row.get(0))?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    query_rows(
+        conn,
+        "SELECT id FROM upload WHERE workspace = ?1 LIMIT ?2",
+        params![workspace, most],
+        |row| row.get(0),
+    )
 }

@@ -2,7 +2,7 @@
 
 use rusqlite::{OptionalExtension, Transaction, params};
 use tg_schemas::table::Table;
-use tg_storage::StorageError;
+use tg_storage::{StorageError, query_rows};
 
 use super::{SqliteRows, quota, shape, sql};
 use crate::engine::value::Row;
@@ -62,14 +62,13 @@ impl SqliteRows {
 }
 
 fn sets(tx: &Transaction<'_>, key: &CollectionKey) -> Result<Vec<i64>, StorageError> {
-    let mut statement = tx.prepare_cached(
-        "SELECT id FROM sets WHERE workspace = ?1 AND collection = ?2 AND incarnation = ?3 AND dropped = 0",
-    )?;
-    let ids = statement.query_map(
+    let sql = "SELECT id FROM sets WHERE workspace = ?1 AND collection = ?2 AND incarnation = ?3 AND dropped = 0";
+    query_rows(
+        tx,
+        sql,
         params![key.workspace(), key.collection(), key.generation()],
         |row| row.get(0),
-    )?;
-    Ok(ids.collect::<Result<_, _>>()?)
+    )
 }
 
 fn retract_from(tx: &Transaction<'_>, id: i64, chunks: &[String]) -> Result<usize, StorageError> {
