@@ -8,6 +8,7 @@ use tg_runs::JobId;
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
+use tg_bus::Bus;
 use tg_mesh::{Ask, ConsumeError, Cx, Deadline, Host, Processor, RecordConsumer, dead_letter};
 use tg_schemas::msg::{DeadLetter, RunTally, RunTallyEntry};
 use tg_schemas::processors::{config_svc, librarian};
@@ -75,6 +76,27 @@ impl TestFlow {
         parameters: Value,
         host: impl FnOnce(&tg_mesh::Mesh) -> Vec<Processor>,
     ) -> Self {
+        Self::start_on(place.connect().await, config, wiring, parameters, host).await
+    }
+
+    /// As [`TestFlow::start`], in a process that expects foreign ones around it.
+    pub async fn start_among_foreign(
+        place: &Place,
+        config: Config,
+        wiring: &[Wiring],
+        host: impl FnOnce(&tg_mesh::Mesh) -> Vec<Processor>,
+    ) -> Self {
+        let bus = place.connect_among_foreign().await;
+        Self::start_on(bus, config, wiring, json!({}), host).await
+    }
+
+    async fn start_on(
+        bus: Arc<dyn Bus>,
+        config: Config,
+        wiring: &[Wiring],
+        parameters: Value,
+        host: impl FnOnce(&tg_mesh::Mesh) -> Vec<Processor>,
+    ) -> Self {
         for (processor, specs) in wiring {
             let topics: BTreeMap<_, _> = specs
                 .iter()
@@ -84,7 +106,7 @@ impl TestFlow {
             config.put(&format!("processor:{processor}"), NAME, &row.to_string());
         }
         let config = Arc::new(config);
-        let mesh = crate::place::host_of_runs(place.connect().await).await;
+        let mesh = crate::place::host_of_runs(bus).await;
         let (sender, tally) = watch::channel(Vec::new());
         let served =
             Processor::new(config_svc::PROCESSOR).serves(config_svc::CONFIG, config.clone());
