@@ -8,6 +8,8 @@ use tg_runs::JobId;
 
 use serde_json::{Value, json};
 use tg_mesh::{Ask, Deadline, Host, Processor, dead_letter};
+use tg_bus::Bus;
+use tg_mesh::{Ask, ConsumeError, Cx, Deadline, Host, Processor, RecordConsumer, dead_letter};
 use tg_schemas::msg::{DeadLetter, RunTally, RunTallyEntry};
 use tg_schemas::processors::{config_svc, librarian};
 use tg_schemas::{Class, Error, FlowId, Message, Reply, Topic, WorkspaceId};
@@ -72,6 +74,27 @@ impl TestFlow {
         parameters: Value,
         host: impl FnOnce(&tg_mesh::Mesh) -> Vec<Processor>,
     ) -> Self {
+        Self::start_on(place.connect().await, config, wiring, parameters, host).await
+    }
+
+    /// As [`TestFlow::start`], in a process that expects foreign ones around it.
+    pub async fn start_among_foreign(
+        place: &Place,
+        config: Config,
+        wiring: &[Wiring],
+        host: impl FnOnce(&tg_mesh::Mesh) -> Vec<Processor>,
+    ) -> Self {
+        let bus = place.connect_among_foreign().await;
+        Self::start_on(bus, config, wiring, json!({}), host).await
+    }
+
+    async fn start_on(
+        bus: Arc<dyn Bus>,
+        config: Config,
+        wiring: &[Wiring],
+        parameters: Value,
+        host: impl FnOnce(&tg_mesh::Mesh) -> Vec<Processor>,
+    ) -> Self {
         for (processor, specs) in wiring {
             let topics: BTreeMap<_, _> = specs
                 .iter()
@@ -83,6 +106,8 @@ impl TestFlow {
         let config = Arc::new(config);
         let mesh = crate::place::host_of_runs(place.connect().await).await;
         let reports = RecordingConsumer::new();
+        let mesh = crate::place::host_of_runs(bus).await;
+        let (sender, tally) = watch::channel(Vec::new());
         let served =
             Processor::new(config_svc::PROCESSOR).serves(config_svc::CONFIG, config.clone());
         let mut all = vec![served];

@@ -139,6 +139,7 @@ impl PointStore for SqlitePoints {
             limit,
             conditions,
         } = search;
+        let workspace = key.workspace().to_owned();
         let found = self.db.read(move |conn| {
             let Some(space) = schema::space(conn, &key, kind)? else {
                 return Ok(None);
@@ -161,7 +162,7 @@ impl PointStore for SqlitePoints {
         };
         let points = usize::try_from(space.points).unwrap_or(usize::MAX);
         let bytes = Index::estimate(dimension, points);
-        let index = self.cache.get(id, bytes, load).await?;
+        let index = self.cache.get(&workspace, id, bytes, load).await?;
         let query = Query {
             vector: query,
             limit,
