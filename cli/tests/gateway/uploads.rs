@@ -46,6 +46,7 @@ async fn serve(
         Some("begin-upload") => (200, begun.clone()),
         Some("upload-chunk") => chunk(body),
         Some("complete-upload") => end.clone(),
+        Some("list-flows") => (200, json!({"flow-ids": ["default"]})),
         _ => (200, json!({})),
     })
     .await
