@@ -417,6 +417,10 @@ pub struct LibrarianRequest {
     /// `begin-upload`: the document may be there already; its content is replaced when the upload completes.
     #[serde(deserialize_with = "nullable")]
     pub replace: bool,
+    /// `begin-upload`: SHA-256 of the whole content in hexadecimal digits. An open upload of the same is gone on with, and
+    /// what arrived is checked against it at the end.
+    #[serde(deserialize_with = "nullable")]
+    pub content_hash: String,
 }
 
 message!(LibrarianRequest);

@@ -118,6 +118,7 @@ pub const METRICS: &[Metric] = &[
     row("tg_knowledge_late_records_total", Counter, "", "Records for a knowledge core whose collection had ended."),
     row("tg_knowledge_pieces_kept_total", Counter, "", "Pieces of knowledge cores that were kept while documents were worked on."),
     row("tg_knowledge_pieces_put_total", Counter, "", "Pieces of knowledge cores that were uploaded."),
+    row("tg_library_upload_chunks_total", Counter, "outcome", "Chunks of uploads that the library took, by whether their content was there already: written or repeated."),
     row("tg_model_up", Gauge, "", "Whether the language model answered when it was asked last: 1 or 0."),
     row("tg_output_tokens_total", Counter, "processor", "Tokens of answers, as the model's provider counts them."),
     row("tg_publish_stuck_total", Counter, "", "Messages that the bus neither took nor refused in time."),

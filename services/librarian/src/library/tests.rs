@@ -63,7 +63,7 @@ fn announced(total: i64, chunk: i64) -> Wanted {
     Wanted {
         total,
         chunk,
-        replaces: false,
+        ..Wanted::default()
     }
 }
 
@@ -490,7 +490,7 @@ async fn a_large_document_passes_in_little_memory() {
     std::fs::write("/proc/self/clear_refs", "5").unwrap();
     let before = peak();
     let begun = library.begin_upload(&me, document("d"), announced(SIZE as i64, CHUNK as i64));
-    let session = begun.await.unwrap();
+    let session = begun.await.unwrap().session;
     for at in 0..session.chunks() {
         let length = CHUNK.min(SIZE - at as usize * CHUNK);
         let mut content = vec![at as u8; length];

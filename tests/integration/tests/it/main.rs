@@ -107,5 +107,6 @@ mod the_whole_npm_client_works;
 mod the_whole_sdk_works;
 mod traces_tell_of_tampering;
 mod upgrades_lose_nothing;
+mod uploads_go_on;
 mod vectors_are_kept_in_files;
 mod workspaces_are_walls;

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::super::upload::Sent;
 use super::document::Document;
 
 /// Most documents that a summary names.
@@ -36,6 +37,8 @@ pub(super) struct Outcome {
     /// Its id in the library; empty if it is not there.
     pub(super) id: String,
     pub(super) document: Option<Document>,
+    /// How it went, if it went in chunks.
+    pub(super) sent: Option<Sent>,
     /// What is wrong; empty if nothing.
     pub(super) why: String,
     /// Its processings that have begun, or that are under way.
@@ -50,6 +53,7 @@ impl Outcome {
             became: Became::Refused,
             id: String::new(),
             document: None,
+            sent: None,
             why,
             processings: Vec::new(),
         }
@@ -89,6 +93,9 @@ impl Outcome {
             if let Some(pages) = document.pages {
                 told["pages"] = json!(pages);
             }
+        }
+        if let Some(sent) = self.sent {
+            told["upload"] = sent.json();
         }
         if !self.why.is_empty() {
             told["error"] = json!(self.why);
@@ -197,12 +204,19 @@ mod tests {
     use super::*;
 
     fn outcome(became: Became, why: &str) -> Outcome {
-        let document = Document::of("a.md", "", b"# Lamps\n\nBlue.").expect("text");
+        let document = Document {
+            mime: "text/markdown".to_owned(),
+            title: "Lamps".to_owned(),
+            pages: None,
+            charset: None,
+            hash: String::new(),
+        };
         Outcome {
             name: "a.md".to_owned(),
             became,
             id: "urn:a".to_owned(),
             document: Some(document),
+            sent: None,
             why: why.to_owned(),
             processings: Vec::new(),
         }

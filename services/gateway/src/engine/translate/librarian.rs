@@ -66,6 +66,7 @@ impl Translate for Librarian {
             limit: body.integer_or("limit", 0)?,
             after: body.text("after")?,
             replace: body.flag("replace")?,
+            content_hash: body.text("content-hash")?,
             ..LibrarianRequest::default()
         })
     }
@@ -103,6 +104,11 @@ impl Translate for Librarian {
             "get-upload-status" => reply
                 .put("received-chunks", part.received_chunks)
                 .put("missing-chunks", part.missing_chunks)
+                .done(),
+            // Only who says the hash of the content is told which chunks are there.
+            "begin-upload" => reply
+                .put_truthy("received-chunks", part.received_chunks)
+                .put_truthy("missing-chunks", part.missing_chunks)
                 .done(),
             "list-uploads" => reply.put("upload-sessions", sessions).done(),
             _ => reply.done(),
@@ -281,6 +287,37 @@ mod tests {
             error.message,
             "document-metadata.metadata[0].o: is required"
         );
+    }
+
+    #[test]
+    fn an_upload_that_is_gone_on_with_says_what_is_missing_and_no_other_does() {
+        let body = json!({"document-metadata": {"id": "d", "kind": "text/plain"}, "total-size": 9,
+            "content-hash": "2cf2"});
+        let request = question::<Librarian>(body, "begin-upload").unwrap();
+        assert_eq!(
+            (request.content_hash.as_str(), request.total_size),
+            ("2cf2", 9)
+        );
+        let plain = LibrarianResponse {
+            upload_id: "u".into(),
+            chunk_size: 4,
+            total_chunks: 3,
+            ..LibrarianResponse::default()
+        };
+        let told = json!({"document-metadatas": [], "processing-metadatas": [], "upload-id": "u",
+            "chunk-size": 4, "total-chunks": 3});
+        assert_eq!(
+            json!(part::<Librarian>(plain.clone(), "begin-upload")),
+            told
+        );
+        let open = LibrarianResponse {
+            received_chunks: vec![0],
+            missing_chunks: vec![1, 2],
+            ..plain
+        };
+        let body = part::<Librarian>(open, "begin-upload");
+        assert_eq!(body["received-chunks"], json!([0]));
+        assert_eq!(body["missing-chunks"], json!([1, 2]));
     }
 
     #[test]

@@ -94,6 +94,7 @@ macro_rules! suite {
                 documents::the_oldest_answers_go,
                 documents::a_purge_leaves_nothing_and_buries_collections,
                 uploads::a_session_is_begun_once,
+                uploads::a_session_that_says_its_hash_is_gone_on_with,
                 uploads::a_session_counts_for_what_it_has_more,
                 uploads::parts_are_known_until_they_are_dropped,
                 uploads::a_completion_is_noted_before_it_is_done,

@@ -223,4 +223,9 @@ END;
 -- The wire type of the error; empty of faults that were kept before.
 ALTER TABLE run_fault ADD COLUMN kind TEXT NOT NULL DEFAULT '';
 ",
+    "
+-- The hash that the client said; empty where it said none. What is open is found by it.
+ALTER TABLE upload ADD COLUMN announced TEXT NOT NULL DEFAULT '';
+CREATE INDEX upload_open ON upload (workspace, document) WHERE object = '';
+",
 ];

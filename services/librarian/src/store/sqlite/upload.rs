@@ -7,8 +7,7 @@ use tg_storage::{StorageError, query_rows};
 use crate::engine::upload::Session;
 use crate::store::uploads::{Arrived, Listed};
 
-const COLUMNS: &str =
-    "id, workspace, document, metadata, size, chunk, created, object, adopting, replaces";
+const COLUMNS: &str = "id, workspace, document, metadata, size, chunk, created, object, adopting, replaces, announced";
 
 fn read(row: &Row<'_>) -> tg_storage::rusqlite::Result<Session> {
     let number = |at| row.get::<_, i64>(at).map(|value| value.max(0) as u64);
@@ -23,13 +22,14 @@ fn read(row: &Row<'_>) -> tg_storage::rusqlite::Result<Session> {
         object: row.get(7)?,
         adopting: row.get(8)?,
         replaces: row.get(9)?,
+        announced: row.get(10)?,
     })
 }
 
 pub(crate) fn insert(tx: &Transaction<'_>, session: &Session) -> Result<(), StorageError> {
     tx.prepare_cached(
-        "INSERT INTO upload (id, workspace, document, metadata, size, chunk, created, object, replaces)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+        "INSERT INTO upload (id, workspace, document, metadata, size, chunk, created, object, replaces, announced)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
     )?
     .execute(params![
         session.id,
@@ -41,7 +41,40 @@ pub(crate) fn insert(tx: &Transaction<'_>, session: &Session) -> Result<(), Stor
         session.created,
         session.object,
         session.replaces,
+        session.announced,
     ])?;
+    Ok(())
+}
+
+/// The latest open session that would come to the same as one that announces a hash.
+pub(crate) fn same(conn: &Connection, of: &Session) -> Result<Option<Session>, StorageError> {
+    let sql = format!(
+        "SELECT {COLUMNS} FROM upload
+         WHERE workspace = ?1 AND document = ?2 AND object = '' AND announced = ?3
+               AND size = ?4 AND chunk = ?5 AND replaces = ?6
+         ORDER BY created DESC, rowid DESC LIMIT 1"
+    );
+    let mut query = conn.prepare_cached(&sql)?;
+    let (size, chunk) = (of.size as i64, of.chunk as i64);
+    let of = params![
+        of.workspace,
+        of.document,
+        of.announced,
+        size,
+        chunk,
+        of.replaces
+    ];
+    Ok(query.query_row(of, read).optional()?)
+}
+
+/// What the document will be is said anew.
+pub(crate) fn set_metadata(
+    tx: &Transaction<'_>,
+    id: &str,
+    metadata: &str,
+) -> Result<(), StorageError> {
+    tx.prepare_cached("UPDATE upload SET metadata = ?2 WHERE id = ?1")?
+        .execute([id, metadata])?;
     Ok(())
 }
 
@@ -64,9 +97,9 @@ pub(crate) fn list(
     );
     query_rows(conn, &sql, params![workspace, after, most], |row| {
         Ok(Listed {
-            number: row.get(10)?,
+            number: row.get(11)?,
             session: read(row)?,
-            received: row.get::<_, i64>(11)?.unsigned_abs(),
+            received: row.get::<_, i64>(12)?.unsigned_abs(),
         })
     })
 }
