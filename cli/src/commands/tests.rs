@@ -210,6 +210,8 @@ const LINES: &[&str] = &[
     "show-library-processing",
     "stop-library-processing --id p",
     "process-status p --wait --retry",
+    "reindex urn:d -f f -C c --dry-run --force --json",
+    "reindex -C c --wait",
     "set-collection c -n name -d text -t a -t b --token x",
     "list-collections -t a",
     "delete-collection c -y",

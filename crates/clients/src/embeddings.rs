@@ -44,6 +44,18 @@ pub async fn status(mesh: &Mesh, topic: &Topic, within: Duration) -> Result<Opti
     Ok(Some(told).filter(|told| !told.is_empty()))
 }
 
+/// The model that makes vectors behind a topic, asked on this process's own account; empty if it does not say.
+///
+/// # Errors
+/// How the question failed.
+pub async fn model_of(mesh: &Mesh, topic: &Topic, within: Duration) -> Result<String, Error> {
+    let asking: Caller<EmbeddingsRequest, EmbeddingsResponse> =
+        Caller::of_process(mesh, topic.clone()).at_most(within);
+    // Without a text only the model is told.
+    let answer = asking.last(&EmbeddingsRequest::default()).await?;
+    Ok(answer.model)
+}
+
 /// Turns texts into vectors, all at once; no texts are not asked for. With `patience` the answer may take as long,
 /// whatever is left of the message's own deadline.
 ///

@@ -258,6 +258,7 @@ const SERVICES: &[Service] = &[
                     "update-document",
                     "add-processing",
                     "retry-processing",
+                    "reindex",
                     "load-document",
                     "remove-processing",
                     "begin-upload",

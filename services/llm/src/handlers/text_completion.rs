@@ -80,8 +80,13 @@ impl TextCompletion {
     fn which_model(&self, cx: &Cx) -> TextCompletionResponse {
         let model = self.provider_client.client.model();
         let name = cx.parameter("model").unwrap_or(model.default_model());
+        let mut told = format!("{}/{name}", model.provider());
+        // At another temperature it is another reply.
+        if let Some(temperature) = cx.parameter("temperature") {
+            told = format!("{told} at {temperature}");
+        }
         TextCompletionResponse {
-            model: Some(format!("{}/{name}", model.provider())),
+            model: Some(told),
             end_of_stream: true,
             ..TextCompletionResponse::default()
         }
