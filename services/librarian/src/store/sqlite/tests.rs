@@ -279,10 +279,12 @@ async fn a_run_that_ends_late_takes_nothing_from_the_next() {
                 target: number,
                 child,
                 run,
-                shape: 0,
+                fingerprints: 0,
+                says: 0,
                 same: true,
+                told_apart: false,
             };
-            children::see(tx, seen)
+            children::see(tx, &mut fingerprints::Known::new(tx), seen)
         };
         see(1, "urn:1")?;
         see(1, "urn:2")?;
