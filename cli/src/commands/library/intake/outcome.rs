@@ -13,6 +13,7 @@ pub(super) enum Became {
     Added,
     Changed,
     Unchanged,
+    Removed,
     Refused,
 }
 
@@ -22,6 +23,7 @@ impl Became {
             Self::Added => "added",
             Self::Changed => "changed",
             Self::Unchanged => "unchanged",
+            Self::Removed => "removed",
             Self::Refused => "refused",
         }
     }
@@ -55,6 +57,18 @@ impl Outcome {
         }
     }
 
+    /// One whose file is gone, and so it is.
+    pub(super) fn removed(name: String, id: String) -> Self {
+        Self {
+            name,
+            became: Became::Removed,
+            id,
+            document: None,
+            why: String::new(),
+            processings: Vec::new(),
+        }
+    }
+
     /// A line for people.
     pub(super) fn line(&self) -> String {
         let (name, id) = (&self.name, &self.id);
@@ -71,6 +85,7 @@ impl Outcome {
                 format!("{name}: unchanged, is {id}{but}")
             }
             Became::Unchanged => format!("{name}: unchanged, is {id}, now processed"),
+            Became::Removed => format!("{name}: gone, removed {id}"),
             Became::Refused => format!("{name}: not added: {}", self.why),
         }
     }
@@ -103,6 +118,7 @@ pub(super) struct Summary {
     added: usize,
     changed: usize,
     unchanged: usize,
+    removed: usize,
     /// Names, and what is wrong: they are not there, or not processed.
     failed: Vec<(String, String)>,
     more_failed: usize,
@@ -117,6 +133,7 @@ impl Summary {
             Became::Added => self.added += 1,
             Became::Changed => self.changed += 1,
             Became::Unchanged => self.unchanged += 1,
+            Became::Removed => self.removed += 1,
             Became::Refused => {}
         }
         if !outcome.why.is_empty() {
@@ -142,7 +159,7 @@ impl Summary {
 
     /// Whether nothing was counted.
     pub(super) fn is_empty(&self) -> bool {
-        self.added + self.changed + self.unchanged + self.failures() == 0
+        self.added + self.changed + self.unchanged + self.removed + self.failures() == 0
     }
 
     /// How many failed.
@@ -156,6 +173,7 @@ impl Summary {
             (self.added, "added"),
             (self.changed, "changed"),
             (self.unchanged, "unchanged"),
+            (self.removed, "removed"),
             (self.failures(), "failed"),
         ];
         let counts = counts.iter().filter(|(number, _)| *number > 0);
@@ -186,6 +204,7 @@ impl Summary {
             "added": self.added,
             "changed": self.changed,
             "unchanged": self.unchanged,
+            "removed": self.removed,
             "failed": self.failures(),
             "warnings": self.warned.len(),
         })
@@ -220,6 +239,8 @@ mod tests {
             "a.md: changed, replaced as urn:a (\"Lamps\", Markdown); not processed: no flow"
         );
         assert_eq!(line(Became::Unchanged, ""), "a.md: unchanged, is urn:a");
+        let removed = Outcome::removed("x".into(), "urn:x".into());
+        assert_eq!(removed.line(), "x: gone, removed urn:x");
         let refused = Outcome::refused("x".into(), "is empty".into());
         assert_eq!(refused.line(), "x: not added: is empty");
         assert_eq!(

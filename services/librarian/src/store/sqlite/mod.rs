@@ -94,6 +94,7 @@ impl LibraryStore for SqliteLibrary {
             }
             run::purge(tx, &workspace)?;
             children::purge(tx, &workspace)?;
+            fingerprints::forget_unused(tx)?;
             document::purge(tx, &workspace)
         })
         .await
