@@ -246,14 +246,14 @@ mod tests {
         };
         assert_ne!(subgraph(&HOW), subgraph(&other));
         // Under a fingerprint whoever knows that finds it again.
-        let source = Source {
+        let known = Source {
             fingerprint: "f".to_owned(),
             ..source()
         };
-        let triples = found.triples(&source, &other);
+        let triples = found.triples(&known, &other);
         let id = extraction_id("urn:chunk:1", HOW.extractor, "f");
         assert!(triples.iter().any(|t| t.s == Some(Term::iri(&id))));
-        let contexts = found.clone().into_contexts(&source, HOW.extractor);
+        let contexts = found.clone().into_contexts(&known, HOW.extractor);
         assert!(
             contexts
                 .iter()

@@ -34,7 +34,13 @@ async fn asked(world: &World, ask: LibrarianRequest) -> Vec<Reindexed> {
 /// Document, outcome and chunks that are due.
 fn short(told: &[Reindexed]) -> Vec<(&str, &str, i64)> {
     told.iter()
-        .map(|one| (one.document_id.as_str(), one.outcome.as_str(), one.chunks_due))
+        .map(|one| {
+            (
+                one.document_id.as_str(),
+                one.outcome.as_str(),
+                one.chunks_due,
+            )
+        })
         .collect()
 }
 
@@ -69,7 +75,10 @@ async fn only_what_changed_is_processed_again(place: Place) {
     assert_eq!(missing.code(), ErrorCode::NotFound);
     assert!(asked(&world, of_collection("elsewhere")).await.is_empty());
     let same = asked(&world, of_collection("c")).await;
-    assert_eq!(short(&same), [("urn:d", "unchanged", 0), ("urn:e", "unchanged", 0)]);
+    assert_eq!(
+        short(&same),
+        [("urn:d", "unchanged", 0), ("urn:e", "unchanged", 0)]
+    );
 
     // The index is set otherwise: whatever it has of a chunk is made anew.
     let topic = "flow:tg:chunk-load:default:f";
@@ -88,7 +97,10 @@ async fn only_what_changed_is_processed_again(place: Place) {
     };
     assert_eq!(short(&due), [("urn:d", "due", 2), ("urn:e", "due", 1)]);
     assert_eq!((&due[0].changes, due[0].chunks), (&changes, 2));
-    assert!(stores.sent.lock().values().all(|times| *times == 1), "nothing is done yet");
+    assert!(
+        stores.sent.lock().values().all(|times| *times == 1),
+        "nothing is done yet"
+    );
     // A page at a time, and where the next begins.
     let first = LibrarianRequest {
         limit: 1,
@@ -109,7 +121,10 @@ async fn only_what_changed_is_processed_again(place: Place) {
     let sent: Vec<u32> = stores.sent.lock().values().copied().collect();
     assert_eq!(sent, [2, 2, 2]);
     let same = asked(&world, of_collection("c")).await;
-    assert!(same.iter().all(|one| one.outcome == "unchanged"), "{same:?}");
+    assert!(
+        same.iter().all(|one| one.outcome == "unchanged"),
+        "{same:?}"
+    );
 
     // All of it, whatever changed.
     let forced = LibrarianRequest {

@@ -142,7 +142,8 @@ async fn what_one_extractor_made_anew_goes_and_nothing_else() {
             kept: vec!["2".to_owned()],
             chunks: vec!["urn:chunk:1".to_owned()],
         };
-        let gone = engine.supersede(&key(), &[one], WriteKind::Direct);
+        let (key, all) = (key(), [one]);
+        let gone = engine.supersede(&key, &all, WriteKind::Direct);
         gone.await.unwrap()
     };
     assert_eq!(supersede("").await, 0);
