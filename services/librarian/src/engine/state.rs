@@ -116,8 +116,8 @@ pub(crate) enum Next {
     Wait,
     /// What earlier runs made and this one did not is to be retracted first.
     Sweep,
-    /// What this run made anew is all there: what stood in its place is to be retracted.
-    Supersede,
+    /// What this run made anew is there, all of it or but for what failed: what stood in its place is to be retracted.
+    Supersede(Swept),
     /// It is over.
     End(State),
 }
@@ -130,7 +130,9 @@ pub(crate) enum Swept {
     Nothing,
     /// What is gone from the document.
     Gone,
-    /// What was superseded, too.
+    /// What was superseded where nothing failed, too.
+    Partly,
+    /// All that was superseded.
     Superseded,
 }
 
@@ -145,13 +147,14 @@ impl Swept {
         match number {
             0 => Self::Nothing,
             1 => Self::Gone,
+            2 => Self::Partly,
             _ => Self::Superseded,
         }
     }
 }
 
 /// Decides. `cut_failed` says whether a failure was met where documents are cut: then nobody knows what
-/// is gone, and nothing is swept. What is to be made anew stays until all of that is there.
+/// is gone, and nothing is swept. What failed was not made anew: what was there stays until it is.
 pub(crate) fn next(state: State, counts: Counts, swept: Swept, cut_failed: bool) -> Next {
     let revives = matches!(state, State::Running | State::Failed | State::Stopped);
     if !revives || !counts.is_still() {
@@ -163,8 +166,12 @@ pub(crate) fn next(state: State, counts: Counts, swept: Swept, cut_failed: bool)
     if swept < Swept::Gone && !cut_failed {
         return Next::Sweep;
     }
-    if swept == Swept::Gone && counts.failed == 0 {
-        return Next::Supersede;
+    let all = match counts.failed {
+        0 => Swept::Superseded,
+        _ => Swept::Partly,
+    };
+    if swept >= Swept::Gone && swept < all {
+        return Next::Supersede(all);
     }
     Next::End(if counts.failed > 0 {
         State::Failed
@@ -198,8 +205,12 @@ mod tests {
         assert_eq!(next(running, counts(5, 5, 0), all, false), done);
         let failed = Next::End(State::Failed);
         assert_eq!(next(running, counts(5, 5, 1), Swept::Nothing, true), failed);
-        // What failed was not made anew: what was there stays.
-        assert_eq!(next(running, counts(5, 5, 1), Swept::Gone, false), failed);
+        let partly = Next::Supersede(Swept::Partly);
+        assert_eq!(next(running, counts(5, 5, 1), Swept::Gone, false), partly);
+        assert_eq!(next(running, counts(5, 5, 1), Swept::Partly, false), failed);
+        let rest = next(running, counts(5, 5, 0), Swept::Partly, false);
+        assert_eq!(rest, Next::Supersede(all));
+        assert_eq!(next(running, counts(5, 5, 1), Swept::Nothing, true), failed);
         assert_eq!(next(State::Failed, counts(5, 5, 0), all, false), done);
         // What went on to its end although the flow had gone is complete all the same.
         assert_eq!(next(State::Stopped, counts(5, 5, 0), all, false), done);

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use tg_schemas::msg::RunTallyEntry;
+
 use super::runs::{cut, entry, running_as, start, state};
 use super::*;
 use crate::engine::fingerprints::Fingerprints;
@@ -158,16 +160,27 @@ pub(super) async fn another_place_is_another_text(store: Store) {
 pub(super) async fn what_failed_leaves_what_was_there(store: Store) {
     processed(&store, "1", doing("a"), chunk()).await;
     let (run, text, _) = seen(&store, "2", doing("b"), chunk()).await;
-    let failed = vec![cut(&run, &text, &["r"]), entry(&run, WORDS, "r", "failed")];
+    let of_chunk = |chunk: &str, outcome: &str| RunTallyEntry {
+        subject: chunk.to_owned(),
+        ..entry(&run, WORDS, "r", outcome)
+    };
+    let failed = vec![cut(&run, &text, &["r"]), of_chunk("urn:c", "failed")];
     store.hear(failed, 3).await.unwrap();
     assert_eq!(state(&store, run.number).await, State::Failed);
     assert!(superseded(&store).await.is_empty());
     // Tried again it succeeds.
-    store
-        .hear(vec![entry(&run, WORDS, "r", "ok")], 4)
-        .await
-        .unwrap();
+    store.hear(vec![of_chunk("urn:c", "ok")], 4).await.unwrap();
     assert_eq!(state(&store, run.number).await, State::Complete);
+    assert_eq!(superseded(&store).await.len(), 1);
+    // Of a chunk of which nothing failed it goes at once.
+    let (run, text, _) = seen(&store, "3", doing("c"), chunk()).await;
+    let failed = RunTallyEntry {
+        subject: "urn:other".to_owned(),
+        ..entry(&run, WORDS, "r", "failed")
+    };
+    let failed = vec![cut(&run, &text, &["r"]), failed];
+    store.hear(failed, 3).await.unwrap();
+    assert_eq!(state(&store, run.number).await, State::Failed);
     assert_eq!(superseded(&store).await.len(), 1);
 }
 

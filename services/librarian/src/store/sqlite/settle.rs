@@ -36,10 +36,10 @@ pub(super) fn settle(tx: &Transaction<'_>, number: i64, now: i64) -> Result<bool
                 run::set_swept(tx, number, Swept::Gone)?;
                 sweep(tx, &run, now)?;
             }
-            Next::Supersede => {
+            Next::Supersede(swept) => {
                 changed = true;
-                run::set_swept(tx, number, Swept::Superseded)?;
-                superseded::supersede(tx, &run, now)?;
+                run::set_swept(tx, number, swept)?;
+                superseded::supersede(tx, &run, swept, now)?;
             }
             Next::End(State::Complete) => {
                 let Shown {

@@ -1,6 +1,6 @@
 //! What a run made anew of parts that were there before: what stood in its place is to be retracted.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use tg_schemas::msg::Superseded;
 use tg_storage::StorageError;
@@ -9,9 +9,11 @@ use tg_storage::rusqlite::{Connection, Transaction, params};
 use super::children;
 use super::fingerprints::Known;
 use super::outbox;
+use super::report;
 use super::tally;
 use crate::engine::ids;
 use crate::engine::retraction;
+use crate::engine::state::Swept;
 use crate::store::runs::{RETRACTED, Retraction, Run, Target};
 
 /// A part of which something was made anew.
@@ -26,11 +28,25 @@ struct Anew {
 /// Processor, and its fingerprints that are kept.
 type Kept = (String, BTreeSet<String>);
 
-/// Has the stores forget what was superseded, as part of the run.
-pub(super) fn supersede(tx: &Transaction<'_>, run: &Run, now: i64) -> Result<(), StorageError> {
+/// Has the stores forget what was superseded, as part of the run: all of it, or that of parts of which nothing failed.
+pub(super) fn supersede(
+    tx: &Transaction<'_>,
+    run: &Run,
+    how_far: Swept,
+    now: i64,
+) -> Result<(), StorageError> {
+    let failed = match how_far {
+        Swept::Superseded => Some(HashSet::new()),
+        _ => report::failed_chunks(tx, run.number, run.counts.failed)?,
+    };
+    // Nobody knows what failed: all stays.
+    let Some(failed) = failed else {
+        return Ok(());
+    };
     let topic = retraction::topic(&run.target.workspace, &run.target.flow);
-    for (at, superseded) in records(tx, run)?.into_iter().enumerate() {
-        let record = ids::of_question("supersede", &format!("{}/{at}", run.thread));
+    for (at, superseded) in records(tx, run, &failed)?.into_iter().enumerate() {
+        let what = format!("{}/{}/{at}", run.thread, how_far.number());
+        let record = ids::of_question("supersede", &what);
         if let Ok(topic) = &topic {
             let topic = topic.to_string();
             tally::expect(tx, &run.thread, [(record.as_str(), topic.as_str())], now)?;
@@ -50,10 +66,15 @@ pub(super) fn supersede(tx: &Transaction<'_>, run: &Run, now: i64) -> Result<(),
 }
 
 /// What is superseded, in as much as goes into one retraction each.
-fn records(tx: &Transaction<'_>, run: &Run) -> Result<Vec<Vec<Superseded>>, StorageError> {
+fn records(
+    tx: &Transaction<'_>,
+    run: &Run,
+    failed: &HashSet<String>,
+) -> Result<Vec<Vec<Superseded>>, StorageError> {
     let mut known = Known::new(tx);
     let mut chunks: BTreeMap<Kept, Vec<String>> = BTreeMap::new();
-    for one in anew(tx, &run.target, run.number)? {
+    let all = anew(tx, &run.target, run.number)?.into_iter();
+    for one in all.filter(|one| !failed.contains(&one.child)) {
         for (processor, kept) in outdated(tx, &mut known, &run.target, &one)? {
             let of = chunks.entry((processor, kept)).or_default();
             of.push(one.child.clone());
