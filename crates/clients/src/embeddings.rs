@@ -53,7 +53,24 @@ const SAMPLE: &str = "model";
 /// # Errors
 /// How the question failed.
 pub async fn model_of(peer: &Peer, topic: &Topic, ask: Ask) -> Result<Option<String>, Error> {
-    let asking: Caller<_, EmbeddingsResponse> = Caller::for_somebody(peer, topic.clone(), ask);
+    named(Caller::for_somebody(peer, topic.clone(), ask)).await
+}
+
+/// The same, asked on this process's own account.
+///
+/// # Errors
+/// How the question failed.
+pub async fn model_now(
+    mesh: &Mesh,
+    topic: &Topic,
+    within: Duration,
+) -> Result<Option<String>, Error> {
+    named(Caller::of_process(mesh, topic.clone()).at_most(within)).await
+}
+
+async fn named(
+    asking: Caller<EmbeddingsRequest, EmbeddingsResponse>,
+) -> Result<Option<String>, Error> {
     let told = asking.last(&texts(vec![SAMPLE.to_owned()])).await?.model;
     Ok(Some(told).filter(|model| !model.is_empty()))
 }

@@ -7,9 +7,8 @@ use std::time::Duration;
 use tg_runs::JobId;
 
 use serde_json::{Value, json};
-use tg_mesh::{Ask, Deadline, Host, Processor, dead_letter};
 use tg_bus::Bus;
-use tg_mesh::{Ask, ConsumeError, Cx, Deadline, Host, Processor, RecordConsumer, dead_letter};
+use tg_mesh::{Ask, Deadline, Host, Processor, dead_letter};
 use tg_schemas::msg::{DeadLetter, RunTally, RunTallyEntry};
 use tg_schemas::processors::{config_svc, librarian};
 use tg_schemas::{Class, Error, FlowId, Message, Reply, Topic, WorkspaceId};
@@ -104,10 +103,8 @@ impl TestFlow {
             config.put(&format!("processor:{processor}"), NAME, &row.to_string());
         }
         let config = Arc::new(config);
-        let mesh = crate::place::host_of_runs(place.connect().await).await;
-        let reports = RecordingConsumer::new();
         let mesh = crate::place::host_of_runs(bus).await;
-        let (sender, tally) = watch::channel(Vec::new());
+        let reports = RecordingConsumer::new();
         let served =
             Processor::new(config_svc::PROCESSOR).serves(config_svc::CONFIG, config.clone());
         let mut all = vec![served];

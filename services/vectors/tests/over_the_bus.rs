@@ -183,6 +183,7 @@ async fn rows_keep_to_their_schema_and_index(place: Place) {
             value("city", &format!("{of} city"), &[0.9, 0.1]),
         ],
         model: "m".to_owned(),
+        made_by: String::new(),
     };
     for (schema, of) in [("people", "p"), ("things", "t")] {
         system.write(ROW_STORE, &record(schema, of)).await;

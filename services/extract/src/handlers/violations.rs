@@ -7,6 +7,7 @@ use serde_json::Value;
 use tg_clients::flow_records;
 use tg_clients::library::Library;
 use tg_mesh::{Ask, Cx, LeasedStore, RequestHandler, Responder};
+use tg_schemas::determinants::ONTOLOGY;
 use tg_schemas::flow_record::FlowRecord;
 use tg_schemas::msg::{
     EntityContexts, Metadata, Triples, Violation, ViolationsRequest, ViolationsResponse,
@@ -14,7 +15,6 @@ use tg_schemas::msg::{
 use tg_schemas::paging::{Asked, Page};
 use tg_schemas::{Class, Error, ErrorCode, Message, Topic};
 
-use super::ontology::EXTRACTOR;
 use crate::engine::found::{Found, How, RECORD, Source};
 use crate::engine::items::Items;
 use crate::engine::ontology::{Ontologies, check};
@@ -24,6 +24,8 @@ use crate::store::{Ledger, Quarantine, Quarantined, Which};
 
 /// Read from the store at once.
 const STRIDE: u32 = 256;
+/// Stands for the fingerprint of what was replayed.
+const REPLAY: &str = "replayed";
 /// Statements of one replay; its answer says how to go on.
 const REPLAYED: u32 = 256;
 
@@ -244,9 +246,11 @@ async fn write(
             root: origin.document.clone(),
             collection: origin.collection.clone(),
         },
+        // Whatever supersedes what the extractor made of the chunk supersedes this, too.
+        fingerprint: REPLAY.to_owned(),
     };
     let how = How {
-        extractor: EXTRACTOR,
+        extractor: ONTOLOGY.processor,
         version: env!("CARGO_PKG_VERSION"),
         asked_at: &origin.asked_at,
         model: &origin.model,
@@ -261,7 +265,7 @@ async fn write(
         publish(cx, &flow, "triples-store", &record).await?;
     }
     let record = EntityContexts {
-        entities: found.into_contexts(&source),
+        entities: found.into_contexts(&source, ONTOLOGY.processor),
         metadata: Some(source.metadata),
     };
     // Flows made for other releases lack it.

@@ -223,6 +223,7 @@ pub(super) const SERVICES: &[Service] = &[
                     "update-document",
                     "add-processing",
                     "retry-processing",
+                    "reindex",
                     "load-document",
                     "remove-processing",
                     "begin-upload",

@@ -30,8 +30,6 @@ pub(crate) use change::Change;
 pub(crate) use check::{auth_failed, invalid, moment, not_found};
 pub(crate) use directory::Directory;
 pub(crate) use entities::{Grant, Grantee, Group, Key, Signing, User, Workspace};
-pub(crate) use operation::{revokes, run};
-pub(crate) use entities::{Grant, Group, Holder, Key, Signing, User, Workspace};
 pub(crate) use operation::{is_check, revokes, run};
 pub(crate) use passwords::{own, to_hash};
 pub(crate) use record::{key_record, stamp, user_record, workspace_record};

@@ -395,7 +395,9 @@ async fn a_child_that_comes_again_is_fine_and_another_is_not() {
     );
     let many = vec![child("c2", "d").unwrap(), child("c3", "nobody").unwrap()];
     let texts = vec![b"x".to_vec(), b"y".to_vec()];
-    let missing = library.add_children(&me, many.clone(), texts.clone()).await;
+    let missing = library
+        .add_children(&me, many.clone(), texts.clone(), false)
+        .await;
     let missing = missing.unwrap_err().message;
     assert_eq!(
         missing,
@@ -403,7 +405,9 @@ async fn a_child_that_comes_again_is_fine_and_another_is_not() {
     );
     // All of them or none.
     assert_eq!(parts(&library, &me, "d").await.len(), 1);
-    let uneven = library.add_children(&me, many, texts[..1].to_vec()).await;
+    let uneven = library
+        .add_children(&me, many, texts[..1].to_vec(), false)
+        .await;
     assert_eq!(
         uneven.unwrap_err().message,
         "contents: must have one entry for each of 2 document-metadatas, not 1"

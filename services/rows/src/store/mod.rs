@@ -42,7 +42,7 @@ pub struct Page {
 #[async_trait]
 pub trait RowStore: Send + Sync + 'static {
     /// Stores rows of a table, each once whatever else comes from the same chunk; `chunk` is empty for rows that come
-    /// from nowhere. A table whose configuration changed is brought into its new shape first, and keeps its rows.
+    /// from nowhere, and else may have, behind a line feed, who found them and how. A table whose configuration changed is brought into its new shape first, and keeps its rows.
     /// Durable when `Ok`; how many rows are stored, new or not.
     ///
     /// # Errors

@@ -81,6 +81,7 @@ mod python_processors_take_over;
 mod python_reads_and_writes_bodies;
 mod question_walks;
 mod quotas_are_per_workspace;
+mod re_processing_sees_every_change;
 mod readme_is_true;
 mod revocation_by_every_way;
 mod revocation_ends_streams;

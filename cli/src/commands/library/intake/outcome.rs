@@ -14,6 +14,7 @@ pub(super) enum Became {
     Added,
     Changed,
     Unchanged,
+    Removed,
     Refused,
 }
 
@@ -23,6 +24,7 @@ impl Became {
             Self::Added => "added",
             Self::Changed => "changed",
             Self::Unchanged => "unchanged",
+            Self::Removed => "removed",
             Self::Refused => "refused",
         }
     }
@@ -59,6 +61,18 @@ impl Outcome {
         }
     }
 
+    /// One whose file is gone, and so it is.
+    pub(super) fn removed(name: String, id: String) -> Self {
+        Self {
+            name,
+            became: Became::Removed,
+            id,
+            document: None,
+            why: String::new(),
+            processings: Vec::new(),
+        }
+    }
+
     /// A line for people.
     pub(super) fn line(&self) -> String {
         let (name, id) = (&self.name, &self.id);
@@ -75,6 +89,7 @@ impl Outcome {
                 format!("{name}: unchanged, is {id}{but}")
             }
             Became::Unchanged => format!("{name}: unchanged, is {id}, now processed"),
+            Became::Removed => format!("{name}: gone, removed {id}"),
             Became::Refused => format!("{name}: not added: {}", self.why),
         }
     }
@@ -110,6 +125,7 @@ pub(super) struct Summary {
     added: usize,
     changed: usize,
     unchanged: usize,
+    removed: usize,
     /// Names, and what is wrong: they are not there, or not processed.
     failed: Vec<(String, String)>,
     more_failed: usize,
@@ -124,6 +140,7 @@ impl Summary {
             Became::Added => self.added += 1,
             Became::Changed => self.changed += 1,
             Became::Unchanged => self.unchanged += 1,
+            Became::Removed => self.removed += 1,
             Became::Refused => {}
         }
         if !outcome.why.is_empty() {
@@ -149,7 +166,7 @@ impl Summary {
 
     /// Whether nothing was counted.
     pub(super) fn is_empty(&self) -> bool {
-        self.added + self.changed + self.unchanged + self.failures() == 0
+        self.added + self.changed + self.unchanged + self.removed + self.failures() == 0
     }
 
     /// How many failed.
@@ -163,6 +180,7 @@ impl Summary {
             (self.added, "added"),
             (self.changed, "changed"),
             (self.unchanged, "unchanged"),
+            (self.removed, "removed"),
             (self.failures(), "failed"),
         ];
         let counts = counts.iter().filter(|(number, _)| *number > 0);
@@ -193,6 +211,7 @@ impl Summary {
             "added": self.added,
             "changed": self.changed,
             "unchanged": self.unchanged,
+            "removed": self.removed,
             "failed": self.failures(),
             "warnings": self.warned.len(),
         })
@@ -234,6 +253,8 @@ mod tests {
             "a.md: changed, replaced as urn:a (\"Lamps\", Markdown); not processed: no flow"
         );
         assert_eq!(line(Became::Unchanged, ""), "a.md: unchanged, is urn:a");
+        let removed = Outcome::removed("x".into(), "urn:x".into());
+        assert_eq!(removed.line(), "x: gone, removed urn:x");
         let refused = Outcome::refused("x".into(), "is empty".into());
         assert_eq!(refused.line(), "x: not added: is empty");
         assert_eq!(

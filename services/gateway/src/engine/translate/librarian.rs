@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tg_schemas::limits;
 use tg_schemas::msg::{
     Criteria, DocumentMetadata, LibrarianRequest, LibrarianResponse, ProcessingError,
-    ProcessingMetadata, UploadSession,
+    ProcessingMetadata, Reindexed, UploadSession,
 };
 use tg_schemas::{Error, ErrorCode};
 
@@ -67,6 +67,7 @@ impl Translate for Librarian {
             after: body.text("after")?,
             replace: body.flag("replace")?,
             content_hash: body.text("content-hash")?,
+            force: body.flag("force")?,
             ..LibrarianRequest::default()
         })
     }
@@ -111,9 +112,34 @@ impl Translate for Librarian {
                 .put_truthy("missing-chunks", part.missing_chunks)
                 .done(),
             "list-uploads" => reply.put("upload-sessions", sessions).done(),
+            "reindex" => {
+                let reindexed = part.reindexed.iter().map(reindexed_value);
+                reply
+                    .put("reindexed", reindexed.collect::<Vec<Value>>())
+                    .done()
+            }
             _ => reply.done(),
         }
     }
+}
+
+fn reindexed_value(one: &Reindexed) -> Value {
+    let mut told = json!({
+        "document-id": one.document_id,
+        "flow": one.flow,
+        "collection": one.collection,
+        "outcome": one.outcome,
+        "chunks": one.chunks,
+        "chunks-due": one.chunks_due,
+        "changes": one.changes,
+    });
+    if !one.why.is_empty() {
+        told["error"] = json!(one.why);
+    }
+    if !one.processing_id.is_empty() {
+        told["processing-id"] = json!(one.processing_id);
+    }
+    told
 }
 
 /// Content in base64 that fits one message; what is larger goes in chunks.

@@ -2,6 +2,7 @@
 
 mod collections;
 mod documents;
+mod fingerprints;
 mod runs;
 mod uploads;
 
@@ -109,6 +110,12 @@ macro_rules! suite {
                 runs::the_vocabulary_is_written_until_a_run_is_complete,
                 runs::a_state_changes_only_from_the_one_that_is_meant,
                 runs::what_was_processed_is_retracted_when_its_document_goes,
+                fingerprints::only_who_does_something_else_reads_again,
+                fingerprints::what_was_not_finished_or_noted_is_done_again_and_cleared,
+                fingerprints::another_place_is_another_text,
+                fingerprints::what_failed_leaves_what_was_there,
+                fingerprints::what_another_flow_made_stays,
+                fingerprints::what_was_processed_is_told_with_what_changed,
                 collections::a_name_that_was_deleted_gets_its_next_generation,
                 collections::a_row_that_was_taken_away_is_dropped_everywhere,
                 collections::a_deletion_is_pending_until_it_is_confirmed,

@@ -20,6 +20,7 @@ fn read(row: &Row<'_>) -> tg_storage::rusqlite::Result<Retraction> {
         record: row.get(7)?,
         chunks: from_json(row, 8)?,
         triples: from_json(row, 9)?,
+        superseded: from_json(row, 10)?,
     })
 }
 
@@ -33,8 +34,8 @@ pub(crate) fn insert(
     tx.prepare_cached(
         "INSERT INTO outbox
          (workspace, flow, collection, incarnation, document, thread, record, chunks, triples,
-          after)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+          after, superseded)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
     )?
     .execute(params![
         target.workspace,
@@ -47,6 +48,7 @@ pub(crate) fn insert(
         json(&retraction.chunks)?,
         json(&retraction.triples)?,
         after,
+        json(&retraction.superseded)?,
     ])?;
     Ok(())
 }
@@ -59,7 +61,7 @@ pub(crate) fn due(
 ) -> Result<Vec<Retraction>, StorageError> {
     let sql =
         "SELECT number, workspace, flow, collection, incarnation, document, thread, record, chunks,
-                triples
+                triples, superseded
          FROM outbox WHERE number > ?1 AND (after IS NULL OR NOT EXISTS (
              SELECT 1 FROM run WHERE run.number = outbox.after
              AND run.settled < run.expected AND run.state IN ('starting', 'running', 'cancelled')

@@ -3,7 +3,9 @@
 use tg_storage::StorageError;
 use tg_storage::rusqlite::Transaction;
 
-use super::{collection, completion, document, run};
+use super::run::Beginning;
+use super::{collection, completion, content, document, fingerprints, run};
+use crate::engine::ids;
 use crate::engine::start::{self, Subject};
 use crate::engine::state::State;
 use crate::store::runs::{Plan, Start};
@@ -52,7 +54,14 @@ pub(super) fn plan(tx: &Transaction<'_>, number: i64, on: &Start) -> Result<Plan
         }
     };
     if begins {
-        run::begin(tx, number, on.flow.epoch, &on.wiring)?;
+        let hash = content::hash(tx, stored.content)?;
+        let with = Beginning {
+            epoch: on.flow.epoch,
+            wiring: &on.wiring,
+            fingerprints: fingerprints::number(tx, &on.fingerprints)?,
+            content: hash.map_or(0, |hash| ids::fingerprint(&hash.to_string())),
+        };
+        run::begin(tx, number, with)?;
         if on.tracked {
             let written = records
                 .iter()

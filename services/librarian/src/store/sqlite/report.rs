@@ -1,5 +1,7 @@
 //! What is reported of a run: its readers, what it did, what failed, what is open.
 
+use std::collections::HashSet;
+
 use tg_schemas::BAD_CONTENT;
 use tg_schemas::msg::ProcessingError;
 use tg_storage::rusqlite::{Connection, params};
@@ -66,6 +68,42 @@ pub(crate) fn faults_kept(conn: &Connection, number: i64) -> Result<(i64, i64), 
     Ok(query.query_row(params![number, BAD_CONTENT], |row| {
         Ok((row.get(0)?, row.get(1)?))
     })?)
+}
+
+/// Chunks of which something failed, where that is known of each failure: of what reads chunks, or rows of one of them. Other
+/// records are of several.
+pub(crate) fn failed_chunks(
+    conn: &Connection,
+    number: i64,
+    failed: i64,
+) -> Result<Option<HashSet<String>>, StorageError> {
+    let mut query = conn.prepare_cached(
+        "SELECT run_fault.subject, run_reader.subscription, run_reader.topic FROM run_fault
+         JOIN run_pair ON run_pair.run = run_fault.run AND run_pair.record = run_fault.record
+              AND run_pair.reader = run_fault.reader
+         JOIN run_reader ON run_reader.run = run_pair.run AND run_reader.number = run_pair.reader
+         WHERE run_fault.run = ?1 AND run_pair.expected = 1 AND run_pair.outcome = 2",
+    )?;
+    let rows = query.query_map([number], |row| {
+        let subscription = row.get(1)?;
+        let topic = row.get(2)?;
+        Ok((
+            row.get::<_, String>(0)?,
+            Reader {
+                subscription,
+                topic,
+            },
+        ))
+    })?;
+    let (mut chunks, mut known) = (HashSet::new(), 0);
+    for row in rows {
+        let (chunk, reader) = row?;
+        if ["Chunk", "ExtractedObject"].contains(&reader.message()) {
+            chunks.insert(chunk);
+            known += 1;
+        }
+    }
+    Ok((known == failed).then_some(chunks))
 }
 
 /// Records that were not handled well yet.

@@ -6,13 +6,16 @@ use tg_storage::StorageError;
 use tg_storage::rusqlite::Transaction;
 
 use super::{
-    SqliteLibrary, children, collection, document, note, outbox, plan, report, retry, run,
+    SqliteLibrary, children, collection, document, note, outbox, plan, processed, report, retry,
+    run,
 };
 use super::{completion, settle};
 use crate::engine::asker::Asker;
 use crate::engine::state::{State, cancelled};
 use crate::error::{existing_processing, missing_document, missing_processing};
-use crate::store::runs::{Pair, Plan, Retraction, Run, RunStore, Shown, Start, Wanted};
+use crate::store::runs::{
+    Pair, Plan, Processed, Retraction, Run, RunStore, Selector, Shown, Start, Target, Wanted,
+};
 
 #[async_trait]
 impl RunStore for SqliteLibrary {
@@ -154,6 +157,23 @@ impl RunStore for SqliteLibrary {
             Ok(Some((stood, Some(left))))
         })
         .await
+    }
+
+    async fn processed(
+        &self,
+        workspace: &str,
+        of: &Selector,
+        after: i64,
+        most: u32,
+    ) -> Result<Vec<Processed>, StorageError> {
+        let (workspace, of) = (workspace.to_owned(), of.clone());
+        self.read(move |conn| processed::list(conn, &workspace, &of, after, most))
+            .await
+    }
+
+    async fn do_again(&self, target: &Target) -> Result<(), StorageError> {
+        let target = target.clone();
+        self.write(move |tx| children::undone(tx, &target)).await
     }
 
     async fn delete_run(&self, number: i64) -> Result<(), StorageError> {

@@ -27,7 +27,6 @@ fn wiring() -> Wiring {
             reader("kw-index", "chunk"),
             reader("document-embeddings", "chunk"),
         ],
-        shape: 1,
     }
 }
 
@@ -44,7 +43,13 @@ fn begin(tx: &Transaction<'_>, processing: &str) -> Result<Run, StorageError> {
         generation: 0,
     };
     let run = run::insert(tx, &wanted, 1)?;
-    run::begin(tx, run.number, 7, &wiring())?;
+    let with = run::Beginning {
+        epoch: 7,
+        wiring: &wiring(),
+        fingerprints: 0,
+        content: 0,
+    };
+    run::begin(tx, run.number, with)?;
     run::set_state(tx, run.number, State::Running, "")?;
     completion::expect(tx, &run.thread, [("load", "flow:tg:text:w:f")], 1)?;
     Ok(run)
@@ -277,10 +282,12 @@ async fn a_run_that_ends_late_takes_nothing_from_the_next() {
                 target: number,
                 child,
                 run,
-                shape: 0,
+                fingerprints: 0,
+                says: 0,
                 same: true,
+                told_apart: false,
             };
-            children::see(tx, seen)
+            children::see(tx, &mut fingerprints::Known::new(tx), seen)
         };
         see(1, "urn:1")?;
         see(1, "urn:2")?;

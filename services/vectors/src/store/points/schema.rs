@@ -65,6 +65,12 @@ CREATE INDEX point_source ON point (source);
     "
 ALTER TABLE space ADD COLUMN bytes INTEGER;
 ",
+    "
+-- Of what is known by its maker, too: hash of the chunk, and who made it.
+ALTER TABLE source ADD COLUMN chunk BLOB;
+ALTER TABLE source ADD COLUMN made_by TEXT NOT NULL DEFAULT '';
+CREATE INDEX source_of_chunk ON source (chunk) WHERE chunk IS NOT NULL;
+",
 ];
 
 /// Opens or creates the file.
