@@ -10,15 +10,14 @@ use std::time::Duration;
 use futures::stream::BoxStream;
 use futures::{FutureExt, StreamExt};
 use lapin::options::{BasicQosOptions, ExchangeDeclareOptions};
-use lapin::uri::AMQPUri;
-use lapin::{Channel, Connection, ConnectionProperties, ErrorKind, Event, ExchangeKind};
+use lapin::{Channel, Connection, ErrorKind, Event, ExchangeKind};
 use parking_lot::Mutex;
-use tg_schemas::limits;
 use tokio::sync::Mutex as AsyncMutex;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::arguments;
+use super::endpoint::Endpoint;
 use super::wire::{AmqpError, short};
 use crate::bus::BusError;
 
@@ -65,17 +64,11 @@ struct SharedChannel {
 impl Session {
     /// Connects. Fails if the broker is not there or does not let us in.
     pub(super) async fn open(
-        uri: &AMQPUri,
+        endpoint: &Endpoint,
         reads_longest: bool,
         generation: u64,
     ) -> lapin::Result<Arc<Self>> {
-        let mut reading = uri.clone();
-        if reads_longest {
-            let longest = Some(limits::LONGEST_FRAME as u32);
-            reading.query.frame_max = reading.query.frame_max.max(longest);
-        }
-        let (publishing, consuming) =
-            tokio::try_join!(connect(uri, "publishing"), connect(&reading, "consuming"))?;
+        let (publishing, consuming) = endpoint.open(reads_longest).await?;
         let events = consuming.events_listener().boxed();
         Ok(Arc::new(Self {
             generation,
@@ -257,12 +250,7 @@ impl Session {
     }
 }
 
-async fn connect(uri: &AMQPUri, role: &str) -> lapin::Result<Connection> {
-    let properties =
-        ConnectionProperties::default().with_connection_name(format!("threadgraph {role}").into());
-    patient(Connection::connect_uri(uri.clone(), properties)).await
-}
-
+/// What the broker is waited for.
 pub(super) async fn patient<T>(work: impl Future<Output = lapin::Result<T>>) -> lapin::Result<T> {
     timeout(TIMEOUT, work)
         .await

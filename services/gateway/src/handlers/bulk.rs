@@ -70,7 +70,7 @@ pub(crate) async fn import(
         Ok(upgrade) => upgrade,
         Err(rejection) => return rejection.into_response(),
     };
-    let limit = app.options.limits.frame_bytes;
+    let limit = app.options.settings.frame_bytes;
     upgrade
         .max_message_size(limit)
         .max_frame_size(limit)

@@ -79,7 +79,7 @@ struct Taking<'a> {
 
 impl Taking<'_> {
     async fn run(mut self, body: HttpBody) -> Response {
-        let mut records = Records::new(body, self.app.options.limits.frame_bytes);
+        let mut records = Records::new(body, self.app.options.settings.frame_bytes);
         let mut lapse = self.app.auth.lapse(self.identity, GATE, Default::default());
         let outcome = tokio::select! {
             outcome = self.take_all(&mut records) => outcome,

@@ -23,7 +23,7 @@ use crate::state::{App, SocketRoom};
 /// request says `errors=stop`.
 pub(super) async fn import(app: &App, body: HttpBody, mut way: Way) -> Response {
     let mut lapse = way.lapse.take();
-    let mut lines = Lines::new(body, app.options.limits.frame_bytes);
+    let mut lines = Lines::new(body, app.options.settings.frame_bytes);
     let mut intake = Intake::new(app, &way);
     let skips = way.skips.unwrap_or(true);
     let fault = loop {

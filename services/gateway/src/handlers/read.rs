@@ -61,7 +61,7 @@ async fn bytes(
     known: bool,
     reader: &Reader,
 ) -> Result<(Bytes, Vec<Share>), RequestError> {
-    let limits = &app.options.limits;
+    let limits = &app.options.settings;
     let limit = match known {
         // What is counted is up to a step more than has come.
         true => limits

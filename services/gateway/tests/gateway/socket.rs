@@ -199,7 +199,7 @@ async fn duplicate_ids_are_independent(place: Place) {
 
 async fn a_full_socket_is_read_more_slowly_and_a_cancel_gets_through(place: Place) {
     let world = World::with(&place, AuthMode::None, |options| {
-        options.limits.requests_per_socket = 2
+        options.settings.requests_per_socket = 2
     })
     .await;
     let mut socket = raw(&world, "/api/v1/socket").await;
@@ -232,8 +232,8 @@ async fn a_full_socket_is_read_more_slowly_and_a_cancel_gets_through(place: Plac
 
 async fn what_all_sockets_sent_ahead_is_bounded(place: Place) {
     let world = World::with(&place, AuthMode::None, |options| {
-        options.limits.requests_per_socket = 1;
-        options.limits.receiving_mb = 1;
+        options.settings.requests_per_socket = 1;
+        options.settings.receiving_mb = 1;
     })
     .await;
     let mut sockets = Vec::new();
@@ -322,8 +322,8 @@ async fn strangers_send_little_and_say_who_they_are_in_time(place: Place) {
 
 async fn strangers_take_no_place_of_those_who_are_known(place: Place) {
     let world = World::with(&place, AuthMode::Iam, |options| {
-        options.limits.sockets = 2;
-        options.limits.strangers = 4;
+        options.settings.sockets = 2;
+        options.settings.strangers = 4;
     })
     .await;
     let mut crowd = Vec::new();
@@ -361,7 +361,7 @@ async fn strangers_take_no_place_of_those_who_are_known(place: Place) {
 
 async fn a_frame_that_would_need_too_much_memory_is_refused_before_it_takes_it(place: Place) {
     let world = World::with(&place, AuthMode::None, |options| {
-        options.limits.parsing_mb = 8
+        options.settings.parsing_mb = 8
     })
     .await;
     let mut socket = raw(&world, "/api/v1/socket").await;
@@ -381,7 +381,7 @@ async fn a_frame_that_would_need_too_much_memory_is_refused_before_it_takes_it(p
 
 async fn a_message_beyond_the_limit_closes_with_1009(place: Place) {
     let world = World::with(&place, AuthMode::None, |options| {
-        options.limits.frame_bytes = 10_000
+        options.settings.frame_bytes = 10_000
     })
     .await;
     let mut socket = raw(&world, "/api/v1/socket").await;
@@ -465,8 +465,8 @@ async fn detached_work_goes_on_without_its_client(place: Place) {
 /// when one of them goes on, and so has that one.
 async fn answers_that_wait_for_slow_readers_are_bounded_together(place: Place) {
     let world = World::with(&place, AuthMode::None, |options| {
-        options.limits.sending_mb = 1;
-        options.limits.sockets = 64;
+        options.settings.sending_mb = 1;
+        options.settings.sockets = 64;
     })
     .await;
     let mut slow = Vec::new();
