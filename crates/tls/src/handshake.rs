@@ -90,7 +90,10 @@ fn cause<'a>(error: &'a (dyn StdError + 'static)) -> Option<&'a Error> {
             return Some(fault);
         }
         // An I/O error passes over what it holds when it is asked for its source.
-        at = match error.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
+        at = match error
+            .downcast_ref::<io::Error>()
+            .and_then(io::Error::get_ref)
+        {
             Some(held) => Some(held),
             None => error.source(),
         };

@@ -15,4 +15,5 @@ mod observe;
 mod rag;
 mod rest;
 mod socket;
+mod tls;
 mod world;
