@@ -79,10 +79,13 @@ impl Endpoint {
             AMQPScheme::AMQP => None,
             AMQPScheme::AMQPS => Some(connector(self.tls.clone()).await?),
         };
-        tokio::try_join!(
+        // Both to their ends: what is given up half-way goes on in a thread of the library, which panics where the runtime
+        // ends meanwhile.
+        let (publishing, consuming) = tokio::join!(
             connect(self.uri.clone(), secure.clone(), "publishing"),
             connect(reading, secure, "consuming")
-        )
+        );
+        Ok((publishing?, consuming?))
     }
 }
 
