@@ -16,6 +16,7 @@ mod endpoint;
 mod fuzz;
 mod lanes;
 mod options;
+mod patience;
 mod session;
 mod settle;
 mod supervisor;

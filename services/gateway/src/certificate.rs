@@ -3,8 +3,9 @@
 //! changes nothing but the log and the metrics.
 
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
+use tg_mesh::clock;
 use tg_tls::rustls::ServerConfig;
 use tg_tls::{FileFault, Pair, PairFiles};
 use tokio::sync::watch;
@@ -39,7 +40,7 @@ impl Certificate {
     /// Reads it. One that has ended is served, as its files may be better in a moment.
     pub(crate) async fn load(files: PairFiles) -> Result<Self, GatewayError> {
         let shown = read(&files).await?;
-        if !shown.pair.is_valid_at(now()) {
+        if !shown.pair.is_valid_at(clock::seconds()) {
             tracing::warn!("{}", Unfit::NotNow);
         }
         tell(&shown.pair);
@@ -74,7 +75,7 @@ impl Certificate {
         if fresh.pair == self.shown.borrow().pair {
             return Ok(());
         }
-        if !fresh.pair.is_valid_at(now()) {
+        if !fresh.pair.is_valid_at(clock::seconds()) {
             return Err(Unfit::NotNow);
         }
         tell(&fresh.pair);
@@ -105,9 +106,4 @@ fn tell(pair: &Pair) {
         );
     }
     metrics::gauge!("tg_gateway_certificate_expiry_timestamp_seconds").set(pair.ends() as f64);
-}
-
-fn now() -> i64 {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    since.map_or(0, |since| since.as_secs() as i64)
 }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use super::endpoint::Endpoint;
 use super::lanes::Lanes;
-use super::session::{Session, patient};
+use super::patience::patient;
+use super::session::Session;
 use crate::task::Tasks;
 
 /// A session and its publishing lanes.

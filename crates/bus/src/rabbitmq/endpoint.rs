@@ -9,16 +9,16 @@ use tg_schemas::limits;
 use tg_tls::{ClientFiles, FileFault, HandshakeFault};
 
 use super::options::RabbitOptions;
-use super::session::patient;
+use super::patience::patient;
 
 /// Why a broker cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConnectError {
     /// That is no address of a broker.
-    #[error("the address must be an AMQP URL")]
+    #[error("the address must be the URL of a message bus")]
     Address,
     /// Nobody answers there, or lets this process in; the log says which.
-    #[error("the broker is not reachable")]
+    #[error("the message bus is not reachable")]
     Down,
     /// A file for a secure connection cannot serve.
     #[error("{0}")]

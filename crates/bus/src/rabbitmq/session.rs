@@ -18,11 +18,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::arguments;
 use super::endpoint::Endpoint;
+use super::patience::TIMEOUT;
 use super::wire::{AmqpError, short};
 use crate::bus::BusError;
 
-/// Longest wait for a connection or for the broker's answer to a declaration.
-const TIMEOUT: Duration = Duration::from_secs(10);
 /// Channels for declarations that are kept for the next one.
 const SPARE: usize = 32;
 /// Names remembered as existing before starting over.
@@ -248,11 +247,4 @@ impl Session {
     pub(super) fn forget(&self, name: &str) {
         self.known.lock().remove(name);
     }
-}
-
-/// What the broker is waited for.
-pub(super) async fn patient<T>(work: impl Future<Output = lapin::Result<T>>) -> lapin::Result<T> {
-    timeout(TIMEOUT, work)
-        .await
-        .unwrap_or_else(|_| Err(std::io::Error::from(std::io::ErrorKind::TimedOut).into()))
 }
