@@ -12,6 +12,8 @@ pub fn advice(error: &Error, command: &str) -> Option<String> {
 fn next_step(error: &Error, command: &str) -> Option<String> {
     let text = match error {
         Error::Usage(_) => format!("tg {command} --help"),
+        // What is to be done is said already.
+        Error::Unreachable { reason, .. } if reason.contains("--ca-file") => return None,
         Error::Unreachable { .. } => {
             "`threadgraph up` starts a gateway here; --url or TRUSTGRAPH_URL names another one"
                 .to_owned()

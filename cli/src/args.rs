@@ -1,5 +1,6 @@
 //! Options that many commands share. It never parses what belongs to one command only.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
@@ -21,6 +22,9 @@ pub struct Gateway {
     /// API key or other token [env: THREADGRAPH_TOKEN, TRUSTGRAPH_TOKEN]
     #[arg(short = 't', long, value_name = "TOKEN")]
     pub token: Option<String>,
+    /// Authorities that may sign the gateway's certificate, in PEM form, instead of this machine's [env: THREADGRAPH_CA_FILE]
+    #[arg(long, value_name = "FILE")]
+    pub ca_file: Option<PathBuf>,
     /// Address, token and workspace that `tg login` keeps under a name [env: THREADGRAPH_PROFILE]
     #[arg(long, value_name = "NAME")]
     pub profile: Option<String>,
@@ -152,7 +156,9 @@ pub struct Options {
     pub token: Option<String>,
     /// Workspace, if the user named one.
     pub workspace: Option<String>,
-    /// Which profile may fill in the three.
+    /// Whose signature makes a gateway's certificate good, if not that of one the machine trusts.
+    pub ca_file: Option<PathBuf>,
+    /// Which profile may fill in the four.
     pub stored: Stored,
     /// Print JSON.
     pub json: bool,
@@ -167,6 +173,7 @@ impl Options {
             url: None,
             token: None,
             workspace: None,
+            ca_file: None,
             stored: Stored::Ignore,
             json: false,
             timeout: Duration::from_secs(60),
@@ -190,6 +197,7 @@ impl From<&Gateway> for Options {
             url: some(gateway.url.as_ref()),
             token: some(gateway.token.as_ref()),
             workspace: None,
+            ca_file: gateway.ca_file.clone(),
             stored: Stored::Use(some(gateway.profile.as_ref())),
             json: gateway.json,
             timeout: Duration::from_secs(gateway.timeout),

@@ -134,6 +134,7 @@ fn typed(argv: &[OsString]) -> Options {
         url: said(&["-u", "--api-url", "--url"]),
         token: said(&["-t", "--token"]),
         workspace: said(&["-w", "--workspace"]),
+        ca_file: said(&["--ca-file"]).map(Into::into),
         stored: Stored::Use(said(&["--profile"])),
         timeout: WITHIN,
         ..Options::local()

@@ -19,6 +19,9 @@ pub struct Profile {
     /// Workspace to work in; the caller's own if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace: Option<String>,
+    /// Authorities that may sign its certificate, where the machine's are not those.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ca_file: Option<PathBuf>,
 }
 
 /// All profiles of a user.
@@ -166,6 +169,7 @@ mod tests {
             url: "http://h:1/".to_owned(),
             token: Some("tg_x".to_owned()),
             workspace: None,
+            ca_file: None,
         };
         profiles.put("home", profile.clone());
         profiles.make_current("home").expect("known");

@@ -16,8 +16,8 @@ pub fn said(name: &str, variable: impl Fn(&str) -> Option<String>) -> Option<Str
     texts.find(|text| !text.is_empty())
 }
 
-/// Fills in what the arguments left open: from the environment, else from a profile. A profile's token and
-/// workspace go with its address only.
+/// Fills in what the arguments left open: from the environment, else from a profile. A profile's token, workspace and
+/// authorities go with its address only.
 ///
 /// # Errors
 /// [`crate::client::Error::Usage`] when a profile is named that does not exist, [`crate::client::Error::File`] when profiles cannot be read.
@@ -30,6 +30,8 @@ pub fn complete(
     options.url = options.url.or_else(|| said("URL"));
     options.token = options.token.or_else(|| said("TOKEN"));
     options.workspace = options.workspace.or_else(|| said("WORKSPACE"));
+    let ca_file = variable("THREADGRAPH_CA_FILE").filter(|path| !path.is_empty());
+    options.ca_file = options.ca_file.or_else(|| ca_file.map(Into::into));
     let Stored::Use(name) = &options.stored else {
         return Ok(options);
     };
@@ -44,6 +46,7 @@ pub fn complete(
     if base_url(options.address()).ok() == base_url(&profile.url).ok() {
         options.token = options.token.or_else(|| profile.token.clone());
         options.workspace = options.workspace.or_else(|| profile.workspace.clone());
+        options.ca_file = options.ca_file.or_else(|| profile.ca_file.clone());
     }
     Ok(options)
 }
@@ -78,6 +81,7 @@ mod tests {
                     url: url.to_owned(),
                     token: Some(format!("of-{name}")),
                     workspace: Some(name.to_owned()),
+                    ca_file: Some(name.into()),
                 };
                 profiles.put(name, profile);
             }
@@ -134,9 +138,16 @@ mod tests {
     #[test]
     fn a_profiles_token_goes_to_its_own_address_only() {
         let other = completed("http://other:1/", "", Stored::Use(None), &[]).expect("complete");
-        assert_eq!((other.token, other.workspace), (None, None));
+        assert_eq!(
+            (other.token, other.workspace, other.ca_file),
+            (None, None, None)
+        );
         let same = completed("here:1", "", Stored::Use(None), &[]).expect("complete");
         assert_eq!(same.token.as_deref(), Some("of-home"));
+        assert_eq!(same.ca_file, Some("home".into()));
+        let variable = [("THREADGRAPH_CA_FILE", "elsewhere")];
+        let said = completed("here:1", "", Stored::Use(None), &variable).expect("complete");
+        assert_eq!(said.ca_file, Some("elsewhere".into()));
     }
 
     #[test]

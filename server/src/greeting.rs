@@ -1,6 +1,5 @@
 //! What a first start prints: where to go, the key if there is one, and how to plug a real model in.
 
-use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use tg_provider_http::{Origin, ollama_address, without_credentials};
@@ -59,27 +58,17 @@ pub struct Local {
 }
 
 /// The lines shown when the system is ready.
-pub fn lines(
-    at: SocketAddr,
-    auth: Auth,
-    models: &Models,
-    first: bool,
-    key: &FirstKey,
-) -> Vec<String> {
-    let mut lines = vec![format!("Threadgraph is ready at http://{at}/")];
+pub fn lines(url: &str, auth: Auth, models: &Models, first: bool, key: &FirstKey) -> Vec<String> {
+    let mut lines = vec![format!("Threadgraph is ready at {url}")];
     if first {
-        lines.push(format!("  add:      tg add -u http://{at}/ --wait FILE…"));
-        lines.push(format!(
-            "  ask:      tg ask -u http://{at}/ \"What is 6 * 7?\""
-        ));
-        lines.push(format!(
-            "  look:     tg doctor -u http://{at}/   ·   tg --help"
-        ));
+        lines.push(format!("  add:      tg add -u {url} --wait FILE…"));
+        lines.push(format!("  ask:      tg ask -u {url} \"What is 6 * 7?\""));
+        lines.push(format!("  look:     tg doctor -u {url}   ·   tg --help"));
     }
     let waits = !matches!(key, FirstKey::None);
     if auth == Auth::Iam && (first || waits) {
         lines.push(format!(
-            "  first key: tg-bootstrap-iam -u http://{at}/   (works once, on this machine)"
+            "  first key: tg-bootstrap-iam -u {url}   (works once, on this machine)"
         ));
     }
     let elsewhere = |how: String| format!("             from elsewhere: {how}");
@@ -195,8 +184,8 @@ mod tests {
 
     #[test]
     fn a_first_start_says_what_to_do_next_and_no_other_does() {
-        let at = "127.0.0.1:8088".parse().unwrap();
-        let said = |first, auth| lines(at, auth, &builtin(None), first, &FirstKey::None);
+        let url = "http://127.0.0.1:8088/";
+        let said = |first, auth| lines(url, auth, &builtin(None), first, &FirstKey::None);
         let next = [
             "  add:      tg add -u http://127.0.0.1:8088/ --wait FILE…",
             "  ask:      tg ask -u http://127.0.0.1:8088/ \"What is 6 * 7?\"",
@@ -214,8 +203,7 @@ mod tests {
     #[test]
     fn the_code_is_shown_until_it_is_used_and_only_at_a_terminal() {
         let text = |auth, first, key| {
-            let at = "127.0.0.1:8088".parse().unwrap();
-            lines(at, auth, &builtin(None), first, &key).join("\n")
+            lines("http://127.0.0.1:8088/", auth, &builtin(None), first, &key).join("\n")
         };
         let code = || FirstKey::Code("s3cret".to_owned());
         let file = || FirstKey::File("/data/bootstrap-code".into());

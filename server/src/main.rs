@@ -67,7 +67,7 @@ struct Common {
     /// Where stores live.
     #[arg(long)]
     data_dir: Option<String>,
-    /// `embedded` or `amqp://user:password@host:port/vhost`.
+    /// `embedded` or `amqp://user:password@host:port/vhost` (`amqps://` with TLS).
     #[arg(long)]
     bus: Option<String>,
     /// `native` or `interop` (names and JSON of TrustGraph 2.11, to share a broker with its processors).
@@ -159,6 +159,10 @@ fn main() -> ExitCode {
     };
     if let Some(fault) = settings.unshared(&services) {
         return refuse(&[fault]);
+    }
+    let unreadable = settings.unreadable(&services);
+    if !unreadable.is_empty() {
+        return refuse(&unreadable);
     }
     let runtime = match tokio::runtime::Builder::new_multi_thread()
         .thread_stack_size(STACK)

@@ -1,7 +1,6 @@
 //! One process from start to orderly stop: bus, mesh, hosted services, gateway, bootstrap, signals.
 
 use std::io::IsTerminal;
-use std::net::SocketAddr;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,17 +9,17 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use tg_gateway::{GatewayHandle, GatewayOptions};
 use tg_mesh::embedded::{EmbeddedBus, EmbeddedOptions};
-use tg_mesh::rabbitmq::{RabbitBus, RabbitOptions};
-use tg_mesh::{Bus, BusError, Host, MeshOptions, Mode, Processor, TaskKind, WireRules};
+use tg_mesh::rabbitmq::RabbitOptions;
+use tg_mesh::{Bus, Host, MeshOptions, Mode, Processor, TaskKind};
 use tg_storage::StorageError;
 use tokio::time::Instant;
 
 use crate::compose::{self, Services};
 use crate::greeting::{self, FirstKey, Local, Models};
 use crate::metrics::Recorder;
-use crate::settings::{self, AmqpUrl, Auth, BusChoice, MeshMode, Settings};
+use crate::settings::{self, Auth, BusChoice, MeshMode, Settings};
 use crate::signals::Signals;
-use crate::{logs, machine, seed};
+use crate::{broker, logs, machine, seed};
 
 /// Pause before a bootstrap that failed is tried again.
 const BOOTSTRAP_RETRY_DELAY: Duration = Duration::from_secs(2);
@@ -37,11 +36,6 @@ const CODE_LOOK: Duration = Duration::from_millis(50);
 
 /// How long an Ollama of this machine may take to say that it is there; meanwhile the system is set up.
 const LOCAL_MODELS: Duration = Duration::from_millis(500);
-
-/// How long a process waits for a broker that is not there yet.
-const BROKER_TIMEOUT: Duration = Duration::from_secs(30);
-/// Pause between two tries.
-const BROKER_RETRY_DELAY: Duration = Duration::from_secs(1);
 
 /// A running process.
 pub struct Running {
@@ -157,13 +151,13 @@ pub async fn start(settings: &Settings, services: &Services) -> Result<Running> 
         let mut options = GatewayOptions {
             metrics: recorder.as_ref().map(Recorder::exposition),
             drain: settings.drain(),
-            limits: settings.gateway.clone(),
+            settings: settings.gateway.clone(),
             ..GatewayOptions::new(settings.listen, auth_mode)
         };
-        let connections = machine::connections(files, options.limits.connections);
-        options.limits.connections = connections;
+        let connections = machine::connections(files, options.settings.connections);
+        options.settings.connections = connections;
         // However few there are: one address is not all of them.
-        let share = &mut options.limits.connections_per_address;
+        let share = &mut options.settings.connections_per_address;
         *share = (*share).min((connections / 2).max(1));
         Some(
             tg_gateway::serve(mesh.mesh().clone(), options)
@@ -173,8 +167,8 @@ pub async fn start(settings: &Settings, services: &Services) -> Result<Running> 
     } else {
         None
     };
-    let at = gateway.as_ref().map(GatewayHandle::local_addr);
-    set_up(&mesh, settings, services, at, first);
+    let url = gateway.as_ref().map(GatewayHandle::url);
+    set_up(&mesh, settings, services, url, first);
     Ok(Running {
         mesh,
         gateway,
@@ -184,18 +178,13 @@ pub async fn start(settings: &Settings, services: &Services) -> Result<Running> 
 
 /// What goes on beside the services at a start: the process with the configuration fills it, and greets where it has the
 /// gateway; the process with the first key's code says where that is, if nobody greets there.
-fn set_up(
-    mesh: &Host,
-    settings: &Settings,
-    services: &Services,
-    at: Option<SocketAddr>,
-    first: bool,
-) {
+fn set_up(mesh: &Host, settings: &Settings, services: &Services, url: Option<String>, first: bool) {
     let keys = services.has("iam") && settings.auth == Auth::Iam;
     let inner = mesh.clone();
+    let greets = services.has("config") && url.is_some();
     if services.has("config") {
-        let greet = at.map(|at| Greeting {
-            at,
+        let greet = url.map(|url| Greeting {
+            url,
             auth: settings.auth,
             models: Models {
                 model: settings.llm.describe(),
@@ -215,7 +204,7 @@ fn set_up(
             }
         });
     }
-    if keys && !(services.has("config") && at.is_some()) {
+    if keys && !greets {
         let (inner, data_dir) = (mesh.clone(), settings.data_dir.clone());
         mesh.spawn(TaskKind::Background, async move {
             tokio::select! {
@@ -242,7 +231,7 @@ async fn compose(mesh: &Host, settings: &Settings, services: &Services) -> Resul
 
 /// What the greeting says.
 struct Greeting {
-    at: SocketAddr,
+    url: String,
     auth: Auth,
     models: Models,
     /// Where an Ollama is looked for, where the builtin reader serves.
@@ -263,7 +252,7 @@ impl Greeting {
             Some(data_dir) => first_key(data_dir, patience).await,
             None => FirstKey::None,
         };
-        greeting::lines(self.at, self.auth, &self.models, self.first, &key)
+        greeting::lines(&self.url, self.auth, &self.models, self.first, &key)
     }
 }
 
@@ -339,9 +328,10 @@ async fn open_bus(settings: &Settings) -> Result<Arc<dyn Bus>> {
         BusChoice::Amqp(url) => {
             let options = RabbitOptions {
                 in_hand: settings.bus_memory_mb << 20,
+                tls: settings.bus_tls.files(),
                 ..RabbitOptions::of(rules)
             };
-            Arc::new(connect(url, rules, options).await?)
+            Arc::new(broker::connect(url, rules, options).await?)
         }
     })
 }
@@ -356,24 +346,4 @@ fn taken(settings: &Settings, bus: &Path) -> String {
         "data_dir: {} is in use by {by}; stop that one, or choose another directory with --data-dir",
         settings.data_dir.display()
     )
-}
-
-/// Connects to the broker; one that is still starting is waited for.
-async fn connect(
-    url: &AmqpUrl,
-    rules: &'static WireRules,
-    options: RabbitOptions,
-) -> Result<RabbitBus> {
-    let until = Instant::now() + BROKER_TIMEOUT;
-    loop {
-        match RabbitBus::connect(url.expose(), rules, options).await {
-            Err(BusError::Down) if Instant::now() < until => {
-                tracing::info!("waiting for the broker");
-                tokio::time::sleep(BROKER_RETRY_DELAY).await;
-            }
-            bus => {
-                return bus.context("bus: the broker cannot be reached; check the setting `bus`");
-            }
-        }
-    }
 }

@@ -22,7 +22,7 @@ pub use memory::overdrawn;
 
 pub use choices::{AmqpUrl, Auth, BusChoice, MeshMode};
 pub use concurrency::Concurrency;
-pub use sections::{Log, LogFormat, Metrics};
+pub use sections::{BusTls, Log, LogFormat, Metrics};
 pub use sources::{Given, Source};
 
 tg_settings::options! {
@@ -33,7 +33,8 @@ tg_settings::options! {
         listen: SocketAddr = SocketAddr::from(([127, 0, 0, 1], 8888));
         /// Where stores live. Empty: `threadgraph` below the user's data directory.
         data_dir: PathBuf = PathBuf::new();
-        /// `embedded`, or a broker: `amqp://user:password@host:port/vhost`. It may be named: `env:NAME` or `file:PATH`.
+        /// `embedded`, or a broker: `amqp://user:password@host:port/vhost`, with TLS `amqps://…`. It may be named: `env:NAME` or
+        /// `file:PATH`.
         bus: BusChoice = BusChoice::Embedded;
         /// `native`, or `interop`: names and JSON of TrustGraph 2.11, to share a broker with its processors.
         mode: MeshMode = MeshMode::Native;
@@ -69,10 +70,12 @@ tg_settings::options! {
         log: Log,
         /// The metrics of the process.
         metrics: Metrics,
+        /// Secure connections with the broker.
+        bus_tls: BusTls,
         /// How documents are taken apart.
         ingest: tg_ingest::Settings,
-        /// The gateway's bounds.
-        gateway: tg_gateway::Limits,
+        /// The gateway: its bounds and its certificate.
+        gateway: tg_gateway::Settings,
         /// The agent.
         agent: tg_agent::Options,
         /// Tool calls.
@@ -180,6 +183,17 @@ impl Settings {
         })
     }
 
+    /// What these services could not start with: files that settings name.
+    pub fn unreadable(&self, services: &Services) -> Vec<SettingError> {
+        let of_gateway = match services.has("gateway") {
+            true => self.gateway.unreadable(),
+            false => None,
+        };
+        let mut faults = within("gateway", of_gateway);
+        faults.extend(within("bus_tls", self.bus_tls.unreadable()));
+        faults
+    }
+
     /// How long a stop waits for work in progress.
     pub fn drain(&self) -> Duration {
         Duration::from_secs(self.drain_seconds)
@@ -188,15 +202,16 @@ impl Settings {
     /// The mistakes that one setting alone does not show.
     fn faults(&self) -> Vec<SettingError> {
         let mut faults = self.llm.faults();
-        let within = |section: &str, own: Vec<SettingError>| {
-            let own = own.into_iter();
-            let named = |fault: SettingError| {
-                SettingError::new(format!("{section}.{}", fault.key), fault.message)
-            };
-            own.map(named).collect::<Vec<_>>()
-        };
         faults.extend(within("embeddings", self.embeddings.faults()));
         faults.extend(within("rag", self.rag.faults()));
+        faults.extend(within("gateway", self.gateway.faults()));
+        faults.extend(within("bus_tls", self.bus_tls.faults()));
+        let is_secure = matches!(&self.bus, BusChoice::Amqp(url) if url.is_secure());
+        if self.bus_tls != BusTls::default() && !is_secure {
+            let text =
+                "must begin with amqps:// where bus_tls.… is given: nothing would be encrypted";
+            faults.push(SettingError::new("bus", text));
+        }
         if self.auth == Auth::None && !self.listen.ip().is_loopback() {
             let text = "other machines could reach this address and auth is none: set auth to iam \
                         (--auth iam), or listen on 127.0.0.1";
@@ -208,6 +223,13 @@ impl Settings {
         }
         faults
     }
+}
+
+/// The mistakes of a section by their full names.
+fn within(section: &str, own: impl IntoIterator<Item = SettingError>) -> Vec<SettingError> {
+    let named =
+        |fault: SettingError| SettingError::new(format!("{section}.{}", fault.key), fault.message);
+    own.into_iter().map(named).collect()
 }
 
 fn usual_data_dir() -> PathBuf {

@@ -62,7 +62,7 @@ impl Export {
             query.push(("stored", "1"));
         }
         let path = format!("api/v1/flow/{}/export/{kind}", segment(flow));
-        let stream = open(&ws_url(options, &path, &query)?, &interrupt).await?;
+        let stream = open(&ws_url(options, &path, &query)?, options, &interrupt).await?;
         Ok(Self {
             stream,
             interrupt,

@@ -6,9 +6,10 @@ use std::time::Duration;
 use reqwest::header::CONTENT_TYPE;
 use reqwest::{Client, Method, RequestBuilder, Response, Url};
 use serde_json::{Value, json};
-use tg_provider_http::{Limits, client};
+use tg_provider_http::{Limits, client, client_with};
 
 use super::error::{Error, Result};
+use super::tls;
 use crate::args::Options;
 use crate::interrupt::Interrupt;
 
@@ -32,11 +33,11 @@ impl Http {
     /// A client for the gateway the options name. Opens no connection yet.
     ///
     /// # Errors
-    /// [`Error::Usage`] where the address is no URL of a gateway.
+    /// [`Error::Usage`] where the address is no URL of a gateway, or the file of authorities cannot serve.
     pub fn new(options: &Options, interrupt: Interrupt) -> Result<Self> {
         let base = base_url(options.address())?;
         Ok(Self {
-            client: of(&base, options.timeout)?,
+            client: trusting(&base, options)?,
             base,
             token: options.token.clone(),
             workspace: options.workspace.clone(),
@@ -234,18 +235,32 @@ impl Http {
         }
         Error::Unreachable {
             url: self.base.to_string(),
-            reason: plain(self.base.scheme(), root_cause(error)),
+            reason: tls::reason(error).unwrap_or_else(|| root_cause(error)),
         }
     }
 }
 
+/// A client for the gateway.
+fn trusting(base: &Url, options: &Options) -> Result<Client> {
+    if base.scheme() != "https" {
+        return of(base, options.timeout);
+    }
+    let made = client_with(tls::config(options)?, limits(options.timeout));
+    made.map_err(|error| Error::Protocol(error.to_string()))
+}
+
+/// A client for any server.
 fn of(base: &Url, timeout: Duration) -> Result<Client> {
-    let limits = Limits {
+    let made = client(base.as_str(), limits(timeout));
+    made.map_err(|error| Error::Protocol(error.to_string()))
+}
+
+fn limits(timeout: Duration) -> Limits {
+    Limits {
         silence: Some(timeout),
         redirects: REDIRECTS,
         ..Limits::default()
-    };
-    client(base.as_str(), limits).map_err(|error| Error::Protocol(error.to_string()))
+    }
 }
 
 /// The innermost cause: the outer layers only say that a request failed.
@@ -256,15 +271,6 @@ fn root_cause(error: &dyn std::error::Error) -> String {
     }
     let text = cause.to_string();
     text.chars().take(MAX_ERROR_CHARS).collect()
-}
-
-/// What a failed handshake means where the other side does not speak TLS.
-pub(super) fn plain(scheme: &str, reason: String) -> String {
-    let tls = matches!(scheme, "https" | "wss");
-    match tls && reason.contains("InvalidContentType") {
-        true => "this port speaks http, not https".to_owned(),
-        false => reason,
-    }
 }
 
 /// The base address with exactly one slash at its end. `ws` schemes mean their `http` twins, none means `http`; the path

@@ -58,7 +58,7 @@ impl Import {
             query.push(("ack", "1"));
         }
         let path = format!("api/v1/flow/{}/import/{kind}", segment(flow));
-        let stream = open(&ws_url(options, &path, &query)?, &interrupt).await?;
+        let stream = open(&ws_url(options, &path, &query)?, options, &interrupt).await?;
         Ok(Self {
             stream,
             timeout: options.timeout,

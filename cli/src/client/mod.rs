@@ -9,6 +9,7 @@ mod http;
 mod import;
 mod pages;
 mod socket;
+mod tls;
 
 pub use error::{Error, NO_FLOW, Result};
 pub use export::{Export, Passed};

@@ -4,6 +4,7 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::{SinkExt, StreamExt};
@@ -12,10 +13,13 @@ use tg_schemas::limits;
 use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 use tokio_tungstenite::tungstenite::{Error as WsError, Message};
-use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async_with_config};
+use tokio_tungstenite::{
+    Connector, MaybeTlsStream, WebSocketStream, connect_async_tls_with_config,
+};
 
 use super::error::{Error, Result};
-use super::http::{base_url, plain};
+use super::http::base_url;
+use super::tls;
 use crate::args::Options;
 use crate::interrupt::Interrupt;
 
@@ -76,7 +80,7 @@ impl Socket {
     /// takes the token; [`Error::Interrupted`].
     pub async fn connect(options: &Options, interrupt: Interrupt) -> Result<Self> {
         let url = ws_url(options, "api/v1/socket", &[])?;
-        let stream = open(&url, &interrupt).await?;
+        let stream = open(&url, options, &interrupt).await?;
         let mut socket = Self {
             stream,
             workspace: options.workspace.clone(),
@@ -306,12 +310,16 @@ pub(super) fn ws_url(options: &Options, path: &str, query: &[(&str, &str)]) -> R
 }
 
 /// Opens a WebSocket; a refusal becomes the error its status stands for.
-pub(super) async fn open(url: &str, interrupt: &Interrupt) -> Result<Stream> {
+pub(super) async fn open(url: &str, options: &Options, interrupt: &Interrupt) -> Result<Stream> {
     super::install_tls();
+    let secure = match url.starts_with("wss:") {
+        true => Some(Connector::Rustls(Arc::new(tls::config(options)?))),
+        false => None,
+    };
     let config = WebSocketConfig::default()
         .max_message_size(Some(limits::SOCKET_ANSWER))
         .max_frame_size(Some(limits::SOCKET_ANSWER));
-    let connect = connect_async_with_config(url, Some(config), true);
+    let connect = connect_async_tls_with_config(url, Some(config), true, secure);
     let outcome = tokio::select! {
         outcome = tokio::time::timeout(CONNECT_TIMEOUT, connect) => outcome,
         () = interrupt.wait() => return Err(Error::Interrupted),
@@ -336,8 +344,8 @@ pub(super) async fn open(url: &str, interrupt: &Interrupt) -> Result<Stream> {
             )))
         }
         Ok(Err(error)) => {
-            let scheme = url.split(':').next().unwrap_or_default();
-            Err(unreachable(url, plain(scheme, error.to_string())))
+            let reason = tls::reason(&error).unwrap_or_else(|| error.to_string());
+            Err(unreachable(url, reason))
         }
         Err(_) => Err(unreachable(url, "no answer".to_owned())),
     }

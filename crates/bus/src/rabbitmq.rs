@@ -11,10 +11,12 @@ mod connected;
 mod consumers;
 mod core;
 mod deferred;
+mod endpoint;
 #[cfg(test)]
 mod fuzz;
 mod lanes;
 mod options;
+mod patience;
 mod session;
 mod settle;
 mod supervisor;
@@ -25,10 +27,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use async_trait::async_trait;
-use lapin::uri::AMQPUri;
 use parking_lot::RwLock;
 use tg_schemas::topic::Class;
-use tg_schemas::{Subscription, Topic, limits};
+use tg_schemas::{Subscription, Topic};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -37,6 +38,8 @@ use self::claims::{ClaimState, Claims};
 use self::connected::Connected;
 use self::consumers::{Entry, Registry, Settling, Source};
 use self::core::Core;
+pub use self::endpoint::ConnectError;
+use self::endpoint::Endpoint;
 pub use self::options::RabbitOptions;
 use crate::bus::{
     Bus, BusError, Claim, Consume, Consumer, Delete, Deleted, Delivery, Envelope, Link,
@@ -54,42 +57,31 @@ impl RabbitBus {
     /// Connects to a broker. Fails at once if it cannot; later outages are bridged.
     ///
     /// # Errors
-    /// [`BusError::Refused`] where the address is not an AMQP URL, [`BusError::Down`] where nobody answers there or lets this
-    /// process in; the log says which.
+    /// [`ConnectError`]; the log says more where nobody answers.
     pub async fn connect(
         url: &str,
         rules: impl Into<&'static WireRules>,
         options: RabbitOptions,
-    ) -> Result<Self, BusError> {
+    ) -> Result<Self, ConnectError> {
         let rules = rules.into();
-        let mut uri: AMQPUri = url.parse().map_err(|reason: String| {
-            tracing::error!(%reason, "the broker's address is not an AMQP URL");
-            BusError::Refused
-        })?;
-        uri.query.heartbeat = Some(options.heartbeat);
-        // A URL's own has precedence.
-        uri.query.frame_max = uri.query.frame_max.or(Some(limits::FRAME as u32));
-        if uri.vhost.is_empty() {
-            // What people mean by a trailing slash.
-            "/".clone_into(&mut uri.vhost);
-        }
+        let endpoint = Endpoint::new(url, &options)?;
         let tasks = Tasks::default();
-        let session = Connected::open(&uri, false, 1, &tasks, options.publishers)
+        let session = Connected::open(&endpoint, false, 1, &tasks, options.publishers)
             .await
             .map_err(|error| {
                 tracing::error!(%error, "cannot connect to the broker");
-                BusError::Down
+                ConnectError::of(&error)
             })?;
         let runtime = Handle::current();
         let core = Arc::new(Core {
             rules,
-            options,
-            uri,
+            endpoint,
             session: RwLock::new(None),
             link: watch::Sender::new(Link::Down),
             generation: AtomicU64::new(1),
             reads_longest: AtomicBool::new(false),
             consumers: Registry::new(rules, runtime.clone(), options.in_hand),
+            options,
             claims: Claims::new(rules),
             tasks,
             runtime,

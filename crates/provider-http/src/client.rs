@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use reqwest::redirect::Policy;
-use reqwest::{Client, RequestBuilder, Response};
+use reqwest::{Client, ClientBuilder, RequestBuilder, Response};
 use serde::de::DeserializeOwned;
 
 use crate::answer::Answer;
@@ -55,32 +55,41 @@ impl Default for Limits {
 pub fn client(url: &str, limits: Limits) -> Result<Client, NoClient> {
     // Another part of the process may have chosen the provider already; both choose the same.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let builder = || {
-        let builder = Client::builder()
-            .connect_timeout(limits.connect)
-            .pool_max_idle_per_host(limits.idle)
-            .tcp_nodelay(true)
-            .redirect(match limits.redirects {
-                0 => Policy::none(),
-                most => Policy::limited(most),
-            });
-        match limits.silence {
-            Some(silence) => builder.read_timeout(silence),
-            None => builder,
-        }
-    };
     let scheme = url.split_once("://").map(|(scheme, _)| scheme);
     let encrypted = scheme.is_some_and(|scheme| scheme.eq_ignore_ascii_case("https"));
     let of_the_machine = match encrypted {
-        true => builder().build().ok(),
+        true => builder(limits).build().ok(),
         false => None,
     };
     match of_the_machine {
         Some(client) => Ok(client),
-        None => builder()
-            .tls_backend_preconfigured(compiled_roots()?)
-            .build()
-            .map_err(|_| NoClient),
+        None => client_with(compiled_roots()?, limits),
+    }
+}
+
+/// A bare client that trusts whom it is told to.
+///
+/// # Errors
+/// [`NoClient`] if TLS cannot be set up so.
+pub fn client_with(tls: rustls::ClientConfig, limits: Limits) -> Result<Client, NoClient> {
+    builder(limits)
+        .tls_backend_preconfigured(tls)
+        .build()
+        .map_err(|_| NoClient)
+}
+
+fn builder(limits: Limits) -> ClientBuilder {
+    let builder = Client::builder()
+        .connect_timeout(limits.connect)
+        .pool_max_idle_per_host(limits.idle)
+        .tcp_nodelay(true)
+        .redirect(match limits.redirects {
+            0 => Policy::none(),
+            most => Policy::limited(most),
+        });
+    match limits.silence {
+        Some(silence) => builder.read_timeout(silence),
+        None => builder,
     }
 }
 

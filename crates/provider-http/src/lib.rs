@@ -38,7 +38,7 @@ mod settings;
 
 pub use answer::Answer;
 pub use backoff::{Again, Backoff};
-pub use client::{HttpClient, Limits, client};
+pub use client::{HttpClient, Limits, client, client_with};
 pub use error::{HttpError, NoClient, Refusal};
 pub use listing::{Listed, Look};
 pub use outage::{Cause, Origin, Outage, without_credentials};

@@ -2,6 +2,7 @@
 //! that misbehaves on purpose, and a flow on either bus for one service.
 
 pub mod bus;
+pub mod certificates;
 pub mod config;
 pub mod fakes;
 pub mod faults;

@@ -8,6 +8,7 @@ use std::process::Stdio;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use crate::certificates::{self, Certified};
 use crate::shared_node::VirtualHost;
 use anyhow::{Context, Result, bail};
 use tempfile::TempDir;
@@ -89,6 +90,8 @@ pub struct Launch {
     pub descriptors: Option<u64>,
     /// Starts it with SIGHUP ignored, as `nohup` does.
     pub ignores_hang_up: bool,
+    /// Who signed the certificate of its gateway, if that has one.
+    pub authority: Option<String>,
 }
 
 impl Launch {
@@ -128,6 +131,13 @@ impl Launch {
     pub fn hang_up_ignored(mut self) -> Self {
         self.ignores_hang_up = true;
         self
+    }
+
+    /// With a certificate at the gateway.
+    pub fn secure(mut self, certified: &Certified) -> Self {
+        self.authority = Some(certified.authority.pem());
+        self.env("THREADGRAPH_GATEWAY__TLS_CERT", path(&certified.cert()))
+            .env("THREADGRAPH_GATEWAY__TLS_KEY", path(&certified.key()))
     }
 
     /// Over a broker, where there is one.
@@ -223,6 +233,7 @@ impl Launch {
         Ok(Server {
             child,
             port,
+            authority: self.authority,
             log,
             data,
             _scratch: scratch,
@@ -244,6 +255,7 @@ impl Launch {
 pub struct Server {
     child: Child,
     port: u16,
+    authority: Option<String>,
     log: PathBuf,
     data: PathBuf,
     _scratch: TempDir,
@@ -252,7 +264,22 @@ pub struct Server {
 impl Server {
     /// URL of the gateway, with a slash at the end.
     pub fn url(&self) -> String {
-        format!("http://127.0.0.1:{}/", self.port)
+        let scheme = match self.authority {
+            Some(_) => "https",
+            None => "http",
+        };
+        format!("{scheme}://127.0.0.1:{}/", self.port)
+    }
+
+    /// A client that trusts its certificate, if it has one, and no other.
+    ///
+    /// # Errors
+    /// As [`client`].
+    pub fn client(&self) -> Result<reqwest::Client> {
+        match &self.authority {
+            Some(authority) => certificates::client(authority),
+            None => client(),
+        }
     }
 
     /// Port of the gateway.
@@ -280,7 +307,7 @@ impl Server {
     /// # Errors
     /// It ended, or does not serve within the bound; the error holds its log.
     pub async fn wait_ready(&mut self) -> Result<()> {
-        let client = client()?;
+        let client = self.client()?;
         let url = format!("{}health/ready", self.url());
         let end = Instant::now() + READY;
         loop {
@@ -375,6 +402,11 @@ pub fn client() -> Result<reqwest::Client> {
     Ok(reqwest::Client::builder().tls_certs_only([]).build()?)
 }
 
+/// A path as a variable has it.
+fn path(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
+}
+
 /// What a command printed and how it ended.
 #[derive(Debug, Clone)]
 pub struct Output {
@@ -432,7 +464,21 @@ pub async fn official(url: &str, command: &str, args: &[&str]) -> Result<Output>
 /// As [`official`].
 pub async fn official_as(url: &str, token: &str, command: &str, args: &[&str]) -> Result<Output> {
     let program = root().join(".cache/venv/bin").join(command);
-    run(&program, url, token, None, args).await
+    run(&program, url, &[("TRUSTGRAPH_TOKEN", token)], None, args).await
+}
+
+/// The same with other variables, each left out where it says nothing.
+///
+/// # Errors
+/// As [`official`].
+pub async fn official_with(
+    url: &str,
+    variables: &[(&str, &str)],
+    command: &str,
+    args: &[&str],
+) -> Result<Output> {
+    let program = root().join(".cache/venv/bin").join(command);
+    run(&program, url, variables, None, args).await
 }
 
 /// Runs a command of our own.
@@ -440,7 +486,15 @@ pub async fn official_as(url: &str, token: &str, command: &str, args: &[&str]) -
 /// # Errors
 /// The binary is not built, or the command fails or does not end within the bound.
 pub async fn tg(url: &str, args: &[&str]) -> Result<Output> {
-    run(&bin_dir()?.join("tg"), url, "", None, args).await
+    run(&bin_dir()?.join("tg"), url, &[], None, args).await
+}
+
+/// The same with variables, each left out where it says nothing.
+///
+/// # Errors
+/// As [`tg`].
+pub async fn tg_with(url: &str, variables: &[(&str, &str)], args: &[&str]) -> Result<Output> {
+    run(&bin_dir()?.join("tg"), url, variables, None, args).await
 }
 
 /// The same with a token, and something on its standard input.
@@ -448,20 +502,18 @@ pub async fn tg(url: &str, args: &[&str]) -> Result<Output> {
 /// # Errors
 /// As [`tg`].
 pub async fn tg_as(url: &str, token: &str, input: &str, args: &[&str]) -> Result<Output> {
-    run(&bin_dir()?.join("tg"), url, token, Some(input), args).await
+    let token = [("TRUSTGRAPH_TOKEN", token)];
+    run(&bin_dir()?.join("tg"), url, &token, Some(input), args).await
 }
 
 async fn run(
     program: &Path,
     url: &str,
-    token: &str,
+    variables: &[(&str, &str)],
     input: Option<&str>,
     args: &[&str],
 ) -> Result<Output> {
     let mut command = Command::new(program);
-    if !token.is_empty() {
-        command.env("TRUSTGRAPH_TOKEN", token);
-    }
     let stdin = match input {
         None => Stdio::null(),
         Some(text) => {
@@ -476,6 +528,7 @@ async fn run(
         .env("TRUSTGRAPH_URL", url)
         // What the developer keeps by `tg login` is no part of a test.
         .env("XDG_CONFIG_HOME", "/nowhere")
+        .envs(variables.iter().filter(|(_, value)| !value.is_empty()).copied())
         .stdin(stdin)
         .kill_on_drop(true)
         .output();

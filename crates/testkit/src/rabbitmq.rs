@@ -102,7 +102,41 @@ pub struct RabbitNode {
     port: u16,
     mapper_port: u16,
     distribution_port: u16,
+    /// Where it speaks TLS, if it does.
+    secure_port: Option<u16>,
     running: Option<Running>,
+}
+
+/// What a node shows on a port of its own for TLS.
+#[derive(Debug, Clone)]
+pub struct Secured {
+    /// Whose certificates it takes.
+    pub ca: PathBuf,
+    /// Its certificate.
+    pub cert: PathBuf,
+    /// The key of that.
+    pub key: PathBuf,
+    /// Whether it lets only those in that show a certificate.
+    pub asks: bool,
+}
+
+impl Secured {
+    /// The same in the node's own words.
+    fn lines(&self, port: u16) -> String {
+        let verify = if self.asks {
+            "verify_peer"
+        } else {
+            "verify_none"
+        };
+        format!(
+            "listeners.ssl.1 = 127.0.0.1:{port}\nssl_options.cacertfile = {}\nssl_options.certfile = {}\n\
+             ssl_options.keyfile = {}\nssl_options.verify = {verify}\nssl_options.fail_if_no_peer_cert = {}\n",
+            self.ca.display(),
+            self.cert.display(),
+            self.key.display(),
+            self.asks
+        )
+    }
 }
 
 /// A started node; it lives as long as the leash.
@@ -133,11 +167,23 @@ impl RabbitNode {
         Self::start_until(Stdio::piped()).await
     }
 
+    /// Starts a node that speaks TLS, too, on another port.
+    ///
+    /// # Errors
+    /// As for [`Self::start`].
+    pub async fn start_secured(secured: &Secured) -> Result<Self> {
+        Self::start_as(Stdio::piped(), Some(secured)).await
+    }
+
     /// Starts a node that ends when this pipe closes, or with this process, until that [leaves](Self::leave) it.
     ///
     /// # Errors
     /// As for [`Self::start`].
     pub async fn start_until(leash: Stdio) -> Result<Self> {
+        Self::start_as(leash, None).await
+    }
+
+    async fn start_as(leash: Stdio, secured: Option<&Secured>) -> Result<Self> {
         let scripts =
             scripts().context("rabbitmq-server is required: run scripts/install-rabbitmq.sh")?;
         let dir = TempDir::with_prefix("tg-rabbit-")?;
@@ -145,9 +191,14 @@ impl RabbitNode {
             fs::create_dir(dir.path().join(name))?;
         }
         fs::write(dir.path().join("plugins"), "[].\n")?;
+        let secure_port = secured.map(|_| free_port()).transpose()?;
+        let lines = secured.zip(secure_port);
+        let lines = lines.map_or_else(String::new, |(secured, port)| secured.lines(port));
         fs::write(
             dir.path().join("rabbitmq.conf"),
-            "log.console = false\nlog.file.level = warning\ncollect_statistics = none\n",
+            format!(
+                "log.console = false\nlog.file.level = warning\ncollect_statistics = none\n{lines}"
+            ),
         )?;
         // A connection of others takes none of these while the node is away.
         let [port, mapper_port, distribution_port] = [free_port()?, free_port()?, free_port()?];
@@ -157,6 +208,7 @@ impl RabbitNode {
             port,
             mapper_port,
             distribution_port,
+            secure_port,
             running: None,
         };
         node.boot(leash).await?;
@@ -166,6 +218,15 @@ impl RabbitNode {
     /// Address for clients: the default user and virtual host.
     pub fn url(&self) -> String {
         format!("amqp://guest:guest@127.0.0.1:{}/%2f", self.port)
+    }
+
+    /// The same over TLS.
+    ///
+    /// # Errors
+    /// The node was not started to speak it.
+    pub fn secure_url(&self) -> Result<String> {
+        let port = self.secure_port.context("no port for TLS")?;
+        Ok(format!("amqps://guest:guest@127.0.0.1:{port}/%2f"))
     }
 
     /// Makes another virtual host, empty as a broker of its own, and returns its address for clients.

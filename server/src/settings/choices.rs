@@ -48,6 +48,11 @@ impl AmqpUrl {
     pub fn expose(&self) -> &str {
         &self.0
     }
+
+    /// Whether it asks for TLS.
+    pub fn is_secure(&self) -> bool {
+        self.0.starts_with("amqps://")
+    }
 }
 
 impl std::fmt::Debug for AmqpUrl {

@@ -1,8 +1,11 @@
 //! Sections of the settings that are of the process itself.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+use tg_settings::SettingError;
+use tg_tls::{ClientFiles, PairFiles};
 
 use super::choices;
 
@@ -24,6 +27,54 @@ tg_settings::options! {
         filter: String = "info,lapin=off".to_owned();
         /// `text` or `json`.
         format: LogFormat = LogFormat::Text;
+    }
+}
+
+tg_settings::options! {
+    /// How connections with the broker are made secure, where `bus` begins with `amqps://`.
+    pub struct BusTls {
+        /// File with the authorities whose certificates are trusted, in PEM form, and no others. Empty: those of the machine.
+        ca: PathBuf = PathBuf::new();
+        /// File with the certificate that is shown to the broker, in PEM form, for one that asks for it. Like the others it is
+        /// read again at each connect.
+        cert: PathBuf = PathBuf::new();
+        /// File with the key of that certificate in PEM form (PKCS#8, PKCS#1 or SEC1), not encrypted.
+        key: PathBuf = PathBuf::new();
+    }
+}
+
+impl BusTls {
+    /// The files that are given.
+    pub(crate) fn files(&self) -> ClientFiles {
+        let given = |path: &PathBuf| Some(path.clone()).filter(|path| !path.as_os_str().is_empty());
+        let pair = given(&self.cert).zip(given(&self.key));
+        ClientFiles {
+            ca: given(&self.ca),
+            pair: pair.map(|(cert, key)| PairFiles { cert, key }),
+        }
+    }
+
+    /// What is wrong with the files, as they are now. Blocks.
+    pub(super) fn unreadable(&self) -> Option<SettingError> {
+        if *self == Self::default() {
+            return None;
+        }
+        let fault = self.files().config().err()?;
+        Some(SettingError::new(
+            fault.part.to_string(),
+            fault.why.to_string(),
+        ))
+    }
+
+    /// The mistakes that one setting alone does not show.
+    pub(super) fn faults(&self) -> Vec<SettingError> {
+        let given = |path: &PathBuf| !path.as_os_str().is_empty();
+        let lacks = match (given(&self.cert), given(&self.key)) {
+            (true, false) => ("key", "is required beside bus_tls.cert"),
+            (false, true) => ("cert", "is required beside bus_tls.key"),
+            _ => return Vec::new(),
+        };
+        vec![SettingError::new(lacks.0, lacks.1)]
     }
 }
 

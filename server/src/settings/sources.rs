@@ -10,9 +10,10 @@ use super::Flags;
 
 const PREFIX: &str = "THREADGRAPH";
 /// What the `tg` commands read under the same prefix: no settings of the server.
-const OF_COMMANDS: [&str; 6] = [
+const OF_COMMANDS: [&str; 7] = [
     "URL",
     "TOKEN",
+    "CA_FILE",
     "WORKSPACE",
     "PROFILE",
     "MODELS_FROM",

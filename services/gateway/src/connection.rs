@@ -1,4 +1,5 @@
-//! One connection: requests one after the other, each with its peer beside it, until either side ends it.
+//! One connection, made secure where the gateway has a certificate: requests one after the other, each with its peer
+//! beside it, until either side ends it.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -13,9 +14,11 @@ use bytes::Bytes;
 use hyper::body::{Frame, Incoming, SizeHint};
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tower_service::Service;
 
+use crate::handshake::secured;
 use crate::listener::ConnectionPermits;
 use crate::slow_body::paced;
 use crate::state::Shared;
@@ -46,11 +49,29 @@ pub(crate) async fn serve(
         address,
         life: wire.life(),
     };
-    let rate = app.options.limits.body_bytes_per_second;
+    let Some(certificate) = &app.certificate else {
+        return requests(app, router, wire, peer).await;
+    };
+    let secure = tokio::select! {
+        secure = secured(wire, certificate.config()) => secure,
+        // Nobody waits for an answer on it.
+        () = app.closing.cancelled() => None,
+    };
+    if let Some(secure) = secure {
+        requests(app, router, secure, peer).await;
+    }
+}
+
+/// Serves the requests of a connection, secure or not.
+async fn requests<S>(app: Shared, router: Router, stream: S, peer: Peer)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let rate = app.options.settings.body_bytes_per_second;
     let service = service_fn(move |request| answer(router.clone(), peer.clone(), rate, request));
     let served = hyper::server::conn::http1::Builder::new()
         .max_buf_size(HEAD)
-        .serve_connection(TokioIo::new(wire), service)
+        .serve_connection(TokioIo::new(stream), service)
         .with_upgrades();
     tokio::pin!(served);
     let mut closing = false;

@@ -8,6 +8,7 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use serde_json::{Value, json};
 use tg_schemas::{Error, ErrorCode};
+use tg_tls::FileFault;
 
 use crate::engine::translate::{error_body, error_value};
 use crate::registry::Unknown;
@@ -145,6 +146,9 @@ pub enum GatewayError {
         /// The address asked for.
         listen: SocketAddr,
     },
+    /// The certificate or its key cannot be used.
+    #[error("gateway.tls_{0}")]
+    Certificate(#[from] FileFault),
     /// Somebody else listens there.
     #[error(
         "another program listens on {listen} already; is another threadgraph running? Another address is chosen with \

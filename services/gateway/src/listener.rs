@@ -13,7 +13,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
 use crate::inflight::{InFlight, Permit};
-use crate::options::Limits;
+use crate::options::Settings;
 use crate::seldom::Seldom;
 
 /// Pause after a failed accept (out of descriptors, as a rule).
@@ -50,11 +50,11 @@ pub(crate) type ConnectionPermits = (OwnedSemaphorePermit, Permit<IpAddr>);
 
 impl Listener {
     /// Around an open listener.
-    pub(crate) fn new(inner: TcpListener, limits: &Limits) -> Self {
+    pub(crate) fn new(inner: TcpListener, settings: &Settings) -> Self {
         Self {
             inner,
-            room: Arc::new(Semaphore::new(limits.connections)),
-            addresses: InFlight::new(limits.connections_per_address),
+            room: Arc::new(Semaphore::new(settings.connections)),
+            addresses: InFlight::new(settings.connections_per_address),
             failed: Seldom::default(),
             refused: Seldom::default(),
         }

@@ -1,9 +1,12 @@
 //! Settings of the gateway.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use tg_schemas::limits;
+use tg_settings::SettingError;
+use tg_tls::PairFiles;
 
 use crate::error::GatewayError;
 use crate::exposition::Exposition;
@@ -29,8 +32,14 @@ pub enum OnDisconnect {
 }
 
 tg_settings::options! {
-    /// Bounds. At each one the client is told; nothing queues without end.
-    pub struct Limits {
+    /// What a settings file says of the gateway: its bounds, at each of which the client is told, as nothing queues without
+    /// end; and its certificate.
+    pub struct Settings {
+        /// File with the gateway's certificate in PEM form, first its own, then those between it and its authority. Read again
+        /// every few seconds. Empty: no TLS.
+        tls_cert: PathBuf = PathBuf::new();
+        /// File with the key of that certificate in PEM form (PKCS#8, PKCS#1 or SEC1), not encrypted.
+        tls_key: PathBuf = PathBuf::new();
         /// Largest HTTP body, in bytes.
         body_bytes: usize = limits::REST_BODY, Whole(1_024..=limits::REST_BODY as u64);
         /// Largest WebSocket message, in bytes; a larger one closes the socket with code 1009.
@@ -80,7 +89,37 @@ tg_settings::options! {
     }
 }
 
-impl Limits {
+impl Settings {
+    /// The mistakes that one setting alone does not show.
+    pub fn faults(&self) -> Vec<SettingError> {
+        let given = |path: &PathBuf| !path.as_os_str().is_empty();
+        let lacks = match (given(&self.tls_cert), given(&self.tls_key)) {
+            (true, false) => ("tls_key", "is required beside gateway.tls_cert"),
+            (false, true) => ("tls_cert", "is required beside gateway.tls_key"),
+            _ => return Vec::new(),
+        };
+        vec![SettingError::new(lacks.0, lacks.1)]
+    }
+
+    /// What is wrong with the files of the certificate, as they are now. Blocks.
+    pub fn unreadable(&self) -> Option<SettingError> {
+        let read = self.certificate().map(|files| files.read());
+        let fault = read.and_then(Result::err)?;
+        Some(SettingError::new(
+            format!("tls_{}", fault.part),
+            fault.why.to_string(),
+        ))
+    }
+
+    /// Where the certificate is, if there is one.
+    pub(crate) fn certificate(&self) -> Option<PairFiles> {
+        let given = !self.tls_cert.as_os_str().is_empty();
+        given.then(|| PairFiles {
+            cert: self.tls_cert.clone(),
+            key: self.tls_key.clone(),
+        })
+    }
+
     /// Longest time that the body of a caller who is not known may take.
     pub(crate) fn stranger_time(&self) -> Duration {
         Duration::from_secs(self.stranger_seconds as u64)
@@ -99,8 +138,8 @@ pub struct GatewayOptions {
     pub listen: SocketAddr,
     /// Who may come in.
     pub auth_mode: AuthMode,
-    /// Bounds.
-    pub limits: Limits,
+    /// Bounds and certificate.
+    pub settings: Settings,
     /// Policy when a client goes away.
     pub on_disconnect: OnDisconnect,
     /// Deadline of a question that is not streamed; a streamed one has the mesh's own.
@@ -125,7 +164,7 @@ impl GatewayOptions {
         Self {
             listen,
             auth_mode,
-            limits: Limits::default(),
+            settings: Settings::default(),
             on_disconnect: OnDisconnect::default(),
             timeout: Duration::from_secs(600),
             heartbeat: Duration::from_secs(15),

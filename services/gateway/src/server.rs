@@ -7,6 +7,7 @@ use tg_mesh::{Mesh, TaskKind};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
+use crate::certificate::Certificate;
 use crate::connection;
 use crate::error::GatewayError;
 use crate::inflight::InFlight;
@@ -19,6 +20,7 @@ use crate::state::App;
 #[derive(Debug, Clone)]
 pub struct GatewayHandle {
     local_addr: SocketAddr,
+    secure: bool,
     in_flight: InFlight,
     closing: CancellationToken,
     closed: CancellationToken,
@@ -28,6 +30,12 @@ impl GatewayHandle {
     /// Where it listens.
     pub fn local_addr(&self) -> SocketAddr {
         self.local_addr
+    }
+
+    /// The same as clients of this machine name it.
+    pub fn url(&self) -> String {
+        let scheme = if self.secure { "https" } else { "http" };
+        format!("{scheme}://{}/", self.local_addr)
     }
 
     /// Questions that clients wait for at the moment.
@@ -46,21 +54,29 @@ impl GatewayHandle {
 /// Opens the endpoints. The mesh must host [`crate::processors`].
 ///
 /// # Errors
-/// [`GatewayError::Open`], [`GatewayError::Taken`] or [`GatewayError::Bind`].
+/// [`GatewayError::Open`], [`GatewayError::Certificate`], [`GatewayError::Taken`] or [`GatewayError::Bind`].
 pub async fn serve(mesh: Mesh, options: GatewayOptions) -> Result<GatewayHandle, GatewayError> {
     options.check()?;
+    let certificate = match options.settings.certificate() {
+        Some(files) => Some(Arc::new(Certificate::load(files).await?)),
+        None => None,
+    };
     let listen = options.listen;
     let bind = |source| GatewayError::bind(listen, "--listen", source);
     let listener = TcpListener::bind(listen).await.map_err(bind)?;
     let local_addr = listener.local_addr().map_err(bind)?;
-    let listener = Listener::new(listener, &options.limits);
-    let app = Arc::new(App::new(mesh.clone(), options));
+    let listener = Listener::new(listener, &options.settings);
+    let app = Arc::new(App::new(mesh.clone(), options, certificate.clone()));
     let handle = GatewayHandle {
         local_addr,
+        secure: certificate.is_some(),
         in_flight: app.in_flight.clone(),
         closing: app.closing.clone(),
         closed: CancellationToken::new(),
     };
+    if let Some(certificate) = certificate {
+        mesh.spawn(TaskKind::Background, certificate.follow());
+    }
     mesh.spawn(TaskKind::Background, app.flows.clone().watch());
     mesh.spawn(TaskKind::Background, app.auth.clone().watch());
     mesh.spawn(TaskKind::Background, app.clone().tell_decisions());

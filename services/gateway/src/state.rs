@@ -11,6 +11,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::auth::{Auth, Identity};
 use crate::budget::Budget;
+use crate::certificate::Certificate;
 use crate::detached::Detached;
 use crate::error::RequestError;
 use crate::flows::Flows;
@@ -24,6 +25,8 @@ use crate::trail::Trail;
 pub(crate) struct App {
     pub(crate) mesh: Mesh,
     pub(crate) options: GatewayOptions,
+    /// What connections are made secure with; `None`: they are not.
+    pub(crate) certificate: Option<Arc<Certificate>>,
     pub(crate) auth: Arc<Auth>,
     /// What was decided.
     pub(crate) trail: Trail,
@@ -61,35 +64,40 @@ pub(crate) type Shared = Arc<App>;
 
 impl App {
     /// Puts the parts together.
-    pub(crate) fn new(mesh: Mesh, options: GatewayOptions) -> Self {
+    pub(crate) fn new(
+        mesh: Mesh,
+        options: GatewayOptions,
+        certificate: Option<Arc<Certificate>>,
+    ) -> Self {
         Self {
             auth: Arc::new(Auth::new(mesh.clone(), &options)),
             trail: Trail::new(&mesh, options.auth_mode == AuthMode::None),
             flows: Arc::new(Flows::new(mesh.config().clone())),
-            in_flight: InFlight::new(options.limits.requests_per_workspace),
+            in_flight: InFlight::new(options.settings.requests_per_workspace),
             strangers: Strangers::new(
-                options.limits.strangers,
-                options.limits.strangers_per_address,
+                options.settings.strangers,
+                options.settings.strangers_per_address,
             ),
             budget: Budget::new(
-                options.limits.parsing_mb << 20,
-                options.limits.receiving_mb << 20,
+                options.settings.parsing_mb << 20,
+                options.settings.receiving_mb << 20,
                 options.auth_mode.into(),
             ),
             sending: Sending::new(
-                options.limits.sending_mb << 20,
-                options.limits.connections,
+                options.settings.sending_mb << 20,
+                options.settings.connections,
                 options.auth_mode.into(),
             ),
-            detached: Detached::new(options.limits.detached_per_user),
+            detached: Detached::new(options.settings.detached_per_user),
             closing: mesh.shutdown().child_token(),
             cut: CancellationToken::new(),
             connections: TaskTracker::new(),
             sockets: TaskTracker::new(),
-            sockets_left: Arc::new(Semaphore::new(options.limits.sockets)),
-            sockets_of_one: InFlight::new(options.limits.sockets_per_user),
+            sockets_left: Arc::new(Semaphore::new(options.settings.sockets)),
+            sockets_of_one: InFlight::new(options.settings.sockets_per_user),
             mesh,
             options,
+            certificate,
         }
     }
 

@@ -12,8 +12,9 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep, sleep_until};
 
-/// Longest time from the first byte of a request's head to its last; on a new connection, from its start.
-const HEAD: Duration = Duration::from_secs(10);
+/// Longest time from the first byte of a request's head to its last; on a new connection, from its start, so that a handshake
+/// of TLS is part of it.
+pub(crate) const HEAD: Duration = Duration::from_secs(10);
 /// Longest pause between two requests of a connection.
 const IDLE: Duration = Duration::from_secs(75);
 /// A peer that takes not one byte for this long is gone.
@@ -105,6 +106,13 @@ impl<H> Wire<H> {
     /// Its progress.
     pub(crate) fn life(&self) -> Arc<Life> {
         self.life.clone()
+    }
+
+    /// The first byte, which is still to be read; `None` if the other side sends nothing.
+    pub(crate) async fn first(&self) -> io::Result<Option<u8>> {
+        let mut byte = [0];
+        let seen = self.stream.peek(&mut byte).await?;
+        Ok((seen > 0).then_some(byte[0]))
     }
 }
 

@@ -1,6 +1,8 @@
 //! `tg bootstrap-iam`: the first admin key, once. The key goes to stdout alone, so that it can be
 //! captured.
 
+use std::path::PathBuf;
+
 use clap::Args;
 use serde_json::json;
 
@@ -22,6 +24,9 @@ pub struct BootstrapIam {
         value_name = "URL"
     )]
     url: Option<String>,
+    /// Authorities that may sign the gateway's certificate, in PEM form, instead of this machine's [env: THREADGRAPH_CA_FILE]
+    #[arg(long, value_name = "FILE")]
+    ca_file: Option<PathBuf>,
     /// One-time code: at the server's terminal, or in a file of its data directory (bootstrap-code)
     /// [env: THREADGRAPH_BOOTSTRAP_CODE, TRUSTGRAPH_BOOTSTRAP_CODE]
     #[arg(long)]
@@ -38,6 +43,7 @@ impl Command for BootstrapIam {
     fn options(&self) -> Options {
         Options {
             url: self.url.clone(),
+            ca_file: self.ca_file.clone(),
             json: self.json,
             ..Options::local()
         }

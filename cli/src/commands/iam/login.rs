@@ -1,7 +1,7 @@
 //! `tg login`, `tg logout` and `tg profiles`: address, token and workspace kept under a name; a password for a token.
 
 use std::io::{BufRead, IsTerminal};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::{Value, json};
@@ -114,11 +114,18 @@ fn keep(session: &Session, name: &str) -> Result<(String, PathBuf)> {
         url: session.http()?.base().to_string(),
         token: session.options.token.clone(),
         workspace: session.options.workspace.clone(),
+        ca_file: absolute(session.options.ca_file.as_deref())?,
     };
     let url = profile.url.clone();
     profiles.put(name, profile);
     profiles.make_current(name)?;
     Ok((url, profiles.save()?))
+}
+
+/// A file by a name that is good from everywhere.
+fn absolute(path: Option<&Path>) -> Result<Option<PathBuf>> {
+    let whole = |path: &Path| std::path::absolute(path).map_err(|error| Error::file(path, error));
+    path.map(whole).transpose()
 }
 
 async fn whoami(session: &Session) -> Result<Value> {

@@ -1,5 +1,6 @@
 //! `tg doctor`: what is wrong, and what to do about each thing.
 
+use chrono::{DateTime, Utc};
 use clap::Args;
 use serde_json::{Value, json};
 use tg_schemas::ErrorCode;
@@ -10,6 +11,11 @@ use crate::fields::{embedded, list, text};
 use crate::layout::fold;
 use crate::registry::Command;
 use crate::session::Session;
+
+/// Seconds of a day.
+const DAY: i64 = 86_400;
+/// A certificate that ends within so many days is told.
+const SOON: i64 = 14;
 
 /// Arguments of `tg doctor`.
 #[derive(Debug, Args)]
@@ -67,6 +73,7 @@ async fn examine(http: &Http) -> Result<Vec<Value>> {
         ready(http).await,
         "`tg show-flows`, then `tg why` for the flow",
     )?);
+    checks.extend(certificate(http).await?);
     checks.extend(embeddings(http).await?);
     if known {
         match http.service("flow", json!({"operation": "doctor"})).await {
@@ -88,6 +95,49 @@ async fn ready(http: &Http) -> Result<String> {
             let detail: String = body.trim().chars().take(300).collect();
             Err(Error::Check(format!("status {status} {detail}")))
         }
+    }
+}
+
+/// How long the gateway's certificate is good. Nothing where it has none, or does not tell this caller.
+async fn certificate(http: &Http) -> Result<Option<Value>> {
+    let ends = match gauge(http, "tg_gateway_certificate_expiry_timestamp_seconds").await? {
+        Some(ends) => ends as i64,
+        None => return Ok(None),
+    };
+    let refused = gauge(http, "tg_gateway_certificate_refused").await?;
+    let outcome = match refused == Some(1.0) {
+        true => Err(Error::Check(
+            "its files hold none that can be used; the one before is shown".to_owned(),
+        )),
+        false => until(ends, Utc::now().timestamp()),
+    };
+    let advice = "put a new certificate and its key where gateway.tls_cert and gateway.tls_key say; they are read by \
+                  themselves, and the gateway's log says what is wrong with them";
+    check("certificate", outcome, advice).map(Some)
+}
+
+/// The value of a gauge of the gateway; `None`: it has none, or does not tell this caller.
+async fn gauge(http: &Http, name: &str) -> Result<Option<f64>> {
+    let samples = match http.metrics(None, name).await {
+        Err(Error::Interrupted) => return Err(Error::Interrupted),
+        samples => samples.unwrap_or_default(),
+    };
+    let value = samples
+        .first()
+        .and_then(|sample| sample.pointer("/value/1"));
+    Ok(value
+        .and_then(Value::as_str)
+        .and_then(|text| text.parse().ok()))
+}
+
+/// Until when a certificate is good; an error where that is soon. Times are seconds since 1970.
+fn until(ends: i64, now: i64) -> Result<String> {
+    let day = DateTime::from_timestamp(ends, 0);
+    let day = day.map_or_else(String::new, |at| at.format("%Y-%m-%d").to_string());
+    match (ends - now) / DAY {
+        _ if ends <= now => Err(Error::Check(format!("it ended on {day}"))),
+        left if left < SOON => Err(Error::Check(format!("it ends on {day}, in {left} days"))),
+        _ => Ok(format!("good until {day}")),
     }
 }
 
@@ -174,6 +224,18 @@ fn render(checks: &[Value]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_certificate_that_ends_soon_is_told() {
+        let now = 1_800_000_000;
+        let told = |days: i64| until(now + days * DAY, now).map_err(|error| error.to_string());
+        assert_eq!(told(14).as_deref(), Ok("good until 2027-01-29"));
+        assert_eq!(
+            told(13),
+            Err("it ends on 2027-01-28, in 13 days".to_owned())
+        );
+        assert_eq!(told(0), Err("it ended on 2027-01-15".to_owned()));
+    }
 
     #[test]
     fn the_lexical_default_is_told_as_what_it_is() {

@@ -2,6 +2,7 @@
 //!
 //! Exit code 0 only if every check passes.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
@@ -52,6 +53,9 @@ pub struct VerifySystemStatus {
     /// Workspace [env: THREADGRAPH_WORKSPACE, TRUSTGRAPH_WORKSPACE] [default: the caller's own, usually `default`]
     #[arg(short = 'w', long, value_name = "ID")]
     workspace: Option<String>,
+    /// Authorities that may sign the gateway's certificate, in PEM form, instead of this machine's [env: THREADGRAPH_CA_FILE]
+    #[arg(long, value_name = "FILE")]
+    ca_file: Option<PathBuf>,
     /// Address, token and workspace that `tg login` keeps under a name [env: THREADGRAPH_PROFILE]
     #[arg(long, value_name = "NAME")]
     profile: Option<String>,
@@ -72,6 +76,7 @@ impl Command for VerifySystemStatus {
             url: self.url.clone().or_else(|| self.ui_url.clone()),
             token: self.token.clone().filter(|token| !token.is_empty()),
             workspace: self.workspace.clone().filter(|id| !id.is_empty()),
+            ca_file: self.ca_file.clone(),
             stored: Stored::Use(self.profile.clone()),
             json: self.json,
             timeout: Duration::from_secs(self.check_timeout),

@@ -3,10 +3,10 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
-use lapin::uri::AMQPUri;
-
+use super::endpoint::Endpoint;
 use super::lanes::Lanes;
-use super::session::{Session, patient};
+use super::patience::patient;
+use super::session::Session;
 use crate::task::Tasks;
 
 /// A session and its publishing lanes.
@@ -18,13 +18,13 @@ pub(super) struct Connected {
 impl Connected {
     /// Connects and opens the lanes. Fails if the broker is not there or does not let us in.
     pub(super) async fn open(
-        uri: &AMQPUri,
+        endpoint: &Endpoint,
         reads_longest: bool,
         generation: u64,
         tasks: &Tasks,
         publishers: usize,
     ) -> lapin::Result<Arc<Self>> {
-        let session = Session::open(uri, reads_longest, generation).await?;
+        let session = Session::open(endpoint, reads_longest, generation).await?;
         let lanes = patient(Lanes::start(&session, tasks, publishers)).await?;
         Ok(Arc::new(Self { session, lanes }))
     }

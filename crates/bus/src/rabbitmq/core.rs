@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
-use lapin::uri::AMQPUri;
 use parking_lot::RwLock;
 use tg_schemas::topic::Class;
 use tg_schemas::{Subscription, Topic};
@@ -14,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::claims::Claims;
 use super::connected::Connected;
 use super::consumers::{Entry, Registry};
+use super::endpoint::Endpoint;
 use super::lanes::Address;
 use super::options::RabbitOptions;
 use super::session::Session;
@@ -27,7 +27,7 @@ use crate::task::Tasks;
 pub(super) struct Core {
     pub(super) rules: &'static WireRules,
     pub(super) options: RabbitOptions,
-    pub(super) uri: AMQPUri,
+    pub(super) endpoint: Endpoint,
     pub(super) session: RwLock<Option<Arc<Connected>>>,
     pub(super) link: watch::Sender<Link>,
     pub(super) generation: AtomicU64,

@@ -1,5 +1,7 @@
 //! How a process uses a broker.
 
+use tg_tls::ClientFiles;
+
 use crate::bus::MAX_BODY;
 use crate::mode::WireRules;
 
@@ -7,7 +9,7 @@ use crate::mode::WireRules;
 const IN_HAND: usize = 128 << 20;
 
 /// How this process uses a broker.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct RabbitOptions {
     /// Seconds without a sign of life after which a connection is given up (twice this, on either side).
     pub heartbeat: u16,
@@ -17,6 +19,8 @@ pub struct RabbitOptions {
     pub in_hand: usize,
     /// Channels with confirms, for questions and for records each.
     pub publishers: usize,
+    /// Whom this process trusts to be the broker, and what it shows of itself, where the address begins with `amqps://`.
+    pub tls: ClientFiles,
 }
 
 impl RabbitOptions {
@@ -27,6 +31,7 @@ impl RabbitOptions {
             max_body: MAX_BODY,
             in_hand: IN_HAND,
             publishers: 4,
+            tls: ClientFiles::default(),
         }
     }
 }

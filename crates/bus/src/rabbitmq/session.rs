@@ -10,20 +10,18 @@ use std::time::Duration;
 use futures::stream::BoxStream;
 use futures::{FutureExt, StreamExt};
 use lapin::options::{BasicQosOptions, ExchangeDeclareOptions};
-use lapin::uri::AMQPUri;
-use lapin::{Channel, Connection, ConnectionProperties, ErrorKind, Event, ExchangeKind};
+use lapin::{Channel, Connection, ErrorKind, Event, ExchangeKind};
 use parking_lot::Mutex;
-use tg_schemas::limits;
 use tokio::sync::Mutex as AsyncMutex;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::arguments;
+use super::endpoint::Endpoint;
+use super::patience::TIMEOUT;
 use super::wire::{AmqpError, short};
 use crate::bus::BusError;
 
-/// Longest wait for a connection or for the broker's answer to a declaration.
-const TIMEOUT: Duration = Duration::from_secs(10);
 /// Channels for declarations that are kept for the next one.
 const SPARE: usize = 32;
 /// Names remembered as existing before starting over.
@@ -65,17 +63,11 @@ struct SharedChannel {
 impl Session {
     /// Connects. Fails if the broker is not there or does not let us in.
     pub(super) async fn open(
-        uri: &AMQPUri,
+        endpoint: &Endpoint,
         reads_longest: bool,
         generation: u64,
     ) -> lapin::Result<Arc<Self>> {
-        let mut reading = uri.clone();
-        if reads_longest {
-            let longest = Some(limits::LONGEST_FRAME as u32);
-            reading.query.frame_max = reading.query.frame_max.max(longest);
-        }
-        let (publishing, consuming) =
-            tokio::try_join!(connect(uri, "publishing"), connect(&reading, "consuming"))?;
+        let (publishing, consuming) = endpoint.open(reads_longest).await?;
         let events = consuming.events_listener().boxed();
         Ok(Arc::new(Self {
             generation,
@@ -255,16 +247,4 @@ impl Session {
     pub(super) fn forget(&self, name: &str) {
         self.known.lock().remove(name);
     }
-}
-
-async fn connect(uri: &AMQPUri, role: &str) -> lapin::Result<Connection> {
-    let properties =
-        ConnectionProperties::default().with_connection_name(format!("threadgraph {role}").into());
-    patient(Connection::connect_uri(uri.clone(), properties)).await
-}
-
-pub(super) async fn patient<T>(work: impl Future<Output = lapin::Result<T>>) -> lapin::Result<T> {
-    timeout(TIMEOUT, work)
-        .await
-        .unwrap_or_else(|_| Err(std::io::Error::from(std::io::ErrorKind::TimedOut).into()))
 }

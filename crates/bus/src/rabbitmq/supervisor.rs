@@ -11,6 +11,7 @@ use tokio::time::{MissedTickBehavior, interval, sleep};
 use super::connected::Connected;
 use super::consumers::{Entry, Source};
 use super::core::Core;
+use super::endpoint::ConnectError;
 use super::session::Session;
 use super::topology;
 use super::wire::AmqpError;
@@ -77,17 +78,24 @@ async fn follow(core: &Core, session: &Session) {
 
 async fn reconnect(core: &Arc<Core>) -> Arc<Connected> {
     let mut pause = PAUSE.0;
+    let mut told = ConnectError::Down;
     loop {
         sleep(pause).await;
         pause = doubled(pause, PAUSE.1);
         let generation = core.generation.fetch_add(1, Ordering::Relaxed) + 1;
         let longest = core.reads_longest.load(Ordering::Relaxed);
         let publishers = core.options.publishers;
-        let open = Connected::open(&core.uri, longest, generation, &core.tasks, publishers);
+        let open = Connected::open(&core.endpoint, longest, generation, &core.tasks, publishers);
         let session = match open.await {
             Ok(session) => session,
             Err(error) => {
                 tracing::debug!(%error, "the broker is not reachable yet");
+                let fault = ConnectError::of(&error);
+                // That does not pass by itself, as an outage does.
+                if fault != ConnectError::Down && fault != told {
+                    tracing::warn!(%fault, "there is no secure connection to the broker");
+                    told = fault;
+                }
                 continue;
             }
         };

@@ -49,7 +49,13 @@ async fn rabbitmq() -> Small {
         in_hand: ROOM,
         ..RabbitOptions::of(mode)
     };
-    let connect = async || Arc::new(RabbitBus::connect(&url, mode, options).await.unwrap());
+    let connect = async || {
+        Arc::new(
+            RabbitBus::connect(&url, mode, options.clone())
+                .await
+                .unwrap(),
+        )
+    };
     Small {
         bus: connect().await,
         other: connect().await,

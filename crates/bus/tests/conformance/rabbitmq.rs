@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use tg_bus::rabbitmq::{RabbitBus, RabbitOptions};
+use tg_bus::rabbitmq::{ConnectError, RabbitBus, RabbitOptions};
 use tg_bus::{Bus, BusError, Link, Mode, PublishMode, Routed, Target};
 use tg_schemas::Topic;
 use tg_schemas::topic::Class;
@@ -315,7 +315,7 @@ async fn down_is_said_at_once(node: &mut RabbitNode) {
     assert!(took < Machine::measured().allows(Duration::from_secs(1)));
     let options = RabbitOptions::of(Mode::Native);
     let nobody = RabbitBus::connect(&node.url(), Mode::Native, options).await;
-    assert_eq!(nobody.err(), Some(BusError::Down));
+    assert_eq!(nobody.err(), Some(ConnectError::Down));
     within(bus.close()).await;
 }
 

@@ -67,7 +67,10 @@ pub(crate) async fn import(
         Ok(way) => way,
         Err(fault) => return refused(fault),
     };
-    let whose = (Reader::known(&way.identity), app.options.limits.frame_bytes);
+    let whose = (
+        Reader::known(&way.identity),
+        app.options.settings.frame_bytes,
+    );
     as_socket(&app, &mut request, whose, |app, socket, gate| async move {
         import::run(&app, socket, &gate, way).await;
     })

@@ -84,7 +84,7 @@ impl Taking<'_> {
     async fn run(mut self, body: HttpBody) -> Response {
         let reader = Reader::known(self.identity);
         let received = Received::new(&self.app.budget, reader, None);
-        let limit = self.app.options.limits.frame_bytes;
+        let limit = self.app.options.settings.frame_bytes;
         let mut records = Records::new(body, limit, received);
         let mut lapse = self.app.auth.lapse(self.identity, GATE, Default::default());
         let outcome = tokio::select! {

@@ -97,7 +97,7 @@ impl<'a> Intake<'a> {
 
     /// Whether another frame may be read.
     pub(super) fn has_room(&self) -> bool {
-        self.waiting.len() < self.app.options.limits.import_records && self.bytes < WINDOW
+        self.waiting.len() < self.app.options.settings.import_records && self.bytes < WINDOW
     }
 
     /// Takes a frame, when there is memory to read it. An error says what is wrong with it; it is counted already.

@@ -26,7 +26,7 @@ use crate::state::{App, SocketRoom};
 pub(super) async fn import(app: &App, body: HttpBody, mut way: Way) -> Response {
     let mut lapse = way.lapse.take();
     let received = Received::new(&app.budget, Reader::known(&way.identity), None);
-    let mut lines = Lines::new(body, app.options.limits.frame_bytes, received);
+    let mut lines = Lines::new(body, app.options.settings.frame_bytes, received);
     let mut intake = Intake::new(app, &way);
     let skips = way.skips.unwrap_or(true);
     let fault = loop {

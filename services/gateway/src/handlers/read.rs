@@ -59,7 +59,7 @@ async fn bytes(
     known: bool,
     reader: &Reader,
 ) -> Result<(Bytes, Received), RequestError> {
-    let limits = &app.options.limits;
+    let limits = &app.options.settings;
     let limit = match known {
         // What is counted is up to a step more than has come.
         true => limits

@@ -82,7 +82,7 @@ pub(crate) async fn open(
         let Ok(upgraded) = upgrade.await else {
             return;
         };
-        let limit = app.options.limits.frame_bytes;
+        let limit = app.options.settings.frame_bytes;
         let (socket, gate) = upgrade::socket(&app, upgraded, None, limit).await;
         metrics::gauge!("tg_gateway_sockets").increment(1.0);
         run(app, socket, known, meta, Admission { gate, place }).await;
@@ -109,12 +109,12 @@ type Known = Option<(Identity, String)>;
 
 async fn run(app: Shared, socket: Socket, known: Known, meta: Meta, admission: Admission) {
     let (sink, stream) = socket.split();
-    let (outgoing, queue) = mpsc::channel(app.options.limits.outgoing_frames);
+    let (outgoing, queue) = mpsc::channel(app.options.settings.outgoing_frames);
     let gone = CancellationToken::new();
     let session = Session {
-        permits: Arc::new(Semaphore::new(app.options.limits.requests_per_socket)),
+        permits: Arc::new(Semaphore::new(app.options.settings.requests_per_socket)),
         under_way: UnderWay::default(),
-        waiting: LookAhead::new(app.options.limits.look_ahead()),
+        waiting: LookAhead::new(app.options.settings.look_ahead()),
         heart: Heart::new(app.options.ping),
         caller: None,
         reader: None,
@@ -393,7 +393,7 @@ impl Session {
 
     /// Waits until no question is under way.
     async fn idle(&self) {
-        let all = u32::try_from(self.app.options.limits.requests_per_socket).unwrap_or(u32::MAX);
+        let all = u32::try_from(self.app.options.settings.requests_per_socket).unwrap_or(u32::MAX);
         let _ = self.permits.acquire_many(all).await;
     }
 

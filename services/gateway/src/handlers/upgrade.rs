@@ -71,7 +71,7 @@ pub(super) async fn socket(
     limit: usize,
 ) -> (Socket, Arc<FrameGate>) {
     let gate = Arc::new(FrameGate::new(known));
-    let limits = &app.options.limits;
+    let limits = &app.options.settings;
     let sizes = Sizes {
         limit,
         stranger: limits.stranger_bytes,

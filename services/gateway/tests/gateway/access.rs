@@ -121,7 +121,7 @@ async fn a_workspace_is_a_wall_on_every_door(place: Place) {
 
 async fn a_strangers_body_that_trickles_is_cut(place: Place) {
     let world = World::with(&place, AuthMode::Iam, |options| {
-        options.limits.stranger_seconds = 1
+        options.settings.stranger_seconds = 1
     })
     .await;
     let mut stream = TcpStream::connect(world.handle.local_addr()).await.unwrap();

@@ -159,7 +159,10 @@ async fn handshakes_are_refused_with_a_status(place: Place) {
 }
 
 async fn too_many_sockets_are_turned_away(place: Place) {
-    let world = World::with(&place, AuthMode::None, |options| options.limits.sockets = 1).await;
+    let world = World::with(&place, AuthMode::None, |options| {
+        options.settings.sockets = 1
+    })
+    .await;
     let _first = tokio_tungstenite::connect_async(url(&world, "/api/v1/socket"))
         .await
         .unwrap();

@@ -17,4 +17,5 @@ mod receiving;
 mod rest;
 mod sending;
 mod socket;
+mod tls;
 mod world;

@@ -23,7 +23,7 @@ const LINE: usize = 1_500 << 10;
 /// With four mebibytes for all that comes: one for messages on sockets, and 2.6 for bodies that are not small.
 async fn small(place: &Place) -> World {
     World::with(place, AuthMode::None, |options| {
-        options.limits.receiving_mb = 4;
+        options.settings.receiving_mb = 4;
     })
     .await
 }
@@ -155,7 +155,7 @@ fn tokio_stream<T: Send + 'static>(
 /// A question that is answered late is kept until then, and counts: of those that are large there are not many at once.
 async fn questions_under_way_are_bounded_together(place: Place) {
     let world = World::with(&place, AuthMode::None, |options| {
-        options.limits.parsing_mb = 1;
+        options.settings.parsing_mb = 1;
     })
     .await;
     let service = "/api/v1/flow/default/service/agent";

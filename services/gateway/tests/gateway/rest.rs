@@ -289,7 +289,7 @@ async fn leaving_cancels_the_question(place: Place) {
 
 async fn bodies_beyond_the_limit_are_413(place: Place) {
     let world = World::with(&place, AuthMode::None, |options| {
-        options.limits.body_bytes = 1000
+        options.settings.body_bytes = 1000
     })
     .await;
     let big = json!({"operation": "put", "x": "y".repeat(2000)});
@@ -305,7 +305,7 @@ async fn bodies_beyond_the_limit_are_413(place: Place) {
 
 async fn a_full_workspace_says_busy_and_others_go_on(place: Place) {
     let world = World::with(&place, AuthMode::None, |options| {
-        options.limits.requests_per_workspace = 1
+        options.settings.requests_per_workspace = 1
     })
     .await;
     let hanging = world.socket("").await;

@@ -17,8 +17,8 @@ use crate::world::{BOUND, World};
 /// With a mebibyte for all answers together, half of which is shared out to connections.
 async fn small(place: &Place) -> World {
     World::with(place, AuthMode::None, |options| {
-        options.limits.sending_mb = 1;
-        options.limits.connections = 64;
+        options.settings.sending_mb = 1;
+        options.settings.connections = 64;
     })
     .await
 }
@@ -148,8 +148,8 @@ async fn every_door_waits_for_the_same_room(place: Place) {
 /// While there is no room for an event, its reader sees that the connection lives.
 async fn signs_of_life_come_while_an_event_waits_for_room(place: Place) {
     let world = World::with(&place, AuthMode::None, |options| {
-        options.limits.sending_mb = 1;
-        options.limits.connections = 64;
+        options.settings.sending_mb = 1;
+        options.settings.connections = 64;
         options.heartbeat = Duration::from_millis(50);
     })
     .await;

@@ -197,7 +197,7 @@ async fn duplicate_ids_are_independent(place: Place) {
 
 async fn a_full_socket_is_read_more_slowly_and_a_cancel_gets_through(place: Place) {
     let world = World::with(&place, AuthMode::None, |options| {
-        options.limits.requests_per_socket = 2
+        options.settings.requests_per_socket = 2
     })
     .await;
     let mut socket = raw(&world, "/api/v1/socket").await;
@@ -230,9 +230,9 @@ async fn a_full_socket_is_read_more_slowly_and_a_cancel_gets_through(place: Plac
 
 async fn what_all_sockets_sent_ahead_is_bounded(place: Place) {
     let world = World::with(&place, AuthMode::None, |options| {
-        options.limits.requests_per_socket = 1;
+        options.settings.requests_per_socket = 1;
         // 1.3 MiB of them for what is large and waits.
-        options.limits.receiving_mb = 2;
+        options.settings.receiving_mb = 2;
     })
     .await;
     let mut sockets = Vec::new();
@@ -321,8 +321,8 @@ async fn strangers_send_little_and_say_who_they_are_in_time(place: Place) {
 
 async fn strangers_take_no_place_of_those_who_are_known(place: Place) {
     let world = World::with(&place, AuthMode::Iam, |options| {
-        options.limits.sockets = 2;
-        options.limits.strangers = 4;
+        options.settings.sockets = 2;
+        options.settings.strangers = 4;
     })
     .await;
     let mut crowd = Vec::new();
@@ -360,7 +360,7 @@ async fn strangers_take_no_place_of_those_who_are_known(place: Place) {
 
 async fn a_frame_that_would_need_too_much_memory_is_refused_before_it_takes_it(place: Place) {
     let world = World::with(&place, AuthMode::None, |options| {
-        options.limits.parsing_mb = 8
+        options.settings.parsing_mb = 8
     })
     .await;
     let mut socket = raw(&world, "/api/v1/socket").await;
@@ -380,7 +380,7 @@ async fn a_frame_that_would_need_too_much_memory_is_refused_before_it_takes_it(p
 
 async fn a_message_beyond_the_limit_closes_with_1009(place: Place) {
     let world = World::with(&place, AuthMode::None, |options| {
-        options.limits.frame_bytes = 10_000
+        options.settings.frame_bytes = 10_000
     })
     .await;
     let mut socket = raw(&world, "/api/v1/socket").await;

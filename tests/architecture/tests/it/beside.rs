@@ -57,6 +57,10 @@ const RULES: &[Rule] = &[
                 "reads, syncs and tidies its log",
             ),
             (
+                "crates/bus/src/rabbitmq/endpoint.rs",
+                "reads who is trusted, at each connect",
+            ),
+            (
                 "crates/mesh/src/erased.rs",
                 "decodes large records, as many as have room in the process",
             ),
@@ -100,6 +104,10 @@ const RULES: &[Rule] = &[
             (
                 "services/graph/src/store/embedded/quads.rs",
                 "prepares large writes",
+            ),
+            (
+                "services/gateway/src/certificate.rs",
+                "reads a certificate and its key, every few seconds",
             ),
             (
                 "services/graph/src/store/embedded/retrieve.rs",

@@ -24,6 +24,7 @@ const FREE: &[&str] = &[
     "crates/runs",
     "crates/settings",
     "crates/storage",
+    "crates/tls",
     "services/agent",
     "services/config",
     "services/embeddings",

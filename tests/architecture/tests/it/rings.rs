@@ -17,6 +17,7 @@ const LADDER: &[&str] = &[
     "crates/document",
     "crates/counted-alloc",
     "crates/settings",
+    "crates/tls",
     "crates/provider-http",
     "crates/storage",
     "crates/bus",

@@ -106,6 +106,8 @@ mod the_sdk_asks_in_parallel;
 mod the_standard_doors;
 mod the_whole_npm_client_works;
 mod the_whole_sdk_works;
+mod tls_at_the_gateway;
+mod tls_to_the_broker;
 mod traces_tell_of_tampering;
 mod upgrades_lose_nothing;
 mod uploads_go_on;

@@ -123,7 +123,10 @@ tests:
       - {series: 'tg_model_up', values: '1x30'}
       - {series: 'tg_flow_waiting_messages{workspace="w",flow="f"}', values: '7x30'}
       - {series: 'tg_consumer_processing_total{processor="p",status="ok"}', values: '0+5x30'}
+      - {series: 'tg_gateway_certificate_expiry_timestamp_seconds', values: '2000000x30'}
+      - {series: 'tg_gateway_certificate_refused', values: '0x30'}
     alert_rule_test:
+      - {alertname: ThreadgraphCertificateEnds, eval_time: 30m, exp_alerts: []}
       - {alertname: ThreadgraphDeadLettersGrow, eval_time: 30m, exp_alerts: []}
       - {alertname: ThreadgraphModelAway, eval_time: 30m, exp_alerts: []}
       - {alertname: ThreadgraphRecordsWait, eval_time: 30m, exp_alerts: []}
@@ -153,6 +156,24 @@ tests:
       - alertname: ThreadgraphRecordsWait
         eval_time: 30m
         exp_alerts: [{exp_labels: {workspace: w, flow: f}}]
+  - name: the certificate ends within two weeks
+    interval: 1m
+    input_series:
+      - {series: 'tg_gateway_certificate_expiry_timestamp_seconds', values: '1200000x30'}
+      - {series: 'tg_gateway_certificate_refused', values: '0x30'}
+    alert_rule_test:
+      - alertname: ThreadgraphCertificateEnds
+        eval_time: 30m
+        exp_alerts: [{exp_labels: {}}]
+  - name: a new certificate cannot be used
+    interval: 1m
+    input_series:
+      - {series: 'tg_gateway_certificate_expiry_timestamp_seconds', values: '2000000x30'}
+      - {series: 'tg_gateway_certificate_refused', values: '1x30'}
+    alert_rule_test:
+      - alertname: ThreadgraphCertificateEnds
+        eval_time: 30m
+        exp_alerts: [{exp_labels: {}}]
 "#;
 
 /// The alerts are rules that Prometheus takes, and fire when they should and at no other time.
