@@ -11,7 +11,7 @@ use crate::session::Session;
 /// From this size on a document goes in parts.
 const WHOLE: usize = 2 << 20;
 /// The size of a part.
-const PART: usize = 3 << 20;
+const PART: usize = tg_schemas::limits::CONTENT_PART;
 
 /// A document with its content.
 pub(super) struct Upload<'a> {
