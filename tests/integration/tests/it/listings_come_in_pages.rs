@@ -134,6 +134,14 @@ fn embedded(reply: &Value, list: &str, name: &str) -> Vec<String> {
     field(&serde_json::from_str(text).unwrap_or_default(), name)
 }
 
+/// What happened, each with what it was done to.
+fn events(list: &Value) -> Vec<String> {
+    let all = list.as_array().into_iter().flatten();
+    let target = |one: &Value| one["target"].as_str().unwrap_or_default().to_owned();
+    all.map(|one| format!("{}/{}", one["id"], target(one)))
+        .collect()
+}
+
 /// What iam and its audit list. Grants are told by their workspaces, changes by what was changed.
 fn of_access(made: &Made) -> Vec<Listing> {
     let system = |operation: &str| json!({"operation": operation});
@@ -162,7 +170,7 @@ fn of_access(made: &Made) -> Vec<Listing> {
         }),
         Listing::new("iam", of_group("list-group-grants"), grants),
         Listing::new("iam", of_user("list-user-grants"), grants),
-        Listing::new("audit", changes, |reply| field(&reply["entries"], "target")),
+        Listing::new("audit", changes, |reply| events(&reply["entries"])),
     ]
 }
 
