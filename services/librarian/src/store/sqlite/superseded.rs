@@ -7,10 +7,10 @@ use tg_storage::StorageError;
 use tg_storage::rusqlite::{Connection, Transaction, params};
 
 use super::children;
+use super::completion;
 use super::fingerprints::Known;
 use super::outbox;
 use super::report;
-use super::tally;
 use crate::engine::ids;
 use crate::engine::retraction;
 use crate::engine::state::Swept;
@@ -108,7 +108,7 @@ fn retract(
             at += 1;
             if let Ok(topic) = &topic {
                 let topic = topic.to_string();
-                tally::expect(tx, &run.thread, [(record.as_str(), topic.as_str())], now)?;
+                completion::expect(tx, &run.thread, [(record.as_str(), topic.as_str())], now)?;
             }
             let superseded = Superseded {
                 processor: processor.clone(),
