@@ -88,11 +88,7 @@ async fn a_flood_of_large_questions_is_refused(bus: Bus) -> Result<()> {
     ];
     let model = ScriptedModel::start(rules).await?;
     let node = bus.broker().await?;
-    let raised = |launch: tg_testkit::process::Launch, name: &str| {
-        launch.env(&format!("THREADGRAPH_GATEWAY__{name}"), "256")
-    };
     let launch = launch(&model, node.as_ref()).address_space(ADDRESS_SPACE);
-    let launch = raised(raised(launch, "RECEIVING_MB"), "PARSING_MB");
     let mut server = launch.ready().await?;
     make(&server.url(), "other").await?;
     served(&mut server, "default", 1 << 20).await?;
