@@ -18,8 +18,7 @@ use crate::world::{Bus, launch, on_both_buses, post};
 
 /// What the process may map: with all its threads and stores it has about half of that for questions and the rest.
 const ADDRESS_SPACE: u64 = 3 << 30;
-/// Questions, and bytes of each: four and a half gigabytes together.
-const QUESTIONS: usize = 300;
+/// Bytes of a question.
 const PROMPT: usize = 15 << 20;
 /// So many are sent at once, so that the gateway's own bound is not what refuses them; what has no answer is received by then.
 const AT_ONCE: usize = 3;
@@ -57,8 +56,17 @@ async fn refused_by_services(server: &Server) -> Result<bool> {
     Ok(text.lines().any(|line| line.starts_with(refused)))
 }
 
+/// How many are asked: four and a half gigabytes. Through a broker each takes a second or more, and a part of them is more than
+/// there is of memory, too.
+fn questions(bus: Bus) -> usize {
+    match bus {
+        Bus::Embedded => 300,
+        Bus::Rabbit => 80,
+    }
+}
+
 /// Asks as much as nobody can hold; what waits for the model in the end.
-async fn flood(server: &mut Server) -> Result<JoinSet<Told>> {
+async fn flood(server: &mut Server, questions: usize) -> Result<JoinSet<Told>> {
     let prompt = format!("slow {}", "x".repeat(PROMPT));
     let body: &'static str = json!({"system": "", "prompt": prompt}).to_string().leak();
     let url = format!("{}{COMPLETION}", server.url());
@@ -73,7 +81,7 @@ async fn flood(server: &mut Server) -> Result<JoinSet<Told>> {
         refused += 1;
         Ok(())
     };
-    for _ in 0..QUESTIONS {
+    for _ in 0..questions {
         let place = places.clone().acquire_owned().await?;
         let ask = client.post(&url).body(body);
         asked.spawn(async move {
@@ -91,12 +99,12 @@ async fn flood(server: &mut Server) -> Result<JoinSet<Told>> {
         ensure!(server.alive(), "{}", server.log());
     }
     let end = Instant::now() + BOUND;
-    while asked.len() > QUESTIONS / 10 {
+    while asked.len() > questions / 10 {
         let answered = timeout_at(end.into(), asked.join_next()).await;
         let answered = answered.with_context(|| format!("{} wait", asked.len()))?;
         note(answered.context("none waits")?).with_context(|| server.log())?;
     }
-    ensure!(refused > QUESTIONS / 2, "{refused} refused");
+    ensure!(refused > questions / 2, "{refused} refused");
     Ok(asked)
 }
 
@@ -112,7 +120,7 @@ async fn a_flood_of_large_questions_is_refused(bus: Bus) -> Result<()> {
     make(&server.url(), "other").await?;
     served(&mut server, "default", 1 << 20).await?;
 
-    let waiting = flood(&mut server).await?;
+    let waiting = flood(&mut server, questions(bus)).await?;
     ensure!(!waiting.is_empty(), "none waits for the model");
     ensure!(refused_by_services(&server).await?, "not by the services");
     // A small one, and a large one of somebody else.
