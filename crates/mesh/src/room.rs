@@ -15,7 +15,8 @@ const RECORDS: usize = 32 << 20;
 const SMALL: usize = 16 << 10;
 /// What a question takes, roughly, in bodies: what is read of it, and what is made of that.
 const IN_PROGRESS: usize = 2;
-/// Of the whole, one workspace may have this part; or one large message.
+/// Of the whole, one workspace may have this part. A question of more counts as that, so that it passes alone and leaves others
+/// theirs.
 const WORKSPACE_PART: usize = 2;
 /// Units of the pools, in bytes.
 const UNIT: usize = 1 << 10;
@@ -66,7 +67,7 @@ impl Room {
             return Ok(None);
         }
         let units = bytes.saturating_mul(IN_PROGRESS) / UNIT;
-        let units = units.min(self.questions.total());
+        let units = units.min(self.questions.each());
         let share = self.questions.try_take(&Arc::from(workspace), units);
         share.map(InProgress::new).map(Some).ok_or(NoRoom)
     }
@@ -128,6 +129,8 @@ mod tests {
         drop((second, other));
         let alone = room.question("acme", usize::MAX);
         assert!(alone.is_ok(), "one of any size passes");
-        assert!(room.question("other", 100 << 10).is_err());
+        assert!(room.question("acme", 100 << 10).is_err());
+        let other = room.question("other", 100 << 10);
+        assert!(other.is_ok(), "and leaves others theirs");
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::{Body, Bytes};
-use axum::extract::{OriginalUri, State};
+use axum::extract::{DefaultBodyLimit, OriginalUri, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
@@ -16,6 +16,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::dialect::{Asked, Dialect};
 use super::{CLOCK, Call, End, Reply, Shared, clock};
+
+/// Bytes of a request at most.
+const LARGEST: usize = 64 << 20;
 
 pub(super) async fn run(
     listener: tokio::net::TcpListener,
@@ -36,6 +39,7 @@ pub(super) async fn run(
         .route("/v1/embeddings", post(embeddings))
         .route("/v1/models", get(models))
         .route("/api/tags", get(tags))
+        .layer(DefaultBodyLimit::max(LARGEST))
         .with_state(shared);
     let serving = async { axum::serve(listener, router).await };
     tokio::select! {
