@@ -79,7 +79,7 @@ test: setup-test console
 	stage "The API contract"
 	scripts/api-contract.sh
 	stage "Done"
-	[ "$$SECONDS" -le 2700 ] || echo "That is more than the 45 minutes that an idle machine is meant to take."
+	echo "in $$((SECONDS / 60)) minutes of the 40 that an idle machine is meant to take"
 
 bench: setup-test console
 	@cargo build --profile dist --workspace --bins --examples --locked

@@ -11,6 +11,7 @@ pub mod args;
 pub mod client;
 pub mod commands;
 pub mod completing;
+pub mod content;
 pub mod fields;
 pub mod files;
 pub mod find;

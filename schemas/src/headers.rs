@@ -115,7 +115,7 @@ pub struct Headers {
     /// Id of the question that caused this one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
-    /// How many questions deep the chain is.
+    /// How many questions deep the chain is; of a record, how far it is from what was new, up to eight.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub depth: Option<u32>,
     /// Authenticated caller at the edge.

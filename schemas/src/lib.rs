@@ -2,12 +2,13 @@
 //!
 //! Message bodies ([`msg`]), topic and id types that validate ([`topic`], [`ids`]), envelope headers
 //! ([`headers`]), RDF terms in both wire forms ([`rdf`]), the closed list of errors ([`error`]), the
-//! table of processors ([`processors`]), the table of sizes ([`limits`]), pages of listings ([`paging`]) and the codec
-//! ([`codec`]).
+//! table of processors ([`processors`]), what decides what they make of a chunk ([`determinants`]), the table of
+//! sizes ([`limits`]), pages of listings ([`paging`]) and the codec ([`codec`]).
 //!
 //! This crate performs no I/O and knows no async runtime.
 
 pub mod codec;
+pub mod determinants;
 pub mod error;
 pub mod flow_record;
 pub mod headers;

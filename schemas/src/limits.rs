@@ -21,6 +21,9 @@ pub const LONGEST_FRAME: usize = 128 << 10;
 /// Room for the headers of a message, beside its body: unlike a body they travel in one frame.
 pub const HEADERS: usize = FRAME - (1 << 10);
 
+/// From so many bytes on, work on them leaves the threads that the runtime keeps for short work.
+pub const OFFLOAD: usize = 64 << 10;
+
 /// Largest document that is taken apart.
 pub const DOCUMENT: usize = 256 << 20;
 
@@ -111,11 +114,17 @@ pub const DIMENSIONS: usize = 16_384;
 /// Entries of a page whose asker names no limit.
 pub const PAGE_USUAL: usize = 1000;
 
-/// Most bytes of keys and values of one type in one workspace.
-pub const CONFIG_TYPE: usize = 64 << 20;
-
-/// Most bytes of keys and values in one workspace, where the settings say nothing else.
+/// Most bytes of configuration in one workspace, where the settings say nothing else.
 pub const CONFIG_WORKSPACE: usize = 128 << 20;
+
+/// What a row of the configuration counts beside its type, key and value: about what it needs in memory, where it is kept
+/// and in a process that reads it. So bytes bound the number of rows, too.
+pub const CONFIG_ROW: usize = 256;
+
+/// Most bytes of one type, in a workspace whose configuration may have so many: each process reads whole types.
+pub const fn config_type(workspace: usize) -> usize {
+    workspace / 2
+}
 
 /// A text in JSON is at most this many times as long: a control character becomes six.
 pub const JSON_GROWTH: usize = 6;
@@ -151,7 +160,7 @@ const _: () = {
     // A page of configuration fits into a part, with its last row and whatever characters it is made of.
     assert!(JSON_GROWTH * (PAGE_BYTES + CONFIG_VALUE) + BESIDE_CONTENT <= PART);
     assert!(0 < PAGE_USUAL && PAGE_USUAL <= PAGE_MOST);
-    assert!(CONFIG_VALUE <= CONFIG_TYPE && CONFIG_TYPE <= CONFIG_WORKSPACE);
+    assert!(CONFIG_VALUE <= config_type(CONFIG_WORKSPACE));
 };
 
 /// "16 MiB": a limit as people read it.

@@ -127,6 +127,7 @@ pub async fn start(settings: &Settings, services: &Services) -> Result<Running> 
             adopt_stores: settings.adopt_stores.clone(),
             repeats: settings.answers_mb << 20,
             taps: settings.exports_mb << 20,
+            questions: settings.questions_mb << 20,
             ..MeshOptions::default()
         },
     )
@@ -140,7 +141,7 @@ pub async fn start(settings: &Settings, services: &Services) -> Result<Running> 
         }
     }
     for processor in compose(&mesh, settings, services).await? {
-        mesh.host(processor).await?;
+        mesh.host(settings.concurrency.of(processor)).await?;
     }
     let gateway = if services.has("gateway") {
         let auth_mode = match settings.auth {
@@ -315,6 +316,7 @@ async fn open_bus(settings: &Settings) -> Result<Arc<dyn Bus>> {
             let options = EmbeddedOptions {
                 durability: settings.durability,
                 memory: settings.bus_memory_mb << 20,
+                disk: settings.bus_disk_mb << 20,
                 ..EmbeddedOptions::default()
             };
             let bus = match EmbeddedBus::open_with(&dir, options) {

@@ -2,6 +2,7 @@
 //! ones win. All mistakes are reported at once, each with its key.
 
 mod choices;
+mod concurrency;
 mod memory;
 pub mod page;
 mod sections;
@@ -20,6 +21,7 @@ use crate::compose::Services;
 pub use memory::overdrawn;
 
 pub use choices::{AmqpUrl, Auth, BusChoice, MeshMode};
+pub use concurrency::Concurrency;
 pub use sections::{BusTls, Log, LogFormat, Metrics};
 pub use sources::{Given, Source};
 
@@ -42,17 +44,26 @@ tg_settings::options! {
         durability: Durability = Durability::Process;
         /// How long a stop waits for what is in progress, in seconds.
         drain_seconds: u64 = 20, Whole(1..=600);
+        /// Messages that processors work on at a time in each queue, where not as many as each was made for:
+        /// `graph-rag=8,chunker=2`. Beyond, questions are refused as busy, and records wait.
+        concurrency: Concurrency = Concurrency::default();
         /// Memory that this system may take on the machine, in MiB. 0, or more than there is: the least of the machine's
         /// memory, the limits of the process's control groups and of its address space.
         memory_mb: u64 = 0, Whole(0..=1 << 30);
         /// Memory of records that are handed out and not settled, beside one for each reader, in MiB; on the embedded bus of
         /// those that wait, too. More wait on disk, or at the broker.
         bus_memory_mb: usize = 128, Whole(1..=65_536);
+        /// Records on the disk of the embedded bus at most, in MiB. Of those that wait, one workspace has half, and what comes
+        /// in anew half of that; beyond, it is refused as busy.
+        bus_disk_mb: u64 = 16_384, Whole(256..=1 << 24);
         /// Memory of records that wait for live subscribers in this process, live exports above all, in MiB; beyond,
         /// they miss records and are told how many.
         exports_mb: usize = 256, Whole(1..=65_536);
         /// Memory for finished answers in each process, in MiB, kept ten seconds so that lost parts can be resent.
         answers_mb: usize = limits::REPEATS >> 20, Whole(1..=65_536);
+        /// Memory for questions in progress in each process, in MiB; one workspace has half of it. A question takes twice its
+        /// size, one of up to 16 KiB nothing; where there is no room it is refused as busy.
+        questions_mb: usize = 256, Whole(1..=65_536);
     }
     sections {
         /// How the process logs.

@@ -53,6 +53,7 @@ pub const GROUPS: &[Group] = &[
             "show-library-processing",
             "stop-library-processing",
             "process-status",
+            "reindex",
             "load-sample-documents",
         ],
     ),

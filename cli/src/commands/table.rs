@@ -112,6 +112,7 @@ pub static ALL: &[Row] = &[
     Row::of::<library::processing::ShowLibraryProcessing>(),
     Row::of::<library::processing::StopLibraryProcessing>(),
     Row::of::<library::processing::ProcessStatus>(),
+    Row::of::<library::reindex::Reindex>(),
     Row::of::<collections::SetCollection>(),
     Row::of::<collections::ListCollections>(),
     Row::of::<collections::DeleteCollection>(),

@@ -195,6 +195,7 @@ const LINES: &[&str] = &[
     "sign-traces --public-key -o k.pem",
     "add a.pdf docs https://h.example/b.html -f f -C c --wait --watch --tags a,b -k pdf",
     "add --id urn:d --title t -- -odd.md",
+    "add docs --watch --delete",
     "add-library-document -k text/plain --id d --name n --description d --tags a,b --keyword x y \
      --copyright-notice c --publication-organization o --publication-date 2020 -- file.txt",
     "load-sample-documents --url http://h:1 -t x -w acme",
@@ -210,6 +211,8 @@ const LINES: &[&str] = &[
     "show-library-processing",
     "stop-library-processing --id p",
     "process-status p --wait --retry",
+    "reindex urn:d -f f -C c --dry-run --force --json",
+    "reindex -C c --wait",
     "set-collection c -n name -d text -t a -t b --token x",
     "list-collections -t a",
     "delete-collection c -y",

@@ -12,4 +12,5 @@ mod streams;
 mod structured;
 mod tables;
 mod traces;
+mod uploads;
 mod verified;

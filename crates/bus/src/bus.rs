@@ -223,6 +223,9 @@ pub enum BusError {
     /// The store under the embedded bus failed, e.g. its disk is full.
     #[error("records cannot be stored at the moment; the disk may be full")]
     Store,
+    /// So much of one workspace waits that it has no room for more until some of it is handled.
+    #[error("too many records of this workspace wait to be handled; try again when some are done")]
+    WorkspaceFull,
     /// The bus refused a declaration: another program uses the name with other properties.
     #[error("the message bus refused a declaration")]
     Refused,
@@ -249,6 +252,7 @@ impl From<BusError> for Error {
             BusError::Down | BusError::Closed => ErrorCode::Unavailable,
             BusError::TooLarge { .. } | BusError::HeadersTooLarge { .. } => ErrorCode::TooLarge,
             BusError::Store => ErrorCode::Storage,
+            BusError::WorkspaceFull => ErrorCode::Busy,
             BusError::Refused => ErrorCode::Internal,
         };
         Error::new(code, fault.to_string())
@@ -286,7 +290,8 @@ pub trait Bus: Send + Sync + 'static {
     ///
     /// # Errors
     /// [`BusError::TooLarge`] will be one at each try. After [`BusError::Down`] nothing is known of the message, and publishing
-    /// it again may double it; after [`BusError::Store`] it was not kept.
+    /// it again may double it; after [`BusError::Store`] and
+    /// [`BusError::WorkspaceFull`] it was not kept.
     async fn publish(
         &self,
         target: &Target,

@@ -17,6 +17,7 @@ mod queue;
 mod record;
 mod recovery;
 mod store;
+mod waiting;
 
 use std::collections::HashMap;
 use std::path::Path;

@@ -81,7 +81,7 @@ impl Audit {
 /// What waits to be kept. Bounded in bytes: beyond, it is counted by its kind and said as lost. Refusals, and those of
 /// strangers, have bounds of their own: whoever provokes them takes no room of what was done.
 #[derive(Debug, Default)]
-pub struct Tally {
+pub struct AuditBuffer {
     waiting: Mutex<Waiting>,
 }
 
@@ -142,7 +142,7 @@ impl Shelf {
     }
 }
 
-impl Tally {
+impl AuditBuffer {
     /// Counts something that happened now.
     pub fn note(&self, entry: AuditEntry) {
         let now = clock::millis();
@@ -268,10 +268,10 @@ mod tests {
         }
     }
 
-    fn all(tally: &Tally) -> Vec<AuditEntry> {
+    fn all(buffer: &AuditBuffer) -> Vec<AuditEntry> {
         let mut all = Vec::new();
         loop {
-            let batch = tally.take();
+            let batch = buffer.take();
             if batch.is_empty() {
                 return all;
             }
@@ -282,25 +282,25 @@ mod tests {
 
     #[test]
     fn ids_of_another_length_leave_no_room_and_take_none() {
-        let tally = Tally::default();
+        let buffer = AuditBuffer::default();
         let long = "b".repeat(64);
         for (first, then) in [("a", long.as_str()), (long.as_str(), "a")] {
-            tally.note(entry(READ, "ada", first));
-            tally.note(entry(READ, "ada", then));
-            assert_eq!(all(&tally).len(), 1);
-            assert_eq!(tally.waiting.lock().done.bytes, 0);
+            buffer.note(entry(READ, "ada", first));
+            buffer.note(entry(READ, "ada", then));
+            assert_eq!(all(&buffer).len(), 1);
+            assert_eq!(buffer.waiting.lock().done.bytes, 0);
         }
     }
 
     #[test]
     fn the_same_is_one_entry_with_a_count_and_a_change_is_one_for_each_request() {
-        let tally = Tally::default();
+        let buffer = AuditBuffer::default();
         for request in ["a", "b", "c"] {
-            tally.note(entry(READ, "ada", request));
-            tally.note(entry(ALLOWED, "ada", request));
+            buffer.note(entry(READ, "ada", request));
+            buffer.note(entry(ALLOWED, "ada", request));
         }
-        tally.note(entry(READ, "bob", "d"));
-        let mut counts: Vec<_> = all(&tally)
+        buffer.note(entry(READ, "bob", "d"));
+        let mut counts: Vec<_> = all(&buffer)
             .into_iter()
             .map(|one| (one.kind, one.actor, one.count))
             .collect();
@@ -317,20 +317,20 @@ mod tests {
                 one(READ, "bob", 1)
             ]
         );
-        assert_eq!(tally.waiting.lock().done.bytes, 0);
+        assert_eq!(buffer.waiting.lock().done.bytes, 0);
     }
 
     #[test]
     fn who_floods_takes_no_room_of_those_who_are_known_and_what_is_lost_is_counted() {
-        let tally = Tally::default();
+        let buffer = AuditBuffer::default();
         let flood = 10_000;
         for at in 0..flood {
             let mut one = entry(STRANGER, "", "");
             one.address = format!("address {at}");
-            tally.note(one);
+            buffer.note(one);
         }
-        tally.note(entry(ALLOWED, "ada", "a"));
-        let all = all(&tally);
+        buffer.note(entry(ALLOWED, "ada", "a"));
+        let all = all(&buffer);
         let count = |kind: &str| -> i64 {
             let some = all.iter().filter(|one| one.kind == kind);
             some.map(|one| one.count).sum()
@@ -344,8 +344,8 @@ mod tests {
 
     #[test]
     fn long_texts_are_cut_where_a_character_ends() {
-        let tally = Tally::default();
-        tally.note(entry(READ, &"ü".repeat(1000), ""));
-        assert_eq!(all(&tally)[0].actor, "ü".repeat(127));
+        let buffer = AuditBuffer::default();
+        buffer.note(entry(READ, &"ü".repeat(1000), ""));
+        assert_eq!(all(&buffer)[0].actor, "ü".repeat(127));
     }
 }

@@ -69,10 +69,15 @@ impl<Q: Message, R: Reply> Caller<Q, R> {
 
     /// Asks on a topic, on this process's own account.
     pub(crate) fn of_process(peer: &Peer, topic: Topic) -> Self {
+        Self::for_somebody(peer, topic, Ask::default())
+    }
+
+    /// Asks on a topic for somebody whose request is no message: with these options.
+    pub(crate) fn for_somebody(peer: &Peer, topic: Topic, ask: Ask) -> Self {
         Self {
             peer: peer.clone(),
             topic: Ok(topic),
-            ask: Ask::default(),
+            ask,
             patience: None,
             messages: PhantomData,
         }

@@ -1,7 +1,8 @@
 //! The library: documents, their content, what is made of them, and uploads. The only file that knows the librarian's
 //! operations.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 use base64::Engine;
@@ -41,6 +42,24 @@ pub struct Child {
     pub context: String,
     /// Its text.
     pub text: String,
+}
+
+/// What is to be done about parts that are kept.
+#[derive(Debug, Clone, Default)]
+pub struct Kept {
+    unchanged: HashSet<String>,
+    readers: HashMap<String, Arc<BTreeMap<String, String>>>,
+}
+
+impl Kept {
+    /// Who is to read a part, each with its fingerprint, all where there is none; `None`: nothing is to be done about it.
+    pub fn readers(&self, id: &str) -> Option<BTreeMap<String, String>> {
+        if self.unchanged.contains(id) {
+            return None;
+        }
+        let readers = self.readers.get(id);
+        Some(readers.map_or_else(BTreeMap::new, |readers| (**readers).clone()))
+    }
 }
 
 /// A part of a document as it is kept.
@@ -280,7 +299,7 @@ impl Library {
         parent: &str,
         kind: &str,
         children: &[Child],
-    ) -> Result<HashSet<String>, Error> {
+    ) -> Result<Kept, Error> {
         let child = |child: &Child| DocumentMetadata {
             id: child.id.clone(),
             kind: "text/plain".to_owned(),
@@ -303,10 +322,21 @@ impl Library {
             }),
             document_metadatas: children.iter().map(child).collect(),
             contents: contents.collect(),
+            hands_on_readers: true,
             ..LibrarianRequest::default()
         };
-        let unchanged = self.ask(&question).await?.document_metadatas;
-        Ok(unchanged.into_iter().map(|child| child.id).collect())
+        let told = self.ask(&question).await?;
+        let unchanged = told.document_metadatas.into_iter().map(|child| child.id);
+        let mut kept = Kept {
+            unchanged: unchanged.collect(),
+            readers: HashMap::new(),
+        };
+        for of in told.readers {
+            let readers = Arc::new(of.readers);
+            let chunks = of.chunks.into_iter();
+            kept.readers.extend(chunks.map(|id| (id, readers.clone())));
+        }
+        Ok(kept)
     }
 
     /// Begins to upload a document of so many bytes in parts of one size, but for the last. Returns the upload's id;

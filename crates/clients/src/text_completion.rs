@@ -13,6 +13,8 @@ use crate::neighbours::Neighbours;
 
 /// How long the question may take.
 const TIMEOUT: Duration = Duration::from_secs(10);
+/// The operation that asks which model would reply.
+const WHICH_MODEL: &str = "which-model";
 
 /// Topic of the text completion that a prompt processor of this flow asks; `None` when nobody can tell, as with foreign
 /// services.
@@ -28,11 +30,25 @@ pub fn behind(cx: &Cx, prompt: &str) -> Option<Topic> {
 /// How the question failed.
 pub async fn which_model(cx: &Cx, topic: &Topic) -> Result<String, Error> {
     let ask = TextCompletionRequest {
-        operation: "which-model".to_owned(),
+        operation: WHICH_MODEL.to_owned(),
         ..TextCompletionRequest::default()
     };
     let answer = asking(cx, topic).patient(TIMEOUT).last(&ask).await?;
     Ok(answer.model.unwrap_or_default())
+}
+
+/// The model behind a text completion, asked on this process's own account; empty if it does not say.
+///
+/// # Errors
+/// How the question failed.
+pub async fn model_of(mesh: &Mesh, topic: &Topic, within: Duration) -> Result<String, Error> {
+    let asking: Caller<TextCompletionRequest, TextCompletionResponse> =
+        Caller::of_process(mesh, topic.clone()).at_most(within);
+    let ask = TextCompletionRequest {
+        operation: WHICH_MODEL.to_owned(),
+        ..TextCompletionRequest::default()
+    };
+    Ok(asking.last(&ask).await?.model.unwrap_or_default())
 }
 
 /// How it stands with the provider behind a text completion, in a sentence.

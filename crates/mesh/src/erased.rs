@@ -21,7 +21,7 @@ use tg_rpc::{ReplyStream, Responder, responder};
 #[async_trait]
 pub(crate) trait ErasedServe: Send + Sync {
     /// Decodes, runs the handler and makes sure that the answer ends.
-    async fn run(&self, cx: Cx, question: &Envelope, held: Arc<ReplyStream>) -> Outcome;
+    async fn run(&self, cx: Cx, question: Envelope, held: Arc<ReplyStream>) -> Outcome;
     /// See [`RequestHandler::resumes`].
     async fn resumes(&self, cx: &Cx) -> bool;
     /// Ends the answer with the type's failure reply.
@@ -73,12 +73,15 @@ impl<Q, R> ServeHandler<Q, R> {
 
 #[async_trait]
 impl<Q: Message, R: Reply> ErasedServe for ServeHandler<Q, R> {
-    async fn run(&self, cx: Cx, question: &Envelope, held: Arc<ReplyStream>) -> Outcome {
+    async fn run(&self, cx: Cx, question: Envelope, held: Arc<ReplyStream>) -> Outcome {
         let mesh = cx.mesh.clone();
         let cancel = cx.cancel.clone();
         let deadline = cx.deadline;
         let (scope, headers) = (cx.scope.clone(), cx.headers.clone());
-        let result = match question.read::<Q>() {
+        let read = question.read::<Q>();
+        // What was read is not held twice while the handler works.
+        drop(question);
+        let result = match read {
             Ok(question) => {
                 let out = Responder::new(mesh.server().clone(), held.clone());
                 let work = AssertUnwindSafe(self.inner.serve(cx, question, out)).catch_unwind();

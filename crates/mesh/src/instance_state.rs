@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use parking_lot::{Mutex, RwLock};
 use tg_schemas::msg::{HostedFlow, HostedProcessor};
-use tg_schemas::{Headers, Subscription};
+use tg_schemas::{Headers, Subscription, WorkspaceId};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
@@ -157,6 +157,14 @@ impl InstanceState {
             return None;
         }
         self.mesh.middleware()?.follow(headers, by)
+    }
+
+    /// The workspace that a message is of: that of the instance, else what the message says. Empty: of none.
+    pub(crate) fn workspace(&self, headers: &Headers) -> String {
+        let scope = self.scope.read();
+        let own = scope.workspace.as_ref().map(WorkspaceId::as_str);
+        let of = own.or(headers.workspace.as_deref());
+        of.unwrap_or_default().to_owned()
     }
 
     pub(crate) fn of_another_epoch(&self, headers: &Headers) -> bool {

@@ -50,14 +50,14 @@ pub trait Leased: Send + Sync + 'static {
 
 /// Why a store did not open.
 #[derive(Debug)]
-pub enum OpenFault {
+pub enum OpenError {
     /// Another process holds it.
     InUse,
     /// It cannot be opened.
     Failed(Error),
 }
 
-impl From<StorageError> for OpenFault {
+impl From<StorageError> for OpenError {
     fn from(fault: StorageError) -> Self {
         match fault {
             StorageError::InUse => Self::InUse,
@@ -66,13 +66,13 @@ impl From<StorageError> for OpenFault {
     }
 }
 
-impl From<Error> for OpenFault {
+impl From<Error> for OpenError {
     fn from(error: Error) -> Self {
         Self::Failed(error)
     }
 }
 
-type Open<T> = Box<dyn Fn() -> BoxFuture<'static, Result<T, OpenFault>> + Send + Sync>;
+type Open<T> = Box<dyn Fn() -> BoxFuture<'static, Result<T, OpenError>> + Send + Sync>;
 
 enum State<T> {
     Closed,
@@ -93,11 +93,11 @@ pub struct LeasedStore<T> {
 
 impl<T: Send + Sync + 'static> LeasedStore<T> {
     /// A store that is opened with `open` when this process becomes its owner. `open` takes the store's own
-    /// lock before anything else and says [`OpenFault::InUse`] if it cannot.
+    /// lock before anything else and says [`OpenError::InUse`] if it cannot.
     pub fn new<F, Fut>(name: &str, open: F) -> Arc<Self>
     where
         F: Fn() -> Fut + Send + Sync + 'static,
-        Fut: Future<Output = Result<T, OpenFault>> + Send + 'static,
+        Fut: Future<Output = Result<T, OpenError>> + Send + 'static,
     {
         Arc::new(Self {
             name: name.to_owned(),
@@ -111,7 +111,7 @@ impl<T: Send + Sync + 'static> LeasedStore<T> {
     pub fn blocking<F, E>(name: &str, open: F) -> Arc<Self>
     where
         F: Fn() -> Result<T, E> + Clone + Send + Sync + 'static,
-        E: Into<OpenFault> + Send + 'static,
+        E: Into<OpenError> + Send + 'static,
     {
         Self::new(name, move || off_runtime(open.clone()))
     }
@@ -124,7 +124,7 @@ impl<T: Send + Sync + 'static> LeasedStore<T> {
 
     /// A store that is open for good, for tests of what uses it.
     pub fn opened_with(name: &str, store: T) -> Arc<Self> {
-        let closed = || async { Err(OpenFault::InUse) };
+        let closed = || async { Err(OpenError::InUse) };
         let owned = Self::new(name, closed);
         owned.state.send_replace(State::Open(Arc::new(store)));
         owned
@@ -192,11 +192,11 @@ impl<T: Send + Sync + 'static> LeasedStore<T> {
         });
     }
 
-    fn outcome(&self, result: Result<T, OpenFault>) -> State<T> {
+    fn outcome(&self, result: Result<T, OpenError>) -> State<T> {
         match result {
             Ok(store) => State::Open(Arc::new(store)),
-            Err(OpenFault::InUse) => State::Closed,
-            Err(OpenFault::Failed(error)) => {
+            Err(OpenError::InUse) => State::Closed,
+            Err(OpenError::Failed(error)) => {
                 tracing::error!(store = %self.name, %error, "a store cannot be opened");
                 State::Failed(error, Instant::now())
             }
@@ -232,8 +232,8 @@ impl<T: Send + Sync + 'static> Leased for Arc<LeasedStore<T>> {
         };
         let read = off_runtime(move || tg_storage::identity_of(&file)).await;
         read.map_err(|fault| match fault {
-            OpenFault::Failed(error) => error,
-            OpenFault::InUse => StorageError::InUse.into(),
+            OpenError::Failed(error) => error,
+            OpenError::InUse => StorageError::InUse.into(),
         })
     }
 
@@ -249,10 +249,10 @@ impl<T: Send + Sync + 'static> Leased for Arc<LeasedStore<T>> {
 /// What the work says, or that it panicked.
 pub async fn off_runtime<T, E>(
     work: impl FnOnce() -> Result<T, E> + Send + 'static,
-) -> Result<T, OpenFault>
+) -> Result<T, OpenError>
 where
     T: Send + 'static,
-    E: Into<OpenFault> + Send + 'static,
+    E: Into<OpenError> + Send + 'static,
 {
     match tokio::task::spawn_blocking(work).await {
         Ok(done) => done.map_err(Into::into),

@@ -13,6 +13,7 @@ use crate::config_source::ConfigSource;
 use crate::config_view::ConfigView;
 use crate::middleware::Middleware;
 use crate::presence::PresenceView;
+use crate::room::Room;
 
 /// A process's view of the mesh. Cheap to clone.
 #[derive(Clone)]
@@ -27,6 +28,7 @@ struct Inner {
     middleware: Option<Arc<dyn Middleware>>,
     /// Bytes that wait in all taps.
     tapped: Arc<AtomicUsize>,
+    room: Room,
 }
 
 /// A mesh asks, answers and writes records as the peer that it is.
@@ -46,6 +48,7 @@ impl Mesh {
     ) -> Self {
         Self(Arc::new(Inner {
             presence: PresenceView::new(peer.inbox().into()),
+            room: Room::new(peer.options().questions),
             peer,
             stopping: CancellationToken::new(),
             config: ConfigView::default(),
@@ -76,6 +79,11 @@ impl Mesh {
 
     pub(crate) fn tapped(&self) -> Arc<AtomicUsize> {
         self.0.tapped.clone()
+    }
+
+    /// Room for what is large, of all that this process hosts.
+    pub(crate) fn room(&self) -> &Room {
+        &self.0.room
     }
 
     /// Writes a record, as [`Peer::record`] does; one of the pipeline says for which generation of its collection, unless

@@ -95,6 +95,12 @@ impl ServeSink {
             self.refuse(&headers, &error);
             return;
         }
+        let workspace = self.slot.workspace(&headers);
+        let Ok(room) = mesh.room().question(&workspace, envelope.body.len()) else {
+            let text = "the requests in progress take too much memory, try again later";
+            self.refuse(&headers, &Error::new(ErrorCode::Busy, text));
+            return;
+        };
         self.running.fetch_add(1, Ordering::AcqRel);
         self.slot.begin();
         let (slot, handler, running) = (
@@ -105,10 +111,13 @@ impl ServeSink {
         let subscription = self.subscription.name.clone();
         let again = headers.seq.is_some_and(|seq| seq > 0);
         mesh.clone().spawn(TaskKind::Handler, async move {
-            let done = Done {
-                slot: slot.clone(),
-                running,
-            };
+            let done = (
+                room,
+                Done {
+                    slot: slot.clone(),
+                    running,
+                },
+            );
             if again {
                 ask_again(&slot, &*handler, headers, deadline).await;
             } else if let Some(held) = slot.mesh.server().open(&address) {
@@ -173,7 +182,7 @@ async fn answer(
     let cx = slot.cx(headers, deadline, held.cancelled().clone(), follow);
     let processor = cx.scope.processor.clone();
     let outcome = {
-        let mut work = std::pin::pin!(handler.run(cx, &envelope, held.clone()));
+        let mut work = std::pin::pin!(handler.run(cx, envelope, held.clone()));
         tokio::select! {
             outcome = &mut work => outcome,
             () = deadline.reached() => {

@@ -186,7 +186,6 @@ impl Wiring {
                     handler: handler.clone(),
                     subscription: subscription.clone(),
                     stuck: Arc::default(),
-                    room: Arc::default(),
                 });
                 mesh.bus().consume(&subscription, how, sink).await
             }

@@ -63,6 +63,7 @@ pub use source::{
     part_alone, subgraph,
 };
 pub use stable::{
-    Kind, activity_id, chunk_id, page_id, section_id, stable_id, subgraph_id, text_hash,
+    Kind, activity_id, chunk_id, extraction_id, page_id, section_id, stable_id, subgraph_id,
+    text_hash,
 };
 pub use verify::{Broken, Fault, Stored, Texts, Whole, end_of};

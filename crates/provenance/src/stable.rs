@@ -91,6 +91,11 @@ pub fn subgraph_id(chunk: &str, extractor: &str) -> String {
     stable_id(Kind::Subgraph, &[chunk, extractor])
 }
 
+/// What an extractor finds in a chunk under a fingerprint of what it does.
+pub fn extraction_id(chunk: &str, extractor: &str, fingerprint: &str) -> String {
+    stable_id(Kind::Subgraph, &[chunk, extractor, fingerprint])
+}
+
 /// What a component did to make something: `of` names it and how it was done.
 pub fn activity_id(component: &str, of: &[&str]) -> String {
     let parts: Vec<&str> = [component].iter().chain(of).copied().collect();

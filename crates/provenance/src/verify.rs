@@ -113,21 +113,39 @@ impl FromIterator<Triple> for Stored {
             let texts = stored.texts(id, predicate);
             texts.map(str::to_owned).collect::<Vec<_>>()
         };
-        let (mut by_hash, mut named) = (BTreeMap::new(), BTreeSet::new());
+        let (mut claimed, mut named) = (BTreeMap::<_, Vec<_>>::new(), BTreeSet::new());
         for id in stored.said.keys() {
-            let own = hashes(id, tg::ENTITY_HASH).into_iter();
-            by_hash.extend(own.map(|hash| (hash, id.clone())));
+            for hash in hashes(id, tg::ENTITY_HASH) {
+                claimed.entry(hash).or_default().push(id.clone());
+            }
             named.extend(hashes(id, tg::PREVIOUS_HASH));
         }
+        let by_hash = claimed.into_iter();
+        let by_hash = by_hash.filter_map(|(hash, all)| Some((stored.owner(&hash, all)?, hash)));
+        let by_hash = by_hash.map(|(id, hash)| (hash, id)).collect();
         Self {
-            said: stored.said,
             by_hash,
             named,
+            ..stored
         }
     }
 }
 
 impl Stored {
+    /// Of entities that claim a hash the one whose it is: a hash covers the id, so no two can have the same, and who writes
+    /// an entity beside a trace cannot come between its links.
+    fn owner(&self, hash: &str, all: Vec<String>) -> Option<String> {
+        let is_its = |id: &&String| all.len() > 1 && self.hash(id) == hash;
+        all.iter().find(is_its).or(all.first()).cloned()
+    }
+
+    /// What was hashed of an entity, hashed again.
+    fn hash(&self, id: &str) -> String {
+        let own = self.said.get(id).into_iter().flatten();
+        let parts = self.parts(id).filter_map(|part| self.said.get(part));
+        entity_hash(id, own.chain(parts.flatten()))
+    }
+
     fn objects<'a>(&'a self, id: &str, predicate: &'a str) -> impl Iterator<Item = &'a Term> {
         let said = self.said.get(id).into_iter().flatten();
         said.filter(move |triple| is(&triple.p, predicate))
@@ -218,12 +236,7 @@ impl Stored {
             return Ok(None);
         }
         let end = self.end(root, &own);
-        let mut walk = Walk {
-            stored: self,
-            root,
-            order: Vec::new(),
-            seen: BTreeSet::new(),
-        };
+        let mut walk = Walk::new(self, root);
         // Where an entity is missing, what came before it is led to by nothing: it is looked at first.
         for id in own.iter().filter(|id| self.is_tail(id) && **id != &end) {
             walk.back_from(id);
@@ -236,12 +249,7 @@ impl Stored {
         }
         self.is_whole(root, &own, &walk)?;
         // What only leads to the chain is no part of it: all must be reached from the end.
-        let mut from_end = Walk {
-            stored: self,
-            root,
-            order: Vec::new(),
-            seen: BTreeSet::new(),
-        };
+        let mut from_end = Walk::new(self, root);
         from_end.back_from(&end);
         self.is_whole(root, &own, &from_end)?;
         whole.head = self.texts(&end, tg::ENTITY_HASH).collect();
@@ -316,9 +324,7 @@ impl Stored {
         if stated.is_empty() {
             return broken(Fault::Missing);
         }
-        let own = self.said.get(id).into_iter().flatten();
-        let parts = self.parts(id).filter_map(|part| self.said.get(part));
-        let hash = entity_hash(id, own.chain(parts.flatten()));
+        let hash = self.hash(id);
         if stated.len() > 1 || !stated.contains(hash.as_str()) {
             return broken(Fault::Changed);
         }
@@ -354,7 +360,17 @@ struct Walk<'a> {
     seen: BTreeSet<String>,
 }
 
-impl Walk<'_> {
+impl<'a> Walk<'a> {
+    /// One that has been nowhere yet.
+    fn new(stored: &'a Stored, root: &'a str) -> Self {
+        Self {
+            stored,
+            root,
+            order: Vec::new(),
+            seen: BTreeSet::new(),
+        }
+    }
+
     /// Adds an entity after all that it follows from. A stack of its own bounds the depth.
     fn back_from(&mut self, id: &str) {
         let mut stack = vec![(id.to_owned(), false)];

@@ -27,6 +27,11 @@ use crate::server::ReplyServer;
 /// How often a record is published again that no queue took, though it must be read, and the pause before.
 pub(crate) const UNREAD: u32 = 10;
 pub(crate) const UNREAD_PAUSE: Duration = Duration::from_millis(100);
+/// How often what something accepted leads to is tried again while there is no room for it, and for how long.
+const ROOM_PAUSE: Duration = Duration::from_millis(250);
+const ROOM_PATIENCE: Duration = Duration::from_secs(10);
+/// A record says at most that it is this far from what was new.
+const FAR: u32 = 8;
 /// Questions deeper than this are a loop.
 const MAX_DEPTH: u32 = 32;
 
@@ -43,6 +48,8 @@ pub struct PeerOptions {
     pub repeats: usize,
     /// Bytes of records that wait for all who look on.
     pub taps: usize,
+    /// Memory that large questions in progress may take in this process, in bytes.
+    pub questions: usize,
 }
 
 impl Default for PeerOptions {
@@ -53,6 +60,7 @@ impl Default for PeerOptions {
             adopt_stores: Vec::new(),
             repeats: limits::REPEATS,
             taps: 256 << 20,
+            questions: 256 << 20,
         }
     }
 }
@@ -361,6 +369,7 @@ impl Peer {
             collection_generation: ask.collection_generation,
             epoch: ask.epoch,
             thread: ask.thread,
+            depth: (ask.depth > 0).then_some(ask.depth.min(FAR)),
             user_id: ask.user_id,
             user_context: ask.user_context,
             policies: ask.policies,
@@ -404,7 +413,11 @@ impl Peer {
         envelope: &Envelope,
         cancel: &CancellationToken,
     ) -> Result<Routed, Error> {
-        let until = Instant::now() + self.0.options.record_patience;
+        let now = Instant::now();
+        let until = now + self.0.options.record_patience;
+        // What is new is told at once, and comes again or not.
+        let leads_on = envelope.headers.depth.is_some();
+        let room_until = now + ROOM_PATIENCE;
         let mut link = self.bus().link();
         loop {
             let publish = self
@@ -419,6 +432,12 @@ impl Peer {
                         () = cancel.cancelled() => return Err(BusError::Down.into()),
                     }
                     tokio::time::sleep(ONCE_UP).await;
+                }
+                Err(BusError::WorkspaceFull) if leads_on && Instant::now() < room_until => {
+                    tokio::select! {
+                        () = tokio::time::sleep(ROOM_PAUSE) => {}
+                        () = cancel.cancelled() => return Err(BusError::WorkspaceFull.into()),
+                    }
                 }
                 Err(fault) => return Err(fault.into()),
             }

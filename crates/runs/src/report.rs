@@ -100,19 +100,19 @@ async fn collect(
 
 /// Returns when the entries are safe. The readers whose entries wait take nothing new meanwhile.
 async fn publish(peer: &Peer, entries: Vec<RunTallyEntry>, declared: &mut bool) {
-    let mut tally = RunTally { entries };
+    let mut report = RunTally { entries };
     let mut pause = Duration::from_millis(100);
     loop {
-        // Without its reader's queue the tally would go nowhere.
+        // Without its reader's queue the report would go nowhere.
         if !*declared {
             let queue = [subscription()];
             *declared = peer.bus().declare(&[topic()], &queue).await.is_ok();
         }
         if *declared {
-            match peer.record(&topic(), &tally, Ask::default()).await {
+            match peer.record(&topic(), &report, Ask::default()).await {
                 Ok(()) => return,
-                Err(error) if error.code() == ErrorCode::TooLarge => cut(&mut tally),
-                Err(error) => tracing::warn!(%error, "the tally of runs waits"),
+                Err(error) if error.code() == ErrorCode::TooLarge => cut(&mut report),
+                Err(error) => tracing::warn!(%error, "completion reports of runs wait"),
             }
         }
         metrics::counter!("tg_tally_retries_total").increment(1);
@@ -122,8 +122,8 @@ async fn publish(peer: &Peer, entries: Vec<RunTallyEntry>, declared: &mut bool) 
 }
 
 /// What no message can hold is told as failed instead: the run must not look complete.
-fn cut(tally: &mut RunTally) {
-    let longest = tally
+fn cut(report: &mut RunTally) {
+    let longest = report
         .entries
         .iter_mut()
         .max_by_key(|entry| entry.written.len());
@@ -164,16 +164,16 @@ mod tests {
 
     #[test]
     fn what_cannot_be_told_is_failed() {
-        let mut tally = RunTally {
+        let mut report = RunTally {
             entries: vec![entry(1), entry(9), entry(2)],
         };
-        cut(&mut tally);
-        let told: Vec<_> = tally
+        cut(&mut report);
+        let told: Vec<_> = report
             .entries
             .iter()
             .map(|entry| entry.outcome.as_str())
             .collect();
         assert_eq!(told, ["ok", "failed", "ok"]);
-        assert!(tally.entries[1].written.is_empty());
+        assert!(report.entries[1].written.is_empty());
     }
 }

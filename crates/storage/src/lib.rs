@@ -34,6 +34,7 @@ mod identity;
 mod lock;
 pub mod memory;
 mod private;
+mod query;
 mod reader;
 mod writer;
 
@@ -43,6 +44,7 @@ pub use error::StorageError;
 pub use group::{GroupBounds, GroupCommitter, survived};
 pub use identity::identity_of;
 pub use lock::OwnerLock;
+pub use query::query_rows;
 pub use rusqlite;
 use serde::{Deserialize, Serialize};
 

@@ -16,46 +16,78 @@ use tg_schemas::msg::{
 use tg_schemas::{Error, ErrorCode, Message, Reply};
 use tokio::sync::{Notify, watch};
 
-use crate::flow::SOON;
+use crate::bus::BOUND;
+
+/// What a reader says to a record before it keeps it.
+type Check<M> = Box<dyn Fn(&Cx, &M) -> Result<(), ConsumeError> + Send + Sync>;
 
 /// Keeps the records of a topic.
-pub struct RecordingConsumer<M>(watch::Sender<Vec<M>>);
+pub struct RecordingConsumer<M> {
+    kept: watch::Sender<Vec<M>>,
+    /// How many of them [`Self::next`] has given.
+    given: AtomicUsize,
+    check: Check<M>,
+}
 
 impl<M> Default for RecordingConsumer<M> {
     fn default() -> Self {
-        Self(watch::channel(Vec::new()).0)
+        Self::of(|_, _| Ok(()))
     }
 }
 
-impl<M: Clone> RecordingConsumer<M> {
+impl<M> RecordingConsumer<M> {
+    fn of(check: impl Fn(&Cx, &M) -> Result<(), ConsumeError> + Send + Sync + 'static) -> Self {
+        Self {
+            kept: watch::channel(Vec::new()).0,
+            given: AtomicUsize::new(0),
+            check: Box::new(check),
+        }
+    }
+
     /// A reader that has nothing yet.
     pub fn new() -> Arc<Self> {
         Arc::default()
     }
 
+    /// One that does with each record what a function of the test says, and keeps those it takes.
+    pub fn checked(
+        check: impl Fn(&Cx, &M) -> Result<(), ConsumeError> + Send + Sync + 'static,
+    ) -> Arc<Self> {
+        Arc::new(Self::of(check))
+    }
+}
+
+impl<M: Clone> RecordingConsumer<M> {
     /// What came so far, in the order it came.
     pub fn all(&self) -> Vec<M> {
-        self.0.borrow().clone()
+        self.kept.borrow().clone()
     }
 
     /// How many came so far.
     pub fn count(&self) -> usize {
-        self.0.borrow().len()
+        self.kept.borrow().len()
     }
 
     /// What came, as soon as it is as wanted. Panics when it does not become so.
     pub async fn until(&self, wanted: impl Fn(&[M]) -> bool) -> Vec<M> {
-        let mut kept = self.0.subscribe();
-        let waited = tokio::time::timeout(SOON, kept.wait_for(|all| wanted(all))).await;
+        let mut kept = self.kept.subscribe();
+        let waited = tokio::time::timeout(BOUND, kept.wait_for(|all| wanted(all))).await;
         let all = waited.expect("the records come").expect("it is kept");
         all.clone()
+    }
+
+    /// The record after the one that was given last. Panics when none comes.
+    pub async fn next(&self) -> M {
+        let at = self.given.fetch_add(1, Ordering::SeqCst);
+        self.until(|all| all.len() > at).await.swap_remove(at)
     }
 }
 
 #[async_trait]
 impl<M: Message + Clone + Sync> RecordConsumer<M> for RecordingConsumer<M> {
-    async fn consume(&self, _: Cx, record: M) -> Result<(), ConsumeError> {
-        self.0.send_modify(|all| all.push(record));
+    async fn consume(&self, cx: Cx, record: M) -> Result<(), ConsumeError> {
+        (self.check)(&cx, &record)?;
+        self.kept.send_modify(|all| all.push(record));
         Ok(())
     }
 }

@@ -6,15 +6,15 @@ use std::sync::Arc;
 use std::time::Duration;
 use tg_runs::JobId;
 
-use async_trait::async_trait;
 use serde_json::{Value, json};
-use tg_mesh::{Ask, ConsumeError, Cx, Deadline, Host, Processor, RecordConsumer, dead_letter};
+use tg_bus::Bus;
+use tg_mesh::{Ask, Deadline, Host, Processor, dead_letter};
 use tg_schemas::msg::{DeadLetter, RunTally, RunTallyEntry};
 use tg_schemas::processors::{config_svc, librarian};
 use tg_schemas::{Class, Error, FlowId, Message, Reply, Topic, WorkspaceId};
-use tokio::sync::watch;
 
 use crate::config::Config;
+use crate::fakes::RecordingConsumer;
 use crate::place::Place;
 
 /// Everything happens by then.
@@ -24,24 +24,22 @@ const PAUSE: Duration = Duration::from_millis(2);
 /// The workspace and the flow.
 const NAME: &str = "default";
 
-struct Tally(watch::Sender<Vec<RunTallyEntry>>);
-
-#[async_trait]
-impl RecordConsumer<RunTally> for Tally {
-    async fn consume(&self, _: Cx, record: RunTally) -> Result<(), ConsumeError> {
-        self.0.send_modify(|all| all.extend(record.entries));
-        Ok(())
+/// A topic of the flow, or of its workspace's library.
+pub fn topic(class: Class, base: &str) -> Topic {
+    match base {
+        "librarian" => Topic::workspace(class, base, &id(NAME)),
+        _ => topic_of(NAME, NAME, class, base),
     }
 }
 
-/// A topic of the flow, or of its workspace's library.
-pub fn topic(class: Class, base: &str) -> Topic {
-    let workspace = WorkspaceId::new(NAME).expect("a valid id");
-    let flow = FlowId::new(NAME).expect("a valid id");
-    match base {
-        "librarian" => Topic::workspace(class, base, &workspace),
-        _ => Topic::flow(class, base, &workspace, &flow),
-    }
+/// A topic of any flow.
+pub fn topic_of(workspace: &str, flow: &str, class: Class, base: &str) -> Topic {
+    let flow = FlowId::new(flow).expect("a valid id");
+    Topic::flow(class, base, &id(workspace), &flow)
+}
+
+fn id(workspace: &str) -> WorkspaceId {
+    WorkspaceId::new(workspace).expect("a valid id")
 }
 
 /// A processor's specs: name and, by its class, base of the topic.
@@ -53,7 +51,7 @@ pub struct TestFlow {
     pub mesh: Host,
     /// Its configuration.
     pub config: Arc<Config>,
-    tally: watch::Receiver<Vec<RunTallyEntry>>,
+    reports: Arc<RecordingConsumer<RunTally>>,
 }
 
 impl TestFlow {
@@ -75,6 +73,27 @@ impl TestFlow {
         parameters: Value,
         host: impl FnOnce(&tg_mesh::Mesh) -> Vec<Processor>,
     ) -> Self {
+        Self::start_on(place.connect().await, config, wiring, parameters, host).await
+    }
+
+    /// As [`TestFlow::start`], in a process that expects foreign ones around it.
+    pub async fn start_among_foreign(
+        place: &Place,
+        config: Config,
+        wiring: &[Wiring],
+        host: impl FnOnce(&tg_mesh::Mesh) -> Vec<Processor>,
+    ) -> Self {
+        let bus = place.connect_among_foreign().await;
+        Self::start_on(bus, config, wiring, json!({}), host).await
+    }
+
+    async fn start_on(
+        bus: Arc<dyn Bus>,
+        config: Config,
+        wiring: &[Wiring],
+        parameters: Value,
+        host: impl FnOnce(&tg_mesh::Mesh) -> Vec<Processor>,
+    ) -> Self {
         for (processor, specs) in wiring {
             let topics: BTreeMap<_, _> = specs
                 .iter()
@@ -84,21 +103,21 @@ impl TestFlow {
             config.put(&format!("processor:{processor}"), NAME, &row.to_string());
         }
         let config = Arc::new(config);
-        let mesh = crate::place::host_of_runs(place.connect().await).await;
-        let (sender, tally) = watch::channel(Vec::new());
+        let mesh = crate::place::host_of_runs(bus).await;
+        let reports = RecordingConsumer::new();
         let served =
             Processor::new(config_svc::PROCESSOR).serves(config_svc::CONFIG, config.clone());
         let mut all = vec![served];
         all.extend(host(&mesh));
-        let told = Arc::new(Tally(sender));
-        all.push(Processor::new(librarian::PROCESSOR).reads(librarian::RUN_TALLY, told));
+        let librarian = Processor::new(librarian::PROCESSOR);
+        all.push(librarian.reads(librarian::RUN_TALLY, reports.clone()));
         for processor in all {
             mesh.host(processor).await.expect("hosted");
         }
         let flow = Self {
             mesh,
             config,
-            tally,
+            reports,
         };
         let ids: Vec<&str> = wiring.iter().map(|(id, _)| *id).collect();
         flow.attached(&ids, 1).await;
@@ -200,16 +219,17 @@ impl TestFlow {
         soon.expect("it becomes so");
     }
 
-    /// Waits until the tally of all records is as wanted. Panics when it does not become so.
+    /// Waits until the completion reports of all records are as wanted. Panics when they do not become so.
     pub async fn told(&self, wanted: impl Fn(&[RunTallyEntry]) -> bool) -> Vec<RunTallyEntry> {
-        let mut tally = self.tally.clone();
-        let told = tally.wait_for(|all| wanted(all));
-        let told = tokio::time::timeout(SOON, told).await;
-        let all = told.expect("the tally comes").expect("the mesh runs");
-        all.clone()
+        let entries = |records: &[RunTally]| -> Vec<RunTallyEntry> {
+            let entries = records.iter().flat_map(|record| record.entries.clone());
+            entries.collect()
+        };
+        let told = self.reports.until(|records| wanted(&entries(records)));
+        entries(&told.await)
     }
 
-    /// Waits for the tally of a record. Panics when it does not come.
+    /// Waits for the completion report of a record. Panics when it does not come.
     pub async fn tallied(&self, record: &str) -> RunTallyEntry {
         let of = |entry: &RunTallyEntry| entry.record == record;
         let all = self.told(|all| all.iter().any(of)).await;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tg_bus::embedded::EmbeddedBus;
+use tg_bus::embedded::{EmbeddedBus, EmbeddedOptions};
 use tg_bus::rabbitmq::{RabbitBus, RabbitOptions};
 use tg_bus::{Bus, Mode};
 use tg_clients::config::Watched;
@@ -44,18 +44,35 @@ impl Place {
     pub async fn connect(&self) -> Arc<dyn Bus> {
         match self {
             Self::Embedded(bus) => Arc::new(bus.clone()),
-            Self::RabbitMq(url) => {
-                let options = RabbitOptions::of(Mode::Native);
-                let bus = RabbitBus::connect(url, Mode::Native, options).await;
-                Arc::new(bus.expect("the node accepts"))
-            }
+            Self::RabbitMq(url) => connect(url, Mode::Native).await,
+        }
+    }
+
+    /// What a process speaks over that expects foreign ones there. Embedded there are none but itself.
+    pub async fn connect_among_foreign(&self) -> Arc<dyn Bus> {
+        match self {
+            Self::Embedded(_) => Arc::new(EmbeddedBus::in_memory_with(EmbeddedOptions {
+                rules: Mode::Interop.rules(),
+                ..EmbeddedOptions::default()
+            })),
+            Self::RabbitMq(url) => connect(url, Mode::Interop).await,
         }
     }
 }
 
+async fn connect(url: &str, mode: Mode) -> Arc<dyn Bus> {
+    let bus = RabbitBus::connect(url, mode, RabbitOptions::of(mode)).await;
+    Arc::new(bus.expect("the node accepts"))
+}
+
 /// A process that hosts nothing yet. Panics when the bus does not take it.
 pub async fn host(bus: Arc<dyn Bus>) -> Host {
-    let host = Host::start(bus, Arc::new(Watched), MeshOptions::default());
+    host_with(bus, MeshOptions::default()).await
+}
+
+/// As [`host`], with options.
+pub async fn host_with(bus: Arc<dyn Bus>, options: MeshOptions) -> Host {
+    let host = Host::start(bus, Arc::new(Watched), options);
     host.await.expect("the bus takes a host")
 }
 

@@ -42,7 +42,7 @@ messages! {
     Metadata UserContext Assignment Entitlement OverrideAuthority Delegation Usage DeadLetter
     Presence HostedProcessor HostedFlow AgentRun AgentRunStep
     AgentRunsRequest DetachedRun AgentRunsResponse TracesRequest EndedRun TracesResponse RunWritten RunTallyEntry RunTally LibraryText
-    LibraryTexts Retract CollectionDrop CollectionDropped ProcessingError NeighbourhoodRequest LabelledTerm
+    LibraryTexts Retract Superseded ChunkReaders Reindexed CollectionDrop CollectionDropped ProcessingError NeighbourhoodRequest LabelledTerm
     Neighbour NeighbourhoodResponse SourcesRequest TracedSource SourceDocument SourcesResponse
     ImageToTextRequest ImageToTextResponse TraversalStep GraphRagQuery Source Citation GraphRagResponse DocumentRagQuery
     DocumentRagResponse EntityEmbeddings GraphEmbeddings ChunkEmbeddings DocumentEmbeddings RowIndexEmbedding

@@ -118,9 +118,29 @@ pub struct Retract {
     /// Exact triples that the graph takes out, whatever they came from: an unloaded core.
     #[serde(deserialize_with = "nullable")]
     pub triples: Vec<Triple>,
+    /// What processors made of chunks that stay, where it was made anew.
+    #[serde(deserialize_with = "nullable")]
+    pub superseded: Vec<Superseded>,
 }
 
 message!(Retract, metadata);
+
+/// What one processor made of chunks goes, but for what it made under the fingerprints that are kept.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[serde(default)]
+pub struct Superseded {
+    /// Id of the processor; empty: what is kept under no processor's name, as earlier releases kept it.
+    #[serde(deserialize_with = "nullable")]
+    pub processor: String,
+    /// Fingerprints of what stays.
+    #[serde(deserialize_with = "nullable")]
+    pub kept: Vec<String>,
+    /// Ids of the chunks.
+    #[serde(deserialize_with = "nullable")]
+    pub chunks: Vec<String>,
+}
+
+message!(Superseded);
 
 /// A store drops everything it holds of a collection up to a generation. Idempotent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]

@@ -28,6 +28,9 @@ pub struct EntityEmbeddings {
     #[serde(deserialize_with = "nullable")]
     /// What searches may filter by: text, number or truth value, or a list of these, by name.
     pub attributes: serde_json::Map<String, serde_json::Value>,
+    /// Who found it, and how: see [`super::made_by`]. Ours: foreign peers ignore it.
+    #[serde(deserialize_with = "nullable")]
+    pub made_by: String,
 }
 
 message!(EntityEmbeddings);
@@ -119,6 +122,9 @@ pub struct RowEmbeddings {
     /// Model that made the vectors; empty when the sender does not say. Ours: foreign peers ignore it.
     #[serde(deserialize_with = "nullable")]
     pub model: String,
+    /// Who found the rows, and how: see [`super::made_by`]. Ours, too.
+    #[serde(deserialize_with = "nullable")]
+    pub made_by: String,
 }
 
 message!(RowEmbeddings, metadata);

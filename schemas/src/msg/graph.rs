@@ -28,6 +28,9 @@ pub struct EntityContext {
     #[serde(deserialize_with = "nullable")]
     /// What searches may filter by; it goes with the vector.
     pub attributes: serde_json::Map<String, serde_json::Value>,
+    /// Who found it, and how: see [`super::made_by`]. Ours: foreign peers ignore it.
+    #[serde(deserialize_with = "nullable")]
+    pub made_by: String,
 }
 
 message!(EntityContext);

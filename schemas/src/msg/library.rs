@@ -76,9 +76,31 @@ pub struct Chunk {
     #[serde(deserialize_with = "nullable")]
     /// Where the chunk stands: title, headings and page, then the names of columns of a table. Read with the chunk, no part of it.
     pub context: String,
+    #[serde(deserialize_with = "nullable")]
+    /// Processors that are to read it, each with the fingerprint of what it does with chunks; others have what they made
+    /// of it already. Empty: all of them.
+    pub readers: BTreeMap<String, String>,
 }
 
 message!(Chunk, metadata);
+
+impl Chunk {
+    /// The fingerprint under which a processor is to read it, empty where nobody says; `None`: it is not for this one.
+    pub fn fingerprint(&self, processor: &str) -> Option<&str> {
+        match self.readers.is_empty() {
+            true => Some(""),
+            false => self.readers.get(processor).map(String::as_str),
+        }
+    }
+}
+
+/// Who made something of a chunk, and how: a processor with its fingerprint; empty where nobody says.
+pub fn made_by(processor: &str, fingerprint: &str) -> String {
+    match fingerprint {
+        "" => String::new(),
+        fingerprint => format!("{processor}@{fingerprint}"),
+    }
+}
 
 /// A text as a model, an embedding and an index read it: below one line, in brackets, that says where it stands.
 pub fn in_context<'a>(context: &str, text: &'a str) -> Cow<'a, str> {
@@ -417,6 +439,16 @@ pub struct LibrarianRequest {
     /// `begin-upload`: the document may be there already; its content is replaced when the upload completes.
     #[serde(deserialize_with = "nullable")]
     pub replace: bool,
+    /// `begin-upload`: SHA-256 of the whole content in hexadecimal digits. An open upload of the same is gone on with, and
+    /// what arrived is checked against it at the end.
+    #[serde(deserialize_with = "nullable")]
+    pub content_hash: String,
+    /// `add-children`: the asker hands on which processors are to read a chunk, and under which fingerprint.
+    #[serde(deserialize_with = "nullable")]
+    pub hands_on_readers: bool,
+    /// `reindex`: also what nothing changed for.
+    #[serde(deserialize_with = "nullable")]
+    pub force: bool,
 }
 
 message!(LibrarianRequest);
@@ -489,7 +521,62 @@ pub struct LibrarianResponse {
     /// A listing: where the next page begins, for `after`; empty if there is none. Ours.
     #[serde(deserialize_with = "nullable")]
     pub next: String,
+    /// `add-children`: who is to read a chunk, for each that is not wholly unchanged. Ours.
+    #[serde(deserialize_with = "nullable")]
+    pub readers: Vec<ChunkReaders>,
+    /// `reindex`: what was processed before, and why it is processed again. Ours.
+    #[serde(deserialize_with = "nullable")]
+    pub reindexed: Vec<Reindexed>,
 }
+
+/// Who is to read chunks. Ours.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[serde(default)]
+pub struct ChunkReaders {
+    /// Ids of the chunks.
+    #[serde(deserialize_with = "nullable")]
+    pub chunks: Vec<String>,
+    /// Processors, each with the fingerprint of what it does with chunks.
+    #[serde(deserialize_with = "nullable")]
+    pub readers: BTreeMap<String, String>,
+}
+
+message!(ChunkReaders);
+
+/// A document that was processed, and what has changed since. Ours.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[serde(default)]
+pub struct Reindexed {
+    /// The document.
+    #[serde(deserialize_with = "nullable")]
+    pub document_id: String,
+    /// The flow that it was processed with.
+    #[serde(deserialize_with = "nullable")]
+    pub flow: String,
+    /// The collection that it was processed into.
+    #[serde(deserialize_with = "nullable")]
+    pub collection: String,
+    /// `unchanged`, `due` (of a dry run), `begun`, `under-way`, or `not-possible`.
+    #[serde(deserialize_with = "nullable")]
+    pub outcome: String,
+    /// Why it is not possible; else empty.
+    #[serde(deserialize_with = "nullable")]
+    pub why: String,
+    /// The processing that does it; empty if none does.
+    #[serde(deserialize_with = "nullable")]
+    pub processing_id: String,
+    /// Chunks that it was cut into.
+    #[serde(deserialize_with = "nullable")]
+    pub chunks: i64,
+    /// Of these: those of which something is made anew, as far as that is known before it is cut again.
+    #[serde(deserialize_with = "nullable")]
+    pub chunks_due: i64,
+    /// What changed: by processor, the parts of its fingerprint.
+    #[serde(deserialize_with = "nullable")]
+    pub changes: BTreeMap<String, Vec<String>>,
+}
+
+message!(Reindexed);
 
 impl Default for LibrarianResponse {
     fn default() -> Self {
@@ -516,6 +603,8 @@ impl Default for LibrarianResponse {
             contents: Default::default(),
             estimate: Default::default(),
             next: Default::default(),
+            readers: Default::default(),
+            reindexed: Default::default(),
         }
     }
 }

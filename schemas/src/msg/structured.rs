@@ -28,6 +28,9 @@ pub struct ExtractedObject {
     #[serde(deserialize_with = "nullable")]
     /// The beginning of the text that the rows were found in; may be empty. Not stored.
     pub source_span: String,
+    #[serde(deserialize_with = "nullable")]
+    /// Who found them, and how: see [`super::made_by`]. Ours: foreign peers ignore it.
+    pub made_by: String,
 }
 
 message!(ExtractedObject, metadata);

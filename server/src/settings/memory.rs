@@ -40,19 +40,24 @@ macro_rules! shares {
     };
 }
 
+/// Processes that hold much of questions at once: one that waits for a model is in progress where it is made, and where the
+/// model is asked.
+const QUESTIONED: u64 = 2;
+
 /// Every consumer. What more would be of no use to it is its bound: the rest of its share stays free.
-pub(super) const SHARES: [Share; 11] = shares! {
-    "graph.memory_mb" graph.memory_mb: 48, u64::MAX, 1;
+pub(super) const SHARES: [Share; 12] = shares! {
+    "graph.memory_mb" graph.memory_mb: 46, u64::MAX, 1;
     "graph.queries_memory_mb" graph.queries_memory_mb: 8, 2_048, 1;
-    "vectors.memory_mb" vectors.memory_mb: 10, 4_096, 1;
+    "vectors.memory_mb" vectors.memory_mb: 9, 4_096, 1;
     "gateway.parsing_mb" gateway.parsing_mb: 4, 1_024, 1;
     "gateway.receiving_mb" gateway.receiving_mb: 4, 1_024, 1;
     "gateway.sending_mb" gateway.sending_mb: 1, 256, 1;
-    "ingest.memory_mb" ingest.memory_mb: 10, 6_144, 1;
+    "ingest.memory_mb" ingest.memory_mb: 9, 6_144, 1;
     "embeddings.cache_mb" embeddings.cache_mb: 1, 64, 1;
     "bus_memory_mb" bus_memory_mb: 1, 128, 1;
     "exports_mb" exports_mb: 1, 256, 1;
     "answers_mb" answers_mb: 2, 32, SERVICES.len() as u64;
+    "questions_mb" questions_mb: 4, 1_024, QUESTIONED;
 };
 
 /// The whole.
@@ -75,7 +80,11 @@ impl Share {
             (1, u64::MAX) => part,
             (1, most) => format!("{part}, at most {most}"),
             (processes, most) => {
-                format!("a {processes}th of {part}, at most {most}")
+                let which = match processes {
+                    2 => "half".to_owned(),
+                    more => format!("a {more}th"),
+                };
+                format!("{which} of {part}, at most {most}")
             }
         }
     }
@@ -223,11 +232,8 @@ mod tests {
     #[test]
     fn what_is_given_counts_and_the_others_share_the_rest() {
         let (all, filled) = shared(&[], Some(10_000 << 20));
-        assert_eq!((all.memory_mb, all.graph.memory_mb), (10_000, 4_800));
-        assert_eq!(
-            (all.vectors.memory_mb, all.gateway.parsing_mb),
-            (1_000, 400)
-        );
+        assert_eq!((all.memory_mb, all.graph.memory_mb), (10_000, 4_600));
+        assert_eq!((all.vectors.memory_mb, all.gateway.parsing_mb), (900, 400));
         assert_eq!((all.answers_mb, all.embeddings.cache_mb), (11, 64));
         assert_eq!(filled.len(), SHARES.len() + 1);
         assert_eq!(filled[0].by, Some("machine"));
@@ -241,7 +247,7 @@ mod tests {
         let (some, filled) = shared(&given, Some(10_000 << 20));
         assert_eq!((some.graph.memory_mb, some.embeddings.cache_mb), (6_000, 0));
         assert!(
-            (500..1_000).contains(&some.vectors.memory_mb),
+            (500..900).contains(&some.vectors.memory_mb),
             "{}",
             some.vectors.memory_mb
         );
@@ -258,9 +264,9 @@ mod tests {
     #[test]
     fn the_whole_is_the_least_of_what_is_given_and_what_there_is() {
         let with = |mb: &str, machine| shared(&[("THREADGRAPH_MEMORY_MB", mb)], machine).0;
-        assert_eq!(with("4000", Some(10_000 << 20)).graph.memory_mb, 1_920);
+        assert_eq!(with("4000", Some(10_000 << 20)).graph.memory_mb, 1_840);
         assert_eq!(with("40000", Some(10_000 << 20)).memory_mb, 10_000);
-        assert_eq!(with("4000", None).graph.memory_mb, 1_920);
+        assert_eq!(with("4000", None).graph.memory_mb, 1_840);
         let (unknown, filled) = shared(&[], None);
         assert_eq!((unknown, filled), (Settings::default(), vec![]));
     }

@@ -2,6 +2,7 @@
 
 use tg_mesh::Cx;
 use tg_runs::RunContext;
+use tg_schemas::determinants::Determinants;
 use tg_schemas::msg::{Chunk, Metadata, in_context};
 
 use crate::engine::Source;
@@ -15,8 +16,16 @@ pub(crate) struct Piece {
     pub(crate) read: String,
 }
 
-/// Takes a record apart. `None` when there is nothing to do: no text, or its collection is no more.
-pub(crate) fn piece(cx: &Cx, chunk: Chunk) -> Result<Option<Piece>, ExtractError> {
+/// Takes a record apart. `None` when there is nothing to do: what this extractor makes of it is there, it has no text, or
+/// its collection is no more.
+pub(crate) fn piece(
+    cx: &Cx,
+    by: &Determinants,
+    chunk: Chunk,
+) -> Result<Option<Piece>, ExtractError> {
+    let Some(fingerprint) = chunk.fingerprint(by.processor).map(str::to_owned) else {
+        return Ok(None);
+    };
     let metadata = chunk.metadata.unwrap_or_default();
     let id = if chunk.document_id.is_empty() {
         metadata.id.clone()
@@ -39,6 +48,7 @@ pub(crate) fn piece(cx: &Cx, chunk: Chunk) -> Result<Option<Piece>, ExtractError
         source: Source {
             chunk: id,
             metadata,
+            fingerprint,
         },
         read: in_context(&chunk.context, &chunk.chunk).into_owned(),
         text: chunk.chunk,

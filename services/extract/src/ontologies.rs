@@ -13,8 +13,7 @@ use crate::error::ExtractError;
 use crate::options::Options;
 use crate::replies::TIMEOUT;
 
-/// Config type of ontologies.
-pub(crate) const ONTOLOGIES: &str = "ontology";
+pub(crate) use tg_schemas::determinants::ONTOLOGIES;
 /// Flows whose indexes are kept ready.
 const READY: usize = 64;
 /// Texts of one embeddings request.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use tg_collections::reaper;
 use tg_mesh::{LeasedStore, Mesh, Processor};
+use tg_schemas::determinants;
 use tg_schemas::processors::{
     ProcessorSpec, kg_extract_agent, kg_extract_definitions, kg_extract_ontology,
     kg_extract_relationships, kg_extract_rows, violations,
@@ -51,24 +52,15 @@ pub fn processors(mesh: &Mesh, options: Options) -> Vec<Processor> {
             .watches(&WATCHED)
             .owns(store.clone())
     };
-    let knowledge = |extractor, prompts, content| {
+    let knowledge = |by, content| {
         Arc::new(Knowledge {
             cache: cache.clone(),
-            extractor,
-            prompts,
+            by,
             content,
         })
     };
-    let definitions = knowledge(
-        kg_extract_definitions::PROCESSOR.id,
-        &["extract-definitions"],
-        Content::Definitions,
-    );
-    let relationships = knowledge(
-        kg_extract_relationships::PROCESSOR.id,
-        &["extract-relationships"],
-        Content::Relationships,
-    );
+    let definitions = knowledge(determinants::DEFINITIONS, Content::Definitions);
+    let relationships = knowledge(determinants::RELATIONSHIPS, Content::Relationships);
     let kept = Arc::new(Violations::new(store.clone(), options.clone()));
     vec![
         Processor::new(violations::PROCESSOR)

@@ -30,7 +30,7 @@ pub(crate) async fn write(
         };
         cx.record(TRIPLES, &record).await?;
     }
-    let contexts = found.into_contexts(&piece.source);
+    let contexts = found.into_contexts(&piece.source, how.extractor);
     // Flows made for other releases lack it for some extractors.
     if !cx.has(ENTITY_CONTEXTS) {
         return Ok(());

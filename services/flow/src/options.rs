@@ -12,6 +12,8 @@ tg_settings::options! {
         dead_letter_records: u64 = 500_000, Whole(2..=1 << 30);
         /// Dead letters of one workspace at most, in MiB; a flow may have half of it.
         dead_letter_mb: u64 = 2048, Whole(1..=1 << 20);
+        /// Flows of one workspace at most: each has queues and readers of its own in every process.
+        flows_per_workspace: usize = 1_000, Whole(1..=1 << 20);
     }
     given {
         /// Directory of the service's file.

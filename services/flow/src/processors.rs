@@ -29,7 +29,7 @@ pub fn processors(mesh: &Mesh, options: Options) -> Vec<Processor> {
         Ok::<_, StorageError>(Store::new(Arc::new(store)))
     });
     store.kept_in(file);
-    let service = Service::new(store.clone(), options.waits);
+    let service = Service::new(store.clone(), options.waits, options.flows_per_workspace);
     let handler = Arc::new(Handler(service.clone()));
     mesh.spawn(TaskKind::Background, take_up(mesh.clone()));
     reaper::start(mesh, PROCESSOR, store.clone());

@@ -6,7 +6,7 @@ use tg_clients::audit::{ALLOWED, READ, REFUSED, STRANGER};
 use tg_schemas::msg::AuditEntry;
 
 use crate::auth::Identity;
-use crate::dispatch::{Call, Meta, Target};
+use crate::call::{Call, Meta, Target};
 use crate::engine::translate::Body;
 use crate::error::RequestError;
 use crate::iam_call;

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use tg_mesh::fair::Pool;
 use tg_schemas::{Error, ErrorCode};
 
 use crate::auth::Identity;
 use crate::error::RequestError;
-use crate::fair::Pool;
 use crate::options::AuthMode;
 
 /// What is larger is read off the runtime's threads.
@@ -31,19 +31,42 @@ const ENTRY: usize = 200;
 
 /// What needs no more goes in the lane of the small ones.
 const SMALL: usize = 64 << 10;
+/// Bytes of a message on a socket that are not counted while it comes.
+pub(crate) const UNCOUNTED: usize = SMALL;
+/// Of what is for receiving, messages that are arriving on sockets have this part: they wait for each other only, never for
+/// what is kept longer.
+const ARRIVING_PART: usize = 4;
 /// Of the whole, the lane of the small ones has this part.
 const SMALL_PART: usize = 8;
 /// Of a lane, one user may have this part at once; or one large request.
 const USER_PART: usize = 2;
 
-/// The memory that all requests share while they are read.
+/// The memory that all requests share while they are read. Cheap to clone.
+#[derive(Clone)]
 pub(crate) struct Budget {
     parsing: Lanes,
     receiving: Lanes,
+    arriving: Pool,
 }
 
 /// Bytes that count until they are dropped.
-pub(crate) type Share = crate::fair::Share;
+pub(crate) type Share = tg_mesh::fair::Share;
+
+/// What is made of a request counts until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Reading {
+    share: Share,
+    /// Of the request.
+    bytes: usize,
+}
+
+impl Reading {
+    /// The tree is gone and its message is on the way: it counts as its bytes, as long as somebody may have to send it again.
+    pub(crate) fn sent(mut self) -> Share {
+        self.share.shrink(self.bytes.div_ceil(UNIT));
+        self.share
+    }
+}
 
 /// Whose request is read. Strangers are one user together.
 #[derive(Debug, Clone)]
@@ -72,6 +95,7 @@ impl Reader {
     }
 }
 
+#[derive(Clone)]
 struct Lanes {
     small: Pool,
     large: Pool,
@@ -128,9 +152,11 @@ impl From<AuthMode> for Users {
 impl Budget {
     /// With so many bytes for reading, and so many for bodies on their way.
     pub(crate) fn new(parsing: usize, receiving: usize, users: Users) -> Self {
+        let arriving = receiving / ARRIVING_PART;
         Self {
             parsing: Lanes::new(parsing / UNIT, SMALL / UNIT, users),
-            receiving: Lanes::new(receiving, SMALL, users),
+            receiving: Lanes::new(receiving - arriving, SMALL, users),
+            arriving: Pool::new(arriving, users.part(arriving)),
         }
     }
 
@@ -155,21 +181,60 @@ impl Budget {
             .ok_or_else(|| RequestError::busy("here"))
     }
 
+    /// Waits until so many more bytes of a body may come.
+    pub(crate) async fn received(
+        &self,
+        of: &Reader,
+        bytes: usize,
+        before: usize,
+    ) -> Result<Share, RequestError> {
+        match self.receive(of, bytes, before) {
+            Err(fault) if fault == too_large() => Err(fault),
+            Err(_) => {
+                let lane = self.receiving.lane(before + bytes);
+                granted(lane.take(&of.0, bytes)).await
+            }
+            taken => taken,
+        }
+    }
+
+    /// Counts more bytes of a message on a socket, if there is room for them now.
+    pub(crate) fn arrive(&self, of: &Reader, bytes: usize) -> Option<Share> {
+        self.arriving.try_take(&of.0, bytes)
+    }
+
+    /// Waits for that room. A message of which so many bytes were counted is never larger than all of it.
+    pub(crate) async fn arrives(
+        &self,
+        of: &Reader,
+        bytes: usize,
+        before: usize,
+    ) -> Result<Share, RequestError> {
+        match before + bytes > self.arriving.total() {
+            true => Err(too_large()),
+            false => granted(self.arriving.take(&of.0, bytes)).await,
+        }
+    }
+
     /// Reads bytes when there is memory for it. What is made of them counts while the share is held.
     pub(crate) async fn read<T: Send + 'static>(
         &self,
         of: &Reader,
         bytes: Bytes,
         parse: impl FnOnce(&[u8]) -> T + Send + 'static,
-    ) -> Result<(T, Share), RequestError> {
+    ) -> Result<(T, Reading), RequestError> {
+        let reading = |share: Share| Reading {
+            share,
+            bytes: bytes.len(),
+        };
         if bytes.len() <= LARGE {
             let share = self.share(of, need(&bytes)).await?;
-            return Ok((parse(&bytes), share));
+            return Ok((parse(&bytes), reading(share)));
         }
         let counted = bytes.clone();
         let need = off(move || need(&counted)).await?;
-        let share = self.share(of, need).await?;
-        Ok((off(move || parse(&bytes)).await?, share))
+        let reading = reading(self.share(of, need).await?);
+        Ok((off(move || parse(&bytes)).await?, reading))
     }
 
     async fn share(&self, of: &Reader, need: usize) -> Result<Share, RequestError> {
@@ -178,10 +243,15 @@ impl Budget {
         if units > lane.total() {
             return Err(too_much(units, lane.total()));
         }
-        match tokio::time::timeout(TIMEOUT, lane.take(&of.0, units)).await {
-            Ok(Some(share)) => Ok(share),
-            Ok(None) | Err(_) => Err(RequestError::busy("here")),
-        }
+        granted(lane.take(&of.0, units)).await
+    }
+}
+
+/// A share that comes in time.
+async fn granted(share: impl Future<Output = Option<Share>>) -> Result<Share, RequestError> {
+    match tokio::time::timeout(TIMEOUT, share).await {
+        Ok(Some(share)) => Ok(share),
+        Ok(None) | Err(_) => Err(RequestError::busy("here")),
     }
 }
 
@@ -245,7 +315,7 @@ mod tests {
     async fn read(budget: &Budget, text: String) -> Result<usize, RequestError> {
         let parse = |bytes: &[u8]| serde_json::from_slice::<Value>(bytes).is_ok();
         let read = budget.read(&reader("ann"), Bytes::from(text), parse).await;
-        read.map(|(_, share)| share.units())
+        read.map(|(_, reading)| reading.share.units())
     }
 
     fn reader(name: &str) -> Reader {
@@ -296,7 +366,8 @@ mod tests {
 
     #[tokio::test]
     async fn one_user_never_has_it_all() {
-        let budget = Budget::new(2 << 20, 16 << 20, Users::Many);
+        // Three quarters are for bodies.
+        let budget = Budget::new(2 << 20, (64 << 20) / 3, Users::Many);
         let (ann, bob, eve) = (reader("ann"), reader("bob"), reader("eve"));
         let receive = |of: &Reader| {
             let mut shares = Vec::new();
@@ -321,6 +392,14 @@ mod tests {
         let moment = Duration::from_millis(20);
         assert!(tokio::time::timeout(moment, &mut second).await.is_err());
         assert!(budget.read(&bob, list(), |_| ()).await.is_ok());
+    }
+
+    #[tokio::test]
+    async fn what_is_on_the_way_counts_as_its_bytes() {
+        let budget = Budget::new(2 << 20, 10, Users::Many);
+        let (_, reading) = budget.read(&reader("ann"), list(), |_| ()).await.unwrap();
+        assert!(reading.share.units() > 600);
+        assert_eq!(reading.sent().units(), list().len().div_ceil(UNIT));
     }
 
     #[tokio::test]

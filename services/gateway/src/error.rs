@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
 use serde_json::{Value, json};
 use tg_schemas::{Error, ErrorCode};
 use tg_tls::FileFault;
@@ -212,11 +213,17 @@ pub(crate) fn failed(mut response: Response, code: ErrorCode) -> Response {
 
 /// A JSON response with the content type of the contract.
 pub(crate) fn json_response<T: serde::Serialize>(status: StatusCode, body: &T) -> Response {
-    let mut response = (status, Json(body)).into_response();
-    response.headers_mut().insert(
-        header::CONTENT_TYPE,
-        HeaderValue::from_static("application/json; charset=utf-8"),
-    );
+    as_json((status, Json(body)).into_response())
+}
+
+/// The same of JSON that is written already.
+pub(crate) fn json_written(status: StatusCode, text: Bytes) -> Response {
+    as_json((status, text).into_response())
+}
+
+fn as_json(mut response: Response) -> Response {
+    let kind = HeaderValue::from_static("application/json; charset=utf-8");
+    response.headers_mut().insert(header::CONTENT_TYPE, kind);
     response
 }
 

@@ -4,9 +4,9 @@
 use std::time::Duration;
 
 use serde_json::Value;
-use tg_mesh::{Answer, Ask, Deadline, Mesh};
+use tg_clients::embeddings;
+use tg_mesh::{Ask, Deadline, Mesh};
 use tg_schemas::Error;
-use tg_schemas::msg::{EmbeddingsRequest, EmbeddingsResponse};
 
 use crate::engine::scrub::scrub;
 use crate::engine::translate::Body;
@@ -15,9 +15,7 @@ use crate::flows::Flow;
 
 /// Services that are asked with a vector of the client's.
 const BY_VECTOR: [&str; 3] = ["graph-embeddings", "document-embeddings", "row-embeddings"];
-/// The text that the flow's embeddings are asked for: always the same, so that it is remembered.
-const TEXT: &str = "model";
-/// Longest wait for its vector.
+/// Longest wait for what the flow's embeddings say.
 const LONGEST: Duration = Duration::from_secs(30);
 
 /// Whether a request leaves out which model made its vector.
@@ -43,10 +41,6 @@ pub(crate) async fn add(
     let Ok(topic) = flow.request("embeddings") else {
         return Ok(());
     };
-    let question = EmbeddingsRequest {
-        texts: vec![TEXT.to_owned()],
-        ..EmbeddingsRequest::default()
-    };
     let left = options.deadline.map_or(LONGEST, |until| until.left());
     let options = Ask {
         deadline: Some(Deadline::after(left.min(LONGEST))),
@@ -54,10 +48,9 @@ pub(crate) async fn add(
         streaming: false,
         ..options
     };
-    let answer: Answer<EmbeddingsResponse> = mesh.ask(&topic, &question, options);
-    let told = answer.last().await.map_err(|error| unknown(scrub(error)))?;
-    if !told.model.is_empty() {
-        body.insert("model".to_owned(), told.model.into());
+    let told = embeddings::model_of(mesh, &topic, options).await;
+    if let Some(model) = told.map_err(|error| unknown(scrub(error)))? {
+        body.insert("model".to_owned(), model.into());
     }
     Ok(())
 }

@@ -1,16 +1,18 @@
 //! The gateway: REST and WebSocket endpoints onto the mesh.
 //!
 //! A request walks one way through every endpoint: parse → authenticate → authorise → resolve workspace and
-//! flow → ask on the bus → stream the parts back (`dispatch`). Its handlers (`handlers`) serve endpoints instead of
+//! flow (`admission`) → ask on the bus → stream the parts back (`dispatch`). Its handlers (`handlers`) serve endpoints instead of
 //! queues: they know HTTP and nothing of the bus. Translators ([`engine::translate`]) know both vocabularies and do no
 //! I/O; the table in `registry` says which operation needs which capability.
 //!
 //! The gateway keeps nothing, and no text it sends names a queue, a host, a path or another tenant.
 
+mod admission;
 mod ask;
 mod audit;
 mod auth;
 mod budget;
+mod call;
 mod certificate;
 mod connection;
 #[cfg(test)]
@@ -21,7 +23,6 @@ mod dispatch;
 mod engine;
 mod error;
 mod exposition;
-mod fair;
 mod flow_model;
 mod flows;
 mod handlers;
@@ -32,7 +33,9 @@ mod judge;
 mod listener;
 mod opened;
 mod options;
+mod patience;
 mod processors;
+mod received;
 mod registry;
 mod routes;
 mod running;

@@ -69,9 +69,10 @@ tg_settings::options! {
         /// Memory that all requests may need together while they are read, in MiB, by an estimate that errs upwards.
         /// One that needs more than seven eighths alone is refused: the rest is for small ones.
         parsing_mb: usize = 1_024, Whole(64..=1 << 20);
-        /// Bodies that are being received, and what sockets sent ahead, in MiB; less than half for one user.
+        /// Bodies that are being received, and what sockets sent ahead, in MiB; less than half for one user. A quarter is for
+        /// messages of more than 64 KiB while they arrive on sockets, none of which is larger than that.
         receiving_mb: usize = 1_024, Whole(64..=1 << 20);
-        /// Answers that wait until clients on sockets have read them, in MiB; half for one user. Who finds no room waits.
+        /// Answers that wait until clients have read them, over sockets and HTTP, in MiB; half for one user. Who finds no room waits.
         sending_mb: usize = 256, Whole(1..=1 << 20);
         /// What a socket may send ahead while its questions wait for one to end, in MiB; beyond, no more is read.
         look_ahead_mb: usize = 4, Whole(1..=1_024);

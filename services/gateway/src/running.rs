@@ -8,6 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::ask::{Part, Parts};
 use crate::auth::Lapse;
+use crate::budget::{Reading, Share};
 use crate::detached::Listed;
 use crate::flows;
 use crate::inflight::Permit;
@@ -27,9 +28,17 @@ pub(crate) struct Running {
     pub(crate) endpoint: &'static str,
     pub(crate) started: Instant,
     pub(crate) permit: Option<Permit>,
+    /// What the question counts, which is kept here until it is answered.
+    pub(crate) held: Option<Share>,
 }
 
 impl Running {
+    /// The question that was read counts until it is answered.
+    pub(crate) fn holding(mut self, question: Reading) -> Self {
+        self.held = Some(question.sent());
+        self
+    }
+
     /// The next part. After the last, or a fault, `None`; there is always exactly one of these.
     pub(crate) async fn next(&mut self) -> Option<Part> {
         if self.over {
@@ -61,6 +70,7 @@ impl Running {
             Part::Error(error) => error.code().as_str(),
         };
         self.over = true;
+        self.held = None;
         count(self.endpoint, self.name, outcome);
         metrics::histogram!("tg_gateway_request_seconds", "endpoint" => self.endpoint, "service" => self.name)
             .record(self.started.elapsed().as_secs_f64());
@@ -88,6 +98,7 @@ impl Drop for Running {
             endpoint: self.endpoint,
             started: self.started,
             permit: self.permit.take(),
+            held: self.held.take(),
         };
         mesh.spawn(TaskKind::Background, async move {
             let cancel = rest.cancel.clone();

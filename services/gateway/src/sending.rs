@@ -1,42 +1,47 @@
-//! How much of answers may wait until clients on sockets have read them. Whoever finds no room waits, and so does who asked
-//! in their turn: nothing is kept here for a client that reads slowly, and nobody is cut off.
+//! How much of answers may wait until clients have read them, over sockets and over HTTP. Whoever finds no room waits, and
+//! so does who asked in their turn: nothing is kept here for a client that reads slowly, and nobody is cut off.
 //!
-//! Each socket has a little for itself, so that what is small never waits for what others read; the rest is shared by
-//! all, and a user has a part of it.
+//! Each connection has a little for itself, so that what is small never waits for what others read; the rest is shared
+//! by all, and a user has a part of it.
 
 use std::sync::Arc;
 
+use axum::BoxError;
+use axum::body::Body as HttpBody;
+use bytes::Bytes;
+use futures::stream::{Stream, StreamExt};
+use tg_mesh::fair::{Pool, Share, UnitsInUse};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use crate::auth::Identity;
 use crate::budget::{Reader, Users};
-use crate::fair::{Held, Pool, Share};
 
-/// Bytes that a socket needs for itself at most.
+/// Bytes that a connection needs for itself at most.
 const OWN: usize = 64 << 10;
-/// Bytes that wait for one socket at most, however much is free: who reads slowly gains nothing by more. A larger message
+/// Bytes that wait for one connection at most, however much is free: who reads slowly gains nothing by more. A larger message
 /// waits alone.
 const AT_ONCE: usize = 8 << 20;
 
-/// What all sockets have together.
+/// What all connections have together.
 #[derive(Debug, Clone)]
 pub(crate) struct Sending {
     shared: Pool,
     own: usize,
 }
 
-/// What one socket has.
+/// What one connection has: a socket, or the response that is under way.
 #[derive(Debug, Clone)]
 pub(crate) struct Room {
     shared: Pool,
     own: Arc<Semaphore>,
     at_once: Arc<Semaphore>,
-    held: Held,
+    held: UnitsInUse,
 }
 
 /// The place of a message that waits, until it is dropped.
 #[derive(Debug)]
-pub(crate) enum Place {
-    /// In what the socket has for itself.
+pub(crate) enum SendPermit {
+    /// In what the connection has for itself.
     Own { _own: OwnedSemaphorePermit },
     /// In what is shared.
     Shared {
@@ -46,13 +51,21 @@ pub(crate) enum Place {
 }
 
 impl Sending {
-    /// With so many bytes for so many sockets.
-    pub(crate) fn new(bytes: usize, sockets: usize, users: Users) -> Self {
-        let own = (bytes / 2 / sockets.max(1)).min(OWN);
-        let shared = (bytes - own * sockets).max(1);
+    /// With so many bytes for so many connections.
+    pub(crate) fn new(bytes: usize, connections: usize, users: Users) -> Self {
+        let own = (bytes / 2 / connections.max(1)).min(OWN);
+        let shared = (bytes - own * connections).max(1);
         Self {
             shared: Pool::new(shared, users.part(shared)),
             own,
+        }
+    }
+
+    /// For a response to somebody.
+    pub(crate) fn outlet(&self, to: &Identity) -> Outlet {
+        Outlet {
+            room: self.room(),
+            reader: Reader::known(to),
         }
     }
 
@@ -62,24 +75,76 @@ impl Sending {
             shared: self.shared.clone(),
             own: Arc::new(Semaphore::new(self.own)),
             at_once: Arc::new(Semaphore::new(AT_ONCE)),
-            held: Held::default(),
+            held: UnitsInUse::default(),
         }
     }
 }
 
 impl Room {
     /// Waits for a place for so many bytes. None where the process ends.
-    pub(crate) async fn take(&self, of: &Reader, bytes: usize) -> Option<Place> {
+    pub(crate) async fn take(&self, of: &Reader, bytes: usize) -> Option<SendPermit> {
         let permits = u32::try_from(bytes).unwrap_or(u32::MAX);
         if let Ok(_own) = self.own.clone().try_acquire_many_owned(permits) {
-            return Some(Place::Own { _own });
+            return Some(SendPermit::Own { _own });
         }
         let most = u32::try_from(bytes.min(AT_ONCE)).ok()?;
         let at_once = self.at_once.clone().acquire_many_owned(most).await;
         let _at_once = at_once.ok()?;
         let units = bytes.min(self.shared.total());
         let _share = (self.shared.take_at(of.name(), units, &self.held)).await?;
-        Some(Place::Shared { _share, _at_once })
+        Some(SendPermit::Shared { _share, _at_once })
+    }
+}
+
+/// Where pieces of one response wait until its reader has taken them.
+#[derive(Debug, Clone)]
+pub(crate) struct Outlet {
+    room: Room,
+    reader: Reader,
+}
+
+/// A piece and its place.
+struct Placed {
+    piece: Bytes,
+    _place: Option<SendPermit>,
+}
+
+impl AsRef<[u8]> for Placed {
+    fn as_ref(&self) -> &[u8] {
+        &self.piece
+    }
+}
+
+impl Outlet {
+    /// Who it is for.
+    pub(crate) fn reader(&self) -> &Reader {
+        &self.reader
+    }
+
+    /// The piece, once there is room for it. It has its place until the last copy of it is dropped, which the HTTP library
+    /// does when it has written it.
+    pub(crate) async fn hold(&self, piece: Bytes) -> Bytes {
+        if piece.is_empty() {
+            return piece;
+        }
+        let _place = self.take(piece.len()).await;
+        Bytes::from_owner(Placed { piece, _place })
+    }
+
+    /// A body of pieces, each of which comes when there is room for it.
+    pub(crate) fn body<E: Into<BoxError> + Send + 'static>(
+        self,
+        pieces: impl Stream<Item = Result<Bytes, E>> + Send + 'static,
+    ) -> HttpBody {
+        HttpBody::from_stream(pieces.then(move |piece| {
+            let outlet = self.clone();
+            async move { Ok::<_, E>(outlet.hold(piece?).await) }
+        }))
+    }
+
+    /// Waits for a place for so many bytes. None where the process ends.
+    pub(crate) async fn take(&self, bytes: usize) -> Option<SendPermit> {
+        self.room.take(&self.reader, bytes).await
     }
 }
 
@@ -130,6 +195,23 @@ mod tests {
         held.clear();
         let large = room.take(&ann, 20 * MIB).now_or_never().flatten();
         assert!(large.is_some() && room.take(&ann, MIB).now_or_never().is_none());
+    }
+
+    #[tokio::test]
+    async fn a_piece_has_its_place_until_nobody_has_it_any_more() {
+        let sending = Sending::new(2 * MIB, 2, Users::One);
+        let outlet = sending.outlet(&Identity::plain("ann", "default"));
+        let large = Bytes::from(vec![0; 20 * MIB]);
+        let held = outlet.hold(large.clone()).await;
+        assert_eq!(held, large);
+        let copy = held.slice(MIB..);
+        drop(held);
+        let mut next = Box::pin(outlet.hold(large));
+        assert!((&mut next).now_or_never().is_none());
+        drop(copy);
+        assert!(next.now_or_never().is_some());
+        let nothing = outlet.hold(Bytes::new()).now_or_never();
+        assert_eq!(nothing, Some(Bytes::new()));
     }
 
     #[tokio::test]

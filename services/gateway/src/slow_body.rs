@@ -1,9 +1,5 @@
 //! A request's body with a sense of time: one that stops ends with an error, and so does one that trickles. One that is
 //! merely long does not.
-//!
-//! Waiting uses up the patience with a body, and what comes restores it at the least rate that the options allow; there
-//! is never more of it than for one long pause. Only the time counts in which somebody waits for the body: what the
-//! gateway itself holds back is nobody's fault.
 
 use std::error::Error as _;
 use std::io;
@@ -14,10 +10,9 @@ use std::time::Duration;
 use axum::body::{Body, HttpBody};
 use bytes::Bytes;
 use hyper::body::{Frame, SizeHint};
-use tokio::time::{Instant, Sleep, sleep, sleep_until};
+use tokio::time::{Sleep, sleep};
 
-/// Longest pause between two pieces of a body.
-const PAUSE: Duration = Duration::from_secs(30);
+use crate::patience::Patience;
 
 /// The body, which must go on coming at this rate in bytes a second.
 pub(crate) fn paced<B>(body: B, rate: usize) -> Body
@@ -26,9 +21,7 @@ where
 {
     Body::new(Paced {
         body,
-        rate,
-        patience: PAUSE,
-        waits: None,
+        patience: Patience::new(rate),
     })
 }
 
@@ -64,25 +57,7 @@ fn late() -> Option<Result<Frame<Bytes>, axum::Error>> {
 
 struct Paced<B> {
     body: B,
-    /// Bytes a second.
-    rate: usize,
-    /// Time that may still be waited.
-    patience: Duration,
-    /// Runs while somebody waits, until patience ends.
-    waits: Option<Pin<Box<Sleep>>>,
-}
-
-impl<B> Paced<B> {
-    /// Something came: what was waited is gone, and its bytes give time back.
-    fn came(&mut self, bytes: usize) {
-        if let Some(waited) = self.waits.take() {
-            let now = Instant::now();
-            self.patience = waited.deadline().saturating_duration_since(now);
-        }
-        let millis = bytes.saturating_mul(1_000) / self.rate.max(1);
-        let back = Duration::from_millis(u64::try_from(millis).unwrap_or(u64::MAX));
-        self.patience = self.patience.saturating_add(back).min(PAUSE);
-    }
+    patience: Patience,
 }
 
 impl<B> HttpBody for Paced<B>
@@ -96,14 +71,10 @@ where
         if let Poll::Ready(piece) = Pin::new(&mut self.body).poll_frame(cx) {
             let data = piece.as_ref().and_then(|piece| piece.as_ref().ok());
             let bytes = data.and_then(Frame::data_ref).map_or(0, Bytes::len);
-            self.came(bytes);
+            self.patience.came(bytes);
             return Poll::Ready(piece.map(|piece| piece.map_err(axum::Error::new)));
         }
-        let patience = self.patience;
-        let waits = self
-            .waits
-            .get_or_insert_with(|| Box::pin(sleep_until(Instant::now() + patience)));
-        waits.as_mut().poll(cx).map(|()| late())
+        self.patience.poll(cx).map(|()| late())
     }
 
     fn is_end_stream(&self) -> bool {
@@ -147,7 +118,9 @@ impl HttpBody for Within {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::patience::PAUSE;
     use futures::{StreamExt, stream};
+    use tokio::time::Instant;
 
     const RATE: usize = 256;
 

@@ -36,7 +36,7 @@ pub(crate) struct App {
     pub(crate) strangers: Strangers,
     /// What is being read at the moment.
     pub(crate) budget: Budget,
-    /// What waits for clients on sockets to read it.
+    /// What waits for clients to read it.
     pub(crate) sending: Sending,
     /// Work that goes on without its caller.
     pub(crate) detached: Detached,
@@ -85,7 +85,7 @@ impl App {
             ),
             sending: Sending::new(
                 options.settings.sending_mb << 20,
-                options.settings.sockets,
+                options.settings.connections,
                 options.auth_mode.into(),
             ),
             detached: Detached::new(options.settings.detached_per_user),

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use tg_clients::audit::{self, Tally};
+use tg_clients::audit::{self, AuditBuffer};
 use tg_clients::neighbours::Neighbours;
 use tg_mesh::Mesh;
 use tg_schemas::msg::AuditEntry;
@@ -16,7 +16,7 @@ const LAST: Duration = Duration::from_secs(2);
 
 /// What waits to be told.
 pub(crate) struct Trail {
-    tally: Tally,
+    buffer: AuditBuffer,
     client: audit::Audit,
     /// As which the iam service knows this process.
     source: String,
@@ -36,7 +36,7 @@ impl Trail {
     /// Without access control nothing is decided, and a foreign iam service keeps nothing.
     pub(crate) fn new(mesh: &Mesh, open: bool) -> Self {
         Self {
-            tally: Tally::default(),
+            buffer: AuditBuffer::default(),
             client: audit::Audit::new(mesh),
             source: format!("gateway-{}", uuid::Uuid::new_v4()),
             on: !open && Neighbours::of(mesh).keep_audit(),
@@ -51,7 +51,7 @@ impl Trail {
 
     /// Counts what was decided now.
     pub(crate) fn note(&self, entry: AuditEntry) {
-        self.tally.note(entry);
+        self.buffer.note(entry);
     }
 
     /// Tells what was decided, as long as the endpoints are open.
@@ -77,7 +77,7 @@ impl Trail {
         let mut sending = self.sending.lock().await;
         loop {
             if sending.entries.is_empty() {
-                sending.entries = self.tally.take();
+                sending.entries = self.buffer.take();
                 sending.sequence += 1;
             }
             if sending.entries.is_empty() {

@@ -9,11 +9,13 @@ use std::sync::Arc;
 use tg_clients::neighbours::Neighbours;
 use tg_collections::{CollectionKey, CollectionStore};
 use tg_mesh::{LeasedStore, Mesh};
+use tg_schemas::WorkspaceKey;
 
 /// Config type that lists collections.
 pub(crate) const COLLECTIONS: &str = "collection";
 
-type Known = BTreeMap<String, BTreeSet<String>>;
+/// Collections by name and generation, of the workspaces that there are.
+type Known = BTreeMap<WorkspaceKey, BTreeSet<(String, i64)>>;
 
 /// Follows the configuration until the process stops.
 pub(crate) async fn run<S: CollectionStore>(mesh: Mesh, owned: Arc<LeasedStore<S>>) {
@@ -27,51 +29,51 @@ pub(crate) async fn run<S: CollectionStore>(mesh: Mesh, owned: Arc<LeasedStore<S
         for (workspace, collections) in gone(&known, &now) {
             if now.get(&workspace).is_none_or(BTreeSet::is_empty) {
                 tracing::warn!(
-                    workspace,
+                    workspace = workspace.name(),
                     collections = collections.len(),
                     "no collection of a workspace is left: their triples are kept"
                 );
                 continue;
             }
-            for collection in collections {
-                drop_triples(&owned, &workspace, &collection).await;
+            for (collection, generation) in collections {
+                let key = CollectionKey::new(workspace.as_str(), &collection);
+                drop_triples(&owned, &key.in_generation(generation)).await;
             }
         }
         known = now;
     }
 }
 
+/// What there is, each under what its triples are kept under: a row that goes takes its generation with it.
 fn look(mesh: &Mesh) -> Known {
     let config = mesh.config();
     let workspaces = config.workspaces().into_iter();
     workspaces
         .map(|workspace| {
             let rows = config.values(&workspace, COLLECTIONS);
-            (workspace, rows.keys().cloned().collect())
+            let generation = |name: &String| config.collection_generation(&workspace, name);
+            let names = rows.keys().map(|name| (name.clone(), generation(name)));
+            (config.workspace_key(&workspace), names.collect())
         })
         .collect()
 }
 
 /// Collections that were there and are no more, by the workspaces of theirs that are.
-fn gone(before: &Known, now: &Known) -> Vec<(String, Vec<String>)> {
+fn gone(before: &Known, now: &Known) -> Vec<(WorkspaceKey, Vec<(String, i64)>)> {
     let left = before.iter().filter_map(|(workspace, known)| {
-        let gone: Vec<String> = known.difference(now.get(workspace)?).cloned().collect();
+        let gone: Vec<_> = known.difference(now.get(workspace)?).cloned().collect();
         (!gone.is_empty()).then(|| (workspace.clone(), gone))
     });
     left.collect()
 }
 
-async fn drop_triples<S: CollectionStore>(
-    owned: &LeasedStore<S>,
-    workspace: &str,
-    collection: &str,
-) {
+async fn drop_triples<S: CollectionStore>(owned: &LeasedStore<S>, key: &CollectionKey) {
     // A process that stands by must not open the store: its owner drops.
     let Some(engine) = owned.opened() else {
         return;
     };
-    let key = CollectionKey::new(workspace, collection);
-    match engine.drop_collection(&key).await {
+    let (workspace, collection) = (key.workspace(), key.collection());
+    match engine.drop_collection(key).await {
         Ok(_) => tracing::info!(
             workspace,
             collection,
@@ -88,9 +90,9 @@ mod tests {
     use super::*;
 
     fn known(of: &[(&str, &[&str])]) -> Known {
-        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        let names = |names: &[&str]| names.iter().map(|name| ((*name).to_owned(), 0)).collect();
         of.iter()
-            .map(|(ws, all)| ((*ws).to_owned(), names(all)))
+            .map(|(ws, all)| (WorkspaceKey::new(ws, 0), names(all)))
             .collect()
     }
 
@@ -98,12 +100,25 @@ mod tests {
     fn only_collections_of_workspaces_that_are_there_are_forgotten() {
         let before = known(&[("a", &["x", "y"]), ("b", &["x"])]);
         let after = known(&[("a", &["y", "z"])]);
-        let x = ("a".to_owned(), vec!["x".to_owned()]);
+        let x = (WorkspaceKey::new("a", 0), vec![("x".to_owned(), 0)]);
         assert_eq!(gone(&before, &after), [x]);
         let emptied = known(&[("a", &[]), ("b", &["x"])]);
-        assert_eq!(gone(&before, &emptied)[0].1, ["x", "y"]);
+        assert_eq!(gone(&before, &emptied)[0].1.len(), 2);
         assert_eq!(gone(&before, &before), []);
         assert_eq!(gone(&before, &Known::new()), []);
         assert_eq!(gone(&Known::new(), &before), []);
+    }
+
+    #[test]
+    fn a_name_that_is_another_collection_or_workspace_now_is_not_the_one_that_was() {
+        let of = |workspace: i64, collection: i64| {
+            let names = [("x".to_owned(), collection), ("y".to_owned(), 0)];
+            Known::from([(WorkspaceKey::new("a", workspace), names.into())])
+        };
+        let x = |generation| vec![("x".to_owned(), generation)];
+        let workspace = WorkspaceKey::new("a", 7);
+        assert_eq!(gone(&of(7, 1), &of(7, 2)), [(workspace, x(1))]);
+        // Its data goes with its own tombstone.
+        assert_eq!(gone(&of(7, 1), &of(8, 1)), []);
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tg_collections::{Dropper, Retractor, reaper};
-use tg_mesh::{LeasedStore, Mesh, OpenFault, Processor, TaskKind};
+use tg_mesh::{LeasedStore, Mesh, OpenError, Processor, TaskKind};
 use tg_schemas::ErrorCode;
 use tg_schemas::processors::{sparql_query, triples_query, triples_write};
 
@@ -69,7 +69,7 @@ pub fn processors(mesh: &Mesh, options: Options) -> Vec<Processor> {
     vec![writer, query, sparql]
 }
 
-impl From<GraphError> for OpenFault {
+impl From<GraphError> for OpenError {
     fn from(error: GraphError) -> Self {
         match error {
             GraphError::Journal(fault) => fault.into(),

@@ -1,6 +1,7 @@
 //! The processors as others meet them: records in, patterns and SPARQL out, deletions seen in config.
 
 use tempfile::TempDir;
+use tg_mesh::{Mesh, Processor};
 use tg_provenance::{Extraction, Making, extracted, subgraph_id};
 use tg_schemas::msg::{
     CollectionDrop, CollectionDropped, Metadata, NeighbourhoodRequest, NeighbourhoodResponse,
@@ -8,6 +9,7 @@ use tg_schemas::msg::{
     TriplesQueryRequest, TriplesQueryResponse,
 };
 use tg_schemas::processors::{triples_query, triples_write};
+use tg_schemas::workspace_key::{REGISTERED, REGISTRY};
 use tg_schemas::{Class, Error, ErrorCode, Term, Triple};
 use tg_testkit::config::Config;
 use tg_testkit::flow::{TestFlow, Wiring, topic};
@@ -19,6 +21,16 @@ const WIRING: &[Wiring] = &[
     ("sparql-query", &[("request", Class::Request, "sparql")]),
 ];
 
+/// A directory, and the service over it.
+fn graph() -> (TempDir, impl FnOnce(&Mesh) -> Vec<Processor>) {
+    let dir = tempfile::tempdir().unwrap();
+    let options = tg_graph::Options {
+        data_dir: dir.path().to_owned(),
+        ..tg_graph::Options::default()
+    };
+    (dir, |mesh| tg_graph::processors(mesh, options))
+}
+
 struct System {
     flow: TestFlow,
     _dir: TempDir,
@@ -26,14 +38,17 @@ struct System {
 
 impl System {
     async fn start(place: &Place) -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        let options = tg_graph::Options {
-            data_dir: dir.path().to_owned(),
-            ..tg_graph::Options::default()
-        };
-        let host = |mesh: &_| tg_graph::processors(mesh, options);
+        let (dir, host) = graph();
         Self {
             flow: TestFlow::start(place, Config::new(), WIRING, host).await,
+            _dir: dir,
+        }
+    }
+
+    async fn start_among_foreign(place: &Place, config: Config) -> Self {
+        let (dir, host) = graph();
+        Self {
+            flow: TestFlow::start_among_foreign(place, config, WIRING, host).await,
             _dir: dir,
         }
     }
@@ -230,6 +245,29 @@ async fn dropped_collections_are_gone_and_others_of_like_names_stay(place: Place
     system.holds("docs_2024", 2).await;
 }
 
+/// Nobody asks for it there: a row that goes is all that is said, and it may come again as it was.
+async fn among_foreign_processors_what_a_row_named_goes_with_it(place: Place) {
+    let config = Config::new();
+    let made = r#"{"enabled": true, "generation": 7}"#;
+    config.set(REGISTRY, REGISTERED, "default", made);
+    let system = System::start_among_foreign(&place, config).await;
+    let (all, left) = ([("a", 0), ("b", 2), ("stays", 0)], [("stays", 0)]);
+    system.set_collections(&all).await;
+    for (name, _) in all {
+        system.write(name, triples(5)).await;
+        system.holds(name, 5).await;
+    }
+    system.set_collections(&left).await;
+    // Who has no row is read in the first generation, which is the one that it was in.
+    system.holds("a", 0).await;
+    system.set_collections(&all).await;
+    system.holds("b", 0).await;
+    system.holds("a", 0).await;
+    system.holds("stays", 5).await;
+    system.write("b", triples(2)).await;
+    system.holds("b", 2).await;
+}
+
 async fn what_came_from_a_chunk_is_taken_back(place: Place) {
     let system = System::start(&place).await;
     let of_chunk = |chunk: &str, count: usize| {
@@ -338,6 +376,7 @@ tg_testkit::on_both_buses!(
     records_become_answers,
     a_bad_triple_is_dead_letter_and_the_others_are_kept,
     dropped_collections_are_gone_and_others_of_like_names_stay,
+    among_foreign_processors_what_a_row_named_goes_with_it,
     what_came_from_a_chunk_is_taken_back,
     a_frontier_and_its_sources_are_one_question_each,
 );

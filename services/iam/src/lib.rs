@@ -9,6 +9,7 @@
 //! * `trail`: what was refused, on its way into the store. What changed is written down with the change.
 //!
 //! * `login`, `attempts`, `password`: what of passwords takes long, beside the runtime, and how guessing is slowed.
+//! * `places`: what takes long, so many at once, so that it keeps nobody from being checked.
 //!
 //! Which operation needs which capability is the gateway's table; which role has which capability is
 //! ours. No key or password is kept, logged or shown again: only its hash is stored. What signs tokens never leaves the
@@ -24,6 +25,7 @@ mod handlers;
 mod login;
 mod options;
 mod password;
+mod places;
 mod processors;
 mod remote;
 mod revocations;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tg_clients::audit::Tally;
+use tg_clients::audit::AuditBuffer;
 use tg_collections::reaper;
 use tg_mesh::leased_store::off_runtime;
 use tg_mesh::{LeasedStore, Mesh, Processor, TaskKind};
@@ -15,6 +15,7 @@ use crate::generations;
 use crate::handlers::{Audit, Handler};
 use crate::login::Passwords;
 use crate::options::{AuthMode, Options};
+use crate::places::{LONG, Places};
 use crate::store::SqliteDirectory;
 use crate::{revocations, trail};
 
@@ -24,8 +25,11 @@ pub const PROCESSOR: &str = iam_svc::PROCESSOR.id;
 /// Where the service keeps its directory below the data directory.
 const FILE: &str = "iam.sqlite";
 
-/// Requests in progress at once.
-const CONCURRENCY: usize = 512;
+/// Requests in progress at once. Far more than those that take long ([`LONG`]): the rest are checks, which are done as soon
+/// as they begin, and refusals.
+const CONCURRENCY: usize = 4_096;
+
+const _: () = assert!(2 * LONG <= CONCURRENCY);
 
 /// The identity service over a file in the data directory. A process that stands by leaves the
 /// file alone.
@@ -54,12 +58,13 @@ pub fn processors(mesh: &Mesh, options: Options) -> Vec<Processor> {
     let settled = generations::settle(mesh.clone(), store.clone());
     mesh.spawn(TaskKind::Background, settled);
     reaper::start(mesh, PROCESSOR, store.clone());
-    let refusals = Arc::new(Tally::default());
+    let refusals = Arc::new(AuditBuffer::default());
     let written = trail::run(mesh.clone(), store.clone(), refusals.clone());
     mesh.spawn(TaskKind::Closing, written);
     let audit = Audit {
         store: store.clone(),
         auth_mode,
+        places: Places::default(),
     };
     let handler = Handler {
         store: store.clone(),
@@ -67,6 +72,7 @@ pub fn processors(mesh: &Mesh, options: Options) -> Vec<Processor> {
         workspace_users: options.workspace_users,
         code,
         passwords: Passwords::default(),
+        places: Places::default(),
         refusals,
     };
     let processor = Processor::new(iam_svc::PROCESSOR)

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tg_clients::audit::Tally;
+use tg_clients::audit::AuditBuffer;
 use tg_mesh::{LeasedStore, Mesh};
 use tokio::time::Instant;
 
@@ -20,7 +20,7 @@ const FORGET: Duration = Duration::from_secs(3600);
 pub(crate) async fn run(
     mesh: Mesh,
     store: Arc<LeasedStore<CachedDirectory>>,
-    refusals: Arc<Tally>,
+    refusals: Arc<AuditBuffer>,
 ) {
     let source = uuid::Uuid::new_v4().to_string();
     let mut batch = AuditBatch {
@@ -50,7 +50,7 @@ pub(crate) async fn run(
 }
 
 /// A batch that could not be kept is the first to be kept next time.
-async fn write_down(directory: &CachedDirectory, refusals: &Tally, batch: &mut AuditBatch) {
+async fn write_down(directory: &CachedDirectory, refusals: &AuditBuffer, batch: &mut AuditBatch) {
     loop {
         if batch.entries.is_empty() {
             batch.entries = refusals.take();

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use tg_iam::AuthMode;
-use tg_mesh::{Ask, Deadline, Host, Processor};
+use tg_mesh::{Answer, Ask, Deadline, Host, Processor};
 use tg_schemas::msg::{
     ApiKeyInput, ConfigRequest, FlowRequest, FlowResponse, IamRequest, IamResponse, UserInput,
     WorkspaceInput,
@@ -15,10 +15,16 @@ use tg_schemas::processors;
 use tg_schemas::{Class, Error, ErrorCode, Topic};
 use tg_testkit::bus::until;
 use tg_testkit::config::Config;
-use tg_testkit::fakes::Played;
+use tg_testkit::fakes::{Play, Played};
 use tg_testkit::place::Place;
 
 const BOUND: Duration = Duration::from_secs(10);
+/// Nothing that hangs ends by itself before a test does.
+const LONG: Duration = Duration::from_secs(120);
+/// Operations that take long, at once.
+const PLACES: usize = 512;
+/// More than these tests ask anybody at once.
+const PLENTY: usize = 2 * PLACES;
 
 /// What was asked of the others, in order.
 #[derive(Default)]
@@ -27,6 +33,10 @@ struct World {
     log: Vec<String>,
     /// The config service refuses to change anything.
     refuses: bool,
+    /// The flow service does not answer.
+    hangs: bool,
+    /// Questions that it did not answer.
+    hung: usize,
 }
 
 type Shared = Arc<Mutex<World>>;
@@ -84,7 +94,8 @@ async fn start_in(
     let mesh = tg_testkit::place::host(place.connect().await).await;
     mesh.host(
         Processor::new(processors::config_svc::PROCESSOR)
-            .serves(processors::config_svc::CONFIG, rows.clone()),
+            .serves(processors::config_svc::CONFIG, rows.clone())
+            .concurrency(PLENTY),
     )
     .await
     .unwrap();
@@ -98,10 +109,16 @@ async fn start_in(
         } else {
             reply.flow_ids = world.flows.iter().cloned().collect();
         }
-        Ok(reply)
+        if world.hangs {
+            world.hung += 1;
+            return Ok(Play::of(Vec::new()).hanging());
+        }
+        Ok(Play::from(reply))
     });
     mesh.host(
-        Processor::new(processors::flow_svc::PROCESSOR).serves(processors::flow_svc::FLOW, flows),
+        Processor::new(processors::flow_svc::PROCESSOR)
+            .serves(processors::flow_svc::FLOW, flows)
+            .concurrency(PLENTY),
     )
     .await
     .unwrap();
@@ -123,23 +140,20 @@ async fn start_in(
 
 impl System {
     async fn ask(&self, ask: IamRequest) -> Result<IamResponse, Error> {
+        self.asked(&ask, BOUND).last().await
+    }
+
+    fn asked(&self, ask: &IamRequest, patience: Duration) -> Answer<IamResponse> {
         let options = Ask {
-            deadline: Some(Deadline::after(BOUND)),
+            deadline: Some(Deadline::after(patience)),
             ..Ask::default()
         };
         let topic = Topic::system(Class::Request, "iam");
-        self.mesh.ask(&topic, &ask, options).last().await
+        self.mesh.ask(&topic, ask, options)
     }
 
     async fn workspace(&self, operation: &str, id: &str) -> Result<IamResponse, Error> {
-        self.ask(IamRequest {
-            workspace_record: Some(WorkspaceInput {
-                id: id.into(),
-                ..WorkspaceInput::default()
-            }),
-            ..op(operation)
-        })
-        .await
+        self.ask(about(operation, id)).await
     }
 
     /// What was asked of others, but for the row that tells of a revocation.
@@ -154,6 +168,17 @@ impl System {
     fn revocations(&self) -> usize {
         let log = &self.world.lock().log;
         log.iter().filter(|line| *line == "register epoch").count()
+    }
+}
+
+/// An operation on a workspace.
+fn about(operation: &str, id: &str) -> IamRequest {
+    IamRequest {
+        workspace_record: Some(WorkspaceInput {
+            id: id.into(),
+            ..WorkspaceInput::default()
+        }),
+        ..op(operation)
     }
 }
 
@@ -378,7 +403,42 @@ async fn what_a_cut_deletion_left_is_not_of_the_next_workspace_of_the_name(place
     up.mesh.stop(Duration::from_secs(1)).await;
 }
 
+/// What waits for others, or for the disk, takes nothing from what every request of every workspace needs.
+async fn a_key_is_checked_while_all_that_takes_long_is_in_progress(place: Place) {
+    let up = start(&place, AuthMode::Iam).await;
+    let from_here = IamRequest {
+        client_ip: "127.0.0.1".into(),
+        ..op("bootstrap")
+    };
+    let admin = up.ask(from_here).await.unwrap();
+    up.workspace("create-workspace", "acme").await.unwrap();
+    up.rows.set("acme", "flow", "one", "{}");
+    up.world.lock().hangs = true;
+    let deletion = about("delete-workspace", "acme");
+    let asked = (0..PLACES).map(|_| up.asked(&deletion, LONG));
+    let long: Vec<_> = asked.map(|one| tokio::spawn(one.last())).collect();
+    until(async || up.world.lock().hung == PLACES).await;
+
+    let resolve = IamRequest {
+        api_key: admin.bootstrap_admin_api_key.clone(),
+        ..op("resolve-api-key")
+    };
+    for _ in 0..100 {
+        let who = up.ask(resolve.clone()).await.unwrap();
+        assert_eq!(who.resolved_user_id, admin.bootstrap_admin_user_id);
+    }
+    let more = up.ask(op("list-users")).await.unwrap_err();
+    assert_eq!(more.code(), ErrorCode::Busy, "{more}");
+
+    // Who does not wait any more takes no place.
+    up.world.lock().hangs = false;
+    long.iter().for_each(tokio::task::JoinHandle::abort);
+    until(async || up.ask(op("list-users")).await.is_ok()).await;
+    up.mesh.stop(Duration::from_secs(1)).await;
+}
+
 tg_testkit::on_both_buses!(
+    a_key_is_checked_while_all_that_takes_long_is_in_progress,
     what_a_cut_deletion_left_is_not_of_the_next_workspace_of_the_name,
     a_key_opens_its_workspace_until_that_is_deleted_with_all_that_runs_in_it,
     without_users_workspaces_still_come_and_go,

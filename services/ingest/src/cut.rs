@@ -173,17 +173,25 @@ impl<'a> Cut<'a> {
         let library = Library::of_flow(self.cx);
         let (about, id) = (&self.about.metadata, &self.about.id);
         let added = library.add_children(about, id, "chunk", &children);
-        let unchanged = added.await.map_err(|error| self.fault(error))?;
+        let kept = added.await.map_err(|error| self.fault(error))?;
         let described = self.describe(&batch);
         let written = self.cx.record(chunker::TRIPLES, &described).await;
         written.map_err(|error| self.fault(error))?;
         self.cx.effect("triples", count(described.triples.len()));
         self.cx.effect("chunks", count(batch.len()));
-        let records = batch
-            .into_iter()
-            .filter(|(chunk, _)| !unchanged.contains(&chunk.id));
         let (cx, about) = (self.cx, self.about);
-        let sent = stream::iter(records.map(|chunk| hand_on(cx, about, chunk)));
+        let records = batch.into_iter().filter_map(|(chunk, context)| {
+            let readers = kept.readers(&chunk.id)?;
+            Some(Chunk {
+                metadata: Some(about.part(&chunk.id)),
+                chunk: chunk.text,
+                document_id: chunk.id,
+                context,
+                readers,
+                ..Chunk::default()
+            })
+        });
+        let sent = stream::iter(records.map(|chunk| hand_on(cx, chunk)));
         let sent = sent.buffered(AT_ONCE).try_collect::<()>().await;
         sent.map_err(|error| self.fault(error))
     }
@@ -216,15 +224,8 @@ impl<'a> Cut<'a> {
     }
 }
 
-async fn hand_on(cx: &Cx, about: &About, (chunk, context): (Named, String)) -> Result<(), Error> {
-    let record = Chunk {
-        metadata: Some(about.part(&chunk.id)),
-        chunk: chunk.text,
-        document_id: chunk.id,
-        context,
-        ..Chunk::default()
-    };
-    cx.record(chunker::OUTPUT, &record).await
+async fn hand_on(cx: &Cx, chunk: Chunk) -> Result<(), Error> {
+    cx.record(chunker::OUTPUT, &chunk).await
 }
 
 fn count(number: usize) -> i64 {

@@ -7,9 +7,10 @@ use std::time::Duration;
 pub(crate) use tg_clients::config::COLLECTION;
 use tg_mesh::Mesh;
 pub(crate) use tg_schemas::flow_record::KIND as FLOW;
-use tg_schemas::processors::{PROCESSORS, ProcessorScope, Role, processor};
+use tg_schemas::processors::{PROCESSORS, ProcessorScope, Role, processor, prompt, prompt_rag};
 use tg_schemas::{Error, WorkspaceId, WorkspaceKey};
 
+use crate::engine::fingerprints::{self, Sources};
 use crate::engine::flow::Flow;
 use crate::engine::readers::{self, FlowRef, Row, Wiring};
 use crate::engine::workspace;
@@ -59,7 +60,8 @@ impl Config {
     }
 }
 
-/// Config types that the librarian watches: flows, collections, and the rows of whoever reads records.
+/// Config types that the librarian watches: flows, collections, the rows of whoever reads records, and what decides what
+/// is made of chunks.
 pub(crate) fn watched() -> &'static [&'static str] {
     static WATCHED: OnceLock<Vec<&'static str>> = OnceLock::new();
     WATCHED.get_or_init(|| {
@@ -68,8 +70,13 @@ pub(crate) fn watched() -> &'static [&'static str] {
                 && known.wired().any(|spec| spec.role == Role::Reads)
         });
         // Once per process, as many as there are processors.
-        let rows = reads.map(|known| &*Box::leak(format!("processor:{}", known.id).into()));
-        [FLOW, COLLECTION].into_iter().chain(rows).collect()
+        // Of prompts it is known by whom which model is asked.
+        let render = [prompt::PROCESSOR.id, prompt_rag::PROCESSOR.id];
+        let ids = reads.map(|known| known.id).chain(render);
+        let rows = ids.map(|id| &*Box::leak(format!("processor:{id}").into()));
+        let rows: Vec<&'static str> = rows.collect();
+        let all = [FLOW, COLLECTION].into_iter();
+        all.chain(fingerprints::kinds()).chain(rows).collect()
     })
 }
 
@@ -81,6 +88,8 @@ pub(crate) struct Snapshot {
     pub(crate) chunking: (Option<u64>, Option<u64>),
     /// Processors that ask a model about each chunk.
     pub(crate) extractors: u64,
+    /// What decides what it makes of documents.
+    pub(crate) sources: Sources,
 }
 
 /// Reads a flow from the view, by the key of its workspace; `None` if there is none.
@@ -123,10 +132,20 @@ pub(crate) fn snapshot(mesh: &Mesh, workspace: &str, id: &str) -> Option<Snapsho
             .and_then(|row| readers::parameter(row, name))
             .or_else(|| flow.number(name))
     };
+    let wiring = readers::wiring(place, &flow, &rows, serves);
+    let kinds = fingerprints::kinds().into_iter();
+    let sources = Sources {
+        rows: readers::own(place, &flow, &rows),
+        readers: wiring.readers.clone(),
+        config: kinds
+            .map(|kind| (kind, mesh.config().values(workspace, kind)))
+            .collect(),
+    };
     Some(Snapshot {
+        sources,
         chunking: (parameter("chunk-size"), parameter("chunk-overlap")),
         extractors: readers::extractors(place, &rows, serves).count() as u64,
-        wiring: readers::wiring(place, &flow, &rows, serves),
+        wiring,
         flow,
     })
 }

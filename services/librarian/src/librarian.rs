@@ -10,6 +10,7 @@ use tokio::sync::{MutexGuard, Notify};
 use crate::chores::Chores;
 use crate::engine::ids;
 use crate::library::Library;
+use crate::processing::KnownModels;
 use crate::store::LibraryStore;
 
 /// Locks that collections share.
@@ -23,6 +24,8 @@ pub(crate) struct Librarian {
     /// Runs whose first records are being published.
     pub(crate) starting: Mutex<HashSet<i64>>,
     pub(crate) chores: Mutex<Chores>,
+    /// Models of flows.
+    pub(crate) models: KnownModels,
     /// What changes a collection happens one after the other.
     collections: [tokio::sync::Mutex<()>; LOCKS],
 }
@@ -35,6 +38,7 @@ impl Librarian {
             wake,
             starting: Mutex::default(),
             chores: Mutex::default(),
+            models: KnownModels::default(),
             collections: std::array::from_fn(|_| tokio::sync::Mutex::new(())),
         }
     }

@@ -11,7 +11,7 @@ use tg_storage::blob::BlobStore;
 use tokio::sync::Notify;
 
 use crate::config;
-use crate::handlers::{Collections, Handler, Tally, Texts};
+use crate::handlers::{Collections, CompletionReports, Handler, Texts};
 use crate::librarian::Librarian;
 use crate::library::Library;
 use crate::options::Options;
@@ -57,7 +57,10 @@ pub fn processors(mesh: &Mesh, options: Options) -> Vec<Processor> {
     let processor = Processor::new(librarian::PROCESSOR)
         .serves(librarian::LIBRARIAN, Arc::new(Handler(store.clone())))
         .serves(librarian::COLLECTION, Arc::new(Collections(store.clone())))
-        .reads(librarian::RUN_TALLY, Arc::new(Tally(store.clone())))
+        .reads(
+            librarian::RUN_TALLY,
+            Arc::new(CompletionReports(store.clone())),
+        )
         .reads(librarian::LIBRARY_TEXTS, Arc::new(Texts(store.clone())))
         .watches(config::watched())
         .concurrency(CONCURRENCY)

@@ -20,6 +20,18 @@ pub enum Format {
     Schema(Map<String, Value>),
 }
 
+impl Format {
+    /// The schema, where it is one of objects: only such can be enforced; of anything else the prompt has to tell.
+    pub(crate) fn object(&self) -> Option<&Map<String, Value>> {
+        let schema = match self {
+            Self::Schema(schema) => schema,
+            Self::Text | Self::Json => return None,
+        };
+        let kind = schema.get("type").and_then(Value::as_str);
+        (kind == Some("object")).then_some(schema)
+    }
+}
+
 /// One question to a model.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ChatRequest {
@@ -48,6 +60,16 @@ pub struct Completion {
     pub out_token: Option<i64>,
     /// Whether the provider cut the answer at a length limit.
     pub truncated: bool,
+}
+
+impl Completion {
+    /// Nothing is known but who answers.
+    pub(crate) fn of(model: &str) -> Self {
+        Self {
+            model: model.to_owned(),
+            ..Self::default()
+        }
+    }
 }
 
 /// One event of an answer.

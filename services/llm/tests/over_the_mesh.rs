@@ -147,7 +147,7 @@ async fn a_whole_answer_is_one_message(place: Place) {
         ..Default::default()
     };
     let told = world.ask(&which).last().await.unwrap();
-    assert_eq!(told.model.as_deref(), Some("openai/chosen"));
+    assert_eq!(told.model.as_deref(), Some("openai/chosen at 0.5"));
     let wrong = TextCompletionRequest {
         operation: "dance".to_owned(),
         ..Default::default()

@@ -3,9 +3,8 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use parking_lot::Mutex;
-use tg_mesh::{Cx, Processor, RequestHandler, Responder};
+use tg_mesh::Processor;
 use tg_prompt::{Options, processors};
 use tg_schemas::msg::{
     PromptRequest, PromptResponse, TextCompletionRequest, TextCompletionResponse,
@@ -13,6 +12,7 @@ use tg_schemas::msg::{
 use tg_schemas::processors;
 use tg_schemas::{Class, Error, ErrorCode};
 use tg_testkit::config::Config;
+use tg_testkit::fakes::Played;
 use tg_testkit::flow::{TestFlow, Wiring};
 use tg_testkit::place::Place;
 
@@ -50,57 +50,42 @@ fn config() -> Config {
     config
 }
 
-/// Plays back replies and remembers what it was asked.
-#[derive(Default)]
-struct Model {
-    replies: Mutex<VecDeque<Result<&'static [&'static str], Error>>>,
-    asked: Mutex<Vec<TextCompletionRequest>>,
-}
+/// What the model says to each question.
+type Replies = Arc<Mutex<VecDeque<Result<&'static [&'static str], Error>>>>;
 
-#[async_trait]
-impl RequestHandler<TextCompletionRequest, TextCompletionResponse> for Model {
-    async fn serve(
-        &self,
-        _cx: Cx,
-        ask: TextCompletionRequest,
-        mut out: Responder<TextCompletionResponse>,
-    ) -> Result<(), Error> {
-        let streaming = ask.streaming;
-        self.asked.lock().push(ask);
-        let reply = self.replies.lock().pop_front();
+/// Plays back replies.
+fn model(replies: Replies) -> Arc<Played<TextCompletionRequest, TextCompletionResponse>> {
+    Played::new(move |_, ask: TextCompletionRequest| {
+        let reply = replies.lock().pop_front();
         let pieces = reply.unwrap_or(Ok(&[]))?;
-        let mut last = String::new();
-        if streaming {
-            for piece in pieces {
-                let response = (*piece).to_owned();
-                out.send(TextCompletionResponse {
-                    response,
-                    ..Default::default()
-                })
-                .await?;
-            }
-        } else {
-            last = pieces.concat();
-        }
-        out.send(TextCompletionResponse {
-            response: last,
+        let part = |text: &str| TextCompletionResponse {
+            response: text.to_owned(),
+            ..Default::default()
+        };
+        let (mut parts, rest) = match ask.streaming {
+            true => (pieces.iter().map(|piece| part(piece)).collect(), part("")),
+            false => (Vec::new(), part(&pieces.concat())),
+        };
+        parts.push(TextCompletionResponse {
             in_token: Some(5),
             out_token: Some(2),
             model: Some("m".to_owned()),
             end_of_stream: true,
-            ..Default::default()
-        })
-        .await
-    }
+            ..rest
+        });
+        Ok(parts)
+    })
 }
 
 struct World {
     flow: TestFlow,
-    model: Arc<Model>,
+    replies: Replies,
+    model: Arc<Played<TextCompletionRequest, TextCompletionResponse>>,
 }
 
 async fn world(place: &Place) -> World {
-    let model = Arc::new(Model::default());
+    let replies = Replies::default();
+    let model = model(replies.clone());
     let played = Processor::new(processors::text_completion::PROCESSOR)
         .serves(processors::text_completion::REQUEST, model.clone());
     let host = |mesh: &_| {
@@ -108,15 +93,16 @@ async fn world(place: &Place) -> World {
         own.into_iter().chain([played]).collect()
     };
     let flow = TestFlow::start(place, config(), WIRING, host).await;
-    World { flow, model }
+    World {
+        flow,
+        replies,
+        model,
+    }
 }
 
 impl World {
     fn replies(&self, replies: impl IntoIterator<Item = &'static [&'static str]>) {
-        self.model
-            .replies
-            .lock()
-            .extend(replies.into_iter().map(Ok));
+        self.replies.lock().extend(replies.into_iter().map(Ok));
     }
 
     async fn ask(&self, id: &str, streaming: bool) -> Result<Vec<PromptResponse>, Error> {
@@ -204,7 +190,7 @@ async fn errors_keep_their_kind_and_words(place: Place) {
     let world = world(&place).await;
     for streaming in [true, false] {
         let limited = Error::new(ErrorCode::RateLimited, "too many; try again in 7 s");
-        world.model.replies.lock().push_back(Err(limited.clone()));
+        world.replies.lock().push_back(Err(limited.clone()));
         assert_eq!(world.ask("say", streaming).await.unwrap_err(), limited);
     }
     let unknown = world.ask("nothing", false).await.unwrap_err();

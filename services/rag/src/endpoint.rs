@@ -12,7 +12,7 @@ use tg_provider_http::{Backoff, HttpClient, HttpError, Limits, NoClient, Secret}
 use tokio::time::Instant;
 
 use crate::engine::rank::{Ranked, sorted};
-use crate::error::{EndpointFault, RagError};
+use crate::error::{EndpointError, RagError};
 
 /// Longest silence of the endpoint.
 const SILENCE: Duration = Duration::from_secs(60);
@@ -166,18 +166,18 @@ impl Endpoint {
 fn told(error: HttpError) -> RagError {
     RagError::Endpoint(match error {
         HttpError::Refused(refusal) if refusal.is_rate_limit() => {
-            EndpointFault::Busy(refusal.retry_after)
+            EndpointError::Busy(refusal.retry_after)
         }
-        HttpError::Refused(refusal) => EndpointFault::Refused(refusal.to_string()),
-        HttpError::Timeout => EndpointFault::Timeout,
-        HttpError::Invalid | HttpError::Unreachable(_) => EndpointFault::Unreachable,
-        HttpError::BrokenOff => EndpointFault::BrokenOff,
-        HttpError::Unreadable => EndpointFault::Unreadable,
+        HttpError::Refused(refusal) => EndpointError::Refused(refusal.to_string()),
+        HttpError::Timeout => EndpointError::Timeout,
+        HttpError::Invalid | HttpError::Unreachable(_) => EndpointError::Unreachable,
+        HttpError::BrokenOff => EndpointError::BrokenOff,
+        HttpError::Unreadable => EndpointError::Unreadable,
     })
 }
 
 fn malformed() -> RagError {
-    RagError::Endpoint(EndpointFault::Unreadable)
+    RagError::Endpoint(EndpointError::Unreadable)
 }
 
 #[cfg(test)]

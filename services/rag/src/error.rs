@@ -51,7 +51,7 @@ pub enum RagError {
     NotAnObject,
     /// The reranking endpoint did not rank.
     #[error("{0}")]
-    Endpoint(EndpointFault),
+    Endpoint(EndpointError),
     /// A thread that compared texts died.
     #[error("the texts could not be compared")]
     Compare,
@@ -65,7 +65,7 @@ pub enum RagError {
 
 /// Why a reranking endpoint did not rank.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum EndpointFault {
+pub enum EndpointError {
     /// It has too many requests, and said how long to wait, if it did.
     Busy(Option<Duration>),
     /// It refused the request, with this status.
@@ -80,7 +80,7 @@ pub enum EndpointFault {
     Unreadable,
 }
 
-impl fmt::Display for EndpointFault {
+impl fmt::Display for EndpointError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("the reranking endpoint ")?;
         match self {
@@ -104,7 +104,7 @@ impl fmt::Display for EndpointFault {
 impl From<RagError> for Error {
     fn from(error: RagError) -> Self {
         let code = match &error {
-            RagError::Endpoint(EndpointFault::Busy(_)) => ErrorCode::RateLimited,
+            RagError::Endpoint(EndpointError::Busy(_)) => ErrorCode::RateLimited,
             RagError::Endpoint(_) => return Kind::Reranker.error(error.to_string()),
             RagError::NoFit | RagError::NoQuery => return Kind::NlpQuery.error(error.to_string()),
             RagError::Field { .. } | RagError::BothSeeds => ErrorCode::BadRequest,
@@ -189,7 +189,7 @@ mod tests {
         );
         let error = Kind::NlpQuery.of(RagError::NoSchemas);
         assert_eq!(error.kind, "nlp-query-error");
-        let error = Error::from(RagError::Endpoint(EndpointFault::Unreachable));
+        let error = Error::from(RagError::Endpoint(EndpointError::Unreachable));
         assert_eq!(error.kind, "reranker-error");
     }
 }

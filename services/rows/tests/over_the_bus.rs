@@ -259,7 +259,7 @@ async fn a_late_retraction_meets_nothing_of_the_next_life(place: Place) {
     let rows = Config::new();
     rows.collection("docs", 3);
     let system = start(&place, rows).await;
-    let run = |incarnation| JobId::new(incarnation, "default", "p");
+    let run = |generation| JobId::new(generation, "default", "p");
     let values: &[&[(&str, &str)]] = &[&[("id", "1"), ("name", "Rome")]];
     let record = object("urn:chunk:1:cities", "docs", values);
     system

@@ -120,6 +120,7 @@ async fn write(
             let points = (start..count.min(start + BATCH)).map(|n| Point {
                 subject: Subject::Chunk(format!("urn:chunk:{n:032x}")),
                 chunk: format!("urn:chunk:{n:032x}"),
+                made_by: String::new(),
                 facets: Facets::default(),
                 vector: vector(n as u64 + 1, dimension),
             });

@@ -1,6 +1,6 @@
 //! What can go wrong in the stores of this service, and how it is said to clients.
 
-use tg_mesh::OpenFault;
+use tg_mesh::OpenError;
 use tg_schemas::{Error, ErrorCode};
 use tg_storage::StorageError;
 
@@ -94,7 +94,7 @@ impl From<VectorError> for Error {
     }
 }
 
-impl From<VectorError> for OpenFault {
+impl From<VectorError> for OpenError {
     fn from(error: VectorError) -> Self {
         match error {
             VectorError::Storage(fault) => fault.into(),

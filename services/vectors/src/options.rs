@@ -18,8 +18,8 @@ const MEMORY: usize = 4 << 30;
 /// Bounds of what is kept, and of the vectors in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Bytes of vectors in memory; above it the least recently used collection is thrown out. One that would be larger alone
-    /// is refused.
+    /// Bytes of vectors in memory; above it the least recently used collection is thrown out of a workspace that has more than
+    /// its part. One that would be larger alone is refused.
     pub memory: usize,
     /// Threads that search at the same time.
     pub threads: usize,
@@ -41,8 +41,8 @@ impl Default for Limits {
 tg_settings::options! {
     /// Options of the vectors and the keyword index.
     pub struct Options {
-        /// Memory of vectors in this process, in MiB; collections that were searched least recently make room. A collection
-        /// takes no vectors beyond it. 0: its share.
+        /// Memory of vectors in this process, in MiB; collections that were searched least recently make room, those of a
+        /// workspace with more than an equal part first. A collection takes no vectors beyond it. 0: its share.
         memory_mb: usize = 0, Whole(0..=1 << 20);
         /// Vectors of one workspace at most.
         workspace_points: u64 = 20_000_000, Whole(1..=1 << 40);

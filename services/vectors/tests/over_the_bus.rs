@@ -183,6 +183,7 @@ async fn rows_keep_to_their_schema_and_index(place: Place) {
             value("city", &format!("{of} city"), &[0.9, 0.1]),
         ],
         model: "m".to_owned(),
+        made_by: String::new(),
     };
     for (schema, of) in [("people", "p"), ("things", "t")] {
         system.write(ROW_STORE, &record(schema, of)).await;
@@ -320,8 +321,8 @@ async fn a_run_into_a_life_that_ended_leaves_nothing(place: Place) {
     let config = Config::new();
     config.collection("c", 1);
     let (system, _dir) = start(&place, config).await;
-    let of_run = |incarnation, id: &str| {
-        let run = tg_runs::JobId::new(incarnation, "default", "p");
+    let of_run = |generation, id: &str| {
+        let run = tg_runs::JobId::new(generation, "default", "p");
         system.in_run(&run, id)
     };
     // The collection of this run was deleted and made again.
@@ -355,8 +356,8 @@ async fn a_late_retraction_meets_nothing_of_the_next_life(place: Place) {
     let config = Config::new();
     config.collection("c", 1);
     let (system, _dir) = start(&place, config).await;
-    let of_run = |incarnation, id: &str| {
-        let run = tg_runs::JobId::new(incarnation, "default", "p");
+    let of_run = |generation, id: &str| {
+        let run = tg_runs::JobId::new(generation, "default", "p");
         system.in_run(&run, id)
     };
     let id = "urn:chunk:1";

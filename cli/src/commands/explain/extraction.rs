@@ -11,11 +11,10 @@ use serde_json::{Value, json};
 use tg_schemas::vocabulary::{dcterms, rdf, rdfs, tg};
 use tg_schemas::{Term, Triple};
 
-use super::entity::PROV;
 use super::fetch::{SOURCE, TraceLocation};
 use crate::args::{InCollection, Options};
 use crate::client::{Call, Error, Result, Socket};
-use crate::commands::graph::{Pattern, display, triples};
+use crate::commands::graph::{display, triples};
 use crate::fields::text;
 use crate::layout::cut;
 use crate::registry::Command;
@@ -66,10 +65,7 @@ impl Command for ShowExtractionProvenance {
     }
 
     async fn run(self, session: &mut Session) -> Result<()> {
-        let place = TraceLocation {
-            flow: &self.place.flow.flow_id,
-            collection: &self.place.collection,
-        };
+        let place = TraceLocation::from(&self.place);
         let mut socket = session.socket().await?;
         let mut tree = fetch(&mut socket, &place, &self.document_id).await?;
         let known = tree.nodes.get(&self.document_id);
@@ -248,7 +244,12 @@ async fn fetch(socket: &mut Socket, place: &TraceLocation<'_>, root: &str) -> Re
     while !frontier.is_empty() {
         let calls: Vec<Call> = frontier
             .iter()
-            .flat_map(|id| [said(place, id), derived(place, id)])
+            .flat_map(|id| {
+                [
+                    place.about(id, SOURCE, TRIPLES),
+                    place.children(id, SOURCE, TRIPLES),
+                ]
+            })
             .collect();
         let replies = socket.ask_all(&calls).await?;
         let mut next = Vec::new();
@@ -278,25 +279,6 @@ async fn fetch(socket: &mut Socket, place: &TraceLocation<'_>, root: &str) -> Re
         frontier = next;
     }
     Ok(tree)
-}
-
-/// All that is said of a node.
-fn said(place: &TraceLocation<'_>, id: &str) -> Call {
-    let pattern = Pattern {
-        s: Some(Term::iri(id)),
-        ..place.pattern(SOURCE, TRIPLES)
-    };
-    pattern.call(place.flow)
-}
-
-/// What was made of a node.
-fn derived(place: &TraceLocation<'_>, id: &str) -> Call {
-    let pattern = Pattern {
-        p: Some(Term::iri(format!("{PROV}wasDerivedFrom"))),
-        o: Some(Term::iri(id)),
-        ..place.pattern(SOURCE, TRIPLES)
-    };
-    pattern.call(place.flow)
 }
 
 /// What the parts say, as far as the library has it.

@@ -9,8 +9,9 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
 use tg_schemas::{Term, Triple};
 
-use super::entity::{Entity, Kind, PROV};
+use super::entity::{Entity, Kind, PROV, TG};
 use super::trace::Trace;
+use crate::args::InCollection;
 use crate::client::{Call, Error, Result, Socket};
 use crate::commands::graph::{Pattern, triples};
 use crate::fields::text;
@@ -22,6 +23,8 @@ pub(super) const RETRIEVAL: &str = tg_schemas::vocabulary::RETRIEVAL_GRAPH;
 pub(super) const SOURCE: &str = tg_schemas::vocabulary::SOURCE_GRAPH;
 /// More entities than any sensible trace has.
 const MAX_ENTITIES: usize = 5000;
+/// Triples of one entity.
+const SAID: u64 = 1000;
 /// What is stored may lag behind what was said by moments.
 const TRIES: u32 = 10;
 const RETRY_DELAY: Duration = Duration::from_millis(200);
@@ -34,7 +37,55 @@ pub(super) struct TraceLocation<'a> {
     pub(super) collection: &'a str,
 }
 
+impl<'a> From<&'a InCollection> for TraceLocation<'a> {
+    fn from(place: &'a InCollection) -> Self {
+        Self {
+            flow: &place.flow.flow_id,
+            collection: &place.collection,
+        }
+    }
+}
+
 impl TraceLocation<'_> {
+    /// The call for what something was derived from, by one graph.
+    pub(super) fn parents(&self, iri: &str, graph: &str, limit: u64) -> Call {
+        let pattern = Pattern {
+            s: Some(Term::iri(iri)),
+            p: Some(Term::iri(format!("{PROV}wasDerivedFrom"))),
+            ..self.pattern(graph, limit)
+        };
+        pattern.call(self.flow)
+    }
+
+    /// The call for what was derived from something, by one graph.
+    pub(super) fn children(&self, iri: &str, graph: &str, limit: u64) -> Call {
+        let pattern = Pattern {
+            p: Some(Term::iri(format!("{PROV}wasDerivedFrom"))),
+            o: Some(Term::iri(iri)),
+            ..self.pattern(graph, limit)
+        };
+        pattern.call(self.flow)
+    }
+
+    /// The call for all that one graph says about something.
+    pub(super) fn about(&self, iri: &str, graph: &str, limit: u64) -> Call {
+        let pattern = Pattern {
+            s: Some(Term::iri(iri)),
+            ..self.pattern(graph, limit)
+        };
+        pattern.call(self.flow)
+    }
+
+    /// The call for where a fact was found.
+    pub(super) fn holders(&self, fact: Triple) -> Call {
+        let pattern = Pattern {
+            p: Some(Term::iri(format!("{TG}contains"))),
+            o: Some(Term::Quoted(Box::new(fact))),
+            ..self.pattern(SOURCE, 10)
+        };
+        pattern.call(self.flow)
+    }
+
     /// A pattern in one graph of this collection.
     pub(super) fn pattern(&self, graph: &str, limit: u64) -> Pattern {
         Pattern {
@@ -48,21 +99,7 @@ impl TraceLocation<'_> {
 
 /// The call for all that is said about an entity.
 pub(crate) fn entity_call(flow: &str, collection: &str, iri: &str) -> Call {
-    let place = TraceLocation { flow, collection };
-    let pattern = Pattern {
-        s: Some(Term::iri(iri)),
-        ..place.pattern(RETRIEVAL, 1000)
-    };
-    pattern.call(flow)
-}
-
-fn children_call(place: &TraceLocation<'_>, iri: &str) -> Call {
-    let pattern = Pattern {
-        p: Some(Term::iri(format!("{PROV}wasDerivedFrom"))),
-        o: Some(Term::iri(iri)),
-        ..place.pattern(RETRIEVAL, 1000)
-    };
-    pattern.call(place.flow)
+    TraceLocation { flow, collection }.about(iri, RETRIEVAL, SAID)
 }
 
 /// The whole trace below a question.
@@ -93,8 +130,8 @@ pub(super) async fn trace_as_said(
             .iter()
             .flat_map(|iri| {
                 [
-                    entity_call(place.flow, place.collection, iri),
-                    children_call(place, iri),
+                    place.about(iri, RETRIEVAL, SAID),
+                    place.children(iri, RETRIEVAL, SAID),
                 ]
             })
             .collect();
@@ -132,9 +169,7 @@ async fn wait_for(
     root: &str,
 ) -> Result<()> {
     for _ in 0..TRIES {
-        let reply = socket
-            .ask(&entity_call(place.flow, place.collection, root))
-            .await?;
+        let reply = socket.ask(&place.about(root, RETRIEVAL, SAID)).await?;
         if !triples(&reply).is_empty() {
             return Ok(());
         }
@@ -147,12 +182,17 @@ async fn wait_for(
 }
 
 pub(super) fn subjects(triples: &[Triple]) -> Vec<String> {
-    let iri = |triple: &Triple| match &triple.s {
+    let subjects = triples.iter().filter_map(|triple| iri(triple.s.as_ref()));
+    let unique: BTreeSet<String> = subjects.collect();
+    unique.into_iter().collect()
+}
+
+/// A term that is an IRI.
+pub(super) fn iri(term: Option<&Term>) -> Option<String> {
+    match term {
         Some(Term::Iri(iri)) => Some(iri.clone()),
         _ => None,
-    };
-    let unique: BTreeSet<String> = triples.iter().filter_map(iri).collect();
-    unique.into_iter().collect()
+    }
 }
 
 /// The texts of documents by id; what cannot be read is left out.

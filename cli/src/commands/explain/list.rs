@@ -52,10 +52,7 @@ impl Command for ListExplainTraces {
     }
 
     async fn run(self, session: &mut Session) -> Result<()> {
-        let place = TraceLocation {
-            flow: &self.place.flow.flow_id,
-            collection: &self.place.collection,
-        };
+        let place = TraceLocation::from(&self.place);
         let mut socket = session.socket().await?;
         let questions = questions(&mut socket, &place).await?;
         let sessions = first_ones(&mut socket, &place, questions, self.limit).await?;
@@ -161,14 +158,7 @@ async fn first_ones(
         }
         let calls: Vec<Call> = window
             .iter()
-            .map(|question| {
-                let pattern = Pattern {
-                    s: Some(Term::iri(&question.iri)),
-                    p: Some(Term::iri(format!("{PROV}wasDerivedFrom"))),
-                    ..place.pattern(RETRIEVAL, 1)
-                };
-                pattern.call(place.flow)
-            })
+            .map(|question| place.parents(&question.iri, RETRIEVAL, 1))
             .collect();
         for (question, reply) in window.iter().zip(socket.ask_all(&calls).await?) {
             if triples(&reply?).is_empty() {

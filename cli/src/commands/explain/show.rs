@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use clap::{Args, ValueEnum};
 use tg_schemas::{Term, Triple};
 
-use super::entity::{Kind, PROV, TG};
-use super::fetch::{SOURCE, TraceLocation, texts, trace};
+use super::entity::Kind;
+use super::fetch::{SOURCE, TraceLocation, iri, texts, trace};
 use super::list::meant;
 use super::render::{View, edge};
 use super::trace::Trace;
@@ -54,10 +54,7 @@ impl Command for ShowExplainTrace {
     }
 
     async fn run(self, session: &mut Session) -> Result<()> {
-        let place = TraceLocation {
-            flow: &self.place.flow.flow_id,
-            collection: &self.place.collection,
-        };
+        let place = TraceLocation::from(&self.place);
         let mut socket = session.socket().await?;
         let question = meant(&mut socket, &place, self.question_id.clone()).await?;
         let trace = trace(session, &mut socket, &place, &question).await?;
@@ -88,16 +85,8 @@ impl Command for ShowExplainTrace {
 
 /// The IRIs in selected edges.
 fn named_in(trace: &Trace) -> BTreeSet<String> {
-    let iri = |term: &Term| match term {
-        Term::Iri(iri) => Some(iri.clone()),
-        _ => None,
-    };
-    trace
-        .entities()
-        .filter_map(edge)
-        .flatten()
-        .filter_map(iri)
-        .collect()
+    let terms = trace.entities().filter_map(edge).flatten();
+    terms.filter_map(|term| iri(Some(term))).collect()
 }
 
 async fn labels(
@@ -148,16 +137,11 @@ async fn sources(
         let Some([s, p, o]) = edge(selection) else {
             continue;
         };
-        let quoted = Triple::new(s.clone(), p.clone(), o.clone());
-        let pattern = Pattern {
-            p: Some(Term::iri(format!("{TG}contains"))),
-            o: Some(Term::Quoted(Box::new(quoted))),
-            ..place.pattern(SOURCE, 10)
-        };
-        let reply = socket.ask(&pattern.call(place.flow)).await?;
+        let fact = Triple::new(s.clone(), p.clone(), o.clone());
+        let reply = socket.ask(&place.holders(fact)).await?;
         let mut ways = Vec::new();
         for holder in triples(&reply) {
-            if let Some(Term::Iri(iri)) = holder.s {
+            if let Some(iri) = iri(holder.s.as_ref()) {
                 ways.push(way_back(socket, place, iri).await?);
             }
         }
@@ -170,18 +154,10 @@ async fn way_back(socket: &mut Socket, place: &TraceLocation<'_>, start: String)
     let mut way = vec![start];
     while way.len() <= MAX_HOPS {
         let Some(last) = way.last() else { break };
-        let pattern = Pattern {
-            s: Some(Term::iri(last)),
-            p: Some(Term::iri(format!("{PROV}wasDerivedFrom"))),
-            ..place.pattern(SOURCE, 1)
-        };
-        let reply = socket.ask(&pattern.call(place.flow)).await?;
+        let reply = socket.ask(&place.parents(last, SOURCE, 1)).await?;
         let above = triples(&reply)
-            .into_iter()
-            .find_map(|triple| match triple.o {
-                Some(Term::Iri(iri)) => Some(iri),
-                _ => None,
-            });
+            .iter()
+            .find_map(|triple| iri(triple.o.as_ref()));
         match above {
             Some(iri) if !way.contains(&iri) => way.push(iri),
             _ => break,

@@ -14,8 +14,8 @@ use tg_schemas::vocabulary::rdf;
 use tg_schemas::{Term, Triple};
 
 use super::chain::{self, Against};
-use super::entity::{Entity, Kind, PROV, TG};
-use super::fetch::{SOURCE, TraceLocation, texts, trace_as_said};
+use super::entity::{Entity, Kind, TG};
+use super::fetch::{SOURCE, TraceLocation, iri, texts, trace_as_said};
 use super::heads;
 use super::links::{
     Links, answers, chunk_of, chunks_alone, followed, last_answer, named_by, within,
@@ -70,10 +70,7 @@ impl Command for VerifyTrace {
             return self.files(session);
         }
         let heads = self.against.heads()?;
-        let place = TraceLocation {
-            flow: &self.place.flow.flow_id,
-            collection: &self.place.collection,
-        };
+        let place = TraceLocation::from(&self.place);
         let mut socket = session.socket().await?;
         let question = meant(&mut socket, &place, self.question_id.clone()).await?;
         let found = trace_as_said(session, &mut socket, &place, &question).await;
@@ -279,12 +276,7 @@ impl Way<'_> {
             g: None,
             ..self.place.pattern("", 1)
         };
-        let held = Pattern {
-            p: Some(Term::iri(format!("{TG}contains"))),
-            o: Some(Term::Quoted(Box::new(fact))),
-            ..self.place.pattern(SOURCE, 10)
-        };
-        let calls = [stands.call(self.place.flow), held.call(self.place.flow)];
+        let calls = [stands.call(self.place.flow), self.place.holders(fact)];
         let mut replies = self.socket.ask_all(&calls).await?.into_iter();
         let stands = replies.next().transpose()?.unwrap_or_default();
         let fault = triples(&stands)
@@ -422,13 +414,11 @@ impl Way<'_> {
     }
 
     /// What something was derived from, by the source graph.
-    async fn parents(&mut self, iri_: &str) -> Result<Vec<String>> {
-        let pattern = Pattern {
-            s: Some(Term::iri(iri_)),
-            p: Some(Term::iri(format!("{PROV}wasDerivedFrom"))),
-            ..self.place.pattern(SOURCE, 10)
-        };
-        let reply = self.socket.ask(&pattern.call(self.place.flow)).await?;
+    async fn parents(&mut self, part: &str) -> Result<Vec<String>> {
+        let reply = self
+            .socket
+            .ask(&self.place.parents(part, SOURCE, 10))
+            .await?;
         let above = triples(&reply);
         Ok(above
             .iter()
@@ -439,10 +429,3 @@ impl Way<'_> {
 
 /// Exit code of what does not exist.
 const NOT_FOUND: u8 = 3;
-
-fn iri(term: Option<&Term>) -> Option<String> {
-    match term {
-        Some(Term::Iri(iri)) => Some(iri.clone()),
-        _ => None,
-    }
-}

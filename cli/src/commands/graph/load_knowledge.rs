@@ -12,16 +12,14 @@ use serde_json::{Value, json};
 use tg_schemas::{Term, Triple};
 use tokio::sync::mpsc;
 
-use super::load_turtle::Loader;
+use super::load_turtle::{AHEAD, Loader, parsed};
 use crate::args::{InCollection, Options};
-use crate::client::{Error, Result};
+use crate::client::Result;
 use crate::registry::Command;
 use crate::session::Session;
 
 /// Contexts in one frame.
 const FRAME: usize = 100;
-/// Frames that may wait between parser and socket.
-const AHEAD: usize = 4;
 /// Subjects whose types are remembered; those after go without.
 const TYPED: usize = 1_000_000;
 
@@ -107,36 +105,14 @@ impl LoadKnowledge {
                 types.note(&triple);
                 true
             })?;
-            let mut batch = Vec::with_capacity(FRAME);
-            parser.each(|triple| {
-                batch.extend(types.context(&triple));
-                if batch.len() < FRAME {
-                    return true;
-                }
-                frames.blocking_send(std::mem::take(&mut batch)).is_ok()
-            })?;
-            if !batch.is_empty() {
-                let _ = frames.blocking_send(batch);
-            }
-            Ok::<_, Error>(())
+            parser.batches(FRAME, &frames, |triple| types.context(&triple))
         });
         let mut sent = 0;
         while let Some(entities) = ready.recv().await {
             sent += entities.len() as u64;
-            import
-                .send(&json!({
-                    "metadata": {
-                        "id": self.document_id,
-                        "metadata": [],
-                        "collection": self.place.collection,
-                    },
-                    "entities": entities,
-                }))
-                .await?;
+            import.send(&loader.frame("entities", entities)).await?;
         }
-        reading
-            .await
-            .map_err(|_| Error::file(file, "cannot be read: the parser failed"))??;
+        parsed(file, reading).await?;
         import.finish().await?;
         Ok(sent)
     }

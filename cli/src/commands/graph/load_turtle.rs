@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 use tg_provider_http::{Again, Backoff};
 use tg_schemas::Triple;
 use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use super::rdf::{Labels, from_quad};
@@ -28,7 +29,7 @@ use crate::session::Session;
 /// Triples in one frame.
 const FRAME: usize = 1000;
 /// Frames that may wait between parser and socket.
-const AHEAD: usize = 4;
+pub(super) const AHEAD: usize = 4;
 
 /// Last triples of the latest frames, looked for before the command says that it is done.
 type Marks = VecDeque<Triple>;
@@ -143,7 +144,9 @@ impl Loader<'_> {
         let outcome = async {
             let (frames, mut ready) = mpsc::channel(AHEAD);
             let parser = self.parser(file)?;
-            let parsing = tokio::task::spawn_blocking(move || parser.run(&frames));
+            let parsing = tokio::task::spawn_blocking(move || {
+                parser.batches(FRAME, &frames, |triple| Some(triple.to_api()))
+            });
             let mut sent = 0;
             let mut marks = Marks::new();
             while let Some(triples) = ready.recv().await {
@@ -152,13 +155,11 @@ impl Loader<'_> {
                     marks.pop_front();
                 }
                 marks.extend(triples.last().and_then(Triple::from_api));
-                import.send(&self.frame(triples)).await?;
+                import.send(&self.frame("triples", triples)).await?;
                 sent += count;
                 progress.inc(count);
             }
-            parsing
-                .await
-                .map_err(|_| Error::file(file, "cannot be read: the parser failed"))??;
+            parsed(file, parsing).await?;
             import.finish().await?;
             Ok((sent, marks))
         }
@@ -203,14 +204,15 @@ impl Loader<'_> {
         Ok(())
     }
 
-    fn frame(&self, triples: Vec<Value>) -> Value {
+    /// A frame of the import socket with things of one kind.
+    pub(super) fn frame(&self, kind: &str, things: Vec<Value>) -> Value {
         json!({
             "metadata": {
                 "id": self.document_id,
                 "metadata": [],
                 "collection": self.place.collection,
             },
-            "triples": triples,
+            kind: things,
         })
     }
 
@@ -231,6 +233,12 @@ impl Loader<'_> {
 
 fn finish(progress: &ProgressBar) {
     progress.finish_and_clear();
+}
+
+/// Waits for the thread that reads a file.
+pub(super) async fn parsed(file: &Path, reading: JoinHandle<Result<()>>) -> Result<()> {
+    let read = reading.await;
+    read.map_err(|_| Error::file(file, "cannot be read: the parser failed"))?
 }
 
 /// Whether trying again may help.
@@ -264,15 +272,20 @@ impl Parser {
         Ok(())
     }
 
-    /// Sends batches until the file ends or nobody takes them any more.
-    fn run(self, frames: &mpsc::Sender<Vec<Value>>) -> Result<()> {
-        let mut batch = Vec::with_capacity(FRAME);
+    /// Sends batches of what is made of the triples, until the file ends or nobody takes them any more.
+    pub(super) fn batches(
+        self,
+        size: usize,
+        frames: &mpsc::Sender<Vec<Value>>,
+        mut made: impl FnMut(Triple) -> Option<Value>,
+    ) -> Result<()> {
+        let mut batch = Vec::with_capacity(size);
         self.each(|triple| {
-            batch.push(triple.to_api());
-            if batch.len() < FRAME {
+            batch.extend(made(triple));
+            if batch.len() < size {
                 return true;
             }
-            let full = std::mem::replace(&mut batch, Vec::with_capacity(FRAME));
+            let full = std::mem::replace(&mut batch, Vec::with_capacity(size));
             frames.blocking_send(full).is_ok()
         })?;
         if !batch.is_empty() {
@@ -309,7 +322,7 @@ mod tests {
             graph: None,
         };
         let (frames, mut ready) = mpsc::channel(64);
-        parser.run(&frames)?;
+        parser.batches(FRAME, &frames, |triple| Some(triple.to_api()))?;
         drop(frames);
         let mut triples = Vec::new();
         while let Ok(batch) = ready.try_recv() {

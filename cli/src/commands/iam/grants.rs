@@ -15,7 +15,7 @@ use crate::session::Session;
 /// Who has grants.
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("holder").required(true).args(["user_id", "group_id"]))]
-struct Holder {
+struct Grantee {
     #[command(flatten)]
     gateway: Gateway,
     /// Id of a user
@@ -26,7 +26,7 @@ struct Holder {
     group_id: Option<String>,
 }
 
-impl Holder {
+impl Grantee {
     /// A question about its grants, which begins with one of two words.
     fn ask(&self, of_user: &str, of_group: &str) -> Value {
         match (&self.user_id, &self.group_id) {
@@ -40,7 +40,7 @@ impl Holder {
 #[derive(Debug, Args)]
 struct Grant {
     #[command(flatten)]
-    holder: Holder,
+    holder: Grantee,
     /// A capability such as `triples:read`, or a role, which stands for all of its capabilities
     #[arg(long)]
     capability: String,
@@ -113,7 +113,7 @@ impl Command for RemoveGrant {
 #[derive(Debug, Args)]
 pub struct ListGrants {
     #[command(flatten)]
-    holder: Holder,
+    holder: Grantee,
 }
 
 impl Command for ListGrants {

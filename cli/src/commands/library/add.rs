@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::intake::document::Document;
-use super::metadata::{Known, iri};
+use super::intake::document::{Document, hash};
+use super::metadata::{Known, iri_of};
 use super::upload::Upload;
 use crate::args::{Common, Options};
 use crate::client::{Error, Result};
-use crate::files::read_bytes;
+use crate::content::Content;
 use crate::registry::Command;
 use crate::session::Session;
 
@@ -50,11 +50,14 @@ impl Command for AddLibraryDocument {
         let http = session.http()?;
         let mut added = Vec::new();
         for file in &self.files {
-            let content = read_bytes(file)?;
+            let path = file.display().to_string();
+            let content = Content::open(file).map_err(|error| Error::file(file, error))?;
+            let hash = hash(session, &path, &content).await?;
             let name = file.file_name().unwrap_or_default().to_string_lossy();
             let declared = self.kind.as_deref().unwrap_or_default();
-            let looked = Document::of(&name, declared, &content);
-            let path = file.display();
+            let looked = Document::look(&name, declared, &content, &hash);
+            let looked = session.until_interrupted(looked).await?;
+            let looked = looked.map_err(|error| Error::file(file, error))?;
             if let Err(why) = &looked {
                 // Who says what it is may know better.
                 if self.kind.is_none() {
@@ -76,18 +79,23 @@ impl Command for AddLibraryDocument {
             };
             let id = match &self.identifier {
                 Some(id) => id.clone(),
-                None => iri("doc", &content),
+                None => iri_of("doc", &hash),
             };
             let metadata = self.metadata(&id, kind, title.clone());
             let upload = Upload {
                 metadata,
                 content: &content,
+                hash: &hash,
                 replaces: false,
-                name: &path.to_string(),
+                name: &path,
             };
             let put = upload.put(session, &http).await;
-            put.map_err(|error| named(error, &id))?;
-            added.push(json!({"file": path.to_string(), "id": id, "title": title}));
+            let sent = put.map_err(|error| named(error, &id))?;
+            let mut told = json!({"file": path, "id": id, "title": title, "content-hash": hash});
+            if let Some(sent) = sent {
+                told["upload"] = sent.json();
+            }
+            added.push(told);
             if !session.out.is_json() {
                 let line = format!("{path}: Loaded successfully. It is {id} (\"{title}\").");
                 session.out.line(line)?;

@@ -140,12 +140,14 @@ fn schema_term(name: &str) -> String {
     format!("{}{name}", schema::NAMESPACE)
 }
 
-/// An IRI that is the same for the same content: every other digit of its hash, as a UUID.
+/// An IRI that is the same for the same content.
 pub(super) fn iri(kind: &str, content: &[u8]) -> String {
-    let digits: String = Sha256::digest(content)
-        .iter()
-        .map(|byte| format!("{:x}", byte >> 4))
-        .collect();
+    iri_of(kind, &hex::encode(Sha256::digest(content)))
+}
+
+/// The same, by the SHA-256 of the content in hexadecimal digits: every other one of them, as a UUID.
+pub(super) fn iri_of(kind: &str, hash: &str) -> String {
+    let digits: String = hash.chars().step_by(2).collect();
     let parts = [
         &digits[..8],
         &digits[8..12],

@@ -7,6 +7,7 @@ pub mod intake;
 pub mod listing;
 mod metadata;
 pub mod processing;
+pub mod reindex;
 pub mod remove;
 pub mod samples;
 pub mod show;

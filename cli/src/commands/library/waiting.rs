@@ -98,16 +98,9 @@ pub(super) async fn wait(session: &mut Session, awaited: &[Awaited]) -> Result<V
 pub(super) fn passes(error: &Error) -> bool {
     match error {
         Error::Unreachable { .. } => true,
-        Error::Service { .. } => matches!(
-            error.code(),
-            Some(
-                ErrorCode::NobodyServes
-                    | ErrorCode::Unavailable
-                    | ErrorCode::Busy
-                    | ErrorCode::Interrupted
-                    | ErrorCode::Timeout
-            )
-        ),
+        Error::Service { .. } => error
+            .code()
+            .is_some_and(|code| code.is_transient() || code == ErrorCode::Interrupted),
         _ => false,
     }
 }

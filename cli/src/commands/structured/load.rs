@@ -2,33 +2,29 @@
 //! find the schema, write the descriptor, parse, load.
 
 use std::fs::File;
-use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use clap::{ArgGroup, Args};
 use serde_json::{Value, json};
 use tg_schemas::table::Table;
-use tokio::sync::mpsc;
 
 use super::descriptor::{Descriptor, LARGEST_BATCH};
 use super::diagnose::{describe, matches, sample, schemas, table};
+use super::fit::suits;
 use super::make::{Made, Order};
+use super::parsed::{PREVIEW, Parsed};
 use super::rows::{Counts, Plan, Step};
+use super::steps::Steps;
 use crate::args::{Common, Options, subject};
 use crate::client::{Error, Import, Result};
 use crate::files::read_text;
-use crate::output::JsonArray;
 use crate::registry::Command;
 use crate::session::Session;
 
 /// Rows of a batch, if nobody says.
 const BATCH: u64 = 40;
-/// Batches that may wait between the reader and the socket.
-const AHEAD: usize = 4;
 /// Records that are told one by one; all of them with `--verbose`.
 const TOLD: u64 = 5;
-/// Records of a preview.
-const PREVIEW: u64 = 3;
 
 subject!(
     file
@@ -445,149 +441,4 @@ impl LoadStructuredData {
 
 fn none_fits() -> Error {
     Error::Missing("no schema of this workspace fits the data".to_owned())
-}
-
-/// Whether a descriptor fills rows of a schema.
-fn suits(descriptor: &Descriptor, table: &Table) -> Result<(), String> {
-    for (at, mapping) in descriptor.mappings.iter().enumerate() {
-        if !table
-            .fields
-            .iter()
-            .any(|field| field.name == mapping.target)
-        {
-            let names: Vec<&str> = table.fields.iter().map(|f| f.name.as_str()).collect();
-            return Err(format!(
-                "mappings[{at}].target_field: the schema '{}' has no field '{}'; it has {}",
-                table.key,
-                mapping.target,
-                names.join(", ")
-            ));
-        }
-    }
-    let filled = |name: &str| {
-        descriptor
-            .mappings
-            .iter()
-            .any(|mapping| mapping.target == name)
-    };
-    let needed = table
-        .fields
-        .iter()
-        .filter(|field| field.required || field.primary_key);
-    match needed.into_iter().find(|field| !filled(&field.name)) {
-        None => Ok(()),
-        Some(field) => Err(format!(
-            "mappings: nothing fills '{}', which the schema '{}' requires",
-            field.name, table.key
-        )),
-    }
-}
-
-/// What a file gives, step by step, while it is read on a thread of its own.
-struct Steps {
-    from: mpsc::Receiver<Step>,
-    work: tokio::task::JoinHandle<Result<Counts>>,
-    input: PathBuf,
-}
-
-impl Steps {
-    fn of(plan: Plan) -> Self {
-        let (to, from) = mpsc::channel(AHEAD);
-        let input = plan.input.clone();
-        Self {
-            from,
-            work: tokio::task::spawn_blocking(move || plan.run(&to)),
-            input,
-        }
-    }
-
-    /// The next step; `None` at the end, whose outcome [`Self::counts`] says.
-    async fn next(&mut self, session: &Session) -> Result<Option<Step>> {
-        session.until_interrupted(self.from.recv()).await
-    }
-
-    async fn counts(self) -> Result<Counts> {
-        let broken = |_| Error::file(&self.input, "cannot be read: the reader failed");
-        self.work.await.map_err(broken)?
-    }
-}
-
-/// Where parsed rows go: a file, standard output as JSON, or the first few as a preview.
-struct Parsed {
-    file: Option<(PathBuf, BufWriter<File>)>,
-    array: JsonArray,
-    count: u64,
-}
-
-impl Parsed {
-    fn open(path: Option<&Path>) -> Result<Self> {
-        let file = match path {
-            None => None,
-            Some(path) => {
-                let file = File::create(path).map_err(|error| Error::file(path, error))?;
-                Some((path.to_owned(), BufWriter::new(file)))
-            }
-        };
-        Ok(Self {
-            file,
-            array: JsonArray::default(),
-            count: 0,
-        })
-    }
-
-    fn put(&mut self, session: &mut Session, row: &Value) -> Result<()> {
-        self.count += 1;
-        if let Some((path, file)) = &mut self.file {
-            let start = if self.count == 1 { "[\n" } else { ",\n" };
-            let written = write!(file, "{start}{row}");
-            return written.map_err(|error| Error::file(&*path, error));
-        }
-        if session.out.is_json() {
-            return self.array.push(&mut session.out, row);
-        }
-        match self.count <= PREVIEW {
-            true => session
-                .out
-                .line(format!("Record {}: {}", self.count, row["values"])),
-            false => Ok(()),
-        }
-    }
-
-    fn end(self, session: &mut Session) -> Result<()> {
-        if let Some((path, mut file)) = self.file {
-            let end = if self.count == 0 { "[]\n" } else { "\n]\n" };
-            let written = file.write_all(end.as_bytes()).and_then(|()| file.flush());
-            written.map_err(|error| Error::file(&path, error))?;
-            session
-                .out
-                .talk(format!("Rows saved to {}", path.display()));
-            return Ok(());
-        }
-        match session.out.is_json() {
-            true => self.array.end(&mut session.out),
-            false => Ok(()),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_descriptor_fills_what_the_schema_has_and_requires() {
-        let table = r#"{"fields": [{"name": "id", "primary_key": true}, {"name": "n"}]}"#;
-        let table = Table::read("t", table).expect("a table");
-        let check = |mappings: Value| {
-            let descriptor = Descriptor::of(&json!({"mappings": mappings})).expect("read");
-            suits(&descriptor, &table)
-        };
-        assert_eq!(check(json!([{"source": "id"}])), Ok(()));
-        let why = check(json!([{"source": "id"}, {"source": "x"}])).expect_err("refused");
-        assert!(
-            why.contains("mappings[1].target_field: the schema 't' has no field 'x'; it has id, n")
-        );
-        let why = check(json!([{"source": "n"}])).expect_err("refused");
-        assert!(why.contains("nothing fills 'id'"), "{why}");
-    }
 }

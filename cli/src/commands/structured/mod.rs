@@ -7,7 +7,8 @@
 //! * `rows` makes rows of records, counts what is refused and says why.
 //! * `diagnose` asks the flow which schema a sample fits and how it is read.
 //! * `propose` makes a schema and a descriptor of the file alone; `make` asks the user and stores it.
-//! * `load` is the command.
+//! * `fit` says whether a descriptor fills rows of a schema. Pure.
+//! * `load` is the command: `steps` reads the file beside it, `parsed` takes rows that are only shown.
 //! * `saved` takes all rows of a collection to a file and back: `tg save-rows`, `tg load-rows`.
 
 pub mod load;
@@ -15,11 +16,14 @@ pub mod saved;
 
 mod descriptor;
 mod diagnose;
+mod fit;
 #[cfg(test)]
 mod fuzz;
 mod make;
+mod parsed;
 mod propose;
 mod records;
 mod rows;
+mod steps;
 mod transform;
 mod validate;

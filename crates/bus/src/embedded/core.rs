@@ -174,13 +174,15 @@ impl Core {
         envelope: Envelope,
     ) -> Result<(bool, u64), BusError> {
         let ids = queues.iter().map(|queue| queue.id).collect();
-        let (record, ticket): (Arc<Record>, u64) = self.store.put(ids, envelope)?;
+        let put = self.store.put(ids, envelope);
+        // Also where there was no room: some may be had back.
+        self.store.tidy();
+        let (record, ticket): (Arc<Record>, u64) = put?;
         let mut taken = false;
         for queue in queues {
             taken |= queue.push(record.clone(), false);
             queue.pump();
         }
-        self.store.tidy();
         Ok((taken, ticket))
     }
 

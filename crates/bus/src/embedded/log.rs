@@ -16,8 +16,9 @@ use tg_storage::{Durability, OwnerLock, StorageError};
 use tokio::sync::watch;
 
 use super::frame::{self, Entry};
-use super::record::{Position, Record};
+use super::record::{Position, Record, RecordState};
 use super::recovery::{Catalogue, Found, read_at, segment_files};
+use super::waiting::Waiting;
 use crate::bus::{BusError, Envelope};
 
 /// A segment is closed when it has grown to this.
@@ -29,7 +30,6 @@ const WORTH_COPYING: u64 = 4 * SEGMENT;
 pub(super) struct Log {
     dir: PathBuf,
     durability: Durability,
-    max_bytes: u64,
     state: Mutex<State>,
     synced: watch::Sender<Synced>,
     syncing: AtomicBool,
@@ -52,6 +52,10 @@ struct State {
     /// Bytes on disk, and those of records that are waited for.
     bytes: u64,
     live_bytes: u64,
+    /// The latter by workspace.
+    waiting: Waiting,
+    /// Bytes on disk at most.
+    max_bytes: u64,
     /// Bytes ever appended by this process: the ticket of a write.
     written: u64,
     torn: bool,
@@ -89,6 +93,8 @@ impl Log {
             head: segments.keys().next_back().copied().unwrap_or(0),
             bytes: segments.values().map(|segment| segment.bytes).sum(),
             live_bytes: 0,
+            waiting: Waiting::new(max_bytes),
+            max_bytes,
             segments,
             written: 0,
             torn: true,
@@ -101,13 +107,11 @@ impl Log {
             },
         };
         for record in found.records.values() {
-            let place = record.state.lock().place;
-            state.adopt(place, record);
+            state.adopt(record, &record.state.lock());
         }
         let log = Self {
             dir: dir.to_owned(),
             durability,
-            max_bytes,
             state: Mutex::new(state),
             synced: watch::Sender::new(Synced {
                 upto: 0,
@@ -129,16 +133,25 @@ impl Log {
         envelope: &Envelope,
     ) -> Result<u64, BusError> {
         let mut state = self.state.lock();
-        if state.bytes >= self.max_bytes {
+        if state.bytes >= state.max_bytes {
             tracing::error!("the message store has reached its size limit");
             return Err(BusError::Store);
+        }
+        if !state
+            .waiting
+            .has_room(&envelope.headers, envelope.body.len())
+        {
+            metrics::counter!("tg_bus_records_refused_total").increment(1);
+            return Err(BusError::WorkspaceFull);
         }
         let seq = record.seq;
         let place = self.append(&mut state, |out| {
             frame::write_record(out, seq, queues, envelope)
         })?;
-        record.state.lock().place = place;
-        state.adopt(place, record);
+        let mut own = record.state.lock();
+        own.place = place;
+        own.workspace = state.waiting.name(&envelope.headers);
+        state.adopt(record, &own);
         Ok(state.written)
     }
 
@@ -153,7 +166,7 @@ impl Log {
             frame::write(out, &Entry::Done(queue, record.seq))
         });
         if own.waiting.is_empty() {
-            state.forget(own.place, record.seq);
+            state.forget(record.seq, &own);
             self.prune(&mut state);
         }
     }
@@ -177,7 +190,7 @@ impl Log {
             let mut own = record.state.lock();
             own.waiting.retain(|id| *id != queue);
             if own.waiting.is_empty() {
-                self.state.lock().forget(own.place, record.seq);
+                self.state.lock().forget(record.seq, &own);
             }
         }
         self.prune(&mut self.state.lock());
@@ -285,9 +298,9 @@ impl Log {
         let place = self.append(&mut state, |out| {
             frame::write_record(out, record.seq, &own.waiting, &envelope)
         })?;
-        state.forget(own.place, record.seq);
+        state.forget(record.seq, &own);
         own.place = place;
-        state.adopt(place, record);
+        state.adopt(record, &own);
         Ok(())
     }
 
@@ -406,22 +419,29 @@ impl State {
         Ok(offset)
     }
 
+    /// Where a quarter is waited for; and where the disk is nearly full, as long as a quarter can be had back: what one
+    /// workspace lets wait keeps nobody else's on disk.
     fn worth_copying(&self) -> bool {
-        self.bytes > WORTH_COPYING && self.live_bytes * 4 < self.bytes && self.segments.len() > 1
+        let nearly_full = self.bytes > self.max_bytes / 4 * 3;
+        let most = if nearly_full { 3 } else { 1 };
+        let waited_for = self.live_bytes < self.bytes / 4 * most;
+        self.bytes > WORTH_COPYING && waited_for && self.segments.len() > 1
     }
 
-    fn adopt(&mut self, place: Position, record: &Arc<Record>) {
-        if let Some(segment) = self.segments.get_mut(&place.segment) {
+    fn adopt(&mut self, record: &Arc<Record>, own: &RecordState) {
+        if let Some(segment) = self.segments.get_mut(&own.place.segment) {
             segment.live.insert(record.seq, record.clone());
-            self.live_bytes += u64::from(place.length);
+            self.live_bytes += u64::from(own.place.length);
+            self.waiting.add(own);
         }
     }
 
-    fn forget(&mut self, place: Position, seq: u64) {
-        if let Some(segment) = self.segments.get_mut(&place.segment)
+    fn forget(&mut self, seq: u64, own: &RecordState) {
+        if let Some(segment) = self.segments.get_mut(&own.place.segment)
             && segment.live.remove(&seq).is_some()
         {
-            self.live_bytes -= u64::from(place.length);
+            self.live_bytes -= u64::from(own.place.length);
+            self.waiting.remove(own);
         }
     }
 }

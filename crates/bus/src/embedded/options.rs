@@ -16,7 +16,7 @@ pub struct EmbeddedOptions {
     pub max_body: usize,
     /// Bytes of waiting records held in memory; more wait on disk, or are refused without one.
     pub memory: usize,
-    /// Bytes on disk beyond which records are refused.
+    /// Bytes on disk beyond which records are refused. Of those that wait, one workspace has half.
     pub disk: u64,
 }
 

@@ -29,10 +29,12 @@ pub(super) struct Record {
 }
 
 /// What changes about a record.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct RecordState {
     /// Where it is on disk (if the bus has one).
     pub(super) place: Position,
+    /// Whose it is, where it counts on disk.
+    pub(super) workspace: Option<Arc<str>>,
     /// The queues that are not done with it.
     pub(super) waiting: Vec<u32>,
     /// Its message, unless that is on disk only.
@@ -51,9 +53,9 @@ impl Record {
             seq,
             size,
             state: Mutex::new(RecordState {
-                place: Position::default(),
                 waiting,
                 message,
+                ..RecordState::default()
             }),
         }
     }

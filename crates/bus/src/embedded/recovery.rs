@@ -31,6 +31,8 @@ pub(super) struct Found {
     pub(super) next_seq: u64,
     /// The next free queue number.
     pub(super) next_queue: u32,
+    /// Names of workspaces, each once.
+    workspaces: BTreeSet<Arc<str>>,
 }
 
 impl Catalogue {
@@ -97,6 +99,15 @@ impl Found {
         });
     }
 
+    fn name(&mut self, workspace: String) -> Arc<str> {
+        if let Some(name) = self.workspaces.get(workspace.as_str()) {
+            return name.clone();
+        }
+        let name: Arc<str> = workspace.into();
+        self.workspaces.insert(name.clone());
+        name
+    }
+
     fn replay(&mut self, entry: Entry, place: Position) {
         self.catalogue.apply(&entry);
         match entry {
@@ -112,7 +123,11 @@ impl Found {
                     None => {
                         let size = envelope.body.len();
                         let record = Record::new(seq, size, queues, None);
-                        record.state.lock().place = place;
+                        {
+                            let mut state = record.state.lock();
+                            state.place = place;
+                            state.workspace = envelope.headers.workspace.map(|of| self.name(of));
+                        }
                         self.records.insert(seq, Arc::new(record));
                     }
                 }

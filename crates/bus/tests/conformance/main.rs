@@ -4,4 +4,5 @@ mod embedded;
 mod in_hand;
 mod queues;
 mod rabbitmq;
+mod rooms;
 mod suite;

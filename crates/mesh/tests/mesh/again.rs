@@ -1,42 +1,18 @@
 //! A question that is asked again under its id when its answer is over: it is answered again.
 
-use std::sync::Arc;
-
-use async_trait::async_trait;
-use tg_mesh::{Ask, Cx, Host, RequestHandler, Responder};
+use tg_mesh::{Ask, Host};
+use tg_schemas::Topic;
 use tg_schemas::msg::{TextCompletionRequest, TextCompletionResponse};
-use tg_schemas::{Class, Error, Topic};
 use tg_testkit::bus::within;
+use tg_testkit::fakes::Played;
 use tg_testkit::on_both_buses;
 use tg_testkit::place::Place;
 
 use crate::dialogs::mesh;
-use crate::serving::serving;
+use crate::serving::{at, serving};
 
 /// Parts of an answer: more than an asker takes before it says what it has used up.
 const PARTS: usize = 200;
-
-struct Words;
-
-#[async_trait]
-impl RequestHandler<TextCompletionRequest, TextCompletionResponse> for Words {
-    async fn serve(
-        &self,
-        _: Cx,
-        question: TextCompletionRequest,
-        mut out: Responder<TextCompletionResponse>,
-    ) -> Result<(), Error> {
-        for n in 1..=PARTS {
-            out.send(TextCompletionResponse {
-                response: question.prompt.clone(),
-                end_of_stream: n == PARTS,
-                ..TextCompletionResponse::default()
-            })
-            .await?;
-        }
-        Ok(())
-    }
-}
 
 async fn ask(asker: &Host, topic: &Topic) {
     let question = TextCompletionRequest {
@@ -58,9 +34,17 @@ async fn ask(asker: &Host, topic: &Topic) {
 
 async fn it_is_answered_again(place: Place) {
     let (server, asker) = (mesh(&place).await, mesh(&place).await);
-    let processor = serving("words", Arc::new(Words));
+    let words = Played::<_, TextCompletionResponse>::new(|_, question: TextCompletionRequest| {
+        let part = |n| TextCompletionResponse {
+            response: question.prompt.clone(),
+            end_of_stream: n == PARTS,
+            ..TextCompletionResponse::default()
+        };
+        Ok((1..=PARTS).map(part).collect::<Vec<_>>())
+    });
+    let processor = serving("words", words);
     server.host(processor).await.unwrap();
-    let topic = Topic::system(Class::Request, "words");
+    let topic = at("words");
     for _ in 0..50 {
         ask(&asker, &topic).await;
     }

@@ -11,6 +11,7 @@ use tg_schemas::processors::{ProcessorSpec, Spec, config_svc};
 use tg_schemas::{Class, Error, ErrorCode, Topic};
 use tg_testkit::bus::until;
 use tg_testkit::config::Config;
+use tg_testkit::fakes::RecordingConsumer;
 use tg_testkit::on_both_buses;
 use tg_testkit::place::Place;
 
@@ -39,15 +40,6 @@ impl RequestHandler<ConfigRequest, ConfigResponse> for Ailing {
     }
 }
 
-struct Reader;
-
-#[async_trait]
-impl RecordConsumer<Triples> for Reader {
-    async fn consume(&self, _: Cx, _: Triples) -> Result<(), ConsumeError> {
-        Ok(())
-    }
-}
-
 /// One type was read and another was not: what changed is not forgotten over it, and the flow is attached.
 async fn a_reading_that_fails_in_part_swallows_nothing(place: Place) {
     let host = tg_testkit::place::host(place.connect().await);
@@ -60,7 +52,7 @@ async fn a_reading_that_fails_in_part_swallows_nothing(place: Place) {
     let serves = Processor::new(config_svc::PROCESSOR).serves(config_svc::CONFIG, config.clone());
     host.host(serves).await.unwrap();
     let reads = Processor::new(ProcessorSpec::unlisted("reader"))
-        .reads(Spec::new("input"), Arc::new(Reader))
+        .reads(Spec::new("input"), RecordingConsumer::<Triples>::new())
         .watches(&[AILING]);
     host.host(reads).await.unwrap();
     until(async || host.config().version() > 0).await;

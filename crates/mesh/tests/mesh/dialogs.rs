@@ -6,24 +6,20 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use tg_mesh::bus::{Envelope, PublishMode, Routed, Target};
-use tg_mesh::{Ask, Cx, Deadline, Host, RequestHandler, Responder};
+use tg_mesh::{Answer, Ask, Cx, Deadline, Host, RequestHandler, Responder};
 use tg_schemas::msg::{TextCompletionRequest, TextCompletionResponse};
-use tg_schemas::{Class, Error, ErrorCode, Frame, Headers, Topic};
+use tg_schemas::{Error, ErrorCode, Frame, Headers};
 use tg_testkit::bus::{collector, until, within};
 use tg_testkit::faults::{Faults, FaultyBus};
 use tg_testkit::place::Place;
 use tokio::sync::Notify;
 
-use crate::serving::serving;
+use crate::serving::{at, serving};
 
 /// A process.
 pub async fn mesh(place: &Place) -> Host {
     let bus = place.connect().await;
     tg_testkit::place::host(bus).await
-}
-
-fn topic() -> Topic {
-    Topic::system(Class::Request, "echo")
 }
 
 /// Streams the words of the prompt; "hang" never ends by itself.
@@ -94,22 +90,26 @@ async fn echo(place: &Place, limit: usize) -> (Host, Arc<Echo>) {
     (mesh, echo)
 }
 
-fn prompt(text: &str) -> TextCompletionRequest {
-    TextCompletionRequest {
+fn begin(mesh: &Host, text: &str) -> Answer<TextCompletionResponse> {
+    begin_with(mesh, text, Ask::default())
+}
+
+fn begin_with(mesh: &Host, text: &str, options: Ask) -> Answer<TextCompletionResponse> {
+    let question = TextCompletionRequest {
         prompt: text.to_owned(),
         ..Default::default()
-    }
+    };
+    mesh.ask(&at("echo"), &question, options)
 }
 
 async fn ask(mesh: &Host, text: &str, options: Ask) -> Result<TextCompletionResponse, Error> {
-    mesh.ask(&topic(), &prompt(text), options).last().await
+    begin_with(mesh, text, options).last().await
 }
 
 async fn parts_come_in_order_and_end(place: Place) {
     let (mesh, _) = echo(&place, 8).await;
     let words: Vec<_> = (0..1000).map(|n| n.to_string()).collect();
-    let mut answer =
-        mesh.ask::<_, TextCompletionResponse>(&topic(), &prompt(&words.join(" ")), Ask::default());
+    let mut answer = begin(&mesh, &words.join(" "));
     let mut seen = Vec::new();
     while let Some(part) = answer.next().await {
         let part = part.unwrap();
@@ -137,8 +137,7 @@ async fn parts_sent_together_come_one_by_one_also_over_a_bus_that_loses_some(pla
             duplicate: lose,
             ..Faults::default()
         });
-        let mut answer =
-            mesh.ask::<_, TextCompletionResponse>(&topic(), &prompt(&text), Ask::default());
+        let mut answer = begin(&mesh, &text);
         let mut seen = Vec::new();
         while let Some(part) = answer.next().await {
             seen.push(part.unwrap().response);
@@ -151,7 +150,7 @@ async fn parts_sent_together_come_one_by_one_also_over_a_bus_that_loses_some(pla
 async fn a_slow_reader_holds_the_writer_back_and_loses_nothing(place: Place) {
     let (mesh, echo) = echo(&place, 8).await;
     let text = vec!["x"; 5000].join(" ");
-    let mut slow = mesh.ask::<_, TextCompletionResponse>(&topic(), &prompt(&text), Ask::default());
+    let mut slow = begin(&mesh, &text);
     assert!(slow.next().await.unwrap().is_ok());
     echo.started.notified().await;
     // Others are not held up by it.
@@ -168,8 +167,7 @@ async fn a_slow_reader_holds_the_writer_back_and_loses_nothing(place: Place) {
 
 async fn large_parts_are_held_back_by_their_size(place: Place) {
     let (mesh, _) = echo(&place, 8).await;
-    let question = prompt("large 40");
-    let mut answer = mesh.ask::<_, TextCompletionResponse>(&topic(), &question, Ask::default());
+    let mut answer = begin(&mesh, "large 40");
     let mut count = 0;
     while let Some(part) = answer.next().await {
         count += part.unwrap().response.len();
@@ -248,8 +246,7 @@ async fn a_deadline_ends_the_question_with_the_holders_words(place: Place) {
 
 async fn dropping_the_answer_cancels_the_handler(place: Place) {
     let (mesh, echo) = echo(&place, 8).await;
-    let mut answer =
-        mesh.ask::<_, TextCompletionResponse>(&topic(), &prompt("hang"), Ask::default());
+    let mut answer = begin(&mesh, "hang");
     tokio::select! {
         _ = answer.next() => panic!("no part expected"),
         () = echo.started.notified() => {}
@@ -295,9 +292,8 @@ async fn a_question_asked_under_an_id_again_replaces_the_earlier_one(place: Plac
         id: Some("same".to_owned()),
         ..Ask::default()
     };
-    let question = prompt("a b c");
-    let mut earlier = mesh.ask::<_, TextCompletionResponse>(&topic(), &question, options());
-    let later = mesh.ask::<_, TextCompletionResponse>(&topic(), &question, options());
+    let mut earlier = begin_with(&mesh, "a b c", options());
+    let later = begin_with(&mesh, "a b c", options());
     let error = within(earlier.next()).await.unwrap().unwrap_err();
     assert_eq!(error.code(), ErrorCode::Cancelled);
     drop(earlier);
@@ -324,7 +320,7 @@ async fn a_question_of_noise_is_answered_or_dropped(place: Place) {
                 body: body.to_vec().into(),
                 ..Envelope::default()
             };
-            let target = Target::Topic(topic());
+            let target = Target::Topic(at("echo"));
             let sent = mesh
                 .bus()
                 .publish(&target, envelope, PublishMode::Confirmed);

@@ -4,6 +4,7 @@ mod again;
 mod config_reads;
 mod dialogs;
 mod forwards;
+mod large;
 mod owners;
 mod records;
 mod refused_purges;

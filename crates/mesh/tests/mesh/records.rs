@@ -8,42 +8,29 @@ use tg_mesh::{Ask, ConsumeError, Cx, Host, Processor, RecordConsumer};
 use tg_schemas::codec::{self, ContentType};
 use tg_schemas::msg::{DeadLetter, Metadata, Triples};
 use tg_schemas::processors::{self, ProcessorSpec};
-use tg_schemas::{Class, Error, ErrorCode, FlowId, Topic, WorkspaceId, records};
+use tg_schemas::{Class, Error, ErrorCode, Topic, records};
 use tg_testkit::bus::{BOUND, within};
 use tg_testkit::config::Config;
+use tg_testkit::fakes::RecordingConsumer;
+use tg_testkit::flow::topic_of;
 use tg_testkit::place::Place;
 use tokio::sync::mpsc;
 
 use crate::dialogs::mesh;
 
-struct Writer(mpsc::Sender<String>);
-
-#[async_trait]
-impl RecordConsumer<Triples> for Writer {
-    async fn consume(&self, _cx: Cx, record: Triples) -> Result<(), ConsumeError> {
-        let id = record.metadata.unwrap_or_default().id;
-        match id.as_str() {
-            "dead" => {
-                return Err(ConsumeError::Dead(Error::new(
-                    ErrorCode::BadRequest,
-                    "no good",
-                )));
-            }
-            "later" => return Err(Error::new(ErrorCode::Storage, "disk full").into()),
-            _ => {}
-        }
-        self.0.send(id).await.unwrap();
-        Ok(())
-    }
+fn id(record: &Triples) -> &str {
+    record.metadata.as_ref().map_or("", |metadata| &metadata.id)
 }
 
-struct Aside(mpsc::Sender<DeadLetter>);
-
-#[async_trait]
-impl RecordConsumer<DeadLetter> for Aside {
-    async fn consume(&self, _cx: Cx, record: DeadLetter) -> Result<(), ConsumeError> {
-        self.0.send(record).await.unwrap();
-        Ok(())
+/// Refuses what its name says is to be refused.
+fn check(record: &Triples) -> Result<(), ConsumeError> {
+    match id(record) {
+        "dead" => Err(ConsumeError::Dead(Error::new(
+            ErrorCode::BadRequest,
+            "no good",
+        ))),
+        "later" => Err(Error::new(ErrorCode::Storage, "disk full").into()),
+        _ => Ok(()),
     }
 }
 
@@ -58,30 +45,33 @@ fn triples(id: &str) -> Triples {
     }
 }
 
-fn topic() -> Topic {
-    let (workspace, flow) = (
-        WorkspaceId::new("default").unwrap(),
-        FlowId::new("f").unwrap(),
-    );
-    Topic::flow(Class::Flow, "triples-store", &workspace, &flow)
+fn of_flow(base: &str) -> Topic {
+    topic_of("default", "f", Class::Flow, base)
+}
+
+fn store() -> Topic {
+    of_flow("triples-store")
 }
 
 fn row(epoch: u64) -> String {
     format!(
         r#"{{"topics": {{"input": "{}"}}, "parameters": {{}}, "epoch": {epoch}}}"#,
-        topic()
+        store()
     )
-}
-
-async fn next<T>(from: &mut mpsc::Receiver<T>) -> T {
-    within(from.recv()).await.unwrap()
 }
 
 struct World {
     mesh: Host,
     config: Arc<Config>,
-    written: mpsc::Receiver<String>,
-    aside: mpsc::Receiver<DeadLetter>,
+    written: Arc<RecordingConsumer<Triples>>,
+    aside: Arc<RecordingConsumer<DeadLetter>>,
+}
+
+impl World {
+    /// The name of the next record that was written.
+    async fn written(&self) -> String {
+        id(&self.written.next().await).to_owned()
+    }
 }
 
 /// A config service, hosted there.
@@ -96,13 +86,13 @@ async fn config_of(mesh: &Host) -> Arc<Config> {
 async fn world(place: &Place) -> World {
     let mesh = mesh(place).await;
     let config = config_of(&mesh).await;
-    let (tx, written) = mpsc::channel(64);
+    let written = RecordingConsumer::checked(|_, record| check(record));
     let writer = Processor::new(processors::triples_write::PROCESSOR)
-        .reads(processors::triples_write::INPUT, Arc::new(Writer(tx)));
+        .reads(processors::triples_write::INPUT, written.clone());
     mesh.host(writer).await.unwrap();
-    let (tx, aside) = mpsc::channel(64);
+    let aside = RecordingConsumer::new();
     let flow = Processor::new(processors::flow_svc::PROCESSOR)
-        .reads(processors::flow_svc::DEAD_LETTERS, Arc::new(Aside(tx)));
+        .reads(processors::flow_svc::DEAD_LETTERS, aside.clone());
     mesh.host(flow).await.unwrap();
     World {
         mesh,
@@ -124,14 +114,14 @@ async fn attached(world: &World, epoch: u64) {
 }
 
 async fn a_row_attaches_and_its_removal_detaches(place: Place) {
-    let mut world = world(&place).await;
+    let world = world(&place).await;
     attached(&world, 1).await;
     world
         .mesh
-        .record(&topic(), &triples("a"), Ask::default())
+        .record(&store(), &triples("a"), Ask::default())
         .await
         .unwrap();
-    assert_eq!(next(&mut world.written).await, "a");
+    assert_eq!(world.written().await, "a");
     world
         .config
         .change(
@@ -145,23 +135,23 @@ async fn a_row_attaches_and_its_removal_detaches(place: Place) {
     // What comes now waits in the queue for the next start.
     world
         .mesh
-        .record(&topic(), &triples("b"), Ask::default())
+        .record(&store(), &triples("b"), Ask::default())
         .await
         .unwrap();
     attached(&world, 2).await;
-    assert_eq!(next(&mut world.written).await, "b");
+    assert_eq!(world.written().await, "b");
 }
 
 async fn failures_are_dead_letter_with_their_reason(place: Place) {
-    let mut world = world(&place).await;
+    let world = world(&place).await;
     attached(&world, 1).await;
     for (id, reason) in [("dead", "dead"), ("later", "retry")] {
         world
             .mesh
-            .record(&topic(), &triples(id), Ask::default())
+            .record(&store(), &triples(id), Ask::default())
             .await
             .unwrap();
-        let aside = next(&mut world.aside).await;
+        let aside = world.aside.next().await;
         assert_eq!(aside.reason, reason);
         assert_eq!(aside.subscription, "triples-write--default--f--input");
         assert_eq!(aside.workspace, "default");
@@ -169,14 +159,14 @@ async fn failures_are_dead_letter_with_their_reason(place: Place) {
     // The queue is not blocked by them.
     world
         .mesh
-        .record(&topic(), &triples("fine"), Ask::default())
+        .record(&store(), &triples("fine"), Ask::default())
         .await
         .unwrap();
-    assert_eq!(next(&mut world.written).await, "fine");
+    assert_eq!(world.written().await, "fine");
 }
 
 async fn a_record_of_another_epoch_is_stale(place: Place) {
-    let mut world = world(&place).await;
+    let world = world(&place).await;
     attached(&world, 7).await;
     let old = Ask {
         epoch: Some(6),
@@ -184,46 +174,46 @@ async fn a_record_of_another_epoch_is_stale(place: Place) {
     };
     world
         .mesh
-        .record(&topic(), &triples("old"), old)
+        .record(&store(), &triples("old"), old)
         .await
         .unwrap();
-    assert_eq!(next(&mut world.aside).await.reason, "stale");
+    assert_eq!(world.aside.next().await.reason, "stale");
     let current = Ask {
         epoch: Some(7),
         ..Ask::default()
     };
     world
         .mesh
-        .record(&topic(), &triples("new"), current)
+        .record(&store(), &triples("new"), current)
         .await
         .unwrap();
-    assert_eq!(next(&mut world.written).await, "new");
+    assert_eq!(world.written().await, "new");
 }
 
 async fn noise_is_dead_not_requeued(place: Place) {
     use tg_mesh::bus::{Envelope, PublishMode, Target};
-    let mut world = world(&place).await;
+    let world = world(&place).await;
     attached(&world, 1).await;
     for body in [&b"\x00\xff\x01noise"[..], b"{\"metadata\": 3}", b""] {
         let envelope = Envelope {
             body: body.to_vec().into(),
             ..Envelope::default()
         };
-        let target = Target::Topic(topic());
+        let target = Target::Topic(store());
         world
             .mesh
             .bus()
             .publish(&target, envelope, PublishMode::Confirmed)
             .await
             .unwrap();
-        assert_eq!(next(&mut world.aside).await.reason, "dead");
+        assert_eq!(world.aside.next().await.reason, "dead");
     }
     world
         .mesh
-        .record(&topic(), &triples("fine"), Ask::default())
+        .record(&store(), &triples("fine"), Ask::default())
         .await
         .unwrap();
-    assert_eq!(next(&mut world.written).await, "fine");
+    assert_eq!(world.written().await, "fine");
 }
 
 /// Hands records on to a topic, and says how that went.
@@ -246,19 +236,15 @@ async fn what_nobody_of_a_flow_reads_is_dropped_and_nothing_else(place: Place) {
     let passer = Processor::new(ProcessorSpec::unlisted("passer"))
         .reads(processors::triples_write::INPUT, Arc::new(Passer(tx)));
     mesh.host(passer).await.unwrap();
-    let (workspace, flow) = (
-        WorkspaceId::new("default").unwrap(),
-        FlowId::new("f").unwrap(),
-    );
-    let input = Topic::flow(Class::Flow, "text-document-load", &workspace, &flow);
+    let input = of_flow("text-document-load");
     for (epoch, unread, expected) in [
         (1, "[]".to_owned(), Err(ErrorCode::NobodyServes)),
-        (2, format!(r#"["{}"]"#, topic()), Ok(())),
+        (2, format!(r#"["{}"]"#, store()), Ok(())),
     ] {
         let row = format!(
             r#"{{"topics": {{"input": "{input}", "triples": "{}"}}, "parameters": {{}}, "epoch": {epoch},
                 "unread": {unread}}}"#,
-            topic()
+            store()
         );
         let kind = "processor:passer";
         let change = (kind, "f", Some(row.as_str()));
@@ -267,7 +253,7 @@ async fn what_nobody_of_a_flow_reads_is_dropped_and_nothing_else(place: Place) {
         assert!(mesh.presence().until(BOUND, there).await);
         let record = triples("a");
         mesh.record(&input, &record, Ask::default()).await.unwrap();
-        assert_eq!(next(&mut told).await, expected, "{unread}");
+        assert_eq!(within(told.recv()).await.unwrap(), expected, "{unread}");
     }
 }
 
@@ -296,7 +282,7 @@ fn of_another_release(id: &str) -> (String, String, Vec<u8>) {
 
 async fn a_record_of_another_release_is_read_once_its_schema_is_kept(place: Place) {
     use tg_mesh::bus::{Envelope, PublishMode, Target};
-    let mut world = world(&place).await;
+    let world = world(&place).await;
     attached(&world, 1).await;
     let (schema, fingerprint, body) = of_another_release("from elsewhere");
     let envelope = Envelope {
@@ -304,7 +290,7 @@ async fn a_record_of_another_release_is_read_once_its_schema_is_kept(place: Plac
         body: body.into(),
         ..Envelope::default()
     };
-    let target = Target::Topic(topic());
+    let target = Target::Topic(store());
     let bus = world.mesh.bus().clone();
     let publish = async |envelope| {
         let sent = bus.publish(&target, envelope, PublishMode::Confirmed).await;
@@ -312,7 +298,7 @@ async fn a_record_of_another_release_is_read_once_its_schema_is_kept(place: Plac
     };
     // Nobody has kept the schema: the record comes again later, as it is.
     publish(envelope.clone()).await;
-    let aside = next(&mut world.aside).await;
+    let aside = world.aside.next().await;
     assert_eq!(aside.reason, "retry", "{aside:?}");
     assert_eq!(aside.into_body().unwrap(), envelope.body);
     let (workspace, kind) = (records::WORKSPACE, records::TYPE);
@@ -325,7 +311,7 @@ async fn a_record_of_another_release_is_read_once_its_schema_is_kept(place: Plac
         )
         .await;
     publish(envelope).await;
-    assert_eq!(next(&mut world.written).await, "from elsewhere");
+    assert_eq!(world.written().await, "from elsewhere");
 }
 
 tg_testkit::on_both_buses!(

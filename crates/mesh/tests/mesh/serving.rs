@@ -4,7 +4,12 @@ use std::sync::Arc;
 
 use tg_mesh::{Processor, RequestHandler};
 use tg_schemas::processors::{ProcessorSpec, Spec};
-use tg_schemas::{Message, Reply};
+use tg_schemas::{Class, Message, Reply, Topic};
+
+/// Where whoever serves under an id is asked.
+pub fn at(id: &str) -> Topic {
+    Topic::system(Class::Request, id)
+}
 
 /// One that answers on the system topic of its id.
 pub fn serving<Q: Message, R: Reply>(

@@ -5,21 +5,18 @@ use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use tg_mesh::{Ask, Cx, Mesh, RequestHandler, Responder};
+use tg_schemas::Error;
 use tg_schemas::msg::{TextCompletionRequest, TextCompletionResponse};
-use tg_schemas::{Class, Error, Topic};
+use tg_testkit::fakes::Played;
 use tg_testkit::place::Place;
 use tokio::sync::{Notify, Semaphore, mpsc};
 
 use crate::dialogs::mesh;
-use crate::serving::serving;
-
-fn topic(of: &str) -> Topic {
-    Topic::system(Class::Request, of)
-}
+use crate::serving::{at, serving};
 
 async fn ask(mesh: &Mesh, of: &str) -> Result<TextCompletionResponse, Error> {
     let question = TextCompletionRequest::default();
-    mesh.ask(&topic(of), &question, Ask::default()).last().await
+    mesh.ask(&at(of), &question, Ask::default()).last().await
 }
 
 fn last() -> TextCompletionResponse {
@@ -84,30 +81,19 @@ impl RequestHandler<TextCompletionRequest, TextCompletionResponse> for Leaning {
         self.begun.notify_one();
         let _go = self.go.acquire().await;
         let asked: TextCompletionResponse = cx
-            .ask_topic(&topic("base"), &TextCompletionRequest::default())
+            .ask_topic(&at("base"), &TextCompletionRequest::default())
             .last()
             .await?;
         out.send(asked).await
     }
 }
 
-struct Base;
-
-#[async_trait]
-impl RequestHandler<TextCompletionRequest, TextCompletionResponse> for Base {
-    async fn serve(
-        &self,
-        _cx: Cx,
-        _ask: TextCompletionRequest,
-        mut out: Responder<TextCompletionResponse>,
-    ) -> Result<(), Error> {
-        out.send(last()).await
-    }
-}
-
 async fn what_is_in_progress_can_still_ask_what_it_needs(place: Place) {
     let mesh = mesh(&place).await;
-    let base = serving("base", Arc::new(Base));
+    let base = serving(
+        "base",
+        Played::<_, TextCompletionResponse>::new(|_, _: TextCompletionRequest| Ok(last())),
+    );
     mesh.host(base).await.unwrap();
     let leaning = Arc::new(Leaning {
         begun: Notify::new(),

@@ -191,6 +191,23 @@ fn an_entity_that_is_put_in_is_found_though_its_hash_fits() {
 }
 
 #[test]
+fn who_claims_the_hash_of_an_entity_from_outside_of_the_trace_changes_nothing() {
+    let said = triples(&run());
+    let of_hashes = said.iter().filter(|one| is(&one.p, tg::ENTITY_HASH));
+    // Names that come before and after all others.
+    let claims = of_hashes.flat_map(|one| {
+        let claim = |id: &str| Triple {
+            s: Some(Term::iri(id)),
+            ..one.clone()
+        };
+        [claim("urn:a"), claim("urn:z")]
+    });
+    let claimed: Vec<Triple> = claims.chain(said.iter().cloned()).collect();
+    assert!(claimed.len() > said.len() + 6);
+    assert_eq!(verified(claimed), verified(said));
+}
+
+#[test]
 fn an_entity_that_is_gone_is_named() {
     let events = run();
     for (at, event) in events.iter().enumerate() {

@@ -20,6 +20,7 @@ use tg_schemas::{Error, ErrorCode, Headers, Subscription, Topic};
 use tokio::sync::{mpsc, watch};
 
 use tg_testkit::bus::*;
+use tg_testkit::fakes::RecordingConsumer;
 use tg_testkit::machine::Machine;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -90,16 +91,6 @@ impl RecordConsumer<Triples> for Worker {
 /// More than the tally is told of at once.
 const MUCH: usize = 5_000;
 
-struct Keep<M>(mpsc::UnboundedSender<M>);
-
-#[async_trait]
-impl<M: tg_schemas::Message> RecordConsumer<M> for Keep<M> {
-    async fn consume(&self, _cx: Cx, record: M) -> Result<(), ConsumeError> {
-        self.0.send(record).unwrap();
-        Ok(())
-    }
-}
-
 async fn next<T>(from: &mut mpsc::UnboundedReceiver<T>) -> T {
     within(from.recv()).await.unwrap()
 }
@@ -114,18 +105,18 @@ async fn start_on(line: Arc<Line>) -> Host {
 }
 
 /// Hosts the reader of the tally; closing the mesh ends it.
-async fn counting(mesh: &Host) -> mpsc::UnboundedReceiver<RunTally> {
-    let (to, tallies) = mpsc::unbounded_channel();
+async fn counting(mesh: &Host) -> Arc<RecordingConsumer<RunTally>> {
+    let tallies = RecordingConsumer::new();
     let reader = Processor::new(processors::librarian::PROCESSOR)
-        .reads(processors::librarian::RUN_TALLY, Arc::new(Keep(to)));
+        .reads(processors::librarian::RUN_TALLY, tallies.clone());
     mesh.host(reader).await.unwrap();
     tallies
 }
 
-async fn entries(from: &mut mpsc::UnboundedReceiver<RunTally>, count: usize) -> Vec<RunTallyEntry> {
+async fn entries(from: &RecordingConsumer<RunTally>, count: usize) -> Vec<RunTallyEntry> {
     let mut entries = Vec::new();
     while entries.len() < count {
-        entries.extend(next(from).await.entries);
+        entries.extend(from.next().await.entries);
     }
     entries
 }
@@ -159,7 +150,7 @@ fn of(run: &JobId, id: &str) -> Ask {
 
 async fn a_run_is_followed_to_its_leaves(world: &World) {
     let mesh = start(world).await;
-    let mut tallies = counting(&mesh).await;
+    let tallies = counting(&mesh).await;
     let (leaf, mut leaves) = working(&mesh, "leaf", None).await;
     let (root, mut roots) = working(&mesh, "root", Some(leaf.clone())).await;
     let run = JobId::new(2, "default", "p1");
@@ -178,7 +169,7 @@ async fn a_run_is_followed_to_its_leaves(world: &World) {
     mesh.record(&root, &triples("start"), of(&run, "start"))
         .await
         .unwrap();
-    let told = entries(&mut tallies, 3).await;
+    let told = entries(&tallies, 3).await;
     assert_eq!(told.len(), 3);
     let top = told.iter().find(|entry| entry.record == "start").unwrap();
     assert_eq!(top.run, run.to_string());
@@ -215,7 +206,7 @@ async fn a_run_is_followed_to_its_leaves(world: &World) {
     mesh.record(&root, &triples("start"), of(&run, "start"))
         .await
         .unwrap();
-    let again = entries(&mut tallies, 3).await;
+    let again = entries(&tallies, 3).await;
     let top = again.iter().find(|entry| entry.record == "start").unwrap();
     let same: BTreeSet<_> = top
         .written
@@ -228,12 +219,10 @@ async fn a_run_is_followed_to_its_leaves(world: &World) {
 
 async fn failures_are_told_when_they_are_final(world: &World) {
     let mesh = start(world).await;
-    let mut tallies = counting(&mesh).await;
-    let (to, mut aside) = mpsc::unbounded_channel();
-    let flow = Processor::new(processors::flow_svc::PROCESSOR).reads(
-        processors::flow_svc::DEAD_LETTERS,
-        Arc::new(Keep::<DeadLetter>(to)),
-    );
+    let tallies = counting(&mesh).await;
+    let aside = RecordingConsumer::<DeadLetter>::new();
+    let flow = Processor::new(processors::flow_svc::PROCESSOR)
+        .reads(processors::flow_svc::DEAD_LETTERS, aside.clone());
     mesh.host(flow).await.unwrap();
     let (topic, _headers) = working(&mesh, "worker", None).await;
     let run = JobId::new(0, "default", "p2");
@@ -242,10 +231,10 @@ async fn failures_are_told_when_they_are_final(world: &World) {
     mesh.record(&topic, &triples("later"), of(&run, "later"))
         .await
         .unwrap();
-    let kept = next(&mut aside).await;
+    let kept = aside.next().await;
     assert_eq!(kept.reason, "retry");
     bring_back(&mesh, &kept).await;
-    let told = entries(&mut tallies, 1).await;
+    let told = entries(&tallies, 1).await;
     assert_eq!(
         (told[0].record.as_str(), told[0].outcome.as_str()),
         ("later", "ok")
@@ -254,16 +243,16 @@ async fn failures_are_told_when_they_are_final(world: &World) {
     mesh.record(&topic, &triples("dead"), of(&run, "dead"))
         .await
         .unwrap();
-    let told = entries(&mut tallies, 1).await;
+    let told = entries(&tallies, 1).await;
     assert_eq!(
         (told[0].record.as_str(), told[0].outcome.as_str()),
         ("dead", "failed")
     );
     assert_eq!(told[0].detail, "no good");
-    let kept = next(&mut aside).await;
+    let kept = aside.next().await;
     assert_eq!(kept.reason, "dead");
     bring_back(&mesh, &kept).await;
-    let told = entries(&mut tallies, 1).await;
+    let told = entries(&tallies, 1).await;
     assert_eq!(
         (told[0].record.as_str(), told[0].outcome.as_str()),
         ("dead", "ok")
@@ -285,12 +274,12 @@ async fn failures_are_told_when_they_are_final(world: &World) {
         .publish(&target, envelope, PublishMode::Confirmed)
         .await
         .unwrap();
-    let told = entries(&mut tallies, 1).await;
+    let told = entries(&tallies, 1).await;
     assert_eq!(
         (told[0].record.as_str(), told[0].outcome.as_str()),
         ("noise", "failed")
     );
-    next(&mut aside).await;
+    aside.next().await;
     mesh.stop(Duration::from_secs(5)).await;
 }
 
@@ -316,7 +305,7 @@ async fn bring_back(mesh: &Host, kept: &DeadLetter) {
 
 async fn a_record_stays_until_the_tally_has_it(world: &World) {
     let other = start(world).await;
-    let mut tallies = counting(&other).await;
+    let tallies = counting(&other).await;
     let deaf = Line::to(world, true).await;
     let mesh = start_on(deaf.clone()).await;
     let (topic, mut headers) = working(&mesh, "first", None).await;
@@ -326,7 +315,7 @@ async fn a_record_stays_until_the_tally_has_it(world: &World) {
         .unwrap();
     next(&mut headers).await;
     until(async || deaf.tried.load(Ordering::Acquire)).await;
-    assert!(tallies.try_recv().is_err());
+    assert_eq!(tallies.count(), 0);
     // The process goes without having told; another one of the same subscription has to.
     let (handled, mut again) = mpsc::unbounded_channel();
     let worker = Arc::new(Worker { out: None, handled });
@@ -335,14 +324,14 @@ async fn a_record_stays_until_the_tally_has_it(world: &World) {
     let stopped = tokio::spawn(async move { stopping.stop(Duration::from_millis(10)).await });
     other.host(second).await.unwrap();
     assert_eq!(next(&mut again).await.id.as_deref(), Some("a"));
-    assert_eq!(entries(&mut tallies, 1).await[0].record, "a");
+    assert_eq!(entries(&tallies, 1).await[0].record, "a");
     within(stopped).await.unwrap();
     other.stop(Duration::from_secs(5)).await;
 }
 
 async fn what_writes_much_is_told_in_parts(world: &World) {
     let mesh = start(world).await;
-    let mut tallies = counting(&mesh).await;
+    let tallies = counting(&mesh).await;
     let nowhere = topic(Class::Flow);
     mesh.bus()
         .declare(std::slice::from_ref(&nowhere), &[])
@@ -353,7 +342,7 @@ async fn what_writes_much_is_told_in_parts(world: &World) {
     mesh.record(&root, &triples("much"), of(&run, "start"))
         .await
         .unwrap();
-    let told = entries(&mut tallies, 2).await;
+    let told = entries(&tallies, 2).await;
     let outcomes: Vec<_> = told.iter().map(|entry| entry.outcome.as_str()).collect();
     assert_eq!(outcomes, ["part", "ok"]);
     assert!(told.iter().all(|entry| entry.record == "start"));
@@ -365,7 +354,7 @@ async fn what_writes_much_is_told_in_parts(world: &World) {
 
 async fn many_entries_travel_together(world: &World) {
     let mesh = start(world).await;
-    let mut tallies = counting(&mesh).await;
+    let tallies = counting(&mesh).await;
     let (topic, _headers) = working(&mesh, "many", None).await;
     let run = JobId::new(0, "default", "p4");
     let sent = (0..300).map(|n| {
@@ -380,7 +369,7 @@ async fn many_entries_travel_together(world: &World) {
     futures::future::join_all(sent).await;
     let (mut records, mut messages) = (BTreeSet::new(), 0);
     while records.len() < 300 {
-        let batch = next(&mut tallies).await;
+        let batch = tallies.next().await;
         messages += 1;
         records.extend(batch.entries.into_iter().map(|entry| entry.record));
     }

@@ -3,7 +3,6 @@
 //!
 //! [`LedgerStore`] is what an adapter does; each method is one transaction, and the second time changes nothing.
 
-mod heads;
 mod ledger;
 mod lifecycle;
 mod sqlite;

@@ -10,6 +10,7 @@ use tg_schemas::{Error, ErrorCode, WorkspaceId, limits};
 use super::lifecycle::{self, Given, Trash};
 use super::limits::{check_count, check_key, check_name, check_room, check_value};
 use super::read::bad_operation;
+use super::rows::{TYPE, size};
 use super::{REGISTRY, ReadScope, Row, RowKey, Rows, TEMPLATE, TOLD, WORKSPACE_TYPE, is_reserved};
 
 /// More changed keys than this are not named in a notice; readers then read whole types.
@@ -184,10 +185,12 @@ impl Draft {
             if &**workspace == REGISTRY && value.r#type == WORKSPACE_TYPE {
                 value.value = self.register(rows, &value.key, &value.value, given);
             }
-            let old = rows.get(workspace, &value.r#type, &value.key);
-            let old = old.map_or(0, |old| value.key.len() + old.len());
-            let more = (value.key.len() + value.value.len()).saturating_sub(old);
-            *added.entry(value.r#type.clone()).or_default() += more;
+            let (kind, key) = (value.r#type.as_str(), value.key.as_str());
+            let old = rows.get(workspace, kind, key);
+            let old = old.map_or(0, |old| size(kind, key, old));
+            let more = size(kind, key, &value.value).saturating_sub(old);
+            let new_type = rows.values(workspace, kind).map_or(TYPE, |_| 0);
+            *added.entry(kind.to_owned()).or_insert(new_type) += more;
             let at = RowKey {
                 workspace: workspace.clone(),
                 kind: value.r#type.into(),

@@ -12,8 +12,6 @@ pub(crate) const MAX_KEY: usize = limits::CONFIG_KEY;
 pub(crate) const MAX_VALUE: usize = limits::CONFIG_VALUE;
 /// Most keys or values in one request.
 pub(crate) const MAX_ITEMS: usize = 4096;
-/// Most bytes of keys and values of one type in one workspace: each process reads whole types.
-pub(crate) const MAX_TYPE: usize = limits::CONFIG_TYPE;
 
 fn bad(field: &str, why: &str) -> Error {
     Error::new(ErrorCode::BadRequest, format!("{field}: {why}"))
@@ -65,22 +63,14 @@ pub(crate) fn check_value(field: &str, value: &str) -> Result<(), Error> {
 }
 
 /// What a write adds to a workspace that holds `held` bytes and may hold `most`, and by type to what the workspace holds
-/// of it.
+/// of it: each process reads whole types.
 pub(crate) fn check_room<'a>(
     most: usize,
     held: usize,
     added: impl IntoIterator<Item = (&'a str, usize, usize)>,
 ) -> Result<(), Error> {
-    let mut all = held;
-    for (kind, of_type, more) in added {
-        all += more;
-        if of_type + more > MAX_TYPE {
-            return Err(full(&format!(
-                "the rows of type '{kind}' in a workspace must not exceed {}",
-                limits::human(MAX_TYPE)
-            )));
-        }
-    }
+    let added: Vec<_> = added.into_iter().collect();
+    let all: usize = held + added.iter().map(|(.., more)| more).sum::<usize>();
     // What adds nothing is let through, however full it is.
     if all > most && all > held {
         return Err(full(&format!(
@@ -88,7 +78,15 @@ pub(crate) fn check_room<'a>(
             limits::human(most)
         )));
     }
-    Ok(())
+    let most = limits::config_type(most);
+    let over = |(_, of_type, more): &&(&str, usize, usize)| *more > 0 && of_type + more > most;
+    match added.iter().find(over) {
+        Some((kind, ..)) => Err(full(&format!(
+            "the rows of type '{kind}' in a workspace must not exceed {}",
+            limits::human(most)
+        ))),
+        None => Ok(()),
+    }
 }
 
 fn full(why: &str) -> Error {

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
 
+use tg_schemas::limits;
+
 /// Names one row.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct RowKey {
@@ -31,6 +33,7 @@ pub(crate) type Values = BTreeMap<Arc<str>, Arc<str>>;
 #[derive(Debug, Default)]
 struct Workspace {
     types: BTreeMap<Arc<str>, Values>,
+    /// Of its rows; types count beside.
     bytes: usize,
 }
 
@@ -41,9 +44,13 @@ pub(crate) struct Rows {
     workspaces: BTreeMap<Arc<str>, Workspace>,
 }
 
-fn size(key: &str, value: &str) -> usize {
-    key.len() + value.len()
+/// What a row counts: its texts, and what it needs in memory beside them.
+pub(crate) fn size(kind: &str, key: &str, value: &str) -> usize {
+    kind.len() + key.len() + value.len() + limits::CONFIG_ROW
 }
+
+/// What a type counts beside its rows, as long as it has any: a map of its own is no smaller than a row.
+pub(crate) const TYPE: usize = limits::CONFIG_ROW;
 
 impl Rows {
     /// Rows at a version.
@@ -91,15 +98,19 @@ impl Rows {
         self.workspaces.keys()
     }
 
-    /// Bytes of keys and values in a workspace.
+    /// Bytes that the rows of a workspace count.
     pub(crate) fn bytes(&self, workspace: &str) -> usize {
-        self.workspaces.get(workspace).map_or(0, |own| own.bytes)
+        let own = self.workspaces.get(workspace);
+        own.map_or(0, |own| own.bytes + own.types.len() * TYPE)
     }
 
-    /// Bytes of keys and values of a type in a workspace.
+    /// Bytes that a type counts in a workspace; 0 without a row of it.
     pub(crate) fn type_bytes(&self, workspace: &str, kind: &str) -> usize {
-        let values = self.values(workspace, kind).into_iter().flatten();
-        values.map(|(key, value)| size(key, value)).sum()
+        let Some(values) = self.values(workspace, kind) else {
+            return 0;
+        };
+        let rows = values.iter().map(|(key, value)| size(kind, key, value));
+        rows.sum::<usize>() + TYPE
     }
 
     /// Rows of a type in one workspace (`Some`) or in all, by workspace and key, from just after a row on.
@@ -146,10 +157,10 @@ impl Rows {
     pub(crate) fn insert(&mut self, row: Row) {
         let Row { at, value } = row;
         let own = self.workspaces.entry(at.workspace).or_default();
-        own.bytes += size(&at.key, &value);
-        let values = own.types.entry(at.kind).or_default();
+        own.bytes += size(&at.kind, &at.key, &value);
+        let values = own.types.entry(at.kind.clone()).or_default();
         if let Some(old) = values.insert(at.key.clone(), value) {
-            own.bytes -= size(&at.key, &old);
+            own.bytes -= size(&at.kind, &at.key, &old);
         }
     }
 
@@ -162,7 +173,7 @@ impl Rows {
             return;
         };
         if let Some(old) = values.remove(&at.key) {
-            own.bytes -= size(&at.key, &old);
+            own.bytes -= size(&at.kind, &at.key, &old);
         }
         if values.is_empty() {
             own.types.remove(&at.kind);

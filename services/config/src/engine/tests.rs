@@ -6,6 +6,7 @@ use tg_schemas::msg::{ConfigKey, ConfigRequest, ConfigValue};
 use super::*;
 
 mod pages;
+mod room;
 
 /// Clock and grace of all tests here.
 const GIVEN: Given = Given {

@@ -30,17 +30,23 @@ impl Item for Piece {
 #[async_trait]
 impl RecordConsumer<Chunk> for Chunks {
     async fn consume(&self, cx: Cx, record: Chunk) -> Result<(), ConsumeError> {
-        let metadata = record.metadata.unwrap_or_default();
+        let metadata = record.metadata.clone().unwrap_or_default();
         let id = if record.document_id.is_empty() {
             metadata.id.clone()
         } else {
-            record.document_id
+            record.document_id.clone()
         };
         if id.is_empty() {
             let error = Error::new(ErrorCode::BadRequest, "metadata.id: is required");
             return Err(ConsumeError::Dead(error));
         }
         cx.subject(&id);
+        if record
+            .fingerprint(document_embeddings::PROCESSOR.id)
+            .is_none()
+        {
+            return Ok(());
+        }
         if record.chunk.trim().is_empty() {
             return Ok(());
         }

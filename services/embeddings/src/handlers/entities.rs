@@ -69,6 +69,7 @@ impl Stage<Context> for Output {
             chunk_id: context.of.chunk_id,
             rdf_type: context.of.rdf_type,
             attributes: context.of.attributes,
+            made_by: context.of.made_by,
         });
         let record = GraphEmbeddings {
             metadata,

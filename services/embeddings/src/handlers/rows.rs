@@ -20,6 +20,7 @@ pub(crate) struct Rows(pub(crate) Batcher<Entry>);
 pub(crate) struct Entry {
     metadata: Metadata,
     schema: String,
+    made_by: String,
     value: Value,
 }
 
@@ -48,11 +49,13 @@ impl RecordConsumer<ExtractedObject> for Rows {
             });
         };
         // Of one chunk and schema: the store knows values by both.
-        let group = Group::of(&cx, &metadata, &format!("{}\u{0}{name}", metadata.id));
+        let alike = format!("{}\u{0}{name}\u{0}{}", metadata.id, record.made_by);
+        let group = Group::of(&cx, &metadata, &alike);
         let values = schema.values(&record.values).into_iter();
         let items = values.map(|value| Entry {
             metadata: metadata.clone(),
             schema: name.clone(),
+            made_by: record.made_by.clone(),
             value,
         });
         self.0.handle(&cx, group, items.collect(), &Output).await
@@ -72,6 +75,7 @@ impl Stage<Entry> for Output {
             return Ok(());
         };
         let (metadata, schema_name) = (first.metadata.clone(), first.schema.clone());
+        let made_by = first.made_by.clone();
         let embeddings = items.into_iter().map(|(entry, vector)| RowIndexEmbedding {
             index_name: entry.value.index,
             index_value: entry.value.value,
@@ -84,6 +88,7 @@ impl Stage<Entry> for Output {
             schema_name,
             embeddings: embeddings.collect(),
             model,
+            made_by,
         };
         cx.effect("vectors", record.embeddings.len() as i64);
         cx.record(row_embeddings::OUTPUT, &record).await

@@ -3,8 +3,8 @@
 
 use std::collections::HashSet;
 
-use tg_provenance::{Extraction, Kind, Making, stable_id, subgraph};
-use tg_schemas::msg::{EntityContext, Metadata};
+use tg_provenance::{Extraction, Kind, Making, extraction_id, stable_id, subgraph};
+use tg_schemas::msg::{EntityContext, Metadata, made_by};
 use tg_schemas::vocabulary::{rdfs, skos};
 use tg_schemas::{Term, Triple};
 
@@ -22,6 +22,15 @@ pub struct Source {
     pub chunk: String,
     /// Document and collection.
     pub metadata: Metadata,
+    /// Fingerprint of what the extractor does with it; empty where nobody says.
+    pub fingerprint: String,
+}
+
+impl Source {
+    /// Who made something of it, and how.
+    pub fn made_by(&self, extractor: &str) -> String {
+        made_by(extractor, &self.fingerprint)
+    }
 }
 
 /// How facts were found.
@@ -117,17 +126,21 @@ impl Found {
         if self.is_empty() {
             return Vec::new();
         }
-        // Another prompt or model is another extraction, even of the same chunk.
-        let id = stable_id(
-            Kind::Subgraph,
-            &[
-                &source.chunk,
-                how.extractor,
-                how.prompt_version,
-                how.model,
-                how.ontology.unwrap_or_default(),
-            ],
-        );
+        // Another prompt or model is another extraction, even of the same chunk. Under a fingerprint it is found again when
+        // it is superseded.
+        let id = match source.fingerprint.as_str() {
+            "" => stable_id(
+                Kind::Subgraph,
+                &[
+                    &source.chunk,
+                    how.extractor,
+                    how.prompt_version,
+                    how.model,
+                    how.ontology.unwrap_or_default(),
+                ],
+            ),
+            fingerprint => extraction_id(&source.chunk, how.extractor, fingerprint),
+        };
         let extraction = Extraction {
             id: &id,
             chunk: &source.chunk,
@@ -148,10 +161,12 @@ impl Found {
     }
 
     /// The contexts, ready to be written.
-    pub fn into_contexts(self, source: &Source) -> Vec<EntityContext> {
+    pub fn into_contexts(self, source: &Source, extractor: &str) -> Vec<EntityContext> {
         let mut contexts = self.contexts;
+        let made_by = source.made_by(extractor);
         for context in &mut contexts {
             context.chunk_id.clone_from(&source.chunk);
+            context.made_by.clone_from(&made_by);
         }
         contexts
     }
@@ -171,6 +186,7 @@ mod tests {
         Source {
             chunk: "urn:chunk:1".to_owned(),
             metadata: Metadata::default(),
+            fingerprint: String::new(),
         }
     }
 
@@ -207,7 +223,7 @@ mod tests {
         assert_eq!(of(tg::LLM_MODEL)[0].o, Some(Term::literal("m")));
         assert_eq!(of(tg::PROMPT_VERSION)[0].o, Some(Term::literal("p")));
         assert!(of(rdf::TYPE).iter().all(|triple| triple.g.is_some()));
-        let contexts = found.into_contexts(&source());
+        let contexts = found.into_contexts(&source(), HOW.extractor);
         let texts: Vec<&str> = contexts.iter().map(|c| c.context.as_str()).collect();
         assert_eq!(texts, ["Old Bridge", "A bridge."]);
         assert!(contexts.iter().all(|c| c.chunk_id == "urn:chunk:1"));
@@ -229,6 +245,20 @@ mod tests {
             contains.and_then(|triple| triple.s)
         };
         assert_ne!(subgraph(&HOW), subgraph(&other));
+        // Under a fingerprint whoever knows that finds it again.
+        let known = Source {
+            fingerprint: "f".to_owned(),
+            ..source()
+        };
+        let triples = found.triples(&known, &other);
+        let id = extraction_id("urn:chunk:1", HOW.extractor, "f");
+        assert!(triples.iter().any(|t| t.s == Some(Term::iri(&id))));
+        let contexts = found.clone().into_contexts(&known, HOW.extractor);
+        assert!(
+            contexts
+                .iter()
+                .all(|c| c.made_by == "kg-extract-definitions@f")
+        );
         assert!(Found::default().triples(&source(), &HOW).is_empty());
     }
 }

@@ -177,8 +177,9 @@ mod tests {
         let source = Source {
             chunk: "urn:chunk:1".to_owned(),
             metadata: Default::default(),
+            fingerprint: String::new(),
         };
-        let contexts = found.into_contexts(&source);
+        let contexts = found.into_contexts(&source, "kg-extract-relationships");
         let texts: Vec<&str> = contexts.iter().map(|c| c.context.as_str()).collect();
         assert_eq!(
             texts,

@@ -8,6 +8,7 @@ use serde::Deserialize;
 use serde_json::Map;
 use tg_mesh::{Ask, ConsumeError, Cx, Deadline, RecordConsumer};
 use tg_schemas::Error;
+use tg_schemas::determinants::AGENT;
 use tg_schemas::msg::{AgentRequest, Chunk};
 use tg_schemas::processors::kg_extract_agent;
 
@@ -19,8 +20,7 @@ use crate::replies::keys::PROMPTS;
 use crate::replies::{BEGINS, Paid, Question, ReplyCache, TIMEOUT};
 use crate::write::write;
 
-const EXTRACTOR: &str = "kg-extract-agent";
-const PROMPT: &str = "agent-kg-extract";
+const PROMPT: &str = AGENT.prompts[0];
 /// Longest part of an unusable answer that is shown again, in characters.
 const SHOWN_AGAIN: usize = 4 << 10;
 /// Instructions that rendering may take.
@@ -37,14 +37,11 @@ impl Agent {
     }
 
     async fn extract(&self, cx: &Cx, chunk: Chunk) -> Result<(), ExtractError> {
-        let Some(piece) = piece(cx, chunk)? else {
+        let Some(piece) = piece(cx, &AGENT, chunk)? else {
             return Ok(());
         };
         let question = Question {
-            extractor: EXTRACTOR,
-            // The agent's own prompt has its part in what it answers.
-            prompts: &[PROMPT, "agent-react"],
-            renderer: "prompt-rag",
+            by: AGENT,
             text: &piece.read,
             terms: Map::new(),
         };
@@ -72,7 +69,7 @@ impl Agent {
         };
         let reply = self.cache.reply(cx, question, usable, pay).await?;
         let found = read(Content::Mixed, &reply.items);
-        Ok(write(cx, &piece, &reply.how(EXTRACTOR, None), found).await?)
+        Ok(write(cx, &piece, &reply.how(&AGENT, None), found).await?)
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde_json::Map;
 use tg_mesh::{ConsumeError, Cx, RecordConsumer};
+use tg_schemas::determinants::Determinants;
 use tg_schemas::msg::Chunk;
 
 use crate::chunk::piece;
@@ -16,20 +17,17 @@ use crate::write::write;
 /// Reads `input` of both.
 pub(crate) struct Knowledge {
     pub(crate) cache: Arc<ReplyCache>,
-    pub(crate) extractor: &'static str,
-    pub(crate) prompts: &'static [&'static str],
+    pub(crate) by: Determinants,
     pub(crate) content: Content,
 }
 
 impl Knowledge {
     async fn extract(&self, cx: &Cx, chunk: Chunk) -> Result<(), ExtractError> {
-        let Some(piece) = piece(cx, chunk)? else {
+        let Some(piece) = piece(cx, &self.by, chunk)? else {
             return Ok(());
         };
         let question = Question {
-            extractor: self.extractor,
-            prompts: self.prompts,
-            renderer: "prompt",
+            by: self.by,
             text: &piece.read,
             terms: Map::new(),
         };
@@ -39,7 +37,7 @@ impl Knowledge {
             .await?;
         let found = read(self.content, &reply.items);
         let ontology = cx.parameter("ontology");
-        Ok(write(cx, &piece, &reply.how(self.extractor, ontology), found).await?)
+        Ok(write(cx, &piece, &reply.how(&self.by, ontology), found).await?)
     }
 }
 

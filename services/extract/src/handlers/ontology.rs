@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use tg_mesh::{ConsumeError, Cx, LeasedStore, RecordConsumer};
 use tg_runs::RunContext;
 use tg_schemas::Error;
+use tg_schemas::determinants::ONTOLOGY;
 use tg_schemas::msg::{Chunk, Triples};
 use tg_schemas::processors::kg_extract_ontology;
 
@@ -20,7 +21,6 @@ use crate::replies::{Question, Reply, ReplyCache};
 use crate::store::{Ledger, Origin, Quarantine};
 use crate::write::write;
 
-pub(super) const EXTRACTOR: &str = "kg-extract-ontology";
 /// Violations that a remark quotes.
 const QUOTED: usize = 5;
 
@@ -52,7 +52,7 @@ impl OntologyExtractor {
     }
 
     async fn read(&self, cx: &Cx, chunk: Chunk) -> Result<(), ExtractError> {
-        let Some(piece) = piece(cx, chunk)? else {
+        let Some(piece) = piece(cx, &ONTOLOGY, chunk)? else {
             return Ok(());
         };
         let ontologies = self.ready.get(cx).await?;
@@ -78,9 +78,7 @@ impl OntologyExtractor {
         chosen: &BTreeSet<usize>,
     ) -> Result<(), ExtractError> {
         let question = Question {
-            extractor: EXTRACTOR,
-            prompts: &["extract-with-ontologies"],
-            renderer: "prompt",
+            by: ONTOLOGY,
             text: &piece.read,
             terms: terms(ontologies, chosen),
         };
@@ -117,7 +115,7 @@ impl OntologyExtractor {
             1 => used.first().copied(),
             _ => None,
         };
-        Ok(write(cx, piece, &reply.how(EXTRACTOR, ontology), checked.found).await?)
+        Ok(write(cx, piece, &reply.how(&ONTOLOGY, ontology), checked.found).await?)
     }
 
     /// Keeps what does not fit, until it is replayed or discarded.

@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use serde_json::{Map, Value};
 use tg_mesh::{ConsumeError, Cx, Derived, RecordConsumer};
 use tg_runs::RunContext;
+use tg_schemas::determinants::ROWS;
 use tg_schemas::msg::{Chunk, ExtractedObject, Metadata};
 use tg_schemas::processors::kg_extract_rows;
 use tg_schemas::table::{TABLE, Table};
@@ -15,7 +16,6 @@ use crate::engine::rows::{Rows, read, term};
 use crate::error::ExtractError;
 use crate::replies::{Question, ReplyCache};
 
-const EXTRACTOR: &str = "kg-extract-rows";
 /// Characters of the chunk that go with its rows.
 const SPAN: usize = 100;
 /// What is claimed of rows that a model found.
@@ -61,9 +61,7 @@ impl RowsOf {
 
     async fn ask(&self, cx: &Cx, piece: &Piece, table: &Table) -> Result<Rows, ExtractError> {
         let question = Question {
-            extractor: EXTRACTOR,
-            prompts: &["extract-rows"],
-            renderer: "prompt",
+            by: ROWS,
             text: &piece.read,
             terms: Map::from_iter([("schema".to_owned(), term(table))]),
         };
@@ -73,7 +71,7 @@ impl RowsOf {
     }
 
     async fn extract(&self, cx: &Cx, chunk: Chunk) -> Result<(), ExtractError> {
-        let Some(piece) = piece(cx, chunk)? else {
+        let Some(piece) = piece(cx, &ROWS, chunk)? else {
             return Ok(());
         };
         let tables = self.tables(cx);
@@ -121,6 +119,7 @@ fn record(piece: &Piece, table: &Table, rows: Rows) -> ExtractedObject {
         schema_name: table.key.clone(),
         values: rows.rows,
         confidence: CONFIDENCE,
+        made_by: piece.source.made_by(ROWS.processor),
         source_span: piece.text.chars().take(SPAN).collect(),
     }
 }

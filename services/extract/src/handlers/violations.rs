@@ -7,6 +7,7 @@ use serde_json::Value;
 use tg_clients::flow_records;
 use tg_clients::library::Library;
 use tg_mesh::{Ask, Cx, LeasedStore, RequestHandler, Responder};
+use tg_schemas::determinants::ONTOLOGY;
 use tg_schemas::flow_record::FlowRecord;
 use tg_schemas::msg::{
     EntityContexts, Metadata, Triples, Violation, ViolationsRequest, ViolationsResponse,
@@ -14,16 +15,17 @@ use tg_schemas::msg::{
 use tg_schemas::paging::{Asked, Page};
 use tg_schemas::{Class, Error, ErrorCode, Message, Topic};
 
-use super::ontology::EXTRACTOR;
 use crate::engine::found::{Found, How, RECORD, Source};
 use crate::engine::items::Items;
 use crate::engine::ontology::{Ontologies, check};
 use crate::ontologies::ReadyOntologies;
 use crate::options::Options;
-use crate::store::{Kept, Ledger, Quarantine, Which};
+use crate::store::{Ledger, Quarantine, Quarantined, Which};
 
 /// Read from the store at once.
 const STRIDE: u32 = 256;
+/// Stands for the fingerprint of what was replayed.
+const REPLAY: &str = "replayed";
 /// Statements of one replay; its answer says how to go on.
 const REPLAYED: u32 = 256;
 
@@ -80,7 +82,7 @@ fn missing() -> Error {
 }
 
 /// Whether what a statement was for is still the same collection.
-fn is_current(cx: &Cx, kept: &Kept) -> bool {
+fn is_current(cx: &Cx, kept: &Quarantined) -> bool {
     let of = &kept.origin;
     let generation = cx
         .config()
@@ -124,7 +126,7 @@ async fn list(
     })
 }
 
-fn told(kept: Kept) -> Violation {
+fn told(kept: Quarantined) -> Violation {
     Violation {
         id: kept.number.to_string(),
         flow: kept.origin.flow,
@@ -203,7 +205,7 @@ impl Violations {
 /// What a statement says if it fits now, and along which ontology; else why it does not.
 fn fitting<'a>(
     ontologies: &'a Ontologies,
-    kept: &Kept,
+    kept: &Quarantined,
 ) -> Result<(Found, Option<&'a str>), String> {
     let statement: Value = serde_json::from_str(&kept.rejected.statement)
         .map_err(|_| "the statement cannot be read".to_owned())?;
@@ -225,7 +227,12 @@ fn fitting<'a>(
 }
 
 /// Writes it as the extractor would have.
-async fn write(cx: &Cx, kept: &Kept, found: Found, ontology: Option<&str>) -> Result<(), Error> {
+async fn write(
+    cx: &Cx,
+    kept: &Quarantined,
+    found: Found,
+    ontology: Option<&str>,
+) -> Result<(), Error> {
     let origin = &kept.origin;
     let flow = flow_records::get(cx.config(), cx.workspace(), &origin.flow);
     let flow = flow.filter(FlowRecord::runs).ok_or_else(|| {
@@ -239,9 +246,11 @@ async fn write(cx: &Cx, kept: &Kept, found: Found, ontology: Option<&str>) -> Re
             root: origin.document.clone(),
             collection: origin.collection.clone(),
         },
+        // Whatever supersedes what the extractor made of the chunk supersedes this, too.
+        fingerprint: REPLAY.to_owned(),
     };
     let how = How {
-        extractor: EXTRACTOR,
+        extractor: ONTOLOGY.processor,
         version: env!("CARGO_PKG_VERSION"),
         asked_at: &origin.asked_at,
         model: &origin.model,
@@ -256,7 +265,7 @@ async fn write(cx: &Cx, kept: &Kept, found: Found, ontology: Option<&str>) -> Re
         publish(cx, &flow, "triples-store", &record).await?;
     }
     let record = EntityContexts {
-        entities: found.into_contexts(&source),
+        entities: found.into_contexts(&source, ONTOLOGY.processor),
         metadata: Some(source.metadata),
     };
     // Flows made for other releases lack it.

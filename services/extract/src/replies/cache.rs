@@ -11,6 +11,7 @@ use tg_clients::prompt::Prompts;
 use tg_mesh::{Cx, LeasedStore, clock};
 use tg_runs::RunContext;
 use tg_schemas::Error;
+use tg_schemas::determinants::Determinants;
 
 use super::keys::{self, Determined};
 use super::models::Models;
@@ -24,12 +25,8 @@ pub(crate) const TIMEOUT: Duration = Duration::from_secs(600);
 
 /// What is asked about a chunk.
 pub(crate) struct Question<'a> {
-    /// Who asks: processor id.
-    pub(crate) extractor: &'static str,
-    /// The prompt, and others whose text has a part in the reply.
-    pub(crate) prompts: &'static [&'static str],
-    /// Processor that renders it.
-    pub(crate) renderer: &'static str,
+    /// Who asks, and what decides about the reply.
+    pub(crate) by: Determinants,
     /// The chunk's text.
     pub(crate) text: &'a str,
     /// Other values of the prompt.
@@ -47,9 +44,9 @@ pub(crate) struct Reply {
 
 impl Reply {
     /// How a reply came to be.
-    pub(crate) fn how<'a>(&'a self, extractor: &'a str, ontology: Option<&'a str>) -> How<'a> {
+    pub(crate) fn how<'a>(&'a self, by: &Determinants, ontology: Option<&'a str>) -> How<'a> {
         How {
-            extractor,
+            extractor: by.processor,
             version: env!("CARGO_PKG_VERSION"),
             asked_at: &self.asked_at,
             model: &self.model,
@@ -121,7 +118,7 @@ impl ReplyCache {
         question: Question<'_>,
         usable: Usable,
     ) -> Result<Reply, ExtractError> {
-        let prompt = question.prompts[0];
+        let prompt = question.by.prompts[0];
         let mut terms = BTreeMap::new();
         for (name, value) in &question.terms {
             terms.insert(name.clone(), value.to_string());
@@ -155,13 +152,13 @@ impl ReplyCache {
     ) -> Result<Reply, ExtractError> {
         let ledger = self.ledger().await?;
         let rows = cx.config().values(cx.workspace(), keys::PROMPTS);
-        let prompt_version = keys::prompt_version(&rows, question.prompts);
-        let model = self.models.behind(cx, question.renderer).await;
+        let prompt_version = keys::prompt_version(&rows, question.by.prompts);
+        let model = self.models.behind(cx, question.by.renderer).await;
         let model = model.map_err(|error| ExtractError::asked(cx, error))?;
         let workspace = cx.workspace_key();
         let determined = Determined {
             workspace: workspace.as_str(),
-            extractor: question.extractor,
+            extractor: question.by.processor,
             text: question.text,
             terms: &question.terms,
             prompt_version: &prompt_version,
@@ -193,7 +190,7 @@ impl ReplyCache {
         let lines = paid.items.values.len() + paid.items.bad;
         if good == 0 && lines > 0 {
             // Not kept: whoever tries again wants another reply.
-            return Err(paid.unreadable(question.extractor, lines));
+            return Err(paid.unreadable(question.by.processor, lines));
         }
         let kept = CachedReply {
             reply: serde_json::to_string(&paid.items.values).unwrap_or_default(),

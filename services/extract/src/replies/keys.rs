@@ -3,21 +3,16 @@
 use serde_json::{Map, Value};
 use tg_mesh::config_view::Rows;
 use tg_provenance::text_hash;
+use tg_schemas::determinants::prompt_rows;
 
-/// Config type of prompts.
-pub(crate) const PROMPTS: &str = "prompt";
+pub(crate) use tg_schemas::determinants::PROMPTS;
 /// Hex digits of a version that people see.
 const SHOWN: usize = 16;
 
 /// Version of a prompt: follows from its template and the system prompt, whoever changes them.
 pub(crate) fn prompt_version(rows: &Rows, templates: &[&str]) -> String {
     let mut all = String::new();
-    for key in templates.iter().copied().chain(["system"]) {
-        let name = if key == "system" {
-            key.to_owned()
-        } else {
-            format!("template.{key}")
-        };
+    for name in prompt_rows(templates) {
         let row = rows.get(&name).map_or("", |row| row);
         all += &format!("{}\n{row}\n", row.len());
     }

@@ -14,7 +14,9 @@ const FRESH: Duration = Duration::from_secs(15);
 const MOST: u64 = 4_096;
 
 /// What the text completions of flows said lately.
-pub(crate) struct Models(Cache<Topic, String>);
+///
+/// By the start of the flow, too: a flow that was started with another model asks another one at once.
+pub(crate) struct Models(Cache<(Topic, u64), String>);
 
 impl Default for Models {
     fn default() -> Self {
@@ -31,7 +33,8 @@ impl Models {
         };
         // Who asks at the same time waits for the answer that the first one gets.
         let asking = which_model(cx, &topic);
-        let model = self.0.try_get_with_by_ref(&topic, asking).await;
+        let key = (topic.clone(), cx.scope.epoch);
+        let model = self.0.try_get_with(key, asking).await;
         model.map_err(|error| Error::clone(&error))
     }
 }

@@ -14,7 +14,7 @@ mod conformance;
 use async_trait::async_trait;
 use tg_storage::StorageError;
 
-pub use quarantine::{Kept, Origin, Quarantine, Which};
+pub use quarantine::{Origin, Quarantine, Quarantined, Which};
 /// The adapter that is used.
 pub use sqlite::SqliteLedger as Ledger;
 

@@ -26,9 +26,18 @@ pub struct Origin {
     pub asked_at: String,
 }
 
+impl Origin {
+    /// Bytes of all its texts.
+    pub fn bytes(&self) -> usize {
+        let texts = [&self.flow, &self.collection, &self.document, &self.chunk];
+        let how = [&self.model, &self.prompt_version, &self.asked_at];
+        texts.into_iter().chain(how).map(String::len).sum()
+    }
+}
+
 /// A statement that was not written, as it is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Kept {
+pub struct Quarantined {
     /// Its number; later ones are larger.
     pub number: i64,
     /// Where it comes from.
@@ -73,7 +82,7 @@ pub trait Quarantine: Send + Sync + 'static {
         which: Which,
         after: i64,
         most: u32,
-    ) -> Result<Vec<Kept>, StorageError>;
+    ) -> Result<Vec<Quarantined>, StorageError>;
 
     /// How many of a workspace went for want of room.
     ///
@@ -103,4 +112,25 @@ pub trait Quarantine: Send + Sync + 'static {
     /// # Errors
     /// When the store failed.
     async fn forget_all(&self, workspace: String, which: Which) -> Result<i64, StorageError>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_text_of_an_origin_counts() {
+        let text = |bytes: usize| "x".repeat(bytes);
+        let origin = Origin {
+            flow: text(1),
+            collection: text(2),
+            generation: 0,
+            document: text(4),
+            chunk: text(8),
+            model: text(16),
+            prompt_version: text(32),
+            asked_at: text(64),
+        };
+        assert_eq!(origin.bytes(), 127);
+    }
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use async_trait::async_trait;
 use tg_storage::rusqlite::{OptionalExtension, Transaction, params};
-use tg_storage::{Database, Durability, StorageError};
+use tg_storage::{Database, Durability, StorageError, query_rows};
 
 use super::{CachedReply, ReplyLedger};
 
@@ -115,12 +115,9 @@ impl SqliteLedger {
     pub(super) async fn known_workspaces(&self) -> Result<Vec<String>, StorageError> {
         self.db
             .read(|conn| {
-                let mut known = conn.prepare_cached(
-                    "SELECT DISTINCT workspace FROM reply UNION SELECT DISTINCT workspace FROM told
-                     UNION SELECT DISTINCT workspace FROM violation UNION SELECT workspace FROM violations_dropped",
-                )?;
-                let rows = known.query_map([], |row| row.get(0))?;
-                Ok(rows.collect::<Result<_, _>>()?)
+                let sql = "SELECT DISTINCT workspace FROM reply UNION SELECT DISTINCT workspace FROM told
+                     UNION SELECT DISTINCT workspace FROM violation UNION SELECT workspace FROM violations_dropped";
+                query_rows(conn, sql, [], |row| row.get(0))
             })
             .await
     }

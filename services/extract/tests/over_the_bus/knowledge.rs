@@ -234,8 +234,37 @@ async fn relationships_tell_the_index_of_their_entities(place: Place) {
     );
 }
 
+/// A chunk that only some are to read, under fingerprints.
+async fn only_who_is_named_reads_and_says_under_which_fingerprint(place: Place) {
+    let world = World::start(&place, DEFINITIONS, Config::new(), [items(old_bridge())]).await;
+    let mut of_others = chunk("urn:chunk:1", TEXT);
+    of_others.readers = [("kw-index".to_owned(), "1".to_owned())].into();
+    let entry = world.process(&of_others, "r1").await;
+    assert_eq!((entry.outcome.as_str(), entry.written.len()), ("ok", 0));
+    assert!(world.prompts.asked.lock().is_empty());
+    let mut mine = chunk("urn:chunk:2", TEXT);
+    mine.readers = [(DEFINITIONS.to_owned(), "f".to_owned())].into();
+    let entry = world.process(&mine, "r2").await;
+    assert_eq!((entry.outcome.as_str(), entry.written.len()), ("ok", 2));
+    world
+        .flow
+        .until(async || world.triples.count() == 1 && world.contexts.count() == 1)
+        .await;
+    let id = tg_provenance::extraction_id("urn:chunk:2", DEFINITIONS, "f");
+    let triples = &world.triples.all()[0].triples;
+    assert!(triples.iter().any(|one| one.s == Some(Term::iri(&id))));
+    let contexts = &world.contexts.all()[0].entities;
+    assert!(
+        !contexts.is_empty()
+            && contexts
+                .iter()
+                .all(|one| one.made_by == "kg-extract-definitions@f")
+    );
+}
+
 tg_testkit::on_both_buses!(
     a_chunk_becomes_facts_with_their_source,
+    only_who_is_named_reads_and_says_under_which_fingerprint,
     a_chunk_is_read_below_where_it_stands,
     a_reply_is_paid_for_once,
     a_failed_call_loses_nothing,

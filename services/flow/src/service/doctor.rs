@@ -17,7 +17,7 @@ use super::generation::present;
 use super::why::processor_state;
 use crate::config::{Config, FLOW};
 use crate::handlers::reply;
-use crate::store::Tally;
+use crate::store::DeadLetterCount;
 use tg_schemas::flow_record::{FlowRecord, Status};
 
 /// How long the model provider may take to answer.
@@ -78,15 +78,15 @@ impl Service {
     ) -> Result<Value, Error> {
         let store = self.store().await?;
         let kept_under = present(mesh, workspace.as_str())?;
-        let tally = store.tally(kept_under.as_str(), None, LINES).await?;
-        Ok(dead_letters(&tally))
+        let counts = store.counts(kept_under.as_str(), None, LINES).await?;
+        Ok(dead_letters(&counts))
     }
 }
 
 /// Records that wait for people fail the check, unless what is in a document, or in rows that somebody loaded, is why:
 /// that is no fault of the system, and only told.
-fn dead_letters(tally: &[Tally]) -> Value {
-    let told = |one: &Tally| {
+fn dead_letters(counts: &[DeadLetterCount]) -> Value {
+    let told = |one: &DeadLetterCount| {
         let why = if one.content {
             ", for what documents or rows lack"
         } else {
@@ -94,8 +94,8 @@ fn dead_letters(tally: &[Tally]) -> Value {
         };
         format!("{} {} of {}{why}", one.records, one.reason, one.flow)
     };
-    let lines: Vec<String> = tally.iter().map(told).collect();
-    let faults = tally
+    let lines: Vec<String> = counts.iter().map(told).collect();
+    let faults = counts
         .iter()
         .any(|one| one.reason != "retry" && !one.content);
     let detail = match lines.is_empty() {
@@ -262,7 +262,7 @@ mod tests {
 
     #[test]
     fn what_a_document_lacks_is_no_fault_of_the_system() {
-        let of = |reason: &str, content: bool| Tally {
+        let of = |reason: &str, content: bool| DeadLetterCount {
             flow: "f".to_owned(),
             reason: reason.to_owned(),
             content,

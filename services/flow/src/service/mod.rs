@@ -47,6 +47,9 @@ type Stopped = Option<Result<serde_json::Value, Error>>;
 pub(crate) struct Service {
     pub(crate) waits: Waits,
     store: Arc<LeasedStore<Store>>,
+    flows_per_workspace: usize,
+    /// Held from counting the flows of a workspace until a new one counts, too.
+    beginning: tokio::sync::Mutex<()>,
     /// One change of a flow at a time.
     changing: Mutex<HashMap<FlowKey, Arc<tokio::sync::Mutex<()>>>>,
     /// Read while a start takes names, written while a stop decides which of its names others hold.
@@ -68,9 +71,15 @@ pub(crate) struct Service {
 }
 
 impl Service {
-    pub(crate) fn new(store: Arc<LeasedStore<Store>>, waits: Waits) -> Arc<Self> {
+    pub(crate) fn new(
+        store: Arc<LeasedStore<Store>>,
+        waits: Waits,
+        flows_per_workspace: usize,
+    ) -> Arc<Self> {
         Arc::new(Self {
             waits,
+            flows_per_workspace,
+            beginning: tokio::sync::Mutex::default(),
             store,
             changing: Mutex::default(),
             names: RwLock::default(),
@@ -142,6 +151,14 @@ impl Service {
             self.behind.store(true, Ordering::Release);
         }
         Ok(())
+    }
+
+    /// How many flows a workspace has.
+    async fn records_of(&self, mesh: &Mesh, workspace: &WorkspaceId) -> Result<usize, Error> {
+        if self.behind.load(Ordering::Acquire) {
+            return Ok(Config::new(mesh).values(workspace, FLOW).await?.len());
+        }
+        Ok(mesh.config().values(workspace.as_str(), FLOW).len())
     }
 
     /// All flow records but those of reserved workspaces: workspace, id, text.

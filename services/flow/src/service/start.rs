@@ -9,7 +9,8 @@ use serde_json::json;
 use tg_mesh::Mesh;
 use tg_schemas::ids::check_pair;
 use tg_schemas::msg::{FlowRequest, FlowResponse};
-use tg_schemas::{Error, FlowId, WorkspaceId};
+use tg_schemas::{Error, ErrorCode, FlowId, WorkspaceId};
+use tokio::sync::MutexGuard;
 
 use super::blueprints::blueprint_name;
 use super::{FlowKey, Service};
@@ -116,6 +117,11 @@ impl Service {
             planned.plan.names.queues.extend(queues);
         }
         self.no_clash(mesh, wanted, &planned.plan).await?;
+        // Who counts is the only one who begins, until its flow counts itself.
+        let counted = match &before {
+            Some(_) => None,
+            None => Some(self.count(mesh, workspace).await?),
+        };
         let mut record = FlowRecord {
             description: wanted.description.to_owned(),
             blueprint_name: wanted.blueprint.to_owned(),
@@ -129,6 +135,7 @@ impl Service {
         };
         self.write_record(mesh, wanted.key, Some(&record), Vec::new())
             .await?;
+        drop(counted);
         let (topics, queues) = (planned.plan.topics(), planned.plan.queues());
         let declared = self
             .patiently(mesh, || mesh.bus().declare(&topics, &queues))
@@ -156,6 +163,24 @@ impl Service {
         tracing::info!(%workspace, %flow, epoch, "flow started");
         planned.record = record;
         Ok(planned)
+    }
+
+    /// Lets a flow of a workspace begin that has not as many as it may.
+    async fn count(
+        &self,
+        mesh: &Mesh,
+        workspace: &WorkspaceId,
+    ) -> Result<MutexGuard<'_, ()>, Error> {
+        let beginning = self.beginning.lock().await;
+        let records = self.records_of(mesh, workspace).await?;
+        let most = self.flows_per_workspace;
+        if records >= most {
+            let text = format!(
+                "flows: a workspace may have at most {most} (`flow.flows_per_workspace`); stop one first"
+            );
+            return Err(Error::new(ErrorCode::TooLarge, text));
+        }
+        Ok(beginning)
     }
 
     async fn plan(

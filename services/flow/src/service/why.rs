@@ -11,7 +11,7 @@ use super::generation::present;
 use super::start::flow_id;
 use crate::error::known;
 use crate::handlers::reply;
-use crate::store::{Reason, Select, Tally};
+use crate::store::{DeadLetterCount, Reason, Select};
 use tg_schemas::flow_record::{FlowRecord, Status};
 
 /// Reasons told of at most.
@@ -65,13 +65,13 @@ impl Service {
         let flow = Some(key.1.as_str());
         let store = self.store().await?;
         let kept_under = present(mesh, workspace.as_str())?;
-        let tally = store.tally(kept_under.as_str(), flow, REASONS).await?;
-        for Tally {
+        let counts = store.counts(kept_under.as_str(), flow, REASONS).await?;
+        for DeadLetterCount {
             reason,
             content,
             records,
             ..
-        } in tally
+        } in counts
         {
             let detail = match reason.as_str() {
                 "retry" => match self.next_try(&kept_under, &key.1).await? {

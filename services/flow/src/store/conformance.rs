@@ -276,16 +276,16 @@ async fn retries_end_with_the_flow(open: Open) {
         .await
         .unwrap();
     assert_eq!((counts.parked["s"], counts.aside["s"]), (3, 2));
-    let tally = store.tally("w", None, 9).await.unwrap();
-    let row = |flow: &str, reason: &str, records| Tally {
+    let counts = store.counts("w", None, 9).await.unwrap();
+    let row = |flow: &str, reason: &str, records| DeadLetterCount {
         flow: flow.into(),
         reason: reason.into(),
         content: false,
         records,
     };
-    let of_one = store.tally("w", Some("g"), 9).await.unwrap();
+    let of_one = store.counts("w", Some("g"), 9).await.unwrap();
     assert_eq!(of_one, [row("g", "retry", 1)]);
-    assert_eq!(store.tally("w", None, 2).await.unwrap().len(), 2);
+    assert_eq!(store.counts("w", None, 2).await.unwrap().len(), 2);
     let standing = store.standing(2).await.unwrap();
     let line = |flow: &str, reason, records, since| DeadLetterBacklog {
         workspace: "w".into(),
@@ -298,7 +298,7 @@ async fn retries_end_with_the_flow(open: Open) {
     assert_eq!(standing[0], most, "since the oldest came");
     assert_eq!(standing.len(), 2);
     assert_eq!(
-        tally,
+        counts,
         [
             row("f", "dead", 1),
             row("f", "parked", 2),
@@ -352,7 +352,7 @@ async fn generations_of_a_name_are_apart(open: Open) {
     assert!(!resumed, "it went with the workspace");
     let (_, resumed) = store.begin_stop(&new, "f", 2, 80).await.unwrap();
     assert!(resumed);
-    assert_eq!(store.tally("w#6", None, 9).await.unwrap().len(), 1);
+    assert_eq!(store.counts("w#6", None, 9).await.unwrap().len(), 1);
 }
 
 async fn a_known_config_store_is_remembered(open: Open) {

@@ -19,7 +19,7 @@ use tg_schemas::WorkspaceKey;
 use tg_storage::StorageError;
 
 pub(crate) use records::{
-    DeadLetterBacklog, Due, NewRecord, Reason, RecordStore, Select, StoredRecord, Tally,
+    DeadLetterBacklog, DeadLetterCount, Due, NewRecord, Reason, RecordStore, Select, StoredRecord,
 };
 pub(crate) use sqlite::SqliteFlows;
 

@@ -93,7 +93,7 @@ pub(crate) struct Select {
 
 /// How many records of a flow are here for a reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Tally {
+pub(crate) struct DeadLetterCount {
     pub(crate) flow: String,
     pub(crate) reason: String,
     /// What documents or loaded rows lack is why.
@@ -182,12 +182,12 @@ pub(crate) trait RecordStore: Send + Sync + 'static {
     async fn reclassify(&self, id: i64, reason: Reason, detail: &str) -> Result<(), StorageError>;
 
     /// How many records a workspace, or one of its flows, has by flow and reason; at most so many lines.
-    async fn tally(
+    async fn counts(
         &self,
         workspace: &str,
         flow: Option<&str>,
         most: u32,
-    ) -> Result<Vec<Tally>, StorageError>;
+    ) -> Result<Vec<DeadLetterCount>, StorageError>;
 
     /// The records of all workspaces by flow and reason; at most so many lines, those with most records first.
     async fn standing(&self, most: u32) -> Result<Vec<DeadLetterBacklog>, StorageError>;

@@ -12,9 +12,10 @@ use tg_mesh::embedded::EmbeddedBus;
 use tg_mesh::{Ask, Bus, ConsumeError, Cx, Deadline, Host, Processor, RecordConsumer};
 use tg_schemas::msg::{FlowRequest, FlowResponse, Metadata, Triples};
 use tg_schemas::processors;
-use tg_schemas::{Class, Error, ErrorCode, FlowId, Subscription, Topic, WorkspaceId};
+use tg_schemas::{Class, Error, ErrorCode, Subscription, Topic, WorkspaceId};
 use tg_storage::Durability;
 use tg_testkit::config::Config;
+use tg_testkit::flow::topic_of;
 use tg_testkit::place::Place;
 use tokio::sync::{Notify, Semaphore};
 
@@ -306,7 +307,7 @@ impl Process {
             ..Ask::default()
         };
         self.mesh
-            .record(&topic(flow), &record, options)
+            .record(&store(flow), &record, options)
             .await
             .expect("a record");
     }
@@ -343,16 +344,11 @@ pub fn json(reply: &FlowResponse) -> Value {
     serde_json::from_str(&reply.flow).unwrap_or_default()
 }
 
-pub fn topic(flow: &str) -> Topic {
-    let (workspace, flow) = (WorkspaceId::new("w"), FlowId::new(flow));
-    Topic::flow(
-        Class::Flow,
-        "triples-store",
-        &workspace.expect("id"),
-        &flow.expect("id"),
-    )
+/// Where the triples of a flow go.
+pub fn store(flow: &str) -> Topic {
+    topic_of("w", flow, Class::Flow, "triples-store")
 }
 
 pub fn queue(flow: &str) -> Subscription {
-    Subscription::flow(topic(flow), "triples-write", "w", flow, "input")
+    Subscription::flow(store(flow), "triples-write", "w", flow, "input")
 }

@@ -8,7 +8,7 @@ use tg_schemas::ErrorCode;
 use tg_schemas::msg::FlowRequest;
 use tg_testkit::place::Place;
 
-use crate::harness::{Process, Reader, WAIT, World, blueprint, request, topic};
+use crate::harness::{Process, Reader, WAIT, World, blueprint, request, store};
 
 fn epoch(world: &World, flow: &str) -> u64 {
     let record = world.config.get("w", "flow", flow).expect("a record");
@@ -212,7 +212,7 @@ async fn a_stop_that_waits_lets_the_processors_finish(place: Place) {
     assert!(world.config.get("w", "flow", "f").is_none());
     assert!(world.config.get("w", "processor:prompt", "f").is_none());
     assert_eq!(process.waiting("f").await, None);
-    let target = Target::Topic(topic("f"));
+    let target = Target::Topic(store("f"));
     let routed = process
         .mesh
         .bus()
@@ -239,7 +239,7 @@ async fn a_receipt_adds_up_while_somebody_writes(place: Place) {
             // Ends with the queue, if it may write that long.
             while accepted < most {
                 pace.tick().await;
-                let target = Target::Topic(topic("f"));
+                let target = Target::Topic(store("f"));
                 let record = Envelope {
                     body: b"{}".to_vec().into(),
                     ..Envelope::default()
@@ -354,7 +354,47 @@ async fn operators_are_told_what_is_missing(place: Place) {
     process.stop().await;
 }
 
+async fn a_workspace_has_so_many_flows_at_most(place: Place) {
+    let mut world = World::new(place);
+    world.options.flows_per_workspace = 3;
+    let process = world.process(None).await;
+    let starts = ["f1", "f2", "f3", "f4", "f5"].map(|flow| process.start_flow(flow));
+    let started = futures::future::join_all(starts).await;
+    let refused: Vec<_> = started
+        .iter()
+        .filter_map(|said| said.as_ref().err())
+        .collect();
+    assert_eq!(
+        refused.len(),
+        2,
+        "also where all begin at once: {started:?}"
+    );
+    for error in refused {
+        assert_eq!(error.code(), ErrorCode::TooLarge);
+        assert!(
+            error
+                .message
+                .contains("at most 3 (`flow.flows_per_workspace`)"),
+            "{error}"
+        );
+    }
+    let flows = process
+        .ask(request("list-flows", "", &[]))
+        .await
+        .unwrap()
+        .flow_ids;
+    assert_eq!(flows.len(), 3);
+    // Those that it has are started again, and one that is stopped makes room.
+    let again = process.start_flow(&flows[0]).await.unwrap();
+    assert_eq!(again["already-running"], true, "{again}");
+    assert!(process.start_flow("f6").await.is_err());
+    process.stop_flow(&flows[0], "park").await.unwrap();
+    process.start_flow("f6").await.unwrap();
+    process.stop().await;
+}
+
 tg_testkit::on_both_buses!(
+    a_workspace_has_so_many_flows_at_most,
     a_flow_starts_once_and_its_processors_attach,
     names_are_listed_in_pages,
     what_cannot_be_started_is_refused_in_words,

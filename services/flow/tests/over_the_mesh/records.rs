@@ -8,7 +8,7 @@ use tg_schemas::msg::{DeadLetter, Metadata, Triples};
 use tg_schemas::{Error, ErrorCode};
 use tg_testkit::place::Place;
 
-use crate::harness::{Reader, WAIT, World, json, later, queue, request, topic};
+use crate::harness::{Reader, WAIT, World, json, later, queue, request, store};
 
 async fn a_record_that_fails_is_tried_again_when_due(place: Place) {
     let world = World::new(place);
@@ -212,7 +212,7 @@ async fn records_that_the_release_before_dead_letter_are_kept_and_replayed(place
     };
     let body = codec::encode(&triples, ContentType::Avro).unwrap();
     let record = DeadLetter {
-        topic: topic("f").to_string(),
+        topic: store("f").to_string(),
         subscription: queue("f").name,
         reason: "dead".to_owned(),
         detail: "no good".to_owned(),
@@ -241,7 +241,7 @@ async fn a_workspace_of_an_old_name_sees_no_dead_letters_of_its_predecessor(plac
     let process = world.process(Some(Reader::open())).await;
     process.start_flow("f").await.unwrap();
     let letter = |generation: Option<i64>, detail: &str| DeadLetter {
-        topic: topic("f").to_string(),
+        topic: store("f").to_string(),
         subscription: queue("f").name,
         reason: "dead".to_owned(),
         detail: detail.to_owned(),

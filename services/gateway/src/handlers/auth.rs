@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{read, service::stranger, whole::Whole};
 use crate::auth::Identity;
-use crate::dispatch::{Call, Meta, Target};
+use crate::call::{Call, Meta, Target};
 use crate::engine::translate::{Body, Fields};
 use crate::error::{RequestError, json_response, refusal};
 use crate::state::{App, Shared};

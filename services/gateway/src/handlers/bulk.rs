@@ -6,18 +6,20 @@
 use std::sync::Arc;
 
 use axum::body::Body as HttpBody;
-use axum::extract::ws::WebSocketUpgrade;
-use axum::extract::ws::rejection::WebSocketUpgradeRejection;
-use axum::extract::{Extension, Path, Query, State};
+use axum::extract::{Extension, Path, Query, Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
+use tg_mesh::TaskKind;
 
 use super::export::{self, Filter};
 use super::intake::Way;
+use super::narrow::FrameGate;
+use super::upgrade::{self, Socket};
 use super::{import, ndjson, read};
 use crate::auth::{Identity, Lapse, Resource};
-use crate::dispatch::Meta;
+use crate::budget::{Reader, UNCOUNTED};
+use crate::call::Meta;
 use crate::engine::translate::bulk::BulkKind;
 use crate::engine::translate::error_body;
 use crate::engine::translate::fields::fault;
@@ -59,27 +61,42 @@ pub(crate) async fn import(
     Path((flow, kind)): Path<(String, String)>,
     Query(wanted): Query<Wanted>,
     Extension(meta): Extension<Meta>,
-    headers: HeaderMap,
-    upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
+    mut request: Request,
 ) -> Response {
-    let way = match way(&app, (&flow, &kind), &wanted, meta, &headers).await {
+    let way = match way(&app, (&flow, &kind), &wanted, meta, request.headers()).await {
         Ok(way) => way,
         Err(fault) => return refused(fault),
     };
-    let upgrade = match upgrade {
-        Ok(upgrade) => upgrade,
-        Err(rejection) => return rejection.into_response(),
+    let whose = (
+        Reader::known(&way.identity),
+        app.options.settings.frame_bytes,
+    );
+    as_socket(&app, &mut request, whose, |app, socket, gate| async move {
+        import::run(&app, socket, &gate, way).await;
+    })
+}
+
+/// Turns a request into a socket of bulk data: whose it is, and how large its messages may be.
+fn as_socket<F: Future<Output = ()> + Send + 'static>(
+    app: &Shared,
+    request: &mut Request,
+    (reader, limit): (Reader, usize),
+    serve: impl FnOnce(Shared, Socket, Arc<FrameGate>) -> F + Send + 'static,
+) -> Response {
+    let (response, upgraded) = match upgrade::accept(request) {
+        Ok(accepted) => accepted,
+        Err(refused) => return refused.into_response(),
     };
-    let limit = app.options.settings.frame_bytes;
-    upgrade
-        .max_message_size(limit)
-        .max_frame_size(limit)
-        .on_upgrade(move |socket| {
-            let sockets = app.sockets.clone();
-            sockets.track_future(async move {
-                import::run(&app, socket, way).await;
-            })
-        })
+    let (sockets, mesh, app) = (app.sockets.clone(), app.mesh.clone(), app.clone());
+    let served = async move {
+        let Ok(upgraded) = upgraded.await else {
+            return;
+        };
+        let (socket, gate) = upgrade::socket(&app, upgraded, Some(reader), limit).await;
+        serve(app, socket, gate).await;
+    };
+    mesh.spawn(TaskKind::Connection, sockets.track_future(served));
+    response
 }
 
 /// Takes lines of JSON, each a frame, and answers with counters.
@@ -104,9 +121,9 @@ pub(crate) async fn export(
     Path((flow, kind)): Path<(String, String)>,
     Query(wanted): Query<Wanted>,
     Extension(meta): Extension<Meta>,
-    headers: HeaderMap,
-    upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
+    mut request: Request,
 ) -> Response {
+    let headers = request.headers();
     let opened = async {
         let unknown = RequestError::Unknown(Unknown::Export);
         let capability = bulk(EXPORTS, &kind).ok_or_else(|| unknown.clone())?;
@@ -116,7 +133,7 @@ pub(crate) async fn export(
             flow,
             generation,
             lapse,
-        } = admit(&app, capability, &flow, &wanted, &meta, &headers).await?;
+        } = admit(&app, capability, &flow, &wanted, &meta, headers).await?;
         let filter = Filter {
             stored: switch("stored", wanted.stored.as_deref())?,
             collection: wanted.collection.clone().filter(|name| !name.is_empty()),
@@ -138,16 +155,12 @@ pub(crate) async fn export(
     if !headers.contains_key(header::UPGRADE) {
         return ndjson::export(&app, export, flow, lapse, room);
     }
-    match upgrade {
-        Ok(upgrade) => upgrade.on_upgrade(move |socket| {
-            let sockets = app.sockets.clone();
-            sockets.track_future(async move {
-                export::run(&app, socket, export, flow, lapse).await;
-                drop(room);
-            })
-        }),
-        Err(rejection) => rejection.into_response(),
-    }
+    // What its client sends means nothing.
+    let whose = (export.outlet.reader().clone(), UNCOUNTED);
+    as_socket(&app, &mut request, whose, |app, socket, _| async move {
+        export::run(&app, socket, export, flow, lapse).await;
+        drop(room);
+    })
 }
 
 /// Where an import goes, once it may.

@@ -21,11 +21,14 @@ use super::read;
 use super::whole::Whole;
 use crate::ask::Part;
 use crate::auth::Identity;
-use crate::dispatch::{Call, Meta, Running, Target};
+use crate::budget::Reader;
+use crate::call::{Call, Meta, Target};
 use crate::engine::translate::fields::fault;
 use crate::engine::translate::{Body, error_value};
 use crate::error::{RequestError, json_response};
+use crate::received::Received;
 use crate::registry::{self, Gate, Unknown};
+use crate::running::Running;
 use crate::state::{App, Shared};
 
 /// Whoever may do this may do everything.
@@ -79,7 +82,10 @@ struct Taking<'a> {
 
 impl Taking<'_> {
     async fn run(mut self, body: HttpBody) -> Response {
-        let mut records = Records::new(body, self.app.options.settings.frame_bytes);
+        let reader = Reader::known(self.identity);
+        let received = Received::new(&self.app.budget, reader, None);
+        let limit = self.app.options.settings.frame_bytes;
+        let mut records = Records::new(body, limit, received);
         let mut lapse = self.app.auth.lapse(self.identity, GATE, Default::default());
         let outcome = tokio::select! {
             outcome = self.take_all(&mut records) => outcome,
@@ -169,16 +175,19 @@ pub(super) struct Records {
     scanner: Scanner,
     number: u64,
     limit: usize,
+    /// What the buffer counts.
+    received: Received,
 }
 
 impl Records {
-    pub(super) fn new(body: HttpBody, limit: usize) -> Self {
+    pub(super) fn new(body: HttpBody, limit: usize, received: Received) -> Self {
         Self {
             body: body.into_data_stream(),
             buffer: BytesMut::new(),
             scanner: Scanner::default(),
             number: 0,
             limit,
+            received,
         }
     }
 
@@ -195,6 +204,7 @@ impl Records {
                 self.buffer.advance(end);
                 self.scanner = Scanner::default();
                 self.number += 1;
+                self.received.need(self.buffer.len());
                 return Ok(Some(value));
             }
             if self.buffer.len() > self.limit {
@@ -206,7 +216,11 @@ impl Records {
                 return Err(Error::new(ErrorCode::TooLarge, text));
             }
             match self.body.next().await {
-                Some(Ok(bytes)) => self.buffer.extend_from_slice(&bytes),
+                Some(Ok(bytes)) => {
+                    self.buffer.extend_from_slice(&bytes);
+                    let kept = self.received.hold_in_time(self.buffer.len());
+                    kept.await.map_err(|fault| fault.error())?;
+                }
                 None if self.buffer.is_empty() => return Ok(None),
                 Some(Err(_)) | None => {
                     return Err(wrong(self.number, msgpack::Malformed::Short));
@@ -238,10 +252,10 @@ pub(crate) async fn export(
         // A core that is not there is known before anything is sent.
         let mut writer = Writer::default();
         let first = writer.next(&mut running).await.transpose()?;
-        Ok((first, writer, running))
+        Ok((first, writer, running, app.sending.outlet(&identity)))
     };
     match opened.await {
-        Ok((first, writer, running)) => {
+        Ok((first, writer, running, outlet)) => {
             let state = (first, writer, running, false);
             let rest = stream::unfold(state, |(first, mut writer, mut running, over)| async move {
                 if let Some(first) = first {
@@ -256,7 +270,7 @@ pub(crate) async fn export(
                 Some((chunk, (None, writer, running, failed)))
             });
             let kind = [(header::CONTENT_TYPE, "application/octet-stream")];
-            (kind, HttpBody::from_stream(rest)).into_response()
+            (kind, outlet.body(rest)).into_response()
         }
         Err(fault) => refused(fault),
     }

@@ -1,6 +1,5 @@
 //! `GET /api/v1/document-stream`: the bytes of a library document.
 
-use axum::body::Body as HttpBody;
 use axum::extract::{Extension, Query, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -15,9 +14,11 @@ use tokio_util::sync::CancellationToken;
 
 use super::read;
 use crate::ask::Part;
-use crate::dispatch::{Call, Meta, Running, Target};
+use crate::call::{Call, Meta, Target};
 use crate::engine::translate::{Body, error_body};
 use crate::error::{RequestError, json_response, refusal};
+use crate::running::Running;
+use crate::sending::Outlet;
 use crate::state::{App, Shared};
 
 /// Largest chunk a caller may ask for.
@@ -44,7 +45,7 @@ pub(crate) async fn stream(
         return refusal(StatusCode::BAD_REQUEST, text);
     };
     match open(&app, document, wanted, meta, &headers).await {
-        Ok((first, running)) => respond(first, running),
+        Ok((first, running, outlet)) => respond(first, running, outlet),
         Err(RequestError::Service(error)) => refused(&error),
         Err(fault) => fault.into_response(),
     }
@@ -56,7 +57,7 @@ async fn open(
     wanted: Wanted,
     meta: Meta,
     headers: &HeaderMap,
-) -> Result<(Bytes, Running), RequestError> {
+) -> Result<(Bytes, Running, Outlet), RequestError> {
     let identity = app.known(read::bearer(headers), &meta).await?;
     let size: i64 = match wanted.chunk_size.as_deref().unwrap_or("").trim() {
         "" => tg_schemas::limits::STREAM_PIECE as i64,
@@ -86,7 +87,7 @@ async fn open(
         Some(part) => content(part).map_err(RequestError::Service)?,
         None => Bytes::new(),
     };
-    Ok((first, running))
+    Ok((first, running, app.sending.outlet(&identity)))
 }
 
 fn bad_size() -> RequestError {
@@ -94,7 +95,7 @@ fn bad_size() -> RequestError {
     RequestError::Service(Error::new(ErrorCode::BadRequest, text))
 }
 
-fn respond(first: Bytes, running: Running) -> Response {
+fn respond(first: Bytes, running: Running, outlet: Outlet) -> Response {
     let rest = stream::unfold(
         (Some(first), running, false),
         |(first, mut running, failed)| async move {
@@ -114,7 +115,7 @@ fn respond(first: Bytes, running: Running) -> Response {
         },
     );
     let kind = [(header::CONTENT_TYPE, "application/octet-stream")];
-    (kind, HttpBody::from_stream(rest)).into_response()
+    (kind, outlet.body(rest)).into_response()
 }
 
 /// The bytes of a part, or its error.

@@ -11,8 +11,8 @@ use tracing::Instrument;
 use uuid::Uuid;
 
 use crate::auth::guard;
+use crate::call::Meta;
 use crate::connection::Peer;
-use crate::dispatch::Meta;
 use crate::error::{Failed, refusal};
 use crate::state::Shared;
 

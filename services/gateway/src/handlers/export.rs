@@ -8,9 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use axum::body::Bytes;
-use axum::extract::ws::{Message, WebSocket, close_code};
-use futures::StreamExt;
 use futures::stream::{self, BoxStream};
+use futures::{SinkExt, StreamExt};
 use serde_json::Value;
 use tg_mesh::{Answer, Ask, Mesh, Tap};
 use tg_schemas::msg::{
@@ -19,11 +18,14 @@ use tg_schemas::msg::{
     TriplesQueryResponse,
 };
 use tg_schemas::{Error, ErrorCode, Topic};
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 
 use super::heart::Heart;
 use super::import::reason;
+use super::upgrade::Socket;
 use crate::auth::{Identity, Lapse};
-use crate::dispatch::Meta;
+use crate::call::Meta;
 use crate::engine::scrub::scrub;
 use crate::engine::translate::Body;
 use crate::engine::translate::bulk::{
@@ -34,6 +36,7 @@ use crate::engine::translate::fields::fault;
 use crate::error::RequestError;
 use crate::flows::{self, Flow};
 use crate::iam_call;
+use crate::sending::Outlet;
 use crate::state::App;
 
 /// How long a client may take to read a goodbye and answer it.
@@ -47,6 +50,8 @@ pub(super) type Frames = BoxStream<'static, Result<Body, Error>>;
 /// An open export.
 pub(super) struct Export {
     pub(super) frames: Frames,
+    /// Where they wait for their reader.
+    pub(super) outlet: Outlet,
     /// Records that passed and could not be read.
     unreadable: Arc<AtomicU64>,
 }
@@ -94,6 +99,7 @@ pub(super) async fn open(
 ) -> Result<Export, RequestError> {
     let flow = from.flow;
     let unreadable = Arc::new(AtomicU64::new(0));
+    let outlet = app.sending.outlet(&from.identity);
     if filter.stored {
         let interface = match kind {
             BulkKind::Triples => "triples",
@@ -118,7 +124,11 @@ pub(super) async fn open(
             BulkKind::Rows => stored_rows(&app.mesh, &topic, filter.collection, options),
             _ => stored(&app.mesh, &topic, filter, options),
         };
-        return Ok(Export { frames, unreadable });
+        return Ok(Export {
+            frames,
+            outlet,
+            unreadable,
+        });
     }
     if filter.graph.is_some() {
         return Err(fault("graph", "is for stored triples only").into());
@@ -148,7 +158,11 @@ pub(super) async fn open(
         BulkKind::Rows => live::<ExtractedObject>(mesh, &topic, wanted, show_rows).await,
     };
     let frames = frames.map_err(|error| RequestError::Service(scrub(error)))?;
-    Ok(Export { frames, unreadable })
+    Ok(Export {
+        frames,
+        outlet,
+        unreadable,
+    })
 }
 
 /// What of the records that pass is wanted, and the count of those that cannot be read.
@@ -305,26 +319,26 @@ fn page_frame(page: RowsQueryResponse, collection: String) -> Body {
 /// Sends frames until they end, the client goes or the flow does. What the client sends is ignored.
 pub(super) async fn run(
     app: &App,
-    mut socket: WebSocket,
+    mut socket: Socket,
     export: Export,
     flow: Arc<Flow>,
     mut lapse: Lapse,
 ) {
     let mut heart = Heart::new(app.options.ping);
-    let unreadable = export.unreadable();
+    let (unreadable, outlet) = (export.unreadable(), export.outlet);
     let (mut frames, doubt) = (export.frames.peekable(), lapse.doubt());
     let mut sent = 0_u64;
     let (code, said, sent) = loop {
         let frame = tokio::select! {
             biased;
-            () = flow.leaving.cancelled() => break (close_code::AWAY, flows::stopped().to_string(), None),
-            () = app.closing.cancelled() => break (close_code::AWAY, "the gateway is closing".to_owned(), None),
-            error = &mut lapse => break (close_code::POLICY, error.to_string(), None),
+            () = flow.leaving.cancelled() => break (CloseCode::Away, flows::stopped().to_string(), None),
+            () = app.closing.cancelled() => break (CloseCode::Away, "the gateway is closing".to_owned(), None),
+            error = &mut lapse => break (CloseCode::Policy, error.to_string(), None),
             () = heart.beat() => {
                 let _ = socket.send(Message::Ping(Bytes::new())).await;
                 continue;
             }
-            message = socket.recv() => match message {
+            message = socket.next() => match message {
                 Some(Ok(Message::Close(_))) | Some(Err(_)) | None => return,
                 Some(Ok(_)) => continue,
             },
@@ -335,21 +349,24 @@ pub(super) async fn run(
                 let text = Value::Object(body).to_string();
                 // The connection notices a client that takes nothing; one that takes a little is never cut. While it
                 // is slow, the flow may end and the caller be turned away.
-                let sending = socket.send(Message::Text(text.into()));
+                let sending = async {
+                    let _place = outlet.take(text.len()).await;
+                    socket.send(Message::Text(text.into())).await
+                };
                 let sending = tokio::select! {
                     biased;
                     sending = sending => sending,
-                    () = flow.leaving.cancelled() => break (close_code::AWAY, flows::stopped().to_string(), None),
+                    () = flow.leaving.cancelled() => break (CloseCode::Away, flows::stopped().to_string(), None),
                     () = app.closing.cancelled() => return,
-                    error = &mut lapse => break (close_code::POLICY, error.to_string(), None),
+                    error = &mut lapse => break (CloseCode::Policy, error.to_string(), None),
                 };
                 match sending {
                     Ok(()) => sent += 1,
                     Err(_) => return,
                 }
             }
-            Some(Err(error)) => break (close_code::ERROR, error.to_string(), None),
-            None => break (close_code::NORMAL, String::new(), Some(sent)),
+            Some(Err(error)) => break (CloseCode::Error, error.to_string(), None),
+            None => break (CloseCode::Normal, String::new(), Some(sent)),
         }
     };
     let close = reason(code, &said, &counters(sent, unreadable.count()));
@@ -357,7 +374,7 @@ pub(super) async fn run(
     drop(frames);
     let goodbye = async {
         let _ = socket.send(Message::Close(Some(close))).await;
-        while let Some(Ok(_)) = socket.recv().await {}
+        while let Some(Ok(_)) = socket.next().await {}
     };
     let _ = tokio::time::timeout(GOODBYE, goodbye).await;
 }

@@ -9,7 +9,7 @@ use tg_schemas::ErrorCode;
 use tokio_util::sync::CancellationToken;
 
 use super::{read, sse, whole::Whole};
-use crate::dispatch::{Call, Meta, Target};
+use crate::call::{Call, Meta, Target};
 use crate::engine::translate::{Body, Fields};
 use crate::error::{RequestError, failed, refusal};
 use crate::state::{App, Shared};
@@ -47,7 +47,7 @@ async fn answer(
     let outcome = async {
         let target = target?;
         let identity = app.known(read::bearer(headers), &meta).await?;
-        let (mut body, share) = read::body(app, headers, body, Some(&identity)).await?;
+        let (mut body, question) = read::body(app, headers, body, Some(&identity)).await?;
         let streaming = sse::wanted(headers);
         let whole = Whole::of(target.name(), "", &body);
         let untouched = target.name() == "thru";
@@ -64,11 +64,12 @@ async fn answer(
             meta,
         };
         let running = app.start(&identity, call, CancellationToken::new()).await?;
-        drop(share);
+        let running = running.holding(question);
+        let outlet = app.sending.outlet(&identity);
         if streaming {
-            return Ok(sse::respond(running, app.options.heartbeat));
+            return Ok(sse::respond(running, app.options.heartbeat, outlet));
         }
-        Ok(whole.respond(running).await)
+        Ok(whole.respond(running, &outlet).await)
     };
     match outcome.await {
         Ok(response) => response,

@@ -10,11 +10,14 @@ use tg_core_file::msgpack;
 use tg_core_file::record::to_put;
 use tg_testkit::fuzz::run;
 
+use super::frame_heads::heads;
 use super::socket_frame::parse;
-use super::{cores, edge, intake, read, upgrade};
+use super::{cores, edge, intake, read};
 use crate::auth::guard::{is_foreign_page, is_local};
+use crate::budget::{Budget, Reader, Users};
 use crate::engine::promql::{Selector, parse_text};
 use crate::engine::translate::bulk::BulkKind;
+use crate::received::Received;
 
 #[test]
 fn frames_of_the_socket() {
@@ -89,10 +92,10 @@ fn heads_of_frames() {
         b"\x02\x7f\0\0\0\0\0\0\x10\0",
     ];
     run("heads of frames", &seeds, |bytes| {
-        let whole = upgrade::walked([bytes], 4096);
+        let whole = heads([bytes]);
         // However the bytes are cut, the same is found.
         let pieces = bytes.chunks(bytes.len() % 7 + 1);
-        assert_eq!(upgrade::walked(pieces, 4096), whole);
+        assert_eq!(heads(pieces), whole);
     });
 }
 
@@ -129,7 +132,9 @@ fn uploads_of_cores() {
             .map(|piece| Ok(Bytes::copy_from_slice(piece)))
             .collect();
         let body = HttpBody::from_stream(stream::iter(pieces));
-        let mut records = cores::Records::new(body, 16 << 10);
+        let budget = Budget::new(1 << 20, 1 << 20, Users::One);
+        let received = Received::new(&budget, Reader::stranger(), None);
+        let mut records = cores::Records::new(body, 16 << 10, received);
         while let Ok(Some(record)) = block_on(records.next()) {
             let _ = to_put(record, "core");
         }

@@ -19,7 +19,7 @@ use super::ndjson::Sending;
 use super::read;
 use super::sparql::{accepted, not_acceptable, respond, unsupported, unwritable};
 use crate::budget::Reader;
-use crate::dispatch::Meta;
+use crate::call::Meta;
 use crate::engine::rdf::media::GRAPHS;
 use crate::engine::rdf::syntax;
 use crate::engine::rdf::writer::Writer;
@@ -104,6 +104,7 @@ async fn read_out(
         identity,
     };
     let export = export::open(app, BulkKind::Triples, from, filter, &meta).await?;
+    let outlet = export.outlet;
     let mut sending = Sending::new(app, export.frames, flow, lapse, room);
     match sending.next().await {
         Some(Ok(first)) => writer.part(&first).map_err(unwritable)?,
@@ -116,7 +117,7 @@ async fn read_out(
     }
     let media = writer.media;
     let pieces = stream::unfold(Some((sending, writer)), next_piece);
-    Ok(respond(media, HttpBody::from_stream(pieces)))
+    Ok(respond(media, outlet.body(pieces)))
 }
 
 type Rest = Option<(Sending, Writer)>;

@@ -3,13 +3,18 @@
 use std::time::Duration;
 
 use axum::body::Bytes;
-use axum::extract::ws::{CloseFrame, Message, WebSocket, close_code};
+use futures::{SinkExt, StreamExt};
 use serde_json::Value;
 use tg_schemas::Error;
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::protocol::CloseFrame;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 
 use super::heart::Heart;
 use super::intake::{Control, Counts, Intake, Outcome, Way, control};
-use super::socket::too_big;
+use super::narrow::FrameGate;
+use super::socket::broken;
+use super::upgrade::Socket;
 use crate::flows;
 use crate::state::App;
 
@@ -20,7 +25,7 @@ const MAX_REASON: usize = 120;
 const GOODBYE: Duration = Duration::from_secs(10);
 
 /// Reads frames until the client closes, or says that it is done. Frames before a faulty one stand.
-pub(super) async fn run(app: &App, mut socket: WebSocket, mut way: Way) {
+pub(super) async fn run(app: &App, mut socket: Socket, gate: &FrameGate, mut way: Way) {
     let mut lapse = way.lapse.take();
     let mut heart = Heart::new(app.options.ping);
     let mut intake = Intake::new(app, &way);
@@ -29,16 +34,16 @@ pub(super) async fn run(app: &App, mut socket: WebSocket, mut way: Way) {
         let room = intake.has_room();
         let message = tokio::select! {
             biased;
-            () = way.flow.stopped.cancelled() => break Some(End::fault(close_code::AWAY, flows::stopped())),
+            () = way.flow.stopped.cancelled() => break Some(End::fault(CloseCode::Away, flows::stopped())),
             () = app.closing.cancelled() => break Some(End::closing()),
-            error = &mut lapse => break Some(End::fault(close_code::POLICY, error)),
+            error = &mut lapse => break Some(End::fault(CloseCode::Policy, error)),
             Some(outcome) = intake.next() => {
                 if let Err(error) = settle(&mut intake, outcome, &mut socket).await && !skips {
-                    break Some(End::fault(close_code::ERROR, error));
+                    break Some(End::fault(CloseCode::Error, error));
                 }
                 continue;
             }
-            message = socket.recv(), if room => message,
+            message = socket.next(), if room => message,
             () = heart.beat() => {
                 let _ = socket.send(Message::Ping(Bytes::new())).await;
                 continue;
@@ -49,14 +54,14 @@ pub(super) async fn run(app: &App, mut socket: WebSocket, mut way: Way) {
             Some(Ok(Message::Binary(bytes))) => bytes,
             Some(Ok(Message::Close(_))) | None => break None,
             Some(Ok(_)) => continue,
-            Some(Err(fault)) => break too_big(fault).map(End::Frame),
+            Some(Err(fault)) => break broken(&fault, gate).map(End::Frame),
         };
         match control(&bytes) {
             None => {
                 if let Err(error) = intake.take(bytes).await
                     && !skips
                 {
-                    break Some(End::fault(close_code::INVALID, error));
+                    break Some(End::fault(CloseCode::Invalid, error));
                 }
             }
             Some(Control::Ignored) => {}
@@ -69,7 +74,7 @@ pub(super) async fn run(app: &App, mut socket: WebSocket, mut way: Way) {
     while let Some(outcome) = intake.next().await {
         let settled = settle(&mut intake, outcome, &mut socket).await;
         if let (Err(error), false) = (settled, skips) {
-            close = close.or(Some(End::fault(close_code::ERROR, error)));
+            close = close.or(Some(End::fault(CloseCode::Error, error)));
         }
     }
     if matches!(close, Some(End::Done)) {
@@ -80,7 +85,7 @@ pub(super) async fn run(app: &App, mut socket: WebSocket, mut way: Way) {
         let _ = socket.send(Message::Close(Some(frame))).await;
     }
     // Give the client the chance to read it.
-    let read = async { while let Some(Ok(_)) = socket.recv().await {} };
+    let read = async { while let Some(Ok(_)) = socket.next().await {} };
     let _ = tokio::time::timeout(GOODBYE, read).await;
     let counts = &intake.counts;
     tracing::debug!(
@@ -97,7 +102,7 @@ pub(super) async fn run(app: &App, mut socket: WebSocket, mut way: Way) {
 async fn settle(
     intake: &mut Intake<'_>,
     outcome: Outcome,
-    socket: &mut WebSocket,
+    socket: &mut Socket,
 ) -> Result<(), Error> {
     intake.settle(outcome)?;
     if intake.way().ack {
@@ -111,7 +116,7 @@ fn status(intake: &Intake<'_>, complete: bool) -> Value {
     intake.counts.status(intake.way().kind, complete)
 }
 
-async fn say(socket: &mut WebSocket, frame: &Value) {
+async fn say(socket: &mut Socket, frame: &Value) {
     // Who is gone is noticed by the next read.
     let _ = socket.send(Message::Text(frame.to_string().into())).await;
 }
@@ -119,19 +124,19 @@ async fn say(socket: &mut WebSocket, frame: &Value) {
 /// Why this side closes.
 enum End {
     Frame(CloseFrame),
-    RequestError(u16, Error),
+    RequestError(CloseCode, Error),
     /// The client said that it is done.
     Done,
 }
 
 impl End {
-    fn fault(code: u16, error: Error) -> Self {
+    fn fault(code: CloseCode, error: Error) -> Self {
         Self::RequestError(code, error)
     }
 
     fn closing() -> Self {
         Self::Frame(CloseFrame {
-            code: close_code::AWAY,
+            code: CloseCode::Away,
             reason: "the gateway is closing".into(),
         })
     }
@@ -140,13 +145,13 @@ impl End {
         match self {
             Self::Frame(frame) => frame,
             Self::RequestError(code, error) => reason(code, &error.to_string(), &counts.text()),
-            Self::Done => reason(close_code::NORMAL, "", &counts.text()),
+            Self::Done => reason(CloseCode::Normal, "", &counts.text()),
         }
     }
 }
 
 /// A close frame with a text, cut to what a close frame can carry, and the counters.
-pub(super) fn reason(code: u16, text: &str, counters: &str) -> CloseFrame {
+pub(super) fn reason(code: CloseCode, text: &str, counters: &str) -> CloseFrame {
     let mut text = text.to_owned();
     let room = MAX_REASON.saturating_sub(counters.len() + 3);
     if text.len() > room {
@@ -175,7 +180,7 @@ mod tests {
     #[test]
     fn reasons_fit_into_a_close_frame_with_their_counters() {
         let counters = "received 3, stored 2, failed 1";
-        let close = reason(close_code::INVALID, &"ü".repeat(200), counters);
+        let close = reason(CloseCode::Invalid, &"ü".repeat(200), counters);
         assert!(close.reason.as_str().len() <= 123);
         assert!(
             close
@@ -183,7 +188,7 @@ mod tests {
                 .as_str()
                 .ends_with("… (received 3, stored 2, failed 1)")
         );
-        let close = reason(close_code::NORMAL, "", counters);
+        let close = reason(CloseCode::Normal, "", counters);
         assert_eq!(close.reason.as_str(), counters);
     }
 }

@@ -111,12 +111,11 @@ impl<'a> Intake<'a> {
             .budget
             .read(&reader, bytes, move |bytes| read(kind, bytes));
         let parsed = match parsed.await {
-            // From here on the window bounds what is held.
-            Ok((record, _share)) => record,
+            Ok((record, reading)) => record.map(|record| (record, reading.sent())),
             Err(fault) => Err(fault.error()),
         };
-        let record = match parsed {
-            Ok(record) => record,
+        let (record, share) = match parsed {
+            Ok(parsed) => parsed,
             Err(error) => {
                 self.counts.failed += 1;
                 self.counts.note(frame, &error);
@@ -132,6 +131,7 @@ impl<'a> Intake<'a> {
         self.waiting.push(Box::pin(async move {
             let items = record.items();
             let written = way.write(app, record, cancel).await;
+            drop(share);
             Outcome {
                 frame,
                 bytes: size,

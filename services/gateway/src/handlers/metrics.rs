@@ -11,7 +11,7 @@ use tg_schemas::msg::Presence;
 
 use super::read;
 use crate::auth::Resource;
-use crate::dispatch::Meta;
+use crate::call::Meta;
 use crate::engine::promql::{Sample, Selector, parse_text};
 use crate::error::{RequestError, json_response};
 use crate::exposition::Exposition;

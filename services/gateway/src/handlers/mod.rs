@@ -8,6 +8,7 @@ pub(crate) mod documents;
 pub(crate) mod edge;
 mod export;
 pub(crate) mod flow_service;
+mod frame_heads;
 #[cfg(test)]
 mod fuzz;
 pub(crate) mod graph_store;
@@ -18,6 +19,7 @@ mod import;
 pub(crate) mod intake;
 mod look_ahead;
 pub(crate) mod metrics;
+mod narrow;
 mod ndjson;
 pub(crate) mod page;
 mod read;

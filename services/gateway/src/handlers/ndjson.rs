@@ -14,16 +14,19 @@ use tokio_util::sync::CancellationToken;
 use super::export::{Export, Frames};
 use super::intake::{Control, Intake, Way, control};
 use crate::auth::Lapse;
+use crate::budget::Reader;
 use crate::engine::translate::{Body, error_value};
 use crate::error::json_response;
 use crate::flows::{self, Flow};
+use crate::received::Received;
 use crate::state::{App, SocketRoom};
 
 /// Reads lines, each a frame, and answers with counters. A faulty line is passed over and told, unless the
 /// request says `errors=stop`.
 pub(super) async fn import(app: &App, body: HttpBody, mut way: Way) -> Response {
     let mut lapse = way.lapse.take();
-    let mut lines = Lines::new(body, app.options.settings.frame_bytes);
+    let received = Received::new(&app.budget, Reader::known(&way.identity), None);
+    let mut lines = Lines::new(body, app.options.settings.frame_bytes, received);
     let mut intake = Intake::new(app, &way);
     let skips = way.skips.unwrap_or(true);
     let fault = loop {
@@ -81,7 +84,7 @@ pub(super) fn export(
     lapse: Lapse,
     room: SocketRoom,
 ) -> Response {
-    let unreadable = export.unreadable();
+    let (unreadable, outlet) = (export.unreadable(), export.outlet);
     let state = (Sending::new(app, export.frames, flow, lapse, room), 0_u64);
     let lines = stream::unfold(state, move |(mut sending, mut sent)| {
         let unreadable = unreadable.clone();
@@ -106,7 +109,7 @@ pub(super) fn export(
         }
     });
     let kind = [(header::CONTENT_TYPE, "application/x-ndjson")];
-    (kind, HttpBody::from_stream(lines)).into_response()
+    (kind, outlet.body(lines)).into_response()
 }
 
 /// The last line.
@@ -179,16 +182,19 @@ struct Lines {
     /// Bytes of the buffer that hold no line end.
     seen: usize,
     limit: usize,
+    /// What the buffer counts.
+    received: Received,
     ended: bool,
 }
 
 impl Lines {
-    fn new(body: HttpBody, limit: usize) -> Self {
+    fn new(body: HttpBody, limit: usize, received: Received) -> Self {
         Self {
             body: body.into_data_stream(),
             buffer: BytesMut::new(),
             seen: 0,
             limit,
+            received,
             ended: false,
         }
     }
@@ -200,6 +206,7 @@ impl Lines {
             if let Some(at) = fresh.iter().position(|byte| *byte == b'\n') {
                 let line = self.buffer.split_to(self.seen + at + 1).freeze();
                 self.seen = 0;
+                self.received.need(self.buffer.len());
                 let line = line.slice(..line.len() - 1);
                 if !line.trim_ascii().is_empty() {
                     return Ok(Some(line));
@@ -217,7 +224,11 @@ impl Lines {
                 return Ok((!line.trim_ascii().is_empty()).then_some(line));
             }
             match self.body.next().await {
-                Some(Ok(bytes)) => self.buffer.extend_from_slice(&bytes),
+                Some(Ok(bytes)) => {
+                    self.buffer.extend_from_slice(&bytes);
+                    let kept = self.received.hold_in_time(self.buffer.len());
+                    kept.await.map_err(|fault| fault.error())?;
+                }
                 Some(Err(_)) => {
                     return Err(Error::new(
                         ErrorCode::Interrupted,
@@ -233,13 +244,17 @@ impl Lines {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::budget::{Budget, Users};
 
     async fn lines(chunks: &[&'static str], limit: usize) -> Vec<Result<String, String>> {
         let chunks: Vec<_> = chunks
             .iter()
             .map(|chunk| Ok::<_, std::io::Error>(Bytes::from_static(chunk.as_bytes())))
             .collect();
-        let mut lines = Lines::new(HttpBody::from_stream(stream::iter(chunks)), limit);
+        let budget = Budget::new(1 << 20, 1 << 20, Users::One);
+        let received = Received::new(&budget, Reader::stranger(), None);
+        let body = HttpBody::from_stream(stream::iter(chunks));
+        let mut lines = Lines::new(body, limit, received);
         let mut all = Vec::new();
         loop {
             match lines.next().await {

@@ -9,15 +9,13 @@ use futures::StreamExt;
 use serde_json::Value;
 
 use crate::auth::Identity;
-use crate::budget::{Reader, Share};
+use crate::budget::{Reader, Reading};
 use crate::engine::translate::Body;
 use crate::engine::translate::fields::fault;
 use crate::error::RequestError;
+use crate::received::{Received, STEP};
 use crate::slow_body::{too_slow, within};
 use crate::state::App;
-
-/// Bytes of a body that are counted at once; fewer of one that says it is smaller.
-const RECEIVED: usize = 64 << 10;
 
 /// The token of an `Authorization: Bearer …` header.
 pub(super) fn bearer(headers: &HeaderMap) -> Option<&str> {
@@ -30,26 +28,26 @@ pub(super) fn bearer(headers: &HeaderMap) -> Option<&str> {
         .filter(|token| !token.is_empty())
 }
 
-/// A JSON object, read when there is memory for it; it counts while the share is held. Strangers send little.
+/// A JSON object, read when there is memory for it; it counts while that is held. Strangers send little.
 pub(super) async fn body(
     app: &App,
     headers: &HeaderMap,
     body: HttpBody,
     known: Option<&Identity>,
-) -> Result<(Body, Share), RequestError> {
+) -> Result<(Body, Reading), RequestError> {
     let reader = known.map_or_else(Reader::stranger, Reader::known);
     let (bytes, _received) = bytes(app, headers, body, known.is_some(), &reader).await?;
-    let (body, share) = app.budget.read(&reader, bytes, object).await?;
-    Ok((body?, share))
+    let (body, reading) = app.budget.read(&reader, bytes, object).await?;
+    Ok((body?, reading))
 }
 
-/// The bytes of a body of somebody who is known, as they are; they count while the shares are held.
+/// The bytes of a body of somebody who is known, as they are; they count while that is held.
 pub(super) async fn known_bytes(
     app: &App,
     headers: &HeaderMap,
     body: HttpBody,
     identity: &Identity,
-) -> Result<(Bytes, Vec<Share>), RequestError> {
+) -> Result<(Bytes, Received), RequestError> {
     bytes(app, headers, body, true, &Reader::known(identity)).await
 }
 
@@ -60,13 +58,13 @@ async fn bytes(
     body: HttpBody,
     known: bool,
     reader: &Reader,
-) -> Result<(Bytes, Vec<Share>), RequestError> {
+) -> Result<(Bytes, Received), RequestError> {
     let limits = &app.options.settings;
     let limit = match known {
         // What is counted is up to a step more than has come.
         true => limits
             .body_bytes
-            .min(app.budget.largest_body().saturating_sub(RECEIVED)),
+            .min(app.budget.largest_body().saturating_sub(STEP)),
         false => limits.stranger_bytes.min(limits.body_bytes),
     };
     let too_large = || RequestError::TooLarge { limit };
@@ -76,15 +74,14 @@ async fn bytes(
     if announced.is_some_and(|length| length > limit as u64) {
         return Err(too_large());
     }
-    let step = announced.and_then(|length| usize::try_from(length).ok());
-    let step = step.map_or(RECEIVED, |length| length.clamp(1, RECEIVED));
+    let announced = announced.and_then(|length| usize::try_from(length).ok());
+    let mut received = Received::new(&app.budget, reader.clone(), announced);
     let body = match known {
         true => body,
         false => within(body, limits.stranger_time()),
     };
     let mut stream = body.into_data_stream();
-    let (mut all, mut shares) = (BytesMut::new(), Vec::new());
-    let mut counted = 0;
+    let mut all = BytesMut::new();
     while let Some(piece) = stream.next().await {
         let piece = piece.map_err(|fault| match too_slow(&fault) {
             true => RequestError::BadMessage("the body arrives too slowly"),
@@ -93,13 +90,10 @@ async fn bytes(
         if all.len() + piece.len() > limit {
             return Err(too_large());
         }
-        while counted < all.len() + piece.len() {
-            shares.push(app.budget.receive(reader, step, counted)?);
-            counted += step;
-        }
+        received.hold(all.len() + piece.len())?;
         all.extend_from_slice(&piece);
     }
-    Ok((all.freeze(), shares))
+    Ok((all.freeze(), received))
 }
 
 /// A JSON object.

@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{read, sse, whole::Whole};
 use crate::auth::Identity;
-use crate::dispatch::{Call, Meta, Target};
+use crate::call::{Call, Meta, Target};
 use crate::error::RequestError;
 use crate::registry::Gate;
 use crate::state::{App, Shared};
@@ -50,7 +50,7 @@ async fn answer(
 ) -> Result<Response, RequestError> {
     let caller = app.auth.authenticate(read::bearer(headers)).await;
     let read = read::body(app, headers, body, caller.as_ref().ok()).await;
-    let (mut body, share) = match (read, &caller) {
+    let (mut body, question) = match (read, &caller) {
         // Of a key that was refused, or could not be looked at, that is what is said, not how little strangers may send.
         (Err(RequestError::TooLarge { .. }), Err(fault)) if read::bearer(headers).is_some() => {
             app.not_known(read::bearer(headers), fault, &meta);
@@ -85,11 +85,12 @@ async fn answer(
         meta,
     };
     let running = app.start(&identity, call, CancellationToken::new()).await?;
-    drop(share);
+    let running = running.holding(question);
+    let outlet = app.sending.outlet(&identity);
     if streaming {
-        return Ok(sse::respond(running, app.options.heartbeat));
+        return Ok(sse::respond(running, app.options.heartbeat, outlet));
     }
-    Ok(whole.respond(running).await)
+    Ok(whole.respond(running, &outlet).await)
 }
 
 /// Whoever calls a public operation.

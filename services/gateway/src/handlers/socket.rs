@@ -9,7 +9,6 @@
 use std::sync::Arc;
 
 use axum::body::Bytes;
-use axum::extract::ws::{CloseFrame as AxumClose, close_code};
 use axum::extract::{Extension, Query, Request, State};
 use axum::response::{IntoResponse, Response};
 use futures::StreamExt;
@@ -28,14 +27,15 @@ use tokio_util::sync::CancellationToken;
 use super::edge::fresh_traceparent;
 use super::heart::Heart;
 use super::look_ahead::{LookAhead, Waiting};
+use super::narrow::{FrameGate, TOO_LARGE};
 use super::socket_frame::{self as frame, Incoming};
 use super::socket_task::{self as task, Caller, Entry, UnderWay, text};
 use super::socket_writer::{Outgoing, write};
-use super::upgrade::{self, FrameGate, Socket};
+use super::upgrade::{self, Socket};
 use crate::auth::{Identity, Lapse};
 use crate::budget::Reader;
+use crate::call::Meta;
 use crate::connection::Peer;
-use crate::dispatch::Meta;
 use crate::error::RequestError;
 use crate::registry::Gate;
 use crate::sending::Room;
@@ -82,9 +82,8 @@ pub(crate) async fn open(
         let Ok(upgraded) = upgrade.await else {
             return;
         };
-        let limits = &app.options.settings;
-        let (socket, gate) =
-            upgrade::socket(upgraded, limits.frame_bytes, limits.stranger_bytes).await;
+        let limit = app.options.settings.frame_bytes;
+        let (socket, gate) = upgrade::socket(&app, upgraded, None, limit).await;
         metrics::gauge!("tg_gateway_sockets").increment(1.0);
         run(app, socket, known, meta, Admission { gate, place }).await;
         metrics::gauge!("tg_gateway_sockets").decrement(1.0);
@@ -314,7 +313,7 @@ impl Session {
         self.lapse = Some(lapse);
         self.caller = Some(Caller(token.into()));
         self.reader = Some(Reader::known(identity));
-        self.admission.gate.open();
+        self.admission.gate.open(Reader::known(identity));
     }
 
     async fn say(&self, frame: &Value) {
@@ -400,8 +399,7 @@ impl Session {
 
     /// A message beyond the limit closes the socket; any other fault says that the client is gone.
     fn broken(&self, fault: &WsError) -> Option<CloseFrame> {
-        let capacity = matches!(fault, WsError::Capacity(_)) || self.admission.gate.refused();
-        capacity.then(|| goodbye(CloseCode::Size, "the message is larger than the limit"))
+        broken(fault, &self.admission.gate)
     }
 }
 
@@ -412,12 +410,8 @@ fn goodbye(code: CloseCode, reason: &'static str) -> CloseFrame {
     }
 }
 
-/// The same for sockets of bulk data.
-pub(super) fn too_big(fault: axum::Error) -> Option<AxumClose> {
-    let inner = fault.into_inner();
-    let capacity = matches!(inner.downcast_ref::<WsError>(), Some(WsError::Capacity(_)));
-    capacity.then(|| AxumClose {
-        code: close_code::SIZE,
-        reason: "the message is larger than the limit".into(),
-    })
+/// How a socket is closed whose bytes cannot be read any more; `None` where the client is gone.
+pub(super) fn broken(fault: &WsError, gate: &FrameGate) -> Option<CloseFrame> {
+    let capacity = matches!(fault, WsError::Capacity(_));
+    (gate.refusal()).or_else(|| capacity.then(|| goodbye(CloseCode::Size, TOO_LARGE)))
 }

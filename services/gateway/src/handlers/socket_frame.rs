@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::read;
 use crate::ask::Part;
-use crate::dispatch::Target;
+use crate::call::Target;
 use crate::engine::translate::{Body, Fields, error_body};
 use crate::error::{RequestError, error_frame};
 

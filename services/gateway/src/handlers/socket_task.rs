@@ -14,8 +14,9 @@ use tracing::Instrument;
 use super::socket_frame as frame;
 use super::socket_writer::Outgoing;
 use crate::budget::Reader;
-use crate::dispatch::{Call, Meta, Running};
+use crate::call::{Call, Meta};
 use crate::error::RequestError;
+use crate::running::Running;
 use crate::sending::Room;
 use crate::state::Shared;
 
@@ -106,11 +107,12 @@ pub(super) async fn answer(task: Task) {
     work.instrument(span).await;
 }
 
-async fn forward(task: Task) {
+async fn forward(mut task: Task) {
     // What looks after a detached question here ends with it.
     let over = CancellationToken::new();
     let _over = over.clone().drop_guard();
-    let mut running = match start(&task, over).await {
+    let bytes = std::mem::take(&mut task.bytes);
+    let mut running = match start(&task, bytes, over).await {
         Ok(running) => running,
         Err(fault) => {
             let frame = frame::failure(&task.id, &fault);
@@ -121,7 +123,7 @@ async fn forward(task: Task) {
     while let Some(part) = running.next().await {
         let message = text(&frame::part(&task.id, part));
         let place = task.room.take(&task.reader, message.len()).await;
-        let message = Outgoing::in_place(message, place);
+        let message = Outgoing::with_permit(message, place);
         if task.outgoing.send(message).await.is_err() {
             return;
         }
@@ -130,11 +132,15 @@ async fn forward(task: Task) {
 }
 
 /// Reads the request when there is memory for it, and asks.
-async fn start(task: &Task, over: CancellationToken) -> Result<Running, RequestError> {
-    let (app, bytes) = (&task.app, task.bytes.clone());
+async fn start(
+    task: &Task,
+    bytes: Bytes,
+    over: CancellationToken,
+) -> Result<Running, RequestError> {
+    let app = &task.app;
     let identity = app.known(Some(&*task.caller.0), &task.meta).await?;
     let reader = Reader::known(&identity);
-    let (question, _share) = app.budget.read(&reader, bytes, frame::question).await?;
+    let (question, reading) = app.budget.read(&reader, bytes, frame::question).await?;
     let question = question?;
     tracing::Span::current().record("service", question.target.name());
     let cancel = match app.goes_on(&question.target, question.detach) {
@@ -151,7 +157,8 @@ async fn start(task: &Task, over: CancellationToken) -> Result<Running, RequestE
         whole: false,
         meta: task.meta.clone(),
     };
-    app.start(&identity, call, cancel).await
+    let running = app.start(&identity, call, cancel).await?;
+    Ok(running.holding(reading))
 }
 
 /// A token that is cancelled with the question's, but not because the socket went. Nothing waits for that any more

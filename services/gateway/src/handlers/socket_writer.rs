@@ -9,7 +9,7 @@ use tokio_tungstenite::tungstenite::{Error as WsError, Message};
 use tokio_util::sync::CancellationToken;
 
 use super::upgrade::Socket;
-use crate::sending::Place;
+use crate::sending::SendPermit;
 
 /// Bytes that go out before they are flushed.
 const BATCH: usize = 256 << 10;
@@ -19,15 +19,15 @@ const GOODBYE: Duration = Duration::from_secs(1);
 /// A message that waits to be written, and its place.
 pub(super) struct Outgoing {
     message: Message,
-    _place: Option<Place>,
+    _permit: Option<SendPermit>,
 }
 
 impl Outgoing {
     /// With the place that it has until it is written.
-    pub(super) fn in_place(message: Message, place: Option<Place>) -> Self {
+    pub(super) fn with_permit(message: Message, place: Option<SendPermit>) -> Self {
         Self {
             message,
-            _place: place,
+            _permit: place,
         }
     }
 }
@@ -35,7 +35,7 @@ impl Outgoing {
 /// What is said beside answers is small, and needs no place.
 impl From<Message> for Outgoing {
     fn from(message: Message) -> Self {
-        Self::in_place(message, None)
+        Self::with_permit(message, None)
     }
 }
 
@@ -79,7 +79,7 @@ async fn batch<S: Sink<Message, Error = WsError> + Unpin>(
     let mut next = first;
     let mut bytes = 0;
     loop {
-        let Outgoing { message, _place } = next;
+        let Outgoing { message, _permit } = next;
         let last = matches!(message, Message::Close(_));
         bytes += message.len();
         sink.feed(message).await?;

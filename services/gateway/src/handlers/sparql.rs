@@ -16,7 +16,7 @@ use super::bulk::refused;
 use super::read;
 use crate::ask::Part;
 use crate::auth::Identity;
-use crate::dispatch::{Call, Meta, Running, Target};
+use crate::call::{Call, Meta, Target};
 use crate::engine::rdf::description;
 use crate::engine::rdf::media::{self, Accept, GRAPHS, RESULTS};
 use crate::engine::rdf::writer::Writer;
@@ -24,6 +24,7 @@ use crate::engine::translate::fields::fault;
 use crate::engine::translate::{Body, error_body};
 use crate::error::{RequestError, json_response};
 use crate::registry::Gate;
+use crate::running::Running;
 use crate::state::{App, Shared};
 
 /// Most results of a part of an answer: few messages for large answers, little memory for each.
@@ -207,10 +208,11 @@ async fn answer(
         }
     };
     let mut writer = written.map_err(unwritable)?;
+    let outlet = app.sending.outlet(identity);
     writer.part(&first).map_err(unwritable)?;
     if last {
         writer.finish().map_err(unwritable)?;
-        let bytes = writer.take();
+        let bytes = outlet.hold(writer.take()).await;
         return Ok(respond(writer.media, bytes.into()));
     }
     let (media, first) = (writer.media, writer.take());
@@ -219,7 +221,7 @@ async fn answer(
         rest: Some((running, writer)),
     };
     let pieces = stream::unfold(state, Sending::next);
-    Ok(respond(media, HttpBody::from_stream(pieces)))
+    Ok(respond(media, outlet.body(pieces)))
 }
 
 /// An answer on its way. Dropping it cancels the query.

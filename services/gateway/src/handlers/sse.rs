@@ -4,15 +4,22 @@
 use std::convert::Infallible;
 use std::time::Duration;
 
+use axum::body::Body as HttpBody;
 use axum::http::{HeaderMap, header};
-use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
-use futures::stream;
+use bytes::Bytes;
+use futures::stream::{self, StreamExt};
 use serde_json::{Value, json};
 
 use crate::ask::Part;
-use crate::dispatch::Running;
 use crate::engine::translate::error_value;
+use crate::running::Running;
+use crate::sending::Outlet;
+
+/// The last event.
+const END: &[u8] = b"event: end\ndata: {}\n\n";
+/// A comment, which clients pass over.
+const ALIVE: &[u8] = b": alive\n\n";
 
 /// Whether the caller asks for events.
 pub(super) fn wanted(headers: &HeaderMap) -> bool {
@@ -29,20 +36,33 @@ pub(super) fn wanted(headers: &HeaderMap) -> bool {
 }
 
 /// Streams an answer. Dropping the response cancels the question.
-pub(super) fn respond(running: Running, heartbeat: Duration) -> Response {
-    let events = stream::unfold((running, false), |(mut running, ended)| async move {
-        if ended {
-            return None;
-        }
-        let (event, ended) = match running.next().await {
-            Some(part) => (Event::default().data(envelope(part).to_string()), false),
-            None => (Event::default().event("end").data("{}"), true),
-        };
-        Some((Ok::<_, Infallible>(event), (running, ended)))
+pub(super) fn respond(running: Running, heartbeat: Duration, outlet: Outlet) -> Response {
+    let events = stream::unfold(Some((running, outlet)), |rest| async {
+        let (mut running, outlet) = rest?;
+        let part = running.next().await;
+        let more = part.is_some();
+        let event = part.map_or(Bytes::from_static(END), |part| data(&envelope(part)));
+        let event = outlet.hold(event).await;
+        Some((event, more.then_some((running, outlet))))
     });
-    Sse::new(events)
-        .keep_alive(KeepAlive::new().interval(heartbeat).text("alive"))
-        .into_response()
+    // A sign of life comes while the next event is waited for, be it made or be there no room for it.
+    let pieces = stream::unfold(Box::pin(events), move |mut events| async move {
+        let piece = match tokio::time::timeout(heartbeat, events.next()).await {
+            Ok(event) => event?,
+            Err(_) => Bytes::from_static(ALIVE),
+        };
+        Some((Ok::<_, Infallible>(piece), events))
+    });
+    let headers = [
+        (header::CONTENT_TYPE, "text/event-stream"),
+        (header::CACHE_CONTROL, "no-cache"),
+    ];
+    (headers, HttpBody::from_stream(pieces)).into_response()
+}
+
+/// An event. JSON has no line ends outside of texts, and escapes them there: it is one line.
+fn data(envelope: &Value) -> Bytes {
+    Bytes::from(format!("data: {envelope}\n\n"))
 }
 
 fn envelope(part: Part) -> Value {

@@ -6,10 +6,11 @@ use serde_json::Value;
 use tg_schemas::ErrorCode;
 
 use crate::ask::Part;
-use crate::dispatch::Running;
 use crate::engine::translate::Body;
 use crate::engine::translate::agent::Summary;
-use crate::error::{RequestError, failed, json_response};
+use crate::error::{RequestError, failed, json_written};
+use crate::running::Running;
+use crate::sending::Outlet;
 
 /// What to make of the parts.
 pub(super) enum Whole {
@@ -59,13 +60,17 @@ impl Whole {
         })
     }
 
-    /// The reply as a response.
-    pub(super) async fn respond(self, running: Running) -> Response {
+    /// The reply as a response, once there is room for it.
+    pub(super) async fn respond(self, running: Running, outlet: &Outlet) -> Response {
         match self.collect(running).await {
             Ok(body) => {
-                let response = json_response(StatusCode::OK, &body);
-                match body.get("error").and_then(|error| error["type"].as_str()) {
-                    Some(kind) => failed(response, ErrorCode::from_wire(kind)),
+                let kind = body.get("error").and_then(|error| error["type"].as_str());
+                let code = kind.map(ErrorCode::from_wire);
+                // The tree is gone before anything is waited for.
+                let text = Value::Object(body).to_string();
+                let response = json_written(StatusCode::OK, outlet.hold(text.into()).await);
+                match code {
+                    Some(code) => failed(response, code),
                     None => response,
                 }
             }

@@ -63,7 +63,7 @@ async fn a_large_document_is_put_in_parts(place: Place) {
         )
         .await;
     assert_eq!((status, reply), (200, json!({})));
-    let put = world.fakes.knowledge.put.lock();
+    let put = world.fakes.put.lock();
     let mut seen = Vec::new();
     for (workspace, request) in put.iter() {
         assert_eq!(workspace, "acme");
@@ -99,7 +99,7 @@ async fn a_file_that_is_exported_can_be_imported_elsewhere(place: Place) {
         json!({"records": 3, "triples": 1, "library-metadata": 1, "library-blobs": 1})
     );
     {
-        let put = world.fakes.knowledge.put.lock();
+        let put = world.fakes.put.lock();
         assert!(
             put.iter()
                 .all(|(workspace, put)| workspace == "acme" && put.id == "copy")

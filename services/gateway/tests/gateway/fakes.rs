@@ -4,10 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use parking_lot::Mutex;
 use tg_mesh::{Cx, RequestHandler, Responder, clock};
 use tg_schemas::msg::*;
-use tg_schemas::{Error, ErrorCode, Term};
+use tg_schemas::{Error, ErrorCode, Term, Triple};
 use tg_testkit::config::Config;
 use tg_testkit::fakes::{Played, RecordingConsumer};
 use tokio::sync::watch;
@@ -46,6 +48,24 @@ pub fn pages_of_rows() -> Arc<Played<RowsQueryRequest, RowsQueryResponse>> {
             rows,
             next: next.to_owned(),
             ..RowsQueryResponse::default()
+        })
+    })
+}
+
+/// Bytes of a text that is larger than what a connection may have for itself.
+pub const LONG: usize = 300_000;
+
+/// Answers every query with one solution, a long text.
+pub fn long_solution() -> Arc<Played<SparqlQueryRequest, SparqlQueryResponse>> {
+    Played::new(|_, _| {
+        Ok(SparqlQueryResponse {
+            query_type: "select".into(),
+            variables: vec!["x".into()],
+            bindings: vec![SparqlBinding {
+                values: vec![Some(Term::literal("x".repeat(LONG)))],
+            }],
+            is_final: true,
+            ..SparqlQueryResponse::default()
         })
     })
 }
@@ -147,67 +167,44 @@ impl RequestHandler<AgentRequest, AgentResponse> for FakeAgent {
 }
 
 /// Pattern queries: as many batches as `limit` says, one triple each. The predicate `urn:generation` asks which one the
-/// question was sent in.
-pub struct FakeTriples;
-
-#[async_trait]
-impl RequestHandler<TriplesQueryRequest, TriplesQueryResponse> for FakeTriples {
-    async fn serve(
-        &self,
-        cx: Cx,
-        ask: TriplesQueryRequest,
-        mut out: Responder<TriplesQueryResponse>,
-    ) -> Result<(), Error> {
+/// question was sent in. The collection `long` has one triple, with a long text.
+pub fn triples() -> Arc<Played<TriplesQueryRequest, TriplesQueryResponse>> {
+    Played::new(|cx, ask: TriplesQueryRequest| {
+        let long = ask.collection == "long";
         let batches = match (ask.streaming, ask.limit) {
+            _ if long => 1,
             (true, 0) => 5,
             (true, limit) => limit.min(5),
             _ => 1,
         };
-        let generation = tg_schemas::Term::iri("urn:generation");
-        let said = match ask.p == Some(generation) {
-            true => cx
-                .headers
-                .generation
-                .map_or_else(String::new, |n| n.to_string()),
+        let generation = cx.headers.generation;
+        let said = match ask.p == Some(Term::iri("urn:generation")) {
+            _ if long => "x".repeat(LONG),
+            true => generation.map_or_else(String::new, |n| n.to_string()),
             false => cx.workspace().to_owned(),
         };
-        for at in 1..=batches {
-            let triple = tg_schemas::Triple::new(
-                tg_schemas::Term::iri("urn:workspace"),
-                tg_schemas::Term::iri("urn:is"),
-                tg_schemas::Term::literal(&said),
-            );
-            out.send(TriplesQueryResponse {
-                triples: vec![triple],
-                is_final: at == batches,
-                error: None,
-            })
-            .await?;
-        }
-        Ok(())
-    }
+        let (subject, is) = (Term::iri("urn:workspace"), Term::iri("urn:is"));
+        let triple = Triple::new(subject, is, Term::literal(&said));
+        let batch = |at| TriplesQueryResponse {
+            triples: vec![triple.clone()],
+            is_final: at == batches,
+            error: None,
+        };
+        Ok((1..=batches).map(batch).collect::<Vec<_>>())
+    })
 }
 
 /// GraphRAG: an explain frame, two chunks, the end; the query `fail` fails.
-pub struct FakeRag;
-
-#[async_trait]
-impl RequestHandler<GraphRagQuery, GraphRagResponse> for FakeRag {
-    async fn serve(
-        &self,
-        _cx: Cx,
-        ask: GraphRagQuery,
-        mut out: Responder<GraphRagResponse>,
-    ) -> Result<(), Error> {
+pub fn graph_rag() -> Arc<Played<GraphRagQuery, GraphRagResponse>> {
+    Played::new(|_, ask: GraphRagQuery| {
         if ask.query == "fail" {
             return Err(Error::typed("graph-rag-error", "no such thing"));
         }
-        out.send(GraphRagResponse {
+        let explain = GraphRagResponse {
             message_type: "explain".into(),
             explain_id: Some("urn:trustgraph:question:1".into()),
             ..GraphRagResponse::default()
-        })
-        .await?;
+        };
         let chunk = |text: &str, end: bool| GraphRagResponse {
             message_type: "chunk".into(),
             response: text.into(),
@@ -216,23 +213,19 @@ impl RequestHandler<GraphRagQuery, GraphRagResponse> for FakeRag {
             ..GraphRagResponse::default()
         };
         if !ask.streaming {
-            return out.send(chunk("forty-two", true)).await;
+            return Ok(vec![explain, chunk("forty-two", true)]);
         }
-        out.send(chunk("forty", false)).await?;
-        out.send(chunk("-two", true)).await?;
-        out.send(GraphRagResponse {
+        let end = GraphRagResponse {
             end_of_session: true,
             ..chunk("", true)
-        })
-        .await
-    }
-}
-
-/// A knowledge service with one core, `core`, of one triple and one document of 7 MiB; keeps what is put.
-#[derive(Default)]
-pub struct FakeKnowledge {
-    /// What was put, with the workspace.
-    pub put: Mutex<Vec<(String, KnowledgeRequest)>>,
+        };
+        Ok(vec![
+            explain,
+            chunk("forty", false),
+            chunk("-two", true),
+            end,
+        ])
+    })
 }
 
 /// Bytes of the document of the core.
@@ -240,110 +233,97 @@ pub const LARGE: usize = 7 << 20;
 /// Bytes of a part.
 pub const PART: usize = 3 << 20;
 
-#[async_trait]
-impl RequestHandler<KnowledgeRequest, KnowledgeResponse> for FakeKnowledge {
-    async fn serve(
-        &self,
-        cx: Cx,
-        ask: KnowledgeRequest,
-        mut out: Responder<KnowledgeResponse>,
-    ) -> Result<(), Error> {
+/// A knowledge service with one core, `core`, of one triple and one document of 7 MiB; keeps what is put.
+pub fn knowledge(put: Given<KnowledgeRequest>) -> Arc<Played<KnowledgeRequest, KnowledgeResponse>> {
+    Played::new(move |cx, ask: KnowledgeRequest| {
+        let workspace = cx.workspace().to_owned();
         match ask.operation.as_str() {
-            "list-kg-cores" => {
-                out.send(KnowledgeResponse {
-                    ids: Some(vec![cx.workspace().to_owned()]),
-                    ..KnowledgeResponse::default()
-                })
-                .await
-            }
-            "get-kg-core" if ask.id == "core" => core(&mut out).await,
+            "list-kg-cores" => Ok(vec![KnowledgeResponse {
+                ids: Some(vec![workspace]),
+                ..KnowledgeResponse::default()
+            }]),
+            "get-kg-core" if ask.id == "core" => Ok(core()),
             "get-kg-core" => Err(Error::typed("load-error", "id: there is no such core")),
             _ => {
-                self.put.lock().push((cx.workspace().to_owned(), ask));
-                out.send(KnowledgeResponse::default()).await
+                put.lock().push((workspace, ask));
+                Ok(vec![KnowledgeResponse::default()])
             }
         }
-    }
+    })
 }
 
-async fn core(out: &mut Responder<KnowledgeResponse>) -> Result<(), Error> {
-    let triple = tg_schemas::Triple::new(
-        tg_schemas::Term::iri("urn:a"),
-        tg_schemas::Term::iri("urn:b"),
-        tg_schemas::Term::literal("c"),
-    );
-    out.send(KnowledgeResponse {
+fn core() -> Vec<KnowledgeResponse> {
+    let triple = Triple::new(Term::iri("urn:a"), Term::iri("urn:b"), Term::literal("c"));
+    let triples = KnowledgeResponse {
         triples: Some(Triples {
             metadata: None,
             triples: vec![triple],
         }),
         ..KnowledgeResponse::default()
-    })
-    .await?;
-    out.send(KnowledgeResponse {
+    };
+    let document = KnowledgeResponse {
         library_metadata: Some(LibraryMetadata {
             id: "core".into(),
             kind: "text/plain".into(),
             ..LibraryMetadata::default()
         }),
         ..KnowledgeResponse::default()
-    })
-    .await?;
+    };
     let content = vec![b'x'; LARGE];
-    for (at, part) in content.chunks(PART).enumerate() {
-        use base64::Engine;
-        out.send(KnowledgeResponse {
-            library_blob: Some(LibraryBlob {
-                id: "core".into(),
-                data: base64::engine::general_purpose::STANDARD.encode(part),
-                offset: (at * PART) as i64,
-                total: LARGE as i64,
-            }),
-            ..KnowledgeResponse::default()
-        })
-        .await?;
-    }
-    out.send(KnowledgeResponse {
+    let blob = |(at, part): (usize, &[u8])| KnowledgeResponse {
+        library_blob: Some(LibraryBlob {
+            id: "core".into(),
+            data: STANDARD.encode(part),
+            offset: (at * PART) as i64,
+            total: LARGE as i64,
+        }),
+        ..KnowledgeResponse::default()
+    };
+    let end = KnowledgeResponse {
         eos: true,
         ..KnowledgeResponse::default()
-    })
-    .await
+    };
+    let blobs = content.chunks(PART).enumerate().map(blob);
+    [triples, document]
+        .into_iter()
+        .chain(blobs)
+        .chain([end])
+        .collect()
 }
 
-/// A library with one document, `doc`, of 11 bytes; keeps what is loaded.
-#[derive(Default)]
-pub struct FakeLibrarian {
-    /// What was loaded, with the workspace.
-    pub loaded: Mutex<Vec<(String, LibrarianRequest)>>,
-}
+/// What a service was given, with the workspace.
+pub type Given<Q> = Arc<Mutex<Vec<(String, Q)>>>;
 
-#[async_trait]
-impl RequestHandler<LibrarianRequest, LibrarianResponse> for FakeLibrarian {
-    async fn serve(
-        &self,
-        cx: Cx,
-        ask: LibrarianRequest,
-        mut out: Responder<LibrarianResponse>,
-    ) -> Result<(), Error> {
+/// A library with two documents, `doc` of 11 bytes and `long`, which is so; keeps what is loaded.
+pub fn library(
+    loaded: Given<LibrarianRequest>,
+) -> Arc<Played<LibrarianRequest, LibrarianResponse>> {
+    Played::new(move |cx, ask: LibrarianRequest| {
         if ask.operation == "load-document" {
-            self.loaded.lock().push((cx.workspace().to_owned(), ask));
-            return out.send(LibrarianResponse::default()).await;
+            loaded.lock().push((cx.workspace().to_owned(), ask));
+            return Ok(vec![LibrarianResponse::default()]);
+        }
+        if ask.operation == "stream-document" && ask.document_id == "long" {
+            return Ok(vec![LibrarianResponse {
+                content: "eHh4".repeat(LONG / 3),
+                total_chunks: 1,
+                is_final: true,
+                ..LibrarianResponse::default()
+            }]);
         }
         if ask.operation != "stream-document" || ask.document_id != "doc" {
             return Err(Error::typed("request-error", "Document not found"));
         }
-        for (at, content) in ["aGVs", "bG8g", "d29ybGQ="].into_iter().enumerate() {
-            out.send(LibrarianResponse {
-                content: content.into(),
-                chunk_index: at as i64,
-                total_chunks: 3,
-                is_final: at == 2,
-                ..LibrarianResponse::default()
-            })
-            .await?;
-        }
-        Ok(())
-    }
+        let part = |(at, content): (usize, &str)| LibrarianResponse {
+            content: content.into(),
+            chunk_index: at as i64,
+            total_chunks: 3,
+            is_final: at == 2,
+            ..LibrarianResponse::default()
+        };
+        let parts = ["aGVs", "bG8g", "d29ybGQ="].into_iter().enumerate();
+        Ok(parts.map(part).collect())
+    })
 }
 
 /// Keys `tg_admin`, `tg_reader` (home `acme`) and what they may; counts what it is asked.
@@ -487,8 +467,8 @@ pub struct Fakes {
     pub chunks: Arc<RecordingConsumer<DocumentEmbeddings>>,
     pub contexts: Arc<RecordingConsumer<EntityContexts>>,
     pub rows: Arc<RecordingConsumer<ExtractedObject>>,
-    pub library: Arc<FakeLibrarian>,
-    pub knowledge: Arc<FakeKnowledge>,
+    pub loaded: Given<LibrarianRequest>,
+    pub put: Given<KnowledgeRequest>,
     pub iam: Arc<FakeIam>,
     pub audit: Arc<FakeAudit>,
 }

@@ -199,7 +199,7 @@ async fn text_is_loaded_through_the_library_of_its_workspace(place: Place) {
         let (status, reply) = world.post(path, "", body).await;
         assert_eq!((status, reply), (200, json!({})));
     }
-    let loaded = world.fakes.library.loaded.lock().clone();
+    let loaded = world.fakes.loaded.lock().clone();
     assert_eq!(loaded.len(), 2);
     for (workspace, load) in loaded.iter() {
         assert_eq!(workspace, "acme");

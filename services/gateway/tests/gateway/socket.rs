@@ -6,25 +6,23 @@ use futures::{SinkExt, StreamExt};
 use serde_json::{Value, json};
 use tg_gateway::AuthMode;
 use tg_testkit::place::Place;
-use tokio::sync::watch;
-use tokio::task::JoinSet;
 use tokio_tungstenite::tungstenite::Message;
 
 use crate::world::{BOUND, World};
 
-type Raw =
+pub type Raw =
     tokio_tungstenite::WebSocketStream<tokio_tungstenite::MaybeTlsStream<tokio::net::TcpStream>>;
 
-async fn raw(world: &World, path: &str) -> Raw {
+pub async fn raw(world: &World, path: &str) -> Raw {
     let url = format!("ws://{}{path}", world.handle.local_addr());
     tokio_tungstenite::connect_async(url).await.unwrap().0
 }
 
-async fn say(socket: &mut Raw, frame: Value) {
+pub async fn say(socket: &mut Raw, frame: Value) {
     socket.send(Message::text(frame.to_string())).await.unwrap();
 }
 
-async fn hear(socket: &mut Raw) -> Value {
+pub async fn hear(socket: &mut Raw) -> Value {
     loop {
         let message = tokio::time::timeout(BOUND, socket.next()).await.unwrap();
         if let Message::Text(text) = message.unwrap().unwrap() {
@@ -33,7 +31,7 @@ async fn hear(socket: &mut Raw) -> Value {
     }
 }
 
-fn agent(id: Value, question: &str) -> Value {
+pub fn agent(id: Value, question: &str) -> Value {
     json!({"id": id, "service": "agent", "flow": "default", "request": {"question": question}})
 }
 
@@ -233,7 +231,8 @@ async fn a_full_socket_is_read_more_slowly_and_a_cancel_gets_through(place: Plac
 async fn what_all_sockets_sent_ahead_is_bounded(place: Place) {
     let world = World::with(&place, AuthMode::None, |options| {
         options.settings.requests_per_socket = 1;
-        options.settings.receiving_mb = 1;
+        // 1.3 MiB of them for what is large and waits.
+        options.settings.receiving_mb = 2;
     })
     .await;
     let mut sockets = Vec::new();
@@ -243,7 +242,7 @@ async fn what_all_sockets_sent_ahead_is_bounded(place: Place) {
         assert_eq!(hear(&mut socket).await["id"], "runs");
         sockets.push(socket);
     }
-    let large = "x".repeat(300_000);
+    let large = "x".repeat(400_000);
     let [one, other] = &mut sockets[..] else {
         panic!("two sockets")
     };
@@ -461,52 +460,6 @@ async fn detached_work_goes_on_without_its_client(place: Place) {
     assert_eq!(*world.fakes.agent.cancelled.borrow(), 1);
 }
 
-/// Eight clients read nothing of what would be half a gigabyte. Who asks for little has it at once; who asks for more has it
-/// when one of them goes on, and so has that one.
-async fn answers_that_wait_for_slow_readers_are_bounded_together(place: Place) {
-    let world = World::with(&place, AuthMode::None, |options| {
-        options.settings.sending_mb = 1;
-        options.settings.sockets = 64;
-    })
-    .await;
-    let mut slow = Vec::new();
-    for _ in 0..8 {
-        let mut socket = raw(&world, "/api/v1/socket").await;
-        say(&mut socket, agent(json!("flood"), "flood")).await;
-        slow.push(socket);
-    }
-    let flooded = &world.fakes.agent.flooded;
-    let mut before = 0;
-    while before == 0 || *flooded.borrow() != before {
-        before = *flooded.borrow();
-        tokio::time::sleep(Duration::from_millis(500)).await;
-    }
-    let mut other = raw(&world, "/api/v1/socket").await;
-    say(&mut other, agent(json!("small"), "q")).await;
-    while hear(&mut other).await["complete"] != true {}
-    say(&mut other, agent(json!("large"), &"x".repeat(300_000))).await;
-    // Each goes on by itself: what one waits for may be held by another that has not read yet.
-    let (heard, mut progress) = watch::channel([0_usize; 8]);
-    let mut readers = JoinSet::new();
-    for (at, mut socket) in slow.into_iter().enumerate() {
-        let heard = heard.clone();
-        readers.spawn(async move {
-            loop {
-                assert_eq!(hear(&mut socket).await["id"], "flood");
-                heard.send_modify(|heard| heard[at] += 1);
-            }
-        });
-    }
-    while hear(&mut other).await["complete"] != true {}
-    let then = *progress.borrow();
-    let nobody_was_cut =
-        progress.wait_for(|now| now.iter().zip(then).all(|(now, then)| *now > then));
-    let nobody_was_cut = tokio::time::timeout(BOUND, nobody_was_cut).await;
-    assert!(nobody_was_cut.is_ok(), "one of them reads nothing any more");
-    assert!(readers.try_join_next().is_none());
-    assert!(*flooded.borrow() > before);
-}
-
 tg_testkit::on_both_buses!(
     who_answers_no_ping_is_still_served,
     fifty_streams_on_one_socket_keep_their_answers,
@@ -525,7 +478,6 @@ tg_testkit::on_both_buses!(
     a_frame_that_would_need_too_much_memory_is_refused_before_it_takes_it,
     a_message_beyond_the_limit_closes_with_1009,
     a_client_that_does_not_read_stops_its_own_stream_only,
-    answers_that_wait_for_slow_readers_are_bounded_together,
     a_named_timeout_bounds_the_question,
     detached_work_goes_on_without_its_client,
 );

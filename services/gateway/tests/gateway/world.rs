@@ -35,7 +35,7 @@ pub fn record(workspace: &str, flow: &str, epoch: u64) -> Value {
     json!({
         "description": "d", "blueprint-name": "b", "parameters": {}, "epoch": epoch,
         "interfaces": {
-            "agent": pair("agent"), "triples": pair("triples"), "embeddings": pair("embeddings"),
+            "agent": pair("agent"), "triples": pair("triples"), "sparql": pair("sparql"), "embeddings": pair("embeddings"),
             "triples-store": input("triples-store"), "text-load": input("text-document-load"),
             "graph-rag": pair("graph-rag"), "graph-embeddings": pair("graph-embeddings"),
             "graph-embeddings-store": input("graph-embeddings-store"),
@@ -47,9 +47,10 @@ pub fn record(workspace: &str, flow: &str, epoch: u64) -> Value {
 }
 
 /// Processors of a flow: id, spec, topic base, class.
-const PROCESSORS: [(&str, &str, &str, &str); 10] = [
+const PROCESSORS: [(&str, &str, &str, &str); 11] = [
     ("agent-manager", "request", "agent", "request"),
     ("triples-query", "request", "triples", "request"),
+    ("sparql-query", "request", "sparql", "request"),
     ("triples-write", "input", "triples-store", "flow"),
     ("graph-rag", "request", "graph-rag", "request"),
     (
@@ -130,11 +131,13 @@ impl World {
             Processor::new(processors::agent_manager::PROCESSOR)
                 .serves(processors::agent_manager::REQUEST, fakes.agent.clone()),
             Processor::new(processors::triples_query::PROCESSOR)
-                .serves(processors::triples_query::REQUEST, Arc::new(FakeTriples)),
+                .serves(processors::triples_query::REQUEST, triples()),
+            Processor::new(processors::sparql_query::PROCESSOR)
+                .serves(processors::sparql_query::REQUEST, long_solution()),
             Processor::new(processors::triples_write::PROCESSOR)
                 .reads(processors::triples_write::INPUT, fakes.store.clone()),
             Processor::new(processors::graph_rag::PROCESSOR)
-                .serves(processors::graph_rag::REQUEST, Arc::new(FakeRag)),
+                .serves(processors::graph_rag::REQUEST, graph_rag()),
             Processor::new(processors::graph_embeddings_write::PROCESSOR).reads(
                 processors::graph_embeddings_write::INPUT,
                 fakes.entities.clone(),
@@ -151,10 +154,14 @@ impl World {
                 .reads(processors::rows_write::INPUT, fakes.rows.clone()),
             Processor::new(processors::rows_query::PROCESSOR)
                 .serves(processors::rows_query::REQUEST, pages_of_rows()),
-            Processor::new(processors::knowledge::PROCESSOR)
-                .serves(processors::knowledge::KNOWLEDGE, fakes.knowledge.clone()),
-            Processor::new(processors::librarian::PROCESSOR)
-                .serves(processors::librarian::LIBRARIAN, fakes.library.clone()),
+            Processor::new(processors::knowledge::PROCESSOR).serves(
+                processors::knowledge::KNOWLEDGE,
+                knowledge(fakes.put.clone()),
+            ),
+            Processor::new(processors::librarian::PROCESSOR).serves(
+                processors::librarian::LIBRARIAN,
+                library(fakes.loaded.clone()),
+            ),
             Processor::new(processors::iam_svc::PROCESSOR)
                 .serves(processors::iam_svc::IAM, fakes.iam.clone())
                 .serves(processors::iam_svc::AUDIT, fakes.audit.clone()),

@@ -11,7 +11,7 @@ use tg_schemas::Error;
 use tg_schemas::msg::IamRequest;
 
 use super::check::{not_found, not_permitted};
-use super::{ADMIN, Directory, Grant, Group, Holder, Role, RoleScope, User};
+use super::{ADMIN, Directory, Grant, Grantee, Group, Role, RoleScope, User};
 
 /// What a user is known not to have.
 const TOO_MUCH: &str = "nobody gives or manages more than they may do themselves";
@@ -21,10 +21,10 @@ pub(crate) fn granted<'a>(
     directory: &'a Directory,
     user: &User,
 ) -> impl Iterator<Item = (&'a Grant, Option<&'a Group>)> + use<'a> {
-    let own = directory.grants(&Holder::User(user.id.clone()));
+    let own = directory.grants(&Grantee::User(user.id.clone()));
     let groups = directory.groups_of(&user.id).filter(|group| group.enabled);
     let by_groups = groups.flat_map(|group| {
-        let grants = directory.grants(&Holder::Group(group.id.clone()));
+        let grants = directory.grants(&Grantee::Group(group.id.clone()));
         grants.map(move |grant| (grant, Some(group)))
     });
     own.map(|grant| (grant, None)).chain(by_groups)

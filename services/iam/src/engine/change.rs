@@ -1,6 +1,6 @@
 //! One step of what an operation changes. The steps of an operation are stored together.
 
-use super::{Grant, Group, Holder, Key, Signing, User, Workspace};
+use super::{Grant, Grantee, Group, Key, Signing, User, Workspace};
 
 /// A row that is put or removed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub(crate) enum Change {
     /// It is not any more.
     RemoveMember(String, String),
     /// Somebody has a grant.
-    PutGrant(Holder, Grant),
+    PutGrant(Grantee, Grant),
     /// They have it no more.
-    RemoveGrant(Holder, Grant),
+    RemoveGrant(Grantee, Grant),
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use chrono::{DateTime, Utc};
 
-use super::{ADMIN, Change, Grant, Group, Holder, Key, Signing, User, Workspace};
+use super::{ADMIN, Change, Grant, Grantee, Group, Key, Signing, User, Workspace};
 
 /// All of it, with the ways to find it.
 #[derive(Debug, Default)]
@@ -19,7 +19,7 @@ pub(crate) struct Directory {
     groups: BTreeMap<String, Group>,
     members: BTreeMap<String, BTreeSet<String>>,
     memberships: BTreeMap<String, BTreeSet<String>>,
-    grants: BTreeMap<Holder, BTreeSet<Grant>>,
+    grants: BTreeMap<Grantee, BTreeSet<Grant>>,
 }
 
 impl Directory {
@@ -104,7 +104,7 @@ impl Directory {
     /// What was granted to somebody themselves.
     pub(crate) fn grants<'a>(
         &'a self,
-        holder: &Holder,
+        holder: &Grantee,
     ) -> impl Iterator<Item = &'a Grant> + use<'a> {
         self.grants.get(holder).into_iter().flatten()
     }
@@ -157,7 +157,7 @@ impl Directory {
                 if let Some(user) = self.users.remove(id) {
                     self.by_username.remove(&user.username);
                 }
-                self.grants.remove(&Holder::User(id.clone()));
+                self.grants.remove(&Grantee::User(id.clone()));
                 for group in self.memberships.remove(id).unwrap_or_default() {
                     take(&mut self.members, &group, id);
                 }
@@ -199,7 +199,7 @@ impl Directory {
             }
             Change::RemoveGroup(id) => {
                 self.groups.remove(id);
-                self.grants.remove(&Holder::Group(id.clone()));
+                self.grants.remove(&Grantee::Group(id.clone()));
                 for user in self.members.remove(id).unwrap_or_default() {
                     take(&mut self.memberships, &user, id);
                 }

@@ -123,14 +123,14 @@ pub(crate) struct Group {
 
 /// Who has a grant, by id.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Holder {
+pub(crate) enum Grantee {
     /// A user.
     User(String),
     /// All members of a group.
     Group(String),
 }
 
-impl Holder {
+impl Grantee {
     /// As it is written.
     pub(crate) fn kind(&self) -> &'static str {
         match self {

@@ -10,7 +10,7 @@ use tg_schemas::{Error, ErrorCode};
 use super::authority::{granted, may_give, may_manage, meant, seen, sees_grants};
 use super::check::{invalid, not_found, optional, required};
 use super::users::find;
-use super::{Call, Change, Directory, Effect, Grant, Group, Holder, Role, RoleScope, stamp};
+use super::{Call, Change, Directory, Effect, Grant, Grantee, Group, Role, RoleScope, stamp};
 
 /// Bounds of what is held in memory.
 const MAX_GROUPS: usize = 10_000;
@@ -220,7 +220,7 @@ pub(super) fn effective(directory: &Directory, ask: &IamRequest) -> Result<IamRe
 }
 
 /// Whose grants a request is about.
-fn of(directory: &Directory, ask: &IamRequest) -> Result<Holder, Error> {
+fn of(directory: &Directory, ask: &IamRequest) -> Result<Grantee, Error> {
     if ask.operation.contains("group") {
         return Ok(holder(existing(directory, ask)?));
     }
@@ -228,11 +228,11 @@ fn of(directory: &Directory, ask: &IamRequest) -> Result<Holder, Error> {
     if ask.operation != "list-user-grants" {
         may_manage(directory, ask, user)?;
     }
-    Ok(Holder::User(user.id.clone()))
+    Ok(Grantee::User(user.id.clone()))
 }
 
-fn holder(group: &Group) -> Holder {
-    Holder::Group(group.id.clone())
+fn holder(group: &Group) -> Grantee {
+    Grantee::Group(group.id.clone())
 }
 
 fn grant(ask: &IamRequest) -> Result<Grant, Error> {

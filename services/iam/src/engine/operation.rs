@@ -66,6 +66,21 @@ fn of_groups(directory: &Directory, call: &Call, ask: &IamRequest) -> Result<Eff
     }
 }
 
+/// What gateways ask at each request: who somebody is, and what they may do. Answered from memory, at once.
+const CHECKS: [&str; 6] = [
+    "authenticate-anonymous",
+    "resolve-api-key",
+    "resolve-token",
+    "get-signing-key-public",
+    "authorise",
+    "authorise-many",
+];
+
+/// Whether an operation is one of those.
+pub(crate) fn is_check(operation: &str) -> bool {
+    CHECKS.contains(&operation)
+}
+
 /// Operations that take nothing away from what others remember: nobody needs to be looked at again. A grant is not among
 /// them: that it was refused before is remembered, too.
 const GRANTING: [&str; 5] = [

@@ -13,12 +13,16 @@ use tg_schemas::{Error, ErrorCode, limits};
 use crate::cached::CachedDirectory;
 use crate::engine::{invalid, moment};
 use crate::options::AuthMode;
+use crate::places::Places;
 use crate::store::{AuditBatch, AuditWanted};
 
 /// Most entries of a page.
 const MOST: i64 = 1000;
 /// Most entries of a batch, which is bounded in bytes by who sends it.
 const BATCH: usize = 100_000;
+
+/// By which gateways say what they decided.
+const KEEP: &str = "keep-events";
 
 /// Kinds that gateways say.
 const SAID: [&str; 5] = [ALLOWED, READ, REFUSED, STRANGER, LOST];
@@ -27,6 +31,7 @@ const SAID: [&str; 5] = [ALLOWED, READ, REFUSED, STRANGER, LOST];
 pub(crate) struct Handler {
     pub(crate) store: Arc<LeasedStore<CachedDirectory>>,
     pub(crate) auth_mode: AuthMode,
+    pub(crate) places: Places,
 }
 
 #[async_trait]
@@ -37,9 +42,14 @@ impl RequestHandler<AuditRequest, AuditResponse> for Handler {
         ask: AuditRequest,
         mut out: Responder<AuditResponse>,
     ) -> Result<(), Error> {
+        // Gateways say one batch after the other, and none of them waits for those who read.
+        let _place = match ask.operation.as_str() {
+            KEEP => None,
+            operation => self.places.of(operation)?,
+        };
         let service = self.store.get().await?;
         let answer = match ask.operation.as_str() {
-            "keep-events" => keep(&service, ask).await?,
+            KEEP => keep(&service, ask).await?,
             "list-events" => self.list(&service, ask).await?,
             _ => return Err(Error::new(ErrorCode::BadOperation, "Bad operation")),
         };

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use rand::RngCore;
-use tg_clients::audit::Tally;
+use tg_clients::audit::AuditBuffer;
 use tg_mesh::Responder;
 use tg_mesh::leased_store::off_runtime;
 use tg_mesh::{Cx, LeasedStore, RequestHandler, TaskKind, clock};
@@ -21,6 +21,7 @@ use crate::cached::{CachedDirectory, Operation};
 use crate::engine::{self, Call, Fresh};
 use crate::login::{Passwords, Worked};
 use crate::options::AuthMode;
+use crate::places::{Place, Places};
 use crate::secret::ApiKey;
 use crate::{generations, remote, revocations};
 
@@ -35,8 +36,10 @@ pub(crate) struct Handler {
     pub(crate) workspace_users: usize,
     pub(crate) code: CodeFile,
     pub(crate) passwords: Passwords,
+    /// For what takes long.
+    pub(crate) places: Places,
     /// What was refused, until it is written down.
-    pub(crate) refusals: Arc<Tally>,
+    pub(crate) refusals: Arc<AuditBuffer>,
 }
 
 #[async_trait]
@@ -47,9 +50,10 @@ impl RequestHandler<IamRequest, IamResponse> for Handler {
         ask: IamRequest,
         mut out: Responder<IamResponse>,
     ) -> Result<(), Error> {
+        let place = self.places.of(&ask.operation)?;
         let service = self.store.get().await?;
         let ask = Arc::new(ask);
-        let answer = self.answer(cx, service.clone(), ask.clone()).await;
+        let answer = self.answer(cx, service.clone(), ask.clone(), place).await;
         let answer = answer.inspect_err(|error| {
             if engine::audit::acts(&ask.operation) {
                 self.refusals.note(service.refused(&ask, error));
@@ -74,6 +78,7 @@ impl Handler {
         cx: Cx,
         service: Arc<CachedDirectory>,
         ask: Arc<IamRequest>,
+        place: Option<Place>,
     ) -> Result<IamResponse, Error> {
         let vouched = ask.operation == "bootstrap" && self.vouched(&ask).await;
         let worked = match self.auth_mode {
@@ -93,6 +98,7 @@ impl Handler {
             },
             ask,
             cx,
+            place,
         };
         work.answer().await
     }
@@ -120,6 +126,8 @@ struct Work {
     run: Operation,
     call: Call,
     ask: Arc<IamRequest>,
+    /// Held until the last of it is done, whoever still waits for that.
+    place: Option<Place>,
 }
 
 impl Work {
@@ -178,8 +186,10 @@ impl Work {
         };
         let (mesh, service, id) = (self.cx.mesh.clone(), self.service.clone(), input.id.clone());
         let (done, result) = oneshot::channel();
+        let place = self.place.clone();
         // In a task of its own, as every change.
         self.cx.mesh.spawn(TaskKind::Handler, async move {
+            let _place = place;
             let _ = done.send(generations::clear_left(&mesh, &service, &id).await);
         });
         result.await.map_err(|_| stopping())?
@@ -212,8 +222,9 @@ impl Work {
         }
         let (done, result) = oneshot::channel();
         let (service, call, ask) = (self.service.clone(), self.call.clone(), self.ask.clone());
-        let (mesh, store) = (self.cx.mesh.clone(), self.store.clone());
+        let (mesh, store, place) = (self.cx.mesh.clone(), self.store.clone(), self.place.clone());
         self.cx.mesh.spawn(TaskKind::Handler, async move {
+            let _place = place;
             let changed = service.change(operation, &call, &ask).await;
             drop(service);
             let (answer, revocation) = match changed {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use chrono::DateTime;
 
 use super::*;
-use crate::engine::{Grant, Group, Holder, Signing};
+use crate::engine::{Grant, Grantee, Group, Signing};
 use crate::password::PasswordHash;
 use audit::*;
 
@@ -155,7 +155,7 @@ async fn keys_that_sign_are_kept_and_retired(store: Store) {
 }
 
 async fn groups_members_and_grants_go_with_what_they_are_of(store: Store) {
-    let (of_user, of_group) = (Holder::User("u".into()), Holder::Group("g".into()));
+    let (of_user, of_group) = (Grantee::User("u".into()), Grantee::Group("g".into()));
     let all = [
         Change::PutGroup(group("g")),
         Change::PutMember("g".into(), "u".into()),

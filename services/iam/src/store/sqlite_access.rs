@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use tg_storage::StorageError;
 use tg_storage::rusqlite::{Connection, Row, Transaction, params};
 
-use crate::engine::{Change, Grant, Group, Holder, Signing};
+use crate::engine::{Change, Grant, Grantee, Group, Signing};
 
 /// What came with them.
 pub(super) const TABLES: &str = "
@@ -184,8 +184,8 @@ fn group(row: &Row<'_>) -> Result<Change, StorageError> {
 fn grant(row: &Row<'_>) -> Result<Change, StorageError> {
     let (kind, id): (String, String) = (row.get(0)?, row.get(1)?);
     let holder = match kind.as_str() {
-        "user" => Holder::User(id),
-        "group" => Holder::Group(id),
+        "user" => Grantee::User(id),
+        "group" => Grantee::Group(id),
         _ => return Err(StorageError::Corrupt("a grant is nobody's".to_owned())),
     };
     Ok(Change::PutGrant(

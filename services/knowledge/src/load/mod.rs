@@ -1,13 +1,13 @@
 //! Loading a core into a collection through a flow, and taking it out again.
 //!
 //! The pieces are published as records of a run, a bounded number ahead of what the stores confirmed; the
-//! tally of runs, which is looked at while the load lasts, says what they did. What is not confirmed in time
+//! tap on completion reports, held while the load lasts, says what they did. What is not confirmed in time
 //! is published again: stores know what they have. So an answer without an error means that everything is
 //! there, and nothing of the core is held in memory but what is on its way.
 
 mod counts;
+mod in_flight;
 mod pump;
-mod tally;
 
 use std::collections::BTreeSet;
 use std::time::Duration;

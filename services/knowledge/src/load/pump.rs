@@ -10,7 +10,7 @@ use tg_schemas::{Error, Topic};
 use tokio::time::Instant;
 
 use super::counts::Counts;
-use super::tally::{Heard, OnTheirWay, Sent};
+use super::in_flight::{Heard, InFlight, Sent};
 use crate::engine::piece::{Carried, Part, Piece};
 use crate::error;
 use crate::store::{Cores, Stored};
@@ -40,7 +40,7 @@ pub(super) struct Pump<'a> {
     pub(super) core: i64,
     pub(super) run: JobId,
     pub(super) epoch: Option<u64>,
-    /// Whether the stores tell the tally.
+    /// Whether the stores report completion.
     pub(super) confirmed: bool,
 }
 
@@ -62,7 +62,7 @@ impl Pump<'_> {
             false => None,
         };
         let mut counts = Counts::from([("records".to_owned(), 0)]);
-        let mut sent = OnTheirWay::default();
+        let mut sent = InFlight::default();
         for part in parts {
             let mut after = 0;
             loop {
@@ -106,7 +106,7 @@ impl Pump<'_> {
     async fn settle(
         &self,
         tap: &mut Tap<RunTally>,
-        sent: &mut OnTheirWay,
+        sent: &mut InFlight,
         counts: &mut Counts,
         make: &impl Fn(&Piece) -> Result<Option<(Topic, Record)>, Error>,
     ) -> Result<(), Error> {
@@ -163,7 +163,7 @@ impl Pump<'_> {
 
     async fn publish_again(
         &self,
-        sent: &OnTheirWay,
+        sent: &InFlight,
         make: &impl Fn(&Piece) -> Result<Option<(Topic, Record)>, Error>,
     ) -> Result<(), Error> {
         for one in sent.all() {

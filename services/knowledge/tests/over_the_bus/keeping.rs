@@ -80,8 +80,8 @@ async fn what_a_flow_writes_is_in_the_core_of_its_document_once(place: Place) {
     world
         .flow
         .until(async || {
-            let both = world.triples("urn:other").await.len() == 3
-                && world.stores.entities.lock().len() == 2;
+            let both =
+                world.triples("urn:other").await.len() == 3 && world.stores.entities.count() == 2;
             both && world
                 .ask(about("get-kg-core", "urn:doc"))
                 .await

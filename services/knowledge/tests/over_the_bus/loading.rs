@@ -6,7 +6,7 @@ use tg_schemas::Triple;
 use tg_schemas::msg::{ChunkEmbeddings, DocumentEmbeddings, KnowledgeRequest};
 use tg_testkit::place::Place;
 
-use crate::world::{World, about, entity, facts, into, metadata, put, put_entities};
+use crate::world::{REFUSED, World, about, entity, facts, into, metadata, put, put_entities};
 
 fn counts(pairs: &[(&str, i64)]) -> BTreeMap<String, i64> {
     let pairs = pairs.iter().map(|(kind, n)| ((*kind).to_owned(), *n));
@@ -32,7 +32,7 @@ async fn a_load_ends_when_the_stores_have_everything(place: Place) {
     ];
     assert_eq!(loaded.counts, counts(&expected));
     {
-        let records = world.stores.triples.lock();
+        let records = world.stores.triples.all();
         assert_eq!(records.len(), RECORDS);
         let of = records[0].metadata.as_ref().unwrap();
         assert_eq!((of.id.as_str(), of.root.as_str()), ("core", ""));
@@ -43,7 +43,7 @@ async fn a_load_ends_when_the_stores_have_everything(place: Place) {
             .collect();
         assert!(facts("urn:e:17").iter().all(|fact| triples.contains(fact)));
     }
-    let kept = world.stores.entities.lock()[0].clone();
+    let kept = world.stores.entities.next().await;
     assert_eq!(kept.model, "m");
     assert_eq!(kept.entities[0], entity("urn:e:0", "urn:c:1"));
     // What was loaded passed by kg-store, too, and is where it was, once.
@@ -73,15 +73,14 @@ async fn document_embeddings_are_loaded_too(place: Place) {
     world.one(ask).await;
     let loaded = world.one(into("load-de-core", "core", "")).await;
     assert_eq!(loaded.counts, counts(&[("records", 1), ("chunks", 1)]));
-    let kept = world.stores.chunks.lock()[0].clone();
+    let kept = world.stores.chunks.next().await;
     assert_eq!((kept.chunks, kept.model.as_str()), (vec![chunk], "m"));
     assert_eq!(kept.metadata, metadata("core", ""));
 }
 
 async fn what_a_store_refuses_is_an_error_of_the_load(place: Place) {
     let world = World::start(&place).await;
-    *world.stores.refused.lock() = Some("urn:e:bad".into());
-    for name in ["urn:e:good", "urn:e:bad", "urn:e:fine"] {
+    for name in ["urn:e:good", REFUSED, "urn:e:fine"] {
         world.one(put("core", facts(name))).await;
     }
     let error = world
@@ -92,7 +91,7 @@ async fn what_a_store_refuses_is_an_error_of_the_load(place: Place) {
     let expected = "1 of 3 records were refused; the first: triples[0].s: is refused";
     assert_eq!(error.message, expected);
     // The others are there.
-    assert_eq!(world.stores.triples.lock().len(), 2);
+    assert_eq!(world.stores.triples.count(), 2);
 }
 
 async fn a_flow_that_is_not_there_is_named(place: Place) {
@@ -121,7 +120,7 @@ async fn an_unload_takes_out_what_loads_brought_in(place: Place) {
     let expected = [("records", 2), ("triples", 3), ("entities", 2)];
     assert_eq!(unloaded.counts, counts(&expected));
     {
-        let retracted = world.stores.retracted.lock();
+        let retracted = world.stores.retracted.all();
         assert_eq!(retracted[0].triples, facts("urn:a"));
         let of = retracted[0].metadata.as_ref().unwrap();
         assert_eq!(of.collection, "facts");

@@ -3,11 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use async_trait::async_trait;
-use parking_lot::Mutex;
 use serde_json::json;
 use tempfile::TempDir;
-use tg_mesh::{Ask, ConsumeError, Cx, Deadline, Processor, RecordConsumer};
+use tg_mesh::{Ask, ConsumeError, Deadline, Processor};
 use tg_schemas::msg::{
     DocumentEmbeddings, EntityEmbeddings, GraphEmbeddings, KnowledgeRequest, KnowledgeResponse,
     Metadata, Retract, Triples,
@@ -15,7 +13,7 @@ use tg_schemas::msg::{
 use tg_schemas::processors::{self, ProcessorSpec};
 use tg_schemas::{Class, Error, ErrorCode, Term, Topic, Triple, WorkspaceId};
 use tg_testkit::config::Config;
-use tg_testkit::fakes::Library;
+use tg_testkit::fakes::{Library, RecordingConsumer};
 use tg_testkit::flow::{TestFlow, Wiring, topic};
 use tg_testkit::place::Place;
 
@@ -45,64 +43,42 @@ const WIRING: &[Wiring] = &[
 ];
 
 /// What the stores were told.
-#[derive(Default)]
 pub struct Stores {
-    pub triples: Mutex<Vec<Triples>>,
-    pub entities: Mutex<Vec<GraphEmbeddings>>,
-    pub chunks: Mutex<Vec<DocumentEmbeddings>>,
-    pub retracted: Mutex<Vec<Retract>>,
-    /// A subject that the graph refuses.
-    pub refused: Mutex<Option<String>>,
+    pub triples: Arc<RecordingConsumer<Triples>>,
+    pub entities: Arc<RecordingConsumer<GraphEmbeddings>>,
+    pub chunks: Arc<RecordingConsumer<DocumentEmbeddings>>,
+    /// By the graph: both stores hear all of it.
+    pub retracted: Arc<RecordingConsumer<Retract>>,
 }
 
-#[async_trait]
-impl RecordConsumer<Triples> for Stores {
-    async fn consume(&self, _: Cx, record: Triples) -> Result<(), ConsumeError> {
-        let refused = self.refused.lock().clone();
-        let is_refused = |triple: &Triple| match (&triple.s, &refused) {
-            (Some(Term::Iri(subject)), Some(refused)) => subject == refused,
-            _ => false,
+/// A subject that the graph refuses.
+pub const REFUSED: &str = "urn:e:bad";
+
+impl Stores {
+    fn new() -> Self {
+        let refuse = |record: &Triples| {
+            let mut triples = record.triples.iter();
+            match triples.any(|triple| triple.s == Some(Term::iri(REFUSED))) {
+                true => {
+                    let error = Error::new(ErrorCode::BadRequest, "triples[0].s: is refused");
+                    Err(ConsumeError::Dead(error))
+                }
+                false => Ok(()),
+            }
         };
-        if record.triples.iter().any(is_refused) {
-            let error = Error::new(ErrorCode::BadRequest, "triples[0].s: is refused");
-            return Err(ConsumeError::Dead(error));
+        Self {
+            triples: RecordingConsumer::checked(move |_, record| refuse(record)),
+            entities: RecordingConsumer::new(),
+            chunks: RecordingConsumer::new(),
+            retracted: RecordingConsumer::new(),
         }
-        self.triples.lock().push(record);
-        Ok(())
-    }
-}
-
-#[async_trait]
-impl RecordConsumer<GraphEmbeddings> for Stores {
-    async fn consume(&self, _: Cx, record: GraphEmbeddings) -> Result<(), ConsumeError> {
-        self.entities.lock().push(record);
-        Ok(())
-    }
-}
-
-#[async_trait]
-impl RecordConsumer<DocumentEmbeddings> for Stores {
-    async fn consume(&self, _: Cx, record: DocumentEmbeddings) -> Result<(), ConsumeError> {
-        self.chunks.lock().push(record);
-        Ok(())
-    }
-}
-
-#[async_trait]
-impl RecordConsumer<Retract> for Stores {
-    async fn consume(&self, cx: Cx, record: Retract) -> Result<(), ConsumeError> {
-        // Both stores hear all of it.
-        if cx.scope.processor == "triples-write" {
-            self.retracted.lock().push(record);
-        }
-        Ok(())
     }
 }
 
 /// The running system.
 pub struct World {
     pub flow: TestFlow,
-    pub stores: Arc<Stores>,
+    pub stores: Stores,
     pub library: Arc<Library>,
     _dir: TempDir,
 }
@@ -122,19 +98,24 @@ impl World {
             },
         });
         rows.put("flow", "default", &flow.to_string());
-        let (stores, library) = (Arc::<Stores>::default(), Arc::<Library>::default());
-        let (told, asked) = (stores.clone(), library.clone());
+        let (stores, library) = (Stores::new(), Arc::<Library>::default());
+        let asked = library.clone();
+        let (triples, entities) = (stores.triples.clone(), stores.entities.clone());
+        let (chunks, retracted) = (stores.chunks.clone(), stores.retracted.clone());
         let path = dir.path().to_owned();
         let flow = TestFlow::start(place, rows, WIRING, move |mesh| {
             let mut all = vec![
                 Processor::new(processors::triples_write::PROCESSOR)
-                    .reads(processors::triples_write::INPUT, told.clone())
-                    .reads(processors::triples_write::RETRACT, told.clone()),
+                    .reads(processors::triples_write::INPUT, triples)
+                    .reads(processors::triples_write::RETRACT, retracted),
                 Processor::new(processors::graph_embeddings_write::PROCESSOR)
-                    .reads(processors::graph_embeddings_write::INPUT, told.clone())
-                    .reads(processors::graph_embeddings_write::RETRACT, told.clone()),
+                    .reads(processors::graph_embeddings_write::INPUT, entities)
+                    .reads(
+                        processors::graph_embeddings_write::RETRACT,
+                        RecordingConsumer::new(),
+                    ),
                 Processor::new(processors::doc_embeddings_write::PROCESSOR)
-                    .reads(processors::doc_embeddings_write::INPUT, told.clone()),
+                    .reads(processors::doc_embeddings_write::INPUT, chunks),
                 Processor::new(ProcessorSpec::unlisted("library"))
                     .serves(processors::librarian::LIBRARIAN, asked),
             ];

@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_first_incarnation_is_not_written() {
+    fn a_first_generation_is_not_written() {
         let tags = ["t", "", "t"].map(str::to_owned).to_vec();
         let one = complete("a:b", String::new(), String::new(), tags).unwrap();
         assert_eq!(

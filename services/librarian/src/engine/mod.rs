@@ -4,6 +4,7 @@ pub(crate) mod asker;
 pub(crate) mod collection;
 pub(crate) mod criteria;
 pub(crate) mod estimate;
+pub(crate) mod fingerprints;
 pub(crate) mod flow;
 #[cfg(test)]
 mod fuzz;

@@ -1,13 +1,12 @@
 //! Who reads which topic of a flow: what a run waits for.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tg_schemas::flow_record::ProcessorRow;
 use tg_schemas::processors::{Role, SpecRow, processor};
 use tg_schemas::{Subscription, Topic};
 
 use super::flow::Flow;
-use super::ids;
 
 /// One reader of a topic.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -62,11 +61,10 @@ pub(crate) struct FlowRef<'a> {
     pub(crate) flow: &'a str,
 }
 
-/// The readers of a flow's topics, and a number that changes when the flow does something else.
+/// The readers of a flow's topics.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Wiring {
     pub(crate) readers: Vec<Reader>,
-    pub(crate) shape: i64,
 }
 
 impl Wiring {
@@ -86,14 +84,11 @@ pub(crate) fn wiring(
 ) -> Wiring {
     let mine = |row: &Row<'_>| row.variant == place.flow || row.variant == flow.blueprint_name;
     let mut topics: BTreeSet<String> = flow.inputs().map(str::to_owned).collect();
-    let mut said = BTreeSet::new();
     let mut read = Vec::with_capacity(rows.len());
     for row in rows {
         let value = ProcessorRow::read(row.value).unwrap_or_default();
         if mine(row) {
             topics.extend(value.topics.values().cloned());
-            let parameters: Vec<_> = value.parameters.iter().collect();
-            said.insert(format!("{} {parameters:?}", row.processor));
         }
         read.push((*row, value));
     }
@@ -120,11 +115,25 @@ pub(crate) fn wiring(
         topic: queue.topic.to_string(),
         subscription: queue.name.clone(),
     }));
-    said.extend(readers.iter().map(|reader| format!("{reader:?}")));
     Wiring {
         readers: readers.into_iter().collect(),
-        shape: ids::fingerprint(&said.into_iter().collect::<Vec<_>>().join("\n")),
     }
+}
+
+/// Rows of a flow's own processors; where a blueprint has one, too, the flow's counts.
+pub(crate) fn own(
+    place: FlowRef<'_>,
+    flow: &Flow,
+    rows: &[Row<'_>],
+) -> BTreeMap<String, ProcessorRow> {
+    let mut own = BTreeMap::new();
+    for variant in [flow.blueprint_name.as_str(), place.flow] {
+        for row in rows.iter().filter(|row| row.variant == variant) {
+            let value = ProcessorRow::read(row.value).unwrap_or_default();
+            own.insert(row.processor.to_owned(), value);
+        }
+    }
+    own
 }
 
 /// Processors of a flow that read chunks and ask a model about each.
@@ -223,20 +232,16 @@ mod tests {
         assert!(!found.readers[4].hands_on());
         let fewer = wiring(PLACE, &flow, &rows(), |id| id != "kg-store");
         assert_eq!(fewer.readers.len(), 4);
-        assert_ne!(fewer.shape, found.shape);
     }
 
     #[test]
-    fn a_restart_is_the_same_shape_and_another_parameter_is_not() {
-        let flow = Flow::default();
-        let first = wiring(PLACE, &flow, &rows(), |_| true);
-        let later = CHUNKER.replace("\"epoch\":3", "\"epoch\":4");
-        let mut again = rows();
-        again[0].value = &later;
-        assert_eq!(wiring(PLACE, &flow, &again, |_| true), first);
-        let other = CHUNKER.replace("500", "501");
-        again[0].value = &other;
-        assert_ne!(wiring(PLACE, &flow, &again, |_| true).shape, first.shape);
+    fn a_flows_own_row_counts_before_that_of_its_blueprint() {
+        let flow = Flow::read(r#"{"blueprint-name":"b"}"#).unwrap();
+        let mut rows = rows();
+        rows.push(row("chunker", "b", WRITE));
+        let own = own(PLACE, &flow, &rows);
+        assert_eq!(own["chunker"].number("chunk-size"), Some(500));
+        assert!(!own.contains_key("kg-store"), "it is of another flow");
     }
 
     #[test]

@@ -69,6 +69,11 @@ impl State {
         )
     }
 
+    /// Whether it has not come to its end.
+    pub(crate) fn is_open(self) -> bool {
+        matches!(self, Self::Queued | Self::Starting | Self::Running)
+    }
+
     /// Whether its cutters are to go on making children.
     pub(crate) fn makes(self) -> bool {
         matches!(self, Self::Starting | Self::Running | Self::Failed)
@@ -111,13 +116,46 @@ pub(crate) enum Next {
     Wait,
     /// What earlier runs made and this one did not is to be retracted first.
     Sweep,
+    /// What this run made anew is there, all of it or but for what failed: what stood in its place is to be retracted.
+    Supersede(Swept),
     /// It is over.
     End(State),
 }
 
+/// What was retracted so far as part of a run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Swept {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// What is gone from the document.
+    Gone,
+    /// What was superseded where nothing failed, too.
+    Partly,
+    /// All that was superseded.
+    Superseded,
+}
+
+impl Swept {
+    /// As it is stored.
+    pub(crate) fn number(self) -> i64 {
+        self as i64
+    }
+
+    /// Reads what is stored.
+    pub(crate) fn of(number: i64) -> Self {
+        match number {
+            0 => Self::Nothing,
+            1 => Self::Gone,
+            2 => Self::Partly,
+            _ => Self::Superseded,
+        }
+    }
+}
+
 /// Decides. `cut_failed` says whether a failure was met where documents are cut: then nobody knows what
-/// is gone, and nothing is swept.
-pub(crate) fn next(state: State, counts: Counts, swept: bool, cut_failed: bool) -> Next {
+/// is gone, and nothing is swept. What failed was not made anew: what was there stays until it is.
+pub(crate) fn next(state: State, counts: Counts, swept: Swept, cut_failed: bool) -> Next {
     let revives = matches!(state, State::Running | State::Failed | State::Stopped);
     if !revives || !counts.is_still() {
         return Next::Wait;
@@ -125,8 +163,15 @@ pub(crate) fn next(state: State, counts: Counts, swept: bool, cut_failed: bool) 
     if state == State::Stopped && (counts.failed > 0 || counts.expected == 0) {
         return Next::Wait;
     }
-    if !swept && !cut_failed {
+    if swept < Swept::Gone && !cut_failed {
         return Next::Sweep;
+    }
+    let all = match counts.failed {
+        0 => Swept::Superseded,
+        _ => Swept::Partly,
+    };
+    if swept >= Swept::Gone && swept < all {
+        return Next::Supersede(all);
     }
     Next::End(if counts.failed > 0 {
         State::Failed
@@ -146,30 +191,43 @@ mod tests {
             settled,
             failed,
         };
-        let running = State::Running;
-        assert_eq!(next(running, counts(5, 4, 0), true, false), Next::Wait);
-        assert_eq!(next(running, counts(5, 5, 0), false, false), Next::Sweep);
+        let (running, all) = (State::Running, Swept::Superseded);
+        assert_eq!(next(running, counts(5, 4, 0), all, false), Next::Wait);
+        assert_eq!(
+            next(running, counts(5, 5, 0), Swept::Nothing, false),
+            Next::Sweep
+        );
+        assert_eq!(
+            next(running, counts(5, 5, 0), Swept::Gone, false),
+            Next::Supersede
+        );
         let done = Next::End(State::Complete);
-        assert_eq!(next(running, counts(5, 5, 0), true, false), done);
+        assert_eq!(next(running, counts(5, 5, 0), all, false), done);
         let failed = Next::End(State::Failed);
-        assert_eq!(next(running, counts(5, 5, 1), false, true), failed);
-        assert_eq!(next(State::Failed, counts(5, 5, 0), true, false), done);
+        assert_eq!(next(running, counts(5, 5, 1), Swept::Nothing, true), failed);
+        let partly = Next::Supersede(Swept::Partly);
+        assert_eq!(next(running, counts(5, 5, 1), Swept::Gone, false), partly);
+        assert_eq!(next(running, counts(5, 5, 1), Swept::Partly, false), failed);
+        let rest = next(running, counts(5, 5, 0), Swept::Partly, false);
+        assert_eq!(rest, Next::Supersede(all));
+        assert_eq!(next(running, counts(5, 5, 1), Swept::Nothing, true), failed);
+        assert_eq!(next(State::Failed, counts(5, 5, 0), all, false), done);
         // What went on to its end although the flow had gone is complete all the same.
-        assert_eq!(next(State::Stopped, counts(5, 5, 0), true, false), done);
+        assert_eq!(next(State::Stopped, counts(5, 5, 0), all, false), done);
         assert_eq!(
-            next(State::Stopped, counts(5, 5, 1), true, false),
+            next(State::Stopped, counts(5, 5, 1), all, false),
             Next::Wait
         );
         assert_eq!(
-            next(State::Stopped, counts(0, 0, 0), true, false),
+            next(State::Stopped, counts(0, 0, 0), all, false),
             Next::Wait
         );
         assert_eq!(
-            next(State::Cancelled, counts(5, 5, 0), true, false),
+            next(State::Cancelled, counts(5, 5, 0), all, false),
             Next::Wait
         );
         assert_eq!(
-            next(State::Starting, counts(1, 1, 0), true, false),
+            next(State::Starting, counts(1, 1, 0), all, false),
             Next::Wait
         );
     }

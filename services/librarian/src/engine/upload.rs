@@ -1,6 +1,7 @@
 //! Rules of an upload: how it is cut, and how long it may take.
 
 use tg_schemas::{Error, ErrorCode, limits};
+use tg_storage::blob::BlobId;
 
 use crate::error::invalid;
 
@@ -37,12 +38,19 @@ pub(crate) struct Session {
     pub(crate) adopting: String,
     /// A document of the id may be there: it gets the content.
     pub(crate) replaces: bool,
+    /// The hash that the content must have, where the client said it; empty otherwise.
+    pub(crate) announced: String,
 }
 
 impl Session {
     /// Number of chunks.
     pub(crate) fn chunks(&self) -> u64 {
         self.size.div_ceil(self.chunk.max(1))
+    }
+
+    /// Whether content of a hash is what the client said that it would send.
+    pub(crate) fn takes(&self, hash: &BlobId) -> bool {
+        self.announced.is_empty() || self.announced == hash.to_string()
     }
 
     /// Whether it is forgotten.
@@ -83,7 +91,7 @@ impl Session {
 }
 
 /// What an upload announces.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Wanted {
     /// Bytes in all.
     pub(crate) total: i64,
@@ -91,6 +99,18 @@ pub(crate) struct Wanted {
     pub(crate) chunk: i64,
     /// The document may be there already.
     pub(crate) replaces: bool,
+    /// SHA-256 of the content in hexadecimal digits; may be empty.
+    pub(crate) hash: String,
+}
+
+/// The hash that an upload announces, as the library writes hashes; empty if it announces none.
+pub(crate) fn announced(hash: &str) -> Result<String, Error> {
+    match hash {
+        "" => Ok(String::new()),
+        hash => BlobId::parse(hash)
+            .map(|hash| hash.to_string())
+            .ok_or_else(|| invalid("content-hash: must be a SHA-256 in 64 hexadecimal digits")),
+    }
 }
 
 /// Checks what an upload announces. Returns the size in bytes and the size of a chunk.
@@ -135,6 +155,24 @@ mod tests {
             object: String::new(),
             adopting: String::new(),
             replaces: false,
+            announced: String::new(),
+        }
+    }
+
+    #[test]
+    fn what_was_announced_is_taken_and_nothing_else() {
+        let hash = BlobId::of(b"hello");
+        let mut upload = session(5, 5);
+        assert!(upload.takes(&hash));
+        upload.announced = announced(&hash.to_string().to_uppercase()).unwrap();
+        assert!(upload.takes(&hash) && !upload.takes(&BlobId::of(b"hallo")));
+        assert_eq!(announced(""), Ok(String::new()));
+        for wrong in ["2cf2", "x", &"g".repeat(64), &"0".repeat(66)] {
+            let error = announced(wrong).unwrap_err();
+            assert!(
+                error.message.starts_with("content-hash: must be"),
+                "{error}"
+            );
         }
     }
 

@@ -68,7 +68,7 @@ impl Call<'_> {
             "begin-upload" | "upload-chunk" | "complete-upload" | "abort-upload"
             | "get-upload-status" | "list-uploads" => self.upload(ask).await,
             "add-processing" | "remove-processing" | "list-processing" | "processing-status"
-            | "retry-processing" | "load-document" => self.processing(ask).await,
+            | "retry-processing" | "load-document" | "reindex" => self.processing(ask).await,
             _ => self.document(ask).await,
         }
     }
@@ -99,8 +99,10 @@ impl Call<'_> {
             }
             "add-children" => {
                 let contents = decode_all(&ask.contents)?;
-                let added = library.add_children(asker, ask.document_metadatas, contents);
-                reply.document_metadatas = added.await?;
+                let apart = ask.hands_on_readers;
+                let added = library.add_children(asker, ask.document_metadatas, contents, apart);
+                let added = added.await?;
+                (reply.document_metadatas, reply.readers) = (added.unchanged, added.readers);
             }
             "finish-children" => {
                 let id = document_id(&ask)?.to_owned();
@@ -180,6 +182,10 @@ impl Call<'_> {
             "processing-status" => {
                 let shown = librarian.processing_status(asker, processing_id(&ask)?);
                 reply.processing_metadatas = vec![shown.await?];
+            }
+            "reindex" => {
+                let reindexed = librarian.reindex(mesh, asker, &ask).await?;
+                (reply.reindexed, reply.next) = reindexed;
             }
             "retry-processing" => {
                 let retried = librarian.retry_processing(mesh, asker, processing_id(&ask)?);

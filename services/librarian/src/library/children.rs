@@ -6,6 +6,7 @@ use tg_schemas::msg::DocumentMetadata;
 use super::{Library, adds, check_id, check_many, check_said, complete};
 use crate::engine::asker::Asker;
 use crate::error::wire;
+use crate::store::documents::Added;
 
 impl Library {
     /// Adds a part of a document. The same part again is fine. Returns its id.
@@ -29,14 +30,14 @@ impl Library {
         Ok(id)
     }
 
-    /// Adds parts. Returns those about which nothing more is to be done: every store has them from a
-    /// complete earlier run, or this run was taken back.
+    /// Adds parts. Says what is to be done about them, of processors told apart if that is asked for.
     pub(crate) async fn add_children(
         &self,
         asker: &Asker,
         documents: Vec<DocumentMetadata>,
         contents: Vec<Vec<u8>>,
-    ) -> Result<Vec<DocumentMetadata>, Error> {
+        told_apart: bool,
+    ) -> Result<Added, Error> {
         check_many(&documents, &contents)?;
         self.room_for(&asker.workspace, &documents, adds(&documents, &contents))
             .await?;
@@ -52,7 +53,7 @@ impl Library {
             }
             children.push((document, self.prepare(content).await?));
         }
-        let added = self.rows.add_children(asker, children);
+        let added = self.rows.add_children(asker, children, told_apart);
         added.await.map_err(wire)
     }
 

@@ -63,7 +63,7 @@ fn announced(total: i64, chunk: i64) -> Wanted {
     Wanted {
         total,
         chunk,
-        replaces: false,
+        ..Wanted::default()
     }
 }
 
@@ -395,7 +395,9 @@ async fn a_child_that_comes_again_is_fine_and_another_is_not() {
     );
     let many = vec![child("c2", "d").unwrap(), child("c3", "nobody").unwrap()];
     let texts = vec![b"x".to_vec(), b"y".to_vec()];
-    let missing = library.add_children(&me, many.clone(), texts.clone()).await;
+    let missing = library
+        .add_children(&me, many.clone(), texts.clone(), false)
+        .await;
     let missing = missing.unwrap_err().message;
     assert_eq!(
         missing,
@@ -403,7 +405,9 @@ async fn a_child_that_comes_again_is_fine_and_another_is_not() {
     );
     // All of them or none.
     assert_eq!(parts(&library, &me, "d").await.len(), 1);
-    let uneven = library.add_children(&me, many, texts[..1].to_vec()).await;
+    let uneven = library
+        .add_children(&me, many, texts[..1].to_vec(), false)
+        .await;
     assert_eq!(
         uneven.unwrap_err().message,
         "contents: must have one entry for each of 2 document-metadatas, not 1"
@@ -490,7 +494,7 @@ async fn a_large_document_passes_in_little_memory() {
     std::fs::write("/proc/self/clear_refs", "5").unwrap();
     let before = peak();
     let begun = library.begin_upload(&me, document("d"), announced(SIZE as i64, CHUNK as i64));
-    let session = begun.await.unwrap();
+    let session = begun.await.unwrap().session;
     for at in 0..session.chunks() {
         let length = CHUNK.min(SIZE - at as usize * CHUNK);
         let mut content = vec![at as u8; length];

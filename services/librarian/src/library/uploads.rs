@@ -37,15 +37,17 @@ impl UploadStatus {
 }
 
 impl Library {
-    /// Begins an upload.
+    /// Begins an upload. One whose client says the hash of the content goes on with the open upload of the same
+    /// content for the same document, if there is one: what is said of the document is what was said last.
     pub(crate) async fn begin_upload(
         &self,
         asker: &Asker,
         document: Option<DocumentMetadata>,
         wanted: Wanted,
-    ) -> Result<Session, Error> {
+    ) -> Result<UploadStatus, Error> {
         let document = complete(document)?;
         let (size, chunk) = upload::sizes(wanted.total, wanted.chunk)?;
+        let announced = upload::announced(&wanted.hash)?;
         let session = Session {
             // The same question again has begun already.
             id: ids::of_question("upload", &asker.question),
@@ -58,9 +60,11 @@ impl Library {
             object: String::new(),
             adopting: String::new(),
             replaces: wanted.replaces,
+            announced,
         };
         let begun = self.rows.begin_upload(session, self.quota);
-        begun.await.map_err(wire)
+        let begun = begun.await.map_err(wire)?;
+        self.standing(begun).await
     }
 
     /// Takes a chunk. One that arrived already is left alone; other content replaces it.
@@ -86,6 +90,11 @@ impl Library {
         let stage = stage(id)?;
         let known = self.rows.part(id, arrived.position);
         let known = known.await.map_err(wire)?;
+        let outcome = match known == Some(part.hash) {
+            true => "repeated",
+            false => "written",
+        };
+        metrics::counter!("tg_library_upload_chunks_total", "outcome" => outcome).increment(1);
         if known != Some(part.hash) {
             if known.is_some() {
                 let dropped = self.rows.drop_part(id, arrived.position);
@@ -115,6 +124,10 @@ impl Library {
     async fn adopt(&self, session: Session) -> Result<Session, Error> {
         let stage = stage(&session.id)?;
         let hash = self.whole(&session, &stage).await?;
+        if !session.takes(&hash) {
+            self.drop_session(&session.id).await?;
+            return Err(other_content(&session, &hash));
+        }
         let begun = self.rows.begin_adopting(&session, hash);
         if !begun.await.map_err(wire)? {
             self.content.stage_remove(&stage).await.map_err(wire)?;
@@ -320,6 +333,14 @@ fn stage(id: &str) -> Result<StageId, Error> {
 /// Another workspace's session reads like none.
 fn no_session() -> Error {
     Error::new(ErrorCode::NotFound, "Upload session not found or expired")
+}
+
+/// All parts arrived, and together they are not what the client said.
+fn other_content(session: &Session, hash: &BlobId) -> Error {
+    invalid(format!(
+        "content-hash: must be that of the content: {} was announced and {hash} arrived; nothing of it is kept",
+        session.announced
+    ))
 }
 
 fn complain(missing: &[u64]) -> Result<(), Error> {

@@ -2,8 +2,12 @@
 
 mod add;
 mod answer;
+mod models;
 mod outbox;
+mod reindex;
 mod remove;
 mod retry;
 mod start;
 mod watch;
+
+pub(crate) use models::KnownModels;

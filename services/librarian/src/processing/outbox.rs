@@ -64,6 +64,7 @@ async fn publish(mesh: &Mesh, due: Retraction) -> Result<bool, Error> {
         }),
         chunks: due.chunks,
         triples: due.triples,
+        superseded: due.superseded,
     };
     let topic = retraction::topic(&target.workspace, &flow)?;
     match mesh.record(&topic, &record, options).await {

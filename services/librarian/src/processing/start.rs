@@ -48,7 +48,9 @@ impl Librarian {
             return Ok(());
         }
         let tracked = Neighbours::of(mesh).report_runs();
+        let fingerprints = self.models.fingerprints(mesh, &snapshot).await;
         let start = Start {
+            fingerprints,
             flow: snapshot.flow,
             wiring: snapshot.wiring,
             tracked,

@@ -1,7 +1,7 @@
 //! Documents, their content by hash, and what a workspace keeps.
 
 use async_trait::async_trait;
-use tg_schemas::msg::DocumentMetadata;
+use tg_schemas::msg::{ChunkReaders, DocumentMetadata};
 use tg_storage::StorageError;
 use tg_storage::blob::BlobId;
 
@@ -32,6 +32,15 @@ pub(crate) type Located = (DocumentMetadata, Option<ContentLocation>);
 
 /// A document with its content, to be added.
 pub(crate) type New = (DocumentMetadata, Prepared);
+
+/// What is to be done about parts that were added.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Added {
+    /// Nothing: every store has them from a complete earlier run, or this run was taken back.
+    pub(crate) unchanged: Vec<DocumentMetadata>,
+    /// Of the others: who is to read them, where that is told apart.
+    pub(crate) readers: Vec<ChunkReaders>,
+}
 
 /// Which documents of a workspace are listed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -108,13 +117,14 @@ pub(crate) trait DocumentStore: Send + Sync + 'static {
     async fn add_child(&self, asker: &Asker, new: New) -> Result<(), StorageError>;
 
     /// Adds parts, or changes those that are there to what they are now, and notes that the run, if any, has them.
-    /// Returns those about which nothing more is to be done: every store has them from a complete earlier run, or
-    /// this run was taken back.
+    /// Says what is to be done about them. With `told_apart` processors that read a chunk are told apart: what one of
+    /// them makes anew takes the place of what it made before, and only that.
     async fn add_children(
         &self,
         asker: &Asker,
         new: Vec<New>,
-    ) -> Result<Vec<DocumentMetadata>, StorageError>;
+        told_apart: bool,
+    ) -> Result<Added, StorageError>;
 
     /// A document was cut to its end: forgets the parts whose retraction is confirmed. With none confirmed: returns
     /// the parts of earlier runs that are gone, where that is certain already.

@@ -2,16 +2,17 @@
 
 use async_trait::async_trait;
 use tg_schemas::Triple;
-use tg_schemas::msg::{ProcessingError, ProcessingMetadata, RunTallyEntry};
+use tg_schemas::msg::{ProcessingError, ProcessingMetadata, RunTallyEntry, Superseded};
 use tg_storage::StorageError;
 
 use crate::engine::asker::Asker;
+use crate::engine::fingerprints::Fingerprints;
 use crate::engine::flow::Flow;
 use crate::engine::ids::RecordKey;
 use crate::engine::progress::{Effect, Reading};
 use crate::engine::readers::Wiring;
 use crate::engine::start::Record;
-use crate::engine::state::{Counts, State};
+use crate::engine::state::{Counts, State, Swept};
 
 /// What a document is processed into.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -37,8 +38,11 @@ pub(crate) struct Run {
     pub(crate) state: State,
     pub(crate) why: String,
     pub(crate) epoch: u64,
-    pub(crate) shape: i64,
-    pub(crate) swept: bool,
+    /// What its flow does, as a number; 0 before it has begun.
+    pub(crate) fingerprints: i64,
+    /// What its document says, as a number.
+    pub(crate) content: i64,
+    pub(crate) swept: Swept,
     pub(crate) counts: Counts,
     /// Progress of a complete run, as JSON.
     pub(crate) summary: String,
@@ -84,6 +88,8 @@ pub(crate) enum Plan {
 pub(crate) struct Start {
     pub(crate) flow: Flow,
     pub(crate) wiring: Wiring,
+    /// What it does with documents.
+    pub(crate) fingerprints: Fingerprints,
     /// Whether anybody will tell how far the run is.
     pub(crate) tracked: bool,
     /// Milliseconds since the Unix epoch.
@@ -112,6 +118,42 @@ pub(crate) struct Retraction {
     pub(crate) chunks: Vec<String>,
     /// Triples that go whatever they came from.
     pub(crate) triples: Vec<Triple>,
+    /// What was made anew of chunks that stay.
+    pub(crate) superseded: Vec<Superseded>,
+}
+
+/// Which documents that were processed are asked for; empty fields: all.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Selector {
+    pub(crate) document: String,
+    pub(crate) flow: String,
+    pub(crate) collection: String,
+}
+
+/// Chunks of a document that were made under the same fingerprints.
+#[derive(Debug, Clone)]
+pub(crate) struct ChunksMade {
+    /// `None`: nobody noted them.
+    pub(crate) under: Option<Fingerprints>,
+    /// Whether every store has them.
+    pub(crate) done: bool,
+    pub(crate) number: i64,
+}
+
+/// A document that was processed.
+#[derive(Debug, Clone)]
+pub(crate) struct Processed {
+    pub(crate) number: i64,
+    pub(crate) target: Target,
+    /// What its flow did when it was processed to its end last; `None`: nobody noted it.
+    pub(crate) fingerprints: Option<Fingerprints>,
+    /// Its kind; `None`: it is not in the library any more.
+    pub(crate) document: Option<String>,
+    /// Whether it says what it said then, as far as is known.
+    pub(crate) same_content: bool,
+    pub(crate) chunks: Vec<ChunksMade>,
+    /// Its latest run that clients see.
+    pub(crate) latest: Option<Run>,
 }
 
 /// Runs of all workspaces.
@@ -178,6 +220,18 @@ pub(crate) trait RunStore: Send + Sync + 'static {
         asker: &Asker,
         processing: &str,
     ) -> Result<Option<(Shown, Option<i64>)>, StorageError>;
+
+    /// At most `most` documents that were processed, after a number, into collections that are there.
+    async fn processed(
+        &self,
+        workspace: &str,
+        of: &Selector,
+        after: i64,
+        most: u32,
+    ) -> Result<Vec<Processed>, StorageError>;
+
+    /// The next run into a target is to do everything again.
+    async fn do_again(&self, target: &Target) -> Result<(), StorageError>;
 
     /// Forgets a run.
     async fn delete_run(&self, number: i64) -> Result<(), StorageError>;

@@ -27,8 +27,10 @@ pub(crate) struct Listed {
 /// Upload sessions of all workspaces.
 #[async_trait]
 pub(crate) trait UploadStore: Send + Sync + 'static {
-    /// Begins a session, or says how the one of its id was begun. Refuses (conflict) one whose document is there and
-    /// that does not replace it, and what the workspace's quota has no room for.
+    /// Begins a session, or says how the one of its id was begun. One that announces a hash goes on with the latest open
+    /// session of the same document, hash and sizes that replaces as it does and is not over at the moment it begins; that
+    /// one takes over its metadata. Refuses (conflict) one whose document is there and that does not replace it, and what the
+    /// workspace's quota has no room for.
     async fn begin_upload(&self, session: Session, quota: Quota) -> Result<Session, StorageError>;
 
     /// A session, complete ones too.

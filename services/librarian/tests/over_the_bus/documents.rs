@@ -8,6 +8,7 @@ use tg_mesh::Ask;
 use tg_schemas::ErrorCode;
 use tg_schemas::msg::{Criteria, DocumentMetadata, LibrarianRequest, LibraryText, LibraryTexts};
 use tg_schemas::processors::librarian::LIBRARY_TEXTS;
+use tg_storage::blob::BlobId;
 use tg_storage::rusqlite::{Connection, OpenFlags};
 use tg_testkit::config::Config;
 use tg_testkit::place::Place;
@@ -146,6 +147,72 @@ async fn an_upload_is_told_where_it_stands(place: Place) {
     assert_eq!(abort.message, "upload-id: is required");
 }
 
+async fn an_upload_is_gone_on_with_by_its_hash(place: Place) {
+    let world = World::start(&place).await;
+    let begin = |content: &str, question: &str| LibrarianRequest {
+        document_metadata: Some(DocumentMetadata {
+            id: "urn:big".into(),
+            kind: "text/plain".into(),
+            title: question.into(),
+            ..DocumentMetadata::default()
+        }),
+        total_size: 7,
+        chunk_size: 3,
+        content_hash: BlobId::of(content.as_bytes()).to_string(),
+        ..about("begin-upload", "")
+    };
+    let chunk = |upload: &str, at: i64, content: &str| LibrarianRequest {
+        upload_id: upload.into(),
+        chunk_index: at,
+        content: STANDARD.encode(content),
+        ..about("upload-chunk", "")
+    };
+    let complete = |upload: &str| LibrarianRequest {
+        upload_id: upload.into(),
+        ..about("complete-upload", "")
+    };
+    let first = world.library(begin("abcdefg", "one")).await.unwrap();
+    assert_eq!(
+        (first.missing_chunks, first.upload_state.as_str()),
+        (vec![0, 1, 2], "in-progress")
+    );
+    let upload = first.upload_id;
+    world.library(chunk(&upload, 1, "def")).await.unwrap();
+    let again = world.library(begin("abcdefg", "two")).await.unwrap();
+    assert_eq!(
+        (
+            again.upload_id.as_str(),
+            again.received_chunks,
+            again.missing_chunks
+        ),
+        (&*upload, vec![1], vec![0, 2])
+    );
+    let changed = world.library(begin("abcdefX", "three")).await.unwrap();
+    assert_ne!(changed.upload_id, upload);
+    assert_eq!(changed.missing_chunks, [0, 1, 2]);
+    for (at, content) in [(0, "abc"), (1, "def"), (2, "g")] {
+        let other = chunk(&changed.upload_id, at, content);
+        world.library(other).await.unwrap();
+    }
+    let wrong = world.library(complete(&changed.upload_id)).await;
+    let wrong = wrong.unwrap_err();
+    assert!(
+        wrong.message.starts_with("content-hash: must be"),
+        "{wrong}"
+    );
+    let none = world.library(about("get-document-metadata", "urn:big"));
+    assert_eq!(none.await.unwrap_err().code(), ErrorCode::NotFound);
+
+    for (at, content) in [(0, "abc"), (2, "g")] {
+        world.library(chunk(&upload, at, content)).await.unwrap();
+    }
+    world.library(complete(&upload)).await.unwrap();
+    let known = world.library(about("get-document-metadata", "urn:big"));
+    let known = known.await.unwrap().document_metadata.unwrap();
+    let hash = BlobId::of(b"abcdefg").to_string();
+    assert_eq!((known.content_hash, known.title), (hash, "two".into()));
+}
+
 /// The content of a document, as soon as it is there.
 async fn content(world: &World, id: &str) -> String {
     let there = async {
@@ -279,6 +346,7 @@ tg_testkit::on_both_buses!(
     damaged_metadata_is_told,
     a_document_is_added_streamed_and_removed,
     an_upload_is_told_where_it_stands,
+    an_upload_is_gone_on_with_by_its_hash,
     texts_of_a_trace_are_taken_in_once,
     texts_of_a_workspace_that_is_gone_are_forgotten,
 );

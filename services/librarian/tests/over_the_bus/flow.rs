@@ -20,6 +20,7 @@ use tg_schemas::msg::{
 };
 use tg_schemas::processors;
 use tg_schemas::{Error, ErrorCode, Headers, Subscription, Topic, Triple};
+use tg_testkit::fakes::Played;
 
 use crate::world::{World, about, soon};
 
@@ -140,22 +141,19 @@ impl RecordConsumer<Triples> for Graph {
     }
 }
 
-struct Drops(&'static str, Arc<Stores>);
-
-#[async_trait]
-impl RequestHandler<CollectionDrop, CollectionDropped> for Drops {
-    async fn serve(
-        &self,
-        _: Cx,
-        ask: CollectionDrop,
-        mut out: Responder<CollectionDropped>,
-    ) -> Result<(), Error> {
-        if self.0 == "graph" && self.1.stubborn.load(Ordering::SeqCst) {
+/// What a store says when it is to drop a collection.
+fn drops(
+    store: &'static str,
+    stores: &Arc<Stores>,
+) -> Arc<Played<CollectionDrop, CollectionDropped>> {
+    let stores = stores.clone();
+    Played::new(move |_, ask: CollectionDrop| {
+        if store == "graph" && stores.stubborn.load(Ordering::SeqCst) {
             return Err(Error::new(ErrorCode::Storage, "the disk is full"));
         }
-        self.1.dropped.lock().push((self.0.to_owned(), ask));
-        out.send(CollectionDropped::default()).await
-    }
+        stores.dropped.lock().push((store.to_owned(), ask));
+        Ok(CollectionDropped::default())
+    })
 }
 
 /// Plays the flow service, as far as dead letters go.
@@ -250,16 +248,10 @@ pub async fn start_over(world: &World, s: &Arc<Stores>) {
         Processor::new(processors::kw_index::PROCESSOR)
             .reads(processors::kw_index::INPUT, Arc::new(Index(s.clone())))
             .reads(processors::kw_index::RETRACT, Arc::new(Index(s.clone())))
-            .serves(
-                processors::kw_index::DROP,
-                Arc::new(Drops("keywords", s.clone())),
-            ),
+            .serves(processors::kw_index::DROP, drops("keywords", s)),
         Processor::new(processors::triples_write::PROCESSOR)
             .reads(processors::triples_write::INPUT, Arc::new(Graph(s.clone())))
-            .serves(
-                processors::triples_write::DROP,
-                Arc::new(Drops("graph", s.clone())),
-            ),
+            .serves(processors::triples_write::DROP, drops("graph", s)),
         Processor::new(processors::flow_svc::PROCESSOR)
             .serves(processors::flow_svc::FLOW, Arc::new(Flows(s.clone())))
             .reads(

@@ -4,4 +4,5 @@ mod collections;
 mod documents;
 mod flow;
 mod processing;
+mod reindex;
 mod world;

@@ -16,6 +16,8 @@ use crate::error::LlmError;
 use crate::model::{ChatEvent, ChatRequest, ChatStream, Completion, Format};
 use crate::provider_client::{self, ProviderClient};
 
+/// Temperature of flows as they come.
+const USUAL_TEMPERATURE: &str = "0.3";
 /// Pieces that are sent together have up to this many bytes.
 const TOGETHER: usize = 256;
 /// Pieces that follow the one sent last within this time are gathered for as long; the first of an answer
@@ -80,8 +82,14 @@ impl TextCompletion {
     fn which_model(&self, cx: &Cx) -> TextCompletionResponse {
         let model = self.provider_client.client.model();
         let name = cx.parameter("model").unwrap_or(model.default_model());
+        let mut told = format!("{}/{name}", model.provider());
+        // At another temperature it is another reply; at that of flows as they come the name says it.
+        let temperature = cx.parameter("temperature");
+        if let Some(temperature) = temperature.filter(|one| *one != USUAL_TEMPERATURE) {
+            told = format!("{told} at {temperature}");
+        }
         TextCompletionResponse {
-            model: Some(format!("{}/{name}", model.provider())),
+            model: Some(told),
             end_of_stream: true,
             ..TextCompletionResponse::default()
         }

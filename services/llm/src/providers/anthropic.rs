@@ -11,7 +11,7 @@ use super::chats::Chats;
 use super::failure;
 use super::reading::{self, Dialect, Said};
 use crate::error::LlmError;
-use crate::model::{ChatModel, ChatRequest, ChatStream, Completion, Format};
+use crate::model::{ChatModel, ChatRequest, ChatStream, Completion};
 
 const VERSION: &str = "2023-06-01";
 /// The dialect demands a limit; this one every current model allows.
@@ -100,9 +100,7 @@ fn body(request: &ChatRequest, model: &str, temperature: Option<f64>) -> Value {
     if request.streaming {
         body["stream"] = json!(true);
     }
-    if let Format::Schema(schema) = &request.format
-        && schema.get("type").and_then(Value::as_str) == Some("object")
-    {
+    if let Some(schema) = request.format.object() {
         body["tools"] = json!([{
             "name": TOOL, "description": "Gives the answer.", "input_schema": schema,
         }]);
@@ -182,10 +180,7 @@ pub(super) struct Answer {
 impl Answer {
     pub(super) fn new(model: &str) -> Self {
         Self {
-            completion: Completion {
-                model: model.to_owned(),
-                ..Completion::default()
-            },
+            completion: Completion::of(model),
         }
     }
 

@@ -5,13 +5,22 @@ use std::collections::HashSet;
 use parking_lot::Mutex;
 use reqwest::RequestBuilder;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tg_provider_http::{Answer, HttpClient, Limits, NoClient};
 
 use super::failure::Failure;
 use crate::error::LlmError;
+use crate::model::ChatRequest;
 
 const REMEMBERED_MODELS: usize = 64;
+
+/// Instructions and text as the messages of a chat.
+pub(super) fn messages(request: &ChatRequest) -> Vec<Value> {
+    let system = Some(&request.system).filter(|system| !system.is_empty());
+    let system = system.map(|system| json!({"role": "system", "content": system}));
+    let user = json!({"role": "user", "content": request.prompt});
+    system.into_iter().chain([user]).collect()
+}
 
 /// A client for one provider.
 pub(super) struct Chats {

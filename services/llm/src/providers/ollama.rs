@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tg_provider_http::NoClient;
 use tg_schemas::msg::ModelInfo;
 
-use super::chats::Chats;
+use super::chats::{Chats, messages};
 use super::failure;
 use super::reading::{self, Dialect, Said};
 use crate::error::LlmError;
@@ -38,11 +38,6 @@ impl Ollama {
     }
 
     fn body(&self, request: &ChatRequest, model: &str, temperature: Option<f64>) -> Value {
-        let mut messages = Vec::with_capacity(2);
-        if !request.system.is_empty() {
-            messages.push(json!({"role": "system", "content": request.system}));
-        }
-        messages.push(json!({"role": "user", "content": request.prompt}));
         let mut options = json!({});
         if let Some(temperature) = temperature {
             options["temperature"] = json!(temperature);
@@ -51,7 +46,7 @@ impl Ollama {
             options["num_ctx"] = json!(context);
         }
         let mut body = json!({
-            "model": model, "messages": messages, "stream": request.streaming, "options": options,
+            "model": model, "messages": messages(request), "stream": request.streaming, "options": options,
         });
         match &request.format {
             Format::Text => {}
@@ -91,10 +86,7 @@ impl ChatModel for Ollama {
             })
             .await?;
         let mut answer = Answer {
-            completion: Completion {
-                model: model.to_owned(),
-                ..Completion::default()
-            },
+            completion: Completion::of(model),
             ended: false,
         };
         if request.streaming {

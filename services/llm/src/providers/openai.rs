@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tg_provider_http::{NoClient, Secret};
 use tg_schemas::msg::ModelInfo;
 
-use super::chats::Chats;
+use super::chats::{Chats, messages};
 use super::failure;
 use super::reading::{self, Dialect, Said};
 use crate::error::LlmError;
@@ -87,12 +87,7 @@ impl ChatModel for OpenAi {
 }
 
 fn body(request: &ChatRequest, model: &str, temperature: Option<f64>) -> Value {
-    let mut messages = Vec::with_capacity(2);
-    if !request.system.is_empty() {
-        messages.push(json!({"role": "system", "content": request.system}));
-    }
-    messages.push(json!({"role": "user", "content": request.prompt}));
-    let mut body = json!({"model": model, "messages": messages});
+    let mut body = json!({"model": model, "messages": messages(request)});
     if let Some(temperature) = temperature {
         body["temperature"] = json!(temperature);
     }
@@ -103,14 +98,14 @@ fn body(request: &ChatRequest, model: &str, temperature: Option<f64>) -> Value {
     match &request.format {
         Format::Text => {}
         Format::Json => body["response_format"] = json!({"type": "json_object"}),
-        // Strict answers are objects; a schema of anything else is left to the prompt.
-        Format::Schema(schema) if schema.get("type").and_then(Value::as_str) == Some("object") => {
-            body["response_format"] = json!({
-                "type": "json_schema",
-                "json_schema": {"name": "answer", "strict": true, "schema": schema},
-            });
+        Format::Schema(_) => {
+            if let Some(schema) = request.format.object() {
+                body["response_format"] = json!({
+                    "type": "json_schema",
+                    "json_schema": {"name": "answer", "strict": true, "schema": schema},
+                });
+            }
         }
-        Format::Schema(_) => {}
     }
     body
 }
@@ -164,10 +159,7 @@ pub(super) struct Answer {
 impl Answer {
     pub(super) fn new(model: &str) -> Self {
         Self {
-            completion: Completion {
-                model: model.to_owned(),
-                ..Completion::default()
-            },
+            completion: Completion::of(model),
             finished: false,
         }
     }

@@ -5,9 +5,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tg_clients::embeddings::embed;
 use tg_mesh::{Cx, Deadline, RequestHandler, Responder};
-use tg_schemas::Error;
 use tg_schemas::msg::{RerankerRequest, RerankerResponse, RerankerResult};
 use tg_schemas::processors::reranker::EMBEDDINGS;
+use tg_schemas::{Error, limits};
 
 use crate::endpoint::Endpoint;
 use crate::engine::rank::{Ranked, Vectors, rank};
@@ -22,8 +22,6 @@ const LIMIT: usize = 10;
 const EMBEDDED: usize = 512;
 /// Longest wait for vectors: without them words decide.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// From so many bytes on, comparing leaves the runtime's threads.
-const LARGE: usize = 64 << 10;
 
 /// Serves `request` of `reranker`, by a model elsewhere if there is one.
 pub(crate) struct Reranker(pub(crate) Option<Endpoint>);
@@ -92,7 +90,7 @@ impl Reranker {
             }
             None => rank(&queries, &texts, None, limit),
         };
-        if size < LARGE {
+        if size < limits::OFFLOAD {
             return Ok(work());
         }
         let done = tokio::task::spawn_blocking(work).await;

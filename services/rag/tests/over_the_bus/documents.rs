@@ -126,7 +126,7 @@ async fn a_streamed_answer_cites_what_was_retrieved_and_names_its_documents(plac
             _ => false,
         })
         .await;
-    assert_eq!(count("records"), 2);
+    assert_eq!(world.store.count(), 2);
 }
 
 async fn both_searches_count_and_each_alone_when_asked(place: Place) {

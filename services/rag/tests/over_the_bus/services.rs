@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use tg_mesh::{ConsumeError, Cx, RecordConsumer};
+use tg_mesh::Cx;
 use tg_schemas::msg::*;
 use tg_schemas::{Error, ErrorCode, Term};
 
@@ -173,23 +172,4 @@ pub fn rows(fake: Fake) -> Arc<Played<RowsQueryRequest, RowsQueryResponse>> {
             ..RowsQueryResponse::default()
         })
     })
-}
-
-#[async_trait]
-impl RecordConsumer<LibraryTexts> for Fake {
-    async fn consume(&self, _: Cx, record: LibraryTexts) -> Result<(), ConsumeError> {
-        assert_eq!(record.workspace, "default");
-        let texts = record.texts.into_iter().map(|text| (text.id, text.text));
-        self.0.saved.lock().extend(texts);
-        Ok(())
-    }
-}
-
-#[async_trait]
-impl RecordConsumer<Triples> for Fake {
-    async fn consume(&self, _: Cx, record: Triples) -> Result<(), ConsumeError> {
-        self.0.counts.add("records");
-        self.0.stored.lock().extend(record.triples);
-        Ok(())
-    }
 }

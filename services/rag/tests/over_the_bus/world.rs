@@ -10,7 +10,7 @@ use tg_schemas::msg::*;
 use tg_schemas::processors::{self, ProcessorSpec, Serves, Spec};
 use tg_schemas::{Class, Error, ErrorCode, Message, Reply, Triple};
 use tg_testkit::config::Config;
-use tg_testkit::fakes::Played;
+use tg_testkit::fakes::{Played, RecordingConsumer};
 use tg_testkit::flow::{TestFlow, Wiring};
 use tg_testkit::place::Place;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -67,10 +67,10 @@ pub struct World {
     pub flow: TestFlow,
     pub counts: Arc<Counts>,
     pub script: Arc<Mutex<Script>>,
-    /// Triples that were stored, in order.
-    pub stored: Arc<Mutex<Vec<Triple>>>,
+    /// Records of triples that were stored, in order.
+    pub store: Arc<RecordingConsumer<Triples>>,
     /// Texts given to the library.
-    pub saved: Arc<Mutex<BTreeMap<String, String>>>,
+    pub saved: Arc<RecordingConsumer<LibraryTexts>>,
     /// Plays prompts.
     pub prompts: Arc<Played<PromptRequest, PromptResponse>>,
 }
@@ -81,8 +81,8 @@ pub struct Fake(pub Arc<State>);
 pub struct State {
     pub counts: Arc<Counts>,
     pub script: Arc<Mutex<Script>>,
-    pub stored: Arc<Mutex<Vec<Triple>>>,
-    pub saved: Arc<Mutex<BTreeMap<String, String>>>,
+    pub store: Arc<RecordingConsumer<Triples>>,
+    pub saved: Arc<RecordingConsumer<LibraryTexts>>,
 }
 
 impl Fake {
@@ -226,7 +226,7 @@ impl World {
         let state = Arc::new(State {
             counts: Arc::default(),
             script: Arc::new(Mutex::new(script)),
-            stored: Arc::default(),
+            store: Arc::default(),
             saved: Arc::default(),
         });
         let prompts = services::prompts(Fake(state.clone()));
@@ -246,7 +246,7 @@ impl World {
             flow,
             counts: state.counts.clone(),
             script: state.script.clone(),
-            stored: state.stored.clone(),
+            store: state.store.clone(),
             saved: state.saved.clone(),
             prompts,
         }
@@ -259,15 +259,19 @@ impl World {
 
     /// Waits until a stored triple tells this.
     pub async fn stored(&self, fits: impl Fn(&Triple) -> bool) {
-        let stored = async || self.stored.lock().iter().any(&fits);
-        self.flow.until(stored).await;
+        let told = |records: &[Triples]| records.iter().flat_map(|one| &one.triples).any(&fits);
+        self.store.until(told).await;
     }
 
     /// The texts given to the library, as soon as there are so many.
     pub async fn saved_texts(&self, count: usize) -> Vec<String> {
-        let saved = async || self.saved.lock().len() >= count;
-        self.flow.until(saved).await;
-        self.saved.lock().values().cloned().collect()
+        let texts = |records: &[LibraryTexts]| -> BTreeMap<String, String> {
+            assert!(records.iter().all(|one| one.workspace == "default"));
+            let texts = records.iter().flat_map(|one| one.texts.clone());
+            texts.map(|text| (text.id, text.text)).collect()
+        };
+        let saved = self.saved.until(|records| texts(records).len() >= count);
+        texts(&saved.await).into_values().collect()
     }
 }
 
@@ -299,9 +303,9 @@ fn fakes(
         Processor::new(ProcessorSpec::unlisted("fake-library"))
             .serves(SHELF, services::library(fake())),
         Processor::new(ProcessorSpec::unlisted("library"))
-            .reads(processors::librarian::LIBRARY_TEXTS, Arc::new(fake())),
+            .reads(processors::librarian::LIBRARY_TEXTS, state.saved.clone()),
         Processor::new(ProcessorSpec::unlisted("fake-store"))
-            .reads(processors::triples_write::INPUT, Arc::new(fake())),
+            .reads(processors::triples_write::INPUT, state.store.clone()),
     ];
     let of = match own_graph {
         true => processors::triples_query::PROCESSOR,

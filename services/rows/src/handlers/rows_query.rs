@@ -12,7 +12,7 @@ use tg_schemas::{Error, ErrorCode};
 
 use super::schemas::Schemas;
 use crate::graphql::{Query, QueryError};
-use crate::store::{Place, RowStore};
+use crate::store::{RowCursor, RowStore};
 
 /// Longest query in bytes.
 const LONGEST: usize = 256 << 10;
@@ -105,12 +105,12 @@ impl<S: RowStore> Querier<S> {
 }
 
 /// A place as pages name it: the row's number and the table.
-fn place(text: &str) -> Option<Place> {
+fn place(text: &str) -> Option<RowCursor> {
     if text.is_empty() {
-        return Some(Place::default());
+        return Some(RowCursor::default());
     }
     let (row, table) = text.split_once(':')?;
-    Some(Place {
+    Some(RowCursor {
         table: table.to_owned(),
         row: row.parse().ok()?,
     })

@@ -35,7 +35,8 @@ impl<S: RowStore> RecordConsumer<ExtractedObject> for Writer<S> {
         }
         let store = self.0.get().await?;
         if !rows.is_empty() {
-            let stored = store.write(&key, table, rows, chunk).await;
+            let source = source(chunk, &record.made_by);
+            let stored = store.write(&key, table, rows, source).await;
             let stored = stored.map_err(Error::from)?;
             cx.effect("rows", i64::try_from(stored).unwrap_or(i64::MAX));
             metrics::counter!("tg_rows_written_total").increment(stored as u64);
@@ -74,6 +75,15 @@ fn chunk(record: &ExtractedObject) -> String {
         bare.to_owned()
     } else {
         String::new()
+    }
+}
+
+/// The chunk with who found the rows in it.
+fn source(chunk: String, made_by: &str) -> String {
+    match made_by {
+        "" => chunk,
+        _ if chunk.is_empty() => chunk,
+        made_by => format!("{chunk}\n{made_by}"),
     }
 }
 

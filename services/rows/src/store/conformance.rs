@@ -4,12 +4,12 @@
 use std::collections::BTreeMap;
 
 use tg_collections::{CollectionKey, CollectionStore, Quota, WriteKind};
-use tg_schemas::msg::Retract;
+use tg_schemas::msg::{Retract, Superseded};
 use tg_schemas::table::Table;
 use tg_schemas::{Error, ErrorCode, WorkspaceKey, WorkspaceTombstone};
 
 use super::sqlite::SqliteRows;
-use super::{Page, Place, RowStore};
+use super::{Page, RowCursor, RowStore};
 use crate::engine::select::{Condition, Select, Test};
 use crate::engine::value::{Value, row};
 
@@ -76,6 +76,43 @@ async fn names(store: &impl Rows, key: &CollectionKey, select: Select) -> Vec<St
         other => format!("{other:?}"),
     };
     rows.into_iter().map(name).collect()
+}
+
+async fn what_was_found_anew_goes_and_nothing_else(store: &impl Rows) {
+    let key = key("c");
+    let one = |id: &'static str, name: &'static str| [("id", id), ("name", name)];
+    for (source, id, name) in [
+        ("k\nx@1", "1", "Old"),
+        ("k\nx@1", "2", "Kept"),
+        ("k\nx@2", "2", "Kept"),
+        ("k\nx@2", "3", "New"),
+        ("k", "4", "Nobody's"),
+        ("kk\nx@1", "5", "Elsewhere"),
+    ] {
+        put(store, &key, source, &[&one(id, name)]).await;
+    }
+    let supersede = async |processor: &str| {
+        let one = Superseded {
+            processor: processor.to_owned(),
+            kept: vec!["2".to_owned()],
+            chunks: vec!["k".to_owned()],
+        };
+        let what = Retract {
+            superseded: vec![one],
+            ..Retract::default()
+        };
+        let gone = CollectionStore::retract(store, &key, WriteKind::Tracked, (), what);
+        gone.await.unwrap()
+    };
+    assert_eq!(supersede("x").await, 1);
+    assert_eq!(supersede("x").await, 0);
+    assert_eq!(supersede("").await, 1);
+    assert_eq!(
+        names(store, &key, all()).await,
+        ["Kept", "New", "Elsewhere"]
+    );
+    assert_eq!(retract(store, &key, &["k"]).await, 2);
+    assert_eq!(names(store, &key, all()).await, ["Elsewhere"]);
 }
 
 async fn a_row_is_one_row_and_its_last_values_count(store: &impl Rows) {
@@ -171,7 +208,7 @@ async fn a_table_that_changes_keeps_its_rows(store: &impl Rows) {
 
 async fn all_rows_leave_page_by_page_table_by_table(store: &impl Rows) {
     let of = key("docs");
-    let empty = store.page(&of, Place::default(), 2).await.unwrap();
+    let empty = store.page(&of, RowCursor::default(), 2).await.unwrap();
     assert_eq!(empty, Page::default());
     put(
         store,
@@ -187,7 +224,7 @@ async fn all_rows_leave_page_by_page_table_by_table(store: &impl Rows) {
         .await
         .unwrap();
     put(store, &key("other"), "k", &[&[("id", "9")]]).await;
-    let (mut after, mut seen) = (Place::default(), Vec::new());
+    let (mut after, mut seen) = (RowCursor::default(), Vec::new());
     for _ in 0..9 {
         let page = store.page(&of, after, 2).await.unwrap();
         let told = |row: &BTreeMap<String, String>| format!("{}:{}", page.table, row["id"]);
@@ -298,6 +335,7 @@ macro_rules! conformance {
             a_row_is_one_row_and_its_last_values_count,
             conditions_order_and_limit_are_those_of_the_whole_table,
             what_only_a_chunk_said_goes_with_it,
+            what_was_found_anew_goes_and_nothing_else,
             a_table_that_changes_keeps_its_rows,
             all_rows_leave_page_by_page_table_by_table,
             a_dropped_collection_is_gone_and_no_other_is,

@@ -20,7 +20,7 @@ use crate::error::RowsError;
 
 /// Where a page of an export begins: behind this row of this table. The first page begins behind nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Place {
+pub struct RowCursor {
     /// Key of the table.
     pub table: String,
     /// Number of the row.
@@ -35,14 +35,14 @@ pub struct Page {
     /// Texts by field.
     pub rows: Vec<BTreeMap<String, String>>,
     /// Where the next page begins; `None` behind the last row.
-    pub next: Option<Place>,
+    pub next: Option<RowCursor>,
 }
 
 /// The rows of all collections. Each method is one transaction; repeating one changes nothing more.
 #[async_trait]
 pub trait RowStore: Send + Sync + 'static {
     /// Stores rows of a table, each once whatever else comes from the same chunk; `chunk` is empty for rows that come
-    /// from nowhere. A table whose configuration changed is brought into its new shape first, and keeps its rows.
+    /// from nowhere, and else may have, behind a line feed, who found them and how. A table whose configuration changed is brought into its new shape first, and keeps its rows.
     /// Durable when `Ok`; how many rows are stored, new or not.
     ///
     /// # Errors
@@ -72,8 +72,12 @@ pub trait RowStore: Send + Sync + 'static {
     ///
     /// # Errors
     /// [`RowsError::Storage`] when the store failed.
-    async fn page(&self, key: &CollectionKey, after: Place, most: usize)
-    -> Result<Page, RowsError>;
+    async fn page(
+        &self,
+        key: &CollectionKey,
+        after: RowCursor,
+        most: usize,
+    ) -> Result<Page, RowsError>;
 
     /// Takes some of what is out of use off the disk: little, so that others need not wait long. `false` when nothing
     /// is left.

@@ -190,6 +190,8 @@ pub struct Point {
     pub subject: Subject,
     /// The chunk it comes from; may be empty.
     pub chunk: String,
+    /// Who made it of the chunk, and how; empty where nobody says.
+    pub made_by: String,
     /// What searches may ask for.
     pub facets: Facets,
     /// The vector, as its model made it.
@@ -212,9 +214,23 @@ impl Point {
         Ok(Self {
             subject,
             chunk,
+            made_by: String::new(),
             facets,
             vector,
         })
+    }
+
+    /// The same, made by somebody.
+    pub fn made_by(self, made_by: String) -> Self {
+        Self { made_by, ..self }
+    }
+
+    /// What it comes from, as one text: of one chunk each maker has its own.
+    pub(crate) fn source(&self) -> String {
+        match self.made_by.as_str() {
+            "" => self.chunk.clone(),
+            made_by => format!("{}\n{made_by}", self.chunk),
+        }
     }
 
     /// Tells apart the vectors of one subject from one chunk. An entity may have several (contexts); a

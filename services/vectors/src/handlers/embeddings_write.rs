@@ -87,7 +87,8 @@ impl<S: PointStore> RecordConsumer<GraphEmbeddings> for Writer<S> {
             };
             let chunk = or(one.chunk_id, &about);
             points.add(match term {
-                Some(term) => Point::new(&field, Subject::Entity(term), chunk, facets, one.vector),
+                Some(term) => Point::new(&field, Subject::Entity(term), chunk, facets, one.vector)
+                    .map(|point| point.made_by(one.made_by)),
                 None => Err(missing(&field, "entity")),
             });
         }
@@ -125,6 +126,7 @@ impl<S: PointStore> RecordConsumer<RowEmbeddings> for Writer<S> {
         }
         let about = id(&record.metadata);
         cx.subject(&about);
+        let chunk = chunk_of(&about, &record.schema_name);
         let mut points = Points::default();
         for (at, one) in record.embeddings.into_iter().enumerate() {
             let field = format!("embeddings[{at}]");
@@ -142,7 +144,8 @@ impl<S: PointStore> RecordConsumer<RowEmbeddings> for Writer<S> {
                     value: one.index_value,
                     text: one.text,
                 };
-                Point::new(&field, subject, about.clone(), facets, one.vector)
+                Point::new(&field, subject, chunk.clone(), facets, one.vector)
+                    .map(|point| point.made_by(record.made_by.clone()))
             });
         }
         self.keep(&cx, Kind::Row, &record.metadata, &record.model, points)
@@ -155,6 +158,12 @@ fn id(metadata: &Option<Metadata>) -> String {
         .as_ref()
         .map(|of| of.id.clone())
         .unwrap_or_default()
+}
+
+/// The chunk that rows come from: extraction names its records `<chunk>:<schema>`.
+fn chunk_of(id: &str, schema: &str) -> String {
+    let bare = id.strip_suffix(schema).and_then(|id| id.strip_suffix(':'));
+    bare.unwrap_or(id).to_owned()
 }
 
 fn or(text: String, otherwise: &str) -> String {

@@ -7,6 +7,7 @@ use tg_collections::{CollectionKey, Target};
 use tg_mesh::{ConsumeError, Cx, LeasedStore, RecordConsumer, RequestHandler, Responder};
 use tg_runs::RunContext;
 use tg_schemas::msg::{Chunk, ChunkMatch, KeywordIndexRequest, KeywordIndexResponse, in_context};
+use tg_schemas::processors::kw_index;
 use tg_schemas::{Error, ErrorCode};
 
 use super::{limit, wire};
@@ -29,6 +30,9 @@ impl<S: KeywordStore> RecordConsumer<Chunk> for KeywordIndex<S> {
             return Err(ConsumeError::Dead(error));
         }
         cx.subject(&id);
+        if record.fingerprint(kw_index::PROCESSOR.id).is_none() {
+            return Ok(());
+        }
         let index = self.0.get().await?;
         let chunk = ChunkText {
             id,

@@ -62,7 +62,7 @@ const RULES: &[Rule] = &[
             ),
             (
                 "crates/mesh/src/erased.rs",
-                "decodes large records, of each subscription as many as have room",
+                "decodes large records, as many as have room in the process",
             ),
             (
                 "crates/mesh/src/leased_store.rs",

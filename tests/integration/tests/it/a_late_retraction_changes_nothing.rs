@@ -400,7 +400,7 @@ async fn of_a_workspace(bus: Bus) -> Result<()> {
 }
 
 /// The generation of the collection of a stopped system.
-fn incarnation(system: &System, place: &WorkspaceCollection) -> Result<i64> {
+fn generation_in(system: &System, place: &WorkspaceCollection) -> Result<i64> {
     let row = config_row(system.folder.path(), place.0, "collection", place.1)?;
     let row: Value = serde_json::from_str(&row.context("no such collection")?)?;
     Ok(row["incarnation"].as_i64().unwrap_or_default())
@@ -420,7 +420,7 @@ async fn of_a_collection(bus: Bus) -> Result<()> {
     let server = system.start().await?;
     collections(&server, "update-collection", &place).await?;
     server.terminate().await?;
-    let old = incarnation(&system, &place)?;
+    let old = generation_in(&system, &place)?;
 
     let server = system.start().await?;
     collections(&server, "delete-collection", &place).await?;
@@ -431,12 +431,12 @@ async fn of_a_collection(bus: Bus) -> Result<()> {
     let all = Seen::of(&[1, 2], &[1, 2]);
     place.until(&server, &all).await?;
     server.terminate().await?;
-    let new = incarnation(&system, &place)?;
+    let new = generation_in(&system, &place)?;
     ensure!(old < new, "{old}, {new}");
 
-    let of_run = |incarnation: i64, id: &str| Headers {
+    let of_run = |generation: i64, id: &str| Headers {
         id: Some(id.to_owned()),
-        thread: Some(format!("run.{incarnation}.{}", "ab".repeat(16))),
+        thread: Some(format!("run.{generation}.{}", "ab".repeat(16))),
         workspace: Some(place.0.to_owned()),
         ..Headers::default()
     };

@@ -9,7 +9,7 @@ use tg_testkit::process::{Launch, bin_dir, client};
 use tokio::process::Command;
 
 /// Every consumer of memory, and how many processes have such a share.
-const SHARES: [(&str, u64); 11] = [
+const SHARES: [(&str, u64); 12] = [
     ("graph.memory_mb", 1),
     ("graph.queries_memory_mb", 1),
     ("vectors.memory_mb", 1),
@@ -21,6 +21,7 @@ const SHARES: [(&str, u64); 11] = [
     ("bus_memory_mb", 1),
     ("exports_mb", 1),
     ("answers_mb", 17),
+    ("questions_mb", 2),
 ];
 
 /// Address space that is only mapped: it is not counted.

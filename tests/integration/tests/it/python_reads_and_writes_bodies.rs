@@ -16,7 +16,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
 
 /// Messages that only processors of ours say to each other.
-const OURS: [&str; 38] = [
+const OURS: [&str; 41] = [
     "AgentRun",
     "AgentRunStep",
     "AgentRunsRequest",
@@ -25,6 +25,7 @@ const OURS: [&str; 38] = [
     "AuditEntry",
     "AuditRequest",
     "AuditResponse",
+    "ChunkReaders",
     "Citation",
     "CollectionDrop",
     "CollectionDropped",
@@ -41,6 +42,7 @@ const OURS: [&str; 38] = [
     "Presence",
     "ProcessingError",
     "PutAside",
+    "Reindexed",
     "Retract",
     "RunTally",
     "RunTallyEntry",
@@ -48,6 +50,7 @@ const OURS: [&str; 38] = [
     "SourceDocument",
     "SourcesRequest",
     "SourcesResponse",
+    "Superseded",
     "TracedSource",
     "TracesRequest",
     "TracesResponse",

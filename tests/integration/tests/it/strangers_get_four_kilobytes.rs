@@ -10,7 +10,9 @@ use tg_testkit::process::{Server, client};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::edge::{closed_within, first_key, iam, peak, raw_socket, text_frame, with_keys};
+use crate::edge::{
+    closed_within, first_key, iam, peak, raw_socket, text_frame, upgraded, with_keys,
+};
 use crate::revocation_is_immediate::{key_of, status};
 
 /// Much less than the trees would take (5 GB), enough for the process.
@@ -18,6 +20,9 @@ const ADDRESS_SPACE: u64 = 6 << 30;
 
 /// Another is answered within this while a large body comes, also in a build for debugging on a busy machine.
 const OTHERS: Duration = Duration::from_secs(5);
+
+/// What is not written within this waits.
+const WRITTEN: Duration = Duration::from_millis(100);
 
 fn bomb(before: &str, after: &str) -> Vec<u8> {
     lists(12_400_000, before, after)
@@ -93,6 +98,45 @@ async fn after_authentication() -> Result<()> {
     let taken = peak(&server)? - before;
     assert!(taken < 400, "{taken} MiB");
     assert!(server.alive());
+    Ok(())
+}
+
+/// How many sockets send large messages at once.
+const AT_ONCE: usize = 300;
+
+/// A message of 49 MiB is announced on each of many sockets, and a little of it is sent. What its library would make room
+/// for is more than twice the address space.
+#[tokio::test]
+async fn after_authentication_on_many_sockets() -> Result<()> {
+    let launch = tg_testkit::process::Launch::up();
+    let mut server = launch.address_space(ADDRESS_SPACE).ready().await?;
+    let before = peak(&server)?;
+    let mut head = vec![0x81, 0xff];
+    head.extend((49_u64 << 20).to_be_bytes());
+    head.extend([0; 4]);
+    let little = vec![b'x'; 100 << 10];
+    for path in ["api/v1/socket", "api/v1/flow/default/import/triples"] {
+        let mut sockets = Vec::new();
+        for _ in 0..AT_ONCE {
+            let stream = TcpStream::connect(("127.0.0.1", server.port())).await?;
+            let mut socket = upgraded(stream, &server, path).await?;
+            socket.write_all(&head).await?;
+            // Who has to wait is not read: what does not fit in buffers on the way is not sent.
+            let _ = tokio::time::timeout(WRITTEN, socket.write_all(&little)).await;
+            sockets.push(socket);
+        }
+        let began = Instant::now();
+        ensure!(
+            status(&server, "").await? == 200,
+            "{path}: others are refused"
+        );
+        ensure!(began.elapsed() < OTHERS, "{path}: {:?}", began.elapsed());
+        ensure!(server.alive(), "{path}");
+        drop(sockets);
+    }
+    let taken = peak(&server)? - before;
+    ensure!(taken < 400, "{taken} MiB");
+    ensure!(server.alive());
     Ok(())
 }
 

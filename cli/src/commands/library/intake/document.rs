@@ -1,9 +1,17 @@
-//! What is to be told of a document before it is added: kind, title, pages; or why nothing can read it. Pure.
+//! What is to be told of a document before it is added: kind, title, pages; or why nothing can read it. Large text is
+//! looked at in pieces. A PDF has what is told of it anywhere: up to the size that is taken apart it is looked at whole.
 
-use sha2::{Digest, Sha256};
+use std::io;
+
+use indicatif::ProgressBar;
 use tg_document::kind::{self, Kind};
-use tg_document::text::{TextDecoder, leniently};
+use tg_document::text::{NoText, TextDecoder, leniently};
 use tg_document::{charset, pages, title, whole};
+use tg_schemas::limits::DOCUMENT;
+
+use crate::client::Error;
+use crate::content::Content;
+use crate::session::Session;
 
 /// A document that can be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,35 +30,50 @@ pub(in super::super) struct Document {
 
 impl Document {
     /// Looks at content. `name`: the last part of its path; `declared`: its MIME type, or the ending of one's
-    /// file, if somebody said it. The error says what is wrong with it.
-    pub(in super::super) fn of(name: &str, declared: &str, content: &[u8]) -> Result<Self, String> {
+    /// file, if somebody said it; `hash`: the SHA-256 of the content. The inner error says what is wrong with it, the outer
+    /// one that it cannot be read.
+    pub(in super::super) async fn look(
+        name: &str,
+        declared: &str,
+        content: &Content,
+        hash: &str,
+    ) -> io::Result<Result<Self, String>> {
         let declared = match declared {
             "" => kind::declared(name).to_owned(),
             mime if mime.contains('/') => mime.to_owned(),
             ending => kind::declared(&format!(".{ending}")).to_owned(),
         };
-        let head = &content[..content.len().min(kind::HEAD)];
-        let kind = kind::detect(head, &declared).map_err(|why| why.to_string())?;
-        if kind == Kind::Pdf
-            && let Some(why) = whole::refusal(content)
-        {
-            return Err(why.to_string());
+        let mut known = content.piece(0, BEGINNING)?;
+        let head = &known[..known.len().min(kind::HEAD)];
+        let kind = match kind::detect(head, &declared) {
+            Ok(kind) => kind,
+            Err(why) => return Ok(Err(why.to_string())),
+        };
+        let mut pages = None;
+        if kind == Kind::Pdf && content.size() <= DOCUMENT as u64 {
+            known = content.piece(0, DOCUMENT)?;
+            if let Some(why) = whole::refusal(&known) {
+                return Ok(Err(why.to_string()));
+            }
+            pages = pages::of(&known);
         }
         let charset = match kind {
-            Kind::Text => readable(content)?,
-            Kind::Html => leniently(content, charset::of_html(content)).1,
+            Kind::Text => match readable(content).await? {
+                Ok(charset) => charset,
+                Err(why) => return Ok(Err(why)),
+            },
+            Kind::Html => of_page(content, &known).await?,
             Kind::Pdf | Kind::Docx => UNICODE,
         };
         let mime = kind.mime(&declared);
-        let title = title::title(kind, &mime, content).unwrap_or_else(|| name.to_owned());
-        let pages = (kind == Kind::Pdf).then(|| pages::of(content)).flatten();
-        Ok(Self {
+        let title = title::title(kind, &mime, &known).unwrap_or_else(|| name.to_owned());
+        Ok(Ok(Self {
             mime,
             title,
             pages,
             charset: (charset != UNICODE).then_some(charset),
-            hash: hex::encode(Sha256::digest(content)),
-        })
+            hash: hash.to_owned(),
+        }))
     }
 
     /// `"FHS 3.0", PDF, 50 pages`, or `"prices", CSV in windows-1252`.
@@ -68,22 +91,70 @@ impl Document {
 /// What needs no mention.
 const UNICODE: &str = "UTF-8";
 
-/// Text that is read will be read to its end: whether that can be, and in which charset.
-fn readable(content: &[u8]) -> Result<&'static str, String> {
-    let (mut decoder, mut text) = (TextDecoder::default(), String::new());
+/// Bytes in which text says what it is, and what it calls itself.
+const BEGINNING: usize = 64 << 10;
+
+/// The SHA-256 of content in hexadecimal digits. Of large content it is told how far that is.
+pub(in super::super) async fn hash(
+    session: &Session,
+    name: &str,
+    content: &Content,
+) -> Result<String, Error> {
+    let bar = match content.small() {
+        Some(_) => ProgressBar::hidden(),
+        None => {
+            let what = format!("{name}: reading");
+            session.out.progress(&what, Some(content.size()))
+        }
+    };
+    let hash = session.until_interrupted(content.hash(|read| bar.inc(read)));
+    let hash = hash.await;
+    bar.finish_and_clear();
+    hash?.map_err(|error| Error::file(name, error))
+}
+
+/// The charset of a text and whether it is blank, from its beginning to its end.
+async fn decoded(
+    content: &Content,
+    decoder: TextDecoder,
+) -> io::Result<Result<(&'static str, bool), NoText>> {
+    let (mut decoder, mut text) = (Ok(decoder), String::new());
     let mut blank = true;
-    for piece in content.chunks(1 << 20) {
-        decoder
-            .push(piece, &mut text)
-            .map_err(|why| why.to_string())?;
+    let each = content.each(|piece| {
+        let pushed = match &mut decoder {
+            Ok(decoder) => decoder.push(piece, &mut text),
+            Err(_) => return,
+        };
+        if let Err(why) = pushed {
+            decoder = Err(why);
+        }
         blank &= text.trim().is_empty();
         text.clear();
+    });
+    each.await?;
+    let ended = decoder.and_then(|decoder| decoder.finish(&mut text));
+    Ok(ended.map(|charset| (charset, blank && text.trim().is_empty())))
+}
+
+/// Text that is read will be read to its end: whether that can be, and in which charset.
+async fn readable(content: &Content) -> io::Result<Result<&'static str, String>> {
+    Ok(match decoded(content, TextDecoder::default()).await? {
+        Err(why) => Err(why.to_string()),
+        Ok((_, true)) => Err("has no text".to_owned()),
+        Ok((charset, false)) => Ok(charset),
+    })
+}
+
+/// The charset of a web page, which is read whatever it is: as it declares, if it is that, else as its bytes suggest.
+async fn of_page(content: &Content, beginning: &[u8]) -> io::Result<&'static str> {
+    let declared = charset::of_html(beginning);
+    let tried = [declared.map(TextDecoder::of), Some(TextDecoder::default())];
+    for decoder in tried.into_iter().flatten() {
+        if let Ok((charset, _)) = decoded(content, decoder).await? {
+            return Ok(charset);
+        }
     }
-    let charset = decoder.finish(&mut text).map_err(|why| why.to_string())?;
-    match blank && text.trim().is_empty() {
-        true => Err("has no text".to_owned()),
-        false => Ok(charset),
-    }
+    Ok(leniently(beginning, declared).1)
 }
 
 #[cfg(test)]
@@ -92,9 +163,21 @@ mod tests {
     use base64::engine::general_purpose::STANDARD;
 
     use super::*;
+    use crate::content::Spool;
+
+    fn look(name: &str, declared: &str, bytes: &[u8]) -> Result<Document, String> {
+        let mut content = Spool::default();
+        content.push(bytes).expect("kept");
+        let content = content.content();
+        let looked = async {
+            let hash = content.hash(|_| {}).await.expect("read");
+            Document::look(name, declared, &content, &hash).await
+        };
+        futures::executor::block_on(looked).expect("read")
+    }
 
     fn about(name: &str, declared: &str, content: &str) -> String {
-        let document = Document::of(name, declared, content.as_bytes());
+        let document = look(name, declared, content.as_bytes());
         document.map_or_else(|why| format!("{name} {why}"), |document| document.about())
     }
 
@@ -117,7 +200,7 @@ mod tests {
             about("fhs.bin", "text/plain", pdf),
             "\"FHS 3.0\", PDF, 50 pages"
         );
-        let hash = Document::of("a", "", b"hello").expect("text").hash;
+        let hash = look("a", "", b"hello").expect("text").hash;
         assert!(hash.starts_with("2cf24dba5fb0a30e"), "{hash}");
     }
 
@@ -164,7 +247,7 @@ mod tests {
                 Some(packed) => STANDARD.decode(packed).expect("base64"),
                 None => case.text.into_bytes(),
             };
-            let said = Document::of(&case.name, "", &content);
+            let said = look(&case.name, "", &content);
             let said = said.map(|document| (document.mime, document.title));
             let wanted = match case.refused {
                 Some(why) => Err(why),
@@ -176,8 +259,7 @@ mod tests {
 
     #[test]
     fn charsets_of_old_are_taken_and_told() {
-        let about =
-            |name: &str, content: &[u8]| Document::of(name, "", content).map(|it| it.about());
+        let about = |name: &str, content: &[u8]| look(name, "", content).map(|it| it.about());
         let told = |text: &str| Ok(text.to_owned());
         assert_eq!(
             about("a.txt", b"caf\xe9 au lait"),

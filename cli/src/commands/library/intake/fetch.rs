@@ -1,4 +1,4 @@
-//! Content from where it is: a file, or a web address, within bounds of size and time.
+//! Content from where it is: a file, or a web address, within bounds of size and time. What is large stays in a file.
 
 use std::path::Path;
 use std::time::Duration;
@@ -9,6 +9,7 @@ use tg_schemas::limits::{DOCUMENT, human};
 
 use super::find::Source;
 use crate::client::Result;
+use crate::content::{Content, Spool};
 use crate::session::Session;
 
 /// Longest time in which an address gives all of its document.
@@ -19,10 +20,10 @@ const SILENCE: Duration = Duration::from_secs(30);
 const REDIRECTS: usize = 10;
 
 /// Content, and the MIME type that its place says of it; empty if none.
-pub(super) type Content = (Vec<u8>, String);
+pub(super) type Found = (Content, String);
 
 /// Reads a source. The inner error says why it cannot be read; the outer one ends everything.
-pub(super) async fn fetch(session: &Session, source: &Source) -> Result<Result<Content, String>> {
+pub(super) async fn fetch(session: &Session, source: &Source) -> Result<Result<Found, String>> {
     match source {
         Source::File(path) => Ok(file(path)),
         Source::Web(url) => {
@@ -34,16 +35,16 @@ pub(super) async fn fetch(session: &Session, source: &Source) -> Result<Result<C
     }
 }
 
-fn file(path: &Path) -> Result<Content, String> {
+fn file(path: &Path) -> Result<Found, String> {
     let size = std::fs::metadata(path).map_err(|error| error.to_string())?;
     if size.len() > DOCUMENT as u64 {
         return Err(too_large());
     }
-    let content = std::fs::read(path).map_err(|error| error.to_string())?;
+    let content = Content::open(path).map_err(|error| error.to_string())?;
     Ok((content, String::new()))
 }
 
-async fn web(url: &str) -> Result<Content, String> {
+async fn web(url: &str) -> Result<Found, String> {
     let limits = Limits {
         silence: Some(SILENCE),
         redirects: REDIRECTS,
@@ -57,11 +58,13 @@ async fn web(url: &str) -> Result<Content, String> {
         .map_err(|why| told(&why))?;
     let declared = answer.content_type().to_owned();
     let mut pieces = std::pin::pin!(answer.bytes());
-    let mut content = Vec::new();
+    let mut content = Spool::default();
     while let Some(piece) = pieces.next().await {
-        content.extend_from_slice(&piece.map_err(|why| told(&why))?);
+        let piece = piece.map_err(|why| told(&why))?;
+        let kept = content.push(&piece);
+        kept.map_err(|error| error.to_string())?;
     }
-    Ok((content, useful(&declared)))
+    Ok((content.content(), useful(&declared)))
 }
 
 /// What servers say of files that they do not know says nothing.
@@ -100,11 +103,11 @@ mod tests {
     fn files_are_read_up_to_a_bound() {
         let file_of = tempfile::NamedTempFile::new().expect("a file");
         file_of.as_file().set_len(DOCUMENT as u64 + 1).expect("set");
-        assert_eq!(
-            file(file_of.path()),
-            Err("is larger than 256 MiB".to_owned())
-        );
+        let large = file(file_of.path()).expect_err("too large");
+        assert_eq!(large, "is larger than 256 MiB");
         file_of.as_file().set_len(3).expect("set");
-        assert_eq!(file(file_of.path()), Ok((vec![0; 3], String::new())));
+        let (content, declared) = file(file_of.path()).expect("read");
+        assert_eq!(content.small(), Some(&[0; 3][..]));
+        assert_eq!(declared, "");
     }
 }

@@ -94,6 +94,32 @@ pub(super) fn find(named: &[PathBuf]) -> Found {
     found
 }
 
+/// The directories that the user named, and those below them, as they are called whatever leads to them. Files of those that
+/// are gone as a whole cannot be found.
+pub(super) fn directories(named: &[PathBuf]) -> Vec<PathBuf> {
+    let named = named.iter().filter(|path| path.is_dir());
+    let mut found: Vec<PathBuf> = named
+        .filter_map(|path| fs::canonicalize(path).ok())
+        .collect();
+    let (mut at, mut deep) = (0, found.len());
+    for _ in 0..DEEPEST {
+        for directory in found[at..deep].to_vec() {
+            let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+            let below = entries.filter(|entry| {
+                let visible = !entry.file_name().to_string_lossy().starts_with('.');
+                visible && entry.file_type().is_ok_and(|kind| kind.is_dir())
+            });
+            found.extend(
+                below
+                    .map(|entry| entry.path())
+                    .take(MOST - found.len().min(MOST)),
+            );
+        }
+        (at, deep) = (deep, found.len());
+    }
+    found
+}
+
 impl Found {
     fn push(&mut self, source: Source) {
         if self.sources.contains(&source) {

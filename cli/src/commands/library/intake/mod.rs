@@ -4,11 +4,13 @@
 pub(super) mod document;
 mod fetch;
 mod find;
+mod gone;
 mod outcome;
 mod shelf;
 mod take;
 mod watch;
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -43,6 +45,9 @@ pub struct Add {
     /// Go on: add what is new or changed until Ctrl-C
     #[arg(long)]
     watch: bool,
+    /// Remove documents whose files are gone from the directories that are named
+    #[arg(long, conflicts_with = "id")]
+    delete: bool,
     /// MIME type or ending, where content and name do not tell
     #[arg(short = 'k', long, value_name = "MIME")]
     kind: Option<String>,
@@ -119,13 +124,38 @@ impl Round<'_> {
         if !found.sources.is_empty() {
             must_run(session, &session.http()?, &self.add.into.flow.flow_id).await?;
         }
+        // First: what is there under another name now is added anew.
+        self.remove_gone(session, !found.sources.is_empty()).await?;
         self.take(session, found.sources).await
+    }
+
+    /// Removes what is gone. Of directories without a single file nothing is: a disk may just not be there.
+    async fn remove_gone(&mut self, session: &mut Session, any: bool) -> Result<()> {
+        let directories = match self.add.delete {
+            true => find::directories(&self.add.paths),
+            false => return Ok(()),
+        };
+        if directories.is_empty() {
+            return Ok(());
+        }
+        if !any {
+            session
+                .out
+                .talk("there is no file at all: nothing is removed");
+            return Ok(());
+        }
+        for (path, id) in gone::remove(&session.http()?, &directories).await? {
+            self.tell(session, Outcome::removed(path.display().to_string(), id))?;
+        }
+        Ok(())
     }
 
     /// All that is named, again and again until the user interrupts.
     async fn follow(&mut self, session: &mut Session) -> Result<()> {
         let mut away = false;
         let mut faulty = Vec::new();
+        // What was there when all was last seen to.
+        let mut there: Option<HashSet<Source>> = None;
         loop {
             let found = find(&self.add.paths);
             if found
@@ -143,8 +173,20 @@ impl Round<'_> {
                 }
             }
             faulty = found.faults;
+            let now: HashSet<Source> = found.sources.iter().cloned().collect();
+            let fewer = there.as_ref().is_none_or(|there| !there.is_subset(&now));
             let fresh = self.seen.fresh(found.sources);
-            match self.take(session, fresh).await {
+            let mut taken = match fewer {
+                true => self.remove_gone(session, !now.is_empty()).await,
+                false => Ok(()),
+            };
+            if taken.is_ok() {
+                taken = self.take(session, fresh).await;
+            }
+            if taken.is_ok() {
+                there = Some(now);
+            }
+            match taken {
                 Ok(()) => away = false,
                 Err(Error::Interrupted) => return Ok(()),
                 Err(error) if passes(&error) => {

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::super::upload::Sent;
 use super::document::Document;
 
 /// Most documents that a summary names.
@@ -13,6 +14,7 @@ pub(super) enum Became {
     Added,
     Changed,
     Unchanged,
+    Removed,
     Refused,
 }
 
@@ -22,6 +24,7 @@ impl Became {
             Self::Added => "added",
             Self::Changed => "changed",
             Self::Unchanged => "unchanged",
+            Self::Removed => "removed",
             Self::Refused => "refused",
         }
     }
@@ -36,6 +39,8 @@ pub(super) struct Outcome {
     /// Its id in the library; empty if it is not there.
     pub(super) id: String,
     pub(super) document: Option<Document>,
+    /// How it went, if it went in chunks.
+    pub(super) sent: Option<Sent>,
     /// What is wrong; empty if nothing.
     pub(super) why: String,
     /// Its processings that have begun, or that are under way.
@@ -50,7 +55,20 @@ impl Outcome {
             became: Became::Refused,
             id: String::new(),
             document: None,
+            sent: None,
             why,
+            processings: Vec::new(),
+        }
+    }
+
+    /// One whose file is gone, and so it is.
+    pub(super) fn removed(name: String, id: String) -> Self {
+        Self {
+            name,
+            became: Became::Removed,
+            id,
+            document: None,
+            why: String::new(),
             processings: Vec::new(),
         }
     }
@@ -71,6 +89,7 @@ impl Outcome {
                 format!("{name}: unchanged, is {id}{but}")
             }
             Became::Unchanged => format!("{name}: unchanged, is {id}, now processed"),
+            Became::Removed => format!("{name}: gone, removed {id}"),
             Became::Refused => format!("{name}: not added: {}", self.why),
         }
     }
@@ -90,6 +109,9 @@ impl Outcome {
                 told["pages"] = json!(pages);
             }
         }
+        if let Some(sent) = self.sent {
+            told["upload"] = sent.json();
+        }
         if !self.why.is_empty() {
             told["error"] = json!(self.why);
         }
@@ -103,6 +125,7 @@ pub(super) struct Summary {
     added: usize,
     changed: usize,
     unchanged: usize,
+    removed: usize,
     /// Names, and what is wrong: they are not there, or not processed.
     failed: Vec<(String, String)>,
     more_failed: usize,
@@ -117,6 +140,7 @@ impl Summary {
             Became::Added => self.added += 1,
             Became::Changed => self.changed += 1,
             Became::Unchanged => self.unchanged += 1,
+            Became::Removed => self.removed += 1,
             Became::Refused => {}
         }
         if !outcome.why.is_empty() {
@@ -142,7 +166,7 @@ impl Summary {
 
     /// Whether nothing was counted.
     pub(super) fn is_empty(&self) -> bool {
-        self.added + self.changed + self.unchanged + self.failures() == 0
+        self.added + self.changed + self.unchanged + self.removed + self.failures() == 0
     }
 
     /// How many failed.
@@ -156,6 +180,7 @@ impl Summary {
             (self.added, "added"),
             (self.changed, "changed"),
             (self.unchanged, "unchanged"),
+            (self.removed, "removed"),
             (self.failures(), "failed"),
         ];
         let counts = counts.iter().filter(|(number, _)| *number > 0);
@@ -186,6 +211,7 @@ impl Summary {
             "added": self.added,
             "changed": self.changed,
             "unchanged": self.unchanged,
+            "removed": self.removed,
             "failed": self.failures(),
             "warnings": self.warned.len(),
         })
@@ -197,12 +223,19 @@ mod tests {
     use super::*;
 
     fn outcome(became: Became, why: &str) -> Outcome {
-        let document = Document::of("a.md", "", b"# Lamps\n\nBlue.").expect("text");
+        let document = Document {
+            mime: "text/markdown".to_owned(),
+            title: "Lamps".to_owned(),
+            pages: None,
+            charset: None,
+            hash: String::new(),
+        };
         Outcome {
             name: "a.md".to_owned(),
             became,
             id: "urn:a".to_owned(),
             document: Some(document),
+            sent: None,
             why: why.to_owned(),
             processings: Vec::new(),
         }
@@ -220,6 +253,8 @@ mod tests {
             "a.md: changed, replaced as urn:a (\"Lamps\", Markdown); not processed: no flow"
         );
         assert_eq!(line(Became::Unchanged, ""), "a.md: unchanged, is urn:a");
+        let removed = Outcome::removed("x".into(), "urn:x".into());
+        assert_eq!(removed.line(), "x: gone, removed urn:x");
         let refused = Outcome::refused("x".into(), "is empty".into());
         assert_eq!(refused.line(), "x: not added: is empty");
         assert_eq!(

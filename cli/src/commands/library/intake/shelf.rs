@@ -25,6 +25,8 @@ pub(super) struct Destination {
 struct LibraryDocument {
     mime: String,
     hash: String,
+    /// Name of the file that it was added from, where it was.
+    file: String,
 }
 
 /// What the library has.
@@ -58,7 +60,7 @@ impl Shelf {
         Ok(Self::of(&documents, &processings))
     }
 
-    fn of(documents: &[Value], processings: &[Value]) -> Self {
+    pub(super) fn of(documents: &[Value], processings: &[Value]) -> Self {
         let mut shelf = Self::default();
         for one in documents {
             shelf.hold(
@@ -66,6 +68,9 @@ impl Shelf {
                 &text(one, "kind"),
                 &text(one, "content-hash"),
             );
+            if let Some(held) = shelf.documents.get_mut(&text(one, "id")) {
+                held.file = text(one, "comments");
+            }
         }
         // In the order in which they came: the last one counts.
         for one in processings {
@@ -78,6 +83,13 @@ impl Shelf {
             shelf.processed.insert(key, standing);
         }
         shelf
+    }
+
+    /// Ids of documents, and names of the files that they were added from.
+    pub(super) fn files(&self) -> impl Iterator<Item = (&str, &str)> {
+        let files = self.documents.iter();
+        let files = files.map(|(id, held)| (id.as_str(), held.file.as_str()));
+        files.filter(|(_, file)| !file.is_empty())
     }
 
     /// Whether a document is there.
@@ -103,6 +115,7 @@ impl Shelf {
         let held = LibraryDocument {
             mime: mime.to_owned(),
             hash: hash.to_owned(),
+            file: String::new(),
         };
         if let Some(before) = self.documents.insert(id.to_owned(), held)
             && self.contents.get(&before.hash).is_some_and(|of| of == id)

@@ -7,14 +7,15 @@ use sha2::{Digest, Sha256};
 use tg_schemas::ErrorCode;
 
 use super::super::metadata::{Known, iri};
-use super::super::upload::Upload;
+use super::super::upload::{Sent, Upload};
 use super::Add;
-use super::document::Document;
+use super::document::{Document, hash};
 use super::fetch::fetch;
 use super::find::{Source, machine};
 use super::outcome::{Became, Outcome};
 use super::shelf::{Destination, Plan, Shelf, processing_id};
 use crate::client::{Error, Http, Result};
+use crate::content::Content;
 use crate::session::Session;
 
 /// Processings of one content into one place whose ids are tried.
@@ -63,14 +64,14 @@ impl<'a> Taker<'a> {
     }
 
     /// Takes one. What concerns all documents is an error.
-    pub(super) async fn take(&mut self, session: &Session, source: &Source) -> Result<Outcome> {
+    pub(super) async fn take(&mut self, session: &mut Session, source: &Source) -> Result<Outcome> {
         let name = source.name();
         let (content, declared) = match fetch(session, source).await? {
             Ok(content) => content,
             Err(why) => return Ok(Outcome::refused(name, why)),
         };
         let declared = self.add.kind.clone().unwrap_or(declared);
-        let mut document = match Document::of(&source.last(), &declared, &content) {
+        let mut document = match look(session, source, &declared, &content).await? {
             Ok(document) => document,
             Err(why) => return Ok(Outcome::refused(name, why)),
         };
@@ -89,16 +90,16 @@ impl<'a> Taker<'a> {
         {
             return Ok(Outcome::refused(name, why));
         }
-        let id = match plan {
-            Plan::Keep(id) => id,
+        let (id, sent) = match plan {
+            Plan::Keep(id) => (id, None),
             plan => {
-                let new = (&document, content.as_slice());
-                match self.put(session, source, &id, &plan, new).await {
-                    Ok(()) => {}
+                let new = (&document, &content);
+                let sent = match self.put(session, source, &id, &plan, new).await {
+                    Ok(sent) => sent,
                     Err(error) => return Ok(Outcome::refused(name, of_one(error)?)),
-                }
+                };
                 self.shelf.hold(&id, &document.mime, &document.hash);
-                id
+                (id, sent)
             }
         };
         let (processings, why) = self.process(source, &id, &document, became).await?;
@@ -107,6 +108,7 @@ impl<'a> Taker<'a> {
             became,
             id,
             document: Some(document),
+            sent,
             why,
             processings,
         })
@@ -135,12 +137,12 @@ impl<'a> Taker<'a> {
 
     async fn put(
         &self,
-        session: &Session,
+        session: &mut Session,
         source: &Source,
         id: &str,
         plan: &Plan,
-        (document, content): (&Document, &[u8]),
-    ) -> Result<()> {
+        (document, content): (&Document, &Content),
+    ) -> Result<Option<Sent>> {
         if *plan == Plan::Exchange {
             let request = json!({"operation": "remove-document", "document-id": id});
             self.http.service("librarian", request).await?;
@@ -148,6 +150,7 @@ impl<'a> Taker<'a> {
         let upload = Upload {
             metadata: self.metadata(source, id, document),
             content,
+            hash: &document.hash,
             replaces: *plan == Plan::Replace,
             name: &document.title,
         };
@@ -231,6 +234,26 @@ impl<'a> Taker<'a> {
                 Err(error) => return Err(error),
             }
         }
+    }
+}
+
+/// What a document is; the inner error says why nothing can read it.
+async fn look(
+    session: &Session,
+    source: &Source,
+    declared: &str,
+    content: &Content,
+) -> Result<Result<Document, String>> {
+    let (name, last) = (source.name(), source.last());
+    let looking = async {
+        let hash = hash(session, &name, content).await?;
+        let looked = Document::look(&last, declared, content, &hash).await;
+        looked.map_err(|error| Error::file(&name, error))
+    };
+    match session.until_interrupted(looking).await? {
+        // It is gone, or became shorter: the others may go on.
+        Err(Error::File { reason, .. }) => Ok(Err(reason)),
+        looked => looked,
     }
 }
 

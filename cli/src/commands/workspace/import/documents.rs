@@ -17,7 +17,7 @@ use super::said::{Said, level};
 use crate::client::{Error, Http, Result};
 use crate::commands::library::listing;
 use crate::commands::workspace::bundle::{self, Member};
-use crate::fields::{text, texts};
+use crate::fields::{list, text, texts};
 use crate::session::Session;
 
 /// From this size on a document goes in parts.
@@ -140,6 +140,7 @@ impl Documents<'_> {
             document: bundle::to_library(&self.said.documents[id]),
             replaces,
             upload: String::new(),
+            there: BTreeSet::new(),
             index: 0,
             bytes: Vec::new(),
             ended: None,
@@ -151,9 +152,14 @@ impl Documents<'_> {
                 "total-size": length,
                 "chunk-size": PART,
                 "replace": replaces,
+                "content-hash": self.said.hashes[id],
             });
             match self.ask(request).await? {
-                Outcome::Done(reply) => taking.upload = text(&reply, "upload-id"),
+                Outcome::Done(reply) => {
+                    taking.upload = text(&reply, "upload-id");
+                    let there = list(&reply, "received-chunks").iter();
+                    taking.there = there.filter_map(Value::as_u64).collect();
+                }
                 ended => taking.ended = Some(ended),
             }
             if taking.upload.is_empty() && taking.ended.is_none() {
@@ -178,6 +184,11 @@ impl Documents<'_> {
         while taking.bytes.len() >= PART || (end && !taking.bytes.is_empty()) {
             let size = taking.bytes.len().min(PART);
             let part: Vec<u8> = taking.bytes.drain(..size).collect();
+            // It came before this command was cut off.
+            if taking.there.contains(&taking.index) {
+                taking.index += 1;
+                continue;
+            }
             let request = json!({
                 "operation": "upload-chunk",
                 "upload-id": taking.upload,
@@ -299,6 +310,8 @@ struct Taking {
     replaces: bool,
     /// Empty where the document goes whole.
     upload: String,
+    /// Parts that the library has already.
+    there: BTreeSet<u64>,
     index: u64,
     bytes: Vec<u8>,
     /// How it came out, once that is known.
@@ -345,6 +358,7 @@ mod tests {
                 document: json!({"id": "urn:d", "parent-id": parent}),
                 replaces,
                 upload: String::new(),
+                there: BTreeSet::new(),
                 index: 0,
                 bytes: b"x".to_vec(),
                 ended: None,

@@ -14,6 +14,8 @@ use crate::fields::text;
 
 /// Most bytes of a member that says something.
 const SAID: u64 = 64 << 20;
+/// Digits of the short name of a content.
+const SHORT: usize = 12;
 
 /// What a bundle says, without triples and contents, and what of it cannot be imported.
 #[derive(Debug, Default)]
@@ -21,8 +23,10 @@ pub(super) struct Said {
     pub(super) manifest: Value,
     pub(super) config: Vec<Value>,
     pub(super) documents: BTreeMap<String, Value>,
-    /// A short name of each document's content.
+    /// A short name of each document's content: the beginning of its hash.
     pub(super) contents: BTreeMap<String, String>,
+    /// The hash of each document's content, SHA-256 in hexadecimal digits.
+    pub(super) hashes: BTreeMap<String, String>,
     /// Collections with triples.
     pub(super) collections: BTreeSet<String>,
     /// Configuration and triples that cannot be imported.
@@ -61,8 +65,9 @@ impl Said {
         };
         match member {
             Member::Content(id) => {
-                let hash: [u8; 32] = part.hash.finalize().into();
-                self.contents.insert(id, hex::encode(&hash[..6]));
+                let hash = hex::encode(part.hash.finalize());
+                self.contents.insert(id.clone(), hash[..SHORT].to_owned());
+                self.hashes.insert(id, hash);
             }
             Member::Triples(collection, _) => {
                 if let Some(first) = part.first_bad {

@@ -270,8 +270,9 @@ fn what_fits_becomes_facts_of_several_ontologies() {
     let source = crate::engine::Source {
         chunk: "urn:chunk:1".to_owned(),
         metadata: Default::default(),
+        fingerprint: String::new(),
     };
-    let contexts = checked.found.into_contexts(&source);
+    let contexts = checked.found.into_contexts(&source, "kg-extract-ontology");
     assert_eq!(contexts.len(), 8, "two of each of the four entities");
     let bridge: Vec<_> = contexts
         .iter()

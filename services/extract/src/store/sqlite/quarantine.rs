@@ -1,13 +1,13 @@
 //! Statements that do not fit, a row each.
 
 use async_trait::async_trait;
-use tg_storage::StorageError;
 use tg_storage::rusqlite::types::Value;
 use tg_storage::rusqlite::{Connection, Row, Transaction, params, params_from_iter};
+use tg_storage::{StorageError, query_rows};
 
 use super::SqliteLedger;
 use crate::engine::ontology::Rejected;
-use crate::store::quarantine::{Kept, Origin, Quarantine, Which};
+use crate::store::quarantine::{Origin, Quarantine, Quarantined, Which};
 
 /// Longest statement; a longer one is only counted.
 const LONGEST: usize = 64 << 10;
@@ -17,8 +17,8 @@ const ROW: usize = 256;
 const COLUMNS: &str = "number, flow, collection, generation, document, chunk, model, prompt_version, asked_at, \
                        statement, reason";
 
-fn read(row: &Row<'_>) -> tg_storage::rusqlite::Result<Kept> {
-    Ok(Kept {
+fn read(row: &Row<'_>) -> tg_storage::rusqlite::Result<Quarantined> {
+    Ok(Quarantined {
         number: row.get(0)?,
         origin: Origin {
             flow: row.get(1)?,
@@ -68,7 +68,8 @@ fn insert(
     origin: &Origin,
     one: &Rejected,
 ) -> Result<(), StorageError> {
-    let bytes = one.statement.len() + one.reason.len() + origin.chunk.len() + ROW;
+    let texts = one.statement.len() + one.reason.len() + workspace.len();
+    let bytes = texts + origin.bytes() + ROW;
     tx.prepare_cached(
         "INSERT INTO violation (workspace, flow, collection, generation, document, chunk, model, prompt_version,
          asked_at, statement, reason, bytes) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
@@ -173,7 +174,7 @@ impl Quarantine for SqliteLedger {
         which: Which,
         after: i64,
         most: u32,
-    ) -> Result<Vec<Kept>, StorageError> {
+    ) -> Result<Vec<Quarantined>, StorageError> {
         self.db
             .read(move |conn| {
                 let (meant, mut bound) = meant(workspace, which);
@@ -181,9 +182,7 @@ impl Quarantine for SqliteLedger {
                 let sql = format!(
                     "SELECT {COLUMNS} FROM violation WHERE {meant} AND number > ? ORDER BY number LIMIT ?"
                 );
-                let mut query = conn.prepare_cached(&sql)?;
-                let rows = query.query_map(params_from_iter(bound), read)?;
-                Ok(rows.collect::<Result<_, _>>()?)
+                query_rows(conn, &sql, params_from_iter(bound), read)
             })
             .await
     }

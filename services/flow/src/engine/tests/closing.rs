@@ -105,7 +105,7 @@ fn receipts_count_each_delivery_once() {
 }
 
 /// A random template of any reach, some of them overlapping between flows and workspaces.
-fn topic() -> impl Strategy<Value = String> {
+fn template() -> impl Strategy<Value = String> {
     let base = prop::sample::select(vec!["a", "b", "librarian"]);
     let tail = prop::sample::select(vec![
         ":{workspace}",
@@ -155,7 +155,7 @@ fn flows() -> impl Strategy<Value = Vec<(String, String, Names)>> {
     let one = (
         prop::sample::select(vec!["w", "v", "f1"]).prop_map(str::to_owned),
         prop::sample::select(vec!["f1", "f2", "f3"]).prop_map(str::to_owned),
-        prop::collection::vec(topic(), 3),
+        prop::collection::vec(template(), 3),
         prop::sample::select(vec!["f1", "f2", "x"]).prop_map(str::to_owned),
     );
     prop::collection::vec(

@@ -4,15 +4,16 @@ use std::collections::BTreeMap;
 
 use async_trait::async_trait;
 use tg_schemas::BAD_CONTENT;
-use tg_storage::StorageError;
 use tg_storage::rusqlite::{OptionalExtension, Row, Transaction, params, params_from_iter};
+use tg_storage::{StorageError, query_rows};
 
 use super::SqliteFlows;
 use super::room::{self, RecordUsage};
 use crate::engine::receipt::Counts;
 use crate::store::Phase;
 use crate::store::records::{
-    DeadLetterBacklog, Due, NewRecord, Outcome, Reason, RecordStore, Select, StoredRecord, Tally,
+    DeadLetterBacklog, DeadLetterCount, Due, NewRecord, Outcome, Reason, RecordStore, Select,
+    StoredRecord,
 };
 
 const COLUMNS: &str = "id, workspace, flow, topic, subscription, reason, detail, due, attempt, since, \
@@ -110,9 +111,9 @@ impl RecordStore for SqliteFlows {
         let (workspace, flow) = (workspace.to_owned(), flow.to_owned());
         self.db
             .write(move |tx| {
-                let retries = tally(tx, &workspace, &flow, "reason = 'retry'", 0)?;
-                let recent = tally(tx, &workspace, &flow, "unsettled = 0 AND reason <> 'parked'", since)?;
-                let lost = tally(tx, &workspace, &flow, "reason IN ('dead', 'stale')", since)?;
+                let retries = by_subscription(tx, &workspace, &flow, "reason = 'retry'", 0)?;
+                let recent = by_subscription(tx, &workspace, &flow, "unsettled = 0 AND reason <> 'parked'", since)?;
+                let lost = by_subscription(tx, &workspace, &flow, "reason IN ('dead', 'stale')", since)?;
                 add(&mut counts.aside, recent);
                 add(&mut counts.parked, lost);
                 let sql = if discard {
@@ -141,8 +142,9 @@ impl RecordStore for SqliteFlows {
                      AND (?4 IS NULL OR reason = ?4) AND id > ?5 ORDER BY id LIMIT ?6"
                 );
                 let reason = select.reason.map(Reason::as_str);
-                let mut statement = conn.prepare_cached(&sql)?;
-                let found = statement.query_map(
+                query_rows(
+                    conn,
+                    &sql,
                     params![
                         select.workspace,
                         select.id,
@@ -152,8 +154,7 @@ impl RecordStore for SqliteFlows {
                         select.limit
                     ],
                     kept,
-                )?;
-                Ok(found.collect::<Result<_, _>>()?)
+                )
             })
             .await
     }
@@ -251,9 +252,7 @@ impl RecordStore for SqliteFlows {
                 let sql = "SELECT workspace FROM put_aside WHERE workspace > ?1
                            UNION SELECT workspace FROM stop WHERE workspace > ?1
                            ORDER BY workspace LIMIT ?2";
-                let mut statement = conn.prepare_cached(sql)?;
-                let found = statement.query_map(params![after, most], |row| row.get(0))?;
-                Ok(found.collect::<Result<_, _>>()?)
+                query_rows(conn, sql, params![after, most], |row| row.get(0))
             })
             .await
     }
@@ -294,8 +293,7 @@ impl RecordStore for SqliteFlows {
                                  FROM put_aside GROUP BY 1, 2, 3 ORDER BY 4 DESC, 1, 2, 3 LIMIT ?1) AS line
                            JOIN put_aside AS oldest ON oldest.id = line.first
                            ORDER BY 4 DESC, 1, 2, 3";
-                let mut statement = conn.prepare_cached(sql)?;
-                let found = statement.query_map([most], |row| {
+                query_rows(conn, sql, [most], |row| {
                     let reason: String = row.get(2)?;
                     Ok(DeadLetterBacklog {
                         workspace: row.get(0)?,
@@ -304,35 +302,36 @@ impl RecordStore for SqliteFlows {
                         records: row.get::<_, i64>(3)?.unsigned_abs(),
                         since: row.get(4)?,
                     })
-                })?;
-                Ok(found.collect::<Result<_, _>>()?)
+                })
             })
             .await
     }
 
-    async fn tally(
+    async fn counts(
         &self,
         workspace: &str,
         flow: Option<&str>,
         most: u32,
-    ) -> Result<Vec<Tally>, StorageError> {
+    ) -> Result<Vec<DeadLetterCount>, StorageError> {
         let (workspace, flow) = (workspace.to_owned(), flow.map(str::to_owned));
         self.db
             .read(move |conn| {
                 let sql = "SELECT flow, reason, kind = ?4 AS content, count(*) FROM put_aside
                            WHERE workspace = ?1 AND (?2 IS NULL OR flow = ?2)
                            GROUP BY flow, reason, content ORDER BY flow, reason, content LIMIT ?3";
-                let mut statement = conn.prepare_cached(sql)?;
-                let found =
-                    statement.query_map(params![workspace, flow, most, BAD_CONTENT], |row| {
-                        Ok(Tally {
+                query_rows(
+                    conn,
+                    sql,
+                    params![workspace, flow, most, BAD_CONTENT],
+                    |row| {
+                        Ok(DeadLetterCount {
                             flow: row.get(0)?,
                             reason: row.get(1)?,
                             content: row.get(2)?,
                             records: row.get::<_, i64>(3)?.unsigned_abs(),
                         })
-                    })?;
-                Ok(found.collect::<Result<_, _>>()?)
+                    },
+                )
             })
             .await
     }
@@ -421,7 +420,7 @@ fn again(tx: &Transaction<'_>, record: &NewRecord) -> Result<bool, StorageError>
     Ok(known.is_some())
 }
 
-fn tally(
+fn by_subscription(
     tx: &Transaction<'_>,
     workspace: &str,
     flow: &str,
@@ -432,11 +431,10 @@ fn tally(
         "SELECT subscription, count(*) FROM put_aside
          WHERE workspace = ?1 AND flow = ?2 AND since >= ?3 AND {condition} GROUP BY subscription"
     );
-    let mut statement = tx.prepare_cached(&sql)?;
-    let found = statement.query_map(params![workspace, flow, since], |row| {
+    let found = query_rows(tx, &sql, params![workspace, flow, since], |row| {
         Ok((row.get(0)?, row.get::<_, i64>(1)?.unsigned_abs()))
     })?;
-    Ok(found.collect::<Result<_, _>>()?)
+    Ok(found.into_iter().collect())
 }
 
 fn add(to: &mut BTreeMap<String, u64>, what: BTreeMap<String, u64>) {

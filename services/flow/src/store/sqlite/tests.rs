@@ -74,8 +74,8 @@ async fn rows_of_the_release_before_get_the_generation_of_their_workspace() {
     };
     let store = SqliteFlows::open(&file, Durability::Process, quotas).unwrap();
     let of = async |workspace: &str| {
-        let tally = store.tally(workspace, None, 9).await.unwrap();
-        tally.iter().map(|one| one.records).sum::<u64>()
+        let counts = store.counts(workspace, None, 9).await.unwrap();
+        counts.iter().map(|one| one.records).sum::<u64>()
     };
     assert_eq!((of("w").await, of("w#7").await), (3, 1));
     let full = store.full_rooms(9).await.unwrap();

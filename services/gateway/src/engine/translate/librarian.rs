@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tg_schemas::limits;
 use tg_schemas::msg::{
     Criteria, DocumentMetadata, LibrarianRequest, LibrarianResponse, ProcessingError,
-    ProcessingMetadata, UploadSession,
+    ProcessingMetadata, Reindexed, UploadSession,
 };
 use tg_schemas::{Error, ErrorCode};
 
@@ -66,6 +66,8 @@ impl Translate for Librarian {
             limit: body.integer_or("limit", 0)?,
             after: body.text("after")?,
             replace: body.flag("replace")?,
+            content_hash: body.text("content-hash")?,
+            force: body.flag("force")?,
             ..LibrarianRequest::default()
         })
     }
@@ -104,10 +106,40 @@ impl Translate for Librarian {
                 .put("received-chunks", part.received_chunks)
                 .put("missing-chunks", part.missing_chunks)
                 .done(),
+            // Only who says the hash of the content is told which chunks are there.
+            "begin-upload" => reply
+                .put_truthy("received-chunks", part.received_chunks)
+                .put_truthy("missing-chunks", part.missing_chunks)
+                .done(),
             "list-uploads" => reply.put("upload-sessions", sessions).done(),
+            "reindex" => {
+                let reindexed = part.reindexed.iter().map(reindexed_value);
+                reply
+                    .put("reindexed", reindexed.collect::<Vec<Value>>())
+                    .done()
+            }
             _ => reply.done(),
         }
     }
+}
+
+fn reindexed_value(one: &Reindexed) -> Value {
+    let mut told = json!({
+        "document-id": one.document_id,
+        "flow": one.flow,
+        "collection": one.collection,
+        "outcome": one.outcome,
+        "chunks": one.chunks,
+        "chunks-due": one.chunks_due,
+        "changes": one.changes,
+    });
+    if !one.why.is_empty() {
+        told["error"] = json!(one.why);
+    }
+    if !one.processing_id.is_empty() {
+        told["processing-id"] = json!(one.processing_id);
+    }
+    told
 }
 
 /// Content in base64 that fits one message; what is larger goes in chunks.
@@ -281,6 +313,37 @@ mod tests {
             error.message,
             "document-metadata.metadata[0].o: is required"
         );
+    }
+
+    #[test]
+    fn an_upload_that_is_gone_on_with_says_what_is_missing_and_no_other_does() {
+        let body = json!({"document-metadata": {"id": "d", "kind": "text/plain"}, "total-size": 9,
+            "content-hash": "2cf2"});
+        let request = question::<Librarian>(body, "begin-upload").unwrap();
+        assert_eq!(
+            (request.content_hash.as_str(), request.total_size),
+            ("2cf2", 9)
+        );
+        let plain = LibrarianResponse {
+            upload_id: "u".into(),
+            chunk_size: 4,
+            total_chunks: 3,
+            ..LibrarianResponse::default()
+        };
+        let told = json!({"document-metadatas": [], "processing-metadatas": [], "upload-id": "u",
+            "chunk-size": 4, "total-chunks": 3});
+        assert_eq!(
+            json!(part::<Librarian>(plain.clone(), "begin-upload")),
+            told
+        );
+        let open = LibrarianResponse {
+            received_chunks: vec![0],
+            missing_chunks: vec![1, 2],
+            ..plain
+        };
+        let body = part::<Librarian>(open, "begin-upload");
+        assert_eq!(body["received-chunks"], json!([0]));
+        assert_eq!(body["missing-chunks"], json!([1, 2]));
     }
 
     #[test]

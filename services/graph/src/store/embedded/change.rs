@@ -35,8 +35,20 @@ pub(crate) enum Change {
 pub(crate) struct Wanted {
     /// Chunks and pages.
     pub(crate) parts: Vec<NamedNode>,
+    /// What was made anew of chunks that stay.
+    pub(crate) outdated: Vec<Outdated>,
     /// Quads, whatever they came from.
     pub(crate) quads: Vec<Quad>,
+}
+
+/// What a processor made of a chunk before.
+#[derive(Debug, Clone)]
+pub(crate) struct Outdated {
+    pub(crate) chunk: NamedNode,
+    /// The processor, as an agent.
+    pub(crate) agent: NamedNode,
+    /// Subgraphs that stay.
+    pub(crate) kept: Vec<NamedNode>,
 }
 
 /// What ends.

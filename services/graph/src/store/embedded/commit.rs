@@ -8,6 +8,7 @@ use futures::executor::block_on;
 use tokio::sync::oneshot;
 
 use crate::error::GraphError;
+use crate::store::embedded::accounting::Accounting;
 use crate::store::embedded::batch::{self, Batch, Op, ROW_BYTES, ROW_QUADS, Run};
 use crate::store::embedded::change::{Change, Done, Wanted};
 use crate::store::embedded::dataset::Dataset;
@@ -17,7 +18,6 @@ use crate::store::embedded::journal::{self, Appended, NewRow};
 use crate::store::embedded::merge;
 use crate::store::embedded::retract;
 use crate::store::embedded::shared::Shared;
-use crate::store::embedded::tally::Tally;
 use tg_collections::CollectionKey;
 use tg_storage::survived;
 
@@ -31,7 +31,7 @@ struct Write {
 pub(crate) struct Commits {
     shared: Arc<Shared>,
     gone: Ended,
-    tally: Tally,
+    accounting: Accounting,
     /// A panic left what this knows half changed, and it could not be read again yet.
     lost: bool,
 }
@@ -41,7 +41,7 @@ impl Commits {
         Self {
             shared,
             gone,
-            tally: Tally::default(),
+            accounting: Accounting::default(),
             lost: false,
         }
     }
@@ -49,7 +49,7 @@ impl Commits {
     /// After a panic: the journal alone says what there is. Datasets are loaded from it when they are read next.
     pub(crate) fn forget(&mut self) {
         self.shared.forget();
-        self.tally = Tally::default();
+        self.accounting = Accounting::default();
         self.lost = match Ended::read(&self.shared) {
             Ok(gone) => {
                 self.gone = gone;
@@ -74,7 +74,7 @@ impl Commits {
         let Self {
             shared,
             gone,
-            tally,
+            accounting,
             lost: _,
         } = self;
         let mut writes = Vec::with_capacity(group.len());
@@ -96,27 +96,27 @@ impl Commits {
                     kind,
                     done,
                 } => {
-                    commit(shared, tally, std::mem::take(&mut writes));
+                    commit(shared, accounting, std::mem::take(&mut writes));
                     let _ = done.send(match gone.refuses(&key, kind) {
                         true => Ok(Some(0)),
-                        false => take_back(shared, tally, key, &wanted),
+                        false => take_back(shared, accounting, key, &wanted),
                     });
                 }
                 Change::End { end, done } => {
-                    commit(shared, tally, std::mem::take(&mut writes));
+                    commit(shared, accounting, std::mem::take(&mut writes));
                     let _ = done.send(ended::end(shared, gone, end));
-                    *tally = Tally::default();
+                    *accounting = Accounting::default();
                 }
             }
         }
-        commit(shared, tally, writes);
+        commit(shared, accounting, writes);
     }
 }
 
 /// Nothing comes between what is seen and what is taken out: this thread is the only writer.
 fn take_back(
     shared: &Arc<Shared>,
-    tally: &mut Tally,
+    accounting: &mut Accounting,
     key: CollectionKey,
     wanted: &Wanted,
 ) -> Result<Option<usize>, GraphError> {
@@ -129,14 +129,14 @@ fn take_back(
     if count > 0 {
         let (done, mut result) = oneshot::channel();
         let batch = Batch::delete(quads);
-        commit(shared, tally, vec![Write { key, batch, done }]);
+        commit(shared, accounting, vec![Write { key, batch, done }]);
         result.try_recv().unwrap_or(Err(GraphError::Closed))?;
     }
     Ok(Some(count))
 }
 
-fn commit(shared: &Arc<Shared>, tally: &mut Tally, writes: Vec<Write>) {
-    let writes = within_limits(shared, tally, writes);
+fn commit(shared: &Arc<Shared>, accounting: &mut Accounting, writes: Vec<Write>) {
+    let writes = within_limits(shared, accounting, writes);
     if writes.is_empty() {
         return;
     }
@@ -151,7 +151,7 @@ fn commit(shared: &Arc<Shared>, tally: &mut Tally, writes: Vec<Write>) {
     metrics::counter!("tg_graph_commits_total").increment(1);
     if let Err(error) = &result {
         tracing::warn!(%error, changes = writes.len(), "changes of the graph failed");
-        *tally = Tally::default();
+        *accounting = Accounting::default();
     }
     for write in writes {
         // Nobody may be waiting any more.
@@ -160,15 +160,15 @@ fn commit(shared: &Arc<Shared>, tally: &mut Tally, writes: Vec<Write>) {
 }
 
 /// Refuses what is above a quota or has no room in memory. What only takes out is always let through.
-fn within_limits(shared: &Shared, tally: &mut Tally, writes: Vec<Write>) -> Vec<Write> {
-    tally.begin();
+fn within_limits(shared: &Shared, accounting: &mut Accounting, writes: Vec<Write>) -> Vec<Write> {
+    accounting.begin();
     let mut kept = Vec::with_capacity(writes.len());
     for write in writes {
         let adds = write.batch.adds();
         let admitted = if adds.quads == 0 {
             Ok(())
         } else {
-            tally.admit(shared, &write.key, adds)
+            accounting.admit(shared, &write.key, adds)
         };
         match admitted {
             Ok(()) => kept.push(write),

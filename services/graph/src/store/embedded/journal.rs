@@ -7,8 +7,8 @@
 
 use std::sync::Arc;
 
-use tg_storage::StorageError;
 use tg_storage::rusqlite::{Connection, OptionalExtension, Row as SqlRow, Transaction, params};
+use tg_storage::{StorageError, query_rows};
 
 use crate::engine::quota::Usage;
 use crate::store::embedded::batch::Op;
@@ -264,12 +264,11 @@ pub(crate) fn held_by(
     conn: &Connection,
     workspace: &str,
 ) -> Result<Vec<(i64, Usage)>, StorageError> {
-    let mut query = conn.prepare_cached(
-        "SELECT held.dataset, held.quads, held.bytes FROM dataset
-         JOIN held ON held.dataset = dataset.id WHERE workspace = ?1",
-    )?;
-    let rows = query.query_map([workspace], |row| Ok((row.get(0)?, usage(row, 1)?)))?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    let sql = "SELECT held.dataset, held.quads, held.bytes FROM dataset
+         JOIN held ON held.dataset = dataset.id WHERE workspace = ?1";
+    query_rows(conn, sql, [workspace], |row| {
+        Ok((row.get(0)?, usage(row, 1)?))
+    })
 }
 
 /// What a dataset holds at most.
@@ -299,9 +298,12 @@ fn named(key: &CollectionKey) -> (&str, &str, i64) {
 
 /// The last generation that was dropped of each name.
 pub(crate) fn ended(conn: &Connection) -> Result<Vec<(String, String, i64)>, StorageError> {
-    let mut query = conn.prepare_cached("SELECT workspace, collection, incarnation FROM ended")?;
-    let rows = query.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    query_rows(
+        conn,
+        "SELECT workspace, collection, incarnation FROM ended",
+        [],
+        |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
+    )
 }
 
 /// Ends a collection up to a generation. Returns about how many quads it had.
@@ -371,18 +373,12 @@ pub(crate) fn purge_some(tx: &Transaction<'_>, rows: usize) -> Result<bool, Stor
 
 /// Workspaces that have anything here.
 pub(crate) fn workspaces(conn: &Connection) -> Result<Vec<String>, StorageError> {
-    let mut query = conn.prepare_cached(
-        "SELECT workspace FROM dataset UNION SELECT workspace FROM ended ORDER BY workspace",
-    )?;
-    let rows = query.query_map([], |row| row.get(0))?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    let sql = "SELECT workspace FROM dataset UNION SELECT workspace FROM ended ORDER BY workspace";
+    query_rows(conn, sql, [], |row| row.get(0))
 }
 
 /// Collections of a workspace that have a dataset.
 pub(crate) fn collections(conn: &Connection, workspace: &str) -> Result<Vec<String>, StorageError> {
-    let mut query = conn.prepare_cached(
-        "SELECT DISTINCT collection FROM dataset WHERE workspace = ?1 ORDER BY collection",
-    )?;
-    let rows = query.query_map([workspace], |row| row.get(0))?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    let sql = "SELECT DISTINCT collection FROM dataset WHERE workspace = ?1 ORDER BY collection";
+    query_rows(conn, sql, [workspace], |row| row.get(0))
 }

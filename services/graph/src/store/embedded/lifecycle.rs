@@ -48,7 +48,8 @@ impl CollectionStore for EmbeddedGraph {
             .filter_map(|triple| convert::quad("", triple).ok())
             .collect();
         let gone = Self::retract(self, key, &what.chunks, quads, kind).await;
-        Ok(gone.map_err(wire)? as u64)
+        let outdated = self.supersede(key, &what.superseded, kind).await;
+        Ok((gone.map_err(wire)? + outdated.map_err(wire)?) as u64)
     }
 
     async fn drop_collection(&self, last: &CollectionKey) -> Result<u64, Error> {

@@ -4,6 +4,7 @@
 //! reported; readers see whole changes only. A dataset is loaded when it is first read; writing to one
 //! that is not loaded only extends its journal.
 
+mod accounting;
 pub mod batch;
 mod change;
 mod commit;
@@ -26,7 +27,6 @@ pub mod scan;
 mod shared;
 mod sight;
 mod sparql;
-mod tally;
 
 use std::path::Path;
 use std::sync::Arc;

@@ -6,7 +6,7 @@ use tg_collections::{CollectionKey, WriteKind};
 use tg_schemas::msg::{
     NeighbourhoodRequest, NeighbourhoodResponse, SourcesRequest, SourcesResponse, UserContext,
 };
-use tg_schemas::{Term, Triple};
+use tg_schemas::{Term, Triple, limits};
 use tokio_util::sync::CancellationToken;
 
 use super::EmbeddedGraph;
@@ -17,9 +17,8 @@ use crate::engine::pattern::{Asked, Pattern};
 use crate::error::GraphError;
 use crate::store::{QuadStore, SparqlAnswer, SparqlAsk, TriplePattern, TripleScan, Written};
 
-/// From so many triples on, or so many bytes of text in literals, preparing a write leaves the runtime's threads.
+/// From so many triples on, or from [`limits::OFFLOAD`] bytes of text in literals, preparing a write leaves the runtime's threads.
 const MANY: usize = 256;
-const LARGE: usize = 64 << 10;
 
 #[async_trait]
 impl QuadStore for EmbeddedGraph {
@@ -117,7 +116,7 @@ fn is_small(triples: &[Triple]) -> bool {
         Some(Term::Literal { value, .. }) => value.len(),
         _ => 0,
     };
-    triples.len() < MANY && triples.iter().map(text).sum::<usize>() < LARGE
+    triples.len() < MANY && triples.iter().map(text).sum::<usize>() < limits::OFFLOAD
 }
 
 struct Prepared {

@@ -12,10 +12,12 @@ use tokio::sync::oneshot;
 
 use crate::engine::pattern::Pattern;
 use crate::error::GraphError;
-use crate::store::embedded::change::{Change, Wanted};
+use crate::store::embedded::change::{Change, Outdated, Wanted};
 use crate::store::embedded::dataset::Dataset;
 use crate::store::embedded::handle::EmbeddedGraph;
 use tg_collections::{CollectionKey, WriteKind};
+use tg_provenance::extraction_id;
+use tg_schemas::msg::Superseded;
 use tg_schemas::vocabulary::{self, DUBLIN_CORE, SOURCE_GRAPH, owl, prov, schema, skos, tg};
 
 /// Chunks taken back in one change: others may write between two of them.
@@ -29,6 +31,7 @@ const SOURCE: NamedNodeRef<'_> = NamedNodeRef::new_unchecked(SOURCE_GRAPH);
 const CONTAINS: NamedNodeRef<'_> = NamedNodeRef::new_unchecked(tg::CONTAINS);
 const SUBGRAPH: NamedNodeRef<'_> = NamedNodeRef::new_unchecked(tg::SUBGRAPH);
 const DERIVED: NamedNodeRef<'_> = NamedNodeRef::new_unchecked(prov::WAS_DERIVED_FROM);
+const ASSOCIATED: NamedNodeRef<'_> = NamedNodeRef::new_unchecked(prov::WAS_ASSOCIATED_WITH);
 const GENERATED: NamedNodeRef<'_> = NamedNodeRef::new_unchecked(prov::WAS_GENERATED_BY);
 
 /// Namespaces whose terms keep their labels: they are vocabulary, not knowledge.
@@ -62,14 +65,42 @@ impl EmbeddedGraph {
             .collect();
         let of_parts = parts.chunks(AT_ONCE).map(|parts| Wanted {
             parts: parts.to_vec(),
-            quads: Vec::new(),
+            ..Wanted::default()
         });
         let of_quads = quads.chunks(QUADS_AT_ONCE).map(|quads| Wanted {
-            parts: Vec::new(),
             quads: quads.to_vec(),
+            ..Wanted::default()
         });
+        self.take_all_back(key, of_parts.chain(of_quads), kind)
+            .await
+    }
+
+    /// Takes back what processors made of chunks before, where it was made anew. Returns how many quads went.
+    ///
+    /// # Errors
+    /// When the journal failed; some of it may be gone already.
+    pub async fn supersede(
+        &self,
+        key: &CollectionKey,
+        superseded: &[Superseded],
+        kind: WriteKind,
+    ) -> Result<usize, GraphError> {
+        let outdated: Vec<Outdated> = superseded.iter().flat_map(outdated).collect();
+        let wanted = outdated.chunks(AT_ONCE).map(|some| Wanted {
+            outdated: some.to_vec(),
+            ..Wanted::default()
+        });
+        self.take_all_back(key, wanted, kind).await
+    }
+
+    async fn take_all_back(
+        &self,
+        key: &CollectionKey,
+        all: impl Iterator<Item = Wanted> + Send,
+        kind: WriteKind,
+    ) -> Result<usize, GraphError> {
         let mut count = 0;
-        for wanted in of_parts.chain(of_quads) {
+        for wanted in all {
             match self.take_back(key, wanted, kind).await? {
                 Some(gone) => count += gone,
                 None => return Ok(count),
@@ -104,6 +135,26 @@ impl EmbeddedGraph {
     }
 }
 
+/// What one processor made of chunks under fingerprints that are not kept. What is kept under no processor's name is known
+/// here by its processor all the same.
+fn outdated(of: &Superseded) -> impl Iterator<Item = Outdated> + Send + '_ {
+    let agent = NamedNode::new(tg_provenance::agent_iri(&of.processor));
+    let agent = agent.ok().filter(|_| !of.processor.is_empty());
+    let chunks = of.chunks.iter().filter_map(|id| NamedNode::new(id).ok());
+    chunks.filter_map(move |chunk| {
+        let kept = of
+            .kept
+            .iter()
+            .map(|one| extraction_id(chunk.as_str(), &of.processor, one));
+        let kept = kept.filter_map(|id| NamedNode::new(id).ok()).collect();
+        Some(Outdated {
+            agent: agent.clone()?,
+            kept,
+            chunk,
+        })
+    })
+}
+
 /// The quads that go, of one state of a dataset.
 pub(crate) fn plan(data: &Dataset, wanted: &Wanted) -> Result<Vec<Quad>, GraphError> {
     let mut plan = Plan {
@@ -125,6 +176,15 @@ pub(crate) fn plan(data: &Dataset, wanted: &Wanted) -> Result<Vec<Quad>, GraphEr
     let mut nodes = parts.clone();
     for part in &wanted.parts {
         nodes.extend(plan.subgraphs(part, &parts)?);
+    }
+    for one in &wanted.outdated {
+        let of_chunk = HashSet::from([one.chunk.clone().into()]);
+        for node in plan.subgraphs(&one.chunk, &of_chunk)? {
+            let kept = one.kept.iter().any(|kept| node == kept.clone().into());
+            if !kept && plan.is_by(&node, &one.agent)? {
+                nodes.insert(node);
+            }
+        }
     }
     let mut makers = HashSet::new();
     let mut facts = HashSet::new();
@@ -212,6 +272,31 @@ impl Plan<'_> {
             }
         }
         Ok(whole)
+    }
+
+    /// Whether an agent made a subgraph.
+    fn is_by(&self, node: &NamedOrBlankNode, agent: &NamedNode) -> Result<bool, GraphError> {
+        let makers = self.found(Pattern {
+            subject: Some(node.clone()),
+            predicate: Some(GENERATED.into_owned()),
+            graph: source(),
+            ..Pattern::default()
+        })?;
+        for maker in makers {
+            let Term::NamedNode(maker) = maker.object else {
+                continue;
+            };
+            let by = self.found(Pattern {
+                subject: Some(maker.into()),
+                predicate: Some(ASSOCIATED.into_owned()),
+                object: Some(agent.clone().into()),
+                graph: source(),
+            })?;
+            if !by.is_empty() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// What is said of a part or subgraph. Notes what made it and the facts it holds.

@@ -114,7 +114,7 @@ fn a_grant_for_one_workspace_is_none_for_the_system() {
         .apply(&Change::RemoveWorkspace("acme".into()));
     let left = world.ask(&removed);
     assert_eq!(kind(left), "done");
-    assert_eq!(world.directory.grants(&Holder::User(rita)).count(), 1);
+    assert_eq!(world.directory.grants(&Grantee::User(rita)).count(), 1);
 }
 
 /// An administrator, and somebody who manages the users of a workspace, and nobody else.

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use tg_collections::Quota;
-use tg_storage::{Database, Durability, StorageError};
+use tg_storage::{Database, Durability, StorageError, query_rows};
 
 const MIGRATIONS: &[&str] = &[
     "
@@ -93,9 +93,7 @@ impl SqliteCores {
             .read(|conn| {
                 let sql = "SELECT workspace FROM core UNION SELECT workspace FROM load
                            UNION SELECT workspace FROM pending";
-                let mut query = conn.prepare_cached(sql)?;
-                let rows = query.query_map([], |row| row.get(0))?;
-                Ok(rows.collect::<Result<_, _>>()?)
+                query_rows(conn, sql, [], |row| row.get(0))
             })
             .await
     }

@@ -1,8 +1,8 @@
 //! What was loaded where: an unload takes out what a load brought in.
 
 use async_trait::async_trait;
-use tg_storage::StorageError;
 use tg_storage::rusqlite::{OptionalExtension, Transaction, params};
+use tg_storage::{StorageError, query_rows};
 
 use super::file::SqliteCores;
 use crate::engine::key::CoreKey;
@@ -44,8 +44,7 @@ impl LoadStore for SqliteCores {
         self.db
             .read(move |conn| {
                 let named = params![core.workspace, core.id, core.kind.code(), flow, collection];
-                let mut statement = conn.prepare_cached(sql)?;
-                let rows = statement.query_map(named, |row| {
+                query_rows(conn, sql, named, |row| {
                     Ok(Load {
                         core: core.clone(),
                         flow: flow.clone(),
@@ -53,8 +52,7 @@ impl LoadStore for SqliteCores {
                         generation: row.get(1)?,
                         run: row.get(2)?,
                     })
-                })?;
-                Ok(rows.collect::<Result<_, _>>()?)
+                })
             })
             .await
     }

@@ -22,9 +22,16 @@ impl Call<'_> {
                     total,
                     chunk,
                     replaces: ask.replace,
+                    hash: ask.content_hash,
                 };
+                // Who does not say the hash cannot go on with an upload, and is told what it always was.
+                let resumable = !wanted.hash.is_empty();
                 let begun = library.begin_upload(asker, ask.document_metadata, wanted);
-                about(&begun.await?)
+                let begun = begun.await?;
+                match resumable {
+                    true => status(&begun),
+                    false => about(&begun.session),
+                }
             }
             "upload-chunk" => {
                 let content = decode("content", &ask.content)?;

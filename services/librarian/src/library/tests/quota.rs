@@ -147,7 +147,7 @@ async fn what_takes_the_place_of_a_document_is_counted_once() {
             ..announced(size as i64, 0)
         };
         let begun = library.begin_upload(&me, document("d"), wanted);
-        let id = begun.await.unwrap().id;
+        let id = begun.await.unwrap().session.id;
         assert_eq!(kept(&library).await, (1, size as u64));
         let whole = library.upload_chunk(&me, &id, 0, vec![b'y'; size]);
         whole.await.unwrap();

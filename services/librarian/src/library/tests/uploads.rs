@@ -13,7 +13,7 @@ async fn begin(library: &Library, me: &Asker, id: &str, total: i64, chunk: i64) 
     let begun = library
         .begin_upload(me, document(id), announced(total, chunk))
         .await;
-    begun.unwrap().id
+    begun.unwrap().session.id
 }
 
 #[tokio::test]
@@ -29,12 +29,12 @@ async fn an_upload_goes_on_after_anything_and_keeps_what_was_said() {
     let begun = library
         .begin_upload(&me, Some(parent.clone()), announced(10, 4))
         .await;
-    let session = begun.unwrap();
+    let session = begun.unwrap().session;
     assert_eq!((session.chunks(), session.chunk), (3, 4));
     let again = library
         .begin_upload(&me, Some(parent.clone()), announced(10, 4))
         .await;
-    assert_eq!(again.unwrap(), session);
+    assert_eq!(again.unwrap().session, session);
     let id = session.id.as_str();
     let put = async |library: &Library, at, content: &[u8]| {
         library.upload_chunk(&me, id, at, content.to_vec()).await
@@ -129,7 +129,7 @@ async fn a_session_belongs_to_its_workspace_and_its_day() {
 async fn arrived(library: &Library, me: &Asker, id: &str) -> Session {
     let wanted = announced(10, 4);
     let begun = library.begin_upload(me, document(id), wanted).await;
-    let session = begun.unwrap();
+    let session = begun.unwrap().session;
     for (at, part) in [b"0123".as_slice(), b"4567", b"89"].into_iter().enumerate() {
         let taken = library.upload_chunk(me, &session.id, at as i64, part.into());
         taken.await.unwrap();
@@ -191,7 +191,7 @@ async fn an_upload_may_take_the_place_of_a_document() {
     };
     let asker = asker("w", "q2");
     let begun = library.begin_upload(&asker, Some(again.clone()), wanted);
-    let id = begun.await.unwrap().id;
+    let id = begun.await.unwrap().session.id;
     let taken = library.upload_chunk(&asker, &id, 0, b"abc".into());
     taken.await.unwrap();
     // Until it is whole nothing is different.
@@ -209,4 +209,85 @@ async fn an_upload_may_take_the_place_of_a_document() {
             .unwrap()
             .is_none()
     );
+}
+
+/// An upload whose client says the hash of its content.
+fn hashed(content: &[u8], total: i64) -> Wanted {
+    Wanted {
+        hash: BlobId::of(content).to_string(),
+        ..announced(total, 4)
+    }
+}
+
+#[tokio::test]
+async fn who_says_the_hash_goes_on_where_the_upload_ended() {
+    let dir = tempdir().unwrap();
+    let library = open(&dir);
+    let content = b"0123456789";
+    let begin = async |library: &Library, question: &str, wanted: Wanted, title: &str| {
+        let document = DocumentMetadata {
+            title: title.into(),
+            ..document("d").unwrap()
+        };
+        let me = asker("w", question);
+        let begun = library.begin_upload(&me, Some(document), wanted).await;
+        begun.unwrap()
+    };
+    let first = begin(&library, "q1", hashed(content, 10), "first").await;
+    assert_eq!((first.arrived, first.bytes), (vec![], 0));
+    let (me, id) = (asker("w", "q"), first.session.id);
+    let sent = library.upload_chunk(&me, &id, 1, b"4567".into());
+    sent.await.unwrap();
+    drop(library);
+
+    let library = open(&dir);
+    let again = begin(&library, "q2", hashed(content, 10), "second").await;
+    assert_eq!((again.session.id.as_str(), again.arrived), (&*id, vec![1]));
+    assert_eq!(listed(&library, &me).await, 1);
+    // A file that changed in between is another upload, and so is one whose client says no hash.
+    let changed = begin(&library, "q3", hashed(b"0123456780", 10), "changed").await;
+    let plain = begin(&library, "q4", announced(10, 4), "plain").await;
+    for other in [changed, plain] {
+        assert_ne!(other.session.id, id);
+        assert!(other.arrived.is_empty());
+        library.abort_upload(&me, &other.session.id).await.unwrap();
+    }
+    for (at, part) in [(0, b"0123".as_slice()), (2, b"89")] {
+        let sent = library.upload_chunk(&me, &id, at, part.into());
+        sent.await.unwrap();
+    }
+    let done = library.complete_upload(&me, &id).await.unwrap();
+    assert_eq!(done.object, BlobId::of(content).to_string());
+    assert_eq!(library.metadata(&me, "d").await.unwrap().title, "second");
+}
+
+#[tokio::test]
+async fn other_content_than_announced_is_refused_and_not_kept() {
+    let dir = tempdir().unwrap();
+    let library = open(&dir);
+    let me = asker("w", "q1");
+    let short = Wanted {
+        hash: "abc".into(),
+        ..announced(3, 3)
+    };
+    let error = library.begin_upload(&me, document("d"), short).await;
+    assert!(error.unwrap_err().message.starts_with("content-hash: "));
+    let begun = library.begin_upload(&me, document("d"), hashed(b"abc", 3));
+    let id = begun.await.unwrap().session.id;
+    let sent = library.upload_chunk(&me, &id, 0, b"abd".into());
+    sent.await.unwrap();
+    let wrong = library.complete_upload(&me, &id).await.unwrap_err();
+    let (said, came) = (BlobId::of(b"abc"), BlobId::of(b"abd"));
+    assert_eq!(
+        wrong.message,
+        format!(
+            "content-hash: must be that of the content: {said} was announced and {came} arrived; \
+             nothing of it is kept"
+        )
+    );
+    assert_eq!(library.upload_status(&me, &id).await.unwrap(), None);
+    assert!(library.content.stages().await.unwrap().is_empty());
+    assert!(library.content.size(came).await.unwrap().is_none());
+    let missing = library.metadata(&me, "d").await.unwrap_err();
+    assert_eq!(missing.code(), ErrorCode::NotFound);
 }

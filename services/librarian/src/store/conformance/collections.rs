@@ -10,7 +10,7 @@ async fn life(store: &Store) -> (i64, Life) {
     (known.generation, known.life)
 }
 
-pub(super) async fn a_name_that_was_deleted_gets_its_next_incarnation(store: Store) {
+pub(super) async fn a_name_that_was_deleted_gets_its_next_generation(store: Store) {
     assert_eq!(store.collection("w", "c").await.unwrap(), None);
     for row in [None, Some(0), Some(0)] {
         assert_eq!(store.begin_collection("w", "c", row).await.unwrap(), 0);

@@ -2,6 +2,7 @@
 
 mod collections;
 mod documents;
+mod fingerprints;
 mod runs;
 mod uploads;
 
@@ -94,6 +95,7 @@ macro_rules! suite {
                 documents::the_oldest_answers_go,
                 documents::a_purge_leaves_nothing_and_buries_collections,
                 uploads::a_session_is_begun_once,
+                uploads::a_session_that_says_its_hash_is_gone_on_with,
                 uploads::a_session_counts_for_what_it_has_more,
                 uploads::parts_are_known_until_they_are_dropped,
                 uploads::a_completion_is_noted_before_it_is_done,
@@ -108,7 +110,13 @@ macro_rules! suite {
                 runs::the_vocabulary_is_written_until_a_run_is_complete,
                 runs::a_state_changes_only_from_the_one_that_is_meant,
                 runs::what_was_processed_is_retracted_when_its_document_goes,
-                collections::a_name_that_was_deleted_gets_its_next_incarnation,
+                fingerprints::only_who_does_something_else_reads_again,
+                fingerprints::what_was_not_finished_or_noted_is_done_again_and_cleared,
+                fingerprints::another_place_is_another_text,
+                fingerprints::what_failed_leaves_what_was_there,
+                fingerprints::what_another_flow_made_stays,
+                fingerprints::what_was_processed_is_told_with_what_changed,
+                collections::a_name_that_was_deleted_gets_its_next_generation,
                 collections::a_row_that_was_taken_away_is_dropped_everywhere,
                 collections::a_deletion_is_pending_until_it_is_confirmed,
             );

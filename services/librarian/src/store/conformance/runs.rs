@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use tg_schemas::msg::{ProcessingMetadata, RunTallyEntry, RunWritten};
 
 use super::*;
+use crate::engine::fingerprints::Fingerprints;
 use crate::engine::flow::Flow;
 use crate::engine::ids;
 use crate::engine::readers::{Reader, Wiring};
@@ -23,19 +24,19 @@ fn reader(processor: &str, topic: &str) -> Reader {
     }
 }
 
-fn start() -> Start {
+pub(super) fn start() -> Start {
     Start {
         flow: Flow::read(FLOW).unwrap(),
         wiring: Wiring {
             readers: vec![reader("chunker", "text"), reader("kw-index", "chunk")],
-            shape: 1,
         },
+        fingerprints: Fingerprints::default(),
         tracked: true,
         now: 2,
     }
 }
 
-fn wanted(processing: &str) -> Wanted {
+pub(super) fn wanted(processing: &str) -> Wanted {
     Wanted {
         workspace: "w".into(),
         processing: ProcessingMetadata {
@@ -49,7 +50,7 @@ fn wanted(processing: &str) -> Wanted {
     }
 }
 
-fn entry(run: &Run, processor: &str, record: &str, outcome: &str) -> RunTallyEntry {
+pub(super) fn entry(run: &Run, processor: &str, record: &str, outcome: &str) -> RunTallyEntry {
     RunTallyEntry {
         run: run.thread.clone(),
         record: record.into(),
@@ -61,7 +62,7 @@ fn entry(run: &Run, processor: &str, record: &str, outcome: &str) -> RunTallyEnt
     }
 }
 
-fn cut(run: &Run, record: &str, chunks: &[&str]) -> RunTallyEntry {
+pub(super) fn cut(run: &Run, record: &str, chunks: &[&str]) -> RunTallyEntry {
     let written = chunks.iter().map(|chunk| RunWritten {
         topic: "flow:tg:chunk:w:f".into(),
         record: (*chunk).into(),
@@ -75,6 +76,11 @@ fn cut(run: &Run, record: &str, chunks: &[&str]) -> RunTallyEntry {
 
 /// A document whose processing runs. Returns the run and the id of its first text record.
 async fn running(store: &Store, processing: &str) -> (Run, String) {
+    running_as(store, processing, start()).await
+}
+
+/// The same, with what the flow does.
+pub(super) async fn running_as(store: &Store, processing: &str, start: Start) -> (Run, String) {
     let known = store.document("w", "urn:d").await.unwrap();
     if known.is_none() {
         let new = document("urn:d", "text");
@@ -83,7 +89,7 @@ async fn running(store: &Store, processing: &str) -> (Run, String) {
     let question = format!("note {processing}");
     let run = store.note_run(&asker(&question), wanted(processing)).await;
     let number = run.unwrap().number;
-    let Plan::Publish(run, records) = store.plan(number, start()).await.unwrap() else {
+    let Plan::Publish(run, records) = store.plan(number, start).await.unwrap() else {
         panic!("nothing is to be published");
     };
     store.started(&run, State::Running).await.unwrap();
@@ -93,7 +99,7 @@ async fn running(store: &Store, processing: &str) -> (Run, String) {
     (*run, text.unwrap().id.clone())
 }
 
-async fn state(store: &Store, number: i64) -> State {
+pub(super) async fn state(store: &Store, number: i64) -> State {
     store.run(number).await.unwrap().unwrap().state
 }
 
@@ -334,8 +340,8 @@ pub(super) async fn what_was_processed_is_retracted_when_its_document_goes(store
         ..asker("")
     };
     let chunks = vec![part("urn:c1", "urn:d", "1"), part("urn:c2", "urn:d", "2")];
-    let done = store.add_children(&me, chunks.clone()).await.unwrap();
-    assert!(done.is_empty());
+    let done = store.add_children(&me, chunks.clone(), false).await;
+    assert!(done.unwrap().unchanged.is_empty());
     let told = vec![
         cut(&run, &text, &["c1"]),
         entry(&run, "kw-index", "c1", "ok"),
@@ -348,8 +354,8 @@ pub(super) async fn what_was_processed_is_retracted_when_its_document_goes(store
         thread: next.thread.clone(),
         ..asker("")
     };
-    let done = store.add_children(&me, chunks[..1].to_vec()).await.unwrap();
-    assert_eq!(done, [chunks[0].0.clone()]);
+    let done = store.add_children(&me, chunks[..1].to_vec(), false).await;
+    assert_eq!(done.unwrap().unchanged, [chunks[0].0.clone()]);
     let gone = store
         .finish_children(&me, "urn:d", Vec::new())
         .await

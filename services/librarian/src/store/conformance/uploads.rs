@@ -4,7 +4,7 @@ use tg_storage::blob::Part;
 
 use super::*;
 use crate::engine::quota::Quota;
-use crate::engine::upload::Session;
+use crate::engine::upload::{LIFE, Session};
 use crate::store::uploads::Arrived;
 
 fn session(id: &str, of: &str, size: u64) -> Session {
@@ -19,6 +19,7 @@ fn session(id: &str, of: &str, size: u64) -> Session {
         object: String::new(),
         adopting: String::new(),
         replaces: false,
+        announced: String::new(),
     }
 }
 
@@ -56,6 +57,71 @@ pub(super) async fn a_session_is_begun_once(store: Store) {
         store.remove_upload("u").await.unwrap();
         assert_eq!(store.session("u").await.unwrap(), None);
     }
+}
+
+pub(super) async fn a_session_that_says_its_hash_is_gone_on_with(store: Store) {
+    let of = |id: &str, hash: &str| Session {
+        announced: hash.into(),
+        ..session(id, "d", 10)
+    };
+    let one = begin(&store, of("u1", "aa")).await;
+    store.set_part("u1", arrived(0, b"0123")).await.unwrap();
+    let again = Session {
+        metadata: "{\"title\":\"later\"}".into(),
+        created: 20,
+        ..of("u2", "aa")
+    };
+    let found = begin(&store, again).await;
+    let wanted = Session {
+        metadata: "{\"title\":\"later\"}".into(),
+        ..one
+    };
+    assert_eq!(found, wanted);
+    assert_eq!(store.session("u1").await.unwrap(), Some(wanted));
+    assert_eq!(store.session("u2").await.unwrap(), None);
+    assert_eq!(store.parts("u1").await.unwrap().len(), 1);
+    // Whatever else differs, it is another one.
+    let others = [
+        of("v1", "bb"),
+        of("v2", ""),
+        Session {
+            size: 11,
+            ..of("v3", "aa")
+        },
+        Session {
+            chunk: 5,
+            ..of("v4", "aa")
+        },
+        Session {
+            replaces: true,
+            ..of("v5", "aa")
+        },
+        Session {
+            document: "e".into(),
+            ..of("v6", "aa")
+        },
+        Session {
+            workspace: "other".into(),
+            ..of("v7", "aa")
+        },
+        Session {
+            created: 10 + LIFE,
+            ..of("v8", "aa")
+        },
+    ];
+    for other in others {
+        assert_eq!(begin(&store, other.clone()).await, other);
+    }
+    // One that is complete is gone on with by nobody.
+    let open = store.session("v5").await.unwrap().unwrap();
+    let (new, _) = document("d", "");
+    let done = store.complete_upload(open, (new, file("whole", 10)));
+    done.await.unwrap().unwrap();
+    let late = Session {
+        replaces: true,
+        ..of("w", "aa")
+    };
+    assert_eq!(begin(&store, late).await.id, "w");
 }
 
 pub(super) async fn a_session_counts_for_what_it_has_more(store: Store) {

@@ -1,13 +1,16 @@
 //! Which children a document was cut into for a flow and collection, when they were seen last, and whether
 //! a complete run has them in every store.
 
-use tg_storage::StorageError;
+use std::collections::BTreeMap;
+
 use tg_storage::rusqlite::{Connection, OptionalExtension, Transaction, params};
+use tg_storage::{StorageError, query_rows};
 
+use super::fingerprints::Known;
 use super::{content, document};
-use crate::store::runs::Target;
+use crate::store::runs::{Run, Target};
 
-fn find(conn: &Connection, target: &Target) -> Result<Option<i64>, StorageError> {
+pub(super) fn find(conn: &Connection, target: &Target) -> Result<Option<i64>, StorageError> {
     let mut query = conn.prepare_cached(
         "SELECT number FROM target WHERE workspace = ?1 AND document = ?2 AND flow = ?3
          AND collection = ?4 AND incarnation = ?5",
@@ -44,6 +47,9 @@ pub(crate) fn number(tx: &Transaction<'_>, target: &Target) -> Result<i64, Stora
     Ok(tx.last_insert_rowid())
 }
 
+/// Stands for fingerprints that nobody noted: of parts that an earlier release made, or that a run did not finish.
+const UNKNOWN: i64 = 0;
+
 /// A child as a run saw it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Seen<'a> {
@@ -51,29 +57,130 @@ pub(crate) struct Seen<'a> {
     pub(crate) child: &'a str,
     pub(crate) run: i64,
     /// What the flow does, as a number.
-    pub(crate) shape: i64,
-    /// Its text is what it was.
+    pub(crate) fingerprints: i64,
+    /// What it says and where it stands, as a number.
+    pub(crate) says: i64,
+    /// Its text is what it was, as far as the library knows.
     pub(crate) same: bool,
+    /// What is made anew of it is told from what was there before.
+    pub(crate) told_apart: bool,
 }
 
-/// Notes that a run has a child. `true` if every store has it from an earlier, complete run.
-pub(crate) fn see(tx: &Transaction<'_>, seen: Seen<'_>) -> Result<bool, StorageError> {
-    let mut query = tx.prepare_cached(
-        "SELECT done = 1 AND shape = ?3 FROM made WHERE target = ?1 AND child = ?2",
-    )?;
-    let done: Option<bool> = query
-        .query_row(params![seen.target, seen.child, seen.shape], |row| {
-            row.get(0)
-        })
-        .optional()?;
-    let done = seen.same && done.unwrap_or(false);
+/// What is to be done about a child.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Due {
+    /// Nothing: every store has it from an earlier, complete run.
+    Nothing,
+    /// These processors are to read it.
+    By(BTreeMap<String, String>),
+}
+
+/// A child as it is noted.
+struct Made {
+    run: i64,
+    done: bool,
+    fingerprints: i64,
+    says: Option<i64>,
+    salt: i64,
+    before: Option<i64>,
+}
+
+/// Notes that a run has a child, and says who is to read it.
+pub(crate) fn see(
+    tx: &Transaction<'_>,
+    known: &mut Known<'_>,
+    seen: Seen<'_>,
+) -> Result<Due, StorageError> {
+    let mut made = made(tx, seen)?.unwrap_or(Made {
+        run: seen.run,
+        done: false,
+        fingerprints: seen.fingerprints,
+        says: Some(seen.says),
+        salt: 0,
+        before: None,
+    });
     // A record of an older run that comes late takes nothing from a newer one.
+    if made.run > seen.run {
+        return Ok(Due::Nothing);
+    }
+    let now = known.get(seen.fingerprints)?;
+    if made.run < seen.run {
+        let same = made.says.map_or(seen.same, |says| says == seen.says);
+        let mut before = if made.done {
+            made.fingerprints
+        } else {
+            UNKNOWN
+        };
+        if !same {
+            before = UNKNOWN;
+            made.salt = seen.run;
+        }
+        let changed = match (&now, known.get(before)?) {
+            (Some(now), Some(before)) => !now.changed_readers(&before).is_empty(),
+            _ => true,
+        };
+        made = Made {
+            run: seen.run,
+            done: !changed,
+            fingerprints: seen.fingerprints,
+            says: Some(seen.says),
+            before: (changed && seen.told_apart).then_some(before),
+            ..made
+        };
+    }
+    note(tx, seen, &made)?;
+    if made.done {
+        return Ok(Due::Nothing);
+    }
+    let mut readers = now
+        .as_ref()
+        .map_or_else(BTreeMap::new, |now| now.of_readers(made.salt));
+    if let (Some(now), Some(before)) = (now, known.get(made.before.unwrap_or(UNKNOWN))?) {
+        let changed = now.changed_readers(&before);
+        readers.retain(|id, _| changed.contains_key(id));
+        if readers.is_empty() {
+            // Only what others made of it goes.
+            return Ok(Due::Nothing);
+        }
+    }
+    Ok(Due::By(readers))
+}
+
+fn made(conn: &Connection, seen: Seen<'_>) -> Result<Option<Made>, StorageError> {
+    let mut query = conn.prepare_cached(
+        "SELECT run, done, fingerprints, says, salt, before FROM made WHERE target = ?1 AND child = ?2",
+    )?;
+    let made = query.query_row(params![seen.target, seen.child], |row| {
+        Ok(Made {
+            run: row.get(0)?,
+            done: row.get(1)?,
+            fingerprints: row.get(2)?,
+            says: row.get(3)?,
+            salt: row.get(4)?,
+            before: row.get(5)?,
+        })
+    });
+    Ok(made.optional()?)
+}
+
+fn note(tx: &Transaction<'_>, seen: Seen<'_>, made: &Made) -> Result<(), StorageError> {
     tx.prepare_cached(
-        "INSERT INTO made (target, child, run, done, shape) VALUES (?1, ?2, ?3, ?4, ?5)
-         ON CONFLICT (target, child) DO UPDATE SET run = max(run, ?3), done = ?4, shape = ?5",
+        "INSERT INTO made (target, child, run, done, shape, fingerprints, says, salt, before)
+         VALUES (?1, ?2, ?3, ?4, 0, ?5, ?6, ?7, ?8)
+         ON CONFLICT (target, child) DO UPDATE SET run = ?3, done = ?4, fingerprints = ?5, says = ?6,
+             salt = ?7, before = ?8",
     )?
-    .execute(params![seen.target, seen.child, seen.run, done, seen.shape])?;
-    Ok(done)
+    .execute(params![
+        seen.target,
+        seen.child,
+        made.run,
+        made.done,
+        made.fingerprints,
+        made.says,
+        made.salt,
+        made.before
+    ])?;
+    Ok(())
 }
 
 /// How many chunks of a run need nothing done.
@@ -90,6 +197,23 @@ pub(crate) fn unchanged(conn: &Connection, target: &Target, run: i64) -> Result<
     Ok(query.query_row(values, |row| row.get(0))?)
 }
 
+/// Chunks of a target: under which fingerprints, whether every store has them, and how many.
+pub(crate) fn chunks(
+    conn: &Connection,
+    workspace: &str,
+    target: i64,
+) -> Result<Vec<(i64, bool, i64)>, StorageError> {
+    let mut query = conn.prepare_cached(
+        "SELECT fingerprints, made.done, count(*) FROM made
+         JOIN document ON document.workspace = ?2 AND document.id = made.child
+         WHERE target = ?1 AND document.type = 'chunk' GROUP BY fingerprints, made.done",
+    )?;
+    let rows = query.query_map(params![target, workspace], |row| {
+        Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+    })?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
 /// Children that earlier runs made and this one did not. Those of later runs are theirs: a run that was
 /// stopped may end after the next one began.
 pub(crate) fn gone(
@@ -100,16 +224,23 @@ pub(crate) fn gone(
     let Some(number) = find(conn, target)? else {
         return Ok(Vec::new());
     };
-    let mut query = conn.prepare_cached("SELECT child FROM made WHERE target = ?1 AND run < ?2")?;
-    let rows = query.query_map([number, run], |row| row.get(0))?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    query_rows(
+        conn,
+        "SELECT child FROM made WHERE target = ?1 AND run < ?2",
+        [number, run],
+        |row| row.get(0),
+    )
 }
 
 /// Every store has what a run made.
-pub(crate) fn done(tx: &Transaction<'_>, target: &Target, run: i64) -> Result<(), StorageError> {
-    if let Some(number) = find(tx, target)? {
-        tx.prepare_cached("UPDATE made SET done = 1 WHERE target = ?1 AND run = ?2")?
-            .execute([number, run])?;
+pub(crate) fn done(tx: &Transaction<'_>, run: &Run) -> Result<(), StorageError> {
+    if let Some(number) = find(tx, &run.target)? {
+        tx.prepare_cached(
+            "UPDATE made SET done = 1, before = NULL WHERE target = ?1 AND run = ?2",
+        )?
+        .execute([number, run.number])?;
+        tx.prepare_cached("UPDATE target SET fingerprints = ?2, content = ?3 WHERE number = ?1")?
+            .execute([number, run.fingerprints, run.content])?;
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! Rows of collections, and of deletions that stores have not confirmed.
 
-use tg_storage::StorageError;
 use tg_storage::rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
+use tg_storage::{StorageError, query_rows};
 
 use crate::store::collections::{Known, Life, Tombstone};
 use crate::store::runs::Target;
@@ -107,12 +107,9 @@ pub(crate) fn stones(
     workspace: &str,
     id: &str,
 ) -> Result<Vec<Tombstone>, StorageError> {
-    let mut query = conn.prepare_cached(
-        "SELECT workspace, collection, store, incarnation FROM tombstone
-         WHERE workspace = ?1 AND collection = ?2 ORDER BY store",
-    )?;
-    let rows = query.query_map([workspace, id], stone)?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    let sql = "SELECT workspace, collection, store, incarnation FROM tombstone
+         WHERE workspace = ?1 AND collection = ?2 ORDER BY store";
+    query_rows(conn, sql, [workspace, id], stone)
 }
 
 /// Deletions that a store has not confirmed.
@@ -121,20 +118,15 @@ pub(crate) fn pending(
     store: &str,
     most: u32,
 ) -> Result<Vec<Tombstone>, StorageError> {
-    let mut query = conn.prepare_cached(
-        "SELECT workspace, collection, store, incarnation FROM tombstone WHERE store = ?1 LIMIT ?2",
-    )?;
-    let rows = query.query_map(params![store, most], stone)?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    let sql =
+        "SELECT workspace, collection, store, incarnation FROM tombstone WHERE store = ?1 LIMIT ?2";
+    query_rows(conn, sql, params![store, most], stone)
 }
 
 /// Names of a workspace that were not deleted.
 pub(crate) fn live(conn: &Connection, workspace: &str) -> Result<Vec<(String, i64)>, StorageError> {
-    let mut query = conn.prepare_cached(
-        "SELECT id, incarnation FROM collection WHERE workspace = ?1 AND deleted = 0",
-    )?;
-    let rows = query.query_map([workspace], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    let sql = "SELECT id, incarnation FROM collection WHERE workspace = ?1 AND deleted = 0";
+    query_rows(conn, sql, [workspace], |row| Ok((row.get(0)?, row.get(1)?)))
 }
 
 fn stone(row: &Row<'_>) -> tg_storage::rusqlite::Result<Tombstone> {

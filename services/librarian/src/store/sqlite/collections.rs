@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use tg_schemas::processors::collection_stores;
 use tg_storage::StorageError;
 
-use super::{SqliteLibrary, children, collection, outbox, run};
+use super::{SqliteLibrary, children, collection, fingerprints, outbox, run};
 use crate::store::collections::{CollectionStore, Known, Life, Tombstone};
 
 #[async_trait]
@@ -79,6 +79,7 @@ impl CollectionStore for SqliteLibrary {
             run::stop_collection(tx, &workspace, &id, last, &why)?;
             children::forget_collection(tx, &workspace, &id, last)?;
             outbox::forget_collection(tx, &workspace, &id, last)?;
+            fingerprints::forget_unused(tx)?;
             Ok(last)
         })
         .await

@@ -1,18 +1,20 @@
 //! Parts of documents. Their ids follow from their text, so a part that comes again is known, and one whose earlier
 //! run is complete costs nothing.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
-use tg_schemas::msg::{DocumentMetadata, off_page};
+use tg_schemas::msg::{ChunkReaders, DocumentMetadata, off_page};
 use tg_storage::StorageError;
 use tg_storage::rusqlite::Transaction;
 
-use super::children::Seen;
+use super::children::{Due, Seen};
+use super::fingerprints::Known;
 use super::{adding, children, document, note, run};
 use crate::engine::asker::Asker;
 use crate::engine::flow::Flow;
+use crate::engine::ids;
 use crate::error::{existing_document, invalid, missing_parent};
-use crate::store::documents::New;
+use crate::store::documents::{Added, New};
 use crate::store::runs::Run;
 
 /// Adds one part; another of its id is refused.
@@ -31,29 +33,40 @@ pub(super) fn add_child(
         return Err(StorageError::Refused(existing_document()));
     }
     let run = run_of(tx, asker)?;
-    Cutting::new(tx, asker, run.as_ref())?
+    Cutting::new(tx, asker, run.as_ref(), false)?
         .take(0, new)
         .map(|_| ())
 }
 
-/// Adds parts. Returns those about which nothing more is to be done.
+/// Adds parts. Says what is to be done about them.
 pub(super) fn add_children(
     tx: &Transaction<'_>,
     asker: &Asker,
     new: Vec<New>,
-) -> Result<Vec<DocumentMetadata>, StorageError> {
+    told_apart: bool,
+) -> Result<Added, StorageError> {
     let run = run_of(tx, asker)?;
+    let mut added = Added::default();
     if asker.in_run() && !run.as_ref().is_some_and(|run| run.state.makes()) {
-        return Ok(new.into_iter().map(|(document, _)| document).collect());
+        added.unchanged = new.into_iter().map(|(document, _)| document).collect();
+        return Ok(added);
     }
-    let mut cutting = Cutting::new(tx, asker, run.as_ref())?;
-    let mut unchanged = Vec::new();
+    let mut cutting = Cutting::new(tx, asker, run.as_ref(), told_apart)?;
+    let mut by: BTreeMap<BTreeMap<String, String>, Vec<String>> = BTreeMap::new();
     for (at, child) in new.iter().enumerate() {
-        if cutting.take(at, child)? {
-            unchanged.push(child.0.clone());
+        match cutting.take(at, child)? {
+            Due::Nothing => added.unchanged.push(child.0.clone()),
+            Due::By(readers) if told_apart && !readers.is_empty() => {
+                by.entry(readers).or_default().push(child.0.id.clone());
+            }
+            Due::By(_) => {}
         }
     }
-    Ok(unchanged)
+    let readers = by.into_iter();
+    added.readers = readers
+        .map(|(readers, chunks)| ChunkReaders { chunks, readers })
+        .collect();
+    Ok(added)
 }
 
 /// Forgets parts whose retraction is confirmed; with none, finds those that are gone, where that is certain.
@@ -109,6 +122,9 @@ struct Cutting<'a, 'b> {
     tx: &'a Transaction<'b>,
     workspace: &'a str,
     run: Option<(&'a Run, i64)>,
+    /// Whoever asks tells processors apart that read a chunk.
+    told_apart: bool,
+    known: Known<'a>,
     parents: HashSet<String>,
 }
 
@@ -117,6 +133,7 @@ impl<'a, 'b> Cutting<'a, 'b> {
         tx: &'a Transaction<'b>,
         asker: &'a Asker,
         run: Option<&'a Run>,
+        told_apart: bool,
     ) -> Result<Self, StorageError> {
         let run = match run {
             Some(run) => Some((run, children::number(tx, &run.target)?)),
@@ -126,12 +143,14 @@ impl<'a, 'b> Cutting<'a, 'b> {
             tx,
             workspace: &asker.workspace,
             run,
+            told_apart,
+            known: Known::new(tx),
             parents: HashSet::new(),
         })
     }
 
-    /// Takes one. `true` if nothing more is to be done about it.
-    fn take(&mut self, at: usize, (document, prepared): &New) -> Result<bool, StorageError> {
+    /// Takes one. Says what is to be done about it.
+    fn take(&mut self, at: usize, (document, prepared): &New) -> Result<Due, StorageError> {
         let (tx, workspace) = (self.tx, self.workspace);
         if !self.parents.contains(&document.parent_id) {
             if !document::exists(tx, workspace, &document.parent_id)? {
@@ -139,6 +158,8 @@ impl<'a, 'b> Cutting<'a, 'b> {
             }
             self.parents.insert(document.parent_id.clone());
         }
+        // Where it stands is read with it: below another heading it is told anew. On another page it says the same.
+        let place = |document: &DocumentMetadata| off_page(&document.comments).0.into_owned();
         let mut same = false;
         match document::get(tx, workspace, &document.id)? {
             None => adding::insert(tx, workspace, document, prepared)?,
@@ -151,9 +172,6 @@ impl<'a, 'b> Cutting<'a, 'b> {
                 if !has {
                     document::set_content(tx, &known, prepared)?;
                 }
-                // Where it stands is read with it: below another heading it is told anew. On another page it says the same.
-                let place =
-                    |document: &DocumentMetadata| off_page(&document.comments).0.into_owned();
                 same = has && place(&known.document) == place(document);
                 if known.document.title != document.title
                     || known.document.comments != document.comments
@@ -167,17 +185,17 @@ impl<'a, 'b> Cutting<'a, 'b> {
             }
         }
         let Some((run, target)) = self.run else {
-            return Ok(false);
+            return Ok(Due::By(BTreeMap::new()));
         };
-        children::see(
-            tx,
-            Seen {
-                target,
-                child: &document.id,
-                run: run.number,
-                shape: run.shape,
-                same,
-            },
-        )
+        let seen = Seen {
+            target,
+            child: &document.id,
+            run: run.number,
+            fingerprints: run.fingerprints,
+            says: ids::fingerprint(&format!("{} {}", prepared.hash, place(document))),
+            same,
+            told_apart: self.told_apart && document.document_type == "chunk",
+        };
+        children::see(tx, &mut self.known, seen)
     }
 }

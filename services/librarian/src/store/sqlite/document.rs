@@ -1,8 +1,8 @@
 //! Rows of documents. Every statement names the workspace.
 
 use tg_schemas::msg::DocumentMetadata;
-use tg_storage::StorageError;
 use tg_storage::rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
+use tg_storage::{StorageError, query_rows};
 
 use super::content;
 use super::json::{from_json, json};
@@ -249,16 +249,13 @@ pub(crate) fn workspaces(
     after: &str,
     most: u32,
 ) -> Result<Vec<String>, StorageError> {
-    let mut query = conn.prepare_cached(
-        "SELECT workspace FROM (
+    let sql = "SELECT workspace FROM (
              SELECT workspace FROM document UNION SELECT workspace FROM run
              UNION SELECT workspace FROM target UNION SELECT workspace FROM upload
              UNION SELECT workspace FROM outbox
              UNION SELECT workspace FROM collection WHERE deleted = 0
-         ) WHERE workspace > ?1 ORDER BY workspace LIMIT ?2",
-    )?;
-    let rows = query.query_map(params![after, most], |row| row.get(0))?;
-    Ok(rows.collect::<Result<_, _>>()?)
+         ) WHERE workspace > ?1 ORDER BY workspace LIMIT ?2";
+    query_rows(conn, sql, params![after, most], |row| row.get(0))
 }
 
 /// Removes all documents of a workspace.

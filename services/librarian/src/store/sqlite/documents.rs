@@ -8,7 +8,7 @@ use tg_storage::blob::BlobId;
 use super::{SqliteLibrary, adding, content, cutting, document, removing, usage};
 use crate::engine::asker::Asker;
 use crate::engine::quota::Usage;
-use crate::store::documents::{DocumentStore, Listing, Located, New, Prepared};
+use crate::store::documents::{Added, DocumentStore, Listing, Located, New, Prepared};
 
 #[async_trait]
 impl DocumentStore for SqliteLibrary {
@@ -102,9 +102,10 @@ impl DocumentStore for SqliteLibrary {
         &self,
         asker: &Asker,
         new: Vec<New>,
-    ) -> Result<Vec<DocumentMetadata>, StorageError> {
+        told_apart: bool,
+    ) -> Result<Added, StorageError> {
         let asker = asker.clone();
-        self.write(move |tx| cutting::add_children(tx, &asker, new))
+        self.write(move |tx| cutting::add_children(tx, &asker, new, told_apart))
             .await
     }
 

@@ -5,13 +5,16 @@ mod adding;
 mod children;
 mod collection;
 mod collections;
+mod completion;
 mod content;
 mod cutting;
 mod document;
 mod documents;
+mod fingerprints;
 mod json;
 mod outbox;
 mod plan;
+mod processed;
 mod removing;
 mod report;
 mod retry;
@@ -19,7 +22,7 @@ mod run;
 mod runs;
 mod schema;
 mod settle;
-mod tally;
+mod superseded;
 mod upload;
 mod uploads;
 mod usage;
@@ -91,6 +94,7 @@ impl LibraryStore for SqliteLibrary {
             }
             run::purge(tx, &workspace)?;
             children::purge(tx, &workspace)?;
+            fingerprints::forget_unused(tx)?;
             document::purge(tx, &workspace)
         })
         .await

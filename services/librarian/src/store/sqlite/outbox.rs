@@ -1,7 +1,7 @@
 //! Retractions that are still to be published.
 
-use tg_storage::StorageError;
 use tg_storage::rusqlite::{Connection, Row, Transaction, params};
+use tg_storage::{StorageError, query_rows};
 
 use super::json::{from_json, json};
 use crate::store::runs::{Retraction, Target};
@@ -20,6 +20,7 @@ fn read(row: &Row<'_>) -> tg_storage::rusqlite::Result<Retraction> {
         record: row.get(7)?,
         chunks: from_json(row, 8)?,
         triples: from_json(row, 9)?,
+        superseded: from_json(row, 10)?,
     })
 }
 
@@ -33,8 +34,8 @@ pub(crate) fn insert(
     tx.prepare_cached(
         "INSERT INTO outbox
          (workspace, flow, collection, incarnation, document, thread, record, chunks, triples,
-          after)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+          after, superseded)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
     )?
     .execute(params![
         target.workspace,
@@ -47,6 +48,7 @@ pub(crate) fn insert(
         json(&retraction.chunks)?,
         json(&retraction.triples)?,
         after,
+        json(&retraction.superseded)?,
     ])?;
     Ok(())
 }
@@ -57,16 +59,14 @@ pub(crate) fn due(
     after: i64,
     most: u32,
 ) -> Result<Vec<Retraction>, StorageError> {
-    let mut query = conn.prepare_cached(
+    let sql =
         "SELECT number, workspace, flow, collection, incarnation, document, thread, record, chunks,
-                triples
+                triples, superseded
          FROM outbox WHERE number > ?1 AND (after IS NULL OR NOT EXISTS (
              SELECT 1 FROM run WHERE run.number = outbox.after
              AND run.settled < run.expected AND run.state IN ('starting', 'running', 'cancelled')
-         )) ORDER BY number LIMIT ?2",
-    )?;
-    let rows = query.query_map(params![after, most], read)?;
-    Ok(rows.collect::<Result<_, _>>()?)
+         )) ORDER BY number LIMIT ?2";
+    query_rows(conn, sql, params![after, most], read)
 }
 
 pub(crate) fn remove(tx: &Transaction<'_>, number: i64) -> Result<(), StorageError> {

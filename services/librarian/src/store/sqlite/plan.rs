@@ -3,7 +3,9 @@
 use tg_storage::StorageError;
 use tg_storage::rusqlite::Transaction;
 
-use super::{collection, document, run, tally};
+use super::run::Beginning;
+use super::{collection, completion, content, document, fingerprints, run};
+use crate::engine::ids;
 use crate::engine::start::{self, Subject};
 use crate::engine::state::State;
 use crate::store::runs::{Plan, Start};
@@ -36,7 +38,7 @@ pub(super) fn plan(tx: &Transaction<'_>, number: i64, on: &Start) -> Result<Plan
         true => collection::get(tx, &target.workspace, &target.collection)?
             .is_none_or(|known| known.labelled != target.generation),
         // The same records again, whatever became of others meanwhile.
-        false => tally::expects(tx, number, &start::vocabulary_record(&run.thread))?,
+        false => completion::expects(tx, number, &start::vocabulary_record(&run.thread))?,
     };
     let subject = Subject {
         thread: &run.thread,
@@ -52,14 +54,21 @@ pub(super) fn plan(tx: &Transaction<'_>, number: i64, on: &Start) -> Result<Plan
         }
     };
     if begins {
-        run::begin(tx, number, on.flow.epoch, &on.wiring)?;
+        let hash = content::hash(tx, stored.content)?;
+        let with = Beginning {
+            epoch: on.flow.epoch,
+            wiring: &on.wiring,
+            fingerprints: fingerprints::number(tx, &on.fingerprints)?,
+            content: hash.map_or(0, |hash| ids::fingerprint(&hash.to_string())),
+        };
+        run::begin(tx, number, with)?;
         if on.tracked {
             let written = records
                 .iter()
                 .map(|record| (record.id.as_str(), record.topic.as_str()));
-            tally::expect(tx, &run.thread, written, on.now)?;
+            completion::expect(tx, &run.thread, written, on.now)?;
             let triples = records.iter().map(start::Record::triples).sum();
-            tally::made(tx, number, "triples", triples)?;
+            completion::made(tx, number, "triples", triples)?;
         }
     }
     let run = run::get(tx, number)?.ok_or(StorageError::Missing)?;

@@ -88,6 +88,7 @@ fn retract(
             chunks: chunks.to_vec(),
             // What was said of the document itself goes with the first.
             triples: if at == 0 { said.to_vec() } else { Vec::new() },
+            superseded: Vec::new(),
         };
         outbox::insert(tx, &retraction, after)?;
     }

@@ -1,17 +1,17 @@
-//! Rows of runs. What is in their books is in [`super::book`] and [`super::tally`].
+//! Rows of runs. Which of their records are handled is in [`super::completion`].
 
-use tg_storage::StorageError;
 use tg_storage::rusqlite::{Connection, Row, Transaction, params};
+use tg_storage::{StorageError, query_rows};
 
 use super::json::{from_json, json};
 use crate::engine::ids;
 use crate::engine::readers::Wiring;
-use crate::engine::state::{Counts, State};
+use crate::engine::state::{Counts, State, Swept};
 use crate::store::runs::{Run, Target, Wanted};
 
 const COLUMNS: &str = "number, thread, workspace, processing, document, flow, collection, incarnation, \
-                       time, tags, state, why, epoch, shape, swept, expected, settled, failed, summary, \
-                       touched";
+                       time, tags, state, why, epoch, fingerprints, swept, expected, settled, failed, summary, \
+                       touched, content";
 
 fn read(row: &Row<'_>) -> tg_storage::rusqlite::Result<Run> {
     let state: String = row.get(10)?;
@@ -31,8 +31,8 @@ fn read(row: &Row<'_>) -> tg_storage::rusqlite::Result<Run> {
         state: State::parse(&state),
         why: row.get(11)?,
         epoch: row.get::<_, i64>(12)?.max(0) as u64,
-        shape: row.get(13)?,
-        swept: row.get(14)?,
+        fingerprints: row.get(13)?,
+        swept: Swept::of(row.get(14)?),
         counts: Counts {
             expected: row.get(15)?,
             settled: row.get(16)?,
@@ -40,6 +40,7 @@ fn read(row: &Row<'_>) -> tg_storage::rusqlite::Result<Run> {
         },
         summary: row.get(18)?,
         touched: row.get(19)?,
+        content: row.get(20)?,
     })
 }
 
@@ -49,9 +50,7 @@ fn select(
     values: &[&dyn tg_storage::rusqlite::ToSql],
 ) -> Result<Vec<Run>, StorageError> {
     let sql = format!("SELECT {COLUMNS} FROM run WHERE {wanted}");
-    let mut query = conn.prepare_cached(&sql)?;
-    let rows = query.query_map(values, read)?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    query_rows(conn, &sql, values, read)
 }
 
 /// Adds a run that waits for its turn.
@@ -113,6 +112,20 @@ pub(crate) fn list(
     )
 }
 
+/// The latest of a target that clients see.
+pub(crate) fn latest(conn: &Connection, of: &Target) -> Result<Option<Run>, StorageError> {
+    let wanted = "workspace = ?1 AND document = ?2 AND flow = ?3 AND collection = ?4
+         AND incarnation = ?5 AND listed = 1 ORDER BY number DESC LIMIT 1";
+    let values: [&dyn tg_storage::rusqlite::ToSql; 5] = [
+        &of.workspace,
+        &of.document,
+        &of.flow,
+        &of.collection,
+        &of.generation,
+    ];
+    Ok(select(conn, wanted, &values)?.pop())
+}
+
 /// Those after a number in which something may still happen.
 pub(crate) fn live(conn: &Connection, after: i64, most: u32) -> Result<Vec<Run>, StorageError> {
     select(
@@ -162,9 +175,13 @@ pub(crate) fn set_state(
     Ok(())
 }
 
-pub(crate) fn set_swept(tx: &Transaction<'_>, number: i64) -> Result<(), StorageError> {
-    tx.prepare_cached("UPDATE run SET swept = 1 WHERE number = ?1")?
-        .execute([number])?;
+pub(crate) fn set_swept(
+    tx: &Transaction<'_>,
+    number: i64,
+    swept: Swept,
+) -> Result<(), StorageError> {
+    tx.prepare_cached("UPDATE run SET swept = ?2 WHERE number = ?1")?
+        .execute([number, swept.number()])?;
     Ok(())
 }
 
@@ -175,17 +192,36 @@ pub(crate) fn unlist(tx: &Transaction<'_>, number: i64) -> Result<(), StorageErr
     Ok(())
 }
 
-/// A run takes its turn: under which start of its flow, and who will read.
+/// What a run is begun with.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Beginning<'a> {
+    /// The start of its flow.
+    pub(crate) epoch: u64,
+    /// Who will read.
+    pub(crate) wiring: &'a Wiring,
+    /// What the flow does, as a number.
+    pub(crate) fingerprints: i64,
+    /// What the document says, as a number.
+    pub(crate) content: i64,
+}
+
+/// A run takes its turn.
 pub(crate) fn begin(
     tx: &Transaction<'_>,
     number: i64,
-    epoch: u64,
-    wiring: &Wiring,
+    with: Beginning<'_>,
 ) -> Result<(), StorageError> {
+    let Beginning { epoch, wiring, .. } = with;
     tx.prepare_cached(
-        "UPDATE run SET state = 'starting', why = '', epoch = ?2, shape = ?3 WHERE number = ?1",
+        "UPDATE run SET state = 'starting', why = '', epoch = ?2, fingerprints = ?3, content = ?4
+         WHERE number = ?1",
     )?
-    .execute(params![number, epoch as i64, wiring.shape])?;
+    .execute(params![
+        number,
+        epoch as i64,
+        with.fingerprints,
+        with.content
+    ])?;
     let mut insert = tx.prepare_cached(
         "INSERT INTO run_reader (run, number, subscription, topic, expected, done, failed)
          VALUES (?1, ?2, ?3, ?4, 0, 0, 0)",

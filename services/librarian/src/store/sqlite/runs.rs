@@ -6,13 +6,16 @@ use tg_storage::StorageError;
 use tg_storage::rusqlite::Transaction;
 
 use super::{
-    SqliteLibrary, children, collection, document, note, outbox, plan, report, retry, run,
+    SqliteLibrary, children, collection, document, note, outbox, plan, processed, report, retry,
+    run,
 };
-use super::{settle, tally};
+use super::{completion, settle};
 use crate::engine::asker::Asker;
 use crate::engine::state::{State, cancelled};
 use crate::error::{existing_processing, missing_document, missing_processing};
-use crate::store::runs::{Pair, Plan, Retraction, Run, RunStore, Shown, Start, Wanted};
+use crate::store::runs::{
+    Pair, Plan, Processed, Retraction, Run, RunStore, Selector, Shown, Start, Target, Wanted,
+};
 
 #[async_trait]
 impl RunStore for SqliteLibrary {
@@ -156,6 +159,23 @@ impl RunStore for SqliteLibrary {
         .await
     }
 
+    async fn processed(
+        &self,
+        workspace: &str,
+        of: &Selector,
+        after: i64,
+        most: u32,
+    ) -> Result<Vec<Processed>, StorageError> {
+        let (workspace, of) = (workspace.to_owned(), of.clone());
+        self.read(move |conn| processed::list(conn, &workspace, &of, after, most))
+            .await
+    }
+
+    async fn do_again(&self, target: &Target) -> Result<(), StorageError> {
+        let target = target.clone();
+        self.write(move |tx| children::undone(tx, &target)).await
+    }
+
     async fn delete_run(&self, number: i64) -> Result<(), StorageError> {
         self.write(move |tx| run::delete(tx, number)).await
     }
@@ -163,7 +183,7 @@ impl RunStore for SqliteLibrary {
     async fn hear(&self, entries: Vec<RunTallyEntry>, now: i64) -> Result<bool, StorageError> {
         self.write(move |tx| {
             let mut changed = false;
-            for number in tally::apply(tx, &entries, now)? {
+            for number in completion::apply(tx, &entries, now)? {
                 changed |= settle::settle(tx, number, now)?;
             }
             Ok(changed)

@@ -223,4 +223,24 @@ END;
 -- The wire type of the error; empty of faults that were kept before.
 ALTER TABLE run_fault ADD COLUMN kind TEXT NOT NULL DEFAULT '';
 ",
+    "
+-- The hash that the client said; empty where it said none. What is open is found by it.
+ALTER TABLE upload ADD COLUMN announced TEXT NOT NULL DEFAULT '';
+CREATE INDEX upload_open ON upload (workspace, document) WHERE object = '';
+-- What flows do with documents. `shape` of runs and parts, a number for less than that, is not read any more.
+CREATE TABLE fingerprints (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    text TEXT NOT NULL UNIQUE
+);
+ALTER TABLE run ADD COLUMN fingerprints INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE run ADD COLUMN content INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE target ADD COLUMN fingerprints INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE target ADD COLUMN content INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE made ADD COLUMN fingerprints INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE made ADD COLUMN says INTEGER;
+ALTER TABLE made ADD COLUMN salt INTEGER NOT NULL DEFAULT 0;
+-- Fingerprints of what the last run is to make anew; NULL of a part that was not there before.
+ALTER TABLE made ADD COLUMN before INTEGER;
+ALTER TABLE outbox ADD COLUMN superseded TEXT NOT NULL DEFAULT '[]';
+",
 ];

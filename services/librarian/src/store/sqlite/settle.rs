@@ -4,12 +4,12 @@ use tg_storage::StorageError;
 use tg_storage::rusqlite::{Connection, Transaction};
 
 use super::json::json;
-use super::{children, collection, outbox, report, run, tally};
+use super::{children, collection, completion, outbox, report, run, superseded};
 use crate::engine::ids;
 use crate::engine::progress::progress;
 use crate::engine::retraction;
 use crate::engine::start;
-use crate::engine::state::{Next, State, next};
+use crate::engine::state::{Next, State, Swept, next};
 use crate::store::runs::{RETRACTED, Retraction, Run, Shown};
 
 /// Ends a run whose records were all handled. What earlier runs made of the document and this one did not is
@@ -33,8 +33,13 @@ pub(super) fn settle(tx: &Transaction<'_>, number: i64, now: i64) -> Result<bool
             Next::Wait => return Ok(changed),
             Next::Sweep => {
                 changed = true;
-                run::set_swept(tx, number)?;
+                run::set_swept(tx, number, Swept::Gone)?;
                 sweep(tx, &run, now)?;
+            }
+            Next::Supersede(swept) => {
+                changed = true;
+                run::set_swept(tx, number, swept)?;
+                superseded::supersede(tx, &run, swept, now)?;
             }
             Next::End(State::Complete) => {
                 let Shown {
@@ -44,9 +49,9 @@ pub(super) fn settle(tx: &Transaction<'_>, number: i64, now: i64) -> Result<bool
                     ..
                 } = shown(tx, run.clone(), 0)?;
                 let numbers = json(&progress(run.counts, &readings, &effects, unchanged))?;
-                children::done(tx, &run.target, number)?;
+                children::done(tx, &run)?;
                 let target = &run.target;
-                if tally::expects(tx, number, &start::vocabulary_record(&run.thread))? {
+                if completion::expects(tx, number, &start::vocabulary_record(&run.thread))? {
                     collection::set_labelled(tx, target)?;
                 }
                 run::finish(tx, number, &numbers)?;
@@ -72,7 +77,7 @@ fn sweep(tx: &Transaction<'_>, run: &Run, now: i64) -> Result<(), StorageError> 
         let record = ids::of_question("sweep", &format!("{}/{at}", run.thread));
         if let Ok(topic) = &topic {
             let topic = topic.to_string();
-            tally::expect(tx, &run.thread, [(record.as_str(), topic.as_str())], now)?;
+            completion::expect(tx, &run.thread, [(record.as_str(), topic.as_str())], now)?;
         }
         let retraction = Retraction {
             number: 0,
@@ -81,6 +86,7 @@ fn sweep(tx: &Transaction<'_>, run: &Run, now: i64) -> Result<(), StorageError> 
             record,
             chunks: chunks.to_vec(),
             triples: Vec::new(),
+            superseded: Vec::new(),
         };
         outbox::insert(tx, &retraction, None)?;
     }

@@ -27,7 +27,6 @@ fn wiring() -> Wiring {
             reader("kw-index", "chunk"),
             reader("document-embeddings", "chunk"),
         ],
-        shape: 1,
     }
 }
 
@@ -44,9 +43,15 @@ fn begin(tx: &Transaction<'_>, processing: &str) -> Result<Run, StorageError> {
         generation: 0,
     };
     let run = run::insert(tx, &wanted, 1)?;
-    run::begin(tx, run.number, 7, &wiring())?;
+    let with = run::Beginning {
+        epoch: 7,
+        wiring: &wiring(),
+        fingerprints: 0,
+        content: 0,
+    };
+    run::begin(tx, run.number, with)?;
     run::set_state(tx, run.number, State::Running, "")?;
-    tally::expect(tx, &run.thread, [("load", "flow:tg:text:w:f")], 1)?;
+    completion::expect(tx, &run.thread, [("load", "flow:tg:text:w:f")], 1)?;
     Ok(run)
 }
 
@@ -97,18 +102,21 @@ async fn nothing_counts_twice_in_whatever_order_it_is_told() {
         assert_eq!(counts(tx, &run), (1, 0, 0));
         // Chunks are handled before anybody hears that they were written.
         let early = entry(&run, "kw-index", "r1", "ok");
-        tally::apply(tx, &[early.clone(), early.clone()], 2)?;
+        completion::apply(tx, &[early.clone(), early.clone()], 2)?;
         assert_eq!(counts(tx, &run), (1, 0, 0));
         let load = cut(&run, &["r1", "r2"]);
-        assert_eq!(tally::apply(tx, &[load.clone(), early], 3)?, [run.number]);
+        assert_eq!(
+            completion::apply(tx, &[load.clone(), early], 3)?,
+            [run.number]
+        );
         assert_eq!(counts(tx, &run), (5, 2, 0));
-        tally::apply(tx, &[load], 4)?;
+        completion::apply(tx, &[load], 4)?;
         let rest = [
             entry(&run, "document-embeddings", "r1", "ok"),
             entry(&run, "document-embeddings", "r2", "ok"),
             entry(&run, "kw-index", "r2", "ok"),
         ];
-        tally::apply(tx, &rest, 5)?;
+        completion::apply(tx, &rest, 5)?;
         assert_eq!(counts(tx, &run), (5, 5, 0));
         let effects = report::effects(tx, run.number)?;
         assert_eq!((effects.len(), effects[0].made), (1, 2));
@@ -128,13 +136,13 @@ async fn what_was_written_may_be_told_in_parts() {
             effects: Default::default(),
             ..cut(&run, &[chunk])
         };
-        tally::apply(tx, &[part("r1")], 2)?;
+        completion::apply(tx, &[part("r1")], 2)?;
         // The record itself, and two readers of the chunk.
         assert_eq!(counts(tx, &run), (3, 0, 0));
-        tally::apply(tx, &[part("r1")], 3)?;
-        tally::apply(tx, &[cut(&run, &["r2"])], 4)?;
+        completion::apply(tx, &[part("r1")], 3)?;
+        completion::apply(tx, &[cut(&run, &["r2"])], 4)?;
         assert_eq!(counts(tx, &run), (5, 1, 0));
-        tally::apply(tx, &[part("r1")], 5)?;
+        completion::apply(tx, &[part("r1")], 5)?;
         assert_eq!(counts(tx, &run), (5, 1, 0));
         Ok(())
     })
@@ -145,9 +153,9 @@ async fn what_was_written_may_be_told_in_parts() {
 async fn a_failure_may_be_made_good() {
     in_books(|tx| {
         let run = begin(tx, "p")?;
-        tally::apply(tx, &[cut(&run, &["r1"])], 2)?;
+        completion::apply(tx, &[cut(&run, &["r1"])], 2)?;
         let failed = entry(&run, "kw-index", "r1", "failed");
-        tally::apply(tx, &[failed.clone(), failed.clone()], 3)?;
+        completion::apply(tx, &[failed.clone(), failed.clone()], 3)?;
         assert_eq!(counts(tx, &run), (3, 2, 1));
         let faults = report::faults(tx, run.number, 10)?;
         assert_eq!(faults.len(), 1);
@@ -165,8 +173,8 @@ async fn a_failure_may_be_made_good() {
         retry::close(tx, run.number, &key, "kw-index--w--f--input", "no")?;
         assert_eq!(counts(tx, &run), (3, 2, 1));
         retry::reopen(tx, run.number, &key, "kw-index--w--f--input")?;
-        tally::apply(tx, &[failed], 4)?;
-        tally::apply(tx, &[entry(&run, "kw-index", "r1", "ok")], 5)?;
+        completion::apply(tx, &[failed], 4)?;
+        completion::apply(tx, &[entry(&run, "kw-index", "r1", "ok")], 5)?;
         assert_eq!(counts(tx, &run), (3, 2, 0));
         assert!(report::faults(tx, run.number, 10)?.is_empty());
         let readings = report::readings(tx, run.number)?;
@@ -185,7 +193,7 @@ async fn strangers_are_heard_and_other_runs_are_not() {
             effects: BTreeMap::from([("rows".into(), 3)]),
             ..entry(&run, "somebody", "load", "ok")
         };
-        tally::apply(tx, &[remark], 2)?;
+        completion::apply(tx, &[remark], 2)?;
         assert_eq!(counts(tx, &run), (1, 0, 0));
         assert_eq!(report::effects(tx, run.number)?[0].stored, 3);
         let said = report::faults(tx, run.number, 10)?;
@@ -194,9 +202,9 @@ async fn strangers_are_heard_and_other_runs_are_not() {
             run: "run.0.ffffffffffffffffffffffffffffffff".into(),
             ..cut(&run, &["x"])
         };
-        assert!(tally::apply(tx, &[nobody], 3)?.is_empty());
+        assert!(completion::apply(tx, &[nobody], 3)?.is_empty());
         run::finish(tx, run.number, "{}")?;
-        assert!(tally::apply(tx, &[cut(&run, &["x"])], 4)?.is_empty());
+        assert!(completion::apply(tx, &[cut(&run, &["x"])], 4)?.is_empty());
         Ok(())
     })
     .await;
@@ -274,10 +282,12 @@ async fn a_run_that_ends_late_takes_nothing_from_the_next() {
                 target: number,
                 child,
                 run,
-                shape: 0,
+                fingerprints: 0,
+                says: 0,
                 same: true,
+                told_apart: false,
             };
-            children::see(tx, seen)
+            children::see(tx, &mut fingerprints::Known::new(tx), seen)
         };
         see(1, "urn:1")?;
         see(1, "urn:2")?;

@@ -1,14 +1,13 @@
 //! Upload sessions and the parts that arrived.
 
-use tg_storage::StorageError;
 use tg_storage::blob::{BlobId, Part};
 use tg_storage::rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
+use tg_storage::{StorageError, query_rows};
 
 use crate::engine::upload::Session;
 use crate::store::uploads::{Arrived, Listed};
 
-const COLUMNS: &str =
-    "id, workspace, document, metadata, size, chunk, created, object, adopting, replaces";
+const COLUMNS: &str = "id, workspace, document, metadata, size, chunk, created, object, adopting, replaces, announced";
 
 fn read(row: &Row<'_>) -> tg_storage::rusqlite::Result<Session> {
     let number = |at| row.get::<_, i64>(at).map(|value| value.max(0) as u64);
@@ -23,13 +22,14 @@ fn read(row: &Row<'_>) -> tg_storage::rusqlite::Result<Session> {
         object: row.get(7)?,
         adopting: row.get(8)?,
         replaces: row.get(9)?,
+        announced: row.get(10)?,
     })
 }
 
 pub(crate) fn insert(tx: &Transaction<'_>, session: &Session) -> Result<(), StorageError> {
     tx.prepare_cached(
-        "INSERT INTO upload (id, workspace, document, metadata, size, chunk, created, object, replaces)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+        "INSERT INTO upload (id, workspace, document, metadata, size, chunk, created, object, replaces, announced)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
     )?
     .execute(params![
         session.id,
@@ -41,7 +41,40 @@ pub(crate) fn insert(tx: &Transaction<'_>, session: &Session) -> Result<(), Stor
         session.created,
         session.object,
         session.replaces,
+        session.announced,
     ])?;
+    Ok(())
+}
+
+/// The latest open session that would come to the same as one that announces a hash.
+pub(crate) fn same(conn: &Connection, of: &Session) -> Result<Option<Session>, StorageError> {
+    let sql = format!(
+        "SELECT {COLUMNS} FROM upload
+         WHERE workspace = ?1 AND document = ?2 AND object = '' AND announced = ?3
+               AND size = ?4 AND chunk = ?5 AND replaces = ?6
+         ORDER BY created DESC, rowid DESC LIMIT 1"
+    );
+    let mut query = conn.prepare_cached(&sql)?;
+    let (size, chunk) = (of.size as i64, of.chunk as i64);
+    let of = params![
+        of.workspace,
+        of.document,
+        of.announced,
+        size,
+        chunk,
+        of.replaces
+    ];
+    Ok(query.query_row(of, read).optional()?)
+}
+
+/// What the document will be is said anew.
+pub(crate) fn set_metadata(
+    tx: &Transaction<'_>,
+    id: &str,
+    metadata: &str,
+) -> Result<(), StorageError> {
+    tx.prepare_cached("UPDATE upload SET metadata = ?2 WHERE id = ?1")?
+        .execute([id, metadata])?;
     Ok(())
 }
 
@@ -62,15 +95,13 @@ pub(crate) fn list(
         "SELECT {COLUMNS}, rowid, (SELECT count(*) FROM upload_part WHERE upload = upload.id)
          FROM upload WHERE workspace = ?1 AND object = '' AND rowid > ?2 ORDER BY rowid LIMIT ?3"
     );
-    let mut query = conn.prepare_cached(&sql)?;
-    let rows = query.query_map(params![workspace, after, most], |row| {
+    query_rows(conn, &sql, params![workspace, after, most], |row| {
         Ok(Listed {
-            number: row.get(10)?,
+            number: row.get(11)?,
             session: read(row)?,
-            received: row.get::<_, i64>(11)?.unsigned_abs(),
+            received: row.get::<_, i64>(12)?.unsigned_abs(),
         })
-    })?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    })
 }
 
 /// All parts arrived, and this is the hash of the whole: its file is about to become the content.
@@ -86,20 +117,15 @@ pub(crate) fn adopting(
     after: &str,
     most: u32,
 ) -> Result<Vec<String>, StorageError> {
-    let mut query = conn.prepare_cached(
-        "SELECT id FROM upload WHERE adopting <> '' AND object = '' AND id > ?1
-         ORDER BY id LIMIT ?2",
-    )?;
-    let rows = query.query_map(params![after, most], |row| row.get(0))?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    let sql = "SELECT id FROM upload WHERE adopting <> '' AND object = '' AND id > ?1
+         ORDER BY id LIMIT ?2";
+    query_rows(conn, sql, params![after, most], |row| row.get(0))
 }
 
 /// Parts that arrived, in order.
 pub(crate) fn parts(conn: &Connection, id: &str) -> Result<Vec<Arrived>, StorageError> {
-    let mut query = conn.prepare_cached(
-        "SELECT position, hash, size FROM upload_part WHERE upload = ?1 ORDER BY position",
-    )?;
-    let rows = query.query_map([id], |row| {
+    let sql = "SELECT position, hash, size FROM upload_part WHERE upload = ?1 ORDER BY position";
+    query_rows(conn, sql, [id], |row| {
         Ok(Arrived {
             position: row.get::<_, i64>(0)?.max(0) as u64,
             part: Part {
@@ -107,8 +133,7 @@ pub(crate) fn parts(conn: &Connection, id: &str) -> Result<Vec<Arrived>, Storage
                 length: row.get::<_, i64>(2)?.max(0) as u64,
             },
         })
-    })?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    })
 }
 
 /// Hash of a part that arrived.
@@ -175,9 +200,12 @@ pub(crate) fn begun_before(
     moment: i64,
     most: u32,
 ) -> Result<Vec<String>, StorageError> {
-    let mut query = conn.prepare_cached("SELECT id FROM upload WHERE created <= ?1 LIMIT ?2")?;
-    let rows = query.query_map(params![moment, most], |row| row.get(0))?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    query_rows(
+        conn,
+        "SELECT id FROM upload WHERE created <= ?1 LIMIT ?2",
+        params![moment, most],
+        |row| row.get(0),
+    )
 }
 
 /// Ids of a workspace's sessions, complete ones too.
@@ -186,7 +214,10 @@ pub(crate) fn of_workspace(
     workspace: &str,
     most: u32,
 ) -> Result<Vec<String>, StorageError> {
-    let mut query = conn.prepare_cached("SELECT id FROM upload WHERE workspace = ?1 LIMIT ?2")?;
-    let rows = query.query_map(params![workspace, most], |row| row.get(0))?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    query_rows(
+        conn,
+        "SELECT id FROM upload WHERE workspace = ?1 LIMIT ?2",
+        params![workspace, most],
+        |row| row.get(0),
+    )
 }

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use tg_storage::StorageError;
 use tg_storage::blob::BlobId;
-use tg_storage::rusqlite::Connection;
+use tg_storage::rusqlite::{Connection, Transaction};
 
 use super::{SqliteLibrary, adding, document, upload, usage};
 use crate::engine::quota::Quota;
@@ -21,6 +21,9 @@ impl UploadStore for SqliteLibrary {
             }
             if is_taken(tx, &session)? {
                 return Err(StorageError::Refused(existing_document()));
+            }
+            if let Some(open) = gone_on_with(tx, &session)? {
+                return Ok(open);
             }
             let adds = [(session.document.clone(), session.size)];
             let more = usage::more(tx, &session.workspace, &adds)?;
@@ -145,6 +148,22 @@ impl UploadStore for SqliteLibrary {
         let id = id.to_owned();
         self.write(move |tx| upload::remove(tx, &id)).await
     }
+}
+
+/// The open session that one which announces a hash goes on with; what it says of the document is noted.
+fn gone_on_with(tx: &Transaction<'_>, new: &Session) -> Result<Option<Session>, StorageError> {
+    if new.announced.is_empty() {
+        return Ok(None);
+    }
+    let same = upload::same(tx, new)?;
+    let Some(open) = same.filter(|open| !open.expired(new.created)) else {
+        return Ok(None);
+    };
+    upload::set_metadata(tx, &open.id, &new.metadata)?;
+    Ok(Some(Session {
+        metadata: new.metadata.clone(),
+        ..open
+    }))
 }
 
 /// Whether the document is there although the upload does not replace one.

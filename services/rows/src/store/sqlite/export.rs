@@ -7,7 +7,7 @@ use tg_collections::CollectionKey;
 use tg_storage::StorageError;
 
 use super::SqliteRows;
-use crate::store::{Page, Place};
+use crate::store::{Page, RowCursor};
 
 /// Bytes of texts after which a page ends: it travels in one message.
 const BYTES: usize = 2 << 20;
@@ -20,7 +20,7 @@ impl SqliteRows {
     pub(super) async fn page_of(
         &self,
         key: &CollectionKey,
-        after: Place,
+        after: RowCursor,
         most: usize,
     ) -> Result<Page, StorageError> {
         let (key, workspace) = (key.clone(), key.workspace().to_owned());
@@ -43,7 +43,7 @@ impl SqliteRows {
                 return Ok(Page {
                     table: table.clone(),
                     rows,
-                    next: row.map(|(table, row)| Place { table, row }),
+                    next: row.map(|(table, row)| RowCursor { table, row }),
                 });
             }
             Ok(Page::default())

@@ -37,7 +37,7 @@ impl CollectionStore for SqliteRows {
         (): (),
         what: Retract,
     ) -> Result<u64, Error> {
-        Ok(self.retract_rows(key, what.chunks).await? as u64)
+        Ok(self.retract_rows(key, what).await? as u64)
     }
 
     async fn drop_collection(&self, last: &CollectionKey) -> Result<u64, Error> {

@@ -17,9 +17,9 @@ use async_trait::async_trait;
 use quota::Gate;
 use tg_collections::{CollectionKey, Quota};
 use tg_schemas::table::Table;
-use tg_storage::{Database, Durability, StorageError};
+use tg_storage::{Database, Durability, StorageError, query_rows};
 
-use super::{Page, Place, RowStore};
+use super::{Page, RowCursor, RowStore};
 use crate::engine::select::Select;
 use crate::engine::value::{Row, Value};
 use crate::error::RowsError;
@@ -88,9 +88,7 @@ impl SqliteRows {
         self.database
             .read(|conn| {
                 let sql = "SELECT DISTINCT workspace FROM sets WHERE dropped = 0";
-                let mut query = conn.prepare_cached(sql)?;
-                let rows = query.query_map([], |row| row.get(0))?;
-                Ok(rows.collect::<Result<_, _>>()?)
+                query_rows(conn, sql, [], |row| row.get(0))
             })
             .await
     }
@@ -131,7 +129,7 @@ impl RowStore for SqliteRows {
     async fn page(
         &self,
         key: &CollectionKey,
-        after: Place,
+        after: RowCursor,
         most: usize,
     ) -> Result<Page, RowsError> {
         Ok(self.page_of(key, after, most).await?)

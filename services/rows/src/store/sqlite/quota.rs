@@ -6,7 +6,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use rusqlite::{Transaction, params};
 use tg_collections::{Quota, Usage, Words};
-use tg_storage::StorageError;
+use tg_storage::{StorageError, query_rows};
 use tokio::time::Instant;
 
 /// How the quota is told.
@@ -82,9 +82,7 @@ impl Gate {
 
 fn live(tx: &Transaction<'_>, workspace: &str, which: &str) -> Result<Vec<i64>, StorageError> {
     let sql = format!("SELECT id FROM sets WHERE workspace = ?1 AND dropped = 0 {which}");
-    let mut sets = tx.prepare_cached(&sql)?;
-    let ids = sets.query_map(params![workspace], |row| row.get(0))?;
-    Ok(ids.collect::<Result<_, _>>()?)
+    query_rows(tx, &sql, params![workspace], |row| row.get(0))
 }
 
 fn rows(tx: &Transaction<'_>, workspace: &str, what: &str) -> Result<u64, StorageError> {

@@ -1,8 +1,9 @@
 //! Writing rows, and taking back those that came from a chunk.
 
 use rusqlite::{OptionalExtension, Transaction, params};
+use tg_schemas::msg::{Retract, Superseded};
 use tg_schemas::table::Table;
-use tg_storage::StorageError;
+use tg_storage::{StorageError, query_rows};
 
 use super::{SqliteRows, quota, shape, sql};
 use crate::engine::value::Row;
@@ -43,17 +44,27 @@ impl SqliteRows {
         self.database.write(write).await
     }
 
-    /// Retracts what came only from these chunks. Returns how many rows are gone.
+    /// Retracts what came only from these chunks, or from what was superseded of others. Returns how many rows are gone.
     pub(super) async fn retract_rows(
         &self,
         key: &CollectionKey,
-        chunks: Vec<String>,
+        what: Retract,
     ) -> Result<usize, StorageError> {
         let key = key.clone();
         let retract = move |tx: &Transaction<'_>| {
             let mut gone = 0;
             for id in sets(tx, &key)? {
-                gone += retract_from(tx, id, &chunks)?;
+                let mut sources = Vec::new();
+                for chunk in &what.chunks {
+                    sources.push(chunk.clone());
+                    sources.extend(named(tx, id, chunk)?);
+                }
+                for one in &what.superseded {
+                    for chunk in &one.chunks {
+                        sources.extend(outdated(tx, id, chunk, one)?);
+                    }
+                }
+                gone += retract_from(tx, id, &sources)?;
             }
             Ok(gone)
         };
@@ -61,15 +72,45 @@ impl SqliteRows {
     }
 }
 
-fn sets(tx: &Transaction<'_>, key: &CollectionKey) -> Result<Vec<i64>, StorageError> {
+/// Sources of a chunk of which it is known who found the rows.
+fn named(tx: &Transaction<'_>, id: i64, chunk: &str) -> Result<Vec<String>, StorageError> {
     let mut statement = tx.prepare_cached(
-        "SELECT id FROM sets WHERE workspace = ?1 AND collection = ?2 AND incarnation = ?3 AND dropped = 0",
+        "SELECT DISTINCT chunk FROM sources
+         WHERE set_id = ?2 AND chunk > ?1 || char(10) AND chunk < ?1 || char(11)",
     )?;
-    let ids = statement.query_map(
+    let found = statement.query_map(params![chunk, id], |row| row.get(0))?;
+    Ok(found.collect::<Result<_, _>>()?)
+}
+
+/// Sources of what one processor found in a chunk under fingerprints that are not kept.
+fn outdated(
+    tx: &Transaction<'_>,
+    id: i64,
+    chunk: &str,
+    of: &Superseded,
+) -> Result<Vec<String>, StorageError> {
+    if of.processor.is_empty() {
+        return Ok(vec![chunk.to_owned()]);
+    }
+    let mut found = named(tx, id, chunk)?;
+    found.retain(|source| {
+        let made_by = source.get(chunk.len() + 1..).unwrap_or_default();
+        let fingerprint = made_by
+            .strip_prefix(of.processor.as_str())
+            .and_then(|rest| rest.strip_prefix('@'));
+        fingerprint.is_some_and(|one| !of.kept.iter().any(|kept| kept == one))
+    });
+    Ok(found)
+}
+
+fn sets(tx: &Transaction<'_>, key: &CollectionKey) -> Result<Vec<i64>, StorageError> {
+    let sql = "SELECT id FROM sets WHERE workspace = ?1 AND collection = ?2 AND incarnation = ?3 AND dropped = 0";
+    query_rows(
+        tx,
+        sql,
         params![key.workspace(), key.collection(), key.generation()],
         |row| row.get(0),
-    )?;
-    Ok(ids.collect::<Result<_, _>>()?)
+    )
 }
 
 fn retract_from(tx: &Transaction<'_>, id: i64, chunks: &[String]) -> Result<usize, StorageError> {

@@ -71,6 +71,7 @@ macro_rules! point_store {
     ($adapter:ident, $make:expr) => {
         promises!(points, $adapter, $make;
             what_is_kept_is_found_and_may_come_again,
+            what_was_made_anew_goes_and_nothing_else,
             entities_are_distinct_and_keep_their_kind_of_term,
             filters_are_exact,
             models_do_not_mix,

@@ -4,6 +4,7 @@
 use serde_json::json;
 use tg_collections::{CollectionKey, CollectionStore, WriteKind};
 use tg_schemas::Term;
+use tg_schemas::msg::{Retract, Superseded};
 
 use crate::engine::kind::Kind;
 use crate::engine::point::{Condition, Facets, Point, Subject};
@@ -93,6 +94,64 @@ async fn chunks(store: &impl Points, key: &CollectionKey, vector: &[f32]) -> Vec
             other => panic!("{other:?}"),
         })
         .collect()
+}
+
+pub(super) async fn what_was_made_anew_goes_and_nothing_else(store: &impl Points) {
+    let c = key("w", "c");
+    let of = |name: &str, made_by: &str, vector: &[f32]| {
+        let point = entity(Term::iri(format!("urn:{name}")), "k", vector);
+        point.made_by(made_by.to_owned())
+    };
+    let points = vec![
+        of("old", "a@1", &[1.0, 0.0]),
+        of("kept", "a@1", &[0.9, 0.1]),
+        of("kept", "a@2", &[0.9, 0.1]),
+        of("new", "a@2", &[0.8, 0.2]),
+        of("others", "b@1", &[0.7, 0.3]),
+        of("nobodys", "", &[0.6, 0.4]),
+    ];
+    keep(store, &c, Kind::Entity, "m", points).await.unwrap();
+    keep(store, &c, Kind::Chunk, "m", vec![chunk("k", &[1.0, 0.0])])
+        .await
+        .unwrap();
+    let supersede = async |kind, processor: &str| {
+        let one = Superseded {
+            processor: processor.to_owned(),
+            kept: vec!["2".to_owned()],
+            chunks: vec!["k".to_owned(), "gone".to_owned()],
+        };
+        let what = Retract {
+            superseded: vec![one],
+            ..Retract::default()
+        };
+        let gone = store.retract(&c, WriteKind::Tracked, kind, what);
+        gone.await.unwrap()
+    };
+    let there = async || {
+        let hits = store.search(ask(&c, Kind::Entity, &[1.0, 0.0], 10));
+        let names = hits
+            .await
+            .unwrap()
+            .into_iter()
+            .map(|hit| match hit.subject {
+                Subject::Entity(Term::Iri(iri)) => iri,
+                other => panic!("{other:?}"),
+            });
+        names.collect::<Vec<_>>()
+    };
+    assert_eq!(supersede(Kind::Entity, "a").await, 2);
+    assert_eq!(supersede(Kind::Entity, "a").await, 0);
+    assert_eq!(
+        there().await,
+        ["urn:kept", "urn:new", "urn:others", "urn:nobodys"]
+    );
+    assert_eq!(supersede(Kind::Entity, "").await, 1);
+    assert_eq!(there().await, ["urn:kept", "urn:new", "urn:others"]);
+    // A chunk has one vector, whoever made it.
+    assert_eq!(supersede(Kind::Chunk, "").await, 0);
+    // With the chunk all of it goes.
+    assert_eq!(retract(store, &c, Kind::Entity, &["k"]).await, 3);
+    assert!(there().await.is_empty());
 }
 
 pub(super) async fn what_is_kept_is_found_and_may_come_again(store: &impl Points) {

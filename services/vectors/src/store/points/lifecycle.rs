@@ -38,8 +38,13 @@ impl CollectionStore for SqlitePoints {
         kind: Kind,
         what: Retract,
     ) -> Result<u64, Error> {
-        let (key, chunks) = (key.clone(), what.chunks);
-        Ok(self.change(Job::Retract { key, kind, chunks }).await? as u64)
+        let job = Job::Retract {
+            key: key.clone(),
+            kind,
+            chunks: what.chunks,
+            superseded: what.superseded,
+        };
+        Ok(self.change(job).await? as u64)
     }
 
     async fn drop_collection(&self, last: &CollectionKey) -> Result<u64, Error> {

@@ -7,6 +7,7 @@ mod lifecycle;
 mod purge;
 mod put;
 mod read;
+mod retract;
 mod scans;
 pub(crate) mod schema;
 mod write;
@@ -18,6 +19,8 @@ use async_trait::async_trait;
 use futures::executor::block_on;
 use tg_storage::{Database, Durability, GroupBounds, GroupCommitter, survived};
 use tokio::sync::oneshot;
+
+use tg_schemas::msg::Superseded;
 
 use super::{Hit, MAX_LIMIT, PointStore, Search, Write};
 use crate::engine::index::Index;
@@ -39,6 +42,7 @@ enum Job {
         key: CollectionKey,
         kind: Kind,
         chunks: Vec<String>,
+        superseded: Vec<Superseded>,
     },
     Drop(CollectionKey),
     DropWorkspace(String),
@@ -139,6 +143,7 @@ impl PointStore for SqlitePoints {
             limit,
             conditions,
         } = search;
+        let workspace = key.workspace().to_owned();
         let found = self.db.read(move |conn| {
             let Some(space) = schema::space(conn, &key, kind)? else {
                 return Ok(None);
@@ -161,7 +166,7 @@ impl PointStore for SqlitePoints {
         };
         let points = usize::try_from(space.points).unwrap_or(usize::MAX);
         let bytes = Index::estimate(dimension, points);
-        let index = self.cache.get(id, bytes, load).await?;
+        let index = self.cache.get(&workspace, id, bytes, load).await?;
         let query = Query {
             vector: query,
             limit,
@@ -184,7 +189,12 @@ fn commit(db: &Database, cache: &Cache, limits: Limits, group: Vec<(Job, Reply<u
     let done = block_on(db.write(move |tx| {
         let run = |job| match job {
             Job::Put(points) => write::put(tx, limits, points),
-            Job::Retract { key, kind, chunks } => write::retract(tx, &key, kind, &chunks).map(Ok),
+            Job::Retract {
+                key,
+                kind,
+                chunks,
+                superseded,
+            } => retract::retract(tx, &key, kind, &chunks, &superseded).map(Ok),
             Job::Drop(key) => write::drop_collection(tx, &key).map(Ok),
             Job::DropWorkspace(workspace) => write::drop_workspace(tx, &workspace).map(Ok),
         };

@@ -117,7 +117,7 @@ impl Open {
         point: Point,
     ) -> Result<Option<Change>, StorageError> {
         let subject = self.subject(tx, &point.subject)?;
-        let source = self.source(tx, &point.chunk)?;
+        let source = self.source(tx, &point)?;
         let facet = self.facet(tx, &point.facets)?;
         let tag = point.tag();
         let bytes = pack(&point.vector);
@@ -173,25 +173,30 @@ impl Open {
         Ok(id)
     }
 
-    fn source(&mut self, tx: &Transaction<'_>, chunk: &str) -> Result<i64, StorageError> {
-        if let Some(id) = self.sources.get(chunk) {
+    fn source(&mut self, tx: &Transaction<'_>, point: &Point) -> Result<i64, StorageError> {
+        let name = point.source();
+        if let Some(id) = self.sources.get(&name) {
             return Ok(*id);
         }
-        let hash = hash(self.id, chunk);
+        let hashed = hash(self.id, &name);
         let known: Option<i64> = tx
             .prepare_cached("SELECT id FROM source WHERE hash = ?1")?
-            .query_row([&hash[..]], |row| row.get(0))
+            .query_row([&hashed[..]], |row| row.get(0))
             .optional()?;
         let id = match known {
             Some(id) => id,
             None => {
                 let id = row_id(self.id, take(&mut self.next_source)?);
-                tx.prepare_cached("INSERT INTO source VALUES (?1, ?2)")?
-                    .execute(params![id, &hash[..]])?;
+                let chunk = hash(self.id, &point.chunk);
+                let chunk = (!point.made_by.is_empty()).then_some(&chunk[..]);
+                tx.prepare_cached(
+                    "INSERT INTO source (id, hash, chunk, made_by) VALUES (?1, ?2, ?3, ?4)",
+                )?
+                .execute(params![id, &hashed[..], chunk, point.made_by])?;
                 id
             }
         };
-        self.sources.insert(chunk.to_owned(), id);
+        self.sources.insert(name, id);
         Ok(id)
     }
 
@@ -239,7 +244,7 @@ pub(super) fn is_there(
                  AND source = (SELECT id FROM source WHERE hash = ?2) AND tag = ?3)";
     let (subject, source) = (
         hash(space, &text(&point.subject)?),
-        hash(space, &point.chunk),
+        hash(space, &point.source()),
     );
     let named = params![&subject[..], &source[..], point.tag()];
     Ok(tx.prepare_cached(sql)?.query_row(named, |row| row.get(0))?)

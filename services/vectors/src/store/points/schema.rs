@@ -11,7 +11,7 @@
 use std::path::Path;
 
 use tg_storage::rusqlite::{Connection, OptionalExtension, Transaction, params};
-use tg_storage::{Database, Durability, StorageError};
+use tg_storage::{Database, Durability, StorageError, query_rows};
 
 use crate::engine::kind::Kind;
 use tg_collections::{CollectionKey, Usage};
@@ -65,6 +65,12 @@ CREATE INDEX point_source ON point (source);
     "
 ALTER TABLE space ADD COLUMN bytes INTEGER;
 ",
+    "
+-- Of what is known by its maker, too: hash of the chunk, and who made it.
+ALTER TABLE source ADD COLUMN chunk BLOB;
+ALTER TABLE source ADD COLUMN made_by TEXT NOT NULL DEFAULT '';
+CREATE INDEX source_of_chunk ON source (chunk) WHERE chunk IS NOT NULL;
+",
 ];
 
 /// Opens or creates the file.
@@ -79,10 +85,8 @@ pub(crate) fn in_memory() -> Result<Database, StorageError> {
 
 /// Workspaces that have anything in a file of vectors or of words.
 pub(crate) fn workspaces(conn: &Connection) -> Result<Vec<String>, StorageError> {
-    let mut query =
-        conn.prepare_cached("SELECT workspace FROM space UNION SELECT workspace FROM ended")?;
-    let rows = query.query_map([], |row| row.get(0))?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    let sql = "SELECT workspace FROM space UNION SELECT workspace FROM ended";
+    query_rows(conn, sql, [], |row| row.get(0))
 }
 
 /// A space as recorded.

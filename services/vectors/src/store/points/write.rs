@@ -2,15 +2,15 @@
 //! transaction and reports what changed, so that what is in memory can follow.
 
 use tg_storage::StorageError;
-use tg_storage::rusqlite::{OptionalExtension, Transaction, params};
+use tg_storage::rusqlite::{Transaction, params};
 
 use super::cache::too_large;
 use super::done::{Done, drop_where};
 use super::put::{Open, is_there, weight};
-use super::schema::{has_ended, note_end, number, space, usage};
-use crate::engine::index::{Change, Index};
+use super::schema::{has_ended, note_end, space, usage};
+use crate::engine::index::Index;
 use crate::engine::kind::Kind;
-use crate::engine::point::{Point, hash};
+use crate::engine::point::Point;
 use crate::error::VectorError;
 use crate::options::Limits;
 use crate::store::Write;
@@ -130,64 +130,6 @@ fn memory(
         true => Ok(()),
         false => Err(too_large(needs(more), most)),
     })
-}
-
-/// Removes what came from chunks.
-pub(super) fn retract(
-    tx: &Transaction<'_>,
-    key: &CollectionKey,
-    kind: Kind,
-    chunks: &[String],
-) -> Result<Done, StorageError> {
-    let mut done = Done::default();
-    let Some(held) = space(tx, key, kind)? else {
-        return Ok(done);
-    };
-    let mut bytes = 0;
-    for chunk in chunks {
-        let hash = hash(held.id, chunk);
-        let source: Option<i64> = tx
-            .prepare_cached("SELECT id FROM source WHERE hash = ?1")?
-            .query_row([&hash[..]], |row| row.get(0))
-            .optional()?;
-        if let Some(source) = source {
-            bytes += remove(tx, held.id, source, &mut done)?;
-        }
-    }
-    let sql = "UPDATE space SET points = points - ?2, bytes = bytes - ?3 WHERE id = ?1";
-    tx.prepare_cached(sql)?
-        .execute(params![held.id, done.count as i64, bytes])?;
-    Ok(done)
-}
-
-/// Removes the points of a source; how many bytes they had.
-fn remove(
-    tx: &Transaction<'_>,
-    space: i64,
-    source: i64,
-    done: &mut Done,
-) -> Result<i64, StorageError> {
-    let sql = "DELETE FROM point WHERE source = ?1 RETURNING id, subject, octet_length(vector)";
-    let gone: Vec<(i64, i64, i64)> = tx
-        .prepare_cached(sql)?
-        .query_map([source], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?
-        .collect::<Result<_, _>>()?;
-    tx.prepare_cached("DELETE FROM source WHERE id = ?1")?
-        .execute([source])?;
-    let mut bytes = 0;
-    for (point, subject, vector) in gone {
-        let orphan = "DELETE FROM subject WHERE id = ?1
-                      AND NOT EXISTS (SELECT 1 FROM point WHERE subject = ?1)
-                      RETURNING octet_length(body)";
-        let body: Option<i64> = tx
-            .prepare_cached(orphan)?
-            .query_row([subject], |row| row.get(0))
-            .optional()?;
-        bytes += vector + body.unwrap_or(0);
-        done.changes.push((space, Change::Remove(number(point))));
-        done.count += 1;
-    }
-    Ok(bytes)
 }
 
 /// Ends all generations of a collection up to the key's. What it held is purged later.

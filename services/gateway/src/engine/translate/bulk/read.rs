@@ -56,6 +56,7 @@ pub(super) fn contexts_frame(body: &Body) -> Result<EntityContexts, Error> {
             chunk_id: fields.text("chunk_id")?,
             rdf_type: types(&fields)?,
             attributes: attributes(&fields)?,
+            ..EntityContext::default()
         })
     };
     let entities = required_list(&fields, "entities")?;
@@ -88,6 +89,7 @@ pub(super) fn rows_frame(body: &Body) -> Result<ExtractedObject, Error> {
         values,
         confidence: fields.number_or("confidence", 1.0)?,
         source_span: fields.text("source_span")?,
+        ..ExtractedObject::default()
     })
 }
 
@@ -114,6 +116,7 @@ pub(crate) fn graph_embeddings(fields: &Fields<'_>) -> Result<GraphEmbeddings, E
             chunk_id: one.text("chunk_id")?,
             rdf_type: types(&one)?,
             attributes: attributes(&one)?,
+            ..EntityEmbeddings::default()
         };
         entities.extend(vectors(&one)?.into_iter().map(|vector| EntityEmbeddings {
             vector,

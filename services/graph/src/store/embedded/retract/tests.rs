@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 use tg_provenance::{
-    Extraction, Making, PartFacts, PartKind, extracted, part, subgraph_id, vocabulary_labels,
+    Extraction, Making, PartFacts, PartKind, extracted, extraction_id, part, subgraph_id,
+    vocabulary_labels,
 };
 use tg_schemas::Triple;
 
@@ -82,6 +83,74 @@ async fn retract(engine: &EmbeddedGraph, parts: &[&str]) -> usize {
     let key = key();
     let gone = engine.retract(&key, &parts, Vec::new(), WriteKind::Direct);
     gone.await.unwrap()
+}
+
+/// What an extractor writes for a chunk under a fingerprint.
+fn by(extractor: &'static str, fingerprint: &str, facts: &[Triple]) -> Vec<Triple> {
+    let id = extraction_id("urn:chunk:1", extractor, fingerprint);
+    let extraction = Extraction {
+        id: &id,
+        chunk: "urn:chunk:1",
+        making: Making {
+            component: extractor,
+            ..making()
+        },
+        llm_model: None,
+        ontology: None,
+        prompt_version: None,
+    };
+    extracted(&extraction, facts.to_vec())
+}
+
+#[tokio::test]
+async fn what_one_extractor_made_anew_goes_and_nothing_else() {
+    let kept = [
+        of_chunk("urn:chunk:1", &[]),
+        by("b", "1", &[fact("mill", "near", "river")]),
+        by(
+            "a",
+            "2",
+            &[
+                fact("bridge", "spans", "river"),
+                fact("bridge", "near", "mill"),
+            ],
+        ),
+    ];
+    let kept: Vec<Triple> = kept.concat();
+    let wanted = EmbeddedGraph::in_memory(Limits::default()).unwrap();
+    write(&wanted, &kept).await;
+    let wanted = all(&wanted).await;
+    let engine = EmbeddedGraph::in_memory(Limits::default()).unwrap();
+    write(
+        &engine,
+        &by(
+            "a",
+            "1",
+            &[
+                fact("bridge", "spans", "river"),
+                fact("bridge", "is", "old"),
+            ],
+        ),
+    )
+    .await;
+    // As an earlier release named it.
+    write(&engine, &by("a", "", &[fact("bridge", "is", "older")])).await;
+    write(&engine, &kept).await;
+    let supersede = async |processor: &str| {
+        let one = Superseded {
+            processor: processor.to_owned(),
+            kept: vec!["2".to_owned()],
+            chunks: vec!["urn:chunk:1".to_owned()],
+        };
+        let (key, all) = (key(), [one]);
+        let gone = engine.supersede(&key, &all, WriteKind::Direct);
+        gone.await.unwrap()
+    };
+    assert_eq!(supersede("").await, 0);
+    assert_eq!(supersede("c").await, 0);
+    assert!(supersede("a").await > 0);
+    assert_eq!(all(&engine).await, wanted);
+    assert_eq!(supersede("a").await, 0);
 }
 
 #[tokio::test]

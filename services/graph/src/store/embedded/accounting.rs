@@ -20,7 +20,7 @@ const EVERY: Duration = Duration::from_secs(10);
 
 /// See the module.
 #[derive(Default)]
-pub(crate) struct Tally {
+pub(crate) struct Accounting {
     /// [`Shared::counts`] when the figures were read.
     at: u64,
     workspaces: HashMap<Arc<str>, Usage>,
@@ -31,7 +31,7 @@ pub(crate) struct Tally {
     counted: HashMap<Arc<str>, Instant>,
 }
 
-impl Tally {
+impl Accounting {
     /// A commit begins: the one before is in the journal.
     pub(crate) fn begin(&mut self) {
         self.pending.clear();

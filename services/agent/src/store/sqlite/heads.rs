@@ -1,10 +1,10 @@
 //! How runs ended, and the heads that were signed over them, in the ledger's file.
 
 use tg_provenance::Ended;
-use tg_storage::StorageError;
 use tg_storage::rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
+use tg_storage::{StorageError, query_rows};
 
-use super::{KEEP_HEADS, LastHeads, PURGE, RunEnd, SignedHead};
+use crate::store::{KEEP_HEADS, LastHeads, PURGE, RunEnd, SignedHead};
 
 /// Notes how a run ended; the first end stands.
 pub(super) fn note(tx: &Transaction<'_>, end: &RunEnd, now_ms: i64) -> Result<(), StorageError> {
@@ -38,19 +38,16 @@ pub(super) fn ended(
     after: i64,
     most: usize,
 ) -> Result<Vec<Ended>, StorageError> {
-    let mut query = conn.prepare_cached(
-        "SELECT run, collection, hash FROM ended
-         WHERE workspace = ?1 AND day = ?2 AND number > ?3 ORDER BY number LIMIT ?4",
-    )?;
+    let sql = "SELECT run, collection, hash FROM ended
+               WHERE workspace = ?1 AND day = ?2 AND number > ?3 ORDER BY number LIMIT ?4";
     let most = i64::try_from(most).unwrap_or(i64::MAX);
-    let rows = query.query_map(params![workspace, day, after, most], |row| {
+    query_rows(conn, sql, params![workspace, day, after, most], |row| {
         Ok(Ended {
             run: row.get(0)?,
             collection: row.get(1)?,
             hash: row.get(2)?,
         })
-    })?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    })
 }
 
 /// The last head of a workspace, and of a day.

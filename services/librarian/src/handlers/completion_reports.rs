@@ -10,11 +10,11 @@ use tg_schemas::msg::RunTally;
 use crate::error::wire;
 use crate::librarian::Librarian;
 
-/// Takes the tally in.
-pub(crate) struct Tally(pub(crate) Arc<LeasedStore<Librarian>>);
+/// Takes completion reports in.
+pub(crate) struct CompletionReports(pub(crate) Arc<LeasedStore<Librarian>>);
 
 #[async_trait]
-impl RecordConsumer<RunTally> for Tally {
+impl RecordConsumer<RunTally> for CompletionReports {
     async fn consume(&self, _: Cx, told: RunTally) -> Result<(), ConsumeError> {
         let outcome = async {
             let librarian = self.0.get().await?;

@@ -1,5 +1,5 @@
 //! A pool of bytes that users share fairly: each may hold a part of it only, and who waits for their own share to come
-//! back is in nobody else's way.
+//! back is in nobody else's way. Users are whoever the owner of the pool tells apart: workspaces, or people.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 
 /// The pool.
 #[derive(Debug, Clone)]
-pub(crate) struct Pool(Arc<Shared>);
+pub struct Pool(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
@@ -24,7 +24,7 @@ struct Shared {
 struct State {
     used: usize,
     users: HashMap<Arc<str>, usize>,
-    /// In the order in which they came. Bounded by the requests that are being read.
+    /// In the order in which they came. Bounded by who may wait: the owner of the pool sees to that.
     waiting: VecDeque<Waiting>,
 }
 
@@ -33,25 +33,25 @@ struct Waiting {
     user: Arc<str>,
     units: usize,
     /// What is held already where this goes to.
-    held: Held,
+    held: UnitsInUse,
     granted: oneshot::Sender<Share>,
 }
 
 /// Units that are held in one place, such as a socket. Changed under the lock of the pool.
-pub(crate) type Held = Arc<AtomicUsize>;
+pub type UnitsInUse = Arc<AtomicUsize>;
 
 /// What somebody holds, until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Share {
+pub struct Share {
     pool: Arc<Shared>,
     user: Arc<str>,
     units: usize,
-    held: Option<Held>,
+    held: Option<UnitsInUse>,
 }
 
 impl Pool {
     /// So much in all, and for one user.
-    pub(crate) fn new(total: usize, each: usize) -> Self {
+    pub fn new(total: usize, each: usize) -> Self {
         Self(Arc::new(Shared {
             state: Mutex::default(),
             total,
@@ -60,36 +60,32 @@ impl Pool {
     }
 
     /// The most that can be had at once.
-    pub(crate) fn total(&self) -> usize {
+    pub fn total(&self) -> usize {
         self.0.total
     }
 
     /// The most that one user can have.
-    pub(crate) fn each(&self) -> usize {
+    pub fn each(&self) -> usize {
         self.0.each
     }
 
-    /// Takes units that are free now. For pools that nobody waits at.
-    pub(crate) fn try_take(&self, user: &Arc<str>, units: usize) -> Option<Share> {
+    /// Takes units that are free now. For pools that nobody waits at. Who holds nothing may have more than a user's share.
+    pub fn try_take(&self, user: &Arc<str>, units: usize) -> Option<Share> {
         let mut state = self.0.state.lock();
         let own = state.users.get(user).copied().unwrap_or(0);
-        let fits = own + units <= self.0.each && state.used + units <= self.0.total;
+        let within = own == 0 || own + units <= self.0.each;
+        let fits = within && state.used + units <= self.0.total;
         fits.then(|| self.0.give(&mut state, user, units, None))
     }
 
     /// Waits for units; more than [`Pool::total`] never come. Who holds nothing may have more than a user's share.
-    pub(crate) async fn take(&self, user: &Arc<str>, units: usize) -> Option<Share> {
-        self.take_at(user, units, &Held::default()).await
+    pub async fn take(&self, user: &Arc<str>, units: usize) -> Option<Share> {
+        self.take_at(user, units, &UnitsInUse::default()).await
     }
 
     /// The same for one of many places: it may hold as much as is free beside. So however many places are stuck, something
     /// is left for others, and the more there are the less each has.
-    pub(crate) async fn take_at(
-        &self,
-        user: &Arc<str>,
-        units: usize,
-        held: &Held,
-    ) -> Option<Share> {
+    pub async fn take_at(&self, user: &Arc<str>, units: usize, held: &UnitsInUse) -> Option<Share> {
         let granted = {
             let (sender, granted) = oneshot::channel();
             let mut state = self.0.state.lock();
@@ -112,7 +108,7 @@ impl Shared {
         state: &mut State,
         user: &Arc<str>,
         units: usize,
-        held: Option<Held>,
+        held: Option<UnitsInUse>,
     ) -> Share {
         state.used += units;
         if let Some(held) = &held {
@@ -160,9 +156,23 @@ impl Shared {
 
 impl Share {
     /// How much it is.
-    #[cfg(test)]
-    pub(crate) fn units(&self) -> usize {
+    pub fn units(&self) -> usize {
         self.units
+    }
+
+    /// Gives back what is more than so much.
+    pub fn shrink(&mut self, units: usize) {
+        let less = self.units.saturating_sub(units);
+        if less > 0 {
+            self.units -= less;
+            // What is dropped gives itself back.
+            drop(Self {
+                pool: self.pool.clone(),
+                user: self.user.clone(),
+                units: less,
+                held: self.held.clone(),
+            });
+        }
     }
 }
 
@@ -196,6 +206,8 @@ mod tests {
         let (ann, bob) = (Arc::from("ann"), Arc::from("bob"));
         let held = pool.try_take(&ann, 6).unwrap();
         assert!(pool.try_take(&ann, 1).is_none());
+        let alone = Pool::new(10, 6).try_take(&ann, 10);
+        assert_eq!(alone.unwrap().units(), 10, "who holds nothing may");
         let mut second = Box::pin(pool.take(&ann, 5));
         assert!((&mut second).now_or_never().is_none());
         let others = pool.take(&bob, 4).now_or_never().unwrap();
@@ -205,10 +217,24 @@ mod tests {
     }
 
     #[test]
+    fn what_shrinks_gives_back_the_rest_once() {
+        let pool = Pool::new(10, 10);
+        let ann = Arc::from("ann");
+        let mut held = pool.try_take(&ann, 10).unwrap();
+        held.shrink(20);
+        assert!(pool.try_take(&ann, 1).is_none());
+        held.shrink(4);
+        let rest = pool.try_take(&ann, 6).unwrap();
+        assert!(pool.try_take(&ann, 1).is_none());
+        drop((held, rest));
+        assert!(pool.try_take(&ann, 10).is_some());
+    }
+
+    #[test]
     fn places_that_are_stuck_leave_something() {
         let pool = Pool::new(16, 16);
         let user = Arc::from("");
-        let places: Vec<Held> = (0..4).map(|_| Held::default()).collect();
+        let places: Vec<UnitsInUse> = (0..4).map(|_| UnitsInUse::default()).collect();
         let mut held = Vec::new();
         for _ in 0..16 {
             for place in &places {
@@ -216,7 +242,7 @@ mod tests {
             }
         }
         assert_eq!(held.len(), 13, "a fifth is left, about");
-        let other = Held::default();
+        let other = UnitsInUse::default();
         assert!(pool.take_at(&user, 3, &other).now_or_never().is_some());
         drop(held);
         assert!(

@@ -29,7 +29,7 @@ impl Sent {
 
 /// The pieces on their way.
 #[derive(Debug, Default)]
-pub(super) struct OnTheirWay {
+pub(super) struct InFlight {
     sent: HashMap<String, Sent>,
     bytes: usize,
     /// Pieces that a store will never take, with the first reason.
@@ -37,7 +37,7 @@ pub(super) struct OnTheirWay {
     why: String,
 }
 
-impl OnTheirWay {
+impl InFlight {
     pub(super) fn add(&mut self, record: String, sent: Sent) {
         self.bytes += sent.bytes;
         self.sent.insert(record, sent);
@@ -121,7 +121,7 @@ mod tests {
             items: 3,
             bytes: 10,
         };
-        let mut all = OnTheirWay::default();
+        let mut all = InFlight::default();
         all.add("a".into(), sent);
         all.add("b".into(), Sent { id: 8, ..sent });
         assert_eq!((all.len(), all.bytes()), (2, 20));

@@ -1,0 +1,87 @@
+//! What documents were processed into, and under which fingerprints.
+
+use tg_storage::StorageError;
+use tg_storage::rusqlite::{Connection, params};
+
+use super::fingerprints::Known;
+use super::{children, content, document, run};
+use crate::engine::ids;
+use crate::store::runs::{ChunksMade, Processed, Selector, Target};
+
+struct Noted {
+    number: i64,
+    target: Target,
+    fingerprints: i64,
+    content: i64,
+}
+
+/// At most `most` of what a selector chooses after a number, in collections that are there.
+pub(crate) fn list(
+    conn: &Connection,
+    workspace: &str,
+    of: &Selector,
+    after: i64,
+    most: u32,
+) -> Result<Vec<Processed>, StorageError> {
+    let mut query = conn.prepare_cached(
+        "SELECT target.number, target.document, target.flow, target.collection, target.incarnation,
+                target.fingerprints, target.content
+         FROM target JOIN collection ON collection.workspace = target.workspace
+              AND collection.id = target.collection AND collection.incarnation = target.incarnation
+              AND collection.deleted = 0
+         WHERE target.workspace = ?1 AND target.number > ?2 AND (?3 = '' OR target.document = ?3)
+         AND (?4 = '' OR target.flow = ?4) AND (?5 = '' OR target.collection = ?5)
+         ORDER BY target.number LIMIT ?6",
+    )?;
+    let values = params![workspace, after, of.document, of.flow, of.collection, most];
+    let rows = query.query_map(values, |row| {
+        Ok(Noted {
+            number: row.get(0)?,
+            target: Target {
+                workspace: workspace.to_owned(),
+                document: row.get(1)?,
+                flow: row.get(2)?,
+                collection: row.get(3)?,
+                generation: row.get(4)?,
+            },
+            fingerprints: row.get(5)?,
+            content: row.get(6)?,
+        })
+    })?;
+    let mut known = Known::new(conn);
+    let mut found = Vec::new();
+    for noted in rows {
+        found.push(processed(conn, &mut known, noted?)?);
+    }
+    Ok(found)
+}
+
+fn processed(
+    conn: &Connection,
+    known: &mut Known<'_>,
+    of: Noted,
+) -> Result<Processed, StorageError> {
+    let stored = document::get(conn, &of.target.workspace, &of.target.document)?;
+    let hash = match &stored {
+        Some(stored) => content::hash(conn, stored.content)?,
+        None => None,
+    };
+    let says = hash.map_or(0, |hash| ids::fingerprint(&hash.to_string()));
+    let mut chunks = Vec::new();
+    for (fingerprints, done, number) in children::chunks(conn, &of.target.workspace, of.number)? {
+        chunks.push(ChunksMade {
+            under: known.get(fingerprints)?.map(|known| (*known).clone()),
+            done,
+            number,
+        });
+    }
+    Ok(Processed {
+        number: of.number,
+        fingerprints: known.get(of.fingerprints)?.map(|known| (*known).clone()),
+        document: stored.map(|stored| stored.document.kind),
+        same_content: of.content == 0 || of.content == says,
+        chunks,
+        latest: run::latest(conn, &of.target)?,
+        target: of.target,
+    })
+}
