@@ -66,6 +66,16 @@ pub const STREAM_PIECE: usize = 1 << 20;
 /// Largest piece of streamed content.
 pub const LARGEST_PIECE: usize = 8 << 20;
 
+/// A part of content that our own programs send: of a document of a core, of a file of a command. A multiple of three, so that
+/// the base64 texts of parts can be joined.
+pub const CONTENT_PART: usize = 3 << 20;
+
+/// Longest text of which a vector is made.
+pub const EMBEDDED_TEXT: usize = 1 << 20;
+
+/// Longest question to an agent: it travels with every step of its run.
+pub const AGENT_QUESTION: usize = 1 << 20;
+
 /// Largest message that joins several small parts of an answer.
 pub const JOINED: usize = 256 << 10;
 
@@ -151,6 +161,11 @@ const _: () = {
     // Content travels as base64 within a message.
     assert!(base64(CONTENT) <= CONTENT_TEXT && CONTENT_TEXT + BESIDE_CONTENT <= MESSAGE);
     assert!(UPLOAD_CHUNK <= CONTENT && STREAM_PIECE <= LARGEST_PIECE && LARGEST_PIECE <= CONTENT);
+    assert!(CONTENT_PART.is_multiple_of(3) && CONTENT_PART <= LARGEST_PIECE);
+    assert!(base64(CONTENT_PART) + BESIDE_CONTENT <= MESSAGE);
+    // With what the model said of a step, and what it is told.
+    assert!(JSON_GROWTH * AGENT_QUESTION + BESIDE_CONTENT <= RECORD);
+    assert!(JSON_GROWTH * EMBEDDED_TEXT + BESIDE_CONTENT <= MESSAGE);
     assert!(MODEL_TEXT + BESIDE_CONTENT <= MESSAGE);
     // Whatever the endpoints take at once, one message at least fits into it.
     assert!(MESSAGE <= SOCKET_FRAME && SOCKET_FRAME <= REST_BODY);

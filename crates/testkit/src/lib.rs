@@ -10,6 +10,7 @@ pub mod flow;
 pub mod fuzz;
 pub mod json_server;
 pub mod machine;
+pub mod mcp;
 pub mod model;
 pub mod outside;
 pub mod pdf;

@@ -386,8 +386,9 @@ pub struct IamRequest {
     #[serde(deserialize_with = "nullable")]
     /// `authorise-many`: a JSON list of `{capability, resource, parameters}` in text, at most 1,024.
     pub authorise_checks: String,
-    /// `list-users`, `list-workspaces`, `list-my-workspaces`, `list-api-keys`, `list-groups`, `list-group-members`: most entries of a page, at most 10,000. 0: all, or an error where one answer does not hold
-    /// them; with `after` 1,000. Ours.
+    /// `list-users`, `list-workspaces`, `list-my-workspaces`, `list-api-keys`, `list-groups`, `list-group-members`,
+    /// `list-group-grants`, `list-user-grants`: most entries of a page, at most 10,000. 0: all, or an error where one answer
+    /// does not hold them; with `after` 1,000. Ours.
     #[serde(deserialize_with = "nullable", skip_serializing_if = "is_zero")]
     pub limit: i64,
     /// The same: only what follows the page whose `next` said this. Ours.

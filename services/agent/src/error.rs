@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use tg_mesh::ConsumeError;
-use tg_schemas::{Error, ErrorCode};
+use tg_schemas::{Error, ErrorCode, limits};
 use tg_storage::StorageError;
 
 use crate::engine::decision::{AGENT_ERROR, Ending};
@@ -19,7 +19,7 @@ pub enum AgentError {
     #[error("question: is required")]
     NoQuestion,
     /// The question is too large to travel with every step.
-    #[error("question: is larger than 1 MiB")]
+    #[error("question: is larger than {}", limits::human(limits::AGENT_QUESTION))]
     LargeQuestion,
     /// A pattern of the reference that this release does not have.
     #[error("pattern '{0}' is not supported; use 'react'")]

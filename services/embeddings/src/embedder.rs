@@ -19,7 +19,7 @@ pub const MOST_TEXTS: usize = 8_192;
 /// Most bytes of a request's texts: no message carries more.
 pub const MOST_BYTES: usize = tg_schemas::limits::MESSAGE;
 /// Most bytes of a text.
-pub const MOST_TEXT: usize = 1 << 20;
+pub const MOST_TEXT: usize = tg_schemas::limits::EMBEDDED_TEXT;
 
 /// When an endpoint is asked again for one batch of texts.
 const BACKOFF: Backoff = Backoff {

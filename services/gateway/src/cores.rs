@@ -16,10 +16,10 @@ use crate::engine::scrub::scrub;
 use crate::engine::translate::knowledge::Knowledge;
 use crate::engine::translate::{About, Body, Fields, Translate, error_body};
 
-/// Bytes of one part; a multiple of three, so that base64 texts can be joined.
-const PART: usize = 3 << 20;
+/// Bytes of one part.
+const PART: usize = limits::CONTENT_PART;
 /// The same in base64.
-const PART_TEXT: usize = PART / 3 * 4;
+const PART_TEXT: usize = limits::base64(PART);
 
 /// Asks the knowledge service.
 pub(crate) fn ask(

@@ -2,13 +2,13 @@
 
 use tg_mesh::{Cx, Responder};
 use tg_schemas::msg::{DocumentMetadata, KnowledgeResponse, LibraryBlob, LibraryMetadata};
-use tg_schemas::{Error, ErrorCode};
+use tg_schemas::{Error, ErrorCode, limits};
 
 use crate::error;
 use crate::store::{Cores, Pending};
 
-/// Bytes of one part of a document; a multiple of three, so that base64 texts can be joined.
-const PART: usize = 3 << 20;
+/// Bytes of one part of a document.
+const PART: usize = limits::CONTENT_PART;
 /// Documents of one core at most.
 const DOCUMENTS: usize = 1_000_000;
 /// Stands for an upload where the library has the document already.

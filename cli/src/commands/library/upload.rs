@@ -17,7 +17,7 @@ use crate::fields::text;
 use crate::session::Session;
 
 /// Bytes of a chunk.
-const CHUNK: usize = 3 << 20;
+const CHUNK: usize = tg_schemas::limits::CONTENT_PART;
 /// Pauses between tries while the server is away. What ends them is the time without an answer.
 const BACKOFF: Backoff = Backoff {
     attempts: u32::MAX,

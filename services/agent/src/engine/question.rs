@@ -1,5 +1,6 @@
 //! A question: whether it can begin a run, and the run that it begins.
 
+use tg_schemas::limits;
 use tg_schemas::msg::{AgentRequest, AgentRun, collection_or_default};
 
 use super::bounds;
@@ -7,8 +8,6 @@ use crate::error::AgentError;
 
 /// Patterns of the reference that this release does not have.
 const NOT_BUILT: &[&str] = &["plan-then-execute", "supervisor"];
-/// Largest question in bytes: it travels with every step.
-const MAX_QUESTION: usize = 1 << 20;
 
 /// Whether a question can begin a run.
 ///
@@ -18,7 +17,7 @@ pub fn check(question: &AgentRequest) -> Result<(), AgentError> {
     if question.question.trim().is_empty() {
         return Err(AgentError::NoQuestion);
     }
-    if question.question.len() > MAX_QUESTION {
+    if question.question.len() > limits::AGENT_QUESTION {
         return Err(AgentError::LargeQuestion);
     }
     let pattern = question.pattern.trim();

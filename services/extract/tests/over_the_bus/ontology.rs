@@ -189,8 +189,15 @@ async fn what_does_not_fit_is_kept_and_replayed_after_a_correction(place: Place)
     let town: Value = serde_json::from_str(TOWN).unwrap();
     config.apply(mesh, "ontology", "town", Some(&town)).await;
     world.process(&chunk("urn:chunk:2", TEXT), "r2").await;
+    world.process(&chunk("urn:chunk:3", TEXT), "r3").await;
+    // "list-violations" with a limit comes in pages.
+    let (whole, next) = world.page_of_violations(0, "").await;
+    assert_eq!((whole.len(), next.as_str()), (2, ""));
+    let (first, next) = world.page_of_violations(1, "").await;
+    let (second, end) = world.page_of_violations(1, &next).await;
+    assert_eq!(([first, second].concat(), end.as_str()), (whole, ""));
     let discarded = world.violations("discard-violations", "").await.unwrap();
-    assert_eq!(discarded.discarded, 1);
+    assert_eq!(discarded.discarded, 2);
     let listed = world.violations("list-violations", "").await.unwrap();
     assert!(listed.violations.is_empty());
 }

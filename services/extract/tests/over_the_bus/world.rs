@@ -222,6 +222,28 @@ impl World {
         answer.last().await
     }
 
+    /// A page of the violations: which of them, and where the next begins.
+    pub(crate) async fn page_of_violations(
+        &self,
+        limit: i64,
+        after: &str,
+    ) -> (Vec<String>, String) {
+        let workspace = WorkspaceId::new("default").unwrap();
+        let to = processors::violations::VIOLATIONS.of_workspace(&workspace);
+        let question = ViolationsRequest {
+            operation: "list-violations".to_owned(),
+            limit,
+            after: after.to_owned(),
+            ..ViolationsRequest::default()
+        };
+        let answer = self.flow.mesh.ask(&to, &question, self.flow.options());
+        let page: ViolationsResponse = answer.last().await.unwrap();
+        (
+            page.violations.into_iter().map(|one| one.id).collect(),
+            page.next,
+        )
+    }
+
     /// How often something was asked of a model.
     pub(crate) fn calls(&self) -> usize {
         self.prompts.asked.lock().len() + self.agent.asked.lock().len()

@@ -311,7 +311,11 @@ async fn described(
     let host = headers
         .get(header::HOST)
         .and_then(|host| host.to_str().ok());
-    let endpoint = format!("http://{}{}", host.unwrap_or_default(), uri.path());
+    let scheme = match app.options.settings.certificate() {
+        Some(_) => "https",
+        None => "http",
+    };
+    let endpoint = format!("{scheme}://{}{}", host.unwrap_or_default(), uri.path());
     match description::describe(&accepted(headers), &endpoint) {
         None => Ok(not_acceptable(GRAPHS)),
         Some(described) => {

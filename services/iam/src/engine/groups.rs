@@ -168,14 +168,18 @@ pub(super) fn remove_grant(directory: &Directory, ask: &IamRequest) -> Result<Ef
     Ok(only(Change::RemoveGrant(holder, grant)))
 }
 
-/// What was granted to a group or user themselves, in the workspaces whose grants the asker manages.
+/// What was granted to a group or user themselves, by name and workspace, in the workspaces whose grants the asker manages.
 pub(super) fn list_grants(directory: &Directory, ask: &IamRequest) -> Result<IamResponse, Error> {
+    let asked = Asked::read(&ask.operation, ask.limit, &ask.after)?;
     let grants = directory.grants(&of(directory, ask)?);
     let grants = grants.filter(|one| sees_grants(directory, ask, &one.workspace));
-    let grants =
-        grants.map(|one| json!({"capability": one.capability, "workspace": one.workspace}));
+    // Neither has a line break: keys are in the order of the grants.
+    let key = |one: &&Grant| format!("{}\n{}", one.capability, one.workspace);
+    let shown = |one: &Grant| json!({"capability": one.capability, "workspace": one.workspace});
+    let page = Page::of(asked, grants, key, shown)?;
     Ok(IamResponse {
-        grants_json: Value::from(grants.collect::<Vec<_>>()).to_string(),
+        grants_json: Value::from(page.entries).to_string(),
+        next: page.next,
         ..IamResponse::default()
     })
 }

@@ -84,6 +84,9 @@ impl Handler {
             let seen = service.seen_since(&ask.asker, &ask.workspace)?;
             wanted.since = wanted.since.max(seen);
         }
+        // One more tells whether there is another page.
+        let most = wanted.most as usize;
+        wanted.most += 1;
         let (mut entries, dropped) = service.events(&wanted).await?;
         let mut bytes = 0;
         let fits = entries.iter().take_while(|entry| {
@@ -91,8 +94,8 @@ impl Handler {
             bytes += size(entry);
             fits
         });
-        let fits = fits.count();
-        let full = fits < entries.len() || entries.len() == wanted.most as usize;
+        let fits = fits.count().min(most);
+        let full = fits < entries.len();
         entries.truncate(fits);
         let last = entries.last().filter(|_| full);
         Ok(AuditResponse {

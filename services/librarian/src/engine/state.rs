@@ -199,7 +199,7 @@ mod tests {
         );
         assert_eq!(
             next(running, counts(5, 5, 0), Swept::Gone, false),
-            Next::Supersede
+            Next::Supersede(all)
         );
         let done = Next::End(State::Complete);
         assert_eq!(next(running, counts(5, 5, 0), all, false), done);

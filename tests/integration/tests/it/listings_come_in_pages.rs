@@ -1,9 +1,12 @@
 //! Every listing comes in pages for who asks so, over REST and on a socket, and whole for who does not: each entry once,
 //! whatever comes or goes between two pages, and a last page that says so.
 
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use tg_testkit::model::{Reply, Rule, ScriptedModel};
 use tg_testkit::process::{Server, client};
@@ -65,13 +68,139 @@ fn rows(config: &Value) -> Vec<String> {
     types.flat_map(of_type).collect()
 }
 
-/// All listings that there are; those of the library have tests of their own.
-fn listings(user: &str) -> Vec<Listing> {
+/// Listings that are looked at page by page in another file, which names them: what they list takes more to make.
+const ELSEWHERE: [(&str, &str, &str); 2] = [
+    (
+        "traces",
+        "list-ended-runs",
+        include_str!("traces_tell_of_tampering.rs"),
+    ),
+    (
+        "violations",
+        "list-violations",
+        include_str!("../../../../services/extract/tests/over_the_bus/ontology.rs"),
+    ),
+];
+/// Listings of configuration, which keep the reference's names. Of all workspaces nobody outside lists anything.
+const OF_CONFIG: [&str; 3] = ["list", "getvalues", "config"];
+
+/// The listings that the gateway's registry has: its description says the operations of each service, and is held against it.
+fn described() -> BTreeSet<(String, String)> {
+    let openapi = include_str!("../../../../specs/api/openapi.yaml");
+    let (mut service, mut within, mut found) = ("", false, BTreeSet::new());
+    for line in openapi.lines() {
+        if let Some(path) = line.strip_prefix("  /") {
+            service = path.strip_prefix("api/v1/").unwrap_or_default();
+            service = service.trim_end_matches(':');
+        }
+        // The block ends with the next key beside it.
+        let beside = line.starts_with("      ") && !line.starts_with("       ");
+        within = (within && !beside) || line.trim() == "x-operations:";
+        let words = line.split(|c: char| !c.is_ascii_lowercase() && c != '-');
+        for word in words.filter(|_| within) {
+            if word.starts_with("list-") || service == "config" && OF_CONFIG.contains(&word) {
+                found.insert((service.to_owned(), word.to_owned()));
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn every_listing_there_is_has_a_test() {
+    let here = listings(&Made::default()).into_iter().map(|listing| {
+        let operation = listing.ask["operation"].as_str().unwrap_or_default();
+        (listing.service.to_owned(), operation.to_owned())
+    });
+    let elsewhere = ELSEWHERE.iter().map(|(service, operation, text)| {
+        let paged = text.contains(operation) && text.contains("limit");
+        assert!(paged, "{operation} is not looked at page by page");
+        ((*service).to_owned(), (*operation).to_owned())
+    });
+    let tested: BTreeSet<_> = here.chain(elsewhere).collect();
+    assert_eq!(tested, described());
+}
+
+/// Whose keys, members and grants are listed.
+#[derive(Default)]
+struct Made {
+    user: String,
+    group: String,
+}
+
+/// The list that is a text in JSON.
+fn embedded(reply: &Value, list: &str, name: &str) -> Vec<String> {
+    let text = reply[list].as_str().unwrap_or_default();
+    field(&serde_json::from_str(text).unwrap_or_default(), name)
+}
+
+/// What happened, each with what it was done to.
+fn events(list: &Value) -> Vec<String> {
+    let all = list.as_array().into_iter().flatten();
+    let target = |one: &Value| one["target"].as_str().unwrap_or_default().to_owned();
+    all.map(|one| format!("{}/{}", one["id"], target(one)))
+        .collect()
+}
+
+/// What iam and its audit list. Grants are told by their workspaces, changes by what was changed.
+fn of_access(made: &Made) -> Vec<Listing> {
+    let system = |operation: &str| json!({"operation": operation});
+    let of_user = |operation: &str| json!({"operation": operation, "user_id": made.user});
+    let of_group = |operation: &str| json!({"operation": operation, "group_id": made.group});
+    let grants: fn(&Value) -> Vec<String> = |reply| embedded(reply, "grants_json", "workspace");
+    let changes = json!({"operation": "list-events", "kind": "change"});
+    vec![
+        Listing::new("iam", system("list-users"), |reply| {
+            field(&reply["users"], "username")
+        }),
+        Listing::new("iam", system("list-workspaces"), |reply| {
+            field(&reply["workspaces"], "id")
+        }),
+        Listing::new("iam", system("list-my-workspaces"), |reply| {
+            field(&reply["workspaces"], "id")
+        }),
+        Listing::new("iam", of_user("list-api-keys"), |reply| {
+            field(&reply["api_keys"], "name")
+        }),
+        Listing::new("iam", system("list-groups"), |reply| {
+            embedded(reply, "groups_json", "name")
+        }),
+        Listing::new("iam", of_group("list-group-members"), |reply| {
+            embedded(reply, "members_json", "username")
+        }),
+        Listing::new("iam", of_group("list-group-grants"), grants),
+        Listing::new("iam", of_user("list-user-grants"), grants),
+        Listing::new("audit", changes, |reply| events(&reply["entries"])),
+    ]
+}
+
+/// What the library lists: documents, the parts of one, processings and uploads.
+fn of_the_library() -> Vec<Listing> {
+    let of = |operation: &str| about(operation, json!({}));
+    let parts = about("list-children", json!({"document-id": document("na")}));
+    let documents: fn(&Value) -> Vec<String> = |reply| field(&reply["document-metadatas"], "id");
+    vec![
+        Listing::new("librarian", of("list-documents"), documents),
+        Listing::new("librarian", parts, documents),
+        Listing::new("librarian", of("list-processing"), |reply| {
+            field(&reply["processing-metadatas"], "id")
+        }),
+        Listing::new("librarian", of("list-uploads"), |reply| {
+            field(&reply["upload-sessions"], "document-id")
+        }),
+    ]
+}
+
+/// Id of the document of a name.
+fn document(name: &str) -> String {
+    format!("urn:d/{name}")
+}
+
+/// All listings that are looked at here.
+fn listings(made: &Made) -> Vec<Listing> {
     let of = |operation: &str| about(operation, json!({}));
     let typed = |operation: &str| about(operation, json!({"type": "paged"}));
-    let system = |operation: &str| json!({"operation": operation});
-    let keys = about("list-api-keys", json!({"user_id": user}));
-    vec![
+    let services = vec![
         Listing::new("config", typed("list"), |reply| texts(&reply["directory"])),
         Listing::new("config", typed("getvalues"), |reply| {
             field(&reply["values"], "key")
@@ -92,17 +221,9 @@ fn listings(user: &str) -> Vec<Listing> {
         Listing::new("knowledge", of("list-de-cores"), |reply| {
             texts(&reply["ids"])
         }),
-        Listing::new("iam", system("list-users"), |reply| {
-            field(&reply["users"], "username")
-        }),
-        Listing::new("iam", system("list-workspaces"), |reply| {
-            field(&reply["workspaces"], "id")
-        }),
-        Listing::new("iam", system("list-my-workspaces"), |reply| {
-            field(&reply["workspaces"], "id")
-        }),
-        Listing::new("iam", keys, |reply| field(&reply["api_keys"], "name")),
-    ]
+    ];
+    let more = of_access(made).into_iter().chain(of_the_library());
+    services.into_iter().chain(more).collect()
 }
 
 /// Dead letters by the flows they are of.
@@ -174,11 +295,10 @@ impl Client {
         Ok(last.get("response").unwrap_or(last).clone())
     }
 
-    /// Makes some of everything that is listed. Returns the user whose keys are.
-    async fn fill(&self) -> Result<String> {
+    /// Makes some of everything that is listed.
+    async fn fill(&self) -> Result<Made> {
         let of = about("get-blueprint", json!({"blueprint-name": "everything"}));
         let definition = self.good("flow", of).await?["blueprint-definition"].clone();
-        let mut user = String::new();
         for name in NAMES {
             let row = json!({"type": "paged", "key": name, "value": "{}"});
             self.good("config", about("put", json!({"values": [row]})))
@@ -198,18 +318,65 @@ impl Client {
             let put = json!({"id": name, "document-embeddings": chunks});
             self.good("knowledge", about("put-de-core", put)).await?;
 
+            self.shelve(name).await?;
+        }
+        self.let_in().await
+    }
+
+    /// A document with a part, an upload that is not complete, and a processing that finds no text.
+    async fn shelve(&self, name: &str) -> Result<()> {
+        let of = |id: String| json!({"id": id, "kind": "text/plain", "title": name});
+        let add = json!({"content": STANDARD.encode(" "), "document-metadata": of(document(name))});
+        self.good("librarian", about("add-document", add)).await?;
+        let mut part = of(format!("urn:part/{name}"));
+        part["parent-id"] = json!(document("na"));
+        let part = json!({"content": STANDARD.encode("x"), "document-metadata": part});
+        self.good("librarian", about("add-child-document", part))
+            .await?;
+        let upload = of(format!("urn:upload/{name}"));
+        let upload = json!({"total-size": 10, "chunk-size": 5, "document-metadata": upload});
+        self.good("librarian", about("begin-upload", upload))
+            .await?;
+        let processing = json!({"id": format!("p/{name}"), "document-id": document(name),
+            "flow": "default", "collection": "default"});
+        let processing = json!({"processing-metadata": processing});
+        self.good("librarian", about("add-processing", processing))
+            .await?;
+        Ok(())
+    }
+
+    /// Workspaces, users and groups; the last of each has keys, members and grants. The user is told and the group.
+    async fn let_in(&self) -> Result<Made> {
+        let (mut users, mut made) = (Vec::new(), Made::default());
+        for name in NAMES {
             let workspace = json!({"id": name});
             let workspace = json!({"operation": "create-workspace", "workspace_record": workspace});
             self.good("iam", workspace).await?;
-            let made = json!({"user": {"username": name, "roles": ["reader"]}});
-            let made = self.good("iam", about("create-user", made)).await?;
-            user = made["user"]["id"].as_str().context("no user")?.to_owned();
+            let user = json!({"user": {"username": name, "roles": ["reader"]}});
+            let user = self.good("iam", about("create-user", user)).await?;
+            made.user = user["user"]["id"].as_str().context("no user")?.to_owned();
+            users.push(made.user.clone());
+            let group = json!({"operation": "create-group", "group": {"name": name}});
+            let group = self.good("iam", group).await?;
+            let group = group["group_json"].as_str().context("no group")?;
+            let group: Value = serde_json::from_str(group)?;
+            made.group = group["id"].as_str().context("no id")?.to_owned();
         }
-        for name in NAMES {
-            let key = json!({"key": {"user_id": user, "name": name, "expires": ""}});
+        for (name, user) in NAMES.into_iter().zip(users) {
+            let key = json!({"key": {"user_id": made.user, "name": name, "expires": ""}});
             self.good("iam", about("create-api-key", key)).await?;
+            let member = json!({"operation": "add-group-member", "group_id": made.group,
+                "member_type": "user", "member_id": user});
+            self.good("iam", member).await?;
+            let grant = json!({"capability": "rows:read", "workspace": name});
+            let to_user =
+                json!({"operation": "add-user-grant", "user_id": made.user, "grant": grant});
+            self.good("iam", to_user).await?;
+            let to_group =
+                json!({"operation": "add-group-grant", "group_id": made.group, "grant": grant});
+            self.good("iam", to_group).await?;
         }
-        Ok(user)
+        Ok(made)
     }
 
     /// Brings a record into a flow that nothing in it can take.
@@ -335,8 +502,8 @@ async fn in_pages(bus: Bus) -> Result<()> {
     let server = launch.ready().await?;
     let admin = first_key(&server).await?;
     let client = Client::connect(&server, admin).await?;
-    let user = client.fill().await?;
-    for listing in listings(&user) {
+    let made = client.fill().await?;
+    for listing in listings(&made) {
         client.is_paged(&listing).await?;
     }
     client.changes_meanwhile().await

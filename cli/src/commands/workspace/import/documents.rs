@@ -23,7 +23,7 @@ use crate::session::Session;
 /// From this size on a document goes in parts.
 const WHOLE: u64 = 2 << 20;
 /// Bytes of a part.
-const PART: usize = 3 << 20;
+const PART: usize = tg_schemas::limits::CONTENT_PART;
 /// Processings of one content into one place whose ids are tried.
 const MOST_RETRIES: u32 = 100;
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use tg_schemas::msg::{AgentRequest, AgentResponse};
-use tg_schemas::{Error, Triple};
+use tg_schemas::{Error, ErrorCode, Triple, limits};
 
 use super::answered::Answered;
 use super::fields::{Body, Fields, Reply};
@@ -18,8 +18,14 @@ impl Translate for Agent {
     /// Fields by which agents address each other (`correlation_id` and its kin) are not for clients: a
     /// forged one could finish another caller's fan-out.
     fn question(body: &Fields<'_>, _about: &About) -> Result<AgentRequest, Error> {
+        let question = body.required_text("question")?;
+        if question.len() > limits::AGENT_QUESTION {
+            let most = limits::human(limits::AGENT_QUESTION);
+            let text = format!("question: is larger than {most}");
+            return Err(Error::new(ErrorCode::TooLarge, text));
+        }
         Ok(AgentRequest {
-            question: body.required_text("question")?,
+            question,
             state: body.text("state")?,
             group: body.opt_texts("group")?,
             history: body.parsed("history")?.unwrap_or_default(),

@@ -1,5 +1,7 @@
 //! Listings page by page: users by name, workspaces by id, keys by age.
 
+use tg_schemas::msg::GrantInput;
+
 use super::*;
 
 /// What a listing names, and where its next page begins.
@@ -163,4 +165,58 @@ fn what_is_no_page_is_refused_by_name() {
         let others = refused(1, &users);
         assert_eq!(others.is_ok(), operation == "list-users", "{operation}");
     }
+}
+
+#[test]
+fn grants_come_by_name_and_workspace() {
+    let mut world = World::new();
+    for id in ["acme", "beta"] {
+        world.workspace("create-workspace", id).unwrap();
+    }
+    let ann = world.user("default", "ann", &["reader"]);
+    let grants = [
+        ("rows:read", "beta"),
+        ("agent", ""),
+        ("rows:read", ""),
+        ("rows:read", "acme"),
+        ("rows:write", "acme"),
+    ];
+    for (capability, workspace) in grants {
+        let grant = GrantInput {
+            capability: capability.into(),
+            workspace: workspace.into(),
+        };
+        let add = IamRequest {
+            user_id: ann.clone(),
+            grant: Some(grant),
+            ..op("add-user-grant")
+        };
+        world.ask(&add).unwrap();
+    }
+    let mut list = IamRequest {
+        user_id: ann,
+        ..op("list-user-grants")
+    };
+    let whole = world.ask(&list).unwrap();
+    assert!(whole.next.is_empty());
+    let parsed = |answer: &IamResponse| -> Vec<serde_json::Value> {
+        serde_json::from_str(&answer.grants_json).unwrap()
+    };
+    assert_eq!(parsed(&whole).len(), grants.len());
+    for limit in 1..=6 {
+        let mut pages = Vec::new();
+        (list.limit, list.after) = (limit, String::new());
+        loop {
+            let page = world.ask(&list).unwrap();
+            assert!(parsed(&page).len() <= limit as usize);
+            pages.extend(parsed(&page));
+            list.after = page.next;
+            if list.after.is_empty() {
+                break;
+            }
+        }
+        assert_eq!(pages, parsed(&whole), "in pages of {limit}");
+    }
+    list.after = "nonsense".into();
+    assert!(world.ask(&list).unwrap_err().message.starts_with("after: "));
 }

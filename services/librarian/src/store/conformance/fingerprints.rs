@@ -208,6 +208,14 @@ pub(super) async fn what_another_flow_made_stays(store: Store) {
         superseded(&store).await,
         [(FACTS.to_owned(), kept.to_vec())]
     );
+    // Cut otherwise by the first, it is still what the other has.
+    let (run, text) = running_as(&store, "4", doing("b")).await;
+    store.hear(vec![cut(&run, &text, &[])], 3).await.unwrap();
+    assert_eq!(state(&store, run.number).await, State::Complete);
+    let left = superseded(&store).await;
+    let others = does("c").of_readers(0);
+    let wanted = [FACTS, WORDS].map(|id| (id.to_owned(), vec![others[id].clone()]));
+    assert_eq!(left, wanted);
 }
 
 pub(super) async fn what_was_processed_is_told_with_what_changed(store: Store) {

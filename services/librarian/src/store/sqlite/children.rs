@@ -197,6 +197,21 @@ pub(crate) fn unchanged(conn: &Connection, target: &Target, run: i64) -> Result<
     Ok(query.query_row(values, |row| row.get(0))?)
 }
 
+/// Under which fingerprints a target has a child; 0 if nobody noted them.
+pub(crate) fn fingerprints(
+    conn: &Connection,
+    target: &Target,
+    child: &str,
+) -> Result<i64, StorageError> {
+    let Some(number) = find(conn, target)? else {
+        return Ok(UNKNOWN);
+    };
+    let mut query =
+        conn.prepare_cached("SELECT fingerprints FROM made WHERE target = ?1 AND child = ?2")?;
+    let known = query.query_row(params![number, child], |row| row.get(0));
+    Ok(known.optional()?.unwrap_or(UNKNOWN))
+}
+
 /// Chunks of a target: under which fingerprints, whether every store has them, and how many.
 pub(crate) fn chunks(
     conn: &Connection,

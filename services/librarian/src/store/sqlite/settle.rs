@@ -73,7 +73,8 @@ fn sweep(tx: &Transaction<'_>, run: &Run, now: i64) -> Result<(), StorageError> 
         return Ok(());
     }
     let topic = retraction::topic(&run.target.workspace, &run.target.flow);
-    for (at, chunks) in gone.chunks(RETRACTED).enumerate() {
+    let whole = superseded::leave_to_others(tx, run, gone.clone(), now)?;
+    for (at, chunks) in whole.chunks(RETRACTED).enumerate() {
         let record = ids::of_question("sweep", &format!("{}/{at}", run.thread));
         if let Ok(topic) = &topic {
             let topic = topic.to_string();

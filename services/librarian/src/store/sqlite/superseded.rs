@@ -27,6 +27,8 @@ struct Anew {
 
 /// Processor, and its fingerprints that are kept.
 type Kept = (String, BTreeSet<String>);
+/// Parts of which the same goes.
+type Chunks = BTreeMap<Kept, Vec<String>>;
 
 /// Has the stores forget what was superseded, as part of the run: all of it, or that of parts of which nothing failed.
 pub(super) fn supersede(
@@ -43,54 +45,106 @@ pub(super) fn supersede(
     let Some(failed) = failed else {
         return Ok(());
     };
-    let topic = retraction::topic(&run.target.workspace, &run.target.flow);
-    for (at, superseded) in records(tx, run, &failed)?.into_iter().enumerate() {
-        let what = format!("{}/{}/{at}", run.thread, how_far.number());
-        let record = ids::of_question("supersede", &what);
-        if let Ok(topic) = &topic {
-            let topic = topic.to_string();
-            tally::expect(tx, &run.thread, [(record.as_str(), topic.as_str())], now)?;
+    let chunks = chunks(tx, run, &failed)?;
+    retract(
+        tx,
+        run,
+        &format!("supersede {}", how_far.number()),
+        chunks,
+        now,
+    )
+}
+
+/// Parts that a run did not see any more: what this flow made of those that other flows still have in the collection is
+/// retracted, as part of the run. Returns the others, which go as a whole.
+pub(super) fn leave_to_others(
+    tx: &Transaction<'_>,
+    run: &Run,
+    gone: Vec<String>,
+    now: i64,
+) -> Result<Vec<String>, StorageError> {
+    let mut known = Known::new(tx);
+    let (mut whole, mut chunks) = (Vec::new(), Chunks::new());
+    for child in gone {
+        let mut kept = Vec::new();
+        for (fingerprints, salt) in elsewhere(tx, &run.target, &child)? {
+            kept.push(known.get(fingerprints)?.map(|known| known.of_readers(salt)));
         }
-        let retraction = Retraction {
-            number: 0,
-            target: run.target.clone(),
-            thread: run.thread.clone(),
-            record,
-            chunks: Vec::new(),
-            triples: Vec::new(),
-            superseded,
+        if kept.is_empty() {
+            whole.push(child);
+            continue;
+        }
+        let made = children::fingerprints(tx, &run.target, &child)?;
+        // Where nobody noted who made what, nobody knows what of it is theirs.
+        let (Some(made), Some(kept)) = (
+            known.get(made)?,
+            kept.into_iter().collect::<Option<Vec<_>>>(),
+        ) else {
+            continue;
         };
-        outbox::insert(tx, &retraction, None)?;
+        for processor in made.of_readers(0).into_keys() {
+            let kept = kept.iter().filter_map(|one| one.get(&processor)).cloned();
+            let of = (processor.clone(), kept.collect());
+            chunks.entry(of).or_default().push(child.clone());
+        }
+    }
+    retract(tx, run, "leave", chunks, now)?;
+    Ok(whole)
+}
+
+/// Has the stores forget what processors made of chunks, in as much as goes into one retraction each.
+fn retract(
+    tx: &Transaction<'_>,
+    run: &Run,
+    what: &str,
+    chunks: Chunks,
+    now: i64,
+) -> Result<(), StorageError> {
+    let topic = retraction::topic(&run.target.workspace, &run.target.flow);
+    let mut at = 0;
+    for ((processor, kept), all) in chunks {
+        for some in all.chunks(RETRACTED) {
+            let record = ids::of_question(what, &format!("{}/{at}", run.thread));
+            at += 1;
+            if let Ok(topic) = &topic {
+                let topic = topic.to_string();
+                tally::expect(tx, &run.thread, [(record.as_str(), topic.as_str())], now)?;
+            }
+            let superseded = Superseded {
+                processor: processor.clone(),
+                kept: kept.iter().cloned().collect(),
+                chunks: some.to_vec(),
+            };
+            let retraction = Retraction {
+                number: 0,
+                target: run.target.clone(),
+                thread: run.thread.clone(),
+                record,
+                chunks: Vec::new(),
+                triples: Vec::new(),
+                superseded: vec![superseded],
+            };
+            outbox::insert(tx, &retraction, None)?;
+        }
     }
     Ok(())
 }
 
-/// What is superseded, in as much as goes into one retraction each.
-fn records(
+/// What is superseded, of parts that did not fail.
+fn chunks(
     tx: &Transaction<'_>,
     run: &Run,
     failed: &HashSet<String>,
-) -> Result<Vec<Vec<Superseded>>, StorageError> {
+) -> Result<Chunks, StorageError> {
     let mut known = Known::new(tx);
-    let mut chunks: BTreeMap<Kept, Vec<String>> = BTreeMap::new();
+    let mut chunks = Chunks::new();
     let all = anew(tx, &run.target, run.number)?.into_iter();
     for one in all.filter(|one| !failed.contains(&one.child)) {
-        for (processor, kept) in outdated(tx, &mut known, &run.target, &one)? {
-            let of = chunks.entry((processor, kept)).or_default();
-            of.push(one.child.clone());
+        for of in outdated(tx, &mut known, &run.target, &one)? {
+            chunks.entry(of).or_default().push(one.child.clone());
         }
     }
-    let mut records = Vec::new();
-    for ((processor, kept), all) in chunks {
-        for some in all.chunks(RETRACTED) {
-            records.push(vec![Superseded {
-                processor: processor.clone(),
-                kept: kept.iter().cloned().collect(),
-                chunks: some.to_vec(),
-            }]);
-        }
-    }
-    Ok(records)
+    Ok(chunks)
 }
 
 /// Processors whose earlier outcome goes, with the fingerprints under which it stays: those of now, and those under which

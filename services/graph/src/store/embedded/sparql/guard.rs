@@ -18,7 +18,7 @@ use crate::error::GraphError;
 use crate::options::Limits;
 
 /// Longest text that a query builds, in bytes: no message holds a longer one.
-pub(super) const LONGEST: usize = 16 << 20;
+pub(super) const LONGEST: usize = tg_schemas::limits::PART;
 /// Memory is drawn from the share in pieces of this size.
 const PIECE: i64 = 1 << 20;
 /// Used beyond the limit before the evaluator is cancelled the other way.
