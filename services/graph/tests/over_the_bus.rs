@@ -300,7 +300,7 @@ async fn what_came_from_a_chunk_is_taken_back(place: Place) {
             ..Metadata::default()
         }),
         chunks: vec!["urn:chunk:2".to_owned()],
-        triples: Vec::new(),
+        ..Retract::default()
     };
     let to = topic(Class::Flow, triples_write::RETRACT.name);
     for _ in 0..2 {

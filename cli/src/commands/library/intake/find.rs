@@ -103,7 +103,8 @@ pub(super) fn directories(named: &[PathBuf]) -> Vec<PathBuf> {
         .collect();
     let (mut at, mut deep) = (0, found.len());
     for _ in 0..DEEPEST {
-        for directory in found[at..deep].to_vec() {
+        let level = found[at..deep].to_vec();
+        for directory in level {
             let entries = fs::read_dir(directory).into_iter().flatten().flatten();
             let below = entries.filter(|entry| {
                 let visible = !entry.file_name().to_string_lossy().starts_with('.');

@@ -68,6 +68,7 @@ impl Outcome {
             became: Became::Removed,
             id,
             document: None,
+            sent: None,
             why: String::new(),
             processings: Vec::new(),
         }
