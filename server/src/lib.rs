@@ -6,6 +6,7 @@
 mod broker;
 pub mod compose;
 pub mod greeting;
+mod guarded;
 pub mod logs;
 pub mod machine;
 pub mod metrics;

@@ -80,6 +80,9 @@ struct Common {
     /// for good. Names as in the log line that refuses it, e.g. `graph`.
     #[arg(long, value_name = "STORE")]
     adopt_store: Vec<String>,
+    /// Open this data directory to everybody on this machine (`auth = none`) although it was served under access control.
+    #[arg(long, value_name = "DIRECTORY")]
+    open_data: Option<PathBuf>,
 }
 
 impl From<Common> for Flags {
@@ -92,6 +95,7 @@ impl From<Common> for Flags {
             mode: common.mode,
             auth: common.auth,
             adopt_stores: common.adopt_store,
+            open_data: common.open_data,
         }
     }
 }

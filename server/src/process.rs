@@ -117,6 +117,9 @@ pub async fn start(settings: &Settings, services: &Services) -> Result<Running> 
         .create(&settings.data_dir)
         .with_context(|| format!("data_dir: cannot create {}", settings.data_dir.display()))?;
     machine::close(&settings.data_dir);
+    if services.has("gateway") || services.has("iam") {
+        guarded::check(settings)?;
+    }
     let first = !settings.data_dir.join("config.sqlite").exists();
     let bus = open_bus(settings).await?;
     let mesh = tg_runs::start(

@@ -108,6 +108,8 @@ tg_settings::options! {
     given {
         /// Stores that serve although another of their name served before.
         adopt_stores: Vec<String>,
+        /// A data directory that was served under access control and is opened to everybody.
+        open_data: Option<PathBuf>,
         /// Settings of memory that nobody says, as they were filled in.
         filled: Vec<Filled>,
     }
@@ -130,6 +132,8 @@ pub struct Flags {
     pub auth: Option<String>,
     /// `--adopt-store`, as often as it is given.
     pub adopt_stores: Vec<String>,
+    /// `--open-data`.
+    pub open_data: Option<PathBuf>,
 }
 
 impl Settings {
@@ -153,6 +157,7 @@ impl Settings {
         };
         let (mut settings, mut faults) = read::<Self>(given.texts());
         settings.adopt_stores = flags.adopt_stores.clone();
+        settings.open_data = flags.open_data.clone();
         if settings.data_dir.as_os_str().is_empty() {
             settings.data_dir = usual_data_dir();
         }

@@ -64,6 +64,42 @@ async fn a_taken_directory_is_told_with_who_has_it() -> Result<()> {
     goes_on(server).await
 }
 
+/// What was served under access control is not open to everybody because a flag was left out.
+async fn guarded_data(bus: Bus) -> Result<()> {
+    let node = bus.broker().await?;
+    let data = tempfile::tempdir()?;
+    let path = data.path().display().to_string();
+    let launch = || Launch::up().data(data.path()).over(node.as_ref());
+    let guarded = || launch().env("THREADGRAPH_AUTH", "iam");
+    goes_on(launch().ready().await?).await?;
+    goes_on(guarded().ready().await?).await?;
+    let wanted = format!(
+        "threadgraph: data_dir: {path} was served under access control, and everybody on this machine could do everything \
+         with it now; start it with --auth iam, or name it: --open-data {path}"
+    );
+    let another = tempfile::tempdir()?;
+    let named = |path: &str| launch().arg("--open-data").arg(path);
+    for open in [launch(), named(&another.path().display().to_string())] {
+        let told = refused(open, 1).await?;
+        ensure!(told == wanted, "{told}");
+    }
+    goes_on(guarded().ready().await?).await?;
+    goes_on(named(&path).ready().await?).await?;
+    let told = refused(launch(), 1).await?;
+    ensure!(told == wanted, "naming it once is not for ever: {told}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn guarded_data_is_opened_by_its_name_alone_on_the_embedded_bus() -> Result<()> {
+    guarded_data(Bus::Embedded).await
+}
+
+#[tokio::test]
+async fn guarded_data_is_opened_by_its_name_alone_over_a_broker() -> Result<()> {
+    guarded_data(Bus::Rabbit).await
+}
+
 const ALL: [&str; 17] = [
     "config",
     "iam",
