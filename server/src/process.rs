@@ -118,7 +118,7 @@ pub async fn start(settings: &Settings, services: &Services) -> Result<Running> 
         .with_context(|| format!("data_dir: cannot create {}", settings.data_dir.display()))?;
     machine::close(&settings.data_dir);
     if services.has("gateway") || services.has("iam") {
-        guarded::check(settings)?;
+        crate::guarded::check(settings)?;
     }
     let first = !settings.data_dir.join("config.sqlite").exists();
     let bus = open_bus(settings).await?;
@@ -145,6 +145,9 @@ pub async fn start(settings: &Settings, services: &Services) -> Result<Running> 
     }
     for processor in compose(&mesh, settings, services).await? {
         mesh.host(settings.concurrency.of(processor)).await?;
+    }
+    if services.has("gateway") || services.has("iam") {
+        crate::guarded::mark(settings)?;
     }
     let gateway = if services.has("gateway") {
         let auth_mode = match settings.auth {

@@ -10,10 +10,10 @@ use tg_schemas::{Error, ErrorCode, Headers, Subscription, WorkspaceKey};
 
 use crate::dead_letter::{self, Reason};
 use crate::erased::{ErasedRead, Outcome};
-use crate::fair::Share;
 use crate::handler::ConsumeError;
 use crate::instance_state::{Done, InstanceState, note};
 use crate::middleware::Follow;
+use crate::room::{Permit, RecordRoom};
 use crate::scope::InstanceScope;
 use tg_bus::TaskKind;
 use tg_bus::{Delivery, Envelope, Sink};
@@ -25,6 +25,7 @@ pub(crate) struct ConsumeSink {
     pub(crate) handler: Arc<dyn ErasedRead>,
     pub(crate) subscription: Subscription,
     pub(crate) stuck: Arc<Stuck>,
+    pub(crate) room: Arc<RecordRoom>,
 }
 
 /// Since when records of a subscription can be neither handled nor dead-lettered, and when that was seen last.
@@ -59,15 +60,14 @@ impl Sink for ConsumeSink {
     fn deliver(&self, delivery: Delivery) {
         let (slot, handler) = (self.slot.clone(), self.handler.clone());
         let (subscription, stuck) = (self.subscription.clone(), self.stuck.clone());
+        let room = self.room.clone();
         slot.begin();
         self.slot.mesh.spawn(TaskKind::Handler, async move {
             let done = Done {
                 slot: slot.clone(),
                 running: Arc::new(AtomicUsize::new(1)),
             };
-            let workspace = slot.workspace(&delivery.envelope.headers);
-            let bytes = delivery.envelope.body.len();
-            let permit = slot.mesh.room().record(&workspace, bytes).await;
+            let permit = room.take(delivery.envelope.body.len()).await;
             read(&slot, &*handler, &subscription, &stuck, (delivery, permit)).await;
             drop(done);
         });
@@ -79,7 +79,7 @@ async fn read(
     handler: &dyn ErasedRead,
     of: &Subscription,
     stuck: &Stuck,
-    (delivery, permit): (Delivery, Option<Share>),
+    (delivery, permit): (Delivery, Option<Permit>),
 ) {
     let started = Instant::now();
     let headers = delivery.envelope.headers.clone();

@@ -135,7 +135,8 @@ impl Shared {
                 let own = state.users.get(&user).copied().unwrap_or(0);
                 let here = one.held.load(Ordering::Relaxed);
                 let free = self.total.saturating_sub(state.used);
-                let has_its_part = own > 0 && own + units > self.each;
+                // Where one may have it all, who finds no room is waited for.
+                let has_its_part = self.each < self.total && own > 0 && own + units > self.each;
                 if has_its_part || (here > 0 && here + units > free) {
                     at += 1;
                 } else if state.used + units > self.total {
@@ -157,6 +158,11 @@ impl Share {
     /// How much it is.
     pub fn units(&self) -> usize {
         self.units
+    }
+
+    /// Holds what another one does, too: of the same user in the same pool and place.
+    pub fn join(&mut self, mut other: Self) {
+        self.units += std::mem::take(&mut other.units);
     }
 
     /// Gives back what is more than so much.
@@ -223,7 +229,10 @@ mod tests {
         held.shrink(4);
         let rest = pool.try_take(&ann, 6).unwrap();
         assert!(pool.try_take(&ann, 1).is_none());
-        drop((held, rest));
+        held.join(rest);
+        assert_eq!(held.units(), 10);
+        assert!(pool.try_take(&ann, 1).is_none());
+        drop(held);
         assert!(pool.try_take(&ann, 10).is_some());
     }
 

@@ -13,7 +13,7 @@ use crate::config_source::ConfigSource;
 use crate::config_view::ConfigView;
 use crate::middleware::Middleware;
 use crate::presence::PresenceView;
-use crate::room::Room;
+use crate::room::QuestionRoom;
 
 /// A process's view of the mesh. Cheap to clone.
 #[derive(Clone)]
@@ -28,7 +28,7 @@ struct Inner {
     middleware: Option<Arc<dyn Middleware>>,
     /// Bytes that wait in all taps.
     tapped: Arc<AtomicUsize>,
-    room: Room,
+    room: QuestionRoom,
 }
 
 /// A mesh asks, answers and writes records as the peer that it is.
@@ -48,7 +48,7 @@ impl Mesh {
     ) -> Self {
         Self(Arc::new(Inner {
             presence: PresenceView::new(peer.inbox().into()),
-            room: Room::new(peer.options().questions),
+            room: QuestionRoom::new(peer.options().questions),
             peer,
             stopping: CancellationToken::new(),
             config: ConfigView::default(),
@@ -82,7 +82,7 @@ impl Mesh {
     }
 
     /// Room for what is large, of all that this process hosts.
-    pub(crate) fn room(&self) -> &Room {
+    pub(crate) fn room(&self) -> &QuestionRoom {
         &self.0.room
     }
 

@@ -95,8 +95,11 @@ impl ServeSink {
             self.refuse(&headers, &error);
             return;
         }
+        let again = headers.seq.is_some_and(|seq| seq > 0);
+        // Of what is asked again only the head is looked at.
+        let bytes = if again { 0 } else { envelope.body.len() };
         let workspace = self.slot.workspace(&headers);
-        let Ok(room) = mesh.room().question(&workspace, envelope.body.len()) else {
+        let Ok(room) = mesh.room().take(&workspace, bytes) else {
             let text = "the requests in progress take too much memory, try again later";
             self.refuse(&headers, &Error::new(ErrorCode::Busy, text));
             return;
@@ -109,7 +112,6 @@ impl ServeSink {
             self.running.clone(),
         );
         let subscription = self.subscription.name.clone();
-        let again = headers.seq.is_some_and(|seq| seq > 0);
         mesh.clone().spawn(TaskKind::Handler, async move {
             let done = (
                 room,

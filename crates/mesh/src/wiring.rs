@@ -186,6 +186,7 @@ impl Wiring {
                     handler: handler.clone(),
                     subscription: subscription.clone(),
                     stuck: Arc::default(),
+                    room: Arc::default(),
                 });
                 mesh.bus().consume(&subscription, how, sink).await
             }

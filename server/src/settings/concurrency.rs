@@ -37,7 +37,7 @@ impl TryFrom<String> for Concurrency {
             let most =
                 most.ok_or_else(|| format!("{}: must be a number from 1 to 65,535", known.id))?;
             if all.insert(known.id, most).is_some() {
-                return Err(format!("{}: must be given once", known.id));
+                return Err(format!("{}: occurs more than once", known.id));
             }
         }
         Ok(Self(all))
@@ -66,7 +66,10 @@ mod tests {
             ("graph-rags=1", "graph-rags: there is no such processor"),
             ("graph-rag=0", "graph-rag: must be a number from 1"),
             ("graph-rag=65536", "graph-rag: must be a number from 1"),
-            ("graph-rag=1,graph-rag=2", "graph-rag: must be given once"),
+            (
+                "graph-rag=1,graph-rag=2",
+                "graph-rag: occurs more than once",
+            ),
         ] {
             let fault = read(text).unwrap_err();
             assert!(fault.starts_with(told), "{text}: {fault}");

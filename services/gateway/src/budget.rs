@@ -156,7 +156,8 @@ impl Budget {
         Self {
             parsing: Lanes::new(parsing / UNIT, SMALL / UNIT, users),
             receiving: Lanes::new(receiving - arriving, SMALL, users),
-            arriving: Pool::new(arriving, users.part(arriving)),
+            // Also where all are one: no message takes all the room.
+            arriving: Pool::new(arriving, arriving.div_ceil(USER_PART)),
         }
     }
 
@@ -203,14 +204,14 @@ impl Budget {
         self.arriving.try_take(&of.0, bytes)
     }
 
-    /// Waits for that room. A message of which so many bytes were counted is never larger than all of it.
+    /// Waits for that room. A message of which so many bytes were counted is never larger than what one user may have.
     pub(crate) async fn arrives(
         &self,
         of: &Reader,
         bytes: usize,
         before: usize,
     ) -> Result<Share, RequestError> {
-        match before + bytes > self.arriving.total() {
+        match before + bytes > self.arriving.each() {
             true => Err(too_large()),
             false => granted(self.arriving.take(&of.0, bytes)).await,
         }

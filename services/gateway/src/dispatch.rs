@@ -169,7 +169,7 @@ impl App {
         })
     }
 
-    /// Whether a question goes on when its caller goes aadmitted.
+    /// Whether a question goes on when its caller goes admitted.
     pub(crate) fn goes_on(&self, target: &Target, asked: bool) -> bool {
         target.is_lasting() && (asked || self.options.on_disconnect == OnDisconnect::Finish)
     }

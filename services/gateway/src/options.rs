@@ -70,7 +70,7 @@ tg_settings::options! {
         /// One that needs more than seven eighths alone is refused: the rest is for small ones.
         parsing_mb: usize = 1_024, Whole(64..=1 << 20);
         /// Bodies that are being received, and what sockets sent ahead, in MiB; less than half for one user. A quarter is for
-        /// messages of more than 64 KiB while they arrive on sockets, none of which is larger than that.
+        /// messages of more than 64 KiB while they arrive on sockets, none of which is larger than half of that.
         receiving_mb: usize = 1_024, Whole(64..=1 << 20);
         /// Answers that wait until clients have read them, over sockets and HTTP, in MiB; half for one user. Who finds no room waits.
         sending_mb: usize = 256, Whole(1..=1 << 20);

@@ -16,6 +16,8 @@ pub(crate) const PAUSE: Duration = Duration::from_secs(30);
 pub(crate) struct Patience {
     /// Bytes a second.
     rate: usize,
+    /// The same where nothing large is owed.
+    least: usize,
     /// Time that may still be waited.
     left: Duration,
     /// Runs while somebody waits, until nothing is left.
@@ -27,9 +29,15 @@ impl Patience {
     pub(crate) fn new(rate: usize) -> Self {
         Self {
             rate,
+            least: rate,
             left: PAUSE,
             waits: None,
         }
+    }
+
+    /// The peer owes so much that it must go on at this rate at least, in bytes a second.
+    pub(crate) fn at_least(&mut self, rate: usize) {
+        self.rate = self.rate.max(rate);
     }
 
     /// Something came: what was waited is gone, and its bytes give time back.
@@ -56,5 +64,6 @@ impl Patience {
     pub(crate) fn rest(&mut self) {
         self.waits = None;
         self.left = PAUSE;
+        self.rate = self.least;
     }
 }

@@ -90,7 +90,9 @@ impl Room {
         let most = u32::try_from(bytes.min(AT_ONCE)).ok()?;
         let at_once = self.at_once.clone().acquire_many_owned(most).await;
         let _at_once = at_once.ok()?;
-        let units = bytes.min(self.shared.total());
+        // Whoever reads slowly leaves room for what others read.
+        let half = (self.shared.total() / 2).max(1);
+        let units = bytes.min(self.shared.each()).min(half);
         let _share = (self.shared.take_at(of.name(), units, &self.held)).await?;
         Some(SendPermit::Shared { _share, _at_once })
     }

@@ -34,8 +34,11 @@ impl Item for Entry {
 impl RecordConsumer<ExtractedObject> for Rows {
     async fn consume(&self, cx: Cx, record: ExtractedObject) -> Result<(), ConsumeError> {
         let metadata = record.metadata.unwrap_or_default();
-        cx.subject(&metadata.id);
         let name = record.schema_name;
+        // Extraction names its records `<chunk>:<schema>`.
+        let chunk = metadata.id.strip_suffix(&name);
+        let chunk = chunk.and_then(|chunk| chunk.strip_suffix(':'));
+        cx.subject(chunk.unwrap_or(&metadata.id));
         let row = cx.config().get(cx.workspace(), schema::KIND, &name);
         let Some(schema) = row.as_deref().and_then(Schema::read) else {
             let error = Error::new(

@@ -159,6 +159,6 @@ async fn ask(
         whole: true,
         meta,
     };
-    let running = app.start(identity, call, CancellationToken::new()).await?;
-    Whole::Last.collect(running).await
+    let mut running = app.start(identity, call, CancellationToken::new()).await?;
+    Whole::Last.collect(&mut running).await
 }

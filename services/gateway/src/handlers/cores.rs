@@ -120,7 +120,7 @@ impl Taking<'_> {
             waiting.push(async move {
                 let done = ask(app, identity, put, workspace, meta).await;
                 let reply = match done {
-                    Ok(running) => Whole::Last.collect(running).await,
+                    Ok(mut running) => Whole::Last.collect(&mut running).await,
                     Err(fault) => Err(fault),
                 };
                 let reply = reply.map_err(|fault| numbered(number, fault.error()))?;

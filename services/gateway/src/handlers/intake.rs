@@ -3,6 +3,7 @@
 //!
 //! Frames are written side by side, within a window: who sends faster than the bus confirms waits.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -75,6 +76,8 @@ pub(super) struct Intake<'a> {
     app: &'a App,
     way: &'a Way,
     waiting: FuturesUnordered<BoxFuture<'a, Outcome>>,
+    /// Done with while another frame was read.
+    done: VecDeque<Outcome>,
     bytes: usize,
     pub(super) counts: Counts,
 }
@@ -85,6 +88,7 @@ impl<'a> Intake<'a> {
             app,
             way,
             waiting: FuturesUnordered::new(),
+            done: VecDeque::new(),
             bytes: 0,
             counts: Counts::default(),
         }
@@ -110,7 +114,16 @@ impl<'a> Intake<'a> {
             .app
             .budget
             .read(&reader, bytes, move |bytes| read(kind, bytes));
-        let parsed = match parsed.await {
+        // What is under way goes on: it may hold the very memory that this one waits for.
+        let mut parsed = std::pin::pin!(parsed);
+        let parsed = loop {
+            tokio::select! {
+                biased;
+                Some(done) = self.waiting.next() => self.done.push_back(done),
+                parsed = &mut parsed => break parsed,
+            }
+        };
+        let parsed = match parsed {
             Ok((record, reading)) => record.map(|record| (record, reading.sent())),
             Err(fault) => Err(fault.error()),
         };
@@ -143,7 +156,10 @@ impl<'a> Intake<'a> {
 
     /// The next frame that is done with; `None` if none is under way.
     pub(super) async fn next(&mut self) -> Option<Outcome> {
-        self.waiting.next().await
+        match self.done.pop_front() {
+            None => self.waiting.next().await,
+            done => done,
+        }
     }
 
     /// Counts what became of a frame. An error is why it could not be written.

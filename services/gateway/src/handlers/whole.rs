@@ -34,7 +34,7 @@ impl Whole {
     }
 
     /// Reads the answer to its end.
-    pub(super) async fn collect(mut self, mut running: Running) -> Result<Body, RequestError> {
+    pub(super) async fn collect(mut self, running: &mut Running) -> Result<Body, RequestError> {
         let mut reply = Body::new();
         while let Some(part) = running.next().await {
             let body = match part {
@@ -61,8 +61,9 @@ impl Whole {
     }
 
     /// The reply as a response, once there is room for it.
-    pub(super) async fn respond(self, running: Running, outlet: &Outlet) -> Response {
-        match self.collect(running).await {
+    pub(super) async fn respond(self, mut running: Running, outlet: &Outlet) -> Response {
+        // It counts among those in progress until its answer has found room.
+        match self.collect(&mut running).await {
             Ok(body) => {
                 let kind = body.get("error").and_then(|error| error["type"].as_str());
                 let code = kind.map(ErrorCode::from_wire);

@@ -18,12 +18,12 @@ use crate::world::{BOUND, World};
 const LARGE: usize = 600 << 10;
 
 /// A line of an import that leaves no room for another of the kind.
-const LINE: usize = 1_500 << 10;
+const LINE: usize = 3 << 20;
 
-/// With four mebibytes for all that comes: one for messages on sockets, and 2.6 for bodies that are not small.
+/// With eight mebibytes for all that comes: one for a user's messages on sockets, and five for bodies that are not small.
 async fn small(place: &Place) -> World {
     World::with(place, AuthMode::None, |options| {
-        options.settings.receiving_mb = 4;
+        options.settings.receiving_mb = 8;
     })
     .await
 }

@@ -231,8 +231,8 @@ async fn a_full_socket_is_read_more_slowly_and_a_cancel_gets_through(place: Plac
 async fn what_all_sockets_sent_ahead_is_bounded(place: Place) {
     let world = World::with(&place, AuthMode::None, |options| {
         options.settings.requests_per_socket = 1;
-        // 1.3 MiB of them for what is large and waits.
-        options.settings.receiving_mb = 2;
+        // 2.6 MiB of them for what is large and waits.
+        options.settings.receiving_mb = 4;
     })
     .await;
     let mut sockets = Vec::new();
@@ -242,11 +242,11 @@ async fn what_all_sockets_sent_ahead_is_bounded(place: Place) {
         assert_eq!(hear(&mut socket).await["id"], "runs");
         sockets.push(socket);
     }
-    let large = "x".repeat(400_000);
+    let large = "x".repeat(500_000);
     let [one, other] = &mut sockets[..] else {
         panic!("two sockets")
     };
-    for id in ["1", "2"] {
+    for id in ["1", "2", "5", "6"] {
         say(one, agent(json!(id), &large)).await;
     }
     // That this is no frame is said when the others were read.
@@ -263,7 +263,10 @@ async fn what_all_sockets_sent_ahead_is_bounded(place: Place) {
     );
     // A small one still has room, and what waits is answered in its turn.
     say(other, agent(json!("small"), "q")).await;
-    for (socket, expected) in [(one, ["runs", "1", "2"]), (other, ["runs", "3", "small"])] {
+    for (socket, expected) in [
+        (one, &["runs", "1", "2", "5", "6"][..]),
+        (other, &["runs", "3", "small"]),
+    ] {
         say(socket, json!({"type": "cancel", "id": "runs"})).await;
         let mut ended = Vec::new();
         while ended.len() < expected.len() {

@@ -9,6 +9,24 @@ pub(super) const MOST: usize = 10_000;
 /// Directories below one another, at most.
 const DEEPEST: usize = 32;
 
+/// Of what the user named the directories in which a file was found, and those in which there is none.
+pub(super) fn with_and_without_files(
+    named: &[PathBuf],
+    found: &[Source],
+) -> (Vec<PathBuf>, Vec<PathBuf>) {
+    let whole = |path: &Path| fs::canonicalize(path).ok();
+    let files = found.iter().filter_map(|one| match one {
+        Source::File(path) => whole(path),
+        Source::Web(_) => None,
+    });
+    let files: Vec<PathBuf> = files.collect();
+    let directories = named.iter().filter(|path| path.is_dir()).cloned();
+    directories.partition(|directory| {
+        let within = whole(directory);
+        within.is_some_and(|within| files.iter().any(|file| file.starts_with(&within)))
+    })
+}
+
 /// Where a document comes from.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum Source {

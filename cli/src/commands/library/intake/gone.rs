@@ -1,6 +1,7 @@
 //! Documents whose file is gone from a directory that the user named: by the names of the library's files it is looked which
 //! would have been there.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
@@ -29,7 +30,11 @@ fn gone(shelf: &Shelf, directories: &[PathBuf], machine: &str) -> Vec<(PathBuf, 
             continue;
         }
         let was = directories.iter().map(|directory| directory.join(file));
-        let was = was.filter(|path| path.symlink_metadata().is_err());
+        // What cannot be looked at may well be there.
+        let was = was.filter(|path| {
+            let about = path.symlink_metadata();
+            about.is_err_and(|fault| fault.kind() == ErrorKind::NotFound)
+        });
         let mut was = was.filter(|path| {
             let key = Source::File(path.clone()).key(machine);
             iri("doc", key.as_bytes()) == id

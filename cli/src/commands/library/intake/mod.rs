@@ -125,23 +125,22 @@ impl Round<'_> {
             must_run(session, &session.http()?, &self.add.into.flow.flow_id).await?;
         }
         // First: what is there under another name now is added anew.
-        self.remove_gone(session, !found.sources.is_empty()).await?;
+        self.remove_gone(session, &found.sources).await?;
         self.take(session, found.sources).await
     }
 
-    /// Removes what is gone. Of directories without a single file nothing is: a disk may just not be there.
-    async fn remove_gone(&mut self, session: &mut Session, any: bool) -> Result<()> {
-        let directories = match self.add.delete {
-            true => find::directories(&self.add.paths),
-            false => return Ok(()),
-        };
-        if directories.is_empty() {
+    /// Removes what is gone. Of a directory without a single file nothing is: a disk may just not be there.
+    async fn remove_gone(&mut self, session: &mut Session, found: &[Source]) -> Result<()> {
+        if !self.add.delete {
             return Ok(());
         }
-        if !any {
-            session
-                .out
-                .talk("there is no file at all: nothing is removed");
+        let (full, empty) = find::with_and_without_files(&self.add.paths, found);
+        for directory in empty {
+            let directory = directory.display();
+            (session.out).talk(format!("{directory} has no file: nothing of it is removed"));
+        }
+        let directories = find::directories(&full);
+        if directories.is_empty() {
             return Ok(());
         }
         for (path, id) in gone::remove(&session.http()?, &directories).await? {
@@ -156,6 +155,8 @@ impl Round<'_> {
         let mut faulty = Vec::new();
         // What was there when all was last seen to.
         let mut there: Option<HashSet<Source>> = None;
+        // Some of it was not there at the last look: who saves a file may have removed it for a moment.
+        let mut missed = false;
         loop {
             let found = find(&self.add.paths);
             if found
@@ -175,16 +176,20 @@ impl Round<'_> {
             faulty = found.faults;
             let now: HashSet<Source> = found.sources.iter().cloned().collect();
             let fewer = there.as_ref().is_none_or(|there| !there.is_subset(&now));
-            let fresh = self.seen.fresh(found.sources);
-            let mut taken = match fewer {
-                true => self.remove_gone(session, !now.is_empty()).await,
+            let removes = fewer && (missed || there.is_none());
+            let mut taken = match removes {
+                true => self.remove_gone(session, &found.sources).await,
                 false => Ok(()),
             };
+            let fresh = self.seen.fresh(found.sources);
             if taken.is_ok() {
                 taken = self.take(session, fresh).await;
             }
             if taken.is_ok() {
-                there = Some(now);
+                missed = fewer && !removes;
+                if !missed {
+                    there = Some(now);
+                }
             }
             match taken {
                 Ok(()) => away = false,

@@ -71,7 +71,7 @@ pub(crate) fn faults_kept(conn: &Connection, number: i64) -> Result<(i64, i64), 
 }
 
 /// Chunks of which something failed, where that is known of each failure: of what reads chunks, or rows of one of them. Other
-/// records are of several.
+/// records are of several, and what could not be read says of none.
 pub(crate) fn failed_chunks(
     conn: &Connection,
     number: i64,
@@ -98,7 +98,8 @@ pub(crate) fn failed_chunks(
     let (mut chunks, mut known) = (HashSet::new(), 0);
     for row in rows {
         let (chunk, reader) = row?;
-        if ["Chunk", "ExtractedObject"].contains(&reader.message()) {
+        let says = !chunk.is_empty();
+        if says && ["Chunk", "ExtractedObject"].contains(&reader.message()) {
             chunks.insert(chunk);
             known += 1;
         }
