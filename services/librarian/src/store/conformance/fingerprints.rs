@@ -173,7 +173,7 @@ pub(super) async fn what_failed_leaves_what_was_there(store: Store) {
     assert_eq!(state(&store, run.number).await, State::Complete);
     assert_eq!(superseded(&store).await.len(), 1);
     // What could not be read says of no chunk: it may be of any.
-    let (run, text, _) = seen(&store, "2", doing("x"), chunk()).await;
+    let (run, text, _) = seen(&store, "4", doing("x"), chunk()).await;
     let unread = RunTallyEntry {
         subject: String::new(),
         ..entry(&run, WORDS, "r", "failed")
