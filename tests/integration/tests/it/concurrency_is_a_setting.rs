@@ -17,7 +17,11 @@ async fn what_is_set_is_what_is_done(bus: Bus) -> Result<()> {
     let reply = Reply::text("an answer").delayed(THINKS);
     let model = ScriptedModel::start(vec![Rule::always(reply)]).await?;
     let node = bus.broker().await?;
-    let set = |launch: Launch, to: &str| launch.env("THREADGRAPH_CONCURRENCY", to);
+    let data = tempfile::tempdir()?;
+    let set = |launch: Launch, to: &str| {
+        let launch = launch.data(data.path());
+        launch.env("THREADGRAPH_CONCURRENCY", to)
+    };
     for (setting, both) in [("prompt=1", true), ("prompt=64, text-completion=1", false)] {
         let server = set(launch(&model, node.as_ref()), setting).ready().await?;
         let ask = || post_completion(server.url());
