@@ -135,9 +135,10 @@ pub(crate) fn of_entities(
     mut entities: Vec<EntityEmbeddings>,
 ) -> Result<Vec<Piece>, Error> {
     check("entities", entities.iter().map(|one| &one.vector))?;
-    // The order of attributes means nothing and is lost on the bus.
+    // The order of attributes means nothing and is lost on the bus; who found it, of which flow and how, is not of a core.
     for entity in &mut entities {
         entity.attributes.sort_keys();
+        entity.made_by.clear();
     }
     cut(Part::Entities, model, &entities)
 }

@@ -9,7 +9,7 @@ use super::*;
 use crate::engine::fingerprints::Fingerprints;
 use crate::engine::state::State;
 use crate::store::documents::Added;
-use crate::store::runs::{Processed, Run, Selector, Start};
+use crate::store::runs::{Plan, Processed, Run, Selector, Start};
 
 const WORDS: &str = "kw-index";
 const FACTS: &str = "kg-extract-definitions";
@@ -228,6 +228,48 @@ pub(super) async fn what_another_flow_made_stays(store: Store) {
     let others = does("c").of_readers(0);
     let wanted = [FACTS, WORDS].map(|id| (id.to_owned(), vec![others[id].clone()]));
     assert_eq!(left, wanted);
+}
+
+/// A whole processing of the document by another flow.
+async fn processed_by_another(store: &Store, processing: &str, start: Start) {
+    let mut wanted = super::runs::wanted(processing);
+    wanted.processing.flow = "g".to_owned();
+    let number = store.note_run(&asker(processing), wanted).await;
+    let number = number.unwrap().number;
+    let Plan::Publish(run, records) = store.plan(number, start).await.unwrap() else {
+        panic!("nothing is to be published");
+    };
+    store.started(&run, State::Running).await.unwrap();
+    let added = store.add_children(&of_run(&run), vec![chunk()], true).await;
+    added.unwrap();
+    for record in records {
+        store
+            .hear(vec![cut(&run, &record.id, &[])], 3)
+            .await
+            .unwrap();
+    }
+    assert_eq!(state(store, number).await, State::Complete);
+}
+
+pub(super) async fn what_another_flow_had_before_it_failed_stays(store: Store) {
+    processed(&store, "1", doing("a"), chunk()).await;
+    processed_by_another(&store, "of g", doing("a")).await;
+    // The first fails to make it anew: what it had is what it has.
+    let (run, text, _) = seen(&store, "2", doing("c"), chunk()).await;
+    let failed = RunTallyEntry {
+        subject: "urn:c".to_owned(),
+        ..entry(&run, WORDS, "r", "failed")
+    };
+    let failed = vec![cut(&run, &text, &["r"]), failed];
+    store.hear(failed, 3).await.unwrap();
+    assert_eq!(superseded(&store).await, []);
+    processed_by_another(&store, "again", doing("b")).await;
+    let mut kept = ["a", "b", "c"].map(|prompt| does(prompt).of_readers(0)[FACTS].clone());
+    kept.sort();
+    assert_eq!(
+        superseded(&store).await,
+        [(FACTS.to_owned(), kept.to_vec())]
+    );
 }
 
 pub(super) async fn what_was_processed_is_told_with_what_changed(store: Store) {

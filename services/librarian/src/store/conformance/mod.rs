@@ -115,6 +115,7 @@ macro_rules! suite {
                 fingerprints::another_place_is_another_text,
                 fingerprints::what_failed_leaves_what_was_there,
                 fingerprints::what_another_flow_made_stays,
+                fingerprints::what_another_flow_had_before_it_failed_stays,
                 fingerprints::what_was_processed_is_told_with_what_changed,
                 collections::a_name_that_was_deleted_gets_its_next_generation,
                 collections::a_row_that_was_taken_away_is_dropped_everywhere,

@@ -199,17 +199,21 @@ fn anew(conn: &Connection, target: &Target, run: i64) -> Result<Vec<Anew>, Stora
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-/// Under which fingerprints other flows have a part in the same collection.
+/// Under which fingerprints other flows have a part in the same collection: those of their last run, and while that one has not
+/// made it anew those before.
 fn elsewhere(
     conn: &Connection,
     target: &Target,
     child: &str,
 ) -> Result<Vec<(i64, i64)>, StorageError> {
     let mut query = conn.prepare_cached(
-        "SELECT DISTINCT made.fingerprints, made.salt FROM made
-         JOIN target ON target.number = made.target
-         WHERE made.child = ?1 AND target.workspace = ?2 AND target.collection = ?3
-         AND target.incarnation = ?4 AND target.flow <> ?5",
+        "WITH theirs AS (
+             SELECT made.* FROM made JOIN target ON target.number = made.target
+             WHERE made.child = ?1 AND target.workspace = ?2 AND target.collection = ?3
+             AND target.incarnation = ?4 AND target.flow <> ?5
+         )
+         SELECT fingerprints, salt FROM theirs
+         UNION SELECT before, salt FROM theirs WHERE done = 0 AND before IS NOT NULL",
     )?;
     let values = params![
         child,
