@@ -13,7 +13,7 @@ tg_settings::options! {
         /// Dead letters of one workspace at most, in MiB; a flow may have half of it.
         dead_letter_mb: u64 = 2048, Whole(1..=1 << 20);
         /// Flows of one workspace at most: each has queues and readers of its own in every process.
-        flows_per_workspace: usize = 1_000, Whole(1..=1 << 20);
+        flows_per_workspace: usize = 10_000, Whole(1..=1 << 20);
     }
     given {
         /// Directory of the service's file.

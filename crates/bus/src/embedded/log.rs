@@ -137,14 +137,9 @@ impl Log {
             tracing::error!("the message store has reached its size limit");
             return Err(BusError::Store);
         }
-        let h = &envelope.headers;
-        let anew = h.depth.unwrap_or(0) == 0 && h.attempt.is_none() && h.workspace.is_some();
-        // However many workspaces there are: what accepted records lead to has the other half.
-        let crowded = anew && state.live_bytes > state.max_bytes / 2;
-        if crowded
-            || !state
-                .waiting
-                .has_room(&envelope.headers, envelope.body.len())
+        if !state
+            .waiting
+            .has_room(&envelope.headers, envelope.body.len())
         {
             metrics::counter!("tg_bus_records_refused_total").increment(1);
             return Err(BusError::WorkspaceFull);

@@ -79,12 +79,15 @@ impl Endpoint {
             AMQPScheme::AMQP => None,
             AMQPScheme::AMQPS => Some(connector(self.tls.clone()).await?),
         };
+        let publishing = connect(self.uri.clone(), secure.clone(), "publishing");
+        let consuming = connect(reading, secure.clone(), "consuming");
+        if secure.is_none() {
+            // A broker that just starts refuses one and leaves the other without an answer.
+            return tokio::try_join!(publishing, consuming);
+        }
         // Both to their ends: what is given up half-way goes on in a thread of the library, which panics where the runtime
         // ends meanwhile.
-        let (publishing, consuming) = tokio::join!(
-            connect(self.uri.clone(), secure.clone(), "publishing"),
-            connect(reading, secure, "consuming")
-        );
+        let (publishing, consuming) = tokio::join!(publishing, consuming);
         Ok((publishing?, consuming?))
     }
 }

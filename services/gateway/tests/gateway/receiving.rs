@@ -17,8 +17,8 @@ use crate::world::{BOUND, World};
 /// Bytes of a text that leave no room for another of the kind.
 const LARGE: usize = 600 << 10;
 
-/// A line of an import that leaves no room for another of the kind.
-const LINE: usize = 3 << 20;
+/// A line of an import that leaves no room for another of the kind; its end is counted with what comes before it.
+const LINE: usize = (3 << 20) + 10_000;
 
 /// With eight mebibytes for all that comes: one for a user's messages on sockets, and five for bodies that are not small.
 async fn small(place: &Place) -> World {
