@@ -125,22 +125,38 @@ pub struct Retract {
 
 message!(Retract, metadata);
 
-/// What one processor made of chunks goes, but for what it made under the fingerprints that are kept.
+/// What one processor made of chunks goes: what it made under the fingerprints that are named, or all but for those that are
+/// kept. Named, it takes nothing from a later run, however late it is read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct Superseded {
     /// Id of the processor; empty: what is kept under no processor's name, as earlier releases kept it.
     #[serde(deserialize_with = "nullable")]
     pub processor: String,
-    /// Fingerprints of what stays.
+    /// Fingerprints of what stays, whatever goes.
     #[serde(deserialize_with = "nullable")]
     pub kept: Vec<String>,
+    /// Fingerprints of what goes; empty: of what does not stay.
+    #[serde(deserialize_with = "nullable")]
+    pub gone: Vec<String>,
     /// Ids of the chunks.
     #[serde(deserialize_with = "nullable")]
     pub chunks: Vec<String>,
 }
 
 message!(Superseded);
+
+impl Superseded {
+    /// Whether what somebody made goes, by how [`super::made_by`] says who it was.
+    pub fn takes(&self, made_by: &str) -> bool {
+        let own = made_by.strip_prefix(self.processor.as_str());
+        let Some(fingerprint) = own.and_then(|rest| rest.strip_prefix('@')) else {
+            return false;
+        };
+        let among = |all: &[String]| all.iter().any(|one| one == fingerprint);
+        !among(&self.kept) && (self.gone.is_empty() || among(&self.gone))
+    }
+}
 
 /// A store drops everything it holds of a collection up to a generation. Idempotent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]

@@ -91,10 +91,11 @@ async fn what_was_found_anew_goes_and_nothing_else(store: &impl Rows) {
     ] {
         put(store, &key, source, &[&one(id, name)]).await;
     }
-    let supersede = async |processor: &str| {
+    let supersede = async |processor: &str, gone: &[&str]| {
         let one = Superseded {
             processor: processor.to_owned(),
             kept: vec!["2".to_owned()],
+            gone: gone.iter().map(|one| (*one).to_owned()).collect(),
             chunks: vec!["k".to_owned()],
         };
         let what = Retract {
@@ -104,9 +105,11 @@ async fn what_was_found_anew_goes_and_nothing_else(store: &impl Rows) {
         let gone = CollectionStore::retract(store, &key, WriteKind::Tracked, (), what);
         gone.await.unwrap()
     };
-    assert_eq!(supersede("x").await, 1);
-    assert_eq!(supersede("x").await, 0);
-    assert_eq!(supersede("").await, 1);
+    // Named ones alone, and never one that stays.
+    assert_eq!(supersede("x", &["0", "2"]).await, 0);
+    assert_eq!(supersede("x", &["1"]).await, 1);
+    assert_eq!(supersede("x", &[]).await, 0);
+    assert_eq!(supersede("", &[]).await, 1);
     assert_eq!(
         names(store, &key, all()).await,
         ["Kept", "New", "Elsewhere"]

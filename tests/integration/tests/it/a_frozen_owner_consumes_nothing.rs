@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use tg_testkit::process::{Launch, Server, client};
 use tg_testkit::rabbitmq::RabbitNode;
 
+use crate::second_owner_stands_by::OWNERS;
 use crate::world::post;
 
 /// What the process that is frozen owns, what runs beside it, and how many stores that are.
@@ -37,18 +38,7 @@ const GRAPH: Owned = Owned {
 };
 /// Every store that there is; words have one beside that of vectors.
 const ALL: Owned = Owned {
-    services: &[
-        "config",
-        "iam",
-        "flow",
-        "graph",
-        "librarian",
-        "vectors",
-        "rows",
-        "knowledge",
-        "agent",
-        "extract",
-    ],
+    services: &OWNERS,
     others: &["llm", "prompt", "tool", "embeddings", "gateway"],
     stores: 11,
 };

@@ -16,7 +16,7 @@ use crate::workspaces::add;
 use crate::world::launch;
 
 /// Services with a store of which a second process stands by here.
-const OWNERS: [&str; 10] = [
+pub const OWNERS: [&str; 10] = [
     "config",
     "iam",
     "flow",

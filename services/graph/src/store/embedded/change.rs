@@ -49,6 +49,8 @@ pub(crate) struct Outdated {
     pub(crate) agent: NamedNode,
     /// Subgraphs that stay.
     pub(crate) kept: Vec<NamedNode>,
+    /// Subgraphs that go; empty: those that do not stay.
+    pub(crate) gone: Vec<NamedNode>,
 }
 
 /// What ends.

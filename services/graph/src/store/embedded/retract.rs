@@ -135,21 +135,22 @@ impl EmbeddedGraph {
     }
 }
 
-/// What one processor made of chunks under fingerprints that are not kept. What is kept under no processor's name is known
+/// What one processor made of chunks that goes. What is kept under no processor's name is known
 /// here by its processor all the same.
 fn outdated(of: &Superseded) -> impl Iterator<Item = Outdated> + Send + '_ {
     let agent = NamedNode::new(tg_provenance::agent_iri(&of.processor));
     let agent = agent.ok().filter(|_| !of.processor.is_empty());
     let chunks = of.chunks.iter().filter_map(|id| NamedNode::new(id).ok());
     chunks.filter_map(move |chunk| {
-        let kept = of
-            .kept
-            .iter()
-            .map(|one| extraction_id(chunk.as_str(), &of.processor, one));
-        let kept = kept.filter_map(|id| NamedNode::new(id).ok()).collect();
+        let subgraphs = |fingerprints: &[String]| {
+            let ids = fingerprints.iter();
+            let ids = ids.map(|one| extraction_id(chunk.as_str(), &of.processor, one));
+            ids.filter_map(|id| NamedNode::new(id).ok()).collect()
+        };
         Some(Outdated {
             agent: agent.clone()?,
-            kept,
+            kept: subgraphs(&of.kept),
+            gone: subgraphs(&of.gone),
             chunk,
         })
     })
@@ -180,8 +181,9 @@ pub(crate) fn plan(data: &Dataset, wanted: &Wanted) -> Result<Vec<Quad>, GraphEr
     for one in &wanted.outdated {
         let of_chunk = HashSet::from([one.chunk.clone().into()]);
         for node in plan.subgraphs(&one.chunk, &of_chunk)? {
-            let kept = one.kept.iter().any(|kept| node == kept.clone().into());
-            if !kept && plan.is_by(&node, &one.agent)? {
+            let among = |all: &[NamedNode]| all.iter().any(|one| node == one.clone().into());
+            let goes = !among(&one.kept) && (one.gone.is_empty() || among(&one.gone));
+            if goes && plan.is_by(&node, &one.agent)? {
                 nodes.insert(node);
             }
         }

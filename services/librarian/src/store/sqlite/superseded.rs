@@ -25,10 +25,18 @@ struct Anew {
     before: i64,
 }
 
-/// Processor, and its fingerprints that are kept.
-type Kept = (String, BTreeSet<String>);
+/// What goes of a part.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Goes {
+    processor: String,
+    /// Fingerprints of what stays.
+    kept: BTreeSet<String>,
+    /// Fingerprints of what goes; `None`: nobody knows, it is all that does not stay.
+    gone: Option<BTreeSet<String>>,
+}
+
 /// Parts of which the same goes.
-type Chunks = BTreeMap<Kept, Vec<String>>;
+type Chunks = BTreeMap<Goes, Vec<String>>;
 
 /// Has the stores forget what was superseded, as part of the run: all of it, or that of parts of which nothing failed.
 pub(super) fn supersede(
@@ -84,7 +92,11 @@ pub(super) fn leave_to_others(
         };
         for processor in made.of_readers(0).into_keys() {
             let kept = kept.iter().filter_map(|one| one.get(&processor)).cloned();
-            let of = (processor.clone(), kept.collect());
+            let of = Goes {
+                kept: kept.collect(),
+                gone: None,
+                processor,
+            };
             chunks.entry(of).or_default().push(child.clone());
         }
     }
@@ -102,7 +114,7 @@ fn retract(
 ) -> Result<(), StorageError> {
     let topic = retraction::topic(&run.target.workspace, &run.target.flow);
     let mut at = 0;
-    for ((processor, kept), all) in chunks {
+    for (goes, all) in chunks {
         for some in all.chunks(RETRACTED) {
             let record = ids::of_question(what, &format!("{}/{at}", run.thread));
             at += 1;
@@ -111,8 +123,9 @@ fn retract(
                 completion::expect(tx, &run.thread, [(record.as_str(), topic.as_str())], now)?;
             }
             let superseded = Superseded {
-                processor: processor.clone(),
-                kept: kept.iter().cloned().collect(),
+                processor: goes.processor.clone(),
+                kept: goes.kept.iter().cloned().collect(),
+                gone: goes.gone.iter().flatten().cloned().collect(),
                 chunks: some.to_vec(),
             };
             let retraction = Retraction {
@@ -147,20 +160,21 @@ fn chunks(
     Ok(chunks)
 }
 
-/// Processors whose earlier outcome goes, with the fingerprints under which it stays: those of now, and those under which
-/// other flows have the part in the same collection.
+/// Processors whose earlier outcome goes, as far as it is known which. What they made under the fingerprints of now stays, and
+/// under those with which other flows have the part in the same collection.
 fn outdated(
     conn: &Connection,
     known: &mut Known<'_>,
     target: &Target,
     one: &Anew,
-) -> Result<Vec<Kept>, StorageError> {
+) -> Result<Vec<Goes>, StorageError> {
     let Some(now) = known.get(one.fingerprints)? else {
         return Ok(Vec::new());
     };
     let kept = now.of_readers(one.salt);
-    let mut processors: BTreeSet<String> = match known.get(one.before)? {
-        Some(before) => now.changed_readers(&before).into_keys().collect(),
+    let before = known.get(one.before)?;
+    let mut processors: BTreeSet<String> = match &before {
+        Some(before) => now.changed_readers(before).into_keys().collect(),
         // Also what earlier releases kept under no processor's name.
         None => kept.keys().cloned().chain([String::new()]).collect(),
     };
@@ -173,11 +187,24 @@ fn outdated(
         }
         processors.remove("");
     }
+    // A part that stands elsewhere has another salt, and nothing is known of it before.
+    let before = before.map(|before| before.of_readers(one.salt));
     let of = |processor: String| {
         let kept = all.iter().filter_map(|one| one.get(&processor)).cloned();
-        (processor.clone(), kept.collect())
+        let kept: BTreeSet<String> = kept.collect();
+        let gone = before.as_ref().map(|before| {
+            let gone = before.get(&processor).filter(|one| !kept.contains(*one));
+            gone.cloned().into_iter().collect()
+        });
+        Goes {
+            processor,
+            kept,
+            gone,
+        }
     };
-    Ok(processors.into_iter().map(of).collect())
+    let all = processors.into_iter().map(of);
+    let something = |goes: &Goes| goes.gone.as_ref().is_none_or(|gone| !gone.is_empty());
+    Ok(all.filter(something).collect())
 }
 
 fn anew(conn: &Connection, target: &Target, run: i64) -> Result<Vec<Anew>, StorageError> {

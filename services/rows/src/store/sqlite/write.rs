@@ -82,7 +82,7 @@ fn named(tx: &Transaction<'_>, id: i64, chunk: &str) -> Result<Vec<String>, Stor
     Ok(found.collect::<Result<_, _>>()?)
 }
 
-/// Sources of what one processor found in a chunk under fingerprints that are not kept.
+/// Sources of what one processor found in a chunk that goes.
 fn outdated(
     tx: &Transaction<'_>,
     id: i64,
@@ -95,10 +95,7 @@ fn outdated(
     let mut found = named(tx, id, chunk)?;
     found.retain(|source| {
         let made_by = source.get(chunk.len() + 1..).unwrap_or_default();
-        let fingerprint = made_by
-            .strip_prefix(of.processor.as_str())
-            .and_then(|rest| rest.strip_prefix('@'));
-        fingerprint.is_some_and(|one| !of.kept.iter().any(|kept| kept == one))
+        of.takes(made_by)
     });
     Ok(found)
 }

@@ -114,10 +114,11 @@ pub(super) async fn what_was_made_anew_goes_and_nothing_else(store: &impl Points
     keep(store, &c, Kind::Chunk, "m", vec![chunk("k", &[1.0, 0.0])])
         .await
         .unwrap();
-    let supersede = async |kind, processor: &str| {
+    let supersede = async |kind, processor: &str, gone: &[&str]| {
         let one = Superseded {
             processor: processor.to_owned(),
             kept: vec!["2".to_owned()],
+            gone: gone.iter().map(|one| (*one).to_owned()).collect(),
             chunks: vec!["k".to_owned(), "gone".to_owned()],
         };
         let what = Retract {
@@ -139,16 +140,18 @@ pub(super) async fn what_was_made_anew_goes_and_nothing_else(store: &impl Points
             });
         names.collect::<Vec<_>>()
     };
-    assert_eq!(supersede(Kind::Entity, "a").await, 2);
-    assert_eq!(supersede(Kind::Entity, "a").await, 0);
+    // Named ones alone, and never one that stays.
+    assert_eq!(supersede(Kind::Entity, "a", &["0", "2"]).await, 0);
+    assert_eq!(supersede(Kind::Entity, "a", &["1"]).await, 2);
+    assert_eq!(supersede(Kind::Entity, "a", &[]).await, 0);
     assert_eq!(
         there().await,
         ["urn:kept", "urn:new", "urn:others", "urn:nobodys"]
     );
-    assert_eq!(supersede(Kind::Entity, "").await, 1);
+    assert_eq!(supersede(Kind::Entity, "", &[]).await, 1);
     assert_eq!(there().await, ["urn:kept", "urn:new", "urn:others"]);
     // A chunk has one vector, whoever made it.
-    assert_eq!(supersede(Kind::Chunk, "").await, 0);
+    assert_eq!(supersede(Kind::Chunk, "", &[]).await, 0);
     // With the chunk all of it goes.
     assert_eq!(retract(store, &c, Kind::Entity, &["k"]).await, 3);
     assert!(there().await.is_empty());

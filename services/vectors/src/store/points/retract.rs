@@ -41,7 +41,7 @@ pub(super) fn retract(
     Ok(done)
 }
 
-/// Sources of what one processor made of chunks under fingerprints that are not kept. The vector of a chunk itself is
+/// Sources of what one processor made of chunks that goes. The vector of a chunk itself is
 /// replaced where it stands, whoever made it.
 fn outdated(
     tx: &Transaction<'_>,
@@ -58,14 +58,11 @@ fn outdated(
             found.extend(unnamed(tx, space, chunk)?);
             continue;
         }
-        for (id, made_by) in named(tx, space, chunk)? {
-            let fingerprint = made_by
-                .strip_prefix(of.processor.as_str())
-                .and_then(|rest| rest.strip_prefix('@'));
-            if fingerprint.is_some_and(|one| !of.kept.iter().any(|kept| kept == one)) {
-                found.push(id);
-            }
-        }
+        let all = named(tx, space, chunk)?.into_iter();
+        found.extend(
+            all.filter(|(_, made_by)| of.takes(made_by))
+                .map(|(id, _)| id),
+        );
     }
     Ok(found)
 }

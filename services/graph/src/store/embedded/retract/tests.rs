@@ -136,21 +136,25 @@ async fn what_one_extractor_made_anew_goes_and_nothing_else() {
     // As an earlier release named it.
     write(&engine, &by("a", "", &[fact("bridge", "is", "older")])).await;
     write(&engine, &kept).await;
-    let supersede = async |processor: &str| {
+    let supersede = async |processor: &str, gone: &[&str]| {
         let one = Superseded {
             processor: processor.to_owned(),
             kept: vec!["2".to_owned()],
+            gone: gone.iter().map(|one| (*one).to_owned()).collect(),
             chunks: vec!["urn:chunk:1".to_owned()],
         };
         let (key, all) = (key(), [one]);
         let gone = engine.supersede(&key, &all, WriteKind::Direct);
         gone.await.unwrap()
     };
-    assert_eq!(supersede("").await, 0);
-    assert_eq!(supersede("c").await, 0);
-    assert!(supersede("a").await > 0);
+    // Named ones alone, and never one that stays.
+    assert_eq!(supersede("a", &["0", "2"]).await, 0);
+    assert_eq!(supersede("", &[]).await, 0);
+    assert_eq!(supersede("c", &[]).await, 0);
+    assert!(supersede("a", &["1"]).await > 0);
+    assert!(supersede("a", &[]).await > 0);
     assert_eq!(all(&engine).await, wanted);
-    assert_eq!(supersede("a").await, 0);
+    assert_eq!(supersede("a", &[]).await, 0);
 }
 
 #[tokio::test]
