@@ -9,7 +9,7 @@ ifdef CI
 export CARGO_INCREMENTAL := 0
 endif
 
-.PHONY: help demo demo-rabbitmq console release test check bench setup-build setup-console setup-test
+.PHONY: help demo demo-rabbitmq console release test soak check bench setup-build setup-console setup-test
 
 help:
 	@echo "make demo           build, start on embedded defaults, ask the agent of a dataset and documents, show the traces"
@@ -17,6 +17,7 @@ help:
 	@echo "make release        the build that ships, with the page: target/dist/threadgraph and target/dist/tg"
 	@echo "make console        build the page at /, which the next build puts into the binary"
 	@echo "make test           all set-up and every check"
+	@echo "make soak           hours: kills, outages and outside bytes again and again, a gigabyte through the shipped flow"
 	@echo "make check          fast: formatting, clippy, architecture, unit tests"
 	@echo "make bench          build that ships, figures against their targets"
 
@@ -53,33 +54,26 @@ check: setup-build
 
 test: setup-test console
 	@stage() { printf '\n== %s, after %s s\n' "$$1" "$$SECONDS"; }
-	stage "Formatting, lints, documentation"
+	stage "Formatting; lints, documentation and build in one pass"
 	cargo fmt --all --check
-	cargo clippy --workspace --all-targets --locked -- -D warnings
-	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked
-	stage "Build"
+	export RUSTC_WORKSPACE_WRAPPER=$$PWD/scripts/rustc-with-lints.sh
+	# Cargo remembers what clippy read of the environment, and compiles all again where it is not the same.
+	export CLIPPY_ARGS=-D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__
 	cargo build --workspace --all-targets --locked
-	# Every suite runs, so that one run tells all that fails. A test that hangs is named by the harness after a minute; this ends it, so that the run says which.
-	# Some 75 targets of fuzzing, 0.8 s each: a minute together. More targets, less time for each.
-	# Most tests wait for processes and brokers: twice as many as there are processors keep these busy. Those that are held
-	# to seconds or less (`alone::`) come after them, one at a time.
-	# What a failed test said is repeated at the end: between thousands of lines nobody finds it.
-	failed= said=.cache/said
-	: > "$$said"
-	export RUST_TEST_THREADS=$$(( 2 * $$(nproc) ))
-	stage "Suites"
-	TG_FUZZ_MS=800 timeout 50m cargo test --workspace --locked --no-fail-fast -- --skip alone:: | tee -a "$$said" || failed=yes
-	stage "Tests that have the machine to themselves"
-	timeout 15m cargo test --workspace --locked --test it -- alone:: --test-threads 1 | tee -a "$$said" || failed=yes
-	if [ -n "$$failed" ]; then
-		stage "What failed"
-		awk '/^---- .* stdout ----$$/ { shown = 1; lines = 0 } /^[Ss]tack backtrace:|^failures:/ { shown = 0 } shown && lines++ < 40' "$$said" | cut -c1-400
-		exit 1
-	fi
+	# Some 80 targets of fuzzing, 0.8 s each: a minute together. More targets, less time for each. What reads frames of the
+	# gateway, bodies and messages of queues reads a million inputs together, however long that takes, and they are counted.
+	fuzzed=$$PWD/.cache/fuzzed
+	: > "$$fuzzed"
+	TG_FUZZ_MS=800 TG_FUZZ_INPUTS=1000000 TG_FUZZ_COUNTS="$$fuzzed" scripts/suites.py
+	awk '{ inputs += $$1 } END { print inputs + 0, "fuzzed frames, bodies and messages of queues in", NR, "targets"; exit inputs < 1000000 }' "$$fuzzed" || { echo "fewer than a million" >&2; exit 1; }
 	stage "The API contract"
 	scripts/api-contract.sh
 	stage "Done"
 	echo "in $$((SECONDS / 60)) minutes of the 40 that an idle machine is meant to take"
+
+soak: setup-test console
+	@cargo build --workspace --all-targets --locked
+	scripts/soak.sh "$${SOAK_HOURS:-4}"
 
 bench: setup-test console
 	@cargo build --profile dist --workspace --bins --examples --locked

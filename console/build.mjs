@@ -84,7 +84,6 @@ for (const name of readdirSync(dist).filter((name) => name !== ".gitignore")) {
   const content = readFileSync(join(dist, name));
   const gzip = gzipSync(content, { level: 9 });
   const brotli = brotliCompressSync(content, { params: { [constants.BROTLI_PARAM_QUALITY]: 11 } });
-  writeFileSync(join(dist, `${name}.gz`), gzip);
   writeFileSync(join(dist, `${name}.br`), brotli);
   sum += gzip.length;
   console.log(`${name.padEnd(28)} ${String(content.length).padStart(8)} ${String(brotli.length).padStart(8)} br`);

@@ -1,26 +1,58 @@
 #!/usr/bin/env bash
 # Holds specs/api/openapi.yaml against the running gateway: generated requests, valid and not, through every
 # endpoint. Bounded by examples per operation. Of exports only those that end: what passes is exported without end
-# (scripts/api_contract_hooks.py).
+# (scripts/api_contract_hooks.py). First without access control; then with it, once as an administrator and once as
+# nobody, who is let into nothing that the description does not open to everybody.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 bin=$(cd "${CARGO_TARGET_DIR:-target}/debug" && pwd)
 work=$(mktemp -d)
 pid=
-cleanup() { [ -z "$pid" ] || { kill "$pid" 2>/dev/null; wait "$pid" 2>/dev/null; } || true; rm -rf "$work"; }
+end() { [ -z "$pid" ] || { kill "$pid" 2>/dev/null; wait "$pid" 2>/dev/null; } || true; pid=; }
+cleanup() { end; rm -rf "$work"; }
 trap cleanup EXIT
-port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
-env -u OPENAI_API_KEY -u OPENAI_BASE_URL -u ANTHROPIC_API_KEY -u OLLAMA_HOST \
-  "$bin/threadgraph" up --listen "127.0.0.1:$port" --data-dir "$work/data" 2>"$work/log" &
-pid=$!
-ready=
-for _ in $(seq 600); do
-  curl -fs "http://127.0.0.1:$port/health/ready" >/dev/null && { ready=yes; break; }
-  sleep 0.1
-done
-[ -n "$ready" ] || { cat "$work/log"; exit 1; }
+
+alive() { curl -fs "$url/health/ready" >/dev/null; }
+
+# Starts a server of its own: start NAME ARGUMENTS…
+start() {
+  local port ready= data=$work/$1
+  log=$work/$1.log
+  shift
+  port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+  url=http://127.0.0.1:$port
+  env -u OPENAI_API_KEY -u OPENAI_BASE_URL -u ANTHROPIC_API_KEY -u OLLAMA_HOST \
+    "$bin/threadgraph" up --listen "127.0.0.1:$port" --data-dir "$data" "$@" 2>"$log" &
+  pid=$!
+  for _ in $(seq 600); do
+    alive && { ready=yes; break; }
+    sleep 0.1
+  done
+  [ -n "$ready" ] || { cat "$log"; exit 1; }
+}
+
+# Asks it: contract PHASES EXAMPLES CHECKS ARGUMENTS…
 # Of texts of Turtle most that are made up at first are thrown away: that is no failure of an endpoint.
-SCHEMATHESIS_HOOKS=scripts/api_contract_hooks.py .cache/schemathesis/bin/schemathesis run specs/api/openapi.yaml --url "http://127.0.0.1:$port" \
-  --max-examples 15 --seed 4711 --suppress-health-check filter_too_much --no-color --phases examples,coverage,fuzzing \
-  --checks not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance
-curl -fs "http://127.0.0.1:$port/health/ready" >/dev/null || { echo "the gateway did not survive"; cat "$work/log"; exit 1; }
+contract() {
+  local phases=$1 examples=$2 checks=$3
+  shift 3
+  SCHEMATHESIS_HOOKS=scripts/api_contract_hooks.py .cache/schemathesis/bin/schemathesis run specs/api/openapi.yaml --url "$url" \
+    --max-examples "$examples" --seed "${API_CONTRACT_SEED:-4711}" --suppress-health-check filter_too_much --no-color --phases "$phases" \
+    --checks "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance$checks" "$@"
+  alive || { echo "the gateway did not survive"; cat "$log"; exit 1; }
+}
+
+start open
+contract examples,coverage,fuzzing "${API_CONTRACT_EXAMPLES:-15}" ""
+end
+
+# Each value of each field at its bounds takes minutes, and is read by the same code as above: `make soak` has it here, too.
+phases=${API_CONTRACT_KEY_PHASES:-examples,fuzzing}
+start iam --auth iam
+key=$(curl -fs -X POST "$url/api/v1/auth/bootstrap" | python3 -c 'import json, sys; print(json.load(sys.stdin)["bootstrap_admin_api_key"])')
+# Nothing is left out: ids of users and keys are made up, so what a request deletes or revokes is not the asker's.
+contract "$phases" "${API_CONTRACT_KEY_EXAMPLES:-4}" "" --header "Authorization: Bearer $key"
+# Otherwise what came after would all be refusals, and pass.
+curl -fs "$url/api/v1/iam" -H "Authorization: Bearer $key" -d '{"operation": "whoami"}' | grep -q '"username": *"admin"' \
+  || { echo "the administrator's key did not survive"; exit 1; }
+contract "$phases" 2 ",nobody_is_let_in"

@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
 # The main job on real input: load a dataset, ask the agent a question that needs the graph, show the
 # stored trace; add and process two documents, ask the agent a question that only they answer, follow its
-# answer to page and chunk; stop the flow while a third document is processed and print the receipt.
+# answer to page and chunk; have a supervisor give each part of a question to an agent of its own; leave a run
+# whose model asks the same again and again, join it again, and show why it was stopped; stop the flow while a
+# third document is processed and print the receipt.
 # $1: embedded | rabbitmq. With DEMO_AS_BUILT nothing is built or fetched: what is there is used (a test does so).
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -29,10 +31,7 @@ if [ ! -x "$target/debug/threadgraph" ]; then
   echo "First build: some 450 crates, about 5 minutes on two cores. Later ones take seconds."
 fi
 if [ -z "${DEMO_AS_BUILT:-}" ]; then
-  parts="-p tg-server -p tg-cli"
-  [ "$kind" = embedded ] || parts="$parts -p tg-testkit"
-  # shellcheck disable=SC2086
-  cargo build --locked $parts
+  cargo build --locked -p tg-server -p tg-cli -p tg-testkit
 fi
 
 work=$(mktemp -d)
@@ -47,12 +46,21 @@ trap cleanup EXIT
 bin=$(cd "$target/debug" && pwd)
 mkdir -p "$work/bin" && "$bin/tg" links "$work/bin" >/dev/null
 export PATH="$work/bin:$PATH"
-port=$(python3 - 2>/dev/null <<'PY' || echo 18888
+free_port() {
+  python3 - 2>/dev/null <<'PY' || echo "$1"
 import socket
 with socket.socket() as s:
     s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])
 PY
-)
+}
+until_ready() {
+  for _ in $(seq 1200); do
+    curl -fs "${TRUSTGRAPH_URL}health/ready" >/dev/null 2>&1 && break
+    sleep 0.1
+  done
+  curl -fsS "${TRUSTGRAPH_URL}health/ready" >/dev/null || { cat "$work"/log*; exit 1; }
+}
+port=$(free_port 18888)
 export TRUSTGRAPH_URL="http://127.0.0.1:$port/"
 
 say "Fetching static vectors, so that texts are found by meaning"
@@ -71,19 +79,16 @@ else
   say "Starting a private RabbitMQ node and one process per service"
   "$bin/rabbitmq-node" >"$work/node.url" 2>"$work/node.log" &
   node=$!
-  for _ in $(seq 300); do [ -s "$work/node.url" ] && break; sleep 0.1; done
+  for _ in $(seq 900); do [ -s "$work/node.url" ] && break; sleep 0.1; done
+  [ -s "$work/node.url" ] || { cat "$work/node.log"; exit 1; }
   url=$(sed -n 1p "$work/node.url")
-  for service in config iam flow librarian knowledge graph ingest extract embeddings vectors rows rag llm prompt tool agent gateway; do
+  for service in config iam flow librarian knowledge graph ingest extract embeddings vectors rows rag llm prompt tool agent threads gateway; do
     "$bin/threadgraph" serve "$service" --bus "$url" --listen "127.0.0.1:$port" \
       --data-dir "$work/data-$service" 2>"$work/log-$service" &
     pids+=($!)
   done
 fi
-for _ in $(seq 600); do
-  curl -fs "${TRUSTGRAPH_URL}health/ready" >/dev/null 2>&1 && break
-  sleep 0.1
-done
-curl -fsS "${TRUSTGRAPH_URL}health/ready" >/dev/null || { cat "$work"/log*; exit 1; }
+until_ready
 [ "$kind" = embedded ] && cat "$work/log"
 
 say "Loading a dataset: the time zones of the world (IANA tz database, public domain)"
@@ -109,10 +114,40 @@ trace=$(newest_run)
 run tg-show-explain-trace --show-provenance "$trace"
 say "From the answer to page and chunk, each link looked up"
 run tg-verify-trace "$trace"
+say "Asking two things at once: a supervisor gives each to an agent of its own"
+run tg-invoke-agent -p supervisor -q "What is the standard UTC offset of Kathmandu? What is the standard UTC offset of Eucla?"
+say "Who did what of it"
+run tg-show-explain-trace "$(newest_run)"
+say "Starting a second system, whose model asks the same again and again"
+stuck='Thought: I should work it out.
+Action: calculator
+Args: {"expression": "6 * 7"}
+'
+"$bin/scripted-model" --delay-ms 400 --text "$stuck" >"$work/model" &
+pids+=($!)
+for _ in $(seq 100); do [ -s "$work/model" ] && break; sleep 0.1; done
+port=$(free_port 18889)
+first=$TRUSTGRAPH_URL
+export TRUSTGRAPH_URL="http://127.0.0.1:$port/"
+OPENAI_BASE_URL=$(cat "$work/model") OPENAI_API_KEY=none OPENAI_MODEL=stuck \
+  THREADGRAPH_AGENT__LOOP_WARNING=3 THREADGRAPH_AGENT__LOOP_CRITICAL=6 \
+  "$bin/threadgraph" up --listen "127.0.0.1:$port" --data-dir "$work/stuck" 2>"$work/log-stuck" &
+pids+=($!)
+until_ready
+say "Its reader is cut off in the middle of a run"
+# The shell says that it was killed, which is meant.
+(run timeout -s KILL 1.5 tg-invoke-agent --on-disconnect detach -q "What is 6 * 7?") 2>/dev/null || true
+run tg-list-runs
+say "It joins the run again, and hears all of it"
+cut_off=$(tg-list-runs --json | sed -n 's/.*"id": *"\([^"]*\)".*/\1/p' | head -n 1)
+run tg-attach -v "$cut_off"
+say "Why it was stopped"
+run tg-show-explain-trace "$(newest_run)"
+export TRUSTGRAPH_URL=$first
 if [ "$kind" = rabbitmq ]; then
   say "The queues as the broker sees them"
   kill -USR1 "$node"
-  for _ in $(seq 50); do [ "$(wc -l <"$work/node.url")" -gt 1 ] && break; sleep 0.1; done
+  for _ in $(seq 900); do [ "$(wc -l <"$work/node.url")" -gt 1 ] && break; sleep 0.1; done
   sed 1d "$work/node.url"
 fi
 say "Stopping the flow while a longer text is processed"

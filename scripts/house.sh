@@ -60,7 +60,7 @@ s=services
 printf '| # | idea | then | now |\n|---|---|--:|--:|\n'
 lines 1 'life cycle of what is stored for a collection and a workspace' \
   "$s/graph/src/key.rs $s/graph/src/service/run.rs $s/graph/src/service/forget.rs $s/graph/src/service/tidy.rs $s/graph/src/ended.rs $s/vectors/src/key.rs $s/vectors/src/service/forget.rs $s/vectors/src/service/run.rs $s/vectors/src/service/tidy.rs $s/rows/src/key.rs $s/rows/src/service/forget.rs $s/knowledge/src/key.rs $s/knowledge/src/service/tidy.rs $s/extract/src/service/tidy.rs $s/librarian/src/keeper.rs" \
-  "crates/collections/src $s/graph/src/store/embedded/ended.rs $s/graph/src/store/embedded/lifecycle.rs $s/vectors/src/store/keywords/lifecycle.rs $s/vectors/src/store/points/lifecycle.rs $s/rows/src/purge.rs $s/rows/src/store/sqlite/lifecycle.rs $s/knowledge/src/purge.rs $s/knowledge/src/engine/key.rs $s/knowledge/src/store/sqlite/lifecycle.rs $s/extract/src/store/lifecycle.rs $s/librarian/src/reconciler.rs $s/librarian/src/reaped.rs $s/flow/src/reaped.rs $s/graph/src/interop.rs $s/iam/src/generations.rs"
+  "crates/collections/src $s/graph/src/store/embedded/ended.rs $s/graph/src/store/embedded/lifecycle.rs $s/vectors/src/store/keywords/lifecycle.rs $s/vectors/src/store/points/lifecycle.rs $s/rows/src/store/sqlite/lifecycle.rs $s/knowledge/src/engine/key.rs $s/knowledge/src/store/sqlite/lifecycle.rs $s/extract/src/store/lifecycle.rs $s/librarian/src/reconciler.rs $s/librarian/src/reaped.rs $s/flow/src/reaped.rs $s/iam/src/generations.rs"
 lines 2 'settings' \
   "server/src/settings.rs server/src/settings $s/embeddings/src/settings.rs $s/llm/src/settings.rs $s/rag/src/settings.rs" \
   "server/src/settings.rs server/src/settings crates/settings/src $s/embeddings/src/options.rs $s/llm/src/options.rs $s/rag/src/options.rs"
@@ -95,9 +95,16 @@ times 14a 'small tools: hexadecimal' 'fn (to_)?hex[a-z_]*\(|\{:02x\}|\{byte:02x\
 times 14b 'small tools: `now()`' 'fn now(_[a-z]+)?\('
 times 14c 'small tools: `__workspaces__`' '"__workspaces__"'
 times 14d 'small tools: the collection `default`' '"collection", "default"|collection: "default"|"" => "default"|DEFAULT_COLLECTION: &str'
+times 14e 'small tools: doubling pauses' 'saturating_mul\((2|1 <<)|\* 2\)\.min\(|(pause|patience|delay|wait) \*=? 2|1 ?<< ?(attempt|tries|failed)|2_?u32\.pow\('
 lines 15 'preambles of commands, dialects of models' \
   "$c/explain/fetch.rs $c/explain/list.rs $c/explain/show.rs $c/explain/extraction.rs $c/explain/verify.rs $c/graph/load_turtle.rs $c/graph/load_knowledge.rs $s/llm/src/providers/anthropic.rs $s/llm/src/providers/openai.rs" \
   "$c/explain/fetch.rs $c/explain/list.rs $c/explain/show.rs $c/explain/extraction.rs $c/explain/verify.rs $c/graph/load_turtle.rs $c/graph/load_knowledge.rs $s/llm/src/providers/anthropic.rs $s/llm/src/providers/openai.rs $s/llm/src/providers/chats.rs"
+prompts="$s/agent/src/kinds/model.rs $s/extract/src/service/desk.rs $s/rag/src/ask/model.rs"
+lines 16 'asking the prompt service' "$prompts" \
+  "crates/clients/src/prompt.rs $s/agent/src/kinds/model.rs $s/extract/src/replies/mod.rs $s/rag/src/ask/model.rs"
+lines clients 'clients of other services: part of seven services and of `crates/mesh`, then `crates/clients`' \
+  "$prompts $s/ingest/src/library.rs $s/knowledge/src/library.rs $s/rag/src/ask/library.rs $s/rag/src/keep.rs $s/agent/src/run/keep.rs crates/mesh/src/library_texts.rs $s/flow/src/config.rs $s/librarian/src/config.rs $s/iam/src/remote.rs $s/librarian/src/engine/flow.rs $s/knowledge/src/flow.rs" \
+  crates/clients/src
 m=crates/mesh/src
 bus="$m/bus.rs $m/carried.rs $m/embedded.rs $m/embedded $m/rabbitmq.rs $m/rabbitmq $m/task.rs"
 rpc="$m/asker.rs $m/holder.rs $m/answer.rs $m/deadline.rs"

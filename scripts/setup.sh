@@ -76,9 +76,9 @@ if [ ! -x .cache/promtool/usr/bin/promtool ]; then
   (cd .cache/promtool && rm -f prometheus_*.deb && apt-get download -qq prometheus 2>/dev/null &&
     dpkg-deb --fsys-tarfile prometheus_*.deb | tar -xf - ./usr/bin/promtool && rm -f prometheus_*.deb)
 fi
-# The clients and two processors of the reference, unmodified, the engine that SPARQL answers are held against, and a
-# client of the SPARQL protocol; versions fixed.
-wanted="trustgraph-cli==2.11.1 trustgraph-base==2.11.1 pyoxigraph==0.5.13 rdflib==7.6.0"
+# The clients and two processors of the reference, unmodified, the engine that SPARQL answers are held against, and
+# clients of the SPARQL protocol and of the OpenAI API; versions fixed.
+wanted="trustgraph-cli==2.11.1 trustgraph-base==2.11.1 pyoxigraph==0.5.13 rdflib==7.6.0 openai==3.57.0"
 if [ "$(cat .cache/venv/wanted 2>/dev/null)" != "$wanted" ]; then
   echo "setup: installing the official clients into .cache/venv" >&2
   rm -rf .cache/venv
@@ -86,7 +86,7 @@ if [ "$(cat .cache/venv/wanted 2>/dev/null)" != "$wanted" ]; then
   .cache/venv/bin/pip install -q $wanted
   .cache/venv/bin/pip install -q --no-deps trustgraph-flow==2.11.1
   # What the two processors of the interop test import.
-  .cache/venv/bin/pip install -q ibis openai jsonschema tabulate
+  .cache/venv/bin/pip install -q ibis jsonschema tabulate
   echo "$wanted" > .cache/venv/wanted
 fi
 
@@ -94,6 +94,16 @@ if [ ! -x .cache/schemathesis/bin/schemathesis ]; then
   echo "setup: installing schemathesis into .cache/schemathesis" >&2
   python3 -m venv .cache/schemathesis
   .cache/schemathesis/bin/pip install -q 'schemathesis>=4,<5'
+fi
+
+# The official client of the Model Context Protocol; what it needs is newer than what the others do.
+protocol="mcp==2.3.0"
+if [ "$(cat .cache/mcp/wanted 2>/dev/null)" != "$protocol" ]; then
+  echo "setup: installing the MCP client into .cache/mcp" >&2
+  rm -rf .cache/mcp
+  python3 -m venv .cache/mcp
+  .cache/mcp/bin/pip install -q "$protocol"
+  echo "$protocol" > .cache/mcp/wanted
 fi
 
 # The client from npm.
@@ -105,6 +115,26 @@ if [ "$(cat .cache/npm/wanted 2>/dev/null)" != "$client" ]; then
   npm install --silent --no-audit --no-fund --prefix .cache/npm "$client"
   ln -s ../node/bin/node .cache/npm/node
   echo "$client" > .cache/npm/wanted
+fi
+
+# The reference server of the Model Context Protocol, whose tools agents use.
+server="@modelcontextprotocol/server-everything@2026.8.31"
+if [ "$(cat .cache/everything/wanted 2>/dev/null)" != "$server" ]; then
+  echo "setup: installing the MCP server into .cache/everything" >&2
+  rm -rf .cache/everything
+  mkdir -p .cache/everything
+  npm install --silent --no-audit --no-fund --ignore-scripts --prefix .cache/everything "$server"
+  echo "$server" > .cache/everything/wanted
+fi
+
+# An OpenID provider, for logins by tokens of an external issuer.
+provider="oidc-provider@9.13.3"
+if [ "$(cat .cache/oidc/wanted 2>/dev/null)" != "$provider" ]; then
+  echo "setup: installing the OpenID provider into .cache/oidc" >&2
+  rm -rf .cache/oidc
+  mkdir -p .cache/oidc
+  npm install --silent --no-audit --no-fund --ignore-scripts --prefix .cache/oidc "$provider"
+  echo "$provider" > .cache/oidc/wanted
 fi
 
 # Clients in TypeScript and Python are made from the description of the endpoints by these.

@@ -43,7 +43,9 @@ fn next_step(error: &Error, command: &str) -> Option<String> {
         Error::Missing(_) => return listing(command).map(str::to_owned),
         Error::Protocol(_) => "`tg doctor`; is that address a gateway?".to_owned(),
         Error::Service { .. } => return by_code(error.code()?, error, command),
-        Error::Check(_) if matches!(command, "add" | "doctor" | "verify-trace") => return None,
+        Error::Check(_) if matches!(command, "add" | "doctor" | "verify-trace" | "diff-traces") => {
+            return None;
+        }
         Error::Check(_) if matches!(command, "invoke-rows-query" | "invoke-structured-query") => {
             "`tg list-config-items --type schema` names the tables".to_owned()
         }
@@ -104,7 +106,7 @@ fn listing(command: &str) -> Option<&'static str> {
         }
         "get-config-item" | "delete-config-item" => "`tg list-config-items --type …`",
         "set-tool" | "delete-tool" => "tg show-tools",
-        "delete-mcp-tool" | "invoke-mcp-tool" => "tg show-mcp-tools",
+        "delete-mcp-tool" | "invoke-mcp-tool" | "list-mcp-tools" => "tg show-mcp-tools",
         "invoke-prompt" | "set-prompt" => "tg show-prompts",
         "show-parameter-types" => "`tg list-config-items --type parameter-type`",
         "add"
@@ -114,9 +116,14 @@ fn listing(command: &str) -> Option<&'static str> {
         | "import-workspace"
         | "show-extraction-provenance" => "tg show-library-documents",
         "start-library-processing" => "`tg show-library-documents` and `tg show-flows`",
+        "why" => {
+            "`tg show-library-documents`, `tg show-flows`, `tg list-runs` and `tg list-requests`"
+        }
         "stop-library-processing" => "tg show-library-processing",
         "process-status" => "`tg process-status` lists all",
         "show-explain-trace" | "verify-trace" => "tg list-explain-traces",
+        "attach" | "replay" | "diff-traces" | "cancel" | "confirm" => "tg list-runs",
+        "cancel-request" => "tg list-requests",
         "delete-collection" | "set-collection" => "tg list-collections",
         "login" | "logout" => "tg profiles",
         "dead-letters" | "parked" => "the same command without --show and --replay",

@@ -15,6 +15,15 @@ pub fn counted(number: impl Into<u64>, one: &str) -> String {
     }
 }
 
+/// A name as a word of a shell: others give names, and commands that are shown get pasted.
+pub fn in_shell(name: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._:/@%+=-".contains(&byte);
+    match !name.is_empty() && !name.starts_with('-') && name.bytes().all(plain) {
+        true => name.to_owned(),
+        false => format!("'{}'", name.replace('\'', r"'\''")),
+    }
+}
+
 /// A field of a JSON object as text; numbers and booleans are printed, absence is empty.
 pub fn text(value: &Value, key: &str) -> String {
     match value.get(key) {
@@ -49,8 +58,27 @@ pub fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
 /// A field that holds JSON as text, or the JSON itself.
 pub fn embedded(value: &Value, key: &str) -> Value {
     match value.get(key) {
-        Some(Value::String(text)) => serde_json::from_str(text).unwrap_or(Value::Null),
+        Some(Value::String(text)) => serde_json::from_slice(text.as_bytes()).unwrap_or(Value::Null),
         Some(other) => other.clone(),
         None => Value::Null,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_others_are_one_word_of_a_shell() {
+        for (name, word) in [
+            ("urn:doc:1", "urn:doc:1"),
+            ("https://e.x/a?b=c&d", "'https://e.x/a?b=c&d'"),
+            ("x; curl e.x|sh", "'x; curl e.x|sh'"),
+            ("it's", r"'it'\''s'"),
+            ("-x", "'-x'"),
+            ("", "''"),
+        ] {
+            assert_eq!(in_shell(name), word);
+        }
     }
 }

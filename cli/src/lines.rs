@@ -70,7 +70,7 @@ impl Lines {
     fn read(mut self, prompt: &str) -> (Self, Result<Typed>) {
         let typed = match &mut self {
             Self::Terminal(editor) => typed(editor, prompt),
-            Self::Piped => piped(),
+            Self::Piped => piped(LONGEST),
         };
         (self, typed)
     }
@@ -96,7 +96,7 @@ fn typed(editor: &mut DefaultEditor, prompt: &str) -> Result<Typed> {
 pub async fn secret(prompt: String) -> Result<String> {
     let read = tokio::task::spawn_blocking(move || match stdin().is_terminal() {
         true => unseen(&prompt),
-        false => piped(),
+        false => piped(LONGEST),
     });
     match read
         .await
@@ -157,9 +157,21 @@ impl Validator for Unseen {}
 
 impl Helper for Unseen {}
 
-fn piped() -> Result<Typed> {
+/// The next line that a program writes, of at most so many bytes. It is waited for on a thread of its own.
+///
+/// # Errors
+/// As [`Lines::next`].
+pub async fn written(longest: usize) -> Result<Typed> {
+    let read = tokio::task::spawn_blocking(move || piped(longest));
+    match read.await {
+        Ok(read) => read,
+        Err(error) => Err(Error::Check(error.to_string())),
+    }
+}
+
+fn piped(longest: usize) -> Result<Typed> {
     let mut line = Vec::new();
-    let mut input = std::io::Read::take(stdin().lock(), LONGEST as u64 + 1);
+    let mut input = std::io::Read::take(stdin().lock(), longest as u64 + 1);
     let read = input.read_until(b'\n', &mut line);
     let read = read.map_err(|error| Error::Check(format!("cannot read the input: {error}")))?;
     if read == 0 {
@@ -168,9 +180,9 @@ fn piped() -> Result<Typed> {
     if line.last() == Some(&b'\n') {
         line.pop();
     }
-    if line.len() > LONGEST {
+    if line.len() > longest {
         return Err(Error::Usage(format!(
-            "a line is longer than {LONGEST} bytes"
+            "a line is longer than {longest} bytes"
         )));
     }
     match String::from_utf8(line) {

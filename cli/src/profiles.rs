@@ -51,7 +51,7 @@ impl Profiles {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Self::default()),
             text => text.map_err(|error| Error::file(path, error))?,
         };
-        serde_json::from_str(&text)
+        serde_json::from_slice(text.as_bytes())
             .map_err(|error| Error::file(path, format!("holds no profiles ({error}); remove it")))
     }
 

@@ -1,7 +1,7 @@
 //! What a command has at hand: the gateway's endpoints, the output, the interrupt.
 
 use crate::args::Options;
-use crate::client::{Export, Http, Import, Result, Socket};
+use crate::client::{Export, Http, Import, Result, Settled, Socket, Tell};
 use crate::interrupt::Interrupt;
 use crate::output::Output;
 
@@ -51,20 +51,20 @@ impl Session {
         Socket::connect(&self.options, self.interrupt.clone()).await
     }
 
-    /// A new import into a flow.
+    /// A new import into a flow, of which is told what the stores make of it.
     ///
     /// # Errors
     /// As [`Import::open`].
     pub async fn import(&self, flow: &str, kind: &str) -> Result<Import> {
-        Import::open(&self.options, self.interrupt.clone(), flow, kind, false).await
+        let interrupt = self.interrupt.clone();
+        Import::open(&self.options, interrupt, flow, kind, Tell::Stored).await
     }
 
-    /// As [`Self::import`], with confirmations on the way.
-    ///
-    /// # Errors
-    /// As [`Import::open`].
-    pub async fn import_told(&self, flow: &str, kind: &str) -> Result<Import> {
-        Import::open(&self.options, self.interrupt.clone(), flow, kind, true).await
+    /// Says what stores refused, or did not confirm, of an import; `items` is what things are called.
+    pub fn tell_settled(&mut self, settled: Option<&Settled>, items: &str) {
+        for line in settled.map(|said| said.lines(items)).unwrap_or_default() {
+            self.out.talk(format!("  {line}"));
+        }
     }
 
     /// What passes through an interface of a flow from now on.

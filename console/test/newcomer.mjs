@@ -88,6 +88,8 @@ const seen = await withBrowser(async (open) => {
   told.steps = await texts(turn.locator(".step"));
   for (const step of await turn.locator(".step").all()) await step.click();
   await turn.locator(".opened .passage").first().waitFor();
+  // Each text comes by itself, in its own time.
+  await page.waitForFunction(() => [...document.querySelectorAll(".opened dl span")].every((text) => text.textContent !== "…"));
   told.opened = await texts(turn.locator(".opened dl"));
 
   const agent = await ask(page, QUESTION, "agent");

@@ -3,9 +3,12 @@
 use std::env;
 use std::fmt::Write as _;
 use std::fs;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use flate2::Compression;
+use flate2::write::GzEncoder;
 
 fn main() -> Result<()> {
     let here = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?);
@@ -20,16 +23,19 @@ fn main() -> Result<()> {
 }
 
 fn write_table(text: &mut String, name: &str, folders: &[PathBuf]) -> Result<()> {
-    writeln!(text, "const {name}: &[Asset] = &[")?;
+    let mut assets = String::new();
+    let mut count = 0;
     let out = PathBuf::from(env::var("OUT_DIR")?).join(name);
     fs::create_dir_all(&out)?;
     for folder in folders {
         println!("cargo::rerun-if-changed={}", folder.display());
         for file in files(folder)? {
-            entry(text, &file, &out)?;
+            entry(&mut assets, &file, &out)?;
+            count += 1;
         }
     }
-    writeln!(text, "];")?;
+    writeln!(text, "static {name}: [Asset; {count}] = [")?;
+    writeln!(text, "{assets}];")?;
     Ok(())
 }
 
@@ -67,16 +73,22 @@ fn entry(table: &mut String, file: &Path, out: &Path) -> Result<()> {
             None => "None".to_owned(),
         })
     };
-    let plain = copy(file)?.context("is gone")?;
+    let gzip = out.join(format!("{name}.packed"));
+    fs::write(&gzip, compressed(&content)?)?;
     writeln!(
         table,
-        "    Asset {{ name: {name:?}, tag: \"\\\"{:016x}\\\"\", plain: include_bytes!({plain:?}), \
-         brotli: {}, gzip: {} }},",
+        "    Asset::new({name:?}, \"\\\"{:016x}\\\"\", {}, include_bytes!({gzip:?})),",
         fingerprint(&content),
         packed("br")?,
-        packed("gz")?,
     )?;
     Ok(())
+}
+
+/// By gzip, as small as it gets: the only form that is always there.
+fn compressed(content: &[u8]) -> Result<Vec<u8>> {
+    let mut packed = GzEncoder::new(Vec::new(), Compression::best());
+    packed.write_all(content)?;
+    Ok(packed.finish()?)
 }
 
 /// FNV-1a: tells versions of a file apart, no more.

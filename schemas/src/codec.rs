@@ -7,6 +7,7 @@
 mod error;
 mod plan;
 mod read;
+mod tree;
 mod write;
 
 use std::collections::HashMap;
@@ -72,7 +73,13 @@ pub fn encode<M: Message>(message: &M, as_type: ContentType) -> Result<Bytes, Co
             let mut body = Vec::with_capacity(512);
             body.extend_from_slice(&[0xC3, 0x01]);
             body.extend_from_slice(&own.fingerprint);
-            write::write(message, &own.plan, &mut body).map_err(|e| fail(e.to_string()))?;
+            if M::RECORD {
+                write::write(message, &own.plan, &mut body).map_err(|e| fail(e.to_string()))?;
+            } else {
+                let text = serde_json::to_vec(message).map_err(|e| fail(e.to_string()))?;
+                let tree = serde_json::from_slice(&text).map_err(|e| fail(e.to_string()))?;
+                tree::write(&tree, &own.plan, &mut body).map_err(|e| fail(e.to_string()))?;
+            }
             Ok(body.into())
         }
     }
@@ -113,8 +120,13 @@ pub fn decode<M: Message>(body: &[u8], as_type: ContentType) -> Result<M, CodecE
                 .try_into()
                 .map_err(|_| fail("short fingerprint".into()))?;
             let mut datum = &body[10..];
-            if fingerprint == own.fingerprint {
+            if fingerprint == own.fingerprint && M::RECORD {
                 return read::read(datum, &own.plan).map_err(|e| fail(e.to_string()));
+            }
+            if fingerprint == own.fingerprint {
+                let tree: Json = read::read(datum, &own.plan).map_err(|e| fail(e.to_string()))?;
+                return serde_json::from_slice(tree.to_string().as_bytes())
+                    .map_err(|e| fail(e.to_string()));
             }
             let writer = registered(&fingerprint).ok_or(CodecError::UnknownSchema {
                 name: M::NAME,
@@ -293,7 +305,9 @@ fn from_avro(value: &Avro, schema: &Schema, names: &Names) -> Json {
                 let json = from_avro(value, &field.schema, names);
                 let free = field.custom_attributes.get("free") == Some(&Json::Bool(true));
                 let json = match (&json, free) {
-                    (Json::String(text), true) => serde_json::from_str(text).unwrap_or(Json::Null),
+                    (Json::String(text), true) => {
+                        serde_json::from_slice(text.as_bytes()).unwrap_or(Json::Null)
+                    }
                     _ => json,
                 };
                 object.insert(name.clone(), json);

@@ -125,7 +125,7 @@ pub struct FlowRecord {
 impl FlowRecord {
     /// Reads a record; `None` if it is none.
     pub fn read(text: &str) -> Option<Self> {
-        serde_json::from_str(text).ok()
+        serde_json::from_slice(text.as_bytes()).ok()
     }
 
     /// As config keeps it.
@@ -317,7 +317,7 @@ pub struct ProcessorRow {
 impl ProcessorRow {
     /// Reads a row; `None` if it is none.
     pub fn read(text: &str) -> Option<Self> {
-        serde_json::from_str(text).ok()
+        serde_json::from_slice(text.as_bytes()).ok()
     }
 
     /// The parameters as texts.

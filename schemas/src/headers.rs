@@ -26,11 +26,13 @@ pub enum Frame {
     Cancel,
     /// From the holder: stopped.
     Cancelled,
+    /// From who keeps records: what became of some ([`crate::msg::Receipts`]).
+    Receipts,
 }
 
 impl Frame {
     /// Every frame with its wire text.
-    pub const ALL: [(Frame, &'static str); 10] = [
+    pub const ALL: [(Frame, &'static str); 11] = [
         (Frame::Ask, "ask"),
         (Frame::Part, "part"),
         (Frame::Last, "last"),
@@ -41,6 +43,7 @@ impl Frame {
         (Frame::Where, "where"),
         (Frame::Cancel, "cancel"),
         (Frame::Cancelled, "cancelled"),
+        (Frame::Receipts, "receipts"),
     ];
 
     /// The text in the `frame` header.
@@ -106,6 +109,10 @@ pub struct Headers {
     /// Generation of that collection when it was sent; negative: it was not registered. Native only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub collection_generation: Option<i64>,
+    /// Where a record's writer is told what became of it: a [`crate::receipt::Slip`], or several separated by spaces where the
+    /// record was made of several. Native only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub receipt: Option<String>,
     /// Epoch of the flow it was sent under.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub epoch: Option<u64>,
@@ -121,13 +128,25 @@ pub struct Headers {
     /// Authenticated caller at the edge.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user_id: Option<String>,
+    /// By what that caller is known, where the edge says it: `key:` and the id of an API key, or `token`. It goes with every
+    /// question that one leads to. Native only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub credential: Option<String>,
     /// What policies are to know of that caller, a JSON object ([`crate::msg::UserContext`]). It goes with every question that
     /// one leads to. Native only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user_context: Option<String>,
+    /// Roles that the caller has in the workspace, separated by spaces, as the edge found them. They go with every question that
+    /// one leads to. Native only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub roles: Option<String>,
     /// The record may hold policies: its writer may configure the workspace. Native only.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub policies: bool,
+    /// Somebody loads what is in the record: facts among it stay when what an extraction found of the same is taken back.
+    /// Native only.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub by_hand: bool,
     /// W3C trace context.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub traceparent: Option<String>,
@@ -156,10 +175,13 @@ impl Headers {
             &self.from,
             &self.reply_to,
             &self.workspace,
+            &self.receipt,
             &self.thread,
             &self.parent,
             &self.user_id,
+            &self.credential,
             &self.user_context,
+            &self.roles,
             &self.traceparent,
             &self.request_id,
             &self.schema,
@@ -193,13 +215,17 @@ impl Headers {
         text("collection", &self.collection);
         let number = self.collection_generation.map(|n| n.to_string());
         text("collection-generation", &number);
+        text("receipt", &self.receipt);
         text("epoch", &self.epoch.map(|n| n.to_string()));
         text("thread", &self.thread);
         text("parent", &self.parent);
         text("depth", &self.depth.map(|n| n.to_string()));
         text("user-id", &self.user_id);
+        text("credential", &self.credential);
         text("user-context", &self.user_context);
+        text("roles", &self.roles);
         text("policies", &self.policies.then(|| "1".to_owned()));
+        text("by-hand", &self.by_hand.then(|| "1".to_owned()));
         text("traceparent", &self.traceparent);
         text("request-id", &self.request_id);
         text("schema", &self.schema);
@@ -226,13 +252,17 @@ impl Headers {
             "generation" => self.generation = value.parse().ok(),
             "collection" => self.collection = owned(),
             "collection-generation" => self.collection_generation = value.parse().ok(),
+            "receipt" => self.receipt = owned(),
             "epoch" => self.epoch = value.parse().ok(),
             "thread" => self.thread = owned(),
             "parent" => self.parent = owned(),
             "depth" => self.depth = value.parse().ok(),
             "user-id" => self.user_id = owned(),
+            "credential" => self.credential = owned(),
             "user-context" => self.user_context = owned(),
+            "roles" => self.roles = owned(),
             "policies" => self.policies = value == "1",
+            "by-hand" => self.by_hand = value == "1",
             "traceparent" => self.traceparent = owned(),
             "request-id" => self.request_id = owned(),
             "schema" => self.schema = owned(),
@@ -261,9 +291,11 @@ mod tests {
             generation: Some(1_763_000_000_000),
             collection: Some("docs".into()),
             collection_generation: Some(-1),
+            receipt: Some("inbox/7/0".into()),
             request_id: Some("r-1".into()),
             user_context: Some("{}".into()),
             policies: true,
+            by_hand: true,
             sections: Some("AgentRun=3".into()),
             aside: Some("{}".into()),
             ..Headers::default()

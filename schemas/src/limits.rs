@@ -12,7 +12,7 @@ pub const RECORD: usize = MESSAGE;
 
 /// Largest frame that is agreed with a broker. The client library keeps room for 32 of them in each direction of each
 /// connection, and uses all of it in turn; a larger body travels in several.
-pub const FRAME: usize = 32 << 10;
+pub const FRAME: usize = 20 << 10;
 
 /// Largest frame that is agreed with a broker for reading once one came that was longer than [`FRAME`]: what nodes agree
 /// with any publisher unless their administrator lets them take more, so its headers can be read, too.
@@ -33,6 +33,9 @@ pub const DEAD_LETTER: usize = RECORD;
 
 /// Longest reason of a dead letter; longer ones are cut.
 pub const DEAD_LETTER_DETAIL: usize = 2 << 10;
+
+/// Longest reason in a receipt; longer ones are cut.
+pub const RECEIPT_DETAIL: usize = 1 << 9;
 
 /// Longest wire type of an error that is kept, with a dead letter or in a report, in bytes.
 pub const ERROR_KIND: usize = 64;
@@ -76,11 +79,41 @@ pub const EMBEDDED_TEXT: usize = 1 << 20;
 /// Longest question to an agent: it travels with every step of its run.
 pub const AGENT_QUESTION: usize = 1 << 20;
 
+/// Longest reply of a model in which an agent looks for its next step.
+pub const AGENT_REPLY: usize = 1 << 20;
+
+/// Longest text of one kind (thoughts, observations, answer) where a dialog of an agent is answered as a whole.
+pub const DIALOG_TEXT: usize = 4 << 20;
+
+/// Longest text that a template of a prompt becomes.
+pub const PROMPT_TEXT: usize = 8 << 20;
+
+/// Most bytes of what a tool answers.
+pub const TOOL_RESULT: usize = 1 << 20;
+
+/// Most bytes of what a server says of its tools.
+pub const MCP_TOOLS: usize = 128 << 10;
+
+/// Longest schema of one of them.
+pub const MCP_SCHEMA: usize = 16 << 10;
+
+/// Largest picture.
+pub const PICTURE: usize = 8 << 20;
+
+/// Largest payload of a message between listeners.
+pub const THREAD_PAYLOAD: usize = 1 << 20;
+
+/// Most bytes of the passages that an answer is judged by.
+pub const JUDGED_TEXTS: usize = 1 << 20;
+
 /// Largest message that joins several small parts of an answer.
 pub const JOINED: usize = 256 << 10;
 
 /// Bytes of an answer sent ahead of what its reader has used up.
 pub const WINDOW: usize = 4 << 20;
+
+/// Bytes of an answer that its reader used up, after which it says so.
+pub const CREDIT: usize = 1 << 20;
 
 /// Bytes of an answer that wait for a reader that is behind: a full window, and one largest part on top of it.
 pub const WAITING: usize = WINDOW + PART;
@@ -88,8 +121,41 @@ pub const WAITING: usize = WINDOW + PART;
 /// Bytes of ended answers that are kept for repeats.
 pub const REPEATS: usize = 32 << 20;
 
-/// Longest text of a model, or of another provider, that is read.
+/// Longest text of a model that is read.
 pub const MODEL_TEXT: usize = MESSAGE - BESIDE_CONTENT;
+
+/// Models that a chat names to be asked where the first one cannot be.
+pub const CHAT_MODELS: usize = 16;
+
+/// Largest body of a chat as clients of the OpenAI API send it.
+pub const CHAT_BODY: usize = 10_000_000;
+
+/// Largest message of a client of the Model Context Protocol. A longer document goes in by the endpoints of the library.
+pub const MCP_MESSAGE: usize = 4 << 20;
+
+/// Longest text of an answer to such a client; what is longer is cut, and says so.
+pub const MCP_TEXT: usize = 256 << 10;
+
+/// Largest answer to such a client that is not cut; one that is larger is refused.
+pub const MCP_ANSWER: usize = 1 << 20;
+
+/// Longest name of a model.
+pub const MODEL_NAME: usize = 256;
+
+/// Largest answer of a provider or a tool that comes as a whole, with what it says beside its content.
+pub const PROVIDER_ANSWER: usize = 32 << 20;
+
+/// Largest answer of a provider of vectors: numbers are written as text.
+pub const VECTORS_ANSWER: usize = 128 << 20;
+
+/// Largest answer of a provider that ranks texts.
+pub const RANKS_ANSWER: usize = 8 << 20;
+
+/// Records that wait for one who looks on while they pass, in bytes.
+pub const TAP: usize = 32 << 20;
+
+/// Frames of one import that the bus has not confirmed yet, in bytes; beyond them no more are read.
+pub const IMPORT_WINDOW: usize = MESSAGE;
 
 /// Largest body over REST of a known caller. What is longer than a message is refused or cut by its endpoint.
 pub const REST_BODY: usize = 256 << 20;
@@ -136,6 +202,9 @@ pub const fn config_type(workspace: usize) -> usize {
     workspace / 2
 }
 
+/// What all servers of tools say that they have, as a process keeps it; the answer not used for longest goes first.
+pub const SERVERS_KEPT: u64 = 32 << 20;
+
 /// A text in JSON is at most this many times as long: a control character becomes six.
 pub const JSON_GROWTH: usize = 6;
 
@@ -166,12 +235,28 @@ const _: () = {
     // With what the model said of a step, and what it is told.
     assert!(JSON_GROWTH * AGENT_QUESTION + BESIDE_CONTENT <= RECORD);
     assert!(JSON_GROWTH * EMBEDDED_TEXT + BESIDE_CONTENT <= MESSAGE);
+    // A step carries the question and what the model replied, a dialog as a whole what was found in any reply.
+    assert!(JSON_GROWTH * (AGENT_QUESTION + AGENT_REPLY) + BESIDE_CONTENT <= RECORD);
+    assert!(AGENT_REPLY <= MODEL_TEXT && AGENT_REPLY <= DIALOG_TEXT);
+    assert!(3 * DIALOG_TEXT + BESIDE_CONTENT <= SOCKET_ANSWER);
+    assert!(PROMPT_TEXT + BESIDE_CONTENT <= MESSAGE && TOOL_RESULT <= PROVIDER_ANSWER);
+    assert!(JSON_GROWTH * TOOL_RESULT + BESIDE_CONTENT <= MESSAGE);
+    assert!(MCP_SCHEMA <= MCP_TOOLS && JSON_GROWTH * MCP_TOOLS + BESIDE_CONTENT <= MESSAGE);
+    // A picture travels as base64 in one message.
+    assert!(PICTURE <= CONTENT && base64(PICTURE) + BESIDE_CONTENT <= MESSAGE);
+    assert!(JSON_GROWTH * THREAD_PAYLOAD + BESIDE_CONTENT <= MESSAGE);
+    assert!(JSON_GROWTH * JUDGED_TEXTS + BESIDE_CONTENT <= MESSAGE);
     assert!(MODEL_TEXT + BESIDE_CONTENT <= MESSAGE);
+    assert!(MODEL_TEXT + BESIDE_CONTENT <= PROVIDER_ANSWER);
+    // Whoever looks on has room for the largest record, and for one that it waits behind; one frame fits into a window.
+    assert!(2 * RECORD <= TAP && MESSAGE <= IMPORT_WINDOW);
     // Whatever the endpoints take at once, one message at least fits into it.
     assert!(MESSAGE <= SOCKET_FRAME && SOCKET_FRAME <= REST_BODY);
     assert!(SOCKET_TEXT + MESSAGE <= SOCKET_ANSWER);
     // Answers: what is on its way fits into what waits; an ended one can be kept.
-    assert!(JOINED <= WINDOW && WINDOW + PART <= WAITING && PART <= REPEATS);
+    assert!(
+        JOINED <= WINDOW && 2 * CREDIT <= WINDOW && WINDOW + PART <= WAITING && PART <= REPEATS
+    );
     // A page of configuration fits into a part, with its last row and whatever characters it is made of.
     assert!(JSON_GROWTH * (PAGE_BYTES + CONFIG_VALUE) + BESIDE_CONTENT <= PART);
     assert!(0 < PAGE_USUAL && PAGE_USUAL <= PAGE_MOST);
@@ -200,7 +285,7 @@ mod tests {
     #[test]
     fn limits_are_told_in_round_words() {
         assert_eq!(human(MESSAGE), "16 MiB");
-        assert_eq!(human(HEADERS), "31 KiB");
+        assert_eq!(human(HEADERS), "19 KiB");
         assert_eq!(human(CONTENT), "11.2 MiB");
         assert_eq!(human(12), "12 bytes");
     }

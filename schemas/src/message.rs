@@ -11,6 +11,9 @@ pub trait Message:
     const NAME: &'static str;
     /// The Avro schema of the record as JSON text.
     const AVRO: &'static str;
+    /// Whether it waits in queues, as a record of the pipeline or a dead letter, so that Avro is read and written at once. Of what is
+    /// only asked and answered that goes by way of JSON: code for each type and each form is what most of the program is.
+    const RECORD: bool = false;
 
     /// The collection that a record of the pipeline is for; `None` for every other message.
     fn for_collection(&self) -> Option<&str> {

@@ -57,6 +57,15 @@ pub fn directed(language: &str) -> (&str, Option<&str>) {
 }
 
 impl Term {
+    /// Whether it says nothing: an IRI, a label or a value without a letter.
+    pub fn is_empty(&self) -> bool {
+        match self {
+            Term::Iri(text) | Term::Blank(text) => text.is_empty(),
+            Term::Literal { value, .. } => value.is_empty(),
+            Term::Quoted(_) => false,
+        }
+    }
+
     /// An IRI.
     pub fn iri(iri: impl Into<String>) -> Self {
         Self::Iri(iri.into())

@@ -23,13 +23,14 @@ pub struct RecordSchema {
 /// The schemas of this release's records.
 pub fn schemas() -> Vec<RecordSchema> {
     macro_rules! all {
-        ($($name:ident)*) => {
+        ($($name:ident)*) => {{
+            $(const { assert!(<$name as crate::Message>::RECORD) };)*
             vec![$(RecordSchema {
                 name: <$name as crate::Message>::NAME,
                 fingerprint: codec::fingerprint::<$name>(),
                 text: <$name as crate::Message>::AVRO,
             }),*]
-        };
+        }};
     }
     all!(AgentRun Chunk Document DocumentEmbeddings EntityContexts ExtractedObject GraphEmbeddings LibraryTexts
         DeadLetter Retract RowEmbeddings RunTally TextDocument Triples Usage)

@@ -50,6 +50,7 @@ impl Reply for AgentResponse {
     }
 }
 
+reply!(ChatCompletionResponse, this => this.end_of_stream, { end_of_stream: true });
 reply!(TextCompletionResponse, this => this.end_of_stream, { end_of_stream: true });
 reply!(PromptResponse, this => this.end_of_stream, { end_of_stream: true });
 reply!(ToolServiceResponse, this => this.end_of_stream, { end_of_stream: true });
@@ -58,15 +59,19 @@ reply!(SparqlQueryResponse, this => this.is_final, { is_final: true });
 reply!(LibrarianResponse, this => this.is_final, { is_final: true });
 reply!(PassthroughResponse, this => this.is_final, { is_final: true });
 reply!(ToolResponse, _this => true, {});
+reply!(ToolHookResponse, _this => true, {});
 reply!(ConfigResponse, _this => true, {});
 reply!(FlowResponse, _this => true, {});
 reply!(CollectionManagementResponse, _this => true, {});
 reply!(IamResponse, _this => true, {});
 reply!(AuditResponse, _this => true, {});
 reply!(CollectionDropped, _this => true, {});
-reply!(AgentRunsResponse, _this => true, {});
+reply!(ReembedResponse, _this => true, {});
+reply!(AgentRunsResponse, this => !this.more, { more: false });
 reply!(TracesResponse, _this => true, {});
+reply!(UsageResponse, _this => true, {});
 reply!(NeighbourhoodResponse, _this => true, {});
+reply!(MeasureResponse, _this => true, {});
 reply!(SourcesResponse, _this => true, {});
 reply!(EmbeddingsResponse, _this => true, {});
 reply!(GraphEmbeddingsResponse, _this => true, {});
@@ -76,6 +81,8 @@ reply!(KeywordIndexResponse, _this => true, {});
 reply!(RerankerResponse, _this => true, {});
 reply!(RowsQueryResponse, _this => true, {});
 reply!(ViolationsResponse, _this => true, {});
+reply!(ThreadsResponse, this => this.end_of_stream, { end_of_stream: true });
+reply!(ListenerResponse, this => this.end_of_stream, { end_of_stream: true });
 reply!(QuestionToStructuredQueryResponse, _this => true, {});
 reply!(StructuredQueryResponse, _this => true, {});
 reply!(StructuredDataDiagnosisResponse, _this => true, {});

@@ -157,7 +157,8 @@ impl Table {
     /// # Errors
     /// What is wrong with which field, in words for whoever wrote the row.
     pub fn read(key: &str, value: &str) -> Result<Self, String> {
-        let row: Row = serde_json::from_str(value).map_err(|error| error.to_string())?;
+        let row: Row =
+            serde_json::from_slice(value.as_bytes()).map_err(|error| error.to_string())?;
         if row.fields.is_empty() {
             return Err("fields: is required".to_owned());
         }

@@ -8,6 +8,16 @@ pub const SOURCE_GRAPH: &str = "urn:graph:source";
 /// Graph of policies, which decide who sees what of their collection; readers leave it out of knowledge.
 pub const POLICY_GRAPH: &str = "urn:graph:policy";
 
+/// Namespaces of the XML form of messages between listeners.
+pub mod message {
+    /// The envelope.
+    pub const ENVELOPE: &str = "https://xml-pipeline.org/ns/envelope/v1";
+    /// What the system itself says.
+    pub const CORE: &str = "https://xml-pipeline.org/ns/core/v1";
+    /// What is inherited along a chain, beside what the envelope's own namespace has.
+    pub const INHERITED: &str = "urn:tg:message:inherited:v1";
+}
+
 /// Beginnings of the IRIs of things that are made here.
 pub mod made {
     /// Components that act; the name follows.
@@ -269,6 +279,21 @@ namespace! {
         ANSWER = "Answer";
         /// Class: something failed.
         ERROR = "Error";
+        /// Class: how a question is gone about.
+        PATTERN_DECISION = "PatternDecision";
+
+        /// Class: a plan of steps.
+        PLAN = "Plan";
+        /// Class: what came of a step of a plan.
+        STEP_RESULT = "StepResult";
+        /// Class: a question split among subagents.
+        DECOMPOSITION = "Decomposition";
+        /// Class: what a subagent found.
+        FINDING = "Finding";
+        /// What a step of a plan is to find out.
+        PLAN_STEP = "planStep";
+        /// What a subagent is to find out.
+        SUBAGENT_GOAL = "subagentGoal";
 
         /// The question's text.
         QUERY = "query";
@@ -280,6 +305,8 @@ namespace! {
         TOOL_CANDIDATE = "toolCandidate";
         /// Number of the step, from 1.
         STEP_NUMBER = "stepNumber";
+        /// Which of the calls that a step makes side by side it is, from 1.
+        CALL_NUMBER = "callNumber";
         /// Duration of the model call.
         LLM_DURATION_MS = "llmDurationMs";
         /// Duration of the tool call.
@@ -290,8 +317,40 @@ namespace! {
         THOUGHT = "thought";
         /// Link to the stored text.
         DOCUMENT = "document";
+        /// Name of the pattern chosen.
+        PATTERN = "pattern";
+        /// Type of the task.
+        TASK_TYPE = "taskType";
         /// Why a run ended.
         TERMINATION_REASON = "terminationReason";
+        /// Class: what a guard did about a step.
+        GUARD = "Guard";
+        /// What it did: `warn`, `tell`, `block`, `stop`.
+        GUARD_RUNG = "guardRung";
+        /// What found that it was needed.
+        GUARD_DETECTOR = "guardDetector";
+        /// How much was counted.
+        GUARD_COUNT = "guardCount";
+        /// Class: a summary that stands for earlier steps of a run.
+        COMPACTION = "Compaction";
+        /// How good it is: `full`, `partial`, `note`, `hard_clear`.
+        COMPACTION_TIER = "compactionTier";
+        /// How many steps it stands for, from the first on.
+        COMPACTED_STEPS = "compactedSteps";
+        /// Tokens, about, that the steps took before.
+        TOKENS_BEFORE = "tokensBefore";
+        /// Tokens, about, that they take now.
+        TOKENS_AFTER = "tokensAfter";
+        /// The summary.
+        SUMMARY = "summary";
+        /// Id of the prompt that asked for it.
+        PROMPT = "prompt";
+        /// Class: a user was asked before a tool was used.
+        CONFIRMATION = "Confirmation";
+        /// What came of it: `yes`, `no`, `unanswered`, `too-many`.
+        CONFIRMATION_ANSWER = "confirmationAnswer";
+        /// User who answered.
+        CONFIRMATION_BY = "confirmationBy";
         /// Input tokens of a model call.
         IN_TOKEN = "inToken";
         /// Output tokens of a model call.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use tg_mesh::WireRules;
 use tg_mesh::rabbitmq::{ConnectError, RabbitBus, RabbitOptions};
-use tg_tls::HandshakeFault;
+use tg_tls::HandshakeError;
 use tokio::time::Instant;
 
 use crate::settings::AmqpUrl;
@@ -38,27 +38,27 @@ pub(crate) async fn connect(
 }
 
 /// What is to be done about a connection that does not become a secure one.
-fn told(fault: HandshakeFault) -> &'static str {
+fn told(fault: HandshakeError) -> &'static str {
     match fault {
-        HandshakeFault::Untrusted => {
+        HandshakeError::Untrusted => {
             "bus_tls.ca: the broker's certificate is signed by no authority that is trusted; bus_tls.ca names the file of \
              the one that signed it"
         }
-        HandshakeFault::OtherHost => {
+        HandshakeError::OtherHost => {
             "bus: the broker's certificate is not for the host that `bus` names"
         }
-        HandshakeFault::NotNow => "bus: the broker's certificate is not valid at this time",
-        HandshakeFault::Invalid => "bus: the broker's certificate is not valid",
-        HandshakeFault::NoTls => {
+        HandshakeError::NotNow => "bus: the broker's certificate is not valid at this time",
+        HandshakeError::Invalid => "bus: the broker's certificate is not valid",
+        HandshakeError::NoTls => {
             "bus: the broker speaks no TLS at this port; amqps:// needs the port of its TLS listener"
         }
-        HandshakeFault::Required => {
+        HandshakeError::Required => {
             "bus_tls.cert: the broker asks for a certificate; bus_tls.cert and bus_tls.key name its files"
         }
-        HandshakeFault::Refused => {
+        HandshakeError::Refused => {
             "bus_tls.cert: the broker does not take the certificate that bus_tls.cert names"
         }
-        HandshakeFault::Other => {
+        HandshakeError::Other => {
             "bus: the broker and this process find no way to a secure connection"
         }
     }

@@ -22,7 +22,7 @@ macro_rules! kept {
     };
 }
 
-const TABLE: [(&str, Construct); 17] = [
+const TABLE: [(&str, Construct); 18] = [
     ("config", |mesh, all| {
         let options = kept!(tg_config, all, all.config.clone());
         Ok(tg_config::processors(mesh, options))
@@ -81,6 +81,9 @@ const TABLE: [(&str, Construct); 17] = [
     }),
     ("tool", |mesh, all| {
         Ok(tg_tool::processors(mesh, all.tool.clone()))
+    }),
+    ("threads", |mesh, all| {
+        Ok(tg_threads_service::processors(mesh, all.threads.clone()))
     }),
     ("agent", |mesh, all| {
         let options = kept!(tg_agent, all, all.agent.clone());

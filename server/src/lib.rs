@@ -14,6 +14,7 @@ pub mod process;
 pub mod seed;
 pub mod settings;
 mod signals;
+mod telemetry;
 
 /// Subcommand under which this program takes one document apart, in a process of its own.
 pub const DECODE: &str = "decode-document";

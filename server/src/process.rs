@@ -18,7 +18,8 @@ use crate::compose::{self, Services};
 use crate::greeting::{self, FirstKey, Local, Models};
 use crate::metrics::Recorder;
 use crate::settings::{self, Auth, BusChoice, MeshMode, Settings};
-use crate::signals::Signals;
+use crate::signals::{Signals, Told};
+use crate::telemetry::Exporter;
 use crate::{broker, logs, machine, seed};
 
 /// Pause before a bootstrap that failed is tried again.
@@ -47,6 +48,17 @@ pub struct Running {
 }
 
 impl Running {
+    /// What SIGHUP asks of a process without a terminal: certificates are read again, nothing else is.
+    fn renew(&self) {
+        let certified = self.gateway.as_ref();
+        match certified.is_some_and(GatewayHandle::renew_certificate) {
+            true => tracing::info!("SIGHUP: the certificate is looked at"),
+            false => {
+                tracing::info!("SIGHUP: nothing to read again, settings are read at the start only")
+            }
+        }
+    }
+
     /// What a stop waits for, in words.
     fn waits_for(&self) -> String {
         let answers = self.gateway.as_ref().map_or(0, GatewayHandle::answering);
@@ -76,7 +88,7 @@ impl Running {
     }
 }
 
-/// Runs until SIGTERM, Ctrl-C or the end of its terminal.
+/// Runs until SIGTERM, Ctrl-C or the end of its terminal. Without a terminal, SIGHUP has the certificate read again.
 ///
 /// # Errors
 /// What [`start`] refuses, or signals that cannot be heard.
@@ -86,16 +98,18 @@ pub async fn run(settings: Settings, services: Services) -> Result<()> {
     let running = tokio::select! {
         running = start(&settings, &services) => running?,
         // Nothing is served yet; what is stored is whole at every moment.
-        () = signals.next() => {
+        () = signals.stop() => {
             tracing::info!("stopped before the start was complete");
             return Ok(());
         }
     };
-    signals.next().await;
+    while signals.next().await == Told::Renew {
+        running.renew();
+    }
     tracing::info!("stopping{}", running.waits_for());
     tokio::select! {
         () = running.stop() => {}
-        () = signals.next() => tracing::warn!("second signal: stopping at once"),
+        () = signals.stop() => tracing::warn!("second signal: stopping at once"),
     }
     Ok(())
 }
@@ -122,6 +136,9 @@ pub async fn start(settings: &Settings, services: &Services) -> Result<Running> 
     }
     let first = !settings.data_dir.join("config.sqlite").exists();
     let bus = open_bus(settings).await?;
+    let (telemetry, name) = (settings.telemetry.clone(), services.name());
+    let exporter = tokio::task::spawn_blocking(move || Exporter::new(&telemetry, &name));
+    let (tracer, exporter) = exporter.await?.context("telemetry.otlp_url")?;
     let mesh = tg_runs::start(
         bus,
         Arc::new(tg_clients::config::Watched),
@@ -131,10 +148,14 @@ pub async fn start(settings: &Settings, services: &Services) -> Result<Running> 
             repeats: settings.answers_mb << 20,
             taps: settings.exports_mb << 20,
             questions: settings.questions_mb << 20,
+            tracer,
             ..MeshOptions::default()
         },
     )
     .await?;
+    if let Some(exporter) = exporter {
+        exporter.start(&mesh);
+    }
     if let Some(recorder) = &recorder {
         recorder.keep_small(&mesh);
         if let Some(listen) = settings.metrics.listen {
@@ -143,7 +164,8 @@ pub async fn start(settings: &Settings, services: &Services) -> Result<Running> 
                 .context("metrics.listen")?;
         }
     }
-    for processor in compose(&mesh, settings, services).await? {
+    let composed = compose(&mesh, settings, services).await?.into_iter();
+    for processor in composed.filter(|one| !settings.without.has(one)) {
         mesh.host(settings.concurrency.of(processor)).await?;
     }
     if services.has("gateway") || services.has("iam") {

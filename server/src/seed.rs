@@ -25,7 +25,8 @@ const PROMPTS: &str = include_str!("../../blueprints/prompts.json");
 pub fn seed() -> Result<Seed, serde_json::Error> {
     let mut types: BTreeMap<String, BTreeMap<String, Value>> = BTreeMap::new();
     for text in TYPED {
-        let file: BTreeMap<String, BTreeMap<String, Value>> = serde_json::from_str(text)?;
+        let file: BTreeMap<String, BTreeMap<String, Value>> =
+            serde_json::from_slice(text.as_bytes())?;
         for (kind, rows) in file {
             let name = if kind == "blueprint" {
                 "flow-blueprint".to_owned()
@@ -38,7 +39,9 @@ pub fn seed() -> Result<Seed, serde_json::Error> {
     types
         .entry("prompt".to_owned())
         .or_default()
-        .extend(serde_json::from_str::<BTreeMap<String, Value>>(PROMPTS)?);
+        .extend(serde_json::from_slice::<BTreeMap<String, Value>>(
+            PROMPTS.as_bytes(),
+        )?);
     Ok(Seed { types })
 }
 

@@ -3,10 +3,12 @@
 
 mod choices;
 mod concurrency;
+mod left_out;
 mod memory;
 pub mod page;
 mod sections;
 mod sources;
+mod telemetry;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -22,8 +24,10 @@ pub use memory::overdrawn;
 
 pub use choices::{AmqpUrl, Auth, BusChoice, MeshMode};
 pub use concurrency::Concurrency;
-pub use sections::{BusTls, Log, LogFormat, Metrics};
+pub use left_out::LeftOut;
+pub use sections::{BusTls, Log, LogFormat, Metrics, Money};
 pub use sources::{Given, Source};
+pub use telemetry::{Receiver, Telemetry};
 
 tg_settings::options! {
     /// All settings of a process.
@@ -45,8 +49,12 @@ tg_settings::options! {
         /// How long a stop waits for what is in progress, in seconds.
         drain_seconds: u64 = 20, Whole(1..=600);
         /// Messages that processors work on at a time in each queue, where not as many as each was made for:
-        /// `graph-rag=8,chunker=2`. Beyond, questions are refused as busy, and records wait.
+        /// `graph-rag=8,chunker=2`. Beyond, questions are refused as busy, and records wait. Of `iam-svc` at least 1,024.
         concurrency: Concurrency = Concurrency::default();
+        /// Processors of flows that this process leaves to others on the same broker, such as TrustGraph's own in interop
+        /// mode: `chunker,graph-rag`. Else both serve, and share the work. A foreign store of triples (`triples-write`,
+        /// `triples-query`, `sparql-query`) knows no policies and withdraws nothing. Not on the embedded bus, where nobody else is.
+        without: LeftOut = LeftOut::default();
         /// Memory that this system may take on the machine, in MiB. 0, or more than there is: the least of the machine's
         /// memory, the limits of the process's control groups and of its address space.
         memory_mb: u64 = 0, Whole(0..=1 << 30);
@@ -70,6 +78,10 @@ tg_settings::options! {
         log: Log,
         /// The metrics of the process.
         metrics: Metrics,
+        /// Traces of requests.
+        telemetry: Telemetry,
+        /// In which money costs are told.
+        cost: Money,
         /// Secure connections with the broker.
         bus_tls: BusTls,
         /// How documents are taken apart.
@@ -80,6 +92,8 @@ tg_settings::options! {
         agent: tg_agent::Options,
         /// Tool calls.
         tool: tg_tool::Options,
+        /// Messages between listeners.
+        threads: tg_threads_service::Options,
         /// The extractors.
         extract: tg_extract::Options,
         /// The language model that answers.
@@ -162,10 +176,13 @@ impl Settings {
             settings.data_dir = usual_data_dir();
         }
         settings.llm.variables = variables(env).0;
+        settings.telemetry.variables = variables(env).0;
         settings.llm.tells_address = settings.auth == Auth::None;
         settings.embeddings.tells_address = settings.auth == Auth::None;
         settings.embeddings.variables = variables(env).0;
         settings.embeddings.data_dir = settings.data_dir.clone();
+        settings.agent.usd_eur_rate = settings.cost.usd_eur_rate;
+        settings.gateway.usd_eur_rate = settings.cost.usd_eur_rate;
         let machine = tg_storage::memory::of_this_process();
         settings.filled = memory::share_out(&mut settings, &given, machine);
         match unread {
@@ -209,8 +226,11 @@ impl Settings {
         let mut faults = self.llm.faults();
         faults.extend(within("embeddings", self.embeddings.faults()));
         faults.extend(within("rag", self.rag.faults()));
+        faults.extend(within("tool", self.tool.faults()));
+        faults.extend(self.iam.faults(self.auth == Auth::None));
         faults.extend(within("gateway", self.gateway.faults()));
         faults.extend(within("bus_tls", self.bus_tls.faults()));
+        faults.extend(self.telemetry.receiver().err().into_iter().flatten());
         let is_secure = matches!(&self.bus, BusChoice::Amqp(url) if url.is_secure());
         if self.bus_tls != BusTls::default() && !is_secure {
             let text =
@@ -225,6 +245,11 @@ impl Settings {
         if self.mode == MeshMode::Interop && self.bus == BusChoice::Embedded {
             let text = "interop needs a broker: set bus to amqp://user:password@host:port/vhost";
             faults.push(SettingError::new("mode", text));
+        }
+        if !self.without.is_empty() && self.bus == BusChoice::Embedded {
+            let text = "must be empty on the embedded bus, where nobody else could serve them: set bus to \
+                        amqp://user:password@host:port/vhost";
+            faults.push(SettingError::new("without", text));
         }
         faults
     }

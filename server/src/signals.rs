@@ -1,4 +1,5 @@
-//! The signals that stop a process: SIGTERM, Ctrl-C, and SIGHUP, which comes when its terminal is closed.
+//! The signals that stop a process: SIGTERM, Ctrl-C, and SIGHUP where it comes because its terminal was closed. A process
+//! without a terminal is told by SIGHUP to read again what it can.
 
 use anyhow::Result;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -9,6 +10,17 @@ pub(crate) struct Signals {
     interrupt: Signal,
     /// `None` where whoever started the process wants it to outlive its terminal, as `nohup` does.
     hang_up: Option<Signal>,
+    /// What SIGHUP says.
+    hung_up: Told,
+}
+
+/// What a signal says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Told {
+    /// To stop.
+    Stop,
+    /// To read again what can be.
+    Renew,
 }
 
 impl Signals {
@@ -22,11 +34,15 @@ impl Signals {
             terminate: signal(SignalKind::terminate())?,
             interrupt: signal(SignalKind::interrupt())?,
             hang_up,
+            hung_up: match has_terminal() {
+                true => Told::Stop,
+                false => Told::Renew,
+            },
         })
     }
 
     /// The next of them.
-    pub(crate) async fn next(&mut self) {
+    pub(crate) async fn next(&mut self) -> Told {
         let hang_up = async {
             match &mut self.hang_up {
                 Some(signal) => drop(signal.recv().await),
@@ -34,11 +50,21 @@ impl Signals {
             }
         };
         tokio::select! {
-            _ = self.terminate.recv() => {}
-            _ = self.interrupt.recv() => {}
-            () = hang_up => {}
+            _ = self.terminate.recv() => Told::Stop,
+            _ = self.interrupt.recv() => Told::Stop,
+            () = hang_up => self.hung_up,
         }
     }
+
+    /// The next of them that says to stop.
+    pub(crate) async fn stop(&mut self) {
+        while self.next().await != Told::Stop {}
+    }
+}
+
+/// Whether the process belongs to a terminal. Services that are started by the system do not.
+fn has_terminal() -> bool {
+    std::fs::File::open("/dev/tty").is_ok()
 }
 
 /// Whether the process was started with SIGHUP ignored. Where the system does not say, it was not.

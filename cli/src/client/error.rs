@@ -127,7 +127,7 @@ impl Error {
 
     /// An HTTP status other than 200, with what its body says.
     pub fn from_status(status: u16, body: &str) -> Self {
-        let error = serde_json::from_str::<Value>(body)
+        let error = serde_json::from_slice::<Value>(body.as_bytes())
             .ok()
             .and_then(|body| body.get("error").cloned());
         let (kind, message) = match error.as_ref().map(Self::from_body) {

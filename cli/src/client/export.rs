@@ -104,7 +104,7 @@ impl Export {
                 None if self.stored => return Err(cut_off()),
                 None => return Ok(Passed::Ended),
             };
-            let record: Value = serde_json::from_str(&text)
+            let record: Value = serde_json::from_slice(text.as_bytes())
                 .map_err(|error| Error::Protocol(format!("a frame is not JSON ({error})")))?;
             return match record.get("error") {
                 Some(error) if !error.is_null() => Err(Error::from_body(error)),

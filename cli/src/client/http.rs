@@ -18,6 +18,9 @@ const REDIRECTS: usize = 10;
 /// More than any error body needs.
 const MAX_ERROR_CHARS: usize = 2000;
 
+/// A response whose bytes are still to come.
+pub type Streamed = Response;
+
 /// A client of the gateway's REST endpoints.
 #[derive(Debug, Clone)]
 pub struct Http {
@@ -91,7 +94,7 @@ impl Http {
         if status != 200 {
             return Err(Error::from_status(status, &text));
         }
-        let reply: Value = serde_json::from_str(&text)
+        let reply: Value = serde_json::from_slice(text.as_bytes())
             .map_err(|error| Error::Protocol(format!("not JSON ({error})")))?;
         match reply.get("error") {
             Some(error) if !error.is_null() => Err(Error::from_body(error)),
@@ -110,7 +113,7 @@ impl Http {
         Ok((status, self.body(response).await?))
     }
 
-    /// Any request, with the type and text of its body: status and body text, whatever the status is.
+    /// Any request, with headers and the type and text of its body: status and body text, whatever the status is.
     ///
     /// # Errors
     /// As [`Http::get_text`]; [`Error::Usage`] for a method that is none.
@@ -119,11 +122,15 @@ impl Http {
         method: &str,
         path: &str,
         query: &[(&str, &str)],
+        headers: &[(&str, &str)],
         body: Option<(&str, String)>,
     ) -> Result<(u16, String)> {
         let method = Method::from_bytes(method.as_bytes());
         let method = method.map_err(|error| Error::Usage(error.to_string()))?;
         let mut request = self.client.request(method, self.url(path, query)?);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
         if let Some((kind, text)) = body {
             request = request.header(CONTENT_TYPE, kind).body(text);
         }
@@ -148,6 +155,25 @@ impl Http {
         }
         let text = self.body(response).await?;
         Err(Error::from_status(status, &text))
+    }
+
+    /// `POST` of a JSON text with headers: a response, whatever its status is, whose bytes are read one by one.
+    ///
+    /// # Errors
+    /// As [`Http::get_text`].
+    pub async fn post_stream(
+        &self,
+        path: &str,
+        query: &[(&str, &str)],
+        headers: &[(&str, &str)],
+        body: String,
+    ) -> Result<Response> {
+        let mut request = self.client.post(self.url(path, query)?);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let request = request.header(CONTENT_TYPE, "application/json").body(body);
+        self.send(request).await
     }
 
     /// The next bytes of a stream.
@@ -180,7 +206,7 @@ impl Http {
         if status != 200 {
             return Err(Error::from_status(status, &text));
         }
-        let body: Value = serde_json::from_str(&text)
+        let body: Value = serde_json::from_slice(text.as_bytes())
             .map_err(|error| Error::Protocol(format!("metrics are not JSON ({error})")))?;
         match body.pointer("/data/result").and_then(Value::as_array) {
             Some(samples) => Ok(samples.clone()),

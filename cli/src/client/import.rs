@@ -1,5 +1,5 @@
 //! The bulk import socket. What was sent before a clean close arrived; a gateway that is asked to may say on
-//! the way how much of it is safe already. It never sends anything twice.
+//! the way how much of it is safe already, and what the stores made of it. It never sends anything twice.
 
 use std::future::poll_fn;
 use std::task::{Poll, ready};
@@ -14,6 +14,7 @@ use tokio_tungstenite::tungstenite::{Error as WsError, Message};
 
 use super::error::{Error, Result};
 use super::http::segment;
+use super::settled::Settled;
 use super::socket::{Stream, broken, open, ws_url};
 use crate::args::Options;
 use crate::interrupt::Interrupt;
@@ -35,11 +36,24 @@ pub struct Import {
     passed: bool,
     /// Frames and items that the gateway has said are safe, if it says so at all.
     safe: Option<(u64, u64)>,
+    settled: Settled,
+    /// The gateway says what the stores make of it.
+    settles: bool,
+}
+
+/// What a gateway is asked to tell of the frames of an import. One that does not know it passes it over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tell {
+    /// Nothing but that all arrived.
+    Nothing,
+    /// That each is safe.
+    Safe,
+    /// What the stores made of each.
+    Stored,
 }
 
 impl Import {
-    /// Opens `/api/v1/flow/<flow>/import/<kind>`. `told` asks the gateway to confirm each frame, which those
-    /// that do not know it pass over.
+    /// Opens `/api/v1/flow/<flow>/import/<kind>`.
     ///
     /// # Errors
     /// As [`Export::open`](super::Export::open).
@@ -48,14 +62,17 @@ impl Import {
         interrupt: Interrupt,
         flow: &str,
         kind: &str,
-        told: bool,
+        tell: Tell,
     ) -> Result<Self> {
         let mut query = vec![("token", options.token.as_deref().unwrap_or(""))];
         if let Some(workspace) = &options.workspace {
             query.push(("workspace", workspace));
         }
-        if told {
+        if tell != Tell::Nothing {
             query.push(("ack", "1"));
+        }
+        if tell == Tell::Stored {
+            query.push(("settled", "1"));
         }
         let path = format!("api/v1/flow/{}/import/{kind}", segment(flow));
         let stream = open(&ws_url(options, &path, &query)?, options, &interrupt).await?;
@@ -66,12 +83,27 @@ impl Import {
             sent: 0,
             passed: false,
             safe: None,
+            settled: Settled::default(),
+            settles: false,
         })
     }
 
-    /// Items that the gateway has said are safe; `None` if it says nothing.
+    /// What the stores said of what was sent; `None` if this gateway does not say.
+    pub fn settled(&self) -> Option<&Settled> {
+        self.settles.then_some(&self.settled)
+    }
+
+    /// The same once the import has ended.
+    pub fn into_settled(self) -> Option<Settled> {
+        self.settles.then_some(self.settled)
+    }
+
+    /// Items that the gateway has said are safe, or stored where it says that; `None` if it says nothing.
     pub fn confirmed(&self) -> Option<u64> {
-        self.safe.map(|(_, items)| items)
+        match self.settles {
+            true => Some(self.settled.stored()),
+            false => self.safe.map(|(_, items)| items),
+        }
     }
 
     /// Sends one frame. Fails when the gateway has ended the import.
@@ -80,6 +112,7 @@ impl Import {
     /// [`Error::Service`] where the gateway has ended the import, with its reason, and where the connection breaks;
     /// [`Error::Timeout`] where the gateway takes nothing; [`Error::Interrupted`].
     pub async fn send(&mut self, frame: &Value) -> Result<()> {
+        self.settled.sends(frame);
         let (timeout, interrupt) = (self.timeout, self.interrupt.clone());
         let outcome = tokio::select! {
             outcome = tokio::time::timeout(timeout, self.push(Message::text(frame.to_string()))) => outcome,
@@ -125,7 +158,11 @@ impl Import {
     /// Takes in what the gateway says before we are done.
     fn hear(&mut self, heard: Heard) -> Result<()> {
         match &heard {
-            Some(Ok(Message::Text(text))) => self.safe = safe(text).or(self.safe),
+            Some(Ok(Message::Text(text))) => {
+                let said = serde_json::from_slice(text.as_bytes()).unwrap_or(Value::Null);
+                self.settles |= self.settled.hear(&said);
+                self.safe = safe(&said).or(self.safe);
+            }
             Some(Ok(Message::Pong(payload))) => self.passed |= payload.as_ref() == BARRIER,
             _ => {}
         }
@@ -165,16 +202,21 @@ impl Import {
     /// # Errors
     /// As [`Self::send`].
     pub async fn end(&mut self) -> Result<()> {
-        let timeout = self.timeout;
         let interrupt = self.interrupt.clone();
-        let ending = tokio::time::timeout(timeout, async {
+        let ending = async {
             self.pass().await?;
             self.part().await
-        });
+        };
         tokio::select! {
-            outcome = ending => outcome.unwrap_or(Err(Error::Timeout(timeout.as_secs()))),
+            outcome = ending => outcome,
             () = interrupt.wait() => Err(Error::Interrupted),
         }
+    }
+
+    /// What the gateway says next. Where stores are waited for it says much, each word in its own time.
+    async fn next_word(&mut self) -> Result<Heard> {
+        let heard = tokio::time::timeout(self.timeout, self.stream.next()).await;
+        heard.map_err(|_| Error::Timeout(self.timeout.as_secs()))
     }
 
     /// Waits until all frames are read at the other end.
@@ -184,15 +226,23 @@ impl Import {
             return Err(self.last_words().await.unwrap_or_else(|| broken(error)));
         }
         while !self.passed {
-            let heard = self.stream.next().await;
+            let heard = self.next_word().await?;
             self.hear(heard)?;
         }
         // Who confirms frames says so of all of them, or why not.
-        while self.safe.is_some_and(|(frames, _)| frames < self.sent) {
-            let heard = self.stream.next().await;
+        while self.lacks_word() {
+            let heard = self.next_word().await?;
             self.hear(heard)?;
         }
         Ok(())
+    }
+
+    /// Whether the gateway is still to say something of a frame.
+    fn lacks_word(&self) -> bool {
+        match self.settles {
+            true => self.settled.frames() < self.sent,
+            false => self.safe.is_some_and(|(frames, _)| frames < self.sent),
+        }
     }
 
     /// Says the end and waits for the answer.
@@ -203,7 +253,7 @@ impl Import {
         };
         self.stream.close(Some(goodbye)).await.map_err(broken)?;
         loop {
-            match self.stream.next().await {
+            match self.next_word().await? {
                 Some(Ok(Message::Close(frame))) => return closed(frame.as_ref()),
                 Some(Ok(message)) => refused(&message)?,
                 Some(Err(_)) | None => return Ok(()),
@@ -235,8 +285,7 @@ fn ended(reason: String) -> Error {
 }
 
 /// Frames and items in `{"confirmed": {"frames": …, "<items>": …}}`.
-fn safe(text: &str) -> Option<(u64, u64)> {
-    let body: Value = serde_json::from_str(text).ok()?;
+fn safe(body: &Value) -> Option<(u64, u64)> {
     let counts = body.get("confirmed")?.as_object()?;
     let items = counts.iter().find(|(name, _)| *name != "frames");
     Some((counts.get("frames")?.as_u64()?, items?.1.as_u64()?))
@@ -263,7 +312,7 @@ fn refused(message: &Message) -> Result<()> {
     let Message::Text(text) = message else {
         return Ok(());
     };
-    let body: Value = serde_json::from_str(text).unwrap_or(Value::Null);
+    let body: Value = serde_json::from_slice(text.as_bytes()).unwrap_or(Value::Null);
     match body.get("error") {
         Some(error) if !error.is_null() => Err(Error::from_body(error)),
         _ => Ok(()),
@@ -272,20 +321,22 @@ fn refused(message: &Message) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
     fn confirmations_are_counted() {
-        let text = r#"{"confirmed": {"frames": 2, "rows": 80}}"#;
-        assert_eq!(safe(text), Some((2, 80)));
+        let said = json!({"confirmed": {"frames": 2, "rows": 80}});
+        assert_eq!(safe(&said), Some((2, 80)));
         for other in [
-            "",
-            "3",
-            "{}",
-            r#"{"confirmed": 3}"#,
-            r#"{"confirmed": {"rows": 1}}"#,
+            Value::Null,
+            json!(3),
+            json!({}),
+            json!({"confirmed": 3}),
+            json!({"confirmed": {"rows": 1}}),
         ] {
-            assert_eq!(safe(other), None, "{other}");
+            assert_eq!(safe(&other), None, "{other}");
         }
     }
 }

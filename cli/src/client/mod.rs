@@ -4,17 +4,21 @@
 //! Nothing here prints or knows a command.
 
 mod error;
+mod events;
 mod export;
 mod http;
 mod import;
 mod pages;
+mod settled;
 mod socket;
 mod tls;
 
 pub use error::{Error, NO_FLOW, Result};
+pub use events::Events;
 pub use export::{Export, Passed};
-pub use http::{Http, base_url};
-pub use import::Import;
+pub use http::{Http, Streamed, base_url};
+pub use import::{Import, Tell};
+pub use settled::Settled;
 pub use socket::{Call, Replies, Socket};
 
 use std::sync::Once;

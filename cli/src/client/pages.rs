@@ -4,10 +4,10 @@
 use serde_json::{Map, Value, json};
 use tg_schemas::limits;
 
-use super::error::Result;
+use super::error::{Error, Result};
 use super::http::Http;
 use super::socket::{Call, Socket};
-use crate::fields::text;
+use crate::fields::{embedded, text};
 
 /// A configuration that changes while it is read is begun anew so often.
 const BEGUN: usize = 4;
@@ -28,6 +28,24 @@ impl Http {
     /// As [`Http::all`].
     pub async fn all_iam(&self, request: Value) -> Result<Value> {
         pages(request, async |page: Value| self.iam(page).await).await
+    }
+
+    /// The same of a listing that is JSON text in the answer, under a key.
+    ///
+    /// # Errors
+    /// As [`Http::all`], and where that is no JSON.
+    pub async fn all_iam_text(&self, request: Value, key: &str) -> Result<Value> {
+        let ask = async |page: Value| {
+            let reply = self.iam(page).await?;
+            let mut listing = embedded(&reply, key);
+            let fields = listing.as_object_mut();
+            let fields = fields.ok_or_else(|| Error::Protocol(format!("no {key}")))?;
+            if let Some(next) = reply.get("next") {
+                fields.insert("next".to_owned(), next.clone());
+            }
+            Ok(listing)
+        };
+        pages(request, ask).await
     }
 }
 

@@ -39,6 +39,10 @@ pub struct Call {
     pub flow: Option<String>,
     /// The service's own request.
     pub request: Value,
+    /// What becomes of it when the socket closes.
+    pub on_disconnect: Option<String>,
+    /// A run of the agent that is joined again, instead of the request.
+    pub resume: Option<Value>,
 }
 
 impl Call {
@@ -48,6 +52,8 @@ impl Call {
             service: service.into(),
             flow: None,
             request,
+            on_disconnect: None,
+            resume: None,
         }
     }
 
@@ -57,6 +63,8 @@ impl Call {
             service: service.into(),
             flow: Some(flow.to_owned()),
             request,
+            on_disconnect: None,
+            resume: None,
         }
     }
 }
@@ -122,6 +130,7 @@ impl Socket {
             socket: self,
             id,
             done: false,
+            run: String::new(),
         })
     }
 
@@ -198,9 +207,17 @@ impl Socket {
         if let Some(workspace) = &self.workspace {
             frame.insert("workspace".to_owned(), json!(workspace));
         }
+        if let Some(place) = &call.resume {
+            frame.insert("resume".to_owned(), place.clone());
+            self.write(&Value::Object(frame)).await?;
+            return Ok(id);
+        }
         frame.insert("service".to_owned(), json!(call.service));
         if let Some(flow) = &call.flow {
             frame.insert("flow".to_owned(), json!(flow));
+        }
+        if let Some(word) = &call.on_disconnect {
+            frame.insert("on-disconnect".to_owned(), json!(word));
         }
         frame.insert("request".to_owned(), call.request.clone());
         self.write(&Value::Object(frame)).await?;
@@ -224,7 +241,7 @@ impl Socket {
             }
         };
         match outcome {
-            Ok(text) => serde_json::from_str(&text?)
+            Ok(text) => serde_json::from_slice(text?.as_bytes())
                 .map_err(|error| Error::Protocol(format!("a frame is not JSON ({error})"))),
             Err(_) => {
                 self.hang_up().await;
@@ -240,9 +257,15 @@ pub struct Replies<'a> {
     socket: &'a mut Socket,
     id: String,
     done: bool,
+    run: String,
 }
 
 impl Replies<'_> {
+    /// Id of the run that the last reply was of; empty: of none.
+    pub fn run(&self) -> &str {
+        &self.run
+    }
+
     /// The next reply; `None` after the last.
     ///
     /// # Errors
@@ -258,6 +281,9 @@ impl Replies<'_> {
             };
             if !mine {
                 continue;
+            }
+            if let Some(run) = frame.get("run").and_then(Value::as_str) {
+                run.clone_into(&mut self.run);
             }
             let reply = Reply::read(frame).inspect_err(|_| self.done = true)?;
             self.done = reply.last;
@@ -333,7 +359,7 @@ pub(super) async fn open(url: &str, options: &Options, interrupt: &Interrupt) ->
                 .as_deref()
                 .map(String::from_utf8_lossy)
                 .unwrap_or_default();
-            let said = serde_json::from_str::<Value>(&body);
+            let said = serde_json::from_slice::<Value>(body.as_bytes());
             // A gateway refuses in JSON; a page or nothing is somebody else's.
             if said.is_ok_and(|said| said.get("error").is_some()) {
                 return Err(Error::from_status(status, &body));

@@ -3,7 +3,7 @@
 use std::error::Error as StdError;
 
 use tg_tls::rustls::ClientConfig;
-use tg_tls::{ClientFiles, HandshakeFault};
+use tg_tls::{ClientFiles, HandshakeError};
 
 use super::error::{Error, Result};
 use crate::args::Options;
@@ -22,16 +22,16 @@ pub(super) fn config(options: &Options) -> Result<ClientConfig> {
 
 /// Why a connection did not become a secure one, where that is why it failed.
 pub(super) fn reason(error: &(dyn StdError + 'static)) -> Option<String> {
-    let text = match HandshakeFault::of(error)? {
-        HandshakeFault::Untrusted => {
+    let text = match HandshakeError::of(error)? {
+        HandshakeError::Untrusted => {
             "its certificate is signed by no authority that is trusted here; --ca-file names the file of the one that \
              signed it"
         }
-        HandshakeFault::OtherHost => {
+        HandshakeError::OtherHost => {
             "its certificate is for another host: --url must name one that it is for"
         }
-        HandshakeFault::NotNow => "its certificate is not valid at this time",
-        HandshakeFault::NoTls => "this port speaks http, not https",
+        HandshakeError::NotNow => "its certificate is not valid at this time",
+        HandshakeError::NoTls => "this port speaks http, not https",
         other => return Some(other.to_string()),
     };
     Some(text.to_owned())

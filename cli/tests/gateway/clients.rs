@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::fake::{Fake, Heard, Say, bounded, options};
 use serde_json::{Value, json};
-use tg_cli::client::{Call, Error, Http, Import, Socket};
+use tg_cli::client::{Call, Error, Http, Import, Socket, Tell};
 use tg_cli::interrupt::Interrupt;
 
 async fn socket(fake: &Fake) -> Socket {
@@ -267,7 +267,7 @@ async fn an_import_arrives_whole_and_ends_in_good_form() {
         Interrupt::never(),
         "f",
         "triples",
-        false,
+        Tell::Nothing,
     )
     .await
     .expect("open");
@@ -290,7 +290,7 @@ async fn an_import_that_the_gateway_ends_is_an_error() {
             Interrupt::never(),
             flow,
             "triples",
-            false,
+            Tell::Nothing,
         )
         .await
         .expect("open");
@@ -315,7 +315,7 @@ async fn an_import_that_is_not_let_in_says_why() {
         Interrupt::never(),
         "refused",
         "triples",
-        false,
+        Tell::Nothing,
     )
     .await
     .expect_err("refused");

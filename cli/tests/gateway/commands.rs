@@ -56,7 +56,7 @@ async fn faults_of_a_blueprint_are_listed_and_fail() {
 #[tokio::test]
 async fn stopping_a_flow_prints_its_receipt() {
     let fake = answering(json!({"receipt": {
-        "queues": [{"subscription": "agent-step", "finished": 2, "parked": 1, "discarded": 0}],
+        "queues": [{"subscription": "agent-step", "sent": 3, "answered": 0, "finished": 2, "parked": 1, "discarded": 0}],
         "queues-removed": 12, "exchanges-removed": 7}}))
     .await;
     let ran = fake
@@ -67,7 +67,8 @@ async fn stopping_a_flow_prints_its_receipt() {
     let idle = answering(json!({"receipt": {"queues": [], "queues-removed": 12}})).await;
     assert_eq!(
         idle.tg(&["stop-flow", "f"]).await.printed(),
-        "Flow f is stopped; no messages were waiting.\n"
+        "Receipt of flow f\nQueues removed: 12  Exchanges removed: 0\n\
+         Flow f is stopped; no messages were waiting.\n"
     );
     assert_eq!(
         asked(&fake),

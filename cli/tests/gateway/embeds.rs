@@ -221,3 +221,58 @@ async fn rows_are_saved_whole_or_not_at_all_and_load_again() {
     assert_eq!(frames[0]["metadata"]["collection"], "d");
     assert_eq!(frames[1]["values"][0], json!({"name": "Rome"}));
 }
+
+#[tokio::test]
+async fn what_a_store_did_not_take_is_told_and_fails_the_command() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let fake = Fake::socket(|_| Vec::new()).await;
+    let (rows, triples) = (folder.path().join("rows.jsonl"), folder.path().join("t.nt"));
+    let frame = json!({"metadata": {"id": "r", "collection": "c"}, "schema_name": "s",
+        "values": [{"n": "1"}, {"n": "x"}]});
+    fs::write(&rows, format!("{frame}\n").repeat(4)).expect("written");
+    let triple = |n: usize| format!("<urn:{n}> <urn:p> <urn:o> .\n");
+    let lines: String = (0..2500).map(triple).collect();
+    fs::write(&triples, lines).expect("written");
+    let (rows, triples) = (
+        rows.to_str().expect("a path"),
+        triples.to_str().expect("a path"),
+    );
+
+    let line = ["load-rows", "-f", "choosy", rows];
+    let ran = fake.tg(&line).await;
+    for told in [
+        "rows 3 to 4 refused: values[1].n: must be a number",
+        "rows 5 to 6 not confirmed: not in time",
+    ] {
+        assert!(ran.talk.contains(told), "{}", ran.talk);
+    }
+    let error = ran.error().to_string();
+    let whole = "4 of 8 rows are known to be stored: the store refused something of 1 of 4 batches, and did not confirm in \
+                 time 1 of 4 batches";
+    assert!(error.contains(whole), "{error}");
+    let ran = fake.tg(&[&line[..], &["--json"]].concat()).await;
+    let shown: Value = serde_json::from_str(&ran.data).expect("JSON");
+    let settled = &shown["settled"];
+    assert_eq!((&shown["rows"], &settled["stored"]), (&json!(8), &json!(4)));
+    assert_eq!(
+        settled["refused"],
+        json!([{"frame": 2, "from": 3, "to": 4, "type": "bad-content",
+            "message": "values[1].n: must be a number"}])
+    );
+    assert_eq!(settled["unconfirmed"][0]["from"], 5);
+
+    let ran = fake
+        .tg(&["load-turtle", "-f", "choosy", "-i", "urn:d", triples])
+        .await;
+    assert!(
+        ran.talk.contains("triples 1001 to 2000 refused"),
+        "{}",
+        ran.talk
+    );
+    assert!(
+        ran.talk.contains("triples 2001 to 2500 not confirmed"),
+        "{}",
+        ran.talk
+    );
+    assert!(ran.result.is_err());
+}

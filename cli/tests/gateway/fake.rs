@@ -298,7 +298,7 @@ async fn talk(inner: Arc<Inner>, mut socket: WebSocket) {
     }
 }
 
-/// The flow decides: `refused` is not let in, `cut` is ended after a frame, `told` gets an error
+/// The flow decides: `choosy` says what its store makes of each frame, if asked; `refused` is not let in, `cut` is ended after a frame, `told` gets an error
 /// frame, all others take everything.
 async fn import(
     State(inner): State<Arc<Inner>>,
@@ -315,6 +315,9 @@ async fn import(
             .into_response();
     }
     let ack = query.contains(&("ack".to_owned(), "1".to_owned()));
+    if flow == "choosy" && query.contains(&("settled".to_owned(), "1".to_owned())) {
+        return upgrade.on_upgrade(move |socket| async move { settle(inner, socket).await });
+    }
     upgrade.on_upgrade(move |socket| async move { take(inner, flow, ack, socket).await })
 }
 
@@ -365,6 +368,36 @@ async fn export(
         }
         inner.hear(Heard::Closed);
     })
+}
+
+/// A store that refuses the second frame and says nothing of the third, slowly: first what was asked, then what was done.
+async fn settle(inner: Arc<Inner>, mut socket: WebSocket) {
+    let stored = |frames: u64| json!({"stored": {"frames": frames, "rows": 2 * frames}});
+    let error = |kind, text| json!({"type": kind, "message": text});
+    let mut said = vec![stored(0)];
+    let mut frames: u64 = 0;
+    loop {
+        for word in said.drain(..) {
+            let _ = socket.send(Message::text(word.to_string())).await;
+        }
+        match socket.recv().await {
+            Some(Ok(Message::Text(text))) => {
+                let frame = serde_json::from_str(&text).expect("JSON");
+                inner.hear(Heard::Import(frame));
+                frames += 1;
+                said.push(match frames {
+                    2 => json!({"refused": {"frame": 2, "errors": [
+                        {"error": error("bad-content", "values[1].n: must be a number")}]}}),
+                    3 => json!({"unconfirmed": {"frame": 3, "error": error("timeout", "not in time")}}),
+                    1 => stored(1),
+                    _ => stored(frames - 2),
+                });
+            }
+            Some(Ok(Message::Close(_))) | None => return inner.hear(Heard::Closed),
+            Some(Ok(_)) => {}
+            Some(Err(_)) => return,
+        }
+    }
 }
 
 /// With `ack` each frame is confirmed, and how many rows or chunks that makes.

@@ -3,6 +3,7 @@
 mod added;
 mod clients;
 mod commands;
+mod console;
 mod embeds;
 mod fake;
 mod files;

@@ -44,13 +44,24 @@ fn rest() -> Vec<(&'static [&'static str], Value)> {
             json!({"requests": [{"id": id, "service": "agent", "flow": "default", "workspace": "acme", "seconds": 7}]}),
         ),
         (
+            &["list-runs"],
+            json!({"runs": [{"id": id, "state": "running", "flow": "default", "workspace": "acme", "user": id,
+                "on-disconnect": "grace=30", "started-ms": 1}]}),
+        ),
+        (
+            &["list-tasks"],
+            json!({"tasks": [{"id": id, "kind": "delegate", "status": "failed", "agent": id, "session": id, "workspace": "acme",
+                "user": id, "message": words, "error": words, "created-ms": 1}]}),
+        ),
+        (
             &["why"],
             json!({"flow": json!({"why": [{"subject": id, "state": "detached", "detail": words}]}).to_string(),
                 "why": [{"subject": id, "state": "detached", "detail": words}]}),
         ),
         (
             &["stop-flow", "f"],
-            json!({"receipt": {"queues": [{"subscription": id, "finished": 2, "parked": 1, "discarded": 0}],
+            json!({"receipt": {"queues": [{"subscription": id, "sent": 9, "answered": 6, "finished": 2, "parked": 1,
+                "discarded": 0}],
                 "queues-removed": 12, "exchanges-removed": 7}}),
         ),
         (
@@ -60,6 +71,10 @@ fn rest() -> Vec<(&'static [&'static str], Value)> {
         (
             &["show-mcp-tools"],
             json!({"values": [{"key": id, "value": json!({"remote-name": words, "url": id}).to_string()}]}),
+        ),
+        (
+            &["list-mcp-tools", "m"],
+            json!({"tools": [{"name": id, "description": words, "read-only": true, "schema": {}}]}),
         ),
         (
             &["show-tools"],

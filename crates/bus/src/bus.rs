@@ -269,6 +269,11 @@ pub trait Bus: Send + Sync + 'static {
     /// What holds on its wire.
     fn rules(&self) -> &'static WireRules;
 
+    /// Where it is, for the log: without user, password and query, which may hold keys.
+    fn address(&self) -> String {
+        "inside this process".to_owned()
+    }
+
     /// Declares topics, and the durable queues of `flow` subscriptions, in one go. Idempotent.
     ///
     /// # Errors

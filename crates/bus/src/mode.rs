@@ -16,6 +16,8 @@ pub enum Mode {
 /// What holds on a wire.
 #[derive(Debug, PartialEq, Eq)]
 pub struct WireRules {
+    /// What people call it, for what they are told; nothing is decided by it.
+    pub name: &'static str,
     /// What replaces the topic space in names, if anything.
     pub prefix: Option<&'static str>,
     /// How records are written; one that is read may be written either way.
@@ -39,14 +41,16 @@ pub struct WireRules {
     pub leases: bool,
     /// Who reads a record reports that it is done with it.
     pub reports: bool,
-    /// Texts for the library are written to it as records; else it is asked.
-    pub library_records: bool,
+    /// Whoever serves the whole system reads records as well as questions; else it is asked only, and of records there
+    /// are only those that could not be handled.
+    pub system_records: bool,
     /// All processors on the wire are of this project. The typed clients go by it, for what they ask of services.
     pub all_ours: bool,
 }
 
 /// Among processors of ours. The prefix is as long as the reference's `tg`, so that name lengths agree.
 static NATIVE: WireRules = WireRules {
+    name: "native",
     prefix: Some("nt"),
     records: ContentType::Avro,
     framed: true,
@@ -57,12 +61,13 @@ static NATIVE: WireRules = WireRules {
     tombstones: true,
     leases: true,
     reports: true,
-    library_records: true,
+    system_records: true,
     all_ours: true,
 };
 
 /// Among foreign ones, who send, declare and say what the reference does.
 static INTEROP: WireRules = WireRules {
+    name: "interop",
     prefix: None,
     records: ContentType::Json,
     framed: false,
@@ -73,7 +78,7 @@ static INTEROP: WireRules = WireRules {
     tombstones: false,
     leases: false,
     reports: false,
-    library_records: false,
+    system_records: false,
     all_ours: false,
 };
 

@@ -14,6 +14,7 @@ mod deferred;
 mod endpoint;
 #[cfg(test)]
 mod fuzz;
+mod held;
 mod lanes;
 mod options;
 mod patience;
@@ -30,13 +31,12 @@ use async_trait::async_trait;
 use parking_lot::RwLock;
 use tg_schemas::topic::Class;
 use tg_schemas::{Subscription, Topic};
-use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use self::claims::{ClaimState, Claims};
 use self::connected::Connected;
-use self::consumers::{Entry, Registry, Settling, Source};
+use self::consumers::{Entry, Registry, Source};
 use self::core::Core;
 pub use self::endpoint::ConnectError;
 use self::endpoint::Endpoint;
@@ -46,7 +46,7 @@ use crate::bus::{
     PublishMode, QueueState, Routed, Sink, Target, check_size,
 };
 use crate::mode::WireRules;
-use crate::task::{TaskKind, Tasks};
+use crate::task::{Starter, TaskKind, Tasks};
 
 /// The bus on a broker. Dropping it disconnects.
 pub struct RabbitBus {
@@ -72,7 +72,7 @@ impl RabbitBus {
                 tracing::error!(%error, "cannot connect to the broker");
                 ConnectError::of(&error)
             })?;
-        let runtime = Handle::current();
+        let starter = Starter::here(tasks.clone());
         let core = Arc::new(Core {
             rules,
             endpoint,
@@ -80,11 +80,11 @@ impl RabbitBus {
             link: watch::Sender::new(Link::Down),
             generation: AtomicU64::new(1),
             reads_longest: AtomicBool::new(false),
-            consumers: Registry::new(rules, runtime.clone(), options.in_hand),
+            consumers: Registry::new(rules, starter.clone(), options.in_hand),
             options,
             claims: Claims::new(rules),
             tasks,
-            runtime,
+            starter,
             closing: CancellationToken::new(),
         });
         core.raise(session.clone());
@@ -121,6 +121,10 @@ impl Bus for RabbitBus {
 
     fn rules(&self) -> &'static WireRules {
         self.core.rules
+    }
+
+    fn address(&self) -> String {
+        self.core.endpoint.address()
     }
 
     async fn declare(&self, topics: &[Topic], queues: &[Subscription]) -> Result<(), BusError> {
@@ -188,7 +192,7 @@ impl Bus for RabbitBus {
     async fn take(&self, from: &Subscription) -> Result<Option<Delivery>, BusError> {
         let session = self.core.session()?;
         let delivery = topology::take(&session, &self.core.queue(from)).await?;
-        Ok(delivery.map(|delivery| consumers::to_delivery(delivery, Settling::Apart)))
+        Ok(delivery.map(consumers::to_single))
     }
 
     async fn delete_queue(&self, of: &Subscription, when: Delete) -> Result<Deleted, BusError> {
@@ -255,7 +259,7 @@ impl Drop for RabbitConsumer {
     fn drop(&mut self) {
         if let Some(entry) = self.entry.take().filter(|entry| !entry.is_stopped()) {
             let core = self.core.clone();
-            let _context = self.core.runtime.enter();
+            let _context = self.core.starter.enter();
             self.core
                 .tasks
                 .spawn(TaskKind::Background, async move { core.stop(&entry).await });
@@ -277,7 +281,7 @@ impl Claim for RabbitClaim {
 impl Drop for RabbitClaim {
     fn drop(&mut self) {
         let (core, held) = (self.core.clone(), self.held.clone());
-        let _context = self.core.runtime.enter();
+        let _context = self.core.starter.enter();
         self.core.tasks.spawn(TaskKind::Background, async move {
             let session = core.session().ok();
             core.claims

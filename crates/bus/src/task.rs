@@ -2,6 +2,7 @@
 
 use std::future::Future;
 
+use tokio::runtime::{EnterGuard, Handle};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -92,6 +93,35 @@ impl Tasks {
     }
 }
 
+/// [`Tasks`] for who may be called outside of the runtime, by the threads of a client library.
+#[derive(Debug, Clone)]
+pub(crate) struct Starter {
+    tasks: Tasks,
+    runtime: Handle,
+}
+
+impl Starter {
+    /// Starts tasks in the runtime that this is called in.
+    pub(crate) fn here(tasks: Tasks) -> Self {
+        let runtime = Handle::current();
+        Self { tasks, runtime }
+    }
+
+    /// As [`Tasks::spawn`], from any thread.
+    pub(crate) fn spawn<F>(&self, kind: TaskKind, future: F)
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let _context = self.enter();
+        self.tasks.spawn(kind, future);
+    }
+
+    /// Until the guard is dropped, this thread is one of the runtime's.
+    pub(crate) fn enter(&self) -> EnterGuard<'_> {
+        self.runtime.enter()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
@@ -99,6 +129,22 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+
+    /// A thread of somebody else starts one, and it is counted among those that are waited for.
+    #[tokio::test]
+    async fn a_task_from_outside_of_the_runtime_is_one_of_them() {
+        let (tasks, ended) = (Tasks::default(), Arc::new(AtomicUsize::new(0)));
+        let (starter, count) = (Starter::here(tasks.clone()), ended.clone());
+        let thread = std::thread::spawn(move || {
+            starter.spawn(TaskKind::Connection, async move {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+                count.fetch_add(1, Ordering::Relaxed);
+            });
+        });
+        thread.join().unwrap();
+        tasks.finish().await;
+        assert_eq!(ended.load(Ordering::Relaxed), 1);
+    }
 
     /// Three tasks that need a moment more once the process stops: which of them come to their end.
     #[tokio::test(start_paused = true)]

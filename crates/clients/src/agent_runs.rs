@@ -1,9 +1,11 @@
-//! The agent's ledger of runs that go on without their caller, whichever gateway they came through.
+//! The agent's ledger of runs, whichever gateway they came through.
 
 use std::time::Duration;
 
-use tg_mesh::Mesh;
-use tg_schemas::msg::{AgentRunsRequest, AgentRunsResponse, DetachedRun};
+use tg_mesh::{Answer, Mesh};
+use tg_schemas::msg::{
+    AgentRunsRequest, AgentRunsResponse, AgentTask, DetachedRun, RunHappened, RunStanding,
+};
 use tg_schemas::processors::agent_manager::RUNS;
 use tg_schemas::{Error, ErrorCode};
 
@@ -11,11 +13,14 @@ use crate::caller::{Caller, goes_on};
 
 /// How long its questions may take together.
 const TIMEOUT: Duration = Duration::from_secs(5);
+/// How long a run may be read.
+const READ: Duration = Duration::from_secs(3600);
 
-/// Asks about the runs of one user.
+/// Asks about the runs of one user, or of a workspace.
 pub struct AgentRuns<'a> {
     caller: Caller<AgentRunsRequest, AgentRunsResponse>,
     user: &'a str,
+    workspace: &'a str,
 }
 
 impl<'a> AgentRuns<'a> {
@@ -24,10 +29,16 @@ impl<'a> AgentRuns<'a> {
         Self {
             caller: Caller::of_system(mesh, RUNS).at_most(TIMEOUT),
             user,
+            workspace: "",
         }
     }
 
-    /// All that are under way. None where there is no agent of ours, which keeps no such ledger.
+    /// Those of a workspace instead, by the text form of its key, whoever asked for them.
+    pub fn of_workspace(self, workspace: &'a str) -> Self {
+        Self { workspace, ..self }
+    }
+
+    /// All that go on without their caller and are under way. None where there is no agent of ours, which keeps no such ledger.
     ///
     /// # Errors
     /// How a question failed; one is asked for each page.
@@ -52,22 +63,137 @@ impl<'a> AgentRuns<'a> {
         }
     }
 
-    /// Cancels the one with this id. `false`: no such run of the user is under way.
+    /// A page of all that are known, also those that are over; with it, where the next one begins.
     ///
     /// # Errors
     /// How the question failed.
-    pub async fn cancel(&self, id: &str) -> Result<bool, Error> {
+    pub async fn known(
+        &self,
+        limit: i64,
+        after: &str,
+    ) -> Result<(Vec<DetachedRun>, String), Error> {
+        if !self.caller.neighbours().keep_runs() {
+            return Ok(Default::default());
+        }
+        let request = AgentRunsRequest {
+            limit,
+            after: after.to_owned(),
+            all: true,
+            ..self.about("list-runs")
+        };
+        match self.caller.last(&request).await {
+            Err(error) if error.code() == ErrorCode::NobodyServes => Ok(Default::default()),
+            page => page.map(|page| (page.runs, page.next)),
+        }
+    }
+
+    /// A page of the tasks that they gave; with it, where the next one begins.
+    ///
+    /// # Errors
+    /// How the question failed.
+    pub async fn tasks(&self, limit: i64, after: &str) -> Result<(Vec<AgentTask>, String), Error> {
+        if !self.caller.neighbours().keep_runs() {
+            return Ok(Default::default());
+        }
+        let request = AgentRunsRequest {
+            limit,
+            after: after.to_owned(),
+            ..self.about("list-tasks")
+        };
+        match self.caller.last(&request).await {
+            Err(error) if error.code() == ErrorCode::NobodyServes => Ok(Default::default()),
+            page => page.map(|page| (page.tasks, page.next)),
+        }
+    }
+
+    /// What is known of the one with this id. `None`: there is no such run, or no agent of ours.
+    ///
+    /// # Errors
+    /// How the question failed.
+    pub async fn find(&self, id: &str) -> Result<Option<DetachedRun>, Error> {
+        if !self.caller.neighbours().keep_runs() {
+            return Ok(None);
+        }
+        let request = AgentRunsRequest {
+            id: id.to_owned(),
+            all: true,
+            ..self.about("list-runs")
+        };
+        let found = self.caller.last(&request).await?.runs;
+        Ok(found.into_iter().find(|run| run.id == id))
+    }
+
+    /// Cancels the one with this id, and says what had happened in it. `None`: no such run is under way.
+    ///
+    /// # Errors
+    /// How the question failed.
+    pub async fn cancel(&self, id: &str) -> Result<Option<RunHappened>, Error> {
+        let answer = self.ask_of(id, "cancel-run").await?;
+        Ok(answer.map(|answer| answer.happened.unwrap_or_default()))
+    }
+
+    /// Answers what it asks before it uses a tool: `yes` or `no`, to the question with that name, or the only one. `false`: there
+    /// is no agent of ours.
+    ///
+    /// # Errors
+    /// How the question failed: there is no such run, or it asks nothing.
+    pub async fn confirm(&self, id: &str, asked: &str, answer: &str) -> Result<bool, Error> {
         if !self.caller.neighbours().keep_runs() {
             return Ok(false);
         }
         let request = AgentRunsRequest {
             id: id.to_owned(),
-            ..self.about("cancel-run")
+            asked: asked.to_owned(),
+            answer: answer.to_owned(),
+            ..self.about("confirm-run")
+        };
+        self.caller.last(&request).await.map(|_| true)
+    }
+
+    /// What it waits for: the run, and where it and its subagents stand. `None`: there is no such run, or no agent of ours.
+    ///
+    /// # Errors
+    /// How the question failed.
+    pub async fn why(&self, id: &str) -> Result<Option<(DetachedRun, Vec<RunStanding>)>, Error> {
+        let answer = self.ask_of(id, "why-run").await?;
+        Ok(answer.and_then(|answer| Some((answer.runs.into_iter().next()?, answer.standing))))
+    }
+
+    /// Says that nobody listens to it any more. `false`: there is no such run.
+    ///
+    /// # Errors
+    /// How the question failed.
+    pub async fn leave(&self, id: &str) -> Result<bool, Error> {
+        Ok(self.ask_of(id, "leave-run").await?.is_some())
+    }
+
+    /// What it tells from a part on, to its end.
+    ///
+    /// # Errors
+    /// Where the question cannot be asked; where there is no agent of ours, there is no such run.
+    pub fn read(
+        mesh: &Mesh,
+        request: &AgentRunsRequest,
+    ) -> Result<Answer<AgentRunsResponse>, Error> {
+        let caller = Caller::of_system(mesh, RUNS).patient(READ);
+        if !caller.neighbours().keep_runs() {
+            return Err(Error::new(ErrorCode::NotFound, "run not found"));
+        }
+        caller.ask(request)
+    }
+
+    async fn ask_of(&self, id: &str, operation: &str) -> Result<Option<AgentRunsResponse>, Error> {
+        if !self.caller.neighbours().keep_runs() {
+            return Ok(None);
+        }
+        let request = AgentRunsRequest {
+            id: id.to_owned(),
+            ..self.about(operation)
         };
         match self.caller.last(&request).await {
-            Ok(_) => Ok(true),
+            Ok(answer) => Ok(Some(answer)),
             Err(error) if matches!(error.code(), ErrorCode::NotFound | ErrorCode::NobodyServes) => {
-                Ok(false)
+                Ok(None)
             }
             Err(error) => Err(error),
         }
@@ -77,6 +203,7 @@ impl<'a> AgentRuns<'a> {
         AgentRunsRequest {
             operation: operation.to_owned(),
             user: self.user.to_owned(),
+            workspace: self.workspace.to_owned(),
             ..AgentRunsRequest::default()
         }
     }

@@ -41,6 +41,8 @@ const STRANGERS: usize = 1 << 20;
 const BATCH: usize = 256 << 10;
 /// Longest text of an entry, but for what changed.
 const LONGEST: usize = 255;
+/// More than an entry takes that says nothing of what changed, as none does that waits here, with its key.
+const MOST_OF_ENTRY: usize = 2 * 12 * (LONGEST + 1) + ENTRY;
 /// What an entry takes beside its texts, roughly.
 const ENTRY: usize = 256;
 
@@ -55,6 +57,11 @@ impl Audit {
         Self {
             caller: Caller::of_system(peer, AUDIT).patient(TIMEOUT),
         }
+    }
+
+    /// Whether somebody keeps it: no foreign iam service does.
+    pub fn is_kept(&self) -> bool {
+        self.caller.neighbours().keep_audit()
     }
 
     /// Keeps a batch, which has a number; twice under the same, it is kept once.
@@ -98,27 +105,79 @@ struct Waiting {
 struct Shelf {
     entries: HashMap<String, AuditEntry>,
     bytes: usize,
+    /// Of each by whom they are.
+    of: HashMap<String, usize>,
 }
 
 impl Shelf {
-    /// Takes an entry; `false` where there is no room.
-    fn put(&mut self, key: String, entry: AuditEntry, most: usize) -> bool {
+    /// Takes an entry. Where there is no room, whoever has most makes some, which may be who did this; what went is
+    /// returned.
+    fn put(&mut self, key: String, entry: AuditEntry, most: usize) -> Vec<AuditEntry> {
+        let by = whose(&entry);
         if let Some(same) = self.entries.get_mut(&key) {
             same.count += entry.count;
             same.until = same.until.max(entry.until);
             // Of another length: what it takes is what is given back for it.
             let before = size(same);
             same.request_id = entry.request_id;
-            self.bytes = self.bytes + size(same) - before;
-            return true;
+            same.client_request_id = entry.client_request_id;
+            let after = size(same);
+            self.bytes = self.bytes + after - before;
+            if let Some(own) = self.of.get_mut(&by) {
+                *own = *own + after - before;
+            }
+            return Vec::new();
         }
         let bytes = size(&entry) + key.len();
+        let mut gone = Vec::new();
         if self.bytes + bytes > most {
-            return false;
+            let own = self.of.get(&by).copied().unwrap_or(0);
+            gone = self.of_the_fullest(own + bytes);
+            if self.bytes + bytes > most {
+                gone.push(entry);
+                return gone;
+            }
         }
         self.bytes += bytes;
+        *self.of.entry(by).or_default() += bytes;
         self.entries.insert(key, entry);
-        true
+        gone
+    }
+
+    /// Some of what whoever has most has, if that is more than this. Not one by one: each time all are looked at.
+    fn of_the_fullest(&mut self, than: usize) -> Vec<AuditEntry> {
+        let fullest = self.of.iter().max_by_key(|(_, bytes)| **bytes);
+        let Some((by, bytes)) = fullest.filter(|(_, bytes)| **bytes > than) else {
+            return Vec::new();
+        };
+        let (by, mut excess) = (by.clone(), (bytes / 16).max(MOST_OF_ENTRY) as i64);
+        let keys: Vec<String> = self
+            .entries
+            .iter()
+            .filter(|(_, entry)| whose(entry) == by)
+            .take_while(|(key, entry)| {
+                let more = excess > 0;
+                excess -= (size(entry) + key.len()) as i64;
+                more
+            })
+            .map(|(key, _)| key.clone())
+            .collect();
+        let gone = keys.iter().filter_map(|key| self.remove(key));
+        gone.collect()
+    }
+
+    fn remove(&mut self, key: &str) -> Option<AuditEntry> {
+        let entry = self.entries.remove(key)?;
+        let bytes = size(&entry) + key.len();
+        self.bytes -= bytes;
+        let by = whose(&entry);
+        if let Some(own) = self.of.get_mut(&by) {
+            *own -= bytes;
+            if *own == 0 {
+                self.of.remove(&by);
+            }
+        }
+        Some(entry)
     }
 
     /// Moves entries out, until a batch is full.
@@ -133,12 +192,24 @@ impl Shelf {
             })
             .map(|(key, _)| key.clone())
             .collect();
-        for key in keys {
-            if let Some(entry) = self.entries.remove(&key) {
-                self.bytes -= size(&entry) + key.len();
-                into.push(entry);
-            }
-        }
+        into.extend(keys.iter().filter_map(|key| self.remove(key)));
+    }
+}
+
+impl Waiting {
+    fn lose(&mut self, gone: AuditEntry, reason: &str) {
+        metrics::counter!("tg_audit_lost_total").increment(gone.count.unsigned_abs());
+        let lost = self.lost.entry(gone.kind.clone());
+        let lost = lost.or_insert_with(|| AuditEntry {
+            time: gone.time,
+            kind: LOST.to_owned(),
+            operation: gone.kind,
+            reason: reason.to_owned(),
+            ..AuditEntry::default()
+        });
+        lost.count += gone.count;
+        lost.time = lost.time.min(gone.time);
+        lost.until = lost.until.max(gone.until);
     }
 }
 
@@ -154,25 +225,20 @@ impl AuditBuffer {
         };
         let (key, kind) = (key(&entry), entry.kind.clone());
         let mut waiting = self.waiting.lock();
-        let put = match kind.as_str() {
+        let gone = match kind.as_str() {
             STRANGER => waiting.strangers.put(key, entry, STRANGERS),
             REFUSED => waiting.refusals.put(key, entry, REFUSALS),
             _ => waiting.done.put(key, entry, DONE),
         };
-        if put {
-            return;
-        }
-        metrics::counter!("tg_audit_lost_total").increment(1);
-        let lost = waiting.lost.entry(kind.clone());
-        let lost = lost.or_insert_with(|| AuditEntry {
-            time: now,
-            kind: LOST.to_owned(),
-            operation: kind,
-            reason: "no-room".to_owned(),
-            ..AuditEntry::default()
-        });
-        lost.count += 1;
-        lost.until = now;
+        gone.into_iter()
+            .for_each(|one| waiting.lose(one, "no-room"));
+    }
+
+    /// Counts what nobody will keep, as it is not what may be kept.
+    pub fn refused(&self, entries: Vec<AuditEntry>) {
+        let mut waiting = self.waiting.lock();
+        let told = entries.into_iter().filter(|one| one.kind != LOST);
+        told.for_each(|one| waiting.lose(one, "refused"));
     }
 
     /// The next batch; empty where nothing waits.
@@ -184,6 +250,14 @@ impl AuditBuffer {
         waiting.refusals.take(&mut batch, &mut bytes);
         waiting.strangers.take(&mut batch, &mut bytes);
         batch
+    }
+}
+
+/// By whom an entry is: by which key of which user, or from where. Who floods takes the room of their own first.
+pub fn whose(entry: &AuditEntry) -> String {
+    match entry.kind.as_str() {
+        STRANGER => entry.address.clone(),
+        _ => format!("{}\u{1f}{}", entry.actor, entry.credential),
     }
 }
 
@@ -223,6 +297,7 @@ pub fn size(entry: &AuditEntry) -> usize {
         &entry.target,
         &entry.reason,
         &entry.request_id,
+        &entry.client_request_id,
     ];
     let changes = match entry.changes.is_empty() {
         true => 0,
@@ -245,6 +320,7 @@ pub fn cut(mut entry: AuditEntry) -> AuditEntry {
         &mut entry.target,
         &mut entry.reason,
         &mut entry.request_id,
+        &mut entry.client_request_id,
     ] {
         let mut end = text.len().min(LONGEST);
         while !text.is_char_boundary(end) {
@@ -340,6 +416,61 @@ mod tests {
         assert_eq!(count(STRANGER) + count(LOST), flood);
         let lost = all.iter().find(|one| one.kind == LOST).unwrap();
         assert_eq!(lost.operation, STRANGER);
+    }
+
+    #[test]
+    fn one_writer_pushes_out_no_other_keys_entries() {
+        let buffer = AuditBuffer::default();
+        let by = |credential: &str, at: usize| AuditEntry {
+            credential: credential.into(),
+            ..entry(ALLOWED, "ada", &format!("request {at}"))
+        };
+        let early = 5;
+        (0..early).for_each(|at| buffer.note(by("key:quiet", at)));
+        let flood = 40_000;
+        (0..flood).for_each(|at| buffer.note(by("key:loud", at)));
+        (early..2 * early).for_each(|at| buffer.note(by("key:quiet", at)));
+        buffer.note(entry(READ, "bob", ""));
+        assert!(buffer.waiting.lock().done.bytes <= DONE);
+        let all = all(&buffer);
+        let count = |credential: &str| {
+            all.iter()
+                .filter(|one| one.credential == credential)
+                .count()
+        };
+        assert_eq!(count("key:quiet"), 2 * early);
+        assert!(all.iter().any(|one| one.actor == "bob"));
+        let lost: i64 = all
+            .iter()
+            .filter(|one| one.kind == LOST)
+            .map(|one| one.count)
+            .sum();
+        assert!(lost > 0);
+        assert_eq!(count("key:loud") as i64 + lost, flood as i64);
+        let done = &buffer.waiting.lock().done;
+        assert!(done.bytes == 0 && done.of.is_empty());
+    }
+
+    #[test]
+    fn what_is_refused_is_counted_as_lost() {
+        let buffer = AuditBuffer::default();
+        buffer.refused(vec![
+            entry(LOST, "", ""),
+            AuditEntry {
+                count: 3,
+                ..entry(READ, "ada", "")
+            },
+        ]);
+        let all = all(&buffer);
+        assert_eq!(all.len(), 1);
+        assert_eq!(
+            (
+                all[0].operation.as_str(),
+                all[0].reason.as_str(),
+                all[0].count
+            ),
+            (READ, "refused", 3)
+        );
     }
 
     #[test]

@@ -8,12 +8,13 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tg_mesh::config_view::Rows;
 use tg_mesh::{ConfigSource, ConfigView, Cx, Mesh, Peer};
-use tg_schemas::msg::{ConfigKey, ConfigRequest, ConfigResponse, ConfigValue};
+use tg_schemas::msg::{ConfigKey, ConfigPush, ConfigRequest, ConfigResponse, ConfigValue};
 use tg_schemas::processors::config_svc::{CONFIG, CONFIG_OF_WORKSPACE};
 use tg_schemas::workspace_key::REGISTRY;
 use tg_schemas::{Class, Error, ErrorCode, Topic, WorkspaceId};
 
 use crate::caller::{Caller, LARGEST_PAGE, goes_on};
+use crate::neighbours::Neighbours;
 
 /// Config type of the rows that say which workspaces there are.
 pub const WORKSPACE: &str = "workspace";
@@ -314,6 +315,17 @@ fn join(whole: &mut ConfigResponse, page: ConfigResponse) {
 /// Where changes of the configuration are announced.
 pub fn notices() -> Topic {
     Topic::system(Class::Notify, "config")
+}
+
+/// Announces a change of the configuration. Who reads no keys is told of everything that changed.
+///
+/// # Errors
+/// When the bus does not take it.
+pub async fn announce(peer: &Peer, mut change: ConfigPush) -> Result<(), Error> {
+    if !Neighbours::of(peer).read_keyed_notices() {
+        change.keys.clear();
+    }
+    peer.notify(&notices(), &change).await
 }
 
 /// What a host reads its view of the configuration by.

@@ -22,7 +22,7 @@ pub fn is_ours(cx: &Cx) -> bool {
     let Some(row) = cx.config().get(workspace, "processor:triples-query", flow) else {
         return false;
     };
-    let Ok(row) = serde_json::from_str::<Value>(&row) else {
+    let Ok(row) = serde_json::from_slice::<Value>(row.as_bytes()) else {
         return false;
     };
     // Who answers from documents has no patterns to ask.

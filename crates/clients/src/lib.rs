@@ -10,9 +10,12 @@
 //! * [`embeddings`]: texts as vectors.
 //! * [`flow_records`]: what a flow is, and what its processors have in it.
 //! * [`flows`]: which flows there are, starting and stopping them.
+//! * [`generations`]: whether the configuration tells of deleted workspaces.
 //! * [`graph`]: whether the graph is a store of ours.
 //! * [`library`]: documents, their content, what is made of them, uploads.
+//! * [`listeners`]: whoever takes messages on a thread, and how they are told of threads that ended.
 //! * [`neighbours`]: what may be counted on of others at all.
+//! * [`pictures`]: what pictures show.
 //! * [`prompt`]: texts that a model writes by a template.
 //! * [`text_completion`]: which model replies.
 //! * [`traces`]: what an answer leaves behind, its texts in the library and its entries in the graph.
@@ -25,9 +28,13 @@ pub mod config;
 pub mod embeddings;
 pub mod flow_records;
 pub mod flows;
+pub mod generations;
 pub mod graph;
 pub mod library;
+pub mod listeners;
+pub mod measure;
 pub mod neighbours;
+pub mod pictures;
 pub mod prompt;
 pub mod text_completion;
 pub mod traces;

@@ -60,11 +60,6 @@ impl Neighbours {
         self.ours
     }
 
-    /// Whether somebody asks a store to drop what is deleted; else it follows the configuration itself.
-    pub fn ask_to_drop(self) -> bool {
-        self.ours
-    }
-
     /// Whether each says which processors it serves. Then the queue of a question also vanishes with its last
     /// consumer; else it stays, and only its consumers tell.
     pub fn say_what_they_serve(self) -> bool {
@@ -73,6 +68,11 @@ impl Neighbours {
 
     /// Whether answers go to the inbox of who asks, so that no exchange stands for them.
     pub fn answer_to_inboxes(self) -> bool {
+        self.ours
+    }
+
+    /// Whether a store tells the writer of a record, if asked to, what became of it.
+    pub fn give_receipts(self) -> bool {
         self.ours
     }
 

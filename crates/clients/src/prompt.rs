@@ -14,6 +14,7 @@ use crate::caller::Caller;
 #[derive(Clone)]
 pub struct Prompts {
     caller: Caller<PromptRequest, PromptResponse>,
+    thinking: bool,
 }
 
 /// What model calls took, where the model told it.
@@ -23,6 +24,10 @@ pub struct Spent {
     pub in_token: Option<i64>,
     /// Output tokens.
     pub out_token: Option<i64>,
+    /// Of the input tokens, what the provider had kept.
+    pub cache_read: Option<i64>,
+    /// Billionths of a dollar that providers say it cost.
+    pub nanodollars: Option<u64>,
     /// Model that answered last.
     pub model: Option<String>,
     /// How long it took, where somebody measured it; never added up.
@@ -34,6 +39,8 @@ pub struct Spent {
 pub struct Piece {
     /// Text; of a prompt that was made for JSON, the JSON text.
     pub text: String,
+    /// What a reasoning model thinks, where it is wanted; no part of the text.
+    pub thinking: String,
     /// Whether it is JSON.
     pub json: bool,
     /// Items of a JSON array that could not be used.
@@ -50,12 +57,19 @@ impl Prompts {
         Self {
             // The model may answer itself: its parts read as those of the prompt service.
             caller: Caller::of_flow(cx, shared::PROMPT).forwarded(),
+            thinking: false,
         }
     }
 
     /// Each answer may take as long, whatever is left of the message's own deadline.
     pub fn patient(mut self, patience: Duration) -> Self {
         self.caller = self.caller.patient(patience);
+        self
+    }
+
+    /// What a reasoning model thinks is wanted as well.
+    pub fn with_thinking(mut self) -> Self {
+        self.thinking = true;
         self
     }
 
@@ -79,6 +93,7 @@ impl Prompts {
             id: template.to_owned(),
             terms,
             streaming,
+            thinking: self.thinking,
         };
         Ok(Pieces {
             answer: self.caller.ask(&request)?,
@@ -147,16 +162,32 @@ impl Piece {
         Ok(Self {
             text: if json { part.object } else { part.text },
             json,
+            thinking: part.thinking,
             dropped: usize::try_from(part.dropped).unwrap_or_default(),
             unusable: part.unusable,
             spent: Spent {
                 in_token: part.in_token,
                 out_token: part.out_token,
+                cache_read: part.cache_read,
+                nanodollars: part.cost.and_then(nanodollars),
                 model: part.model,
                 duration_ms: None,
             },
         })
     }
+}
+
+/// Dollars in billionths, where they are an amount.
+fn nanodollars(dollars: f64) -> Option<u64> {
+    (0.0..=1e6).contains(&dollars).then(|| {
+        #[allow(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "within bounds, and not negative"
+        )]
+        let nano = (dollars * 1e9).round() as u64;
+        nano
+    })
 }
 
 impl Spent {
@@ -168,6 +199,11 @@ impl Spent {
         };
         self.in_token = sum(self.in_token, other.in_token);
         self.out_token = sum(self.out_token, other.out_token);
+        self.cache_read = sum(self.cache_read, other.cache_read);
+        self.nanodollars = match (self.nanodollars, other.nanodollars) {
+            (Some(a), Some(b)) => Some(a.saturating_add(b)),
+            (a, b) => a.or(b),
+        };
         if other.model.is_some() {
             self.model.clone_from(&other.model);
         }

@@ -55,6 +55,8 @@ impl<M> Next<'_, M> {
 pub struct TraceWriter {
     cx: Cx,
     collection: String,
+    /// Nothing is written; whether there is a library is said.
+    silent: Option<bool>,
 }
 
 impl TraceWriter {
@@ -63,19 +65,29 @@ impl TraceWriter {
         Self {
             cx: cx.clone(),
             collection: collection.to_owned(),
+            silent: None,
+        }
+    }
+
+    /// Writes nothing: for what was written before. `library`: as if there was one.
+    pub fn silent(cx: &Cx, library: bool) -> Self {
+        Self {
+            silent: Some(library),
+            ..Self::new(cx, "")
         }
     }
 
     /// Writes for a collection also when nobody waits for the answer any more.
     pub fn outliving(cx: &Cx, collection: &str) -> Self {
-        let mut writer = Self::new(cx, collection);
+        let mut writer = Self::new(&cx.outliving(), collection);
         writer.cx.cancel = cx.mesh.shutdown().child_token();
         writer
     }
 
     /// Whether the flow has a library, so that a link to a text can be promised.
     pub fn has_library(&self) -> bool {
-        self.cx.has(shared::LIBRARIAN)
+        self.silent
+            .unwrap_or_else(|| self.cx.has(shared::LIBRARIAN))
     }
 
     /// Stores texts under ids of the trace, and the entries that link to them: which ones follows from which texts
@@ -88,6 +100,9 @@ impl TraceWriter {
         texts: [Text<'_>; N],
         entries: impl FnOnce([bool; N]) -> Vec<Event>,
     ) -> Result<(), Error> {
+        if self.silent.is_some() {
+            return Ok(());
+        }
         if !Neighbours::of(&self.cx.mesh).take_library_records() {
             return self.store_apart(texts, entries).await;
         }
@@ -107,6 +122,9 @@ impl TraceWriter {
         entries: impl FnOnce([bool; N]) -> Vec<Event>,
         mut next: Next<'_, M>,
     ) -> Result<(), Error> {
+        if self.silent.is_some() {
+            return Ok(());
+        }
         if !Neighbours::of(&self.cx.mesh).take_library_records() {
             let write = async {
                 let went = self.cx.record(next.spec, next.message).await;
@@ -215,6 +233,9 @@ impl TraceWriter {
         if text.text.is_empty() || !self.has_library() {
             return false;
         }
+        if self.silent.is_some() {
+            return true;
+        }
         let stored = match Neighbours::of(&self.cx.mesh).take_library_records() {
             true => self.send(self.texts(std::slice::from_ref(text))).await,
             false => self.add_document(text).await,
@@ -273,6 +294,9 @@ impl TraceWriter {
     /// # Errors
     /// When the record cannot be written.
     pub async fn publish(&self, events: &[Event]) -> Result<(), Error> {
+        if self.silent.is_some() {
+            return Ok(());
+        }
         self.write(self.triples(events)).await
     }
 

@@ -1,5 +1,5 @@
 //! The two handlers that every store of collections has: retraction by provenance, and the end of a collection. Both
-//! may be repeated, and are confirmed when they are durable.
+//! may be repeated, and are confirmed when they are durable. A retraction that was done is not done again.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,6 +8,7 @@ use async_trait::async_trait;
 use tg_mesh::{ConsumeError, Cx, LeasedStore, RecordConsumer, RequestHandler, Responder};
 use tg_schemas::msg::{CollectionDrop, CollectionDropped, Retract};
 use tg_schemas::{Error, ErrorCode};
+use tg_storage::DoneOnce;
 
 use crate::{CollectionKey, CollectionStore, Target};
 
@@ -31,8 +32,24 @@ impl<S: CollectionStore> RecordConsumer<Retract> for Retractor<S> {
             return Ok(());
         };
         let store = self.store.get().await?;
+        // A record without an id is of a foreign sender, and done as often as it comes.
+        let once = (!cx.id.is_empty()).then(|| DoneOnce {
+            owner: target.key.workspace().to_owned(),
+            purpose: cx.scope.processor.clone(),
+            record: cx.id.to_string(),
+        });
+        if let Some(once) = &once
+            && store.retractions().is_done(once.clone()).await?
+        {
+            // Delivered again, as its receipt was lost: what fits it now was made since.
+            return Ok(());
+        }
         let gone = store.retract(&target.key, target.kind, self.part, record);
         metrics::counter!(S::RETRACTED).increment(gone.await?);
+        // Before anybody hears that it is done: a run that makes the same again begins only then.
+        if let Some(once) = once {
+            store.retractions().note(once).await?;
+        }
         Ok(())
     }
 }

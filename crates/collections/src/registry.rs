@@ -27,7 +27,9 @@ impl Registry for ConfigView {
     fn stones(&self) -> Vec<Stone> {
         let rows = self.values(REGISTRY, TOMBSTONE);
         rows.iter()
-            .filter_map(|(name, value)| Some((name.clone(), serde_json::from_str(value).ok()?)))
+            .filter_map(|(name, value)| {
+                Some((name.clone(), serde_json::from_slice(value.as_bytes()).ok()?))
+            })
             .collect()
     }
 }

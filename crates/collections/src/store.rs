@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use tg_schemas::Error;
 use tg_schemas::msg::Retract;
 
-use crate::{CollectionKey, WorkspaceStore, WriteKind};
+use crate::{CollectionKey, Retractions, WorkspaceStore, WriteKind};
 
 /// A store whose data belongs to collections. [`crate::Retractor`] and [`crate::Dropper`] are its handlers, and
 /// [`crate::reaper`] purges what it keeps for deleted workspaces.
@@ -19,8 +19,11 @@ pub trait CollectionStore: WorkspaceStore {
     /// one thing only.
     type Part: Copy + Send + Sync + 'static;
 
+    /// Where it remembers which retractions it has done: [`crate::Retractor`] asks and tells it.
+    fn retractions(&self) -> &dyn Retractions;
+
     /// Takes back what came from chunks that are no more. Durable when `Ok`; the number of items that went. Doing it
-    /// again changes nothing.
+    /// again at once changes nothing.
     ///
     /// # Errors
     /// When the store failed or is closing; then some of it may be gone already.

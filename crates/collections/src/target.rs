@@ -3,6 +3,7 @@
 use tg_mesh::Cx;
 use tg_runs::RunContext;
 use tg_schemas::msg::Metadata;
+use tg_schemas::{Error, ErrorCode};
 
 use crate::{CollectionKey, WriteKind};
 
@@ -33,9 +34,16 @@ impl Target {
         let key = CollectionKey::of(cx, collection);
         if !cx.is_current(key.collection()) {
             metrics::counter!("tg_records_of_ended_collections_total").increment(1);
+            cx.not_kept(ended(key.collection()));
             return None;
         }
         let kind = WriteKind::of(cx, key.collection());
         Some(Self { key, kind })
     }
+}
+
+/// Why a record changes nothing.
+pub fn ended(collection: &str) -> Error {
+    let why = format!("collection: {collection} was deleted after it was sent");
+    Error::new(ErrorCode::Conflict, why)
 }

@@ -1,21 +1,25 @@
 //! The page at `/` and what belongs to it, as built into the binary: what `make console` made of `console/`, or a plain
 //! page that says how to make it; and the two descriptions of the endpoints. A table of bytes; it serves nothing.
 
+use std::io::Read as _;
+use std::sync::OnceLock;
+
+use flate2::read::GzDecoder;
+
 include!(concat!(env!("OUT_DIR"), "/table.rs"));
 
 /// A file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Asset {
     /// Its name, without a path.
     pub name: &'static str,
     /// A strong entity tag, with its quotes.
     pub tag: &'static str,
-    /// Its bytes.
-    pub plain: &'static [u8],
-    /// The same, compressed by Brotli.
+    /// Its bytes, compressed by Brotli.
     pub brotli: Option<&'static [u8]>,
-    /// The same, compressed by gzip.
-    pub gzip: Option<&'static [u8]>,
+    /// The same, compressed by gzip. The bytes themselves are not kept: nearly every client takes them compressed.
+    pub gzip: &'static [u8],
+    plain: OnceLock<Vec<u8>>,
 }
 
 /// Whether the console was built in; otherwise the pages are the plain ones.
@@ -37,6 +41,32 @@ pub fn plain(name: &str) -> Option<&'static Asset> {
 }
 
 impl Asset {
+    /// A file, with its forms.
+    pub const fn new(
+        name: &'static str,
+        tag: &'static str,
+        brotli: Option<&'static [u8]>,
+        gzip: &'static [u8],
+    ) -> Self {
+        Self {
+            name,
+            tag,
+            brotli,
+            gzip,
+            plain: OnceLock::new(),
+        }
+    }
+
+    /// Its bytes as they are: made when first asked for.
+    pub fn plain(&self) -> &[u8] {
+        self.plain.get_or_init(|| {
+            let mut content = Vec::new();
+            // What the build compressed can be read.
+            let _ = GzDecoder::new(self.gzip).read_to_end(&mut content);
+            content
+        })
+    }
+
     /// Its media type.
     pub fn kind(&self) -> &'static str {
         match self.name.rsplit('.').next() {
@@ -66,19 +96,14 @@ mod tests {
     use super::*;
 
     fn named(name: &'static str) -> Asset {
-        Asset {
-            name,
-            tag: "",
-            plain: b"",
-            brotli: None,
-            gzip: None,
-        }
+        Asset::new(name, "", None, b"")
     }
 
     #[test]
     fn a_build_without_the_console_says_how_to_make_it() {
         for name in ["index.html", "docs.html"] {
-            let page = plain(name).map_or("", |page| str::from_utf8(page.plain).unwrap_or(""));
+            let page = plain(name).map(|page| page.plain()).unwrap_or_default();
+            let page = String::from_utf8_lossy(page);
             assert!(page.contains("make console"), "{name}: {page}");
         }
     }
@@ -88,7 +113,7 @@ mod tests {
         for name in ["index.html", "docs.html", "openapi.yaml", "asyncapi.yaml"] {
             for asset in [find(name), plain(name)] {
                 let asset = asset.unwrap_or_else(|| panic!("{name} is missing"));
-                assert!(!asset.plain.is_empty() && asset.tag.len() == 18, "{name}");
+                assert!(!asset.plain().is_empty() && asset.tag.len() == 18, "{name}");
                 assert!(!asset.is_forever(), "{name}");
             }
         }
@@ -98,10 +123,10 @@ mod tests {
     fn nothing_in_a_page_runs_or_paints_by_itself() {
         for page in BUILT
             .iter()
-            .chain(ALWAYS)
+            .chain(&ALWAYS)
             .filter(|asset| asset.name.ends_with(".html"))
         {
-            let text = String::from_utf8_lossy(page.plain);
+            let text = String::from_utf8_lossy(page.plain());
             for inline in [
                 "<script>",
                 "<style",
@@ -118,7 +143,8 @@ mod tests {
     #[test]
     fn descriptions_stand_alone() {
         for name in ["openapi.yaml", "asyncapi.yaml"] {
-            let text = String::from_utf8_lossy(find(name).map_or(b"", |asset| asset.plain));
+            let content = find(name).map(Asset::plain).unwrap_or_default();
+            let text = String::from_utf8_lossy(content);
             for reference in text.split("$ref:").skip(1) {
                 let target = reference.trim_start().trim_start_matches(['"', '\'']);
                 assert!(target.starts_with("#/"), "{name}: {:.60}", target);
@@ -138,8 +164,7 @@ mod tests {
     /// Of a build without the page this says nothing: what is served is held against what was built by a black-box test.
     #[test]
     fn what_travels_is_within_its_limit() {
-        let travels = |asset: &Asset| asset.gzip.map_or(asset.plain.len(), <[u8]>::len);
-        let sum: usize = BUILT.iter().map(travels).sum();
+        let sum: usize = BUILT.iter().map(|asset| asset.gzip.len()).sum();
         assert!(sum <= 400_000, "{sum} bytes");
     }
 }

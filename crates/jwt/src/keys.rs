@@ -14,8 +14,8 @@ const SPKI: [u8; 12] = [
 ];
 const BEGIN: &str = "-----BEGIN PUBLIC KEY-----";
 const END: &str = "-----END PUBLIC KEY-----";
-/// More keys are not read.
-const MOST: usize = 64;
+/// More keys are not read: the one that signs, and as many as may have signed heads of traces before it.
+const MOST: usize = 1 + 256;
 
 /// A key could not be made or read. Says nothing of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -117,6 +117,11 @@ impl PublicKeys {
     /// As one block of PEM after another.
     pub fn to_pem(&self) -> String {
         self.0.iter().map(PublicKey::to_pem).collect()
+    }
+
+    /// Ids of the keys.
+    pub fn ids(&self) -> impl Iterator<Item = String> {
+        self.0.iter().map(PublicKey::kid)
     }
 
     /// Whether a key is known.

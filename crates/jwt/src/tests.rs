@@ -58,6 +58,17 @@ fn a_key_comes_back_from_its_bytes_and_texts_and_never_prints() {
     assert_eq!(PublicKeys::from_pem("x"), PublicKeys::default());
 }
 
+/// As many as the agent keeps of those that signed heads.
+#[test]
+fn all_keys_that_ever_signed_come_back_from_one_text() {
+    let all: Vec<_> = (0..257).map(|_| SigningKey::generate().unwrap()).collect();
+    let pem: String = all.iter().map(|key| key.public().to_pem()).collect();
+    let (read, oldest) = (PublicKeys::from_pem(&pem), &all[256]);
+    let signature = oldest.sign_text("head").unwrap();
+    let kid = oldest.public().kid();
+    assert_eq!(read.verify_text(&kid, "head", &signature), Ok(()));
+}
+
 #[test]
 fn what_only_looks_like_a_token_is_refused() {
     let key = SigningKey::generate().unwrap();

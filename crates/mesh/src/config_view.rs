@@ -85,7 +85,7 @@ impl ConfigView {
     /// The generation of a collection that is registered.
     fn registered(&self, workspace: &str, collection: &str) -> Option<i64> {
         let row = self.get(workspace, COLLECTION, collection)?;
-        let row = serde_json::from_str::<Collection>(&row);
+        let row = serde_json::from_slice::<Collection>(row.as_bytes());
         Some(row.map_or(0, |row| row.generation.max(0)))
     }
 
@@ -107,7 +107,8 @@ impl ConfigView {
     pub fn generation(&self, workspace: &str) -> i64 {
         // One row says that it is there and in which generation: never one without the other.
         if let Some(row) = self.get(WORKSPACES.0, WORKSPACES.1, workspace) {
-            return serde_json::from_str::<Workspace>(&row).map_or(0, |row| row.generation.max(0));
+            return serde_json::from_slice::<Workspace>(row.as_bytes())
+                .map_or(0, |row| row.generation.max(0));
         }
         let known = self.get(REGISTRY, GENERATION, workspace);
         if let Some(known) = known.and_then(|text| text.parse::<i64>().ok()) {
@@ -124,7 +125,7 @@ impl ConfigView {
 
     /// The deletion of a workspace's name, if there was one.
     pub fn tombstone(&self, workspace: &str) -> Option<WorkspaceTombstone> {
-        serde_json::from_str(&self.get(REGISTRY, TOMBSTONE, workspace)?).ok()
+        serde_json::from_slice(self.get(REGISTRY, TOMBSTONE, workspace)?.as_bytes()).ok()
     }
 
     /// Whether what is kept or sent under a key belongs to a workspace that was deleted, whatever has its name

@@ -142,7 +142,7 @@ pub(crate) async fn run(mesh: Mesh, watched: Arc<Watched>, applied: mpsc::Sender
                     failures = failures.saturating_add(1);
                     // While a system starts nobody serves yet; what lasts is told, ever more rarely.
                     if failures >= TOLD && failures.is_power_of_two() {
-                        tracing::warn!(%error, failures, "the configuration cannot be read; trying again");
+                        tell(&mesh, &error, failures);
                     } else {
                         tracing::debug!(%error, "config is not readable yet");
                     }
@@ -190,6 +190,18 @@ pub(crate) async fn run(mesh: Mesh, watched: Arc<Watched>, applied: mpsc::Sender
             }
         }
     }
+}
+
+/// Says where it was looked for as well: a process on another bus, or that speaks otherwise than the one that keeps the
+/// configuration, finds nobody and has no other sign of it.
+fn tell(mesh: &Mesh, error: &Error, failures: u32) {
+    let (bus, rules) = (mesh.bus(), mesh.bus().rules());
+    let topics = mesh.config_source().notices().exchange(rules.prefix);
+    let prefix = topics.split('.').next().unwrap_or_default();
+    tracing::warn!(
+        %error, failures, bus = bus.address(), mode = rules.name, prefix,
+        "the configuration cannot be read; trying again"
+    );
 }
 
 /// The pause after the next failure.

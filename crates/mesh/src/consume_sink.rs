@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use parking_lot::Mutex;
+use tg_schemas::receipt::Fate;
 use tg_schemas::{Error, ErrorCode, Headers, Subscription, WorkspaceKey};
 
 use crate::dead_letter::{self, Reason};
@@ -13,6 +14,7 @@ use crate::erased::{ErasedRead, Outcome};
 use crate::handler::ConsumeError;
 use crate::instance_state::{Done, InstanceState, note};
 use crate::middleware::Follow;
+use crate::receipt::RecordReceipt;
 use crate::room::{Permit, RecordRoom};
 use crate::scope::InstanceScope;
 use tg_bus::TaskKind;
@@ -24,6 +26,8 @@ pub(crate) struct ConsumeSink {
     pub(crate) slot: Arc<InstanceState>,
     pub(crate) handler: Arc<dyn ErasedRead>,
     pub(crate) subscription: Subscription,
+    /// Writers of records are told what became of them.
+    pub(crate) keeps: bool,
     pub(crate) stuck: Arc<Stuck>,
     pub(crate) room: Arc<RecordRoom>,
 }
@@ -61,6 +65,7 @@ impl Sink for ConsumeSink {
         let (slot, handler) = (self.slot.clone(), self.handler.clone());
         let (subscription, stuck) = (self.subscription.clone(), self.stuck.clone());
         let room = self.room.clone();
+        let keeps = self.keeps;
         slot.begin();
         self.slot.mesh.spawn(TaskKind::Handler, async move {
             let done = Done {
@@ -68,19 +73,41 @@ impl Sink for ConsumeSink {
                 running: Arc::new(AtomicUsize::new(1)),
             };
             let permit = room.take(delivery.envelope.body.len()).await;
-            read(&slot, &*handler, &subscription, &stuck, (delivery, permit)).await;
+            let of = Of {
+                subscription: &subscription,
+                stuck: &stuck,
+                receipt: keeps
+                    .then(|| RecordReceipt::of(&delivery.envelope.headers))
+                    .flatten(),
+            };
+            read(&slot, &*handler, of, (delivery, permit)).await;
             drop(done);
         });
+    }
+}
+
+/// Where a record comes from, and what its writer is told.
+struct Of<'a> {
+    subscription: &'a Subscription,
+    stuck: &'a Stuck,
+    receipt: Option<Arc<RecordReceipt>>,
+}
+
+impl Of<'_> {
+    fn tell(&self, slot: &InstanceState, fate: impl FnOnce() -> Fate) {
+        if let Some(receipt) = &self.receipt {
+            receipt.tell(&slot.mesh, &fate());
+        }
     }
 }
 
 async fn read(
     slot: &Arc<InstanceState>,
     handler: &dyn ErasedRead,
-    of: &Subscription,
-    stuck: &Stuck,
+    source: Of<'_>,
     (delivery, permit): (Delivery, Option<Permit>),
 ) {
+    let of = source.subscription;
     let started = Instant::now();
     let headers = delivery.envelope.headers.clone();
     let scope = slot.scope.read().clone();
@@ -89,6 +116,7 @@ async fn read(
         metrics::counter!("tg_records_of_ended_workspaces_total").increment(1);
         slot.handled(&of.name);
         delivery.ack();
+        source.tell(slot, || refused("its workspace was deleted"));
         return;
     }
     let reason = if slot.of_another_epoch(&headers) {
@@ -98,12 +126,22 @@ async fn read(
             .deadline
             .map_or_else(|| Deadline::after(STREAM), Deadline::from_millis);
         let cancel = slot.mesh.shutdown().child_token();
-        let cx = slot.cx(headers, deadline, cancel, follow.clone());
-        match handler.run(cx, &delivery.envelope).await {
+        let mut cx = slot.cx(headers, deadline, cancel, follow.clone());
+        cx.receipt.clone_from(&source.receipt);
+        let mut span = slot.span(&cx, &of.name);
+        let handled = handler.run(cx.within(&span), &delivery.envelope).await;
+        if let Err(ConsumeError::Retry { error, .. } | ConsumeError::Dead(error)) = &handled {
+            span.fail(error.code().as_str());
+        }
+        drop(span);
+        match handled {
             Ok(()) => {
                 if told(slot, follow.as_deref(), Ok(())).await {
                     slot.handled(&of.name);
                     delivery.ack();
+                    if let Some(receipt) = &source.receipt {
+                        receipt.handled(&slot.mesh);
+                    }
                 }
                 note(scope.processor.clone(), Outcome::Ok, started);
                 return;
@@ -114,6 +152,7 @@ async fn read(
     };
     note(scope.processor.clone(), Outcome::Failed, started);
     tell(&scope, of, handler, &delivery.envelope, &reason);
+    let fate = source.receipt.is_some().then(|| reason.fate());
     let aside = if of.topic == dead_letter::topic() {
         Err(None)
     } else {
@@ -130,14 +169,41 @@ async fn read(
         }
     };
     if settled {
-        stuck.over();
+        source.stuck.over();
         delivery.ack();
+        if let Some(mut fate) = fate {
+            // What was tried often enough is tried no more.
+            if let (Fate::Later(_), Ok(Some(why))) = (&fate, aside) {
+                fate = Fate::Refused(why);
+            }
+            source.tell(slot, || fate);
+        }
     } else {
         // Nothing accepted is lost: it goes back, slowly, until it can be dead-lettered.
+        if let Some(Fate::Refused(error) | Fate::Later(error)) = fate {
+            source.tell(slot, || Fate::Later(error));
+        }
         let full = matches!(&aside, Err(Some(error)) if error.code() == ErrorCode::Busy);
         drop(permit);
-        wait(slot, stuck.pause(), full).await;
+        wait(slot, source.stuck.pause(), full).await;
         drop(delivery);
+    }
+}
+
+fn refused(why: &str) -> Fate {
+    Fate::Refused(Error::new(ErrorCode::Conflict, why))
+}
+
+impl Reason {
+    /// What becomes of a record that is dead-lettered for it.
+    fn fate(&self) -> Fate {
+        match self {
+            Self::Retry(error, _) => Fate::Later(error.clone()),
+            Self::Dead(error) => Fate::Refused(error.clone()),
+            Self::Stale => refused(
+                "its flow was started anew before it was stored; it is kept as a dead letter",
+            ),
+        }
     }
 }
 

@@ -142,11 +142,15 @@ async fn publish(mesh: &Mesh, record: &DeadLetter, body: Bytes) -> Result<(), Er
 }
 
 /// The headers of a record as text; of those that came with too much, what a replay needs.
-fn kept_headers(headers: Headers) -> String {
+fn kept_headers(mut headers: Headers) -> String {
     let text = |headers: &Headers| serde_json::to_string(headers).unwrap_or_default();
     let whole = text(&headers);
     if whole.len() <= limits::DEAD_LETTER_HEADERS {
         return whole;
+    }
+    // Who waits for a receipt of one of many hears nothing; all else may fit.
+    if headers.receipt.take().is_some() {
+        return kept_headers(headers);
     }
     // As text: what is escaped is longer.
     let is_short = |value: &String| {
@@ -164,6 +168,9 @@ fn kept_headers(headers: Headers) -> String {
         thread: short(headers.thread),
         schema: short(headers.schema),
         sections: short(headers.sections),
+        // Two words: who replays it must not make something else of it.
+        by_hand: headers.by_hand,
+        policies: headers.policies,
         ..Headers::default()
     })
 }

@@ -34,7 +34,18 @@ struct Waiting {
     units: usize,
     /// What is held already where this goes to.
     held: UnitsInUse,
+    /// Units that others, who hold something, took meanwhile without waiting.
+    passed: usize,
     granted: oneshot::Sender<Share>,
+}
+
+/// Why nothing was taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NotTaken {
+    /// It is more than there will ever be.
+    TooLarge,
+    /// The pool is gone.
+    Gone,
 }
 
 /// Units that are held in one place, such as a socket. Changed under the lock of the pool.
@@ -69,22 +80,56 @@ impl Pool {
         self.0.each
     }
 
-    /// Takes units that are free now. For pools that nobody waits at.
+    /// Takes units that are free now.
     pub fn try_take(&self, user: &Arc<str>, units: usize) -> Option<Share> {
         let mut state = self.0.state.lock();
         let own = state.users.get(user).copied().unwrap_or(0);
-        let fits = own + units <= self.0.each && state.used + units <= self.0.total;
-        fits.then(|| self.0.give(&mut state, user, units, None))
+        let fits = own.saturating_add(units) <= self.0.each
+            && state.used.saturating_add(units) <= self.0.total;
+        if !fits {
+            return None;
+        }
+        // What is free is kept for who waits already, but from who holds something: that they go on makes room. They do so
+        // until the whole pool went past who waits, or large ones would wait for ever.
+        let mut waiting = std::mem::take(&mut state.waiting);
+        let is_before = |one: &Waiting| {
+            let waits = one.user == *user || self.0.waits_for_room(&state, one);
+            waits && !one.granted.is_closed()
+        };
+        let mut before: Vec<_> = waiting.iter_mut().filter(|one| is_before(one)).collect();
+        let passes = |one: &&mut Waiting| own > 0 && one.passed + units <= self.0.total;
+        let is_next = before.iter().all(passes);
+        if is_next {
+            for one in &mut before {
+                one.passed += units;
+            }
+        }
+        state.waiting = waiting;
+        is_next.then(|| self.0.give(&mut state, user, units, None))
     }
 
-    /// Waits for units; more than [`Pool::total`] never come. Who holds nothing may have more than a user's share.
-    pub async fn take(&self, user: &Arc<str>, units: usize) -> Option<Share> {
+    /// Waits for units. Who holds nothing may have more than a user's share.
+    ///
+    /// # Errors
+    /// [`NotTaken::TooLarge`] for more than [`Pool::total`], which would never come.
+    pub async fn take(&self, user: &Arc<str>, units: usize) -> Result<Share, NotTaken> {
         self.take_at(user, units, &UnitsInUse::default()).await
     }
 
     /// The same for one of many places: it may hold as much as is free beside. So however many places are stuck, something
     /// is left for others, and the more there are the less each has.
-    pub async fn take_at(&self, user: &Arc<str>, units: usize, held: &UnitsInUse) -> Option<Share> {
+    ///
+    /// # Errors
+    /// As of [`Pool::take`].
+    pub async fn take_at(
+        &self,
+        user: &Arc<str>,
+        units: usize,
+        held: &UnitsInUse,
+    ) -> Result<Share, NotTaken> {
+        if units > self.0.total {
+            return Err(NotTaken::TooLarge);
+        }
         let granted = {
             let (sender, granted) = oneshot::channel();
             let mut state = self.0.state.lock();
@@ -92,12 +137,13 @@ impl Pool {
                 user: user.clone(),
                 units,
                 held: held.clone(),
+                passed: 0,
                 granted: sender,
             });
             granted
         };
         self.0.serve();
-        granted.await.ok()
+        granted.await.map_err(|_| NotTaken::Gone)
     }
 }
 
@@ -122,6 +168,16 @@ impl Shared {
         }
     }
 
+    /// Whether somebody who waits lacks room in the pool, and not a part of their own share.
+    fn waits_for_room(&self, state: &State, one: &Waiting) -> bool {
+        let own = state.users.get(&one.user).copied().unwrap_or(0);
+        let here = one.held.load(Ordering::Relaxed);
+        let free = self.total.saturating_sub(state.used);
+        // Where one may have it all, who finds no room is waited for.
+        let has_its_part = self.each < self.total && own > 0 && own + one.units > self.each;
+        !has_its_part && (here == 0 || here + one.units <= free)
+    }
+
     /// Serves who waits: in order, but past those who have their share already. Who only lacks room in the pool is
     /// waited for, or small ones would keep large ones out for ever.
     fn serve(self: &Arc<Self>) {
@@ -132,12 +188,7 @@ impl Shared {
             let mut at = 0;
             while let Some(one) = state.waiting.get(at) {
                 let (user, units) = (one.user.clone(), one.units);
-                let own = state.users.get(&user).copied().unwrap_or(0);
-                let here = one.held.load(Ordering::Relaxed);
-                let free = self.total.saturating_sub(state.used);
-                // Where one may have it all, who finds no room is waited for.
-                let has_its_part = self.each < self.total && own > 0 && own + units > self.each;
-                if has_its_part || (here > 0 && here + units > free) {
+                if !self.waits_for_room(&state, one) {
                     at += 1;
                 } else if state.used + units > self.total {
                     break;
@@ -214,9 +265,71 @@ mod tests {
         let mut second = Box::pin(pool.take(&ann, 5));
         assert!((&mut second).now_or_never().is_none());
         let others = pool.take(&bob, 4).now_or_never().unwrap();
-        assert!(others.is_some(), "ann waits for herself only");
+        assert!(others.is_ok(), "ann waits for herself only");
         drop(held);
-        assert!(second.now_or_never().unwrap().is_some());
+        assert!(second.now_or_never().unwrap().is_ok());
+    }
+
+    #[test]
+    fn who_comes_later_does_not_overtake_who_waits() {
+        let pool = Pool::new(10, 8);
+        let (ann, bob, eve) = (Arc::from("ann"), Arc::from("bob"), Arc::from("eve"));
+        let held = pool.try_take(&ann, 6).unwrap();
+        let mut large = Box::pin(pool.take(&bob, 5));
+        assert!((&mut large).now_or_never().is_none());
+        assert!(pool.try_take(&eve, 1).is_none(), "what is free is for bob");
+        let more = pool.try_take(&ann, 1);
+        assert!(more.is_some(), "who holds something goes on");
+        drop((held, more));
+        let large = large.now_or_never().unwrap();
+        assert!(large.is_ok() && pool.try_take(&eve, 1).is_some());
+    }
+
+    #[test]
+    fn who_holds_something_passes_who_waits_for_a_time_only() {
+        let pool = Pool::new(10, 8);
+        let (ann, bob) = (Arc::from("ann"), Arc::from("bob"));
+        let mut held = pool.try_take(&ann, 4);
+        let mut large = Box::pin(pool.take(&bob, 9));
+        assert!((&mut large).now_or_never().is_none());
+        // Ann is never without, and gives back what she had each time.
+        let mut taken = 0;
+        while let Some(more) = pool.try_take(&ann, 4) {
+            held = Some(more);
+            taken += 1;
+            assert!(taken <= 2, "bob waits for ever");
+        }
+        assert_eq!(taken, 2);
+        drop(held);
+        assert!(large.now_or_never().unwrap().is_ok());
+    }
+
+    #[test]
+    fn who_waits_for_their_own_share_is_not_kept_out_by_themselves() {
+        let pool = Pool::new(20, 8);
+        let ann = Arc::from("ann");
+        let mut held = pool.try_take(&ann, 4);
+        let mut large = Box::pin(pool.take(&ann, 8));
+        assert!((&mut large).now_or_never().is_none());
+        let mut taken = 0;
+        while let Some(more) = pool.try_take(&ann, 4) {
+            held = Some(more);
+            taken += 1;
+            assert!(taken <= 5, "ann waits for ever");
+        }
+        drop(held);
+        assert!(large.now_or_never().unwrap().is_ok());
+    }
+
+    #[test]
+    fn more_than_all_there_is_never_waits() {
+        let pool = Pool::new(10, 5);
+        let ann = Arc::from("ann");
+        let all = pool.take(&ann, 10).now_or_never().unwrap();
+        assert!(all.is_ok(), "who holds nothing may have it all");
+        let more = pool.take(&ann, 11).now_or_never().unwrap();
+        assert_eq!(more.err(), Some(NotTaken::TooLarge));
+        assert!(pool.try_take(&ann, usize::MAX).is_none());
     }
 
     #[test]
@@ -269,9 +382,9 @@ mod tests {
         assert!((&mut small).now_or_never().is_none());
         drop(held);
         let large = large.now_or_never().unwrap();
-        assert!(large.is_some() && (&mut small).now_or_never().is_none());
+        assert!(large.is_ok() && (&mut small).now_or_never().is_none());
         drop(large);
-        assert!(small.now_or_never().unwrap().is_some());
+        assert!(small.now_or_never().unwrap().is_ok());
     }
 
     #[test]

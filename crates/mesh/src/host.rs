@@ -75,13 +75,13 @@ impl Host {
             .bus()
             .consume(&control, consume, Arc::new(Control(mesh.clone())))
             .await?;
-        let texts = mesh.rules().library_records;
+        let all = mesh.rules().system_records;
         let queues: Vec<_> = system_readers()
             .map(|(spec, reader)| {
                 Subscription::service(Topic::system(spec.role.class(), spec.name), reader.id)
             })
-            // Else the library is asked, not written to.
-            .filter(|queue| texts || *queue == fabric::dead_letters())
+            // Else nobody reads the others.
+            .filter(|queue| all || *queue == fabric::dead_letters())
             .collect();
         let topics: Vec<_> = queues.iter().map(|queue| queue.topic.clone()).collect();
         mesh.bus().declare(&topics, &queues).await?;

@@ -18,6 +18,7 @@ use crate::middleware::Follow;
 use crate::scope::{Cx, InstanceScope};
 use tg_bus::TaskKind;
 use tg_rpc::deadline::Deadline;
+use tg_telemetry::{Span, SpanKind};
 
 /// An attached instance.
 pub(crate) struct InstanceState {
@@ -31,6 +32,8 @@ pub(crate) struct InstanceState {
     telling: AtomicBool,
     /// Handled since the flow stops, by subscription.
     done: Mutex<BTreeMap<String, i64>>,
+    /// Handled before.
+    answered: Mutex<BTreeMap<String, i64>>,
     idle: Notify,
 }
 
@@ -44,6 +47,7 @@ impl InstanceState {
             left: AtomicBool::new(false),
             telling: AtomicBool::new(false),
             done: Mutex::default(),
+            answered: Mutex::default(),
             idle: Notify::new(),
         })
     }
@@ -59,6 +63,7 @@ impl InstanceState {
                 busy: self.busy.load(Ordering::SeqCst) as i64,
                 stopping: self.stopping.load(Ordering::Acquire),
                 done: self.done.lock().clone(),
+                answered: self.answered.lock().clone(),
             }],
             _ => Vec::new(),
         };
@@ -69,8 +74,8 @@ impl InstanceState {
         }
     }
 
-    /// From now on questions from outside the flow are refused, what is handled is counted, and becoming
-    /// idle is told.
+    /// From now on questions from outside the flow are refused, what is handled is counted as part of the stop,
+    /// and becoming idle is told.
     pub(crate) fn set_stopping(&self, stopping: bool) -> bool {
         self.stopping.swap(stopping, Ordering::AcqRel) != stopping
     }
@@ -82,8 +87,14 @@ impl InstanceState {
 
     /// A message of a subscription was handled; say so before it is over.
     pub(crate) fn handled(&self, subscription: &str) {
-        if self.stopping.load(Ordering::Acquire) {
-            *self.done.lock().entry(subscription.to_owned()).or_default() += 1;
+        let counts = match self.stopping.load(Ordering::Acquire) {
+            true => &self.done,
+            false => &self.answered,
+        };
+        let mut counts = counts.lock();
+        match counts.get_mut(subscription) {
+            Some(count) => *count += 1,
+            None => drop(counts.insert(subscription.to_owned(), 1)),
         }
     }
 
@@ -138,6 +149,8 @@ impl InstanceState {
     ) -> Cx {
         Cx {
             follow,
+            receipt: None,
+            came_with: None,
             mesh: self.mesh.clone(),
             scope: self.scope.read().clone(),
             id: headers.id.as_deref().unwrap_or_default().into(),
@@ -145,6 +158,22 @@ impl InstanceState {
             deadline,
             cancel,
         }
+    }
+
+    /// The span of the work on a message.
+    pub(crate) fn span(&self, cx: &Cx, queue: &str) -> Span {
+        let processor = &cx.scope.processor;
+        let mut span = cx.span(SpanKind::Consumer, || format!("process {processor}"));
+        if span.is_recorded() {
+            span.say("messaging.operation.type", "process");
+            span.say("messaging.destination.name", queue);
+            span.say("messaging.message.id", &cx.id);
+            span.say("threadgraph.processor", processor);
+            span.say("threadgraph.workspace", cx.workspace());
+            span.say("threadgraph.flow", cx.flow());
+            span.say("threadgraph.request_id", cx.request().unwrap_or_default());
+        }
+        span
     }
 
     /// What follows a message through its handler; `by` is the subscription of a record.

@@ -51,6 +51,7 @@
 //! ```
 
 mod announce;
+mod answer_on;
 mod attached;
 pub mod config_source;
 pub mod config_view;
@@ -71,6 +72,7 @@ pub mod mesh;
 pub mod middleware;
 pub mod presence;
 pub mod processor;
+mod receipt;
 mod room;
 mod runtime;
 pub mod scope;
@@ -80,6 +82,7 @@ mod wiring;
 mod writer_schemas;
 
 pub use announce::{tell_full_rooms, tell_purging};
+pub use answer_on::answer_on;
 pub use config_source::ConfigSource;
 pub use config_view::ConfigView;
 pub use derived::Derived;
@@ -94,8 +97,9 @@ pub use tap::Tap;
 pub use tg_bus::TaskKind;
 pub use tg_bus::{self, Bus, BusError, Envelope, Mode, WireRules, bus, embedded, rabbitmq, task};
 pub use tg_rpc::{
-    Answer, Ask, AskerState, Deadline, Peer, PeerOptions as MeshOptions, Relay, ReplyAddress,
-    Responder, answer, clock, deadline, responder,
+    Answer, Ask, AskerState, Awaited, Deadline, PartFate, Peer, PeerOptions as MeshOptions, Relay,
+    ReplyAddress, Responder, Stands, answer, clock, deadline, responder,
 };
+pub use tg_telemetry::{self as telemetry, Span, SpanKind};
 #[doc(hidden)]
 pub use tracing;

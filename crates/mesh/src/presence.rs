@@ -15,7 +15,8 @@ const EXPIRES: Duration = Duration::from_secs(12);
 /// Processes remembered at most.
 const MAX_PROCESSES: usize = 1024;
 
-/// Instances that left stopping flows, remembered at most.
+/// Instances that left stopping flows, remembered at most; and those that left others, as a process does that is
+/// restarted.
 const MAX_LEFT: usize = 4096;
 
 type Left = VecDeque<HostedFlow>;
@@ -39,6 +40,8 @@ struct Inner {
     own: Arc<str>,
     processes: Mutex<HashMap<String, Process>>,
     left: Mutex<Left>,
+    /// What instances had handled that left flows which were not stopping.
+    earlier: Mutex<Left>,
     changed: watch::Sender<u64>,
     /// One tells at a time, so that what is told last is what is so.
     telling: tokio::sync::Mutex<()>,
@@ -50,6 +53,7 @@ impl PresenceView {
             own,
             processes: Mutex::default(),
             left: Mutex::default(),
+            earlier: Mutex::default(),
             changed: watch::channel(0).0,
             telling: tokio::sync::Mutex::default(),
         }))
@@ -81,14 +85,36 @@ impl PresenceView {
         })
     }
 
-    /// The live processes that serve the processor, by name.
+    /// The live processes that serve the processor, by name. Costs no look at flows: it is asked at each change.
     pub fn serving(&self, processor: &str) -> Vec<String> {
-        let serves = |one: &HostedProcessor| one.id == processor && one.state == "serving";
-        let processes = self.snapshot().into_iter();
-        processes
-            .filter(|process| process.processors.iter().any(serves))
-            .map(|process| process.process)
-            .collect()
+        let processes = self.0.processes.lock();
+        let serves = |process: &Process| {
+            let said = process.processors.get(processor);
+            self.live(process) && said.is_some_and(|(state, _)| state == "serving")
+        };
+        let mut names: Vec<String> = processes
+            .iter()
+            .filter(|(_, process)| serves(process))
+            .map(|(name, _)| name.clone())
+            .collect();
+        names.sort();
+        names
+    }
+
+    /// Messages of the flow in progress, by processor.
+    pub fn busy(&self, workspace: &str, flow: &str) -> BTreeMap<String, u64> {
+        let key = (workspace.to_owned(), flow.to_owned());
+        let mut busy = BTreeMap::new();
+        let processes = self.0.processes.lock();
+        for process in processes.values().filter(|process| self.live(process)) {
+            for (id, (_, flows)) in &process.processors {
+                let count = flows.get(&key).map_or(0, |at| at.busy.max(0));
+                if count > 0 {
+                    *busy.entry(id.clone()).or_default() += count.unsigned_abs();
+                }
+            }
+        }
+        busy
     }
 
     /// Whether no live process has work in progress for the flow.
@@ -116,12 +142,39 @@ impl PresenceView {
     /// What instances of a flow's start handled since they knew that it stops, by subscription: those that
     /// are attached as they said last, and those that have left. Instances left long ago are forgotten.
     pub fn done(&self, workspace: &str, flow: &str, epoch: u64) -> BTreeMap<String, i64> {
-        let mut done = BTreeMap::new();
+        self.counted(workspace, flow, epoch, |said| {
+            said.stopping.then_some(&said.done)
+        })
+    }
+
+    /// What they handled before that, likewise. Of a process that was killed it is what that one had told last.
+    pub fn answered(&self, workspace: &str, flow: &str, epoch: u64) -> BTreeMap<String, i64> {
+        self.counted(workspace, flow, epoch, |said| Some(&said.answered))
+    }
+
+    /// Subscriptions of a flow's start whose readers have not all told their counts and left: one is there still, or was killed.
+    pub fn uncounted(&self, workspace: &str, flow: &str, epoch: u64) -> BTreeSet<String> {
+        let key = (workspace.to_owned(), flow.to_owned());
+        let processes = self.0.processes.lock();
+        let here = processes.values().flat_map(|one| one.processors.values());
+        here.filter_map(|(_, flows)| flows.get(&key))
+            .filter(|said| said.epoch == epoch as i64)
+            .flat_map(|said| said.done.keys().chain(said.answered.keys()).cloned())
+            .collect()
+    }
+
+    fn counted(
+        &self,
+        workspace: &str,
+        flow: &str,
+        epoch: u64,
+        of: impl Fn(&HostedFlow) -> Option<&BTreeMap<String, i64>>,
+    ) -> BTreeMap<String, i64> {
+        let mut counted = BTreeMap::new();
         let mut add = |said: &HostedFlow| {
-            if said.stopping && said.epoch == epoch as i64 {
-                for (subscription, count) in &said.done {
-                    *done.entry(subscription.clone()).or_default() += count;
-                }
+            let counts = of(said).filter(|_| said.epoch == epoch as i64);
+            for (subscription, count) in counts.into_iter().flatten() {
+                *counted.entry(subscription.clone()).or_default() += count;
             }
         };
         let key = (workspace.to_owned(), flow.to_owned());
@@ -131,12 +184,14 @@ impl PresenceView {
             here.filter_map(|(_, flows)| flows.get(&key))
                 .for_each(&mut add);
         }
-        let left = self.0.left.lock();
-        let gone = left
-            .iter()
-            .filter(|said| said.workspace == workspace && said.flow == flow);
-        gone.for_each(add);
-        done
+        for left in [&self.0.left, &self.0.earlier] {
+            let left = left.lock();
+            let gone = left
+                .iter()
+                .filter(|said| said.workspace == workspace && said.flow == flow);
+            gone.for_each(&mut add);
+        }
+        counted
     }
 
     /// Whether no live process has an instance of the flow attached.
@@ -223,11 +278,10 @@ impl PresenceView {
     /// Takes what a process says of itself.
     pub(crate) fn hear(&self, presence: Presence) {
         if presence.kind == "detached" {
-            let mut left = self.0.left.lock();
-            let flows = presence.processors.iter().flat_map(|said| &said.flows);
-            left.extend(flows.filter(|flow| flow.stopping).cloned());
-            let over = left.len().saturating_sub(MAX_LEFT);
-            left.drain(..over);
+            let flows = || presence.processors.iter().flat_map(|said| &said.flows);
+            remember(&self.0.left, flows().filter(|flow| flow.stopping));
+            let counted = |flow: &&HostedFlow| !flow.stopping && !flow.answered.is_empty();
+            remember(&self.0.earlier, flows().filter(counted));
         }
         let mut processes = self.0.processes.lock();
         if presence.kind == "bye" {
@@ -270,6 +324,14 @@ impl PresenceView {
     }
 }
 
+/// Keeps what instances said when they left, the newest.
+fn remember<'a>(left: &Mutex<Left>, flows: impl Iterator<Item = &'a HostedFlow>) {
+    let mut left = left.lock();
+    left.extend(flows.cloned());
+    let over = left.len().saturating_sub(MAX_LEFT);
+    left.drain(..over);
+}
+
 fn full(name: &str, process: &Process) -> Presence {
     Presence {
         process: name.to_owned(),
@@ -308,5 +370,49 @@ fn merge(process: &mut Process, kind: &str, processors: Vec<HostedProcessor>) {
                 flows.insert(key, flow);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_answered_is_the_sum_of_who_is_here_and_who_left() {
+        let view = PresenceView::new("own".into());
+        let hear = |process: &str, kind: &str, (stopping, epoch, answered): (bool, i64, i64)| {
+            let flow = HostedFlow {
+                workspace: "w".into(),
+                flow: "f".into(),
+                epoch,
+                stopping,
+                answered: [("q".to_owned(), answered)].into(),
+                ..HostedFlow::default()
+            };
+            let processors = vec![HostedProcessor {
+                id: "p".into(),
+                state: "serving".into(),
+                flows: vec![flow],
+            }];
+            view.hear(Presence {
+                process: process.into(),
+                kind: kind.into(),
+                processors,
+                ..Presence::default()
+            });
+        };
+        // One is restarted, one has left the stopping flow, one is about to, and one is of an earlier start.
+        hear("a", "detached", (false, 2, 5));
+        hear("b", "detached", (true, 2, 7));
+        hear("c", "attached", (true, 2, 11));
+        hear("d", "detached", (false, 1, 100));
+        let answered = view.answered("w", "f", 2);
+        assert_eq!(answered, [("q".to_owned(), 23)].into());
+        assert!(view.answered("w", "other", 2).is_empty());
+        // One has not left yet.
+        assert_eq!(view.uncounted("w", "f", 2), ["q".to_owned()].into());
+        hear("c", "detached", (true, 2, 11));
+        assert!(view.uncounted("w", "f", 2).is_empty());
+        assert_eq!(view.answered("w", "f", 2), answered);
     }
 }

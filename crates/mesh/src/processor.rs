@@ -23,6 +23,8 @@ pub(crate) enum Handler {
 pub(crate) struct Hosted {
     pub(crate) spec: &'static str,
     pub(crate) place: TopicScope,
+    /// It tells writers what became of their records.
+    pub(crate) keeps: bool,
     pub(crate) handler: Handler,
 }
 
@@ -213,6 +215,7 @@ impl Processor {
         self.handlers.push(Hosted {
             spec: spec.name,
             place: spec.place,
+            keeps: spec.row().keeps,
             handler,
         });
         self

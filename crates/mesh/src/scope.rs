@@ -14,11 +14,13 @@ use tokio_util::sync::CancellationToken;
 use crate::config_view::ConfigView;
 use crate::mesh::Mesh;
 use crate::middleware::Follow;
+use crate::receipt::RecordReceipt;
 use tg_rpc::Answer;
 use tg_rpc::Ask;
 use tg_rpc::Relay;
 use tg_rpc::Responder;
 use tg_rpc::deadline::Deadline;
+use tg_telemetry::{Place, Span, SpanKind};
 
 /// Where an instance of a processor runs.
 #[derive(Debug, Clone, Default)]
@@ -71,6 +73,10 @@ pub struct Cx {
     pub cancel: CancellationToken,
     /// What follows the message through its handler.
     pub(crate) follow: Option<Arc<dyn Follow>>,
+    /// What the writer of a record is told of it.
+    pub(crate) receipt: Option<Arc<RecordReceipt>>,
+    /// The trace context that the message came with, where the headers have that of a span of its handler.
+    pub(crate) came_with: Option<Arc<str>>,
 }
 
 impl Cx {
@@ -260,16 +266,68 @@ impl Cx {
             depth: self.headers.depth.unwrap_or(0) + 1,
             thread: self.headers.thread.clone(),
             user_id: self.headers.user_id.clone(),
+            credential: self.headers.credential.clone(),
             user_context: self.headers.user_context.clone(),
+            roles: self.headers.roles.clone(),
             traceparent: self.headers.traceparent.clone(),
             request_id: self.headers.request_id.clone(),
             ..Ask::default()
         }
     }
 
+    /// A span of what is done for the message.
+    pub fn span(&self, kind: SpanKind, name: impl FnOnce() -> String) -> Span {
+        let traceparent = self.headers.traceparent.as_deref();
+        self.mesh.tracer().child(kind, traceparent, name)
+    }
+
+    /// Where in a trace the message is worked on, for what knows no message.
+    pub fn place(&self) -> Place {
+        self.mesh
+            .tracer()
+            .place(self.headers.traceparent.as_deref())
+    }
+
+    /// The same message as it is worked on within a span: what is asked and written with it belongs to that.
+    #[must_use]
+    pub fn within(mut self, span: &Span) -> Self {
+        let Some(traceparent) = span.traceparent() else {
+            return self;
+        };
+        let headers = Arc::make_mut(&mut self.headers);
+        let before = headers.traceparent.replace(traceparent);
+        self.came_with = self.came_with.or_else(|| before.map(Into::into));
+        self
+    }
+
+    /// The same message outside of the spans of its handler: what is asked and written with it belongs to whoever sent the
+    /// message, so that it has its place in the trace also when this process dies with spans that had not ended.
+    #[must_use]
+    pub fn outliving(&self) -> Self {
+        let mut own = self.clone();
+        if let Some(before) = own.came_with.take() {
+            Arc::make_mut(&mut own.headers).traceparent = Some(before.to_string());
+        }
+        own
+    }
+
     /// What follows the message through its handler, if anything does.
     pub fn follow(&self) -> Option<&dyn Follow> {
         self.follow.as_deref()
+    }
+
+    /// The record is settled, but nothing of it, or not all, was kept, and that is no error: its writer is told, where it
+    /// asked.
+    pub fn not_kept(&self, why: Error) {
+        if let Some(receipt) = &self.receipt {
+            receipt.not_kept(why);
+        }
+    }
+
+    /// What a record says that is made of this one ([`Cx::record_for`]), so that who keeps that one tells the writer of this
+    /// one what became of it. `None` where the writer did not ask.
+    pub fn pass_on(&self) -> Option<String> {
+        self.receipt.as_ref().map(|receipt| receipt.pass_on())
     }
 
     /// Writes a record to a topic; durable when `Ok`, or dropped where nobody of the flow reads it. What follows the
@@ -279,8 +337,18 @@ impl Cx {
     /// # Errors
     /// As [`tg_rpc::Peer::record`].
     pub async fn record_on<M: Message>(&self, topic: &Topic, record: &M) -> Result<(), Error> {
+        self.write_record(topic, record, None).await
+    }
+
+    async fn write_record<M: Message>(
+        &self,
+        topic: &Topic,
+        record: &M,
+        receipt: Option<String>,
+    ) -> Result<(), Error> {
         let mut options = self.record_options(record.for_collection());
         options.droppable = self.scope.unread.contains(topic);
+        options.receipt = receipt;
         let Some(follow) = &self.follow else {
             return self.mesh.record(topic, record, options).await;
         };
@@ -321,5 +389,20 @@ impl Cx {
     /// When the flow lacks the spec, and as [`tg_rpc::Peer::record`].
     pub async fn record<M: Message>(&self, spec: Spec<Writes<M>>, record: &M) -> Result<(), Error> {
         self.record_on(&self.topic(spec)?, record).await
+    }
+
+    /// As [`Cx::record`], for whoever wrote what it is made of: `receipts` are what [`Cx::pass_on`] gave for these records,
+    /// separated by spaces.
+    ///
+    /// # Errors
+    /// As [`Cx::record`].
+    pub async fn record_for<M: Message>(
+        &self,
+        spec: Spec<Writes<M>>,
+        record: &M,
+        receipts: Option<String>,
+    ) -> Result<(), Error> {
+        self.write_record(&self.topic(spec)?, record, receipts)
+            .await
     }
 }

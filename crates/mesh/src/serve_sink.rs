@@ -123,7 +123,14 @@ impl ServeSink {
             if again {
                 ask_again(&slot, &*handler, headers, deadline).await;
             } else if let Some(held) = slot.mesh.server().open(&address) {
-                answer(&slot, &*handler, envelope, deadline, held).await;
+                answer(
+                    &slot,
+                    &*handler,
+                    (envelope, subscription.as_str()),
+                    deadline,
+                    held,
+                )
+                .await;
                 slot.handled(&subscription);
             }
             drop(done);
@@ -174,7 +181,7 @@ async fn ask_again(
 async fn answer(
     slot: &Arc<InstanceState>,
     handler: &dyn ErasedServe,
-    envelope: Envelope,
+    (envelope, queue): (Envelope, &str),
     deadline: Deadline,
     held: Arc<ReplyStream>,
 ) {
@@ -182,6 +189,8 @@ async fn answer(
     let headers = envelope.headers.clone();
     let follow = slot.follow(&headers, None);
     let cx = slot.cx(headers, deadline, held.cancelled().clone(), follow);
+    let mut span = slot.span(&cx, queue);
+    let cx = cx.within(&span);
     let processor = cx.scope.processor.clone();
     let outcome = {
         let mut work = std::pin::pin!(handler.run(cx, envelope, held.clone()));
@@ -201,6 +210,9 @@ async fn answer(
                 Error::new(ErrorCode::Timeout, "the deadline has passed"),
             )
             .await;
+    }
+    if outcome == Outcome::Failed {
+        span.fail(outcome.label());
     }
     note(processor, outcome, started);
 }

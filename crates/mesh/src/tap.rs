@@ -7,16 +7,15 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use tg_schemas::{Class, Error, ErrorCode, Message, Topic};
+use tg_schemas::{Class, Error, ErrorCode, Message, Topic, limits};
 use tokio::sync::mpsc;
 
 use crate::mesh::Mesh;
 use tg_bus::{Consumer, Delivery, Envelope, Sink};
 
-/// Records that may wait for whoever looks on.
+/// Records that may wait for whoever looks on, whose bytes have a limit of their own; those of all taps of a process are
+/// bounded besides.
 const MOST: usize = 1024;
-/// Bytes of them; those of all taps of a process are bounded besides.
-const BYTES: usize = 32 << 20;
 
 /// An open tap. Dropping it closes it.
 pub struct Tap<M> {
@@ -39,7 +38,7 @@ impl Shared {
     fn take(&self, size: usize) -> bool {
         let own = self.bytes.fetch_add(size, Ordering::AcqRel);
         let all = self.all.fetch_add(size, Ordering::AcqRel);
-        own <= BYTES && all <= self.most
+        own <= limits::TAP && all <= self.most
     }
 
     fn give_back(&self, size: usize) {
@@ -74,15 +73,15 @@ impl Sink for Passing {
 }
 
 impl Mesh {
-    /// Opens a tap on a topic of records.
+    /// Opens a tap on a topic of records or of notices.
     ///
     /// # Errors
-    /// `bad-request` where the topic is not one of records; else the bus does not let anybody look on now.
+    /// `bad-request` where the topic is neither; else the bus does not let anybody look on now.
     pub async fn tap<M: Message>(&self, topic: &Topic) -> Result<Tap<M>, Error> {
-        if topic.class() != Class::Flow {
+        if !matches!(topic.class(), Class::Flow | Class::Notify) {
             return Err(Error::new(
                 ErrorCode::BadRequest,
-                "topic: does not carry records",
+                "topic: carries neither records nor notices",
             ));
         }
         let (sender, waiting) = mpsc::channel(MOST);

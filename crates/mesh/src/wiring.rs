@@ -185,6 +185,7 @@ impl Wiring {
                     slot: slot.clone(),
                     handler: handler.clone(),
                     subscription: subscription.clone(),
+                    keeps: hosted.keeps,
                     stuck: Arc::default(),
                     room: Arc::default(),
                 });

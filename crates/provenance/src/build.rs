@@ -26,6 +26,17 @@ pub struct Event {
     pub triples: Vec<Triple>,
 }
 
+impl Event {
+    /// Whether what is described is of a class.
+    pub fn is(&self, class: &str) -> bool {
+        // All of an entry is said of its own IRI.
+        let is_iri =
+            |term: &Option<Term>, iri: &str| matches!(term, Some(Term::Iri(text)) if text == iri);
+        let mut all = self.triples.iter();
+        all.any(|triple| is_iri(&triple.p, rdf::TYPE) && is_iri(&triple.o, class))
+    }
+}
+
 /// Describes one thing. Numbers, times and texts are plain literals.
 pub(crate) struct Description {
     event: Event,

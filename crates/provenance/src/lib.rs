@@ -5,6 +5,11 @@
 //! `urn:graph:retrieval`. IRIs follow one scheme ([`Session`]), so that a repeated description of the
 //! same thing is the same set of triples.
 //!
+//! **Guards.** [`guarded`] is what a guard did about a step, [`confirmation`] what a user was asked before a tool was used, [`compaction`] a
+//! summary of earlier steps.
+//! **Patterns.** [`plan`] and [`step_result`] of a run that plans ahead, [`decomposition`] and [`finding`] of one with
+//! subagents, [`synthesis`] as the end of both.
+//!
 //! **Questions to retrieval.** [`asked`], [`grounded`], [`explored_graph`] or [`explored_chunks`],
 //! [`focused_on_edges`] or [`focused_on_chunks`], [`synthesised`]; names come from [`Retrieval`].
 //!
@@ -35,9 +40,13 @@ mod build;
 mod canonical;
 mod chain;
 mod citation;
+mod compaction;
+mod confirmation;
+mod guard;
 mod head;
 mod iri;
 mod labels;
+mod pattern;
 mod react;
 mod retrieval;
 mod source;
@@ -47,12 +56,18 @@ mod verify;
 pub use build::Event;
 pub use chain::{Chain, hash_of};
 pub use citation::Numbered;
+pub use compaction::{Compaction, compaction};
+pub use confirmation::{Asked, confirmation};
+pub use guard::{Guarded, guarded};
 pub use head::{Ended, Head, HeadError, Root};
 pub use iri::Session;
 pub use labels::vocabulary_labels;
+pub use pattern::{
+    Finding, Plan, StepResult, decomposition, finding, plan, step_result, synthesis,
+};
 pub use react::{
     Analysis, Conclusion, Observation, Reason, SessionFacts, Usage, analysis, conclusion,
-    observation, session, thought,
+    observation, pattern_decision, session, thought,
 };
 pub use retrieval::{
     Retrieval, SelectedChunk, SelectedEdge, Synthesis, asked, explored_chunks, explored_graph,
@@ -66,4 +81,4 @@ pub use stable::{
     Kind, activity_id, chunk_id, extraction_id, page_id, section_id, stable_id, subgraph_id,
     text_hash,
 };
-pub use verify::{Broken, Fault, Stored, Texts, Whole, end_of};
+pub use verify::{Broken, LinkError, Stored, Texts, Whole, end_of};

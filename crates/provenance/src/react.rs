@@ -25,6 +25,10 @@ pub struct SessionFacts<'a> {
 pub struct Analysis<'a> {
     /// Number of the step, from 1.
     pub step: u32,
+    /// Which of its calls, from 0, of a step that makes several side by side; `None`: it makes one.
+    pub nth: Option<u32>,
+    /// What it follows from; `None`: the observation before it, the first from the session itself.
+    pub after: Option<&'a str>,
     /// Tool chosen.
     pub action: &'a str,
     /// Its arguments as JSON text.
@@ -42,6 +46,8 @@ pub struct Analysis<'a> {
 pub struct Observation<'a> {
     /// Number of the step, from 1.
     pub step: u32,
+    /// Which of its calls, from 0.
+    pub nth: u32,
     /// The last entity of a trace that the tool itself left, if any.
     pub sub_trace: Option<&'a str>,
     /// How long the tool took.
@@ -57,6 +63,14 @@ pub struct Observation<'a> {
 pub enum Reason {
     /// With an answer.
     FinalAnswer,
+    /// With the best that there was: its calls led nowhere.
+    Loop,
+    /// With an answer, put together from what the steps of a plan found.
+    PlanComplete,
+    /// With an answer, put together from what subagents found.
+    SubagentsComplete,
+    /// With the best that there was: the next call did not fit its budget.
+    Budget,
     /// Without one, after the last step allowed.
     MaxIterations,
     /// Something failed.
@@ -72,11 +86,22 @@ impl Reason {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::FinalAnswer => "final-answer",
+            Self::Loop => "loop",
+            Self::PlanComplete => "plan-complete",
+            Self::SubagentsComplete => "subagents-complete",
+            Self::Budget => "budget",
             Self::MaxIterations => "max-iterations",
             Self::Error => "error",
             Self::Cancelled => "cancelled",
             Self::Interrupted => "interrupted",
         }
+    }
+}
+
+impl Reason {
+    /// Whether the run has an answer, if not always the one that was wanted.
+    pub fn answers(self) -> bool {
+        matches!(self, Self::FinalAnswer | Self::Loop | Self::Budget)
     }
 }
 
@@ -93,7 +118,7 @@ pub struct Conclusion<'a> {
     pub stored: bool,
     /// Step whose thought led here, described by [`thought`].
     pub thought_of: Option<u32>,
-    /// What went wrong.
+    /// What went wrong, or why it was stopped.
     pub error: Option<&'a str>,
     /// What the answer cites, the first by number 1.
     pub cites: &'a [Numbered],
@@ -112,13 +137,30 @@ pub fn session(session: &Session, facts: &SessionFacts<'_>) -> Event {
         .done()
 }
 
-/// The model chose a tool. Follows from the observation before it, the first from the session itself.
+/// The router chose a pattern for a task of some type. Nothing follows from it: readers of traces walk from the session
+/// and stop at what they do not know.
+pub fn pattern_decision(session: &Session, pattern: &str, task_type: &str) -> Event {
+    Description::of(session.pattern_decision())
+        .entity(&[tg::PATTERN_DECISION])
+        .label(format!("Pattern: {pattern}"))
+        .text(tg::PATTERN, pattern)
+        .text_if(
+            tg::TASK_TYPE,
+            Some(task_type).filter(|kind| !kind.is_empty()),
+        )
+        .derived_from(session.iri())
+        .done()
+}
+
+/// The model chose a tool. Follows from the observation before it, the first from the session itself; as does each of several
+/// tools that it chose at once.
 pub fn analysis(session: &Session, facts: &Analysis<'_>) -> Event {
-    let from = match facts.step {
-        0 | 1 => session.iri().to_owned(),
-        step => session.observation(step - 1),
+    let from = match (facts.after, facts.step) {
+        (Some(after), _) => after.to_owned(),
+        (None, 0 | 1) => session.iri().to_owned(),
+        (None, step) => session.observation(step - 1),
     };
-    let mut about = Description::of(session.iteration(facts.step))
+    let mut about = Description::of(session.call(facts.step, facts.nth.unwrap_or(0)))
         .entity(&[tg::ANALYSIS, tg::TOOL_USE])
         .label(format!("Analysis: {}", facts.action))
         .text(tg::ACTION, facts.action)
@@ -127,6 +169,7 @@ pub fn analysis(session: &Session, facts: &Analysis<'_>) -> Event {
         about = about.text(tg::TOOL_CANDIDATE, candidate.as_str());
     }
     about = about.number(tg::STEP_NUMBER, Some(u64::from(facts.step)));
+    about = about.number(tg::CALL_NUMBER, facts.nth.map(|nth| u64::from(nth) + 1));
     about = about.used(&facts.usage).derived_from(&from);
     if facts.has_thought {
         about = about.link(tg::THOUGHT, &session.thought(facts.step));
@@ -147,8 +190,8 @@ pub fn thought(session: &Session, step: u32, derived_from: &str, stored: bool) -
 
 /// The tool returned, or failed.
 pub fn observation(session: &Session, facts: &Observation<'_>) -> Event {
-    let id = session.observation(facts.step);
-    let analysis = session.iteration(facts.step);
+    let id = session.observation_of(facts.step, facts.nth);
+    let analysis = session.call(facts.step, facts.nth);
     let mut about = Description::of(id.as_str())
         .entity(&[tg::OBSERVATION])
         .label("Observation")
@@ -164,7 +207,7 @@ pub fn observation(session: &Session, facts: &Observation<'_>) -> Event {
 /// The run ended, in whatever way.
 pub fn conclusion(session: &Session, facts: &Conclusion<'_>) -> Event {
     let document = session.answer_document();
-    let answered = facts.reason == Reason::FinalAnswer;
+    let answered = facts.reason.answers();
     let classes: &[&str] = if answered {
         &[tg::CONCLUSION, tg::ANSWER]
     } else {

@@ -15,12 +15,14 @@ const PARTS: [&str; 3] = [tg::SELECTED_EDGE, tg::SELECTED_CHUNK, tg::CITATION];
 const LINKS: [&str; 2] = [prov::WAS_DERIVED_FROM, tg::THOUGHT];
 /// What the names of entities begin with.
 const OWN: &str = "urn:trustgraph:";
+/// What the names of an agent's entities begin with.
+const AGENT: &str = "urn:trustgraph:agent:";
 /// Classes of ends.
 const ENDS: [&str; 2] = [tg::CONCLUSION, tg::SYNTHESIS];
 
 /// What is wrong with a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fault {
+pub enum LinkError {
     /// What is said of the entity is not what was hashed.
     Changed,
     /// Its text is not the one that was hashed.
@@ -35,7 +37,7 @@ pub enum Fault {
     NotAsSigned,
 }
 
-impl Fault {
+impl LinkError {
     /// As `--json` names it.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -67,7 +69,7 @@ pub struct Broken {
     /// The entity.
     pub entity: String,
     /// What is wrong.
-    pub fault: Fault,
+    pub fault: LinkError,
 }
 
 /// A chain that holds.
@@ -214,8 +216,11 @@ impl Stored {
         let questions = chained().filter(|id| {
             is(id, tg::QUESTION) && self.iris(id, prov::WAS_DERIVED_FROM).next().is_none()
         });
-        let ends = chained().filter(|id| is(id, tg::CONCLUSION));
-        let lost = ends.filter_map(|id| id.strip_suffix("/final"));
+        let ends = chained().filter(|id| is(id, tg::CONCLUSION) || is(id, tg::SYNTHESIS));
+        let lost = ends.filter_map(|id| {
+            let of_agent = id.starts_with(AGENT).then(|| id.strip_suffix("/synthesis"));
+            id.strip_suffix("/final").or(of_agent.flatten())
+        });
         let lost = lost.filter(|root| !self.says(root)).map(str::to_owned);
         questions.cloned().chain(lost).collect()
     }
@@ -236,41 +241,46 @@ impl Stored {
             return Ok(None);
         }
         let end = self.end(root, &own);
-        let mut walk = Walk::new(self, root);
+        let mut traversal = Traversal::new(self, root);
         // Where an entity is missing, what came before it is led to by nothing: it is looked at first.
         for id in own.iter().filter(|id| self.is_tail(id) && **id != &end) {
-            walk.back_from(id);
+            traversal.back_from(id);
         }
-        walk.back_from(&end);
+        traversal.back_from(&end);
         let mut whole = Whole::default();
-        for id in &walk.order {
+        for id in &traversal.order {
             self.check(id, texts, &mut whole)?;
-            walk.leads_on(id, &own)?;
+            traversal.leads_on(id, &own)?;
         }
-        self.is_whole(root, &own, &walk)?;
+        self.is_whole(root, &own, &traversal)?;
         // What only leads to the chain is no part of it: all must be reached from the end.
-        let mut from_end = Walk::new(self, root);
+        let mut from_end = Traversal::new(self, root);
         from_end.back_from(&end);
         self.is_whole(root, &own, &from_end)?;
         whole.head = self.texts(&end, tg::ENTITY_HASH).collect();
         match signed {
             Some(signed) if signed != whole.head => Err(Broken {
                 entity: end,
-                fault: Fault::NotAsSigned,
+                fault: LinkError::NotAsSigned,
             }),
             _ => Ok(Some(whole)),
         }
     }
 
     /// The root and the end are there, and nothing of the trace is outside of its chain.
-    fn is_whole(&self, root: &str, own: &[&String], walk: &Walk<'_>) -> Result<(), Broken> {
+    fn is_whole(
+        &self,
+        root: &str,
+        own: &[&String],
+        traversal: &Traversal<'_>,
+    ) -> Result<(), Broken> {
         let missing = |entity: &str| {
             Err(Broken {
                 entity: entity.to_owned(),
-                fault: Fault::Missing,
+                fault: LinkError::Missing,
             })
         };
-        if !walk.seen.contains(root) || !self.is_chained(root) {
+        if !traversal.seen.contains(root) || !self.is_chained(root) {
             return missing(root);
         }
         let end = self.end(root, own);
@@ -278,11 +288,12 @@ impl Stored {
             return missing(&end);
         }
         let parts: BTreeSet<&str> = own.iter().flat_map(|id| self.parts(id)).collect();
-        let outside = |id: &&&String| !walk.seen.contains(**id) && !parts.contains(id.as_str());
+        let outside =
+            |id: &&&String| !traversal.seen.contains(**id) && !parts.contains(id.as_str());
         match own.iter().find(outside) {
             Some(id) => Err(Broken {
                 entity: (*id).clone(),
-                fault: Fault::Changed,
+                fault: LinkError::Changed,
             }),
             None => Ok(()),
         }
@@ -322,20 +333,20 @@ impl Stored {
         };
         let stated: BTreeSet<&str> = self.texts(id, tg::ENTITY_HASH).collect();
         if stated.is_empty() {
-            return broken(Fault::Missing);
+            return broken(LinkError::Missing);
         }
         let hash = self.hash(id);
         if stated.len() > 1 || !stated.contains(hash.as_str()) {
-            return broken(Fault::Changed);
+            return broken(LinkError::Changed);
         }
         whole.entities += 1;
         let hashed: Vec<&str> = self.texts(id, tg::TEXT_HASH).collect();
         let documents: Vec<&str> = self.iris(id, tg::DOCUMENT).collect();
         match (hashed.as_slice(), documents.as_slice()) {
             ([], []) => return Ok(()),
-            ([_], []) => return broken(Fault::TextMissing),
+            ([_], []) => return broken(LinkError::TextMissing),
             ([_], [_, ..]) => {}
-            _ => return broken(Fault::Changed),
+            _ => return broken(LinkError::Changed),
         }
         let Texts::Known(known) = texts else {
             whole.unread += 1;
@@ -343,8 +354,10 @@ impl Stored {
         };
         for document in documents {
             match known.get(document) {
-                None => return broken(Fault::TextMissing),
-                Some(text) if text_hash(text) != hashed[0] => return broken(Fault::TextChanged),
+                None => return broken(LinkError::TextMissing),
+                Some(text) if text_hash(text) != hashed[0] => {
+                    return broken(LinkError::TextChanged);
+                }
                 Some(_) => whole.texts += 1,
             }
         }
@@ -353,14 +366,14 @@ impl Stored {
 }
 
 /// Entities in the order in which they were chained.
-struct Walk<'a> {
+struct Traversal<'a> {
     stored: &'a Stored,
     root: &'a str,
     order: Vec<String>,
     seen: BTreeSet<String>,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> Traversal<'a> {
     /// One that has been nowhere yet.
     fn new(stored: &'a Stored, root: &'a str) -> Self {
         Self {
@@ -429,7 +442,7 @@ impl<'a> Walk<'a> {
         if let Some(gone) = absent.or_else(|| named.iter().find(bare)) {
             return Broken {
                 entity: gone.clone(),
-                fault: Fault::Missing,
+                fault: LinkError::Missing,
             };
         }
         let others = own.iter().map(|id| (*id).clone());
@@ -439,11 +452,11 @@ impl<'a> Walk<'a> {
         match other.find(|other| *other != end) {
             Some(entity) => Broken {
                 entity,
-                fault: Fault::Replaced,
+                fault: LinkError::Replaced,
             },
             None => Broken {
                 entity: id.to_owned(),
-                fault: Fault::Replaced,
+                fault: LinkError::Replaced,
             },
         }
     }
@@ -452,7 +465,7 @@ impl<'a> Walk<'a> {
 /// How the end of a trace is named.
 pub fn end_of(root: &str) -> String {
     match root {
-        _ if root.starts_with("urn:trustgraph:agent:") => format!("{root}/final"),
+        _ if root.starts_with(AGENT) => format!("{root}/final"),
         _ if root.starts_with("urn:trustgraph:docrag:") => format!("{root}/synthesis"),
         _ => format!("urn:trustgraph:prov:synthesis:{}", id_of(root)),
     }

@@ -9,9 +9,11 @@ use reqwest::{Client, ClientBuilder, RequestBuilder, Response};
 use serde::de::DeserializeOwned;
 
 use crate::answer::Answer;
+use crate::egress::{Reach, Within};
 use crate::error::{HttpError, NoClient, Refusal};
 use crate::outage::Cause;
 use crate::retry_after::retry_after;
+use crate::settings::is_loopback;
 
 /// Most bytes that are read of a refusal.
 const REFUSAL: usize = 16 << 10;
@@ -31,6 +33,8 @@ pub struct Limits {
     pub redirects: usize,
     /// Longest answer in bytes.
     pub answer: usize,
+    /// Which addresses it goes to. Who sends to an address without a name looks at it first ([`Reach::check`]).
+    pub reach: Reach,
 }
 
 impl Default for Limits {
@@ -40,7 +44,8 @@ impl Default for Limits {
             silence: Some(Duration::from_secs(300)),
             idle: 64,
             redirects: 0,
-            answer: 32 << 20,
+            answer: tg_schemas::limits::PROVIDER_ANSWER,
+            reach: Reach::Anywhere,
         }
     }
 }
@@ -58,12 +63,12 @@ pub fn client(url: &str, limits: Limits) -> Result<Client, NoClient> {
     let scheme = url.split_once("://").map(|(scheme, _)| scheme);
     let encrypted = scheme.is_some_and(|scheme| scheme.eq_ignore_ascii_case("https"));
     let of_the_machine = match encrypted {
-        true => builder(limits).build().ok(),
+        true => builder(url, limits).build().ok(),
         false => None,
     };
     match of_the_machine {
         Some(client) => Ok(client),
-        None => client_with(compiled_roots()?, limits),
+        None => with_tls(builder(url, limits), compiled_roots()?),
     }
 }
 
@@ -72,21 +77,42 @@ pub fn client(url: &str, limits: Limits) -> Result<Client, NoClient> {
 /// # Errors
 /// [`NoClient`] if TLS cannot be set up so.
 pub fn client_with(tls: rustls::ClientConfig, limits: Limits) -> Result<Client, NoClient> {
-    builder(limits)
+    with_tls(bounded(limits), tls)
+}
+
+fn with_tls(builder: ClientBuilder, tls: rustls::ClientConfig) -> Result<Client, NoClient> {
+    builder
         .tls_backend_preconfigured(tls)
         .build()
         .map_err(|_| NoClient)
 }
 
-fn builder(limits: Limits) -> ClientBuilder {
+/// A proxy that the environment names is for what is elsewhere: another machine's loopback is not the one that is meant,
+/// and whoever runs the proxy would answer for it.
+fn builder(url: &str, limits: Limits) -> ClientBuilder {
+    match is_loopback(url) {
+        true => bounded(limits).no_proxy(),
+        false => bounded(limits),
+    }
+}
+
+fn bounded(limits: Limits) -> ClientBuilder {
     let builder = Client::builder()
         .connect_timeout(limits.connect)
         .pool_max_idle_per_host(limits.idle)
         .tcp_nodelay(true)
-        .redirect(match limits.redirects {
-            0 => Policy::none(),
-            most => Policy::limited(most),
+        .redirect(match (limits.redirects, limits.reach) {
+            (0, _) => Policy::none(),
+            (most, Reach::Anywhere) => Policy::limited(most),
+            (most, reach) => reach.redirects(most),
         });
+    let within = Arc::new(Within(limits.reach));
+    let builder = match limits.reach {
+        Reach::Anywhere => builder,
+        // A proxy that the environment names resolves names itself: whoever runs the system has chosen it.
+        Reach::BeyondLink => builder.dns_resolver(within),
+        Reach::Public => builder.no_proxy().dns_resolver(within),
+    };
     match limits.silence {
         Some(silence) => builder.read_timeout(silence),
         None => builder,

@@ -8,6 +8,8 @@
 //! * [`Look`] holds the list of a server's models against the one that is asked for; a [`ProviderClient`] takes looks, and tells
 //!   failures with where they come from.
 //! * [`Secret`] holds a key that must never be shown.
+//! * A server on loopback is never asked through a proxy that the environment names ([`is_loopback`]).
+//! * Where addresses are denied, names resolve to others only ([`Limits::reach`], [`Reach`]).
 //! * [`address`], [`sendable`] and [`ollama_address`] are what the settings of providers have in common.
 //!
 //! Nothing here logs an address, a header or a body; who logs an address takes it from [`Origin`], without credentials, and nothing names a provider's vocabulary or one of our
@@ -28,6 +30,7 @@
 mod answer;
 mod backoff;
 mod client;
+mod egress;
 mod error;
 mod listing;
 mod outage;
@@ -39,13 +42,14 @@ mod settings;
 pub use answer::Answer;
 pub use backoff::{Again, Backoff};
 pub use client::{HttpClient, Limits, client, client_with};
+pub use egress::{DeniedAddress, Reach, is_public};
 pub use error::{HttpError, NoClient, Refusal};
 pub use listing::{Listed, Look};
 pub use outage::{Cause, Origin, Outage, without_credentials};
 pub use provider_client::{Failure, Lists, ProviderClient, within};
 pub use retry_after::retry_after;
 pub use secret::{Secret, by_reference};
-pub use settings::{address, ollama_address, sendable};
+pub use settings::{address, is_loopback, ollama_address, sendable};
 
 #[cfg(test)]
 mod tests;

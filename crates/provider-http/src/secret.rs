@@ -89,4 +89,25 @@ mod tests {
         assert_ne!(row.key, Some(Secret::new("sk-other")));
         assert_eq!(row.key.unwrap().expose(), "sk-hidden");
     }
+
+    #[test]
+    fn only_what_says_so_is_read_by_reference() {
+        #[derive(Deserialize)]
+        struct Row {
+            key: Secret,
+        }
+        #[derive(Deserialize)]
+        struct Setting {
+            #[serde(deserialize_with = "by_reference")]
+            key: Option<Secret>,
+        }
+        for named in ["env:CARGO_PKG_NAME", "file:/etc/hostname"] {
+            let json = format!(r#"{{"key": "{named}"}}"#);
+            let row: Row = serde_json::from_str(&json).unwrap();
+            assert_eq!(row.key.expose(), named);
+        }
+        let json = r#"{"key": "env:CARGO_PKG_NAME"}"#;
+        let setting: Setting = serde_json::from_str(json).unwrap();
+        assert_eq!(setting.key, Some(Secret::new("tg-provider-http")));
+    }
 }

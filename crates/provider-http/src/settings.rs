@@ -23,6 +23,15 @@ pub fn address(key: &str, text: &str) -> Result<String, SettingError> {
     Err(SettingError::new(key, fault))
 }
 
+/// Whether an address is of this machine alone.
+pub fn is_loopback(text: &str) -> bool {
+    let url = reqwest::Url::parse(text).ok();
+    let host = url.as_ref().and_then(reqwest::Url::host_str);
+    let host = host.unwrap_or_default().trim_matches(['[', ']']);
+    let address = host.parse::<std::net::IpAddr>();
+    host == "localhost" || address.is_ok_and(|address| address.to_canonical().is_loopback())
+}
+
 /// Whether a key can be sent.
 ///
 /// # Errors
@@ -58,6 +67,28 @@ pub fn ollama_address(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn loopback_is_known_however_it_is_written() {
+        for own in [
+            "http://127.0.0.1:9/x",
+            "https://localhost",
+            "http://LOCALHOST:1",
+            "http://[::1]:9",
+            "http://[::ffff:127.0.0.1]/",
+        ] {
+            assert!(is_loopback(own), "{own}");
+        }
+        for other in [
+            "http://127.0.0.1.example",
+            "http://127.0.0.1@id.example",
+            "http://localhost.example",
+            "https://id.example",
+            "nothing",
+        ] {
+            assert!(!is_loopback(other), "{other}");
+        }
+    }
 
     #[test]
     fn a_mistake_is_told_with_its_key_and_without_its_value() {

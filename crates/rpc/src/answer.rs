@@ -46,7 +46,7 @@ impl<R: Reply> Answer<R> {
                     Ok(part) => {
                         self.finished = numbered_last || part.is_last();
                         if self.finished {
-                            self.client.forget(&question);
+                            self.client.ended(&question, part.error().map(Error::code));
                         }
                         Some(Ok(part))
                     }
@@ -82,7 +82,7 @@ impl<R: Reply> Answer<R> {
     fn fail(&mut self, error: Error) -> Error {
         self.finished = true;
         if let Ok(question) = &self.question {
-            self.client.forget(question);
+            self.client.ended(question, Some(error.code()));
         }
         error
     }

@@ -11,13 +11,14 @@ use tg_bus::{
     BusError, Consume, Consumer, Delivery, Envelope, Link, PublishMode, Routed, Sink, Target,
 };
 use tg_schemas::{Class, Error, ErrorCode, Frame, Headers, Subscription, Topic};
+use tg_telemetry::Span;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::control::broadcast_cancel;
 use crate::deadline::Deadline;
-use crate::exchange::{Exchange, Look, Next, Tell};
+use crate::exchange::{Exchange, Look, Next, Stands, Tell};
 use crate::liveness::{COMING_BACK, Liveness};
 use crate::port::Port;
 use crate::reorder::Part;
@@ -30,6 +31,8 @@ const UNSERVED_AFTER_RECONNECT: Duration = COMING_BACK;
 const TICK: Duration = Duration::from_millis(100);
 /// ... and this long when its server is known to have died: whoever could take over is attached already.
 const UNSERVED_AFTER_DEATH: Duration = Duration::from_millis(250);
+/// ... and this long when a queue had it, and has kept silent: its asker waited for that already.
+const UNSERVED_AFTER_SILENCE: Duration = Duration::from_millis(100);
 /// A server that is silent this long is looked for: it would have sent a heartbeat if it had just begun.
 const SUSPECT: Duration = Duration::from_millis(300);
 /// After its deadline a question waits this long for the server's own last words.
@@ -55,6 +58,8 @@ pub(crate) struct InFlight {
     plain: bool,
     wake: Notify,
     exchange: Mutex<Exchange>,
+    /// Ends with the answer.
+    span: Mutex<Span>,
 }
 
 /// All questions of this process. Cheap to clone.
@@ -78,6 +83,7 @@ pub(crate) struct NewQuestion {
     pub(crate) cancel: CancellationToken,
     pub(crate) detach: bool,
     pub(crate) plain: bool,
+    pub(crate) span: Span,
 }
 
 impl InFlight {
@@ -93,7 +99,17 @@ impl InFlight {
             plain: new.plain,
             wake: Notify::new(),
             exchange: Mutex::new(Exchange::new(new.plain)),
+            span: Mutex::new(new.span),
         }
+    }
+
+    /// The answer is over; `failed` says what kind of failure it was.
+    fn over(&self, failed: Option<ErrorCode>) {
+        let mut span = self.span.lock();
+        if let Some(code) = failed {
+            span.fail(code.as_str());
+        }
+        span.end();
     }
 }
 
@@ -123,11 +139,20 @@ impl RequestClient {
 
     /// Sends a question whose answer goes to somebody else's inbox.
     pub(crate) async fn forward(&self, new: NewQuestion) -> Result<(), Error> {
-        self.send_question(&Arc::new(InFlight::new(new))).await
+        let question = Arc::new(InFlight::new(new));
+        let sent = self.send_question(&question).await;
+        question.over(sent.as_ref().err().map(Error::code));
+        sent
+    }
+
+    /// The answer is over, with this failure if it is one.
+    pub(crate) fn ended(&self, question: &InFlight, failed: Option<ErrorCode>) {
+        question.over(failed);
+        self.forget(question);
     }
 
     /// The answer is over, or nobody wants it. `false` if it was forgotten before; another question under its id stays.
-    pub(crate) fn forget(&self, question: &InFlight) -> bool {
+    fn forget(&self, question: &InFlight) -> bool {
         let mut all = self.0.in_flight.lock();
         let known = all
             .get(&question.id)
@@ -142,6 +167,7 @@ impl RequestClient {
     /// The reader went away: stop whoever works on it. What is detached is stopped only if it was cancelled in so
     /// many words.
     pub(crate) fn abandon(&self, question: &InFlight) {
+        question.over(None);
         // Whoever works on the id works for another question that was asked under it.
         if !self.forget(question) {
             return;
@@ -151,6 +177,12 @@ impl RequestClient {
         if asked && stops && !question.plain {
             broadcast_cancel(&self.0.port, question.id.clone(), question.detach);
         }
+    }
+
+    /// How far the question with this id is. `None`: it is not of this process, over, or nobody can know.
+    pub fn stands(&self, id: &str) -> Option<Stands> {
+        let question = self.0.in_flight.lock().get(id).cloned()?;
+        question.exchange.lock().stands(Instant::now())
     }
 
     /// Questions waiting for an answer.
@@ -192,6 +224,7 @@ impl RequestClient {
                     Error::new(ErrorCode::Timeout, "no answer in time")
                 }
             };
+            question.over(Some(ended.code()));
             self.abandon(question);
             return Got::Failed(ended);
         }
@@ -203,8 +236,14 @@ impl RequestClient {
         let port = &self.0.port;
         let mut link = port.bus().link();
         let started = Instant::now();
-        let died = question.exchange.lock().has_lost_its_server();
-        let mut patience = if died { UNSERVED_AFTER_DEATH } else { UNSERVED };
+        let mut patience = {
+            let exchange = question.exchange.lock();
+            match (exchange.has_lost_its_server(), exchange.was_queued()) {
+                (true, _) => UNSERVED_AFTER_DEATH,
+                (false, true) => UNSERVED_AFTER_SILENCE,
+                (false, false) => UNSERVED,
+            }
+        };
         let mut pause = Duration::from_millis(20);
         loop {
             if question.cancel.is_cancelled() {
@@ -456,3 +495,6 @@ impl Sink for Responses {
         delivery.ack();
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -17,6 +17,12 @@ pub fn header_millis() -> u64 {
     u64::try_from(millis()).unwrap_or(0)
 }
 
+/// Nanoseconds since the Unix epoch, as spans of traces state times: 0 out of range.
+pub fn nanos() -> u64 {
+    let nanos = now().timestamp_nanos_opt();
+    nanos.and_then(|at| u64::try_from(at).ok()).unwrap_or(0)
+}
+
 /// Seconds since the Unix epoch.
 pub fn seconds() -> i64 {
     now().timestamp()

@@ -36,6 +36,8 @@ pub(crate) struct Exchange {
     patience: Duration,
     /// The server that had it died.
     died: bool,
+    /// A queue had it.
+    queued: bool,
     /// A plain server neither numbers nor speaks up: the order of arrival counts.
     plain: bool,
 }
@@ -93,6 +95,18 @@ struct Stream {
     rivals: Rivals,
 }
 
+/// How far a question is, as its asker knows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stands {
+    /// No process has given a sign that it has it.
+    Untaken,
+    /// A process has it, and was silent for so long.
+    Taken {
+        /// Since its last part or heartbeat.
+        silent: Duration,
+    },
+}
+
 /// A control frame for a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Tell {
@@ -137,6 +151,7 @@ impl Exchange {
             parts: Reorder::default(),
             patience: FIRST_ANSWER,
             died: false,
+            queued: false,
             plain,
         }
     }
@@ -185,6 +200,7 @@ impl Exchange {
         match &mut self.phase {
             Phase::Asking => {
                 self.died = false;
+                self.queued = true;
                 self.phase = Phase::Asked(Silence {
                     heard: now,
                     patience: self.patience,
@@ -386,6 +402,23 @@ impl Exchange {
     /// Whether the server that had the question died, so that it is asked again.
     pub(crate) fn has_lost_its_server(&self) -> bool {
         self.died
+    }
+
+    /// Whether a queue had the question before, so that it is asked again.
+    pub(crate) fn was_queued(&self) -> bool {
+        self.queued
+    }
+
+    /// How far it is; `None`: it is over, or its server gives no signs.
+    pub(crate) fn stands(&self, now: Instant) -> Option<Stands> {
+        match &self.phase {
+            _ if self.plain => None,
+            Phase::Unasked | Phase::Asking | Phase::Asked(_) => Some(Stands::Untaken),
+            Phase::Streaming(stream) => Some(Stands::Taken {
+                silent: now - stream.silence.heard,
+            }),
+            Phase::Complete | Phase::Failed(_) => None,
+        }
     }
 
     /// The process that answers, and since when it is silent.

@@ -2,7 +2,7 @@
 
 use tg_bus::Envelope;
 use tg_schemas::Headers;
-use tg_testkit::fuzz::run;
+use tg_testkit::fuzz::door;
 
 use crate::joined::split;
 use crate::reorder::Reorder;
@@ -31,7 +31,7 @@ fn parts_of_answers() {
         b"\xff\xff\xff\xff\xff\xff\xff\xff\x03\n\n",
         b"\0\0\0\0\0\0\0\0\0",
     ];
-    run("parts of answers", &seeds, |bytes| {
+    door("parts of answers", &seeds, |bytes, sayings| {
         let mut parts = Reorder::default();
         for (at, message) in bytes
             .split(|byte| *byte == 0)
@@ -40,7 +40,7 @@ fn parts_of_answers() {
         {
             let (seq, envelope) = message;
             for (seq, part, last) in split(seq, envelope, at % 3 == 0) {
-                if parts.accept(seq, (part, last)).is_err() {
+                if sayings.of(parts.accept(seq, (part, last))).is_none() {
                     return;
                 }
             }

@@ -6,6 +6,8 @@
 //!   requests **retransmission**, detects a server that died, and enforces the deadline.
 //! * [`ReplyServer`]: the answering end. It numbers the parts, keeps them in a **retransmit buffer**, sends a
 //!   **heartbeat** while silent, applies **backpressure** by a window of parts and bytes, and stops on cancel.
+//! * [`AwaitedReceipts`]: what the writer of records waits to be told of them; [`ReceiptSender`]: who kept or refused them
+//!   tells it.
 //! * [`Answer`] reads one answer, [`Responder`] writes one.
 //!
 //! A question's id is its **idempotency key**: asked again under it, work that is still going on is found again, and work
@@ -16,6 +18,7 @@
 
 pub mod address;
 pub mod answer;
+pub mod awaited;
 mod cancelled;
 pub mod client;
 pub mod clock;
@@ -26,8 +29,11 @@ mod exchange;
 mod fuzz;
 mod joined;
 mod liveness;
+#[cfg(test)]
+mod noted;
 pub mod peer;
 pub mod port;
+pub mod receipts;
 pub(crate) mod relays;
 pub(crate) mod reorder;
 pub mod responder;
@@ -39,10 +45,13 @@ pub mod window;
 
 pub use address::{AskerState, ReplyAddress};
 pub use answer::Answer;
+pub use awaited::{Awaited, AwaitedReceipts, PartFate};
 pub use client::RequestClient;
 pub use deadline::Deadline;
+pub use exchange::Stands;
 pub use peer::{Ask, Peer, PeerOptions};
 pub use port::Port;
+pub use receipts::ReceiptSender;
 pub use reorder::interrupted;
 pub use responder::Responder;
 pub use server::ReplyServer;

@@ -12,14 +12,17 @@ use tg_schemas::codec::{self, ContentType};
 use tg_schemas::limits;
 use tg_schemas::processors;
 use tg_schemas::{Class, Error, ErrorCode, Frame, Headers, Message, Reply, Topic, WorkspaceId};
+use tg_telemetry::{Span, SpanKind, Tracer};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::address::{AskerState, ReplyAddress};
 use crate::answer::Answer;
+use crate::awaited::AwaitedReceipts;
 use crate::client::{NewQuestion, RequestClient};
 use crate::deadline::{Deadline, GAP, QUESTION, STREAM};
 use crate::port::Port;
+use crate::receipts::ReceiptSender;
 use crate::relays::Relays;
 use crate::responder::Responder;
 use crate::server::ReplyServer;
@@ -50,6 +53,8 @@ pub struct PeerOptions {
     pub taps: usize,
     /// Memory that large questions in progress may take in this process, in bytes.
     pub questions: usize,
+    /// Who starts the spans of this process.
+    pub tracer: Tracer,
 }
 
 impl Default for PeerOptions {
@@ -61,6 +66,7 @@ impl Default for PeerOptions {
             repeats: limits::REPEATS,
             taps: 256 << 20,
             questions: 256 << 20,
+            tracer: Tracer::default(),
         }
     }
 }
@@ -96,16 +102,24 @@ pub struct Ask {
     pub thread: Option<String>,
     /// Caller at the edge.
     pub user_id: Option<String>,
+    /// By what the caller is known, as in [`Headers::credential`].
+    pub credential: Option<String>,
     /// What policies are to know of the caller, as in [`Headers::user_context`].
     pub user_context: Option<String>,
+    /// As in [`Headers::roles`].
+    pub roles: Option<String>,
     /// As in [`Headers::policies`].
     pub policies: bool,
+    /// As in [`Headers::by_hand`].
+    pub by_hand: bool,
     /// W3C trace context.
     pub traceparent: Option<String>,
     /// Id of the client's request that is behind it, for the log.
     pub request_id: Option<String>,
     /// Id of the question; a random one if absent.
     pub id: Option<String>,
+    /// Where it is told what became of a record, as in [`Headers::receipt`].
+    pub receipt: Option<String>,
     /// A record that no queue takes is dropped, also where this release has a reader for its kind.
     pub droppable: bool,
 }
@@ -120,6 +134,8 @@ struct Inner {
     client: RequestClient,
     server: ReplyServer,
     relays: Relays,
+    awaited: AwaitedReceipts,
+    receipts: ReceiptSender,
 }
 
 /// What the writer of a record is told that must be read and that no queue takes.
@@ -146,6 +162,8 @@ impl Peer {
         let peer = Self(Arc::new(Inner {
             client: RequestClient::new(port.clone()),
             server: ReplyServer::new(port.clone(), options.repeats),
+            awaited: AwaitedReceipts::new(port.inbox().into()),
+            receipts: ReceiptSender::new(port.clone()),
             options,
             port,
             relays: Relays::default(),
@@ -153,6 +171,7 @@ impl Peer {
         let sink = Arc::new(Inbox {
             client: peer.0.client.clone(),
             server: peer.0.server.clone(),
+            awaited: peer.0.awaited.clone(),
         });
         let port = peer.port();
         let inbox = port.bus().open_inbox(port.inbox(), sink).await?;
@@ -166,6 +185,11 @@ impl Peer {
     /// What this process was joined with.
     pub fn options(&self) -> &PeerOptions {
         &self.0.options
+    }
+
+    /// Who starts the spans of this process.
+    pub fn tracer(&self) -> &Tracer {
+        &self.0.options.tracer
     }
 
     pub(crate) fn relays(&self) -> &Relays {
@@ -190,6 +214,16 @@ impl Peer {
     /// The answering end.
     pub fn server(&self) -> &ReplyServer {
         &self.0.server
+    }
+
+    /// What this process waits to be told of records that it wrote.
+    pub fn awaited(&self) -> &AwaitedReceipts {
+        &self.0.awaited
+    }
+
+    /// What this process tells the writers of records.
+    pub fn receipts(&self) -> &ReceiptSender {
+        &self.0.receipts
     }
 
     /// Whether a store serves although another store of its name served before.
@@ -229,7 +263,7 @@ impl Peer {
 
     /// Asks a question. Nothing is sent before the first part is awaited.
     pub fn ask<Q: Message, R: Reply>(&self, topic: &Topic, question: &Q, ask: Ask) -> Answer<R> {
-        let question = self.question(topic, question, ask);
+        let question = self.question(topic, question, (ask, SpanKind::Client));
         let question = question.map(|question| self.0.client.open(question));
         Answer::new(self.0.client.clone(), question)
     }
@@ -252,7 +286,7 @@ impl Peer {
             detach: address.detach,
             ..ask
         };
-        let mut question = self.question(topic, question, ask)?;
+        let mut question = self.question(topic, question, (ask, SpanKind::Producer))?;
         question.question.headers.reply_to = Some(address.reply_to.clone());
         self.0.client.forward(question).await
     }
@@ -261,7 +295,7 @@ impl Peer {
         &self,
         topic: &Topic,
         question: &Q,
-        ask: Ask,
+        (mut ask, kind): (Ask, SpanKind),
     ) -> Result<NewQuestion, Error> {
         if topic.class() != Class::Request {
             let text = "topic: is not a request topic";
@@ -277,6 +311,8 @@ impl Peer {
             .id
             .unwrap_or_else(|| uuid::Uuid::new_v4().to_string())
             .into();
+        let span = self.asking(kind, topic, &id, ask.traceparent.as_deref());
+        span.lead(&mut ask.traceparent);
         let plain = !self.rules().framed;
         let headers = if plain {
             Headers {
@@ -299,7 +335,9 @@ impl Peer {
                 parent: ask.parent.map(|parent| parent.to_string()),
                 depth: (ask.depth > 0).then_some(ask.depth),
                 user_id: ask.user_id,
+                credential: ask.credential,
                 user_context: ask.user_context,
+                roles: ask.roles,
                 traceparent: ask.traceparent,
                 request_id: ask.request_id,
                 ..Headers::default()
@@ -319,7 +357,22 @@ impl Peer {
             cancel: ask.cancel,
             detach: ask.detach,
             plain,
+            span,
         })
+    }
+
+    /// The span of a question, by whose header its server belongs to it.
+    fn asking(&self, kind: SpanKind, topic: &Topic, id: &str, traceparent: Option<&str>) -> Span {
+        let mut span = self.tracer().child(kind, traceparent, || {
+            let base = topic.name().split(':').next().unwrap_or_default();
+            format!("ask {base}")
+        });
+        if span.is_recorded() {
+            span.say("messaging.operation.type", "send");
+            span.say("messaging.destination.name", topic.name());
+            span.say("messaging.message.conversation_id", id);
+        }
+        span
     }
 
     /// Writes a record. `Ok` means: durable, and in the queue of every reader that the table names.
@@ -367,12 +420,16 @@ impl Peer {
             generation: ask.generation,
             collection: ask.collection,
             collection_generation: ask.collection_generation,
+            receipt: ask.receipt,
             epoch: ask.epoch,
             thread: ask.thread,
             depth: (ask.depth > 0).then_some(ask.depth.min(FAR)),
             user_id: ask.user_id,
+            credential: ask.credential,
             user_context: ask.user_context,
+            roles: ask.roles,
             policies: ask.policies,
+            by_hand: ask.by_hand,
             traceparent: ask.traceparent,
             request_id: ask.request_id,
             ..Headers::default()
@@ -490,10 +547,11 @@ impl Peer {
     }
 }
 
-/// Takes frames addressed to this process, as asker and as answerer.
+/// Takes frames addressed to this process, as asker, as answerer and as writer of records.
 struct Inbox {
     client: RequestClient,
     server: ReplyServer,
+    awaited: AwaitedReceipts,
 }
 
 impl Sink for Inbox {
@@ -503,6 +561,7 @@ impl Sink for Inbox {
             Some(Frame::Resend | Frame::Credit | Frame::Cancel) => {
                 self.server.deliver(&envelope.headers);
             }
+            Some(Frame::Receipts) => self.awaited.deliver(&envelope),
             _ => self.client.deliver(envelope),
         }
         delivery.ack();

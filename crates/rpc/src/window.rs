@@ -14,7 +14,7 @@ pub const JOINED_BYTES: usize = limits::JOINED;
 /// The client grants credit after this many parts were used up, ...
 pub const CREDIT_PARTS: u64 = 64;
 /// ... or after this many bytes.
-pub const CREDIT_BYTES: usize = 1 << 20;
+pub const CREDIT_BYTES: usize = limits::CREDIT;
 /// Parts the client keeps for a reader that is behind; the server stops before.
 pub const MAX_PARTS: usize = 256;
 /// Bytes the client keeps for a reader that is behind: a full window, and one largest message on top of it.

@@ -65,7 +65,7 @@ macro_rules! options {
 
         impl $crate::Options for $name {
             fn keys() -> Vec<$crate::Key> {
-                #[allow(unused_mut)]
+                #[allow(unused_mut, reason = "only options with sections add to it")]
                 let mut keys = $crate::listing(&Self::default(), vec![
                     $( (
                         stringify!($field),

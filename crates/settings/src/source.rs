@@ -168,6 +168,14 @@ impl<'de> Deserializer<'de> for SettingDeserializer<'_> {
         visitor.visit_str(self.text())
     }
 
+    fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, SettingError> {
+        match self.text() {
+            "true" => visitor.visit_bool(true),
+            "false" => visitor.visit_bool(false),
+            _ => Err(SettingError::custom("must be true or false")),
+        }
+    }
+
     fn deserialize_u64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, SettingError> {
         visitor.visit_u64(self.whole()?)
     }
@@ -218,7 +226,7 @@ impl<'de> Deserializer<'de> for SettingDeserializer<'_> {
     }
 
     forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 i128 u8 u16 u128 char str string bytes byte_buf unit unit_struct seq tuple
+        i8 i16 i32 i64 i128 u8 u16 u128 char str string bytes byte_buf unit unit_struct seq tuple
         tuple_struct map identifier ignored_any
     }
 }
@@ -263,6 +271,8 @@ mod tests {
             size: f32 = 0.5, Number(0.1..=2.5);
             /// Who made them.
             maker: Option<String> = None;
+            /// Whether there is one more.
+            spare: bool = true;
         }
     }
 
@@ -279,6 +289,7 @@ mod tests {
             ("wheels.many", " 6 "),
             ("wheels.size", "2"),
             ("wheels.maker", "m"),
+            ("wheels.spare", "false"),
         ];
         let (read, faults) = toy(&given);
         assert!(faults.is_empty(), "{faults:?}");
@@ -287,6 +298,7 @@ mod tests {
             (Colour::Blue, 6, 2.0)
         );
         assert_eq!(read.wheels.maker.as_deref(), Some("m"));
+        assert!(!read.wheels.spare && toy(&[("wheels.spare", "true")]).0.wheels.spare);
         assert_eq!(toy(&[]), (Toy::default(), vec![]));
     }
 
@@ -298,6 +310,7 @@ mod tests {
             ("wheels.many", "0"),
             ("wheels.size", "NaN"),
             ("wheels.maker", "kept"),
+            ("wheels.spare", "hidden"),
             ("wheels.spokes", "hidden"),
             ("owner", "hidden"),
             ("wheels", "hidden"),
@@ -312,6 +325,7 @@ mod tests {
                 "colour: must be one of red, blue",
                 "wheels.many: must be a whole number from 1 to 1,000",
                 "wheels.size: must be a number from 0.1 to 2.5",
+                "wheels.spare: must be true or false",
             ]
         );
         assert_eq!(read.wheels.maker.as_deref(), Some("kept"));
@@ -329,7 +343,8 @@ mod tests {
         assert_eq!(shown[1].1, "127.0.0.1:1");
         assert_eq!(shown[2], ("wheels.many", "4", many));
         assert_eq!(shown[4], ("wheels.maker", "", "Who made them.".to_owned()));
-        assert_eq!(shown.len(), 5);
+        assert_eq!(shown[5].1, "true");
+        assert_eq!(shown.len(), 6);
     }
 
     #[test]

@@ -28,6 +28,7 @@ pub mod blob;
 mod config_known;
 mod connection;
 mod database;
+mod done_once;
 mod error;
 mod group;
 mod identity;
@@ -40,6 +41,7 @@ mod writer;
 
 pub use config_known::ConfigKnown;
 pub use database::Database;
+pub use done_once::DoneOnce;
 pub use error::StorageError;
 pub use group::{GroupBounds, GroupCommitter, survived};
 pub use identity::identity_of;

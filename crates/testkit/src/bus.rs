@@ -1,12 +1,12 @@
 //! Either bus for a test: a place to connect to, sinks that collect, bounded waits.
 //!
-//! RabbitMQ is one node that all tests of a process share.
+//! RabbitMQ is one node that all tests share, with a virtual host for each.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use crate::rabbitmq::RabbitNode;
+use crate::shared_node::VirtualHost;
 use tempfile::TempDir;
 use tg_bus::Mode;
 use tg_bus::bus::{
@@ -17,7 +17,7 @@ use tg_bus::embedded::{EmbeddedBus, EmbeddedOptions};
 use tg_bus::rabbitmq::{RabbitBus, RabbitOptions};
 use tg_schemas::topic::Class;
 use tg_schemas::{Headers, Subscription, Topic};
-use tokio::sync::{OnceCell, mpsc};
+use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 /// No wait of a test is longer.
@@ -64,13 +64,10 @@ impl World {
         Self::Embedded(bus, mode, dir)
     }
 
-    /// The node that all tests share; they keep to topics of their own.
+    /// A virtual host of the node that all tests share.
     pub async fn rabbit(mode: Mode) -> Self {
-        static NODE: OnceCell<RabbitNode> = OnceCell::const_new();
-        let node = NODE
-            .get_or_init(|| async { RabbitNode::start().await.unwrap() })
-            .await;
-        Self::Rabbit(node.url(), mode)
+        let host = VirtualHost::new().await.unwrap();
+        Self::Rabbit(host.into_url(), mode)
     }
 
     /// Another process (on an embedded bus: the same one).

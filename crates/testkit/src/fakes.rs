@@ -17,6 +17,7 @@ use tg_schemas::{Error, ErrorCode, Message, Reply};
 use tokio::sync::{Notify, watch};
 
 use crate::bus::BOUND;
+use crate::flow::SOON;
 
 /// What a reader says to a record before it keeps it.
 type Check<M> = Box<dyn Fn(&Cx, &M) -> Result<(), ConsumeError> + Send + Sync>;
@@ -192,7 +193,7 @@ impl<Q: Message + Clone, R: Reply> RequestHandler<Q, R> for Played<Q, R> {
     }
 }
 
-/// Plays the embeddings service; the text `poison` is refused.
+/// Plays the embeddings service; the text `poison` is refused, and `molasses` takes until it [may go on](Embeddings::hurry).
 pub struct Embeddings {
     vector: fn(&str) -> Vec<f32>,
     model: &'static str,
@@ -202,6 +203,7 @@ pub struct Embeddings {
     pub texts: Mutex<Vec<Vec<String>>>,
     /// It fails.
     pub down: AtomicBool,
+    slow: watch::Sender<bool>,
 }
 
 impl Embeddings {
@@ -213,7 +215,13 @@ impl Embeddings {
             questions: AtomicUsize::default(),
             texts: Mutex::default(),
             down: AtomicBool::default(),
+            slow: watch::Sender::new(true),
         })
+    }
+
+    /// What is slow goes on.
+    pub fn hurry(&self) {
+        self.slow.send_replace(false);
     }
 }
 
@@ -231,6 +239,10 @@ impl RequestHandler<EmbeddingsRequest, EmbeddingsResponse> for Embeddings {
         }
         if ask.texts.iter().any(|text| text == "poison") {
             return Err(Error::new(ErrorCode::TooLarge, "texts: too long"));
+        }
+        if ask.texts.iter().any(|text| text == "molasses") {
+            // It is there as long as this is.
+            let _ = self.slow.subscribe().wait_for(|slow| !slow).await;
         }
         let vectors: Vec<_> = ask.texts.iter().map(|text| (self.vector)(text)).collect();
         self.texts.lock().push(ask.texts);
@@ -253,8 +265,10 @@ pub struct Library {
     uploads: Mutex<BTreeMap<String, Upload>>,
     /// Children of a complete processing.
     complete: Mutex<BTreeSet<String>>,
-    /// Texts that others gave it.
-    pub texts: Mutex<BTreeMap<String, String>>,
+    /// Texts that others gave it: title and text by id.
+    pub texts: Mutex<BTreeMap<String, (String, String)>>,
+    away: Mutex<bool>,
+    changed: Notify,
 }
 
 fn missing() -> Error {
@@ -271,6 +285,32 @@ impl Library {
         };
         let mut documents = self.documents.lock();
         documents.insert(id.to_owned(), (metadata, content));
+    }
+
+    /// From now on it takes no texts in, or again what waits.
+    pub fn set_away(&self, away: bool) {
+        *self.away.lock() = away;
+        self.changed.notify_waiters();
+    }
+
+    /// The texts that others gave it, as soon as there are so many.
+    ///
+    /// # Panics
+    /// If they do not come.
+    pub async fn holds(&self, count: usize) -> BTreeMap<String, (String, String)> {
+        let held = async {
+            loop {
+                let changed = self.changed.notified();
+                let texts = self.texts.lock().clone();
+                if texts.len() >= count {
+                    return texts;
+                }
+                changed.await;
+            }
+        };
+        tokio::time::timeout(SOON, held)
+            .await
+            .expect("the texts come")
     }
 
     /// What is said of a document.
@@ -431,8 +471,18 @@ impl RequestHandler<LibrarianRequest, LibrarianResponse> for Library {
 #[async_trait]
 impl RecordConsumer<LibraryTexts> for Library {
     async fn consume(&self, _: Cx, record: LibraryTexts) -> Result<(), ConsumeError> {
-        let texts = record.texts.into_iter().map(|text| (text.id, text.text));
+        assert_eq!(record.workspace, "default", "flows of tests are in it");
+        loop {
+            let changed = self.changed.notified();
+            if !*self.away.lock() {
+                break;
+            }
+            changed.await;
+        }
+        let texts = record.texts.into_iter();
+        let texts = texts.map(|text| (text.id, (text.title, text.text)));
         self.texts.lock().extend(texts);
+        self.changed.notify_waiters();
         Ok(())
     }
 }

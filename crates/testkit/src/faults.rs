@@ -53,6 +53,7 @@ struct Core {
     random: Mutex<StdRng>,
     link: watch::Sender<Link>,
     generation: AtomicU64,
+    records: Mutex<Vec<Topic>>,
     consumers: AsyncMutex<HashMap<u64, Attached>>,
     next: AtomicU64,
     tasks: Tasks,
@@ -81,6 +82,7 @@ impl FaultyBus {
                 random: Mutex::new(StdRng::seed_from_u64(seed)),
                 link: watch::Sender::new(Link::Up { generation: 1 }),
                 generation: AtomicU64::new(1),
+                records: Mutex::default(),
                 consumers: AsyncMutex::default(),
                 next: AtomicU64::new(0),
                 tasks: Tasks::default(),
@@ -91,6 +93,11 @@ impl FaultyBus {
     /// Changes what goes wrong from now on.
     pub fn set(&self, faults: Faults) {
         *self.core.faults.lock() = faults;
+    }
+
+    /// The topics of the records that were confirmed, in their order.
+    pub fn confirmed(&self) -> Vec<Topic> {
+        self.core.records.lock().clone()
     }
 
     /// Cuts the connection: `Down` at once, consumers are gone, what is handed out comes again.
@@ -185,12 +192,16 @@ impl Core {
     }
 }
 
-fn is_record(target: &Target) -> bool {
+fn topic_of(target: &Target) -> Option<&Topic> {
     match target {
-        Target::Topic(topic) => topic.class() == Class::Flow,
-        Target::Subscription(subscription) => subscription.topic.class() == Class::Flow,
-        Target::Inbox(_) | Target::Liveness(_) => false,
+        Target::Topic(topic) => Some(topic),
+        Target::Subscription(subscription) => Some(&subscription.topic),
+        Target::Inbox(_) | Target::Liveness(_) => None,
     }
+}
+
+fn is_record(target: &Target) -> bool {
+    topic_of(target).is_some_and(|topic| topic.class() == Class::Flow)
 }
 
 #[async_trait]
@@ -201,6 +212,10 @@ impl Bus for FaultyBus {
 
     fn rules(&self) -> &'static WireRules {
         self.core.inner.rules()
+    }
+
+    fn address(&self) -> String {
+        self.core.inner.address()
     }
 
     async fn declare(&self, topics: &[Topic], queues: &[Subscription]) -> Result<(), BusError> {
@@ -253,6 +268,9 @@ impl Bus for FaultyBus {
             return Err(BusError::Down);
         }
         core.up()?;
+        if record && promise == PublishMode::Confirmed {
+            core.records.lock().extend(topic_of(target).cloned());
+        }
         Ok(routed)
     }
 

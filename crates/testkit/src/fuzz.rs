@@ -3,12 +3,21 @@
 //! A parser of outside bytes may refuse everything and do nothing else: a panic, an input that works for longer than
 //! [`SLOW`] or one that takes more memory than [`LARGE`] fails the test. The inputs follow from the name of the
 //! target, so that a failure comes back; `TG_FUZZ_SEED` starts elsewhere, `TG_FUZZ_MS` says for how long.
+//!
+//! What reads frames of the gateway, bodies of requests or messages of a queue is a [`door`]: what it would say of an input
+//! is looked at for words of the topology, and `TG_FUZZ_INPUTS` says how many inputs all doors read together, whatever time
+//! that takes. With `TG_FUZZ_COUNTS` each door adds a line to that file: its number of inputs and its name.
 
+use std::cell::Cell;
+use std::fmt::Display;
+use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::{Duration, Instant};
 
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
+
+use crate::topology;
 
 /// Time that one input may take of a processor; it is given twice more before it fails.
 pub const SLOW: Duration = Duration::from_secs(1);
@@ -23,6 +32,35 @@ const USUAL: Duration = Duration::from_millis(200);
 /// Inputs between two looks at the process's memory.
 const BATCH: u64 = 64;
 
+/// Whether a door has anything to say to who sent what it refuses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Says {
+    /// An error.
+    Something,
+    /// What it cannot read is left out, or so rarely an error that none may come.
+    Nothing,
+}
+
+use Says::{Nothing, Something};
+
+/// The doors and what each reads of every thousand inputs: more of what is read fast, so that a million take about a minute.
+pub const DOORS: &[(&str, u64, Says)] = &[
+    ("frames of the socket", 150, Something),
+    ("heads of frames", 140, Nothing),
+    ("lines of imports", 100, Something),
+    ("uploads of cores", 4, Something),
+    ("bodies of requests", 40, Something),
+    ("bodies of chats", 10, Something),
+    ("messages of the model context protocol", 10, Something),
+    ("frames of imports", 110, Something),
+    ("errors of others", 4, Something),
+    ("bodies of JSON", 100, Something),
+    ("bodies of Avro", 100, Something),
+    ("headers", 50, Nothing),
+    ("tables of headers", 140, Nothing),
+    ("parts of answers", 42, Nothing),
+];
+
 /// How long each target runs: `TG_FUZZ_MS`, else a moment.
 pub fn budget() -> Duration {
     let given = std::env::var("TG_FUZZ_MS").ok();
@@ -31,12 +69,96 @@ pub fn budget() -> Duration {
         .map_or(USUAL, Duration::from_millis)
 }
 
+/// Inputs that a door reads at least: its share of `TG_FUZZ_INPUTS`, else as many as the time is enough for.
+fn least(share: u64) -> u64 {
+    let all = std::env::var("TG_FUZZ_INPUTS").ok();
+    let all = all.and_then(|text| text.parse::<u64>().ok());
+    all.map_or(0, |all| (all * share).div_ceil(1_000))
+}
+
 /// Feeds `target` for [`budget`]: first the seeds as they are, then what becomes of them.
 ///
 /// # Panics
 ///
 /// If the target panics, is slow or takes much memory; the input is printed before.
 pub fn run(name: &str, seeds: &[&[u8]], target: impl Fn(&[u8])) {
+    fed(name, seeds, 0, &target);
+}
+
+/// [`run`], for what strangers write that is no frame, body or message: what is said of it is looked at as at a [`door`],
+/// and it is not counted among those.
+///
+/// # Panics
+///
+/// As [`run`], and if a text that is said has a word of the topology.
+pub fn beside_doors(name: &str, seeds: &[&[u8]], target: impl Fn(&[u8], &Sayings<'_>)) {
+    let said = Cell::new(0);
+    run(name, seeds, |input| {
+        let said = &said;
+        target(input, &Sayings { name, input, said });
+    });
+}
+
+/// What a door would say of an input.
+pub struct Sayings<'a> {
+    name: &'a str,
+    input: &'a [u8],
+    said: &'a Cell<u64>,
+}
+
+impl Sayings<'_> {
+    /// Takes a text that whoever sent the input would read.
+    ///
+    /// # Panics
+    ///
+    /// If it has a word of the topology that the input has not.
+    pub fn say(&self, text: impl Display) {
+        self.said.set(self.said.get() + 1);
+        let text = text.to_string();
+        if let Some(word) = topology::told(&text, self.input) {
+            panic!("{} tells {word:?}: {text}", self.name);
+        }
+    }
+
+    /// The same for the error of an outcome.
+    pub fn of<T, E: Display>(&self, outcome: Result<T, E>) -> Option<T> {
+        outcome.map_err(|error| self.say(error)).ok()
+    }
+}
+
+/// Feeds one of [`DOORS`] for [`budget`] and at least its share of `TG_FUZZ_INPUTS`.
+///
+/// # Panics
+///
+/// As [`run`], if a text that is said has a word of the topology, and if it never said anything, unless it is one that does not.
+pub fn door(name: &str, seeds: &[&[u8]], target: impl Fn(&[u8], &Sayings<'_>)) {
+    let found = DOORS.iter().find(|(door, _, _)| *door == name);
+    let (_, share, says) = *found.unwrap_or_else(|| panic!("{name} is none of the doors"));
+    let least = least(share);
+    let said = Cell::new(0);
+    let count = fed(name, seeds, least, &|input: &[u8]| {
+        let (name, said) = (name, &said);
+        target(input, &Sayings { name, input, said });
+    });
+    assert!(count >= least, "{name}: {count} inputs of {least}");
+    assert!(
+        least == 0 || said.get() > 0 || says == Nothing,
+        "{name}: no text was looked at"
+    );
+    if let Some(path) = std::env::var_os("TG_FUZZ_COUNTS") {
+        let file = std::fs::File::options()
+            .append(true)
+            .create(true)
+            .open(path);
+        // One write, so that the lines of several processes do not mix.
+        let line = format!("{count} {name}\n");
+        let written = file.and_then(|mut file| file.write_all(line.as_bytes()));
+        written.expect("the count is written");
+    }
+}
+
+/// Feeds for [`budget`] and at least so many inputs; how many there were.
+fn fed(name: &str, seeds: &[&[u8]], least: u64, target: &impl Fn(&[u8])) -> u64 {
     let start = std::env::var("TG_FUZZ_SEED").ok();
     let start = start.and_then(|text| text.parse().ok());
     let seed = start.unwrap_or_else(|| {
@@ -49,11 +171,11 @@ pub fn run(name: &str, seeds: &[&[u8]], target: impl Fn(&[u8])) {
     let end = Instant::now() + budget();
     let mut count = 0_u64;
     for seed in seeds {
-        feed(name, seed, &target);
+        feed(name, seed, target);
     }
-    while Instant::now() < end {
+    while count < least || Instant::now() < end {
         let input = mutated(seeds, &mut random);
-        feed(name, &input, &target);
+        feed(name, &input, target);
         count += 1;
         if count.is_multiple_of(BATCH) {
             let now = memory();
@@ -67,19 +189,24 @@ pub fn run(name: &str, seeds: &[&[u8]], target: impl Fn(&[u8])) {
         }
     }
     println!("{name}: {count} inputs from seed {seed}");
+    count
 }
 
 fn feed(name: &str, input: &[u8], target: &impl Fn(&[u8])) {
     let mut took = Duration::ZERO;
-    for _ in 0..3 {
-        let (began, before) = (Instant::now(), worked());
+    for again in 0..3 {
+        // What the processor says is asked only of what was slow once: it takes longer than most inputs.
+        let before = if again > 0 { worked() } else { None };
+        let began = Instant::now();
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| target(input))) {
             eprintln!("{name}: panics at {}", shown(input));
             resume_unwind(panic);
         }
         let elapsed = began.elapsed();
-        took = match (before, worked()) {
-            (Some(before), Some(now)) if elapsed <= LATE => now.saturating_sub(before),
+        took = match before {
+            Some(before) if elapsed <= LATE => {
+                worked().map_or(elapsed, |now| now.saturating_sub(before))
+            }
             _ => elapsed,
         };
         if took <= SLOW {
@@ -210,6 +337,36 @@ mod tests {
         run("a panic", &[b"abc"], |bytes| {
             assert!(bytes.first() != Some(&b'['), "out of range");
         });
+    }
+
+    #[test]
+    fn the_doors_share_a_thousand() {
+        let shares: u64 = DOORS.iter().map(|(_, share, _)| share).sum();
+        assert_eq!(shares, 1_000);
+        assert!(DOORS.iter().all(|(_, share, _)| *share > 0));
+    }
+
+    #[test]
+    fn a_count_is_reached_whatever_the_time() {
+        let least = 3 * BATCH;
+        let read = Cell::new(0);
+        let count = fed("a count", &[b"abc"], least, &|_| {
+            read.set(read.get() + 1);
+        });
+        assert!(count >= least && read.get() == count + 1);
+    }
+
+    #[test]
+    fn what_a_door_says_is_looked_at() {
+        let said = Cell::new(0);
+        let of = |input, text: &str| {
+            let (name, said) = ("a door", &said);
+            catch_unwind(AssertUnwindSafe(|| Sayings { name, input, said }.say(text))).is_ok()
+        };
+        assert!(of(b"x", "query: is required"));
+        assert!(!of(b"x", "connect to amqp://localhost"));
+        assert!(of(b"see amqp://b", "query: no such thing: amqp://b"));
+        assert_eq!(said.get(), 3);
     }
 
     #[test]

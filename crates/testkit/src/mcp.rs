@@ -1,5 +1,6 @@
 //! A small MCP server over HTTP, with one session: tools that find, fail, hang, and say too much.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -18,7 +19,7 @@ use tokio::sync::Notify;
 pub const MUCH: usize = 2 << 20;
 
 /// The running server. Its tools: `fail` says what was wrong, `object` answers with structured content, `picture` with an image,
-/// `hang` never, `much` with [`MUCH`] bytes; any other says `found`.
+/// `hang` never, `much` with [`MUCH`] bytes, `document` with the text of its argument `id`; any other says `found`.
 #[derive(Default)]
 pub struct McpServer {
     address: String,
@@ -26,6 +27,12 @@ pub struct McpServer {
     pub opened: AtomicUsize,
     /// Calls so far: name, arguments, and what else was said.
     pub calls: Mutex<Vec<Value>>,
+    /// What it says of its tools, in pages; nothing: it has none to list.
+    pub listed: Mutex<Vec<Vec<Value>>>,
+    /// How often it was asked for them.
+    pub lists: AtomicUsize,
+    /// What `document` answers with.
+    pub texts: Mutex<BTreeMap<String, String>>,
     /// What the last request came with.
     pub authorization: Mutex<Option<String>>,
     /// Told when a call hangs.
@@ -56,6 +63,25 @@ impl McpServer {
         format!("http://{}/mcp", self.address)
     }
 
+    /// How often a tool was called.
+    pub fn count(&self, tool: &str) -> usize {
+        let calls = self.calls.lock();
+        calls.iter().filter(|call| call["name"] == tool).count()
+    }
+
+    /// A page of its tools.
+    fn list(&self, params: &Value) -> Value {
+        self.lists.fetch_add(1, Ordering::SeqCst);
+        let cursor = params["cursor"].as_str().unwrap_or("0");
+        let at: usize = cursor.parse().unwrap_or_default();
+        let pages = self.listed.lock();
+        let mut page = json!({"tools": pages.get(at).cloned().unwrap_or_default()});
+        if at + 1 < pages.len() {
+            page["nextCursor"] = (at + 1).to_string().into();
+        }
+        page
+    }
+
     /// The result of a call; a call that hangs has none.
     async fn call(&self, params: &Value) -> Value {
         self.calls.lock().push(params.clone());
@@ -67,6 +93,11 @@ impl McpServer {
                 {"type": "text", "text": "see"},
                 {"type": "image", "data": "AA==", "mimeType": "image/png"},
             ]}),
+            "document" => {
+                let id = params["arguments"]["id"].as_str().unwrap_or_default();
+                let said = self.texts.lock().get(id).cloned().unwrap_or_default();
+                json!({"content": text(&said)})
+            }
             "much" => json!({"content": text(&"m".repeat(MUCH))}),
             "hang" => {
                 self.hanging.notify_one();
@@ -97,6 +128,7 @@ async fn take(
             })
         }
         "tools/call" => server.call(params).await,
+        "tools/list" => server.list(params),
         method => {
             if method == "notifications/cancelled" {
                 server.cancelled.notify_one();

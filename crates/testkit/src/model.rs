@@ -6,6 +6,7 @@
 //! everything, its list of models included.
 
 mod dialect;
+mod obedient;
 mod script;
 mod serve;
 
@@ -18,6 +19,7 @@ use serde_json::Value;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+pub use obedient::{Directive, directives, obedient};
 pub use script::{cut, final_answer, nonce_of, tool_call, two_step_react};
 
 /// Calls kept for inspection; later ones are only counted.
@@ -197,6 +199,8 @@ pub struct Call {
     pub body: Value,
     /// Value of the header that carries the key, if any.
     pub authorization: Option<String>,
+    /// Trace context that came with it, if any.
+    pub traceparent: Option<String>,
     /// Whether the caller hung up before the answer was complete.
     pub closed_early: bool,
     /// Whether the answer was sent whole.
@@ -214,13 +218,34 @@ pub(crate) struct Shared {
     rules: Mutex<Vec<Rule>>,
     refusal: Mutex<Option<Reply>>,
     models: Vec<String>,
+    window: u64,
     calls: Mutex<Vec<Call>>,
     counts: watch::Sender<Counts>,
     keep_bodies: bool,
     hurried: CancellationToken,
+    /// How many more questions for vectors of several texts are answered at once; `None`: all.
+    batches: Mutex<Option<usize>>,
 }
 
 impl Shared {
+    /// Waits where vectors of several texts are held back.
+    async fn batch(&self, texts: usize) {
+        let held = {
+            let mut left = self.batches.lock();
+            match &mut *left {
+                Some(0) => texts > 1,
+                Some(more) if texts > 1 => {
+                    *more -= 1;
+                    false
+                }
+                _ => false,
+            }
+        };
+        if held {
+            self.hurried.cancelled().await;
+        }
+    }
+
     async fn pause(&self, delay: Duration) {
         if !delay.is_zero() {
             let sleep = tokio::time::sleep(delay);
@@ -276,6 +301,8 @@ pub struct Options {
     pub port: u16,
     /// Ids that the model list shows.
     pub models: Vec<String>,
+    /// Tokens that it says its models read at once.
+    pub window: u64,
     /// Whether calls are kept for inspection (off for long benchmarks).
     pub keep_calls: bool,
 }
@@ -285,6 +312,7 @@ impl Default for Options {
         Self {
             port: 0,
             models: vec!["scripted".to_owned(), "scripted-large".to_owned()],
+            window: 128_000,
             keep_calls: true,
         }
     }
@@ -317,10 +345,12 @@ impl ScriptedModel {
             rules: Mutex::new(rules),
             refusal: Mutex::new(None),
             models: options.models,
+            window: options.window,
             calls: Mutex::new(Vec::new()),
             counts: watch::Sender::new(Counts::default()),
             keep_bodies: options.keep_calls,
             hurried: CancellationToken::new(),
+            batches: Mutex::new(None),
         });
         let stop = CancellationToken::new();
         tokio::spawn(serve::run(listener, shared.clone(), stop.clone()));
@@ -355,6 +385,21 @@ impl ScriptedModel {
     /// From now on everything is answered so, also the question which models there are.
     pub fn refuse(&self, with: Reply) {
         *self.shared.refusal.lock() = Some(with);
+    }
+
+    /// So many more questions for vectors of several texts are answered; further ones wait until [`Self::hurry`]. Those of one
+    /// text are answered.
+    pub fn hold_batches_after(&self, more: usize) {
+        *self.shared.batches.lock() = Some(more);
+    }
+
+    /// How many questions for vectors of several texts came.
+    pub fn batches(&self) -> usize {
+        let calls = self.calls();
+        let inputs = calls
+            .iter()
+            .filter_map(|call| call.body["input"].as_array());
+        inputs.filter(|texts| texts.len() > 1).count()
     }
 
     /// Texts that vectors were asked for, oldest first.

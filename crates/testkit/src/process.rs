@@ -88,11 +88,39 @@ pub struct Launch {
     pub address_space: Option<u64>,
     /// Most file descriptors that the process may have.
     pub descriptors: Option<u64>,
+    /// How many it has to begin with, where it may have more.
+    pub descriptors_at_first: Option<u64>,
     /// Starts it with SIGHUP ignored, as `nohup` does.
     pub ignores_hang_up: bool,
+    /// The terminal that it has, if any; else it has that of whoever tests.
+    pub terminal: Terminal,
     /// Who signed the certificate of its gateway, if that has one.
     pub authority: Option<String>,
 }
+
+/// The terminal of a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Terminal {
+    /// That of whoever tests, or none.
+    #[default]
+    Inherited,
+    /// None, as services of a system have.
+    None,
+    /// One of its own, which SIGHUP closes.
+    Own,
+}
+
+/// Runs a program at a terminal of its own, and closes that at SIGHUP.
+const AT_TERMINAL: &str = "
+import os, pty, signal, sys
+log = os.dup(2)
+pid, terminal = pty.fork()
+if pid == 0:
+    os.dup2(log, 2)
+    os.execv(sys.argv[1], sys.argv[1:])
+signal.signal(signal.SIGHUP, lambda *_: os.close(terminal))
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+";
 
 impl Launch {
     /// Every service in one process.
@@ -127,9 +155,21 @@ impl Launch {
         self
     }
 
+    /// Bounds them as `ulimit -S -n` does: the process may raise that bound itself.
+    pub fn descriptors_at_first(mut self, count: u64) -> Self {
+        self.descriptors_at_first = Some(count);
+        self
+    }
+
     /// Starts the process as `nohup` does: SIGHUP is ignored.
     pub fn hang_up_ignored(mut self) -> Self {
         self.ignores_hang_up = true;
+        self
+    }
+
+    /// With a terminal of its own, or none.
+    pub fn terminal(mut self, terminal: Terminal) -> Self {
+        self.terminal = terminal;
         self
     }
 
@@ -186,14 +226,26 @@ impl Launch {
             .address_space
             .map(|bytes| format!("-v {}", bytes / 1_024));
         let files = self.descriptors.map(|count| format!("-n {count}"));
-        let limits = space.into_iter().chain(files);
+        let at_first = self.descriptors_at_first;
+        let at_first = at_first.map(|count| format!("-S -n {count}"));
+        let limits = space.into_iter().chain(files).chain(at_first);
         let mut limits: String = limits.map(|one| format!("ulimit {one}; ")).collect();
         if self.ignores_hang_up {
             limits.push_str("trap '' HUP; ");
         }
-        let mut command = match limits.as_str() {
-            "" => Command::new(&program),
-            limits => {
+        let mut command = match (limits.as_str(), self.terminal) {
+            ("", Terminal::Inherited) => Command::new(&program),
+            ("", Terminal::None) => {
+                let mut alone = Command::new("setsid");
+                alone.arg(&program);
+                alone
+            }
+            ("", Terminal::Own) => {
+                let mut shown = Command::new("python3");
+                shown.args(["-c", AT_TERMINAL]).arg(&program);
+                shown
+            }
+            (limits, _) => {
                 let mut limited = Command::new("sh");
                 let script = format!("{limits}exec \"$@\"");
                 limited.args(["-c", &script, "sh"]).arg(&program);

@@ -11,7 +11,6 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -20,6 +19,9 @@ use tokio::net::TcpStream;
 use tokio::process::{Child, ChildStdin, Command};
 use tokio::time::{Instant, sleep, timeout};
 
+mod listed;
+
+pub use self::listed::{BindingInfo, ExchangeInfo, QueueInfo};
 use crate::process::free_port;
 
 /// Where distributions keep the scripts themselves; the ones on `PATH` change the user first.
@@ -47,52 +49,6 @@ wait $server
 [ -e "$1/abandoned" ] && wait $!
 kill -9 0
 "#;
-
-/// A queue as the broker knows it.
-#[derive(Debug, Clone, Deserialize)]
-pub struct QueueInfo {
-    /// Name.
-    pub name: String,
-    /// Survives a restart of the broker.
-    pub durable: bool,
-    /// Goes with its last consumer.
-    pub auto_delete: bool,
-    /// Belongs to one connection.
-    pub exclusive: bool,
-    /// Declared arguments, as the broker prints them.
-    pub arguments: Value,
-    /// Messages, handed out or not.
-    pub messages: u64,
-    /// Consumers.
-    pub consumers: u64,
-}
-
-/// An exchange as the broker knows it.
-#[derive(Debug, Clone, Deserialize)]
-pub struct ExchangeInfo {
-    /// Name.
-    pub name: String,
-    /// `fanout`, `direct` …
-    #[serde(rename = "type")]
-    pub kind: String,
-    /// Survives a restart of the broker.
-    pub durable: bool,
-    /// Goes with its last binding.
-    pub auto_delete: bool,
-    /// Declared arguments, as the broker prints them.
-    pub arguments: Value,
-}
-
-/// A binding as the broker knows it.
-#[derive(Debug, Clone, Deserialize)]
-pub struct BindingInfo {
-    /// Exchange.
-    pub source_name: String,
-    /// Queue.
-    pub destination_name: String,
-    /// Key.
-    pub routing_key: String,
-}
 
 /// A running (or stopped) private node. Dropping it kills it.
 #[derive(Debug)]
@@ -172,7 +128,19 @@ impl RabbitNode {
     /// # Errors
     /// As for [`Self::start`].
     pub async fn start_secured(secured: &Secured) -> Result<Self> {
-        Self::start_as(Stdio::piped(), Some(secured)).await
+        Self::start_as(Stdio::piped(), Some(secured), "").await
+    }
+
+    /// Starts a node that lets a consumer hold a record so long at most, and looks as often.
+    ///
+    /// # Errors
+    /// As for [`Self::start`].
+    pub async fn start_impatient(longest: Duration) -> Result<Self> {
+        let longest = longest.as_millis();
+        // Otherwise it looks each minute.
+        let settings =
+            format!("{{consumer_timeout, {longest}}}, {{channel_tick_interval, {longest}}}");
+        Self::start_as(Stdio::piped(), None, &settings).await
     }
 
     /// Starts a node that ends when this pipe closes, or with this process, until that [leaves](Self::leave) it.
@@ -180,10 +148,10 @@ impl RabbitNode {
     /// # Errors
     /// As for [`Self::start`].
     pub async fn start_until(leash: Stdio) -> Result<Self> {
-        Self::start_as(leash, None).await
+        Self::start_as(leash, None, "").await
     }
 
-    async fn start_as(leash: Stdio, secured: Option<&Secured>) -> Result<Self> {
+    async fn start_as(leash: Stdio, secured: Option<&Secured>, settings: &str) -> Result<Self> {
         let scripts =
             scripts().context("rabbitmq-server is required: run scripts/install-rabbitmq.sh")?;
         let dir = TempDir::with_prefix("tg-rabbit-")?;
@@ -191,6 +159,8 @@ impl RabbitNode {
             fs::create_dir(dir.path().join(name))?;
         }
         fs::write(dir.path().join("plugins"), "[].\n")?;
+        let settings = format!("[{{rabbit, [{settings}]}}].\n");
+        fs::write(dir.path().join("advanced.config"), settings)?;
         let secure_port = secured.map(|_| free_port()).transpose()?;
         let lines = secured.zip(secure_port);
         let lines = lines.map_or_else(String::new, |(secured, port)| secured.lines(port));
@@ -337,6 +307,20 @@ impl RabbitNode {
         let mut all: Vec<u64> = seconds.collect();
         all.sort_unstable();
         Ok(all)
+    }
+
+    /// How often it has taken back what a consumer held for too long, by its log.
+    ///
+    /// # Errors
+    /// The log cannot be read.
+    pub fn taken_back(&self) -> Result<usize> {
+        let mut times = 0;
+        for entry in fs::read_dir(self.path("log"))? {
+            let text = fs::read(entry?.path())?;
+            let text = String::from_utf8_lossy(&text);
+            times += text.matches("has timed out waiting for").count();
+        }
+        Ok(times)
     }
 
     /// Raises (or clears) the memory alarm: publishers are blocked.
@@ -517,6 +501,10 @@ impl RabbitNode {
             .env("RABBITMQ_PID_FILE", self.path("pid"))
             .env("RABBITMQ_ENABLED_PLUGINS_FILE", self.path("plugins"))
             .env("RABBITMQ_CONFIG_FILE", self.path("rabbitmq.conf"))
+            .env(
+                "RABBITMQ_ADVANCED_CONFIG_FILE",
+                self.path("advanced.config"),
+            )
             .env("RABBITMQ_CONF_ENV_FILE", "/dev/null")
             .env(
                 "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS",

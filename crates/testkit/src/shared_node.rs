@@ -1,4 +1,4 @@
-//! One RabbitMQ node for all test binaries of a `cargo test`, and a virtual host for each test.
+//! One RabbitMQ node for all test binaries of a `cargo test` or of `scripts/suites.py`, and a virtual host for each test.
 //!
 //! The first binary that needs the node starts it, the others find it in a file that is named by their common parent;
 //! it ends with that parent. A binary that was started by hand has a node of its own. There is no way around it: a
@@ -145,9 +145,15 @@ fn read(told: &str) -> Option<Ports> {
     })
 }
 
-/// The process that the node lives as long as: `cargo`, if it runs this test, else this process.
+/// The process that the node lives as long as: the one that runs all suites, or `cargo`, if it runs this test, else this
+/// process.
 fn owner() -> u32 {
     let parent = parent_id();
+    if let Some(suites) = std::env::var_os("TG_SUITES")
+        && suites.to_str().and_then(|id| id.parse().ok()) == Some(parent)
+    {
+        return parent;
+    }
     let program = fs::read_link(format!("/proc/{parent}/exe")).unwrap_or_default();
     match program.file_name().is_some_and(|name| name == "cargo") {
         true => parent,

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use rustls::{ClientConfig, RootCertStore};
 
 use crate::pair::PairFiles;
-use crate::pem::{self, FileFault, Part, PemFault};
+use crate::pem::{self, FileError, Part, PemError};
 use crate::provider;
 
 /// What a client is given in files; nothing of it is what most need.
@@ -29,13 +29,13 @@ impl ClientFiles {
     /// How a client connects. The files are read now.
     ///
     /// # Errors
-    /// [`FileFault`]: the file that is at fault, and how.
-    pub fn config(&self) -> Result<ClientConfig, FileFault> {
+    /// [`FileError`]: the file that is at fault, and how.
+    pub fn config(&self) -> Result<ClientConfig, FileError> {
         let roots = match &self.ca {
             Some(path) => named(path).map_err(|why| Part::Ca.fault(why))?,
             None => of_the_machine(),
         };
-        let unfit = |_| Part::Cert.fault(PemFault::Unfit);
+        let unfit = |_| Part::Cert.fault(PemError::Unfit);
         let builder = ClientConfig::builder_with_provider(provider())
             .with_safe_default_protocol_versions()
             .map_err(unfit)?
@@ -50,10 +50,10 @@ impl ClientFiles {
     }
 }
 
-fn named(path: &Path) -> Result<RootCertStore, PemFault> {
+fn named(path: &Path) -> Result<RootCertStore, PemError> {
     let mut roots = RootCertStore::empty();
     for certificate in pem::certificates(&pem::read(path)?)? {
-        roots.add(certificate).map_err(|_| PemFault::Unfit)?;
+        roots.add(certificate).map_err(|_| PemError::Unfit)?;
     }
     Ok(roots)
 }

@@ -7,7 +7,7 @@ use rustls::{AlertDescription, CertificateError, Error, InvalidMessage};
 
 /// Why a connection did not become a secure one, as its client sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum HandshakeFault {
+pub enum HandshakeError {
     /// By nobody that is trusted.
     #[error("the certificate is signed by no authority that is trusted")]
     Untrusted,
@@ -34,7 +34,7 @@ pub enum HandshakeFault {
     Other,
 }
 
-impl HandshakeFault {
+impl HandshakeError {
     /// What an error has to do with TLS; `None`: nothing.
     pub fn of(error: &(dyn StdError + 'static)) -> Option<Self> {
         cause(error).map(Self::read)

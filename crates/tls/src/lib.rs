@@ -4,7 +4,7 @@
 //!   serves it ([`Pair::server`]) and a client shows it.
 //! * [`ClientFiles`] say whom a client trusts and what it shows: [`ClientFiles::config`]. Without a file of authorities
 //!   these are the machine's, or the well-known ones that are compiled in; with one, those in it and nobody else.
-//! * [`HandshakeFault`] is what an error says of a connection that did not become a secure one.
+//! * [`HandshakeError`] is what an error says of a connection that did not become a secure one.
 //!
 //! One provider, ring, and no way to leave verification out. Nothing here opens a connection, waits or logs; errors say
 //! what is wrong with a file, never where it is or what it holds. Reading blocks.
@@ -15,9 +15,9 @@ mod pair;
 mod pem;
 
 pub use client::ClientFiles;
-pub use handshake::HandshakeFault;
+pub use handshake::HandshakeError;
 pub use pair::{Pair, PairFiles};
-pub use pem::{FileFault, Part, PemFault};
+pub use pem::{FileError, Part, PemError};
 pub use rustls;
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::CertifiedKey;
 use x509_parser::prelude::{FromDer, X509Certificate};
 
-use crate::pem::{self, FileFault, Part, PemFault};
+use crate::pem::{self, FileError, Part, PemError};
 use crate::provider;
 
 /// The only protocol that is spoken over a connection.
@@ -30,8 +30,8 @@ impl PairFiles {
     /// Reads both, and holds them against each other.
     ///
     /// # Errors
-    /// [`FileFault`]: the file that is at fault, and how.
-    pub fn read(&self) -> Result<Pair, FileFault> {
+    /// [`FileError`]: the file that is at fault, and how.
+    pub fn read(&self) -> Result<Pair, FileError> {
         let of = |part: Part| move |why| part.fault(why);
         let cert = pem::read(&self.cert).map_err(of(Part::Cert))?;
         let chain = pem::certificates(&cert).map_err(of(Part::Cert))?;
@@ -78,9 +78,9 @@ impl Pair {
     /// How a server of HTTP shows it.
     ///
     /// # Errors
-    /// [`FileFault`] where TLS knows no such certificate.
-    pub fn server(&self) -> Result<Arc<ServerConfig>, FileFault> {
-        let unfit = |_| Part::Cert.fault(PemFault::Unfit);
+    /// [`FileError`] where TLS knows no such certificate.
+    pub fn server(&self) -> Result<Arc<ServerConfig>, FileError> {
+        let unfit = |_| Part::Cert.fault(PemError::Unfit);
         let mut config = ServerConfig::builder_with_provider(provider())
             .with_safe_default_protocol_versions()
             .map_err(unfit)?
@@ -98,9 +98,9 @@ impl Pair {
 }
 
 /// From when until when the first certificate is good.
-fn validity(chain: &[CertificateDer<'static>]) -> Result<(i64, i64), PemFault> {
-    let first = chain.first().ok_or(PemFault::NoCertificate)?;
-    let (_, read) = X509Certificate::from_der(first).map_err(|_| PemFault::NoCertificate)?;
+fn validity(chain: &[CertificateDer<'static>]) -> Result<(i64, i64), PemError> {
+    let first = chain.first().ok_or(PemError::NoCertificate)?;
+    let (_, read) = X509Certificate::from_der(first).map_err(|_| PemError::NoCertificate)?;
     let validity = read.validity();
     Ok((
         validity.not_before.timestamp(),
@@ -112,12 +112,12 @@ fn validity(chain: &[CertificateDer<'static>]) -> Result<(i64, i64), PemFault> {
 fn matched(
     chain: &[CertificateDer<'static>],
     key: &PrivateKeyDer<'static>,
-) -> Result<(), FileFault> {
+) -> Result<(), FileError> {
     match CertifiedKey::from_der(chain.to_vec(), key.clone_key(), &provider()) {
         Ok(_) => Ok(()),
-        Err(rustls::Error::InconsistentKeys(_)) => Err(Part::Key.fault(PemFault::Mismatch)),
-        Err(rustls::Error::InvalidCertificate(_)) => Err(Part::Cert.fault(PemFault::Unfit)),
-        Err(_) => Err(Part::Key.fault(PemFault::OtherKind)),
+        Err(rustls::Error::InconsistentKeys(_)) => Err(Part::Key.fault(PemError::Mismatch)),
+        Err(rustls::Error::InvalidCertificate(_)) => Err(Part::Cert.fault(PemError::Unfit)),
+        Err(_) => Err(Part::Key.fault(PemError::OtherKind)),
     }
 }
 

@@ -35,7 +35,7 @@ impl fmt::Display for Part {
 
 /// What is wrong with a file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum PemFault {
+pub enum PemError {
     /// There is none, or not for us.
     #[error("the file cannot be read ({0})")]
     Unreadable(ErrorKind),
@@ -64,26 +64,26 @@ pub enum PemFault {
 /// A file that cannot serve.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{part}: {why}")]
-pub struct FileFault {
+pub struct FileError {
     /// Which one.
     pub part: Part,
     /// What is wrong with it.
-    pub why: PemFault,
+    pub why: PemError,
 }
 
 impl Part {
-    pub(crate) fn fault(self, why: PemFault) -> FileFault {
-        FileFault { part: self, why }
+    pub(crate) fn fault(self, why: PemError) -> FileError {
+        FileError { part: self, why }
     }
 }
 
 /// Reads a file.
-pub(crate) fn read(path: &Path) -> Result<Vec<u8>, PemFault> {
-    let unreadable = |fault: std::io::Error| PemFault::Unreadable(fault.kind());
+pub(crate) fn read(path: &Path) -> Result<Vec<u8>, PemError> {
+    let unreadable = |fault: std::io::Error| PemError::Unreadable(fault.kind());
     // Asked first: opening a pipe waits until somebody writes.
     let about = std::fs::metadata(path).map_err(unreadable)?;
     if !about.is_file() {
-        return Err(PemFault::Unreadable(ErrorKind::InvalidInput));
+        return Err(PemError::Unreadable(ErrorKind::InvalidInput));
     }
     let mut bytes = Vec::new();
     let file = File::open(path).map_err(unreadable)?;
@@ -91,22 +91,22 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>, PemFault> {
         .read_to_end(&mut bytes)
         .map_err(unreadable)?;
     match bytes.len() as u64 > LONGEST {
-        true => Err(PemFault::TooLarge),
+        true => Err(PemError::TooLarge),
         false => Ok(bytes),
     }
 }
 
 /// All certificates of a text, at least one.
-pub(crate) fn certificates(text: &[u8]) -> Result<Vec<CertificateDer<'static>>, PemFault> {
+pub(crate) fn certificates(text: &[u8]) -> Result<Vec<CertificateDer<'static>>, PemError> {
     let all: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(text).collect();
-    let all = all.map_err(|_| PemFault::NoCertificate)?;
+    let all = all.map_err(|_| PemError::NoCertificate)?;
     match all.is_empty() {
-        true => Err(PemFault::NoCertificate),
+        true => Err(PemError::NoCertificate),
         false => Ok(all),
     }
 }
 
 /// The first key of a text.
-pub(crate) fn key(text: &[u8]) -> Result<PrivateKeyDer<'static>, PemFault> {
-    PrivateKeyDer::from_pem_slice(text).map_err(|_| PemFault::NoKey)
+pub(crate) fn key(text: &[u8]) -> Result<PrivateKeyDer<'static>, PemError> {
+    PrivateKeyDer::from_pem_slice(text).map_err(|_| PemError::NoKey)
 }

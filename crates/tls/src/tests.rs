@@ -80,15 +80,15 @@ fn a_file_that_cannot_serve_is_told_by_what_it_must_be_and_not_by_what_it_holds(
     let (_, other) = fresh();
     let broken = cert.replace("MII", "!!!");
     for (cert, key, part, why) in [
-        ("", key.as_str(), Part::Cert, PemFault::NoCertificate),
-        ("s3cret", &key, Part::Cert, PemFault::NoCertificate),
-        (&key, &key, Part::Cert, PemFault::NoCertificate),
-        (&broken, &key, Part::Cert, PemFault::NoCertificate),
-        (&cert, "s3cret", Part::Key, PemFault::NoKey),
-        (&cert, &cert, Part::Key, PemFault::NoKey),
-        (&cert, ENCRYPTED, Part::Key, PemFault::NoKey),
-        (&cert, &other, Part::Key, PemFault::Mismatch),
-        (&cert, RSA.1, Part::Key, PemFault::Mismatch),
+        ("", key.as_str(), Part::Cert, PemError::NoCertificate),
+        ("s3cret", &key, Part::Cert, PemError::NoCertificate),
+        (&key, &key, Part::Cert, PemError::NoCertificate),
+        (&broken, &key, Part::Cert, PemError::NoCertificate),
+        (&cert, "s3cret", Part::Key, PemError::NoKey),
+        (&cert, &cert, Part::Key, PemError::NoKey),
+        (&cert, ENCRYPTED, Part::Key, PemError::NoKey),
+        (&cert, &other, Part::Key, PemError::Mismatch),
+        (&cert, RSA.1, Part::Key, PemError::Mismatch),
     ] {
         let files = folder.pair(cert, key);
         let fault = files.read().err().unwrap();
@@ -111,12 +111,12 @@ fn a_file_that_cannot_serve_is_told_by_what_it_must_be_and_not_by_what_it_holds(
         .set_len(2 << 20)
         .unwrap();
     for (ca, why) in [
-        (large.as_path(), PemFault::TooLarge),
+        (large.as_path(), PemError::TooLarge),
         (
             Path::new("/dev/zero"),
-            PemFault::Unreadable(io::ErrorKind::InvalidInput),
+            PemError::Unreadable(io::ErrorKind::InvalidInput),
         ),
-        (&folder.write("key", &key), PemFault::NoCertificate),
+        (&folder.write("key", &key), PemError::NoCertificate),
     ] {
         let fault = ClientFiles::trusting(Some(ca)).config().err().unwrap();
         assert_eq!((fault.part, fault.why), (Part::Ca, why));
@@ -142,29 +142,37 @@ fn a_machine_without_authorities_has_the_well_known_ones() {
 
 #[test]
 fn what_is_wrong_with_a_handshake_is_found_however_deep_it_lies() {
-    use HandshakeFault as Fault;
     let alert = rustls::Error::AlertReceived;
     let invalid = rustls::Error::InvalidCertificate;
     for (error, fault) in [
-        (invalid(CertificateError::UnknownIssuer), Fault::Untrusted),
-        (invalid(CertificateError::NotValidForName), Fault::OtherHost),
-        (invalid(CertificateError::Expired), Fault::NotNow),
-        (invalid(CertificateError::Revoked), Fault::Invalid),
+        (
+            invalid(CertificateError::UnknownIssuer),
+            HandshakeError::Untrusted,
+        ),
+        (
+            invalid(CertificateError::NotValidForName),
+            HandshakeError::OtherHost,
+        ),
+        (invalid(CertificateError::Expired), HandshakeError::NotNow),
+        (invalid(CertificateError::Revoked), HandshakeError::Invalid),
         (
             rustls::Error::InvalidMessage(InvalidMessage::InvalidContentType),
-            Fault::NoTls,
+            HandshakeError::NoTls,
         ),
         (
             alert(AlertDescription::CertificateRequired),
-            Fault::Required,
+            HandshakeError::Required,
         ),
-        (alert(AlertDescription::UnknownCA), Fault::Refused),
-        (alert(AlertDescription::HandshakeFailure), Fault::Other),
+        (alert(AlertDescription::UnknownCA), HandshakeError::Refused),
+        (
+            alert(AlertDescription::HandshakeFailure),
+            HandshakeError::Other,
+        ),
     ] {
-        assert_eq!(Fault::of(&error), Some(fault));
+        assert_eq!(HandshakeError::of(&error), Some(fault));
         let held = io::Error::other(Box::new(error));
         let deeper = io::Error::other(held);
-        assert_eq!(Fault::of(&deeper), Some(fault));
+        assert_eq!(HandshakeError::of(&deeper), Some(fault));
     }
-    assert_eq!(Fault::of(&io::Error::other("reset")), None);
+    assert_eq!(HandshakeError::of(&io::Error::other("reset")), None);
 }

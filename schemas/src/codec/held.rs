@@ -30,7 +30,7 @@ macro_rules! messages {
 }
 
 messages! {
-    AgentRequest AgentResponse AgentStep PlanStep ToolServiceRequest ToolServiceResponse PassthroughRequest
+    AgentRequest AgentResponse AnswerCost AgentStep PlanStep ToolServiceRequest ToolServiceResponse ToolHookRequest ToolHookResponse PassthroughRequest
     PassthroughResponse TextCompletionRequest TextCompletionResponse ModelInfo ToolRequest ToolResponse
     PromptRequest PromptResponse EntityContext EntityContexts Triples TriplesQueryRequest TriplesQueryResponse
     SparqlBinding SparqlQueryRequest SparqlQueryResponse Document TextDocument Chunk DocumentMetadata
@@ -40,9 +40,10 @@ messages! {
     WorkspaceInput WorkspaceRecord ApiKeyInput ApiKeyRecord GroupInput GrantInput IamRequest IamResponse
     AuditEvent AuditEntry AuditRequest AuditDropped AuditResponse
     Metadata UserContext Assignment Entitlement OverrideAuthority Delegation Usage DeadLetter
-    Presence HostedProcessor HostedFlow AgentRun AgentRunStep
-    AgentRunsRequest DetachedRun AgentRunsResponse TracesRequest EndedRun TracesResponse RunWritten RunTallyEntry RunTally LibraryText
-    LibraryTexts Retract Superseded ChunkReaders Reindexed CollectionDrop CollectionDropped ProcessingError NeighbourhoodRequest LabelledTerm
+    Presence HostedProcessor HostedFlow AgentRun AgentRunStep AgentRunCall RunCost LoopRecord PollRecord
+    AgentRunsRequest DetachedRun AgentRunsResponse RunToolCall RunHappened RunStanding AgentTask SessionNotice TracesRequest EndedRun TracesResponse UsageRequest UsageTotal UsageResponse ChatToolCall ChatTurn ChatTool ChatCompletionRequest ChatUsage ModelHealth ModelRest RouteBackend ModelRoute ChatCompletionResponse RunWritten RunTallyEntry RunTally LibraryText
+    LibraryTexts Retract Superseded ChunkReaders Reindexed CollectionDrop CollectionDropped
+    ReembedRequest Reembedding ReembedResponse ProcessingError NeighbourhoodRequest LabelledTerm
     Neighbour NeighbourhoodResponse SourcesRequest TracedSource SourceDocument SourcesResponse
     ImageToTextRequest ImageToTextResponse TraversalStep GraphRagQuery Source Citation GraphRagResponse DocumentRagQuery
     DocumentRagResponse EntityEmbeddings GraphEmbeddings ChunkEmbeddings DocumentEmbeddings RowIndexEmbedding
@@ -53,13 +54,15 @@ messages! {
     KnowledgeResponse ExtractedObject StructuredDataDiagnosisRequest StructuredDataDiagnosisResponse
     GraphQLError RowsQueryRequest RowsQueryResponse QuestionToStructuredQueryRequest
     QuestionToStructuredQueryResponse StructuredQueryRequest StructuredQueryResponse ViolationsRequest Violation
-    ViolationsResponse
+    ViolationsResponse MeasureRequest MeasureResponse Receipt Receipts
+    ThreadsRequest ThreadMessage ListenerInfo ThreadsResponse ListenerRequest ListenerMessage ListenerResponse
+    ThreadsEnded
 }
 
 /// Holds a type against its file: a body in which every field says something is read, says the same, and is written
 /// and read again, as is one in which none does.
 fn holds<M: Message + Default + PartialEq + std::fmt::Debug>() {
-    let schema: Value = serde_json::from_str(M::AVRO).expect("a schema is JSON");
+    let schema: Value = serde_json::from_slice(M::AVRO.as_bytes()).expect("a schema is JSON");
     let mut records = BTreeMap::new();
     collect(&schema, &mut records);
     let full = sample(&schema, &records);

@@ -83,6 +83,7 @@ fn an_older_and_a_newer_version_are_read() {
             .map(|field| {
                 let value = match field.schema {
                     Schema::Long => Avro::Long(5),
+                    Schema::Boolean => Avro::Boolean(true),
                     _ => Avro::String("v".into()),
                 };
                 (field.name.clone(), value)

@@ -12,16 +12,22 @@ use super::plan::{At, Field, Node, Plan, ROOT};
 
 /// Appends the value's datum.
 pub(super) fn write<T: Serialize>(value: &T, plan: &Plan, out: &mut Vec<u8>) -> Result<(), Misfit> {
-    value.serialize(Datum {
-        plan,
-        at: ROOT,
-        out,
-    })
+    place(value, plan, ROOT, out)
+}
+
+/// Appends the datum of a value that stands at one place of a body.
+pub(super) fn place<T: Serialize>(
+    value: &T,
+    plan: &Plan,
+    at: At,
+    out: &mut Vec<u8>,
+) -> Result<(), Misfit> {
+    value.serialize(Datum { plan, at, out })
 }
 
 /// The value does not fit the schema.
 #[derive(Debug)]
-pub(super) struct Misfit(String);
+pub(super) struct Misfit(pub(super) String);
 
 impl fmt::Display for Misfit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -43,7 +49,7 @@ impl From<serde_json::Error> for Misfit {
     }
 }
 
-fn misfit<T>(what: &str, node: &Node) -> Result<T, Misfit> {
+pub(super) fn misfit<T>(what: &str, node: &Node) -> Result<T, Misfit> {
     let node = format!("{node:?}");
     let kind = node.split('(').next().unwrap_or_default();
     Err(Misfit(format!("{what} does not fit {kind}")))
@@ -58,19 +64,19 @@ fn long(number: i64, out: &mut Vec<u8>) {
     out.push(rest as u8);
 }
 
-fn length(length: usize, out: &mut Vec<u8>) {
+pub(super) fn length(length: usize, out: &mut Vec<u8>) {
     long(i64::try_from(length).unwrap_or(i64::MAX), out);
 }
 
-fn text(text: &str, out: &mut Vec<u8>) {
+pub(super) fn text(text: &str, out: &mut Vec<u8>) {
     length(text.len(), out);
     out.extend_from_slice(text.as_bytes());
 }
 
-fn null(plan: &Plan, at: At, out: &mut Vec<u8>) -> Result<(), Misfit> {
+pub(super) fn null(plan: &Plan, at: At, out: &mut Vec<u8>) -> Result<(), Misfit> {
     match plan.node(at) {
         Node::Null => Ok(()),
-        Node::Nullable(_) | Node::Long | Node::String | Node::Array(_) => {
+        Node::Nullable(_) | Node::Boolean | Node::Long | Node::String | Node::Array(_) => {
             out.push(0);
             Ok(())
         }

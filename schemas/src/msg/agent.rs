@@ -4,14 +4,15 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::lenient::{nullable, string_map};
+use super::chat::ChatUsage;
+use super::lenient::{is_zero, nullable, string_map};
 use super::message;
 use super::metadata::DEFAULT_COLLECTION;
 use super::rag::Citation;
 use crate::error::Error;
 use crate::rdf::Triple;
 
-/// One step of a plan. Made by foreign agents only; ours does not plan ahead.
+/// One step of a plan.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PlanStep {
@@ -25,7 +26,7 @@ pub struct PlanStep {
     /// Numbers of the steps that come first, from 0.
     pub depends_on: Vec<i64>,
     #[serde(deserialize_with = "nullable")]
-    /// Where the step stands: `pending` at first.
+    /// Where the step stands: `pending` at first, then `completed`. Ours says `failed` and `skipped`, too.
     pub status: String,
     #[serde(deserialize_with = "nullable")]
     /// What the step found out; empty until `status` is `completed`.
@@ -104,11 +105,13 @@ pub struct AgentRequest {
     /// Id of the conversation that the run belongs to; empty: none.
     pub conversation_id: String,
     #[serde(deserialize_with = "nullable")]
-    /// How the agent is to work. Empty or `react`: thought, tool, observation, until there is an answer.
-    /// `plan-then-execute` and `supervisor` are refused by ours; what else is given counts as `react`.
+    /// How the agent is to work. `react`: thought, tool, observation, until there is an answer. Empty: as its router chooses
+    /// by the workspace's configuration, else `react`. `plan-then-execute`: a plan first, then its steps one by one, and an
+    /// answer from what they found. `supervisor`: parts of the question for subagents side by side, and an answer from what they
+    /// found. What else is given counts as `react`.
     pub pattern: String,
     #[serde(deserialize_with = "nullable")]
-    /// Kind of task, filled in by a foreign router. Ours does not look at it.
+    /// Kind of task. One that the workspace has configured is taken as given; else the router finds it.
     pub task_type: String,
     #[serde(deserialize_with = "nullable")]
     /// Text about the domain that is put into the model's prompt; empty: none.
@@ -125,6 +128,21 @@ pub struct AgentRequest {
     #[serde(deserialize_with = "nullable")]
     /// How many runs the parent started side by side.
     pub expected_siblings: i64,
+    #[serde(deserialize_with = "nullable", skip_serializing_if = "Vec::is_empty")]
+    /// The last calls of the session that the question belongs to, as its last answer said them. Ours.
+    pub loop_window: Vec<LoopRecord>,
+    #[serde(deserialize_with = "nullable", skip_serializing_if = "is_zero")]
+    /// Seconds that the run goes on for when its asker is gone and nobody joins it; 0: as its question says. Ours.
+    pub grace: i64,
+    #[serde(deserialize_with = "nullable", skip_serializing_if = "Vec::is_empty")]
+    /// Names of tools that write, or ask first, and may be used in this run without being asked. Ours.
+    pub grant: Vec<String>,
+    #[serde(
+        deserialize_with = "nullable",
+        skip_serializing_if = "std::ops::Not::not"
+    )]
+    /// Whether what the run hears of models and tools is kept, so that it can be replayed. Ours.
+    pub record: bool,
 }
 
 impl Default for AgentRequest {
@@ -145,6 +163,10 @@ impl Default for AgentRequest {
             parent_session_id: Default::default(),
             subagent_goal: Default::default(),
             expected_siblings: Default::default(),
+            loop_window: Default::default(),
+            grace: 0,
+            grant: Vec::new(),
+            record: false,
         }
     }
 }
@@ -156,7 +178,8 @@ message!(AgentRequest);
 #[serde(default)]
 pub struct AgentResponse {
     #[serde(deserialize_with = "nullable")]
-    /// Kind of part: `thought`, `action`, `observation`, `answer`, `explain` or `error`.
+    /// Kind of part: `thought`, `action`, `observation`, `answer`, `explain` or `error`; of ours `confirm`, too: the user is asked
+    /// whether a tool may be used.
     pub message_type: String,
     #[serde(deserialize_with = "nullable")]
     /// The text of this part; what was sent before is not repeated.
@@ -194,9 +217,62 @@ pub struct AgentResponse {
     #[serde(deserialize_with = "nullable")]
     /// IRI that names the run's trace, in the last part.
     pub trace: String,
+    #[serde(deserialize_with = "nullable")]
+    /// Why the run ended, in the last part: `stop` with an answer, `error` without one, or why it was stopped: `loop`, `budget` or
+    /// `max_iterations`.
+    pub finish_reason: String,
+    #[serde(deserialize_with = "nullable")]
+    /// Whether the run was stopped: the answer is the best that there was.
+    pub stopped: bool,
+    #[serde(deserialize_with = "nullable")]
+    /// The last calls of the session, in the last part: for its next question.
+    pub loop_window: Vec<LoopRecord>,
+    #[serde(
+        deserialize_with = "nullable",
+        skip_serializing_if = "String::is_empty"
+    )]
+    /// Names the call of a tool that an `action` or `observation` is of: what was observed has that of its action.
+    pub call_id: String,
+    #[serde(
+        deserialize_with = "nullable",
+        skip_serializing_if = "String::is_empty"
+    )]
+    /// The tool that is called, in an `action` or `observation`.
+    pub tool_name: String,
+    #[serde(
+        deserialize_with = "nullable",
+        skip_serializing_if = "serde_json::Map::is_empty"
+    )]
+    /// What it is given, in an `action`.
+    pub args: serde_json::Map<String, serde_json::Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    /// What the models used that were asked for it, in the last part; `None` where none said.
+    pub usage: Option<ChatUsage>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    /// What that cost, in the last part; `None` where no model was asked.
+    pub cost: Option<AnswerCost>,
 }
 
 message!(AgentResponse);
+
+/// What the models cost that were asked for an answer.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
+#[serde(default)]
+pub struct AnswerCost {
+    /// Dollars, as far as they are known; `None`: of no call.
+    pub usd: Option<f64>,
+    /// The same in euros; `None`: also where no rate is set.
+    pub eur: Option<f64>,
+    #[serde(deserialize_with = "nullable")]
+    /// How it is known: `upstream` (the providers said so), `table` (by the workspace's prices), `local` (models that cost nothing),
+    /// `unknown`, or `mixed`.
+    pub source: String,
+    #[serde(deserialize_with = "nullable")]
+    /// How many calls of models it is of.
+    pub sub_calls: i64,
+}
+
+message!(AnswerCost);
 
 /// A call of a tool that is a service of its own (config type `tool-service`).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
@@ -227,6 +303,63 @@ pub struct ToolServiceResponse {
 }
 
 message!(ToolServiceResponse);
+
+/// A hook of the flow is asked before a tool is used, and told what the tool returned.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
+#[serde(default)]
+pub struct ToolHookRequest {
+    #[serde(deserialize_with = "nullable")]
+    /// `before` or `after` the call.
+    pub when: String,
+    #[serde(deserialize_with = "nullable")]
+    /// Name of the tool.
+    pub tool: String,
+    #[serde(deserialize_with = "nullable")]
+    /// What kind of tool it is: `mcp-tool`, `graph-sparql` and so on.
+    pub kind: String,
+    #[serde(deserialize_with = "nullable")]
+    /// What it is given, as a JSON object in text.
+    pub arguments: String,
+    #[serde(deserialize_with = "nullable")]
+    /// What it returned; empty before.
+    pub text: String,
+    #[serde(deserialize_with = "nullable")]
+    /// Id of the run.
+    pub run: String,
+    #[serde(deserialize_with = "nullable")]
+    /// Number of the step, from 1.
+    pub step: i64,
+    #[serde(deserialize_with = "nullable")]
+    /// Collection that the run reads.
+    pub collection: String,
+    #[serde(deserialize_with = "nullable")]
+    /// User who asks; empty: not known.
+    pub user: String,
+}
+
+message!(ToolHookRequest);
+
+/// What a hook decides.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
+#[serde(default)]
+pub struct ToolHookResponse {
+    /// What went wrong; `None`: nothing. Then it denies.
+    pub error: Option<Error>,
+    #[serde(deserialize_with = "nullable")]
+    /// `allow`, `deny`, or `replace` the arguments (before) or the text (after). Anything else denies.
+    pub decision: String,
+    #[serde(deserialize_with = "nullable")]
+    /// Arguments to use instead, as a JSON object in text.
+    pub arguments: String,
+    #[serde(deserialize_with = "nullable")]
+    /// Text to tell the model instead.
+    pub text: String,
+    #[serde(deserialize_with = "nullable")]
+    /// Why it denies, for the model.
+    pub reason: String,
+}
+
+message!(ToolHookResponse);
 
 /// A body that the gateway passes on as it is, to an interface that it has no translation for.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
@@ -264,3 +397,46 @@ impl Default for PassthroughResponse {
 }
 
 message!(PassthroughResponse);
+
+/// A call of a tool as the guards of an agent remember it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[serde(default)]
+pub struct LoopRecord {
+    /// The tool.
+    #[serde(deserialize_with = "nullable")]
+    pub t: String,
+    /// Hash of what it was given: SHA-256 in hex digits, of JSON in its canonical form.
+    #[serde(deserialize_with = "nullable")]
+    pub a: String,
+    /// Hash of what it returned; empty: not known yet.
+    #[serde(deserialize_with = "nullable")]
+    pub r: String,
+}
+
+message!(LoopRecord);
+
+/// A poll as the run remembers it that made it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[serde(default)]
+pub struct PollRecord {
+    /// The tool.
+    #[serde(deserialize_with = "nullable")]
+    pub t: String,
+    /// Hash of what it was given.
+    #[serde(deserialize_with = "nullable")]
+    pub a: String,
+    /// Hash of what it returned.
+    #[serde(deserialize_with = "nullable")]
+    pub r: String,
+    /// How often it brought nothing new, one behind the other.
+    #[serde(deserialize_with = "nullable")]
+    pub n: i64,
+    /// When it returned: UTC, in milliseconds.
+    #[serde(deserialize_with = "nullable")]
+    pub at: i64,
+    /// What it returned, shortened.
+    #[serde(deserialize_with = "nullable")]
+    pub text: String,
+}
+
+message!(PollRecord);

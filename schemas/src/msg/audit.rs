@@ -96,8 +96,11 @@ pub struct AuditEntry {
     /// `change`: what differs: of each field what it was (`before`) and what it is (`after`).
     pub changes: serde_json::Map<String, serde_json::Value>,
     #[serde(deserialize_with = "nullable")]
-    /// Id of the request, of the last one where it happened more than once.
+    /// Id that the gateway gave the request, of the last one where it happened more than once. No two have the same.
     pub request_id: String,
+    #[serde(deserialize_with = "nullable")]
+    /// What the client calls the request, or the connection that it came by. Anybody may give any.
+    pub client_request_id: String,
 }
 
 message!(AuditEntry);

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::data::Reembedding;
 use super::lenient::{is_zero, nullable, string_map};
 use super::message;
 use crate::error::Error;
@@ -235,7 +236,8 @@ message!(CollectionMetadata);
 #[serde(default)]
 pub struct CollectionManagementRequest {
     #[serde(deserialize_with = "nullable")]
-    /// `list-collections`, `update-collection` or `delete-collection`.
+    /// `list-collections`, `update-collection` or `delete-collection`; ours also `reembed-collection`, `show-reembedding`
+    /// and `abandon-reembedding`.
     pub operation: String,
     #[serde(deserialize_with = "nullable")]
     /// Id of the collection to write or delete.
@@ -265,6 +267,18 @@ pub struct CollectionManagementRequest {
         skip_serializing_if = "String::is_empty"
     )]
     pub after: String,
+    /// `reembed-collection`: the flow whose embeddings model makes the vectors. Ours.
+    #[serde(
+        deserialize_with = "nullable",
+        skip_serializing_if = "String::is_empty"
+    )]
+    pub flow: String,
+    /// The same: vectors whose text is not known go with the old model. Ours.
+    #[serde(
+        deserialize_with = "nullable",
+        skip_serializing_if = "std::ops::Not::not"
+    )]
+    pub leave_out: bool,
 }
 
 message!(CollectionManagementRequest);
@@ -287,6 +301,9 @@ pub struct CollectionManagementResponse {
         skip_serializing_if = "String::is_empty"
     )]
     pub next: String,
+    /// How far the vectors of a collection are made again. Ours.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reembedding: Option<Reembedding>,
 }
 
 message!(CollectionManagementResponse);

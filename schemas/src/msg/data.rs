@@ -69,7 +69,7 @@ pub struct RunTally {
     pub entries: Vec<RunTallyEntry>,
 }
 
-message!(RunTally);
+message!(RunTally; RECORD);
 
 /// A text that the trace of an answer links to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
@@ -104,7 +104,7 @@ pub struct LibraryTexts {
     pub texts: Vec<LibraryText>,
 }
 
-message!(LibraryTexts);
+message!(LibraryTexts; RECORD);
 
 /// Stores of a flow forget exactly what came from these chunks, on `flow:tg:retract:{workspace}:{id}`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
@@ -187,3 +187,80 @@ pub struct CollectionDropped {
 }
 
 message!(CollectionDropped);
+
+/// The vectors of a collection are to be made again by another model, on `request:tg:reembed-vectors`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[serde(default)]
+pub struct ReembedRequest {
+    /// `begin`, `show` or `abandon`.
+    #[serde(deserialize_with = "nullable")]
+    pub operation: String,
+    /// Workspace.
+    #[serde(deserialize_with = "nullable")]
+    pub workspace: String,
+    /// Collection id.
+    #[serde(deserialize_with = "nullable")]
+    pub collection: String,
+    /// Its generation.
+    #[serde(deserialize_with = "nullable")]
+    pub generation: i64,
+    /// `begin`: the model, as the embeddings service names it.
+    #[serde(deserialize_with = "nullable")]
+    pub model: String,
+    /// `begin`: the topic of the embeddings service that serves it.
+    #[serde(deserialize_with = "nullable")]
+    pub topic: String,
+    /// `begin`: vectors whose text is not known or refused go with the old model, instead of holding up the end.
+    #[serde(deserialize_with = "nullable")]
+    pub leave_out: bool,
+}
+
+message!(ReembedRequest);
+
+/// How far the vectors of a collection are made again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[serde(default)]
+pub struct Reembedding {
+    /// `nothing` to do, `running`, `waiting` for texts, `switched` or `abandoned`.
+    #[serde(deserialize_with = "nullable")]
+    pub state: String,
+    /// The new model.
+    #[serde(deserialize_with = "nullable")]
+    pub model: String,
+    /// Models whose vectors answer questions now.
+    #[serde(deserialize_with = "nullable")]
+    pub serving: Vec<String>,
+    /// Vectors that were made again.
+    #[serde(deserialize_with = "nullable")]
+    pub done: i64,
+    /// Vectors that were there at the start, and came since.
+    #[serde(deserialize_with = "nullable")]
+    pub total: i64,
+    /// Vectors whose text is not known and of which the new model has none yet; beyond 1,000 they are not counted. After the
+    /// switch: those that went.
+    #[serde(deserialize_with = "nullable")]
+    pub textless: i64,
+    /// Vectors whose text the new model refuses, counted in the same way.
+    #[serde(deserialize_with = "nullable")]
+    pub refused: i64,
+    /// Whose text the first of them is, and why it is refused.
+    #[serde(deserialize_with = "nullable")]
+    pub refusal: String,
+    /// Why it does not go on now; empty: it does.
+    #[serde(deserialize_with = "nullable")]
+    pub reason: String,
+}
+
+message!(Reembedding);
+
+/// How it stands with a collection.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
+#[serde(default)]
+pub struct ReembedResponse {
+    /// Why nobody can tell.
+    pub error: Option<Error>,
+    /// How far it is.
+    pub reembedding: Option<Reembedding>,
+}
+
+message!(ReembedResponse);

@@ -31,6 +31,12 @@ pub struct EntityEmbeddings {
     /// Who found it, and how: see [`super::made_by`]. Ours: foreign peers ignore it.
     #[serde(deserialize_with = "nullable")]
     pub made_by: String,
+    /// The text that the vector was made of, so that another model can make another one. Ours, too.
+    #[serde(
+        deserialize_with = "nullable",
+        skip_serializing_if = "String::is_empty"
+    )]
+    pub text: String,
 }
 
 message!(EntityEmbeddings);
@@ -64,6 +70,12 @@ pub struct ChunkEmbeddings {
     #[serde(deserialize_with = "nullable")]
     /// What searches may filter by: text, number or truth value, or a list of these, by name.
     pub attributes: serde_json::Map<String, serde_json::Value>,
+    /// The text that the vector was made of, so that another model can make another one. Ours: foreign peers ignore it.
+    #[serde(
+        deserialize_with = "nullable",
+        skip_serializing_if = "String::is_empty"
+    )]
+    pub text: String,
 }
 
 message!(ChunkEmbeddings);
@@ -142,6 +154,10 @@ pub struct EmbeddingsRequest {
     /// `status`: how it stands with the server that makes vectors, instead of vectors. Empty: vectors. Ours, too.
     #[serde(deserialize_with = "nullable")]
     pub operation: String,
+    /// Only this model may make them, named as in [`EmbeddingsResponse::model`]; an error where it is not served. Empty: the
+    /// flow's own. Ours, too.
+    #[serde(deserialize_with = "nullable")]
+    pub model: String,
 }
 
 message!(EmbeddingsRequest);
@@ -220,12 +236,10 @@ mod tests {
             assert_eq!(again.take_vectors(3), None);
         }
         let uneven = [vec![1.0_f32], vec![]];
-        let mut answer = EmbeddingsResponse::new(&uneven, String::new(), true);
+        let mut answer = EmbeddingsResponse::new(&uneven, "".into(), true);
         assert_eq!(answer.take_vectors(2), Some(uneven.to_vec()));
-        let mut odd = EmbeddingsResponse {
-            packed: "AAA=".into(),
-            ..EmbeddingsResponse::default()
-        };
+        let mut odd = EmbeddingsResponse::default();
+        odd.packed.push_str("AAA=");
         assert_eq!(odd.take_vectors(1), None);
         assert_eq!(EmbeddingsResponse::default().take_vectors(0), Some(vec![]));
     }
@@ -253,6 +267,15 @@ pub struct GraphEmbeddingsRequest {
     /// Model that made the vectors; empty when the sender does not say. Ours: foreign peers ignore it.
     #[serde(deserialize_with = "nullable")]
     pub model: String,
+    /// Where the vectors of the collection are of another model the answer names it, instead of failing. Ours, too.
+    #[serde(deserialize_with = "nullable")]
+    pub tell_model: bool,
+    /// Instead of a search: all vectors of the collection as they were written, page by page. Ours, as `after`.
+    #[serde(deserialize_with = "nullable")]
+    pub export: bool,
+    /// Where the page begins: `next` of the page before; empty: the first page.
+    #[serde(deserialize_with = "nullable")]
+    pub after: String,
 }
 
 message!(GraphEmbeddingsRequest);
@@ -285,6 +308,18 @@ pub struct GraphEmbeddingsResponse {
     #[serde(deserialize_with = "nullable")]
     /// The best first.
     pub entities: Vec<EntityMatch>,
+    /// Nothing was searched: the vectors are of this model; for who asked with `tell_model`. `export`: of `stored`. Ours.
+    #[serde(deserialize_with = "nullable")]
+    pub model: String,
+    /// `export`: this is a page; who knows of none says nothing. Ours, as all that follows.
+    #[serde(deserialize_with = "nullable")]
+    pub page: bool,
+    /// `export`: vectors as they were written.
+    #[serde(deserialize_with = "nullable")]
+    pub stored: Vec<EntityEmbeddings>,
+    /// `export`: where the next page begins; empty: this was the last.
+    #[serde(deserialize_with = "nullable")]
+    pub next: String,
 }
 
 message!(GraphEmbeddingsResponse);
@@ -308,6 +343,15 @@ pub struct DocumentEmbeddingsRequest {
     /// Model that made the vectors; empty when the sender does not say. Ours: foreign peers ignore it.
     #[serde(deserialize_with = "nullable")]
     pub model: String,
+    /// Where the vectors of the collection are of another model the answer names it, instead of failing. Ours, too.
+    #[serde(deserialize_with = "nullable")]
+    pub tell_model: bool,
+    /// Instead of a search: all vectors of the collection as they were written, page by page. Ours, as `after`.
+    #[serde(deserialize_with = "nullable")]
+    pub export: bool,
+    /// Where the page begins: `next` of the page before; empty: the first page.
+    #[serde(deserialize_with = "nullable")]
+    pub after: String,
 }
 
 message!(DocumentEmbeddingsRequest);
@@ -320,8 +364,7 @@ pub struct ChunkMatch {
     /// Id of the chunk in the library.
     pub chunk_id: String,
     #[serde(deserialize_with = "nullable")]
-    /// How well it fits; the larger the better. Of vectors: their cosine, from -1 to 1. Of keywords: the BM25 weight,
-    /// without an upper bound.
+    /// How well it fits; the larger the better. Of vectors: their cosine, from -1 to 1; of keywords: the BM25 weight.
     pub score: f64,
     #[serde(deserialize_with = "nullable")]
     /// Its attributes, as they were stored; none from the keyword index.
@@ -339,6 +382,18 @@ pub struct DocumentEmbeddingsResponse {
     #[serde(deserialize_with = "nullable")]
     /// The best first.
     pub chunks: Vec<ChunkMatch>,
+    /// Nothing was searched: the vectors are of this model; for who asked with `tell_model`. `export`: of `stored`. Ours.
+    #[serde(deserialize_with = "nullable")]
+    pub model: String,
+    /// `export`: this is a page; who knows of none says nothing. Ours, as all that follows.
+    #[serde(deserialize_with = "nullable")]
+    pub page: bool,
+    /// `export`: vectors as they were written.
+    #[serde(deserialize_with = "nullable")]
+    pub stored: Vec<ChunkEmbeddings>,
+    /// `export`: where the next page begins; empty: this was the last.
+    #[serde(deserialize_with = "nullable")]
+    pub next: String,
 }
 
 message!(DocumentEmbeddingsResponse);
@@ -420,6 +475,9 @@ pub struct RowEmbeddingsRequest {
     /// Model that made the vectors; empty when the sender does not say. Ours: foreign peers ignore it.
     #[serde(deserialize_with = "nullable")]
     pub model: String,
+    /// Where the vectors of the collection are of another model the answer names it, instead of failing. Ours, too.
+    #[serde(deserialize_with = "nullable")]
+    pub tell_model: bool,
 }
 
 impl Default for RowEmbeddingsRequest {
@@ -432,6 +490,7 @@ impl Default for RowEmbeddingsRequest {
             index_name: None,
             attributes: Default::default(),
             model: Default::default(),
+            tell_model: false,
         }
     }
 }
@@ -447,6 +506,9 @@ pub struct RowEmbeddingsResponse {
     #[serde(deserialize_with = "nullable")]
     /// The best first.
     pub matches: Vec<RowIndexMatch>,
+    /// Nothing was searched: the vectors of the collection are of this model. Only for who asked with `tell_model`. Ours.
+    #[serde(deserialize_with = "nullable")]
+    pub model: String,
 }
 
 message!(RowEmbeddingsResponse);

@@ -6,7 +6,7 @@ use super::lenient::nullable;
 use super::message;
 use crate::error::Error;
 
-/// Asks what an image shows. Served only by foreign processors.
+/// Asks what an image shows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct ImageToTextRequest {

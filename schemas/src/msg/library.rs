@@ -508,7 +508,8 @@ pub struct LibrarianResponse {
     /// `get-contents`: content of each document asked for, base64; empty where there is none. Ours.
     #[serde(deserialize_with = "nullable")]
     pub contents: Vec<String>,
-    /// `add-processing` with `dry_run`: `bytes`, `pages`, `chunks`, `model-calls`, `tokens`. Ours.
+    /// `add-processing` with `dry_run`: `bytes`, `pages`, `chunks`, `model-calls`, `tokens` (`tokens-in` of the
+    /// prompts and `tokens-out` of the replies), `tokens-embedded`, `calls-learnt-from`, `microdollars`. Ours.
     #[serde(deserialize_with = "nullable")]
     pub estimate: BTreeMap<String, i64>,
     /// A listing: where the next page begins, for `after`; empty if there is none. Ours.

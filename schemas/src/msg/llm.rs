@@ -28,6 +28,9 @@ pub struct TextCompletionRequest {
     pub response_format: Option<String>,
     /// JSON Schema that the answer is to fit; `None`: any.
     pub schema: Option<serde_json::Map<String, serde_json::Value>>,
+    /// Whether what a reasoning model thinks is wanted as well. Ours: foreign peers ignore it.
+    #[serde(deserialize_with = "nullable")]
+    pub thinking: bool,
 }
 
 impl Default for TextCompletionRequest {
@@ -39,6 +42,7 @@ impl Default for TextCompletionRequest {
             streaming: Default::default(),
             response_format: None,
             schema: None,
+            thinking: false,
         }
     }
 }
@@ -110,20 +114,39 @@ pub struct TextCompletionResponse {
     #[serde(deserialize_with = "nullable")]
     /// `list-models`: the models.
     pub models: Vec<ModelInfo>,
+    /// Where it is wanted: what the model thinks, of a stream what is new; no part of the answer. Ours: foreign peers
+    /// ignore it.
+    #[serde(deserialize_with = "nullable")]
+    pub thinking: String,
+    /// Of the tokens that the model read, what its provider had kept; `None` where it did not say. Ours, as what follows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cache_read: Option<i64>,
+    /// Dollars that the provider says it cost; `None` where it did not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost: Option<f64>,
 }
 
 message!(TextCompletionResponse);
 
-/// A call of a tool on an MCP server.
+/// A call of a tool on an MCP server, or what tools one has.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct ToolRequest {
     #[serde(deserialize_with = "nullable")]
-    /// Name of the tool: the key of its row of type `mcp`.
+    /// Name of the tool: the key of its row of type `mcp`; with `server`, its name there.
     pub name: String,
     #[serde(deserialize_with = "nullable")]
     /// Arguments as a JSON object in text; empty: none.
     pub parameters: String,
+    /// `list-tools`: which tools `server` has; empty: a call. Ours: foreign peers ignore it, and know no tool without a name.
+    #[serde(deserialize_with = "nullable")]
+    pub operation: String,
+    /// Key of the row of type `mcp` whose server is meant; empty: `name` is the key. Ours.
+    #[serde(deserialize_with = "nullable")]
+    pub server: String,
+    /// Whether pictures that the tool returns are wanted. Ours.
+    #[serde(deserialize_with = "nullable")]
+    pub pictures: bool,
 }
 
 message!(ToolRequest);
@@ -140,9 +163,50 @@ pub struct ToolResponse {
     #[serde(deserialize_with = "nullable")]
     /// The answer as JSON text; empty where `text` has it.
     pub object: String,
+    /// Tools of a server, where those were asked for. Ours: foreign peers ignore it.
+    #[serde(deserialize_with = "nullable")]
+    pub tools: Vec<McpTool>,
+    /// Pictures that stand in the text, where they are wanted, in their order there. Ours.
+    #[serde(deserialize_with = "nullable")]
+    pub pictures: Vec<ToolPicture>,
 }
 
 message!(ToolResponse);
+
+/// A picture that a tool returned.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[serde(default)]
+pub struct ToolPicture {
+    /// The picture, in base64.
+    pub data: String,
+    /// Its media type, such as `image/png`.
+    pub mime_type: String,
+    /// Where its marker begins in the text, in bytes.
+    pub at: i64,
+}
+
+impl ToolPicture {
+    /// What stands in the text for it.
+    pub fn marker(&self) -> String {
+        format!("[image, {}]", self.mime_type)
+    }
+}
+
+/// A tool as its MCP server describes it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[serde(default)]
+pub struct McpTool {
+    /// Its name at the server.
+    pub name: String,
+    /// What it does, for the model.
+    pub description: String,
+    /// JSON Schema of its arguments, as text.
+    pub schema: String,
+    /// Its server says that it changes nothing.
+    pub read_only: bool,
+    /// Its server says that calling it twice does no harm.
+    pub idempotent: bool,
+}
 
 /// Asks a model with a prompt of the configuration.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
@@ -157,6 +221,9 @@ pub struct PromptRequest {
     #[serde(deserialize_with = "nullable")]
     /// Whether the answer is wanted piece by piece.
     pub streaming: bool,
+    /// Whether what a reasoning model thinks is wanted as well. Ours: foreign peers ignore it.
+    #[serde(deserialize_with = "nullable")]
+    pub thinking: bool,
 }
 
 message!(PromptRequest);
@@ -189,6 +256,16 @@ pub struct PromptResponse {
     /// Where no line could be used: how the model's reply begins. Ours: foreign peers ignore it.
     #[serde(deserialize_with = "nullable")]
     pub unusable: String,
+    /// Where it is wanted, of a prompt for text: what the model thinks, of a stream what is new. Ours: foreign peers
+    /// ignore it.
+    #[serde(deserialize_with = "nullable")]
+    pub thinking: String,
+    /// Of the tokens that the model read, what its provider had kept; `None` where it did not say. Ours, as what follows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cache_read: Option<i64>,
+    /// Dollars that the provider says it cost; `None` where it did not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost: Option<f64>,
 }
 
 message!(PromptResponse);

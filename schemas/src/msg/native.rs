@@ -9,8 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::lenient::nullable;
 use super::message;
-use super::metadata::DEFAULT_COLLECTION;
-use super::rag::Citation;
+use super::tasks::AgentTask;
 use crate::Headers;
 use crate::codec::{self, CodecError, ContentType};
 use crate::error::Error;
@@ -34,6 +33,15 @@ pub struct Usage {
     /// Output tokens.
     #[serde(deserialize_with = "nullable")]
     pub out_token: i64,
+    /// Input tokens that came out of the provider's cache; among `in_token` or beside them, as the provider counts.
+    #[serde(deserialize_with = "nullable")]
+    pub cache_read: i64,
+    /// Tokens that went into it.
+    #[serde(deserialize_with = "nullable")]
+    pub cache_write: i64,
+    /// Whether `out_token` is guessed from the length of the answer: the provider did not say.
+    #[serde(deserialize_with = "nullable")]
+    pub estimated: bool,
     /// Duration of the call in milliseconds.
     #[serde(deserialize_with = "nullable")]
     pub duration_ms: i64,
@@ -42,7 +50,7 @@ pub struct Usage {
     pub outcome: String,
 }
 
-message!(Usage);
+message!(Usage; RECORD);
 
 /// A record that could not be handled now; travels to the flow service's one durable queue. Its body travels
 /// as it is, everything else in the header `aside`. In earlier releases it was one message with the body as
@@ -107,6 +115,7 @@ impl DeadLetter {
 impl crate::Message for DeadLetter {
     const NAME: &'static str = "PutAside";
     const AVRO: &'static str = include_str!("../../avro/PutAside.avsc");
+    const RECORD: bool = true;
 
     fn beside(headers: &Headers, body: &Bytes) -> Option<Result<Self, CodecError>> {
         let said = headers.aside.as_deref()?;
@@ -183,144 +192,62 @@ pub struct HostedFlow {
     /// Messages that were handled since then, by subscription.
     #[serde(deserialize_with = "nullable")]
     pub done: BTreeMap<String, i64>,
+    /// Messages that were handled before, by subscription.
+    #[serde(deserialize_with = "nullable")]
+    pub answered: BTreeMap<String, i64>,
 }
 
 message!(HostedFlow);
 
-/// One earlier step of an agent's run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
-#[serde(default)]
-pub struct AgentRunStep {
-    /// What the model thought.
-    #[serde(deserialize_with = "nullable")]
-    pub thought: String,
-    /// Tool it chose.
-    #[serde(deserialize_with = "nullable")]
-    pub action: String,
-    /// Arguments as a JSON object.
-    #[serde(deserialize_with = "nullable")]
-    pub arguments: String,
-    /// What the tool returned, as the model sees it.
-    #[serde(deserialize_with = "nullable")]
-    pub observation: String,
-    /// Whether the tool failed.
-    #[serde(deserialize_with = "nullable")]
-    pub failed: bool,
-}
-
-message!(AgentRunStep);
-
-/// The next step of an agent's run, on `flow:tg:agent-step:{workspace}:{id}`: everything that whoever
-/// takes it needs to go on.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct AgentRun {
-    /// Id of the run: the UUID in its trace's IRIs.
-    #[serde(deserialize_with = "nullable")]
-    pub run: String,
-    /// Number of the step to take, from 1.
-    #[serde(deserialize_with = "nullable")]
-    pub step: i64,
-    /// The question.
-    #[serde(deserialize_with = "nullable")]
-    pub question: String,
-    /// State that selects tools.
-    #[serde(deserialize_with = "nullable")]
-    pub state: String,
-    /// Tool groups asked for.
-    pub group: Option<Vec<String>>,
-    /// Collection that the run reads and its trace goes to.
-    #[serde(deserialize_with = "nullable")]
-    pub collection: String,
-    /// Whether thoughts and answers are sent in pieces.
-    #[serde(deserialize_with = "nullable")]
-    pub streaming: bool,
-    /// Domain text for the prompt.
-    #[serde(deserialize_with = "nullable")]
-    pub framing: String,
-    /// Steps the model is shown, oldest first.
-    #[serde(deserialize_with = "nullable")]
-    pub history: Vec<AgentRunStep>,
-    /// How many of them came with the question: context only, not steps of this run.
-    #[serde(deserialize_with = "nullable")]
-    pub prior: i64,
-    /// When the run began: UTC, ISO 8601 with microseconds.
-    #[serde(deserialize_with = "nullable")]
-    pub started_at: String,
-    /// Where its answer goes, and the number of the next part, as JSON.
-    #[serde(deserialize_with = "nullable")]
-    pub reply: String,
-    /// Input tokens so far.
-    #[serde(deserialize_with = "nullable")]
-    pub in_token: i64,
-    /// Output tokens so far.
-    #[serde(deserialize_with = "nullable")]
-    pub out_token: i64,
-    /// Model that answered last.
-    #[serde(deserialize_with = "nullable")]
-    pub model: String,
-    /// How many questions deep the question was that began it.
-    #[serde(deserialize_with = "nullable")]
-    pub depth: i64,
-    /// What the numbers in observations name so far.
-    #[serde(deserialize_with = "nullable")]
-    pub citations: Vec<Citation>,
-    /// Hash of the last entity of its trace so far; empty before the first.
-    #[serde(deserialize_with = "nullable")]
-    pub chain: String,
-}
-
-impl Default for AgentRun {
-    fn default() -> Self {
-        Self {
-            run: String::default(),
-            step: 0,
-            question: String::default(),
-            state: String::default(),
-            group: None,
-            collection: DEFAULT_COLLECTION.to_owned(),
-            streaming: false,
-            framing: String::default(),
-            history: Vec::default(),
-            prior: 0,
-            started_at: String::default(),
-            reply: String::default(),
-            in_token: 0,
-            out_token: 0,
-            model: String::default(),
-            depth: 0,
-            citations: Vec::new(),
-            chain: String::default(),
-        }
-    }
-}
-
-message!(AgentRun);
-
-/// A question to the agent about runs that go on without their caller, on `request:tg:agent-runs`.
+/// A question to the agent about its runs, on `request:tg:agent-runs`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct AgentRunsRequest {
-    /// `list-runs`, or `cancel-run` of the one with `id`.
+    /// `list-runs`, `list-tasks`, or of the run with `id`: `cancel-run`, `read-run`, `replay-run`, `leave-run` when its asker is gone,
+    /// `confirm-run`, `why-run`.
     #[serde(deserialize_with = "nullable")]
     pub operation: String,
     /// Whose runs.
     #[serde(deserialize_with = "nullable")]
     pub user: String,
-    /// Id of the run that is cancelled.
+    /// Those of this workspace instead, whoever asked for them: the text form of its key, `name` or `name#generation`.
+    #[serde(
+        deserialize_with = "nullable",
+        skip_serializing_if = "String::is_empty"
+    )]
+    pub workspace: String,
+    /// Id of the question that began the run; in `list-runs`, with `all`: that one alone.
     #[serde(deserialize_with = "nullable")]
     pub id: String,
+    /// Not only those that go on without their caller and are under way: all that are known.
+    #[serde(deserialize_with = "nullable")]
+    pub all: bool,
+    /// Number of the first part that is read.
+    #[serde(deserialize_with = "nullable")]
+    pub from: i64,
     /// Longest page of a list; 0: all of it.
     #[serde(deserialize_with = "nullable")]
     pub limit: i64,
     /// Where the page begins, as `next` of the one before says.
     #[serde(deserialize_with = "nullable")]
     pub after: String,
+    /// Of `confirm-run`: `yes` or `no`.
+    #[serde(
+        deserialize_with = "nullable",
+        skip_serializing_if = "String::is_empty"
+    )]
+    pub answer: String,
+    /// Of `confirm-run`: the question that is answered, by its `message_id`; empty: the only one.
+    #[serde(
+        deserialize_with = "nullable",
+        skip_serializing_if = "String::is_empty"
+    )]
+    pub asked: String,
 }
 
 message!(AgentRunsRequest);
 
-/// A run of the agent that goes on without its caller.
+/// A run of the agent that somebody asked for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct DetachedRun {
@@ -330,6 +257,9 @@ pub struct DetachedRun {
     /// Its workspace.
     #[serde(deserialize_with = "nullable")]
     pub workspace: String,
+    /// Which workspace of that name.
+    #[serde(deserialize_with = "nullable")]
+    pub generation: i64,
     /// Its flow.
     #[serde(deserialize_with = "nullable")]
     pub flow: String,
@@ -339,22 +269,123 @@ pub struct DetachedRun {
     /// When it began, milliseconds since the Unix epoch.
     #[serde(deserialize_with = "nullable")]
     pub started_ms: i64,
+    /// Who asked for it.
+    #[serde(deserialize_with = "nullable")]
+    pub user: String,
+    /// `running`, `cancelled` or `ended`.
+    #[serde(deserialize_with = "nullable")]
+    pub state: String,
+    /// What becomes of it when its caller goes: `cancel`, `detach` or `grace=<seconds>`.
+    #[serde(deserialize_with = "nullable")]
+    pub on_disconnect: String,
 }
 
 message!(DetachedRun);
 
-/// What the agent says of such runs.
+/// A call of a tool in a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[serde(default)]
+pub struct RunToolCall {
+    /// The tool.
+    #[serde(deserialize_with = "nullable")]
+    pub tool: String,
+    /// What it returned is known; else it may or may not have had its effect.
+    #[serde(deserialize_with = "nullable")]
+    pub returned: bool,
+    /// It returned an error.
+    #[serde(deserialize_with = "nullable")]
+    pub failed: bool,
+}
+
+message!(RunToolCall);
+
+/// What has happened in a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[serde(default)]
+pub struct RunHappened {
+    /// Nothing more comes.
+    #[serde(deserialize_with = "nullable")]
+    pub over: bool,
+    /// Steps that were decided.
+    #[serde(deserialize_with = "nullable")]
+    pub steps: i64,
+    /// Calls of tools, in order.
+    #[serde(deserialize_with = "nullable")]
+    pub calls: Vec<RunToolCall>,
+    /// Tokens that its model was told.
+    #[serde(deserialize_with = "nullable")]
+    pub in_token: i64,
+    /// Tokens that it said.
+    #[serde(deserialize_with = "nullable")]
+    pub out_token: i64,
+}
+
+message!(RunHappened);
+
+/// Where a run, or one of its subagents, stands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[serde(default)]
+pub struct RunStanding {
+    /// Id of the subagent's run; empty: the run itself.
+    #[serde(deserialize_with = "nullable")]
+    pub subagent: String,
+    /// The step that is under way, from 1.
+    #[serde(deserialize_with = "nullable")]
+    pub step: i64,
+    /// `model`, `tool`, `user`, `subagents`, `process` (none has taken the step) or `nothing`.
+    #[serde(deserialize_with = "nullable")]
+    pub waits_for: String,
+    /// The tool that was chosen, if one was.
+    #[serde(deserialize_with = "nullable")]
+    pub tool: String,
+    /// Since when it waits, milliseconds since the Unix epoch.
+    #[serde(deserialize_with = "nullable")]
+    pub since_ms: i64,
+    /// Of `user`: until when.
+    #[serde(deserialize_with = "nullable")]
+    pub until_ms: i64,
+    /// Of `user`: what is asked, by its `message_id`.
+    #[serde(deserialize_with = "nullable")]
+    pub asked: String,
+    /// Why it ended, where it did so without an answer.
+    #[serde(deserialize_with = "nullable")]
+    pub ended: String,
+    /// Of the run itself: when it ends, whatever it waits for.
+    #[serde(deserialize_with = "nullable")]
+    pub deadline_ms: i64,
+}
+
+message!(RunStanding);
+
+/// What the agent says of its runs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct AgentRunsResponse {
     /// Why it says nothing.
     pub error: Option<Error>,
-    /// Those that are under way, in the order of their ids.
+    /// In the order of their ids.
     #[serde(deserialize_with = "nullable")]
     pub runs: Vec<DetachedRun>,
     /// `after` of the next page; empty: there is none.
     #[serde(deserialize_with = "nullable")]
     pub next: String,
+    /// Number of the first of the parts.
+    #[serde(deserialize_with = "nullable")]
+    pub first: i64,
+    /// Parts of the answer, each an `AgentResponse` as JSON.
+    #[serde(deserialize_with = "nullable")]
+    pub parts: Vec<String>,
+    /// Others follow.
+    #[serde(deserialize_with = "nullable")]
+    pub more: bool,
+    /// What had happened in the run that was cancelled.
+    pub happened: Option<RunHappened>,
+    /// Where the run that was asked about stands, and behind it its subagents that are not over.
+    #[serde(deserialize_with = "nullable")]
+    pub standing: Vec<RunStanding>,
+    /// Tasks, in the order in which they were given.
+    #[serde(deserialize_with = "nullable")]
+    pub tasks: Vec<AgentTask>,
 }
 
 message!(AgentRunsResponse);

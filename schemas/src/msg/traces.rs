@@ -10,7 +10,7 @@ use crate::Error;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct TracesRequest {
-    /// `sign-traces` of a day, `list-ended-runs` of a day, or `get-signing-key`.
+    /// `sign-traces` of a day, `list-ended-runs` of a day, `get-signing-key`, `rotate-signing-key` or `revoke-signing-key`.
     #[serde(deserialize_with = "nullable")]
     pub operation: String,
     /// The day in UTC, `YYYY-MM-DD`; empty: today.
@@ -22,6 +22,12 @@ pub struct TracesRequest {
     /// Where the page begins, as `next` of the one before says.
     #[serde(deserialize_with = "nullable")]
     pub after: String,
+    /// `revoke-signing-key`: id of the key, as heads name it.
+    #[serde(deserialize_with = "nullable")]
+    pub key_id: String,
+    /// `revoke-signing-key`: what it signed from this instant on does not count, RFC 3339; empty: from now.
+    #[serde(deserialize_with = "nullable")]
+    pub revoked_from: String,
 }
 
 message!(TracesRequest);

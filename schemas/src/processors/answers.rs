@@ -8,6 +8,7 @@ use crate::msg::*;
 processors! {
     /// Runs agents, step by step.
     agent_manager("agent-manager", Flow, hosted: true) {
+        MEASURE: Serves<MeasureRequest, MeasureResponse> = shared::AGENT_MEASURE.served();
         NEXT: Asks<AgentRequest, AgentResponse> = Spec::new("next");
         NEXT_STEP: Writes<AgentRun> = shared::STEP;
         NEXT_STEP_AND_TRACE: Writes<AgentRun> = shared::STEP_AND_TRACE;
@@ -16,10 +17,11 @@ processors! {
         RUNS: Serves<AgentRunsRequest, AgentRunsResponse> = Spec::new("agent-runs").system();
         STEP: Reads<AgentRun> = shared::STEP.read();
         TRACES: Serves<TracesRequest, TracesResponse> = Spec::new("traces").workspace();
+        USAGE_TOTALS: Serves<UsageRequest, UsageResponse> = Spec::new("usage").workspace();
         + [
-            DOCUMENT_RAG, EMBEDDINGS, EXPLAINABILITY, GRAPH_RAG, LIBRARIAN, LIBRARY_TEXTS,
-            MCP_TOOL, PROMPT, ROW_EMBEDDINGS, SOURCES, SPARQL, STRUCTURED_QUERY, TEXT_COMPLETION,
-            TRIPLES_QUERY,
+            DOCUMENT_RAG, EMBEDDINGS, EXPLAINABILITY, GRAPH_RAG, IMAGE_TO_TEXT, LIBRARIAN, LIBRARY_TEXTS,
+            MCP_TOOL, PROMPT, PROMPT_MEASURE, ROW_EMBEDDINGS, SOURCES, SPARQL, STRUCTURED_QUERY, TEXT_COMPLETION,
+            TOOL_HOOK, TRIPLES_QUERY,
         ];
     }
 
@@ -42,9 +44,10 @@ processors! {
     }
 
     /// Describes pictures.
-    image_to_text("image-to-text", Flow, hosted: false) {
+    image_to_text("image-to-text", Flow, hosted: true, parameters: ["model"]) {
         REQUEST: Serves<ImageToTextRequest, ImageToTextResponse> =
             Spec::pair("request", "response");
+        + [USAGE];
     }
 
     /// Calls tools.
@@ -72,6 +75,7 @@ processors! {
 
     /// Renders templates and has a model write.
     prompt("prompt", Flow, hosted: true) {
+        MEASURE: Serves<PromptRequest, MeasureResponse> = shared::PROMPT_MEASURE.served();
         REQUEST: Serves<PromptRequest, PromptResponse> = Spec::pair("request", "response");
         + [TEXT_COMPLETION];
     }
@@ -104,6 +108,7 @@ processors! {
 
     /// Asks a model.
     text_completion("text-completion", Flow, hosted: true, parameters: ["model", "temperature"]) {
+        CHAT: Serves<ChatCompletionRequest, ChatCompletionResponse> = shared::CHAT_COMPLETION.served();
         REQUEST: Serves<TextCompletionRequest, TextCompletionResponse> =
             Spec::pair("request", "response");
         + [USAGE];

@@ -82,6 +82,7 @@ const NONE: SpecRow = SpecRow {
     message: "",
     place: TopicScope::Flow,
     stream: None,
+    keeps: false,
 };
 
 /// How many specs these are.

@@ -9,6 +9,7 @@ processors! {
     /// Cuts texts into chunks.
     chunker("chunker", Flow, hosted: true, parameters: ["chunk-overlap", "chunk-size", "chunker"]) {
         INPUT: Reads<TextDocument> = Spec::new("input").on("text-document-load");
+        MEASURE: Serves<MeasureRequest, MeasureResponse> = Spec::new("measure-text").own();
         OUTPUT: Writes<Chunk> = Spec::new("output");
         + [LIBRARIAN, TRIPLES];
     }
@@ -34,7 +35,7 @@ processors! {
 
     /// Has vectors made of entities.
     graph_embeddings("graph-embeddings", Flow, hosted: true) {
-        INPUT: Reads<EntityContexts> = Spec::new("input").on("entity-contexts-load");
+        INPUT: Reads<EntityContexts> = Spec::new("input").on("entity-contexts-load").keeps();
         OUTPUT: Writes<GraphEmbeddings> = Spec::new("output");
         + [EMBEDDINGS];
     }
@@ -42,32 +43,37 @@ processors! {
     /// Has an agent find triples in chunks.
     kg_extract_agent("kg-extract-agent", Flow, hosted: true) {
         INPUT: Reads<Chunk> = shared::CHUNKS;
-        + [AGENT, ENTITY_CONTEXTS, TRIPLES];
+        MEASURE: Serves<MeasureRequest, MeasureResponse> = Spec::new("measure-agent-kg").own();
+        + [AGENT, AGENT_MEASURE, ENTITY_CONTEXTS, TRIPLES];
     }
 
     /// Finds definitions in chunks.
     kg_extract_definitions("kg-extract-definitions", Flow, hosted: true, parameters: ["llm-model", "ontology"]) {
         INPUT: Reads<Chunk> = shared::CHUNKS;
-        + [ENTITY_CONTEXTS, PROMPT, TRIPLES];
+        MEASURE: Serves<MeasureRequest, MeasureResponse> = Spec::new("measure-defs").own();
+        + [ENTITY_CONTEXTS, PROMPT, PROMPT_MEASURE, TRIPLES];
     }
 
     /// Finds in chunks what an ontology names.
     kg_extract_ontology("kg-extract-ontology", Flow, hosted: true) {
         INPUT: Reads<Chunk> = shared::CHUNKS;
-        + [EMBEDDINGS, ENTITY_CONTEXTS, PROMPT, TRIPLES];
+        MEASURE: Serves<MeasureRequest, MeasureResponse> = Spec::new("measure-terms").own();
+        + [EMBEDDINGS, ENTITY_CONTEXTS, PROMPT, PROMPT_MEASURE, TRIPLES];
     }
 
     /// Finds relationships in chunks.
     kg_extract_relationships("kg-extract-relationships", Flow, hosted: true, parameters: ["llm-model", "ontology"]) {
         INPUT: Reads<Chunk> = shared::CHUNKS;
-        + [ENTITY_CONTEXTS, PROMPT, TRIPLES];
+        MEASURE: Serves<MeasureRequest, MeasureResponse> = Spec::new("measure-rels").own();
+        + [ENTITY_CONTEXTS, PROMPT, PROMPT_MEASURE, TRIPLES];
     }
 
     /// Finds rows of tables in chunks.
     kg_extract_rows("kg-extract-rows", Flow, hosted: true) {
         INPUT: Reads<Chunk> = shared::CHUNKS;
+        MEASURE: Serves<MeasureRequest, MeasureResponse> = Spec::new("measure-rows").own();
         OUTPUT: Writes<ExtractedObject> = Spec::new("output");
-        + [ENTITY_CONTEXTS, PROMPT];
+        + [ENTITY_CONTEXTS, PROMPT, PROMPT_MEASURE];
     }
 
     /// Has vectors made of rows.

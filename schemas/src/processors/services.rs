@@ -47,6 +47,11 @@ processors! {
         VIOLATIONS: Serves<ViolationsRequest, ViolationsResponse> = Spec::new("violations").workspace();
     }
 
+    /// Writes the messages between listeners.
+    threads("threads", Workspace, hosted: true) {
+        THREADS: Serves<ThreadsRequest, ThreadsResponse> = Spec::new("threads").workspace();
+    }
+
     /// Lets clients in. It asks; nobody asks it.
     api_gateway("api-gateway", System, hosted: true) {
     }

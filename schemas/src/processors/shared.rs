@@ -27,6 +27,8 @@ asks! {
     GRAPH_EMBEDDINGS("graph-embeddings"): GraphEmbeddingsRequest => GraphEmbeddingsResponse;
     /// Asks for an answer from the graph.
     GRAPH_RAG("graph-rag"): GraphRagQuery => GraphRagResponse;
+    /// Asks what a picture shows.
+    IMAGE_TO_TEXT("image-to-text"): ImageToTextRequest => ImageToTextResponse;
     /// Asks for the chunks that hold words.
     KEYWORD_INDEX("keyword-index"): KeywordIndexRequest => KeywordIndexResponse;
     /// Asks the library.
@@ -49,6 +51,8 @@ asks! {
     STRUCTURED_QUERY("structured-query"): StructuredQueryRequest => StructuredQueryResponse;
     /// Asks a model.
     TEXT_COMPLETION("text-completion"): TextCompletionRequest => TextCompletionResponse;
+    /// Asks a hook of the flow about a call of a tool.
+    TOOL_HOOK("tool-hook"): ToolHookRequest => ToolHookResponse;
     /// Asks for triples by a pattern.
     TRIPLES_QUERY("triples"): TriplesQueryRequest => TriplesQueryResponse;
 }
@@ -59,6 +63,17 @@ pub const NEIGHBOURS: Spec<Asks<NeighbourhoodRequest, NeighbourhoodResponse>> =
 /// Asks the graph store of the flow where facts come from.
 pub const SOURCES: Spec<Asks<SourcesRequest, SourcesResponse>> = Spec::new("graph-sources").own();
 
+/// Asks the model of the flow with a chat.
+pub const CHAT_COMPLETION: Spec<Asks<ChatCompletionRequest, ChatCompletionResponse>> =
+    Spec::new("chat-completion").own();
+
+/// Asks the prompt service of the flow how long a prompt is.
+pub const PROMPT_MEASURE: Spec<Asks<PromptRequest, MeasureResponse>> =
+    Spec::new("measure-prompt").own();
+/// Asks the agent of the flow how long its first prompt about a question is.
+pub const AGENT_MEASURE: Spec<Asks<MeasureRequest, MeasureResponse>> =
+    Spec::new("measure-agent").own();
+
 /// Writes triples that were found in a text.
 pub const TRIPLES: Spec<Writes<Triples>> = Spec::new("triples");
 /// Writes what is known of entities.
@@ -68,7 +83,7 @@ pub const EXPLAINABILITY: Spec<Writes<Triples>> = Spec::new("explainability");
 /// Writes what the stores of a flow have to forget. A flow that has a store has its queue from the start, so that what
 /// is to be forgotten waits for a store that is away.
 pub const RETRACT: Spec<Writes<Retract>> = Spec::new("retract").own().droppable();
-/// Writes one record per model call, for whoever counts them.
+/// Writes one record per model call, where a blueprint wires somebody to it who counts them.
 pub const USAGE: Spec<Writes<Usage>> = Spec::new("usage").own().droppable();
 /// Writes the steps of an agent's runs, which the agent itself reads.
 pub const STEP: Spec<Writes<AgentRun>> = Spec::new("agent-step").own();

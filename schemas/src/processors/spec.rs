@@ -119,6 +119,8 @@ pub struct Spec<K> {
     response: Option<&'static str>,
     /// Base of the topic on which a record must find a reader.
     stream: Option<&'static str>,
+    /// Of a spec that reads: its reader keeps what records hold.
+    keeps: bool,
     kind: PhantomData<fn() -> K>,
 }
 
@@ -138,6 +140,7 @@ impl<K: Kind> Spec<K> {
             place: TopicScope::Flow,
             response: None,
             stream: None,
+            keeps: false,
             kind: PhantomData,
         }
     }
@@ -180,6 +183,7 @@ impl<K: Kind> Spec<K> {
             place: self.place,
             response: self.response,
             stream: self.stream,
+            keeps: self.keeps,
             kind: PhantomData,
         }
     }
@@ -210,6 +214,7 @@ impl<K: Kind> Spec<K> {
                 Role::Reads => self.stream,
                 _ => None,
             },
+            keeps: self.keeps,
         }
     }
 
@@ -222,6 +227,7 @@ impl<K: Kind> Spec<K> {
                 message,
                 place: self.place,
                 stream: None,
+                keeps: false,
             }),
             _ => None,
         }
@@ -247,6 +253,15 @@ const fn same(a: &str, b: &str) -> bool {
 }
 
 impl<M: Message> Spec<Reads<M>> {
+    /// Its reader keeps what records hold, and tells a writer that asked ([`crate::Headers::receipt`]) what became of them.
+    /// Other readers of the same topic do not.
+    pub const fn keeps(self) -> Self {
+        Self {
+            keeps: true,
+            ..self
+        }
+    }
+
     /// What blueprints wire it to: the base of the topic. A record there must find a reader.
     pub const fn on(self, stream: &'static str) -> Self {
         Self {
@@ -291,4 +306,6 @@ pub struct SpecRow {
     pub place: TopicScope,
     /// Of a spec that reads: base of the topic on which a record that no queue takes was not accepted.
     pub(super) stream: Option<&'static str>,
+    /// Of a spec that reads: its reader tells writers what became of their records.
+    pub keeps: bool,
 }

@@ -14,7 +14,7 @@ processors! {
 
     /// Keeps vectors of chunks.
     doc_embeddings_write("doc-embeddings-write", Flow, hosted: true) {
-        INPUT: Reads<DocumentEmbeddings> = Spec::new("input").on("document-embeddings-store");
+        INPUT: Reads<DocumentEmbeddings> = Spec::new("input").on("document-embeddings-store").keeps();
         RETRACT: Reads<Retract> = shared::RETRACT.read();
     }
 
@@ -27,7 +27,8 @@ processors! {
     /// Keeps vectors of entities.
     graph_embeddings_write("graph-embeddings-write", Flow, hosted: true) {
         DROP: Serves<CollectionDrop, CollectionDropped> = Spec::new("drop-vectors").system();
-        INPUT: Reads<GraphEmbeddings> = Spec::new("input").on("graph-embeddings-store");
+        REEMBED: Serves<ReembedRequest, ReembedResponse> = Spec::new("reembed-vectors").system();
+        INPUT: Reads<GraphEmbeddings> = Spec::new("input").on("graph-embeddings-store").keeps();
         RETRACT: Reads<Retract> = shared::RETRACT.read();
     }
 
@@ -67,7 +68,7 @@ processors! {
     /// Keeps rows.
     rows_write("rows-write", Flow, hosted: true) {
         DROP: Serves<CollectionDrop, CollectionDropped> = Spec::new("drop-rows").system();
-        INPUT: Reads<ExtractedObject> = shared::OBJECTS;
+        INPUT: Reads<ExtractedObject> = shared::OBJECTS.keeps();
         RETRACT: Reads<Retract> = shared::RETRACT.read();
     }
 
@@ -90,7 +91,7 @@ processors! {
     /// Keeps triples.
     triples_write("triples-write", Flow, hosted: true) {
         DROP: Serves<CollectionDrop, CollectionDropped> = Spec::new("drop-graph").system();
-        INPUT: Reads<Triples> = Spec::new("input").on("triples-store");
+        INPUT: Reads<Triples> = Spec::new("input").on("triples-store").keeps();
         RETRACT: Reads<Retract> = shared::RETRACT.read();
     }
 }

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
+use tg_provider_http::Secret;
 
 /// Where messages travel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,7 +24,7 @@ impl TryFrom<String> for BusChoice {
         match text.as_str() {
             "embedded" => Ok(Self::Embedded),
             url if url.starts_with("amqp://") || url.starts_with("amqps://") => {
-                Ok(Self::Amqp(AmqpUrl(text)))
+                Ok(Self::Amqp(AmqpUrl(Secret::new(text))))
             }
             _ => Err("must be embedded or amqp://user:password@host:port/vhost"),
         }
@@ -39,25 +40,19 @@ impl From<BusChoice> for String {
     }
 }
 
-/// A broker URL; shown without its password.
-#[derive(Clone, PartialEq, Eq)]
-pub struct AmqpUrl(String);
+/// A broker URL, with its password: shown as stars.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AmqpUrl(Secret);
 
 impl AmqpUrl {
     /// The URL with its credentials, for the adapter only.
     pub fn expose(&self) -> &str {
-        &self.0
+        self.0.expose()
     }
 
     /// Whether it asks for TLS.
     pub fn is_secure(&self) -> bool {
-        self.0.starts_with("amqps://")
-    }
-}
-
-impl std::fmt::Debug for AmqpUrl {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("AmqpUrl(***)")
+        self.expose().starts_with("amqps://")
     }
 }
 

@@ -21,6 +21,14 @@ impl Concurrency {
     }
 }
 
+/// Below this what a processor sets aside for what must not wait would not be there.
+fn least(id: &str) -> u16 {
+    match id {
+        tg_iam::PROCESSOR => tg_iam::LEAST_CONCURRENCY,
+        _ => 1,
+    }
+}
+
 impl TryFrom<String> for Concurrency {
     type Error = String;
 
@@ -36,6 +44,10 @@ impl TryFrom<String> for Concurrency {
             let most = most.trim().parse().ok().filter(|most| *most > 0);
             let most =
                 most.ok_or_else(|| format!("{}: must be a number from 1 to 65,535", known.id))?;
+            let least = least(known.id);
+            if most < least {
+                return Err(format!("{}: must be at least {least}", known.id));
+            }
             if all.insert(known.id, most).is_some() {
                 return Err(format!("{}: occurs more than once", known.id));
             }
@@ -61,10 +73,12 @@ mod tests {
         assert_eq!(read(" "), Ok(Concurrency::default()));
         let both = read("graph-rag = 8, chunker=2,").unwrap();
         assert_eq!(String::from(both), "chunker=2,graph-rag=8");
+        assert!(read("iam-svc=1024").is_ok());
         for (text, told) in [
             ("graph-rag", "must be PROCESSOR=NUMBER"),
             ("graph-rags=1", "graph-rags: there is no such processor"),
             ("graph-rag=0", "graph-rag: must be a number from 1"),
+            ("iam-svc=1023", "iam-svc: must be at least 1024"),
             ("graph-rag=65536", "graph-rag: must be a number from 1"),
             (
                 "graph-rag=1,graph-rag=2",

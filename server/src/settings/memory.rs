@@ -82,6 +82,7 @@ impl Share {
             (processes, most) => {
                 let which = match processes {
                     2 => "half".to_owned(),
+                    more @ (8 | 11 | 18) => format!("an {more}th"),
                     more => format!("a {more}th"),
                 };
                 format!("{which} of {part}, at most {most}")

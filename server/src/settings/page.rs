@@ -81,6 +81,7 @@ fn filled(settings: &Settings) -> Vec<(String, Filled)> {
     };
     within("llm", settings.llm.filled())
         .chain(within("embeddings", settings.embeddings.filled()))
+        .chain(within("telemetry", settings.telemetry.filled()))
         .chain(
             settings
                 .filled

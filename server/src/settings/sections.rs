@@ -31,6 +31,14 @@ tg_settings::options! {
 }
 
 tg_settings::options! {
+    /// In which money costs are told.
+    pub struct Money {
+        /// Euros for a dollar, by which costs are told in euros, too. 0: they are not.
+        usd_eur_rate: f64 = 0.0, Number(0.0..=1_000.0);
+    }
+}
+
+tg_settings::options! {
     /// How connections with the broker are made secure, where `bus` begins with `amqps://`.
     pub struct BusTls {
         /// File with the authorities whose certificates are trusted, in PEM form, and no others. Empty: those of the machine.

@@ -53,6 +53,20 @@ fn flags_win_over_environment_over_file_over_defaults() {
 }
 
 #[test]
+fn processors_are_left_to_others_on_a_broker_only() {
+    let without = ("THREADGRAPH_WITHOUT", "chunker");
+    let [fault] = &told(&[without])[..] else {
+        panic!("one fault");
+    };
+    assert!(
+        fault.starts_with("without: must be empty on the embedded bus"),
+        "{fault}"
+    );
+    let bus = ("THREADGRAPH_BUS", "amqp://u:p@h/");
+    assert!(Settings::load(&Flags::default(), env(&[without, bus])).is_ok());
+}
+
+#[test]
 fn some_services_alone_need_a_broker() {
     let some = Services::some(vec!["config".to_owned()]);
     let told = |pairs: &[(&str, &str)], services: &Services| {

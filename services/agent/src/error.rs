@@ -8,6 +8,7 @@ use tg_schemas::{Error, ErrorCode, limits};
 use tg_storage::StorageError;
 
 use crate::engine::decision::{AGENT_ERROR, Ending};
+use crate::engine::guards::Exhausted;
 
 /// A step that somebody else has, or that stumbled, comes back after this at the earliest.
 const MOMENT: Duration = Duration::from_secs(1);
@@ -21,9 +22,9 @@ pub enum AgentError {
     /// The question is too large to travel with every step.
     #[error("question: is larger than {}", limits::human(limits::AGENT_QUESTION))]
     LargeQuestion,
-    /// A pattern of the reference that this release does not have.
-    #[error("pattern '{0}' is not supported; use 'react'")]
-    NotBuilt(String),
+    /// None of the subagents found anything.
+    #[error("no subagent found anything: {0}")]
+    NoFinding(String),
     /// A step's record cannot be read.
     #[error("malformed step")]
     MalformedStep,
@@ -60,9 +61,9 @@ pub enum AgentError {
     /// The model was asked again and again for a reply in the form of a step.
     #[error("the model's replies cannot be read")]
     Unreadable,
-    /// The model wants the same again and again.
-    #[error("the model keeps repeating the same call of '{0}'")]
-    Repeating(String),
+    /// The model answered with nothing.
+    #[error("the model gave an empty answer")]
+    NoAnswer,
     /// A tool that looks things up by name was given none.
     #[error("argument 'name' is required")]
     Name,
@@ -75,6 +76,21 @@ pub enum AgentError {
     /// A question to rows was answered with errors only.
     #[error("{0}")]
     Rows(String),
+    /// The flow has nobody who describes pictures.
+    #[error("this flow has no service that describes pictures")]
+    NoPictures,
+    /// A document is no picture.
+    #[error("the document is not a picture: it is '{0}'")]
+    NoPicture(String),
+    /// It is a picture that is too large to be looked at.
+    #[error("the picture is larger than {} MiB", tg_schemas::limits::PICTURE >> 20)]
+    LargePicture,
+    /// A tool that is no question to another service.
+    #[error("the tool asks no service")]
+    NotAsked,
+    /// A replayed run is not the one that was recorded, or the record does not reach any further.
+    #[error("{0}")]
+    Differs(String),
     /// A value of ours cannot be written as JSON.
     #[error("{0}")]
     Json(String),
@@ -100,16 +116,21 @@ impl From<AgentError> for Error {
             | AgentError::NotRecorded
             | AgentError::EndNotHandled => ErrorCode::Busy,
             AgentError::NoWorkspace => ErrorCode::NotFound,
+            AgentError::NoPictures => ErrorCode::NotImplemented,
+            AgentError::NoPicture(_) => ErrorCode::BadRequest,
+            AgentError::LargePicture => ErrorCode::TooLarge,
             AgentError::Stopping => ErrorCode::Unavailable,
             AgentError::BrokenOff => ErrorCode::Interrupted,
             AgentError::Cancelled => ErrorCode::Cancelled,
             AgentError::Timeout => ErrorCode::Timeout,
             AgentError::Rows(_) => ErrorCode::Tool,
+            AgentError::Differs(_) => ErrorCode::Conflict,
             AgentError::Json(_) => ErrorCode::Internal,
-            AgentError::NotBuilt(_)
+            AgentError::NoFinding(_)
             | AgentError::Iterations
             | AgentError::Unreadable
-            | AgentError::Repeating(_) => return Self::typed(AGENT_ERROR, error.to_string()),
+            | AgentError::NotAsked
+            | AgentError::NoAnswer => return Self::typed(AGENT_ERROR, error.to_string()),
         };
         Self::new(code, error.to_string())
     }
@@ -133,6 +154,8 @@ impl From<AgentError> for ConsumeError {
 pub(crate) enum Stop {
     /// The run ends here, without an answer.
     End(Ending),
+    /// It does not fit a budget to go on: the run ends with the best that it has.
+    Spent(Exhausted),
     /// Something of ours failed: the step is tried again later and continues from its rows.
     Error(Error),
 }
@@ -163,6 +186,10 @@ impl From<Stop> for ConsumeError {
                     error = ending.message,
                     "a run's end was not handled"
                 );
+                AgentError::EndNotHandled.into()
+            }
+            Stop::Spent(over) => {
+                tracing::error!(why = over.why, "the end of a budget was not handled");
                 AgentError::EndNotHandled.into()
             }
         }

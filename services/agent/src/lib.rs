@@ -13,8 +13,10 @@ mod error;
 mod handlers;
 pub mod kinds;
 mod options;
+mod prices;
 mod processors;
 pub mod run;
+pub mod sessions;
 pub mod store;
 
 pub use error::AgentError;

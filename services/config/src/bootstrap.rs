@@ -142,7 +142,7 @@ fn fingerprint(seed: &Seed) -> String {
 
 async fn flag(mesh: &Mesh, name: &str) -> Result<Option<String>, Error> {
     let value = get(mesh, STATE, STATE_TYPE, name).await?;
-    Ok(value.map(|text| serde_json::from_str(&text).unwrap_or(text)))
+    Ok(value.map(|text| serde_json::from_slice(text.as_bytes()).unwrap_or(text)))
 }
 
 async fn set_flag(mesh: &Mesh, name: &str, mark: &str) -> Result<(), Error> {

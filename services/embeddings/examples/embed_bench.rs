@@ -4,7 +4,8 @@
 
 use std::time::{Duration, Instant};
 
-use tg_embeddings::{Options, ProviderKind};
+use tg_embeddings::{Asked, Options, ProviderKind};
+use tg_testkit::bench::{ROUNDS, Rounds, headline};
 
 const CHUNKS: usize = 2_000;
 const CHUNK: usize = 2_000;
@@ -12,8 +13,8 @@ const BATCH: usize = 64;
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
-    println!("load {}, {CHUNKS} chunks of {CHUNK} bytes", load.trim());
+    println!("{}", headline(1));
+    println!("{CHUNKS} chunks of {CHUNK} bytes");
     let directory = std::env::args().nth(1);
     measure(Options::default()).await?;
     if let Some(directory) = directory {
@@ -28,23 +29,25 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 }
 
 async fn measure(options: Options) -> Result<(), Box<dyn std::error::Error>> {
-    let started = Instant::now();
-    let embedder = options.embedder()?;
-    let built = started.elapsed();
     let texts: Vec<String> = (0..CHUNKS).map(text).collect();
     let bytes: usize = texts.iter().map(String::len).sum();
-    let started = Instant::now();
     let mut model = String::new();
-    for batch in texts.chunks(BATCH) {
-        let left = Duration::from_secs(600);
-        model = embedder.embed(None, batch, left).await?.model;
+    let mut rounds = Rounds::default();
+    for _ in 0..ROUNDS {
+        let started = Instant::now();
+        let embedder = options.embedder()?;
+        rounds.add("ready", "ms", started.elapsed().as_secs_f64() * 1e3);
+        let started = Instant::now();
+        for batch in texts.chunks(BATCH) {
+            let left = Duration::from_secs(600);
+            model = embedder.embed(Asked::Flows(None), batch, left).await?.model;
+        }
+        let took = started.elapsed().as_secs_f64();
+        rounds.add("one batch at a time", "chunks/s", CHUNKS as f64 / took);
+        rounds.add("the same", "MB/s", bytes as f64 / took / 1e6);
     }
-    let took = started.elapsed().as_secs_f64();
-    println!(
-        "{model}: ready in {built:?}; {:.0} chunks/s, {:.1} MB/s, one batch at a time",
-        CHUNKS as f64 / took,
-        bytes as f64 / took / 1e6
-    );
+    println!("{model}");
+    rounds.print();
     Ok(())
 }
 

@@ -1,11 +1,13 @@
 //! Whether vectors find what is meant, not only what is written: of ten passages and a paraphrased question to each, how
 //! many questions find theirs first. Weights do not ship with the project: `make bench` fetches some.
 //!
-//! `meaning_bench [DIRECTORY…]`: each a model of static vectors. A missed target is printed, it is no failure.
+//! `meaning_bench [DIRECTORY…]`: each a model of static vectors. A missed target is printed, it is no failure. One run: the same
+//! weights find the same each time, and no time is measured.
 
 use std::time::Duration;
 
-use tg_embeddings::{Embedder, Options, ProviderKind};
+use tg_embeddings::{Asked, Embedder, Options, ProviderKind};
+use tg_testkit::bench::headline;
 
 const PASSAGES: [(&str, &str); 10] = [
     (
@@ -55,7 +57,9 @@ const WANTED: usize = 8;
 
 async fn found(embedder: &Embedder) -> Result<usize, String> {
     let embed = async |texts: Vec<String>| {
-        let made = embedder.embed(None, &texts, Duration::from_secs(60)).await;
+        let made = embedder
+            .embed(Asked::Flows(None), &texts, Duration::from_secs(60))
+            .await;
         made.map(|made| made.vectors).map_err(told)
     };
     let passages = embed(PASSAGES.iter().map(|pair| pair.0.to_owned()).collect()).await?;
@@ -77,6 +81,7 @@ fn told(error: impl std::fmt::Display) -> String {
 
 #[tokio::main]
 async fn main() -> Result<(), String> {
+    println!("{}", headline(1));
     let written = found(&Options::default().embedder().map_err(told)?).await?;
     let all = PASSAGES.len();
     println!("  lexical: {written} of {all} found first");

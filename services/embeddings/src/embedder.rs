@@ -58,6 +58,15 @@ pub struct Embedded {
     pub vectors: Vec<Vector>,
 }
 
+/// Whose vectors are asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Asked<'a> {
+    /// Those of the flow's model, if it names one, else of the usual one.
+    Flows(Option<&'a str>),
+    /// Those of this model and no other, named as in [`Embedded::model`].
+    Exactly(&'a str),
+}
+
 /// The handle.
 pub struct Embedder {
     provider: Provider,
@@ -95,21 +104,23 @@ impl Embedder {
         }
     }
 
-    /// The vectors of texts. `asked` is a model's name, if the flow has one. With no text only the model
-    /// is told.
+    /// The vectors of texts. With no text only the model is told.
     ///
     /// # Errors
     /// [`EmbedError::TooLarge`] for more than a request may bring, [`EmbedError::UnknownModel`], [`EmbedError::Timeout`]
     /// when `left` has passed, or what the provider answered, after it was asked again where that may help.
     pub async fn embed(
         &self,
-        asked: Option<&str>,
+        asked: Asked<'_>,
         texts: &[String],
         left: Duration,
     ) -> Result<Embedded, EmbedError> {
         let until = Instant::now() + left;
         check(texts)?;
-        let (model, name) = self.provider.choose(asked)?;
+        let (model, name) = match asked {
+            Asked::Flows(named) => self.provider.choose(named)?,
+            Asked::Exactly(named) => self.provider.exactly(named)?,
+        };
         let keys: Vec<Key> = texts.iter().map(|text| Key::new(&name, text)).collect();
         let mut known: HashMap<Key, Vector> = HashMap::with_capacity(keys.len());
         loop {
@@ -161,6 +172,11 @@ impl Embedder {
             Some(dimension) => format!("{name}/{dimension}"),
             None => name,
         };
+        if let Asked::Exactly(named) = asked
+            && named != model
+        {
+            return Err(EmbedError::UnknownModel(None));
+        }
         Ok(Embedded { model, vectors })
     }
 

@@ -22,7 +22,7 @@ mod provider_client;
 mod testing;
 
 pub use cache::Vector;
-pub use embedder::{Bounds, Embedded, Embedder};
+pub use embedder::{Asked, Bounds, Embedded, Embedder};
 pub use error::EmbedError;
 pub use options::{Options, ProviderKind, Variables};
 pub use processors::processors;

@@ -55,6 +55,11 @@ impl ReadyOntologies {
         Ok(self.read.put(cx.workspace(), rows.into(), read))
     }
 
+    /// Whether they are so few that a model is shown all of them.
+    pub(crate) fn takes_all(&self, ontologies: &Ontologies) -> bool {
+        ontologies.elements().len() < self.options.bypass_below
+    }
+
     /// What of the ontologies the text is about.
     pub(crate) async fn choose(
         &self,
@@ -62,7 +67,7 @@ impl ReadyOntologies {
         ontologies: &Ontologies,
         text: &str,
     ) -> Result<BTreeSet<usize>, Error> {
-        if ontologies.elements().len() < self.options.bypass_below {
+        if self.takes_all(ontologies) {
             return Ok((0..ontologies.elements().len()).collect());
         }
         let mut chosen = named_in(ontologies, text);

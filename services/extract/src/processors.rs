@@ -11,8 +11,8 @@ use tg_schemas::processors::{
 };
 
 use crate::engine::knowledge::Content;
-use crate::handlers::{Agent, Knowledge, OntologyExtractor, RowsOf, Violations};
-use crate::ontologies::ONTOLOGIES;
+use crate::handlers::{Agent, Knowledge, Measure, OntologyExtractor, RowsOf, Violations};
+use crate::ontologies::{ONTOLOGIES, ReadyOntologies};
 use crate::options::Options;
 use crate::replies::{ReplyCache, keys};
 use crate::store::Ledger;
@@ -61,25 +61,41 @@ pub fn processors(mesh: &Mesh, options: Options) -> Vec<Processor> {
     };
     let definitions = knowledge(determinants::DEFINITIONS, Content::Definitions);
     let relationships = knowledge(determinants::RELATIONSHIPS, Content::Relationships);
+    let ready = Arc::new(ReadyOntologies::new(options.clone()));
     let kept = Arc::new(Violations::new(store.clone(), options.clone()));
     vec![
         Processor::new(violations::PROCESSOR)
             .serves(violations::VIOLATIONS, kept)
             .watches(&[ONTOLOGIES, "flow", "collection"])
             .owns(store.clone()),
-        of(kg_extract_definitions::PROCESSOR).reads(kg_extract_definitions::INPUT, definitions),
+        of(kg_extract_definitions::PROCESSOR)
+            .reads(kg_extract_definitions::INPUT, definitions)
+            .serves(
+                kg_extract_definitions::MEASURE,
+                Arc::new(Measure::Definitions),
+            ),
         of(kg_extract_relationships::PROCESSOR)
-            .reads(kg_extract_relationships::INPUT, relationships),
+            .reads(kg_extract_relationships::INPUT, relationships)
+            .serves(
+                kg_extract_relationships::MEASURE,
+                Arc::new(Measure::Relationships),
+            ),
         of(kg_extract_agent::PROCESSOR)
-            .reads(kg_extract_agent::INPUT, Arc::new(Agent::new(cache.clone()))),
+            .reads(kg_extract_agent::INPUT, Arc::new(Agent::new(cache.clone())))
+            .serves(kg_extract_agent::MEASURE, Arc::new(Measure::Agent)),
         of(kg_extract_rows::PROCESSOR)
             .watches(&[tg_schemas::table::TABLE])
-            .reads(kg_extract_rows::INPUT, Arc::new(RowsOf::new(cache.clone()))),
+            .reads(kg_extract_rows::INPUT, Arc::new(RowsOf::new(cache.clone())))
+            .serves(kg_extract_rows::MEASURE, Arc::new(Measure::Rows)),
         of(kg_extract_ontology::PROCESSOR)
             .watches(&[ONTOLOGIES])
             .reads(
                 kg_extract_ontology::INPUT,
-                Arc::new(OntologyExtractor::new(cache, store.clone(), options)),
+                Arc::new(OntologyExtractor::new(cache, store.clone(), ready.clone())),
+            )
+            .serves(
+                kg_extract_ontology::MEASURE,
+                Arc::new(Measure::Ontology(ready)),
             ),
     ]
 }

@@ -1,7 +1,7 @@
 //! Blueprints, flow lifecycle and dead letters.
 //!
 //! * [`engine`]: blueprints checked and resolved, starts planned, what a stop may take away. Pure.
-//! * `service`: start-flow and stop-flow, each finished after a crash at any point; dead letters and
+//! * `operations`: start-flow and stop-flow, each finished after a crash at any point; dead letters and
 //!   their retries; the operators' questions.
 //! * `store`: epochs, progress of stops, dead letters: traits, the adapter over SQLite, and the suite that adapters
 //!   pass.
@@ -14,10 +14,10 @@ mod config;
 pub mod engine;
 mod error;
 mod handlers;
+mod operations;
 mod options;
 mod processors;
 mod reaped;
-mod service;
 mod store;
 
 pub use options::{Options, Quota, Quotas, Waits};

@@ -8,8 +8,8 @@ use tg_schemas::processors::flow_svc;
 use tg_storage::StorageError;
 
 use crate::handlers::{Handler, Reading};
+use crate::operations::{Service, take_up};
 use crate::options::Options;
-use crate::service::{Service, take_up};
 use crate::store::{SqliteFlows, Store};
 
 /// Id of the processor.

@@ -6,16 +6,20 @@ use tg_schemas::processors::librarian::LIBRARIAN;
 use tg_schemas::{Class, FlowId, Topic, WorkspaceId};
 
 use crate::auth::{self, Identity, Resource};
-use crate::call::{Call, Target};
+use crate::call::{Call, Meta, Target};
 use crate::error::RequestError;
 use crate::flows::Flow;
 use crate::iam_call;
 use crate::inflight::Permit;
 use crate::registry::{self, Gate, Home, Service, Unknown};
 use crate::state::App;
+use crate::trail;
 
 /// How often a workspace that changes under our eyes is looked at.
 const LOOKS: usize = 3;
+
+/// Requests of those who are not known yet, in progress at once from one network.
+const STRANGER_REQUESTS: usize = 64;
 
 /// A call that was let in, and where it goes.
 pub(crate) struct Admitted {
@@ -58,7 +62,10 @@ impl App {
                     workspace: None,
                     generation: None,
                     flow: None,
-                    permit: self.enter(&identity.workspace)?,
+                    permit: match identity.id.is_empty() {
+                        true => self.enter_stranger(&call.meta)?,
+                        false => self.enter(&identity.workspace)?,
+                    },
                 })
             }
             Target::Service {
@@ -68,8 +75,13 @@ impl App {
                         ..
                     },
                 gate,
-                ..
+                operation,
             } => {
+                if registry::is_for_all(call.target.name(), operation) {
+                    // Who may in one workspace may not for the others.
+                    let system = Resource::default();
+                    self.auth.authorise(identity, *gate, &system).await?;
+                }
                 let (workspace, generation) = self
                     .workspace(identity, call.workspace.as_deref(), *gate)
                     .await?;
@@ -90,16 +102,21 @@ impl App {
                 interface,
                 flow,
             } => {
-                let gate = match registry::is_thru(kind) {
-                    true => registry::thru_gate(interface),
-                    false => kind.gate,
-                };
+                let gate = call.target.gate();
                 let id = flow;
                 let (flow, generation) = self
                     .flow(identity, call.workspace.as_deref(), id, gate)
                     .await?;
                 let resource = Resource::flow(flow.workspace.as_str(), id);
-                let topic = if kind.input {
+                auth::models::check(identity, call.target.name(), &call.body)?;
+                let topic = if kind.own {
+                    Topic::flow(
+                        Class::Request,
+                        interface,
+                        &flow.workspace,
+                        &FlowId::new(id)?,
+                    )
+                } else if kind.input {
                     flow.input(interface)?;
                     LIBRARIAN.of_workspace(&flow.workspace)
                 } else {
@@ -122,6 +139,15 @@ impl App {
         self.in_flight
             .enter(workspace)
             .ok_or_else(|| RequestError::busy("in this workspace"))
+    }
+
+    /// Who is not known takes the room of no workspace, and of their network there is some for others.
+    fn enter_stranger(&self, meta: &Meta) -> Result<Permit, RequestError> {
+        // No workspace is named so.
+        let key = format!("\0{}", trail::shown(meta.address));
+        self.in_flight
+            .enter_within(key, STRANGER_REQUESTS)
+            .ok_or_else(|| RequestError::busy("from this address"))
     }
 
     /// The one rule of every endpoint: the explicit workspace, else the caller's own; allowed, then known.
@@ -155,7 +181,7 @@ impl App {
     }
 
     /// The generation of a workspace in which the caller may do something.
-    async fn allowed(
+    pub(crate) async fn allowed(
         &self,
         identity: &Identity,
         gate: Gate,
@@ -178,10 +204,21 @@ impl App {
     }
 
     /// Whether the caller may write the configuration they read, and so see the credentials in it.
-    pub(crate) async fn may_configure(&self, identity: &Identity, admitted: &Admitted) -> bool {
+    ///
+    /// # Errors
+    /// Where nobody can say: whoever may would take for the credentials what stands in their place.
+    pub(crate) async fn may_configure(
+        &self,
+        identity: &Identity,
+        admitted: &Admitted,
+    ) -> Result<bool, RequestError> {
         let (_, resource) = &admitted.needs;
         let gate = Gate::Needs("config:write");
-        self.auth.authorise(identity, gate, resource).await.is_ok()
+        match self.auth.authorise(identity, gate, resource).await {
+            Ok(()) => Ok(true),
+            Err(RequestError::AccessDenied) => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 }
 

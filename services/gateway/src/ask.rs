@@ -95,7 +95,8 @@ fn warned(part: Part, warnings: &[Value]) -> Part {
     }
 }
 
-fn translated<T: Translate>(part: T::Answer, about: &About) -> Part {
+/// A part of a service in the API form.
+pub(crate) fn translated<T: Translate>(part: T::Answer, about: &About) -> Part {
     match part.error().cloned() {
         Some(error) => Part::Body {
             body: T::failure(&scrub_for(error, about.operator), part),

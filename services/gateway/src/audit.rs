@@ -3,20 +3,23 @@
 
 use serde_json::Value;
 use tg_clients::audit::{ALLOWED, READ, REFUSED, STRANGER};
+use tg_schemas::WorkspaceId;
 use tg_schemas::msg::AuditEntry;
 
 use crate::auth::Identity;
-use crate::call::{Call, Meta, Target};
+use crate::call::{Call, Leave, Meta, Target};
+use crate::dispatch::is_of_all;
 use crate::engine::translate::Body;
 use crate::error::RequestError;
 use crate::iam_call;
 use crate::registry::{self, Gate, Home};
+use crate::rejoin::Noted;
 use crate::state::App;
 use crate::trail;
 
 /// By service and a word of the operation: the key of a body that says what it changes, and what that is. Other keys of the
 /// body say nothing, whatever a caller puts there.
-const TARGETS: [(&str, &str, &str, &str); 7] = [
+const TARGETS: [(&str, &str, &str, &str); 8] = [
     ("librarian", "upload", "upload-id", "upload"),
     ("librarian", "processing", "processing-id", "processing"),
     ("librarian", "", "document-id", "document"),
@@ -24,6 +27,7 @@ const TARGETS: [(&str, &str, &str, &str); 7] = [
     ("flow", "", "flow-id", "flow"),
     ("collection-management", "", "collection", "collection"),
     ("knowledge", "", "id", "core"),
+    (registry::REQUESTS, "-run", "run", "run"),
 ];
 
 /// A request that is about to be decided on.
@@ -40,12 +44,24 @@ impl App {
         self.trail.close().await;
     }
 
-    /// Who holds a credential. That nobody does is written down.
+    /// Who makes a request, if it is not one too many of theirs.
     pub(crate) async fn known(
         &self,
         token: Option<&str>,
         meta: &Meta,
     ) -> Result<Identity, RequestError> {
+        let identity = self.recognised(token, meta).await?;
+        self.pace.of_caller(&identity)?;
+        Ok(identity)
+    }
+
+    /// Who holds a credential, of which nothing is asked yet. That nobody does is written down.
+    pub(crate) async fn recognised(
+        &self,
+        token: Option<&str>,
+        meta: &Meta,
+    ) -> Result<Identity, RequestError> {
+        self.pace.of_address(meta.address)?;
         let known = self.auth.authenticate(token).await;
         known.inspect_err(|fault| self.not_known(token, fault, meta))
     }
@@ -69,7 +85,7 @@ impl App {
 
     /// What is asked for, before it is decided; nothing where there is nothing to decide.
     pub(crate) fn asked(&self, identity: &Identity, call: &Call) -> Asked {
-        let gate = gate(&call.target);
+        let gate = call.target.gate();
         if !self.trail.is_on() || gate == Gate::Public {
             return Asked(None);
         }
@@ -109,6 +125,31 @@ impl App {
         }))
     }
 
+    /// Notes, when it is called, that a caller ended the run that they had joined.
+    pub(crate) fn cancel_of(&self, identity: &Identity, call: &Call, run: &str) -> Noted {
+        let mut body = call.body.clone();
+        body.insert("operation".to_owned(), "cancel-run".into());
+        body.insert("run".to_owned(), run.into());
+        let asked = Target::service(registry::REQUESTS, &body).map(|target| {
+            let cancel = Call {
+                target,
+                body,
+                workspace: call.workspace.clone(),
+                timeout: None,
+                leave: Leave::Unsaid,
+                whole: false,
+                meta: call.meta.clone(),
+            };
+            self.asked(identity, &cancel)
+        });
+        let trail = self.trail.clone();
+        Box::new(move || {
+            if let Ok(Asked(Some(entry))) = asked {
+                trail.note(entry);
+            }
+        })
+    }
+
     /// What was decided. That a request failed for another reason than access is no decision.
     pub(crate) fn decided(&self, asked: Asked, fault: Option<&RequestError>) {
         let Some(entry) = asked.0 else { return };
@@ -121,6 +162,11 @@ impl App {
             Some(_) => return,
         };
         self.trail.note(AuditEntry {
+            // What cannot be the name of one is told by nobody.
+            workspace: match WorkspaceId::new(&entry.workspace) {
+                Ok(_) => entry.workspace,
+                Err(_) => String::new(),
+            },
             reason: reason.to_owned(),
             kind: match reason {
                 "" => entry.kind,
@@ -144,18 +190,12 @@ fn begun(kind: &str, meta: &Meta) -> AuditEntry {
         kind: kind.to_owned(),
         door: meta.endpoint.to_owned(),
         address: trail::shown(meta.address),
-        request_id: meta.request_id.to_string(),
+        request_id: meta.number.to_string(),
+        client_request_id: match meta.request_id == meta.number {
+            true => String::new(),
+            false => meta.request_id.to_string(),
+        },
         ..AuditEntry::default()
-    }
-}
-
-fn gate(target: &Target) -> Gate {
-    match target {
-        Target::Service { gate, .. } => *gate,
-        Target::Kind {
-            kind, interface, ..
-        } if registry::is_thru(kind) => registry::thru_gate(interface),
-        Target::Kind { kind, .. } => kind.gate,
     }
 }
 
@@ -173,7 +213,13 @@ fn kind_of(target: &Target, gate: Gate) -> &'static str {
         // The head of a day is kept, and is one of a chain.
         (_, Gate::Needs(_)) if is_signing(target) => ALLOWED,
         (_, Gate::Needs(capability)) => kind_by(capability),
-        _ if target.operation() == "cancel-request" => ALLOWED,
+        _ if matches!(
+            target.operation(),
+            "cancel-request" | "cancel-run" | "confirm-run"
+        ) =>
+        {
+            ALLOWED
+        }
         _ => READ,
     }
 }
@@ -202,6 +248,7 @@ fn workspace(identity: &Identity, call: &Call) -> String {
     }
     if let Target::Service { service, .. } = &call.target
         && service.home == Home::Gateway
+        && !is_of_all(call).unwrap_or_default()
     {
         // It is about the caller alone, and nobody looked whether what the body names is a workspace.
         return identity.workspace.to_string();
@@ -259,7 +306,7 @@ mod tests {
             let target = Target::service(service, body.as_object().unwrap())
                 .ok()
                 .unwrap();
-            kind_of(&target, gate(&target))
+            kind_of(&target, target.gate())
         };
         for (service, operation, is) in [
             ("iam", "create-user", ALLOWED),
@@ -272,19 +319,61 @@ mod tests {
             ("config", "put", ALLOWED),
             ("config", "get", READ),
             ("requests", "cancel-request", ALLOWED),
+            ("requests", "cancel-run", ALLOWED),
+            ("requests", "confirm-run", ALLOWED),
             ("requests", "list-requests", READ),
+            ("requests", "read-run", READ),
+            ("requests", "replay-run", READ),
             ("audit", "list-events", READ),
         ] {
             assert_eq!(kind(service, operation), is, "{service}/{operation}");
         }
         let thru = |name: &str| {
             let target = Target::kind(name, "f").ok().unwrap();
-            kind_of(&target, gate(&target))
+            kind_of(&target, target.gate())
         };
         assert_eq!(thru("text-load"), ALLOWED);
         assert_eq!(thru("thru/text-load"), ALLOWED);
         assert_eq!(thru("thru/mcp-tool"), ALLOWED);
         assert_eq!(thru("agent"), READ);
+    }
+
+    #[test]
+    fn who_asks_for_the_runs_of_all_asks_about_a_workspace() {
+        let about = |body: Value| {
+            let body = body.as_object().cloned().unwrap();
+            let call = Call {
+                target: Target::service("requests", &body).ok().unwrap(),
+                body,
+                workspace: Some("acme".to_owned()),
+                timeout: None,
+                leave: Leave::Unsaid,
+                whole: false,
+                meta: Meta {
+                    request_id: "r".into(),
+                    number: "1".into(),
+                    traceparent: "".into(),
+                    begins: true,
+                    endpoint: "rest",
+                    local: None,
+                    address: None,
+                },
+            };
+            workspace(&Identity::plain("u", "home"), &call)
+        };
+        for operation in [
+            "list-runs",
+            "list-tasks",
+            "read-run",
+            "replay-run",
+            "cancel-run",
+        ] {
+            let run = json!({"operation": operation, "run": "r", "all": true});
+            assert_eq!(about(run), "acme", "{operation}");
+            assert_eq!(about(json!({"operation": operation, "run": "r"})), "home");
+        }
+        let requests = json!({"operation": "list-requests", "all": true});
+        assert_eq!(about(requests), "home", "nobody looked at it");
     }
 
     #[test]
@@ -315,6 +404,8 @@ mod tests {
         let flow =
             json!({"operation": "start-flow", "flow-id": "f", "parameters": {"key": "hunter2"}});
         assert_eq!(named("flow", flow), ("flow".into(), "f".into()));
+        let run = json!({"operation": "cancel-run", "run": "r"});
+        assert_eq!(named("requests", run), ("run".into(), "r".into()));
         let user = json!({"operation": "create-user", "user": {"password": "hunter2"}});
         assert_eq!(named("iam", user), (String::new(), String::new()));
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use tg_mesh::fair::Pool;
+use tg_mesh::fair::{NotTaken, Pool};
 use tg_schemas::{Error, ErrorCode};
 
 use crate::auth::Identity;
@@ -249,10 +249,13 @@ impl Budget {
 }
 
 /// A share that comes in time.
-async fn granted(share: impl Future<Output = Option<Share>>) -> Result<Share, RequestError> {
+async fn granted(
+    share: impl Future<Output = Result<Share, NotTaken>>,
+) -> Result<Share, RequestError> {
     match tokio::time::timeout(TIMEOUT, share).await {
-        Ok(Some(share)) => Ok(share),
-        Ok(None) | Err(_) => Err(RequestError::busy("here")),
+        Ok(Ok(share)) => Ok(share),
+        Ok(Err(NotTaken::TooLarge)) => Err(too_large()),
+        Ok(Err(NotTaken::Gone)) | Err(_) => Err(RequestError::busy("here")),
     }
 }
 
@@ -281,31 +284,39 @@ async fn off<T: Send + 'static>(
     })
 }
 
-/// Memory that a text of JSON needs as a tree of values, at most. Counts signs inside strings, too: seldom much.
+/// Memory that a text of JSON needs as a tree of values, at most. What stands inside strings is passed over in strides: nearly all
+/// of a large request is one.
 fn need(bytes: &[u8]) -> usize {
-    let of = |byte: &u8| match byte {
-        b'[' => LIST,
-        b'{' => OBJECT,
-        b',' => ITEM,
-        b':' => ENTRY,
-        _ => 1,
-    };
-    let mut inside = false;
-    let mut escaped = false;
-    let mut sum = 0_usize;
-    for byte in bytes {
-        sum += match (inside, byte) {
-            (true, _) => 1,
-            (false, byte) => of(byte),
+    let mut sum = bytes.len();
+    let mut rest = bytes;
+    while let Some((byte, after)) = rest.split_first() {
+        rest = match byte {
+            b'"' => behind_string(after),
+            _ => after,
         };
-        match byte {
-            _ if escaped => escaped = false,
-            b'\\' => escaped = inside,
-            b'"' => inside = !inside,
-            _ => {}
-        }
+        sum += match byte {
+            b'[' => LIST - 1,
+            b'{' => OBJECT - 1,
+            b',' => ITEM - 1,
+            b':' => ENTRY - 1,
+            _ => 0,
+        };
     }
     sum
+}
+
+/// What comes after the quotation mark that ends a string; nothing where none does.
+fn behind_string(mut inside: &[u8]) -> &[u8] {
+    while let Some(at) = memchr::memchr2(b'"', b'\\', inside) {
+        let ends = inside[at] == b'"';
+        inside = inside
+            .get(at + 1 + usize::from(!ends)..)
+            .unwrap_or_default();
+        if ends {
+            return inside;
+        }
+    }
+    &[]
 }
 
 #[cfg(test)]

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
+use tg_mesh::telemetry::Tracer;
+use tg_mesh::{Span, SpanKind};
 
 use crate::engine::translate::Body;
 use crate::error::RequestError;
@@ -68,6 +70,34 @@ impl Target {
         })
     }
 
+    /// Whether a run of the agent is read, which goes on whoever reads it.
+    pub(crate) fn joins(&self) -> bool {
+        matches!(self, Self::Service { service, operation, .. }
+            if service.name == registry::REQUESTS
+                && matches!(operation.as_str(), "read-run" | registry::REPLAY))
+    }
+
+    /// Whether that run is replayed, from its record.
+    pub(crate) fn replays(&self) -> bool {
+        self.joins() && self.operation() == registry::REPLAY
+    }
+
+    /// Whether the answer names entities of a graph that the graph itself was not asked for.
+    pub(crate) fn names_entities(&self) -> bool {
+        matches!(self, Self::Kind { interface, .. } if interface == "graph-embeddings")
+    }
+
+    /// What it takes.
+    pub(crate) fn gate(&self) -> Gate {
+        match self {
+            Self::Service { gate, .. } => *gate,
+            Self::Kind {
+                kind, interface, ..
+            } if registry::is_thru(kind) => registry::thru_gate(interface),
+            Self::Kind { kind, .. } => kind.gate,
+        }
+    }
+
     /// Name of the service, from a closed set.
     pub(crate) fn name(&self) -> &'static str {
         match self {
@@ -88,16 +118,56 @@ impl Target {
 /// How a question is known in traces.
 #[derive(Debug, Clone)]
 pub(crate) struct Meta {
-    /// Id of the HTTP request.
+    /// Id of the HTTP request, which its client may have given.
     pub(crate) request_id: Arc<str>,
+    /// Id of the question, which no client gives: no two have the same.
+    pub(crate) number: Arc<str>,
     /// W3C trace context.
     pub(crate) traceparent: Arc<str>,
+    /// The trace begins here: its client told none.
+    pub(crate) begins: bool,
     /// Which endpoint.
     pub(crate) endpoint: &'static str,
     /// A program on this machine asks, from this address.
     pub(crate) local: Option<IpAddr>,
     /// Whoever is connected: a proxy, where there is one.
     pub(crate) address: Option<IpAddr>,
+}
+
+impl Meta {
+    /// Of another question on the same connection.
+    pub(crate) fn of_next(&self, traceparent: Arc<str>) -> Self {
+        Self {
+            traceparent,
+            begins: true,
+            number: uuid::Uuid::new_v4().to_string().into(),
+            ..self.clone()
+        }
+    }
+}
+
+/// What becomes of a request when its caller goes away.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Leave {
+    /// What the gateway does with all.
+    #[default]
+    Unsaid,
+    /// It is cancelled.
+    Cancel,
+    /// It goes on, if it leaves something behind.
+    Detach,
+    /// It goes on for so many seconds, within which it may be joined again.
+    Grace(i64),
+}
+
+impl Leave {
+    /// Seconds that it waits for somebody; 0: it waits for nobody.
+    pub(crate) fn grace(self) -> i64 {
+        match self {
+            Self::Grace(seconds) => seconds,
+            _ => 0,
+        }
+    }
 }
 
 /// A request as a endpoint read it.
@@ -108,8 +178,8 @@ pub(crate) struct Call {
     pub(crate) workspace: Option<String>,
     /// Less time than the gateway gives.
     pub(crate) timeout: Option<Duration>,
-    /// The work goes on when the caller goes away, if it leaves something behind.
-    pub(crate) detach: bool,
+    /// What becomes of the work when the caller goes away.
+    pub(crate) leave: Leave,
     /// The endpoint gives one reply, not the parts.
     pub(crate) whole: bool,
     pub(crate) meta: Meta,
@@ -125,6 +195,33 @@ impl Call {
 
     pub(crate) fn asks(&self, key: &str) -> bool {
         self.body.get(key) == Some(&Value::Bool(true))
+    }
+
+    /// The span of the request: what is asked for it from now on belongs to it. Where its client told of a trace it is a part
+    /// of that, and recorded if that is.
+    pub(crate) fn span(&mut self, tracer: &Tracer) -> Span {
+        let (endpoint, service) = (self.meta.endpoint, self.target.name());
+        let (told, name) = (&*self.meta.traceparent, || format!("{endpoint} {service}"));
+        let mut span = match self.meta.begins {
+            true => tracer.root(SpanKind::Server, told, name),
+            false => tracer.child(SpanKind::Server, Some(told), name),
+        };
+        let Some(traceparent) = span.traceparent() else {
+            return span;
+        };
+        self.meta.traceparent = traceparent.into();
+        span.say("threadgraph.endpoint", endpoint);
+        span.say("threadgraph.service", service);
+        span.say("threadgraph.operation", self.target.operation());
+        span.say("threadgraph.request_id", &self.meta.request_id);
+        span.say(
+            "threadgraph.workspace",
+            self.workspace.as_deref().unwrap_or_default(),
+        );
+        if let Target::Kind { flow, .. } = &self.target {
+            span.say("threadgraph.flow", flow);
+        }
+        span
     }
 }
 

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use tg_mesh::clock;
 use tg_tls::rustls::ServerConfig;
-use tg_tls::{FileFault, Pair, PairFiles};
-use tokio::sync::watch;
+use tg_tls::{FileError, Pair, PairFiles};
+use tokio::sync::{Notify, watch};
 
 use crate::error::GatewayError;
 
@@ -25,7 +25,7 @@ struct Shown {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 enum Unfit {
     #[error("gateway.tls_{0}")]
-    File(#[from] FileFault),
+    File(#[from] FileError),
     #[error("gateway.tls_cert: the certificate must be valid now")]
     NotNow,
 }
@@ -34,6 +34,8 @@ enum Unfit {
 pub(crate) struct Certificate {
     files: PairFiles,
     shown: watch::Sender<Shown>,
+    /// Somebody wants the files looked at now.
+    wanted: Notify,
 }
 
 impl Certificate {
@@ -46,7 +48,11 @@ impl Certificate {
         tell(&shown.pair);
         metrics::gauge!("tg_gateway_certificate_refused").set(0);
         let shown = watch::Sender::new(shown);
-        Ok(Self { files, shown })
+        Ok(Self {
+            files,
+            shown,
+            wanted: Notify::new(),
+        })
     }
 
     /// How a connection that begins now is made secure.
@@ -54,11 +60,17 @@ impl Certificate {
         self.shown.borrow().config.clone()
     }
 
+    /// Has the files looked at now.
+    pub(crate) fn renew(&self) {
+        self.wanted.notify_one();
+    }
+
     /// Looks at the files for as long as the gateway runs.
     pub(crate) async fn follow(self: Arc<Self>) {
         let mut refused = None;
         loop {
-            tokio::time::sleep(LOOK).await;
+            // Files tell nobody that they changed.
+            let _ = tokio::time::timeout(LOOK, self.wanted.notified()).await;
             let unfit = self.look().await.err();
             if let Some(why) = unfit.as_ref().filter(|_| unfit != refused) {
                 tracing::warn!("a new certificate cannot be used, the one before stays: {why}");
@@ -85,7 +97,7 @@ impl Certificate {
     }
 }
 
-async fn read(files: &PairFiles) -> Result<Shown, FileFault> {
+async fn read(files: &PairFiles) -> Result<Shown, FileError> {
     let files = files.clone();
     let reading = tokio::task::spawn_blocking(move || {
         let pair = files.read()?;

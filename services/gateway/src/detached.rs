@@ -4,13 +4,15 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::{StreamExt, stream};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tg_clients::agent_runs::AgentRuns;
+use tg_mesh::tg_bus::pause::doubled;
 use tg_mesh::{Mesh, clock};
-use tg_schemas::msg::DetachedRun;
+use tg_schemas::msg::{AgentTask, DetachedRun, RunHappened};
 use tg_schemas::paging::{Asked, Page};
 use tg_schemas::{Error, ErrorCode};
 use tokio::time::Instant;
@@ -22,12 +24,20 @@ use crate::engine::translate::fields::Reply;
 use crate::engine::translate::{Body, Fields};
 use crate::error::RequestError;
 use crate::inflight::{InFlight, Permit};
+use crate::stands;
 
 /// By id, and so in the order they came.
 type Entries = Arc<Mutex<BTreeMap<String, Entry>>>;
 
 /// Name of the service whose ledger is asked.
 const AGENT: &str = "agent";
+/// How long after that it is said again that nobody listens to a run, first and at most.
+const LEAVE_PAUSE: Duration = Duration::from_millis(300);
+const LEAVE_PAUSE_MOST: Duration = Duration::from_secs(30);
+/// Pages of runs in which those of a request are looked for.
+const RUN_PAGES: usize = 16;
+/// It is said again for so long at least, however soon the run is to end.
+const LEAVE_LEAST: Duration = Duration::from_secs(10);
 
 /// All of it.
 pub(crate) struct Detached {
@@ -42,16 +52,45 @@ struct Entry {
     about: Body,
     since: Instant,
     cancel: CancellationToken,
+    /// It goes on without its caller, and is listed.
+    goes_on: bool,
 }
 
 /// One request; is on the list until dropped.
 pub(crate) struct Listed {
     entries: Entries,
     id: String,
-    _counts: Permit,
+    user: Arc<str>,
+    _counts: Option<Permit>,
 }
 
 impl Listed {
+    /// Says to the agent that nobody listens to its run, which it may not have begun yet; again until it has heard it, or the
+    /// run's time without its caller is over.
+    pub(crate) fn left(
+        &self,
+        mesh: Mesh,
+        grace: Duration,
+    ) -> impl Future<Output = ()> + Send + use<> {
+        let (id, user) = (self.id.clone(), self.user.clone());
+        async move {
+            let end = Instant::now() + grace.max(LEAVE_LEAST);
+            let mut pause = LEAVE_PAUSE;
+            loop {
+                match AgentRuns::of(&mesh, &user).leave(&id).await {
+                    Ok(true) => return,
+                    Ok(false) => {}
+                    Err(error) => tracing::debug!(%error, "the agent does not hear who is gone"),
+                }
+                if Instant::now() + pause >= end {
+                    return;
+                }
+                tokio::time::sleep(pause).await;
+                pause = doubled(pause, LEAVE_PAUSE_MOST);
+            }
+        }
+    }
+
     /// By this it is listed and cancelled; its question bears it too.
     pub(crate) fn id(&self) -> &str {
         &self.id
@@ -82,19 +121,42 @@ impl Detached {
         cancel: CancellationToken,
     ) -> Result<Listed, RequestError> {
         let counts = self.users.enter(&*identity.id).ok_or_else(too_many)?;
+        Ok(self.put(identity, about, cancel, Some(counts)))
+    }
+
+    /// Notes a request that ends with its caller: it counts against nobody and is on no list, but its user can ask about it and
+    /// end it.
+    pub(crate) fn note(
+        &self,
+        identity: &Identity,
+        about: Body,
+        cancel: CancellationToken,
+    ) -> Listed {
+        self.put(identity, about, cancel, None)
+    }
+
+    fn put(
+        &self,
+        identity: &Identity,
+        about: Body,
+        cancel: CancellationToken,
+        counts: Option<Permit>,
+    ) -> Listed {
         let id = uuid::Uuid::now_v7().to_string();
         let entry = Entry {
             user: identity.id.clone(),
             about,
             since: Instant::now(),
             cancel,
+            goes_on: counts.is_some(),
         };
         self.entries.lock().insert(id.clone(), entry);
-        Ok(Listed {
+        Listed {
             entries: self.entries.clone(),
             id,
+            user: identity.id.clone(),
             _counts: counts,
-        })
+        }
     }
 
     /// Whether a user has, with what is on the list, no more under way than is allowed: also of the agent's runs that came
@@ -136,7 +198,8 @@ impl Detached {
         };
         let mut all: BTreeMap<_, _> = runs.into_iter().map(of_agent).collect();
         let entries = self.entries.lock();
-        for (id, entry) in entries.iter().filter(|(_, entry)| &*entry.user == user) {
+        let own = |entry: &Entry| &*entry.user == user && entry.goes_on;
+        for (id, entry) in entries.iter().filter(|(_, entry)| own(entry)) {
             let mut row = entry.about.clone();
             row.insert("seconds".to_owned(), json!(entry.since.elapsed().as_secs()));
             all.insert(id.clone(), row);
@@ -144,37 +207,95 @@ impl Detached {
         all
     }
 
-    /// Answers an operation on a user's own requests.
+    /// Answers an operation on a user's own requests, or on the runs of a workspace.
     pub(crate) async fn answer(
         &self,
         mesh: &Mesh,
-        identity: &Identity,
+        (user, workspace): (&str, &str),
         operation: &str,
         body: &Body,
     ) -> Result<Parts, Error> {
         let fields = Fields::new(body);
-        let runs = AgentRuns::of(mesh, &identity.id);
+        let runs = AgentRuns::of(mesh, user).of_workspace(workspace);
+        let page = || {
+            let (limit, after) = (fields.integer_or("limit", 0)?, fields.text("after")?);
+            Asked::read(operation, limit, &after)
+        };
         let reply = match operation {
-            "list-requests" => {
+            "list-requests" => list("requests", page()?, self.all_of(user, runs.list().await?))?,
+            "list-runs" => {
+                // The page is the agent's.
                 let (limit, after) = (fields.integer_or("limit", 0)?, fields.text("after")?);
-                let asked = Asked::read(operation, limit, &after)?;
-                list(asked, self.all_of(&identity.id, runs.list().await?))?
+                page()?;
+                let (known, next) = runs.known(limit, &after).await?;
+                let rows = known.into_iter().map(run_shown).map(row_shown);
+                Reply::new()
+                    .put("runs", rows.collect::<Vec<_>>())
+                    .put_truthy("next", next)
+                    .done()
             }
-            "cancel-request" => {
-                let id = fields.text("id")?;
-                if id.is_empty() {
-                    return Err(Error::new(ErrorCode::BadRequest, "id: is required"));
+            "list-tasks" => {
+                page()?;
+                tasks(&runs, &fields).await?
+            }
+            "why-run" => {
+                let why = runs.why(&fields.required_text("run")?).await?;
+                let (run, standing) = why.ok_or_else(|| not_found("run not found"))?;
+                stands::of_run(run_shown(run), standing)
+            }
+            "why-request" => {
+                let name = fields.required_text("request-id")?;
+                let mut all = self.named(mesh, user, &name);
+                stands::add_runs(&mut all, runs_named(&runs, &name).await?);
+                if all.is_empty() {
+                    return Err(not_found("request not found"));
                 }
-                // The agent notes it for good, also where this gateway hangs up.
-                let here = self.cancel(&identity.id, &id);
-                let noted = match runs.cancel(&id).await {
-                    Err(error) if !here => return Err(error),
-                    noted => noted.unwrap_or(false),
+                let rows = all.into_iter().map(row_shown).collect::<Vec<_>>();
+                Reply::new().put("requests", rows).done()
+            }
+            "confirm-run" => {
+                let (id, answer) = (
+                    fields.required_text("run")?,
+                    fields.required_text("answer")?,
+                );
+                if !matches!(answer.as_str(), "yes" | "no") {
+                    let text = "answer: must be yes or no";
+                    return Err(Error::new(ErrorCode::BadRequest, text));
+                }
+                let asked = fields.text("message_id")?;
+                if !runs.confirm(&id, &asked, &answer).await? {
+                    return Err(not_found("run not found"));
+                }
+                Reply::new().put("run", id).put("answer", answer).done()
+            }
+            "cancel-request" if self.is_of_others(user, &fields.required_text("id")?) => {
+                let id = fields.required_text("id")?;
+                self.cancel(user, &id);
+                cancelled(id, None)
+            }
+            "cancel-request" | "cancel-run" => {
+                let key = if operation == "cancel-run" {
+                    "run"
+                } else {
+                    "id"
                 };
-                if !here && !noted {
-                    return Err(Error::new(ErrorCode::NotFound, "request not found"));
+                let id = fields.required_text(key)?;
+                // The agent notes it for good, also where this gateway hangs up; it is asked first, so that it says what had
+                // happened.
+                let noted = runs.cancel(&id).await;
+                let here = workspace.is_empty() && self.cancel(user, &id);
+                let happened = match noted {
+                    Err(error) if !here => return Err(error),
+                    noted => noted.unwrap_or_default(),
+                };
+                if !here && happened.is_none() {
+                    let text = match key {
+                        "run" => "run not found",
+                        _ => "request not found",
+                    };
+                    return Err(not_found(text));
                 }
-                Body::from_iter([("cancelled".to_owned(), json!(id))])
+                cancelled(id, happened)
             }
             _ => return Err(Error::new(ErrorCode::BadOperation, "unknown operation")),
         };
@@ -184,6 +305,33 @@ impl Detached {
             failed: false,
         };
         Ok(stream::iter([part]).boxed())
+    }
+
+    /// A user's own requests that are under way here and are called so, by id: how far each is.
+    fn named(&self, mesh: &Mesh, user: &str, name: &str) -> BTreeMap<String, Body> {
+        let entries = self.entries.lock();
+        let called = |id: &str, entry: &Entry| {
+            let known = entry.about.get("request-id").and_then(Value::as_str);
+            &*entry.user == user && (id == name || known == Some(name))
+        };
+        let own = entries.iter().filter(|(id, entry)| called(id, entry));
+        own.map(|(id, entry)| {
+            let mut row = entry.about.clone();
+            row.insert("seconds".to_owned(), json!(entry.since.elapsed().as_secs()));
+            row.insert("detached".to_owned(), json!(entry.goes_on));
+            stands::of_question(&mut row, mesh.client().stands(id));
+            (id.clone(), row)
+        })
+        .collect()
+    }
+
+    /// Whether a user's request is here, and no run of the agent is behind it: the agent need not be asked.
+    fn is_of_others(&self, user: &str, id: &str) -> bool {
+        let entries = self.entries.lock();
+        entries.get(id).is_some_and(|entry| {
+            let service = entry.about.get("service").and_then(Value::as_str);
+            &*entry.user == user && !matches!(service, None | Some("agent" | "thru"))
+        })
     }
 
     /// `false`: it is not on the list, or another user's.
@@ -197,22 +345,111 @@ impl Detached {
     }
 }
 
+/// Runs that are known and were asked for by a request that is called so; among so many of the newest.
+async fn runs_named(runs: &AgentRuns<'_>, name: &str) -> Result<Vec<(String, Body)>, Error> {
+    let (mut found, mut after) = (Vec::new(), String::new());
+    for _ in 0..RUN_PAGES {
+        let (known, next) = runs.known(0, &after).await?;
+        let called = known.into_iter();
+        let called = called.filter(|run| [&*run.request_id, &*run.id].contains(&name));
+        found.extend(called.map(|run| {
+            let since = clock::millis().saturating_sub(run.started_ms).max(0) / 1000;
+            let (id, mut row) = run_shown(run);
+            row.insert("seconds".to_owned(), json!(since));
+            (id, row)
+        }));
+        if next.is_empty() {
+            break;
+        }
+        after = next;
+    }
+    Ok(found)
+}
+
+fn not_found(text: &str) -> Error {
+    Error::new(ErrorCode::NotFound, text)
+}
+
 fn too_many() -> RequestError {
     RequestError::busy("that are detached")
 }
 
-fn list(asked: Asked, all: BTreeMap<String, Body>) -> Result<Body, Error> {
-    let page = Page::of(
-        asked,
-        all,
-        |(id, _)| id.clone(),
-        |(id, mut row)| {
-            row.insert("id".to_owned(), json!(id));
-            Value::Object(row)
-        },
-    )?;
+/// What had happened by the time something was cancelled, where that is known.
+fn cancelled(id: String, happened: Option<RunHappened>) -> Body {
+    let reply = Reply::new().put("cancelled", id);
+    let Some(happened) = happened else {
+        return reply.done();
+    };
+    let calls = happened.calls.into_iter().map(|call| {
+        Reply::new()
+            .put("tool", call.tool)
+            .put("returned", call.returned)
+            .put("failed", call.failed)
+            .done()
+    });
+    let calls: Vec<Value> = calls.map(Value::Object).collect();
+    reply
+        .put("ended", happened.over)
+        .put("steps", happened.steps)
+        .put("tool-calls", calls)
+        .put("in-token", happened.in_token)
+        .put("out-token", happened.out_token)
+        .done()
+}
+
+/// Tasks that runs gave; the page is the agent's.
+async fn tasks(runs: &AgentRuns<'_>, fields: &Fields<'_>) -> Result<Body, Error> {
+    let (limit, after) = (fields.integer_or("limit", 0)?, fields.text("after")?);
+    let (tasks, next) = runs.tasks(limit, &after).await?;
+    let rows = tasks.into_iter().map(task_shown).map(Value::Object);
     Ok(Reply::new()
-        .put("requests", page.entries)
+        .put("tasks", rows.collect::<Vec<_>>())
+        .put_truthy("next", next)
+        .done())
+}
+
+/// A task in a list.
+fn task_shown(task: AgentTask) -> Body {
+    Reply::new()
+        .put("id", task.id)
+        .put("kind", task.kind)
+        .put("agent", task.agent)
+        .put("session", task.session)
+        .put_truthy("run", task.run)
+        .put("workspace", task.workspace)
+        .put_truthy("user", task.user)
+        .put("message", task.message)
+        .put("status", task.status)
+        .put_truthy("result", task.result)
+        .put_truthy("error", task.error)
+        .put("created-ms", task.created_ms)
+        .put_truthy("started-ms", task.started_ms)
+        .put_truthy("completed-ms", task.completed_ms)
+        .done()
+}
+
+/// A run in a list.
+fn run_shown(run: DetachedRun) -> (String, Body) {
+    let row = Reply::new()
+        .put_truthy("flow", run.flow)
+        .put_truthy("workspace", run.workspace)
+        .put_truthy("user", run.user)
+        .put_truthy("request-id", run.request_id)
+        .put("state", run.state)
+        .put("on-disconnect", run.on_disconnect)
+        .put("started-ms", run.started_ms);
+    (run.id, row.done())
+}
+
+fn row_shown((id, mut row): (String, Body)) -> Value {
+    row.insert("id".to_owned(), json!(id));
+    Value::Object(row)
+}
+
+fn list(key: &str, asked: Asked, all: BTreeMap<String, Body>) -> Result<Body, Error> {
+    let page = Page::of(asked, all, |(id, _)| id.clone(), row_shown)?;
+    Ok(Reply::new()
+        .put(key, page.entries)
         .put_truthy("next", page.next)
         .done())
 }
@@ -232,18 +469,30 @@ mod tests {
         assert!(another.is_err());
         let listed_of = |user: &str| {
             let all = all.all_of(user, Vec::new());
-            list(Asked::default(), all).unwrap()["requests"].clone()
+            list("requests", Asked::default(), all).unwrap()["requests"].clone()
         };
         assert_eq!(listed_of("ann")[0]["service"], "agent");
         assert_eq!(listed_of("bob"), json!([]));
         assert!(!all.cancel("bob", listed.id()) && !token.is_cancelled());
         assert!(all.cancel("ann", listed.id()) && token.is_cancelled());
+        assert!(!all.is_of_others("ann", listed.id()), "the agent's");
         drop(listed);
         assert_eq!(listed_of("ann"), json!([]));
         assert!(
             all.enter(&ann, Body::new(), CancellationToken::new())
                 .is_ok()
         );
+    }
+
+    #[test]
+    fn the_agent_is_not_asked_about_requests_of_others() {
+        let all = Detached::new(1);
+        let ann = Identity::plain("ann", "w");
+        let about = Body::from_iter([("service".to_owned(), json!("graph-rag"))]);
+        let listed = all.enter(&ann, about, CancellationToken::new());
+        let id = listed.as_ref().ok().unwrap().id().to_owned();
+        assert!(all.is_of_others("ann", &id));
+        assert!(!all.is_of_others("bob", &id) && !all.is_of_others("ann", "other"));
     }
 
     #[test]
@@ -278,7 +527,7 @@ mod tests {
         };
         let page = |limit: i64, after: &str| {
             let asked = Asked::read("list-requests", limit, after).unwrap();
-            let page = list(asked, all.all_of("ann", Vec::new())).unwrap();
+            let page = list("requests", asked, all.all_of("ann", Vec::new())).unwrap();
             let names = page["requests"].as_array().unwrap().iter();
             let names: Vec<_> = names.map(|row| row["request-id"].clone()).collect();
             let next = page

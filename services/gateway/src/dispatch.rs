@@ -1,43 +1,71 @@
 //! The one way from an authenticated caller to a running question: it is admitted, completed and asked. Every endpoint
 //! goes through here.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use futures::StreamExt;
 use serde_json::Value;
-use tg_mesh::{Ask, Deadline};
+use tg_mesh::{Ask, Deadline, Span};
+use tg_schemas::msg::DEFAULT_COLLECTION;
+use tg_schemas::{Error, WorkspaceId, WorkspaceKey};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::admission::Admitted;
-use crate::ask;
-use crate::auth::{Identity, Lapse};
-use crate::call::{Call, Target};
+use crate::ask::{self, Parts};
+use crate::auth::{Identity, Lapse, Resource};
+use crate::call::{Call, Leave, Target};
 use crate::engine::scrub::scrub;
+use crate::engine::translate::fields::fault;
 use crate::engine::translate::generic::Raw;
-use crate::engine::translate::{About, Body};
+use crate::engine::translate::{About, Body, Fields};
 use crate::error::RequestError;
 use crate::flow_model;
 use crate::iam_call;
 use crate::judge;
 use crate::opened::{self, Known};
 use crate::options::OnDisconnect;
-use crate::registry::{self, Home};
+use crate::registry::{self, Gate, Home};
+use crate::rejoin::{self, Joined};
 use crate::running::{Running, count};
+use crate::sight::Judge;
 use crate::state::App;
 use crate::trail;
+
+/// The kind of flow service whose runs can be joined.
+const AGENT: &str = "agent";
+/// Where it counts which roles a caller has: agents and tools, also where an interface of any name is asked.
+const ROLES_COUNT: [&str; 3] = [AGENT, "mcp-tool", "thru"];
+/// Who may see, and end, the runs of others in a workspace.
+const ADMINISTERS: &str = "users:admin";
+/// What it takes to read what a run said.
+const JOINS: Gate = Gate::Needs("agent");
 
 impl App {
     /// Starts a question for a caller.
     pub(crate) async fn start(
         &self,
         identity: &Identity,
-        call: Call,
+        mut call: Call,
         cancel: CancellationToken,
     ) -> Result<Running, RequestError> {
         let (endpoint, name) = (call.meta.endpoint, call.target.name());
         let asked = self.asked(identity, &call);
+        let mut span = call.span(self.mesh.tracer());
         let started = self.start_inner(identity, call, cancel).await;
         self.decided(asked, started.as_ref().err());
-        started.inspect_err(|fault| count(endpoint, name, fault.label()))
+        match started {
+            Ok(mut running) => {
+                running.span = span;
+                Ok(running)
+            }
+            Err(fault) => {
+                span.fail(fault.label());
+                count(endpoint, name, fault.label());
+                Err(fault)
+            }
+        }
     }
 
     async fn start_inner(
@@ -50,14 +78,19 @@ impl App {
         if let Target::Service { service, .. } = &call.target
             && service.home == Home::Gateway
         {
-            return self.own(identity, &call).await;
+            return self.own(identity, &call, cancel).await;
+        }
+        if call.leave.grace() > 0 && name != AGENT {
+            let why = "grace=<seconds> is for runs of the agent";
+            return Err(fault("on-disconnect", why).into());
         }
         let admitted = self.admit(identity, &call).await?;
         let user_context = match call.target {
             Target::Kind { .. } => {
                 iam_call::impose_context(identity, self.auth.open(), name, &mut call.body)
             }
-            Target::Service { .. } => None,
+            // What it says of a user in its body is its own.
+            Target::Service { .. } => iam_call::context(identity),
         };
         if let Some(flow) = &admitted.flow
             && flow_model::is_left_out(name, &call.body)
@@ -65,56 +98,43 @@ impl App {
             let options = self.ask_options(identity, &call, &admitted, cancel.clone());
             flow_model::add(&self.mesh, flow, &mut call.body, options).await?;
         }
-        let about = About {
-            operation: call.target.operation().to_owned(),
-            actor: identity.id.to_string(),
-            credential: identity.credential.to_string(),
-            address: trail::shown(call.meta.address),
-            request_id: call.meta.request_id.to_string(),
-            client_ip: iam_call::address(
-                call.target.operation(),
-                call.meta.address,
-                call.meta.local,
-            ),
-            kind: name,
-            flow: match &call.target {
-                Target::Kind { flow, .. } => flow.clone(),
-                Target::Service { .. } => String::new(),
-            },
-            whole: call.is_whole(),
-            explained: call.asks("streaming") || call.asks("explainable"),
-            operator: self.auth.open(),
-            masked: name == "config" && !self.may_configure(identity, &admitted).await,
-        };
+        let masked =
+            matches!(name, "config" | "flow") && !self.may_configure(identity, &admitted).await?;
+        let about = self.about(identity, &call, masked);
         let mut ask = self.ask_options(identity, &call, &admitted, cancel.clone());
         ask.user_context = user_context;
-        let detached = match ask.detach {
+        if ROLES_COUNT.contains(&name) {
+            ask.roles = Some(self.auth.roles(identity, &admitted.needs.1).await?);
+        }
+        let judge = match &admitted.flow {
+            Some(flow) if call.target.names_entities() => Judge::of(self, flow, ask.clone())?,
+            _ => None,
+        };
+        let (about_it, token) = (shown(&call, &admitted), cancel.clone());
+        let (detached, noted) = match ask.detach {
             true => {
-                let listed =
-                    self.detached
-                        .enter(identity, shown(&call, &admitted), cancel.clone())?;
+                let listed = self.detached.enter(identity, about_it, token)?;
                 if matches!(name, "agent" | "thru") {
                     self.detached.has_room(&self.mesh, identity).await?;
                 }
-                ask.id = Some(listed.id().to_owned());
-                Some((self.mesh.clone(), listed))
+                (Some((self.mesh.clone(), listed)), None)
             }
-            false => None,
+            false => (None, Some(self.detached.note(identity, about_it, token))),
         };
-        let asks = match &call.target {
-            Target::Service { service, .. } => service.asks,
-            Target::Kind {
-                kind, interface, ..
-            } => match registry::is_thru(kind) && registry::takes_raw(interface) {
-                true => ask::ask::<Raw>,
-                false => kind.asks,
-            },
-        };
-        let parts = asks(&self.mesh, &admitted.topic, &call.body, &about, ask)
+        // By this it is looked for and cancelled, and its run is joined, listed and cancelled.
+        let listed = detached.as_ref().map(|(_, listed)| listed);
+        ask.id = listed.or(noted.as_ref()).map(|one| one.id().to_owned());
+        let run = ask.id.as_deref().filter(|_| name == AGENT);
+        let run = run.map(|id| (id.into(), 0));
+        let parts = asks_of(&call.target)(&self.mesh, &admitted.topic, &call.body, &about, ask)
             .map_err(|error| RequestError::Service(scrub(error)))?;
         let of = admitted.workspace.as_ref().map_or("", |id| id.as_str());
         let parts = match Known::by(name, call.target.operation(), &call.body, of) {
             Some(known) => opened::awaited(parts, self.mesh.config().clone(), known),
+            None => parts,
+        };
+        let parts = match judge {
+            Some(judge) => judge.judged(parts, collection_of(&call.body)),
             None => parts,
         };
         let (gate, resource) = admitted.needs;
@@ -127,6 +147,10 @@ impl App {
             },
             cancel,
             detached,
+            noted,
+            run,
+            placed: false,
+            waits: u64::try_from(call.leave.grace()).map_or(Duration::ZERO, Duration::from_secs),
             stopped: admitted
                 .flow
                 .map_or_else(CancellationToken::new, |flow| flow.stopped.clone()),
@@ -136,29 +160,90 @@ impl App {
             started: Instant::now(),
             permit: Some(admitted.permit),
             held: None,
+            span: Span::none(),
         })
     }
 
+    /// What a service is told of a call besides its body.
+    fn about(&self, identity: &Identity, call: &Call, masked: bool) -> About {
+        About {
+            operation: call.target.operation().to_owned(),
+            actor: identity.id.to_string(),
+            credential: identity.credential.to_string(),
+            address: trail::shown(call.meta.address),
+            // Not what a client calls it: by that others' changes could be taken for one with this.
+            request_id: call.meta.number.to_string(),
+            client_ip: iam_call::address(
+                call.target.operation(),
+                call.meta.address,
+                call.meta.local,
+            ),
+            kind: call.target.name(),
+            flow: match &call.target {
+                Target::Kind { flow, .. } => flow.clone(),
+                Target::Service { .. } => String::new(),
+            },
+            whole: call.is_whole(),
+            explained: call.asks("streaming") || call.asks("explainable"),
+            operator: self.auth.open(),
+            grace: call.leave.grace(),
+            masked,
+            granted: identity.granted(),
+        }
+    }
+
     /// Answers what is asked of the gateway itself.
-    async fn own(&self, identity: &Identity, call: &Call) -> Result<Running, RequestError> {
+    async fn own(
+        &self,
+        identity: &Identity,
+        call: &Call,
+        cancel: CancellationToken,
+    ) -> Result<Running, RequestError> {
         let operation = call.target.operation();
+        let (mut run, mut lapse) = (None, Lapse::never());
         let (parts, permit) = match call.target.name() {
             registry::ANSWERS => {
                 let permit = self.enter(&identity.workspace)?;
                 (judge::answer(operation, &call.body)?, Some(permit))
             }
+            _ if call.target.joins() => {
+                let permit = self.enter(&identity.workspace)?;
+                let place = rejoin::place(&Fields::new(&call.body))?;
+                let own = Resource::workspace(named(identity, call));
+                self.auth.authorise(identity, JOINS, &own).await?;
+                let parts;
+                (parts, lapse) = self.joined(identity, call, &place, cancel).await?;
+                run = Some(place);
+                (parts, Some(permit))
+            }
             _ => {
+                let permit = match operation {
+                    "list-runs" | "list-tasks" | "why-run" | "why-request" => {
+                        Some(self.enter(&identity.workspace)?)
+                    }
+                    _ => None,
+                };
+                let workspace = self.administered(identity, call).await?;
+                let whose = (&*identity.id, workspace.as_deref().unwrap_or_default());
+                if matches!(operation, "cancel-run" | "confirm-run") && workspace.is_none() {
+                    let run = Fields::new(&call.body).required_text("run")?;
+                    self.of_run(identity, whose, &run).await?;
+                }
                 let answered = self
                     .detached
-                    .answer(&self.mesh, identity, operation, &call.body);
-                (answered.await?, None)
+                    .answer(&self.mesh, whose, operation, &call.body);
+                (answered.await?, permit)
             }
         };
         Ok(Running {
             parts: parts.peekable(),
-            lapse: Lapse::never(),
+            lapse,
             cancel: CancellationToken::new(),
             detached: None,
+            noted: None,
+            run,
+            placed: false,
+            waits: Duration::ZERO,
             stopped: CancellationToken::new(),
             over: false,
             name: call.target.name(),
@@ -166,12 +251,85 @@ impl App {
             started: Instant::now(),
             permit,
             held: None,
+            span: Span::none(),
         })
     }
 
+    /// A run that a caller may read: their own, or, for who administers its workspace, anybody's; and until when.
+    async fn joined(
+        &self,
+        identity: &Identity,
+        call: &Call,
+        (run, first): &(Arc<str>, u64),
+        cancel: CancellationToken,
+    ) -> Result<(Parts, Lapse), RequestError> {
+        let workspace = self.administered(identity, call).await?;
+        let whose = (&*identity.id, workspace.as_deref().unwrap_or_default());
+        let resource = self.of_run(identity, whose, run).await?;
+        let lapse = match workspace {
+            Some(_) => {
+                let all = Resource::workspace(named(identity, call));
+                self.auth.lapse(identity, Gate::Needs(ADMINISTERS), all)
+            }
+            None => self.auth.lapse(identity, JOINS, resource),
+        };
+        let open = self.auth.open();
+        let noted = self.cancel_of(identity, call, run);
+        let joined = Joined::new(&self.mesh, whose, (run, *first), open, (cancel, noted));
+        let joined = match call.target.replays() {
+            true => joined.again(),
+            false => joined,
+        };
+        Ok((joined.parts(), lapse))
+    }
+
+    /// The flow that a run is of, where the caller may ask the agent now; else there is no such run. One whose workspace was
+    /// deleted is of none of that name.
+    async fn of_run(
+        &self,
+        identity: &Identity,
+        whose: (&str, &str),
+        run: &str,
+    ) -> Result<Resource, RequestError> {
+        let known = rejoin::find(&self.mesh, whose, run).await;
+        let known = known.map_err(|error| RequestError::Service(scrub(error)))?;
+        let known = known.ok_or_else(rejoin::unknown)?;
+        let workspace = WorkspaceId::new(&known.workspace).map_err(|_| rejoin::unknown())?;
+        let resource = Resource::flow(workspace.as_str(), &known.flow);
+        let allowed = self.allowed(identity, JOINS, &resource, &workspace).await;
+        match allowed {
+            Ok(generation) if generation == known.generation => Ok(resource),
+            Ok(_) | Err(RequestError::AccessDenied | RequestError::WorkspaceNotFound) => {
+                Err(rejoin::unknown().into())
+            }
+            Err(fault) => Err(fault),
+        }
+    }
+
+    /// The workspace all of whose runs a caller asks for, if they may see them: the text form of its key.
+    async fn administered(
+        &self,
+        identity: &Identity,
+        call: &Call,
+    ) -> Result<Option<String>, RequestError> {
+        if !is_of_all(call)? {
+            return Ok(None);
+        }
+        let gate = Gate::Needs(ADMINISTERS);
+        let workspace = self.workspace(identity, call.workspace.as_deref(), gate);
+        let (workspace, generation) = workspace.await?;
+        let key = WorkspaceKey::new(workspace.as_str(), generation);
+        Ok(Some(key.to_string()))
+    }
+
     /// Whether a question goes on when its caller goes admitted.
-    pub(crate) fn goes_on(&self, target: &Target, asked: bool) -> bool {
-        target.is_lasting() && (asked || self.options.on_disconnect == OnDisconnect::Finish)
+    pub(crate) fn goes_on(&self, target: &Target, leave: Leave) -> bool {
+        target.is_lasting()
+            && match leave {
+                Leave::Unsaid => self.options.on_disconnect == OnDisconnect::Finish,
+                Leave::Cancel => false,
+                Leave::Detach | Leave::Grace(_) => true,
+            }
     }
 
     fn ask_options(
@@ -191,16 +349,40 @@ impl App {
             deadline: span.map(Deadline::after),
             cancel,
             streaming,
-            detach: self.goes_on(&call.target, call.detach),
+            detach: self.goes_on(&call.target, call.leave),
             epoch: admitted.epoch,
             workspace: admitted.workspace.clone(),
             generation: admitted.generation,
             user_id: Some(identity.id.to_string()),
+            credential: Some(identity.credential.to_string()).filter(|known| !known.is_empty()),
             traceparent: Some(call.meta.traceparent.to_string()),
-            request_id: Some(call.meta.request_id.to_string()),
+            request_id: Some(name_of(call).to_string()),
             ..Ask::default()
         }
     }
+}
+
+/// What a question is called elsewhere: as its client calls the request. The iam service takes two of one name for the same one,
+/// and what a socket is called is no name of its frames.
+fn name_of(call: &Call) -> &str {
+    let of_iam = matches!(&call.target, Target::Service { service, .. } if service.name == "iam");
+    match of_iam && call.meta.endpoint != "rest" {
+        true => &call.meta.number,
+        false => &call.meta.request_id,
+    }
+}
+
+/// Whether a call is about the runs of everybody in a workspace.
+pub(crate) fn is_of_all(call: &Call) -> Result<bool, Error> {
+    let operation = call.target.operation();
+    let of_runs = operation.ends_with("-run") || matches!(operation, "list-runs" | "list-tasks");
+    Ok(of_runs && Fields::new(&call.body).flag("all")?)
+}
+
+/// The workspace that a call names, else the caller's own.
+fn named<'a>(identity: &'a Identity, call: &'a Call) -> &'a str {
+    let name = call.workspace.as_deref().filter(|name| !name.is_empty());
+    name.unwrap_or(&identity.workspace)
 }
 
 /// What a list of requests says of a call.
@@ -222,4 +404,24 @@ fn shown(call: &Call, admitted: &Admitted) -> Body {
     );
     put("request-id", &call.meta.request_id);
     about
+}
+
+/// The translator of what is asked.
+fn asks_of(target: &Target) -> ask::Asks {
+    match target {
+        Target::Service { service, .. } => service.asks,
+        Target::Kind {
+            kind, interface, ..
+        } => match registry::is_thru(kind) && registry::takes_raw(interface) {
+            true => ask::ask::<Raw>,
+            false => kind.asks,
+        },
+    }
+}
+
+/// The collection that a question about vectors is of.
+fn collection_of(body: &Body) -> String {
+    let named = body.get("collection").and_then(Value::as_str);
+    let named = named.filter(|name| !name.is_empty());
+    named.unwrap_or(DEFAULT_COLLECTION).to_owned()
 }

@@ -8,7 +8,7 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use serde_json::{Value, json};
 use tg_schemas::{Error, ErrorCode};
-use tg_tls::FileFault;
+use tg_tls::FileError;
 
 use crate::engine::translate::{error_body, error_value};
 use crate::registry::Unknown;
@@ -53,6 +53,13 @@ pub(crate) enum RequestError {
     },
     /// No more sockets: of this caller, or at all.
     NoRoom(&'static str),
+    /// One request more than may be made in a second.
+    Slowed {
+        /// Whose requests are too many, in a word.
+        whose: &'static str,
+        /// In how many seconds there may be another.
+        seconds: u64,
+    },
     /// Everything that has a type and a message of its own.
     Service(Error),
 }
@@ -96,6 +103,13 @@ impl RequestError {
                 let text = format!("too many open sockets {whose}; try again when some are closed");
                 return Error::new(ErrorCode::Busy, text);
             }
+            Self::Slowed { whose, seconds } => {
+                let unit = if *seconds == 1 { "second" } else { "seconds" };
+                let text = format!(
+                    "too many requests a second of this {whose}; try again in {seconds} {unit}"
+                );
+                return Error::new(ErrorCode::Busy, text);
+            }
             Self::Service(error) => return error.clone(),
         };
         Error::typed(kind, message)
@@ -117,7 +131,7 @@ impl RequestError {
                 ErrorCode::NotFound.as_str()
             }
             Self::TooLarge { .. } => ErrorCode::TooLarge.as_str(),
-            Self::NoRoom(_) => ErrorCode::Busy.as_str(),
+            Self::NoRoom(_) | Self::Slowed { .. } => ErrorCode::Busy.as_str(),
             Self::Service(error) => error.code().as_str(),
             _ => ErrorCode::BadRequest.as_str(),
         }
@@ -148,7 +162,7 @@ pub enum GatewayError {
     },
     /// The certificate or its key cannot be used.
     #[error("gateway.tls_{0}")]
-    Certificate(#[from] FileFault),
+    Certificate(#[from] FileError),
     /// Somebody else listens there.
     #[error(
         "another program listens on {listen} already; is another threadgraph running? Another address is chosen with \
@@ -256,6 +270,13 @@ impl IntoResponse for RequestError {
             }
             Self::NoRoom(_) => {
                 json_response(StatusCode::SERVICE_UNAVAILABLE, &error_body(&self.error()))
+            }
+            Self::Slowed { seconds, .. } => {
+                let mut response =
+                    json_response(StatusCode::TOO_MANY_REQUESTS, &error_body(&self.error()));
+                let headers = response.headers_mut();
+                headers.insert(header::RETRY_AFTER, HeaderValue::from(*seconds));
+                response
             }
             Self::Service(error) => {
                 let response = json_response(StatusCode::OK, &error_body(error));

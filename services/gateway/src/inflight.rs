@@ -39,10 +39,16 @@ impl<K: Eq + Hash + Clone> InFlight<K> {
 
     /// Starts a piece of work, unless the key is at its limit.
     pub(crate) fn enter(&self, key: impl Into<K>) -> Option<Permit<K>> {
+        self.enter_within(key, self.limit)
+    }
+
+    /// The same of a key whose limit is another, and no higher.
+    pub(crate) fn enter_within(&self, key: impl Into<K>, most: usize) -> Option<Permit<K>> {
         let key = key.into();
+        let most = most.min(self.limit);
         let mut counts = self.counts.lock();
         let count = counts.entry(key.clone()).or_default();
-        if *count >= self.limit {
+        if *count >= most {
             return None;
         }
         *count += 1;

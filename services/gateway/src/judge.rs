@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use futures::{StreamExt, stream};
 use serde_json::json;
 use tg_citations::Judged;
-use tg_schemas::{Error, ErrorCode};
+use tg_schemas::{Error, ErrorCode, limits};
 
 use crate::ask::{Part, Parts};
 use crate::engine::translate::fields::fault;
@@ -16,7 +16,7 @@ use crate::engine::translate::{Body, Fields};
 const ANSWER: usize = 64 << 10;
 /// Passages, and bytes of all their texts.
 const PASSAGES: usize = 200;
-const TEXTS: usize = 1 << 20;
+const TEXTS: usize = limits::JUDGED_TEXTS;
 /// Bytes that are looked through for all quotations together.
 const LOOKED_THROUGH: usize = 64 << 20;
 

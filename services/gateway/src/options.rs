@@ -48,6 +48,13 @@ tg_settings::options! {
         requests_per_socket: usize = 64, Whole(1..=65_536);
         /// Concurrent requests in one workspace, over all endpoints.
         requests_per_workspace: usize = 1_024, Whole(1..=1_000_000);
+        /// Requests a second that are made with one API key, over all endpoints; ten seconds' worth may come at once. 0: as many
+        /// as there are.
+        requests_a_second_of_a_key: usize = 0, Whole(0..=1_000_000);
+        /// The same of one user, whatever they come with. Without access control everybody is one user.
+        requests_a_second_of_a_user: usize = 0, Whole(0..=1_000_000);
+        /// The same from one address (of IPv6 a /64), whoever asks, logins and refused keys among them.
+        requests_a_second_of_an_address: usize = 0, Whole(0..=1_000_000);
         /// Open connections; more wait to be accepted. Fewer where the system has few file descriptors.
         connections: usize = 4_096, Whole(1..=1_000_000);
         /// Open connections from one address; more are refused.
@@ -84,8 +91,22 @@ tg_settings::options! {
         outgoing_frames: usize = 64, Whole(1..=65_536);
         /// Records of one import that are not confirmed yet.
         import_records: usize = 32, Whole(1..=65_536);
+        /// Longest time in which a store says nothing of the imports whose clients asked for `settled`, in seconds; what is not
+        /// confirmed by then is told as unconfirmed. While it says something of others, it is behind and not away.
+        import_settle_seconds: usize = 30, Whole(1..=3_600);
+        /// Longest time that a record of such an import may take in all, in seconds, however much the store says of others.
+        import_settle_most_seconds: usize = 600, Whole(1..=86_400);
+        /// Frames of one such import that no store has confirmed yet; beyond, no more are read.
+        import_unsettled: usize = 1_024, Whole(1..=65_536);
+        /// Records of all such imports that no store has confirmed yet, an eighth of them of one workspace. Who finds no room
+        /// waits; a frame that makes more than that eighth is refused.
+        imports_unsettled: usize = 65_536, Whole(2..=10_000_000);
         /// Remembered keys, and as many remembered decisions.
         cache_entries: usize = 10_000, Whole(1..=10_000_000);
+    }
+    given {
+        /// Euros for a dollar; 0: not set.
+        usd_eur_rate: f64,
     }
 }
 

@@ -1,14 +1,16 @@
 //! The table of routes. The router is built from it, and the API description is held against it.
 
 use axum::Router;
-use axum::extract::DefaultBodyLimit;
-use axum::http::StatusCode;
+use axum::extract::{DefaultBodyLimit, Extension};
+use axum::http::{StatusCode, Uri};
 use axum::middleware;
+use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, get, post};
 
+use crate::call::Meta;
 use crate::handlers::{
-    auth, bulk, cores, documents, edge, flow_service, graph_store, health, i18n, metrics, page,
-    service, socket, sparql,
+    auth, bulk, compat, cores, documents, edge, flow_service, graph_store, health, i18n, mcp,
+    metrics, page, runs, service, socket, sparql,
 };
 use crate::state::Shared;
 
@@ -58,6 +60,7 @@ pub const ROUTES: &[Route] = &[
     on_get("/api/metrics/", || get(metrics::text)),
     on_get("/api/metrics/{*path}", || get(metrics::query)),
     on_post("/api/v1/{kind}", || post(service::global)),
+    on_get("/api/v1/runs/{run}", || get(runs::follow)),
     on_get("/api/v1/socket", || get(socket::open)),
     on_get("/api/socket", || get(socket::open)),
     on_post("/api/v1/flow/{flow}/service/thru/{interface}", || {
@@ -78,6 +81,11 @@ pub const ROUTES: &[Route] = &[
     on_post("/api/v1/import-core", || post(cores::import)),
     on_get("/api/v1/export-core", || get(cores::export)),
     on_get("/api/v1/document-stream", || get(documents::stream)),
+    on_post("/v1/chat/completions", || post(compat::chat)),
+    on_get("/v1/models", || get(compat::list)),
+    on_get("/v1/models/health", || get(compat::health)),
+    on_get("/v1/usage", || get(compat::used)),
+    on_post("/mcp", || post(mcp::post)),
     on_get("/health/live", || get(health::live)),
     on_get("/health/ready", || get(health::ready)),
     on_get("/metrics", || get(metrics::text)),
@@ -90,6 +98,14 @@ pub const ROUTES: &[Route] = &[
     on_get("/asyncapi.yaml", || get(page::asyncapi)),
 ];
 
+/// What is not there.
+async fn nothing(uri: Uri, Extension(meta): Extension<Meta>) -> Response {
+    match uri.path().starts_with("/v1/") {
+        true => compat::nothing(&meta),
+        false => (StatusCode::NOT_FOUND, "404: Not Found").into_response(),
+    }
+}
+
 /// The router, with what surrounds every request.
 pub(crate) fn router(app: Shared) -> Router {
     let mut router = Router::new();
@@ -97,7 +113,7 @@ pub(crate) fn router(app: Shared) -> Router {
         router = router.route(route.path, (route.endpoint)());
     }
     router
-        .fallback(|| async { (StatusCode::NOT_FOUND, "404: Not Found") })
+        .fallback(nothing)
         .method_not_allowed_fallback(|| async {
             (StatusCode::METHOD_NOT_ALLOWED, "405: Method Not Allowed")
         })

@@ -1,7 +1,10 @@
 //! An answer under way, as all endpoints read it.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use futures::stream::{self, Peekable, StreamExt};
-use tg_mesh::{Mesh, TaskKind};
+use tg_mesh::{Mesh, Span, TaskKind};
 use tg_schemas::{Error, ErrorCode};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -22,17 +25,41 @@ pub(crate) struct Running {
     pub(crate) cancel: CancellationToken,
     /// It goes on without its caller, and counts.
     pub(crate) detached: Option<(Mesh, Listed)>,
+    /// It ends with its caller, who may ask about it until then.
+    pub(crate) noted: Option<Listed>,
     pub(crate) stopped: CancellationToken,
     pub(crate) over: bool,
+    /// The last part was one of the run.
+    pub(crate) placed: bool,
     pub(crate) name: &'static str,
     pub(crate) endpoint: &'static str,
     pub(crate) started: Instant,
     pub(crate) permit: Option<Permit>,
+    /// The run whose parts these are, and the number of the next.
+    pub(crate) run: Option<(Arc<str>, u64)>,
+    /// So long somebody may join it when its caller is gone, of one that ends then.
+    pub(crate) waits: Duration,
     /// What the question counts, which is kept here until it is answered.
     pub(crate) held: Option<Share>,
+    /// Ends with the answer.
+    pub(crate) span: Span,
+}
+
+/// Where a part stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Place<'a> {
+    pub(crate) run: &'a str,
+    pub(crate) offset: u64,
 }
 
 impl Running {
+    /// Where the part stands that came last.
+    pub(crate) fn place(&self) -> Option<Place<'_>> {
+        let (run, next) = self.run.as_ref().filter(|_| self.placed)?;
+        let offset = next.checked_sub(1)?;
+        Some(Place { run, offset })
+    }
+
     /// The question that was read counts until it is answered.
     pub(crate) fn holding(mut self, question: Reading) -> Self {
         self.held = Some(question.sent());
@@ -63,6 +90,10 @@ impl Running {
                 "the answer is incomplete",
             ))
         });
+        self.placed = matches!(&part, Part::Body { body, .. } if !body.is_empty());
+        if let (true, Some((_, next))) = (self.placed, &mut self.run) {
+            *next += 1;
+        }
         let outcome = match &part {
             Part::Body { last: false, .. } => return Some(part),
             Part::Body { failed: true, .. } => "failed",
@@ -71,6 +102,11 @@ impl Running {
         };
         self.over = true;
         self.held = None;
+        self.noted = None;
+        if outcome != "ok" {
+            self.span.fail(outcome);
+        }
+        self.span.end();
         count(self.endpoint, self.name, outcome);
         metrics::histogram!("tg_gateway_request_seconds", "endpoint" => self.endpoint, "service" => self.name)
             .record(self.started.elapsed().as_secs_f64());
@@ -92,14 +128,22 @@ impl Drop for Running {
             lapse: self.lapse.take(),
             cancel: self.cancel.clone(),
             detached: None,
+            noted: None,
             stopped: self.stopped.clone(),
             over: false,
+            placed: false,
+            run: None,
+            waits: Duration::ZERO,
             name: self.name,
             endpoint: self.endpoint,
             started: self.started,
             permit: self.permit.take(),
             held: self.held.take(),
+            span: std::mem::take(&mut self.span),
         };
+        if !self.waits.is_zero() {
+            mesh.spawn(TaskKind::Background, listed.left(mesh.clone(), self.waits));
+        }
         mesh.spawn(TaskKind::Background, async move {
             let cancel = rest.cancel.clone();
             tokio::select! {

@@ -93,7 +93,8 @@ impl Room {
         // Whoever reads slowly leaves room for what others read.
         let half = (self.shared.total() / 2).max(1);
         let units = bytes.min(self.shared.each()).min(half);
-        let _share = (self.shared.take_at(of.name(), units, &self.held)).await?;
+        let share = self.shared.take_at(of.name(), units, &self.held);
+        let _share = share.await.ok()?;
         Some(SendPermit::Shared { _share, _at_once })
     }
 }

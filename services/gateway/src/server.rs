@@ -17,10 +17,10 @@ use crate::routes;
 use crate::state::App;
 
 /// A running gateway.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct GatewayHandle {
     local_addr: SocketAddr,
-    secure: bool,
+    certificate: Option<Arc<Certificate>>,
     in_flight: InFlight,
     closing: CancellationToken,
     closed: CancellationToken,
@@ -34,8 +34,20 @@ impl GatewayHandle {
 
     /// The same as clients of this machine name it.
     pub fn url(&self) -> String {
-        let scheme = if self.secure { "https" } else { "http" };
+        let scheme = if self.certificate.is_some() {
+            "https"
+        } else {
+            "http"
+        };
         format!("{scheme}://{}/", self.local_addr)
+    }
+
+    /// Has a new certificate looked for now, and not only at the next look. Says whether it has one at all.
+    pub fn renew_certificate(&self) -> bool {
+        self.certificate
+            .as_ref()
+            .inspect(|shown| shown.renew())
+            .is_some()
     }
 
     /// Questions that clients wait for at the moment.
@@ -69,7 +81,7 @@ pub async fn serve(mesh: Mesh, options: GatewayOptions) -> Result<GatewayHandle,
     let app = Arc::new(App::new(mesh.clone(), options, certificate.clone()));
     let handle = GatewayHandle {
         local_addr,
-        secure: certificate.is_some(),
+        certificate: certificate.clone(),
         in_flight: app.in_flight.clone(),
         closing: app.closing.clone(),
         closed: CancellationToken::new(),

@@ -11,12 +11,16 @@ use tokio_util::task::TaskTracker;
 
 use crate::auth::{Auth, Identity};
 use crate::budget::Budget;
+use crate::calls::Calls;
 use crate::certificate::Certificate;
 use crate::detached::Detached;
 use crate::error::RequestError;
 use crate::flows::Flows;
 use crate::inflight::{InFlight, Permit};
+use crate::judging::JudgeRoom;
 use crate::options::{AuthMode, GatewayOptions};
+use crate::pace::Pace;
+use crate::receipts::Receipts;
 use crate::sending::Sending;
 use crate::strangers::Strangers;
 use crate::trail::Trail;
@@ -29,17 +33,25 @@ pub(crate) struct App {
     pub(crate) certificate: Option<Arc<Certificate>>,
     pub(crate) auth: Arc<Auth>,
     /// What was decided.
-    pub(crate) trail: Trail,
+    pub(crate) trail: Arc<Trail>,
     pub(crate) flows: Arc<Flows>,
     pub(crate) in_flight: InFlight,
+    /// How many requests a second there may be of whom.
+    pub(crate) pace: Pace,
     /// Sockets whose caller is not known yet.
     pub(crate) strangers: Strangers,
     /// What is being read at the moment.
     pub(crate) budget: Budget,
     /// What waits for clients to read it.
     pub(crate) sending: Sending,
+    /// What imports wait to be told by stores.
+    pub(crate) receipts: Receipts,
+    /// What live exports ask stores within.
+    pub(crate) judges: JudgeRoom,
     /// Work that goes on without its caller.
     pub(crate) detached: Detached,
+    /// Calls of tools that their callers may cancel.
+    pub(crate) calls: Calls,
     /// Cancelled when the endpoints close.
     pub(crate) closing: CancellationToken,
     /// Cancelled when the drain time is over.
@@ -71,9 +83,10 @@ impl App {
     ) -> Self {
         Self {
             auth: Arc::new(Auth::new(mesh.clone(), &options)),
-            trail: Trail::new(&mesh, options.auth_mode == AuthMode::None),
+            trail: Arc::new(Trail::new(&mesh, options.auth_mode == AuthMode::None)),
             flows: Arc::new(Flows::new(mesh.config().clone())),
             in_flight: InFlight::new(options.settings.requests_per_workspace),
+            pace: Pace::new(&options.settings),
             strangers: Strangers::new(
                 options.settings.strangers,
                 options.settings.strangers_per_address,
@@ -88,7 +101,10 @@ impl App {
                 options.settings.connections,
                 options.auth_mode.into(),
             ),
+            receipts: Receipts::new(&options.settings),
+            judges: JudgeRoom::default(),
             detached: Detached::new(options.settings.detached_per_user),
+            calls: Calls::default(),
             closing: mesh.shutdown().child_token(),
             cut: CancellationToken::new(),
             connections: TaskTracker::new(),

@@ -4,8 +4,8 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use tg_clients::audit::{self, AuditBuffer};
-use tg_clients::neighbours::Neighbours;
 use tg_mesh::Mesh;
+use tg_schemas::ErrorCode;
 use tg_schemas::msg::AuditEntry;
 use tokio_util::sync::CancellationToken;
 
@@ -35,11 +35,12 @@ struct Sending {
 impl Trail {
     /// Without access control nothing is decided, and a foreign iam service keeps nothing.
     pub(crate) fn new(mesh: &Mesh, open: bool) -> Self {
+        let client = audit::Audit::new(mesh);
         Self {
+            on: !open && client.is_kept(),
             buffer: AuditBuffer::default(),
-            client: audit::Audit::new(mesh),
+            client,
             source: format!("gateway-{}", uuid::Uuid::new_v4()),
-            on: !open && Neighbours::of(mesh).keep_audit(),
             sending: tokio::sync::Mutex::default(),
         }
     }
@@ -85,11 +86,18 @@ impl Trail {
             }
             let entries = sending.entries.clone();
             let kept = self.client.keep(&self.source, sending.sequence, entries);
-            if let Err(error) = kept.await {
-                tracing::debug!(%error, "the audit waits");
-                return;
+            match kept.await {
+                Ok(()) => sending.entries.clear(),
+                // What is wrong with it stays wrong; the others are not to wait for it.
+                Err(error) if error.code() == ErrorCode::BadRequest => {
+                    tracing::error!(%error, "the audit refuses what was decided");
+                    self.buffer.refused(std::mem::take(&mut sending.entries));
+                }
+                Err(error) => {
+                    tracing::debug!(%error, "the audit waits");
+                    return;
+                }
             }
-            sending.entries.clear();
         }
     }
 }

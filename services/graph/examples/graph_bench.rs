@@ -1,4 +1,5 @@
 //! Prints the engine's figures: writing with journal, memory a quad, pattern look-ups by size, start-up and loading.
+//! Three rounds, each with stores of its own; memory is told of the first, as later ones use what it gave back.
 //!
 //! `cargo run --release -p tg-graph --example graph_bench [power]`
 
@@ -7,6 +8,7 @@ use std::time::{Duration, Instant};
 use tg_graph::{Asked, Batch, CollectionKey, EmbeddedGraph, Limits, Pattern, convert};
 use tg_schemas::{Term, Triple};
 use tg_storage::Durability;
+use tg_testkit::bench::{ROUNDS, Rounds, headline};
 
 const BATCH: usize = 1_000;
 const SIZES: [usize; 3] = [10_000, 100_000, 1_000_000];
@@ -20,13 +22,21 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     } else {
         Durability::Process
     };
-    let cores = std::thread::available_parallelism()?;
-    let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
-    println!(
-        "cores {cores}, load {}, durability {durability}",
-        load.trim()
-    );
+    println!("{}", headline(1));
+    println!("durability {durability}, {BATCH}-quad batches");
+    let mut rounds = Rounds::default();
+    for nth in 0..ROUNDS {
+        round(durability, nth == 0, &mut rounds).await?;
+    }
+    rounds.print();
+    Ok(())
+}
 
+async fn round(
+    durability: Durability,
+    first: bool,
+    rounds: &mut Rounds,
+) -> Result<(), Box<dyn std::error::Error>> {
     let dir = tempfile::tempdir()?;
     let path = dir.path().join("graph.db");
     let engine = EmbeddedGraph::open(&path, durability, Limits::default())?;
@@ -37,32 +47,38 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         let started = Instant::now();
         fill(&engine, &key, done, size).await?;
         let rate = (size - done) as f64 / started.elapsed().as_secs_f64();
-        println!("{size:>8} triples: writing {rate:>9.0} triples/s in {BATCH}-quad batches");
+        rounds.add(format!("writing up to {size}"), "triples/s", rate);
         done = size;
-        let grown = resident().saturating_sub(before);
-        println!(
-            "{size:>8} triples: {:.2} KB resident a quad",
-            grown as f64 / 1_000.0 / size as f64
-        );
-        lookups(&engine, &key, size).await?;
+        if first {
+            let grown = resident().saturating_sub(before) as f64 / 1_000.0 / size as f64;
+            rounds.add(format!("resident a quad of {size}"), "KB", grown);
+        }
+        lookups(&engine, &key, size, rounds).await?;
     }
     let query = "SELECT (COUNT(*) AS ?n) WHERE { ?s ?p ?o }";
     let started = Instant::now();
     sparql(&engine, &key, query).await?;
-    println!("SPARQL count over all: {:?}", started.elapsed());
+    rounds.add("SPARQL count over all", "ms", millis(started));
 
     drop(engine);
     let size: u64 = std::fs::metadata(&path)?.len();
     let started = Instant::now();
     let engine = EmbeddedGraph::open(&path, durability, Limits::default())?;
-    println!("open: {:?}, journal {} MiB", started.elapsed(), size >> 20);
+    rounds.add("open", "ms", millis(started));
+    rounds.add("journal", "MiB", (size >> 20) as f64);
     let started = Instant::now();
     find(&engine, &key, subject(1), None).await?;
-    println!("first touch (load {done} triples): {:?}", started.elapsed());
+    let what = format!("first touch, loading {done} triples");
+    rounds.add(what, "ms", millis(started));
     let started = Instant::now();
     let dropped = engine.drop_collection(&key).await?;
-    println!("drop of {dropped} triples: {:?}", started.elapsed());
+    let what = format!("drop of {dropped} triples");
+    rounds.add(what, "ms", millis(started));
     Ok(())
+}
+
+fn millis(from: Instant) -> f64 {
+    from.elapsed().as_secs_f64() * 1_000.0
 }
 
 /// Bytes of this process in memory.
@@ -153,6 +169,7 @@ async fn lookups(
     engine: &EmbeddedGraph,
     key: &CollectionKey,
     size: usize,
+    rounds: &mut Rounds,
 ) -> Result<(), Box<dyn std::error::Error>> {
     let nodes = size / 10;
     let pick = |n: usize| n.wrapping_mul(7_919) % nodes;
@@ -177,16 +194,12 @@ async fn lookups(
         ),
     ];
     for (name, make) in &kinds {
-        let mut runs = Vec::new();
-        for _ in 0..3 {
-            let started = Instant::now();
-            for n in 0..LOOKUPS {
-                find(engine, key, make(n), Some(10)).await?;
-            }
-            runs.push(started.elapsed());
+        let started = Instant::now();
+        for n in 0..LOOKUPS {
+            find(engine, key, make(n), Some(10)).await?;
         }
-        runs.sort();
-        report(name, &runs, 1);
+        let what = format!("look-up {name} of {size}, 1 at a time");
+        rounds.add(what, "/s", rate(started));
     }
     let started = Instant::now();
     let tasks: Vec<_> = (0..8)
@@ -205,17 +218,13 @@ async fn lookups(
     for task in tasks {
         task.await??;
     }
-    report("s ? ?", &[started.elapsed()], 8);
+    let what = format!("look-up s ? ? of {size}, 8 at a time");
+    rounds.add(what, "/s", rate(started));
     Ok(())
 }
 
-fn report(name: &str, runs: &[Duration], lanes: usize) {
-    let rate = |run: Duration| LOOKUPS as f64 / run.as_secs_f64();
-    let median = rate(runs[runs.len() / 2]);
-    let (slow, fast) = (rate(runs[runs.len() - 1]), rate(runs[0]));
-    println!(
-        "         look-up {name}, {lanes} at a time: {median:>8.0}/s ({slow:.0} to {fast:.0})"
-    );
+fn rate(from: Instant) -> f64 {
+    LOOKUPS as f64 / from.elapsed().as_secs_f64()
 }
 
 async fn sparql(
@@ -237,8 +246,6 @@ async fn sparql(
             },
         )
         .await?;
-    while let Some(part) = answer.next().await? {
-        println!("{part:?}");
-    }
+    while answer.next().await?.is_some() {}
     Ok(())
 }

@@ -9,6 +9,7 @@ use oxigraph::model::{GraphName, Literal, NamedNode, Quad, Term as RdfTerm, Trip
 use tg_graph::{CollectionKey, EmbeddedGraph, Limits, oxigraph};
 use tg_schemas::msg::{NeighbourhoodRequest, SourcesRequest};
 use tg_schemas::{Term, Triple};
+use tg_testkit::bench::headline;
 use tokio_util::sync::CancellationToken;
 
 const WORDS: [&str; 12] = [
@@ -91,6 +92,7 @@ fn told(what: &str, mut took: Vec<Duration>) {
 
 #[tokio::main]
 async fn main() {
+    println!("{}", headline(1));
     let count: u64 = std::env::args()
         .nth(1)
         .and_then(|n| n.parse().ok())

@@ -11,7 +11,6 @@
 pub mod engine;
 mod error;
 mod handlers;
-mod interop;
 mod options;
 mod processors;
 pub mod store;

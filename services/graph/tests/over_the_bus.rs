@@ -1,16 +1,16 @@
 //! The processors as others meet them: records in, patterns and SPARQL out, deletions seen in config.
 
 use tempfile::TempDir;
-use tg_mesh::{Mesh, Processor};
-use tg_provenance::{Extraction, Making, extracted, subgraph_id};
+use tg_mesh::{Ask, Mesh, Processor};
+use tg_provenance::{Extraction, Making, extracted, extraction_id, subgraph_id};
 use tg_schemas::msg::{
     CollectionDrop, CollectionDropped, Metadata, NeighbourhoodRequest, NeighbourhoodResponse,
-    Retract, SourcesRequest, SourcesResponse, SparqlQueryRequest, SparqlQueryResponse, Triples,
-    TriplesQueryRequest, TriplesQueryResponse,
+    Retract, SourcesRequest, SourcesResponse, SparqlQueryRequest, SparqlQueryResponse, Superseded,
+    Triples, TriplesQueryRequest, TriplesQueryResponse,
 };
 use tg_schemas::processors::{triples_query, triples_write};
 use tg_schemas::workspace_key::{REGISTERED, REGISTRY};
-use tg_schemas::{Class, Error, ErrorCode, Term, Triple};
+use tg_schemas::{Class, Error, ErrorCode, Term, Triple, WorkspaceKey};
 use tg_testkit::config::Config;
 use tg_testkit::flow::{TestFlow, Wiring, topic};
 use tg_testkit::place::Place;
@@ -245,8 +245,8 @@ async fn dropped_collections_are_gone_and_others_of_like_names_stay(place: Place
     system.holds("docs_2024", 2).await;
 }
 
-/// Nobody asks for it there: a row that goes is all that is said, and it may come again as it was.
-async fn among_foreign_processors_what_a_row_named_goes_with_it(place: Place) {
+/// A configuration that lost a row looks like one that deleted it: only who asks for it purges.
+async fn among_foreign_processors_a_row_that_goes_takes_nothing_with_it(place: Place) {
     let config = Config::new();
     let made = r#"{"enabled": true, "generation": 7}"#;
     config.set(REGISTRY, REGISTERED, "default", made);
@@ -257,15 +257,23 @@ async fn among_foreign_processors_what_a_row_named_goes_with_it(place: Place) {
         system.write(name, triples(5)).await;
         system.holds(name, 5).await;
     }
-    system.set_collections(&left).await;
-    // Who has no row is read in the first generation, which is the one that it was in.
-    system.holds("a", 0).await;
+    for rows in [&left[..], &[]] {
+        system.set_collections(rows).await;
+        // A write that is seen: whoever followed the rows has had its turn.
+        system.write("stays", triples(5)).await;
+        system.holds("stays", 5).await;
+        // Who has no row is read in the first generation, which is the one that it was in.
+        system.holds("a", 5).await;
+    }
     system.set_collections(&all).await;
+    for (name, _) in all {
+        system.holds(name, 5).await;
+    }
+    let workspace = WorkspaceKey::new("default", 7);
+    let dropped = drop_of(&system, workspace.as_str(), "b", 2).await;
+    assert_eq!(dropped.removed.get("triples"), Some(&5));
     system.holds("b", 0).await;
-    system.holds("a", 0).await;
-    system.holds("stays", 5).await;
-    system.write("b", triples(2)).await;
-    system.holds("b", 2).await;
+    system.holds("a", 5).await;
 }
 
 async fn what_came_from_a_chunk_is_taken_back(place: Place) {
@@ -312,6 +320,129 @@ async fn what_came_from_a_chunk_is_taken_back(place: Place) {
             .unwrap();
         system.holds("c", one).await;
     }
+}
+
+/// What names what made it names what makes the same once more: it is done once, however often it is delivered.
+async fn a_retraction_that_comes_again_takes_nothing_of_a_later_run(place: Place) {
+    let system = System::start(&place).await;
+    let made = |chunk: &str, count: usize| {
+        let id = extraction_id(chunk, "extractor", "former");
+        let extraction = Extraction {
+            id: &id,
+            chunk,
+            making: Making {
+                component: "extractor",
+                version: "1",
+                started_at: "2026-01-01T00:00:00Z",
+            },
+            llm_model: None,
+            ontology: None,
+            prompt_version: None,
+        };
+        extracted(&extraction, triples(count))
+    };
+    let retract = async |id: &str, chunk: &str| {
+        let record = Retract {
+            metadata: Some(Metadata {
+                collection: "c".to_owned(),
+                ..Metadata::default()
+            }),
+            superseded: vec![Superseded {
+                processor: "extractor".to_owned(),
+                kept: Vec::new(),
+                gone: vec!["former".to_owned()],
+                chunks: vec![chunk.to_owned()],
+            }],
+            ..Retract::default()
+        };
+        let options = Ask {
+            id: Some(id.to_owned()),
+            ..system.flow.options()
+        };
+        let to = topic(Class::Flow, triples_write::RETRACT.name);
+        let sent = system.flow.mesh.record(&to, &record, options).await;
+        sent.unwrap();
+    };
+    let agent = 2;
+    let (one, all) = ("urn:chunk:1", made("urn:chunk:1", 3).len());
+    system.write("c", made(one, 3)).await;
+    system.holds("c", all).await;
+    retract("r1", one).await;
+    system.holds("c", agent).await;
+    // A later run goes back to the former prompt, and the store, which died before its receipt, hears of the first again.
+    system.write("c", made(one, 3)).await;
+    system.holds("c", all).await;
+    retract("r1", one).await;
+    // Read behind it.
+    system.write("c", made("urn:chunk:2", 3)).await;
+    let more = made("urn:chunk:2", 3).len() - 3 - agent;
+    system.holds("c", all + more).await;
+    retract("r2", "urn:chunk:2").await;
+    system.holds("c", all).await;
+}
+
+/// What somebody loads stays, loaded before it was found or after; what they load among what was found is theirs alone.
+async fn what_was_loaded_by_hand_stays(place: Place) {
+    let system = System::start(&place).await;
+    let all = triples(3);
+    let id = subgraph_id("urn:chunk:1", "extractor");
+    let extraction = Extraction {
+        id: &id,
+        chunk: "urn:chunk:1",
+        making: Making {
+            component: "extractor",
+            version: "1",
+            started_at: "2026-01-01T00:00:00Z",
+        },
+        llm_model: None,
+        ontology: None,
+        prompt_version: None,
+    };
+    let found = extracted(&extraction, all.clone());
+    let load = async |one: &Triple| {
+        let record = Triples {
+            metadata: Some(Metadata {
+                collection: "c".to_owned(),
+                ..Metadata::default()
+            }),
+            triples: vec![one.clone()],
+        };
+        let options = Ask {
+            by_hand: true,
+            ..system.flow.options()
+        };
+        system
+            .flow
+            .write_as("triples-store", &record, options)
+            .await;
+    };
+    load(&all[0]).await;
+    system.holds("c", 1).await;
+    system.write("c", found.clone()).await;
+    system.holds("c", found.len()).await;
+    load(&all[1]).await;
+    load(&triples(4)[3]).await;
+    system.holds("c", found.len() + 1).await;
+    let record = Retract {
+        metadata: Some(Metadata {
+            collection: "c".to_owned(),
+            ..Metadata::default()
+        }),
+        chunks: vec!["urn:chunk:1".to_owned()],
+        ..Retract::default()
+    };
+    let to = topic(Class::Flow, triples_write::RETRACT.name);
+    let retracted = system.flow.mesh.record(&to, &record, system.flow.options());
+    retracted.await.unwrap();
+    let agent = 2;
+    system.holds("c", 3 + agent).await;
+    let held = system.query(TriplesQueryRequest {
+        collection: "c".to_owned(),
+        ..TriplesQueryRequest::default()
+    });
+    let held = held.await.unwrap().remove(0).triples;
+    let there = |n: usize| held.contains(&triples(4)[n]);
+    assert!(there(0) && there(1) && there(3) && !there(2), "{held:?}");
 }
 
 async fn a_frontier_and_its_sources_are_one_question_each(place: Place) {
@@ -376,7 +507,9 @@ tg_testkit::on_both_buses!(
     records_become_answers,
     a_bad_triple_is_dead_letter_and_the_others_are_kept,
     dropped_collections_are_gone_and_others_of_like_names_stay,
-    among_foreign_processors_what_a_row_named_goes_with_it,
+    among_foreign_processors_a_row_that_goes_takes_nothing_with_it,
     what_came_from_a_chunk_is_taken_back,
+    a_retraction_that_comes_again_takes_nothing_of_a_later_run,
+    what_was_loaded_by_hand_stays,
     a_frontier_and_its_sources_are_one_question_each,
 );

@@ -11,6 +11,8 @@ use sha2::{Digest, Sha256};
 use tg_schemas::Error;
 use tokio::time::Instant;
 
+use crate::shares::network_of;
+
 /// Most buckets. At the bound the emptiest half goes.
 const MOST: usize = 20_000;
 
@@ -37,6 +39,16 @@ const CHANGE: Kind = Kind {
     each: Duration::from_secs(20),
 };
 
+/// Who comes in by an external issuer takes no hash, but an entry of the audit each time.
+const SUBJECT: Kind = Kind {
+    holds: 30,
+    each: Duration::from_secs(10),
+};
+const CAME: Kind = Kind {
+    holds: 300,
+    each: Duration::from_millis(200),
+};
+
 impl Kind {
     /// How long a full bucket takes to be empty.
     fn whole(&self) -> Duration {
@@ -50,6 +62,8 @@ enum Of {
     Name([u8; 32]),
     Change([u8; 32]),
     Address(IpAddr),
+    Subject([u8; 32]),
+    Came(IpAddr),
 }
 
 impl Of {
@@ -58,6 +72,8 @@ impl Of {
             Self::Name(_) => &NAME,
             Self::Change(_) => &CHANGE,
             Self::Address(_) => &ADDRESS,
+            Self::Subject(_) => &SUBJECT,
+            Self::Came(_) => &CAME,
         }
     }
 }
@@ -77,24 +93,18 @@ impl Attempt {
         Self(vec![Of::Change(digest(name))])
     }
 
+    /// To come in by an external issuer, as a user where it is known whom: counted where it is right.
+    pub(crate) fn coming_in(user: Option<&str>, address: &str) -> Self {
+        let user = user.map(|id| Of::Subject(digest(id)));
+        let from = network_of(address).map(Of::Came);
+        Self(user.into_iter().chain(from).collect())
+    }
+
     /// At the password of a name, from an address if one is known.
     pub(crate) fn new(name: &str, address: &str) -> Self {
         let mut of = vec![Of::Name(digest(name))];
-        if let Ok(address) = address.parse() {
-            of.push(Of::Address(network(address)));
-        }
+        of.extend(network_of(address).map(Of::Address));
         Self(of)
-    }
-}
-
-/// Who has one address of the newer kind has all of its network.
-fn network(address: IpAddr) -> IpAddr {
-    match address.to_canonical() {
-        IpAddr::V6(address) => {
-            let network = u128::from(address) & !u128::from(u64::MAX);
-            IpAddr::V6(network.into())
-        }
-        four => four,
     }
 }
 
@@ -134,6 +144,17 @@ impl Attempts {
             let empty = buckets.entry(of.clone()).or_insert(now);
             *empty = (*empty).max(now) + of.kind().each;
         }
+    }
+
+    /// One failed although nothing was guessed. Only where it fails once more it counts as any other.
+    pub(crate) fn count_again(&self, attempt: &Attempt, now: Instant) {
+        let is_name = |of: &&Of| matches!(of, Of::Name(_));
+        let failed = |of: &Of| self.0.lock().get(of).is_some_and(|empty| *empty > now);
+        if attempt.0.iter().filter(is_name).any(failed) {
+            return self.count(attempt, now);
+        }
+        let names = attempt.0.iter().filter(is_name).cloned();
+        self.count(&Attempt(names.collect()), now);
     }
 
     /// One was right: whoever knows the password was not guessing at this name. Their address is still counted.

@@ -123,7 +123,9 @@ impl CachedDirectory {
         if changes.is_empty() {
             return Ok((answer, None));
         }
-        let revokes = !quiet && engine::revokes(&ask.operation);
+        // What is made may take the place of something that others remember.
+        let takes = |change: &Change| matches!(change, Change::RemoveKey(_));
+        let revokes = !quiet && (engine::revokes(&ask.operation) || changes.iter().any(takes));
         let committed = self.commit(&changes, revokes, ask).await?;
         Ok((answer, revokes.then_some(committed.made)))
     }
@@ -187,8 +189,14 @@ impl CachedDirectory {
         }
     }
 
-    /// Keeps a batch of what happened elsewhere.
-    pub(crate) async fn keep(&self, batch: &AuditBatch) -> Result<(), Error> {
+    /// Keeps a batch of what happened elsewhere. What was decided about a workspace that is gone since is kept, too.
+    pub(crate) async fn keep(&self, batch: &mut AuditBatch) -> Result<(), Error> {
+        {
+            let directory = self.directory.read();
+            let named = batch.entries.iter().map(|one| &one.workspace);
+            let unknown = named.filter(|id| !id.is_empty() && directory.workspace(id).is_none());
+            batch.unknown = unknown.cloned().collect();
+        }
         self.store.keep(batch).await.map_err(wire)
     }
 

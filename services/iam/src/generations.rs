@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use tg_clients::neighbours::Neighbours;
+use tg_clients::generations;
 use tg_collections::{KnownConfig, WorkspaceStore, reaper};
 use tg_mesh::{LeasedStore, Mesh};
 use tg_schemas::{Error, ErrorCode, WorkspaceKey, WorkspaceTombstone};
@@ -35,7 +35,7 @@ impl WorkspaceStore for CachedDirectory {
 
 /// Notes the generations of workspaces as configuration shows them. Runs as long as the process.
 pub(crate) async fn settle(mesh: Mesh, store: Arc<LeasedStore<CachedDirectory>>) {
-    if !Neighbours::of(&mesh).keep_tombstones() {
+    if generations::of_workspaces(&mesh).is_none() {
         return;
     }
     let mut changes = mesh.config().changes();
@@ -71,8 +71,8 @@ pub(crate) async fn clear_left(
     directory: &CachedDirectory,
     id: &str,
 ) -> Result<(), Error> {
-    let ended =
-        |key: &WorkspaceKey| Neighbours::of(mesh).keep_tombstones() && mesh.config().has_ended(key);
+    let told = generations::of_workspaces(mesh);
+    let ended = |key: &WorkspaceKey| told.is_some_and(|config| config.has_ended(key));
     let Some(key) = directory.key(id).filter(ended) else {
         return Ok(());
     };

@@ -9,7 +9,9 @@
 //! * `trail`: what was refused, on its way into the store. What changed is written down with the change.
 //!
 //! * `login`, `attempts`, `password`: what of passwords takes long, beside the runtime, and how guessing is slowed.
-//! * `places`: what takes long, so many at once, so that it keeps nobody from being checked.
+//! * `oidc`: logins by tokens of an external issuer.
+//! * `places`: what takes long, so many at once, so that it keeps nobody from being checked. `turns`, `shares`: what of it
+//!   one network, name or manager may have.
 //!
 //! Which operation needs which capability is the gateway's table; which role has which capability is
 //! ours. No key or password is kept, logged or shown again: only its hash is stored. What signs tokens never leaves the
@@ -20,9 +22,11 @@ mod bootstrap_code;
 mod cached;
 mod engine;
 mod error;
+mod external;
 mod generations;
 mod handlers;
 mod login;
+mod oidc;
 mod options;
 mod password;
 mod places;
@@ -30,11 +34,14 @@ mod processors;
 mod remote;
 mod revocations;
 mod secret;
+mod shares;
 mod store;
 mod trail;
+mod turns;
 
 pub use bootstrap_code::{bootstrap_code, bootstrap_code_file};
 pub use engine::{ROLES, Role, RoleScope};
+pub use oidc::OidcOptions;
 pub use options::{AuthMode, Options};
-pub use processors::{PROCESSOR, processors};
+pub use processors::{LEAST_CONCURRENCY, PROCESSOR, processors};
 pub use secret::ApiKey;

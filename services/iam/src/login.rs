@@ -1,24 +1,21 @@
 //! What of passwords takes long: beside the runtime, few at once. Whoever is nobody, or has no password, takes as long as
 //! whoever has another one.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
-use parking_lot::Mutex;
 use tg_schemas::msg::IamRequest;
 use tg_schemas::{Error, ErrorCode};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
 use crate::attempts::{Attempt, Attempts, digest};
 use crate::cached::CachedDirectory;
 use crate::engine::{self, auth_failed};
 use crate::password::{LONGEST, PasswordHash, Proof, Temporary};
+use crate::shares::network_of;
+use crate::turns::{Claim, Lane, Turn, Turns, WAITING};
 
 /// Most at once: a login is not to take the machine.
 const AT_ONCE: usize = 4;
-/// Most that wait. More are told to come again.
-const WAITING: usize = 64;
 /// Most of one name that wait or compute: nobody takes the places of all.
 const OF_NAME: usize = 2;
 /// Most that somebody who manages users has at once.
@@ -34,8 +31,7 @@ pub(crate) struct Worked {
 
 /// The work on passwords of this process.
 pub(crate) struct Passwords {
-    turns: Arc<Semaphore>,
-    waiting: Arc<Mutex<Waiting>>,
+    turns: Turns,
     attempts: Arc<Attempts>,
 }
 
@@ -43,52 +39,27 @@ impl Default for Passwords {
     fn default() -> Self {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         Self {
-            turns: Arc::new(Semaphore::new(cores.min(AT_ONCE))),
-            waiting: Arc::default(),
+            turns: Turns::new(cores.min(AT_ONCE)),
             attempts: Arc::default(),
         }
     }
 }
 
-/// Those that wait or compute.
-#[derive(Debug, Default)]
-struct Waiting {
-    all: usize,
-    of: HashMap<[u8; 32], usize>,
-}
-
-/// One of them.
-struct Waits {
-    all: Arc<Mutex<Waiting>>,
-    whose: [u8; 32],
-}
-
-impl Drop for Waits {
-    fn drop(&mut self) {
-        let mut waiting = self.all.lock();
-        waiting.all -= 1;
-        if let Some(own) = waiting.of.get_mut(&self.whose) {
-            *own -= 1;
-            if *own == 0 {
-                waiting.of.remove(&self.whose);
-            }
-        }
-    }
-}
-
-/// On whose behalf something is computed, and how much at once at most.
-#[derive(Clone, Copy)]
-struct Share {
-    whose: [u8; 32],
-    most: usize,
-}
-
-impl Share {
-    /// Of who comes in by a name.
-    fn of_name(name: &str) -> Self {
+impl Claim {
+    /// Of who comes in by a name, from an address.
+    fn of_name(name: &str, address: &str) -> Self {
         Self {
             whose: digest(name),
             most: OF_NAME,
+            lane: Lane::Stranger(network_of(address)),
+        }
+    }
+
+    /// Of who has come in and changes the password of their name.
+    fn of_own(name: &str) -> Self {
+        Self {
+            lane: Lane::Known(digest(name)),
+            ..Self::of_name(name, "")
         }
     }
 
@@ -97,6 +68,7 @@ impl Share {
         Self {
             whose: digest(actor),
             most: OF_MANAGER,
+            lane: Lane::Known(digest(actor)),
         }
     }
 }
@@ -109,7 +81,7 @@ impl Passwords {
         ask: &IamRequest,
     ) -> Result<Worked, Error> {
         let mut worked = Worked::default();
-        let manager = Share::of_manager(&ask.actor);
+        let manager = Claim::of_manager(&ask.actor);
         match ask.operation.as_str() {
             "login" => {
                 let kept = directory.password_of(|all| {
@@ -117,8 +89,8 @@ impl Passwords {
                     Ok(all.named(&ask.username).filter(|user| all.is_active(user)))
                 })?;
                 let attempt = Attempt::new(&ask.username, &ask.client_ip);
-                let share = Share::of_name(&ask.username);
-                worked.proof = Some(self.prove(share, attempt, kept, &ask.password).await?);
+                let claim = Claim::of_name(&ask.username, &ask.client_ip);
+                worked.proof = Some(self.prove(claim, attempt, kept, &ask.password).await?);
             }
             "change-password" => {
                 let new = engine::to_hash(ask)?.map(str::to_owned);
@@ -133,10 +105,10 @@ impl Passwords {
                     Attempt::to_change(&name),
                 );
                 self.attempts.allow(&change, Instant::now())?;
-                let share = Share::of_name(&name);
-                worked.proof = Some(self.prove(share, attempt, kept, &ask.password).await?);
+                let claim = Claim::of_own(&name);
+                worked.proof = Some(self.prove(claim, attempt, kept, &ask.password).await?);
                 self.attempts.count(&change, Instant::now());
-                worked.password = self.hash(share, new).await?;
+                worked.password = self.hash(claim, new).await?;
             }
             "reset-password" => {
                 let temporary = Temporary::random();
@@ -156,7 +128,7 @@ impl Passwords {
     /// Shows that somebody knows their password.
     async fn prove(
         &self,
-        share: Share,
+        claim: Claim,
         attempt: Attempt,
         kept: Option<Proof>,
         given: &str,
@@ -165,7 +137,7 @@ impl Passwords {
         let given = Some(given).filter(|given| given.len() <= LONGEST);
         let given = given.ok_or_else(auth_failed)?.to_owned();
         let against = kept.as_ref().map(|kept| kept.against.clone());
-        let turn = self.turn(share).await?;
+        let turn = self.turns.turn(claim).await?;
         // Others may have failed while this one waited.
         self.attempts.allow(&attempt, Instant::now())?;
         let attempts = self.attempts.clone();
@@ -186,46 +158,17 @@ impl Passwords {
 
     async fn hash(
         &self,
-        share: Share,
+        claim: Claim,
         password: Option<String>,
     ) -> Result<Option<PasswordHash>, Error> {
         let Some(password) = password else {
             return Ok(None);
         };
-        let turn = self.turn(share).await?;
+        let turn = self.turns.turn(claim).await?;
         turn.work(move || PasswordHash::of(&password))
             .await
             .map(Some)
     }
-
-    /// A place among those that compute. Who does not wait for it any more leaves.
-    async fn turn(&self, share: Share) -> Result<Turn, Error> {
-        let waits = {
-            let mut waiting = self.waiting.lock();
-            let own = waiting.of.get(&share.whose).copied().unwrap_or(0);
-            if waiting.all >= WAITING || own >= share.most {
-                let text = "too many passwords are being looked at; try again in 2 seconds";
-                return Err(Error::typed("too-many-requests", text));
-            }
-            waiting.all += 1;
-            waiting.of.insert(share.whose, own + 1);
-            Waits {
-                all: self.waiting.clone(),
-                whose: share.whose,
-            }
-        };
-        let permit = self.turns.clone().acquire_owned().await;
-        Ok(Turn {
-            _permit: permit.map_err(|_| stopped())?,
-            _waits: waits,
-        })
-    }
-}
-
-/// A place among those that compute.
-struct Turn {
-    _waits: Waits,
-    _permit: OwnedSemaphorePermit,
 }
 
 impl Turn {
@@ -262,23 +205,27 @@ mod tests {
     #[tokio::test]
     async fn who_goes_away_guessed_all_the_same() {
         let passwords = Passwords {
-            turns: Arc::new(Semaphore::new(1)),
+            turns: Turns::new(1),
             ..Passwords::default()
         };
         let kept = kept("right");
         let attempt = || Attempt::new("ada", "");
         for _ in 0..10 {
-            let mut guess =
-                Box::pin(passwords.prove(Share::of_name("ada"), attempt(), kept.clone(), "wrong"));
+            let mut guess = Box::pin(passwords.prove(
+                Claim::of_name("ada", ""),
+                attempt(),
+                kept.clone(),
+                "wrong",
+            ));
             // As far as it goes at once: it computes, and nobody waits for it.
             assert!(futures_none(&mut guess).await);
             drop(guess);
-            assert_eq!(passwords.waiting.lock().all, 1);
-            let place = passwords.turns.acquire().await.unwrap();
-            drop(place);
+            assert_eq!(passwords.turns.all(), 1);
+            let other = Claim::of_name("bob", "");
+            drop(passwords.turns.turn(other).await.unwrap());
         }
         let refused = passwords
-            .prove(Share::of_name("ada"), attempt(), kept, "right")
+            .prove(Claim::of_name("ada", ""), attempt(), kept, "right")
             .await;
         assert_eq!(refused.unwrap_err().kind, "too-many-requests");
     }
@@ -297,7 +244,12 @@ mod tests {
         let passwords = Passwords::default();
         let kept = kept("right");
         let prove = |kept: Option<Proof>, given: &'static str| {
-            passwords.prove(Share::of_name("ada"), Attempt::new("ada", ""), kept, given)
+            passwords.prove(
+                Claim::of_name("ada", ""),
+                Attempt::new("ada", ""),
+                kept,
+                given,
+            )
         };
         assert_eq!(
             prove(kept.clone(), "right").await,
@@ -311,28 +263,27 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn only_so_many_wait_and_of_one_name_fewer() {
+    async fn of_one_name_few_compute_or_wait() {
         let passwords = Passwords {
-            turns: Arc::new(Semaphore::new(WAITING)),
+            turns: Turns::new(WAITING),
             ..Passwords::default()
         };
-        let ada = Share::of_name("ada");
+        let ada = |from: &str| Claim::of_name("ada", from);
         let mut held = Vec::new();
-        for _ in 0..OF_NAME {
-            held.push(passwords.turn(ada).await.ok().unwrap());
+        for from in ["10.0.0.1", "10.0.0.2"] {
+            held.push(passwords.turns.turn(ada(from)).await.unwrap());
         }
-        let refused = passwords.hash(ada, Some("x".into())).await.unwrap_err();
-        assert_eq!(refused.kind, "too-many-requests");
+        let more = passwords.hash(ada("10.0.0.3"), Some("x".into())).await;
+        assert_eq!(more.unwrap_err().code(), ErrorCode::Busy);
         held.pop();
-        held.push(passwords.turn(ada).await.ok().unwrap());
-        for other in OF_NAME..WAITING {
-            let share = Share::of_manager(&other.to_string());
-            held.push(passwords.turn(share).await.ok().unwrap());
+        held.push(passwords.turns.turn(ada("10.0.0.3")).await.unwrap());
+        for _ in 0..OF_MANAGER {
+            let boss = Claim::of_manager("boss");
+            held.push(passwords.turns.turn(boss).await.unwrap());
         }
-        let other = Share::of_name("bob");
-        assert!(passwords.turn(other).await.is_err());
+        let boss = Claim::of_manager("boss");
+        assert!(passwords.turns.turn(boss).await.is_err());
         held.clear();
-        let waiting = passwords.waiting.lock();
-        assert_eq!((waiting.all, waiting.of.len()), (0, 0));
+        assert_eq!(passwords.turns.all(), 0);
     }
 }

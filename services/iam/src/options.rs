@@ -2,8 +2,10 @@
 
 use std::path::PathBuf;
 
+use tg_settings::SettingError;
 use tg_storage::Durability;
 
+use crate::oidc::OidcOptions;
 use crate::store::AuditBounds;
 
 tg_settings::options! {
@@ -23,6 +25,10 @@ tg_settings::options! {
         /// The whole audit, in MiB; beyond, what was only read makes room first, and changes last.
         audit_mb: usize = 512, Whole(8..=1 << 20);
     }
+    sections {
+        /// Logins by tokens of an external issuer.
+        oidc: OidcOptions,
+    }
     given {
         /// Who is let in.
         auth_mode: AuthMode,
@@ -34,6 +40,16 @@ tg_settings::options! {
 }
 
 impl Options {
+    /// What is wrong beyond single values, by key; `open`: everybody is let in.
+    pub fn faults(&self, open: bool) -> Vec<SettingError> {
+        let mut faults = self.oidc.faults();
+        if open && !self.oidc.issuer.is_empty() {
+            let text = "must be empty where auth is none: nobody logs in";
+            faults.push(SettingError::new("iam.oidc.issuer", text));
+        }
+        faults
+    }
+
     /// How much of what happened is kept.
     pub(crate) fn audit(&self) -> AuditBounds {
         let bytes = |mib: usize| (mib as i64) << 20;

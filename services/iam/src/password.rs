@@ -89,11 +89,16 @@ impl fmt::Debug for PasswordHash {
 pub(crate) struct Temporary(String);
 
 impl Temporary {
-    /// A new one.
+    /// A new one. It does not begin as an option of a command does: it is typed behind `--password`.
     pub(crate) fn random() -> Self {
-        let mut bytes = [0; 12];
-        rand::rng().fill_bytes(&mut bytes);
-        Self(URL_SAFE_NO_PAD.encode(bytes))
+        loop {
+            let mut bytes = [0; 12];
+            rand::rng().fill_bytes(&mut bytes);
+            let text = URL_SAFE_NO_PAD.encode(bytes);
+            if !text.starts_with('-') {
+                return Self(text);
+            }
+        }
     }
 
     /// For the one answer that shows it, and to be hashed.
@@ -120,6 +125,14 @@ pub(crate) struct Proof {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_made_can_be_typed_behind_an_option() {
+        let made = (0..2_000).map(|_| Temporary::random());
+        for one in made {
+            assert!(one.reveal().len() == 16 && !one.reveal().starts_with('-'));
+        }
+    }
 
     #[test]
     fn what_the_reference_kept_is_read_and_ours_has_its_form() {

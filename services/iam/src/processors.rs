@@ -14,8 +14,9 @@ use crate::cached::CachedDirectory;
 use crate::generations;
 use crate::handlers::{Audit, Handler};
 use crate::login::Passwords;
+use crate::oidc::Issuer;
 use crate::options::{AuthMode, Options};
-use crate::places::{LONG, Places};
+use crate::places::{LONG, Places, STRANGERS};
 use crate::store::SqliteDirectory;
 use crate::{revocations, trail};
 
@@ -29,7 +30,11 @@ const FILE: &str = "iam.sqlite";
 /// as they begin, and refusals.
 const CONCURRENCY: usize = 4_096;
 
-const _: () = assert!(2 * LONG <= CONCURRENCY);
+/// Fewer requests in progress at once than this would let what takes long keep the checks out, which have no places.
+pub const LEAST_CONCURRENCY: u16 = 1_024;
+
+const _: () = assert!(LONG + STRANGERS + 256 <= LEAST_CONCURRENCY as usize);
+const _: () = assert!(LEAST_CONCURRENCY as usize <= CONCURRENCY);
 
 /// The identity service over a file in the data directory. A process that stands by leaves the
 /// file alone.
@@ -66,12 +71,17 @@ pub fn processors(mesh: &Mesh, options: Options) -> Vec<Processor> {
         auth_mode,
         places: Places::default(),
     };
+    let issuer = Issuer::new(&options.oidc).unwrap_or_else(|error| {
+        tracing::error!(%error, "nobody comes in by the external issuer");
+        None
+    });
     let handler = Handler {
         store: store.clone(),
         auth_mode,
         workspace_users: options.workspace_users,
         code,
         passwords: Passwords::default(),
+        issuer,
         places: Places::default(),
         refusals,
     };

@@ -8,8 +8,8 @@ use parking_lot::Mutex;
 use tg_iam::AuthMode;
 use tg_mesh::{Answer, Ask, Deadline, Host, Processor};
 use tg_schemas::msg::{
-    ApiKeyInput, ConfigRequest, FlowRequest, FlowResponse, IamRequest, IamResponse, UserInput,
-    WorkspaceInput,
+    ApiKeyInput, AuditEntry, AuditRequest, AuditResponse, ConfigRequest, FlowRequest, FlowResponse,
+    IamRequest, IamResponse, UserInput, WorkspaceInput,
 };
 use tg_schemas::processors;
 use tg_schemas::{Class, Error, ErrorCode, Topic};
@@ -152,6 +152,18 @@ impl System {
         self.mesh.ask(&topic, ask, options)
     }
 
+    async fn audit(&self, ask: AuditRequest) -> Result<AuditResponse, Error> {
+        let options = Ask {
+            deadline: Some(Deadline::after(BOUND)),
+            ..Ask::default()
+        };
+        let topic = Topic::system(Class::Request, "audit");
+        self.mesh
+            .ask::<_, AuditResponse>(&topic, &ask, options)
+            .last()
+            .await
+    }
+
     async fn workspace(&self, operation: &str, id: &str) -> Result<IamResponse, Error> {
         self.ask(about(operation, id)).await
     }
@@ -254,6 +266,85 @@ async fn a_key_opens_its_workspace_until_that_is_deleted_with_all_that_runs_in_i
     assert!(up.ask(resolve()).await.is_err());
     let error = up.workspace("get-workspace", "acme").await.unwrap_err();
     assert_eq!(error.kind, "not-found");
+    up.mesh.stop(Duration::from_secs(1)).await;
+}
+
+async fn a_revoked_signing_key_opens_nothing_and_a_named_request_makes_one_key(place: Place) {
+    let up = start(&place, AuthMode::Iam).await;
+    let from_here = IamRequest {
+        client_ip: "127.0.0.1".into(),
+        ..op("bootstrap")
+    };
+    let admin = up.ask(from_here).await.unwrap();
+    let user_id = admin.bootstrap_admin_user_id;
+    let mint = || IamRequest {
+        actor: user_id.clone(),
+        ..op("mint-token")
+    };
+    let jwt = up.ask(mint()).await.unwrap().jwt;
+    let resolve = |jwt: &str| IamRequest {
+        api_key: jwt.to_owned(),
+        ..op("resolve-token")
+    };
+    up.ask(resolve(&jwt)).await.unwrap();
+    up.ask(op("rotate-signing-key")).await.unwrap();
+    up.ask(resolve(&jwt)).await.unwrap();
+    let told = up.revocations();
+    let unnamed = up.ask(op("revoke-signing-key")).await.unwrap_err();
+    assert!(unnamed.message.contains("key_id"), "{unnamed}");
+    up.ask(resolve(&jwt)).await.unwrap();
+    let every = IamRequest {
+        key_id: "*".to_owned(),
+        ..op("revoke-signing-key")
+    };
+    up.ask(every).await.unwrap();
+    assert_eq!(up.ask(resolve(&jwt)).await.unwrap_err().kind, "auth-failed");
+    assert_eq!(up.revocations(), told + 1, "everybody looks again");
+    let new = up.ask(mint()).await.unwrap().jwt;
+    up.ask(resolve(&new)).await.unwrap();
+
+    // A client that had no answer asks again, by another question.
+    let key = |number: &str| IamRequest {
+        request_id: number.into(),
+        key: Some(ApiKeyInput {
+            user_id: user_id.clone(),
+            name: "laptop".into(),
+            ..ApiKeyInput::default()
+        }),
+        ..op("create-api-key")
+    };
+    let named = async |number: &str, name: &str| {
+        let options = Ask {
+            deadline: Some(Deadline::after(BOUND)),
+            request_id: Some(name.to_owned()),
+            ..Ask::default()
+        };
+        let topic = Topic::system(Class::Request, "iam");
+        let answer: Answer<IamResponse> = up.mesh.ask(&topic, &key(number), options);
+        answer.last().await.unwrap().api_key_plaintext
+    };
+    let lost = named("1", "mine").await;
+    let told = up.revocations();
+    let seen = named("2", "mine").await;
+    assert_eq!(up.revocations(), told + 1, "everybody forgets the first");
+    let opens = async |key: &str| {
+        let ask = IamRequest {
+            api_key: key.to_owned(),
+            ..op("resolve-api-key")
+        };
+        up.ask(ask).await.is_ok()
+    };
+    assert!(!opens(&lost).await && opens(&seen).await);
+    // What the gateway calls a request says nothing of the client's.
+    named("3", "3").await;
+    named("4", "4").await;
+    assert!(opens(&seen).await);
+    let list = IamRequest {
+        user_id: user_id.clone(),
+        ..op("list-api-keys")
+    };
+    let laptops = up.ask(list).await.unwrap().api_keys.into_iter();
+    assert_eq!(laptops.filter(|key| key.name == "laptop").count(), 3);
     up.mesh.stop(Duration::from_secs(1)).await;
 }
 
@@ -437,10 +528,68 @@ async fn a_key_is_checked_while_all_that_takes_long_is_in_progress(place: Place)
     up.mesh.stop(Duration::from_secs(1)).await;
 }
 
+/// What is said to have happened in a workspace that cannot be is counted as lost, and takes nothing with it; in one that is
+/// not there any more, it takes the room of the system.
+async fn what_happened_in_no_workspace_is_lost_or_has_one_room(place: Place) {
+    let up = start(&place, AuthMode::None).await;
+    let keep = async |workspace: &str, sequence: i64| {
+        let entry = AuditEntry {
+            kind: "read".into(),
+            workspace: workspace.into(),
+            time: 1_800_000_000_000,
+            until: 1_800_000_000_000,
+            count: 1,
+            ..AuditEntry::default()
+        };
+        up.audit(AuditRequest {
+            operation: "keep-events".into(),
+            source: "gateway-x".into(),
+            sequence,
+            entries: vec![
+                AuditEntry {
+                    workspace: String::new(),
+                    ..entry.clone()
+                },
+                entry,
+            ],
+            ..AuditRequest::default()
+        })
+        .await
+    };
+    let wrong = ["a b", "x\u{0}", "__iam__", &"x".repeat(300)];
+    for (at, wrong) in wrong.into_iter().enumerate() {
+        keep(wrong, at as i64).await.unwrap();
+    }
+    keep("gone", 9).await.unwrap();
+    let listed = AuditRequest {
+        operation: "list-events".into(),
+        kind: "read".into(),
+        ..AuditRequest::default()
+    };
+    let found = up.audit(listed).await.unwrap().entries;
+    let named: Vec<&str> = found.iter().map(|one| one.workspace.as_str()).collect();
+    assert_eq!(named, ["", "gone"]);
+    assert_eq!(found[0].count, 5, "what came with the wrong ones is kept");
+    let listed = AuditRequest {
+        operation: "list-events".into(),
+        kind: "lost".into(),
+        ..AuditRequest::default()
+    };
+    let lost = up.audit(listed).await.unwrap().entries;
+    let lost: Vec<_> = lost
+        .iter()
+        .map(|one| (one.operation.as_str(), one.reason.as_str(), one.count))
+        .collect();
+    assert_eq!(lost, [("read", "refused", 4)]);
+    up.mesh.stop(Duration::from_secs(1)).await;
+}
+
 tg_testkit::on_both_buses!(
+    what_happened_in_no_workspace_is_lost_or_has_one_room,
     a_key_is_checked_while_all_that_takes_long_is_in_progress,
     what_a_cut_deletion_left_is_not_of_the_next_workspace_of_the_name,
     a_key_opens_its_workspace_until_that_is_deleted_with_all_that_runs_in_it,
+    a_revoked_signing_key_opens_nothing_and_a_named_request_makes_one_key,
     without_users_workspaces_still_come_and_go,
     a_revocation_that_was_not_told_is_told_by_the_next_process,
     a_restoration_that_fails_leaves_nothing_of_its_own_and_all_of_others,

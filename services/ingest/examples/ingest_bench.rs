@@ -12,41 +12,15 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use tg_ingest::Options;
 use tg_mesh::embedded::EmbeddedBus;
-use tg_mesh::{Ask, ConsumeError, Cx, Processor, RecordConsumer, RequestHandler, Responder};
-use tg_schemas::msg::{
-    Chunk, LibrarianRequest, LibrarianResponse, Metadata, TextDocument, Triples,
-};
+use tg_mesh::{Ask, ConsumeError, Cx, Processor, RecordConsumer};
+use tg_schemas::msg::{Chunk, Metadata, TextDocument, Triples};
 use tg_schemas::processors;
-use tg_schemas::{Class, Error, FlowId, Topic, WorkspaceId};
+use tg_schemas::{Class, FlowId, Topic, WorkspaceId};
+use tg_testkit::bench::{ROUNDS, Rounds, headline};
 use tg_testkit::config::Config;
+use tg_testkit::fakes::Library;
 
 const BYTES: usize = 24 << 20;
-
-struct Library(String);
-
-#[async_trait]
-impl RequestHandler<LibrarianRequest, LibrarianResponse> for Library {
-    async fn serve(
-        &self,
-        _: Cx,
-        ask: LibrarianRequest,
-        mut out: Responder<LibrarianResponse>,
-    ) -> Result<(), Error> {
-        if ask.operation != "stream-document" {
-            return out.send(LibrarianResponse::default()).await;
-        }
-        let pieces: Vec<&[u8]> = self.0.as_bytes().chunks(1 << 20).collect();
-        for (at, piece) in pieces.iter().enumerate() {
-            out.send(LibrarianResponse {
-                content: STANDARD.encode(piece),
-                is_final: at + 1 == pieces.len(),
-                ..LibrarianResponse::default()
-            })
-            .await?;
-        }
-        Ok(())
-    }
-}
 
 #[derive(Default)]
 struct Count {
@@ -86,6 +60,7 @@ fn text() -> String {
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    println!("{}", headline(1));
     let bus = Arc::new(EmbeddedBus::in_memory());
     let mesh = tg_testkit::place::host_of_runs(bus).await;
     let (workspace, flow) = (WorkspaceId::new("default")?, FlowId::new("default")?);
@@ -104,12 +79,17 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     let text = text();
     let bytes = text.len();
+    let library = Arc::new(Library::default());
+    let document = |round: usize| format!("urn:doc:{round}");
+    for round in 0..ROUNDS {
+        library.put(&document(round), "text/plain", STANDARD.encode(&text));
+    }
     let (chunks, triples) = (Arc::new(Count::default()), Arc::new(Count::default()));
     let mut hosted = vec![
         Processor::new(processors::config_svc::PROCESSOR)
             .serves(processors::config_svc::CONFIG, Arc::new(config)),
         Processor::new(processors::librarian::PROCESSOR)
-            .serves(processors::librarian::LIBRARIAN, Arc::new(Library(text))),
+            .serves(processors::librarian::LIBRARIAN, library),
         Processor::new(processors::triples_write::PROCESSOR)
             .reads(processors::triples_write::INPUT, triples.clone()),
         Processor::new(processors::kw_index::PROCESSOR)
@@ -130,33 +110,41 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     if !attached.await {
         return Err("the flow does not attach".into());
     }
-    let record = TextDocument {
-        metadata: Some(Metadata {
-            id: "urn:doc".to_owned(),
-            root: "urn:doc".to_owned(),
-            collection: "default".to_owned(),
-        }),
-        text: String::new(),
-        document_id: "urn:doc".to_owned(),
-        ..TextDocument::default()
-    };
-    let started = Instant::now();
-    let ask = Ask {
-        epoch: Some(1),
-        ..Ask::default()
-    };
-    mesh.record(&input, &record, ask).await?;
-    while chunks.bytes.load(Ordering::Relaxed) < bytes {
-        tokio::time::sleep(Duration::from_millis(5)).await;
+    let mut rounds = Rounds::default();
+    for round in 0..ROUNDS {
+        let id = document(round);
+        let record = TextDocument {
+            metadata: Some(Metadata {
+                id: id.clone(),
+                root: id.clone(),
+                collection: "default".to_owned(),
+            }),
+            text: String::new(),
+            document_id: id,
+            ..TextDocument::default()
+        };
+        let started = Instant::now();
+        let ask = Ask {
+            epoch: Some(1),
+            ..Ask::default()
+        };
+        mesh.record(&input, &record, ask).await?;
+        while chunks.bytes.load(Ordering::Relaxed) < bytes * (round + 1) {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        let mib = bytes as f64 / (1 << 20) as f64;
+        rounds.add(
+            "text to chunks",
+            "MiB/s",
+            mib / started.elapsed().as_secs_f64(),
+        );
     }
-    let took = started.elapsed();
-    let rate = bytes as f64 / took.as_secs_f64() / (1 << 20) as f64;
-    let (chunks, triples) = (&chunks.records, &triples.records);
     println!(
-        "{} MiB, {} chunks, {} records of provenance: {took:?}, {rate:.1} MiB/s",
+        "{ROUNDS} documents of {} MiB, {} chunks, {} records of provenance",
         bytes >> 20,
-        chunks.load(Ordering::Relaxed),
-        triples.load(Ordering::Relaxed)
+        chunks.records.load(Ordering::Relaxed),
+        triples.records.load(Ordering::Relaxed)
     );
+    rounds.print();
     Ok(())
 }

@@ -2,6 +2,7 @@
 //! Believes nothing it says beyond frames; kills it when it is late or no longer needed. Workspaces take turns.
 
 use std::process::Stdio;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -11,7 +12,7 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout};
 
 use crate::decode::{DecodeError, Format, Frame, Limits};
-use crate::decode::{HEADER, frame, header};
+use crate::decode::{HEADER, UNCONFINED, frame, header, unconfined};
 use crate::engine::turns::Turns;
 use crate::error::IngestError;
 use crate::options::Options;
@@ -23,6 +24,8 @@ const FEED: Duration = Duration::from_secs(30);
 pub(crate) struct Children {
     settings: Options,
     turns: Mutex<Turns<oneshot::Sender<()>>>,
+    /// Whether it was said that children are not confined.
+    warned: AtomicBool,
 }
 
 impl Children {
@@ -30,6 +33,7 @@ impl Children {
         Self {
             turns: Mutex::new(Turns::new(settings.children, settings.kept)),
             settings,
+            warned: AtomicBool::new(false),
         }
     }
 
@@ -103,7 +107,7 @@ impl Children {
             telling: Telling {
                 output: BufReader::with_capacity(64 << 10, output),
                 _child: child,
-                _place: place,
+                place,
                 limits: settings.limits,
                 used: Duration::ZERO,
                 bytes: 0,
@@ -174,7 +178,7 @@ impl<'a> Feeding<'a> {
 pub(crate) struct Telling<'a> {
     output: BufReader<ChildStdout>,
     _child: Child,
-    _place: ChildPermit<'a>,
+    place: ChildPermit<'a>,
     limits: Limits,
     /// Time for which its parent waited for it.
     used: Duration,
@@ -203,12 +207,25 @@ impl Telling<'_> {
     }
 
     async fn read(&mut self) -> Option<Frame> {
-        let mut bytes = [0; HEADER];
-        self.output.read_exact(&mut bytes).await.ok()?;
-        let (tag, number, length) = header(&bytes)?;
-        let mut text = vec![0; length];
-        self.output.read_exact(&mut text).await.ok()?;
-        frame(tag, number, text)
+        loop {
+            let mut bytes = [0; HEADER];
+            self.output.read_exact(&mut bytes).await.ok()?;
+            let (tag, number, length) = header(&bytes)?;
+            let mut text = vec![0; length];
+            self.output.read_exact(&mut text).await.ok()?;
+            if tag != UNCONFINED {
+                return frame(tag, number, text);
+            }
+            self.warn(number);
+        }
+    }
+
+    /// Said once: the system refuses the next child the same.
+    fn warn(&self, bits: u32) {
+        if !self.place.children.warned.swap(true, Ordering::Relaxed) {
+            let unconfined = unconfined(bits);
+            tracing::warn!(%unconfined, "the system refuses limits of the processes that read documents");
+        }
     }
 }
 
@@ -256,6 +273,18 @@ mod tests {
         let page = r"/bin/cat >/dev/null; printf '\001\0\0\0\002\0\0\0\002hi\004\0\0\0\0\0\0\0\0'";
         let told = [Frame::Page(2, "hi".to_owned()), Frame::End];
         assert_eq!(heard(page, long).await, told);
+    }
+
+    #[tokio::test]
+    async fn a_child_that_is_not_confined_says_so_and_goes_on() {
+        let mut settings = Options::of_this_program("");
+        settings.program = PathBuf::from("/bin/sh");
+        let script = r"/bin/cat >/dev/null; printf '\006\0\0\0\001\0\0\0\0\004\0\0\0\0\0\0\0\0'";
+        settings.args = vec!["-c".to_owned(), script.to_owned()];
+        let children = Children::new(settings);
+        let feeding = children.start("w", Format::Pdf).await.unwrap();
+        assert_eq!(feeding.fed().next().await, Frame::End);
+        assert!(children.warned.load(Ordering::Relaxed));
     }
 
     /// Children that take their document in and say nothing for a long time.
@@ -316,5 +345,22 @@ mod tests {
         let feeding = children.start("w", Format::Pdf).await.unwrap();
         let mut telling = feeding.fed();
         assert_eq!(telling.next().await, Frame::Text(told));
+    }
+
+    #[tokio::test]
+    async fn limits_that_the_system_refuses_are_told_once_and_by_name() {
+        let mut settings = slow();
+        // A frame that says that two limits were refused, twice; then one of text.
+        let refused = r"\006\0\0\0\003\0\0\0\0";
+        settings.args[1] =
+            format!(r"/bin/cat >/dev/null; printf '{refused}{refused}\003\0\0\0\0\0\0\0\002ok'");
+        let children = Children::new(settings);
+        let mut telling = children.start("w", Format::Pdf).await.unwrap().fed();
+        assert!(!children.warned.load(Ordering::Relaxed));
+        assert_eq!(telling.next().await, Frame::Text("ok".to_owned()));
+        assert!(children.warned.load(Ordering::Relaxed));
+        let named = unconfined(3);
+        assert_eq!(named.split(", ").count(), 2, "{named}");
+        assert_eq!(unconfined(0), "");
     }
 }

@@ -2,7 +2,6 @@
 
 use futures::{StreamExt, TryStreamExt, stream};
 use tg_clients::library::{Child, Library};
-use tg_document::text::TextDecoder;
 use tg_mesh::Cx;
 use tg_provenance::{Making, PartFacts, PartKind, part, part_alone};
 use tg_runs::RunContext;
@@ -15,15 +14,13 @@ use crate::engine::chunks::{Cutting, Named, Naming};
 use crate::engine::outline::Outline;
 use crate::engine::recursive::Slice;
 use crate::engine::structure::Structure;
-use crate::engine::window::Windows;
 use crate::error::{IngestError, Unreadable};
 use crate::source::{About, TextOrigin};
+use crate::texts::Texts;
 
 /// Name in provenance, and the version of what it does.
 const COMPONENT: &str = "chunker";
 const VERSION: &str = "1.0.0";
-/// Text that is cut at once: longer documents are cut window by window.
-const WINDOW: usize = 4 << 20;
 /// Text that is cut without leaving the thread.
 const SHORT: usize = 16 << 10;
 /// Chunks of one batch: one question to the library, one record of provenance.
@@ -82,27 +79,11 @@ impl<'a> Cut<'a> {
         let root = &self.about.metadata.root;
         let library = Library::of_flow(self.cx);
         let content = library.stream(&self.about.id, STREAM_PIECE);
-        let mut pieces = content.map_err(|error| self.fault(error))?;
-        let mut windows = Windows::new(WINDOW);
-        let mut decoder = TextDecoder::default();
-        let mut some = false;
-        while let Some(piece) = pieces.next().await.map_err(|error| self.fault(error))? {
-            some |= !piece.is_empty();
-            let pushed = decoder.push(&piece, windows.text());
-            pushed.map_err(|why| IngestError::unreadable(root, why))?;
-            while let Some(window) = windows.full() {
-                self.window(&window).await?;
-            }
-        }
-        if !some {
-            return Err(IngestError::unreadable(root, Unreadable::Empty));
-        }
-        let finished = decoder.finish(windows.text());
-        finished.map_err(|why| IngestError::unreadable(root, why))?;
-        while let Some(window) = windows.full() {
+        let mut texts = Texts::new(root, content.map_err(|error| self.fault(error))?);
+        while let Some(window) = texts.next().await? {
             self.window(&window).await?;
         }
-        self.window(&windows.last()).await
+        Ok(())
     }
 
     /// Lets go what is left. Blank text is told like none, or its document would be complete and never found.
@@ -135,23 +116,8 @@ impl<'a> Cut<'a> {
         Ok(())
     }
 
-    /// Cuts a text, and says where each slice stands. What takes long does not stop others.
     async fn slices(&mut self, text: &str) -> Result<(Vec<Slice>, Vec<String>), IngestError> {
-        let (cutting, structure) = (self.cutting, self.structure);
-        if text.len() <= SHORT {
-            let slices = cutting.split(text, structure);
-            let contexts = self.outline.contexts(text, &slices);
-            return Ok((slices, contexts));
-        }
-        let (text, mut outline) = (text.to_owned(), self.outline.clone());
-        let cut = tokio::task::spawn_blocking(move || {
-            let slices = cutting.split(&text, structure);
-            let contexts = outline.contexts(&text, &slices);
-            (slices, contexts, outline)
-        });
-        let (slices, contexts, outline) = cut.await.map_err(|_| IngestError::Stopping)?;
-        self.outline = outline;
-        Ok((slices, contexts))
+        slices(self.cutting, self.structure, &mut self.outline, text).await
     }
 
     /// Keeps, describes and hands on what is in the batch.
@@ -222,6 +188,29 @@ impl<'a> Cut<'a> {
             triples,
         }
     }
+}
+
+/// Cuts a text, and says where each slice stands. What takes long does not stop others.
+pub(crate) async fn slices(
+    cutting: Cutting,
+    structure: Structure,
+    outline: &mut Outline,
+    text: &str,
+) -> Result<(Vec<Slice>, Vec<String>), IngestError> {
+    if text.len() <= SHORT {
+        let slices = cutting.split(text, structure);
+        let contexts = outline.contexts(text, &slices);
+        return Ok((slices, contexts));
+    }
+    let (text, mut passing) = (text.to_owned(), outline.clone());
+    let cut = tokio::task::spawn_blocking(move || {
+        let slices = cutting.split(&text, structure);
+        let contexts = passing.contexts(&text, &slices);
+        (slices, contexts, passing)
+    });
+    let (slices, contexts, passed) = cut.await.map_err(|_| IngestError::Stopping)?;
+    *outline = passed;
+    Ok((slices, contexts))
 }
 
 async fn hand_on(cx: &Cx, chunk: Chunk) -> Result<(), Error> {

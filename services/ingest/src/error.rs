@@ -152,22 +152,30 @@ impl IngestError {
 impl From<IngestError> for ConsumeError {
     fn from(error: IngestError) -> Self {
         let text = error.to_string();
+        match error {
+            IngestError::Asked { error, .. } => match Self::from(error) {
+                Self::Dead(error) => Self::Dead(Error {
+                    message: text,
+                    ..error
+                }),
+                retry => retry,
+            },
+            error => Self::from(Error::from(error)),
+        }
+    }
+}
+
+impl From<IngestError> for Error {
+    fn from(error: IngestError) -> Self {
+        let text = error.to_string();
         let code = match error {
-            IngestError::Asked { error, .. } => {
-                return match Self::from(error) {
-                    Self::Dead(error) => Self::Dead(Error {
-                        message: text,
-                        ..error
-                    }),
-                    retry => retry,
-                };
-            }
-            IngestError::Unreadable { .. } => return Self::from(Error::typed(BAD_CONTENT, text)),
+            IngestError::Asked { error, .. } => return error,
+            IngestError::Unreadable { .. } => return Self::typed(BAD_CONTENT, text),
             IngestError::Cutting(_) | IngestError::Unnamed(_) => ErrorCode::BadRequest,
             IngestError::NoReader | IngestError::Stopping => ErrorCode::Unavailable,
             IngestError::NoPipes => ErrorCode::Internal,
         };
-        Self::from(Error::new(code, text))
+        Self::new(code, text)
     }
 }
 

@@ -13,11 +13,13 @@ pub mod decode;
 mod engine;
 mod error;
 mod handlers;
+mod measure;
 mod options;
 mod parts;
 mod processors;
 mod source;
 mod take_apart;
+mod texts;
 
 pub use options::{Options, Settings};
 pub use processors::processors;

@@ -36,6 +36,37 @@ struct Part {
     place: TextOrigin,
 }
 
+/// Takes the pages or sections of a document, in order.
+pub(crate) trait TakesParts {
+    /// Where the document begins.
+    fn start(&self) -> Start;
+    /// Whether no part had text.
+    fn is_empty(&self) -> bool;
+    /// The last page that could be read.
+    fn last_page(&self) -> u32;
+    /// Whether it wants no more of a text.
+    fn has_enough(&self) -> bool {
+        false
+    }
+    /// A page. One without text is passed over.
+    async fn page(&mut self, number: u32, text: String) -> Result<(), IngestError>;
+    /// A section, and where it begins. One without text is passed over.
+    async fn section(&mut self, text: String, place: TextOrigin) -> Result<(), IngestError>;
+    /// Lets go what is left.
+    async fn finish(&mut self) -> Result<(), IngestError>;
+}
+
+/// Where a page begins.
+pub(crate) fn of_page(start: Start, number: u32) -> TextOrigin {
+    TextOrigin {
+        kind: String::new(),
+        start: Start {
+            page: i64::from(number),
+            ..start
+        },
+    }
+}
+
 /// Collects parts and lets them go in batches.
 pub(crate) struct Parts<'a> {
     cx: &'a Cx,
@@ -66,27 +97,25 @@ impl<'a> Parts<'a> {
             last_page: 0,
         }
     }
+}
 
-    /// Where the document begins.
-    pub(crate) fn start(&self) -> Start {
+impl TakesParts for Parts<'_> {
+    fn start(&self) -> Start {
         Start {
             title: self.title.to_owned(),
             ..Start::default()
         }
     }
 
-    /// Whether no part had text.
-    pub(crate) fn is_empty(&self) -> bool {
+    fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// The last page that could be read.
-    pub(crate) fn last_page(&self) -> u32 {
+    fn last_page(&self) -> u32 {
         self.last_page
     }
 
-    /// A page. One without text is passed over.
-    pub(crate) async fn page(&mut self, number: u32, text: String) -> Result<(), IngestError> {
+    async fn page(&mut self, number: u32, text: String) -> Result<(), IngestError> {
         self.last_page = number;
         if text.trim().is_empty() {
             return Ok(());
@@ -96,23 +125,12 @@ impl<'a> Parts<'a> {
         let parts = [&self.about.metadata.root, &hash, &seen.to_string()];
         let id = stable_id(Kind::Page, &parts.map(String::as_str));
         *seen += 1;
-        let place = TextOrigin {
-            kind: String::new(),
-            start: Start {
-                page: i64::from(number),
-                ..self.start()
-            },
-        };
+        let place = of_page(self.start(), number);
         let title = format!("Page {number}");
         self.push(id, title, text, number, place).await
     }
 
-    /// A section, and where it begins. One without text is passed over.
-    pub(crate) async fn section(
-        &mut self,
-        text: String,
-        place: TextOrigin,
-    ) -> Result<(), IngestError> {
+    async fn section(&mut self, text: String, place: TextOrigin) -> Result<(), IngestError> {
         if text.trim().is_empty() {
             return Ok(());
         }
@@ -122,6 +140,21 @@ impl<'a> Parts<'a> {
         self.push(id, title, text, 0, place).await
     }
 
+    async fn finish(&mut self) -> Result<(), IngestError> {
+        let batch = std::mem::take(&mut self.batch);
+        self.bytes = 0;
+        for kind in [PartKind::Page, PartKind::Section] {
+            let of_kind = |part: &&Part| (part.page > 0) == (kind == PartKind::Page);
+            let parts: Vec<&Part> = batch.iter().filter(of_kind).collect();
+            if !parts.is_empty() {
+                self.send(kind, &parts).await?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Parts<'_> {
     async fn push(
         &mut self,
         id: String,
@@ -141,20 +174,6 @@ impl<'a> Parts<'a> {
         self.batch.push(Part { child, page, place });
         if self.batch.len() >= BATCH || self.bytes >= BATCH_BYTES {
             self.finish().await?;
-        }
-        Ok(())
-    }
-
-    /// Lets go what is left.
-    pub(crate) async fn finish(&mut self) -> Result<(), IngestError> {
-        let batch = std::mem::take(&mut self.batch);
-        self.bytes = 0;
-        for kind in [PartKind::Page, PartKind::Section] {
-            let of_kind = |part: &&Part| (part.page > 0) == (kind == PartKind::Page);
-            let parts: Vec<&Part> = batch.iter().filter(of_kind).collect();
-            if !parts.is_empty() {
-                self.send(kind, &parts).await?;
-            }
         }
         Ok(())
     }

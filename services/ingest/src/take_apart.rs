@@ -10,7 +10,7 @@ use crate::engine::outline::{Outline, Start};
 use crate::engine::structure::Structure;
 use crate::engine::window::Windows;
 use crate::error::{IngestError, Unreadable};
-use crate::parts::{Parts, SECTION};
+use crate::parts::{SECTION, TakesParts};
 use crate::source::{About, TextOrigin};
 
 /// One document on its way.
@@ -28,7 +28,7 @@ impl TakeApart<'_> {
     pub(crate) async fn run(
         mut self,
         declared: &str,
-        parts: &mut Parts<'_>,
+        parts: &mut impl TakesParts,
     ) -> Result<(), IngestError> {
         let head = self.head().await?;
         let kind = kind::detect(head, declared);
@@ -58,7 +58,7 @@ impl TakeApart<'_> {
     }
 
     /// Text as it is, window by window.
-    async fn text(&mut self, kind: String, parts: &mut Parts<'_>) -> Result<(), IngestError> {
+    async fn text(&mut self, kind: String, parts: &mut impl TakesParts) -> Result<(), IngestError> {
         let refuse = |why| IngestError::unreadable(&self.about.id, why);
         let mut windows = Windows::new(SECTION);
         let mut following = Following::new(kind, parts.start());
@@ -71,6 +71,9 @@ impl TakeApart<'_> {
             text.clear();
             while let Some(window) = windows.full() {
                 following.section(parts, tidy(&window)).await?;
+            }
+            if parts.has_enough() {
+                return Ok(());
             }
             piece = self
                 .pieces
@@ -88,7 +91,11 @@ impl TakeApart<'_> {
     }
 
     /// What only a child may take apart.
-    async fn child(&mut self, format: Format, parts: &mut Parts<'_>) -> Result<(), IngestError> {
+    async fn child(
+        &mut self,
+        format: Format,
+        parts: &mut impl TakesParts,
+    ) -> Result<(), IngestError> {
         let started = self.children.start(self.workspace, format).await;
         let mut feeding = started?;
         let mut piece = Some(std::mem::take(&mut self.head));
@@ -146,7 +153,11 @@ impl Following {
         Self { kind, outline }
     }
 
-    async fn section(&mut self, parts: &mut Parts<'_>, text: String) -> Result<(), IngestError> {
+    async fn section(
+        &mut self,
+        parts: &mut impl TakesParts,
+        text: String,
+    ) -> Result<(), IngestError> {
         let place = TextOrigin {
             kind: self.kind.clone(),
             start: self.outline.here(),

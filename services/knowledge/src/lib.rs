@@ -21,7 +21,6 @@ mod library;
 mod load;
 mod options;
 mod processors;
-mod purge;
 mod store;
 
 pub use options::Options;

@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
+use tg_collections::leftovers::{self, Looks};
 use tg_collections::reaper;
-use tg_mesh::{LeasedStore, Mesh, Processor, TaskKind};
+use tg_mesh::{LeasedStore, Mesh, Processor};
 use tg_schemas::processors::{kg_store, knowledge};
 use tokio::sync::Notify;
 
 use crate::handlers::{Knowledge, Recorder};
-use crate::options::{Options, QUESTIONS, RECORDS};
-use crate::purge;
+use crate::options::{LOOK, Options, QUESTIONS, RECORDS};
+use crate::store::CoreStore;
 use crate::store::sqlite::SqliteCores;
 
 /// Where the cores are below the data directory.
@@ -26,8 +27,17 @@ pub fn processors(mesh: &Mesh, options: Options) -> Vec<Processor> {
     let store = LeasedStore::blocking(STORE, open);
     store.kept_in(file);
     let wake = Arc::new(Notify::new());
-    let purge = purge::run(mesh.clone(), store.clone(), wake.clone());
-    mesh.spawn(TaskKind::Background, purge);
+    let looks = Looks {
+        every: LOOK,
+        wake: wake.clone(),
+    };
+    leftovers::start(
+        mesh,
+        STORE,
+        store.clone(),
+        looks,
+        |cores: Arc<SqliteCores>| async move { cores.purge_some().await },
+    );
     reaper::start(mesh, STORE, store.clone());
 
     let recorder = Arc::new(Recorder(store.clone()));

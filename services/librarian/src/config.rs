@@ -87,9 +87,17 @@ pub(crate) struct Snapshot {
     /// Characters in a chunk and shared with the next, as far as the flow says.
     pub(crate) chunking: (Option<u64>, Option<u64>),
     /// Processors that ask a model about each chunk.
-    pub(crate) extractors: u64,
+    pub(crate) extractors: Vec<String>,
     /// What decides what it makes of documents.
     pub(crate) sources: Sources,
+}
+
+impl Snapshot {
+    /// Whether a processor reads the chunks of the flow.
+    pub(crate) fn reads_chunks(&self, id: &str) -> bool {
+        let mut readers = self.wiring.readers.iter();
+        readers.any(|one| one.processor() == id && one.message() == "Chunk")
+    }
 }
 
 /// Reads a flow from the view, by the key of its workspace; `None` if there is none.
@@ -144,7 +152,9 @@ pub(crate) fn snapshot(mesh: &Mesh, workspace: &str, id: &str) -> Option<Snapsho
     Some(Snapshot {
         sources,
         chunking: (parameter("chunk-size"), parameter("chunk-overlap")),
-        extractors: readers::extractors(place, &rows, serves).count() as u64,
+        extractors: readers::extractors(place, &rows, serves)
+            .map(str::to_owned)
+            .collect(),
         wiring,
         flow,
     })

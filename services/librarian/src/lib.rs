@@ -9,7 +9,8 @@
 //!
 //! * `handlers`: the queues. `library`, `collections`, `processing`: what is done about documents, collections and runs.
 //! * `engine`: rules over plain values. Pure.
-//! * `store`: where rows are kept: traits, the adapter over SQLite, and the suite that adapters pass.
+//! * `store`: where rows and contents are kept: traits, the adapters over SQLite and over files, and the suites that
+//!   adapters pass.
 //! * `reconciler`: what the librarian does by itself.
 //!
 //! One process owns the store; others stand by. Documents are rows in a database, large content is files

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use tg_mesh::fair::Pool;
 use tg_schemas::WorkspaceKey;
 use tokio::sync::{MutexGuard, Notify};
 
@@ -16,6 +17,10 @@ use crate::store::LibraryStore;
 /// Locks that collections share.
 const LOCKS: usize = 64;
 
+/// Estimates under way at once, and of them those of one workspace: who is asked for one asks the library in turn.
+const ESTIMATES: usize = 16;
+const ESTIMATES_OF_ONE: usize = 4;
+
 /// The librarian.
 pub(crate) struct Librarian {
     pub(crate) library: Library,
@@ -26,6 +31,8 @@ pub(crate) struct Librarian {
     pub(crate) chores: Mutex<Chores>,
     /// Models of flows.
     pub(crate) models: KnownModels,
+    /// Estimates under way.
+    pub(crate) estimates: Pool,
     /// What changes a collection happens one after the other.
     collections: [tokio::sync::Mutex<()>; LOCKS],
 }
@@ -39,6 +46,7 @@ impl Librarian {
             starting: Mutex::default(),
             chores: Mutex::default(),
             models: KnownModels::default(),
+            estimates: Pool::new(ESTIMATES, ESTIMATES_OF_ONE),
             collections: std::array::from_fn(|_| tokio::sync::Mutex::new(())),
         }
     }

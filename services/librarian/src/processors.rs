@@ -42,7 +42,7 @@ pub fn processors(mesh: &Mesh, options: Options) -> Vec<Processor> {
             let open = move || {
                 // The lock of the rows guards the content too.
                 let rows = Arc::new(SqliteLibrary::open(&rows, durability)?);
-                let content = BlobStore::open(&content, durability)?;
+                let content = Arc::new(BlobStore::open(&content, durability)?);
                 Ok::<_, StorageError>(Library::new(rows, content, quota))
             };
             let library = off_runtime(open).await?;

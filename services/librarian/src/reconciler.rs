@@ -50,7 +50,7 @@ impl Librarian {
                 pause = RETRY_DELAY;
             }
         };
-        note("runs", self.follow(mesh).await.map(|()| false));
+        note("runs", self.follow(mesh).await);
         note("retractions", self.deliver(mesh).await.map(|()| false));
         note("deletions", self.drop_pending(mesh).await);
         note("files", self.tidy().await);

@@ -1,17 +1,25 @@
 //! Runs one request against a model: retries until the first piece, then passes pieces on, all within
 //! one deadline and one cancel token. Never repeats a request after a piece was passed on.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures::{StreamExt, stream};
 use tg_provider_http::Backoff;
+use tg_schemas::limits::MODEL_NAME;
 use tg_schemas::msg::ModelInfo;
+use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::error::LlmError;
 use crate::model::{ChatEvent, ChatModel, ChatRequest, ChatStream};
+use crate::routing::Router;
+use crate::traced;
+
+/// Models of which it is kept what their provider lists of them.
+const KEPT: usize = 4096;
 
 /// A model with rules for retrying.
 #[derive(Clone)]
@@ -19,6 +27,10 @@ pub struct Completer {
     model: Arc<dyn ChatModel>,
     backoff: Backoff,
     chance: fn() -> f64,
+    /// Chooses among several backends, each with rules of its own.
+    router: Option<Arc<Router>>,
+    /// Tokens that models read at once, as their provider listed them last.
+    windows: Arc<watch::Sender<BTreeMap<String, u64>>>,
 }
 
 impl Completer {
@@ -28,7 +40,22 @@ impl Completer {
             model,
             backoff: Backoff::default(),
             chance: rand::random::<f64>,
+            router: None,
+            windows: Arc::new(watch::Sender::new(BTreeMap::new())),
         }
+    }
+
+    /// A completer over several backends.
+    pub fn routed(router: Arc<Router>) -> Self {
+        Self {
+            router: Some(router.clone()),
+            ..Self::new(router)
+        }
+    }
+
+    /// The router, where there are several backends.
+    pub(crate) fn router(&self) -> Option<&Arc<Router>> {
+        self.router.as_ref()
     }
 
     /// Other rules for retrying.
@@ -66,7 +93,7 @@ impl Completer {
                     Ok(None) => return None,
                     Err(error) => Err(error),
                 };
-                let open = matches!(item, Ok(ChatEvent::Delta(_)));
+                let open = matches!(item, Ok(ChatEvent::Delta(_) | ChatEvent::Thinking(_)));
                 Some((item, open.then_some(rest)))
             }
         });
@@ -82,7 +109,25 @@ impl Completer {
         left: Duration,
         cancel: &CancellationToken,
     ) -> Result<Vec<ModelInfo>, LlmError> {
-        bounded(Instant::now() + left, cancel, self.model.list_models()).await?
+        let models = bounded(Instant::now() + left, cancel, self.model.list_models()).await??;
+        let listed = models.iter().filter_map(|model| {
+            let window = u64::try_from(model.context_length?).ok()?;
+            (model.id.len() <= MODEL_NAME).then(|| (model.id.clone(), window))
+        });
+        self.windows.send_replace(listed.take(KEPT).collect());
+        Ok(models)
+    }
+
+    /// Tokens that a model reads at once, where its provider has listed them.
+    pub(crate) fn window(&self, model: &str) -> Option<u64> {
+        let windows = self.windows.borrow();
+        // Where there are several backends, a name may begin with that of one.
+        let of_one = || {
+            self.router.as_ref()?;
+            model.split_once('/').map(|(_, model)| model)
+        };
+        let known = windows.get(model);
+        known.or_else(|| windows.get(of_one()?)).copied()
     }
 
     async fn attempts(
@@ -90,6 +135,9 @@ impl Completer {
         request: &ChatRequest,
         until: Instant,
     ) -> Result<(ChatEvent, ChatStream), LlmError> {
+        if let Some(router) = &self.router {
+            return router.open(request, until).await;
+        }
         let attempt = || self.attempt(request);
         self.backoff
             .run(until, self.chance, LlmError::again, attempt)
@@ -97,7 +145,7 @@ impl Completer {
     }
 
     async fn attempt(&self, request: &ChatRequest) -> Result<(ChatEvent, ChatStream), LlmError> {
-        let mut events = self.model.chat(request).await?;
+        let mut events = traced::chat(&*self.model, request, "").await?;
         match events.next().await {
             Some(Ok(first)) => {
                 if matches!(first, ChatEvent::Done(_)) {

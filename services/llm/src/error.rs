@@ -4,7 +4,9 @@
 use std::time::Duration;
 
 use tg_provider_http::{Again, Outage};
-use tg_schemas::{Error, ErrorCode};
+use tg_schemas::{Error, ErrorCode, limits};
+
+use crate::engine::context::LEAST;
 
 /// The HTTP status of a refusal; within an answer that has begun there is none.
 pub type Status = Option<u16>;
@@ -15,12 +17,44 @@ pub enum LlmError {
     /// The question names no operation of this service.
     #[error("operation: must be completion, list-models, which-model or status")]
     Operation,
+    /// The question names no operation on chats.
+    #[error("operation: must be completion, list-models, route or health")]
+    ChatOperation,
+    /// The chat has no turns, or some of nobody.
+    #[error("messages: must be one or more, each with the role system, user, assistant or tool")]
+    Turns,
+    /// The chat names too many models.
+    #[error("models: must be at most {} names", limits::CHAT_MODELS)]
+    Models,
+    /// A name of a model is too long.
+    #[error("{0}: must be of at most {max} bytes a name", max = limits::MODEL_NAME)]
+    ModelName(&'static str),
     /// The question asks for a shape that no answer has.
     #[error("response_format: must be json or absent")]
     ResponseFormat,
     /// The flow's parameter is not a temperature.
-    #[error("temperature: the flow's parameter must be a number from 0 to 10")]
+    #[error("temperature: must be a number from 0 to 10")]
     Temperature,
+    /// The picture is no picture that models read.
+    #[error("image: must be a PNG, JPEG, GIF or WebP picture in base64")]
+    NoPicture,
+    /// The picture is too large.
+    #[error("image: must be of at most 8 MiB")]
+    LargePicture,
+    /// The picture is of a kind that models do not read.
+    #[error("mime_type: must be image/png, image/jpeg, image/gif or image/webp")]
+    MediaType,
+    /// The picture is of another kind than is said.
+    #[error("mime_type: must be that of the image")]
+    OtherPicture,
+    /// So many pictures are described that there is no memory for one more.
+    #[error("too many pictures are being described now: try again")]
+    NoRoom,
+    /// The builtin reader reads texts only.
+    #[error(
+        "the builtin extractive reader reads no pictures: set llm.provider to a model that does"
+    )]
+    ReadsNoPictures,
     /// Too many requests; may work after a pause.
     #[error("the model provider is receiving too many requests")]
     RateLimited {
@@ -41,12 +75,18 @@ pub enum LlmError {
     /// The request is longer than the model can read.
     #[error("the request is longer than the model can read")]
     TooLong(Status),
+    /// The model can read less at once than anything is done with.
+    #[error("context_window: must be at least {LEAST} tokens; the model's has {0}")]
+    SmallWindow(u64),
     /// The provider refused the request as malformed or unsuitable.
     #[error("the model provider refused the request as invalid")]
     BadRequest(Status),
     /// The provider cannot be reached or is failing.
     #[error("the model provider cannot be reached or is failing")]
     Unavailable(Outage),
+    /// Every backend that has the model failed lately.
+    #[error("the model has failed lately and is left alone for now")]
+    Resting(Duration),
     /// No answer in time.
     #[error("the model did not answer in time")]
     Timeout,
@@ -56,6 +96,15 @@ pub enum LlmError {
     /// The answer broke off in the middle.
     #[error("the answer of the model was interrupted")]
     BrokenOff,
+    /// The answer is longer than what is read of one.
+    #[error(
+        "the answer of the model is longer than {}",
+        limits::human(limits::MODEL_TEXT)
+    )]
+    LongAnswer,
+    /// The provider ended the answer with an error that says nothing more.
+    #[error("the model provider ended the answer with an error")]
+    Interrupted,
     /// Cancelled by the asker.
     #[error("cancelled")]
     Cancelled,
@@ -72,8 +121,20 @@ impl LlmError {
                 retry_after: Some(asked),
                 ..
             } => Again::After(*asked),
-            Self::RateLimited { .. } | Self::Unavailable(_) | Self::BrokenOff => Again::Soon,
+            Self::RateLimited { .. }
+            | Self::Unavailable(_)
+            | Self::BrokenOff
+            | Self::Interrupted => Again::Soon,
             _ => Again::Never,
+        }
+    }
+
+    /// After how long it may succeed, where that is known.
+    pub fn pause(&self) -> Option<Duration> {
+        match self {
+            Self::RateLimited { retry_after, .. } => *retry_after,
+            Self::Resting(left) => Some(*left),
+            _ => None,
         }
     }
 
@@ -95,7 +156,21 @@ impl LlmError {
     pub fn is_the_providers(&self) -> bool {
         !matches!(
             self,
-            Self::Operation | Self::ResponseFormat | Self::Temperature | Self::Cancelled
+            Self::Operation
+                | Self::ChatOperation
+                | Self::Turns
+                | Self::Models
+                | Self::ModelName(_)
+                | Self::ResponseFormat
+                | Self::Temperature
+                | Self::NoPicture
+                | Self::LargePicture
+                | Self::MediaType
+                | Self::OtherPicture
+                | Self::NoRoom
+                | Self::ReadsNoPictures
+                | Self::SmallWindow(_)
+                | Self::Cancelled
         )
     }
 
@@ -116,19 +191,30 @@ impl LlmError {
     /// The code of the failure.
     pub fn code(&self) -> ErrorCode {
         match self {
-            Self::Operation => ErrorCode::BadOperation,
-            Self::ResponseFormat | Self::Temperature => ErrorCode::BadRequest,
+            Self::Operation | Self::ChatOperation => ErrorCode::BadOperation,
+            Self::Turns
+            | Self::Models
+            | Self::ModelName(_)
+            | Self::ResponseFormat
+            | Self::Temperature
+            | Self::NoPicture
+            | Self::MediaType
+            | Self::SmallWindow(_)
+            | Self::OtherPicture => ErrorCode::BadRequest,
             Self::RateLimited { .. } => ErrorCode::RateLimited,
+            Self::NoRoom => ErrorCode::Busy,
+            Self::Resting(_) => ErrorCode::Unavailable,
             Self::Timeout => ErrorCode::Timeout,
             Self::Cancelled => ErrorCode::Cancelled,
-            Self::Unsupported => ErrorCode::NotImplemented,
-            Self::TooLong(_) => ErrorCode::TooLarge,
+            Self::Unsupported | Self::ReadsNoPictures => ErrorCode::NotImplemented,
+            Self::TooLong(_) | Self::LargePicture | Self::LongAnswer => ErrorCode::TooLarge,
             Self::Quota(_)
             | Self::Auth(_)
             | Self::UnknownModel(_)
             | Self::BadRequest(_)
             | Self::Unavailable(_)
             | Self::Malformed
+            | Self::Interrupted
             | Self::BrokenOff => ErrorCode::Provider,
         }
     }
@@ -137,11 +223,7 @@ impl LlmError {
 impl From<LlmError> for Error {
     fn from(error: LlmError) -> Self {
         let mut text = error.to_string();
-        if let LlmError::RateLimited {
-            retry_after: Some(pause),
-            ..
-        } = &error
-        {
+        if let Some(pause) = error.pause() {
             text += &format!("; try again in {} s", pause.as_secs().max(1));
         }
         Error::new(error.code(), text)

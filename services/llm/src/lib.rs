@@ -4,8 +4,9 @@
 //!   [`engine::builtin`] the extractive reader that serves when no provider is configured.
 //! * [`Options`] chooses the provider by settings and variables; keys are [`Secret`]s.
 //! * [`Completer`] runs a request against a model: retries before the first piece, one deadline, cancel
-//!   down to the provider's socket.
-//! * [`processors`] are the two hosted processors, `text-completion` and `text-completion-rag`.
+//!   down to the provider's socket. Where there are several backends of a model, [`Router`] chooses one.
+//! * [`processors`] are the hosted processors: `text-completion`, `text-completion-rag`, and `image-to-text`, which has a
+//!   model describe a [`Picture`].
 //!
 //! The crate never shows a provider's body or key to anybody, and its address only to those who run the system: in logs,
 //! and to the doctor where everybody who asks does.
@@ -16,13 +17,18 @@ mod error;
 mod handlers;
 mod model;
 mod options;
+mod picture;
 mod processors;
 mod provider_client;
 pub mod providers;
+mod routing;
+mod traced;
 
 pub use completer::Completer;
 pub use error::LlmError;
-pub use model::{ChatEvent, ChatModel, ChatRequest, ChatStream, Completion, Format};
-pub use options::{Options, ProviderKind, Variables};
+pub use model::{ChatEvent, ChatModel, ChatRequest, ChatStream, Completion, Dialog, Format};
+pub use options::{Backends, Options, ProviderKind, Variables};
+pub use picture::Picture;
 pub use processors::processors;
+pub use routing::{Router, Rules};
 pub use tg_provider_http::{Backoff, Secret};

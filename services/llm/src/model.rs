@@ -1,12 +1,17 @@
 //! What a language model is to the rest of the mesh: a request in, pieces and one completion out.
 //! Holds no provider's vocabulary.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use futures::stream::BoxStream;
 use serde_json::{Map, Value};
-use tg_schemas::msg::ModelInfo;
+use tg_mesh::telemetry::Place;
+use tg_schemas::msg::{ChatTool, ChatToolCall, ChatTurn, ModelInfo};
 
+use crate::engine::tokens::{Counts, nanodollars};
 use crate::error::LlmError;
+use crate::picture::Picture;
 
 /// The shape the answer is wanted in.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -39,6 +44,8 @@ pub struct ChatRequest {
     pub system: String,
     /// The user's text.
     pub prompt: String,
+    /// The picture that the text is about.
+    pub picture: Option<Picture>,
     /// Model to use instead of the provider's configured one.
     pub model: Option<String>,
     /// Sampling temperature; the provider's default when absent.
@@ -47,6 +54,57 @@ pub struct ChatRequest {
     pub format: Format,
     /// Whether the answer is wanted in pieces. A provider may still give it in one.
     pub streaming: bool,
+    /// Models to be asked, in this order, where the first has no backend that answers.
+    pub fallbacks: Vec<String>,
+    /// The workspace that asks.
+    pub workspace: String,
+    /// A chat of several turns; then `system` and `prompt` are what of it a model without turns reads.
+    pub dialog: Option<Arc<Dialog>>,
+    /// Where in a trace it is asked.
+    pub place: Place,
+}
+
+/// A chat with a model, with tools that it may call.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Dialog {
+    /// The turns, oldest first.
+    pub turns: Vec<ChatTurn>,
+    /// Tools that the model may call.
+    pub tools: Vec<ChatTool>,
+    /// `auto`, `none`, `required` or the name of a tool; absent: as the model does.
+    pub tool_choice: Option<String>,
+    /// Share of the likeliest words that is chosen from.
+    pub top_p: Option<f64>,
+    /// Most tokens of the answer.
+    pub max_tokens: Option<i64>,
+    /// Texts at which the answer ends.
+    pub stop: Vec<String>,
+}
+
+impl ChatRequest {
+    /// Characters that the model is sent.
+    pub(crate) fn characters(&self) -> usize {
+        let written =
+            |map: &Map<String, Value>| serde_json::to_string(map).map_or(0, |text| text.len());
+        let schema = match &self.format {
+            Format::Schema(schema) => written(schema),
+            Format::Text | Format::Json => 0,
+        };
+        let Some(dialog) = &self.dialog else {
+            return self.system.chars().count() + self.prompt.chars().count() + schema;
+        };
+        let tool = |tool: &ChatTool| {
+            let parameters = tool.parameters.as_ref().map_or(0, written);
+            tool.name.len() + tool.description.chars().count() + parameters
+        };
+        let of = |turn: &ChatTurn| {
+            let calls = turn.tool_calls.iter();
+            let calls: usize = calls.map(|call| call.arguments.chars().count()).sum();
+            turn.content.chars().count() + calls
+        };
+        let turns: usize = dialog.turns.iter().map(of).sum();
+        turns + dialog.tools.iter().map(tool).sum::<usize>() + schema
+    }
 }
 
 /// How a finished call went.
@@ -54,15 +112,38 @@ pub struct ChatRequest {
 pub struct Completion {
     /// Model that answered, as the provider names it.
     pub model: String,
+    /// Backend that answered, where there are several; empty: there are not.
+    pub backend: String,
     /// Input tokens, when the provider says.
     pub in_token: Option<i64>,
     /// Output tokens, when the provider says.
     pub out_token: Option<i64>,
+    /// All that it says of tokens.
+    pub counts: Counts,
+    /// Billionths of a dollar that the provider says it cost.
+    pub nanodollars: Option<u64>,
+    /// Characters of the answer, as far as they are counted.
+    pub characters: usize,
     /// Whether the provider cut the answer at a length limit.
     pub truncated: bool,
+    /// Tools that the model calls.
+    pub tool_calls: Vec<ChatToolCall>,
 }
 
 impl Completion {
+    /// Notes what a provider says of tokens, in whatever spelling; what it said before stands where it says nothing.
+    pub(crate) fn count(&mut self, usage: Option<&Value>) {
+        let Some(usage) = usage else { return };
+        self.counts = self.counts.then(Counts::read(usage));
+        (self.in_token, self.out_token) = (self.counts.input, self.counts.output);
+        self.nanodollars = nanodollars(usage).or(self.nanodollars);
+    }
+
+    /// Dollars that the provider says it cost.
+    pub(crate) fn dollars(&self) -> Option<f64> {
+        self.nanodollars.map(|nano| nano as f64 / 1e9)
+    }
+
     /// Nothing is known but who answers.
     pub(crate) fn of(model: &str) -> Self {
         Self {
@@ -77,6 +158,8 @@ impl Completion {
 pub enum ChatEvent {
     /// The next piece of text, never empty.
     Delta(String),
+    /// The next piece of what the model thinks before it answers, never empty. No part of the answer.
+    Thinking(String),
     /// The end; nothing follows.
     Done(Completion),
 }

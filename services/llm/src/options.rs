@@ -2,14 +2,23 @@
 //! This is the one place that decides.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use tg_provider_http::{Backoff, NoClient, Origin, Secret, address, ollama_address, sendable};
 use tg_settings::{Filled, SettingError};
 
+use crate::completer::Completer;
 use crate::engine::builtin::{self, Builtin};
+use crate::engine::router::choice::Strategy;
+use crate::engine::router::pauses::Policy;
 use crate::model::ChatModel;
 use crate::providers::{Anthropic, Ollama, OpenAi};
+use crate::routing::{Router, Rules};
+
+mod backends;
+
+pub use backends::Backends;
 
 /// Who answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,6 +53,22 @@ tg_settings::options! {
         /// Where an Ollama is looked for at the start of a process in which the builtin reader serves: one that answers is
         /// offered in what is printed then, and never used by itself. Empty: `127.0.0.1:11434`.
         local_url: Option<String> = None;
+        /// Tokens that the model reads at once, where a workspace says nothing of it (configuration of type `llm-model`, by
+        /// the model's name: `{"context_window": 128000}`). A model of fewer than 16000 is not asked. 0: 128000.
+        context_window: u64 = 0, Whole(0..=1 << 40);
+        /// Several backends, one of which answers: a JSON array of objects with `provider`, `name`, `url`, `key`,
+        /// `supported_models`, `model`, `priority`, `rate_limit_tpm`, `max_concurrent` and `timeout`, or `file:PATH` of one
+        /// (see [models.md](models.md)). Empty: one provider, as `llm.provider`, `llm.url` and `llm.key` say.
+        backends: Option<Backends> = None;
+        /// Which backend is asked: `failover` (the lowest priority number, then the next), `round-robin` or `least-loaded`.
+        strategy: Option<String> = None;
+        /// Attempts after the first, of a question to several backends.
+        retries: u32 = 3, Whole(0..=10);
+        /// Seconds between the first attempt and the second; twice as long each time, give or take a quarter. A provider
+        /// that asks for a pause is given that one.
+        retry_base_delay: f64 = 1.0, Number(0.0..=60.0);
+        /// Longest of these pauses in seconds.
+        retry_max_delay: f64 = 60.0, Number(0.0..=3600.0);
     }
     given {
         /// What the environment says of providers.
@@ -217,11 +242,26 @@ impl Options {
 
     /// All mistakes in what was chosen, each with its setting or variable.
     pub fn faults(&self) -> Vec<SettingError> {
-        let mut faults = match self.server() {
-            Some(server) => self.wrong(&server),
-            None => self.idle(),
+        let mut faults = match (&self.backends, self.server()) {
+            (Some(backends), _) => self.beside(backends),
+            (None, Some(server)) => self.wrong(&server),
+            (None, None) => self.idle(),
         };
         faults.extend(address("llm.local_url", &self.local()).err());
+        faults
+    }
+
+    /// The mistakes in backends, and what means nothing beside them.
+    fn beside(&self, backends: &Backends) -> Vec<SettingError> {
+        let text = "has no effect beside llm.backends: leave it out";
+        let mut faults = backends.faults(self.model.as_deref());
+        let given = [
+            ("llm.provider", self.provider.is_some()),
+            ("llm.url", self.url.is_some()),
+            ("llm.key", self.key.is_some()),
+        ];
+        let given = given.into_iter().filter(|(_, given)| *given);
+        faults.extend(given.map(|(key, _)| SettingError::new(key, text)));
         faults
     }
 
@@ -260,6 +300,11 @@ impl Options {
 
     /// The server that is to answer, for those who run the system; `None`: the builtin reader does.
     pub fn origin(&self) -> Option<Origin> {
+        if let Some(backends) = &self.backends {
+            let model = backends.usual(self.model.as_deref()).unwrap_or_default();
+            let address = backends.address().unwrap_or_default();
+            return Some(Origin::new(&address, backends::KEY, model));
+        }
         let server = self.server()?;
         Some(Origin::new(&server.url, server.set_by, &server.model))
     }
@@ -272,6 +317,13 @@ impl Options {
             value: value.to_owned(),
             by,
         };
+        if let Some(backends) = self.backends.as_ref().filter(|_| self.model.is_none()) {
+            let usual = backends.usual(None).unwrap_or_default();
+            return vec![filled("model", usual, Some(backends::KEY))];
+        }
+        if self.backends.is_some() {
+            return Vec::new();
+        }
         let Some(server) = self.server() else {
             return match self.provider {
                 None => vec![filled("provider", "builtin", None)],
@@ -302,13 +354,46 @@ impl Options {
 
     /// The choice in words, without address or key.
     pub fn describe(&self) -> String {
+        if let Some(backends) = &self.backends {
+            let model = backends.usual(self.model.as_deref()).unwrap_or_default();
+            return format!("{model} ({})", backends.describe());
+        }
         match self.server() {
             None => builtin::NAME.to_owned(),
             Some(server) => format!("{} ({})", server.model, server.vendor.name),
         }
     }
 
-    /// The model, ready to be asked. Opens no connection.
+    /// Who asks the model: one provider, or a router over several backends.
+    ///
+    /// # Errors
+    /// As for [`Self::model`].
+    pub(crate) fn completer(&self) -> Result<Completer, SettingError> {
+        let Some(backends) = &self.backends else {
+            return Ok(Completer::new(self.model()?).with_backoff(self.backoff));
+        };
+        if let Some(fault) = self.faults().into_iter().next() {
+            return Err(fault);
+        }
+        let usual = backends.usual(self.model.as_deref()).unwrap_or_default();
+        let strategy = self.strategy.as_deref().unwrap_or_default();
+        let rules = Rules {
+            strategy: Strategy::read(strategy).unwrap_or_else(|| {
+                tracing::warn!(strategy, "llm.strategy is not known: failover is taken");
+                Strategy::Failover
+            }),
+            policy: Policy {
+                retries: self.retries,
+                base: Duration::from_secs_f64(self.retry_base_delay),
+                most: Duration::from_secs_f64(self.retry_max_delay),
+                asked: None,
+            },
+        };
+        let router = Router::new(backends.clients(usual)?, usual, rules);
+        Ok(Completer::routed(Arc::new(router)))
+    }
+
+    /// The model of a single provider, ready to be asked. Opens no connection.
     ///
     /// # Errors
     /// The first of [`Self::faults`], or that no HTTP client can be made.

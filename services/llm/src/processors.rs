@@ -1,18 +1,21 @@
-//! The processors `text-completion` and `text-completion-rag`.
+//! The processors `text-completion`, `text-completion-rag` and `image-to-text`.
 
 use std::sync::Arc;
 
 use tg_mesh::{Mesh, Processor, TaskKind};
-use tg_schemas::processors::{text_completion, text_completion_rag};
+use tg_schemas::processors::{image_to_text, text_completion, text_completion_rag};
 use tg_settings::SettingError;
 
-use crate::completer::Completer;
-use crate::handlers::TextCompletion;
+use crate::handlers::{ChatCompletion, ImageToText, PictureRoom, Rooms, TextCompletion, WATCHED};
 use crate::options::Options;
 use crate::provider_client::{self, ProviderClient};
+use crate::routing;
 
 /// Completions in progress at once per flow: they only wait for a provider.
 const CONCURRENCY: usize = 1024;
+
+/// Pictures described at once per flow: each may be of several megabytes.
+const PICTURES: usize = 16;
 
 /// The processors of this service, to be hosted. Looks in the background whether the provider has the model, and logs
 /// where it does not.
@@ -20,12 +23,16 @@ const CONCURRENCY: usize = 1024;
 /// # Errors
 /// The mistake in the options because of which the provider cannot be asked.
 pub fn processors(mesh: &Mesh, options: Options) -> Result<Vec<Processor>, SettingError> {
-    let completer = Completer::new(options.model()?).with_backoff(options.backoff);
+    let completer = options.completer()?;
+    if let Some(router) = completer.router() {
+        routing::share(mesh, router);
+    }
     let provider_client = ProviderClient {
         client: completer,
         origin: options.origin(),
         tells_address: options.tells_address,
     };
+    let rooms = Arc::new(Rooms::of(options.context_window));
     let first = provider_client.clone();
     let stopping = mesh.stopping().clone();
     // Nothing waits for it: a provider that is away holds up no start.
@@ -36,15 +43,33 @@ pub fn processors(mesh: &Mesh, options: Options) -> Result<Vec<Processor>, Setti
             Err(wrong) => tracing::warn!("{wrong}"),
         }
     });
-    let handler = Arc::new(TextCompletion { provider_client });
+    let pictures = Arc::new(ImageToText {
+        provider_client: provider_client.clone(),
+        room: PictureRoom::default(),
+        rooms: rooms.clone(),
+    });
+    let chats = Arc::new(ChatCompletion {
+        provider_client: provider_client.clone(),
+        rooms: rooms.clone(),
+    });
+    let handler = Arc::new(TextCompletion {
+        provider_client,
+        rooms,
+    });
     let both = [
         (text_completion::PROCESSOR, text_completion::REQUEST),
         (text_completion_rag::PROCESSOR, text_completion_rag::REQUEST),
     ];
-    let both = both.map(|(processor, request)| {
+    let [texts, retrieval] = both.map(|(processor, request)| {
         Processor::new(processor)
             .serves(request, handler.clone())
+            .watches(WATCHED)
             .concurrency(CONCURRENCY)
     });
-    Ok(both.into())
+    let texts = texts.serves(text_completion::CHAT, chats);
+    let pictures = Processor::new(image_to_text::PROCESSOR)
+        .serves(image_to_text::REQUEST, pictures)
+        .watches(WATCHED)
+        .concurrency(PICTURES);
+    Ok(vec![texts, retrieval, pictures])
 }

@@ -55,6 +55,10 @@ pub(crate) fn failed(
         note(false);
     }
     let told = Error::from(error.clone());
+    if provider_client.client.router().is_some() {
+        // Which backend it was stands in the log: the settings name several.
+        return told;
+    }
     match provider_client.failed(model, &error, &told.message) {
         None => told,
         Some((operators, message)) => {

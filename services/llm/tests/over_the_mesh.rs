@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use tg_llm::{Backoff, Options, processors};
-use tg_mesh::Processor;
+use tg_mesh::{Ask, Processor};
 use tg_schemas::msg::{TextCompletionRequest, TextCompletionResponse, Usage};
 use tg_schemas::processors::{ProcessorSpec, Reads, Spec};
 use tg_schemas::{Class, ErrorCode};
@@ -16,6 +16,7 @@ use tg_testkit::flow::{SOON, TestFlow, Wiring, topic};
 use tg_testkit::model::{End, Reply, Rule, ScriptedModel};
 use tg_testkit::place::Place;
 use tg_testkit::process::free_port;
+use tokio::time::Instant;
 
 /// The usage records of the one flow, read from outside of it.
 const USAGE: Spec<Reads<Usage>> = Spec::new("usage:default:default").system();
@@ -102,7 +103,7 @@ async fn a_stream_has_pieces_and_ends_with_the_totals(place: Place) {
             last.out_token,
             last.model.as_deref()
         ),
-        ("", Some(2), Some(3), Some("chosen"))
+        ("", Some(3), Some(3), Some("chosen"))
     );
     assert!(last.end_of_stream);
     assert_eq!(pieces.len(), 3);
@@ -122,9 +123,32 @@ async fn a_stream_has_pieces_and_ends_with_the_totals(place: Place) {
         ),
         ("text-completion", "chosen", "ok")
     );
-    assert_eq!((usage.in_token, usage.out_token), (2, 3));
+    assert_eq!((usage.in_token, usage.out_token), (3, 3));
     let call = &world.server.calls()[0];
     assert_eq!(call.body["temperature"], 0.5);
+}
+
+/// Who does not ask for what the model thinks is told the answer alone, as ever.
+async fn what_a_model_thinks_is_told_to_who_wants_it(place: Place) {
+    let reply = || Reply::pieces(["<thi", "nk>Act", "ion: x</th", "ink>\n", "yes", "!"]);
+    let world = world(&place, vec![Rule::always(reply())]).await;
+    for (streaming, thinking) in [(true, true), (true, false), (false, true), (false, false)] {
+        let asked = TextCompletionRequest {
+            thinking,
+            ..question("go", streaming)
+        };
+        let mut answer = world.ask(&asked);
+        let (mut thought, mut text) = (String::new(), String::new());
+        while let Some(part) = answer.next().await {
+            let part = part.unwrap();
+            assert!(part.end_of_stream || !(part.response.is_empty() && part.thinking.is_empty()));
+            assert!(part.thinking.is_empty() || text.is_empty());
+            thought += &part.thinking;
+            text += &part.response;
+        }
+        let expected = if thinking { "Action: x" } else { "" };
+        assert_eq!((thought.as_str(), text.as_str()), (expected, "yes!"));
+    }
 }
 
 async fn a_whole_answer_is_one_message(place: Place) {
@@ -235,19 +259,71 @@ fn status() -> TextCompletionRequest {
     }
 }
 
+/// How many leave, and how soon the provider's connection is closed, of 99 in 100.
+const LEAVE: usize = 100;
+const CLOSED: Duration = Duration::from_millis(100);
+
 async fn an_asker_that_leaves_closes_the_providers_socket(place: Place) {
     let hang = Reply::pieces(["one "]).ending(End::Hang);
     let mut world = world(&place, vec![Rule::always(hang)]).await;
-    let mut answer = world.ask(&question("go", true));
-    assert_eq!(answer.next().await.unwrap().unwrap().response, "one ");
-    drop(answer);
-    assert!(world.server.wait_closed(1, SOON).await);
-    assert_eq!(world.usage().await.outcome, "cancelled");
+    let mut took = Vec::new();
+    for closed in 1..=LEAVE {
+        let mut answer = world.ask(&question("go", true));
+        assert_eq!(answer.next().await.unwrap().unwrap().response, "one ");
+        let began = Instant::now();
+        drop(answer);
+        assert!(world.server.wait_closed(closed, SOON).await);
+        took.push(began.elapsed());
+        assert_eq!(world.usage().await.outcome, "cancelled");
+    }
+    took.sort_unstable();
+    let slow = took[LEAVE * 99 / 100];
+    assert!(slow <= CLOSED, "{slow:?}");
+}
+
+/// Not even for who listens from outside of the flow.
+async fn usage_that_nobody_of_the_flow_reads_is_not_published(place: Place) {
+    let mut world = world(&place, vec![Rule::always(Reply::pieces(["one"]))]).await;
+    world.ask(&question("go", false)).last().await.unwrap();
+    assert_eq!(world.usage().await.outcome, "ok");
+    let usage = topic(Class::Flow, "usage");
+    let row = json!({
+        "topics": {"request": topic(Class::Request, "text-completion").to_string()},
+        "parameters": {"model": "chosen"},
+        "epoch": 2,
+        "unread": [usage.to_string()],
+    });
+    let flow = &world.flow;
+    let kind = "processor:text-completion";
+    flow.config
+        .apply(&flow.mesh, kind, "default", Some(&row))
+        .await;
+    flow.attached(&["text-completion"], 2).await;
+    let options = || Ask {
+        epoch: Some(2),
+        ..flow.options()
+    };
+    let to = topic(Class::Request, "text-completion");
+    for _ in 0..3 {
+        let asked = question("go", false);
+        let answer = flow
+            .mesh
+            .ask::<_, TextCompletionResponse>(&to, &asked, options());
+        answer.last().await.unwrap();
+    }
+    let mark = Usage {
+        outcome: "mark".to_owned(),
+        ..Usage::default()
+    };
+    flow.mesh.record(&usage, &mark, options()).await.unwrap();
+    assert_eq!(world.usage().await.outcome, "mark");
 }
 
 tg_testkit::on_both_buses!(
+    usage_that_nobody_of_the_flow_reads_is_not_published,
     a_stream_has_pieces_and_ends_with_the_totals,
     a_whole_answer_is_one_message,
+    what_a_model_thinks_is_told_to_who_wants_it,
     failures_are_typed_metered_and_silent_about_the_provider,
     a_provider_that_is_away_is_told_by_cause_and_setting,
     the_model_is_held_against_the_providers_list,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tg_mesh::{Mesh, Processor};
 use tg_schemas::processors::{prompt, prompt_rag};
 
-use crate::handlers::PromptHandler;
+use crate::handlers::{Measure, PromptHandler};
 use crate::options::Options;
 use crate::ready::CONFIG;
 
@@ -14,16 +14,16 @@ const CONCURRENCY: usize = 1024;
 
 /// The processors of this service, to be hosted.
 pub fn processors(_: &Mesh, options: Options) -> Vec<Processor> {
+    let measure = Arc::new(Measure::new(&options));
     let handler = Arc::new(PromptHandler::new(options));
-    let both = [
-        (prompt::PROCESSOR, prompt::REQUEST),
-        (prompt_rag::PROCESSOR, prompt_rag::REQUEST),
-    ];
-    let both = both.map(|(processor, request)| {
+    let of = |processor, request| {
         Processor::new(processor)
             .watches(&[CONFIG])
             .serves(request, handler.clone())
             .concurrency(CONCURRENCY)
-    });
-    both.into()
+    };
+    vec![
+        of(prompt::PROCESSOR, prompt::REQUEST).serves(prompt::MEASURE, measure),
+        of(prompt_rag::PROCESSOR, prompt_rag::REQUEST),
+    ]
 }

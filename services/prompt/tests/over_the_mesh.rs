@@ -114,6 +114,7 @@ impl World {
             id: id.to_owned(),
             terms,
             streaming,
+            ..PromptRequest::default()
         };
         let parts: Vec<PromptResponse> = self.flow.parts("prompt", &ask).await?;
         if let Some(error) = parts.iter().find_map(|part| part.error.clone()) {

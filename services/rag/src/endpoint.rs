@@ -9,6 +9,7 @@ use futures::{StreamExt, TryStreamExt, stream};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tg_provider_http::{Backoff, HttpClient, HttpError, Limits, NoClient, Secret};
+use tg_schemas::limits;
 use tokio::time::Instant;
 
 use crate::engine::rank::{Ranked, sorted};
@@ -16,8 +17,6 @@ use crate::error::{EndpointError, RagError};
 
 /// Longest silence of the endpoint.
 const SILENCE: Duration = Duration::from_secs(60);
-/// Longest answer, in bytes.
-const ANSWER: usize = 8 << 20;
 /// When the endpoint is asked again. Few times: without it, words decide.
 const BACKOFF: Backoff = Backoff {
     attempts: 3,
@@ -94,7 +93,7 @@ impl Endpoint {
     ) -> Result<Self, NoClient> {
         let limits = Limits {
             silence: Some(SILENCE),
-            answer: ANSWER,
+            answer: limits::RANKS_ANSWER,
             ..Limits::default()
         };
         Ok(Self(Arc::new(Inner {

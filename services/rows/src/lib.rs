@@ -17,7 +17,6 @@ pub mod graphql;
 mod handlers;
 mod options;
 mod processors;
-mod purge;
 pub mod store;
 
 pub use error::RowsError;

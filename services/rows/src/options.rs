@@ -1,6 +1,7 @@
 //! Bounds of the service, and what whoever starts it decides.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use tg_collections::Quota;
 use tg_storage::Durability;
@@ -9,6 +10,8 @@ use tg_storage::Durability;
 pub(crate) const WRITES: usize = 128;
 /// Questions in progress.
 pub(crate) const QUESTIONS: usize = 64;
+/// Pause between two looks for rows that were dropped.
+pub(crate) const LOOK: Duration = Duration::from_secs(5);
 
 tg_settings::options! {
     /// Options of the rows.

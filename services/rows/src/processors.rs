@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
+use tg_collections::leftovers::{self, Looks};
 use tg_collections::{Dropper, Retractor, reaper};
-use tg_mesh::{LeasedStore, Mesh, Processor, TaskKind};
+use tg_mesh::{LeasedStore, Mesh, Processor};
 use tg_schemas::processors::{rows_query, rows_write};
 use tg_schemas::table::TABLE;
 
 use crate::handlers::{Querier, Writer};
-use crate::options::{Options, QUESTIONS, WRITES};
-use crate::purge;
+use crate::options::{LOOK, Options, QUESTIONS, WRITES};
+use crate::store::RowStore;
 use crate::store::sqlite::SqliteRows;
 
 /// Where the rows are below the data directory.
@@ -27,9 +28,12 @@ pub fn processors(mesh: &Mesh, options: Options) -> Vec<Processor> {
         Ok::<_, tg_storage::StorageError>(SqliteRows::open(&opened, durability)?.holding(quota))
     });
     store.kept_in(file);
-    mesh.spawn(
-        TaskKind::Background,
-        purge::run(mesh.clone(), store.clone()),
+    leftovers::start(
+        mesh,
+        STORE,
+        store.clone(),
+        Looks::every(LOOK),
+        |rows: Arc<SqliteRows>| async move { rows.purge_some().await },
     );
     reaper::start(mesh, STORE, store.clone());
     let writer = Processor::new(rows_write::PROCESSOR)

@@ -286,10 +286,45 @@ async fn a_late_retraction_meets_nothing_of_the_next_life(place: Place) {
     assert!(system.names("docs").await.is_empty());
 }
 
+/// Done once, however often it is delivered: what a later run made the same stays.
+async fn a_retraction_that_comes_again_takes_nothing_of_a_later_run(place: Place) {
+    let rows = Config::new();
+    rows.collection("docs", 3);
+    let system = start(&place, rows).await;
+    let run = JobId::new(3, "default", "p");
+    let values: &[&[(&str, &str)]] = &[&[("id", "1"), ("name", "Rome")]];
+    let record = object("urn:chunk:1:cities", "docs", values);
+    let retract = Retract {
+        metadata: record.metadata.clone(),
+        chunks: vec!["urn:chunk:1".to_owned()],
+        ..Retract::default()
+    };
+    let flow = &system.flow;
+    flow.write_in("rows-store", &record, &run, "r").await;
+    flow.tallied("r").await;
+    flow.write_in(RETRACT.name, &retract, &run, "due").await;
+    flow.tallied("due").await;
+    assert!(system.names("docs").await.is_empty());
+    flow.write_in("rows-store", &record, &run, "back").await;
+    flow.tallied("back").await;
+    flow.write_in(RETRACT.name, &retract, &run, "due").await;
+    let nothing = Retract {
+        chunks: vec!["urn:chunk:2".to_owned()],
+        ..retract.clone()
+    };
+    flow.write_in(RETRACT.name, &nothing, &run, "behind").await;
+    flow.tallied("behind").await;
+    assert_eq!(system.names("docs").await, ["Rome"]);
+    flow.write_in(RETRACT.name, &retract, &run, "other").await;
+    flow.tallied("other").await;
+    assert!(system.names("docs").await.is_empty());
+}
+
 tg_testkit::on_both_buses!(
     rows_are_stored_asked_for_and_taken_back,
     what_does_not_fit_is_told_and_the_rest_is_stored,
     bad_queries_say_what_is_wrong,
     everything_leaves_page_by_page_as_it_was_written,
     a_late_retraction_meets_nothing_of_the_next_life,
+    a_retraction_that_comes_again_takes_nothing_of_a_later_run,
 );

@@ -12,8 +12,8 @@ use crate::options::Options;
 const CONCURRENCY: usize = 256;
 
 /// The tool service.
-pub fn processors(_: &Mesh, options: Options) -> Vec<Processor> {
-    let calls = Arc::new(ToolCalls::new(&options));
+pub fn processors(mesh: &Mesh, options: Options) -> Vec<Processor> {
+    let calls = Arc::new(ToolCalls::new(mesh, &options));
     vec![
         Processor::new(mcp_tool::PROCESSOR)
             .serves(mcp_tool::REQUEST, calls)

@@ -1,10 +1,15 @@
 //! The processor as others meet it: a call over a bus, an MCP server over HTTP behind it.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use serde_json::json;
+use axum::extract::{Path, Query};
+use axum::http::StatusCode;
+use axum::routing::get;
+use axum::{Json, Router};
+use serde_json::{Value, json};
 use tg_mesh::{Ask, Deadline};
 use tg_schemas::msg::{ToolRequest, ToolResponse};
 use tg_schemas::{Class, Error, ErrorCode};
@@ -13,10 +18,19 @@ use tg_testkit::config::Config;
 use tg_testkit::flow::{TestFlow, Wiring, topic};
 use tg_testkit::mcp::{MUCH, McpServer};
 use tg_testkit::place::Place;
+use tokio::net::TcpListener;
 
 const WIRING: &[Wiring] = &[("mcp-tool", &[("request", Class::Request, "mcp-tool")])];
 /// The tools of the server that the workspace has, each under a name of its own.
 const TOOLS: [&str; 5] = ["find", "fail", "object", "hang", "much"];
+/// Addresses that are never asked.
+const OF_LINK: [&str; 5] = [
+    "169.254.169.254",
+    "0xa9fea9fe",
+    "[::ffff:169.254.169.254]",
+    "[fe80::1]",
+    "[fd00:ec2::254]",
+];
 /// A deadline that passes while a tool does nothing.
 const SHORT: Duration = Duration::from_millis(1_500);
 
@@ -27,13 +41,27 @@ struct System {
 
 impl System {
     async fn start(place: &Place) -> Self {
+        Self::with(place, tg_tool::Options::default()).await
+    }
+
+    async fn with(place: &Place, options: tg_tool::Options) -> Self {
         let server = McpServer::start().await.unwrap();
         let config = Config::new();
         for name in TOOLS {
             let row = json!({"url": server.url(), "remote-name": name, "auth-token": "s3cret"});
             config.put("mcp", &format!("my {name}"), &row.to_string());
         }
-        let host = |mesh: &_| tg_tool::processors(mesh, tg_tool::Options::default());
+        let named = server.url().replace("127.0.0.1", "localhost");
+        config.put(
+            "mcp",
+            "named",
+            &json!({ "url": named, "remote-name": "find" }).to_string(),
+        );
+        for (at, address) in OF_LINK.iter().enumerate() {
+            let row = json!({"url": format!("http://{address}/mcp")});
+            config.put("mcp", &format!("link {at}"), &row.to_string());
+        }
+        let host = |mesh: &_| tg_tool::processors(mesh, options.clone());
         Self {
             flow: TestFlow::start(place, config, WIRING, host).await,
             server,
@@ -53,6 +81,7 @@ fn ask(name: &str, parameters: &str) -> ToolRequest {
     ToolRequest {
         name: name.to_owned(),
         parameters: parameters.to_owned(),
+        ..ToolRequest::default()
     }
 }
 
@@ -144,7 +173,121 @@ async fn what_a_tool_says_too_much_is_left_out_and_said_to_be(place: Place) {
     assert!(much.text.starts_with("mmm") && much.text.ends_with("[shortened]"));
 }
 
+/// A small Wikipedia: its search, and the page `Tin Mine`.
+async fn wikipedia() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/wiki", listener.local_addr().unwrap());
+    let search = get(|Query(asked): Query<BTreeMap<String, String>>| async move {
+        assert_eq!(asked["limit"], "2");
+        let found = json!({"title": "Tin Mine", "description": "a mine",
+            "excerpt": format!("about <span class=\"searchmatch\">{}</span>", asked["q"])});
+        let pages = if asked["q"] == "tin & lead" {
+            vec![found]
+        } else {
+            vec![]
+        };
+        Json(json!({ "pages": pages }))
+    });
+    let page = get(|Path(title): Path<String>| async move {
+        match title.as_str() {
+            "Tin_Mine" => Ok(Json(json!({"title": "Tin Mine", "extract": "It is deep.",
+                "content_urls": {"desktop": {"page": "https://w.example/Tin_Mine"}}}))),
+            _ => Err(StatusCode::NOT_FOUND),
+        }
+    });
+    let routes = Router::new()
+        .route("/wiki/w/rest.php/v1/search/page", search)
+        .route("/wiki/api/rest_v1/page/summary/{title}", page);
+    tokio::spawn(async move { axum::serve(listener, routes).await });
+    url
+}
+
+async fn wikipedia_is_searched_and_summed_up(place: Place) {
+    let options = tg_tool::Options {
+        wikipedia_url: wikipedia().await,
+        ..tg_tool::Options::default()
+    };
+    let system = System::with(&place, options).await;
+    let call = async |name: &str, arguments: Value| {
+        let name = format!("builtin:wikipedia_{name}");
+        system.call(&name, &arguments.to_string()).await
+    };
+    let found = call("search", json!({"query": "tin & lead", "limit": 2})).await;
+    assert_eq!(found.unwrap().text, "* Tin Mine: a mine - about tin & lead");
+    let none = call("search", json!({"query": "gold", "limit": 2})).await;
+    assert_eq!(none.unwrap().text, "no page was found for 'gold'");
+    let page = call("summary", json!({"title": "Tin Mine"})).await;
+    assert_eq!(
+        page.unwrap().text,
+        "Tin Mine\n\nIt is deep.\n\nSource: https://w.example/Tin_Mine"
+    );
+    for (arguments, told) in [
+        (
+            json!({"title": "Gold Mine"}),
+            "there is no page 'Gold Mine'",
+        ),
+        (
+            json!({"title": "../../etc"}),
+            "there is no page '../../etc'",
+        ),
+        (json!({"title": " "}), "argument 'title' is required"),
+        (json!({}), "argument 'title' is required"),
+    ] {
+        let error = call("summary", arguments).await.unwrap_err();
+        assert_eq!(
+            (error.code(), error.message.as_str()),
+            (ErrorCode::Tool, told)
+        );
+    }
+}
+
+async fn private_addresses_are_asked_only_where_they_may_be(place: Place) {
+    let options = tg_tool::Options {
+        private_addresses: false,
+        wikipedia_url: wikipedia().await,
+        ..tg_tool::Options::default()
+    };
+    let system = System::with(&place, options).await;
+    let denied = "the tool's server is at a private address, which is not allowed here";
+    let title = r#"{"title": "Tin Mine"}"#;
+    for (name, arguments) in [("my find", "{}"), ("builtin:wikipedia_summary", title)] {
+        let error = system.call(name, arguments).await.unwrap_err();
+        assert_eq!(error.message, denied, "{name}");
+    }
+    // A name of a private address is none that can be reached.
+    let error = system.call("named", "{}").await.unwrap_err();
+    assert_eq!(error.code(), ErrorCode::Tool, "{error}");
+    assert_eq!(system.server.opened.load(Ordering::SeqCst), 0);
+    assert!(system.server.calls.lock().is_empty());
+}
+
+async fn a_link_is_never_asked_and_private_networks_are_unless_denied(place: Place) {
+    let options = tg_tool::Options {
+        wikipedia_url: "http://169.254.169.254/".to_owned(),
+        ..tg_tool::Options::default()
+    };
+    let system = System::with(&place, options).await;
+    let denied = "the tool's server is at a link-local or metadata address, which is never asked";
+    let links = (0..OF_LINK.len()).map(|at| (format!("link {at}"), "{}"));
+    let title = r#"{"title": "Tin Mine"}"#;
+    for (name, arguments) in links.chain([("builtin:wikipedia_summary".to_owned(), title)]) {
+        let error = within(system.call(&name, arguments)).await.unwrap_err();
+        assert_eq!(
+            (error.code(), &*error.message),
+            (ErrorCode::Tool, denied),
+            "{name}"
+        );
+    }
+    // By an address of this machine, and by a name of one.
+    for name in ["my find", "named"] {
+        system.call(name, "{}").await.unwrap();
+    }
+}
+
 tg_testkit::on_both_buses!(
+    a_link_is_never_asked_and_private_networks_are_unless_denied,
+    wikipedia_is_searched_and_summed_up,
+    private_addresses_are_asked_only_where_they_may_be,
     a_tool_answers_in_text_or_with_an_object,
     what_went_wrong_is_told_in_the_words_of_whose_it_is,
     a_slow_tool_ends_with_who_asked_for_it,

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use tg_collections::CollectionStore;
 use tg_storage::Durability;
+use tg_testkit::bench::{ROUNDS, Rounds, headline};
 use tg_vectors::{ChunkText, CollectionKey, KeywordStore, Quota, SqliteKeywords, WriteKind};
 
 const WRITERS: usize = 256;
@@ -16,6 +17,7 @@ const VOCABULARY: u64 = 50_000;
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    println!("{}", headline(1));
     let words: Vec<String> = std::env::args().skip(1).collect();
     let power = words.iter().any(|word| word == "power");
     let count = words.iter().find_map(|word| word.parse::<u64>().ok());
@@ -25,11 +27,21 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     } else {
         Durability::Process
     };
-    let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
-    println!(
-        "load {}, durability {durability}, {count} chunks of {WORDS} words",
-        load.trim()
-    );
+    println!("durability {durability}, {count} chunks of {WORDS} words");
+    let mut rounds = Rounds::default();
+    for _ in 0..ROUNDS {
+        measure(durability, count, &mut rounds).await?;
+    }
+    rounds.print();
+    Ok(())
+}
+
+/// One round, in an index of its own.
+async fn measure(
+    durability: Durability,
+    count: u64,
+    rounds: &mut Rounds,
+) -> Result<(), Box<dyn std::error::Error>> {
     let dir = tempfile::tempdir()?;
     let path = dir.path().join("keywords.sqlite");
     let index = Arc::new(SqliteKeywords::open(&path, durability, Quota::UNLIMITED)?);
@@ -51,23 +63,23 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     while tasks.join_next().await.is_some() {}
     let took = started.elapsed().as_secs_f64();
-    println!(
-        "indexing: {:.0} chunks/s, {:.1} MB/s of text; {:.2} of the text on disk",
-        count as f64 / took,
-        bytes as f64 / took / 1e6,
-        std::fs::metadata(&path)?.len() as f64 / bytes as f64
-    );
+    rounds.add("indexing", "chunks/s", count as f64 / took);
+    rounds.add("text", "MB/s", bytes as f64 / took / 1e6);
+    let disk = std::fs::metadata(&path)?.len() as f64;
+    rounds.add("on disk", "of the text", disk / bytes as f64);
     let rare = |n: u64| format!("what is the {}", word(n * 31 % VOCABULARY + VOCABULARY / 2));
-    search(&index, &key, "a rare word and common ones", rare).await?;
+    search(&index, &key, "a rare word and common ones", rare, rounds).await?;
     let some = |n: u64| text(n + 77, 6);
-    search(&index, &key, "six words as they come", some).await?;
+    search(&index, &key, "six words as they come", some, rounds).await?;
     let common = |_: u64| "the of and to".to_owned();
-    search(&index, &key, "only words that every chunk has", common).await?;
+    let what = "only words that every chunk has";
+    search(&index, &key, what, common, rounds).await?;
     let started = Instant::now();
-    let dropped = index.drop_collection(&key).await?;
-    println!(
-        "drop of {dropped} chunks confirmed: {:?}",
-        started.elapsed()
+    index.drop_collection(&key).await?;
+    rounds.add(
+        "drop, confirmed",
+        "ms",
+        started.elapsed().as_secs_f64() * 1e3,
     );
     Ok(())
 }
@@ -77,6 +89,7 @@ async fn search(
     key: &CollectionKey,
     what: &str,
     question: impl Fn(u64) -> String,
+    rounds: &mut Rounds,
 ) -> Result<(), tg_vectors::VectorError> {
     let mut times: Vec<Duration> = Vec::new();
     for n in 0..SEARCHES as u64 {
@@ -85,11 +98,10 @@ async fn search(
         times.push(started.elapsed());
     }
     times.sort_unstable();
-    println!(
-        "top 60, {what}: p50 {:?}, p95 {:?}",
-        times[SEARCHES / 2],
-        times[SEARCHES * 95 / 100]
-    );
+    for (name, at) in [("p50", SEARCHES / 2), ("p95", SEARCHES * 95 / 100)] {
+        let took = times[at].as_secs_f64() * 1e3;
+        rounds.add(format!("top 60, {what}, {name}"), "ms", took);
+    }
     Ok(())
 }
 

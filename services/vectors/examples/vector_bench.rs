@@ -1,11 +1,13 @@
-//! Prints the vector store's figures: writing, loading, memory, searching, dropping.
+//! Prints the vector store's figures: writing, loading, memory, searching, dropping. Three rounds, each with
+//! a store of its own; what the process holds is told of the first, as later ones use what it gave back.
 //!
 //! `cargo run --release -p tg-vectors --example vector_bench [power] [count] [dimension]`
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use tg_collections::CollectionStore;
 use tg_storage::Durability;
+use tg_testkit::bench::{ROUNDS, Rounds, headline};
 use tg_vectors::{
     CollectionKey, Facets, Kind, Limits, Point, PointStore, Search, SqlitePoints, Subject, Write,
     WriteKind,
@@ -28,13 +30,22 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     } else {
         Durability::Process
     };
-    let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
-    let cores = std::thread::available_parallelism()?;
-    println!(
-        "cores {cores}, load {}, durability {durability}, {count} vectors of {dimension}",
-        load.trim()
-    );
+    println!("{}", headline(1));
+    println!("durability {durability}, {count} vectors of {dimension}");
+    let mut rounds = Rounds::default();
+    for nth in 0..ROUNDS {
+        round(durability, (count, dimension), nth == 0, &mut rounds).await?;
+    }
+    rounds.print();
+    Ok(())
+}
 
+async fn round(
+    durability: Durability,
+    (count, dimension): (usize, usize),
+    first: bool,
+    rounds: &mut Rounds,
+) -> Result<(), Box<dyn std::error::Error>> {
     let dir = tempfile::tempdir()?;
     let path = dir.path().join("vectors.sqlite");
     let open = || SqlitePoints::open(&path, durability, Limits::default());
@@ -44,7 +55,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let started = Instant::now();
     write(&engine, &key, count, dimension).await;
     let rate = count as f64 / started.elapsed().as_secs_f64();
-    println!("writing: {rate:.0} vectors/s in records of {BATCH}, {WRITERS} at once");
+    let what = format!("writing in records of {BATCH}, {WRITERS} at once");
+    rounds.add(what, "vectors/s", rate);
     drop(engine);
 
     let size = std::fs::metadata(&path)?.len();
@@ -52,30 +64,46 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let before = resident();
     let started = Instant::now();
     engine.search(ask(&key, dimension, 0)).await?;
-    let loaded = started.elapsed();
-    let raw = count * dimension * size_of::<f32>();
-    let (index, grown) = (engine.memory(), resident().saturating_sub(before));
-    println!(
-        "loading: {loaded:?}; {:.1} bytes a vector in memory, {:.3} of the raw vectors (process: {:.3}); \
-         {:.2} on disk",
-        index as f64 / count as f64,
-        index as f64 / raw as f64,
-        grown as f64 / raw as f64,
-        size as f64 / raw as f64
-    );
+    rounds.add("loading", "ms", millis(started));
+    let raw = (count * dimension * size_of::<f32>()) as f64;
+    let index = engine.memory() as f64;
+    rounds.add("a vector in memory", "bytes", index / count as f64);
+    rounds.add("memory", "of the raw vectors", index / raw);
+    if first {
+        let grown = resident().saturating_sub(before) as f64;
+        rounds.add("the process's memory", "of the raw vectors", grown / raw);
+    }
+    rounds.add("on disk", "of the raw vectors", size as f64 / raw);
 
+    searches(&engine, &key, (count, dimension), rounds).await?;
+    let started = Instant::now();
+    let dropped = engine.drop_collection(&key).await?;
+    let what = format!("drop of {dropped} vectors confirmed");
+    rounds.add(what, "ms", millis(started));
+    Ok(())
+}
+
+async fn searches(
+    engine: &std::sync::Arc<SqlitePoints>,
+    key: &CollectionKey,
+    (count, dimension): (usize, usize),
+    rounds: &mut Rounds,
+) -> Result<(), Box<dyn std::error::Error>> {
     let (mut times, cpu) = (Vec::new(), cpu_ms());
     for n in 0..SEARCHES {
         let started = Instant::now();
-        let hits = engine.search(ask(&key, dimension, n)).await?;
+        let hits = engine.search(ask(key, dimension, n)).await?;
         times.push(started.elapsed());
         assert_eq!(hits.len(), TOP.min(count));
     }
-    println!(
-        "top {TOP}, one at a time: {}; {:.1} ms of processor time each",
-        spread(&mut times),
-        (cpu_ms() - cpu) / SEARCHES as f64
-    );
+    let each = (cpu_ms() - cpu) / SEARCHES as f64;
+    times.sort_unstable();
+    for (name, share) in [("p50", 0.5), ("p95", 0.95), ("most", 1.0)] {
+        let time = times[((times.len() - 1) as f64 * share) as usize];
+        let what = format!("top {TOP}, one at a time, {name}");
+        rounds.add(what, "ms", time.as_secs_f64() * 1_000.0);
+    }
+    rounds.add("processor time of a search", "ms", each);
 
     let started = Instant::now();
     let mut tasks = tokio::task::JoinSet::new();
@@ -93,15 +121,13 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         done??;
     }
     let rate = SEARCHES as f64 / started.elapsed().as_secs_f64();
-    println!("top {TOP}, {SEARCHES} at once: {rate:.0} searches/s");
-
-    let started = Instant::now();
-    let dropped = engine.drop_collection(&key).await?;
-    println!(
-        "drop of {dropped} vectors confirmed: {:?}",
-        started.elapsed()
-    );
+    let what = format!("top {TOP}, {SEARCHES} at once");
+    rounds.add(what, "searches/s", rate);
     Ok(())
+}
+
+fn millis(from: Instant) -> f64 {
+    from.elapsed().as_secs_f64() * 1_000.0
 }
 
 async fn write(
@@ -122,6 +148,7 @@ async fn write(
                 chunk: format!("urn:chunk:{n:032x}"),
                 made_by: String::new(),
                 facets: Facets::default(),
+                text: None,
                 vector: vector(n as u64 + 1, dimension),
             });
             let write = Write {
@@ -160,12 +187,6 @@ fn vector(seed: u64, dimension: usize) -> Vec<f32> {
         (state >> 40) as f32 / (1 << 23) as f32 - 1.0
     };
     (0..dimension).map(next).collect()
-}
-
-fn spread(times: &mut [Duration]) -> String {
-    times.sort_unstable();
-    let at = |share: f64| times[((times.len() - 1) as f64 * share) as usize];
-    format!("p50 {:?}, p95 {:?}, most {:?}", at(0.5), at(0.95), at(1.0))
 }
 
 /// Processor time of this process so far: what a search costs, however busy the machine is.

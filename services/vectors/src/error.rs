@@ -20,8 +20,8 @@ pub enum VectorError {
     /// The vectors come from another model than those of the collection.
     #[error(
         "model: this collection's {} vectors were made by '{held}', these by '{given}'; vectors of \
-         different models cannot be compared. Use the same model, or delete the collection and process \
-         its documents again",
+         different models cannot be compared. Use the same model, or have the collection embedded again by \
+         the other (tg reembed-collection)",
         kind.as_str()
     )]
     OtherModel {
@@ -35,7 +35,8 @@ pub enum VectorError {
     /// The vectors have another dimension than those of the collection.
     #[error(
         "vector: has {given} dimensions, this collection's {} vectors have {held}: they come from \
-         different models. Use the same model, or delete the collection and process its documents again",
+         different models. Use the same model, or have the collection embedded again by the other \
+         (tg reembed-collection)",
         kind.as_str()
     )]
     OtherDimension {
@@ -57,6 +58,9 @@ pub enum VectorError {
         /// MiB that there are.
         most: usize,
     },
+    /// What was being read page by page is there no more.
+    #[error("the vectors of this collection were replaced while they were read: begin anew")]
+    Replaced,
     /// A quota of the workspace is used up.
     #[error("{}", .0.message)]
     Quota(Error),
@@ -85,9 +89,9 @@ impl From<VectorError> for Error {
             VectorError::Quota(error) => return error,
             VectorError::Field { .. } => ErrorCode::BadRequest,
             VectorError::Memory { .. } => ErrorCode::TooLarge,
-            VectorError::OtherModel { .. } | VectorError::OtherDimension { .. } => {
-                ErrorCode::Conflict
-            }
+            VectorError::OtherModel { .. }
+            | VectorError::OtherDimension { .. }
+            | VectorError::Replaced => ErrorCode::Conflict,
             VectorError::Closed => ErrorCode::Unavailable,
         };
         Error::new(code, error.to_string())

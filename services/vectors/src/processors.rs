@@ -10,8 +10,9 @@ use tg_schemas::processors::{
 };
 
 use crate::engine::kind::Kind;
-use crate::handlers::{KeywordIndex, Querier, Writer};
+use crate::handlers::{KeywordIndex, Querier, Reembed, Writer};
 use crate::options::{INDEXED, Options, QUESTIONS, WRITES};
+use crate::reembedder;
 use crate::store::keywords::SqliteKeywords;
 use crate::store::points::SqlitePoints;
 
@@ -23,7 +24,7 @@ const KEYWORDS: &str = "keywords.sqlite";
 /// The processors that keep and search vectors and words, over two files. A file is opened,
 /// and its lock taken, when this process is asked first: a process that stands by leaves it alone.
 ///
-/// Also starts the tasks that purge what belonged to deleted workspaces.
+/// Also starts the tasks that purge what belonged to deleted workspaces, and that make vectors again by another model.
 pub fn processors(mesh: &Mesh, options: Options) -> Vec<Processor> {
     let (durability, limits, words) = (options.durability, options.limits(), options.keywords());
     let data_dir = options.data_dir;
@@ -38,6 +39,10 @@ pub fn processors(mesh: &Mesh, options: Options) -> Vec<Processor> {
     reaper::start(mesh, "vectors", vectors.clone());
     reaper::start(mesh, "keywords", words.clone());
 
+    let reembed = Arc::new(Reembed {
+        doing: reembedder::start(mesh, vectors.clone()),
+        store: vectors.clone(),
+    });
     let writer = Arc::new(Writer(vectors.clone()));
     let querier = Arc::new(Querier(vectors.clone()));
     let index = Arc::new(KeywordIndex(words.clone()));
@@ -51,6 +56,7 @@ pub fn processors(mesh: &Mesh, options: Options) -> Vec<Processor> {
                 graph_embeddings_write::DROP,
                 Arc::new(Dropper::new(vectors.clone())),
             )
+            .serves(graph_embeddings_write::REEMBED, reembed)
             .concurrency(WRITES),
         vector_store(doc_embeddings_write::PROCESSOR)
             .reads(doc_embeddings_write::INPUT, writer.clone())

@@ -1,8 +1,14 @@
 //! The processors as others meet them: embeddings and chunks in, nearest entities, chunks, row values and
 //! words out; what is wrong is told; what is retracted or dropped is gone.
 
+mod reembed;
 mod system;
 
+use reembed::{
+    a_refused_text_holds_up_the_switch_alone_and_may_be_left_out,
+    a_slow_collection_delays_no_other, the_old_vectors_serve_until_the_switch,
+    who_asks_at_the_switch_has_a_whole_answer,
+};
 use serde_json::json;
 use system::{metadata, start};
 use tg_mesh::{Ask, dead_letter};
@@ -50,6 +56,71 @@ async fn entities(system: &TestFlow, ask: &GraphEmbeddingsRequest) -> Vec<Term> 
     let answer: GraphEmbeddingsResponse = system.ask("graph-embeddings", ask).await.unwrap();
     let found = answer.entities.into_iter();
     found.filter_map(|one| one.entity).collect()
+}
+
+/// All vectors of a collection, as they were written; a page at a time.
+async fn everything_leaves_page_by_page_as_it_was_written(place: Place) {
+    let (system, _dir) = start(&place, Config::new()).await;
+    let many = (0..1_001).map(|n| EntityEmbeddings {
+        text: format!("text {n}"),
+        rdf_type: vec!["urn:T".into()],
+        chunk_id: "urn:chunk".into(),
+        attributes: json!({"n": n}).as_object().cloned().unwrap(),
+        ..entity(Term::iri(format!("urn:x:{n}")), &[n as f32, 0.1])
+    });
+    let record = graph("d", "m/2", many.collect());
+    system.write(GRAPH_STORE, &record).await;
+    let chunk = ChunkEmbeddings {
+        chunk_id: "k".into(),
+        vector: vec![0.25, 1e-8],
+        text: "words".into(),
+        ..ChunkEmbeddings::default()
+    };
+    let of_chunks = DocumentEmbeddings {
+        metadata: metadata("k", "c"),
+        chunks: vec![chunk.clone()],
+        model: "m/2".into(),
+    };
+    system.write(CHUNK_STORE, &of_chunks).await;
+    let page = async |collection: &str, after: &str| {
+        let ask = GraphEmbeddingsRequest {
+            collection: collection.to_owned(),
+            export: true,
+            after: after.to_owned(),
+            ..GraphEmbeddingsRequest::default()
+        };
+        let page = system.ask::<_, GraphEmbeddingsResponse>("graph-embeddings", &ask);
+        page.await
+    };
+    let chunks = async || {
+        let ask = DocumentEmbeddingsRequest {
+            collection: "c".to_owned(),
+            export: true,
+            ..DocumentEmbeddingsRequest::default()
+        };
+        let page = system.ask::<_, DocumentEmbeddingsResponse>("document-embeddings", &ask);
+        page.await.unwrap()
+    };
+    system
+        .until(async || {
+            let held = page("c", "").await.unwrap().stored.len();
+            (held, chunks().await.stored.len()) == (1_000, 1)
+        })
+        .await;
+    let first = page("c", "").await.unwrap();
+    assert_eq!((first.page, first.model.as_str()), (true, "m/2"));
+    let second = page("c", &first.next).await.unwrap();
+    assert_eq!((second.stored.len(), second.next.as_str()), (1, ""));
+    let all = [first.stored, second.stored].concat();
+    assert_eq!(all, record.entities);
+    assert_eq!(chunks().await.stored, [chunk]);
+    let nothing = page("nothing", "").await.unwrap();
+    assert_eq!((nothing.page, nothing.stored.len()), (true, 0));
+    let refused = page("c", "nowhere").await.unwrap_err();
+    assert_eq!(refused.code(), ErrorCode::BadRequest);
+    // What serves is another than what was begun.
+    let replaced = page("c", "1").await.unwrap_err();
+    assert_eq!(replaced.code(), ErrorCode::Conflict);
 }
 
 async fn chunks(system: &TestFlow, collection: &str, vector: &[f32]) -> Vec<String> {
@@ -390,7 +461,63 @@ async fn a_late_retraction_meets_nothing_of_the_next_life(place: Place) {
     assert!(words(&system, "c", "pump").await.is_empty());
 }
 
+/// Done once by each store, however often it is delivered: what a later run made the same stays.
+async fn a_retraction_that_comes_again_takes_nothing_of_a_later_run(place: Place) {
+    let config = Config::new();
+    config.collection("c", 1);
+    let (system, _dir) = start(&place, config).await;
+    let of_run = |record: &str| Ask {
+        id: Some(record.to_owned()),
+        thread: Some(tg_runs::JobId::new(1, "default", "p").to_string()),
+        ..system.options()
+    };
+    let id = "urn:chunk:1";
+    let made = async |round: &str| {
+        let vector = of_run(&format!("vector{round}"));
+        system
+            .write_as(CHUNK_STORE, &chunk(id, &[1.0, 0.0]), vector)
+            .await;
+        let word = of_run(&format!("word{round}"));
+        system
+            .write_as("chunk-load", &text(id, "c", "pump"), word)
+            .await;
+    };
+    let gone = async || {
+        chunks(&system, "c", &[1.0, 0.0]).await.is_empty()
+            && words(&system, "c", "pump").await.is_empty()
+    };
+    let retract = |chunk: &str| Retract {
+        metadata: metadata("doc", "c"),
+        chunks: vec![chunk.to_owned()],
+        ..Retract::default()
+    };
+    made("1").await;
+    system.told(|all| all.len() >= 2).await;
+    system
+        .write_as("retract", &retract(id), of_run("due"))
+        .await;
+    system.told(|all| all.len() >= 6).await;
+    assert!(gone().await);
+    made("2").await;
+    system.told(|all| all.len() >= 8).await;
+    system
+        .write_as("retract", &retract(id), of_run("due"))
+        .await;
+    let behind = retract("urn:chunk:2");
+    system.write_as("retract", &behind, of_run("behind")).await;
+    system
+        .told(|all| all.iter().filter(|one| one.record == "behind").count() >= 4)
+        .await;
+    assert_eq!(chunks(&system, "c", &[1.0, 0.0]).await, [id]);
+    assert_eq!(words(&system, "c", "pump").await, [id]);
+    system
+        .write_as("retract", &retract(id), of_run("other"))
+        .await;
+    system.until(gone).await;
+}
+
 tg_testkit::on_both_buses!(
+    everything_leaves_page_by_page_as_it_was_written,
     entities_are_found_with_their_kind_of_term_and_by_filters,
     another_model_is_refused_both_ways_and_bad_points_do_not_hold_up_good_ones,
     rows_keep_to_their_schema_and_index,
@@ -398,4 +525,9 @@ tg_testkit::on_both_buses!(
     a_dropped_collection_is_gone_and_its_next_life_is_empty,
     a_run_into_a_life_that_ended_leaves_nothing,
     a_late_retraction_meets_nothing_of_the_next_life,
+    a_retraction_that_comes_again_takes_nothing_of_a_later_run,
+    the_old_vectors_serve_until_the_switch,
+    a_refused_text_holds_up_the_switch_alone_and_may_be_left_out,
+    a_slow_collection_delays_no_other,
+    who_asks_at_the_switch_has_a_whole_answer,
 );

@@ -12,7 +12,7 @@ import threading
 import traceback
 
 import sdk_watch
-from sdk_async import asynchronous
+from sdk_async import PNG, asynchronous
 from sdk_watch import check, fails, same, until
 from trustgraph.api import Api
 from trustgraph.api.explainability import ExplainabilityClient
@@ -244,7 +244,7 @@ def answers(api, mcp):
         "field_extraction": lambda: flow.field_extraction({}, {"a": "b"}),
     }.items():
         fails(name, NOT_SAID, ask)
-    fails("image_to_text", "nobody-serves", lambda: flow.image_to_text(b"x", "image/png"))
+    fails("image_to_text", "reads no pictures", lambda: flow.image_to_text(PNG, "image/png"))
     fails("request", "ProtocolException: Status code 404", lambda: flow.request("service/none", {}))
 
 
@@ -292,7 +292,7 @@ def socket(api):
         "field_extraction": lambda: flow.field_extraction({}, {"a": "b"}),
     }.items():
         fails("socket " + name, NOT_SERVED, ask)
-    fails("socket image_to_text", "no process serves this", lambda: flow.image_to_text(b"x", "image/png"))
+    fails("socket image_to_text", "reads no pictures", lambda: flow.image_to_text(PNG, "image/png"))
     traces(api, flow)
     cores(api, client)
     client.close()

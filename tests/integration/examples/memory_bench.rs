@@ -1,26 +1,27 @@
 //! What large things cost in memory: a document through upload, stream and processing, and a knowledge core
 //! through import and load; and how long both take.
 //!
-//! `memory_bench [MiB of the document] [MB of the core]`, beside the binaries it measures. The flow of the document has
-//! the chunker alone, so that nothing is kept but what the library keeps; the core is loaded by a process of its own
-//! beside one with the stores, over RabbitMQ. Extra memory is the process's peak less what it held before.
+//! `memory_bench [MiB of the document] [MB of the core] [MiB for the shipped flow]`, beside the binaries it measures. The
+//! document goes twice: through a flow that has the chunker alone, so that nothing is kept but what the library keeps, and
+//! through the flow that is shipped (`default`, of the blueprint `everything`, with the model `builtin`), whose stores
+//! keep what is found in it. The core is loaded by a process of its own beside one with the stores, over RabbitMQ. Extra
+//! memory is the process's peak less what it held before. Workload 3 tells what stays in the stores from what was in passing; 1 had no second run.
+//! Each is one run: the large ones take minutes to hours, and the figure is the peak of a run, which only grows with rounds.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use anyhow::{Context, Result, bail, ensure};
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
-use futures::StreamExt;
+use anyhow::{Context, Result};
 use serde_json::{Value, json};
-use tg_integration_tests::memory;
+use tg_integration_tests::large::{ALLOWED, Phase, ask, process, stream, upload};
+use tg_testkit::bench::headline;
 use tg_testkit::process::{Launch, Server, client};
 use tg_testkit::rabbitmq::RabbitNode;
+use tg_testkit::services::{SERVICES, without};
 
-const DOCUMENT: &str = "urn:bench:large";
 const CORE: &str = "large";
-/// Extra memory that is allowed, in MiB.
-const ALLOWED: f64 = 64.0;
 const BOUND: Duration = Duration::from_secs(1_200);
+/// After so long a thread that has nothing to do has given its heap back.
+const SETTLED: Duration = Duration::from_secs(20);
 /// Triples and entities of a record of the core, and numbers of a vector.
 const TRIPLES: usize = 400;
 const ENTITIES: usize = 100;
@@ -31,55 +32,61 @@ async fn main() -> Result<()> {
     let mut args = std::env::args().skip(1);
     let mut number = |usual: usize| args.next().map_or(Ok(usual), |text| text.parse());
     let (document, core) = (number(1_024)?, number(100)?);
-    large_document(document << 20).await?;
+    let shipped = number(document)?;
+    println!("{}", headline(3));
+    large_document(document << 20, Through::Chunker).await?;
+    large_document(shipped << 20, Through::Shipped).await?;
     large_core(core * 1_000_000).await
 }
 
-async fn large_document(size: usize) -> Result<()> {
+/// A flow that a document goes through.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Through {
+    /// One that has the chunker alone.
+    Chunker,
+    /// The one that is there from the start.
+    Shipped,
+}
+
+impl Through {
+    fn flow(self) -> &'static str {
+        match self {
+            Self::Chunker => "bench",
+            Self::Shipped => "default",
+        }
+    }
+}
+
+async fn large_document(size: usize, through: Through) -> Result<()> {
     let server = Launch::up().ready().await?;
-    start_flow(&server).await?;
-    let what = format!("document of {} MiB", size >> 20);
+    if through == Through::Chunker {
+        start_flow(&server).await?;
+    }
+    let bound = BOUND * if through == Through::Shipped { 30 } else { 1 };
+    let what = format!("document of {} MiB, flow {}", size >> 20, through.flow());
 
     let phase = Phase::begin(&server)?;
     upload(&server, size).await?;
-    phase.end(&format!("{what}, upload"), size)?;
+    told(&phase, &format!("{what}, upload"), size)?;
 
     let phase = Phase::begin(&server)?;
-    let url = format!(
-        "{}api/v1/document-stream?document-id={DOCUMENT}&chunk-size=1048576",
-        server.url()
-    );
-    let reply = client()?.get(url).timeout(BOUND).send().await?;
-    let mut body = reply.error_for_status()?.bytes_stream();
-    let mut there = 0;
-    while let Some(part) = body.next().await {
-        there += part?.len();
+    stream(&server, size).await?;
+    told(&phase, &format!("{what}, stream"), size)?;
+
+    let phase = Phase::begin(&server)?;
+    let chunks = process(&server, through.flow(), bound).await?;
+    let what = format!("{what}, processing to {chunks} chunks");
+    told(&phase, &what, size)?;
+    if through == Through::Shipped {
+        // What is in passing goes meanwhile; what stays is the stores' own.
+        tokio::time::sleep(SETTLED).await;
+        let stays = phase.now()?;
+        println!(
+            "{what}: of it {:.0} MiB stay, {:.0} were in passing",
+            stays - phase.before,
+            phase.peak()? - stays
+        );
     }
-    ensure!(there == size, "{there} bytes of {size}");
-    phase.end(&format!("{what}, stream"), size)?;
-
-    let phase = Phase::begin(&server)?;
-    let start = json!({"operation": "add-processing", "processing-metadata":
-        {"id": "large", "document-id": DOCUMENT, "flow": "bench", "collection": "default", "tags": []}});
-    ask(&server, "librarian", start).await?;
-    let end = Instant::now() + BOUND;
-    let chunks = loop {
-        let records = ask(
-            &server,
-            "librarian",
-            json!({"operation": "list-processing"}),
-        )
-        .await?;
-        let record = &records["processing-metadatas"][0];
-        match record["status"].as_str() {
-            Some("complete") => break record["progress"]["chunks"].clone(),
-            Some("processing") if Instant::now() < end => {
-                tokio::time::sleep(Duration::from_millis(500)).await;
-            }
-            _ => bail!("{record}"),
-        }
-    };
-    phase.end(&format!("{what}, processing to {chunks} chunks"), size)?;
     server.terminate().await?;
     Ok(())
 }
@@ -103,58 +110,9 @@ async fn start_flow(server: &Server) -> Result<()> {
     ask(server, "flow", start).await.map(drop)
 }
 
-async fn upload(server: &Server, size: usize) -> Result<()> {
-    let begin = json!({"operation": "begin-upload", "total-size": size, "chunk-size": 3 << 20,
-        "document-metadata": {"id": DOCUMENT, "kind": "text/plain", "title": "large", "comments": "",
-            "metadata": [], "tags": []}});
-    let begun = ask(server, "librarian", begin).await?;
-    let step = begun["chunk-size"].as_u64().context("no chunk size")? as usize;
-    let mut text = String::new();
-    let (mut line, mut sent) = (0_u64, 0);
-    for index in 0.. {
-        if sent == size {
-            break;
-        }
-        let wanted = step.min(size - sent);
-        while text.len() < wanted {
-            text.push_str(&format!(
-                "Line {line} of the register tells of room {} and shelf {}.\n",
-                line % 977,
-                line % 31
-            ));
-            line += 1;
-        }
-        let rest = text.split_off(wanted);
-        let put = json!({"operation": "upload-chunk", "upload-id": begun["upload-id"], "chunk-index": index,
-            "content": STANDARD.encode(&text)});
-        ask(server, "librarian", put).await?;
-        sent += wanted;
-        text = rest;
-    }
-    let complete = json!({"operation": "complete-upload", "upload-id": begun["upload-id"]});
-    ask(server, "librarian", complete).await.map(drop)
-}
-
 async fn large_core(size: usize) -> Result<()> {
     let node = RabbitNode::start().await?;
-    let services = [
-        "config",
-        "iam",
-        "flow",
-        "gateway",
-        "agent",
-        "tool",
-        "llm",
-        "prompt",
-        "librarian",
-        "ingest",
-        "extract",
-        "embeddings",
-        "graph",
-        "vectors",
-        "rows",
-        "rag",
-    ];
+    let services = without(&SERVICES, &["knowledge"]);
     let rest = Launch::serve(&services, &node.url());
     let rest = rest
         .env("THREADGRAPH_DURABILITY", "process")
@@ -189,18 +147,14 @@ async fn large_core(size: usize) -> Result<()> {
     let text = reply.error_for_status()?.text().await?;
     println!("core: {text}");
     let what = format!("core of {} MB", size / 1_000_000);
-    phases
-        .0
-        .end(&format!("{what}, import, at the door"), size)?;
-    phases
-        .1
-        .end(&format!("{what}, import, in the service"), size)?;
+    told(&phases.0, &format!("{what}, import, at the door"), size)?;
+    told(&phases.1, &format!("{what}, import, in the service"), size)?;
 
     let phase = Phase::begin(&cores)?;
     let load =
         json!({"operation": "load-kg-core", "id": CORE, "flow": "default", "collection": "loaded"});
     ask(&rest, "knowledge", load).await?;
-    phase.end(&format!("{what}, load"), size)?;
+    told(&phase, &format!("{what}, load"), size)?;
     cores.terminate().await?;
     rest.terminate().await?;
     Ok(())
@@ -233,48 +187,14 @@ fn core_record(at: usize) -> Value {
     json!(["ge", {"m": meta, "e": entities}])
 }
 
-/// Asks a service outside flows over HTTP.
-async fn ask(server: &Server, service: &str, body: Value) -> Result<Value> {
-    let url = format!("{}api/v1/{service}", server.url());
-    let reply = client()?
-        .post(url)
-        .timeout(BOUND)
-        .json(&body)
-        .send()
-        .await?;
-    let reply: Value = reply.json().await?;
-    ensure!(reply["error"].is_null(), "{service}: {reply}");
-    Ok(reply)
-}
-
-/// Part of a measurement in one process.
-struct Phase {
-    pid: u32,
-    before: f64,
-    begun: Instant,
-}
-
-impl Phase {
-    fn begin(server: &Server) -> Result<Self> {
-        let pid = server.pid().context("no process")?;
-        // The peak starts anew (proc(5)).
-        std::fs::write(format!("/proc/{pid}/clear_refs"), "5")?;
-        Ok(Self {
-            pid,
-            before: memory(pid, "VmRSS")?,
-            begun: Instant::now(),
-        })
-    }
-
-    fn end(self, what: &str, bytes: usize) -> Result<()> {
-        let took = self.begun.elapsed().as_secs_f64();
-        let extra = memory(self.pid, "VmHWM")? - self.before;
-        let met = if extra <= ALLOWED { "met" } else { "missed" };
-        println!(
-            "{what}: {extra:.0} MiB over {:.0} (target {ALLOWED:.0}: {met}); {took:.1} s, {:.1} MB/s",
-            self.before,
-            bytes as f64 / 1_000_000.0 / took
-        );
-        Ok(())
-    }
+/// A line of the table.
+fn told(phase: &Phase, what: &str, bytes: usize) -> Result<()> {
+    let (took, before) = (phase.took().as_secs_f64(), phase.before);
+    let extra = phase.peak()? - before;
+    let met = if extra <= ALLOWED { "met" } else { "missed" };
+    println!(
+        "{what}: {extra:.0} MiB over {before:.0} (target {ALLOWED:.0}: {met}); {took:.1} s, {:.1} MB/s",
+        bytes as f64 / 1_000_000.0 / took
+    );
+    Ok(())
 }

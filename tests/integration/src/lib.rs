@@ -1,5 +1,8 @@
 //! Black-box tests, one file per promise. Here is what tests and benches share.
 
+pub mod large;
+pub mod poison;
+
 use anyhow::{Context, Result};
 use serde_json::Value;
 

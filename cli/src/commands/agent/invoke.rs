@@ -1,16 +1,20 @@
 //! `tg invoke-agent`: asks the agent and prints its answer as it comes. Ctrl-C closes the socket,
-//! which cancels the run.
+//! which cancels the run unless it was said otherwise.
+
+use std::io::IsTerminal;
 
 use clap::Args;
 use serde_json::{Value, json};
 
 use super::render::{Chunk, Renderer, Shown};
+use super::runs::answer_to;
 use crate::args::{Asked, InCollection, Options};
-use crate::client::{Call, Result, Socket};
+use crate::client::{Call, Error, Result, Socket};
 use crate::commands::explain::entity::Entity;
 use crate::commands::explain::fetch::entity_call;
 use crate::commands::llm::usage;
 use crate::commands::retrieval::answered::{Answered, must_exist};
+use crate::lines::{Lines, Typed};
 use crate::output::Output;
 use crate::registry::Command;
 use crate::session::Session;
@@ -34,6 +38,12 @@ pub struct InvokeAgent {
     /// Tool groups the agent may use
     #[arg(short = 'g', long, num_args = 1..)]
     group: Option<Vec<String>>,
+    /// Tools that write, or ask first, and may be used in this run without being asked
+    #[arg(long, num_args = 1.., value_name = "TOOL")]
+    grant: Option<Vec<String>>,
+    /// Keep what the run hears of models and tools, so that `tg replay` can run it again
+    #[arg(long)]
+    record: bool,
     /// Show thoughts, actions and observations too
     #[arg(short = 'v', long)]
     verbose: bool,
@@ -46,6 +56,9 @@ pub struct InvokeAgent {
     /// Show provenance events of unknown kinds too
     #[arg(long)]
     debug: bool,
+    /// What becomes of the run when this command ends before it [default: cancel]
+    #[arg(long, value_name = "cancel|detach|grace=SECONDS")]
+    on_disconnect: Option<String>,
     /// Say how many tokens were used, on stderr
     #[arg(long)]
     show_usage: bool,
@@ -67,7 +80,8 @@ impl Command for InvokeAgent {
         if self.plan.is_some() {
             session.out.talk("--plan has no effect any more");
         }
-        let call = Call::in_flow(&self.place.flow.flow_id, "agent", self.request());
+        let mut call = Call::in_flow(&self.place.flow.flow_id, "agent", self.request());
+        call.on_disconnect.clone_from(&self.on_disconnect);
         let mut socket = session.socket().await?;
         must_exist(&mut socket, &self.place.collection).await?;
         let mut replies = socket.start(&call).await?;
@@ -87,6 +101,10 @@ impl Command for InvokeAgent {
                 }
             };
             let chunk = Chunk::read(&reply);
+            if matches!(chunk, Chunk::Confirm { .. }) {
+                session.out.piece_if_text(&view.closing())?;
+                confirm(session, replies.run(), &chunk).await?;
+            }
             if session.out.is_json() {
                 session.out.json_line(&reply)?;
             } else {
@@ -104,6 +122,10 @@ impl Command for InvokeAgent {
                 last_answer = reply;
             }
         }
+        let run = match self.record {
+            true => replies.run().to_owned(),
+            false => String::new(),
+        };
         session.out.piece_if_text(&view.closing())?;
         let answered = Answered::read(&last_answer);
         session.out.piece_if_text(&below(&answered))?;
@@ -112,6 +134,9 @@ impl Command for InvokeAgent {
         let out = &mut session.out;
         answered.end(out, &mut socket, &self.place).await;
         socket.close().await;
+        if !run.is_empty() {
+            session.out.talk(format!("Replay it with: tg replay {run}"));
+        }
         if self.show_usage {
             session.out.talk(usage(&last_answer));
         }
@@ -120,7 +145,7 @@ impl Command for InvokeAgent {
 }
 
 /// The citations, as a piece of text.
-fn below(answered: &Answered) -> String {
+pub(super) fn below(answered: &Answered) -> String {
     let below = answered.below();
     below.map_or_else(String::new, |text| format!("{text}\n"))
 }
@@ -137,6 +162,12 @@ impl InvokeAgent {
         }
         if let Some(group) = &self.group {
             request["group"] = json!(group);
+        }
+        if let Some(grant) = &self.grant {
+            request["grant"] = json!(grant);
+        }
+        if self.record {
+            request["record"] = json!(true);
         }
         if let Some(pattern) = &self.pattern {
             request["pattern"] = json!(pattern);
@@ -172,6 +203,38 @@ impl InvokeAgent {
         }
         Ok(())
     }
+}
+
+/// Has whoever is at the terminal say whether a tool may be used; elsewhere it is said how.
+async fn confirm(session: &mut Session, run: &str, chunk: &Chunk) -> Result<()> {
+    let Chunk::Confirm {
+        message,
+        tool,
+        arguments,
+    } = chunk
+    else {
+        return Ok(());
+    };
+    let asks = format!("The agent asks to use '{tool}' with {arguments}.");
+    if session.out.is_json() || !std::io::stdin().is_terminal() {
+        session
+            .out
+            .talk(format!("{asks} Answer with: tg confirm {run} yes|no"));
+        return Ok(());
+    }
+    session.out.talk(asks);
+    let (_, typed) = Lines::of_stdin()?.next("Allow it? [y/N] ").await;
+    let answer = match typed? {
+        Typed::Cleared => return Err(Error::Interrupted),
+        Typed::Line(line) if matches!(line.trim(), "y" | "Y" | "yes") => "yes",
+        Typed::Line(_) | Typed::End => "no",
+    };
+    let request = answer_to(run, message, answer);
+    if let Err(error) = session.http()?.service("requests", request).await {
+        // Too late, or answered elsewhere: the run goes on and says so.
+        session.out.talk(error.to_string());
+    }
+    Ok(())
 }
 
 #[cfg(test)]

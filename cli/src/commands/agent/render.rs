@@ -17,6 +17,12 @@ pub(super) enum Chunk {
     Text { shown: Shown, content: String },
     /// A provenance event.
     Explain { id: String, triples: Vec<Triple> },
+    /// The run asks whether a tool may be used.
+    Confirm {
+        message: String,
+        tool: String,
+        arguments: Value,
+    },
     /// Of a kind this client does not know.
     Other,
 }
@@ -60,11 +66,22 @@ impl Chunk {
                     triples: triples_of(reply, "explain_triples"),
                 };
             }
+            "confirm" => return Self::asks(reply),
             _ => return Self::Other,
         };
         Self::Text {
             shown,
             content: text(reply, "content"),
+        }
+    }
+
+    fn asks(reply: &Value) -> Self {
+        let content = text(reply, "content");
+        let asked: Value = serde_json::from_slice(content.as_bytes()).unwrap_or_default();
+        Self::Confirm {
+            message: text(reply, "message_id"),
+            tool: text(&asked, "tool"),
+            arguments: asked.get("arguments").cloned().unwrap_or_default(),
         }
     }
 

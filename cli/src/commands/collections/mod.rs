@@ -1,4 +1,8 @@
-//! Collections: `tg set-collection`, `tg list-collections`, `tg delete-collection`.
+//! Collections: `tg set-collection`, `tg list-collections`, `tg delete-collection`, `tg reembed-collection`.
+
+mod reembed;
+
+pub use reembed::ReembedCollection;
 
 use std::io::{BufRead, IsTerminal};
 

@@ -80,7 +80,7 @@ const JSON: [&str; 9] = [
 
 /// Why no service will understand a value, which is stored all the same: other software may.
 fn unreadable(kind: &str, value: &str) -> Option<String> {
-    let fault = serde_json::from_str::<IgnoredAny>(value).err()?;
+    let fault = serde_json::from_slice::<IgnoredAny>(value.as_bytes()).err()?;
     JSON.contains(&kind)
         .then(|| format!("Note: items of type {kind} are JSON, and this value is not ({fault})."))
 }

@@ -1,6 +1,7 @@
 //! The configuration: items, the whole of it, parameter types.
 
 pub mod items;
+pub(crate) mod masked;
 pub mod parameter_types;
 pub mod show;
 pub mod transfer;
@@ -72,5 +73,5 @@ pub(crate) fn get_call(kind: &str, key: &str) -> Call {
 /// The JSON that the one item of a reply holds.
 pub(crate) fn item_json(reply: &Value) -> Option<Value> {
     let value = list(reply, "values").first()?.get("value")?.as_str()?;
-    serde_json::from_str(value).ok()
+    serde_json::from_slice(value.as_bytes()).ok()
 }

@@ -7,6 +7,7 @@ use std::path::Path;
 use clap::Args;
 use serde_json::{Map, Value, json};
 
+use super::masked::{left_out, take_masked, why};
 use super::put_items;
 use crate::args::{Common, Options, subject};
 use crate::client::{Error, Result};
@@ -16,7 +17,7 @@ use crate::registry::Command;
 use crate::session::Session;
 
 /// Config types that go over.
-const TYPES: [&str; 12] = [
+const TYPES: [&str; 13] = [
     "mcp",
     "mcp-tool",
     "tool",
@@ -24,6 +25,7 @@ const TYPES: [&str; 12] = [
     "token-cost",
     "agent-pattern",
     "agent-task-type",
+    "agent-definition",
     "parameter-type",
     "interface-description",
     "prompt",
@@ -73,7 +75,8 @@ impl Command for ExportWorkspaceConfig {
             return Err(Error::Protocol("no config in the reply".to_owned()));
         };
         let workspace = session.options.workspace.clone();
-        let kept = chosen(config);
+        let mut kept = chosen(config);
+        let masked = take_masked(&mut kept);
         let items = count(&kept);
         let payload = json!({
             "source_workspace": workspace.unwrap_or_else(|| "default".to_owned()),
@@ -95,6 +98,9 @@ impl Command for ExportWorkspaceConfig {
         session
             .out
             .talk(format!("Exported {items} items (version {version})."));
+        if let Some(text) = left_out(&masked) {
+            session.out.talk(text);
+        }
         Ok(())
     }
 }
@@ -121,8 +127,8 @@ impl Command for ImportWorkspaceConfig {
 
     async fn run(self, session: &mut Session) -> Result<()> {
         let file = read_text(self.input.path())?;
-        let payload: Value =
-            serde_json::from_str(&file).map_err(|error| Error::file(self.input.path(), error))?;
+        let payload: Value = serde_json::from_slice(file.as_bytes())
+            .map_err(|error| Error::file(self.input.path(), error))?;
         let config = match payload.get("config") {
             Some(Value::Object(config)) => config,
             _ => payload
@@ -138,7 +144,9 @@ impl Command for ImportWorkspaceConfig {
                 .out
                 .talk(format!("Left out, as they belong to a system: {left:?}"));
         }
-        let values = values(&chosen(config));
+        let mut wanted = chosen(config);
+        let masked = take_masked(&mut wanted);
+        let values = values(&wanted);
         let items = values.len();
         if items > 0 && !self.dry_run {
             put_items(&session.http()?, values).await?;
@@ -149,7 +157,15 @@ impl Command for ImportWorkspaceConfig {
             (0, _) => "Nothing to import.".to_owned(),
             (items, true) => format!("[dry-run] would import {items} items."),
             (items, false) => format!("Imported {items} items."),
-        })
+        })?;
+        match masked.is_empty() {
+            true => Ok(()),
+            false => Err(Error::Check(format!(
+                "not imported, as each {}: {}",
+                why(),
+                masked.join(", ")
+            ))),
+        }
     }
 }
 

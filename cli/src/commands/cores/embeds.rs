@@ -11,11 +11,12 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
+use tg_schemas::limits;
 
 use super::file::Records;
 use super::partial::{Partial, Writer};
 use crate::args::{InFlow, Options, SourceFile, TargetFile};
-use crate::client::{Error, Passed, Result};
+use crate::client::{Error, Passed, Result, Settled};
 use crate::fields::{list, text};
 use crate::files::{Allowance, Bounded};
 use crate::registry::Command;
@@ -24,7 +25,7 @@ use crate::session::Session;
 /// The interface of a flow that vectors of chunks go through.
 const KIND: &str = "document-embeddings";
 /// Longest record of a JSON file, in bytes; the gateway takes no longer frame.
-const LONGEST: u64 = 64 << 20;
+const LONGEST: u64 = limits::SOCKET_ANSWER as u64;
 
 /// How records are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -155,7 +156,7 @@ impl Command for LoadDocEmbeds {
 
     async fn run(self, session: &mut Session) -> Result<()> {
         let mut source = Source::open(self.input.path(), self.format)?;
-        let mut import = session.import_told(&self.flow.flow_id, KIND).await?;
+        let mut import = session.import(&self.flow.flow_id, KIND).await?;
         let progress = session.out.progress("records", None);
         let mut counts = Counts::default();
         let outcome = async {
@@ -180,7 +181,10 @@ impl Command for LoadDocEmbeds {
             ));
         }
         outcome?;
-        counts.show(session, "Loaded")
+        let settled = import.into_settled();
+        session.tell_settled(settled.as_ref(), "vectors");
+        counts.show_settled(session, settled.as_ref())?;
+        settled.map_or(Ok(()), |settled| settled.check("vectors"))
     }
 }
 
@@ -199,9 +203,17 @@ impl Counts {
 
     fn show(&self, session: &mut Session, verb: &str) -> Result<()> {
         let shown = json!({"records": self.records, "chunks": self.chunks});
-        session.out.show(&shown, || {
-            format!("{verb}: {} records, {} chunks.", self.records, self.chunks)
-        })
+        session.out.show(&shown, || self.text(verb))
+    }
+
+    fn show_settled(&self, session: &mut Session, settled: Option<&Settled>) -> Result<()> {
+        let shown = json!({"records": self.records, "chunks": self.chunks,
+            "settled": settled.map(Settled::show)});
+        session.out.show(&shown, || self.text("Loaded"))
+    }
+
+    fn text(&self, verb: &str) -> String {
+        format!("{verb}: {} records, {} chunks.", self.records, self.chunks)
     }
 }
 

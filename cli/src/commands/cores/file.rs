@@ -6,13 +6,14 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use tg_core_file::msgpack::{self, Scanner};
+use tg_schemas::limits;
 
 use crate::client::{Error, Result};
 
 /// Bytes read at once.
 const READ: usize = 256 << 10;
 /// Longest record; the gateway takes no longer frame.
-const LONGEST: usize = 64 << 20;
+const LONGEST: usize = limits::SOCKET_ANSWER;
 
 /// The records of a file.
 pub(super) struct Records {

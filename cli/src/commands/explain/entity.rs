@@ -38,6 +38,12 @@ pub(crate) enum Kind {
     ChunkSelection,
     /// A number in an answer, with what it names.
     Citation,
+    /// What a guard did about a step.
+    Guard,
+    /// A summary that stands for earlier steps.
+    Compaction,
+    /// What a user was asked before a tool was used.
+    Confirmation,
     /// What a tool gave.
     Observation,
     /// The result of a planned step.
@@ -66,6 +72,9 @@ const KINDS: &[(&str, Kind)] = &[
     ("EdgeSelection", Kind::EdgeSelection),
     ("ChunkSelection", Kind::ChunkSelection),
     ("Citation", Kind::Citation),
+    ("Guard", Kind::Guard),
+    ("Compaction", Kind::Compaction),
+    ("Confirmation", Kind::Confirmation),
     ("Observation", Kind::Observation),
     ("StepResult", Kind::StepResult),
     ("Finding", Kind::Finding),
@@ -184,6 +193,12 @@ impl Entity {
         above.into_iter().flatten().map(plain).collect()
     }
 
+    /// What else is said of it, for people.
+    pub(crate) fn comment(&self) -> Option<String> {
+        let comments = self.said.get(tg_schemas::vocabulary::rdfs::COMMENT)?;
+        comments.first().map(plain)
+    }
+
     /// When it began.
     pub(crate) fn started(&self) -> Option<String> {
         let times = self.said.get(&format!("{PROV}startedAtTime"))?;
@@ -209,6 +224,18 @@ impl Entity {
             Kind::Grounding => "grounding".to_owned(),
             Kind::Exploration => "exploration".to_owned(),
             Kind::Focus => "focus".to_owned(),
+            Kind::Guard => match self.text("guardRung") {
+                Some(rung) => format!("guard: {rung}"),
+                None => "guard".to_owned(),
+            },
+            Kind::Compaction => match self.text("compactionTier") {
+                Some(tier) => format!("compaction: {tier}"),
+                None => "compaction".to_owned(),
+            },
+            Kind::Confirmation => match self.text("confirmationAnswer") {
+                Some(answer) => format!("confirmation: {answer}"),
+                None => "confirmation".to_owned(),
+            },
             Kind::PatternDecision if all => "pattern".to_owned(),
             Kind::Thought if all => "thought".to_owned(),
             _ if all => "unknown".to_owned(),

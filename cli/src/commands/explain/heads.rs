@@ -1,8 +1,9 @@
 //! Signed heads as files: what `tg sign-traces` writes and `tg verify-trace` holds traces against. Pure but for reading.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use chrono::{DateTime, FixedOffset};
 use serde_json::{Value, json};
 use tg_jwt::{PublicKeys, Refusal};
 use tg_provenance::{Ended, Head, Root};
@@ -59,16 +60,46 @@ pub(super) fn written(text: &str, signature: &str, key: &str, runs: &[Ended]) ->
 
 /// Reads heads and holds each against the key.
 pub(super) fn read(files: &[std::path::PathBuf], key: &Path) -> Result<Vec<DayHead>> {
-    let keys = PublicKeys::from_pem(&read_text(key)?);
+    let pem = read_text(key)?;
+    let keys = PublicKeys::from_pem(&pem);
     if keys == PublicKeys::default() {
         return Err(Error::file(key, "holds no Ed25519 public key as PEM"));
     }
-    files.iter().map(|file| one(file, &keys)).collect()
+    let revoked = revoked(&pem);
+    let read = files.iter().map(|file| one(file, &keys, &revoked));
+    read.collect()
 }
 
-fn one(file: &Path, keys: &PublicKeys) -> Result<DayHead> {
+/// From when on heads of keys do not count, by their ids: lines beside the keys say it. One that cannot be read revokes all that
+/// its key signed; of two lines of a key the earlier instant stands.
+fn revoked(pem: &str) -> BTreeMap<String, Option<DateTime<FixedOffset>>> {
+    let said = pem.lines().filter_map(|line| {
+        line.trim_start_matches('\u{feff}')
+            .strip_prefix("revoked-from: ")
+    });
+    let said = said.map(|line| {
+        let (id, from) = line.trim().split_once(' ').unwrap_or((line.trim(), ""));
+        (
+            id.to_owned(),
+            DateTime::parse_from_rfc3339(from.trim()).ok(),
+        )
+    });
+    let mut all = BTreeMap::new();
+    for (id, from) in said {
+        // None is before every instant.
+        let known = all.entry(id).or_insert(from);
+        *known = (*known).min(from);
+    }
+    all
+}
+
+fn one(
+    file: &Path,
+    keys: &PublicKeys,
+    revoked: &BTreeMap<String, Option<DateTime<FixedOffset>>>,
+) -> Result<DayHead> {
     let check = |why: &str| Error::Check(format!("{}: {why}", file.display()));
-    let said: Value = serde_json::from_str(&read_text(file)?)
+    let said: Value = serde_json::from_slice(read_text(file)?.as_bytes())
         .map_err(|error| Error::file(file, format!("is not JSON: {error}")))?;
     let signed = text(&said, "head");
     let head = Head::read(&signed)
@@ -78,6 +109,17 @@ fn one(file: &Path, keys: &PublicKeys) -> Result<DayHead> {
             Refusal::UnknownKey => check("the head is signed by another key"),
             _ => check("the signature of the head is wrong"),
         })?;
+    if let Some(from) = revoked.get(&head.key) {
+        let signed = DateTime::parse_from_rfc3339(&head.signed_at).ok();
+        let before = from.is_some_and(|from| signed.is_some_and(|signed| signed < from));
+        if !before {
+            let from = from.map_or_else(|| "the first".to_owned(), |from| from.to_rfc3339());
+            return Err(check(&format!(
+                "the head does not count: it was signed at {} by key {}, which is revoked from {from} on",
+                head.signed_at, head.key
+            )));
+        }
+    }
     let listed = runs_of(&said);
     if listed.len() as u64 != head.runs {
         return Err(check("the runs are not those of the head"));
@@ -101,4 +143,48 @@ pub(super) fn told(heads: &[DayHead]) -> Vec<Value> {
         })
     };
     heads.iter().map(tell).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_revoked_key_signed_from_then_on_does_not_count() {
+        let dir = tempfile::tempdir().unwrap();
+        let (head, pem) = (dir.path().join("h.json"), dir.path().join("k.pem"));
+        let key = tg_jwt::SigningKey::generate().unwrap();
+        let kid = key.public().kid();
+        let signed = Head {
+            workspace: "acme".into(),
+            day: "2026-11-25".into(),
+            root: Root::default().finish(),
+            signed_at: "2026-11-26T00:10:00Z".into(),
+            key: kid.clone(),
+            ..Head::default()
+        }
+        .text();
+        let signature = key.sign_text(&signed).unwrap();
+        let file = written(&signed, &signature, "", &[]);
+        std::fs::write(&head, file.to_string()).unwrap();
+        let verified = |said: &str| {
+            std::fs::write(&pem, format!("{said}{}", key.public().to_pem())).unwrap();
+            read(std::slice::from_ref(&head), &pem)
+        };
+        for good in [
+            String::new(),
+            format!("revoked-from: {kid} 2026-11-26T00:10:01Z\n"),
+            "revoked-from: 0123456789abcdef 2026-01-01T00:00:00Z\n".to_owned(),
+        ] {
+            assert_eq!(verified(&good).unwrap().len(), 1, "{good}");
+        }
+        for bad in ["2026-11-26T00:10:00Z", "2026-11-26T01:09:59+01:00", "?"] {
+            let told = verified(&format!("revoked-from: {kid} {bad}\n")).unwrap_err();
+            let told = told.to_string();
+            assert!(
+                told.contains("does not count") && told.contains(&kid),
+                "{told}"
+            );
+        }
+    }
 }

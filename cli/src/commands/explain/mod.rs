@@ -12,5 +12,6 @@ mod render;
 mod sentences;
 pub mod show;
 pub mod sign;
+pub(crate) mod told;
 mod trace;
 pub mod verify;

@@ -80,8 +80,9 @@ impl View<'_> {
                 ("Decomposition".to_owned(), numbered(head, &goals))
             }
             Kind::StepResult => {
-                let mut lines = named(entity, &[("Step", "planStep")]);
+                let mut lines = named(entity, &[("Step", "planStep"), ("Tool", "action")]);
                 lines.extend(self.document(entity, "Result"));
+                lines.extend(named(entity, &[("Error", "toolError")]));
                 ("Step Result".to_owned(), lines)
             }
             Kind::Finding => {
@@ -110,9 +111,34 @@ impl View<'_> {
                     .is_some_and(|why| why != "final-answer")
                 {
                     lines.extend(named(entity, &[("Ended by", "terminationReason")]));
+                    let why = entity.comment();
+                    lines.extend(why.map(|why| format!("Why: {why}")));
                 }
                 lines.extend(cites(entity));
                 ("Conclusion".to_owned(), lines)
+            }
+            Kind::Guard => {
+                let known = [("Did", "guardRung"), ("Found by", "guardDetector")];
+                let mut lines = named(entity, &known);
+                lines.extend(entity.comment().map(|why| format!("Why: {why}")));
+                ("Guard".to_owned(), lines)
+            }
+            Kind::Compaction => {
+                let known = [
+                    ("How well", "compactionTier"),
+                    ("Steps", "compactedSteps"),
+                    ("Tokens before", "tokensBefore"),
+                    ("Tokens after", "tokensAfter"),
+                    ("By", "llmModel"),
+                    ("Summary", "summary"),
+                ];
+                ("Compaction".to_owned(), named(entity, &known))
+            }
+            Kind::Confirmation => {
+                let known = [("Answer", "confirmationAnswer"), ("By", "confirmationBy")];
+                let mut lines = named(entity, &known);
+                lines.extend(entity.comment().map(|asked| format!("Asked: {asked}")));
+                ("Confirmation".to_owned(), lines)
             }
             // Told as part of the focus.
             Kind::EdgeSelection | Kind::ChunkSelection | Kind::Citation => return Vec::new(),
@@ -244,6 +270,15 @@ impl View<'_> {
             ("pattern", "pattern"),
             ("error", "toolError"),
             ("ended_by", "terminationReason"),
+            ("rung", "guardRung"),
+            ("detector", "guardDetector"),
+            ("tier", "compactionTier"),
+            ("steps", "compactedSteps"),
+            ("tokens_before", "tokensBefore"),
+            ("tokens_after", "tokensAfter"),
+            ("summary", "summary"),
+            ("answer", "confirmationAnswer"),
+            ("answered_by", "confirmationBy"),
         ];
         for (key, name) in one {
             if let Some(text) = entity.text(name) {
@@ -251,6 +286,11 @@ impl View<'_> {
             }
         }
         match entity.kind {
+            Kind::Conclusion | Kind::Guard => {
+                if let Some(why) = entity.comment() {
+                    shown["why"] = json!(why);
+                }
+            }
             Kind::Decomposition => shown["goals"] = json!(entity.texts("subagentGoal")),
             Kind::Finding => shown["goal"] = json!(entity.text("subagentGoal")),
             Kind::Plan => shown["steps"] = json!(entity.texts("planStep")),
@@ -342,7 +382,7 @@ fn analysis(entity: &Entity) -> Vec<String> {
     let Some(arguments) = entity.text("arguments") else {
         return lines;
     };
-    match serde_json::from_str::<Value>(&arguments) {
+    match serde_json::from_slice::<Value>(arguments.as_bytes()) {
         Ok(arguments) => {
             let pretty = serde_json::to_string_pretty(&arguments).unwrap_or_default();
             lines.push("  Arguments:".to_owned());
@@ -380,6 +420,9 @@ fn type_name(kind: Kind) -> &'static str {
         Kind::Synthesis => "synthesis",
         Kind::Conclusion => "conclusion",
         Kind::Citation => "citation",
+        Kind::Guard => "guard",
+        Kind::Compaction => "compaction",
+        Kind::Confirmation => "confirmation",
         Kind::Other => "other",
     }
 }

@@ -26,9 +26,19 @@ pub struct SignTraces {
     /// File to write [default: standard output]
     #[arg(short = 'o', long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Only the public key that verifies heads, as PEM
+    /// Only the public keys that verify heads, as PEM: the one that signs, and all that signed before
     #[arg(long, conflicts_with = "day")]
     public_key: bool,
+    /// Have another key sign from now on, in all workspaces; prints what --public-key does
+    #[arg(long, conflicts_with_all = ["day", "public_key"])]
+    rotate_key: bool,
+    /// Heads that the key of this id signed do not count, from --revoked-from on; if it is the one that signs, another does from
+    /// now on. Prints what --public-key does
+    #[arg(long, value_name = "ID", conflicts_with_all = ["day", "public_key", "rotate_key"])]
+    revoke_key: Option<String>,
+    /// When it was out of hand, RFC 3339 [default: now]
+    #[arg(long, value_name = "TIME", requires = "revoke_key")]
+    revoked_from: Option<String>,
 }
 
 impl Command for SignTraces {
@@ -41,8 +51,8 @@ impl Command for SignTraces {
 
     async fn run(self, session: &mut Session) -> Result<()> {
         let http = session.http()?;
-        if self.public_key {
-            let reply = http.service(SERVICE, json!({"operation": "get-signing-key"}));
+        if let Some(request) = self.of_keys() {
+            let reply = http.service(SERVICE, request);
             let key = text(&reply.await?, "key");
             return match &self.output {
                 Some(path) => write(path, &key),
@@ -73,6 +83,24 @@ impl Command for SignTraces {
         let said = format!("Signed {count} runs of {day} with key {}.", head.key);
         session.out.talk(said);
         Ok(())
+    }
+}
+
+impl SignTraces {
+    /// What is asked about keys, if it is that.
+    fn of_keys(&self) -> Option<Value> {
+        if let Some(key) = &self.revoke_key {
+            let from = self.revoked_from.as_deref().unwrap_or_default();
+            return Some(
+                json!({"operation": "revoke-signing-key", "key-id": key, "revoked-from": from}),
+            );
+        }
+        let operation = match (self.rotate_key, self.public_key) {
+            (true, _) => "rotate-signing-key",
+            (_, true) => "get-signing-key",
+            _ => return None,
+        };
+        Some(json!({"operation": operation}))
     }
 }
 

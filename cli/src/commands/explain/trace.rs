@@ -139,12 +139,13 @@ fn order(left: &Entity, right: &Entity) -> Ordering {
 fn rank(kind: Kind) -> u8 {
     match kind {
         Kind::PatternDecision => 0,
-        Kind::Thought => 1,
+        Kind::Thought | Kind::Guard | Kind::Compaction | Kind::Confirmation => 1,
         Kind::Plan | Kind::Decomposition => 2,
         Kind::Question => 3,
-        Kind::Synthesis => 5,
-        Kind::Conclusion => 6,
-        _ => 4,
+        Kind::Finding => 4,
+        Kind::Synthesis => 6,
+        Kind::Conclusion => 7,
+        _ => 5,
     }
 }
 
@@ -231,6 +232,96 @@ mod tests {
                 ("s", 1),
                 ("1/i1/observation", 0),
                 ("1/final", 0)
+            ]
+        );
+    }
+
+    /// As a subagent of a split is: its run, what it found, and then what the tool returned.
+    #[test]
+    fn an_agent_that_was_given_work_is_told_below_the_choice() {
+        let own = |part: &str| format!("{ROOT}/{part}");
+        let [choice, first, later, seen] =
+            ["i1", "finding/0", "finding/11", "i1/observation"].map(own);
+        let (sub, end) = ("urn:trustgraph:agent:2", "urn:trustgraph:agent:2/final");
+        let trace = trace(
+            &[
+                (ROOT, "Question"),
+                (&choice, "Analysis"),
+                (sub, "Question"),
+                (end, "Conclusion"),
+                (&first, "Finding"),
+                (&later, "Finding"),
+                (&seen, "Observation"),
+            ],
+            &[
+                (&choice, ROOT),
+                (&seen, &choice),
+                (&first, &choice),
+                (&later, &choice),
+                (sub, &choice),
+                (end, sub),
+                (&first, end),
+            ],
+        );
+        assert_eq!(
+            told(&trace),
+            [
+                ("1/i1", 0),
+                ("2", 1),
+                ("2/final", 1),
+                ("1/finding/0", 0),
+                ("1/finding/11", 0),
+                ("1/i1/observation", 0),
+            ]
+        );
+    }
+
+    #[test]
+    fn subagents_are_told_below_the_split_and_the_answer_last() {
+        let own = |name: &str| format!("{ROOT}/{name}");
+        let [split, first, second, end] =
+            ["decompose", "finding/0", "finding/1", "synthesis"].map(own);
+        let (a, b) = ("urn:trustgraph:agent:a", "urn:trustgraph:agent:b");
+        let (a_end, b_end) = (
+            "urn:trustgraph:agent:a/final",
+            "urn:trustgraph:agent:b/final",
+        );
+        let trace = trace(
+            &[
+                (ROOT, "Question"),
+                (&split, "Decomposition"),
+                (a, "Question"),
+                (a_end, "Conclusion"),
+                (b, "Question"),
+                (b_end, "Conclusion"),
+                (&first, "Finding"),
+                (&second, "Finding"),
+                (&end, "Synthesis"),
+            ],
+            &[
+                (&split, ROOT),
+                (a, &split),
+                (b, &split),
+                (a_end, a),
+                (b_end, b),
+                (&first, b_end),
+                (&first, &split),
+                (&second, a_end),
+                (&second, &split),
+                (&end, &split),
+            ],
+        );
+        assert_eq!(
+            told(&trace),
+            [
+                ("1/decompose", 0),
+                ("a", 1),
+                ("a/final", 1),
+                ("1/finding/1", 0),
+                ("b", 1),
+                ("b/final", 1),
+                ("1/finding/0", 0),
+                ("1/synthesis", 0)
             ]
         );
     }

@@ -47,7 +47,7 @@ impl Definition {
             (None, Some(path)) => (path.display().to_string(), crate::files::read_text(path)?),
             (None, None) => return Err(Error::Usage("--config or --file is required".to_owned())),
         };
-        serde_json::from_str(&text)
+        serde_json::from_slice(text.as_bytes())
             .map_err(|error| Error::Usage(format!("{source} is not JSON: {error}")))
     }
 }

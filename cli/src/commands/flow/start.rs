@@ -114,7 +114,7 @@ impl StartFlow {
 
 /// Parameter values are text on the wire, whatever they were.
 fn from_json(source: &str, text: &str) -> Result<Map<String, Value>> {
-    let parsed = serde_json::from_str(text)
+    let parsed = serde_json::from_slice(text.as_bytes())
         .map_err(|error| Error::Usage(format!("{source} is not JSON: {error}")))?;
     let Value::Object(values) = parsed else {
         return Err(Error::Usage(format!("{source} is not a JSON object")));

@@ -14,7 +14,7 @@ use tokio::sync::mpsc;
 
 use super::load_turtle::{AHEAD, Loader, parsed};
 use crate::args::{InCollection, Options};
-use crate::client::Result;
+use crate::client::{Result, Settled};
 use crate::registry::Command;
 use crate::session::Session;
 
@@ -73,9 +73,14 @@ impl Command for LoadKnowledge {
                 Format::Trig => RdfFormat::TriG,
             }),
         };
-        let mut loaded = loader.run(session, &self.files).await?;
+        let (mut loaded, mut whole) = loader.run(session, &self.files).await?;
         for (file, shown) in self.files.iter().zip(&mut loaded) {
-            let contexts = self.load_contexts(session, &loader, file).await?;
+            let (contexts, settled) = self.load_contexts(session, &loader, file).await?;
+            session.tell_settled(settled.as_ref(), "contexts");
+            if let Some(settled) = &settled {
+                whole = whole.and(settled.check("contexts"));
+                shown["settled-contexts"] = settled.show();
+            }
             session.out.talk(format!(
                 "  {contexts} entity contexts from {}",
                 file.display()
@@ -84,7 +89,8 @@ impl Command for LoadKnowledge {
         }
         session
             .out
-            .show(&Value::from(loaded), || "Knowledge loaded.".to_owned())
+            .show(&Value::from(loaded), || "Knowledge loaded.".to_owned())?;
+        whole
     }
 }
 
@@ -94,7 +100,7 @@ impl LoadKnowledge {
         session: &Session,
         loader: &Loader<'_>,
         file: &Path,
-    ) -> Result<u64> {
+    ) -> Result<(u64, Option<Settled>)> {
         let (typing, parser) = (loader.parser(file)?, loader.parser(file)?);
         let flow = &self.place.flow.flow_id;
         let mut import = session.import(flow, "entity-contexts").await?;
@@ -113,8 +119,8 @@ impl LoadKnowledge {
             import.send(&loader.frame("entities", entities)).await?;
         }
         parsed(file, reading).await?;
-        import.finish().await?;
-        Ok(sent)
+        import.end().await?;
+        Ok((sent, import.into_settled()))
     }
 }
 

@@ -22,7 +22,7 @@ use tokio::time::Instant;
 use super::rdf::{Labels, from_quad};
 use super::{Pattern, each_batch};
 use crate::args::{InCollection, Options};
-use crate::client::{Error, Result};
+use crate::client::{Error, Result, Settled};
 use crate::registry::Command;
 use crate::session::Session;
 
@@ -33,6 +33,8 @@ pub(super) const AHEAD: usize = 4;
 
 /// Last triples of the latest frames, looked for before the command says that it is done.
 type Marks = VecDeque<Triple>;
+/// What was sent, and what the stores said of it if the gateway tells.
+type Loaded = (u64, Marks, Option<Settled>);
 /// Frames looked for.
 const MARKS: usize = 16;
 /// How long the graph may take to show what it has been given.
@@ -70,10 +72,11 @@ impl Command for LoadTurtle {
             graph: None,
             format: None,
         };
-        let loaded = loader.run(session, &self.files).await?;
+        let (loaded, whole) = loader.run(session, &self.files).await?;
         session
             .out
-            .show(&Value::from(loaded), || "Triples loaded.".to_owned())
+            .show(&Value::from(loaded), || "Triples loaded.".to_owned())?;
+        whole
     }
 }
 
@@ -89,19 +92,30 @@ pub(super) struct Loader<'a> {
 }
 
 impl Loader<'_> {
-    /// Loads files; says how much of each.
-    pub(super) async fn run(&self, session: &mut Session, files: &[PathBuf]) -> Result<Vec<Value>> {
-        let mut loaded = Vec::new();
+    /// Loads files; says how much of each, and why not all of it is stored.
+    pub(super) async fn run(
+        &self,
+        session: &mut Session,
+        files: &[PathBuf],
+    ) -> Result<(Vec<Value>, Result<()>)> {
+        let (mut loaded, mut whole) = (Vec::new(), Ok(()));
         for file in files {
             session.out.talk(format!("Loading {}...", file.display()));
-            let (triples, marks) = self.load(session, file).await?;
-            self.wait_until_stored(session, &marks).await?;
+            let (triples, marks, settled) = self.load(session, file).await?;
+            session.tell_settled(settled.as_ref(), "triples");
+            match &settled {
+                Some(settled) => whole = whole.and(settled.check("triples")),
+                None => self.wait_until_stored(session, &marks).await?,
+            }
             session
                 .out
                 .talk(format!("  {triples} triples from {}", file.display()));
-            loaded.push(json!({"file": file.display().to_string(), "triples": triples}));
+            loaded.push(
+                json!({"file": file.display().to_string(), "triples": triples,
+                "settled": settled.as_ref().map(Settled::show)}),
+            );
         }
-        Ok(loaded)
+        Ok((loaded, whole))
     }
 
     fn backoff(&self) -> Backoff {
@@ -112,7 +126,7 @@ impl Loader<'_> {
         }
     }
 
-    async fn load(&self, session: &mut Session, file: &Path) -> Result<(u64, Marks)> {
+    async fn load(&self, session: &mut Session, file: &Path) -> Result<Loaded> {
         let mut attempt = 0;
         loop {
             let error = match self.try_load(session, file).await {
@@ -137,7 +151,7 @@ impl Loader<'_> {
         }
     }
 
-    async fn try_load(&self, session: &Session, file: &Path) -> Result<(u64, Marks)> {
+    async fn try_load(&self, session: &Session, file: &Path) -> Result<Loaded> {
         let flow = &self.place.flow.flow_id;
         let mut import = session.import(flow, "triples").await?;
         let progress = session.out.progress("triples", None);
@@ -160,15 +174,15 @@ impl Loader<'_> {
                 progress.inc(count);
             }
             parsed(file, parsing).await?;
-            import.finish().await?;
-            Ok((sent, marks))
+            import.end().await?;
+            Ok((sent, marks, import.into_settled()))
         }
         .await;
         finish(&progress);
         outcome
     }
 
-    /// The gateway confirms that the triples are safe; questions see them a moment later. Waits for that
+    /// A gateway that does not wait for the stores confirms that the triples are safe; questions see them a moment later. Waits for that
     /// moment, bounded: a busy graph is no failure.
     async fn wait_until_stored(&self, session: &mut Session, marks: &Marks) -> Result<()> {
         let mut socket = session.socket().await?;

@@ -81,7 +81,7 @@ fn unquote(text: &str) -> &str {
 }
 
 fn read_json(text: &str) -> Result<Term> {
-    let value = serde_json::from_str(text)
+    let value = serde_json::from_slice(text.as_bytes())
         .map_err(|error| Error::Usage(format!("{text}: neither <<s p o>> nor JSON: {error}")))?;
     let triple = Triple::from_api(&value)
         .ok_or_else(|| Error::Usage(format!("{text}: is not a triple in JSON form")))?;

@@ -153,8 +153,8 @@ impl Command for ShowPermissions {
 
     async fn run(self, session: &mut Session) -> Result<()> {
         let ask = json!({"operation": "resolve-effective-permissions", "user_id": self.user.id()});
-        let reply = session.http()?.iam(ask).await?;
-        let all = embedded(&reply, "effective_permissions_json")?;
+        let http = session.http()?;
+        let all = http.all_iam_text(ask, "effective_permissions_json").await?;
         let rows = &all["permissions"];
         session
             .out

@@ -30,6 +30,10 @@ pub struct Login {
     /// Password of --username; asked for, or the first line of standard input, if not given
     #[arg(long, value_name = "TEXT", requires = "username")]
     password: Option<String>,
+    /// The token, by --token or the first line of standard input, is one of the external issuer: what the gateway gives for it
+    /// is kept. It ends no later
+    #[arg(long, conflicts_with = "username")]
+    issuer: bool,
 }
 
 impl Command for Login {
@@ -48,12 +52,29 @@ impl Command for Login {
         if let Some(username) = self.username.take() {
             return self.by_password(session, &username).await;
         }
+        if self.issuer {
+            // Not one of the environment: that is ours.
+            let given = self
+                .common
+                .gateway
+                .token
+                .take()
+                .filter(|text| !text.is_empty());
+            let token = match given {
+                Some(token) => token,
+                None => ask_token(session, "Paste the issuer's token here (it will be seen):")?,
+            };
+            session.options.token = None;
+            let reply = session_token(session, json!({"token": token})).await?;
+            session.options.token = Some(text(&reply, "jwt"));
+        }
         let user = match whoami(session).await {
             Err(error)
                 if session.options.token.is_none()
                     && error.code() == Some(ErrorCode::Unauthenticated) =>
             {
-                session.options.token = Some(ask_token(session)?);
+                let text = "This gateway wants a token. Paste it here (it will be seen):";
+                session.options.token = Some(ask_token(session, text)?);
                 whoami(session).await?
             }
             user => user?,
@@ -83,15 +104,9 @@ impl Login {
     /// A token by password: to standard output alone, so that it can be captured.
     async fn by_password(self, session: &mut Session, username: &str) -> Result<()> {
         let password = password(self.password, format!("Password of {username}: ")).await?;
-        let mut ask = json!({"username": username, "password": password});
-        if let Some(workspace) = &session.options.workspace {
-            ask["workspace"] = json!(workspace);
-        }
-        let reply = session.http()?.post("api/v1/auth/login", &ask).await?;
+        let ask = json!({"username": username, "password": password});
+        let reply = session_token(session, ask).await?;
         let jwt = text(&reply, "jwt");
-        if jwt.is_empty() {
-            return Err(Error::Protocol("no token".to_owned()));
-        }
         if let Some(name) = self.common.gateway.profile.as_deref() {
             session.options.token = Some(jwt.clone());
             let (url, path) = keep(session, name)?;
@@ -104,6 +119,18 @@ impl Login {
         let end = text(&reply, "jwt_expires");
         session.out.talk(format!("This token is good until {end}:"));
         session.out.line(jwt)
+    }
+}
+
+/// What the gateway gives for a password, or for a token of an issuer.
+async fn session_token(session: &Session, mut ask: Value) -> Result<Value> {
+    if let Some(workspace) = &session.options.workspace {
+        ask["workspace"] = json!(workspace);
+    }
+    let reply = session.http()?.post("api/v1/auth/login", &ask).await?;
+    match text(&reply, "jwt").is_empty() {
+        true => Err(Error::Protocol("no token".to_owned())),
+        false => Ok(reply),
     }
 }
 
@@ -134,11 +161,9 @@ async fn whoami(session: &Session) -> Result<Value> {
 }
 
 /// A token from standard input, so that it stays out of the shell's history.
-fn ask_token(session: &mut Session) -> Result<String> {
+fn ask_token(session: &mut Session, text: &str) -> Result<String> {
     if std::io::stdin().is_terminal() {
-        session
-            .out
-            .talk("This gateway wants a token. Paste it here (it will be seen):");
+        session.out.talk(text);
     }
     let mut line = String::new();
     let read = std::io::stdin().lock().read_line(&mut line);

@@ -21,7 +21,7 @@ use crate::client::{Error, Result};
 /// What the service tells as JSON in text.
 fn embedded(reply: &Value, key: &str) -> Result<Value> {
     let text = reply.get(key).and_then(Value::as_str);
-    let value = text.and_then(|text| serde_json::from_str(text).ok());
+    let value = text.and_then(|text| serde_json::from_slice(text.as_bytes()).ok());
     value.ok_or_else(|| Error::Protocol(format!("no {key}")))
 }
 

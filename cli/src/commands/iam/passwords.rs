@@ -1,4 +1,4 @@
-//! `tg change-password`, `reset-password`, `mint-token` and `rotate-signing-key`. A password is typed unseen or piped,
+//! `tg change-password`, `reset-password`, `mint-token`, `rotate-signing-key` and `revoke-signing-key`. A password is typed unseen or piped,
 //! never printed; only what the service made up is shown, once.
 
 use clap::{ArgGroup, Args};
@@ -128,8 +128,8 @@ impl Command for MintToken {
     async fn run(self, session: &mut Session) -> Result<()> {
         let mut ask = json!({"operation": "mint-token"});
         if let Some(context) = self.user_context {
-            let is_object =
-                serde_json::from_str(&context).is_ok_and(|value: Value| value.is_object());
+            let is_object = serde_json::from_slice(context.as_bytes())
+                .is_ok_and(|value: Value| value.is_object());
             if !is_object {
                 return Err(Error::Usage("--user-context: not a JSON object".to_owned()));
             }
@@ -171,6 +171,42 @@ impl Command for RotateSigningKey {
 
     async fn run(self, session: &mut Session) -> Result<()> {
         let ask = json!({"operation": "rotate-signing-key"});
+        let reply = session.http()?.iam(ask).await?;
+        session.out.show(&reply, || {
+            text(&reply, "signing_key_public").trim_end().to_owned()
+        })
+    }
+}
+
+/// Arguments of `tg revoke-signing-key`.
+#[derive(Debug, Args)]
+#[command(group = ArgGroup::new("which").required(true).args(["key_id", "all"]))]
+pub struct RevokeSigningKey {
+    #[command(flatten)]
+    gateway: Gateway,
+    /// The `kid` that tokens of the key have in their header
+    #[arg(long, value_name = "KID")]
+    key_id: Option<String>,
+    /// All keys: nobody who has logged in stays so
+    #[arg(long)]
+    all: bool,
+}
+
+impl Command for RevokeSigningKey {
+    const NAME: &'static str = "revoke-signing-key";
+    const ABOUT: &'static str =
+        "Refuse all tokens of a signing key, or of all keys, from now on; another signs";
+
+    fn options(&self) -> Options {
+        Options::from(&self.gateway)
+    }
+
+    async fn run(self, session: &mut Session) -> Result<()> {
+        let key = match self.all {
+            true => "*".to_owned(),
+            false => self.key_id.unwrap_or_default(),
+        };
+        let ask = json!({"operation": "revoke-signing-key", "key_id": key});
         let reply = session.http()?.iam(ask).await?;
         session.out.show(&reply, || {
             text(&reply, "signing_key_public").trim_end().to_owned()

@@ -12,5 +12,10 @@ pub mod remove;
 pub mod samples;
 pub mod show;
 mod standing;
+pub mod sync;
+pub mod update;
 mod upload;
 mod waiting;
+pub(in crate::commands) mod why;
+
+pub(in crate::commands) use waiting::passes;

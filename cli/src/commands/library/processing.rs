@@ -15,6 +15,8 @@ use crate::layout::{Width, cut, listing as listing_of, record};
 use crate::registry::Command;
 use crate::session::Session;
 
+/// Costs are told in millionths of a dollar.
+const MILLION: f64 = 1_000_000.0;
 /// Faults shown of one record.
 const FAULTS: usize = 20;
 
@@ -112,7 +114,10 @@ fn made_id(document: &str, now: &chrono::DateTime<chrono::Utc>) -> String {
 fn estimated(estimate: &Value, width: Width) -> String {
     let counts = estimate.as_object().into_iter().flatten();
     let rows: Vec<_> = counts
-        .map(|(name, count)| (name.as_str(), count.to_string()))
+        .map(|(name, count)| match (name.as_str(), count.as_i64()) {
+            ("microdollars", Some(cost)) => ("cost", format!("${:.4}", cost as f64 / MILLION)),
+            (name, _) => (name, count.to_string()),
+        })
         .collect();
     record(&rows, width)
 }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::fields::{list, text};
+use crate::fields::{in_shell, list, text};
 
 /// Whether something still happens to it.
 pub(super) fn is_open(record: &Value) -> bool {
@@ -26,7 +26,12 @@ pub(super) fn standing(record: &Value) -> String {
 /// The command that tries again what failed, where the library says that it can help.
 pub(super) fn retry(record: &Value) -> Option<String> {
     let helps = !text(record, "retry").is_empty();
-    helps.then(|| format!("tg process-status {} --retry", text(record, "id")))
+    helps.then(|| {
+        format!(
+            "tg process-status {} --retry",
+            in_shell(&text(record, "id"))
+        )
+    })
 }
 
 /// What is wrong with it, each thing once, on one line.

@@ -95,7 +95,7 @@ pub(super) async fn wait(session: &mut Session, awaited: &[Awaited]) -> Result<V
 }
 
 /// Whether the same question will be answered later.
-pub(super) fn passes(error: &Error) -> bool {
+pub(in crate::commands) fn passes(error: &Error) -> bool {
     match error {
         Error::Unreachable { .. } => true,
         Error::Service { .. } => error

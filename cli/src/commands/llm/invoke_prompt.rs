@@ -44,9 +44,9 @@ impl Command for InvokePrompt {
         });
         let call = Call::in_flow(&self.flow.flow_id, "prompt", request);
         let said = speak(session, &call, "text").await?;
-        let object = said
-            .object
-            .map(|object| serde_json::from_str(&object).unwrap_or(Value::String(object)));
+        let object = said.object.map(|object| {
+            serde_json::from_slice(object.as_bytes()).unwrap_or(Value::String(object))
+        });
         if session.out.is_json() {
             session.out.json(&json!({
                 "text": said.text,

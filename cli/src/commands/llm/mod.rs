@@ -1,10 +1,13 @@
 //! The model and the prompts.
 
+pub mod describe_image;
 pub mod invoke_llm;
 pub mod invoke_prompt;
 pub mod list_models;
 pub mod prompts;
+pub mod route;
 pub mod token_costs;
+pub mod usage;
 
 use serde_json::{Value, json};
 

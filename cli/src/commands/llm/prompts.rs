@@ -77,7 +77,7 @@ impl SetPrompt {
         };
         let mut template = json!({"id": id, "prompt": prompt, "response-type": response});
         if let Some(schema) = &self.schema {
-            template["schema"] = serde_json::from_str(schema)
+            template["schema"] = serde_json::from_slice(schema.as_bytes())
                 .map_err(|error| Error::Usage(format!("--schema is not JSON: {error}")))?;
         }
         Ok(template)
@@ -111,12 +111,12 @@ impl Command for ShowPrompts {
         let (mut system, mut templates) = (None, Map::new());
         for (key, value) in rows {
             if key == "system" {
-                system = Some(match serde_json::from_str(&value) {
+                system = Some(match serde_json::from_slice(value.as_bytes()) {
                     Ok(Value::String(text)) => text,
                     _ => value,
                 });
             } else if let Some(id) = key.strip_prefix("template.") {
-                let template = serde_json::from_str(&value).unwrap_or(Value::Null);
+                let template = serde_json::from_slice(value.as_bytes()).unwrap_or(Value::Null);
                 templates.insert(id.to_owned(), template);
             }
         }

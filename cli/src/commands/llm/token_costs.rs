@@ -13,7 +13,7 @@ use crate::registry::Command;
 use crate::session::Session;
 
 /// Config type of prices.
-const KIND: &str = "token-cost";
+const KIND: &str = tg_schemas::price::ROWS;
 const MILLION: f64 = 1_000_000.0;
 
 /// Arguments of `tg set-token-costs`.

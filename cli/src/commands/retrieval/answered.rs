@@ -12,7 +12,7 @@ use crate::fields::{list, text};
 use crate::output::Output;
 
 /// What traces of an agent's runs are called.
-const AGENT: &str = "urn:trustgraph:agent:";
+pub(crate) const AGENT: &str = "urn:trustgraph:agent:";
 /// Pauses between looks whether a trace is stored, in milliseconds: a second together.
 const PAUSES: [u64; 6] = [16, 32, 64, 128, 256, 512];
 

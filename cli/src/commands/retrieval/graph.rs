@@ -54,7 +54,7 @@ pub struct InvokeGraphRag {
 
 /// A JSON list.
 fn list(text: &str) -> std::result::Result<Value, String> {
-    match serde_json::from_str(text) {
+    match serde_json::from_slice(text.as_bytes()) {
         Ok(list @ Value::Array(_)) => Ok(list),
         Ok(_) => Err("must be a JSON list".to_owned()),
         Err(error) => Err(error.to_string()),

@@ -59,7 +59,7 @@ impl Command for InvokeRowsQuery {
     async fn run(self, session: &mut Session) -> Result<()> {
         let mut request = json!({"query": self.query.id(), "collection": self.place.collection});
         if let Some(variables) = &self.variables {
-            let read = serde_json::from_str::<Map<String, Value>>(variables);
+            let read = serde_json::from_slice::<Map<String, Value>>(variables.as_bytes());
             let read = read.map_err(|error| Error::Usage(format!("--variables: {error}")))?;
             request["variables"] = Value::Object(read);
         }
@@ -195,7 +195,8 @@ async fn known(session: &Session) -> String {
         return String::new();
     };
     let table = |row: &Value| {
-        let schema: Value = serde_json::from_str(&text(row, "value")).unwrap_or_default();
+        let schema: Value =
+            serde_json::from_slice(text(row, "value").as_bytes()).unwrap_or_default();
         let columns: Vec<String> = list(&schema, "fields")
             .iter()
             .map(|field| text(field, "name"))

@@ -68,7 +68,8 @@ pub(super) enum OnValidation {
 impl Descriptor {
     /// Reads a descriptor. The error names the place in it.
     pub(super) fn read(text: &str) -> Read<Self> {
-        let value: Value = serde_json::from_str(text).map_err(|e| format!("is not JSON ({e})"))?;
+        let value: Value =
+            serde_json::from_slice(text.as_bytes()).map_err(|e| format!("is not JSON ({e})"))?;
         Self::of(&value)
     }
 

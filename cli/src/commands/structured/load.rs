@@ -16,7 +16,7 @@ use super::parsed::{PREVIEW, Parsed};
 use super::rows::{Counts, Plan, Step};
 use super::steps::Steps;
 use crate::args::{Common, Options, subject};
-use crate::client::{Error, Import, Result};
+use crate::client::{Error, Import, Result, Settled};
 use crate::files::read_text;
 use crate::registry::Command;
 use crate::session::Session;
@@ -372,7 +372,7 @@ impl LoadStructuredData {
                 if !self.dry_run {
                     let import = match &mut import {
                         Some(import) => import,
-                        None => import.insert(session.import_told(&self.flow, "rows").await?),
+                        None => import.insert(session.import(&self.flow, "rows").await?),
                     };
                     let frame = self.frame(&schema, confidence, sent + 1, rows.into());
                     import.send(&frame).await?;
@@ -397,7 +397,10 @@ impl LoadStructuredData {
             }
         })?;
         let confirmed = import.as_ref().and_then(Import::confirmed);
-        self.done(session, &schema, &counts, confirmed)
+        let settled = import.and_then(Import::into_settled);
+        session.tell_settled(settled.as_ref(), "rows");
+        self.done(session, &schema, &counts, (confirmed, settled.as_ref()))?;
+        settled.map_or(Ok(()), |settled| settled.check("rows"))
     }
 
     fn done(
@@ -405,12 +408,13 @@ impl LoadStructuredData {
         session: &mut Session,
         schema: &str,
         counts: &Counts,
-        confirmed: Option<u64>,
+        (confirmed, settled): (Option<u64>, Option<&Settled>),
     ) -> Result<()> {
         let shown = json!({
             "schema": schema, "collection": self.collection, "flow": self.flow,
             "records": counts.records, "rows": counts.rows, "refused": counts.refused,
-            "flawed": counts.flawed, "confirmed": confirmed, "dry-run": self.dry_run,
+            "flawed": counts.flawed, "confirmed": confirmed, "settled": settled.map(Settled::show),
+            "dry-run": self.dry_run,
         });
         session.out.show(&shown, || {
             let verb = if self.dry_run { "Would load" } else { "Loaded" };

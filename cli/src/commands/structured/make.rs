@@ -143,7 +143,7 @@ fn schema(proposal: &Proposal, name: &str) -> Result<(Table, String)> {
 }
 
 fn same(one: &str, other: &str) -> bool {
-    let read = |text: &str| serde_json::from_str::<Value>(text).ok();
+    let read = |text: &str| serde_json::from_slice::<Value>(text.as_bytes()).ok();
     read(one).is_some() && read(one) == read(other)
 }
 

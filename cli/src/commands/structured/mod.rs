@@ -9,7 +9,8 @@
 //! * `propose` makes a schema and a descriptor of the file alone; `make` asks the user and stores it.
 //! * `fit` says whether a descriptor fills rows of a schema. Pure.
 //! * `load` is the command: `steps` reads the file beside it, `parsed` takes rows that are only shown.
-//! * `saved` takes all rows of a collection to a file and back: `tg save-rows`, `tg load-rows`.
+//! * `saved` takes all rows, or vectors, of a collection to a file and back: `tg save-rows`, `tg load-rows`,
+//!   `tg save-vectors`, `tg load-vectors`.
 
 pub mod load;
 pub mod saved;

@@ -1,25 +1,60 @@
-//! `tg save-rows` and `tg load-rows`: all rows of a collection to a file and from one, a JSON document a line, each a
-//! frame of the gateway's export and import.
+//! `tg save-rows`, `tg load-rows`, `tg save-vectors` and `tg load-vectors`: all that a collection has of a kind to a file and
+//! from one, a JSON document a line, each a frame of the gateway's export and import.
 
 use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
+use tg_schemas::limits;
 
 use crate::args::{InCollection, InFlow, Options, SourceFile, TargetFile};
-use crate::client::{Error, Passed, Result};
+use crate::client::{Error, Passed, Result, Settled};
 use crate::commands::cores::partial::Partial;
 use crate::fields::list;
 use crate::files::{Allowance, Bounded};
 use crate::registry::Command;
 use crate::session::Session;
 
-/// What rows are called at the gateway's import and export.
-const KIND: &str = "rows";
 /// Longest document of a file, in bytes; the gateway takes no longer frame.
-const LONGEST: u64 = 64 << 20;
+const LONGEST: u64 = limits::SOCKET_ANSWER as u64;
+
+/// What is in a file.
+#[derive(Debug, Clone, Copy)]
+struct Kind {
+    /// What it is called at the gateway's import and export.
+    name: &'static str,
+    /// What a frame has its items under.
+    list: &'static str,
+    /// What people call the items.
+    items: &'static str,
+}
+
+const ROWS: Kind = Kind {
+    name: "rows",
+    list: "values",
+    items: "rows",
+};
+const ENTITIES: Kind = Kind {
+    name: "graph-embeddings",
+    list: "entities",
+    items: "vectors",
+};
+const CHUNKS: Kind = Kind {
+    name: "document-embeddings",
+    list: "chunks",
+    items: "vectors",
+};
+
+/// What vectors stand for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Of {
+    /// Entities of the graph
+    Entities,
+    /// Chunks of documents
+    Chunks,
+}
 
 /// Arguments of `tg save-rows`.
 #[derive(Debug, Args)]
@@ -39,43 +74,83 @@ impl Command for SaveRows {
     }
 
     async fn run(self, session: &mut Session) -> Result<()> {
-        let (flow, collection) = (&self.place.flow.flow_id, &self.place.collection);
-        let mut export = session.stored(flow, KIND, collection).await?;
-        let partial = Partial::of(self.output.path());
-        let mut file = partial.create()?;
-        let progress = session.out.progress("rows", None);
-        let mut rows = 0;
-        let outcome = loop {
-            match export.next().await {
-                Ok(Passed::Record(frame)) => {
-                    if let Err(error) = file.json(&frame) {
-                        break Err(error);
-                    }
-                    let more = list(&frame, "values").len();
-                    rows += more;
-                    progress.inc(more as u64);
-                }
-                Ok(Passed::Ended) => break Ok(()),
-                Ok(Passed::Interrupted) => break Err(Error::Interrupted),
-                Err(error) => break Err(error),
-            }
-        };
-        progress.finish_and_clear();
-        export.close().await;
-        // A part of a collection never looks like the whole.
-        if let Err(error) = outcome.and(file.end()) {
-            partial.discard();
-            return Err(error);
-        }
-        partial.complete()?;
-        let shown = json!({"rows": rows});
-        session.out.show(&shown, || format!("Saved: {rows} rows."))
+        save(session, ROWS, &self.place, self.output.path()).await
     }
 }
 
-/// Arguments of `tg load-rows`.
+/// Arguments of `tg save-vectors`.
 #[derive(Debug, Args)]
-pub struct LoadRows {
+pub struct SaveVectors {
+    #[command(flatten)]
+    place: InCollection,
+    #[command(flatten)]
+    output: TargetFile,
+    /// What the vectors stand for
+    #[arg(long, value_enum)]
+    of: Of,
+}
+
+impl Command for SaveVectors {
+    const NAME: &'static str = "save-vectors";
+    const ABOUT: &'static str = "Save all vectors of a collection's entities or chunks";
+
+    fn options(&self) -> Options {
+        Options::from(&self.place)
+    }
+
+    async fn run(self, session: &mut Session) -> Result<()> {
+        let kind = match self.of {
+            Of::Entities => ENTITIES,
+            Of::Chunks => CHUNKS,
+        };
+        save(session, kind, &self.place, self.output.path()).await
+    }
+}
+
+async fn save(
+    session: &mut Session,
+    kind: Kind,
+    place: &InCollection,
+    output: &Path,
+) -> Result<()> {
+    let (flow, collection) = (&place.flow.flow_id, &place.collection);
+    let mut export = session.stored(flow, kind.name, collection).await?;
+    let partial = Partial::of(output);
+    let mut file = partial.create()?;
+    let progress = session.out.progress(kind.items, None);
+    let mut items = 0;
+    let outcome = loop {
+        match export.next().await {
+            Ok(Passed::Record(frame)) => {
+                if let Err(error) = file.json(&frame) {
+                    break Err(error);
+                }
+                let more = list(&frame, kind.list).len();
+                items += more;
+                progress.inc(more as u64);
+            }
+            Ok(Passed::Ended) => break Ok(()),
+            Ok(Passed::Interrupted) => break Err(Error::Interrupted),
+            Err(error) => break Err(error),
+        }
+    };
+    progress.finish_and_clear();
+    export.close().await;
+    // A part of a collection never looks like the whole.
+    if let Err(error) = outcome.and(file.end()) {
+        partial.discard();
+        return Err(error);
+    }
+    partial.complete()?;
+    let shown = json!({ kind.items: items });
+    session
+        .out
+        .show(&shown, || format!("Saved: {items} {}.", kind.items))
+}
+
+/// What both loaders take.
+#[derive(Debug, Args)]
+struct Loads {
     #[command(flatten)]
     flow: InFlow,
     #[command(flatten)]
@@ -85,45 +160,101 @@ pub struct LoadRows {
     collection: Option<String>,
 }
 
+/// Arguments of `tg load-rows`.
+#[derive(Debug, Args)]
+pub struct LoadRows {
+    #[command(flatten)]
+    loads: Loads,
+}
+
 impl Command for LoadRows {
     const NAME: &'static str = "load-rows";
     const ABOUT: &'static str = "Load saved rows";
 
     fn options(&self) -> Options {
-        Options::from(&self.flow)
+        Options::from(&self.loads.flow)
     }
 
     async fn run(self, session: &mut Session) -> Result<()> {
+        self.loads.run(session, &[ROWS]).await
+    }
+}
+
+/// Arguments of `tg load-vectors`.
+#[derive(Debug, Args)]
+pub struct LoadVectors {
+    #[command(flatten)]
+    loads: Loads,
+}
+
+impl Command for LoadVectors {
+    const NAME: &'static str = "load-vectors";
+    const ABOUT: &'static str = "Load saved vectors of entities or chunks";
+
+    fn options(&self) -> Options {
+        Options::from(&self.loads.flow)
+    }
+
+    async fn run(self, session: &mut Session) -> Result<()> {
+        self.loads.run(session, &[ENTITIES, CHUNKS]).await
+    }
+}
+
+impl Loads {
+    /// Loads a file of one of some kinds: which one, its first frame says.
+    async fn run(self, session: &mut Session, kinds: &[Kind]) -> Result<()> {
         let path = self.input.path();
         let mut frames = Frames::open(path)?;
-        let mut import = session.import_told(&self.flow.flow_id, KIND).await?;
-        let progress = session.out.progress("rows", None);
-        let mut rows = 0;
+        let mut next = frames.next()?;
+        let of = |frame: &Value| {
+            let mut all = kinds.iter();
+            all.find(|kind| frame[kind.list].is_array()).copied()
+        };
+        let other = || {
+            Error::file(
+                path,
+                format!("holds something else than {}", kinds[0].items),
+            )
+        };
+        let kind = match &next {
+            Some(first) => of(first).ok_or_else(other)?,
+            None => kinds[0],
+        };
+        let mut import = session.import(&self.flow.flow_id, kind.name).await?;
+        let progress = session.out.progress(kind.items, None);
+        let mut items = 0;
         let outcome = async {
-            while let Some(mut frame) = frames.next()? {
-                if !frame["values"].is_array() {
-                    return Err(Error::file(path, "holds something else than rows"));
+            while let Some(mut frame) = next {
+                if !frame[kind.list].is_array() {
+                    return Err(other());
                 }
                 if let Some(collection) = &self.collection {
                     frame["metadata"]["collection"] = json!(collection);
                 }
                 import.send(&frame).await?;
-                let more = list(&frame, "values").len();
-                rows += more;
+                let more = list(&frame, kind.list).len();
+                items += more;
                 progress.inc(more as u64);
+                next = frames.next()?;
             }
             import.end().await
         }
         .await;
         progress.finish_and_clear();
         if let (Err(_), Some(confirmed)) = (&outcome, import.confirmed()) {
-            session
-                .out
-                .talk(format!("  {confirmed} of {rows} rows sent were confirmed"));
+            session.out.talk(format!(
+                "  {confirmed} of {items} {} sent were confirmed",
+                kind.items
+            ));
         }
         outcome?;
-        let shown = json!({"rows": rows});
-        session.out.show(&shown, || format!("Loaded: {rows} rows."))
+        let settled = import.into_settled();
+        session.tell_settled(settled.as_ref(), kind.items);
+        let shown = json!({kind.items: items, "settled": settled.as_ref().map(Settled::show)});
+        session
+            .out
+            .show(&shown, || format!("Loaded: {items} {}.", kind.items))?;
+        settled.map_or(Ok(()), |settled| settled.check(kind.items))
     }
 }
 

@@ -12,6 +12,23 @@ use crate::layout::{Width, record};
 use crate::registry::Command;
 use crate::session::Session;
 
+/// Type of tools that call one.
+pub(super) const MCP_TOOL: &str = "mcp-tool";
+
+/// Whether a tool that calls an MCP tool says neither that it changes something nor that it does not.
+pub(super) fn is_unsaid(tool: &Value) -> bool {
+    let says = |key: &str| tool.get(key).and_then(Value::as_bool);
+    says("writes").is_none() && says("read-only").is_none() && says("confirm") != Some(true)
+}
+
+/// What is said of that.
+pub(super) fn unsaid(tool: &str) -> String {
+    format!(
+        "Warning: agents use the tool '{tool}' without asking, whatever it changes. Say --writes, --confirm or \
+         --read-only with set-tool."
+    )
+}
+
 /// Arguments of `tg set-mcp-tool`.
 #[derive(Debug, Args)]
 pub struct SetMcpTool {
@@ -23,12 +40,21 @@ pub struct SetMcpTool {
     /// Name of the tool at its server [default: the id]
     #[arg(short = 'r', long, value_name = "NAME")]
     remote_name: Option<String>,
+    /// All tools of the server, instead of one
+    #[arg(long, conflicts_with = "remote_name")]
+    all_tools: bool,
     /// Address of the MCP server
-    #[arg(long, value_name = "URL")]
-    tool_url: String,
+    #[arg(long, value_name = "URL", required_unless_present = "server")]
+    tool_url: Option<String>,
+    /// Program that is the MCP server, by its name in the settings of the system (tool.mcp_servers)
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["tool_url", "auth_token"])]
+    server: Option<String>,
     /// Bearer token for the MCP server
     #[arg(long, value_name = "TOKEN")]
     auth_token: Option<String>,
+    /// Roles of whom the tool is for, whoever's agent or program calls it [default: everybody]
+    #[arg(long, num_args = 1.., value_name = "ROLE", value_parser = ["reader", "writer", "admin"])]
+    roles: Option<Vec<String>>,
 }
 
 impl Command for SetMcpTool {
@@ -40,13 +66,30 @@ impl Command for SetMcpTool {
     }
 
     async fn run(self, session: &mut Session) -> Result<()> {
-        let remote_name = self.remote_name.as_ref().unwrap_or(&self.id);
-        let mut tool = json!({"remote-name": remote_name, "url": self.tool_url});
+        let mut tool = json!({});
+        if !self.all_tools {
+            tool["remote-name"] = json!(self.remote_name.as_ref().unwrap_or(&self.id));
+        }
+        for (key, said) in [("url", &self.tool_url), ("server", &self.server)] {
+            if let Some(said) = said {
+                tool[key] = json!(said);
+            }
+        }
         if let Some(token) = &self.auth_token {
             tool["auth-token"] = json!(token);
         }
+        if let Some(roles) = &self.roles {
+            tool["roles"] = json!(roles);
+        }
         let http = session.http()?;
         put_item(&http, "mcp", &self.id, &tool.to_string()).await?;
+        // Only a warning is at stake: who may not read the tools of agents has set this one all the same.
+        for (key, tool) in items(&http, "tool").await.unwrap_or_default() {
+            let is_of_it = text(&tool, "mcp-tool") == self.id && text(&tool, "type") == MCP_TOOL;
+            if is_of_it && is_unsaid(&tool) {
+                session.out.talk(unsaid(&key));
+            }
+        }
         session.out.show(&json!({"id": self.id}), String::new)
     }
 }
@@ -79,12 +122,16 @@ impl Command for ShowMcpTools {
 }
 
 fn without_token(id: &str, tool: &Value) -> Value {
-    json!({
+    let mut shown = json!({
         "id": id,
         "remote-name": text(tool, "remote-name"),
         "url": text(tool, "url"),
         "auth": !text(tool, "auth-token").is_empty(),
-    })
+    });
+    if tool.get("server").is_some() {
+        shown["server"] = json!(text(tool, "server"));
+    }
+    shown
 }
 
 fn render(tools: &[Value], width: Width) -> String {
@@ -94,15 +141,17 @@ fn render(tools: &[Value], width: Width) -> String {
     let shown: Vec<String> = tools
         .iter()
         .map(|tool| {
-            record(
-                &[
-                    ("id", text(tool, "id")),
-                    ("remote-name", text(tool, "remote-name")),
-                    ("url", text(tool, "url")),
-                    ("auth", yes_no(tool["auth"] == json!(true))),
-                ],
-                width,
-            )
+            let place = match tool.get("server") {
+                Some(_) => ("server", text(tool, "server")),
+                None => ("url", text(tool, "url")),
+            };
+            let rows = [
+                ("id", text(tool, "id")),
+                ("remote-name", text(tool, "remote-name")),
+                place,
+                ("auth", yes_no(tool["auth"] == json!(true))),
+            ];
+            record(&rows, width)
         })
         .collect();
     shown.join("\n\n")
@@ -161,6 +210,9 @@ pub struct InvokeMcpTool {
     flow: InFlow,
     #[command(flatten)]
     tool: ToolName,
+    /// Id of the server whose tool it is; the name is then the tool's own
+    #[arg(short = 's', long, value_name = "ID")]
+    server: Option<String>,
     /// Parameters as a JSON object
     #[arg(
         short = 'P',
@@ -181,12 +233,15 @@ impl Command for InvokeMcpTool {
     }
 
     async fn run(self, session: &mut Session) -> Result<()> {
-        let parameters: Value = serde_json::from_str(&self.parameters)
+        let parameters: Value = serde_json::from_slice(self.parameters.as_bytes())
             .map_err(|error| Error::Usage(format!("--parameters is not JSON: {error}")))?;
         if !parameters.is_object() {
             return Err(Error::Usage("--parameters is not a JSON object".to_owned()));
         }
-        let request = json!({"name": self.tool.id(), "parameters": parameters});
+        let mut request = json!({"name": self.tool.id(), "parameters": parameters});
+        if let Some(server) = &self.server {
+            request["server"] = json!(server);
+        }
         let reply = session
             .http()?
             .flow_service(&self.flow.flow_id, "mcp-tool", request)

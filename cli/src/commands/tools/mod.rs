@@ -1,7 +1,10 @@
 //! The tools an agent may use, and MCP tools behind them.
 
 pub mod delete;
+pub mod listed;
 pub mod mcp;
+pub mod server;
+mod server_call;
 pub mod set;
 pub mod show;
 
@@ -15,7 +18,7 @@ pub(crate) async fn items(http: &Http, kind: &str) -> Result<Vec<(String, Value)
     let request = json!({"operation": "getvalues", "type": kind});
     let reply = http.all("config", request).await?;
     let item = |item: &Value| {
-        let value = serde_json::from_str(&text(item, "value")).unwrap_or(Value::Null);
+        let value = serde_json::from_slice(text(item, "value").as_bytes()).unwrap_or(Value::Null);
         (text(item, "key"), value)
     };
     Ok(list(&reply, "values").iter().map(item).collect())

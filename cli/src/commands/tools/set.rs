@@ -4,6 +4,7 @@
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
+use super::mcp::{MCP_TOOL, is_unsaid, unsaid};
 use crate::args::{Common, Options};
 use crate::client::{Error, Result};
 use crate::commands::config::put_item;
@@ -23,8 +24,14 @@ enum Kind {
     TextCompletion,
     /// Calls an MCP tool
     McpTool,
+    /// All tools that an MCP server has
+    McpServer,
     /// Runs a prompt
     Prompt,
+    /// Gives work to another agent
+    Delegate,
+    /// Gives tasks that depend on each other to other agents
+    Dispatch,
 }
 
 impl Kind {
@@ -34,8 +41,11 @@ impl Kind {
             Self::StructuredQuery => "structured-query",
             Self::RowEmbeddingsQuery => "row-embeddings-query",
             Self::TextCompletion => "text-completion",
-            Self::McpTool => "mcp-tool",
+            Self::McpTool => MCP_TOOL,
+            Self::McpServer => "mcp-server",
             Self::Prompt => "prompt",
+            Self::Delegate => "delegate",
+            Self::Dispatch => "dispatch",
         }
     }
 }
@@ -60,6 +70,12 @@ pub struct SetTool {
     /// MCP tool to call, as set by set-mcp-tool
     #[arg(long, value_name = "ID", required_if_eq("kind", "mcp-tool"))]
     mcp_tool: Option<String>,
+    /// MCP server whose tools are meant, as set by set-mcp-tool
+    #[arg(long, value_name = "ID", required_if_eq("kind", "mcp-server"))]
+    mcp: Option<String>,
+    /// Those of its tools that are meant [default: all]
+    #[arg(long, num_args = 1.., value_name = "NAME")]
+    tools: Option<Vec<String>>,
     /// Collection to query
     #[arg(long, value_name = "ID")]
     collection: Option<String>,
@@ -76,6 +92,9 @@ pub struct SetTool {
     /// Maximum number of rows
     #[arg(long, value_name = "COUNT")]
     limit: Option<u32>,
+    /// Tasks that a dispatch has going on at the same time; 5 unless it says so
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=16))]
+    max_concurrent: Option<u32>,
     /// Prompt to run
     #[arg(long, value_name = "ID", required_if_eq("kind", "prompt"))]
     template: Option<String>,
@@ -91,6 +110,24 @@ pub struct SetTool {
     /// States in which the tool is offered
     #[arg(long, num_args = 0..)]
     applicable_states: Option<Vec<String>>,
+    /// Roles of whom the tool is for [default: everybody]
+    #[arg(long, num_args = 1.., value_name = "ROLE", value_parser = ["reader", "writer", "admin"])]
+    roles: Option<Vec<String>>,
+    /// Ask the user before the tool is used
+    #[arg(long)]
+    confirm: bool,
+    /// The tool changes something: without --confirm it is used only where the request or its key grants it
+    #[arg(long)]
+    writes: bool,
+    /// The tool changes nothing
+    #[arg(long, conflicts_with_all = ["writes", "confirm"])]
+    read_only: bool,
+    /// The tool is a poll: repeated too soon, it is not used, and its last result stands
+    #[arg(long)]
+    poll: bool,
+    /// Seconds that a call may take
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=3600))]
+    tool_timeout: Option<u64>,
 }
 
 impl Command for SetTool {
@@ -105,6 +142,9 @@ impl Command for SetTool {
         let tool = self.definition()?;
         let http = session.http()?;
         put_item(&http, "tool", &self.id, &tool.to_string()).await?;
+        if self.kind == Kind::McpTool && is_unsaid(&tool) {
+            session.out.talk(unsaid(&self.id));
+        }
         session.out.show(&tool, || "Tool set.".to_owned())
     }
 }
@@ -118,6 +158,7 @@ impl SetTool {
         });
         let texts = [
             ("mcp-tool", &self.mcp_tool),
+            ("mcp", &self.mcp),
             ("collection", &self.collection),
             ("template", &self.template),
             ("schema-name", &self.schema_name),
@@ -132,6 +173,9 @@ impl SetTool {
         if let Some(limit) = self.limit {
             tool["limit"] = json!(limit);
         }
+        if let Some(most) = self.max_concurrent {
+            tool["max-concurrent"] = json!(most);
+        }
         if !self.argument.is_empty() {
             let arguments: Result<Vec<Value>> =
                 self.argument.iter().map(|text| argument(text)).collect();
@@ -144,6 +188,31 @@ impl SetTool {
         }
         if let Some(states) = &self.applicable_states {
             tool["applicable-states"] = json!(states);
+        }
+        if let Some(roles) = &self.roles {
+            tool["roles"] = json!(roles);
+        }
+        let flags = [
+            ("confirm", self.confirm),
+            ("writes", self.writes),
+            ("poll", self.poll),
+        ];
+        for (key, said) in flags {
+            if said {
+                tool[key] = json!(true);
+            }
+        }
+        if self.read_only {
+            tool["read-only"] = json!(true);
+            if self.kind == Kind::McpServer {
+                tool["writes"] = json!(false);
+            }
+        }
+        if let Some(tools) = &self.tools {
+            tool["tools"] = json!(tools);
+        }
+        if let Some(timeout) = self.tool_timeout {
+            tool["timeout"] = json!(timeout);
         }
         Ok(tool)
     }
@@ -195,6 +264,14 @@ mod tests {
             "--group",
             "a",
             "b",
+            "--roles",
+            "writer",
+            "admin",
+            "--confirm",
+            "--writes",
+            "--poll",
+            "--tool-timeout",
+            "30",
         ])
         .expect("parsed");
         assert_eq!(
@@ -205,9 +282,87 @@ mod tests {
                     {"name": "place", "type": "string", "description": "Where: a town"},
                     {"name": "days", "type": "number", "description": "How many"},
                 ],
-                "group": ["a", "b"],
+                "group": ["a", "b"], "roles": ["writer", "admin"], "confirm": true, "writes": true, "poll": true,
+                "timeout": 30,
             })
         );
+    }
+
+    #[test]
+    fn a_tool_that_gives_work_to_agents_says_how_much_at_once() {
+        let given = [
+            "--id",
+            "d",
+            "--name",
+            "dispatch",
+            "--type",
+            "dispatch",
+            "--max-concurrent",
+            "3",
+        ];
+        let tool = parse(&given)
+            .expect("parsed")
+            .definition()
+            .expect("defined");
+        let expected =
+            json!({"name": "dispatch", "description": "", "type": "dispatch", "max-concurrent": 3});
+        assert_eq!(tool, expected);
+        let far = [&given[..7], &["17"]].concat();
+        assert_eq!(parse(&far).unwrap_err().kind(), ErrorKind::ValueValidation);
+    }
+
+    #[test]
+    fn an_mcp_tool_says_whether_it_changes_something() {
+        let tool = [
+            "--id",
+            "t",
+            "--name",
+            "t",
+            "--type",
+            "mcp-tool",
+            "--mcp-tool",
+            "m",
+        ];
+        let defined = |more: &[&str]| {
+            let arguments = [&tool[..], more].concat();
+            parse(&arguments)
+                .expect("parsed")
+                .definition()
+                .expect("defined")
+        };
+        assert!(is_unsaid(&defined(&[])) && is_unsaid(&defined(&["--poll"])));
+        for said in ["--writes", "--confirm", "--read-only"] {
+            assert!(!is_unsaid(&defined(&[said])), "{said}");
+        }
+        let both = [&tool[..], &["--writes", "--read-only"]].concat();
+        assert_eq!(
+            parse(&both).unwrap_err().kind(),
+            ErrorKind::ArgumentConflict
+        );
+        assert!(unsaid("t").contains("'t'"));
+    }
+
+    #[test]
+    fn all_tools_of_a_server_are_one_row() {
+        let given = [
+            "--id",
+            "s",
+            "--name",
+            "s",
+            "--type",
+            "mcp-server",
+            "--mcp",
+            "m",
+            "--tools",
+            "a",
+            "b",
+        ];
+        let row = parse(&[&given[..], &["--read-only"]].concat()).expect("parsed");
+        let expected = json!({"name": "s", "description": "", "type": "mcp-server", "mcp": "m",
+            "tools": ["a", "b"], "read-only": true, "writes": false});
+        assert_eq!(row.definition().expect("defined"), expected);
+        let missing = parse(&given[..6]).unwrap_err();
+        assert_eq!(missing.kind(), ErrorKind::MissingRequiredArgument);
     }
 
     #[test]

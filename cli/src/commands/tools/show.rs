@@ -54,12 +54,15 @@ fn render_tool(id: &str, tool: &Value, width: Width) -> String {
     ];
     let details = [
         "mcp-tool",
+        "mcp",
         "service",
         "collection",
         "schema-name",
         "index-name",
         "limit",
         "template",
+        "max-concurrent",
+        "timeout",
     ];
     for key in details.into_iter().filter(|key| tool.get(*key).is_some()) {
         rows.push((key.to_owned(), text(tool, key)));
@@ -75,6 +78,23 @@ fn render_tool(id: &str, tool: &Value, width: Width) -> String {
     }
     if tool.get("group").is_some() {
         rows.push(("groups".to_owned(), or(texts(tool, "group"), "(none)")));
+    }
+    if tool.get("roles").is_some() {
+        rows.push(("roles".to_owned(), or(texts(tool, "roles"), "(nobody)")));
+    }
+    if tool.get("tools").is_some() {
+        rows.push(("tools".to_owned(), or(texts(tool, "tools"), "(none)")));
+    }
+    let is = |key: &str| tool.get(key).and_then(Value::as_bool) == Some(true);
+    for (key, name) in [
+        ("writes", "writes"),
+        ("read-only", "changes nothing"),
+        ("confirm", "asks first"),
+        ("poll", "poll"),
+    ] {
+        if is(key) {
+            rows.push((name.to_owned(), "yes".to_owned()));
+        }
     }
     if tool.get("state").is_some() {
         rows.push(("next state".to_owned(), text(tool, "state")));

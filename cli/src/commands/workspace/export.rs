@@ -14,6 +14,7 @@ use tg_schemas::Triple;
 use super::bundle::{self, Member, config_path, graph_of, is_quoted};
 use crate::args::{Common, Options, subject};
 use crate::client::{Error, Http, Result};
+use crate::commands::config::masked::{left_out, take_masked};
 use crate::commands::graph::{Pattern, each_batch, quad_line};
 use crate::commands::library::listing;
 use crate::fields::{counted, list, text};
@@ -92,10 +93,14 @@ impl ExportWorkspace {
         let mut bundle = Bundle::create(path)?;
         let http = session.http()?;
         let reply = http.all("config", json!({"operation": "config"})).await?;
-        let Some(Value::Object(config)) = reply.get("config") else {
+        let Some(Value::Object(mut config)) = reply.get("config").cloned() else {
             return Err(Error::Protocol("no config in the reply".to_owned()));
         };
-        let items = bundle.config(config)?;
+        let masked = take_masked(&mut config);
+        if let Some(text) = left_out(&masked) {
+            session.out.talk(text);
+        }
+        let items = bundle.config(&config)?;
         let mut manifest = json!({
             "format": bundle::FORMAT,
             "format_version": bundle::VERSION,
@@ -103,7 +108,7 @@ impl ExportWorkspace {
             "config_version": reply.get("version"),
             "exported_at": chrono::Utc::now().format("%Y-%m-%dT%H:%M:%SZ").to_string(),
             "contents": {"config": true, "knowledge": !self.config_only},
-            "config": {"items": items},
+            "config": {"items": items, "left_out": masked},
         });
         let mut parts = 0;
         if !self.config_only {
@@ -277,7 +282,7 @@ impl Bundle {
             for (key, value) in rows.as_object().into_iter().flatten() {
                 let value = match value {
                     Value::String(text) => {
-                        serde_json::from_str(text).unwrap_or_else(|_| value.clone())
+                        serde_json::from_slice(text.as_bytes()).unwrap_or_else(|_| value.clone())
                     }
                     other => other.clone(),
                 };

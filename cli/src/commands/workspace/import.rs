@@ -27,7 +27,7 @@ use self::said::Said;
 use super::bundle::Member;
 use crate::args::Options;
 use crate::client::{Error, Http, Import, Result};
-use crate::commands::config::put_items;
+use crate::commands::config::{masked, put_items};
 use crate::commands::flow::must_run;
 use crate::fields::{list, text, texts};
 use crate::registry::Command;
@@ -92,6 +92,11 @@ impl ImportWorkspace {
             let (kind, key) = (text(item, "type"), text(item, "key"));
             if known.contains(&(kind.clone(), key.clone())) {
                 done.items_left += 1;
+                continue;
+            }
+            if masked::is_shown_masked(&kind, &item["value"]) {
+                let what = format!("config {kind}/{key}");
+                done.failed.push(Failed::new(what, masked::why()));
                 continue;
             }
             // Stored as JSON text, as everybody does.
@@ -181,7 +186,17 @@ impl ImportWorkspace {
                 }
                 Item::End => {
                     let outcome = finish(import.take()).await;
-                    if self.dry_run || (outcome.is_ok() && !refused) {
+                    let (outcome, stored) = match outcome {
+                        // What a store refused concerns this collection alone.
+                        Ok(Some(fault)) => {
+                            let what = format!("triples of collection {collection}");
+                            done.failed.push(Failed::new(what, fault));
+                            (Ok(()), false)
+                        }
+                        Ok(None) => (Ok(()), !refused),
+                        Err(error) => (Err(error), false),
+                    };
+                    if self.dry_run || stored {
                         done.triples += count;
                     }
                     outcome
@@ -204,11 +219,14 @@ impl ImportWorkspace {
     }
 }
 
-async fn finish(import: Option<Import>) -> Result<()> {
-    match import {
-        Some(import) => import.finish().await,
-        None => Ok(()),
-    }
+/// Ends an import; why not all of it is stored, if it is not.
+async fn finish(import: Option<Import>) -> Result<Option<Error>> {
+    let Some(mut import) = import else {
+        return Ok(None);
+    };
+    import.end().await?;
+    let settled = import.into_settled();
+    Ok(settled.and_then(|settled| settled.check("triples").err()))
 }
 
 /// Puts items; those that are refused are returned with the reason.

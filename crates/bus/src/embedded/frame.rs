@@ -4,6 +4,7 @@
 //! a log, never a panic.
 
 use bytes::Bytes;
+use crc32fast::hash as crc32;
 use tg_schemas::Headers;
 use tg_schemas::codec::ContentType;
 
@@ -163,58 +164,11 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// CRC-32 (IEEE), eight bytes at a time.
-pub(super) fn crc32(data: &[u8]) -> u32 {
-    let mut crc = !0_u32;
-    let mut chunks = data.chunks_exact(8);
-    for chunk in &mut chunks {
-        let low = u32::from_le_bytes([chunk[0], chunk[1], chunk[2], chunk[3]]) ^ crc;
-        let high = u32::from_le_bytes([chunk[4], chunk[5], chunk[6], chunk[7]]);
-        crc = 0;
-        for (at, word) in [(7, low), (3, high)] {
-            for (step, byte) in word.to_le_bytes().into_iter().enumerate() {
-                crc ^= TABLES[at - step][usize::from(byte)];
-            }
-        }
-    }
-    for byte in chunks.remainder() {
-        crc = (crc >> 8) ^ TABLES[0][usize::from(crc as u8 ^ byte)];
-    }
-    !crc
-}
-
-static TABLES: [[u32; 256]; 8] = tables();
-
-const fn tables() -> [[u32; 256]; 8] {
-    let mut tables = [[0_u32; 256]; 8];
-    let mut byte = 0;
-    while byte < 256 {
-        let mut value = byte as u32;
-        let mut bit = 0;
-        while bit < 8 {
-            value = (value >> 1) ^ (0xEDB8_8320 & (value & 1).wrapping_neg());
-            bit += 1;
-        }
-        tables[0][byte] = value;
-        byte += 1;
-    }
-    let mut table = 1;
-    while table < 8 {
-        let mut byte = 0;
-        while byte < 256 {
-            let before = tables[table - 1][byte];
-            tables[table][byte] = (before >> 8) ^ tables[0][(before & 0xFF) as usize];
-            byte += 1;
-        }
-        table += 1;
-    }
-    tables
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    /// CRC-32 (IEEE): logs that were written by another version are read.
     #[test]
     fn checksum_is_the_usual_one() {
         assert_eq!(crc32(b"123456789"), 0xCBF4_3926);

@@ -1,10 +1,11 @@
 //! Segments of the log as a disk may give them back.
 
 use bytes::Bytes;
+use crc32fast::hash as crc32;
 use tg_schemas::Headers;
 use tg_testkit::fuzz::run;
 
-use super::frame::{self, Entry, PREFIX, crc32};
+use super::frame::{self, Entry, PREFIX};
 use super::recovery::Found;
 use crate::bus::Envelope;
 

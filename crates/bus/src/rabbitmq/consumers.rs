@@ -19,19 +19,20 @@ use lapin::{Channel, ConsumerDelegate};
 use parking_lot::Mutex;
 use tg_schemas::topic::Class;
 use tg_schemas::{Subscription, Topic};
-use tokio::runtime::Handle;
 use tokio::sync::{Mutex as AsyncMutex, Notify};
 use tokio::time::timeout;
 
 use super::arguments;
 use super::deferred::Deferred;
+use super::held::Held;
 use super::session::Session;
 use super::settle::Ticket;
 use super::topology;
 use super::wire::{self, AmqpError};
 use crate::bus::{Consume, Delete, Delivery, Settle, Sink};
-use crate::in_hand::{Hand, InHand};
+use crate::in_hand::InHand;
 use crate::mode::WireRules;
+use crate::task::{Starter, TaskKind};
 
 /// Longest wait for the broker when a consumer stops.
 const TIMEOUT: Duration = Duration::from_secs(5);
@@ -71,7 +72,7 @@ impl Source {
 /// All consumers of this process.
 pub(super) struct Registry {
     rules: &'static WireRules,
-    runtime: Handle,
+    starter: Starter,
     entries: Mutex<HashMap<u64, Arc<Entry>>>,
     next: AtomicU64,
     lost: Arc<Lost>,
@@ -103,6 +104,7 @@ pub(super) struct Ear {
     sink: Arc<dyn Sink>,
     stopped: AtomicBool,
     deferred: Arc<Deferred>,
+    held: Arc<Held>,
 }
 
 impl Ear {
@@ -111,15 +113,19 @@ impl Ear {
         self.stopped.load(Ordering::Acquire)
     }
 
-    fn deliver(&self, runtime: &Handle, delivery: lapin::message::Delivery) {
+    fn deliver(&self, starter: &Starter, generation: u64, delivery: lapin::message::Delivery) {
         let delivery = match self.source.prefetch() {
-            None => to_delivery(delivery, Settling::Taken),
-            Some(_) => match self.deferred.admit(runtime, delivery) {
-                Some((delivery, hand)) => to_delivery(delivery, Settling::InHand(hand)),
+            None => to_delivery(delivery, None),
+            Some(_) if self.held.comes_back(generation, &delivery) => return,
+            Some(_) => match self.deferred.admit(starter, delivery) {
+                Some((delivery, hand)) => {
+                    let ticket = self.held.hold(generation, &delivery, hand);
+                    to_delivery(delivery, Some(ticket))
+                }
                 None => return,
             },
         };
-        let _context = runtime.enter();
+        let _context = starter.enter();
         // A faulty sink must not take the connection with it.
         if catch_unwind(AssertUnwindSafe(|| self.sink.deliver(delivery))).is_err() {
             tracing::error!("a consumer panicked while it handled a message");
@@ -128,6 +134,7 @@ impl Ear {
 }
 
 struct Live {
+    generation: u64,
     channel: Channel,
     // Dropping it would cancel the consumer.
     consumer: lapin::Consumer,
@@ -151,10 +158,10 @@ impl Lost {
 impl Registry {
     /// No consumers yet. Sinks run in the context of this runtime.
     /// They hold so many bytes of records at once.
-    pub(super) fn new(rules: &'static WireRules, runtime: Handle, in_hand: usize) -> Self {
+    pub(super) fn new(rules: &'static WireRules, starter: Starter, in_hand: usize) -> Self {
         Self {
             rules,
-            runtime,
+            starter,
             entries: Mutex::default(),
             next: AtomicU64::new(0),
             lost: Arc::default(),
@@ -177,6 +184,7 @@ impl Registry {
                 sink,
                 stopped: AtomicBool::new(false),
                 deferred: Deferred::new(self.in_hand.clone(), id),
+                held: Arc::default(),
             }),
             live: AsyncMutex::default(),
         });
@@ -238,7 +246,7 @@ impl Registry {
             generation: session.generation,
             ear: Some(entry.ear.clone()),
             lost: self.lost.clone(),
-            runtime: self.runtime.clone(),
+            starter: self.starter.clone(),
         };
         let (channel, consumer) = session
             .consuming_channel(prefetch, entry.id, async |channel| {
@@ -253,7 +261,11 @@ impl Registry {
                 Ok(consumer)
             })
             .await?;
-        Ok(Live { channel, consumer })
+        Ok(Live {
+            generation: session.generation,
+            channel,
+            consumer,
+        })
     }
 
     async fn declare_inbox(
@@ -287,7 +299,7 @@ impl Registry {
             // The library stops calling the delegate when the cancel goes out. What came until the broker heard of it
             // stays with the consumer, where nobody would settle it.
             while let Some(Some(Ok(delivery))) = live.consumer.next().now_or_never() {
-                entry.deliver(&self.runtime, delivery);
+                entry.deliver(&self.starter, live.generation, delivery);
             }
             entry.deferred.release();
         }
@@ -340,13 +352,15 @@ struct Delegate {
     /// There until it is dropped.
     ear: Option<Arc<Ear>>,
     lost: Arc<Lost>,
-    runtime: Handle,
+    starter: Starter,
 }
 
 impl ConsumerDelegate for Delegate {
     fn on_new_delivery(&self, result: DeliveryResult) -> Pin<Box<dyn Future<Output = ()> + Send>> {
         match (result, &self.ear) {
-            (Ok(Some(delivery)), Some(ear)) => ear.deliver(&self.runtime, delivery),
+            (Ok(Some(delivery)), Some(ear)) => {
+                ear.deliver(&self.starter, self.generation, delivery);
+            }
             (Ok(None), Some(ear)) if !ear.stopped.load(Ordering::Acquire) => {
                 self.lost.push(self.generation, ear.id);
             }
@@ -361,31 +375,25 @@ impl Drop for Delegate {
     fn drop(&mut self) {
         // The library holds locks here, and whatever ends with a sink may come back to it.
         let ear = self.ear.take();
-        self.runtime.spawn(async move { drop(ear) });
+        self.starter
+            .spawn(TaskKind::Connection, async move { drop(ear) });
     }
 }
 
-/// How a delivery is settled.
-pub(super) enum Settling {
-    /// It was when it was taken.
-    Taken,
-    /// By whoever has it; it counts among the records in hand until then.
-    InHand(Hand),
-    /// By whoever asked for this one.
-    Apart,
-}
-
-/// A delivery as the bus hands it out.
-pub(super) fn to_delivery(delivery: lapin::message::Delivery, settling: Settling) -> Delivery {
-    let acker = delivery.acker;
-    let settle = |hand| -> Option<Box<dyn Settle>> { Some(Box::new(Ticket::new(acker, hand))) };
+/// A delivery as the bus hands it out. What needs no settling was settled when it was taken.
+pub(super) fn to_delivery(
+    delivery: lapin::message::Delivery,
+    settle: Option<Box<dyn Settle>>,
+) -> Delivery {
     Delivery {
         envelope: wire::envelope(&delivery.properties, delivery.data),
         redelivered: delivery.redelivered,
-        settle: match settling {
-            Settling::Taken => None,
-            Settling::InHand(hand) => settle(Some(hand)),
-            Settling::Apart => settle(None),
-        },
+        settle,
     }
+}
+
+/// A delivery that was asked for by itself.
+pub(super) fn to_single(delivery: lapin::message::Delivery) -> Delivery {
+    let ticket = Ticket(delivery.acker.clone());
+    to_delivery(delivery, Some(Box::new(ticket)))
 }

@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use parking_lot::RwLock;
 use tg_schemas::topic::Class;
 use tg_schemas::{Subscription, Topic};
-use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -21,7 +20,7 @@ use super::topology;
 use super::wire::short;
 use crate::bus::{BusError, Link, Target};
 use crate::mode::WireRules;
-use crate::task::Tasks;
+use crate::task::{Starter, Tasks};
 
 /// What the bus, its consumers and its supervisor share.
 pub(super) struct Core {
@@ -36,7 +35,7 @@ pub(super) struct Core {
     pub(super) consumers: Registry,
     pub(super) claims: Claims,
     pub(super) tasks: Tasks,
-    pub(super) runtime: Handle,
+    pub(super) starter: Starter,
     pub(super) closing: CancellationToken,
 }
 

@@ -8,16 +8,16 @@ use std::time::Duration;
 use lapin::Acker;
 use lapin::message::Delivery;
 use parking_lot::Mutex;
-use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio::time::timeout;
 
-use super::settle;
+use super::settle::{self, Verdict};
 use crate::in_hand::{Hand, InHand, Wake};
+use crate::task::{Starter, TaskKind};
 
 /// How long what was given back may take to come again. It may have gone to another process: then nobody tells of the room that
 /// was kept for it.
-const AGAIN: Duration = Duration::from_millis(100);
+const RETURN_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// Those of one consumer.
 pub(super) struct Deferred {
@@ -52,7 +52,7 @@ impl Deferred {
     /// Counts a record among those in hand; one for which there is no room comes again later.
     pub(super) fn admit(
         self: &Arc<Self>,
-        runtime: &Handle,
+        starter: &Starter,
         delivery: Delivery,
     ) -> Option<(Delivery, Hand)> {
         let bytes = delivery.data.len();
@@ -74,7 +74,7 @@ impl Deferred {
         }
         state.kept.push_back((delivery.acker, bytes));
         if !std::mem::replace(&mut state.waited, true) {
-            runtime.spawn(self.clone().give_back());
+            starter.spawn(TaskKind::Background, self.clone().give_back());
         }
         None
     }
@@ -82,7 +82,7 @@ impl Deferred {
     /// Gives back what there is room for, until nothing is left.
     async fn give_back(self: Arc<Self>) {
         loop {
-            let in_time = timeout(AGAIN, self.room.notified()).await.is_ok();
+            let in_time = timeout(RETURN_TIMEOUT, self.room.notified()).await.is_ok();
             let mut state = self.state.lock();
             if !in_time {
                 state.coming = 0;
@@ -107,8 +107,12 @@ impl State {
         while self.coming < room
             && let Some((acker, bytes)) = self.kept.pop_front()
         {
+            if acker.poisoned() {
+                // The broker has it already, and has handed it out again.
+                continue;
+            }
             self.coming = self.coming.saturating_add(bytes.max(1));
-            settle::give_back(&acker);
+            settle::say(&acker, Verdict::Back);
         }
     }
 }

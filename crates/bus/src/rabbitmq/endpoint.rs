@@ -6,7 +6,7 @@ use lapin::tcp::{AMQPUriTcpExt, RustlsConnector};
 use lapin::uri::{AMQPScheme, AMQPUri};
 use lapin::{Connection, ConnectionProperties, ErrorKind};
 use tg_schemas::limits;
-use tg_tls::{ClientFiles, FileFault, HandshakeFault};
+use tg_tls::{ClientFiles, FileError, HandshakeError};
 
 use super::options::RabbitOptions;
 use super::patience::patient;
@@ -22,10 +22,10 @@ pub enum ConnectError {
     Down,
     /// A file for a secure connection cannot serve.
     #[error("{0}")]
-    File(FileFault),
+    File(FileError),
     /// Both sides do not come to a secure connection.
     #[error("{0}")]
-    Handshake(HandshakeFault),
+    Handshake(HandshakeError),
 }
 
 impl ConnectError {
@@ -35,9 +35,9 @@ impl ConnectError {
             return Self::Down;
         };
         if let Some(fault) = error.get_ref().and_then(|held| held.downcast_ref()) {
-            return Self::File(FileFault::clone(fault));
+            return Self::File(FileError::clone(fault));
         }
-        HandshakeFault::of(&**error).map_or(Self::Down, Self::Handshake)
+        HandshakeError::of(&**error).map_or(Self::Down, Self::Handshake)
     }
 }
 
@@ -63,6 +63,20 @@ impl Endpoint {
         }
         let tls = options.tls.clone();
         Ok(Self { uri, tls })
+    }
+
+    /// Scheme, host, port and virtual host; nothing that could be a secret.
+    pub(super) fn address(&self) -> String {
+        let AMQPUri {
+            scheme,
+            authority,
+            vhost,
+            ..
+        } = &self.uri;
+        let (host, port) = (&authority.host, authority.port);
+        // The one that is called `/` is what an address without any means.
+        let vhost = if vhost == "/" { "" } else { vhost };
+        format!("{scheme}://{host}:{port}/{vhost}")
     }
 
     /// Opens two connections: one that publishes, and one that reads, the longest frames there are if asked to.
@@ -124,4 +138,27 @@ async fn connect(
         properties,
     );
     patient(opened).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mode::WireRules;
+
+    #[test]
+    fn an_address_is_told_without_what_may_be_secret() {
+        for (url, told) in [
+            (
+                "amqps://me:hidden@broker.example:5671/shop?auth_mechanism=plain",
+                "amqps://broker.example:5671/shop",
+            ),
+            ("amqp://me:hidden@127.0.0.1", "amqp://127.0.0.1:5672/"),
+        ] {
+            let endpoint = Endpoint::new(url, &RabbitOptions::of(<&WireRules>::default()));
+            assert_eq!(
+                endpoint.ok().map(|one| one.address()).as_deref(),
+                Some(told)
+            );
+        }
+    }
 }

@@ -2,7 +2,7 @@
 //!
 //! A session never reconnects; when it ends, the supervisor opens the next one.
 
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -24,6 +24,8 @@ use crate::bus::BusError;
 
 /// Channels for declarations that are kept for the next one.
 const SPARE: usize = 32;
+/// Channels that are kept as what was asked on them was not waited for: more than are asked on at a time.
+const UNANSWERED: usize = 256;
 /// Names remembered as existing before starting over.
 const KNOWN: usize = 100_000;
 /// Channels shared by all consumers of records, and by all others.
@@ -48,6 +50,7 @@ pub(super) struct Session {
     records: Vec<SharedChannel>,
     live: Vec<SharedChannel>,
     spare: Mutex<Vec<Channel>>,
+    unanswered: Mutex<VecDeque<Channel>>,
     /// Where single messages are fetched; lives as long as they may be settled.
     pub(super) taking: AsyncMutex<Option<Channel>>,
     known: Mutex<HashSet<String>>,
@@ -83,6 +86,7 @@ impl Session {
                 .map(|_| SharedChannel::default())
                 .collect(),
             spare: Mutex::default(),
+            unanswered: Mutex::default(),
             taking: AsyncMutex::default(),
             known: Mutex::default(),
         }))
@@ -142,8 +146,12 @@ impl Session {
                 Some(channel) => channel,
                 None => self.consuming.create_channel().await?,
             };
-            let result = work(&channel).await;
-            Ok((channel, result))
+            let lent = Lent {
+                session: self,
+                channel: Some(channel),
+            };
+            let result = lent.work(work).await;
+            Ok((lent.back(), result))
         };
         let answer = tokio::select! {
             () = self.ended.cancelled() => return Err(AmqpError::Down),
@@ -151,7 +159,10 @@ impl Session {
         };
         let (channel, result) = answer.map_err(|error: lapin::Error| AmqpError::from(error))?;
         // After a refusal the channel is closed or about to be.
-        if result.is_ok() && channel.status().connected() {
+        if result.is_ok()
+            && let Some(channel) = channel
+            && channel.status().connected()
+        {
             let mut spare = self.spare.lock();
             if spare.len() < SPARE {
                 spare.push(channel);
@@ -246,5 +257,45 @@ impl Session {
     /// An exchange is gone.
     pub(super) fn forget(&self, name: &str) {
         self.known.lock().remove(name);
+    }
+}
+
+/// A channel on which something is asked. Whoever is dropped before the answer leaves the channel to the session: if it were
+/// dropped, it would be closed from here, and where the broker closes it at the same time over what was asked, the client
+/// library takes the second goodbye for a fault of the whole connection.
+struct Lent<'a> {
+    session: &'a Session,
+    channel: Option<Channel>,
+}
+
+impl Lent<'_> {
+    async fn work<T>(
+        &self,
+        work: impl AsyncFnOnce(&Channel) -> Result<T, AmqpError>,
+    ) -> Result<T, AmqpError> {
+        match &self.channel {
+            Some(channel) => work(channel).await,
+            None => Err(AmqpError::Down),
+        }
+    }
+
+    /// What was asked is answered.
+    fn back(mut self) -> Option<Channel> {
+        self.channel.take()
+    }
+}
+
+impl Drop for Lent<'_> {
+    fn drop(&mut self) {
+        let Some(channel) = self.channel.take() else {
+            return;
+        };
+        let mut unanswered = self.session.unanswered.lock();
+        unanswered.retain(|channel| channel.status().connected());
+        if unanswered.len() >= UNANSWERED {
+            // Answered long ago.
+            unanswered.pop_front();
+        }
+        unanswered.push_back(channel);
     }
 }

@@ -6,35 +6,36 @@ use lapin::Acker;
 use lapin::options::{BasicAckOptions, BasicRejectOptions};
 
 use crate::bus::Settle;
-use crate::in_hand::Hand;
 
-/// Gives a record back to its queue.
-pub(super) fn give_back(acker: &Acker) {
+/// What is said of a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// The broker may forget it.
+    Done,
+    /// It goes back to its queue.
+    Back,
+}
+
+/// Says it.
+pub(super) fn say(acker: &Acker, verdict: Verdict) {
     // The first poll puts it into the socket's queue; there is nothing to wait for.
-    let _ = acker
-        .reject(BasicRejectOptions { requeue: true })
-        .now_or_never();
+    let _ = match verdict {
+        Verdict::Done => acker.ack(BasicAckOptions::default()).now_or_never(),
+        Verdict::Back => acker
+            .reject(BasicRejectOptions { requeue: true })
+            .now_or_never(),
+    };
 }
 
-/// Settles a delivery.
-pub(super) struct Ticket {
-    acker: Acker,
-    _hand: Option<Hand>,
-}
-
-impl Ticket {
-    /// With its place among the records in hand.
-    pub(super) fn new(acker: Acker, hand: Option<Hand>) -> Self {
-        Self { acker, _hand: hand }
-    }
-}
+/// Settles a delivery that was asked for by itself.
+pub(super) struct Ticket(pub(super) Acker);
 
 impl Settle for Ticket {
     fn ack(self: Box<Self>) {
-        let _ = self.acker.ack(BasicAckOptions::default()).now_or_never();
+        say(&self.0, Verdict::Done);
     }
 
     fn give_back(self: Box<Self>) {
-        give_back(&self.acker);
+        say(&self.0, Verdict::Back);
     }
 }

@@ -1,6 +1,7 @@
 //! One suite for every bus in both modes, then what only one of them promises.
 
 mod embedded;
+mod held;
 mod in_hand;
 mod queues;
 mod rabbitmq;

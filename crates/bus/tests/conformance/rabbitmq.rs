@@ -36,6 +36,7 @@ async fn outages_are_bridged() {
     a_silent_peer_is_noticed_as_soon_as_the_mode_says(&node).await;
     everything_is_in_place_after_a_cut(&node).await;
     many_consumers_share_few_channels(&node).await;
+    who_does_not_wait_ends_no_connection(&node).await;
     longer_headers_than_frames_end_a_reader_once(&node).await;
     an_alarm_blocks_publishers_only(&node).await;
     what_was_confirmed_is_delivered(&mut node).await;
@@ -112,6 +113,31 @@ async fn everything_is_in_place_after_a_cut(node: &RabbitNode) {
     assert!(!claim.holds());
     until(async || other.claim("owner").await.unwrap().is_some()).await;
     other.close().await;
+}
+
+/// The broker closes a channel on which something is asked that it does not have, at the same moment at which nobody waits for it
+/// any more: the connection stands.
+async fn who_does_not_wait_ends_no_connection(node: &RabbitNode) {
+    let bus: Arc<dyn Bus> = Arc::new(connect(&node.url(), Mode::Native).await);
+    let leaving = (0..8_u64).map(|of| {
+        let bus = bus.clone();
+        async move {
+            for n in 0..250 {
+                let nowhere = Target::Topic(topic(Class::Request));
+                let said = bus.say(&nowhere, "a question");
+                let patience = Duration::from_micros((n * 8 + of) * 2);
+                let _ = tokio::time::timeout(patience, said).await;
+            }
+        }
+    });
+    futures::future::join_all(leaving).await;
+    let nowhere = Target::Topic(topic(Class::Request));
+    assert_eq!(
+        bus.say(&nowhere, "waited for").await,
+        Ok(Routed::Unroutable)
+    );
+    assert_eq!(*bus.link().borrow(), Link::Up { generation: 1 });
+    bus.close().await;
 }
 
 async fn many_consumers_share_few_channels(node: &RabbitNode) {
@@ -488,9 +514,9 @@ fn consumers_may_go_while_the_bus_closes() {
             .build()
             .unwrap();
         runtime.block_on(async {
-            let node = RabbitNode::start().await.unwrap();
+            let world = World::rabbit(Mode::Native).await;
             for _ in 0..5 {
-                let bus: Arc<dyn Bus> = Arc::new(connect(&node.url(), Mode::Native).await);
+                let bus = world.connect().await;
                 let mut ears = Vec::new();
                 for class in [Class::Flow, Class::Request, Class::Notify] {
                     ears.push(bus.listen(&sub(&topic(class), "reader"), 2).await);

@@ -22,6 +22,7 @@ use tg_schemas::codec::{self, ContentType};
 use tg_schemas::msg::{TextCompletionRequest, TextCompletionResponse};
 use tg_schemas::processors::{ProcessorSpec, Serves, Spec};
 use tg_schemas::{Error, Topic};
+use tg_testkit::bench::{ROUNDS, Rounds, spread};
 use tokio::sync::oneshot;
 
 use crate::BODY;
@@ -34,8 +35,6 @@ const COUNT: usize = 4_000;
 const WARM_UP: usize = 400;
 /// Questions under way at a time.
 const UNDER_WAY: [usize; 2] = [1, 32];
-/// Rounds in turn, so that both sides meet the same machine; the median counts.
-const ROUNDS: usize = 3;
 
 struct Echo;
 
@@ -83,10 +82,15 @@ pub async fn embedded() {
     let mesh = mesh(Arc::new(EmbeddedBus::in_memory())).await;
     host(&mesh).await;
     println!("a question and its answer of {BODY} bytes, embedded (target: p50 at most 60 us)");
-    for under_way in UNDER_WAY {
-        let times = asked(&mesh, under_way).await;
-        println!("  {under_way:2} under way:  {}", super::quantiles(times));
+    let mut rounds = Rounds::default();
+    for _ in 0..ROUNDS {
+        for under_way in UNDER_WAY {
+            let [middle, late] = super::quantiles(asked(&mesh, under_way).await);
+            rounds.add(format!("{under_way} under way, p50"), "us", middle);
+            rounds.add(format!("{under_way} under way, p99"), "us", late);
+        }
     }
+    rounds.print();
     mesh.stop(Duration::from_secs(1)).await;
 }
 
@@ -104,16 +108,23 @@ pub async fn over_rabbitmq(url: &str) {
         "a question and its answer of {BODY} bytes, over RabbitMQ (target: p50 at most 1.5 x bare)"
     );
     for under_way in UNDER_WAY {
+        // In turn, so that both sides meet the same machine; the median counts.
         let (mut ours, mut theirs) = (Vec::new(), Vec::new());
         for _ in 0..ROUNDS {
             ours.push(p50(asked(&asker, under_way).await));
             theirs.push(p50(bare.asked(under_way).await));
         }
+        for (who, times) in [("mesh", &ours), ("bare", &theirs)] {
+            let micros = |time: &Duration| time.as_secs_f64() * 1_000_000.0;
+            let micros: Vec<f64> = times.iter().map(micros).collect();
+            println!(
+                "  {under_way} under way, {who} p50, us: {}",
+                spread(&micros)
+            );
+        }
         let (ours, theirs) = (p50(ours), p50(theirs));
         let ratio = ours.as_secs_f64() / theirs.as_secs_f64();
-        println!(
-            "  {under_way:2} under way:  mesh p50 {ours:?}, bare p50 {theirs:?}, ratio {ratio:.2}"
-        );
+        println!("  {under_way} under way, ratio of the medians: {ratio:.2}");
     }
     for mesh in [asker, server] {
         mesh.stop(Duration::from_secs(1)).await;

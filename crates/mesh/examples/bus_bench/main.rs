@@ -2,6 +2,7 @@
 //!
 //! Without a URL it starts a private broker. Prints latency of questions and records, throughput with
 //! many publishers, the time of a question and its answer, and the bare client library's figures beside ours.
+//! Each figure is the median of three rounds.
 
 mod dialog;
 
@@ -20,7 +21,8 @@ use tg_mesh::rabbitmq::{RabbitBus, RabbitOptions};
 use tg_schemas::topic::Class;
 use tg_schemas::{Headers, Subscription, Topic};
 use tg_storage::Durability;
-use tg_testkit::machine::{described, load};
+use tg_testkit::bench::{ROUNDS, Rounds, headline, processor_time};
+use tg_testkit::machine::load;
 use tg_testkit::rabbitmq::RabbitNode;
 use tokio::sync::mpsc;
 
@@ -38,8 +40,7 @@ impl Sink for Arrivals {
 #[tokio::main]
 async fn main() {
     let wanted = std::env::args().nth(1);
-    println!("machine: {}", described());
-    println!("load before: {}", load());
+    println!("{}", headline(1));
     measured(wanted).await;
     println!("load after: {}", load());
 }
@@ -47,42 +48,61 @@ async fn main() {
 async fn measured(wanted: Option<String>) {
     let dir = tempfile::tempdir().expect("a directory");
     for durability in [Durability::Process, Durability::Power] {
-        let path = dir.path().join(durability.as_str());
-        let bus = EmbeddedBus::open(&path, durability).expect("an embedded bus");
         let count = match durability {
             Durability::Process => 100_000,
             Durability::Power => 2_000,
         };
         println!("embedded, durability {durability}");
-        measure(Arc::new(bus), count).await;
+        let mut rounds = Rounds::default();
+        for nth in 0..ROUNDS {
+            let path = dir.path().join(format!("{durability}-{nth}"));
+            let bus = EmbeddedBus::open(&path, durability).expect("an embedded bus");
+            measure(Arc::new(bus), count, None, &mut rounds).await;
+        }
+        rounds.print();
     }
     println!("embedded, in memory");
-    measure(Arc::new(EmbeddedBus::in_memory()), 100_000).await;
+    let mut rounds = Rounds::default();
+    for _ in 0..ROUNDS {
+        let bus = Arc::new(EmbeddedBus::in_memory());
+        measure(bus, 100_000, None, &mut rounds).await;
+    }
+    rounds.print();
     dialog::embedded().await;
     if wanted.as_deref() == Some("embedded") {
         return;
     }
-    let (url, _node) = match wanted {
+    let (url, node) = match wanted {
         Some(url) => (url, None),
         None => {
             let node = RabbitNode::start().await.expect("a broker");
             (node.url(), Some(node))
         }
     };
+    let broker = node.as_ref().and_then(|node| node.pid().ok());
     for mode in [Mode::Native, Mode::Interop] {
-        let options = RabbitOptions::of(mode);
-        let bus = RabbitBus::connect(&url, mode, options)
-            .await
-            .expect("a broker");
         println!("rabbitmq, {mode:?}");
-        measure(Arc::new(bus), 20_000).await;
+        let mut rounds = Rounds::default();
+        for _ in 0..ROUNDS {
+            let options = RabbitOptions::of(mode);
+            let bus = RabbitBus::connect(&url, mode, options)
+                .await
+                .expect("a broker");
+            measure(Arc::new(bus), 20_000, broker, &mut rounds).await;
+        }
+        rounds.print();
     }
     println!("rabbitmq, bare client library");
-    bare(&url, 20_000).await;
+    let mut rounds = Rounds::default();
+    for _ in 0..ROUNDS {
+        bare(&url, 20_000, &mut rounds).await;
+    }
+    rounds.print();
     dialog::over_rabbitmq(&url).await;
 }
 
-async fn measure(bus: Arc<dyn Bus>, count: usize) {
+/// `broker`: its process, where it is one of ours.
+async fn measure(bus: Arc<dyn Bus>, count: usize, broker: Option<u32>, rounds: &mut Rounds) {
     for class in [Class::Request, Class::Flow] {
         let topic = Topic::system(class, "bench");
         let reader = Subscription::service(topic.clone(), "reader");
@@ -94,7 +114,10 @@ async fn measure(bus: Arc<dyn Bus>, count: usize) {
 
         let mut published = Vec::new();
         let mut delivered = Vec::new();
-        for _ in 0..(count / 20).clamp(200, 2_000) {
+        let one_by_one = (count / 20).clamp(200, 2_000);
+        let worked = || [Some(std::process::id()), broker].map(|one| one.and_then(processor_time));
+        let before = worked();
+        for _ in 0..one_by_one {
             let start = Instant::now();
             let sent = bus.publish(&target, envelope(), PublishMode::Confirmed);
             sent.await.expect("published");
@@ -103,8 +126,22 @@ async fn measure(bus: Arc<dyn Bus>, count: usize) {
             delivered.push(arrived.saturating_duration_since(start));
         }
         let name = class.as_str();
-        println!("  {name:8} publish to confirm:  {}", quantiles(published));
-        println!("  {name:8} publish to deliver:  {}", quantiles(delivered));
+        // With nothing else under way: what one message takes of its publisher and reader, and of the broker between them.
+        for ((whose, before), after) in ["ours", "the broker's"].iter().zip(before).zip(worked()) {
+            if let (Some(before), Some(after)) = (before, after) {
+                let each = (after - before) * 1_000.0 / one_by_one as f64;
+                rounds.add(
+                    format!("{name}, processor time of one alone, {whose}"),
+                    "us",
+                    each,
+                );
+            }
+        }
+        for (what, times) in [("confirm", published), ("deliver", delivered)] {
+            let [middle, late] = quantiles(times);
+            rounds.add(format!("{name}, publish to {what}, p50"), "us", middle);
+            rounds.add(format!("{name}, publish to {what}, p99"), "us", late);
+        }
 
         let start = Instant::now();
         let publishers = (0..32).map(|_| {
@@ -120,7 +157,7 @@ async fn measure(bus: Arc<dyn Bus>, count: usize) {
         for _ in 0..count / 32 * 32 {
             arrivals.recv().await.expect("delivered");
         }
-        println!("  {name:8} 32 publishers:       {}", rate(count, start));
+        rounds.add(format!("{name}, 32 publishers"), "/s", rate(count, start));
 
         if class == Class::Request {
             let start = Instant::now();
@@ -131,14 +168,15 @@ async fn measure(bus: Arc<dyn Bus>, count: usize) {
             for _ in 0..count {
                 arrivals.recv().await.expect("delivered");
             }
-            println!("  {name:8} 1 without confirms:  {}", rate(count, start));
+            let rate = rate(count, start);
+            rounds.add(format!("{name}, 1 without confirms"), "/s", rate);
         }
         consumer.stop().await;
     }
     bus.close().await;
 }
 
-async fn bare(url: &str, count: usize) {
+async fn bare(url: &str, count: usize, rounds: &mut Rounds) {
     let connection = Connection::connect(url, ConnectionProperties::default())
         .await
         .expect("a connection");
@@ -198,11 +236,12 @@ async fn bare(url: &str, count: usize) {
         for _ in 0..count {
             arrivals.recv().await;
         }
-        println!(
-            "  mode {mode}, 256 unconfirmed:      {}",
-            rate(count, start)
-        );
+        let rate = rate(count, start);
+        rounds.add(format!("mode {mode}, 256 unconfirmed"), "/s", rate);
     }
+    // Its consumer goes with it: the next round's would else share the queue.
+    let closed = connection.close(200, "done".into()).await;
+    closed.expect("closed");
 }
 
 fn envelope() -> Envelope {
@@ -219,13 +258,15 @@ fn envelope() -> Envelope {
     }
 }
 
-fn quantiles(mut times: Vec<Duration>) -> String {
+/// Half and 99 % take at most so many microseconds.
+fn quantiles(mut times: Vec<Duration>) -> [f64; 2] {
     times.sort_unstable();
-    let at = |part: f64| times[((times.len() - 1) as f64 * part) as usize];
-    format!("p50 {:?}, p99 {:?}", at(0.5), at(0.99))
+    [0.5, 0.99].map(|part| {
+        let time = times[((times.len() - 1) as f64 * part) as usize];
+        time.as_secs_f64() * 1_000_000.0
+    })
 }
 
-fn rate(count: usize, start: Instant) -> String {
-    let seconds = start.elapsed().as_secs_f64();
-    format!("{:.0}/s", count as f64 / seconds)
+fn rate(count: usize, start: Instant) -> f64 {
+    count as f64 / start.elapsed().as_secs_f64()
 }

@@ -1,6 +1,7 @@
 //! The mesh on both buses: what handlers and askers may rely on.
 
 mod again;
+mod answering;
 mod config_reads;
 mod dialogs;
 mod forwards;
@@ -9,5 +10,8 @@ mod owners;
 mod records;
 mod refused_purges;
 mod serving;
+mod slow;
+mod spans;
 mod stopping;
+mod three;
 mod together;

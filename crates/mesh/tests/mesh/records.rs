@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
-use tg_mesh::{Ask, ConsumeError, Cx, Host, Processor, RecordConsumer};
+use tg_mesh::{Ask, ConsumeError, Cx, Host, PartFate, Processor, RecordConsumer};
 use tg_schemas::codec::{self, ContentType};
 use tg_schemas::msg::{DeadLetter, Metadata, Triples};
 use tg_schemas::processors::{self, ProcessorSpec};
@@ -18,13 +18,17 @@ use tokio::sync::mpsc;
 
 use crate::dialogs::mesh;
 
-fn id(record: &Triples) -> &str {
+pub(crate) fn id(record: &Triples) -> &str {
     record.metadata.as_ref().map_or("", |metadata| &metadata.id)
 }
 
 /// Refuses what its name says is to be refused.
-fn check(record: &Triples) -> Result<(), ConsumeError> {
+fn check(cx: &Cx, record: &Triples) -> Result<(), ConsumeError> {
     match id(record) {
+        "late" => {
+            cx.not_kept(Error::new(ErrorCode::Conflict, "too late"));
+            Ok(())
+        }
         "dead" => Err(ConsumeError::Dead(Error::new(
             ErrorCode::BadRequest,
             "no good",
@@ -34,7 +38,7 @@ fn check(record: &Triples) -> Result<(), ConsumeError> {
     }
 }
 
-fn triples(id: &str) -> Triples {
+pub(crate) fn triples(id: &str) -> Triples {
     let metadata = Metadata {
         id: id.to_owned(),
         ..Metadata::default()
@@ -49,11 +53,11 @@ fn of_flow(base: &str) -> Topic {
     topic_of("default", "f", Class::Flow, base)
 }
 
-fn store() -> Topic {
+pub(crate) fn store() -> Topic {
     of_flow("triples-store")
 }
 
-fn row(epoch: u64) -> String {
+pub(crate) fn row(epoch: u64) -> String {
     format!(
         r#"{{"topics": {{"input": "{}"}}, "parameters": {{}}, "epoch": {epoch}}}"#,
         store()
@@ -75,7 +79,7 @@ impl World {
 }
 
 /// A config service, hosted there.
-async fn config_of(mesh: &Host) -> Arc<Config> {
+pub(crate) async fn config_of(mesh: &Host) -> Arc<Config> {
     let config = Arc::new(Config::new());
     let served = Processor::new(processors::config_svc::PROCESSOR)
         .serves(processors::config_svc::CONFIG, config.clone());
@@ -86,7 +90,7 @@ async fn config_of(mesh: &Host) -> Arc<Config> {
 async fn world(place: &Place) -> World {
     let mesh = mesh(place).await;
     let config = config_of(&mesh).await;
-    let written = RecordingConsumer::checked(|_, record| check(record));
+    let written = RecordingConsumer::checked(check);
     let writer = Processor::new(processors::triples_write::PROCESSOR)
         .reads(processors::triples_write::INPUT, written.clone());
     mesh.host(writer).await.unwrap();
@@ -163,6 +167,54 @@ async fn failures_are_dead_letter_with_their_reason(place: Place) {
         .await
         .unwrap();
     assert_eq!(world.written().await, "fine");
+}
+
+async fn writers_who_ask_are_told_what_became_of_their_records(place: Place) {
+    let world = world(&place).await;
+    attached(&world, 7).await;
+    let refused = |error: Error| PartFate::Refused(error);
+    let stale = "its flow was started anew before it was stored; it is kept as a dead letter";
+    let wanted = [
+        ("fine", PartFate::Stored),
+        (
+            "dead",
+            refused(Error::new(ErrorCode::BadRequest, "no good")),
+        ),
+        ("late", refused(Error::new(ErrorCode::Conflict, "too late"))),
+        ("stale", refused(Error::new(ErrorCode::Conflict, stale))),
+    ];
+    let written = world.mesh.awaited().open(wanted.len());
+    let fails = world.mesh.awaited().open(1);
+    let write = async |id: &str, epoch, slip| {
+        let ask = Ask {
+            epoch: Some(epoch),
+            receipt: Some(slip),
+            ..Ask::default()
+        };
+        let (to, record) = (store(), triples(id));
+        world.mesh.record(&to, &record, ask).await.unwrap();
+    };
+    write("later", 7, fails.slip(0)).await;
+    for (part, (id, _)) in wanted.iter().enumerate() {
+        let epoch = if *id == "stale" { 6 } else { 7 };
+        write(id, epoch, written.slip(part)).await;
+    }
+    within(written.settled()).await;
+    assert_eq!(written.fates(), wanted.map(|(_, fate)| fate));
+    // What is tried again is settled when that has come to an end, and says meanwhile why it failed.
+    let failed = PartFate::Unknown(Some(Error::new(ErrorCode::Storage, "disk full")));
+    let told = async {
+        while fails.fates() != [failed.clone()] {
+            tokio::task::yield_now().await;
+        }
+    };
+    within(told).await;
+    let mut aside = Vec::new();
+    while aside.len() < 3 {
+        aside.push(world.aside.next().await);
+    }
+    let again = aside.iter().find(|one| one.reason == "retry").unwrap();
+    assert!(again.headers.contains(&fails.slip(0)), "{}", again.headers);
 }
 
 async fn a_record_of_another_epoch_is_stale(place: Place) {
@@ -317,6 +369,7 @@ async fn a_record_of_another_release_is_read_once_its_schema_is_kept(place: Plac
 tg_testkit::on_both_buses!(
     a_row_attaches_and_its_removal_detaches,
     failures_are_dead_letter_with_their_reason,
+    writers_who_ask_are_told_what_became_of_their_records,
     a_record_of_another_epoch_is_stale,
     noise_is_dead_not_requeued,
     what_nobody_of_a_flow_reads_is_dropped_and_nothing_else,

@@ -69,6 +69,8 @@ fn an_analysis_is_no_reflection_and_follows_the_last_observation() {
     let candidates = ["knowledge_query".to_owned(), "llm".to_owned()];
     let mut facts = Analysis {
         step: 1,
+        nth: None,
+        after: None,
         action: "knowledge_query",
         arguments: r#"{"question":"dates"}"#,
         candidates: &candidates,
@@ -128,6 +130,7 @@ fn a_failed_observation_says_so() {
         &Session::new("7d0c"),
         &Observation {
             step: 1,
+            nth: 0,
             sub_trace: None,
             duration_ms: Some(3),
             error: Some("no such name"),

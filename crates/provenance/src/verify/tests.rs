@@ -53,6 +53,8 @@ fn run() -> Vec<Event> {
     let mut events = vec![chain.link(session(&id, &facts("Which bridge?", None)))];
     let chosen = Analysis {
         step: 1,
+        nth: None,
+        after: None,
         action: "knowledge-query",
         arguments: "{}",
         candidates: &["knowledge-query".to_owned()],
@@ -67,6 +69,7 @@ fn run() -> Vec<Event> {
     let joined = hash_of(&last.id, &last.triples).unwrap().to_owned();
     let seen = Observation {
         step: 1,
+        nth: 0,
         sub_trace: Some(&last.id),
         duration_ms: Some(3),
         error: None,
@@ -112,7 +115,7 @@ fn verified(said: Vec<Triple>) -> Result<Option<Whole>, Broken> {
     stored.verify(RUN, &Texts::Known(&library()), None)
 }
 
-fn broken(said: Vec<Triple>) -> (String, Fault) {
+fn broken(said: Vec<Triple>) -> (String, LinkError) {
     let broken = verified(said).expect_err("a broken link");
     (broken.entity, broken.fault)
 }
@@ -142,7 +145,7 @@ fn a_chain_holds_in_any_order_and_said_twice() {
     let other = stored.verify(RUN, &Texts::Unknown, Some("0")).unwrap_err();
     assert_eq!(
         (other.entity, other.fault),
-        (format!("{RUN}/final"), Fault::NotAsSigned)
+        (format!("{RUN}/final"), LinkError::NotAsSigned)
     );
     // Below the run there is a chain of its own.
     let below = stored.verify("urn:trustgraph:question:11aa", &Texts::Unknown, None);
@@ -168,7 +171,7 @@ fn every_statement_that_is_changed_taken_out_or_added_is_found() {
         );
         let mut added = whole.clone();
         added.push(more.in_graph(RETRIEVAL_GRAPH));
-        assert_eq!(broken(added), (event.id, Fault::Changed));
+        assert_eq!(broken(added), (event.id, LinkError::Changed));
     }
 }
 
@@ -178,6 +181,7 @@ fn an_entity_that_is_put_in_is_found_though_its_hash_fits() {
     let first = hash_of(RUN, &events[0].triples).unwrap();
     let seen = Observation {
         step: 2,
+        nth: 0,
         sub_trace: None,
         duration_ms: None,
         error: None,
@@ -187,7 +191,7 @@ fn an_entity_that_is_put_in_is_found_though_its_hash_fits() {
     let planted = Chain::after(first).link(planted);
     let mut said = triples(&events);
     said.extend(planted.triples.clone());
-    assert_eq!(broken(said), (planted.id, Fault::Changed));
+    assert_eq!(broken(said), (planted.id, LinkError::Changed));
 }
 
 #[test]
@@ -213,7 +217,10 @@ fn an_entity_that_is_gone_is_named() {
     for (at, event) in events.iter().enumerate() {
         let mut less = events.clone();
         less.remove(at);
-        assert_eq!(broken(triples(&less)), (event.id.clone(), Fault::Missing));
+        assert_eq!(
+            broken(triples(&less)),
+            (event.id.clone(), LinkError::Missing)
+        );
         let stored: Stored = triples(&less).into_iter().collect();
         assert!(stored.has(RUN));
         assert_eq!(stored.roots(), [RUN], "without {}", event.id);
@@ -247,7 +254,10 @@ fn an_entity_with_a_new_hash_is_named_and_the_end_by_its_head_alone() {
         other[at].triples = said;
         let last = at == events.len() - 1;
         match last {
-            false => assert_eq!(broken(triples(&other)), (event.id.clone(), Fault::Replaced)),
+            false => assert_eq!(
+                broken(triples(&other)),
+                (event.id.clone(), LinkError::Replaced)
+            ),
             true => {
                 assert!(
                     verified(triples(&other)).is_ok(),
@@ -259,7 +269,7 @@ fn an_entity_with_a_new_hash_is_named_and_the_end_by_its_head_alone() {
                     .unwrap_err();
                 assert_eq!(
                     (broken.entity, broken.fault),
-                    (event.id.clone(), Fault::NotAsSigned)
+                    (event.id.clone(), LinkError::NotAsSigned)
                 );
             }
         }
@@ -273,10 +283,10 @@ fn texts_are_compared() {
         let mut texts = library();
         texts.insert(id.clone(), "another".into());
         let broken = stored.verify(RUN, &Texts::Known(&texts), None).unwrap_err();
-        assert_eq!(broken.fault, Fault::TextChanged, "{id}");
+        assert_eq!(broken.fault, LinkError::TextChanged, "{id}");
         texts.remove(id);
         let broken = stored.verify(RUN, &Texts::Known(&texts), None).unwrap_err();
-        assert_eq!(broken.fault, Fault::TextMissing, "{id}");
+        assert_eq!(broken.fault, LinkError::TextMissing, "{id}");
     }
 }
 
@@ -297,7 +307,7 @@ fn two_that_are_swapped_and_traces_without_hashes() {
     events[b].triples = second;
     let (entity, fault) = broken(triples(&events));
     assert!(ids.contains(&entity), "{entity}");
-    assert_eq!(fault, Fault::Changed);
+    assert_eq!(fault, LinkError::Changed);
     let mut bare = triples(&run());
     bare.retain(|triple| !is(&triple.p, tg::ENTITY_HASH));
     assert_eq!(verified(bare.clone()), Ok(None));

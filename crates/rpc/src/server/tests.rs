@@ -1,97 +1,17 @@
 //! Answers over a bus that only notes what is said, on paused time.
 
-use async_trait::async_trait;
 use bytes::Bytes;
-use tg_bus::{
-    Bus, BusError, Consume, Consumer, Delete, Deleted, Delivery, Mode, QueueState, Sink, WireRules,
-};
+use tg_schemas::limits;
 use tg_schemas::msg::TextCompletionResponse;
-use tg_schemas::{Subscription, Topic, limits};
 
 use super::*;
 use crate::deadline::Deadline;
+use crate::noted::Notes;
 use crate::responder::Responder;
 use crate::window::WINDOW_PARTS;
 
-/// Notes what goes to inboxes; knows which processes are connected.
-struct Notes {
-    link: watch::Sender<Link>,
-    said: Mutex<Vec<(Arc<str>, Headers)>>,
-    gone: Mutex<Vec<String>>,
-}
-
-#[async_trait]
-impl Bus for Notes {
-    fn rules(&self) -> &'static WireRules {
-        Mode::Native.rules()
-    }
-
-    async fn declare(&self, _: &[Topic], _: &[Subscription]) -> Result<(), BusError> {
-        Ok(())
-    }
-
-    async fn publish(
-        &self,
-        target: &Target,
-        envelope: Envelope,
-        _: PublishMode,
-    ) -> Result<Routed, BusError> {
-        match target {
-            Target::Liveness(inbox) if self.gone.lock().iter().any(|gone| **gone == **inbox) => {
-                return Ok(Routed::Unroutable);
-            }
-            Target::Inbox(inbox) => self.said.lock().push((inbox.clone(), envelope.headers)),
-            _ => {}
-        }
-        Ok(Routed::Queued)
-    }
-
-    async fn consume(
-        &self,
-        _: &Subscription,
-        _: Consume,
-        _: Arc<dyn Sink>,
-    ) -> Result<Box<dyn Consumer>, BusError> {
-        Err(BusError::Refused)
-    }
-
-    async fn open_inbox(&self, _: &str, _: Arc<dyn Sink>) -> Result<Box<dyn Consumer>, BusError> {
-        Err(BusError::Refused)
-    }
-
-    async fn queue_state(&self, _: &Subscription) -> Result<Option<QueueState>, BusError> {
-        Ok(None)
-    }
-
-    async fn take(&self, _: &Subscription) -> Result<Option<Delivery>, BusError> {
-        Ok(None)
-    }
-
-    async fn delete_queue(&self, _: &Subscription, _: Delete) -> Result<Deleted, BusError> {
-        Ok(Deleted::Missing)
-    }
-
-    async fn delete_topic(&self, _: &Topic) -> Result<bool, BusError> {
-        Ok(false)
-    }
-
-    async fn claim(&self, _: &str) -> Result<Option<Box<dyn tg_bus::Claim>>, BusError> {
-        Ok(None)
-    }
-
-    fn link(&self) -> watch::Receiver<Link> {
-        self.link.subscribe()
-    }
-
-    async fn close(&self) {}
-}
-
 fn server() -> (ReplyServer, Arc<Notes>) {
-    let notes = Arc::new(Notes {
-        link: watch::Sender::new(Link::Up { generation: 1 }),
-        said: Mutex::default(),
-        gone: Mutex::default(),
-    });
+    let notes = Arc::new(Notes::default());
     let port = Port::new(notes.clone(), "server".into());
     let server = ReplyServer::new(port.clone(), limits::REPEATS);
     port.spawn(TaskKind::Background, server.clone().watch());

@@ -13,9 +13,9 @@ pub(crate) enum Dialect {
     Ollama,
 }
 
-/// Counts words, the stand-in for tokens.
+/// Counts tokens as the product does beforehand.
 pub(crate) fn tokens(text: &str) -> usize {
-    text.split_whitespace().count()
+    usize::try_from(tg_tokens::count(text)).unwrap_or(usize::MAX)
 }
 
 /// What the caller asked, independent of the dialect.

@@ -34,6 +34,12 @@ pub(super) async fn run(
     };
     let router = Router::new()
         .route("/v1/chat/completions", chat(Dialect::OpenAi))
+        // The doors of clouds have the same dialect behind longer paths.
+        .route("/openai/v1/chat/completions", chat(Dialect::OpenAi))
+        .route(
+            "/v1/projects/{project}/locations/{location}/endpoints/openapi/chat/completions",
+            chat(Dialect::OpenAi),
+        )
         .route("/v1/messages", chat(Dialect::Anthropic))
         .route("/api/chat", chat(Dialect::Ollama))
         .route("/v1/embeddings", post(embeddings))
@@ -87,6 +93,9 @@ async fn embeddings(
     if let Some(refusal) = shared.refusal() {
         return refused(refusal).await;
     }
+    shared
+        .batch(body["input"].as_array().map_or(0, Vec::len))
+        .await;
     let texts = body["input"].as_array().into_iter().flatten();
     let data: Vec<Value> = texts
         .map(|text| text.as_str().map_or(0, str::len))
@@ -107,7 +116,7 @@ async fn models(State(shared): State<Arc<Shared>>) -> Response {
         .map(|id| {
             json!({
                 "id": id, "object": "model", "type": "model", "created": 1_700_000_000,
-                "owned_by": "testkit", "display_name": id, "context_length": 8192,
+                "owned_by": "testkit", "display_name": id, "context_length": shared.window,
             })
         })
         .collect();
@@ -162,6 +171,10 @@ impl Guard {
             path: uri.path().to_owned(),
             body,
             authorization: key.and_then(|value| value.to_str().ok()).map(str::to_owned),
+            traceparent: headers
+                .get("traceparent")
+                .and_then(|value| value.to_str().ok())
+                .map(str::to_owned),
             closed_early: false,
             finished: false,
         });

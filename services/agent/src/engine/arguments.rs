@@ -75,7 +75,7 @@ impl Kind {
             (Self::String, Value::Bool(truth)) => Some(truth.to_string().into()),
             (Self::Integer, Value::Number(number)) => whole(&number),
             (Self::Number | Self::Integer, Value::String(text)) => {
-                let number: Number = serde_json::from_str(text.trim()).ok()?;
+                let number: Number = serde_json::from_slice(text.trim().as_bytes()).ok()?;
                 self.read(number.into())
             }
             (Self::Boolean, Value::String(text)) => text.trim().parse().ok().map(Value::Bool),

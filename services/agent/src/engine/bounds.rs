@@ -1,17 +1,19 @@
-//! What ends, or shortens, work that goes on too long: iterations, repeated calls, long observations.
+//! What ends, or shortens, work that goes on too long: replies that cannot be read, long observations.
 
 use serde_json::Value;
 use tg_schemas::msg::{AgentRun, AgentRunStep, AgentStep};
 
+/// Name under which a reply that cannot be read appears as an action.
+pub const PARSE_ERROR: &str = "__parse_error__";
 /// Most bytes of an observation that the asker and the library get.
 pub const MAX_OBSERVATION: usize = 256 << 10;
 /// Most bytes of an observation that the model is shown again in later steps.
 pub const MAX_SHOWN: usize = 16 << 10;
+/// Most tools that one step uses side by side.
+pub const MAX_CALLS: usize = 8;
 /// Most earlier steps that a question may bring along.
 pub const MAX_PRIOR: usize = 20;
-/// The same call is made at most this often; after that the model is told.
-pub const MAX_SAME: usize = 2;
-/// So many calls in vain, and the run ends.
+/// So many replies that cannot be read, and the run ends.
 pub const MAX_IN_VAIN: usize = 4;
 
 /// Cuts a text at a character boundary, and says so.
@@ -39,33 +41,16 @@ pub fn own_steps(run: &AgentRun) -> &[AgentRunStep] {
     &run.history[prior..]
 }
 
-/// How often the same call was made before.
-pub fn calls_before(run: &AgentRun, name: &str, arguments: &str) -> usize {
-    let wanted = canonical(arguments);
-    own_steps(run)
-        .iter()
-        .filter(|step| step.action == name && canonical(&step.arguments) == wanted)
-        .count()
+/// Which of the calls of the run's last step is the last, from 0.
+pub fn last_call(run: &AgentRun) -> u32 {
+    let calls = own_steps(run).last().map_or(0, |step| step.calls.len());
+    u32::try_from(calls.saturating_sub(1)).unwrap_or(0)
 }
 
-/// JSON text with its keys in order.
-fn canonical(arguments: &str) -> String {
-    fn sorted(value: Value) -> Value {
-        match value {
-            Value::Object(map) => {
-                let mut pairs: Vec<_> = map.into_iter().collect();
-                pairs.sort_by(|a, b| a.0.cmp(&b.0));
-                pairs
-                    .into_iter()
-                    .map(|(key, value)| (key, sorted(value)))
-                    .collect()
-            }
-            Value::Array(items) => items.into_iter().map(sorted).collect(),
-            other => other,
-        }
-    }
-    serde_json::from_str(arguments)
-        .map_or_else(|_| arguments.to_owned(), |value| sorted(value).to_string())
+/// Steps of this run whose reply could not be read.
+pub fn unread_before(run: &AgentRun) -> usize {
+    let steps = own_steps(run).iter();
+    steps.filter(|step| step.action == PARSE_ERROR).count()
 }
 
 /// The steps a question brought along, as context for the model: the newest, shortened.
@@ -84,7 +69,7 @@ pub fn prior_steps(history: &[AgentStep]) -> Vec<AgentRunStep> {
                 action: shorten(&step.action, MAX_SHOWN),
                 arguments: Value::Object(arguments).to_string(),
                 observation: shorten(&step.observation, MAX_SHOWN),
-                failed: false,
+                ..AgentRunStep::default()
             }
         })
         .collect()
@@ -102,26 +87,17 @@ mod tests {
     }
 
     #[test]
-    fn the_same_call_is_recognised_whatever_the_order_of_arguments() {
-        let step = |arguments: &str| AgentRunStep {
-            action: "find".into(),
-            arguments: arguments.into(),
+    fn replies_that_cannot_be_read_are_counted_in_the_run_alone() {
+        let step = |action: &str| AgentRunStep {
+            action: action.into(),
             ..AgentRunStep::default()
         };
         let run = AgentRun {
-            history: vec![
-                step(r#"{"a":1,"b":{"x":1,"y":2}}"#),
-                step(r#"{"b":{"y":2,"x":1},"a":1}"#),
-                step(r#"{"a":2}"#),
-            ],
+            history: vec![step(PARSE_ERROR), step(PARSE_ERROR), step("find")],
             prior: 1,
             ..AgentRun::default()
         };
-        assert_eq!(
-            calls_before(&run, "find", r#"{"a": 1, "b": {"x": 1, "y": 2}}"#),
-            1
-        );
-        assert_eq!(calls_before(&run, "look", r#"{"a":2}"#), 0);
+        assert_eq!(unread_before(&run), 1);
     }
 
     #[test]

@@ -1,13 +1,18 @@
 //! What a step decided, saw, or how it ended: the rows that are stored before anything follows from them.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use tg_compaction::Tier;
 use tg_provenance::Reason;
-use tg_schemas::msg::Citation;
+use tg_schemas::msg::{AgentRun, Citation, PlanStep, PollRecord};
 use tg_schemas::{Error, ErrorCode, Triple};
 
-/// Name under which a reply that cannot be read appears as an action.
-pub const PARSE_ERROR: &str = "__parse_error__";
+use super::bounds::PARSE_ERROR;
+use super::confirmation::Confirmed;
+use super::cost::Cost;
+use super::guards::Climbed;
 
 /// What model calls took.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,6 +26,17 @@ pub struct Usage {
     pub model: String,
     /// How long it took.
     pub duration_ms: u64,
+    /// Of the input tokens, what providers had kept.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub cache_read: i64,
+    /// What it cost.
+    #[serde(skip_serializing_if = "Cost::is_none")]
+    pub cost: Cost,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants it so")]
+fn is_zero(count: &i64) -> bool {
+    *count == 0
 }
 
 impl Usage {
@@ -29,6 +45,8 @@ impl Usage {
         self.in_token = self.in_token.saturating_add(other.in_token);
         self.out_token = self.out_token.saturating_add(other.out_token);
         self.duration_ms = self.duration_ms.saturating_add(other.duration_ms);
+        self.cache_read = self.cache_read.saturating_add(other.cache_read);
+        self.cost = self.cost.and(&other.cost);
         if !other.model.is_empty() {
             self.model.clone_from(&other.model);
         }
@@ -46,6 +64,23 @@ pub enum Taken {
         /// Arguments as the model wrote them.
         arguments: Map<String, Value>,
     },
+    /// Several tools side by side: two at least.
+    Actions {
+        /// In the order in which the model wrote them.
+        calls: Vec<Chosen>,
+    },
+    /// To go about it in steps.
+    Plan {
+        /// The steps.
+        steps: Vec<PlanStep>,
+        /// How often they may be revised yet.
+        revisions_left: i64,
+    },
+    /// To have subagents go about parts of it.
+    Goals {
+        /// What each is to find out.
+        goals: Vec<String>,
+    },
     /// To answer.
     Answer {
         /// The answer.
@@ -58,6 +93,45 @@ pub enum Taken {
     },
 }
 
+/// One of several tools that are used side by side.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Chosen {
+    /// Name as the model wrote it.
+    pub name: String,
+    /// Arguments as the model wrote them.
+    pub arguments: Map<String, Value>,
+    /// What a guard did about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub guard: Option<Climbed>,
+}
+
+/// What stands for the first steps of a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Compacted {
+    /// How good it is.
+    pub tier: Tier,
+    /// What the model is shown; empty: nothing.
+    pub text: String,
+    /// How many steps it stands for.
+    pub steps: i64,
+    /// Tokens, about, of question and steps before.
+    pub before: u64,
+    /// The same now.
+    pub after: u64,
+    /// What it took; it is part of what the decision took.
+    pub usage: Usage,
+    /// How often the model was asked for it.
+    pub calls: u64,
+}
+
+impl Compacted {
+    /// The run as the model is shown it from now on.
+    pub fn apply(&self, run: &mut AgentRun) {
+        run.summary.clone_from(&self.text);
+        run.summarised = self.steps;
+    }
+}
+
 /// A decided step, with its pieces as the asker got them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Decision {
@@ -65,6 +139,9 @@ pub struct Decision {
     pub thought: Vec<String>,
     /// Pieces of the answer that were sent before it was whole.
     pub answer: Vec<String>,
+    /// The thought that its reply states, where the pieces show what the model thought before as well.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stated: Option<String>,
     /// The choice.
     pub taken: Taken,
     /// What it took.
@@ -77,20 +154,111 @@ pub struct Decision {
     /// The answer is that there is none.
     #[serde(default)]
     pub refused: bool,
+    /// What a guard did about the choice.
+    #[serde(default)]
+    pub guard: Option<Climbed>,
+    /// What the model was shown instead of earlier steps, from this one on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compacted: Option<Compacted>,
 }
 
 impl Decision {
-    /// The whole thought.
-    pub fn thought_text(&self) -> String {
-        self.thought.concat()
+    /// Whether it answers the question.
+    pub fn is_answer(&self) -> bool {
+        matches!(self.taken, Taken::Answer { .. })
     }
 
-    /// The tool as the trace and the next prompt name it, with its arguments as JSON text.
-    pub fn action(&self) -> (&str, String) {
-        match &self.taken {
-            Taken::Action { name, arguments } => (name, json_text(arguments)),
-            Taken::Answer { .. } => ("", "{}".to_owned()),
-            Taken::Unreadable { .. } => (PARSE_ERROR, "{}".to_owned()),
+    /// Whether nothing could be read.
+    pub fn is_unreadable(&self) -> bool {
+        matches!(self.taken, Taken::Unreadable { .. })
+    }
+
+    /// What it took without the summaries.
+    pub fn asked(&self) -> Usage {
+        let summed = self.compacted.as_ref().map(|compacted| &compacted.usage);
+        let mut usage = self.usage.clone();
+        if let Some(summed) = summed {
+            usage.in_token = usage.in_token.saturating_sub(summed.in_token);
+            usage.out_token = usage.out_token.saturating_sub(summed.out_token);
+            usage.duration_ms = usage.duration_ms.saturating_sub(summed.duration_ms);
+            usage.cache_read = usage.cache_read.saturating_sub(summed.cache_read);
+            usage.cost = usage.cost.without(&summed.cost);
+        }
+        usage
+    }
+
+    /// The whole thought of the reply.
+    pub fn thought_text(&self) -> String {
+        match &self.stated {
+            Some(stated) => stated.clone(),
+            None => self.thought.concat(),
+        }
+    }
+
+    /// Name of the tool, of all of several, or of what there is instead.
+    pub fn action_name(&self) -> Cow<'_, str> {
+        Cow::Borrowed(match &self.taken {
+            Taken::Action { name, .. } => name,
+            Taken::Actions { calls } => {
+                let names: Vec<&str> = calls.iter().map(|call| call.name.as_str()).collect();
+                return Cow::Owned(names.join(", "));
+            }
+            Taken::Answer { .. } | Taken::Plan { .. } | Taken::Goals { .. } => "",
+            Taken::Unreadable { .. } => PARSE_ERROR,
+        })
+    }
+
+    /// The tool as the trace and the next prompt name it, with its arguments as JSON text. Those of several are one object, by
+    /// the number of the call and its tool.
+    pub fn action(&self) -> (Cow<'_, str>, String) {
+        let arguments = match &self.taken {
+            Taken::Action { arguments, .. } => json_text(arguments),
+            Taken::Actions { calls } => {
+                let calls = (1..).zip(calls).map(|(number, call)| {
+                    let given = Value::Object(call.arguments.clone());
+                    (format!("{number} {}", call.name), given)
+                });
+                json_text(&calls.collect())
+            }
+            _ => "{}".to_owned(),
+        };
+        (self.action_name(), arguments)
+    }
+
+    /// Each of several calls as a decision of its own; nothing of one that makes none or one.
+    pub fn apart(&self) -> Vec<Self> {
+        let Taken::Actions { calls } = &self.taken else {
+            return Vec::new();
+        };
+        let calls = calls.iter().cloned();
+        calls
+            .map(|call| Self {
+                guard: call.guard,
+                usage: Usage {
+                    model: self.usage.model.clone(),
+                    ..Usage::default()
+                },
+                ..Self::of(Taken::Action {
+                    name: call.name,
+                    arguments: call.arguments,
+                })
+            })
+            .collect()
+    }
+
+    /// Of nothing else.
+    pub fn of(taken: Taken) -> Self {
+        Self {
+            thought: Vec::new(),
+            answer: Vec::new(),
+            stated: None,
+            taken,
+            usage: Usage::default(),
+            candidates: Vec::new(),
+            citations: Vec::new(),
+            refused: false,
+            guard: None,
+            compacted: None,
         }
     }
 }
@@ -113,10 +281,63 @@ pub struct Observation {
     pub duration_ms: u64,
     /// What the tool's own model calls took.
     pub usage: Usage,
+    /// Whether a tool was called for it.
+    pub called: bool,
     /// The trace that the tool itself left, in order: what a later repeat passes on again.
     pub trace: Vec<Explained>,
     /// What numbers in the text name that no step before named.
     pub citations: Vec<Citation>,
+    /// Hash of the text, for the guards; that of the same call's last result where this one was not made.
+    pub result_hash: String,
+    /// What a guard did about it.
+    pub guard: Option<Climbed>,
+    /// What subagents found, in the order of arrival.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub findings: Vec<Finding>,
+    /// What the user was asked before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub confirmed: Option<Confirmed>,
+    /// What is known of the poll that it is of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub polled: Option<PollRecord>,
+    /// What came of each of several calls, in their order; the rest is what they are together.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<Self>,
+}
+
+/// What a subagent found, or why it found nothing.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Finding {
+    /// Number of the subagent, from 0.
+    pub subagent: u32,
+    /// What it was to find out.
+    pub goal: String,
+    /// Id of its run.
+    pub run: String,
+    /// Its answer, with numbers of the run that asked it.
+    pub text: String,
+    /// What went wrong.
+    pub error: Option<String>,
+    /// What numbers in the text name that no finding before named.
+    pub citations: Vec<Citation>,
+    /// Hash of the end of its trace.
+    pub head: String,
+    /// What it took.
+    pub usage: Usage,
+    /// Its run was stopped: the text is the best that there was.
+    #[serde(skip_serializing_if = "is_false")]
+    pub stopped: bool,
+    /// It took longer than it may.
+    #[serde(skip_serializing_if = "is_false")]
+    pub late: bool,
+    /// How long it went on, in milliseconds.
+    pub took_ms: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants it so")]
+fn is_false(flag: &bool) -> bool {
+    !flag
 }
 
 /// An entry of a trace that somebody else keeps.
@@ -147,6 +368,11 @@ mod short {
 }
 
 impl Observation {
+    /// Whether the tool has returned; else it is what subagents found so far.
+    pub fn is_there(&self) -> bool {
+        !self.text.is_empty()
+    }
+
     /// A failed call: the model sees it and may do better.
     pub fn failed(message: impl Into<String>) -> Self {
         let message = message.into();
@@ -216,6 +442,8 @@ impl Ending {
             Reason::Cancelled,
             Reason::Interrupted,
             Reason::FinalAnswer,
+            Reason::PlanComplete,
+            Reason::SubagentsComplete,
         ]
         .into_iter()
         .find(|reason| reason.as_str() == self.reason)

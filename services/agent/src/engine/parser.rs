@@ -1,24 +1,26 @@
-//! Reads a model's reply: `Thought:` text, then `Action:` name with `Args:` object, or `Final Answer:` text.
+//! Reads a model's reply: `Thought:` text, then `Action:` name with `Args:` object, `Actions:` with an array of several, or
+//! `Final Answer:` text.
 //!
 //! One parser for streamed and whole replies: fed piece by piece it gives out thought and answer text as
 //! soon as it is certain, and any cutting of a text gives the same result. Labels count only at the start
-//! of a line. The first complete `Args` object ends the reply: what a model invents after it (an
+//! of a line. The first complete `Args` object, or array, ends the reply: what a model invents after it (an
 //! observation, an answer) is never read. Never asks a model, never judges whether a tool exists.
 
+mod calls;
 mod label;
+mod name;
 mod object;
 mod text;
 
 use serde_json::{Map, Value};
+use tg_schemas::limits;
 
+use self::calls::{Misread, read_calls};
 use self::label::{Head, Label, Stars, classify_label};
+use self::name::{MAX_NAME, clean_name};
 use self::object::{ObjectScanner, Scan};
 use self::text::Text;
-
-/// Longest reply that is read.
-const MAX_REPLY: usize = 1 << 20;
-/// Longest tool name.
-const MAX_NAME: usize = 200;
+use super::bounds::MAX_CALLS;
 
 /// What the model decided.
 #[derive(Debug, Clone, PartialEq)]
@@ -30,6 +32,8 @@ pub enum Choice {
         /// Arguments; empty if none were given.
         arguments: Map<String, Value>,
     },
+    /// To use several tools side by side, by name with their arguments: two at least.
+    Actions(Vec<(String, Map<String, Value>)>),
     /// To answer.
     Answer(String),
 }
@@ -67,10 +71,22 @@ pub enum ParseError {
     /// Not JSON.
     #[error("the JSON object of Args cannot be read: {0}")]
     Json(String),
+    /// `Actions:` and no array.
+    #[error("Actions is not a JSON array of objects with a name and arguments")]
+    NoArray,
+    /// The array never ends.
+    #[error("the JSON array of Actions is not complete")]
+    IncompleteArray,
+    /// It has nothing in it.
+    #[error("Actions names no tool")]
+    NoCall,
+    /// It has too much in it.
+    #[error("Actions has more than {MAX_CALLS} calls")]
+    ManyCalls,
     /// `Final Answer:` and nothing.
     #[error("the Final Answer is empty")]
     NoAnswer,
-    /// More than `MAX_REPLY` bytes.
+    /// More than [`limits::AGENT_REPLY`] bytes.
     #[error("the reply is too long")]
     TooLong,
 }
@@ -106,6 +122,10 @@ enum State {
     ArgsStart,
     /// Inside the object.
     Args,
+    /// After `Actions:`, before the array.
+    CallsStart,
+    /// Inside the array.
+    Calls,
     Answer,
     /// Nothing more counts.
     Done,
@@ -128,6 +148,7 @@ pub struct ReplyParser {
     name: String,
     object: ObjectScanner,
     arguments: Map<String, Value>,
+    calls: Vec<(String, Map<String, Value>)>,
     fault: Option<ParseError>,
     progress: Progress,
 }
@@ -148,6 +169,7 @@ impl Default for ReplyParser {
             name: String::new(),
             object: ObjectScanner::default(),
             arguments: Map::new(),
+            calls: Vec::new(),
             fault: None,
             progress: Progress::default(),
         }
@@ -162,6 +184,15 @@ impl ReplyParser {
         parser.finish().1
     }
 
+    /// For a reply that is an answer from its first word on.
+    pub fn of_answer() -> Self {
+        Self {
+            state: State::Answer,
+            at_head: false,
+            ..Self::default()
+        }
+    }
+
     /// Takes the next piece and returns what became certain.
     pub fn push(&mut self, piece: &str) -> Progress {
         for c in piece.chars() {
@@ -169,7 +200,7 @@ impl ReplyParser {
                 break;
             }
             self.length += c.len_utf8();
-            if self.length > MAX_REPLY {
+            if self.length > limits::AGENT_REPLY {
                 self.fail(ParseError::TooLong);
                 break;
             }
@@ -201,6 +232,11 @@ impl ReplyParser {
             (None, State::Prelude) => Err(ParseError::Unlabelled),
             (None, State::Thought) => Err(ParseError::OnlyThought),
             (None, State::Args) => Err(ParseError::Incomplete),
+            (None, State::CallsStart) => Err(ParseError::NoArray),
+            (None, State::Calls) => Err(ParseError::IncompleteArray),
+            (None, State::Done) if self.calls.len() > 1 => {
+                Ok(Choice::Actions(std::mem::take(&mut self.calls)))
+            }
             (None, State::Answer) if self.answer.shown().is_empty() => Err(ParseError::NoAnswer),
             (None, State::Answer) => Ok(Choice::Answer(self.answer.shown().to_owned())),
             (None, State::Name | State::AfterName | State::ArgsStart | State::Done) => {
@@ -240,6 +276,8 @@ impl ReplyParser {
             State::Name => self.take_in_name(c),
             State::ArgsStart => self.take_before_object(c),
             State::Args => self.take_in_object(c),
+            State::CallsStart => self.take_before_array(c),
+            State::Calls => self.take_in_array(c),
             State::Done => {}
         }
     }
@@ -313,8 +351,13 @@ impl ReplyParser {
 
     fn expects(&self, label: Label) -> bool {
         match self.state {
-            State::Prelude => matches!(label, Label::Thought | Label::Action | Label::FinalAnswer),
-            State::Thought => matches!(label, Label::Action | Label::FinalAnswer),
+            State::Prelude => matches!(
+                label,
+                Label::Thought | Label::Action | Label::Actions | Label::FinalAnswer
+            ),
+            State::Thought => {
+                matches!(label, Label::Action | Label::Actions | Label::FinalAnswer)
+            }
             State::AfterName => true,
             _ => false,
         }
@@ -328,7 +371,7 @@ impl ReplyParser {
         match label {
             Label::Thought => self.state = State::Thought,
             Label::Args => self.state = State::ArgsStart,
-            Label::Action | Label::FinalAnswer | Label::Observation => {
+            Label::Action | Label::Actions | Label::FinalAnswer | Label::Observation => {
                 if self.state == State::Prelude {
                     // Text without a label before the decision is its thought.
                     let unlabelled = std::mem::take(&mut self.prelude);
@@ -336,10 +379,10 @@ impl ReplyParser {
                     self.plain(unlabelled.shown());
                 }
                 self.progress.thought_ended |= !self.thought.shown().is_empty();
-                self.state = if label == Label::Action {
-                    State::Name
-                } else {
-                    State::Answer
+                self.state = match label {
+                    Label::Action => State::Name,
+                    Label::Actions => State::CallsStart,
+                    _ => State::Answer,
                 };
             }
         }
@@ -421,7 +464,7 @@ impl ReplyParser {
     fn take_in_object(&mut self, c: char) {
         match self.object.push(c) {
             Scan::Open => {}
-            Scan::Closed => match serde_json::from_str(self.object.text()) {
+            Scan::Closed => match serde_json::from_slice(self.object.text().as_bytes()) {
                 Ok(arguments) => {
                     self.arguments = arguments;
                     self.state = State::Done;
@@ -431,16 +474,45 @@ impl ReplyParser {
         }
     }
 
+    fn take_before_array(&mut self, c: char) {
+        match c {
+            '[' => {
+                self.state = State::Calls;
+                self.take_in_array(c);
+            }
+            '`' => self.skip_line = true,
+            c if c.is_whitespace() => {}
+            _ => self.fail(ParseError::NoArray),
+        }
+    }
+
+    fn take_in_array(&mut self, c: char) {
+        match self.object.push(c) {
+            Scan::Open => {}
+            Scan::Closed => match read_calls(self.object.text()) {
+                Ok(mut calls) => {
+                    if calls.len() == 1 {
+                        // One is one, however it is written.
+                        (self.name, self.arguments) = calls.remove(0);
+                    }
+                    self.calls = calls;
+                    self.state = State::Done;
+                }
+                Err(fault) => self.fail(match fault {
+                    Misread::NoArray => ParseError::NoArray,
+                    Misread::NoCall => ParseError::NoCall,
+                    Misread::Many => ParseError::ManyCalls,
+                    Misread::NoName => ParseError::NoName,
+                    Misread::LongName => ParseError::LongName,
+                }),
+            },
+        }
+    }
+
     fn fail(&mut self, fault: ParseError) {
         self.fault.get_or_insert(fault);
         self.state = State::Done;
     }
-}
-
-fn clean_name(name: &str) -> &str {
-    name.trim()
-        .trim_matches(|c: char| matches!(c, '"' | '\'' | '`' | '*'))
-        .trim()
 }
 
 #[cfg(test)]

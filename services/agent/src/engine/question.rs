@@ -4,10 +4,9 @@ use tg_schemas::limits;
 use tg_schemas::msg::{AgentRequest, AgentRun, collection_or_default};
 
 use super::bounds;
+use super::guards::Window;
+use super::guards::thresholds::MAX_WINDOW;
 use crate::error::AgentError;
-
-/// Patterns of the reference that this release does not have.
-const NOT_BUILT: &[&str] = &["plan-then-execute", "supervisor"];
 
 /// Whether a question can begin a run.
 ///
@@ -20,28 +19,52 @@ pub fn check(question: &AgentRequest) -> Result<(), AgentError> {
     if question.question.len() > limits::AGENT_QUESTION {
         return Err(AgentError::LargeQuestion);
     }
-    let pattern = question.pattern.trim();
-    if NOT_BUILT.contains(&pattern) {
-        return Err(AgentError::NotBuilt(pattern.to_owned()));
-    }
     Ok(())
 }
 
+/// Most tools that a question lets its run use without being asked.
+const MAX_GRANTS: usize = 64;
+
+/// Most bytes of the id of a conversation, by which its usage is counted.
+const MAX_CONVERSATION: usize = 256;
+
+/// As much of the id of a conversation as is kept.
+fn named(id: &str) -> String {
+    let mut at = id.len().min(MAX_CONVERSATION);
+    while !id.is_char_boundary(at) {
+        at -= 1;
+    }
+    id[..at].to_owned()
+}
+
 /// The run before its first step. What a client says of sessions, parents and siblings is not believed:
-/// nobody writes into another's trace. Its history is context for the model and nothing else.
-pub fn first_step(question: AgentRequest, run: String, started_at: String) -> AgentRun {
+/// nobody writes into another's trace. Its history is context for the model and nothing else. `roles` are what the edge found of
+/// the asker.
+pub fn first_step(
+    question: AgentRequest,
+    run: String,
+    started_at: String,
+    roles: Option<&str>,
+) -> AgentRun {
     let history = bounds::prior_steps(&question.history);
     let collection = collection_or_default(question.collection.trim()).to_owned();
+    let roles = roles.unwrap_or_default().split_whitespace();
+    let grant = question.grant.into_iter().take(MAX_GRANTS);
     AgentRun {
         run,
         step: 1,
+        roles: roles.map(str::to_owned).collect(),
+        grant: grant.map(|tool| named(tool.trim())).collect(),
         question: question.question,
         state: question.state,
         group: question.group,
         collection,
         streaming: question.streaming,
         framing: question.framing,
+        conversation: named(question.conversation_id.trim()),
+        record: question.record,
         prior: i64::try_from(history.len()).unwrap_or(0),
+        loop_window: Window::new(question.loop_window, MAX_WINDOW).into_records(),
         history,
         started_at,
         ..AgentRun::default()
@@ -50,7 +73,6 @@ pub fn first_step(question: AgentRequest, run: String, started_at: String) -> Ag
 
 #[cfg(test)]
 mod tests {
-    use tg_schemas::Error;
     use tg_schemas::msg::AgentStep;
 
     use super::*;
@@ -70,7 +92,7 @@ mod tests {
             collection: String::new(),
             ..AgentRequest::default()
         };
-        let run = first_step(question, "mine".into(), "now".into());
+        let run = first_step(question, "mine".into(), "now".into(), None);
         assert_eq!((run.run.as_str(), run.step, run.prior), ("mine", 1, 1));
         assert!(bounds::own_steps(&run).is_empty());
         assert_eq!(run.collection, "default");
@@ -87,9 +109,7 @@ mod tests {
             })
         };
         assert!(ask("q", "").is_ok() && ask("q", "react").is_ok() && ask("q", "odd").is_ok());
+        assert!(ask("q", "plan-then-execute").is_ok() && ask("q", "supervisor").is_ok());
         assert_eq!(ask(" ", ""), Err(AgentError::NoQuestion));
-        let error = Error::from(ask("q", "supervisor").unwrap_err());
-        assert_eq!(error.kind, "agent-error");
-        assert!(error.message.contains("'supervisor' is not supported"));
     }
 }

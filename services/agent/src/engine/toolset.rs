@@ -2,18 +2,28 @@
 //!
 //! A row that cannot be read costs its own tool and no other. Never calls a tool.
 
+mod discovered;
 mod row;
 mod tool;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use tg_schemas::msg::AgentRun;
 
+use self::row::Described;
 use self::tool::state_of;
 pub use self::tool::{Kind, Rows, Tool, UNDEFINED};
+use super::delegating::Roster;
 
 /// Tools that a run may use at once; more are left out, in the order of their names.
 const MAX_TOOLS: usize = 200;
+
+/// Names that a run's record holds; tools beyond it are left out, in the order of their names.
+const MAX_NAMES: usize = 1000;
+
+/// Servers of tools that a workspace may have; those of further rows are left out.
+const MAX_SERVERS: usize = 8;
 
 /// All tools of a workspace.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -29,12 +39,28 @@ impl ToolSet {
     pub fn read(rows: &Rows<'_>) -> Self {
         let mut tools: BTreeMap<String, Tool> = BTreeMap::new();
         let mut faults = Vec::new();
+        let agents = Arc::new(Roster::read(rows.agents, &mut faults));
+        let mut servers = Vec::new();
         let native = rows.native.iter().map(|row| (row, true));
         for ((key, value), native) in native.chain(rows.tools.iter().map(|row| (row, false))) {
-            match row::read(key, value, native, rows) {
-                Ok(tool) => {
-                    tools.insert(tool.name.clone(), tool);
+            match row::read((key, value), native, rows, &agents) {
+                Ok(Described::One(tool)) => {
+                    tools.insert(tool.name.clone(), *tool);
                 }
+                Ok(Described::Server(_)) if servers.len() == MAX_SERVERS => faults.push(format!(
+                    "tool '{key}': there are {MAX_SERVERS} servers of tools before it, and no more are asked"
+                )),
+                Ok(Described::Server(of)) => servers.push((key, of)),
+                Err(fault) => faults.push(format!("tool '{key}': {fault}")),
+            }
+        }
+        for (key, of) in servers {
+            let listing = rows.listed.iter().find(|(server, _)| *server == of.server);
+            match discovered::read(&of, listing.map_or("[]", |(_, listing)| listing)) {
+                // What somebody wrote is never replaced by what a server says.
+                Ok(found) => found.into_iter().for_each(|tool| {
+                    tools.entry(tool.name.clone()).or_insert(tool);
+                }),
                 Err(fault) => faults.push(format!("tool '{key}': {fault}")),
             }
         }
@@ -44,18 +70,50 @@ impl ToolSet {
         }
     }
 
+    /// The servers whose tools rows name, by their keys in config type `mcp`.
+    pub fn servers(rows: &[(&str, &str)]) -> BTreeSet<String> {
+        let named = rows.iter().filter_map(|(_, row)| row::server(row));
+        named
+            .filter(|server| !server.is_empty())
+            .take(MAX_SERVERS)
+            .collect()
+    }
+
+    /// The names of all tools that a run may use in whatever state, and those of agents that it may give work to: what is fixed
+    /// before its first step. Each uses those of its own groups alone.
+    pub fn names(&self, run: &AgentRun) -> Vec<String> {
+        let mut groups = groups_of(run);
+        let own = self.tools.iter().filter(|tool| tool.is_for(run, &groups));
+        let agents = own.filter_map(|tool| tool.kind.agents()).next();
+        groups.extend(agents.into_iter().flat_map(Roster::groups));
+        let tools = self.tools.iter().filter(|tool| tool.is_for(run, &groups));
+        tools
+            .map(|tool| tool.name.clone())
+            .take(MAX_NAMES)
+            .collect()
+    }
+
     /// The tools that a run may use in its present state.
     pub fn available(&self, run: &AgentRun) -> Vec<&Tool> {
-        let groups: Vec<&str> = match &run.group {
-            None => vec!["default"],
-            Some(groups) => groups.iter().map(String::as_str).collect(),
+        let (groups, state) = (groups_of(run), state_of(&run.state));
+        let fixed = |tool: &Tool| {
+            run.tools
+                .as_ref()
+                .is_none_or(|all| all.contains(&tool.name))
         };
-        let state = state_of(&run.state);
         self.tools
             .iter()
-            .filter(|tool| tool.available(&groups, state))
+            .filter(|tool| tool.is_for(run, &groups) && tool.applies_in(state))
+            .filter(|tool| fixed(tool) && tool.has_agents(run))
             .take(MAX_TOOLS)
             .collect()
+    }
+}
+
+fn groups_of(run: &AgentRun) -> Vec<&str> {
+    match &run.group {
+        None => vec!["default"],
+        Some(groups) => groups.iter().map(String::as_str).collect(),
     }
 }
 

@@ -15,11 +15,14 @@ use crate::engine::question::{check, first_step};
 use crate::error::AgentError;
 use crate::run::Agent;
 use crate::run::execution::is_over;
+use crate::run::route::{settle, without_choice};
 use crate::run::step::begin_at_once;
 use crate::store::{Asked, Began, Caller};
 
 /// How long to wait for a step that has no record to let go of the answer.
 const REGAIN: Duration = Duration::from_secs(2);
+/// Longest grace, in seconds.
+const MAX_GRACE: i64 = 3600;
 
 /// Serves `request` of `agent-manager`.
 pub(crate) struct Questions(pub(crate) Arc<Agent>);
@@ -36,36 +39,45 @@ impl RequestHandler<AgentRequest, AgentResponse> for Questions {
         let new = Began {
             run: uuid::Uuid::new_v4().to_string(),
             started_at: clock::rfc3339(),
+            route: without_choice(&self.0, &cx, &question),
         };
         let asked = Asked {
             workspace: cx.workspace_key().to_string(),
             is_over: is_over(&cx),
             key: question_key(&cx),
             text: question.question.clone(),
-            detached: cx.headers.detach.then(|| caller(&cx)),
+            asker: caller(&cx, &question),
         };
         let known = new.run.clone();
         let ledger = self.0.ledger().await?;
         let began = ledger.begin(asked, new, clock::millis()).await?;
         let began = began.ok_or(AgentError::NoWorkspace)?;
+        // While the model chooses, the store may have to go to another process.
+        drop(ledger);
+        let key = question_key(&cx);
+        let route = settle(&self.0, &cx, &question, (&key, &began)).await?;
         if began.run == known {
             self.0.leases.publishing(&began.run, 1);
         } else {
             self.0.leases.asked_again(&cx.id, 0);
         }
-        let mut run = first_step(question, began.run, began.started_at);
+        let roles = cx.headers.roles.as_deref();
+        let mut run = first_step(question, began.run, began.started_at, roles);
+        route.apply(&mut run);
+        run.tools = Some(self.0.tools(&cx).await.names(&run));
         run.depth = i64::from(cx.headers.depth.unwrap_or(0));
         let address = out.release();
         run.reply = serde_json::to_string(&address).map_err(AgentError::from)?;
-        let begun = begin_at_once(&self.0, &cx, &run, address.clone());
-        let published = cx.record(agent_manager::NEXT_STEP, &run).await;
+        let own = cx.outliving();
+        let begun = begin_at_once(&self.0, &own, &run, address.clone());
+        let published = own.record(agent_manager::NEXT_STEP, &run).await;
         if let Some(begun) = begun {
             let _ = begun.send(published.is_ok());
         }
         if let Err(error) = published
             && let Some(mut out) = regain(&cx, address).await
         {
-            out.send(chunks::failure(error)).await?;
+            out.send(chunks::failure(error, None)).await?;
         }
         Ok(())
     }
@@ -94,15 +106,22 @@ async fn regain(cx: &Cx, address: ReplyAddress) -> Option<Responder<AgentRespons
     }
 }
 
-/// For whom a run goes on without its caller.
-fn caller(cx: &Cx) -> Caller {
-    Caller {
-        user: cx.headers.user_id.clone().unwrap_or_default(),
+/// Who asks, if that is known or the run goes on without them.
+fn caller(cx: &Cx, question: &AgentRequest) -> Option<Caller> {
+    let user = cx.headers.user_id.clone().unwrap_or_default();
+    let goes_on = cx.headers.detach;
+    (goes_on || !user.is_empty()).then(|| Caller {
+        user,
         question: cx.id.to_string(),
         flow: cx.flow().to_owned(),
         request: cx.request().unwrap_or_default().to_owned(),
         deadline_ms: i64::try_from(cx.deadline.millis()).unwrap_or(i64::MAX),
-    }
+        goes_on,
+        grace_ms: match goes_on {
+            true => question.grace.clamp(0, MAX_GRACE).saturating_mul(1000),
+            false => 0,
+        },
+    })
 }
 
 /// What makes a repeated question the same: where it came in, who waits for the answer, and its id.

@@ -23,7 +23,8 @@ impl RecordConsumer<AgentRun> for Steps {
             .ok()
             .filter(|step| *step > 0)
             .ok_or_else(malformed)?;
-        let address: ReplyAddress = serde_json::from_str(&run.reply).map_err(|_| malformed())?;
+        let address: ReplyAddress =
+            serde_json::from_slice(run.reply.as_bytes()).map_err(|_| malformed())?;
         // It was begun here when the record was written, or an earlier delivery of it is still being handled.
         let claim = tokio::select! {
             claim = agent.leases.take_soon(&run.run, step) => claim,

@@ -5,16 +5,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use tg_jwt::{KeyError, SigningKey};
+use chrono::{DateTime, SecondsFormat};
+use tg_jwt::{KeyError, PublicKeys, SigningKey};
 use tg_mesh::{Cx, RequestHandler, Responder, clock};
 use tg_provenance::{Ended, Head, Root};
 use tg_schemas::msg::{EndedRun, TracesRequest, TracesResponse};
 use tg_schemas::paging::{Asked, Page};
 use tg_schemas::{Error, ErrorCode};
 
+use super::day;
 use crate::run::Agent;
-use crate::run::execution::{is_over, today};
-use crate::store::{Ledger, SignedHead};
+use crate::run::execution::is_over;
+use crate::store::{HeadKey, Ledger, SignedHead};
 
 /// Days that are surely kept whole.
 const KEPT: Duration = Duration::from_secs(34 * 24 * 3600);
@@ -22,6 +24,8 @@ const KEPT: Duration = Duration::from_secs(34 * 24 * 3600);
 const STRIDE: usize = 512;
 /// Times that a head is made again because another was kept meanwhile.
 const TRIES: usize = 8;
+/// Most keys that signed before: all are told to whoever verifies.
+const MOST_KEYS: usize = 256;
 
 /// Serves `traces` of `agent-manager`.
 pub(crate) struct Traces(pub(crate) Arc<Agent>);
@@ -34,46 +38,20 @@ impl RequestHandler<TracesRequest, TracesResponse> for Traces {
         ask: TracesRequest,
         mut out: Responder<TracesResponse>,
     ) -> Result<(), Error> {
-        let day = day(&ask.day)?;
+        let day = day::read("day", &ask.day)?;
         let ledger = self.0.ledger().await?;
         let answer = match ask.operation.as_str() {
             "sign-traces" => sign(&ledger, &cx, &day).await?,
             "list-ended-runs" => list(&ledger, &cx, &day, &ask).await?,
-            "get-signing-key" => TracesResponse {
-                key: key(&ledger).await?.public().to_pem(),
-                ..TracesResponse::default()
-            },
+            "get-signing-key" => keys(&ledger).await?.told(),
+            "rotate-signing-key" => rotate(&ledger).await?.told(),
+            "revoke-signing-key" => revoke(&ledger, &ask).await?.told(),
             _ => {
-                let text = "operation: must be sign-traces, list-ended-runs or get-signing-key";
+                let text = "operation: must be sign-traces, list-ended-runs, get-signing-key, rotate-signing-key or revoke-signing-key";
                 return Err(Error::new(ErrorCode::BadRequest, text));
             }
         };
         out.send(answer).await
-    }
-}
-
-/// A day that is over, or today.
-fn day(asked: &str) -> Result<String, Error> {
-    let today = today();
-    let shape = |(at, byte): (usize, u8)| match at {
-        4 | 7 => byte == b'-',
-        _ => byte.is_ascii_digit(),
-    };
-    match asked {
-        "" => Ok(today),
-        day if day.len() == today.len() && day.bytes().enumerate().all(shape) => {
-            match day <= today.as_str() {
-                true => Ok(day.to_owned()),
-                false => Err(Error::new(
-                    ErrorCode::BadRequest,
-                    "day: has not begun yet (days are those of UTC)",
-                )),
-            }
-        }
-        _ => Err(Error::new(
-            ErrorCode::BadRequest,
-            "day: must be a date, YYYY-MM-DD",
-        )),
     }
 }
 
@@ -83,24 +61,155 @@ fn is_past(day: &str) -> bool {
     day < first.format("%Y-%m-%d").to_string().as_str()
 }
 
-/// The installation's key; the first that asks for it has it made.
-async fn key(ledger: &Ledger) -> Result<SigningKey, Error> {
-    let fault = |_: KeyError| Error::new(ErrorCode::Internal, "a signing key cannot be used");
-    let new = SigningKey::generate().map_err(fault)?;
+/// The installation's keys.
+struct Keys {
+    signs: SigningKey,
+    /// Those that signed before, the newest first.
+    before: Vec<HeadKey>,
+}
+
+impl Keys {
+    /// What verifies a head: the key that it names.
+    fn of(&self, head: &SignedHead) -> String {
+        let Ok(said) = Head::read(&head.text) else {
+            return String::new();
+        };
+        let now = self.signs.public();
+        if now.kid() == said.key {
+            return now.to_pem();
+        }
+        self.before(&said.key).map(said_of).unwrap_or_default()
+    }
+
+    /// One that signed before, by its id.
+    fn before(&self, id: &str) -> Option<&HeadKey> {
+        let named = |key: &&HeadKey| PublicKeys::from_pem(&key.pem).has(id);
+        self.before.iter().find(named)
+    }
+
+    /// A head with what verifies it.
+    fn signed(&self, head: SignedHead) -> TracesResponse {
+        TracesResponse {
+            key: self.of(&head),
+            head: head.text,
+            signature: head.signature,
+            ..TracesResponse::default()
+        }
+    }
+
+    /// All that verify.
+    fn told(&self) -> TracesResponse {
+        let now = self.signs.public().to_pem();
+        let all = std::iter::once(now).chain(self.before.iter().map(said_of));
+        TracesResponse {
+            key: all.collect(),
+            ..TracesResponse::default()
+        }
+    }
+}
+
+/// A key as PEM. Readers of PEM pass over what is said before it.
+fn said_of(key: &HeadKey) -> String {
+    let HeadKey { pem, revoked_from } = key;
+    match revoked_from.is_empty() {
+        true => pem.clone(),
+        false => {
+            let known = PublicKeys::from_pem(pem);
+            let ids = known
+                .ids()
+                .map(|id| format!("revoked-from: {id} {revoked_from}\n"));
+            ids.collect::<String>() + pem
+        }
+    }
+}
+
+fn unusable(_: KeyError) -> Error {
+    Error::new(ErrorCode::Internal, "a signing key cannot be used")
+}
+
+/// The installation's keys; the first that asks for them has one made.
+async fn keys(ledger: &Ledger) -> Result<Keys, Error> {
+    let new = SigningKey::generate().map_err(unusable)?;
     let kept = ledger.head_key(new.pkcs8().to_vec()).await?;
-    SigningKey::read(&kept).map_err(fault)
+    Ok(Keys {
+        signs: SigningKey::read(&kept).map_err(unusable)?,
+        before: ledger.head_keys_before().await?,
+    })
+}
+
+/// Another key signs from now on. Of the one before only what verifies is kept: nobody signs by it any more.
+async fn rotate(ledger: &Ledger) -> Result<Keys, Error> {
+    let known = keys(ledger).await?;
+    if known.before.len() >= MOST_KEYS {
+        let text = "there are as many signing keys as may be kept";
+        return Err(Error::new(ErrorCode::TooLarge, text));
+    }
+    replaced(ledger, known).await
+}
+
+/// Another key signs than the one that is known to.
+async fn replaced(ledger: &Ledger, known: Keys) -> Result<Keys, Error> {
+    let (old, new) = (known.signs, SigningKey::generate().map_err(unusable)?);
+    let rotated = ledger.rotate_head_key(
+        old.pkcs8().to_vec(),
+        old.public().to_pem(),
+        new.pkcs8().to_vec(),
+    );
+    match rotated.await? {
+        true => keys(ledger).await,
+        false => Err(Error::new(
+            ErrorCode::Conflict,
+            "another rotated the key meanwhile",
+        )),
+    }
+}
+
+/// What a key signed from an instant on does not count. If it is the one that signs, another does from now on.
+async fn revoke(ledger: &Ledger, ask: &TracesRequest) -> Result<Keys, Error> {
+    let bad = |text: &str| Error::new(ErrorCode::BadRequest, text);
+    if ask.key_id.is_empty() {
+        return Err(bad("key-id: is required"));
+    }
+    let now = clock::now();
+    let from = match ask.revoked_from.as_str() {
+        "" => now,
+        text => DateTime::parse_from_rfc3339(text)
+            .map_err(|_| bad("revoked-from: must be a time in RFC 3339"))?
+            .to_utc(),
+    };
+    if from > now {
+        return Err(bad("revoked-from: is in the future"));
+    }
+    let mut known = keys(ledger).await?;
+    if known.signs.public().kid() == ask.key_id {
+        // However many there are: one that leaked can always be taken away.
+        known = replaced(ledger, known).await?;
+    }
+    let none = || {
+        Error::new(
+            ErrorCode::NotFound,
+            "key-id: no key of this id signed heads",
+        )
+    };
+    let pem = known.before(&ask.key_id).ok_or_else(none)?.pem.clone();
+    let from = from.to_rfc3339_opts(SecondsFormat::Micros, true);
+    match ledger.revoke_head_key(pem, from).await? {
+        true => keys(ledger).await,
+        false => Err(none()),
+    }
 }
 
 /// The head of a day; the same again unless more runs have ended since.
 async fn sign(ledger: &Ledger, cx: &Cx, day: &str) -> Result<TracesResponse, Error> {
     let workspace = cx.workspace_key().to_string();
-    let key = key(ledger).await?;
+    let keys = keys(ledger).await?;
+    let key = &keys.signs;
     if is_past(day) {
         // Its runs may be forgotten by now; a head over those that are left would be wrong.
         let known = ledger.heads(&workspace, day).await?.of_day;
         let text = "day: is too long ago; a day is signed within five weeks";
         let none = || Error::new(ErrorCode::BadRequest, text);
-        return Ok(signed(known.ok_or_else(none)?, &key));
+        return Ok(keys.signed(known.ok_or_else(none)?));
     }
     let (runs, root) = root(ledger, cx, &workspace, day).await?;
     for _ in 0..TRIES {
@@ -109,7 +218,7 @@ async fn sign(ledger: &Ledger, cx: &Cx, day: &str) -> Result<TracesResponse, Err
             && Head::read(&head.text)
                 .is_ok_and(|said| said.root == root && said.key == key.public().kid())
         {
-            return Ok(signed(head, &key));
+            return Ok(keys.signed(head));
         }
         let (number, previous) = match &known.last {
             Some(last) => (last.number + 1, tg_provenance::text_hash(&last.text)),
@@ -136,22 +245,13 @@ async fn sign(ledger: &Ledger, cx: &Cx, day: &str) -> Result<TracesResponse, Err
             signature,
         };
         if ledger.keep_head(&workspace, &is_over(cx), &head).await? {
-            return Ok(signed(head, &key));
+            return Ok(keys.signed(head));
         }
     }
     Err(Error::new(
         ErrorCode::Conflict,
         "other heads of this workspace are being signed; try again",
     ))
-}
-
-fn signed(head: SignedHead, key: &SigningKey) -> TracesResponse {
-    TracesResponse {
-        head: head.text,
-        signature: head.signature,
-        key: key.public().to_pem(),
-        ..TracesResponse::default()
-    }
 }
 
 /// How many runs ended on a day, and the hash over them.
@@ -215,5 +315,90 @@ fn told(run: Ended) -> EndedRun {
         run: run.run,
         collection: run.collection,
         hash: run.hash,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_head_stays_verifiable_after_other_keys_sign() {
+        let ledger = Ledger::in_memory().unwrap();
+        let first = keys(&ledger).await.unwrap().signs;
+        let head = Head {
+            workspace: "ws".into(),
+            day: "2026-11-25".into(),
+            root: "ab".into(),
+            signed_at: "2026-11-26T00:10:00Z".into(),
+            key: first.public().kid(),
+            ..Head::default()
+        };
+        let head = SignedHead {
+            number: 1,
+            day: head.day.clone(),
+            signature: first.sign_text(&head.text()).unwrap(),
+            text: head.text(),
+        };
+        for _ in 0..2 {
+            rotate(&ledger).await.unwrap();
+        }
+        let all = keys(&ledger).await.unwrap();
+        assert_ne!(all.signs.public().kid(), first.public().kid());
+        let told = all.signed(head.clone());
+        assert_eq!(told.key, first.public().to_pem());
+        let known = PublicKeys::from_pem(&all.told().key);
+        for keys in [known, PublicKeys::from_pem(&told.key)] {
+            let kid = first.public().kid();
+            assert!(keys.verify_text(&kid, &told.head, &told.signature).is_ok());
+        }
+        // Whoever asks next signs by the newest, and nobody by those before.
+        let now = ledger.head_key(b"x".to_vec()).await.unwrap();
+        assert_eq!(now, all.signs.pkcs8());
+        let late = (first.pkcs8().to_vec(), first.public().to_pem());
+        assert!(
+            !ledger
+                .rotate_head_key(late.0, late.1, b"x".to_vec())
+                .await
+                .unwrap()
+        );
+        assert_eq!(ledger.head_keys_before().await.unwrap().len(), 2);
+    }
+
+    #[tokio::test]
+    async fn a_key_is_revoked_from_an_instant_and_signs_no_more() {
+        let ledger = Ledger::in_memory().unwrap();
+        let first = keys(&ledger).await.unwrap().signs.public().kid();
+        let ask = |key_id: &str, from: &str| TracesRequest {
+            key_id: key_id.into(),
+            revoked_from: from.into(),
+            ..TracesRequest::default()
+        };
+        for (key, from, why) in [
+            ("", "", "key-id: is required"),
+            ("0", "", "key-id: no key of this id signed heads"),
+            (&first, "soon", "revoked-from: must be a time in RFC 3339"),
+            (
+                &first,
+                "3026-01-01T00:00:00Z",
+                "revoked-from: is in the future",
+            ),
+        ] {
+            let refused = revoke(&ledger, &ask(key, from)).await.err().unwrap();
+            assert_eq!(refused.message, why);
+        }
+        let mut now = String::new();
+        for from in ["2026-01-02T01:00:00+01:00", "2026-01-03T00:00:00Z", ""] {
+            let left = revoke(&ledger, &ask(&first, from)).await.unwrap();
+            let signs = left.signs.public().kid();
+            assert_ne!(signs, first);
+            assert!(now.is_empty() || now == signs, "done again it is done");
+            now = signs;
+            let told = left.told().key;
+            let said = format!("revoked-from: {first} 2026-01-02T00:00:00.000000Z\n-----BEGIN");
+            assert!(told.contains(&said), "{told}");
+            let known = PublicKeys::from_pem(&told);
+            assert!(known.has(&first) && known.has(&now));
+        }
     }
 }

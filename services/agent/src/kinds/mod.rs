@@ -8,6 +8,7 @@ mod graph_sparql;
 mod mcp;
 mod model;
 mod origins;
+mod picture;
 mod retrieval;
 mod rows;
 mod service;
@@ -16,8 +17,10 @@ mod tool_call;
 
 use tg_schemas::Error;
 
+pub(crate) use self::tool_call::text;
 pub use self::tool_call::{Arguments, Call, Output};
 use crate::engine::toolset::{Kind, Tool};
+use crate::error::AgentError;
 
 /// Uses a tool.
 ///
@@ -27,9 +30,15 @@ pub async fn call(call: &Call<'_>, tool: &Tool, arguments: Arguments) -> Result<
     match &tool.kind {
         Kind::TextCompletion => model::question(call, arguments).await,
         Kind::Prompt { template } => model::prompt(call, template, arguments).await,
-        Kind::Mcp { name, .. } => mcp::call(call, name, &arguments).await,
+        Kind::Mcp { server, name, .. } => {
+            let server = server.as_deref().unwrap_or_default();
+            mcp::call_at(call, (server, name), &arguments).await
+        }
         Kind::Calculator => mcp::call(call, mcp::CALCULATOR, &arguments).await,
         Kind::CurrentDatetime => mcp::call(call, mcp::CURRENT_DATETIME, &arguments).await,
+        Kind::WikipediaSearch => mcp::call(call, mcp::WIKIPEDIA_SEARCH, &arguments).await,
+        Kind::WikipediaSummary => mcp::call(call, mcp::WIKIPEDIA_SUMMARY, &arguments).await,
+        Kind::ImageToText => picture::of_library(call, &arguments).await,
         Kind::ToolService {
             request, config, ..
         } => service::call(call, request, config, &arguments).await,
@@ -39,6 +48,8 @@ pub async fn call(call: &Call<'_>, tool: &Tool, arguments: Arguments) -> Result<
         Kind::KnowledgeQuery => retrieval::graph(call, &arguments).await,
         Kind::DocumentQuery => retrieval::documents(call, &arguments).await,
         Kind::StructuredQuery => rows::question(call, &arguments).await,
+        // Runs of the agent's own.
+        Kind::Delegate { .. } | Kind::Dispatch { .. } => Err(AgentError::NotAsked.into()),
         Kind::RowEmbeddingsQuery {
             schema,
             index,

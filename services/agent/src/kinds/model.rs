@@ -7,6 +7,7 @@ use tg_schemas::Error;
 
 use super::tool_call::{Arguments, Call, Output};
 use crate::engine::decision::Usage;
+use crate::prices;
 
 /// Prompt of a plain question.
 const QUESTION: &str = "question";
@@ -26,14 +27,20 @@ pub(super) async fn prompt(
         .collect();
     let prompts = Prompts::of_flow(call.cx).known_as(call.key.clone());
     let answer = prompts.whole(template, terms).await?;
+    // The run's model is the one that decides.
+    let mut usage = Usage {
+        in_token: answer.spent.in_token.unwrap_or(0),
+        out_token: answer.spent.out_token.unwrap_or(0),
+        cache_read: answer.spent.cache_read.unwrap_or(0),
+        ..Usage::default()
+    };
+    let told = answer.spent.nanodollars;
+    if let Some(model) = &answer.spent.model {
+        usage.cost = prices::cost(call.cx, model, &usage, told);
+    }
     Ok(Output {
         text: answer.text,
-        usage: Usage {
-            in_token: answer.spent.in_token.unwrap_or(0),
-            out_token: answer.spent.out_token.unwrap_or(0),
-            // The run's model is the one that decides.
-            ..Usage::default()
-        },
+        usage,
         ..Output::default()
     })
 }

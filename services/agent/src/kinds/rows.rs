@@ -1,14 +1,18 @@
 //! Tools over rows: `structured-query` asks a question, `row-embeddings-query` searches by meaning.
 
 use serde_json::Value;
-use tg_schemas::Error;
 use tg_schemas::msg::{
     RowEmbeddingsRequest, RowIndexMatch, StructuredQueryRequest, StructuredQueryResponse,
 };
 use tg_schemas::processors::agent_manager::{ROW_EMBEDDINGS, STRUCTURED_QUERY};
+use tg_schemas::{Error, ErrorCode};
 
 use super::tool_call::{Arguments, Call, Output, text};
 use crate::error::AgentError;
+
+/// Times that a question is embedded again because the vectors of its collection are of another model: they may be switched
+/// over in between.
+const RETRIES: usize = 2;
 
 /// Asks a question over rows.
 pub(super) async fn question(call: &Call<'_>, arguments: &Arguments) -> Result<Output, Error> {
@@ -23,7 +27,7 @@ pub(super) async fn question(call: &Call<'_>, arguments: &Arguments) -> Result<O
 }
 
 fn shown(answer: &StructuredQueryResponse) -> Result<String, Error> {
-    let data: Value = serde_json::from_str(&answer.data).unwrap_or(Value::Null);
+    let data: Value = serde_json::from_slice(answer.data.as_bytes()).unwrap_or(Value::Null);
     let errors = answer.errors.join("; ");
     if data.is_null() {
         return if errors.is_empty() {
@@ -48,19 +52,26 @@ pub(super) async fn search(
     arguments: &Arguments,
 ) -> Result<Output, Error> {
     let texts = vec![text(arguments, "query").to_owned()];
-    let embedded = tg_clients::embeddings::embed(call.cx, texts, None).await?;
-    let vector = embedded.vectors.into_iter().next().unwrap_or_default();
-    let request = RowEmbeddingsRequest {
-        vector,
-        limit,
-        collection: call.collection.to_owned(),
-        schema_name: schema.to_owned(),
-        index_name: index.map(str::to_owned),
-        model: embedded.model,
-        ..RowEmbeddingsRequest::default()
-    };
-    let found = call.cx.ask(ROW_EMBEDDINGS, &request)?;
-    Ok(matches(&found.last().await?.matches).into())
+    let mut embedded = tg_clients::embeddings::embed(call.cx, texts, None).await?;
+    for left in (0..=RETRIES).rev() {
+        let request = RowEmbeddingsRequest {
+            vector: embedded.vectors.first().cloned().unwrap_or_default(),
+            limit,
+            collection: call.collection.to_owned(),
+            schema_name: schema.to_owned(),
+            index_name: index.map(str::to_owned),
+            model: embedded.model.clone(),
+            tell_model: left > 0,
+            ..RowEmbeddingsRequest::default()
+        };
+        let found = call.cx.ask(ROW_EMBEDDINGS, &request)?.last().await?;
+        if found.model.is_empty() {
+            return Ok(matches(&found.matches).into());
+        }
+        embedded.again_as(call.cx, &found.model).await?;
+    }
+    let text = "the collection is being changed to another embeddings model: ask again";
+    Err(Error::new(ErrorCode::Unavailable, text))
 }
 
 fn matches(found: &[RowIndexMatch]) -> String {

@@ -5,6 +5,7 @@ use tg_mesh::Cx;
 use tg_schemas::msg::Citation;
 
 use crate::engine::decision::{Explained, Usage};
+use crate::engine::exchange::Returned;
 
 /// Arguments of a call.
 pub type Arguments = Map<String, Value>;
@@ -45,8 +46,42 @@ impl From<String> for Output {
     }
 }
 
+impl From<Output> for Returned {
+    fn from(output: Output) -> Self {
+        let Output {
+            text,
+            usage,
+            trace,
+            citations,
+        } = output;
+        Self {
+            text,
+            usage,
+            trace,
+            citations,
+        }
+    }
+}
+
+impl From<Returned> for Output {
+    fn from(returned: Returned) -> Self {
+        let Returned {
+            text,
+            usage,
+            trace,
+            citations,
+        } = returned;
+        Self {
+            text,
+            usage,
+            trace,
+            citations,
+        }
+    }
+}
+
 /// A text argument; empty if it was left out.
-pub(super) fn text<'a>(arguments: &'a Arguments, name: &str) -> &'a str {
+pub(crate) fn text<'a>(arguments: &'a Arguments, name: &str) -> &'a str {
     arguments
         .get(name)
         .and_then(Value::as_str)

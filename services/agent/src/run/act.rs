@@ -1,23 +1,36 @@
 //! Uses the tool that was chosen and hands the run on to its next step.
 
-use tg_clients::traces::{Next, Text};
-use tg_mesh::Deadline;
+use std::sync::Arc;
+
+use tg_clients::traces::Next;
+use tg_mesh::clock;
 use tg_provenance::Reason;
-use tg_schemas::msg::{AgentRun, AgentRunStep};
+use tg_schemas::msg::{AgentResponse, AgentRun, AgentRunStep};
 use tg_schemas::processors::agent_manager;
 use tokio::time::Instant;
 
+use super::calling::{Calling, UNKNOWN, count};
 use super::execution::StepExecution;
+use super::guard;
+use super::ready::{Prepared, Ready};
 use super::step::begin_at_once;
-use super::titles;
+use super::subagents::nothing_found;
+use super::together::{self, outcomes};
+use super::went::Went;
 use crate::engine::arguments;
-use crate::engine::bounds::{self, MAX_IN_VAIN, MAX_OBSERVATION, MAX_SAME, MAX_SHOWN};
+use crate::engine::bounds::{self, MAX_IN_VAIN, MAX_OBSERVATION};
 use crate::engine::chunks;
+use crate::engine::confirmation::Answer;
 use crate::engine::decision::{Decision, Ending, Observation, Taken};
-use crate::engine::toolset::{self, Tool, ToolSet};
+use crate::engine::exchange::{Entry, Outcome, ToolUse};
+use crate::engine::guards::ladder;
+use crate::engine::phase::Phase;
+use crate::engine::plan;
+use crate::engine::splitting;
+use crate::engine::toolset::{self, Kind, Tool, ToolSet};
 use crate::engine::trace::{Left, Stored};
 use crate::error::{AgentError, Stop};
-use crate::kinds::{self, Call};
+use crate::kinds::Arguments;
 
 impl StepExecution {
     /// Sends the decision, uses the tool, sends what it returned, publishes the next step and what this one leaves
@@ -33,6 +46,11 @@ impl StepExecution {
         let again = known.is_some();
         // Without an observation the run ends here, and its end stores everything.
         let seen = self.use_tool(tools, decision, known, repeated).await?;
+        if let Some(guard) = seen.guard.as_ref().filter(|guard| guard.stops()) {
+            let why = guard.sentence();
+            let stopped = self.stopped(Some(decision), Some(&seen), (Reason::Loop, &why));
+            return stopped.await;
+        }
         self.hand_on(decision, &seen, again).await?;
         let ledger = self.ledger().await?;
         Ok(ledger.finish_step(&self.run.run, self.step).await?)
@@ -48,32 +66,91 @@ impl StepExecution {
         // Whoever takes the run's end up again knows of it, too.
         self.seen.clone_from(&known);
         let mut chosen = Vec::new();
-        if matches!(decision.taken, Taken::Action { .. }) {
-            chosen.push(chunks::action(&self.id, self.step, decision));
+        let acts = matches!(decision.taken, Taken::Action { .. } | Taken::Actions { .. });
+        if self.phase.is_react() && acts {
+            chosen.extend(chunks::actions(&self.id, self.step, decision));
         }
-        let mut left = Left {
+        let left = Left {
             decision: Some(decision),
             ..Left::default()
         };
         let entries = self.promised(&left);
+        let shown = entries.len();
         chosen.extend(entries.iter().map(chunks::explain));
+        // Where a tool was used already, the user was asked here.
+        for (nth, one, seen) in known.iter().flat_map(|seen| outcomes(decision, seen)) {
+            let asked = seen.confirmed.as_ref();
+            chosen
+                .extend(asked.map(|asked| {
+                    chunks::confirm(&self.id, (self.step, nth), &one, asked.until_ms)
+                }));
+        }
         self.send_all(chosen).await?;
+        if self.gives_work(tools, decision) {
+            self.retell().await?;
+        }
         let seen = match known {
-            Some(seen) => seen,
+            Some(seen) => {
+                self.settle_tool(decision, &seen).await?;
+                seen
+            }
             None => {
                 let seen = self.observe(tools, decision, repeated).await?;
+                self.keep_notes().await?;
                 let ledger = self.ledger().await?;
-                ledger.observe(&self.run.run, self.step, &seen).await?;
+                let key = self.key();
+                let told = self.told_with(&self.returned(decision, &seen, shown));
+                let until = told.first + told.parts.len() as u64;
+                let observed = async {
+                    let kept = ledger.observe(&key, self.step, &seen, told, clock::millis());
+                    kept.await.map_err(Stop::from)
+                };
+                tokio::try_join!(observed, self.settle_tool(decision, &seen))?;
+                self.kept(until);
                 seen
             }
         };
         self.seen = Some(seen.clone());
-        let mut observed: Vec<_> = seen.trace.iter().map(chunks::relayed).collect();
-        observed.push(chunks::observation(&self.id, self.step, &seen.text));
-        left.seen = Some(&seen);
-        observed.extend(self.promised(&left).last().map(chunks::explain));
+        if let Some(ending) = nothing_found(decision, &seen) {
+            return Err(Stop::End(ending));
+        }
+        let observed = self.returned(decision, &seen, shown);
         self.send_all(observed).await?;
         Ok(seen)
+    }
+
+    /// What is told of an observation, behind so many entries of the decision.
+    fn returned(
+        &self,
+        decision: &Decision,
+        seen: &Observation,
+        shown: usize,
+    ) -> Vec<AgentResponse> {
+        if matches!(decision.taken, Taken::Plan { .. } | Taken::Goals { .. })
+            || nothing_found(decision, seen).is_some()
+        {
+            return Vec::new();
+        }
+        let mut observed = Vec::new();
+        for (nth, one, seen) in outcomes(decision, seen) {
+            observed.extend(seen.trace.iter().map(chunks::relayed));
+            let at = (self.step, nth);
+            observed.push(chunks::observation(&self.id, at, &one, &seen.text));
+        }
+        let left = Left {
+            decision: Some(decision),
+            seen: Some(seen),
+            ..Left::default()
+        };
+        let entries = self.promised(&left);
+        // What subagents found was shown as it came. The parent of a run that is one itself drops what it knows.
+        let known = match self.relay {
+            Some(_) => 0,
+            None => seen.findings.len(),
+        };
+        let shown = shown + known;
+        observed.extend(entries.iter().skip(shown).map(chunks::explain));
+        observed
     }
 
     /// Begins the next step, and publishes its record with the trace of this one.
@@ -83,34 +160,35 @@ impl StepExecution {
         seen: &Observation,
         again: bool,
     ) -> Result<(), Stop> {
+        let left = Left {
+            decision: Some(decision),
+            seen: Some(seen),
+            ..Left::default()
+        };
+        let thought = self.reflected(Some(decision));
+        let entries =
+            |[thought, text]: [bool; 2]| self.entries().of(&left, Stored { thought, text });
+        if self.relay.is_some() || self.playback.is_some() {
+            let texts = self.texts(&thought, &left);
+            let stored = self.traces.store(texts, entries).await;
+            self.went = Some(Went::On(Box::new(self.next(decision, seen))));
+            return stored.map_err(Stop::Error);
+        }
         let Some(out) = self.out.take() else {
             return Ok(());
         };
         let mut next = self.next(decision, seen);
-        let address = out.release();
+        let mut address = out.release();
+        if self.unheard {
+            // Who took nothing lacks what was told meanwhile.
+            address.seq = self.telling.at;
+        }
         next.reply = serde_json::to_string(&address).map_err(AgentError::from)?;
         if !again {
             self.agent.leases.publishing(&next.run, self.step + 1);
         }
-        let written = begin_at_once(&self.agent, &self.cx, &next, address);
-        let thought = decision.thought_text();
-        let texts = [
-            Text {
-                id: self.id.thought(self.step),
-                title: titles::thought(decision.action().0),
-                text: &thought,
-            },
-            Text {
-                id: self.id.observation(self.step),
-                title: titles::OBSERVATION.to_owned(),
-                text: &seen.text,
-            },
-        ];
-        let left = Left {
-            decision: Some(decision),
-            seen: Some(seen),
-            ending: None,
-        };
+        let written = begin_at_once(&self.agent, &self.cx.outliving(), &next, address);
+        let texts = self.texts(&thought, &left);
         let entries =
             |[thought, text]: [bool; 2]| self.entries().of(&left, Stored { thought, text });
         let record = Next {
@@ -123,7 +201,7 @@ impl StepExecution {
     }
 
     /// The run after this step.
-    fn next(&self, decision: &Decision, seen: &Observation) -> AgentRun {
+    pub(super) fn next(&self, decision: &Decision, seen: &Observation) -> AgentRun {
         let mut total = self.used_before();
         total.add(&decision.usage);
         total.add(&seen.usage);
@@ -133,72 +211,156 @@ impl StepExecution {
             state: seen.state.clone(),
             in_token: total.in_token,
             out_token: total.out_token,
+            cache_read: total.cache_read,
+            cost: total.cost.of_run(),
             model: total.model,
             chain: self.head(&Left {
                 decision: Some(decision),
                 seen: Some(seen),
-                ending: None,
+                ..Left::default()
             }),
             ..self.run.clone()
         };
         next.citations.extend(seen.citations.iter().cloned());
-        next.history.push(AgentRunStep {
-            thought: decision.thought_text(),
-            action: action.to_owned(),
+        next.findings += i64::try_from(seen.findings.len()).unwrap_or(0);
+        let failed = seen.error.is_some();
+        let mut step = AgentRunStep {
+            action: action.into_owned(),
             arguments,
-            observation: bounds::shorten(&seen.text, MAX_SHOWN),
-            failed: seen.error.is_some(),
-        });
+            failed,
+            calls: together::calls(decision),
+            ..AgentRunStep::default()
+        };
+        match (&decision.taken, self.phase) {
+            (
+                Taken::Plan {
+                    steps,
+                    revisions_left,
+                },
+                _,
+            ) => {
+                plan::adopt(&mut next, steps, *revisions_left);
+                return next;
+            }
+            (Taken::Goals { .. }, _) => {
+                next.plan = splitting::found(&seen.findings);
+                return next;
+            }
+            // What it found stands in the plan.
+            (_, Phase::Execute(at)) => {
+                next.state.clone_from(&self.run.state);
+                let most = usize::try_from(self.agent.options.max_iterations).unwrap_or(usize::MAX);
+                let may_revise = plan::taken(&self.run.plan) + 1 < most;
+                plan::settle(&mut next, at, &seen.text, failed, may_revise);
+            }
+            _ => {
+                self.remember(&mut next, decision, seen);
+                if let Some(compacted) = &decision.compacted {
+                    compacted.apply(&mut next);
+                }
+                step.thought = decision.thought_text();
+                step.observation = together::shown(decision, seen);
+            }
+        }
+        next.history.push(step);
         next
     }
 
     /// What the model is told of its choice.
     async fn observe(
-        &self,
+        &mut self,
         tools: &ToolSet,
         decision: &Decision,
         repeated: bool,
     ) -> Result<Observation, Stop> {
-        let started = Instant::now();
-        let mut seen = self.try_tool(tools, decision, repeated).await?;
-        seen.text = bounds::shorten(seen.text.trim(), MAX_OBSERVATION);
-        if seen.text.is_empty() {
-            seen.text = "(nothing)".to_owned();
+        match &decision.taken {
+            Taken::Plan { .. } => {
+                return Ok(Observation {
+                    state: self.run.state.clone(),
+                    ..Observation::default()
+                });
+            }
+            Taken::Goals { goals } => return self.gather(decision, goals).await,
+            Taken::Actions { .. } => return self.side_by_side(tools, decision, repeated).await,
+            _ => {}
         }
+        let started = Instant::now();
+        let seen = self.try_tool(tools, decision, repeated).await?;
+        let mut seen = self.came(0, seen, started, MAX_OBSERVATION)?;
+        self.guard_result(tools, decision, &mut seen);
+        Ok(seen)
+    }
+
+    /// What came of a call that was begun then, as it is kept: so many bytes of it at most.
+    pub(super) fn came(
+        &self,
+        nth: u32,
+        mut seen: Observation,
+        started: Instant,
+        most: usize,
+    ) -> Result<Observation, Stop> {
+        seen.text = bounds::shorten(seen.text.trim(), most);
         if seen.error.is_some() {
             seen.state.clone_from(&self.run.state);
         }
         seen.duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        if let Some(playback) = &self.playback {
+            seen.duration_ms = playback.took(((&self.run.run, self.step), nth))?;
+        }
+        self.polled(&mut seen);
+        if seen.text.is_empty() {
+            seen.text = "(nothing)".to_owned();
+        }
         Ok(seen)
     }
 
     async fn try_tool(
-        &self,
+        &mut self,
         tools: &ToolSet,
         decision: &Decision,
         repeated: bool,
     ) -> Result<Observation, Stop> {
-        let (action, text) = decision.action();
-        let before = bounds::calls_before(&self.run, action, &text);
-        if before + 1 >= MAX_IN_VAIN {
-            let error = match &decision.taken {
-                Taken::Unreadable { .. } => AgentError::Unreadable,
-                _ => AgentError::Repeating(action.to_owned()),
-            };
-            return Err(Stop::End(Ending::new(Reason::Error, &error.into())));
+        match self.prepare(tools, (0, decision), repeated).await? {
+            Prepared::Known(seen) => Ok(seen),
+            Prepared::Ready(ready) => {
+                let arguments = ready.arguments.clone();
+                let seen = self.make(decision, ready.tool, arguments).await?;
+                Ok(ready.seen(seen))
+            }
         }
+    }
+
+    /// Everything before a call is made: whether there is such a tool, what it is given, whether it is too soon, and what the user
+    /// says of it.
+    pub(super) async fn prepare<'a>(
+        &mut self,
+        tools: &'a ToolSet,
+        (nth, decision): (u32, &Decision),
+        repeated: bool,
+    ) -> Result<Prepared<'a>, Stop> {
+        let known = |seen| Ok(Prepared::Known(seen));
         let (name, given) = match &decision.taken {
             Taken::Action { name, arguments } => (name, arguments.clone()),
-            Taken::Unreadable { detail } => {
-                return Ok(Observation::failed(format!("LLM parse error: {detail}")));
+            // A step of a plan that fails is planned anew instead.
+            Taken::Unreadable { .. }
+                if self.phase.is_react() && bounds::unread_before(&self.run) + 1 >= MAX_IN_VAIN =>
+            {
+                let error = AgentError::Unreadable.into();
+                return Err(Stop::End(Ending::new(Reason::Error, &error)));
             }
-            Taken::Answer { .. } => return Ok(Observation::default()),
+            Taken::Unreadable { detail } => {
+                return known(Observation::failed(format!("LLM parse error: {detail}")));
+            }
+            _ => return known(Observation::default()),
         };
-        if before >= MAX_SAME {
-            return Ok(Observation::failed(format!(
-                "this call of '{name}' was made {before} times before, with the observations above. Use \
-                 them, try something else, or give the final answer"
-            )));
+        if let Some(guard) = guard::blocks(decision) {
+            return known(Observation::failed(ladder::blocked(guard)));
+        }
+        if name.is_empty() && self.phase != Phase::React {
+            return known(Observation {
+                text: "(no tool was needed)".to_owned(),
+                ..Observation::default()
+            });
         }
         let available = tools.available(&self.run);
         let Some(tool) = toolset::find(&available, name) else {
@@ -208,59 +370,149 @@ impl StepExecution {
             } else {
                 names.join(", ")
             };
-            return Ok(Observation::failed(format!(
+            return known(Observation::failed(format!(
                 "there is no tool '{name}'. Tools: {names}"
             )));
         };
-        if repeated && !tool.kind.repeatable() {
-            return Ok(Observation::failed(
-                "the outcome of this call is unknown: it was interrupted and may have taken effect",
-            ));
+        let arguments = match arguments::check(&tool.arguments, given) {
+            Ok(arguments) => arguments,
+            Err(fault) => return known(Observation::failed(fault)),
+        };
+        let poll = self.poll(tool, (nth, decision))?;
+        if let Some(held) = poll.as_ref().and_then(|poll| self.held(poll)) {
+            return known(held);
         }
-        match arguments::check(&tool.arguments, given) {
-            Ok(arguments) => self.call(tool, arguments).await,
-            Err(fault) => Ok(Observation::failed(fault)),
+        let consent = match tool.asks(&self.run) {
+            true => Some(self.ask_user((nth, decision)).await?),
+            false => None,
+        };
+        let (confirmed, begun) = match consent {
+            // What is being waited for was not begun.
+            Some(consent) => (Some(consent.confirmed), consent.used),
+            None => (None, repeated),
+        };
+        let begun = match &self.playback {
+            Some(playback) => playback.is_unknown(((&self.run.run, self.step), nth)),
+            None => begun,
+        };
+        let answer = confirmed.as_ref().map_or(Answer::Yes, |said| said.answer);
+        let mut ready = Ready {
+            tool,
+            arguments,
+            confirmed,
+            poll,
+        };
+        if answer != Answer::Yes {
+            let refused = Observation::failed(answer.refusal(&tool.name));
+            return known(ready.seen(refused));
+        }
+        if begun && !tool.kind.repeatable() {
+            let given = std::mem::take(&mut ready.arguments);
+            let used = tool_use(tool, given, Outcome::Unknown);
+            self.note(&Entry::Tool(used).of_call(nth))?;
+            return known(ready.seen(Observation::failed(UNKNOWN)));
+        }
+        if ready.confirmed.is_some() {
+            let ledger = self.ledger().await?;
+            ledger.begin_use(&self.run.run, (self.step, nth)).await?;
+        }
+        Ok(Prepared::Ready(ready))
+    }
+
+    /// Whether the step has subagents do something.
+    pub(super) fn gives_work(&self, tools: &ToolSet, decision: &Decision) -> bool {
+        match &decision.taken {
+            Taken::Goals { .. } => true,
+            Taken::Action { name, .. } => {
+                let available = tools.available(&self.run);
+                toolset::find(&available, name).is_some_and(|tool| tool.kind.gives_work())
+            }
+            _ => false,
         }
     }
 
-    async fn call(
-        &self,
+    /// Makes a call, within a span of its own.
+    async fn make(
+        &mut self,
+        decision: &Decision,
         tool: &Tool,
-        arguments: serde_json::Map<String, serde_json::Value>,
+        arguments: Arguments,
     ) -> Result<Observation, Stop> {
-        let mut cx = self.cx.clone();
-        cx.deadline = cx
-            .deadline
-            .min(Deadline::after(self.agent.options.tool_timeout()));
-        let call = Call {
-            cx: &cx,
-            collection: tool.collection.as_deref().unwrap_or(&self.run.collection),
-            key: format!("{}/{}", self.run.run, self.step),
-            iteration: self.id.iteration(self.step),
-            known: &self.run.citations,
+        let known = Arc::new(self.run.citations.clone());
+        let mut call = self.calling((0, decision), tool, &known);
+        if !tool.kind.gives_work() {
+            let made = call.make(tool, arguments).await;
+            self.take_notes(&mut call)?;
+            return made;
+        }
+        let of_step = std::mem::replace(&mut self.cx, call.cx.clone());
+        let made = self.give_work(decision, tool, arguments, &mut call).await;
+        self.cx = of_step;
+        call.ended(&made);
+        self.take_notes(&mut call)?;
+        made
+    }
+
+    /// Has subagents do something, within a call.
+    async fn give_work(
+        &mut self,
+        decision: &Decision,
+        tool: &Tool,
+        arguments: Arguments,
+        call: &mut Calling,
+    ) -> Result<Observation, Stop> {
+        let allowed = call.before_use(tool, arguments).await;
+        self.take_notes(call)?;
+        let arguments = match allowed? {
+            Ok(arguments) => arguments,
+            Err(told) => return Ok(Observation::failed(told)),
         };
         let started = Instant::now();
-        let result = kinds::call(&call, tool, arguments).await;
-        let label = tool.kind.label();
-        metrics::counter!("tg_agent_tool_invocation_total", "tool" => label).increment(1);
-        metrics::histogram!("tg_agent_tool_duration_seconds", "tool" => label)
-            .record(started.elapsed().as_secs_f64());
-        match result {
-            Ok(output) => Ok(Observation {
-                text: output.text,
-                state: tool.next_state(&self.run.state),
-                usage: output.usage,
-                trace: output.trace,
-                citations: output.citations,
-                ..Observation::default()
-            }),
-            Err(error) if self.cx.cancel.is_cancelled() || self.cx.deadline.passed() => {
-                Err(self.ending(&error))
+        let mut seen = match &tool.kind {
+            Kind::Delegate { agents } => {
+                self.delegate(decision, (tool, &**agents), &arguments)
+                    .await?
             }
-            Err(error) => {
-                metrics::counter!("tg_agent_tool_error_total", "tool" => label).increment(1);
-                Ok(Observation::failed(error.message))
+            Kind::Dispatch { agents, concurrent } => {
+                let among = (&**agents, *concurrent);
+                self.dispatch(decision, among, &arguments).await?
+            }
+            _ => return Err(AgentError::NotAsked.into()),
+        };
+        if self.playback.is_none() {
+            count(tool, started);
+        }
+        if seen.error.is_none() {
+            let text = std::mem::take(&mut seen.text);
+            match call.after_use(tool, &arguments, text).await? {
+                Ok(text) => seen.text = text,
+                Err(told) => {
+                    seen.text = format!("Error: {told}");
+                    seen.error = Some(told);
+                }
             }
         }
+        if seen.error.is_none() {
+            seen.state = tool.next_state(&self.run.state);
+        }
+        Ok(seen)
+    }
+
+    /// What comes of a call is noted, of a run that is recorded.
+    pub(super) fn note_tool(
+        &mut self,
+        tool: &Tool,
+        arguments: Arguments,
+        outcome: Outcome,
+    ) -> Result<(), Stop> {
+        self.note(&Entry::Tool(tool_use(tool, arguments, outcome)))
+    }
+}
+
+fn tool_use(tool: &Tool, arguments: Arguments, outcome: Outcome) -> ToolUse {
+    ToolUse {
+        name: tool.name.clone(),
+        arguments,
+        outcome,
     }
 }

@@ -5,26 +5,36 @@
 //! conclusion · last chunk. A step taken up again sends the same chunks under the same numbers, from its
 //! rows.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tg_clients::neighbours::Neighbours;
-use tg_clients::traces::{Text, TraceWriter};
-use tg_mesh::{Cx, Responder, clock};
+use tg_clients::traces::TraceWriter;
+use tg_mesh::config_view::Rows;
+use tg_mesh::{Cx, Responder, Span, SpanKind, clock};
 use tg_provenance::{Ended, Event, Reason, Session};
 use tg_schemas::Error;
 use tg_schemas::msg::{AgentResponse, AgentRun};
+use tg_schemas::vocabulary::tg;
 
 use super::agent::Agent;
+use super::asks::Asks;
+use super::day::today;
+use super::late;
+use super::playback::Playback;
 use super::recorded::Recorded;
-use super::titles;
+use super::telling::Telling;
+use super::went::{Relay, Went};
 use crate::engine::bounds::own_steps;
 use crate::engine::chunks;
+use crate::engine::cost::Cost;
 use crate::engine::decision::{Decision, Ending, Observation, Taken, Usage};
+use crate::engine::phase::Phase;
 use crate::engine::toolset::ToolSet;
 use crate::engine::trace::{Entries, Left, Stored};
 use crate::error::{AgentError, Stop};
-use crate::store::{IsOver, Ledger, Piece, PieceKind, RunEnd, RunKey, StepRow};
+use crate::store::{IsOver, Ledger, Noted, Piece, RunEnd, RunKey, StepRow};
 
 /// A detached run waits this long for an asker who takes nothing; then it goes on without one.
 const ASKER_TIMEOUT: Duration = Duration::from_secs(3);
@@ -35,13 +45,8 @@ pub(crate) fn is_over(cx: &Cx) -> IsOver {
     IsOver::when(move || config.is_over(&key))
 }
 
-/// The day in UTC, `YYYY-MM-DD`.
-pub(crate) fn today() -> String {
-    clock::rfc3339().chars().take(10).collect()
-}
-
 /// What was written to the ledger is there, or its workspace is not.
-fn there(kept: bool) -> Result<(), AgentError> {
+pub(super) fn there(kept: bool) -> Result<(), AgentError> {
     match kept {
         true => Ok(()),
         false => Err(AgentError::NoWorkspace),
@@ -55,22 +60,46 @@ pub(super) struct StepExecution {
     pub(super) run: AgentRun,
     pub(super) step: u32,
     pub(super) id: Session,
+    /// What the step is for.
+    pub(super) phase: Phase,
     pub(super) traces: TraceWriter,
     /// `None` once it was given to the next step, or if the run has gone on already.
     pub(super) out: Option<Responder<AgentResponse>>,
     /// The run goes on when nobody listens.
     pub(super) detach: bool,
     /// Detached, and nobody takes the answer.
-    unheard: bool,
+    pub(super) unheard: bool,
     /// Its record, without which nothing is kept or said.
     recorded: Recorded,
     /// Said as soon as there is one.
     unsent: Vec<AgentResponse>,
+    /// Where a subagent's parts go.
+    pub(super) relay: Option<Relay>,
+    /// Parts of subagents that were passed on, by kind and name.
+    pub(super) told: BTreeSet<(String, String)>,
+    /// What came of a subagent's step.
+    pub(super) went: Option<Went>,
     /// What the asker heard of the model's text before another process took the step up.
     pub(super) heard: Vec<Piece>,
     /// The rows so far, for the run's end.
     pub(super) decision: Option<Decision>,
     pub(super) seen: Option<Observation>,
+    /// How often models were asked in it.
+    pub(super) asks: Asks,
+    /// What is remembered of what it tells.
+    pub(super) telling: Telling,
+    /// Ends with the step.
+    pub(super) span: Span,
+    /// What servers of tools say that they have.
+    pub(super) listed: Arc<Rows>,
+    /// What was heard and is to be kept, of a run that is recorded.
+    pub(super) notes: Vec<Noted>,
+    /// Nothing of it is kept any more.
+    pub(super) unrecorded: bool,
+    /// In place of the outside, of a run that is replayed.
+    pub(super) playback: Option<Arc<Playback>>,
+    /// What subagents of a replayed step say, until it is told in the order that was recorded.
+    pub(super) held: Vec<AgentResponse>,
 }
 
 impl StepExecution {
@@ -82,8 +111,14 @@ impl StepExecution {
         out: Option<Responder<AgentResponse>>,
         detach: bool,
     ) -> Self {
+        let mut span = cx.span(SpanKind::Internal, || "agent step".to_owned());
+        span.say("gen_ai.operation.name", "invoke_agent");
+        span.say("threadgraph.run", &run.run);
+        span.count("threadgraph.step", i64::from(step));
+        let cx = cx.within(&span);
         Self {
             id: Session::new(&run.run),
+            phase: Phase::of(&run),
             traces: TraceWriter::outliving(&cx, &run.collection),
             agent,
             cx,
@@ -94,9 +129,20 @@ impl StepExecution {
             unheard: false,
             recorded: Recorded::Durable,
             unsent: Vec::new(),
+            relay: None,
+            told: BTreeSet::new(),
+            went: None,
             heard: Vec::new(),
             decision: None,
             seen: None,
+            asks: Asks::default(),
+            telling: Telling::default(),
+            span,
+            listed: Arc::default(),
+            notes: Vec::new(),
+            unrecorded: false,
+            playback: None,
+            held: Vec::new(),
         }
     }
 
@@ -106,7 +152,7 @@ impl StepExecution {
         self
     }
 
-    fn key(&self) -> RunKey {
+    pub(super) fn key(&self) -> RunKey {
         RunKey {
             run: self.run.run.clone(),
             is_over: is_over(&self.cx),
@@ -114,7 +160,7 @@ impl StepExecution {
     }
 
     /// Waits until the step has its record.
-    async fn recorded(&mut self) -> Result<(), Stop> {
+    pub(super) async fn recorded(&mut self) -> Result<(), Stop> {
         match self.recorded.wait().await {
             true => Ok(()),
             false => Err(Stop::Error(AgentError::NotRecorded.into())),
@@ -123,6 +169,22 @@ impl StepExecution {
 
     /// Takes the step. Only faults of ours are errors: every other outcome ends the run properly.
     pub(super) async fn take(mut self, row: StepRow) -> Result<(), Stop> {
+        let result = match self.resend().await {
+            Ok(()) => self.settle(row).await,
+            Err(stop) => Err(stop),
+        };
+        if let Some(out) = self.out.take()
+            && !out.ended()
+        {
+            // Whoever takes the step up again goes on with the answer, from here.
+            self.agent.leases.asked_again(&self.cx.id, out.next_seq());
+            let _ = out.release();
+        }
+        result
+    }
+
+    /// Goes on to the next step, or to the end of the run.
+    pub(super) async fn settle(&mut self, row: StepRow) -> Result<(), Stop> {
         let mut result = match row.ending {
             Some(ending) => {
                 self.decision = row.decision;
@@ -134,57 +196,102 @@ impl StepExecution {
         if let Err(Stop::End(ending)) = result {
             result = self.conclude(ending).await;
         }
-        if let Some(out) = self.out.take()
-            && !out.ended()
-        {
-            // Whoever takes the step up again goes on with the answer, from here.
-            self.agent.leases.asked_again(&self.cx.id, out.next_seq());
-            let _ = out.release();
-        }
         result
     }
 
     async fn advance(&mut self, row: StepRow) -> Result<(), Stop> {
-        metrics::counter!("tg_agent_iterations_total").increment(1);
+        if self.playback.is_none() {
+            metrics::counter!("tg_agent_iterations_total").increment(1);
+            self.listed = self.agent.servers.of(&self.cx).await;
+        }
+        self.note_begin()?;
+        // Its end may be in the trace already: whether somebody still hears of it turns nothing.
+        let is_answered = row.decision.as_ref().is_some_and(Decision::is_answer);
+        let heard = |sent: Result<(), Stop>| match sent {
+            Err(Stop::End(_)) if is_answered => Ok(()),
+            sent => sent,
+        };
         if self.step == 1 && self.heard.is_empty() {
             let began = self.entries().session();
-            self.unsent.extend(began.iter().map(chunks::explain));
+            // How the question is gone about is said before it, as clients know it.
+            self.unsent.extend(began.iter().rev().map(chunks::explain));
             if self.recorded.is_durable() {
-                self.send_all(Vec::new()).await?;
+                heard(self.send_all(Vec::new()).await)?;
             }
         }
         let limit = usize::try_from(self.agent.options.max_iterations).unwrap_or(usize::MAX);
-        if own_steps(&self.run).len() >= limit {
+        if self.phase.is_react() && own_steps(&self.run).len() >= limit {
+            if !self.run.agent.is_empty() {
+                // Who gave it work gets what there is.
+                let why = &AgentError::Iterations.to_string();
+                let why = (Reason::MaxIterations, why.as_str());
+                return self.stopped(None, None, why).await;
+            }
             let error = AgentError::Iterations.into();
             return Err(Stop::End(Ending::new(Reason::MaxIterations, &error)));
         }
-        let tools = self.agent.tools.of(&self.cx);
+        let tools = self.tools();
         let repeated = row.decision.is_some();
         // Known before anything is said: an end that is taken up again says the same of it.
         self.decision.clone_from(&row.decision);
         let decision = match row.decision {
             Some(decision) => {
-                self.repeat(&decision).await?;
+                self.settle_model(&decision).await?;
+                heard(self.repeat(&decision).await)?;
                 decision
             }
-            None => self.decide(&tools).await?,
+            None => match self.decide(&tools).await {
+                Err(Stop::Spent(over)) => {
+                    return self.stopped(None, None, (Reason::Budget, &over.why)).await;
+                }
+                decided => decided?,
+            },
+        };
+        let over = match row.observation {
+            None => self.no_tool_call(&decision).await?,
+            Some(_) => None,
         };
         match &decision.taken {
             Taken::Answer { text } => self.answer(&decision, text).await,
+            _ if let Some(guard) = decision.guard.as_ref().filter(|guard| guard.stops()) => {
+                let why = (Reason::Loop, guard.sentence());
+                self.stopped(Some(&decision), None, (why.0, &why.1)).await
+            }
+            _ if let Some(over) = &over => {
+                let why = (Reason::Budget, over.why.as_str());
+                self.stopped(Some(&decision), None, why).await
+            }
             _ => self.act(&tools, &decision, row.observation, repeated).await,
         }
     }
 
     /// Asks the model and commits what it chose.
     async fn decide(&mut self, tools: &ToolSet) -> Result<Decision, Stop> {
-        let decision = self.think(tools).await?;
+        if let Some(over) = self.no_model_call().await? {
+            return Err(Stop::Spent(over));
+        }
+        let mut decision = match self.phase {
+            Phase::React => self.think(tools).await?,
+            Phase::Plan => self.plan(tools).await?,
+            Phase::Execute(at) => self.choose(at, tools).await?,
+            Phase::Conclude | Phase::Merge => self.put_together().await?,
+            Phase::Decompose => self.decompose(tools).await?,
+        };
+        self.guard_decision(tools, &mut decision);
+        if let Some(playback) = &self.playback {
+            playback.decides((&self.run.run, self.step))?;
+        }
         self.recorded().await?;
+        self.keep_notes().await?;
         let ledger = self.ledger().await?;
         let key = self.key();
-        let kept = ledger.decide(&key, self.step, &decision, clock::millis());
-        there(kept.await?)?;
+        let decided = async {
+            let kept = ledger.decide(&key, self.step, &decision, clock::millis());
+            there(kept.await?).map_err(Stop::from)
+        };
+        tokio::try_join!(decided, self.settle_model(&decision))?;
         self.decision = Some(decision.clone());
-        if !self.run.streaming {
+        if !self.run.streaming || !self.phase.streams() {
             self.repeat(&decision).await?;
         }
         Ok(decision)
@@ -192,9 +299,10 @@ impl StepExecution {
 
     /// Sends the thought, and the streamed part of the answer, of a committed decision.
     async fn repeat(&mut self, decision: &Decision) -> Result<(), Stop> {
-        let mut said = chunks::thoughts(&self.id, self.step, decision);
+        let message = self.phase.thought(&self.id, self.step);
+        let mut said = chunks::thoughts(&message, decision);
         let pieces = decision.answer.iter();
-        said.extend(pieces.map(|piece| chunks::answer(&self.id, piece)));
+        said.extend(pieces.map(|piece| chunks::answer(self.phase.answer(&self.id), piece)));
         self.send_all(said).await
     }
 
@@ -205,33 +313,30 @@ impl StepExecution {
             ..Left::default()
         };
         let shown = self.promised(&left);
-        if let Some(conclusion) = shown.last() {
-            self.send_if_wanted(chunks::explain(conclusion)).await;
+        let compacted = shown.iter().filter(|entry| entry.is(tg::COMPACTION));
+        for entry in compacted.chain(shown.last()) {
+            self.send_if_wanted(chunks::explain(entry)).await;
         }
-        let thought = decision.thought_text();
-        let texts = [
-            Text {
-                id: self.id.thought(self.step),
-                title: titles::thought("Final Answer"),
-                text: &thought,
-            },
-            Text {
-                id: self.id.answer_document(),
-                title: titles::answer(&self.run.question),
-                text,
-            },
-        ];
+        let thought = self.reflected(Some(decision));
+        let texts = self.texts(&thought, &left);
         let entries =
             |[thought, text]: [bool; 2]| self.entries().of(&left, Stored { thought, text });
         let stored = self.traces.store(texts, entries).await;
         stored.map_err(Stop::Error)?;
         self.earlier_steps().await;
-        let mut total = self.used_before();
-        total.add(&decision.usage);
+        let total = self.total(Some(decision), None);
         let rest = if decision.answer.is_empty() { text } else { "" };
-        self.send_if_wanted(chunks::last(&self.id, rest, &total, decision))
-            .await;
-        self.over("answered", &Entries::head(&shown)).await
+        let message = self.phase.answer(&self.id);
+        let last = AgentResponse {
+            loop_window: self.window().into_records(),
+            ..chunks::last(&self.id, message, rest, self.spent(&total), decision)
+        };
+        self.send_if_wanted(last).await;
+        let head = Entries::head(&shown);
+        if self.relay.is_some() {
+            self.went = Some(self.answered(decision, text, &head));
+        }
+        self.over("answered", &head).await
     }
 
     /// The end without an answer: a row, an entry of the trace, an error for the asker.
@@ -240,10 +345,16 @@ impl StepExecution {
             // It is this process that goes, not the asker: another one takes the step up.
             return Err(AgentError::Stopping.into());
         }
+        self.span.fail(ending.error().code().as_str());
         self.recorded().await?;
+        self.settle_undecided().await?;
         self.send_unsent().await;
+        if let Some(playback) = &self.playback {
+            ending = playback.ends((&self.run.run, self.step), &ending)?;
+        }
+        self.keep_notes().await?;
         if ending.seq.is_none() {
-            ending.seq = self.out.as_ref().map(Responder::next_seq);
+            ending.seq = self.out.as_ref().map(|_| self.telling.at);
         }
         let ledger = self.ledger().await?;
         let key = self.key();
@@ -254,6 +365,7 @@ impl StepExecution {
             decision: decision.as_ref(),
             seen: seen.as_ref(),
             ending: Some(&ending),
+            ..Left::default()
         };
         let shown = self.promised(&left);
         if let Some(last) = shown.last() {
@@ -261,33 +373,26 @@ impl StepExecution {
         }
         self.leave(&left).await?;
         self.earlier_steps().await;
-        self.send_if_wanted(chunks::failure(ending.error())).await;
+        let total = self.total(decision.as_ref(), seen.as_ref());
+        let last = chunks::failure(ending.error(), Some(self.spent(&total)));
+        self.send_if_wanted(last).await;
         let outcome = match ending.reason() {
             Reason::MaxIterations => "max-iterations",
             Reason::Cancelled => "cancelled",
             Reason::Interrupted => "interrupted",
             _ => "error",
         };
-        self.over(outcome, &Entries::head(&shown)).await
+        let head = Entries::head(&shown);
+        if self.relay.is_some() {
+            self.went = Some(self.failed(decision.as_ref(), &ending, &head));
+        }
+        self.over(outcome, &head).await
     }
 
     /// Stores what a step left behind that did not come to its own end, and the entry of the run's end.
     async fn leave(&self, left: &Left<'_>) -> Result<(), Stop> {
-        let (decision, seen) = (left.decision, left.seen);
-        let thought = decision.map(Decision::thought_text).unwrap_or_default();
-        let action = decision.map_or("", |decision| decision.action().0);
-        let texts = [
-            Text {
-                id: self.id.thought(self.step),
-                title: titles::thought(action),
-                text: &thought,
-            },
-            Text {
-                id: self.id.observation(self.step),
-                title: titles::OBSERVATION.to_owned(),
-                text: seen.map_or("", |seen| &seen.text),
-            },
-        ];
+        let thought = self.reflected(left.decision);
+        let texts = self.texts(&thought, left);
         let entries =
             |[thought, text]: [bool; 2]| self.entries().of(left, Stored { thought, text });
         let stored = self.traces.store(texts, entries).await;
@@ -303,7 +408,7 @@ impl StepExecution {
         }
     }
 
-    /// The entries as they are shown, before it is known what the library took; the session's was shown before.
+    /// The entries as they are shown, before it is known what the library took; those that it begins with were shown before.
     pub(super) fn promised(&self, left: &Left<'_>) -> Vec<Event> {
         let library = self.traces.has_library();
         let stored = Stored {
@@ -311,7 +416,8 @@ impl StepExecution {
             text: library,
         };
         let mut entries = self.entries().of(left, stored);
-        entries.retain(|entry| entry.id != self.id.iri());
+        let began = [self.id.iri().to_owned(), self.id.pattern_decision()];
+        entries.retain(|entry| !began.contains(&entry.id));
         entries
     }
 
@@ -321,7 +427,7 @@ impl StepExecution {
     }
 
     /// Waits until the trace of earlier steps is stored too.
-    async fn earlier_steps(&self) {
+    pub(super) async fn earlier_steps(&self) {
         let earlier = self
             .agent
             .leases
@@ -333,7 +439,10 @@ impl StepExecution {
         }
     }
 
-    async fn over(&mut self, outcome: &'static str, hash: &str) -> Result<(), Stop> {
+    pub(super) async fn over(&mut self, outcome: &'static str, hash: &str) -> Result<(), Stop> {
+        if self.playback.is_some() {
+            return Ok(());
+        }
         metrics::counter!("tg_agent_session_total", "outcome" => outcome).increment(1);
         metrics::histogram!("tg_agent_run_iterations").record(f64::from(self.step));
         let ledger = self.ledger().await?;
@@ -343,12 +452,20 @@ impl StepExecution {
             ended: Ended {
                 run: self.id.iri().to_owned(),
                 collection: self.run.collection.clone(),
-                hash: hash.to_owned(),
+                // The end of a subagent's run is a link of its parent's chain.
+                hash: match self.run.parent.is_empty() {
+                    false => String::new(),
+                    true => hash.to_owned(),
+                },
             },
         };
         let key = self.key();
-        let finished = ledger.finish_run(&key, self.step, &end, clock::millis());
-        Ok(finished.await?)
+        let told = self.told_with(&[]);
+        let finished = ledger.finish_run(&key, self.step, &end, told, clock::millis());
+        finished.await?;
+        // Also where nothing is kept: who waits for the end of a run that is cancelled looks there.
+        self.agent.transcripts.over(&self.run.run);
+        Ok(())
     }
 
     pub(super) async fn ledger(&self) -> Result<Arc<Ledger>, Stop> {
@@ -362,6 +479,8 @@ impl StepExecution {
             out_token: self.run.out_token,
             model: self.run.model.clone(),
             duration_ms: 0,
+            cache_read: self.run.cache_read,
+            cost: Cost::from(self.run.cost),
         }
     }
 
@@ -370,7 +489,7 @@ impl StepExecution {
         let left = Left {
             decision: row.decision.as_ref(),
             seen: row.observation.as_ref(),
-            ending: None,
+            ..Left::default()
         };
         self.leave(&left).await?;
         let ledger = self.ledger().await?;
@@ -379,13 +498,7 @@ impl StepExecution {
 
     /// The fault as the run ends with it: whoever is gone or late is the reason, not what failed by it.
     pub(super) fn ending(&self, error: &Error) -> Stop {
-        Stop::End(if self.cx.cancel.is_cancelled() {
-            Ending::from_error(&AgentError::Cancelled.into())
-        } else if self.cx.deadline.passed() {
-            Ending::from_error(&AgentError::Timeout.into())
-        } else {
-            Ending::from_error(error)
-        })
+        late::ending(&self.cx, error)
     }
 
     /// Sends chunks that are there together; the run ends if nobody wants them any more.
@@ -398,16 +511,37 @@ impl StepExecution {
         if chunks.is_empty() {
             return Ok(());
         }
-        let Some(out) = &mut self.out else {
+        if let Some(relay) = &self.relay {
+            // Whether anybody wants them is for the parent to know.
+            let _ = relay.send(chunks).await;
+            return Ok(());
+        }
+        if let Some(playback) = &self.playback {
+            return playback.tell((&self.run.run, self.step), chunks);
+        }
+        self.tell(&chunks);
+        self.deliver(chunks).await
+    }
+
+    /// Sends chunks that are remembered.
+    pub(super) async fn deliver(&mut self, chunks: Vec<AgentResponse>) -> Result<(), Stop> {
+        let Some(out) = self.out.as_mut().filter(|_| !chunks.is_empty()) else {
             return Ok(());
         };
         if !self.detach {
             let sent = out.send_all(chunks).await;
-            return sent.map_err(|error| self.ending(&error));
+            let next = out.next_seq();
+            return sent.map_err(|error| {
+                self.untell(next);
+                self.ending(&error)
+            });
         }
         if !self.unheard {
             let sent = tokio::time::timeout(ASKER_TIMEOUT, out.send_all(chunks)).await;
             self.unheard = !matches!(sent, Ok(Ok(())));
+            if self.unheard {
+                self.nobody_takes().await?;
+            }
         }
         Ok(())
     }
@@ -418,31 +552,45 @@ impl StepExecution {
         let resumed = Neighbours::of(&self.cx.mesh).resume_answers();
         // What is noted bears the number of the part that comes next.
         self.send_all(Vec::new()).await?;
-        let noted = self.detach && !self.unheard && resumed;
-        if let (true, Some(out)) = (noted && !pieces.is_empty(), &self.out) {
-            let seq = out.next_seq();
+        let noted = self.detach && self.is_heard() && resumed && self.out.is_some();
+        let chunks = pieces.iter().map(|piece| self.part_of(piece)).collect();
+        if let Some(playback) = &self.playback {
+            playback.say(&pieces);
+        }
+        if noted && !pieces.is_empty() {
             let ledger = self.ledger().await?;
-            let (key, pieces) = (self.key(), pieces.clone());
+            let (key, seq) = (self.key(), self.telling.at);
             let kept = ledger.say(&key, self.step, seq, pieces, clock::millis());
             there(kept.await?)?;
         }
-        let chunks = pieces.into_iter().map(|piece| match piece.kind {
-            PieceKind::Thought => chunks::thought(&self.id, self.step, &piece.text, false),
-            PieceKind::ThoughtEnd => chunks::thought(&self.id, self.step, &piece.text, true),
-            PieceKind::Answer => chunks::answer(&self.id, &piece.text),
-        });
-        let chunks = chunks.collect();
         self.send_all(chunks).await
     }
 
-    async fn send_unsent(&mut self) {
+    /// Whether somebody takes what is said, or may join the run later.
+    pub(super) fn is_heard(&self) -> bool {
+        !self.unheard || self.telling.is_kept()
+    }
+
+    pub(super) async fn send_unsent(&mut self) {
         for chunk in std::mem::take(&mut self.unsent) {
             self.send_if_wanted(chunk).await;
         }
     }
 
     /// Sends a chunk of a run whose end is settled.
-    async fn send_if_wanted(&mut self, chunk: AgentResponse) {
+    pub(super) async fn send_if_wanted(&mut self, chunk: AgentResponse) {
+        if let Some(relay) = &self.relay {
+            // The dialog ends with the parent's answer alone.
+            if !chunk.end_of_dialog {
+                let _ = relay.send(vec![chunk]).await;
+            }
+            return;
+        }
+        if let Some(playback) = &self.playback {
+            playback.tell_last(chunk);
+            return;
+        }
+        self.tell(std::slice::from_ref(&chunk));
         if let Some(out) = &mut self.out {
             // Nobody listening changes nothing.
             let _ = out.send(chunk).await;

@@ -116,6 +116,11 @@ impl StepLeases {
         }
     }
 
+    /// Whether a handler of this process has a step.
+    pub(crate) fn is_under_way(&self, run: &str, step: u32) -> bool {
+        self.state.lock().busy.contains_key(&(run.into(), step))
+    }
+
     /// Takes a step as soon as no other handler has it.
     pub(crate) async fn take_soon(self: &Arc<Self>, run: &str, step: u32) -> StepLease {
         loop {

@@ -21,7 +21,10 @@ use super::agent::Agent;
 use super::execution::StepExecution;
 use super::leases::StepLease;
 use super::recorded::Recorded;
+use super::telling::Telling;
 use crate::engine::decision::Ending;
+use crate::engine::phase::Phase;
+use crate::engine::trace::Entries;
 use crate::error::AgentError;
 use crate::store::{Ledger, Piece, StepRow};
 
@@ -59,7 +62,9 @@ pub(crate) fn begin_at_once(
         collection_generation: cx.headers.collection_generation,
         thread: cx.headers.thread.clone(),
         user_id: cx.headers.user_id.clone(),
+        credential: cx.headers.credential.clone(),
         user_context: cx.headers.user_context.clone(),
+        roles: cx.headers.roles.clone(),
         traceparent: cx.headers.traceparent.clone(),
         request_id: cx.headers.request_id.clone(),
         ..Headers::default()
@@ -104,16 +109,17 @@ pub(crate) async fn take(
         let walk = StepExecution::new(agent, cx, run, step, None, true);
         return Ok(walk.catch_up(&row).await?);
     }
-    let mut heard = Vec::new();
+    let (mut heard, mut lacked) = (Vec::new(), None);
     if let Some(seq) = row.ending.as_ref().and_then(|ending| ending.seq) {
         address.seq = seq;
     } else if address.detach && !fresh && row.decision.is_none() && row.ending.is_none() {
-        heard = heard_before(&ledger, &cx, &run, step, &mut address).await?;
+        (heard, lacked) = heard_before(&ledger, &cx, &run, step, &mut address).await?;
     } else if !fresh && row.decision.is_none() && row.ending.is_none() {
         row.ending = broken_off(&agent, &cx, &run, step, &mut address).await;
     }
     let (deadline, detach) = (Deadline::from_millis(address.deadline), address.detach);
     let id = address.id.clone();
+    let telling = Telling::from(address.seq, lacked);
     let out = match resume_soon(&cx, address, &ledger, (&run.run, step)).await? {
         Resumed::Here(out, None) => out,
         Resumed::Here(out, Some(now)) => {
@@ -131,7 +137,11 @@ pub(crate) async fn take(
         Resumed::Busy => return Err(AgentError::AnswerHeld.into()),
     };
     // Who cancels it notes that first, and then looks for the answer, which is here by now.
-    if detach && ledger.is_cancelled(&run.run).await.map_err(Error::from)? {
+    let asker = match detach || !fresh {
+        true => ledger.asker(&run.run).await.map_err(Error::from)?,
+        false => None,
+    };
+    if asker.as_ref().is_some_and(|asker| asker.cancelled) {
         cx.mesh.server().cancel_detached(&id);
     }
     let mut own = cx.clone();
@@ -143,6 +153,7 @@ pub(crate) async fn take(
     let mut walk =
         StepExecution::new(agent, own, run, step, Some(out), detach).begun_with(recorded);
     walk.heard = heard;
+    let walk = walk.remembered(telling, asker.filter(|_| detach));
     let result = walk.take(row).await;
     if result.is_ok() {
         claim.done();
@@ -217,7 +228,9 @@ async fn broken_off(
     if !run.streaming {
         return None;
     }
-    let certain = certain(address, step);
+    // What an answer begins with is not of the model.
+    let opening = Phase::of(run).concludes();
+    let certain = certain(address, run, step) + u64::from(opening);
     let lacks = if address.plain {
         None
     } else {
@@ -235,33 +248,41 @@ async fn broken_off(
     })
 }
 
-/// What the asker of a detached run heard of a step that was begun and has no rows: the answer goes on after it.
+/// What a detached run said in a step that was begun and has no rows, and from where to where it is known: it goes on after
+/// it, whoever heard it.
 async fn heard_before(
     ledger: &Ledger,
     cx: &Cx,
     run: &AgentRun,
     step: u32,
     address: &mut ReplyAddress,
-) -> Result<Vec<Piece>, Error> {
+) -> Result<(Vec<Piece>, Option<(u64, u64)>), Error> {
     if !run.streaming {
-        return Ok(Vec::new());
+        return Ok((Vec::new(), None));
     }
-    let certain = certain(address, step);
-    let Some(AskerState::Lacks(lacks)) = cx.mesh.standing(address, DETACHED_TIMEOUT).await else {
-        return Ok(Vec::new());
+    let standing = cx.mesh.standing(address, DETACHED_TIMEOUT).await;
+    let pieces = ledger.said(&run.run, step).await?;
+    if pieces.is_empty() {
+        return Ok((pieces, None));
+    }
+    let (begins, end) = (
+        address.seq,
+        certain(address, run, step) + pieces.len() as u64,
+    );
+    address.seq = match standing {
+        Some(AskerState::Lacks(seq)) => seq.clamp(begins, end),
+        Some(AskerState::Gone) | None => end,
     };
-    let pieces = ledger.heard(&run.run, step, certain, lacks.max(certain));
-    let pieces = pieces.await?.unwrap_or_default();
-    if !pieces.is_empty() {
-        address.seq = lacks;
-    }
-    Ok(pieces)
+    Ok((pieces, Some((begins, address.seq))))
 }
 
-/// The first part of a step that depends on the model: the first step opens with the session's entry, which is
-/// always the same.
-fn certain(address: &ReplyAddress, step: u32) -> u64 {
-    address.seq + u64::from(step == 1)
+/// The first part of a step that depends on the model: the first step opens with the session's entry and that of the
+/// router's choice, which are always the same.
+fn certain(address: &ReplyAddress, run: &AgentRun, step: u32) -> u64 {
+    match step {
+        1 => address.seq + Entries::opening(run),
+        _ => address.seq,
+    }
 }
 
 /// From which part on the asker lacks the answer: as it says when asked, or when it asks again itself.

@@ -2,14 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use futures::FutureExt;
-use tg_clients::prompt::{Prompts, Spent};
 use tg_schemas::{Error, ErrorCode};
-use tokio::time::Instant;
 
+use super::compact::{View, is_too_long};
 use super::execution::StepExecution;
+use super::hearing::{Hearing, Unheard};
+use crate::engine::bounds::own_steps;
 use crate::engine::citing::{Answer, Cited};
-use crate::engine::decision::{Decision, Taken, Usage};
+use crate::engine::decision::{Chosen, Decision, Taken, Usage};
+use crate::engine::exchange::Heard;
+use crate::engine::guards::budget;
 use crate::engine::parser::{Choice, ParseError, Parsed, Progress, ReplyParser};
 use crate::engine::prompt::{self, PROMPT};
 use crate::engine::toolset::{Tool, ToolSet};
@@ -21,22 +23,33 @@ const PATIENCE_BYTES: usize = 512;
 /// Bytes of a reply kept to show it to the model again.
 const KEPT: usize = 4096;
 /// Times a model call that broke off unheard is made again.
-const RETRIES: u32 = 2;
+pub(super) const RETRIES: u32 = 2;
 
 /// What the asker got of the model's text in this step.
 #[derive(Default)]
-struct Shown {
-    thought: Vec<String>,
-    thought_ended: bool,
+pub(super) struct Shown {
+    pub(super) thought: Vec<String>,
+    pub(super) thought_ended: bool,
     answer: Vec<String>,
+    /// What the model thought of its own before its reply, as far as the asker was not told it in pieces; `None`: nothing.
+    thinking: Option<String>,
     /// What a call that is made again need not say once more.
     said_thought: Said,
     said_answer: Said,
 }
 
 impl Shown {
+    /// A thought that is said at once.
+    pub(super) fn whole(thought: String) -> Self {
+        Self {
+            thought: vec![thought],
+            thought_ended: true,
+            ..Self::default()
+        }
+    }
+
     /// What was shown by a process that died.
-    fn before(heard: Vec<Piece>) -> Self {
+    pub(super) fn before(heard: Vec<Piece>) -> Self {
         let mut shown = Self::default();
         for piece in heard {
             shown.add(&piece);
@@ -53,6 +66,11 @@ impl Shown {
                 self.thought_ended |= kind == PieceKind::ThoughtEnd;
             }
         }
+    }
+
+    /// The model thinks before its reply.
+    fn think(&mut self, thinking: &str) {
+        self.thinking.get_or_insert_default().push_str(thinking);
     }
 
     fn is_empty(&self) -> bool {
@@ -102,18 +120,28 @@ impl Said {
 }
 
 impl StepExecution {
-    /// The model's decision; after replies that cannot be read it is told why and asked again.
+    /// The model's decision, from what it can read of the steps before.
     pub(super) async fn think(&mut self, tools: &ToolSet) -> Result<Decision, Stop> {
+        let mut view = self.view().await?;
+        let mut decision = self.think_of(&mut view, tools).await?;
+        if let Some(compacted) = view.compacted {
+            decision.usage.add(&compacted.usage);
+            decision.compacted = Some(compacted);
+        }
+        Ok(decision)
+    }
+
+    /// The model's decision; after replies that cannot be read it is told why and asked again.
+    async fn think_of(&mut self, view: &mut View, tools: &ToolSet) -> Result<Decision, Stop> {
         let run = self.run.clone();
         let available = tools.available(&run);
-        let additional = self.additional_context();
         let mut shown = Shown::before(std::mem::take(&mut self.heard));
         let mut usage = Usage::default();
         let mut unread: Option<(String, ParseError)> = None;
         for _ in 0..=self.agent.options.repairs {
             let known = unread.as_ref().map(|(text, fault)| (text.as_str(), fault));
-            let terms = prompt::terms(&run, &available, additional.as_deref(), known);
-            let (text, parsed) = self.ask_model(&terms, &mut shown, &mut usage).await?;
+            let told = (&available[..], known);
+            let (text, parsed) = self.reply(view, told, &mut shown, &mut usage).await?;
             match parsed.choice {
                 Ok(choice) => {
                     return self
@@ -131,16 +159,33 @@ impl StepExecution {
         self.unreadable(detail, shown, usage, &available).await
     }
 
-    fn additional_context(&self) -> Option<String> {
-        let value = self
-            .cx
-            .config()
-            .get(self.cx.workspace(), "agent", "additional-context")?;
-        // Written as plain text, or, by some tools, as a JSON string.
-        Some(serde_json::from_str(&value).unwrap_or_else(|_| value.to_string()))
+    /// A reply of the model; it is shown less where that is too much.
+    async fn reply(
+        &mut self,
+        view: &mut View,
+        (available, unread): (&[&Tool], Option<(&str, &ParseError)>),
+        shown: &mut Shown,
+        usage: &mut Usage,
+    ) -> Result<(String, Parsed), Stop> {
+        let limit = usize::try_from(self.agent.options.max_iterations).unwrap_or(usize::MAX);
+        let nudge = prompt::nudge(own_steps(&self.run).len(), limit);
+        let told: Vec<String> = self.additional().into_iter().chain(nudge).collect();
+        let additional = (!told.is_empty()).then(|| told.join("\n\n"));
+        loop {
+            let terms = prompt::terms(&view.run, available, additional.as_deref(), unread);
+            let asked = (PROMPT, &terms, ReplyParser::default as fn() -> ReplyParser);
+            match self.ask_model(asked, shown, usage).await? {
+                Reply::Read(text, parsed) => return Ok((text, parsed)),
+                Reply::TooLong(error) => {
+                    if !self.recover(view).await? {
+                        return Err(self.ending(&error));
+                    }
+                }
+            }
+        }
     }
 
-    async fn decision(
+    pub(super) async fn decision(
         &mut self,
         choice: Choice,
         thought: &str,
@@ -149,12 +194,29 @@ impl StepExecution {
         available: &[&Tool],
     ) -> Result<Decision, Stop> {
         self.end_thought(&mut shown).await?;
+        let stated = shown.thinking.take().map(|thinking| {
+            if shown.thought.is_empty() && !thinking.is_empty() {
+                let parts = [thinking.trim_end(), thought];
+                let parts = parts.into_iter().filter(|part| !part.is_empty());
+                shown.thought.push(parts.collect::<Vec<_>>().join("\n"));
+            }
+            thought.to_owned()
+        });
         if shown.thought.is_empty() && !thought.is_empty() {
             shown.thought.push(thought.to_owned());
         }
         let (taken, cited) = match choice {
             Choice::Action { name, arguments } => {
                 (Taken::Action { name, arguments }, Cited::default())
+            }
+            Choice::Actions(calls) => {
+                let calls = calls.into_iter().map(|(name, arguments)| Chosen {
+                    name,
+                    arguments,
+                    guard: None,
+                });
+                let calls = calls.collect();
+                (Taken::Actions { calls }, Cited::default())
             }
             Choice::Answer(text) => {
                 let mut cited = Answer::whole(&self.run.citations, &text);
@@ -163,6 +225,7 @@ impl StepExecution {
             }
         };
         Ok(Decision {
+            stated,
             citations: cited.citations,
             refused: cited.refused,
             ..decided(taken, shown, usage, available)
@@ -185,30 +248,30 @@ impl StepExecution {
         ))
     }
 
-    /// One model call, made again if it broke off before the asker got anything, or if the run goes on
+    /// One model call, made again if it broke off before the asker got anything of an answer, or if the run goes on
     /// without an asker.
-    async fn ask_model(
+    pub(super) async fn ask_model(
         &mut self,
-        terms: &BTreeMap<String, String>,
+        asked: Asking<'_>,
         shown: &mut Shown,
         usage: &mut Usage,
-    ) -> Result<(String, Parsed), Stop> {
+    ) -> Result<Reply, Stop> {
         let mut tries = 0;
         loop {
             let heard = shown.thought.len() + shown.answer.len();
-            let result = self.ask_once(terms, shown, usage).await;
+            let result = self.ask_once(asked, shown, usage).await;
             let error = match result {
-                Ok(reply) => return Ok(reply),
-                Err(Asked::Stop(stop)) => return Err(stop),
-                Err(Asked::Failed(error)) => error,
+                Ok((text, parsed)) => return Ok(Reply::Read(text, parsed)),
+                Err(Unheard::Stop(stop)) => return Err(stop),
+                Err(Unheard::Failed(error)) => error,
             };
             let unheard = heard == shown.thought.len() + shown.answer.len();
-            let broke_off = matches!(
-                error.code(),
-                ErrorCode::Interrupted | ErrorCode::Unavailable
-            );
-            if !(unheard || self.detach)
-                || !broke_off
+            if unheard && is_too_long(&error) {
+                return Ok(Reply::TooLong(error));
+            }
+            // A thought goes on where it was; nobody acts on half of an answer.
+            if !(unheard || self.detach || shown.answer.is_empty())
+                || !(broke_off(&error) || (!unheard && error.code() == ErrorCode::Provider))
                 || tries == RETRIES
                 || self.cx.deadline.passed()
             {
@@ -223,14 +286,48 @@ impl StepExecution {
 
     async fn ask_once(
         &mut self,
-        terms: &BTreeMap<String, String>,
+        asked: Asking<'_>,
         shown: &mut Shown,
         usage: &mut Usage,
-    ) -> Result<(String, Parsed), Asked> {
-        let started = Instant::now();
-        let prompts = Prompts::of_flow(&self.cx);
-        let mut answer = prompts.stream(PROMPT, terms.clone(), self.run.streaming)?;
-        let mut parser = ReplyParser::default();
+    ) -> Result<(String, Parsed), Unheard> {
+        self.ask_again().await?;
+        let mut hearing = self.hear(asked.0, asked.1)?;
+        let mut came = 0;
+        let heard = self.listen(&mut hearing, asked, shown, &mut came).await;
+        match heard {
+            Ok((kept, parsed, beyond)) => {
+                let used = self.end_hearing(hearing, |used| {
+                    if beyond > PATIENCE_BYTES && used.in_token + used.out_token == 0 {
+                        // Broken off before it was told: as much as such texts usually are.
+                        used.in_token = budget::tokens(size(asked.1));
+                        used.out_token = budget::tokens(came);
+                    }
+                })?;
+                if self.run.streaming {
+                    self.keep_notes().await?;
+                }
+                usage.add(&used);
+                Ok((kept, parsed))
+            }
+            Err(Unheard::Failed(error)) => {
+                let used = hearing.broken(&self.cx, (size(asked.1), came));
+                usage.add(&used);
+                self.note_failed(&error, used)?;
+                Err(error.into())
+            }
+            Err(stop) => Err(stop),
+        }
+    }
+
+    /// What is kept of a reply, what was read of it, and bytes of it that were not.
+    async fn listen(
+        &mut self,
+        hearing: &mut Hearing,
+        (_, _, parser): Asking<'_>,
+        shown: &mut Shown,
+        came: &mut usize,
+    ) -> Result<(String, Parsed, usize), Unheard> {
+        let mut parser = parser();
         let known = self.run.citations.clone();
         let mut cited = Answer::new(&known);
         let (mut kept, mut beyond) = (String::new(), 0);
@@ -239,19 +336,38 @@ impl StepExecution {
             self.say_all(vec![(PieceKind::Thought, "\n".to_owned())], shown)
                 .await?;
         }
-        while let Some(piece) = answer.next().await? {
+        if let Some(thinking) = &mut shown.thinking {
+            thinking.clear();
+        }
+        // What the reply states begins on a line of its own.
+        let mut gap = "";
+        while let Some(pieces) = self.hear_more(hearing).await? {
             let mut progress = Progress::default();
-            let mut piece = Some(piece);
             // Pieces that are here already travel together.
-            while let Some(next) = piece {
+            for piece in pieces {
+                let piece = match piece {
+                    Heard::Text(piece) => piece,
+                    Heard::Thinking { thinking } => {
+                        // It is shown, and never read.
+                        *came += thinking.len();
+                        gap = if thinking.ends_with('\n') { "" } else { "\n" };
+                        shown.think(&thinking);
+                        progress.thought.push_str(&thinking);
+                        continue;
+                    }
+                };
+                *came += piece.len();
                 if parser.is_complete() {
-                    beyond += next.text.len();
+                    beyond += piece.len();
                 }
                 if kept.len() < KEPT {
-                    kept.push_str(&next.text);
+                    kept.push_str(&piece);
                 }
-                join(&mut progress, parser.push(&next.text));
-                piece = answer.next().now_or_never().transpose()?.flatten();
+                let more = parser.push(&piece);
+                if !more.thought.is_empty() {
+                    progress.thought.push_str(std::mem::take(&mut gap));
+                }
+                join(&mut progress, more);
             }
             progress.answer = cited.push(&progress.answer);
             self.show(progress, shown).await?;
@@ -260,14 +376,11 @@ impl StepExecution {
                 break;
             }
         }
-        let spent = answer.spent();
-        drop(answer);
         let (mut rest, parsed) = parser.finish();
         rest.answer = cited.push(&rest.answer);
         rest.answer.push_str(&cited.finish().0);
         self.show(rest, shown).await?;
-        usage.add(&used(spent, started));
-        Ok((kept, parsed))
+        Ok((kept, parsed, beyond))
     }
 
     /// Passes on what became certain, if the asker wants pieces.
@@ -277,7 +390,10 @@ impl StepExecution {
         }
         progress.thought = shown.said_thought.unsaid(progress.thought);
         progress.answer = shown.said_answer.unsaid(progress.answer);
-        let ends = progress.thought_ended && !shown.thought_ended;
+        // A thought of the model's own ends where the answer begins, whatever the reply states.
+        let begun = !(shown.thought.is_empty() && progress.thought.is_empty());
+        let answers = begun && !progress.answer.is_empty();
+        let ends = (progress.thought_ended || answers) && !shown.thought_ended;
         let mut certain = Vec::new();
         if !shown.thought_ended && (ends || !progress.thought.is_empty()) {
             let kind = match ends {
@@ -292,7 +408,7 @@ impl StepExecution {
         self.say_all(certain, shown).await
     }
 
-    async fn say_all(
+    pub(super) async fn say_all(
         &mut self,
         pieces: Vec<(PieceKind, String)>,
         shown: &mut Shown,
@@ -314,32 +430,28 @@ impl StepExecution {
     }
 }
 
-/// How a model call failed.
-enum Asked {
-    Failed(Error),
-    Stop(Stop),
+/// A prompt with its variables, and what reads the reply.
+pub(super) type Asking<'a> = (&'a str, &'a BTreeMap<String, String>, fn() -> ReplyParser);
+
+/// Whether a call that failed may be made again.
+pub(super) fn broke_off(error: &Error) -> bool {
+    matches!(
+        error.code(),
+        ErrorCode::Interrupted | ErrorCode::Unavailable
+    )
 }
 
-impl From<Error> for Asked {
-    fn from(error: Error) -> Self {
-        Self::Failed(error)
-    }
+/// What came of a model call.
+pub(super) enum Reply {
+    /// A text, and what was read of it.
+    Read(String, Parsed),
+    /// The model was shown more than it reads.
+    TooLong(Error),
 }
 
-impl From<Stop> for Asked {
-    fn from(stop: Stop) -> Self {
-        Self::Stop(stop)
-    }
-}
-
-/// What one call took.
-fn used(spent: Spent, started: Instant) -> Usage {
-    Usage {
-        in_token: spent.in_token.unwrap_or(0),
-        out_token: spent.out_token.unwrap_or(0),
-        model: spent.model.unwrap_or_default(),
-        duration_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
-    }
+/// Bytes that a prompt is filled with.
+fn size(terms: &BTreeMap<String, String>) -> usize {
+    terms.values().map(String::len).sum()
 }
 
 fn join(all: &mut Progress, more: Progress) {
@@ -348,15 +460,14 @@ fn join(all: &mut Progress, more: Progress) {
     all.answer.push_str(&more.answer);
 }
 
-fn decided(taken: Taken, shown: Shown, usage: Usage, available: &[&Tool]) -> Decision {
+pub(super) fn decided(taken: Taken, shown: Shown, usage: Usage, available: &[&Tool]) -> Decision {
     Decision {
         thought: shown.thought,
         answer: shown.answer,
-        taken,
+        stated: shown.thinking.map(|_| String::new()),
         usage,
         candidates: available.iter().map(|tool| tool.name.clone()).collect(),
-        citations: Vec::new(),
-        refused: false,
+        ..Decision::of(taken)
     }
 }
 

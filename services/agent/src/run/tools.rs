@@ -3,15 +3,35 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use tg_compaction::MODEL_TYPE;
+use tg_mesh::config_view::Rows as ConfigRows;
 use tg_mesh::{Cx, Derived};
 
+use crate::engine::exchange::Rows as Recorded;
 use crate::engine::toolset::{Rows, ToolSet};
 
 /// Workspaces remembered; beyond it all are forgotten and read again.
 const KEEP: usize = 1024;
 
 /// Config types that the agent watches.
-pub const WATCHED: &[&str] = &["tool", "tool-native", "tool-service", "mcp", "agent"];
+pub const WATCHED: &[&str] = &[
+    "tool",
+    "tool-native",
+    "tool-service",
+    "mcp",
+    "agent",
+    "agent-pattern",
+    "agent-task-type",
+    tg_schemas::price::ROWS,
+    "agent-definition",
+    MODEL_TYPE,
+];
+
+/// Config types that tools are made of.
+pub(super) const KINDS: [&str; 4] = ["tool", "tool-native", "tool-service", "agent-definition"];
+
+/// What servers of tools say that they have stands beside those rows, under this name, in what a run went by.
+pub(super) const LISTED: &str = "mcp-listed";
 
 /// See the module.
 pub(super) struct Tools(Derived<ToolSet>);
@@ -23,20 +43,16 @@ impl Default for Tools {
 }
 
 impl Tools {
-    /// The tools of the context's workspace as configuration says now.
-    pub(super) fn of(&self, cx: &Cx) -> Arc<ToolSet> {
+    /// The tools of the context's workspace as configuration says now, and servers of tools.
+    pub(super) fn of(&self, cx: &Cx, listed: &Arc<ConfigRows>) -> Arc<ToolSet> {
         let workspace = cx.workspace();
-        let kinds = ["tool", "tool-native", "tool-service"];
-        let rows = kinds.map(|kind| cx.config().values(workspace, kind));
+        let [tools, native, services, agents] =
+            KINDS.map(|kind| cx.config().values(workspace, kind));
+        let rows = [tools, native, services, agents, listed.clone()];
         if let Some(set) = self.0.get(workspace, &rows) {
             return set;
         }
-        let set = ToolSet::read(&Rows {
-            tools: &pairs(&rows[0]),
-            native: &pairs(&rows[1]),
-            services: &pairs(&rows[2]),
-            workspace,
-        });
+        let set = read(rows.each_ref().map(|rows| pairs(rows)), workspace);
         for fault in &set.faults {
             tracing::warn!(workspace, fault, "a tool was left out");
         }
@@ -44,7 +60,35 @@ impl Tools {
     }
 }
 
-fn pairs(rows: &BTreeMap<String, Arc<str>>) -> Vec<(&str, &str)> {
+fn read(
+    [tools, native, services, agents, listed]: [Vec<(&str, &str)>; 5],
+    workspace: &str,
+) -> ToolSet {
+    ToolSet::read(&Rows {
+        tools: &tools,
+        native: &native,
+        services: &services,
+        agents: &agents,
+        listed: &listed,
+        workspace,
+    })
+}
+
+/// The tools that a run had which is replayed.
+pub(super) fn recorded(rows: &Recorded, workspace: &str) -> ToolSet {
+    let [tools, native, services, agents] = KINDS.map(|kind| recorded_pairs(rows, kind));
+    let listed = recorded_pairs(rows, LISTED);
+    read([tools, native, services, agents, listed], workspace)
+}
+
+/// Rows of a type that a run went by.
+pub(super) fn recorded_pairs<'a>(rows: &'a Recorded, kind: &str) -> Vec<(&'a str, &'a str)> {
+    let rows = rows.get(kind).into_iter().flatten();
+    rows.map(|(key, row)| (key.as_str(), row.as_str()))
+        .collect()
+}
+
+pub(super) fn pairs(rows: &BTreeMap<String, Arc<str>>) -> Vec<(&str, &str)> {
     rows.iter()
         .map(|(key, value)| (key.as_str(), &**value))
         .collect()

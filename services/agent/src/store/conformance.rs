@@ -3,21 +3,34 @@
 
 use std::sync::Arc;
 
+use self::calls::*;
+use self::config::*;
+use self::confirmations::*;
+use self::records::*;
+use self::standing::*;
+use self::tasks::*;
+use self::told::*;
+use self::usage::*;
 use super::sqlite::SqliteLedger;
 use super::*;
 use crate::engine::decision::{Taken, Usage};
+
+mod calls;
+mod config;
+mod confirmations;
+mod records;
+mod standing;
+mod tasks;
+mod told;
+mod usage;
 
 type Store = Arc<dyn LedgerStore>;
 
 fn decision(text: &str) -> Decision {
     Decision {
         thought: vec!["hm".into(), String::new()],
-        answer: Vec::new(),
-        taken: Taken::Answer { text: text.into() },
-        usage: Usage::default(),
         candidates: vec!["a".into()],
-        citations: Vec::new(),
-        refused: false,
+        ..Decision::of(Taken::Answer { text: text.into() })
     }
 }
 
@@ -25,6 +38,7 @@ fn began(run: &str) -> Began {
     Began {
         run: run.into(),
         started_at: "t".into(),
+        route: None,
     }
 }
 
@@ -34,7 +48,7 @@ fn asked(workspace: &str, key: &str, text: &str) -> Asked {
         is_over: IsOver::when(|| false),
         key: key.into(),
         text: text.into(),
-        detached: None,
+        asker: None,
     }
 }
 
@@ -45,9 +59,11 @@ fn detached(user: &str, question: &str, deadline_ms: i64) -> Asked {
         flow: "f".into(),
         request: "x".into(),
         deadline_ms,
+        goes_on: true,
+        grace_ms: 0,
     };
     Asked {
-        detached: Some(caller),
+        asker: Some(caller),
         ..asked("ws#3", &format!("key of {question}"), "t")
     }
 }
@@ -80,10 +96,74 @@ fn end(workspace: &str, day: &str, run: &str, hash: &str) -> RunEnd {
     }
 }
 
+async fn the_first_route_of_a_run_stands(ledger: Store) {
+    let begin = async || {
+        let run = ledger.begin(asked("ws#1", "q", "t"), began("a"), 1).await;
+        run.unwrap().unwrap()
+    };
+    let route = |pattern: &str| Route {
+        pattern: pattern.into(),
+        ..Route::default()
+    };
+    let settle =
+        async |run: RunKey, pattern: &str| ledger.route("q", &run, &route(pattern)).await.unwrap();
+    assert_eq!(begin().await.route, None);
+    assert_eq!(settle(of_ended("a"), "late").await, None);
+    assert_eq!(settle(of("other"), "odd").await, None);
+    assert_eq!(settle(of("a"), "react").await, Some(route("react")));
+    assert_eq!(settle(of("a"), "second").await, Some(route("react")));
+    assert_eq!(begin().await.route, Some(route("react")));
+}
+
+async fn findings_stand_in_the_order_of_arrival(ledger: Store) {
+    let finding = |subagent: u32, text: &str| Finding {
+        subagent,
+        text: text.into(),
+        ..Finding::default()
+    };
+    let enter = async |run: RunKey, subagent: u32, text: &str| {
+        let found = ledger.found(&run, &finding(subagent, text), 1).await;
+        found.unwrap()
+    };
+    assert_eq!(enter(of("a"), 2, "first").await, Some(0));
+    assert_eq!(enter(of("a"), 0, "second").await, Some(1));
+    assert_eq!(
+        enter(of("a"), 2, "again").await,
+        Some(0),
+        "the first stands"
+    );
+    assert_eq!(enter(of("b"), 0, "other").await, Some(0));
+    assert_eq!(enter(of_ended("a"), 1, "late").await, None);
+    let found = ledger.findings("a").await.unwrap();
+    assert_eq!(found, [finding(2, "first"), finding(0, "second")]);
+    assert!(ledger.findings("none").await.unwrap().is_empty());
+}
+
+async fn what_was_said_of_a_step_is_there_until_it_is_done(ledger: Store) {
+    let piece = |text: &str| Piece {
+        kind: PieceKind::Part,
+        text: text.into(),
+    };
+    let first = vec![piece("a"), piece("b")];
+    ledger.say(&of("a"), 1, 4, first, 1).await.unwrap();
+    ledger
+        .say(&of("a"), 1, 6, vec![piece("c")], 1)
+        .await
+        .unwrap();
+    let said = ledger.said("a", 1).await.unwrap();
+    assert_eq!(said, [piece("a"), piece("b"), piece("c")]);
+    assert!(ledger.said("a", 2).await.unwrap().is_empty());
+    ledger.finish_step("a", 1).await.unwrap();
+    assert!(ledger.said("a", 1).await.unwrap().is_empty());
+}
+
 async fn ends_of_a_day_stand_in_their_order(ledger: Store) {
     let finish = async |workspace: &str, day: &str, run: &str, hash: &str| {
         let end = end(workspace, day, run, hash);
-        ledger.finish_run(&of(run), 1, &end, 1).await.unwrap();
+        ledger
+            .finish_run(&of(run), 1, &end, Told::default(), 1)
+            .await
+            .unwrap();
     };
     let listed = async |workspace: &str, day: &str, after: i64, most: usize| {
         let some = ledger.ended(workspace, day, after, most).await.unwrap();
@@ -101,7 +181,13 @@ async fn ends_of_a_day_stand_in_their_order(ledger: Store) {
     finish("ws", "d1", "bare", "").await;
     finish("ws#1", "d1", "x", "h").await;
     ledger
-        .finish_run(&of_ended("late"), 1, &end("ws", "d1", "late", "h"), 1)
+        .finish_run(
+            &of_ended("late"),
+            1,
+            &end("ws", "d1", "late", "h"),
+            Told::default(),
+            1,
+        )
         .await
         .unwrap();
     assert_eq!(listed("ws", "d1", 0, 9).await, ["b=h", "a=h", "c=h"]);
@@ -148,6 +234,29 @@ async fn heads_follow_one_another_and_the_key_stays(ledger: Store) {
     for key in [b"one", b"two"] {
         assert_eq!(ledger.head_key(key.to_vec()).await.unwrap(), b"one");
     }
+    let rotate = async |old: &[u8], verifies: &str, new: &[u8]| {
+        let rotated = ledger.rotate_head_key(old.to_vec(), verifies.into(), new.to_vec());
+        rotated.await.unwrap()
+    };
+    assert!(rotate(b"one", "1", b"two").await);
+    assert!(!rotate(b"one", "1", b"three").await, "it signs no more");
+    assert!(rotate(b"two", "2", b"three").await);
+    assert_eq!(ledger.head_key(b"x".to_vec()).await.unwrap(), b"three");
+    let before = async || {
+        let keys = ledger.head_keys_before().await.unwrap().into_iter();
+        let keys = keys.map(|key| format!("{} {}", key.pem, key.revoked_from));
+        keys.collect::<Vec<_>>()
+    };
+    assert_eq!(before().await, ["2 ", "1 "]);
+    let revoke = async |pem: &str, from: &str| {
+        let revoked = ledger.revoke_head_key(pem.into(), from.into());
+        revoked.await.unwrap()
+    };
+    assert!(!revoke("3", "2026-01-01T00:00:00Z").await);
+    for from in ["2026-02", "2026-01", "2026-03"] {
+        assert!(revoke("1", from).await);
+    }
+    assert_eq!(before().await, ["2 ", "1 2026-01"]);
 }
 
 async fn a_question_begins_one_run(ledger: Store) {
@@ -166,7 +275,7 @@ async fn a_question_begins_one_run(ledger: Store) {
     assert!(ledger.is_open("ws/f/inbox/q".into()).await.unwrap());
     for _ in 0..2 {
         ledger
-            .finish_run(&of("r1"), 1, &end("ws", "", "r1", ""), 1)
+            .finish_run(&of("r1"), 1, &end("ws", "", "r1", ""), Told::default(), 1)
             .await
             .unwrap();
     }
@@ -191,7 +300,7 @@ async fn the_first_decision_stands(ledger: Store) {
     assert_eq!(row.decision, Some(decision("one")));
     assert!(!row.later && !row.done);
     ledger
-        .observe("r", 1, &Observation::failed("x"))
+        .observe(&of("r"), 1, &Observation::failed("x"), Told::default(), 1)
         .await
         .unwrap();
     ledger
@@ -230,36 +339,35 @@ async fn old_rows_go(ledger: Store) {
     );
 }
 
-async fn pieces_are_heard_as_far_as_they_were_passed_on(ledger: Store) {
-    let piece = |kind, text: &str| Piece {
-        kind,
-        text: text.into(),
+async fn what_is_too_old_goes_also_where_no_run_begins(ledger: Store) {
+    let finish = async |run: &str, at: i64| {
+        let end = end("ws", "d1", run, "h");
+        ledger
+            .finish_run(&of(run), 1, &end, Told::default(), at)
+            .await
+            .unwrap();
     };
-    let said = vec![
-        piece(PieceKind::Thought, "a"),
-        piece(PieceKind::ThoughtEnd, "b"),
-        piece(PieceKind::Answer, "c"),
-    ];
-    for _ in 0..2 {
-        ledger.say(&of("r"), 1, 4, said.clone(), 1).await.unwrap();
+    let old = PURGE as usize + 3;
+    for at in 0..old {
+        finish(&format!("old {at}"), 1).await;
     }
-    let heard = |from, until| ledger.heard("r", 1, from, until);
-    assert_eq!(heard(4, 7).await.unwrap(), Some(said.clone()));
-    assert_eq!(heard(5, 7).await.unwrap(), Some(said[1..].to_vec()));
-    assert_eq!(heard(4, 8).await.unwrap(), None, "one more is not known");
-    // What comes after what was passed on is forgotten.
-    assert_eq!(heard(4, 6).await.unwrap(), Some(said[..2].to_vec()));
-    assert_eq!(heard(4, 7).await.unwrap(), None);
-    assert_eq!(heard(4, 4).await.unwrap(), Some(Vec::new()));
-    ledger.say(&of("r"), 1, 4, said, 1).await.unwrap();
-    ledger.decide(&of("r"), 1, &decision("x"), 1).await.unwrap();
-    assert_eq!(heard(4, 7).await.unwrap(), None, "it is decided");
+    let now = KEEP_ENDS_MS + 2;
+    finish("new", now).await;
+    ledger.decide(&of("x"), 1, &decision("x"), 1).await.unwrap();
+    assert!(ledger.forget(now).await.unwrap(), "in pieces");
+    assert!(!ledger.forget(now).await.unwrap());
+    let left = ledger.ended("ws", "d1", 0, 2 * old).await.unwrap();
+    let left: Vec<&str> = left.iter().map(|end| end.run.as_str()).collect();
+    assert_eq!(left, ["new"]);
+    let step = ledger.load("x".into(), 1).await.unwrap();
+    assert_eq!(step, StepRow::default());
 }
 
 async fn the_first_observation_of_a_decided_step_stands(ledger: Store) {
     let observe = async |text: &str| {
         let seen = Observation::failed(text);
-        ledger.observe("r", 1, &seen).await.unwrap();
+        let told = Told::default();
+        ledger.observe(&of("r"), 1, &seen, told, 1).await.unwrap();
     };
     observe("early").await;
     assert_eq!(
@@ -294,9 +402,11 @@ async fn detached_runs_of_a_user_are_listed_until_they_end_or_are_cancelled(ledg
     let row = DetachedRun {
         id: "q0".into(),
         workspace: "ws".into(),
+        generation: 3,
         flow: "f".into(),
         request_id: "x".into(),
         started_ms: 1,
+        ..DetachedRun::default()
     };
     assert_eq!((all.len(), &all[0]), (3, &row));
     assert_eq!(listed("ann", "", 2, 1).await, ["q0", "q1"]);
@@ -309,7 +419,10 @@ async fn detached_runs_of_a_user_are_listed_until_they_end_or_are_cancelled(ledg
         .unwrap();
     assert_eq!(listed("ann", "", 9, 5).await, ["q0", "q1"]);
     let end = end("ws#3", "d", "r0", "h");
-    ledger.finish_run(&of("r0"), 1, &end, 1).await.unwrap();
+    ledger
+        .finish_run(&of("r0"), 1, &end, Told::default(), 1)
+        .await
+        .unwrap();
     assert_eq!(listed("ann", "", 9, 5).await, ["q1"]);
     // Of its own user only, and once.
     for (user, question, done) in [
@@ -319,15 +432,21 @@ async fn detached_runs_of_a_user_are_listed_until_they_end_or_are_cancelled(ledg
         ("ann", "q1", false),
     ] {
         assert_eq!(
-            ledger.cancel(user, question, 5).await.unwrap(),
+            ledger
+                .cancel(&Whose::User(user.into()), question, 5)
+                .await
+                .unwrap(),
             done,
             "{user} {question}"
         );
     }
     assert!(listed("ann", "", 9, 5).await.is_empty());
-    let cancelled = ["r0", "r1", "r2"].map(|run| ledger.is_cancelled(run));
+    let cancelled = ["r0", "r1", "r2"].map(|run| ledger.asker(run));
     let cancelled = futures::future::join_all(cancelled).await;
-    let cancelled: Vec<_> = cancelled.into_iter().map(Result::unwrap).collect();
+    let cancelled: Vec<_> = cancelled
+        .into_iter()
+        .map(|run| run.unwrap().unwrap().cancelled)
+        .collect();
     assert_eq!(cancelled, [false, true, false]);
     while ledger.purge_some("ws#3").await.unwrap() {}
     assert!(listed("bob", "", 9, 1).await.is_empty());
@@ -366,7 +485,7 @@ async fn nothing_is_written_of_a_workspace_that_has_ended(ledger: Store) {
         let row = ledger.load("r".into(), step).await.unwrap();
         assert_eq!(row, StepRow::default(), "{step}");
     }
-    assert_eq!(ledger.heard("r", 4, 0, 1).await.unwrap(), None);
+    assert!(ledger.said("r", 4).await.unwrap().is_empty());
 }
 
 async fn a_workspace_is_purged_whole_and_alone(ledger: Store) {
@@ -399,23 +518,10 @@ async fn a_workspace_is_purged_whole_and_alone(ledger: Store) {
         assert_eq!(ledger.is_open(key).await.unwrap(), left, "{run}");
         let row = ledger.load(run.clone(), 1).await.unwrap();
         assert_eq!(row.decision.is_some(), left, "{run}");
-        let heard = ledger.heard(&run, 2, 0, 1).await.unwrap();
-        assert_eq!(heard.is_some(), left, "{run}");
+        let said = ledger.said(&run, 2).await.unwrap();
+        assert_eq!(!said.is_empty(), left, "{run}");
     }
     assert!(!ledger.purge_some("ws").await.unwrap());
-}
-
-async fn a_known_config_store_is_remembered(ledger: Store) {
-    let config = ledger.known_config();
-    assert_eq!(config.config_known().await.unwrap(), None);
-    for version in [3, 5, 5] {
-        let known = tg_storage::ConfigKnown {
-            identity: "x".into(),
-            version,
-        };
-        config.remember_config(known.clone()).await.unwrap();
-        assert_eq!(config.config_known().await.unwrap(), Some(known));
-    }
 }
 
 /// Every promise, kept by one adapter.
@@ -426,17 +532,47 @@ macro_rules! suite {
 
             suite!(@ $open;
                 a_question_begins_one_run,
+                the_first_route_of_a_run_stands,
                 the_first_decision_stands,
                 the_first_observation_of_a_decided_step_stands,
                 an_ending_needs_no_decision,
-                pieces_are_heard_as_far_as_they_were_passed_on,
+                what_runs_have_told_is_kept_without_a_gap_or_repeat,
+                what_is_kept_of_a_workspace_is_bounded,
+                who_asked_for_a_run_is_known,
+                a_run_that_nobody_listens_to_is_cancelled_unless_somebody_joined,
+                it_is_known_where_a_run_ended,
+                what_happened_in_subagents_is_known_with_their_run,
+                what_has_happened_in_a_run_is_known,
+                it_is_known_what_a_run_waits_for_and_since_when,
+                subagents_that_are_not_over_stand_behind_their_run,
+                findings_stand_in_the_order_of_arrival,
+                what_was_said_of_a_step_is_there_until_it_is_done,
                 ends_of_a_day_stand_in_their_order,
                 heads_follow_one_another_and_the_key_stays,
                 old_rows_go,
+                what_is_too_old_goes_also_where_no_run_begins,
                 a_workspace_is_purged_whole_and_alone,
                 nothing_is_written_of_a_workspace_that_has_ended,
                 detached_runs_of_a_user_are_listed_until_they_end_or_are_cancelled,
+                what_is_reserved_binds_until_it_is_settled_or_over,
+                a_run_that_ends_before_anything_was_decided_is_over,
+                bounds_are_of_their_own,
+                usage_is_summed_up_by_name_and_day,
+                sessions_are_summed_up_exactly,
+                old_usage_goes_when_its_time_is_over,
                 a_known_config_store_is_remembered,
+                a_user_answers_once_and_in_time,
+                questions_of_subagents_are_answered_with_their_run,
+                open_questions_of_a_workspace_are_bounded,
+                a_record_is_kept_in_order_and_what_has_a_name_once,
+                a_record_that_grows_too_large_is_not_kept,
+                records_of_a_workspace_are_bounded_and_go_with_it,
+                a_task_that_is_over_stays_as_it_is,
+                tasks_of_a_process_that_is_gone_have_failed,
+                tasks_of_a_workspace_are_bounded_and_go_with_it,
+                tasks_that_are_over_are_kept_for_an_hour,
+                what_came_of_a_call_stands_until_its_step_has_seen_all,
+                a_record_knows_each_call_of_a_step,
             );
         }
     };

@@ -3,14 +3,20 @@
 //!
 //! [`LedgerStore`] is what an adapter does; each method is one transaction, and the second time changes nothing.
 
+mod asking;
+mod calls;
+mod ends;
 mod ledger;
 mod lifecycle;
+mod record;
 mod sqlite;
+mod standing;
+pub(crate) mod tasks;
+mod usage;
+mod whose;
 
 #[cfg(test)]
 mod conformance;
-
-use std::sync::Arc;
 
 use async_trait::async_trait;
 use tg_collections::KnownConfig;
@@ -18,36 +24,33 @@ use tg_provenance::Ended;
 use tg_schemas::msg::DetachedRun;
 use tg_storage::StorageError;
 
+pub use self::asking::{Asking, Confirmation, Replied};
+pub use self::calls::{CallAt, CallStore};
+pub use self::ends::{HeadKey, LastHeads, RunEnd, SignedHead};
 pub use self::ledger::Ledger;
-use crate::engine::decision::{Decision, Ending, Observation};
+pub use self::record::{Added, Facts, Noted, Record};
+pub use self::standing::RunProgress;
+pub use self::tasks::{Opened, TaskEnd, TaskRow, TaskStatus, TaskStore, TasksOf};
+pub use self::usage::{Account, Bound, Call, CallKind, Days, Reservation, Used};
+pub use self::whose::{IsOver, RunKey, Whose};
+use crate::engine::confirmation::Answer;
+use crate::engine::decision::{Decision, Ending, Finding, Observation};
+use crate::engine::guards::Exhausted;
+use crate::engine::router::Route;
+use crate::engine::usage::Amount;
 
 /// Rows are kept this long, in milliseconds: well past any deadline.
 const KEEP_MS: i64 = 48 * 3600 * 1000;
 /// Ends of runs are kept this long, in milliseconds: five weeks, within which their day can be signed.
 const KEEP_ENDS_MS: i64 = 35 * 24 * 3600 * 1000;
+/// What was used is known this long, in milliseconds: by workspace, key, model and tool more than a year.
+const KEEP_USAGE_MS: i64 = 400 * 24 * 3600 * 1000;
 /// Rows removed at once.
 const PURGE: i64 = 512;
 /// Heads of a workspace that are kept: years of them.
 const KEEP_HEADS: i64 = 4096;
 /// Every so many runs, old rows are removed: where the time of a run's begin is divisible by it.
 const PURGE_EVERY: i64 = 256;
-
-/// Whether the workspace of what is written has ended meanwhile. Asked in the transaction that writes: what was purged is
-/// not written again.
-#[derive(Clone)]
-pub struct IsOver(Arc<dyn Fn() -> bool + Send + Sync>);
-
-impl IsOver {
-    /// As something else says.
-    pub fn when(says: impl Fn() -> bool + Send + Sync + 'static) -> Self {
-        Self(Arc::new(says))
-    }
-
-    /// Whether it has.
-    pub fn holds(&self) -> bool {
-        (self.0)()
-    }
-}
 
 /// A question as it begins a run.
 #[derive(Clone)]
@@ -60,12 +63,12 @@ pub struct Asked {
     pub key: String,
     /// Its text.
     pub text: String,
-    /// Who asked; `None` where the run ends with its caller.
-    pub detached: Option<Caller>,
+    /// Who asked; `None` where nobody can ask for it again.
+    pub asker: Option<Caller>,
 }
 
-/// For whom a run goes on without its caller.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Who asked for a run, and what becomes of it without them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Caller {
     /// The user.
     pub user: String,
@@ -77,15 +80,70 @@ pub struct Caller {
     pub request: String,
     /// When nobody waits any more.
     pub deadline_ms: i64,
+    /// It goes on without its caller.
+    pub goes_on: bool,
+    /// For so long; 0: to its end.
+    pub grace_ms: i64,
 }
 
-/// A run that is written to.
-#[derive(Clone)]
-pub struct RunKey {
+/// A run that somebody asked for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct KnownRun {
     /// Its id.
     pub run: String,
-    /// Whether its workspace has ended.
-    pub is_over: IsOver,
+    /// Its workspace, in the text form of its key.
+    pub workspace: String,
+    /// Who asked for it, and how.
+    pub caller: Caller,
+    /// When it began.
+    pub started_ms: i64,
+    /// It was cancelled.
+    pub cancelled: bool,
+    /// Nothing more comes.
+    pub over: bool,
+    /// Since when nobody listens, of one that goes on for some time only.
+    pub left_ms: Option<i64>,
+    /// Who asked listens no more, whoever else does.
+    pub asker_gone: bool,
+    /// The number behind its last part, of one that is over.
+    pub ends: Option<u64>,
+}
+
+/// Parts of a run's answer that are kept to be read again.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Told {
+    /// Its workspace, in the text form of its key.
+    pub workspace: String,
+    /// Number of the first.
+    pub first: u64,
+    /// Each as JSON.
+    pub parts: Vec<String>,
+    /// Bytes that are kept of the workspace at most; the oldest go.
+    pub keep: u64,
+}
+
+/// A call of a tool in a run.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ToolCall {
+    /// The tool.
+    pub tool: String,
+    /// What it returned is known; else it may or may not have had its effect.
+    pub returned: bool,
+    /// It returned an error.
+    pub failed: bool,
+}
+
+/// What has happened in a run.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Happened {
+    /// Steps that were decided.
+    pub steps: u32,
+    /// Calls of tools, in order.
+    pub calls: Vec<ToolCall>,
+    /// Tokens that its model was told.
+    pub in_token: i64,
+    /// Tokens that it said.
+    pub out_token: i64,
 }
 
 /// A run and when it began.
@@ -95,39 +153,8 @@ pub struct Began {
     pub run: String,
     /// Its start, as the trace shows it.
     pub started_at: String,
-}
-
-/// How the trace of a run ended.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct RunEnd {
-    /// Its workspace, in the text form of its key.
-    pub workspace: String,
-    /// The day in UTC, `YYYY-MM-DD`.
-    pub day: String,
-    /// Its question, its collection, and the hash of its end; that is empty for a trace without hashes.
-    pub ended: Ended,
-}
-
-/// A head that was signed.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct SignedHead {
-    /// Counts the heads of a workspace from 1.
-    pub number: i64,
-    /// The day that it is of.
-    pub day: String,
-    /// What was signed.
-    pub text: String,
-    /// The signature in base64.
-    pub signature: String,
-}
-
-/// What was signed before.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct LastHeads {
-    /// The last head of the workspace.
-    pub last: Option<SignedHead>,
-    /// The last head of the day.
-    pub of_day: Option<SignedHead>,
+    /// How it is gone about, once that was settled.
+    pub route: Option<Route>,
 }
 
 /// What a piece of a model's text is.
@@ -139,10 +166,12 @@ pub enum PieceKind {
     ThoughtEnd,
     /// Of the answer.
     Answer,
+    /// A whole part that was passed on, as JSON: what subagents said in the order in which they said it.
+    Part,
 }
 
 impl PieceKind {
-    const ALL: [Self; 3] = [Self::Thought, Self::ThoughtEnd, Self::Answer];
+    const ALL: [Self; 4] = [Self::Thought, Self::ThoughtEnd, Self::Answer, Self::Part];
 }
 
 /// A piece of a model's text that was passed on before the step was decided.
@@ -174,7 +203,7 @@ pub struct StepRow {
 /// # Errors
 /// Every method: when the store failed; nothing is changed then.
 #[async_trait]
-pub trait LedgerStore: Send + Sync + 'static {
+pub trait LedgerStore: TaskStore + CallStore {
     /// The run that a question began: `new` unless the same question has one already; `None` in a workspace that has
     /// ended. Now and then also removes some rows that are older than two days.
     async fn begin(
@@ -183,6 +212,15 @@ pub trait LedgerStore: Send + Sync + 'static {
         new: Began,
         now_ms: i64,
     ) -> Result<Option<Began>, StorageError>;
+
+    /// Settles how the run that a question began is gone about; the first route stands and is returned. `None`: there is no
+    /// such run.
+    async fn route(
+        &self,
+        question: &str,
+        run: &RunKey,
+        route: &Route,
+    ) -> Result<Option<Route>, StorageError>;
 
     /// Detached runs of a user that are not over, were not cancelled and may still end in time, in the order of their
     /// questions' ids: so many of those behind an id at most.
@@ -194,11 +232,104 @@ pub trait LedgerStore: Send + Sync + 'static {
         now_ms: i64,
     ) -> Result<Vec<DetachedRun>, StorageError>;
 
-    /// Notes for good that a detached run of a user, which is not over, is to end. `false` if there is none.
-    async fn cancel(&self, user: &str, question: &str, now_ms: i64) -> Result<bool, StorageError>;
+    /// Runs that are known, under way or over, in the order of their questions' ids: so many of those behind an id at most.
+    async fn known(
+        &self,
+        whose: &Whose,
+        after: &str,
+        most: usize,
+    ) -> Result<Vec<KnownRun>, StorageError>;
 
-    /// Whether that was noted of a run.
-    async fn is_cancelled(&self, run: &str) -> Result<bool, StorageError>;
+    /// The run that a question began, by the question's id.
+    async fn of_question(
+        &self,
+        whose: &Whose,
+        question: &str,
+    ) -> Result<Option<KnownRun>, StorageError>;
+
+    /// What is known of who asked for a run.
+    async fn asker(&self, run: &str) -> Result<Option<KnownRun>, StorageError>;
+
+    /// Notes for good that a run that is not over is to end. `false` if there is none.
+    async fn cancel(
+        &self,
+        whose: &Whose,
+        question: &str,
+        now_ms: i64,
+    ) -> Result<bool, StorageError>;
+
+    /// Notes since when nobody listens to a run; `None`: somebody does. `asker`: who asked does not from now on.
+    async fn left(&self, run: &str, since_ms: Option<i64>, asker: bool)
+    -> Result<(), StorageError>;
+
+    /// Cancels a run to which nobody has listened since a time that was noted, as [`LedgerStore::cancel`]. `false`: somebody has,
+    /// or it is not under way.
+    async fn cancel_left(
+        &self,
+        run: &str,
+        since_ms: i64,
+        now_ms: i64,
+    ) -> Result<bool, StorageError>;
+
+    /// Parts of a run from a number on that are kept, without a gap, and the number of the first of them; it is a later one
+    /// where those before are not kept. So many bytes of them, but one at least.
+    async fn told(
+        &self,
+        run: &str,
+        from: u64,
+        bytes: usize,
+    ) -> Result<Option<(u64, Vec<String>)>, StorageError>;
+
+    /// What has happened in a run, and in those of its subagents.
+    async fn happened(&self, run: &str) -> Result<Happened, StorageError>;
+
+    /// Where a run stands that began then; behind it, as they began, its subagents that are not over, some of them.
+    async fn standing(&self, run: &str, started_ms: i64) -> Result<Vec<RunProgress>, StorageError>;
+
+    /// Notes that the user is asked before a tool is used; what is noted stands and is returned. Where too many
+    /// questions of the workspace are open, it is noted that nobody is asked. `None`: the workspace has ended.
+    async fn ask_user(
+        &self,
+        run: &RunKey,
+        at: CallAt,
+        asking: &Asking,
+        now_ms: i64,
+    ) -> Result<Option<Confirmation>, StorageError>;
+
+    /// What stands of the question before a call.
+    async fn confirmation(
+        &self,
+        run: &str,
+        at: CallAt,
+    ) -> Result<Option<Confirmation>, StorageError>;
+
+    /// Answers what a run, by its question's id, or one of its subagents asks: the one with that name, else the only one. The
+    /// first answer stands, and none after its time.
+    async fn answer_user(
+        &self,
+        whose: &Whose,
+        run_and_name: (&str, &str),
+        answer_and_user: (Answer, &str),
+        now_ms: i64,
+    ) -> Result<Replied, StorageError>;
+
+    /// The time for an answer is over; one that came stands.
+    async fn close_question(&self, run: &str, at: CallAt) -> Result<(), StorageError>;
+
+    /// The tool that the user allowed is about to be used.
+    async fn begin_use(&self, run: &str, at: CallAt) -> Result<(), StorageError>;
+
+    /// Adds to the record of a run, which begins with the entry of that name; one that is there under its name stays as it is.
+    /// `false`: nothing is kept of it any more, as it grew too large, or others of its workspace needed the room.
+    async fn keep_record(
+        &self,
+        run: &RunKey,
+        added: Added,
+        now_ms: i64,
+    ) -> Result<bool, StorageError>;
+
+    /// What is kept to replay a run. `None`: it is not recorded.
+    async fn record(&self, run: &str) -> Result<Option<Record>, StorageError>;
 
     /// Whether a question, by its key, has begun a run that is not over.
     async fn is_open(&self, question: String) -> Result<bool, StorageError>;
@@ -217,15 +348,20 @@ pub trait LedgerStore: Send + Sync + 'static {
         now_ms: i64,
     ) -> Result<bool, StorageError>;
 
-    /// Pieces of an undecided step that were passed on as the parts from `from` to before `until`; later ones are
-    /// forgotten. `None` if one of them is not known.
-    async fn heard(
+    /// All pieces that are noted of a step, in order.
+    async fn said(&self, run: &str, step: u32) -> Result<Vec<Piece>, StorageError>;
+
+    /// Commits what a subagent of a run found; the first finding stands. Returns how many arrived before it. `None`: the
+    /// workspace has ended.
+    async fn found(
         &self,
-        run: &str,
-        step: u32,
-        from: u64,
-        until: u64,
-    ) -> Result<Option<Vec<Piece>>, StorageError>;
+        run: &RunKey,
+        finding: &Finding,
+        now_ms: i64,
+    ) -> Result<Option<u32>, StorageError>;
+
+    /// What subagents of a run have found so far, in the order of arrival.
+    async fn findings(&self, run: &str) -> Result<Vec<Finding>, StorageError>;
 
     /// Commits a decision; the first one stands. The pieces that were noted before it are forgotten. `false`: as
     /// [`LedgerStore::say`].
@@ -237,12 +373,15 @@ pub trait LedgerStore: Send + Sync + 'static {
         now_ms: i64,
     ) -> Result<bool, StorageError>;
 
-    /// Commits what a tool returned; the first observation of a step that was decided stands.
+    /// Commits what a tool returned; the first observation of a step that was decided stands. With it goes what the run has
+    /// told up to here.
     async fn observe(
         &self,
-        run: &str,
+        run: &RunKey,
         step: u32,
         observation: &Observation,
+        told: Told,
+        now_ms: i64,
     ) -> Result<(), StorageError>;
 
     /// Commits that the run ends here without an answer; the first ending stands. `false`: as [`LedgerStore::say`].
@@ -254,16 +393,18 @@ pub trait LedgerStore: Send + Sync + 'static {
         now_ms: i64,
     ) -> Result<bool, StorageError>;
 
-    /// Notes that everything that follows from a step was done.
+    /// Notes that everything that follows from a step was done. The pieces that were noted of it are forgotten.
     async fn finish_step(&self, run: &str, step: u32) -> Result<(), StorageError>;
 
     /// Notes that everything that follows from a run's last step was done, and how its trace ended; the first end stands.
-    /// Of a workspace that has ended, or of a trace without a hash, no end is noted.
+    /// Of a workspace that has ended, or of a trace without a hash, no end is noted. With it goes what the run has told to
+    /// its end.
     async fn finish_run(
         &self,
         run: &RunKey,
         step: u32,
         end: &RunEnd,
+        told: Told,
         now_ms: i64,
     ) -> Result<(), StorageError>;
 
@@ -291,11 +432,59 @@ pub trait LedgerStore: Send + Sync + 'static {
     /// The key that signs heads: the one that is kept, else this one, which is kept from now on.
     async fn head_key(&self, new: Vec<u8>) -> Result<Vec<u8>, StorageError>;
 
+    /// Another key signs heads from now on; of the old one what verifies (PEM) is kept. `false`: the old one signs no more.
+    async fn rotate_head_key(
+        &self,
+        old: Vec<u8>,
+        verifies: String,
+        new: Vec<u8>,
+    ) -> Result<bool, StorageError>;
+
+    /// What verifies heads that keys before signed, the newest first.
+    async fn head_keys_before(&self) -> Result<Vec<HeadKey>, StorageError>;
+
+    /// What one of those signed from an instant on (RFC 3339 in UTC) does not count; of two instants the earlier stands.
+    /// `false`: there is none with this public half (PEM).
+    async fn revoke_head_key(&self, pem: String, from: String) -> Result<bool, StorageError>;
+
+    /// Reserves what a call is likely to take, unless it is beyond a bound together with what was used and what is reserved for
+    /// others: then nothing is, and it is said why. What was said of a call stands: who takes its step up
+    /// again hears the same. What is
+    /// reserved ends with the call, with its run, or when it expires.
+    async fn reserve(
+        &self,
+        call: &Call,
+        next: &Reservation,
+        now_ms: i64,
+    ) -> Result<Option<Exhausted>, StorageError>;
+
+    /// Counts what a call took, once. In a workspace that has ended nothing is.
+    async fn settle(
+        &self,
+        run: &RunKey,
+        call: &Call,
+        used: &Used,
+        now_ms: i64,
+    ) -> Result<(), StorageError>;
+
+    /// What was used on some days, summed up by name and in the order of the names: so many of those behind one at most.
+    async fn usage(
+        &self,
+        workspace: &str,
+        days: &Days,
+        after: &str,
+        most: usize,
+    ) -> Result<Vec<(String, Amount)>, StorageError>;
+
     /// Every workspace that a run is kept for, in the text form of its key.
     async fn workspaces(&self) -> Result<Vec<String>, StorageError>;
 
     /// Purges some runs of a workspace with all that they said. `false` when none is left.
     async fn purge_some(&self, workspace: &str) -> Result<bool, StorageError>;
+
+    /// Removes some of what is too old: of runs two days, of their ends and what they used five weeks, of other usage more than
+    /// a year. Whether there is more.
+    async fn forget(&self, now_ms: i64) -> Result<bool, StorageError>;
 
     /// Where it remembers which configuration it has known.
     fn known_config(&self) -> &dyn KnownConfig;

@@ -1,11 +1,22 @@
 //! The ledger in one SQLite file. Here is each transaction; its statements are in the files below, by table.
 
+mod call_store;
+mod calls;
+mod confirmations;
 mod detached;
+mod findings;
 mod heads;
+mod json;
+mod records;
 mod runs;
 mod said;
 mod schema;
+mod standing;
 mod steps;
+mod task_store;
+mod tasks;
+mod told;
+mod usage;
 
 use std::path::Path;
 
@@ -17,9 +28,15 @@ use tg_storage::{Database, Durability, StorageError};
 
 use self::schema::MIGRATIONS;
 use super::{
-    Asked, Began, IsOver, LastHeads, LedgerStore, Piece, RunEnd, RunKey, SignedHead, StepRow,
+    Added, Asked, Asking, Began, Call, CallAt, Confirmation, Days, Happened, HeadKey, IsOver,
+    KnownRun, LastHeads, LedgerStore, Piece, Record, Replied, Reservation, RunEnd, RunKey,
+    RunProgress, SignedHead, StepRow, Told, Used, Whose,
 };
-use crate::engine::decision::{Decision, Ending, Observation};
+use crate::engine::confirmation::Answer;
+use crate::engine::decision::{Decision, Ending, Finding, Observation};
+use crate::engine::guards::Exhausted;
+use crate::engine::router::Route;
+use crate::engine::usage::Amount;
 
 /// The ledger's file.
 #[derive(Debug, Clone)]
@@ -57,6 +74,21 @@ impl LedgerStore for SqliteLedger {
         write.await
     }
 
+    async fn route(
+        &self,
+        question: &str,
+        run: &RunKey,
+        route: &Route,
+    ) -> Result<Option<Route>, StorageError> {
+        let RunKey { run, is_over } = run.clone();
+        let (question, text) = (question.to_owned(), steps::write_json(route)?);
+        let write = self.db.write(move |tx| match is_over.holds() {
+            true => Ok(None),
+            false => runs::route(tx, &question, &run, &text),
+        });
+        write.await
+    }
+
     async fn detached(
         &self,
         user: &str,
@@ -71,18 +103,176 @@ impl LedgerStore for SqliteLedger {
         read.await
     }
 
-    async fn cancel(&self, user: &str, question: &str, now_ms: i64) -> Result<bool, StorageError> {
-        let (user, question) = (user.to_owned(), question.to_owned());
+    async fn known(
+        &self,
+        whose: &Whose,
+        after: &str,
+        most: usize,
+    ) -> Result<Vec<KnownRun>, StorageError> {
+        let (whose, after) = (whose.clone(), after.to_owned());
+        let read = self
+            .db
+            .read(move |conn| detached::known(conn, &whose, &after, most));
+        read.await
+    }
+
+    async fn of_question(
+        &self,
+        whose: &Whose,
+        question: &str,
+    ) -> Result<Option<KnownRun>, StorageError> {
+        let (whose, question) = (whose.clone(), question.to_owned());
+        let read = self
+            .db
+            .read(move |conn| detached::of_question(conn, &whose, &question));
+        read.await
+    }
+
+    async fn asker(&self, run: &str) -> Result<Option<KnownRun>, StorageError> {
+        let run = run.to_owned();
+        let read = self.db.read(move |conn| detached::asker(conn, &run));
+        read.await
+    }
+
+    async fn cancel(
+        &self,
+        whose: &Whose,
+        question: &str,
+        now_ms: i64,
+    ) -> Result<bool, StorageError> {
+        let (whose, question) = (whose.clone(), question.to_owned());
         let write = self
             .db
-            .write(move |tx| detached::cancel(tx, &user, &question, now_ms));
+            .write(move |tx| detached::cancel(tx, &whose, &question, now_ms));
         write.await
     }
 
-    async fn is_cancelled(&self, run: &str) -> Result<bool, StorageError> {
+    async fn left(
+        &self,
+        run: &str,
+        since_ms: Option<i64>,
+        asker: bool,
+    ) -> Result<(), StorageError> {
         let run = run.to_owned();
-        let read = self.db.read(move |conn| detached::is_cancelled(conn, &run));
+        let write = self
+            .db
+            .write(move |tx| detached::left(tx, &run, since_ms, asker));
+        write.await
+    }
+
+    async fn cancel_left(
+        &self,
+        run: &str,
+        since_ms: i64,
+        now_ms: i64,
+    ) -> Result<bool, StorageError> {
+        let run = run.to_owned();
+        let write = self
+            .db
+            .write(move |tx| detached::cancel_left(tx, &run, since_ms, now_ms));
+        write.await
+    }
+
+    async fn told(
+        &self,
+        run: &str,
+        from: u64,
+        bytes: usize,
+    ) -> Result<Option<(u64, Vec<String>)>, StorageError> {
+        let run = run.to_owned();
+        let read = self
+            .db
+            .read(move |conn| told::read(conn, &run, from, bytes));
         read.await
+    }
+
+    async fn happened(&self, run: &str) -> Result<Happened, StorageError> {
+        let run = run.to_owned();
+        let read = self.db.read(move |conn| steps::happened(conn, &run));
+        read.await
+    }
+
+    async fn standing(&self, run: &str, started_ms: i64) -> Result<Vec<RunProgress>, StorageError> {
+        let run = run.to_owned();
+        let read = self
+            .db
+            .read(move |conn| standing::of(conn, &run, started_ms));
+        read.await
+    }
+
+    async fn ask_user(
+        &self,
+        run: &RunKey,
+        at: CallAt,
+        asking: &Asking,
+        now_ms: i64,
+    ) -> Result<Option<Confirmation>, StorageError> {
+        let RunKey { run, is_over } = run.clone();
+        let asking = asking.clone();
+        let write = self.db.write(move |tx| match is_over.holds() {
+            true => Ok(None),
+            false => confirmations::ask(tx, (&run, at), &asking, now_ms),
+        });
+        write.await
+    }
+
+    async fn confirmation(
+        &self,
+        run: &str,
+        at: CallAt,
+    ) -> Result<Option<Confirmation>, StorageError> {
+        let run = run.to_owned();
+        let read = self.db.read(move |conn| confirmations::of(conn, &run, at));
+        read.await
+    }
+
+    async fn answer_user(
+        &self,
+        whose: &Whose,
+        (question, asked): (&str, &str),
+        (answer, by): (Answer, &str),
+        now_ms: i64,
+    ) -> Result<Replied, StorageError> {
+        let (whose, by) = (whose.clone(), by.to_owned());
+        let (question, asked) = (question.to_owned(), asked.to_owned());
+        let write = self.db.write(
+            move |tx| match confirmations::run_of(tx, &whose, &question)? {
+                None => Ok(Replied::NoRun),
+                Some(run) => confirmations::reply(tx, &run, &asked, (answer, &by), now_ms),
+            },
+        );
+        write.await
+    }
+
+    async fn close_question(&self, run: &str, at: CallAt) -> Result<(), StorageError> {
+        let run = run.to_owned();
+        let write = self.db.write(move |tx| confirmations::close(tx, &run, at));
+        write.await
+    }
+
+    async fn begin_use(&self, run: &str, at: CallAt) -> Result<(), StorageError> {
+        let run = run.to_owned();
+        let write = self.db.write(move |tx| confirmations::used(tx, &run, at));
+        write.await
+    }
+
+    async fn keep_record(
+        &self,
+        run: &RunKey,
+        added: Added,
+        now_ms: i64,
+    ) -> Result<bool, StorageError> {
+        let is_over = run.is_over.clone();
+        let write = self.db.write(move |tx| match is_over.holds() {
+            true => Ok(false),
+            false => records::add(tx, &added, now_ms),
+        });
+        write.await
+    }
+
+    async fn record(&self, run: &str) -> Result<Option<Record>, StorageError> {
+        let run = run.to_owned();
+        self.db.read(move |conn| records::read(conn, &run)).await
     }
 
     async fn is_open(&self, question: String) -> Result<bool, StorageError> {
@@ -114,18 +304,31 @@ impl LedgerStore for SqliteLedger {
         write.await
     }
 
-    async fn heard(
-        &self,
-        run: &str,
-        step: u32,
-        from: u64,
-        until: u64,
-    ) -> Result<Option<Vec<Piece>>, StorageError> {
+    async fn said(&self, run: &str, step: u32) -> Result<Vec<Piece>, StorageError> {
         let run = run.to_owned();
-        let write = self
-            .db
-            .write(move |tx| said::heard(tx, &run, step, from, until));
+        let read = self.db.read(move |conn| said::all(conn, &run, step));
+        read.await
+    }
+
+    async fn found(
+        &self,
+        run: &RunKey,
+        finding: &Finding,
+        now_ms: i64,
+    ) -> Result<Option<u32>, StorageError> {
+        let RunKey { run, is_over } = run.clone();
+        let (subagent, text) = (finding.subagent, steps::write_json(finding)?);
+        let write = self.db.write(move |tx| match is_over.holds() {
+            true => Ok(None),
+            false => findings::enter(tx, &run, subagent, &text, now_ms).map(Some),
+        });
         write.await
+    }
+
+    async fn findings(&self, run: &str) -> Result<Vec<Finding>, StorageError> {
+        let run = run.to_owned();
+        let read = self.db.read(move |conn| findings::of(conn, &run));
+        read.await
     }
 
     async fn decide(
@@ -150,14 +353,21 @@ impl LedgerStore for SqliteLedger {
 
     async fn observe(
         &self,
-        run: &str,
+        run: &RunKey,
         step: u32,
         observation: &Observation,
+        told: Told,
+        now_ms: i64,
     ) -> Result<(), StorageError> {
-        let (run, text) = (run.to_owned(), steps::write_json(observation)?);
-        let write = self
-            .db
-            .write(move |tx| steps::observe(tx, &run, step, &text));
+        let (RunKey { run, is_over }, text) = (run.clone(), steps::write_json(observation)?);
+        let write = self.db.write(move |tx| {
+            steps::observe(tx, &run, step, &text)?;
+            calls::forget(tx, &run, step)?;
+            match is_over.holds() {
+                true => Ok(()),
+                false => told::keep(tx, &run, &told, now_ms),
+            }
+        });
         write.await
     }
 
@@ -182,7 +392,11 @@ impl LedgerStore for SqliteLedger {
 
     async fn finish_step(&self, run: &str, step: u32) -> Result<(), StorageError> {
         let run = run.to_owned();
-        self.db.write(move |tx| steps::finish(tx, &run, step)).await
+        let write = self.db.write(move |tx| {
+            said::forget(tx, &run, step)?;
+            steps::finish(tx, &run, step)
+        });
+        write.await
     }
 
     async fn finish_run(
@@ -190,12 +404,23 @@ impl LedgerStore for SqliteLedger {
         run: &RunKey,
         step: u32,
         end: &RunEnd,
+        told: Told,
         now_ms: i64,
     ) -> Result<(), StorageError> {
         let (RunKey { run, is_over }, end) = (run.clone(), end.clone());
         let write = self.db.write(move |tx| {
-            steps::finish_run(tx, &run, step)?;
-            match end.ended.hash.is_empty() || is_over.holds() {
+            said::forget(tx, &run, step)?;
+            steps::finish_run(tx, &run, step, now_ms)?;
+            usage::release(tx, &run, now_ms)?;
+            // What is told without a workspace is not kept, and not counted.
+            if !told.workspace.is_empty() {
+                detached::ended(tx, &run, told.first + told.parts.len() as u64)?;
+            }
+            if is_over.holds() {
+                return Ok(());
+            }
+            told::keep(tx, &run, &told, now_ms)?;
+            match end.ended.hash.is_empty() {
                 true => Ok(()),
                 false => heads::note(tx, &end, now_ms),
             }
@@ -243,6 +468,69 @@ impl LedgerStore for SqliteLedger {
         self.db.write(move |tx| heads::key(tx, &new)).await
     }
 
+    async fn rotate_head_key(
+        &self,
+        old: Vec<u8>,
+        verifies: String,
+        new: Vec<u8>,
+    ) -> Result<bool, StorageError> {
+        let rotated = self
+            .db
+            .write(move |tx| heads::rotate_key(tx, &old, &verifies, &new));
+        rotated.await
+    }
+
+    async fn head_keys_before(&self) -> Result<Vec<HeadKey>, StorageError> {
+        self.db.read(heads::keys_before).await
+    }
+
+    async fn revoke_head_key(&self, pem: String, from: String) -> Result<bool, StorageError> {
+        let revoked = self.db.write(move |tx| heads::revoke_key(tx, &pem, &from));
+        revoked.await
+    }
+
+    async fn reserve(
+        &self,
+        call: &Call,
+        next: &Reservation,
+        now_ms: i64,
+    ) -> Result<Option<Exhausted>, StorageError> {
+        let (call, next) = (call.clone(), next.clone());
+        let write = self
+            .db
+            .write(move |tx| usage::reserve(tx, &call, &next, now_ms));
+        write.await
+    }
+
+    async fn settle(
+        &self,
+        run: &RunKey,
+        call: &Call,
+        used: &Used,
+        now_ms: i64,
+    ) -> Result<(), StorageError> {
+        let (is_over, call, used) = (run.is_over.clone(), call.clone(), used.clone());
+        let write = self.db.write(move |tx| match is_over.holds() {
+            true => Ok(()),
+            false => usage::settle(tx, &call, &used, now_ms),
+        });
+        write.await
+    }
+
+    async fn usage(
+        &self,
+        workspace: &str,
+        days: &Days,
+        after: &str,
+        most: usize,
+    ) -> Result<Vec<(String, Amount)>, StorageError> {
+        let (workspace, days, after) = (workspace.to_owned(), days.clone(), after.to_owned());
+        let read = self
+            .db
+            .read(move |conn| usage::list(conn, &workspace, &days, &after, most));
+        read.await
+    }
+
     async fn workspaces(&self) -> Result<Vec<String>, StorageError> {
         self.db.read(runs::workspaces).await
     }
@@ -251,6 +539,10 @@ impl LedgerStore for SqliteLedger {
         let workspace = workspace.to_owned();
         let write = self.db.write(move |tx| runs::purge_some(tx, &workspace));
         write.await
+    }
+
+    async fn forget(&self, now_ms: i64) -> Result<bool, StorageError> {
+        self.db.write(move |tx| runs::forget(tx, now_ms)).await
     }
 
     fn known_config(&self) -> &dyn KnownConfig {

@@ -58,7 +58,7 @@ pub(crate) fn at(kind: &str, workspace: &str) -> RowKey {
 
 /// The deletion of a name, if there was one.
 pub(crate) fn tombstone(rows: &Rows, workspace: &str) -> Option<WorkspaceTombstone> {
-    serde_json::from_str(rows.get(REGISTRY, TOMBSTONE, workspace)?).ok()
+    serde_json::from_slice(rows.get(REGISTRY, TOMBSTONE, workspace)?.as_bytes()).ok()
 }
 
 /// The generation of a workspace that is there, enabled or not.
@@ -83,7 +83,8 @@ pub(crate) fn next(rows: &Rows, workspace: &str, now: i64) -> i64 {
 
 /// A registry row's value with the generation, which every process reads here. Generation 0 is not written.
 pub(crate) fn registered(value: &str, generation: i64) -> String {
-    let object = serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(value);
+    let object =
+        serde_json::from_slice::<serde_json::Map<String, serde_json::Value>>(value.as_bytes());
     let mut row = match (object, generation) {
         (Ok(row), _) => row,
         (Err(_), 0) => return value.to_owned(),
@@ -125,7 +126,7 @@ pub(crate) fn superfluous(rows: &Rows, now: i64) -> Vec<RowKey> {
     let mut due: Vec<(i64, &str)> = all
         .iter()
         .filter_map(|(workspace, value)| {
-            let stone: WorkspaceTombstone = serde_json::from_str(value).ok()?;
+            let stone: WorkspaceTombstone = serde_json::from_slice(value.as_bytes()).ok()?;
             (stone.purge_after < now).then_some((stone.deleted_at, &**workspace))
         })
         .collect();

@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use tg_clients::neighbours::Neighbours;
 use tg_mesh::Responder;
 use tg_mesh::{Cx, LeasedStore, Mesh, RequestHandler, TaskKind};
 use tg_schemas::msg::{ConfigPush, ConfigRequest};
@@ -97,14 +96,11 @@ struct Bus {
 
 #[async_trait]
 impl Notices for Bus {
-    async fn tell(&self, mut push: ConfigPush) {
-        if !Neighbours::of(&self.mesh).read_keyed_notices() {
-            push.keys.clear();
-        }
-        let topic = tg_clients::config::notices();
-        let sent = tokio::time::timeout(TELL, self.mesh.notify(&topic, &push)).await;
-        if !matches!(sent, Ok(Ok(()))) {
-            tracing::warn!(version = push.version, "a config notice was not sent");
+    async fn tell(&self, push: ConfigPush) {
+        let version = push.version;
+        let sent = tg_clients::config::announce(&self.mesh, push);
+        if !matches!(tokio::time::timeout(TELL, sent).await, Ok(Ok(()))) {
+            tracing::warn!(version, "a config notice was not sent");
             self.lost.notify_one();
         }
     }

@@ -28,13 +28,13 @@ fn texts(of: &[&str]) -> Vec<String> {
 #[tokio::test]
 async fn answers_name_the_model_and_its_dimension() {
     let lexical = Embedder::new(Provider::Lexical, Bounds::default());
-    let none = lexical.embed(None, &[], LEFT).await.unwrap();
+    let none = lexical.embed(Asked::Flows(None), &[], LEFT).await.unwrap();
     assert_eq!(
         (none.model.as_str(), none.vectors.len()),
         ("lexical/1024", 0)
     );
     let two = lexical
-        .embed(None, &texts(&["a pump", "a pump", ""]), LEFT)
+        .embed(Asked::Flows(None), &texts(&["a pump", "a pump", ""]), LEFT)
         .await
         .unwrap();
     assert_eq!(two.vectors.len(), 3);
@@ -48,18 +48,21 @@ async fn answers_name_the_model_and_its_dimension() {
     let table = Embedder::new(provider, Bounds::default());
     assert_eq!(
         table
-            .embed(None, &texts(&["pump"]), LEFT)
+            .embed(Asked::Flows(None), &texts(&["pump"]), LEFT)
             .await
             .unwrap()
             .model,
         "static/tiny/2"
     );
     let by_name = table
-        .embed(Some("lexical"), &texts(&["pump"]), LEFT)
+        .embed(Asked::Flows(Some("lexical")), &texts(&["pump"]), LEFT)
         .await
         .unwrap();
     assert_eq!(by_name.model, "lexical/1024");
-    let unknown = table.embed(Some("other"), &[], LEFT).await.unwrap_err();
+    let unknown = table
+        .embed(Asked::Flows(Some("other")), &[], LEFT)
+        .await
+        .unwrap_err();
     assert_eq!(unknown, EmbedError::UnknownModel(None));
 }
 
@@ -75,7 +78,12 @@ async fn the_same_text_is_made_once_also_at_the_same_time() {
     let mut tasks = tokio::task::JoinSet::new();
     for _ in 0..8 {
         let (embedder, all) = (embedder.clone(), all.clone());
-        tasks.spawn(async move { embedder.embed(None, &all, LEFT).await.unwrap() });
+        tasks.spawn(async move {
+            embedder
+                .embed(Asked::Flows(None), &all, LEFT)
+                .await
+                .unwrap()
+        });
     }
     while let Some(done) = tasks.join_next().await {
         let embedded = done.unwrap();
@@ -92,7 +100,7 @@ async fn the_same_text_is_made_once_also_at_the_same_time() {
         .max();
     assert_eq!(most, Some(3));
     embedder
-        .embed(Some("other"), &all[..1], LEFT)
+        .embed(Asked::Flows(Some("other")), &all[..1], LEFT)
         .await
         .unwrap();
     assert_eq!(server.texts(), 11, "another model's vector is another");
@@ -109,7 +117,7 @@ async fn passing_failures_are_tried_again_and_final_ones_told() {
     let embedder = over(&flaky, Bounds::default());
     assert_eq!(
         embedder
-            .embed(None, &texts(&["a"]), LEFT)
+            .embed(Asked::Flows(None), &texts(&["a"]), LEFT)
             .await
             .unwrap()
             .vectors
@@ -122,7 +130,7 @@ async fn passing_failures_are_tried_again_and_final_ones_told() {
     let embedder = over(&closed, Bounds::default());
     for asked in 1..3 {
         let error = embedder
-            .embed(None, &texts(&["a"]), LEFT)
+            .embed(Asked::Flows(None), &texts(&["a"]), LEFT)
             .await
             .unwrap_err();
         assert_eq!(error, EmbedError::Auth(Some(401)));
@@ -134,7 +142,11 @@ async fn passing_failures_are_tried_again_and_final_ones_told() {
     }
     let silent = Server::start(|_, _| None).await;
     let error = over(&silent, Bounds::default())
-        .embed(None, &texts(&["a"]), Duration::from_millis(20))
+        .embed(
+            Asked::Flows(None),
+            &texts(&["a"]),
+            Duration::from_millis(20),
+        )
         .await;
     assert_eq!(error, Err(EmbedError::Timeout));
 }
@@ -143,12 +155,49 @@ async fn passing_failures_are_tried_again_and_final_ones_told() {
 async fn too_much_is_refused_by_name() {
     let embedder = Embedder::new(Provider::Lexical, Bounds::default());
     let long = vec!["x".to_owned(), "y".repeat(MOST_TEXT + 1)];
-    let error = embedder.embed(None, &long, LEFT).await.unwrap_err();
+    let error = embedder
+        .embed(Asked::Flows(None), &long, LEFT)
+        .await
+        .unwrap_err();
     assert!(
         error.to_string().starts_with("texts[1]: is longer than"),
         "{error}"
     );
     let many = vec![String::new(); MOST_TEXTS + 1];
-    let error = tg_schemas::Error::from(embedder.embed(None, &many, LEFT).await.unwrap_err());
+    let error = tg_schemas::Error::from(
+        embedder
+            .embed(Asked::Flows(None), &many, LEFT)
+            .await
+            .unwrap_err(),
+    );
     assert_eq!(error.code(), tg_schemas::ErrorCode::TooLarge);
+}
+
+#[tokio::test]
+async fn a_model_is_asked_for_by_the_name_of_its_vectors() {
+    let server = Server::start(|_, body| openai(body)).await;
+    let embedder = over(&server, Bounds::default());
+    let all = texts(&["a"]);
+    let usual = embedder
+        .embed(Asked::Flows(None), &all, LEFT)
+        .await
+        .unwrap();
+    for model in [usual.model.as_str(), "lexical/1024"] {
+        let exactly = Asked::Exactly(model);
+        let made = embedder.embed(exactly, &all, LEFT).await.unwrap();
+        assert_eq!(made.model, model);
+    }
+    let longer = format!("{}0", usual.model);
+    for unknown in [
+        &longer,
+        "openai/m",
+        "lexical/7",
+        "lexical",
+        "ollama/m/2",
+        "static/x/3",
+        "",
+    ] {
+        let made = embedder.embed(Asked::Exactly(unknown), &all, LEFT).await;
+        assert_eq!(made, Err(EmbedError::UnknownModel(None)), "{unknown}");
+    }
 }

@@ -36,7 +36,7 @@ pub(crate) struct Value {
 
 impl Schema {
     pub(crate) fn read(row: &str) -> Option<Self> {
-        serde_json::from_str(row).ok()
+        serde_json::from_slice(row.as_bytes()).ok()
     }
 
     fn indexes(&self) -> Vec<&str> {

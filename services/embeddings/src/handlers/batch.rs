@@ -202,7 +202,10 @@ async fn lead<I: Item>(
     metrics::histogram!("tg_embeddings_batch_texts").record(all.len() as f64);
     let (outcome, mut items) = match run(cx, all, stage).await {
         Ok(()) => (Outcome::Done, Vec::new()),
-        Err((error, items)) if error.code().retry() == Retry::Never && !waiting.is_empty() => {
+        // Of what could not be written nothing comes back: each fails by itself, and nobody is told that it was done.
+        Err((error, items))
+            if error.code().retry() == Retry::Never && !waiting.is_empty() && !items.is_empty() =>
+        {
             (Outcome::Alone, items)
         }
         Err((error, items)) => (Outcome::Failed(error), items),

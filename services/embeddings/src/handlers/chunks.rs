@@ -75,6 +75,7 @@ impl Stage<Piece> for Output {
             chunk_id: piece.id,
             vector,
             attributes: piece.attributes,
+            text: piece.text,
         });
         let record = DocumentEmbeddings {
             metadata,

@@ -8,6 +8,7 @@ use tg_provider_http::within;
 use tg_schemas::msg::{EmbeddingsRequest, EmbeddingsResponse};
 use tg_schemas::{Error, ErrorCode};
 
+use crate::embedder::Asked;
 use crate::error::EmbedError;
 use crate::provider_client::{ProviderClient, failed};
 
@@ -47,7 +48,11 @@ impl RequestHandler<EmbeddingsRequest, EmbeddingsResponse> for Embeddings {
         }
         let left = within(cx.deadline.left());
         let embedder = &self.provider_client.client;
-        let work = embedder.embed(cx.parameter("model"), &ask.texts, left);
+        let asked = match ask.model.as_str() {
+            "" => Asked::Flows(cx.parameter("model")),
+            exactly => Asked::Exactly(exactly),
+        };
+        let work = embedder.embed(asked, &ask.texts, left);
         let embedded = tokio::select! {
             embedded = work => embedded,
             () = cx.cancel.cancelled() => return Err(EmbedError::Timeout.into()),

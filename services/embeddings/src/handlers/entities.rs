@@ -1,11 +1,14 @@
 //! `graph-embeddings`: what was said of entities becomes vectors of entities.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use tg_mesh::{ConsumeError, Cx, RecordConsumer};
 use tg_runs::RunContext;
 use tg_schemas::msg::{EntityContext, EntityContexts, EntityEmbeddings, GraphEmbeddings, Metadata};
 use tg_schemas::processors::graph_embeddings;
-use tg_schemas::{Error, ErrorCode};
+use tg_schemas::{Error, ErrorCode, Term};
 
 use super::Group;
 use super::batch::{Batcher, Item, Stage};
@@ -16,6 +19,8 @@ pub(crate) struct Entities(pub(crate) Batcher<Context>);
 pub(crate) struct Context {
     metadata: Metadata,
     of: EntityContext,
+    /// What who wrote it is told by.
+    receipt: Option<Arc<str>>,
 }
 
 impl Item for Context {
@@ -30,16 +35,38 @@ impl RecordConsumer<EntityContexts> for Entities {
         let metadata = record.metadata.unwrap_or_default();
         cx.subject(&metadata.id);
         let group = Group::of(&cx, &metadata, "");
-        let (mut items, mut missing) = (Vec::new(), None);
+        let (mut items, mut missing, mut blank) = (Vec::new(), None, None);
         for (at, mut of) in record.entities.into_iter().enumerate() {
-            if of.entity.is_none() {
+            // Several records become one: what its store refuses is found here, so that it is told of its own record alone.
+            if of.entity.as_ref().is_none_or(Term::is_empty) {
                 missing.get_or_insert(at);
-            } else if !of.context.trim().is_empty() {
+            } else if of.context.trim().is_empty() {
+                blank.get_or_insert(at);
+            } else {
                 if of.chunk_id.is_empty() {
                     of.chunk_id.clone_from(&metadata.id);
                 }
                 let metadata = metadata.clone();
-                items.push(Context { metadata, of });
+                let receipt = None;
+                items.push(Context {
+                    metadata,
+                    of,
+                    receipt,
+                });
+            }
+        }
+        if items.is_empty() {
+            let why = "entities: no vector is made of entities without a context";
+            cx.not_kept(Error::new(ErrorCode::BadRequest, why));
+        } else if let Some(receipt) = cx.pass_on() {
+            let receipt: Arc<str> = receipt.into();
+            for item in &mut items {
+                item.receipt = Some(receipt.clone());
+            }
+            if let Some(at) = blank {
+                let why =
+                    format!("entities[{at}].context: must not be blank: no vector is made of it");
+                cx.not_kept(Error::new(ErrorCode::BadRequest, why));
             }
         }
         self.0.handle(&cx, group, items, &Output).await?;
@@ -63,6 +90,7 @@ impl Stage<Context> for Output {
         model: String,
     ) -> Result<(), Error> {
         let metadata = items.first().map(|(context, _)| context.metadata.clone());
+        let receipts = receipts(items.iter().map(|(context, _)| context));
         let entities = items.into_iter().map(|(context, vector)| EntityEmbeddings {
             entity: context.of.entity,
             vector,
@@ -70,6 +98,7 @@ impl Stage<Context> for Output {
             rdf_type: context.of.rdf_type,
             attributes: context.of.attributes,
             made_by: context.of.made_by,
+            text: context.of.context,
         });
         let record = GraphEmbeddings {
             metadata,
@@ -77,6 +106,14 @@ impl Stage<Context> for Output {
             model,
         };
         cx.effect("vectors", record.entities.len() as i64);
-        cx.record(graph_embeddings::OUTPUT, &record).await
+        cx.record_for(graph_embeddings::OUTPUT, &record, receipts)
+            .await
     }
+}
+
+/// The receipts of all records that items come from, each once.
+fn receipts<'a>(of: impl Iterator<Item = &'a Context>) -> Option<String> {
+    let all: BTreeSet<&str> = of.filter_map(|one| one.receipt.as_deref()).collect();
+    let all: Vec<&str> = all.into_iter().collect();
+    (!all.is_empty()).then(|| all.join(" "))
 }

@@ -9,8 +9,7 @@ pub(crate) mod rows;
 
 use std::collections::HashMap;
 
-use tg_clients::embeddings::embed;
-use tg_clients::neighbours::Neighbours;
+use tg_clients::embeddings::{chunk_of, embed};
 use tg_mesh::{ConsumeError, Cx};
 use tg_runs::RunContext;
 use tg_schemas::msg::Metadata;
@@ -35,9 +34,7 @@ pub(crate) struct Group {
 
 impl Group {
     fn of(cx: &Cx, metadata: &Metadata, extra: &str) -> Self {
-        // A foreign store takes the chunk from the metadata: there each record stays alone.
-        let foreign = !Neighbours::of(&cx.mesh).name_chunks_by_vector();
-        let id = if foreign { metadata.id.as_str() } else { "" };
+        let id = chunk_of(&cx.mesh, metadata).unwrap_or_default();
         Self {
             workspace: cx.workspace().to_owned(),
             flow: cx.flow().to_owned(),

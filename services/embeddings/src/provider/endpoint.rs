@@ -4,11 +4,9 @@
 use serde::Deserialize;
 use serde_json::json;
 use tg_provider_http::{HttpClient, Limits, NoClient, Secret};
+use tg_schemas::limits;
 
 use crate::error::EmbedError;
-
-/// Longest answer in bytes.
-const ANSWER: usize = 128 << 20;
 
 /// How an endpoint is spoken to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,7 +40,7 @@ impl Endpoint {
         dimensions: Option<usize>,
     ) -> Result<Self, NoClient> {
         let limits = Limits {
-            answer: ANSWER,
+            answer: limits::VECTORS_ANSWER,
             ..Limits::default()
         };
         let base = base_url.trim_end_matches('/');

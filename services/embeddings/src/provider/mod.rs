@@ -72,6 +72,25 @@ impl Provider {
     }
 }
 
+impl Provider {
+    /// The model of a name in answers, with its dimension, and that name without it; whatever a flow asks for.
+    pub(crate) fn exactly(&self, named: &str) -> Result<(Model, String), EmbedError> {
+        let unknown = || EmbedError::UnknownModel(None);
+        let (name, dimension) = named.rsplit_once('/').ok_or_else(unknown)?;
+        let dimension: usize = dimension.parse().map_err(|_| unknown())?;
+        let asked = match name.split_once('/') {
+            None => name,
+            Some((_, model)) => model,
+        };
+        let (model, chosen) = self.choose(Some(asked))?;
+        let other = model.dimension().is_some_and(|own| own != dimension);
+        match chosen == name && !other {
+            true => Ok((model, chosen)),
+            false => Err(unknown()),
+        }
+    }
+}
+
 impl Model {
     /// Numbers of its vectors, if that is known before it is asked.
     pub(crate) fn dimension(&self) -> Option<usize> {

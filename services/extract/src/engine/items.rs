@@ -39,7 +39,7 @@ impl Items {
 /// Items of a reply that is one JSON value.
 pub fn of_json(text: &str) -> Items {
     let mut items = Items::default();
-    match serde_json::from_str(text) {
+    match serde_json::from_slice(text.as_bytes()) {
         Ok(value) => items.take(value),
         Err(_) => items.bad += 1,
     }
@@ -60,7 +60,7 @@ pub fn of_text(text: &str) -> Items {
         None => text,
     };
     let mut items = Items::default();
-    if let Ok(value) = serde_json::from_str(body.trim()) {
+    if let Ok(value) = serde_json::from_slice(body.trim().as_bytes()) {
         items.take(value);
         return items;
     }
@@ -69,7 +69,7 @@ pub fn of_text(text: &str) -> Items {
         if matches!(line, "" | "[" | "]") {
             continue;
         }
-        match serde_json::from_str(line) {
+        match serde_json::from_slice(line.as_bytes()) {
             Ok(value) => items.take(value),
             Err(_) => items.bad += 1,
         }

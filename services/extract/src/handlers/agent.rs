@@ -17,7 +17,7 @@ use crate::engine::items::{self, Items};
 use crate::engine::knowledge::{Content, read, usable};
 use crate::error::ExtractError;
 use crate::replies::keys::PROMPTS;
-use crate::replies::{BEGINS, Paid, Question, ReplyCache, TIMEOUT};
+use crate::replies::{BEGINS, Paid, Question, ReplyCache, TIMEOUT, Tokens};
 use crate::write::write;
 
 const PROMPT: &str = AGENT.prompts[0];
@@ -49,22 +49,27 @@ impl Agent {
         let usable = usable(Content::Mixed);
         let pay = async {
             let asked = render(cx, &piece.read)?;
-            let (answer, model) = ask(cx, asked.clone(), collection).await?;
+            let (answer, model, spent) = ask(cx, asked.clone(), collection).await?;
             let items = items::of_text(&answer);
             if items.values.iter().any(usable) || !is_unreadable(&items) {
                 return Ok(Paid {
                     items,
                     model,
                     unusable: String::new(),
+                    spent,
                 });
             }
-            let (answer, model) = ask(cx, repair(&asked, &answer), collection).await?;
+            let (answer, model, again) = ask(cx, repair(&asked, &answer), collection).await?;
             let items = items::of_text(&answer);
             let unusable = answer.trim().chars().take(BEGINS).collect();
             Ok(Paid {
                 items,
                 model,
                 unusable,
+                spent: Tokens {
+                    read: spent.read + again.read,
+                    written: spent.written + again.written,
+                },
             })
         };
         let reply = self.cache.reply(cx, question, usable, pay).await?;
@@ -85,7 +90,11 @@ fn is_unreadable(items: &Items) -> bool {
     items.bad > 0 || !items.values.is_empty()
 }
 
-async fn ask(cx: &Cx, question: String, collection: &str) -> Result<(String, String), Error> {
+async fn ask(
+    cx: &Cx,
+    question: String,
+    collection: &str,
+) -> Result<(String, String, Tokens), Error> {
     let request = AgentRequest {
         question,
         collection: collection.to_owned(),
@@ -96,7 +105,7 @@ async fn ask(cx: &Cx, question: String, collection: &str) -> Result<(String, Str
         ..cx.ask_options()
     };
     let mut parts = cx.ask_with(kg_extract_agent::AGENT, &request, options)?;
-    let (mut answer, mut model) = (String::new(), String::new());
+    let (mut answer, mut model, mut spent) = (String::new(), String::new(), Tokens::default());
     while let Some(part) = parts.next().await {
         let part = part?;
         if let Some(error) = part.error {
@@ -105,9 +114,13 @@ async fn ask(cx: &Cx, question: String, collection: &str) -> Result<(String, Str
         if part.message_type == "answer" {
             answer += &part.content;
         }
+        // What all steps took together stands in the last part.
+        if part.in_token.is_some() || part.out_token.is_some() {
+            spent = Tokens::told(part.in_token, part.out_token);
+        }
         model = part.model.unwrap_or(model);
     }
-    Ok((answer, model))
+    Ok((answer, model, spent))
 }
 
 fn repair(asked: &str, answer: &str) -> String {
@@ -124,12 +137,13 @@ struct Row {
 }
 
 /// The prompt with the text in it.
-fn render(cx: &Cx, text: &str) -> Result<String, ExtractError> {
+pub(super) fn render(cx: &Cx, text: &str) -> Result<String, ExtractError> {
     let key = format!("template.{PROMPT}");
     let row = cx.config().get(cx.workspace(), PROMPTS, &key);
     let row = row.ok_or(ExtractError::UnknownPrompt(PROMPT))?;
     let broken = |why: String| ExtractError::BrokenPrompt { id: PROMPT, why };
-    let row: Row = serde_json::from_str(&row).map_err(|error| broken(error.to_string()))?;
+    let row: Row =
+        serde_json::from_slice(row.as_bytes()).map_err(|error| broken(error.to_string()))?;
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::Chainable);
     environment.set_auto_escape_callback(|_| minijinja::AutoEscape::None);

@@ -16,7 +16,6 @@ use crate::engine::found::RECORD;
 use crate::engine::ontology::{Ontologies, Rejected, check, describe, says_something, terms};
 use crate::error::ExtractError;
 use crate::ontologies::ReadyOntologies;
-use crate::options::Options;
 use crate::replies::{Question, Reply, ReplyCache};
 use crate::store::{Ledger, Origin, Quarantine};
 use crate::write::write;
@@ -28,7 +27,7 @@ const QUOTED: usize = 5;
 pub(crate) struct OntologyExtractor {
     cache: Arc<ReplyCache>,
     store: Arc<LeasedStore<Ledger>>,
-    ready: ReadyOntologies,
+    ready: Arc<ReadyOntologies>,
 }
 
 #[async_trait]
@@ -42,12 +41,12 @@ impl OntologyExtractor {
     pub(crate) fn new(
         cache: Arc<ReplyCache>,
         store: Arc<LeasedStore<Ledger>>,
-        options: Options,
+        ready: Arc<ReadyOntologies>,
     ) -> Self {
         Self {
             cache,
             store,
-            ready: ReadyOntologies::new(options),
+            ready,
         }
     }
 

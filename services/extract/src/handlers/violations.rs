@@ -207,7 +207,7 @@ fn fitting<'a>(
     ontologies: &'a Ontologies,
     kept: &Quarantined,
 ) -> Result<(Found, Option<&'a str>), String> {
-    let statement: Value = serde_json::from_str(&kept.rejected.statement)
+    let statement: Value = serde_json::from_slice(kept.rejected.statement.as_bytes())
         .map_err(|_| "the statement cannot be read".to_owned())?;
     let items = Items {
         values: vec![statement],

@@ -63,6 +63,25 @@ pub(crate) struct Paid {
     pub(crate) model: String,
     /// How a reply begins that has no items.
     pub(crate) unusable: String,
+    /// What it took.
+    pub(crate) spent: Tokens,
+}
+
+/// What the model said that it read and wrote; 0 where it did not say.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Tokens {
+    pub(crate) read: i64,
+    pub(crate) written: i64,
+}
+
+impl Tokens {
+    /// As an answer tells them.
+    pub(crate) fn told(read: Option<i64>, written: Option<i64>) -> Self {
+        Self {
+            read: read.unwrap_or(0),
+            written: written.unwrap_or(0),
+        }
+    }
 }
 
 impl Paid {
@@ -136,6 +155,7 @@ impl ReplyCache {
             Ok(Paid {
                 items,
                 unusable: answer.unusable,
+                spent: Tokens::told(answer.spent.in_token, answer.spent.out_token),
                 model: answer.spent.model.unwrap_or_default(),
             })
         };
@@ -186,6 +206,14 @@ impl ReplyCache {
         let paid = pay.await.map_err(|error| ExtractError::asked(cx, error))?;
         metrics::counter!("tg_extract_replies_total", "from" => "model").increment(1);
         cx.effect("model-calls", 1);
+        for (kind, tokens) in [
+            ("tokens-in", paid.spent.read),
+            ("tokens-out", paid.spent.written),
+        ] {
+            if tokens > 0 {
+                cx.effect(kind, tokens);
+            }
+        }
         let good = paid.items.values.iter().filter(|item| usable(item)).count();
         let lines = paid.items.values.len() + paid.items.bad;
         if good == 0 && lines > 0 {

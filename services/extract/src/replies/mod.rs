@@ -4,4 +4,4 @@ mod cache;
 pub(crate) mod keys;
 mod models;
 
-pub(crate) use cache::{BEGINS, Paid, Question, Reply, ReplyCache, TIMEOUT};
+pub(crate) use cache::{BEGINS, Paid, Question, Reply, ReplyCache, TIMEOUT, Tokens};

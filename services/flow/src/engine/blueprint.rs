@@ -76,7 +76,7 @@ impl Blueprint {
             faults.add(&root, format!("is larger than {MAX_BYTES} bytes"));
             return (blueprint, faults);
         }
-        match serde_json::from_str::<Value>(text) {
+        match serde_json::from_slice::<Value>(text.as_bytes()) {
             Ok(Value::Object(map)) => blueprint.read(&map, &mut faults),
             Ok(_) => faults.add(&root, "must be a JSON object"),
             Err(error) => faults.add(

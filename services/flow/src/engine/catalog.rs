@@ -130,7 +130,7 @@ impl Catalog {
 }
 
 fn read(text: &str) -> Option<BTreeMap<String, SpecUse>> {
-    let row: Row = serde_json::from_str(text).ok()?;
+    let row: Row = serde_json::from_slice(text.as_bytes()).ok()?;
     row.specs
         .into_iter()
         .map(|spec| {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use memchr::memmem::Finder;
 use tg_schemas::{Subscription, Topic};
 
 use tg_schemas::flow_record::{Names, RowKey};
@@ -15,14 +16,28 @@ pub struct Other {
     pub names: Option<Names>,
 }
 
-/// Whether another flow's record can hold any of a flow's names, told from its text alone, so that most
-/// records need not be read.
-pub fn concerns(text: &str, workspace: &str, flow: &str, names: &Names) -> bool {
-    let shares = !names.shared_topics.is_empty() || !names.shared_rows.is_empty();
-    // The ids as they end or continue a name: another flow's own names do not contain them so.
-    shares && text.contains(&format!(":{workspace}"))
-        || text.contains(&format!(":{flow}\""))
-        || text.contains(&format!(":{workspace}:{flow}:"))
+/// Tells from the text of another flow's record alone whether it can hold any of a flow's names, so that most records need
+/// not be read: every stop looks through all of them.
+pub struct Mentions([Option<Finder<'static>>; 3]);
+
+impl Mentions {
+    /// Of a flow with these names.
+    pub fn of(workspace: &str, flow: &str, names: &Names) -> Self {
+        let shares = !names.shared_topics.is_empty() || !names.shared_rows.is_empty();
+        let find = |text: String| Finder::new(&text).into_owned();
+        // The ids as they end or continue a name: another flow's own names do not contain them so.
+        Self([
+            shares.then(|| find(format!(":{workspace}"))),
+            Some(find(format!(":{flow}\""))),
+            Some(find(format!(":{workspace}:{flow}:"))),
+        ])
+    }
+
+    /// Whether a record can hold one.
+    pub fn are_in(&self, text: &str) -> bool {
+        let mut sought = self.0.iter().flatten();
+        sought.any(|finder| finder.find(text.as_bytes()).is_some())
+    }
 }
 
 /// What may go.

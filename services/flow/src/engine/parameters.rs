@@ -36,7 +36,7 @@ enum Kind {
 impl ParameterType {
     /// Reads a `parameter-type` row. What cannot be read places no condition.
     pub fn read(text: &str) -> Self {
-        let value: Value = serde_json::from_str(text).unwrap_or_default();
+        let value: Value = serde_json::from_slice(text.as_bytes()).unwrap_or_default();
         let number = |a: &str, b: &str| {
             value
                 .get(a)

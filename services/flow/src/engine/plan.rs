@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value, json};
 use tg_schemas::flow_record::{self, Names, RowKey};
 use tg_schemas::ids::check_pair;
-use tg_schemas::processors::{PROCESSORS, Role};
+use tg_schemas::processors::{self, PROCESSORS, Role};
 use tg_schemas::topic::MAX_NAME;
 use tg_schemas::{Class, Error, ErrorCode, FlowId, Subscription, Topic, WorkspaceId};
 
@@ -146,6 +146,7 @@ impl<'a> Planner<'a> {
             }
             topics.insert(spec.as_str(), topic);
         }
+        records.extend(self.droppable(entry, variant));
         let mut parameters = BTreeMap::new();
         for (name, template) in &entry.parameters {
             // An unset or empty value is left out: the processor's own default holds.
@@ -171,6 +172,20 @@ impl<'a> Planner<'a> {
             records,
         });
         Ok(())
+    }
+
+    /// Topics of the mesh's own that the processor writes to, whether or not somebody of the flow reads them.
+    fn droppable(&self, entry: &Entry, variant: &str) -> Vec<Topic> {
+        let known = processors::processor(&entry.processor);
+        let (Some(known), Ok(flow)) = (known, FlowId::new(variant)) else {
+            return Vec::new();
+        };
+        known
+            .own()
+            .filter(|spec| spec.role == Role::Writes)
+            .filter(|spec| !processors::must_be_read(spec.name) && !processors::is_relay(spec.name))
+            .map(|spec| Topic::flow(Class::Flow, spec.name, self.subject.workspace, &flow))
+            .collect()
     }
 
     /// The rows, now that every reader is known. A row names the record topics that nobody of the flow reads, so

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use tg_mesh::{ConsumeError, Cx, RecordConsumer};
 use tg_schemas::msg::DeadLetter;
 
-use crate::service::Service;
+use crate::operations::Service;
 
 /// Reads the system's queue of them.
 pub(crate) struct Reading(pub(crate) Arc<Service>);

@@ -8,7 +8,7 @@ use tg_mesh::{Cx, RequestHandler, Responder};
 use tg_schemas::msg::{FlowRequest, FlowResponse};
 use tg_schemas::{Error, ErrorCode};
 
-use crate::service::{RESUME, Service};
+use crate::operations::{RESUME, Service};
 
 /// Both endpoints.
 pub(crate) struct Handler(pub(crate) Arc<Service>);

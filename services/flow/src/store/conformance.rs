@@ -176,6 +176,12 @@ async fn records_are_listed_page_by_page_and_read_one_at_a_time(open: Open) {
     let begun = store.whole("w", 3, Some(2)).await.unwrap().unwrap();
     assert_eq!((begun.record.body.as_slice(), begun.size), (&b"12"[..], 3));
     assert!(store.whole("v", 3, None).await.unwrap().is_none());
+    // An empty body is one, too.
+    store.keep(record(Reason::Dead, "")).await.unwrap();
+    for most in [None, Some(2)] {
+        let empty = store.whole("w", 4, most).await.unwrap().unwrap();
+        assert_eq!((empty.record.body.len(), empty.size), (0, 0));
+    }
 }
 
 async fn due_retries_come_in_time_but_not_those_of_a_stopping_flow(open: Open) {

@@ -54,6 +54,14 @@ async fn a_flow_starts_once_and_its_processors_attach(place: Place) {
         ("flow-error", "Flow already exists")
     );
 
+    put_blueprint(&process, "another").await;
+    let error = process.start_with("f", "another", &same).await.unwrap_err();
+    assert_eq!(
+        (error.kind.as_str(), error.message.as_str()),
+        ("flow-error", "Flow already exists"),
+        "under another blueprint, however alike"
+    );
+
     let mut renamed = request("start-flow", "f", &same);
     renamed.blueprint_name = "b".to_owned();
     renamed.description = "another".to_owned();
@@ -204,10 +212,15 @@ async fn a_stop_that_waits_lets_the_processors_finish(place: Place) {
         (Some(5), Some(0)),
         "{receipt}"
     );
-    // The queues of records and of what is to be forgotten; the topics of triples, prompt, usage, of what is to be
-    // forgotten, and of steps, with their two relays.
+    assert_eq!(
+        (queue["sent"].as_u64(), queue["answered"].as_u64()),
+        (Some(5), Some(0)),
+        "{receipt}"
+    );
+    // The queues of records and of what is to be forgotten; the topics of triples, prompt, how long prompts are, usage, of
+    // what is to be forgotten, and of steps, with their two relays.
     assert_eq!(receipt["queues-removed"], 2, "{receipt}");
-    assert_eq!(receipt["exchanges-removed"], 7, "{receipt}");
+    assert_eq!(receipt["exchanges-removed"], 8, "{receipt}");
 
     assert!(world.config.get("w", "flow", "f").is_none());
     assert!(world.config.get("w", "processor:prompt", "f").is_none());
@@ -225,6 +238,27 @@ async fn a_stop_that_waits_lets_the_processors_finish(place: Place) {
     process.stop().await;
 }
 
+/// What was handled before the stop is on the receipt, too.
+async fn what_was_answered_before_a_stop_is_on_its_receipt(place: Place) {
+    let world = World::new(place);
+    let reader = Reader::with(3);
+    let process = world.process(Some(reader.clone())).await;
+    process.start_flow("f").await.unwrap();
+    for n in 0..3 {
+        process.send("f", &n.to_string(), epoch(&world, "f")).await;
+    }
+    reader.until(3).await;
+    let receipt = process.stop_flow("f", "park").await.unwrap();
+    let line = json!({"subscription": "triples-write--w--f--input", "sent": 3, "answered": 3,
+        "finished": 0, "parked": 0, "discarded": 0});
+    assert_eq!(receipt["queues"], json!([line]), "{receipt}");
+    // Another start begins at nothing.
+    process.start_flow("f").await.unwrap();
+    let receipt = process.stop_flow("f", "park").await.unwrap();
+    assert_eq!(receipt["queues"], json!([]), "{receipt}");
+    process.stop().await;
+}
+
 /// Somebody writes all the time: each record that was accepted is finished or parked, and counted once.
 async fn a_receipt_adds_up_while_somebody_writes(place: Place) {
     for (drain, most) in [("wait", 500), ("park", 100_000), ("discard", 100_000)] {
@@ -232,6 +266,9 @@ async fn a_receipt_adds_up_while_somebody_writes(place: Place) {
         let reader = Reader::with(0);
         let process = world.process(Some(reader.clone())).await;
         process.start_flow("f").await.unwrap();
+        // Nobody knows of a stop, and so everybody, while nobody is attached.
+        let attached = |view: &tg_mesh::PresenceView| view.attached("triples-write", "w", "f", 0);
+        assert!(process.mesh.presence().until(WAIT, attached).await);
         let bus = process.mesh.bus().clone();
         let writing = tokio::spawn(async move {
             let mut accepted = 0;
@@ -266,9 +303,11 @@ async fn a_receipt_adds_up_while_somebody_writes(place: Place) {
         let accepted: u64 = writing.await.unwrap();
         let queue = &receipt["queues"][0];
         let column = |name: &str| queue[name].as_u64().unwrap();
-        let sum = column("finished") + column("parked") + column("discarded");
-        assert_eq!(sum, accepted, "{drain}: {receipt}");
-        assert_eq!(column("finished"), reader.seen.lock().len() as u64);
+        let ended = column("finished") + column("parked") + column("discarded");
+        assert_eq!(column("answered") + ended, accepted, "{drain}: {receipt}");
+        assert_eq!(column("sent"), accepted, "{drain}: {receipt}");
+        let seen = reader.seen.lock().len() as u64;
+        assert_eq!(column("finished"), seen, "{drain}: {receipt}");
         let other = if drain == "discard" {
             "parked"
         } else {
@@ -340,6 +379,24 @@ async fn operators_are_told_what_is_missing(place: Place) {
     };
     assert_eq!(state("triples-write").as_deref(), Some("attached"));
     assert_eq!(state("prompt").as_deref(), Some("missing"));
+    // A queue that is there: what waits, who reads it, and one that is not.
+    let told = |reply| crate::harness::json(&reply)["why"].clone();
+    let queue = crate::harness::queue("f").name;
+    let ask = |name: &str| request("why", "f", &[("queue", name)]);
+    let lines = told(process.ask(ask(&queue)).await.unwrap());
+    let states: Vec<&str> = lines
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|line| line["state"].as_str().unwrap())
+        .collect();
+    assert_eq!(states, ["running", "empty", "attached"], "{lines}");
+    assert_eq!(lines[1]["subject"], queue);
+    let refused = process.ask(ask("another")).await.unwrap_err();
+    assert!(
+        refused.message.starts_with("queue: the flow 'f'"),
+        "{refused}"
+    );
     let doctor = crate::harness::json(&process.ask(request("doctor", "", &[])).await.unwrap());
     let checks = doctor["doctor"]["checks"].as_array().unwrap();
     let flow = checks
@@ -399,6 +456,7 @@ tg_testkit::on_both_buses!(
     names_are_listed_in_pages,
     what_cannot_be_started_is_refused_in_words,
     a_stop_that_waits_lets_the_processors_finish,
+    what_was_answered_before_a_stop_is_on_its_receipt,
     a_receipt_adds_up_while_somebody_writes,
     a_second_asker_hears_of_the_same_stop,
     a_blueprint_in_use_stays_and_a_flow_without_one_stops,

@@ -6,3 +6,4 @@ mod crash;
 mod harness;
 mod lifecycle;
 mod records;
+mod upgrades;

@@ -234,6 +234,40 @@ async fn records_that_the_release_before_dead_letter_are_kept_and_replayed(place
     process.stop().await;
 }
 
+/// Queues of processes that a record names are nobody's business outside.
+async fn a_dead_letter_names_no_inbox(place: Place) {
+    let world = World::new(place);
+    let process = world.process(Some(Reader::open())).await;
+    process.start_flow("f").await.unwrap();
+    let inbox = |name: &str| format!("inbox-of-{name}");
+    let headers = serde_json::json!({"id": "urn:seen", "from": inbox("asker"),
+        "reply-to": inbox("answers"), "receipt": inbox("receipts")});
+    let record = DeadLetter {
+        topic: store("f").to_string(),
+        subscription: queue("f").name,
+        reason: "dead".to_owned(),
+        detail: "no good".to_owned(),
+        headers: headers.to_string(),
+        workspace: "w".to_owned(),
+        flow: "f".to_owned(),
+        ..DeadLetter::default()
+    };
+    let aside = dead_letter::topic();
+    let written = process.mesh.record(&aside, &record, Ask::default());
+    written.await.unwrap();
+    let listed = process.until_aside("f", 1).await;
+    let id = listed[0]["id"].as_str().expect("a record").to_owned();
+    let shown = process
+        .dead_letter("show-put-aside", "", &[("put-aside-id", &id)])
+        .await;
+    assert_eq!(shown["headers"], serde_json::json!({"id": "urn:seen"}));
+    let doctor = process.ask(request("doctor", "", &[])).await.unwrap();
+    for said in [listed.to_string(), shown.to_string(), doctor.flow] {
+        assert!(!said.contains("inbox-of-"), "{said}");
+    }
+    process.stop().await;
+}
+
 /// The workspace is deleted and made again: nobody sees what became a dead letter before, and what comes late for it is
 /// not kept.
 async fn a_workspace_of_an_old_name_sees_no_dead_letters_of_its_predecessor(place: Place) {
@@ -335,6 +369,7 @@ async fn records_are_listed_page_by_page(place: Place) {
 tg_testkit::on_both_buses!(
     a_record_that_fails_is_tried_again_when_due,
     a_dead_record_is_listed_shown_and_replayed,
+    a_dead_letter_names_no_inbox,
     parked_records_replay_under_the_next_start,
     discard_throws_away_and_says_so,
     retries_that_wait_are_parked_by_a_stop,

@@ -7,6 +7,7 @@
 mod cache;
 mod doubt;
 pub(crate) mod guard;
+pub(crate) mod models;
 mod open_workspace;
 mod revalidation;
 mod tokens;
@@ -20,6 +21,7 @@ use tg_mesh::{Answer, Ask, Deadline, Mesh};
 use tg_schemas::ErrorCode;
 use tg_schemas::msg::{IamRequest, IamResponse};
 use tg_schemas::processors::iam_svc;
+use tg_schemas::roles::{ROLES, TOOL};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -78,6 +80,14 @@ impl Identity {
             until: Instant::now() + MEMORY,
             generation: 0,
         }
+    }
+
+    /// Tools that agents use for the caller without asking first, by what it came with.
+    pub(crate) fn granted(&self) -> Vec<String> {
+        let scopes = self.scopes.as_deref().unwrap_or_default().iter();
+        scopes
+            .filter_map(|scope| scope.strip_prefix(TOOL).map(str::to_owned))
+            .collect()
     }
 }
 
@@ -306,6 +316,28 @@ impl Auth {
         } else {
             Err(RequestError::AccessDenied)
         }
+    }
+
+    /// The roles that the caller has in a workspace, separated by spaces: by what it came with, too, where that has but some of
+    /// the user's capabilities.
+    pub(crate) async fn roles(
+        &self,
+        identity: &Identity,
+        resource: &Resource,
+    ) -> Result<String, RequestError> {
+        let asked = ROLES.map(|(name, capability)| async move {
+            match self
+                .authorise(identity, Gate::Needs(capability), resource)
+                .await
+            {
+                Ok(()) => Ok(Some(name)),
+                Err(RequestError::AccessDenied) => Ok(None),
+                Err(fault) => Err(fault),
+            }
+        });
+        let had = futures::future::try_join_all(asked).await?;
+        let had: Vec<&str> = had.into_iter().flatten().collect();
+        Ok(had.join(" "))
     }
 
     async fn decide(&self, decision: Decision) -> Result<bool, RequestError> {

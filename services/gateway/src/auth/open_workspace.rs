@@ -9,7 +9,7 @@ pub(crate) fn is_open(config: &ConfigView, workspace: &str) -> bool {
     let Some(row) = config.get(REGISTRY, REGISTERED, workspace) else {
         return false;
     };
-    let disabled = serde_json::from_str::<Value>(&row)
+    let disabled = serde_json::from_slice::<Value>(row.as_bytes())
         .is_ok_and(|value| value.get("enabled") == Some(&Value::Bool(false)));
     !disabled
 }

@@ -7,9 +7,10 @@ use serde_json::{Map, Value};
 use tg_schemas::Error;
 
 use crate::call::Target;
+use crate::engine::mcp::tools::TOOLS;
 use crate::engine::translate::Body;
 use crate::engine::translate::bulk::{BulkKind, Record};
-use crate::handlers::socket_frame;
+use crate::handlers::{mcp, socket_frame};
 use crate::registry::{self, Gate};
 use crate::routes::ROUTES;
 
@@ -178,7 +179,7 @@ fn every_line_of_an_import_is_accepted_and_every_kind_has_one() {
     for kind in BulkKind::ALL {
         let example = &examples[kind.name()]["value"];
         for line in example.as_str().unwrap().lines() {
-            let line: Value = serde_json::from_str(line).unwrap();
+            let line: Value = serde_json::from_slice(line.as_bytes()).unwrap();
             frame(kind, line.as_object().unwrap()).unwrap();
         }
     }
@@ -231,6 +232,26 @@ fn every_kind_is_described_with_its_capability_and_has_an_example() {
         let examples = examples.and_then(Value::as_object).unwrap();
         assert!(examples.contains_key(kind.name), "{path}");
     }
+}
+
+#[test]
+fn every_tool_is_described_with_its_capability_and_nothing_else() {
+    let openapi = document(OPENAPI);
+    let described: BTreeSet<_> = object(&openapi, "/paths/~1mcp/post/x-tools")
+        .iter()
+        .flat_map(|(gate, tools)| {
+            let tools = tools.as_array().unwrap().iter();
+            tools.map(move |tool| (tool.as_str().unwrap().to_owned(), gate.clone()))
+        })
+        .collect();
+    let served: BTreeSet<_> = TOOLS
+        .iter()
+        .map(|tool| {
+            let target = mcp::target(tool, "f").unwrap_or_else(|_| panic!("{}", tool.name));
+            (tool.name.to_owned(), text(target.gate()).to_owned())
+        })
+        .collect();
+    assert_eq!(served, described);
 }
 
 fn text(gate: Gate) -> &'static str {

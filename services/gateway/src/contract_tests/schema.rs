@@ -176,7 +176,7 @@ fn is(name: &str, value: &Value) -> bool {
 
 /// A message with something in every field but `error`.
 pub(super) fn message(avro: &str) -> Value {
-    let schema: Value = serde_json::from_str(avro).unwrap();
+    let schema: Value = serde_json::from_slice(avro.as_bytes()).unwrap();
     let mut known = Map::new();
     let mut value = of_avro(&schema, &mut known, DEEP + 2);
     value["error"] = Value::Null;

@@ -14,7 +14,7 @@ use crate::ask::Part;
 use crate::engine::translate::Body;
 use crate::engine::translate::bulk::{self, BulkKind};
 use crate::error::RequestError;
-use crate::handlers::intake::Counts;
+use crate::handlers::counts::Counts;
 use crate::handlers::socket_frame as frame;
 use crate::registry::EXPORTS;
 
@@ -109,7 +109,8 @@ fn frames() -> BTreeMap<&'static str, Vec<Value>> {
             ],
         ),
     ]);
-    let counts = [Counts::default(), Counts::sample()];
+    let counts = [Counts::default(), Counts::sample(false)];
+    let settled = Counts::sample(true);
     for kind in BulkKind::ALL {
         for counts in &counts {
             let status = [false, true].map(|complete| counts.status(kind, complete));
@@ -117,6 +118,18 @@ fn frames() -> BTreeMap<&'static str, Vec<Value>> {
             let confirmed = counts.confirmed(kind);
             frames.entry("confirmed").or_default().push(confirmed);
         }
+        let status = settled.status(kind, true);
+        frames.entry("status").or_default().push(status);
+        let stored = settled.confirmed(kind);
+        frames.entry("stored").or_default().push(stored);
+    }
+    for settled in Counts::sample_frames() {
+        let name = if settled["refused"].is_object() {
+            "refused"
+        } else {
+            "unconfirmed"
+        };
+        frames.entry(name).or_default().push(settled);
     }
     for (name, kind) in [
         ("triples", BulkKind::Triples),

@@ -6,9 +6,9 @@ use serde_json::Value;
 use tg_schemas::Error;
 
 use crate::engine::translate::{
-    About, Body, Fields, Looked, Translate, agent, audit, collection, completion, config,
+    About, Body, Fields, Looked, Translate, agent, audit, chat, collection, completion, config,
     embeddings, flow, generic, iam, image, knowledge, librarian, load, passthrough, prompt, rag,
-    reranker, rows, sparql, structured, tool, traces, triples, vectors, violations,
+    reranker, rows, sparql, structured, threads, tool, traces, triples, usage, vectors, violations,
 };
 use crate::registry;
 
@@ -77,14 +77,17 @@ pub(super) fn of(service: &str) -> Translator {
         "librarian" => Translator::new::<librarian::Librarian>,
         "collection-management" => Translator::new::<collection::Collection>,
         "traces" => Translator::new::<traces::Traces>,
+        "usage" => Translator::new::<usage::Usage>,
         "agent" => Translator::new::<agent::Agent>,
         "text-completion" => Translator::new::<completion::Completion>,
+        "chat-completion" => Translator::new::<chat::Chat>,
         "prompt" => Translator::new::<prompt::Prompt>,
         "mcp-tool" => Translator::new::<tool::Tool>,
         "triples" => Translator::new::<triples::TriplesQuery>,
         "sparql" => Translator::new::<sparql::Sparql>,
         "thru" => Translator::new::<passthrough::Passthrough>,
         "knowledge" => Translator::new::<knowledge::Knowledge>,
+        "threads" => Translator::new::<threads::Threads>,
         "violations" => Translator::new::<violations::Violations>,
         "graph-rag" => Translator::new::<rag::GraphRag>,
         "document-rag" => Translator::new::<rag::DocumentRag>,

@@ -1,37 +1,52 @@
 //! Bodies of requests as anybody may write them, frames of imports, and errors as foreign processors word them.
 
+use std::path::Path;
+
 use serde_json::Value;
 use tg_schemas::{Error, Reply};
-use tg_testkit::fuzz::run;
+use tg_testkit::fuzz::{Sayings, door, run};
 
+use super::compat::request::Asked;
+use super::mcp::called;
+use super::mcp::message::Message;
+use super::mcp::revision::{Header, Headers, Revision};
+use super::mcp::told;
+use super::mcp::tools::TOOLS;
 use super::rdf::media::{Accept, GRAPHS, RESULTS, essence};
 use super::rdf::syntax;
 use super::scrub::{scrub, scrub_for};
+use super::secret_texts::without_secrets;
 use super::translate::bulk::{BulkKind, Record};
 use super::translate::{
-    About, Body, Fields, Translate, agent, collection, completion, config, embeddings, flow,
-    generic, iam, image, knowledge, librarian, load, passthrough, prompt, rag, reranker, rows,
-    sparql, structured, tool, triples, vectors,
+    About, Body, Fields, Translate, agent, audit, chat, collection, completion, config, embeddings,
+    flow, generic, iam, image, knowledge, librarian, load, passthrough, prompt, rag, reranker,
+    rows, sparql, structured, threads, tool, traces, triples, usage, vectors, violations,
 };
 
 /// Reads a body as this kind's question, and as its answer in the form of the bus.
-fn both<T: Translate>(body: &Body, about: &About) {
-    let _ = T::question(&Fields::new(body), about);
+fn both<T: Translate>(body: &Body, about: &About, sayings: &Sayings<'_>) {
+    let _ = sayings.of(T::question(&Fields::new(body), about));
     let Ok(answer) = serde_json::from_value::<T::Answer>(Value::Object(body.clone())) else {
         return;
     };
     let _ = T::is_aside(&answer, about);
     match answer.error().cloned() {
-        Some(error) => drop(T::failure(&scrub(error), answer)),
+        Some(error) => {
+            let error = scrub(error);
+            sayings.say(&error);
+            drop(T::failure(&error, answer));
+        }
         None => drop(T::part(answer, about)),
     }
 }
 
-type Translator = fn(&Body, &About);
+type Translator = fn(&Body, &About, &Sayings<'_>);
 
 /// The translators, each with an operation.
 const ALL: &[(&str, Translator)] = &[
     ("", both::<agent::Agent>),
+    ("list-events", both::<audit::Audit>),
+    ("", both::<chat::Chat>),
     ("update-collection", both::<collection::Collection>),
     ("", both::<completion::Completion>),
     ("getvalues-all-ws", both::<config::Config>),
@@ -59,12 +74,17 @@ const ALL: &[(&str, Translator)] = &[
     ("", both::<structured::NlpQuery>),
     ("", both::<structured::StructuredQuery>),
     ("", both::<structured::StructuredDiag>),
+    ("send-message", both::<threads::Threads>),
     ("", both::<tool::Tool>),
+    ("list-ended-runs", both::<traces::Traces>),
     ("", both::<triples::TriplesQuery>),
+    ("list-usage", both::<usage::Usage>),
     ("", both::<vectors::GraphEmbeddings>),
     ("", both::<vectors::DocumentEmbeddings>),
     ("", both::<vectors::KeywordIndex>),
     ("", both::<vectors::RowEmbeddings>),
+    ("list-violations", both::<violations::Violations>),
+    ("replay-violations", both::<violations::Violations>),
 ];
 
 fn object(bytes: &[u8]) -> Option<Body> {
@@ -75,8 +95,29 @@ fn object(bytes: &[u8]) -> Option<Body> {
 }
 
 #[test]
+fn every_translator_is_fed() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/engine/translate");
+    let fed = include_str!("fuzz.rs");
+    let mut found = 0;
+    for file in std::fs::read_dir(folder).expect("the folder of the translators") {
+        let path = file.expect("a file").path();
+        if path.is_dir() {
+            continue;
+        }
+        let text = std::fs::read_to_string(&path).expect("a source");
+        let own = |line: &str| Some(line.strip_prefix("impl Translate for ")?.to_owned());
+        for name in text.lines().filter_map(own) {
+            let name = name.trim_end_matches(" {");
+            assert!(fed.contains(&format!("::{name}>)")), "{name} is not fed");
+            found += 1;
+        }
+    }
+    assert!(found > 30, "only {found} translators are found");
+}
+
+#[test]
 fn bodies_of_requests() {
-    let seeds: [&[u8]; 7] = [
+    let seeds: [&[u8]; 9] = [
         br#"{"question": "q", "state": null, "group": ["a"], "history": [{"thought": "t", "arguments": {"a": 1}}], "streaming": true}"#,
         br#"{"query": "q", "limit": "3", "entity-limit": 1e3, "edge-score-limit": -1, "text": "aGVsbG8=", "charset": "latin-1"}"#,
         br#"{"keys": [{"type": "a", "key": "b"}], "values": [{"type": "a", "key": "b", "value": "c"}], "type": "x"}"#,
@@ -84,8 +125,10 @@ fn bodies_of_requests() {
         br#"{"document-metadata": {"id": "d", "time": 1, "metadata": [{"s": {"t": "b", "d": "x"}}], "tags": ["a"]}, "content": "Zg=="}"#,
         br#"{"vector": [0.5, 1e400, null], "vectors": [[1]], "texts": ["a"], "id": "x", "variables": {"a": "{}"}, "total-size": 5}"#,
         br#"{"triples": {"metadata": {"id": "m"}, "triples": []}, "graph-embeddings": {"entities": [{"vector": [1]}]}, "library-blob": {"data": "Zg==", "offset": 18446744073709551615, "total": -1}}"#,
+        br#"{"messages": [{"role": "assistant", "tool_calls": [{"id": "c", "name": "n", "arguments": "{}"}]}], "tools": [{"name": "n", "parameters": {"a": {}}}], "max_tokens": 0, "stop": ["a"], "schema": {}, "temperature": "0.5"}"#,
+        br#"{"content": "c", "tool_calls": [{"name": "n"}], "usage": {"prompt_tokens": 1}, "health": [{"model": "m"}], "route": {"backends": [{}]}, "error": {"type": "t", "message": "m"}, "failure": "f", "retry_after": -1}"#,
     ];
-    run("bodies of requests", &seeds, |bytes| {
+    door("bodies of requests", &seeds, |bytes, sayings| {
         let Some(body) = object(bytes) else {
             return;
         };
@@ -97,7 +140,69 @@ fn bodies_of_requests() {
                 whole: bytes.len().is_multiple_of(2),
                 ..About::default()
             };
-            translate(&body, &about);
+            translate(&body, &about, sayings);
+        }
+    });
+}
+
+/// As a message, as the arguments of each tool, and as the answer to it.
+#[test]
+fn messages_of_the_model_context_protocol() {
+    let seeds: [&[u8]; 6] = [
+        br#"{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "ask_agent", "arguments": {"question": "q"}, "_meta": {"progressToken": "t"}}}"#,
+        br#"{"jsonrpc": "2.0", "id": "a", "method": "server/discover", "params": {"_meta": {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}}}"#,
+        br#"{"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}"#,
+        br#"{"query": "q", "limit": 10, "flow": "f", "collection": "c", "document_id": "urn:d", "offset": 9223372036854775807, "text": "t", "title": "t", "kind": "text/html"}"#,
+        br#"{"response": [{"s": {"t": "i", "i": "urn:a"}, "p": {"t": "i", "i": "urn:b"}, "o": {"t": "t", "tr": {}}, "g": ""}], "answer": "a", "citations": [{"n": 1, "page": 2}], "content": "w6Q="}"#,
+        br#"{"query-type": "select", "variables": ["a", 1], "bindings": [{"values": [null, {"t": "b", "d": "x"}]}], "document-metadatas": [1, {"id": "d"}], "error": {"type": 1, "message": "m"}}"#,
+    ];
+    door(
+        "messages of the model context protocol",
+        &seeds,
+        |bytes, sayings| {
+            let Some(body) = object(bytes) else {
+                return;
+            };
+            for tool in TOOLS {
+                let asked = called::Asked::read(tool, &body, ("f", "c"));
+                let offset = sayings.of(asked).map_or(1, |asked| asked.offset);
+                drop(told::result(tool, &body, offset));
+            }
+            let version = Header::Text("2026-07-28".to_owned());
+            let headers = Headers {
+                version,
+                ..Headers::default()
+            };
+            match Message::read(body) {
+                Err(fault) => sayings.say(fault.body()),
+                Ok(message) => {
+                    if let Err(fault) = Revision::of(&headers, &message) {
+                        sayings.say(fault.body());
+                    }
+                }
+            }
+        },
+    );
+}
+
+#[test]
+fn bodies_of_chats() {
+    let seeds: [&[u8]; 5] = [
+        br#"{"model": "m", "messages": [{"role": "user", "content": "q"}], "stream": true, "stream_options": {"include_usage": true}, "max_completion_tokens": 9, "stop": "END"}"#,
+        br#"{"model": "m", "messages": [{"role": "developer", "content": [{"type": "text", "text": "a"}]}, {"role": "function", "name": "f", "tool_call_id": "c", "content": null}], "temperature": 1e400, "top_p": "1"}"#,
+        br#"{"model": "m", "messages": [{"role": "assistant", "tool_calls": [{"id": "c", "type": "function", "function": {"name": "add", "arguments": "{}"}}]}], "max_tokens": -1, "stop": ["a", 1]}"#,
+        br#"{"model": "m", "messages": [{"role": "tool"}], "tools": [{"type": "function", "function": {"name": "add", "parameters": {"type": "object"}}}], "tool_choice": {"type": "function", "function": {"name": "add"}}}"#,
+        br#"{"model": "m", "messages": [{"role": "system"}], "response_format": {"type": "json_schema", "json_schema": {"name": "n", "schema": {"type": "object"}}}, "tool_choice": "required"}"#,
+    ];
+    door("bodies of chats", &seeds, |bytes, sayings| {
+        let Some(body) = object(bytes) else {
+            return;
+        };
+        if let Some(asked) = sayings.of(Asked::read(&body)) {
+            assert!(!asked.model.is_empty());
+            // A flow is asked with what was read of it.
+            let about = About::default();
+            let _ = sayings.of(chat::Chat::question(&Fields::new(&asked.body), &about));
         }
     });
 }
@@ -111,12 +216,12 @@ fn frames_of_imports() {
         br#"{"metadata": {"id": "m"}, "entities": [{"entity": {"v": "a", "e": true}, "context": "b"}]}"#,
         br#"{"metadata": {"id": "m"}, "schema_name": "s", "values": [{"a": "1", "b": null}], "confidence": 0.5}"#,
     ];
-    run("frames of imports", &seeds, |bytes| {
+    door("frames of imports", &seeds, |bytes, sayings| {
         let Some(body) = object(bytes) else {
             return;
         };
         for kind in BulkKind::ALL {
-            if let Ok(record) = Record::read(kind, &body) {
+            if let Some(record) = sayings.of(Record::read(kind, &body)) {
                 let items = record.items();
                 let parts = record.split();
                 assert_eq!(parts.iter().map(Record::items).sum::<usize>(), items);
@@ -132,8 +237,11 @@ fn errors_of_others() {
         b"request:tg:agent:w:f \xe2\x80\x94 amqp://u:p@10.0.0.1/%2f [::1]:5672 /etc/passwd C:\\x\\y",
         b"'a' \"b\" (c) Bearer eyJhbGciOi.x.y",
     ];
-    run("errors of others", &seeds, |bytes| {
+    door("errors of others", &seeds, |bytes, sayings| {
         let text = String::from_utf8_lossy(bytes);
+        // What follows whatever stands before it is no secret of who reads the error.
+        let inside = format!("{text} amqp://u:hunter2@127.0.0.1:5672/%2f failed, see /tmp/x");
+        sayings.say(scrub(Error::typed("internal-error", inside)));
         for kind in ["bad-request", "internal-error", &text] {
             for operator in [false, true] {
                 let shown = scrub_for(Error::typed(kind, text.as_ref()), operator);
@@ -171,5 +279,23 @@ fn what_readers_of_answers_accept() {
         let text = String::from_utf8_lossy(bytes);
         let accept = Accept::read(text.split('\n'));
         let _ = (accept.best(RESULTS), accept.best(GRAPHS), essence(&text));
+    });
+}
+
+/// Values of configuration and texts of tools, also such as are masked already.
+#[test]
+fn texts_with_secrets() {
+    let seeds: [&[u8]; 5] = [
+        b"Authorization: Bearer abcdefghijklmnop0123456789, key sk-proj-0123456789abcdefghijklmnop",
+        br#"{"headers": [{"name": "X-Api-Key", "value": "0123456789abcdef"}], "url": "https://u:p@host/x?token=abc"}"#,
+        b"-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----",
+        b"PASSWORD='hunter2' --api-key=0123456789 https://hooks.slack.com/services/T0/B0/abc",
+        "ghp_\u{fc}\u{1f600}= \"\\\"\" aws_secret_access_key : ".as_bytes(),
+    ];
+    run("texts with secrets", &seeds, |bytes| {
+        let text = String::from_utf8_lossy(bytes);
+        if let Some(masked) = without_secrets(&text) {
+            let _ = without_secrets(&masked);
+        }
     });
 }

@@ -6,6 +6,8 @@
 
 use tg_schemas::{Error, ErrorCode};
 
+use super::secret_words::is_secret;
+
 /// Longest error text that leaves.
 const MAX: usize = 1000;
 /// What stands for a word that may not leave.
@@ -85,6 +87,9 @@ fn leaks(word: &str, inner: bool) -> bool {
     topic
         || starts_inside(&lower, "nt.inbox.")
         || starts_inside(&lower, "tg.inbox.")
+        || starts_inside(&lower, "nt.claim.")
+        || starts_inside(&lower, "tg.claim.")
+        || starts_inside(&lower, "guest:")
         || (has("://") && (inner || SCHEMES.iter().any(|scheme| has(scheme))))
         || has("host=")
         || has("port=")
@@ -115,20 +120,6 @@ fn starts_inside(word: &str, name: &str) -> bool {
 fn is_number(word: &str) -> bool {
     let digits = word.chars().filter(char::is_ascii_digit).count();
     digits >= 2 && !word.chars().any(char::is_alphabetic)
-}
-
-/// Keys of providers, of ours, and bearer tokens.
-fn is_secret(word: &str) -> bool {
-    word.split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.')))
-        .any(|part| {
-            let long = part.len() >= 16;
-            long && (part.starts_with("sk-")
-                || part.starts_with("tg_")
-                || part.starts_with("eyJ")
-                || part.starts_with("xai-")
-                || part.starts_with("gsk_")
-                || part.starts_with("AIza"))
-        })
 }
 
 /// An absolute path of at least two steps.
@@ -175,6 +166,8 @@ mod tests {
             "topic request:tg:agent:other:default has no consumer",
             "POST https://api.example.com/v1/chat failed",
             "key tg_0123456789abcdefghij",
+            "no queue nt.claim.graph",
+            "login (guest:hunter2) refused",
         ] {
             let out = scrub(Error::typed("unexpected-error", leak)).message;
             assert!(out.contains(MASK), "{leak} → {out}");
@@ -191,6 +184,8 @@ mod tests {
                 "request:tg",
                 "api.example",
                 "tg_0123",
+                ".claim.",
+                "hunter2",
             ] {
                 assert!(!out.contains(word), "{out}");
             }

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{read, service::stranger, whole::Whole};
 use crate::auth::Identity;
-use crate::call::{Call, Meta, Target};
+use crate::call::{Call, Leave, Meta, Target};
 use crate::engine::translate::{Body, Fields};
 use crate::error::{RequestError, json_response, refusal};
 use crate::state::{App, Shared};
@@ -18,7 +18,7 @@ use crate::state::{App, Shared};
 /// Carries the one-time code of a fresh system.
 const CODE: &str = "x-bootstrap-code";
 
-/// Password for a token.
+/// Password, or a token of an external issuer, for a token.
 pub(crate) async fn login(
     State(app): State<Shared>,
     Extension(meta): Extension<Meta>,
@@ -31,6 +31,8 @@ pub(crate) async fn login(
         for key in ["username", "password", "workspace"] {
             body.insert(key.into(), json!(Fields::new(&given).text(key)?));
         }
+        // Of an external issuer. It travels where other credentials do.
+        body.insert("api_key".into(), json!(Fields::new(&given).text("token")?));
         let reply = ask(&app, "login", body, &stranger(), meta).await?;
         if let Some(response) = slowed(&reply) {
             return Ok(response);
@@ -38,7 +40,7 @@ pub(crate) async fn login(
         let granted = reply.get("jwt").is_some_and(Value::is_string);
         Ok(masked(reply, granted))
     };
-    outcome.await.unwrap_or_else(RequestError::into_response)
+    outcome.await.unwrap_or_else(refused)
 }
 
 /// The first key of a fresh system, for who has its one-time code, in a header or the body, or asks from a program
@@ -101,7 +103,7 @@ pub(crate) async fn change_password(
             Some(error) => changed_not(error),
         })
     };
-    outcome.await.unwrap_or_else(RequestError::into_response)
+    outcome.await.unwrap_or_else(refused)
 }
 
 fn changed_not(error: &Value) -> Response {
@@ -116,16 +118,26 @@ fn changed_not(error: &Value) -> Response {
 fn slowed(reply: &Body) -> Option<Response> {
     let error = reply.get("error")?;
     let text = |key: &str| error.get(key).and_then(Value::as_str).unwrap_or_default();
-    let code = ErrorCode::from_wire(text("type"));
+    come_again(ErrorCode::from_wire(text("type")), text("message"))
+}
+
+/// A refusal of the gateway itself; where it is busy, it says when to come again as the iam service does.
+fn refused(fault: RequestError) -> Response {
+    let later = match &fault {
+        RequestError::Service(error) => come_again(error.code(), &error.message),
+        _ => None,
+    };
+    later.unwrap_or_else(|| fault.into_response())
+}
+
+fn come_again(code: ErrorCode, message: &str) -> Option<Response> {
     if !code.is_transient() {
         return None;
     }
     let status = StatusCode::from_u16(code.status()).unwrap_or(StatusCode::SERVICE_UNAVAILABLE);
-    let mut response = refusal(status, text("message"));
+    let mut response = refusal(status, message);
     // The iam service says it in words.
-    let seconds = text("message")
-        .split(' ')
-        .find(|word| word.parse::<u32>().is_ok());
+    let seconds = message.split(' ').find(|word| word.parse::<u32>().is_ok());
     let seconds = HeaderValue::from_str(seconds.unwrap_or("1"));
     if let Ok(seconds) = seconds {
         response.headers_mut().insert(header::RETRY_AFTER, seconds);
@@ -149,13 +161,17 @@ async fn ask(
     identity: &Identity,
     meta: Meta,
 ) -> Result<Body, RequestError> {
+    // Who is known was counted as such.
+    if identity.id.is_empty() {
+        app.pace.of_address(meta.address)?;
+    }
     body.insert("operation".into(), json!(operation));
     let call = Call {
         target: Target::service("iam", &body)?,
         body,
         workspace: None,
         timeout: None,
-        detach: false,
+        leave: Leave::Unsaid,
         whole: true,
         meta,
     };

@@ -10,11 +10,13 @@ use axum::extract::{Extension, Path, Query, Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
+use tg_clients::neighbours::Neighbours;
 use tg_mesh::TaskKind;
 
-use super::export::{self, Filter};
+use super::export;
 use super::intake::Way;
 use super::narrow::FrameGate;
+use super::stored::Filter;
 use super::upgrade::{self, Socket};
 use super::{import, ndjson, read};
 use crate::auth::{Identity, Lapse, Resource};
@@ -35,6 +37,8 @@ pub(crate) struct Wanted {
     workspace: Option<String>,
     /// Import: asks for a frame per confirmed batch.
     ack: Option<String>,
+    /// Import: waits until stores have settled what was sent.
+    settled: Option<String>,
     /// Import: `skip` goes on after a faulty frame.
     errors: Option<String>,
     /// Export: what is stored instead of what passes.
@@ -46,10 +50,11 @@ pub(crate) struct Wanted {
 }
 
 impl Wanted {
-    /// Nothing but a workspace.
-    pub(super) fn of(workspace: Option<String>) -> Self {
+    /// Nothing but a workspace, and whether an import waits for the stores.
+    pub(super) fn of(workspace: Option<String>, settled: Option<String>) -> Self {
         Self {
             workspace,
+            settled,
             ..Self::default()
         }
     }
@@ -181,7 +186,9 @@ pub(super) async fn way(
         Some("skip") => Some(true),
         Some(_) => return Err(fault("errors", "must be stop or skip").into()),
     };
+    let settled = switch("settled", wanted.settled.as_deref())?;
     Ok(Way {
+        settled: settled && Neighbours::of(&app.mesh).give_receipts(),
         _room: app.socket_room(&admitted.identity, meta.address)?,
         topic: admitted.flow.input(kind.interface())?,
         ack: switch("ack", wanted.ack.as_deref())?,

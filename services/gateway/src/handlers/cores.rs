@@ -22,7 +22,7 @@ use super::whole::Whole;
 use crate::ask::Part;
 use crate::auth::Identity;
 use crate::budget::Reader;
-use crate::call::{Call, Meta, Target};
+use crate::call::{Call, Leave, Meta, Target};
 use crate::engine::translate::fields::fault;
 use crate::engine::translate::{Body, error_value};
 use crate::error::{RequestError, json_response};
@@ -381,7 +381,7 @@ async fn ask(
         body,
         workspace,
         timeout: None,
-        detach: false,
+        leave: Leave::Unsaid,
         whole: false,
         meta,
     };

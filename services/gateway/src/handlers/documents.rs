@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::read;
 use crate::ask::Part;
-use crate::call::{Call, Meta, Target};
+use crate::call::{Call, Leave, Meta, Target};
 use crate::engine::translate::{Body, error_body};
 use crate::error::{RequestError, json_response, refusal};
 use crate::running::Running;
@@ -78,7 +78,7 @@ async fn open(
         body,
         workspace: wanted.workspace,
         timeout: None,
-        detach: false,
+        leave: Leave::Unsaid,
         whole: false,
         meta,
     };

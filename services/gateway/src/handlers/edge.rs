@@ -7,6 +7,7 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Version, header};
 use axum::middleware::Next;
 use axum::response::Response;
+use tg_mesh::telemetry::Context;
 use tracing::Instrument;
 use uuid::Uuid;
 
@@ -63,10 +64,13 @@ pub(crate) async fn guard(State(app): State<Shared>, request: Request, next: Nex
 }
 
 fn meta(request: &Request) -> Meta {
-    let (request_id, traceparent) = told(request.headers());
+    let (given, context) = told(request.headers());
+    let number: Arc<str> = Uuid::new_v4().to_string().into();
     Meta {
-        request_id,
-        traceparent,
+        request_id: given.unwrap_or_else(|| number.clone()),
+        number,
+        begins: context.is_none(),
+        traceparent: context.map_or_else(fresh_traceparent, |known| known.to_string().into()),
         endpoint: "rest",
         local: local(request),
         address: request
@@ -76,16 +80,11 @@ fn meta(request: &Request) -> Meta {
     }
 }
 
-/// The id and the trace that a request comes with, or new ones.
-pub(super) fn told(headers: &HeaderMap) -> (Arc<str>, Arc<str>) {
+/// The id that a request comes with, and its place in a trace.
+pub(super) fn told(headers: &HeaderMap) -> (Option<Arc<str>>, Option<Context>) {
     let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
-    let request_id = text(REQUEST_ID)
-        .filter(|id| is_id(id))
-        .map_or_else(|| Uuid::new_v4().to_string().into(), Arc::from);
-    let traceparent = text("traceparent")
-        .filter(|context| is_traceparent(context))
-        .map_or_else(fresh_traceparent, Arc::from);
-    (request_id, traceparent)
+    let given = text(REQUEST_ID).filter(|id| is_id(id)).map(Arc::from);
+    (given, text("traceparent").and_then(Context::parse))
 }
 
 /// The address of a program on this machine. A web page names its origin, or came by another name; what a proxy
@@ -110,11 +109,9 @@ fn local(request: &Request) -> Option<IpAddr> {
     (alone && address.is_loopback() && guard::is_local(headers, request.uri())).then_some(address)
 }
 
-/// A new trace.
+/// A new trace. Whether it is recorded is decided with its first span.
 pub(crate) fn fresh_traceparent() -> Arc<str> {
-    let trace = Uuid::new_v4().simple().to_string();
-    let span = Uuid::new_v4().simple().to_string();
-    format!("00-{trace}-{}-01", &span[..16]).into()
+    Context::fresh().to_string().into()
 }
 
 fn is_id(id: &str) -> bool {
@@ -124,29 +121,13 @@ fn is_id(id: &str) -> bool {
             .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
 }
 
-fn is_traceparent(context: &str) -> bool {
-    let parts: Vec<&str> = context.split('-').collect();
-    let lengths: Vec<usize> = parts.iter().map(|part| part.len()).collect();
-    lengths == [2, 32, 16, 2]
-        && parts.iter().all(|part| {
-            part.bytes()
-                .all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
-        })
-        && parts[1].bytes().any(|b| b != b'0')
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn ids_and_contexts_from_outside_are_checked() {
+    fn ids_from_outside_are_checked() {
         assert!(is_id("abc-1.2_X"));
         assert!(!is_id("") && !is_id("a b") && !is_id(&"x".repeat(65)) && !is_id("a\n"));
-        assert!(is_traceparent(
-            "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
-        ));
-        assert!(is_traceparent(&fresh_traceparent()));
-        assert!(!is_traceparent("00-zz-00-01"));
     }
 }

@@ -1,4 +1,4 @@
-//! Exports: what passes through an interface of a flow from now on, or the triples or rows that are stored.
+//! Exports: what passes through an interface of a flow from now on, or what is stored.
 //!
 //! A live export looks on and holds nothing up: a client that reads too slowly is told so and closed. It ends
 //! with its flow, or when the client goes; its end says how many records passed that could not be read.
@@ -11,11 +11,9 @@ use axum::body::Bytes;
 use futures::stream::{self, BoxStream};
 use futures::{SinkExt, StreamExt};
 use serde_json::Value;
-use tg_mesh::{Answer, Ask, Mesh, Tap};
+use tg_mesh::{Ask, Mesh, Tap};
 use tg_schemas::msg::{
-    DEFAULT_COLLECTION, DocumentEmbeddings, EntityContexts, ExtractedObject, GraphEmbeddings,
-    Metadata, RowsQueryRequest, RowsQueryResponse, Triples, TriplesQueryRequest,
-    TriplesQueryResponse,
+    DocumentEmbeddings, EntityContexts, ExtractedObject, GraphEmbeddings, Triples,
 };
 use tg_schemas::{Error, ErrorCode, Topic};
 use tokio_tungstenite::tungstenite::Message;
@@ -23,6 +21,7 @@ use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 
 use super::heart::Heart;
 use super::import::reason;
+use super::stored::{self, Filter, Frames};
 use super::upgrade::Socket;
 use crate::auth::{Identity, Lapse};
 use crate::call::Meta;
@@ -37,15 +36,11 @@ use crate::error::RequestError;
 use crate::flows::{self, Flow};
 use crate::iam_call;
 use crate::sending::Outlet;
+use crate::sight::{Judge, RECORDS};
 use crate::state::App;
 
 /// How long a client may take to read a goodbye and answer it.
 const GOODBYE: Duration = Duration::from_secs(10);
-/// Triples of a frame of a stored export.
-const BATCH: i64 = 1000;
-
-/// Frames; an error is the last.
-pub(super) type Frames = BoxStream<'static, Result<Body, Error>>;
 
 /// An open export.
 pub(super) struct Export {
@@ -74,13 +69,6 @@ impl Unreadable {
     }
 }
 
-/// What of it is wanted.
-pub(super) struct Filter {
-    pub(super) stored: bool,
-    pub(super) collection: Option<String>,
-    pub(super) graph: Option<String>,
-}
-
 /// Where it comes from, and for whom.
 pub(super) struct Source {
     pub(super) flow: Arc<Flow>,
@@ -101,28 +89,29 @@ pub(super) async fn open(
     let unreadable = Arc::new(AtomicU64::new(0));
     let outlet = app.sending.outlet(&from.identity);
     if filter.stored {
-        let interface = match kind {
-            BulkKind::Triples => "triples",
-            BulkKind::Rows if filter.graph.is_none() => "rows",
-            BulkKind::Rows => return Err(fault("graph", "is for stored triples only").into()),
-            _ => return Err(fault("stored", "is for triples and rows only").into()),
-        };
-        let topic = flow.request(interface)?;
         let options = Ask {
             streaming: true,
-            cancel: app.closing.clone(),
-            epoch: flow.epoch,
-            workspace: Some(flow.workspace.clone()),
-            generation: Some(from.generation),
-            user_id: Some(from.identity.id.to_string()),
-            user_context: iam_call::context(&from.identity),
-            traceparent: Some(meta.traceparent.to_string()),
-            request_id: Some(meta.request_id.to_string()),
-            ..Ask::default()
+            ..options(app, &flow, from.generation, &from.identity, meta)
         };
-        let frames = match kind {
-            BulkKind::Rows => stored_rows(&app.mesh, &topic, filter.collection, options),
-            _ => stored(&app.mesh, &topic, filter, options),
+        if options.user_context.is_some() && kind == BulkKind::EntityContexts {
+            // As the texts of vectors are not.
+            let why =
+                "entity-contexts are texts, which no policies judge: ask without a user context";
+            return Err(RequestError::Service(Error::typed(
+                "policy-enforcement-error",
+                why,
+            )));
+        }
+        let judge = match kind {
+            BulkKind::GraphEmbeddings | BulkKind::EntityContexts => {
+                Judge::of(app, &flow, options.clone())?
+            }
+            _ => None,
+        };
+        let frames = stored::open(&app.mesh, kind, &flow, filter, options)?;
+        let frames = match judge {
+            Some(judge) => without_hidden(frames, judge),
+            None => frames,
         };
         return Ok(Export {
             frames,
@@ -133,21 +122,29 @@ pub(super) async fn open(
     if filter.graph.is_some() {
         return Err(fault("graph", "is for stored triples only").into());
     }
-    if from.identity.context.is_some() {
-        // What passes by is judged by nobody.
+    if from.identity.context.is_some() && !matches!(kind, BulkKind::Triples) {
+        // Policies are about what is stored in graphs; nobody judges the rest.
         let why =
             "is required: policies are about what is stored, and your token has a user context";
         return Err(fault("stored", why).into());
     }
+    let options = options(app, &flow, from.generation, &from.identity, meta);
     let (mesh, topic) = (&app.mesh, flow.input(kind.interface())?);
     let wanted = Live {
         collection: filter.collection,
         unreadable: unreadable.clone(),
     };
     let frames = match kind {
-        BulkKind::Triples => live::<Triples>(mesh, &topic, wanted, show_triples).await,
+        BulkKind::Triples => match Judge::of(app, &flow, options)? {
+            Some(judge) => judged(records(mesh, &topic, wanted, show_triples).await, judge),
+            None => live::<Triples>(mesh, &topic, wanted, show_triples).await,
+        },
         BulkKind::GraphEmbeddings => {
-            live::<GraphEmbeddings>(mesh, &topic, wanted, show_graph_embeddings).await
+            let frames = live::<GraphEmbeddings>(mesh, &topic, wanted, show_graph_embeddings).await;
+            match Judge::of(app, &flow, options)? {
+                Some(judge) => frames.map(|frames| without_hidden(frames, judge)),
+                None => frames,
+            }
         }
         BulkKind::DocumentEmbeddings => {
             live::<DocumentEmbeddings>(mesh, &topic, wanted, show_document_embeddings).await
@@ -165,10 +162,47 @@ pub(super) async fn open(
     })
 }
 
+/// Frames without the entities that are not for whoever asked.
+fn without_hidden(frames: Frames, judge: Judge) -> Frames {
+    let state = (frames, judge, false);
+    let shown = stream::unfold(state, |(mut frames, judge, over)| async move {
+        if over {
+            return None;
+        }
+        let frame = match frames.next().await? {
+            Ok(mut frame) => {
+                let collection = frame["metadata"]["collection"].as_str();
+                let collection = collection.unwrap_or_default().to_owned();
+                let judged = judge.without_hidden(&collection, &mut frame).await;
+                judged.map(|()| frame).map_err(scrub)
+            }
+            Err(error) => Err(error),
+        };
+        let over = frame.is_err();
+        Some((frame, (frames, judge, over)))
+    });
+    shown.boxed()
+}
+
 /// What of the records that pass is wanted, and the count of those that cannot be read.
 struct Live {
     collection: Option<String>,
     unreadable: Arc<AtomicU64>,
+}
+
+/// How a caller's questions for an export are asked.
+fn options(app: &App, flow: &Flow, generation: i64, identity: &Identity, meta: &Meta) -> Ask {
+    Ask {
+        cancel: app.closing.clone(),
+        epoch: flow.epoch,
+        workspace: Some(flow.workspace.clone()),
+        generation: Some(generation),
+        user_id: Some(identity.id.to_string()),
+        user_context: iam_call::context(identity),
+        traceparent: Some(meta.traceparent.to_string()),
+        request_id: Some(meta.request_id.to_string()),
+        ..Ask::default()
+    }
 }
 
 async fn live<M: tg_schemas::Message>(
@@ -177,9 +211,48 @@ async fn live<M: tg_schemas::Message>(
     wanted: Live,
     show: fn(&M) -> Body,
 ) -> Result<Frames, Error> {
+    let records = records(mesh, topic, wanted, show).await?;
+    let frames = records.map(move |record| record.map(|record| show(&record)));
+    Ok(frames.boxed())
+}
+
+/// The triples that pass, as far as they are for who looks on.
+fn judged(
+    records: Result<BoxStream<'static, Result<Triples, Error>>, Error>,
+    judge: Judge,
+) -> Result<Frames, Error> {
+    let seen = records?.map(move |record| {
+        let judge = judge.clone();
+        async move {
+            let record = record?;
+            let empty = record.triples.is_empty();
+            let seen = judge.seen(record).await.map_err(scrub)?;
+            // A record of which nothing is seen did not pass.
+            let empty = empty && !judge.is_known();
+            Ok((empty || !seen.triples.is_empty()).then(|| show_triples(&seen)))
+        }
+    });
+    let frames = seen.buffered(RECORDS);
+    let frames = frames.filter_map(|frame| std::future::ready(frame.transpose()));
+    // An error is the last.
+    let ended = frames.scan(false, |over, frame| {
+        let frame = (!*over).then_some(frame);
+        *over |= matches!(frame, Some(Err(_)));
+        std::future::ready(frame)
+    });
+    Ok(ended.boxed())
+}
+
+/// The records that pass; an error is the last.
+async fn records<M: tg_schemas::Message>(
+    mesh: &Mesh,
+    topic: &Topic,
+    wanted: Live,
+    show: fn(&M) -> Body,
+) -> Result<BoxStream<'static, Result<M, Error>>, Error> {
     let tap: Tap<M> = mesh.tap(topic).await?;
     let state = (tap, wanted, false);
-    let frames = stream::unfold(state, move |(mut tap, wanted, over)| async move {
+    let records = stream::unfold(state, move |(mut tap, wanted, over)| async move {
         if over {
             return None;
         }
@@ -198,122 +271,18 @@ async fn live<M: tg_schemas::Message>(
                     continue;
                 }
             };
-            let body = show(&record);
-            let of = body["metadata"]["collection"].as_str().unwrap_or_default();
-            if wanted
-                .collection
-                .as_deref()
-                .is_none_or(|wanted| wanted == of)
-            {
-                return Some((Ok(body), (tap, wanted, false)));
+            let wants = wanted.collection.as_deref().is_none_or(|wanted| {
+                show(&record)["metadata"]["collection"]
+                    .as_str()
+                    .unwrap_or_default()
+                    == wanted
+            });
+            if wants {
+                return Some((Ok(record), (tap, wanted, false)));
             }
         }
     });
-    Ok(frames.boxed())
-}
-
-/// Everything that matches, in batches.
-fn stored(mesh: &Mesh, topic: &Topic, filter: Filter, options: Ask) -> Frames {
-    let collection = filter
-        .collection
-        .unwrap_or_else(|| DEFAULT_COLLECTION.to_owned());
-    let question = TriplesQueryRequest {
-        collection: collection.clone(),
-        g: filter.graph.filter(|graph| graph != "*"),
-        limit: 0,
-        streaming: true,
-        batch_size: BATCH,
-        ..TriplesQueryRequest::default()
-    };
-    let answer: Answer<TriplesQueryResponse> = mesh.ask(topic, &question, options);
-    let metadata = Metadata {
-        collection,
-        ..Metadata::default()
-    };
-    let state = (answer, metadata, false);
-    stream::unfold(state, |(mut answer, metadata, over)| async move {
-        if over {
-            return None;
-        }
-        let part = answer.next().await?;
-        let part = part.and_then(|part| match part.error {
-            Some(error) => Err(error),
-            None => Ok(part),
-        });
-        match part {
-            Ok(part) => {
-                let record = Triples {
-                    metadata: Some(metadata.clone()),
-                    triples: part.triples,
-                };
-                Some((Ok(show_triples(&record)), (answer, metadata, part.is_final)))
-            }
-            Err(error) => Some((Err(scrub(error)), (answer, metadata, true))),
-        }
-    })
-    .filter(|frame| {
-        let empty = matches!(frame, Ok(body) if body["triples"] == Value::Array(Vec::new()));
-        std::future::ready(!empty)
-    })
-    .boxed()
-}
-
-/// All rows of a collection, page by page: each is asked for when the one before it was taken.
-fn stored_rows(mesh: &Mesh, topic: &Topic, collection: Option<String>, options: Ask) -> Frames {
-    let collection = collection.unwrap_or_else(|| DEFAULT_COLLECTION.to_owned());
-    let (mesh, topic) = (mesh.clone(), topic.clone());
-    stream::unfold(Some(String::new()), move |after| {
-        let question = after.map(|after| RowsQueryRequest {
-            collection: collection.clone(),
-            export: true,
-            after,
-            ..RowsQueryRequest::default()
-        });
-        let (mesh, topic, options) = (mesh.clone(), topic.clone(), options.clone());
-        async move {
-            let question = question?;
-            let answer: Answer<RowsQueryResponse> = mesh.ask(&topic, &question, options);
-            match answer.last().await.and_then(whole_page) {
-                Ok(page) => {
-                    // A place that does not move on would be asked for without end.
-                    let next = Some(page.next.clone());
-                    let next = next.filter(|next| !next.is_empty() && *next != question.after);
-                    Some((Ok(page_frame(page, question.collection)), next))
-                }
-                Err(error) => Some((Err(scrub(error)), None)),
-            }
-        }
-    })
-    .filter(|frame| {
-        let empty = matches!(frame, Ok(body) if body["values"] == Value::Array(Vec::new()));
-        std::future::ready(!empty)
-    })
-    .boxed()
-}
-
-/// A page that is one: services of others take the question for an empty query.
-fn whole_page(page: RowsQueryResponse) -> Result<RowsQueryResponse, Error> {
-    match (page.error, page.errors.first()) {
-        (Some(error), _) => Err(error),
-        (None, Some(fault)) => Err(Error::new(ErrorCode::BadRequest, fault.message.clone())),
-        (None, None) => Ok(RowsQueryResponse {
-            error: None,
-            ..page
-        }),
-    }
-}
-
-fn page_frame(page: RowsQueryResponse, collection: String) -> Body {
-    show_rows(&ExtractedObject {
-        metadata: Some(Metadata {
-            collection,
-            ..Metadata::default()
-        }),
-        schema_name: page.schema_name,
-        values: page.rows,
-        confidence: 1.0,
-        ..ExtractedObject::default()
-    })
+    Ok(records.boxed())
 }
 
 /// Sends frames until they end, the client goes or the flow does. What the client sends is ignored.

@@ -8,7 +8,7 @@ use serde_json::Value;
 use tg_schemas::ErrorCode;
 use tokio_util::sync::CancellationToken;
 
-use super::{read, sse, whole::Whole};
+use super::{read, runs, sse, whole::Whole};
 use crate::call::{Call, Meta, Target};
 use crate::engine::translate::{Body, Fields};
 use crate::error::{RequestError, failed, refusal};
@@ -50,6 +50,19 @@ async fn answer(
         let (mut body, question) = read::body(app, headers, body, Some(&identity)).await?;
         let streaming = sse::wanted(headers);
         let whole = Whole::of(target.name(), "", &body);
+        let joined = match target.name() == "agent" {
+            true => read::last_event(headers)?,
+            false => None,
+        };
+        if let Some(request) = joined {
+            let running = runs::join(app, &identity, request, read::workspace(&body)?, meta);
+            let running = running.await?.holding(question);
+            let outlet = app.sending.outlet(&identity);
+            return Ok(match streaming {
+                true => sse::respond(running, app.options.heartbeat, outlet),
+                false => whole.respond(running, &outlet).await,
+            });
+        }
         let untouched = target.name() == "thru";
         if !untouched {
             set_streaming(&mut body, streaming)?;
@@ -59,7 +72,7 @@ async fn answer(
             target,
             body,
             timeout: read::timeout(headers)?,
-            detach: read::detach(headers)?,
+            leave: read::leave(headers)?,
             whole: !streaming,
             meta,
         };

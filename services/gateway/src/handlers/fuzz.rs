@@ -1,5 +1,5 @@
 //! What a stranger may send through the endpoints: headers, frames of the socket and their heads, lines of imports,
-//! selectors and expositions of metrics.
+//! forms of SPARQL, selectors and expositions of metrics.
 
 use axum::body::Body as HttpBody;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Uri};
@@ -8,10 +8,11 @@ use futures::executor::block_on;
 use futures::stream;
 use tg_core_file::msgpack;
 use tg_core_file::record::to_put;
-use tg_testkit::fuzz::run;
+use tg_testkit::fuzz::{beside_doors, door, run};
 
 use super::frame_heads::heads;
-use super::socket_frame::parse;
+use super::socket_frame::{parse, question};
+use super::sparql::Asked;
 use super::{cores, edge, intake, read};
 use crate::auth::guard::{is_foreign_page, is_local};
 use crate::budget::{Budget, Reader, Users};
@@ -27,9 +28,15 @@ fn frames_of_the_socket() {
         br#"{"type": "cancel", "id": [1, {"a": null}]}"#,
         br#"{"id": 1e999, "service": "config", "workspace": "w", "request": {"operation": "get"}, "detach": true}"#,
     ];
-    run("frames of the socket", &seeds, |bytes| {
-        let _ = parse(bytes, false);
-        let _ = parse(bytes, true);
+    door("frames of the socket", &seeds, |bytes, sayings| {
+        for known in [false, true] {
+            if let Err(refused) = parse(bytes, known) {
+                sayings.say(refused.fault.frame(refused.id.as_ref()));
+            }
+        }
+        if let Err(fault) = question(bytes) {
+            sayings.say(fault.error());
+        }
     });
 }
 
@@ -58,13 +65,14 @@ fn selectors_of_metrics() {
 /// A line is a header: its name, a zero byte, its value.
 #[test]
 fn headers_of_requests() {
-    let seeds: [&[u8]; 4] = [
+    let seeds: [&[u8]; 5] = [
         b"authorization\0Bearer tg_x\nx-timeout\x0030\nx-detach\0true",
+        b"last-event-id\0r:7\nx-on-disconnect\0grace=30",
         b"host\0localhost:8088\norigin\0http://localhost:8088\nsec-fetch-site\0cross-site\ncontent-type\0text/plain",
         b"x-request-id\0a-b_c.1\ntraceparent\x0000-0123456789abcdef0123456789abcdef-0123456789abcdef-01",
         b"connection\0keep-alive, Upgrade\nupgrade\0WebSocket\nhost\0[::1]:99999",
     ];
-    run("headers of requests", &seeds, |bytes| {
+    beside_doors("headers of requests", &seeds, |bytes, sayings| {
         let mut headers = HeaderMap::new();
         for line in bytes.split(|byte| *byte == b'\n') {
             let end = line.iter().position(|byte| *byte == 0).unwrap_or(0);
@@ -74,11 +82,39 @@ fn headers_of_requests() {
                 let _ = headers.try_append(name, value);
             }
         }
-        let _ = (read::bearer(&headers), read::timeout(&headers));
-        let _ = (read::detach(&headers), is_foreign_page(&headers));
+        let _ = (read::bearer(&headers), is_foreign_page(&headers));
+        let faults = [
+            read::timeout(&headers).err(),
+            read::leave(&headers).err(),
+            read::last_event(&headers).err(),
+        ];
+        for fault in faults.into_iter().flatten() {
+            sayings.say(fault.error());
+        }
         let _ = edge::told(&headers);
         if let Ok(uri) = Uri::try_from(bytes) {
             let _ = is_local(&headers, &uri);
+        }
+    });
+}
+
+/// Parts are a query string and a form.
+#[test]
+fn forms_of_sparql() {
+    let seeds: [&[u8]; 5] = [
+        b"query=ASK+%7B%7D&default-graph-uri=urn%3Aa&named-graph-uri=urn:b&workspace=acme\0format=xml",
+        b"query=a\0query=b",
+        b"workspace=%ff&&=&%3d=%",
+        b"update=DROP+ALL",
+        b"que%72y=%F0%9F%98%80&named-graph-uri\0%C3%28=x",
+    ];
+    beside_doors("forms of SPARQL", &seeds, |bytes, sayings| {
+        let mut asked = Asked::default();
+        for part in bytes.split(|byte| *byte == 0) {
+            match asked.with(&String::from_utf8_lossy(part)) {
+                Ok(more) => asked = more,
+                Err(fault) => return sayings.say(fault.error()),
+            }
         }
     });
 }
@@ -91,7 +127,7 @@ fn heads_of_frames() {
         b"\x00\xff\xff\xff\xff\xff\xff\xff\xff\xff",
         b"\x02\x7f\0\0\0\0\0\0\x10\0",
     ];
-    run("heads of frames", &seeds, |bytes| {
+    door("heads of frames", &seeds, |bytes, _| {
         let whole = heads([bytes]);
         // However the bytes are cut, the same is found.
         let pieces = bytes.chunks(bytes.len() % 7 + 1);
@@ -107,12 +143,12 @@ fn lines_of_imports() {
         br#"{"metadata": {"id": "m"}, "triples": [{"s": {"t": "i", "i": "a"}}]}"#,
         b"[[[[",
     ];
-    run("lines of imports", &seeds, |bytes| {
+    door("lines of imports", &seeds, |bytes, sayings| {
         if let Some(control) = intake::control(bytes) {
             assert!(bytes.len() <= 4096, "{control:?}");
         }
         for kind in BulkKind::ALL {
-            let _ = intake::read(kind, bytes);
+            let _ = sayings.of(intake::read(kind, bytes));
         }
     });
 }
@@ -126,7 +162,7 @@ fn uploads_of_cores() {
     ] {
         msgpack::encode(&record, &mut seed);
     }
-    run("uploads of cores", &[&seed], |bytes| {
+    door("uploads of cores", &[&seed], |bytes, sayings| {
         let pieces = bytes.chunks(bytes.len() % 301 + 1);
         let pieces: Vec<Result<Bytes, std::io::Error>> = pieces
             .map(|piece| Ok(Bytes::copy_from_slice(piece)))
@@ -135,8 +171,8 @@ fn uploads_of_cores() {
         let budget = Budget::new(1 << 20, 1 << 20, Users::One);
         let received = Received::new(&budget, Reader::stranger(), None);
         let mut records = cores::Records::new(body, 16 << 10, received);
-        while let Ok(Some(record)) = block_on(records.next()) {
-            let _ = to_put(record, "core");
+        while let Some(Some(record)) = sayings.of(block_on(records.next())) {
+            let _ = sayings.of(to_put(record, "core"));
         }
     });
 }

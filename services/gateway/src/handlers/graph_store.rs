@@ -14,18 +14,23 @@ use tg_schemas::Error;
 use tg_schemas::msg::{Metadata, Triples};
 
 use super::bulk::{self, Admitted, admit, refused};
-use super::export::{self, Filter};
+use super::counts::unconfirmed;
+use super::export;
 use super::ndjson::Sending;
 use super::read;
 use super::sparql::{accepted, not_acceptable, respond, unsupported, unwritable};
+use super::stored::Filter;
 use crate::budget::Reader;
 use crate::call::Meta;
 use crate::engine::rdf::media::GRAPHS;
 use crate::engine::rdf::syntax;
 use crate::engine::rdf::writer::Writer;
+use crate::engine::scrub::scrub;
 use crate::engine::translate::bulk::{BulkKind, Record};
+use crate::engine::translate::error_value;
 use crate::engine::translate::fields::fault;
 use crate::error::{RequestError, json_response, refusal};
+use crate::receipts::Verdict;
 use crate::state::{App, Shared};
 
 /// The query string.
@@ -35,6 +40,8 @@ pub(crate) struct Wanted {
     /// The default graph, whatever its value.
     default: Option<String>,
     graph: Option<String>,
+    /// Adding: waits until the store has them.
+    settled: Option<String>,
 }
 
 impl Wanted {
@@ -50,7 +57,7 @@ impl Wanted {
     }
 
     fn of_bulk(&self) -> bulk::Wanted {
-        bulk::Wanted::of(self.workspace.clone())
+        bulk::Wanted::of(self.workspace.clone(), self.settled.clone())
     }
 }
 
@@ -183,12 +190,28 @@ async fn add(
         error = &mut lapse => Err(error),
         written = way.write(app, Record::Triples(record), app.closing.clone()) => written,
     };
-    written.map_err(|error: Error| RequestError::Service(crate::engine::scrub::scrub(error)))?;
-    // It is safe, and the store will have it; when, the store decides.
-    Ok(json_response(
-        StatusCode::ACCEPTED,
-        &json!({"triples": count}),
-    ))
+    let service = |error: Error| RequestError::Service(scrub(error));
+    let Some(unsettled) = written.map_err(service)? else {
+        // It is safe, and the store will have it; when, the store decides.
+        let told = json!({"triples": count});
+        return Ok(json_response(StatusCode::ACCEPTED, &told));
+    };
+    match unsettled.verdict(app.closing.child_token()).await {
+        Verdict::Stored => {
+            let told = json!({"triples": count, "stored": true});
+            Ok(json_response(StatusCode::OK, &told))
+        }
+        Verdict::Refused(refused) => {
+            let error = refused.into_iter().next().map(|first| first.error);
+            Err(service(error.unwrap_or_else(|| unconfirmed(None))))
+        }
+        // As without being waited for.
+        Verdict::Unconfirmed(why) => {
+            let error = error_value(&unconfirmed(why));
+            let told = json!({"triples": count, "stored": false, "unconfirmed": error});
+            Ok(json_response(StatusCode::ACCEPTED, &told))
+        }
+    }
 }
 
 #[cfg(test)]
@@ -202,6 +225,7 @@ mod tests {
                 default: default.map(str::to_owned),
                 graph: graph.map(str::to_owned),
                 workspace: None,
+                settled: None,
             };
             wanted.named().map_err(|fault| fault.error().message)
         };

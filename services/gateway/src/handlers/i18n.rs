@@ -21,7 +21,8 @@ pub(crate) async fn pack(Path(lang): Path<String>) -> Response {
 }
 
 fn find(lang: &str) -> Value {
-    let mut packs: BTreeMap<String, Value> = serde_json::from_str(PACKS).unwrap_or_default();
+    let mut packs: BTreeMap<String, Value> =
+        serde_json::from_slice(PACKS.as_bytes()).unwrap_or_default();
     packs
         .remove(lang)
         .or_else(|| packs.remove("en"))

@@ -10,8 +10,9 @@ use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::CloseFrame;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 
+use super::counts::Counts;
 use super::heart::Heart;
-use super::intake::{Control, Counts, Intake, Outcome, Way, control};
+use super::intake::{Control, Intake, Outcome, Way, control};
 use super::narrow::FrameGate;
 use super::socket::broken;
 use super::upgrade::Socket;
@@ -30,6 +31,10 @@ pub(super) async fn run(app: &App, mut socket: Socket, gate: &FrameGate, mut way
     let mut heart = Heart::new(app.options.ping);
     let mut intake = Intake::new(app, &way);
     let skips = way.skips.unwrap_or(false);
+    if way.settled && way.ack {
+        // So the client knows that it will be told of each frame.
+        say(&mut socket, &intake.counts.confirmed(way.kind)).await;
+    }
     let close = loop {
         let room = intake.has_room();
         let message = tokio::select! {
@@ -38,7 +43,7 @@ pub(super) async fn run(app: &App, mut socket: Socket, gate: &FrameGate, mut way
             () = app.closing.cancelled() => break Some(End::closing()),
             error = &mut lapse => break Some(End::fault(CloseCode::Policy, error)),
             Some(outcome) = intake.next() => {
-                if let Err(error) = settle(&mut intake, outcome, &mut socket).await && !skips {
+                if let Some(error) = settle(&mut intake, outcome, &mut socket).await {
                     break Some(End::fault(CloseCode::Error, error));
                 }
                 continue;
@@ -52,9 +57,16 @@ pub(super) async fn run(app: &App, mut socket: Socket, gate: &FrameGate, mut way
         let bytes = match message {
             Some(Ok(Message::Text(text))) => text.into(),
             Some(Ok(Message::Binary(bytes))) => bytes,
-            Some(Ok(Message::Close(_))) | None => break None,
+            Some(Ok(Message::Close(_))) => break None,
             Some(Ok(_)) => continue,
-            Some(Err(fault)) => break broken(&fault, gate).map(End::Frame),
+            None => {
+                intake.stop_waiting();
+                break None;
+            }
+            Some(Err(fault)) => {
+                intake.stop_waiting();
+                break broken(&fault, gate).map(End::Frame);
+            }
         };
         match control(&bytes) {
             None => {
@@ -72,8 +84,7 @@ pub(super) async fn run(app: &App, mut socket: Socket, gate: &FrameGate, mut way
     // The close handshake is the client's only sign that everything arrived: first confirm, then answer.
     let mut close = close;
     while let Some(outcome) = intake.next().await {
-        let settled = settle(&mut intake, outcome, &mut socket).await;
-        if let (Err(error), false) = (settled, skips) {
+        if let Some(error) = settle(&mut intake, outcome, &mut socket).await {
             close = close.or(Some(End::fault(CloseCode::Error, error)));
         }
     }
@@ -91,6 +102,7 @@ pub(super) async fn run(app: &App, mut socket: Socket, gate: &FrameGate, mut way
     tracing::debug!(
         kind = way.kind.name(),
         received = counts.received,
+        sent = counts.sent,
         stored = counts.stored,
         failed = counts.failed,
         items = counts.items,
@@ -98,18 +110,15 @@ pub(super) async fn run(app: &App, mut socket: Socket, gate: &FrameGate, mut way
     );
 }
 
-/// Counts what became of a frame, and tells it to those who asked to be told.
-async fn settle(
-    intake: &mut Intake<'_>,
-    outcome: Outcome,
-    socket: &mut Socket,
-) -> Result<(), Error> {
-    intake.settle(outcome)?;
-    if intake.way().ack {
-        let frame = intake.counts.confirmed(intake.way().kind);
+/// Counts what became of a frame, and tells it to those who asked to be told. Why the import goes no further.
+async fn settle(intake: &mut Intake<'_>, outcome: Outcome, socket: &mut Socket) -> Option<Error> {
+    let mut news = intake.settle(outcome);
+    if intake.way().ack
+        && let Some(frame) = news.tell.take()
+    {
         say(socket, &frame).await;
     }
-    Ok(())
+    intake.stops(news, false)
 }
 
 fn status(intake: &Intake<'_>, complete: bool) -> Value {
@@ -179,14 +188,14 @@ mod tests {
 
     #[test]
     fn reasons_fit_into_a_close_frame_with_their_counters() {
-        let counters = "received 3, stored 2, failed 1";
+        let counters = "received 3, sent 2, failed 1";
         let close = reason(CloseCode::Invalid, &"ü".repeat(200), counters);
         assert!(close.reason.as_str().len() <= 123);
         assert!(
             close
                 .reason
                 .as_str()
-                .ends_with("… (received 3, stored 2, failed 1)")
+                .ends_with("… (received 3, sent 2, failed 1)")
         );
         let close = reason(CloseCode::Normal, "", counters);
         assert_eq!(close.reason.as_str(), counters);

@@ -1,7 +1,8 @@
 //! What an import does with each frame, whatever endpoint it came through: read it, cut it into records, write
 //! them, count what is safe.
 //!
-//! Frames are written side by side, within a window: who sends faster than the bus confirms waits.
+//! Frames are written side by side, within a window: who sends faster than the bus confirms waits. Where the client wants to
+//! know what the stores did, a frame that is on the bus waits for their word in a window of its own.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -10,26 +11,22 @@ use bytes::Bytes;
 use futures::StreamExt;
 use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tg_mesh::Ask;
 use tg_schemas::msg::Triples;
 use tg_schemas::vocabulary::POLICY_GRAPH;
-use tg_schemas::{Error, ErrorCode, Topic};
+use tg_schemas::{Error, ErrorCode, Topic, limits};
 use tokio_util::sync::CancellationToken;
 
+use super::counts::Counts;
 use crate::auth::{Identity, Lapse, Resource};
 use crate::budget::Reader;
 use crate::engine::scrub::scrub;
 use crate::engine::translate::bulk::{BulkKind, Record};
-use crate::engine::translate::{Body, error_value};
 use crate::flows::Flow;
+use crate::receipts::{Unsettled, Verdict};
 use crate::registry::Gate;
 use crate::state::{App, SocketRoom};
-
-/// Bytes of frames that are not confirmed yet, beyond which no more are read.
-const WINDOW: usize = 16 << 20;
-/// Faults that are told one by one.
-const TOLD: usize = 20;
 
 /// Where the records of an import go, and for whom.
 pub(super) struct Way {
@@ -46,29 +43,40 @@ pub(super) struct Way {
     pub(super) request_id: Arc<str>,
     /// Each confirmed frame is told.
     pub(super) ack: bool,
+    /// The stores are waited for.
+    pub(super) settled: bool,
     /// Whether a faulty frame is passed over; `None`: as the endpoint does.
     pub(super) skips: Option<bool>,
-}
-
-/// What came in and what became of it.
-#[derive(Debug, Default)]
-pub(crate) struct Counts {
-    /// Frames.
-    pub(super) received: u64,
-    /// Frames whose records are all safe.
-    pub(super) stored: u64,
-    /// Frames that could not be read or written.
-    pub(super) failed: u64,
-    /// Items in the stored frames.
-    pub(super) items: u64,
-    faults: Vec<Value>,
 }
 
 /// What became of one frame.
 pub(super) struct Outcome {
     frame: u64,
+    /// Bytes of the window that it gives back.
     bytes: usize,
-    result: Result<usize, Error>,
+    result: Result<Step, Error>,
+}
+
+/// How far a frame has come.
+enum Step {
+    /// Its records are on the bus.
+    Sent {
+        items: usize,
+        unsettled: Option<Unsettled>,
+    },
+    /// The stores were waited for.
+    Settled { items: usize, verdict: Verdict },
+}
+
+/// What there is to say of a frame.
+#[derive(Debug, Default)]
+pub(super) struct News {
+    /// To a client that wants to be told of each.
+    pub(super) tell: Option<Value>,
+    /// Why it was not stored, or not even written.
+    pub(super) fault: Option<Error>,
+    /// It is a store that refused it.
+    refused: bool,
 }
 
 /// A running import.
@@ -79,6 +87,10 @@ pub(super) struct Intake<'a> {
     /// Done with while another frame was read.
     done: VecDeque<Outcome>,
     bytes: usize,
+    /// Frames that wait for the stores.
+    unsettled: usize,
+    /// The stores are waited for no longer.
+    enough: CancellationToken,
     pub(super) counts: Counts,
 }
 
@@ -90,7 +102,9 @@ impl<'a> Intake<'a> {
             waiting: FuturesUnordered::new(),
             done: VecDeque::new(),
             bytes: 0,
-            counts: Counts::default(),
+            unsettled: 0,
+            enough: app.closing.child_token(),
+            counts: Counts::new(way.settled),
         }
     }
 
@@ -101,7 +115,16 @@ impl<'a> Intake<'a> {
 
     /// Whether another frame may be read.
     pub(super) fn has_room(&self) -> bool {
-        self.waiting.len() < self.app.options.settings.import_records && self.bytes < WINDOW
+        let settings = &self.app.options.settings;
+        let writing = self.waiting.len().saturating_sub(self.unsettled);
+        writing < settings.import_records
+            && self.bytes < limits::IMPORT_WINDOW
+            && self.waiting.len() < settings.import_unsettled.max(settings.import_records)
+    }
+
+    /// Nobody hears any more what the stores say.
+    pub(super) fn stop_waiting(&self) {
+        self.enough.cancel();
     }
 
     /// Takes a frame, when there is memory to read it. An error says what is wrong with it; it is counted already.
@@ -130,8 +153,7 @@ impl<'a> Intake<'a> {
         let (record, share) = match parsed {
             Ok(parsed) => parsed,
             Err(error) => {
-                self.counts.failed += 1;
-                self.counts.note(frame, &error);
+                self.counts.failed(frame, &error);
                 return Err(Error::typed(
                     &error.kind,
                     format!("frame {frame}: {}", error.message),
@@ -148,7 +170,9 @@ impl<'a> Intake<'a> {
             Outcome {
                 frame,
                 bytes: size,
-                result: written.map(|()| items).map_err(scrub),
+                result: written
+                    .map(|unsettled| Step::Sent { items, unsettled })
+                    .map_err(scrub),
             }
         }));
         Ok(())
@@ -162,75 +186,77 @@ impl<'a> Intake<'a> {
         }
     }
 
-    /// Counts what became of a frame. An error is why it could not be written.
-    pub(super) fn settle(&mut self, outcome: Outcome) -> Result<(), Error> {
-        self.bytes = self.bytes.saturating_sub(outcome.bytes);
-        match outcome.result {
-            Ok(items) => {
-                self.counts.stored += 1;
-                self.counts.items += items as u64;
-                Ok(())
-            }
+    /// Counts what became of a frame. One that is on the bus waits for the stores from now on, if they are waited for.
+    pub(super) fn settle(&mut self, outcome: Outcome) -> News {
+        let Outcome {
+            frame,
+            bytes,
+            result,
+        } = outcome;
+        self.bytes = self.bytes.saturating_sub(bytes);
+        let (items, verdict) = match result {
             Err(error) => {
-                self.counts.failed += 1;
-                self.counts.note(outcome.frame, &error);
-                Err(error)
+                self.counts.failed(frame, &error);
+                return News {
+                    fault: Some(error),
+                    ..News::default()
+                };
             }
-        }
-    }
-}
-
-impl Counts {
-    fn note(&mut self, frame: u64, error: &Error) {
-        if self.faults.len() < TOLD {
-            let fault = json!({"frame": frame, "error": error_value(error)});
-            self.faults.push(fault);
-        }
-    }
-
-    /// As clients see them.
-    pub(super) fn show(&self, kind: BulkKind) -> Body {
-        let mut body = Body::new();
-        body.insert("received".into(), self.received.into());
-        body.insert("stored".into(), self.stored.into());
-        body.insert("failed".into(), self.failed.into());
-        body.insert(kind.items().into(), self.items.into());
-        if !self.faults.is_empty() {
-            body.insert("errors".into(), self.faults.clone().into());
-        }
-        body
-    }
-
-    /// The frame that tells them.
-    pub(crate) fn status(&self, kind: BulkKind, complete: bool) -> Value {
-        json!({"status": self.show(kind), "complete": complete})
-    }
-
-    /// The frame that confirms what is safe.
-    pub(crate) fn confirmed(&self, kind: BulkKind) -> Value {
-        json!({"confirmed": {"frames": self.stored, kind.items(): self.items}})
-    }
-
-    /// Counters with a fault, for who looks at the frames only.
-    #[cfg(test)]
-    pub(crate) fn sample() -> Self {
-        let mut counts = Self {
-            received: 3,
-            stored: 2,
-            failed: 1,
-            items: 20,
-            faults: Vec::new(),
+            Ok(Step::Sent { items, unsettled }) => {
+                self.counts.sent(items);
+                let Some(unsettled) = unsettled else {
+                    return self.confirmed();
+                };
+                self.unsettled += 1;
+                let enough = self.enough.clone();
+                self.waiting.push(Box::pin(async move {
+                    let verdict = unsettled.verdict(enough).await;
+                    Outcome {
+                        frame,
+                        bytes: 0,
+                        result: Ok(Step::Settled { items, verdict }),
+                    }
+                }));
+                return News::default();
+            }
+            Ok(Step::Settled { items, verdict }) => (items, verdict),
         };
-        counts.note(2, &Error::new(ErrorCode::BadRequest, "no"));
-        counts
+        self.unsettled = self.unsettled.saturating_sub(1);
+        match verdict {
+            Verdict::Stored => {
+                self.counts.stored(items);
+                self.confirmed()
+            }
+            Verdict::Refused(refused) => {
+                let (tell, fault) = self.counts.refused(frame, refused);
+                News {
+                    tell: Some(tell),
+                    fault,
+                    refused: true,
+                }
+            }
+            Verdict::Unconfirmed(why) => News {
+                tell: Some(self.counts.unconfirmed(frame, why)),
+                ..News::default()
+            },
+        }
     }
 
-    /// In a few words.
-    pub(super) fn text(&self) -> String {
-        format!(
-            "received {}, stored {}, failed {}",
-            self.received, self.stored, self.failed
-        )
+    fn confirmed(&self) -> News {
+        News {
+            tell: Some(self.counts.confirmed(self.way.kind)),
+            ..News::default()
+        }
+    }
+
+    /// Why the import goes no further after this. A faulty frame ends it unless it is to be passed over (`skips`: where the
+    /// client does not say); what a store refused only where the client says so, for much may have been sent since.
+    pub(super) fn stops(&self, news: News, skips: bool) -> Option<Error> {
+        let skips = match self.way.skips {
+            Some(skips) => skips,
+            None => skips || news.refused,
+        };
+        news.fault.filter(|_| !skips)
     }
 }
 
@@ -253,13 +279,14 @@ impl Way {
         Ok(true)
     }
 
-    /// Writes a record, in parts of the size that stores take well.
+    /// Writes a record, in parts of the size that stores take well. What comes back waits for the stores, where they are
+    /// waited for.
     pub(super) async fn write(
         &self,
         app: &App,
         record: Record,
         cancel: CancellationToken,
-    ) -> Result<(), Error> {
+    ) -> Result<Option<Unsettled>, Error> {
         let mesh = &app.mesh;
         let policies = match &record {
             Record::Triples(record) => self.holds_policies(app, record).await?,
@@ -271,14 +298,21 @@ impl Way {
             generation: Some(self.generation),
             user_id: Some(self.identity.id.to_string()),
             policies,
+            by_hand: matches!(record, Record::Triples(_)),
             traceparent: Some(self.traceparent.to_string()),
             request_id: Some(self.request_id.to_string()),
             cancel,
             ..Ask::default()
         };
         let topic = &self.topic;
-        for part in record.split() {
-            let options = options.clone();
+        let parts = record.split();
+        let mut unsettled = match self.settled {
+            true => self.unsettled(app, &parts).await?,
+            false => None,
+        };
+        for (at, part) in parts.into_iter().enumerate() {
+            let mut options = options.clone();
+            options.receipt = unsettled.as_ref().map(|unsettled| unsettled.slip(at));
             match &part {
                 Record::Triples(part) => mesh.record(topic, part, options).await?,
                 Record::GraphEmbeddings(part) => mesh.record(topic, part, options).await?,
@@ -287,7 +321,24 @@ impl Way {
                 Record::Rows(part) => mesh.record(topic, part, options).await?,
             }
         }
-        Ok(())
+        if let Some(unsettled) = &mut unsettled {
+            unsettled.sent();
+        }
+        Ok(unsettled)
+    }
+
+    /// Room for what the stores are to say of the parts of a record.
+    async fn unsettled(&self, app: &App, parts: &[Record]) -> Result<Option<Unsettled>, Error> {
+        let items = parts.iter().map(Record::items);
+        let workspace = self.flow.workspace.as_str();
+        let room = app.receipts.open(&app.mesh, workspace, self.kind, items);
+        tokio::select! {
+            biased;
+            room = room => room,
+            () = app.closing.cancelled() => {
+                Err(Error::new(ErrorCode::Unavailable, "the gateway is closing"))
+            }
+        }
     }
 }
 
@@ -358,16 +409,5 @@ mod tests {
         ] {
             assert_eq!(control(data), None);
         }
-    }
-
-    #[test]
-    fn only_the_first_faults_are_told() {
-        let mut counts = Counts::default();
-        for frame in 0..100 {
-            counts.note(frame, &Error::typed("bad-request", "no"));
-        }
-        let shown = counts.show(BulkKind::Rows);
-        assert_eq!(shown["errors"].as_array().unwrap().len(), TOLD);
-        assert_eq!(shown["rows"], 0);
     }
 }

@@ -11,8 +11,9 @@ use serde_json::{Value, json};
 use tg_schemas::{Error, ErrorCode};
 use tokio_util::sync::CancellationToken;
 
-use super::export::{Export, Frames};
+use super::export::Export;
 use super::intake::{Control, Intake, Way, control};
+use super::stored::Frames;
 use crate::auth::Lapse;
 use crate::budget::Reader;
 use crate::engine::translate::{Body, error_value};
@@ -37,7 +38,8 @@ pub(super) async fn import(app: &App, body: HttpBody, mut way: Way) -> Response 
             () = app.closing.cancelled() => break Some(closing()),
             error = &mut lapse => break Some(error),
             Some(outcome) = intake.next() => {
-                if let Err(error) = intake.settle(outcome) && !skips {
+                let news = intake.settle(outcome);
+                if let Some(error) = intake.stops(news, true) {
                     break Some(error);
                 }
                 continue;
@@ -63,10 +65,9 @@ pub(super) async fn import(app: &App, body: HttpBody, mut way: Way) -> Response 
     };
     let mut fault = fault;
     while let Some(outcome) = intake.next().await {
-        let settled = intake.settle(outcome);
-        if !skips {
-            fault = fault.or(settled.err());
-        }
+        let news = intake.settle(outcome);
+        let stopped = intake.stops(news, true);
+        fault = fault.or(stopped);
     }
     let mut reply = intake.counts.show(way.kind);
     if let Some(error) = fault {

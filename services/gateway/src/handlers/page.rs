@@ -67,10 +67,10 @@ fn respond(asset: &'static Asset, headers: &HeaderMap) -> Response {
         let values = values.filter_map(|value: &HeaderValue| value.to_str().ok());
         values.collect::<Vec<_>>().join(",")
     };
-    let (encoding, content) = choose(asset, &told(header::ACCEPT_ENCODING));
+    let chosen = choose(asset, &told(header::ACCEPT_ENCODING));
     // Each form of a file is another entity.
-    let tag = match encoding {
-        Some(encoding) => format!("{}-{encoding}\"", asset.tag.trim_end_matches('"')),
+    let tag = match chosen {
+        Some((encoding, _)) => format!("{}-{encoding}\"", asset.tag.trim_end_matches('"')),
         None => asset.tag.to_owned(),
     };
     let fresh = match asset.is_forever() {
@@ -88,21 +88,23 @@ fn respond(asset: &'static Asset, headers: &HeaderMap) -> Response {
         return answer.body(Body::empty()).unwrap_or_default();
     }
     answer = answer.header(header::CONTENT_TYPE, asset.kind());
-    if let Some(encoding) = encoding {
-        answer = answer.header(header::CONTENT_ENCODING, encoding);
-    }
-    let content = Bytes::from_static(content);
+    let content = match chosen {
+        Some((encoding, content)) => {
+            answer = answer.header(header::CONTENT_ENCODING, encoding);
+            Bytes::from_static(content)
+        }
+        None => Bytes::from_static(asset.plain()),
+    };
     answer.body(Body::from(content)).unwrap_or_default()
 }
 
-/// The smallest form that the client takes.
-fn choose(asset: &Asset, accepts: &str) -> (Option<&'static str>, &'static [u8]) {
-    let forms = [("br", asset.brotli), ("gzip", asset.gzip)];
-    let taken = forms.into_iter().find_map(|(encoding, content)| {
+/// The smallest form that the client takes; `None` says the file as it is.
+fn choose(asset: &Asset, accepts: &str) -> Option<(&'static str, &'static [u8])> {
+    let forms = [("br", asset.brotli), ("gzip", Some(asset.gzip))];
+    forms.into_iter().find_map(|(encoding, content)| {
         let content = content.filter(|_| takes(accepts, encoding))?;
-        Some((Some(encoding), content))
-    });
-    taken.unwrap_or((None, asset.plain))
+        Some((encoding, content))
+    })
 }
 
 /// Whether `Accept-Encoding` names it with a weight that is not 0.
@@ -127,16 +129,10 @@ fn is_known(matches: &str, tag: &str) -> bool {
 mod tests {
     use super::*;
 
-    const ASSET: Asset = Asset {
-        name: "app-AB12CD34.js",
-        tag: "\"1\"",
-        plain: b"plain",
-        brotli: Some(b"brotli"),
-        gzip: Some(b"gzip"),
-    };
+    static ASSET: Asset = Asset::new("app-AB12CD34.js", "\"1\"", Some(b"brotli"), b"gzip");
 
     fn chosen(accepts: &str) -> Option<&'static str> {
-        choose(&ASSET, accepts).0
+        choose(&ASSET, accepts).map(|(encoding, _)| encoding)
     }
 
     #[test]
@@ -146,7 +142,16 @@ mod tests {
         assert_eq!(chosen("GZIP"), Some("gzip"));
         assert_eq!(chosen("gzip; q=0.000"), None);
         assert_eq!(chosen(""), None);
-        assert_eq!(choose(&ASSET, "identity").1, b"plain");
+        assert_eq!(chosen("identity"), None);
+    }
+
+    #[tokio::test]
+    async fn who_takes_nothing_compressed_gets_the_file_itself() {
+        let asset = find("openapi.yaml").unwrap();
+        let whole = respond(asset, &HeaderMap::new());
+        assert!(!whole.headers().contains_key(header::CONTENT_ENCODING));
+        let content = axum::body::to_bytes(whole.into_body(), usize::MAX).await;
+        assert!(content.unwrap().starts_with(b"openapi:"));
     }
 
     #[test]

@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use crate::auth::Identity;
 use crate::budget::{Reader, Reading};
+use crate::call::Leave;
 use crate::engine::translate::Body;
 use crate::engine::translate::fields::fault;
 use crate::error::RequestError;
@@ -35,8 +36,19 @@ pub(super) async fn body(
     body: HttpBody,
     known: Option<&Identity>,
 ) -> Result<(Body, Reading), RequestError> {
+    body_of(app, headers, body, known, usize::MAX).await
+}
+
+/// The same, of at most so many bytes.
+pub(super) async fn body_of(
+    app: &App,
+    headers: &HeaderMap,
+    body: HttpBody,
+    known: Option<&Identity>,
+    most: usize,
+) -> Result<(Body, Reading), RequestError> {
     let reader = known.map_or_else(Reader::stranger, Reader::known);
-    let (bytes, _received) = bytes(app, headers, body, known.is_some(), &reader).await?;
+    let (bytes, _received) = bytes(app, headers, body, known.is_some(), &reader, most).await?;
     let (body, reading) = app.budget.read(&reader, bytes, object).await?;
     Ok((body?, reading))
 }
@@ -48,7 +60,8 @@ pub(super) async fn known_bytes(
     body: HttpBody,
     identity: &Identity,
 ) -> Result<(Bytes, Received), RequestError> {
-    bytes(app, headers, body, true, &Reader::known(identity)).await
+    let reader = Reader::known(identity);
+    bytes(app, headers, body, true, &reader, usize::MAX).await
 }
 
 /// The bytes of a body, at most the limit, with what they count.
@@ -58,6 +71,7 @@ async fn bytes(
     body: HttpBody,
     known: bool,
     reader: &Reader,
+    most: usize,
 ) -> Result<(Bytes, Received), RequestError> {
     let limits = &app.options.settings;
     let limit = match known {
@@ -67,6 +81,7 @@ async fn bytes(
             .min(app.budget.largest_body().saturating_sub(STEP)),
         false => limits.stranger_bytes.min(limits.body_bytes),
     };
+    let limit = limit.min(most);
     let too_large = || RequestError::TooLarge { limit };
     let announced = headers
         .get(header::CONTENT_LENGTH)
@@ -126,12 +141,47 @@ pub(super) fn timeout(headers: &HeaderMap) -> Result<Option<Duration>, RequestEr
     seconds("x-timeout", number.unwrap_or(-1))
 }
 
-/// Whether an `X-Detach` header lets the work go on without its caller.
-pub(super) fn detach(headers: &HeaderMap) -> Result<bool, RequestError> {
+/// Longest time that a run may wait for its caller, in seconds.
+const MAX_GRACE: i64 = 3600;
+
+/// What is to become of the work without its caller, as the header `X-On-Disconnect` says, else `X-Detach`.
+pub(super) fn leave(headers: &HeaderMap) -> Result<Leave, RequestError> {
+    if let Some(value) = headers.get("x-on-disconnect") {
+        return on_disconnect("x-on-disconnect", value.to_str().unwrap_or_default());
+    }
     match headers.get("x-detach").map(|value| value.to_str()) {
-        None | Some(Ok("false")) => Ok(false),
-        Some(Ok("true")) => Ok(true),
+        None | Some(Ok("false")) => Ok(Leave::Unsaid),
+        Some(Ok("true")) => Ok(Leave::Detach),
         Some(_) => Err(fault("x-detach", "must be true or false").into()),
+    }
+}
+
+/// The same as a text.
+pub(super) fn on_disconnect(field: &str, text: &str) -> Result<Leave, RequestError> {
+    let grace = text.strip_prefix("grace=").map(str::parse);
+    match (text, grace) {
+        ("cancel", _) => Ok(Leave::Cancel),
+        ("detach", _) => Ok(Leave::Detach),
+        (_, Some(Ok(seconds @ 1..=MAX_GRACE))) => Ok(Leave::Grace(seconds)),
+        _ => {
+            let why = "must be cancel, detach or grace=<seconds> from 1 to 3600";
+            Err(fault(field, why).into())
+        }
+    }
+}
+
+/// Where a stream is joined again, as the header `Last-Event-ID` says.
+pub(super) fn last_event(headers: &HeaderMap) -> Result<Option<Body>, RequestError> {
+    let Some(value) = headers.get("last-event-id").map(|value| value.to_str()) else {
+        return Ok(None);
+    };
+    let place = value.ok().and_then(|text| text.rsplit_once(':'));
+    let place = place.and_then(|(run, offset)| Some((run, offset.parse::<u64>().ok()?)));
+    match place {
+        Some((run, offset)) if !run.is_empty() => {
+            Ok(Some(crate::rejoin::request(run, Some(offset))))
+        }
+        _ => Err(fault("last-event-id", "must be the id of an event of a run").into()),
     }
 }
 
@@ -169,7 +219,38 @@ mod tests {
         headers.insert("x-timeout", HeaderValue::from_static("soon"));
         headers.insert("x-detach", HeaderValue::from_static("yes"));
         assert!(timeout(&headers).is_err());
-        assert!(detach(&headers).is_err());
+        assert!(leave(&headers).is_err());
+    }
+
+    #[test]
+    fn what_becomes_of_work_without_its_caller_is_said_in_one_word() {
+        let read = |text: &str| on_disconnect("f", text);
+        assert_eq!(read("cancel"), Ok(Leave::Cancel));
+        assert_eq!(read("detach"), Ok(Leave::Detach));
+        assert_eq!(read("grace=30"), Ok(Leave::Grace(30)));
+        for wrong in ["", "grace", "grace=", "grace=0", "grace=3601", "finish"] {
+            assert!(read(wrong).is_err(), "{wrong}");
+        }
+        let mut headers = HeaderMap::new();
+        headers.insert("x-detach", HeaderValue::from_static("true"));
+        assert_eq!(leave(&headers), Ok(Leave::Detach));
+        headers.insert("x-on-disconnect", HeaderValue::from_static("cancel"));
+        assert_eq!(leave(&headers), Ok(Leave::Cancel));
+    }
+
+    #[test]
+    fn a_stream_is_joined_by_the_id_of_its_last_event() {
+        let read = |text: &'static str| {
+            let mut headers = HeaderMap::new();
+            headers.insert("last-event-id", HeaderValue::from_static(text));
+            last_event(&headers)
+        };
+        let body = read("r-1:7").unwrap().unwrap();
+        assert_eq!((&body["run"], &body["offset"]), (&"r-1".into(), &7.into()));
+        for wrong in ["", "7", ":7", "r:", "r:-1"] {
+            assert!(read(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!(last_event(&HeaderMap::new()), Ok(None));
     }
 
     #[test]

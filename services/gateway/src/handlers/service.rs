@@ -48,7 +48,11 @@ async fn answer(
     headers: &HeaderMap,
     body: HttpBody,
 ) -> Result<Response, RequestError> {
+    app.pace.of_address(meta.address)?;
     let caller = app.auth.authenticate(read::bearer(headers)).await;
+    if let Ok(identity) = &caller {
+        app.pace.of_caller(identity)?;
+    }
     let read = read::body(app, headers, body, caller.as_ref().ok()).await;
     let (mut body, question) = match (read, &caller) {
         // Of a key that was refused, or could not be looked at, that is what is said, not how little strangers may send.
@@ -80,7 +84,7 @@ async fn answer(
         target,
         body,
         timeout: read::timeout(headers)?,
-        detach: read::detach(headers)?,
+        leave: read::leave(headers)?,
         whole: !streaming,
         meta,
     };

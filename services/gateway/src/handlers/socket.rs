@@ -63,7 +63,10 @@ pub(crate) async fn open(
     // A wrong token leaves time to send another.
     let token = credentials.token.or(app.auth.open().then(String::new));
     let known = match &token {
-        Some(token) => app.known(Some(token), &meta).await.ok(),
+        Some(token) => match app.recognised(Some(token), &meta).await {
+            Err(fault @ RequestError::Slowed { .. }) => return fault.into_response(),
+            known => known.ok(),
+        },
         None => None,
     };
     let (place, known) = match known.zip(token) {
@@ -258,6 +261,7 @@ impl Session {
                     Err(
                         fault @ (RequestError::Unchecked
                         | RequestError::NoRoom(_)
+                        | RequestError::Slowed { .. }
                         | RequestError::Service(_)),
                     ) => fault.frame(None),
                     Err(_) => frame::auth_failed(),
@@ -298,7 +302,7 @@ impl Session {
 
     /// Who holds a token is the caller from now on; their workspace.
     async fn admit(&mut self, token: String) -> Result<Arc<str>, RequestError> {
-        let identity = self.app.known(Some(&token), &self.meta).await?;
+        let identity = self.app.recognised(Some(&token), &self.meta).await?;
         if matches!(self.admission.place, SocketPermit::Stranger(_)) {
             let _room = self.app.socket_room(&identity, self.meta.address)?;
             self.admission.place = SocketPermit::Known { _room };
@@ -349,10 +353,7 @@ impl Session {
             id, bytes, number, ..
         } = waiting;
         let entry = Entry::new(&self.under_way, &id, number, cancel.clone(), permit);
-        let meta = Meta {
-            traceparent: fresh_traceparent(),
-            ..self.meta.clone()
-        };
+        let meta = self.meta.of_next(fresh_traceparent());
         let task = task::answer(task::Task {
             app: self.app.clone(),
             caller,

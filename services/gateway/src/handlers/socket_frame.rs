@@ -12,9 +12,12 @@ use serde_json::{Value, json};
 
 use super::read;
 use crate::ask::Part;
-use crate::call::Target;
+use crate::call::{Leave, Target};
 use crate::engine::translate::{Body, Fields, error_body};
 use crate::error::{RequestError, error_frame};
+use crate::registry;
+use crate::rejoin;
+use crate::running::Place;
 
 /// Longest id of a request, as JSON.
 const MAX_ID: usize = 4 << 10;
@@ -51,6 +54,10 @@ struct Envelope<'a> {
     timeout: Raw<'a>,
     #[serde(borrow)]
     detach: Raw<'a>,
+    #[serde(borrow, rename = "on-disconnect")]
+    on_disconnect: Raw<'a>,
+    #[serde(borrow)]
+    resume: Raw<'a>,
     #[serde(borrow)]
     request: Raw<'a>,
 }
@@ -72,7 +79,7 @@ pub(crate) struct Question {
     pub(crate) body: Body,
     pub(crate) workspace: Option<String>,
     pub(crate) timeout: Option<Duration>,
-    pub(crate) detach: bool,
+    pub(crate) leave: Leave,
 }
 
 /// A frame that cannot be answered otherwise, with the id it had.
@@ -89,13 +96,13 @@ pub(crate) fn parse(bytes: &[u8], known: bool) -> Result<Incoming, Box<Refused>>
         .r#type
         .0
         .filter(|raw| raw.get().len() <= MAX_ID)
-        .and_then(|raw| serde_json::from_str(raw.get()).ok());
+        .and_then(|raw| serde_json::from_slice(raw.get().as_bytes()).ok());
     let id = match frame.id.0 {
         Some(raw) if raw.get().len() > MAX_ID => {
             let why = "id: must not be longer than 4096 bytes";
             return Err(refused(None, RequestError::BadMessage(why)));
         }
-        Some(raw) => serde_json::from_str::<Value>(raw.get()).ok(),
+        Some(raw) => serde_json::from_slice::<Value>(raw.get().as_bytes()).ok(),
         None => None,
     };
     match (kind.as_deref(), id) {
@@ -116,9 +123,17 @@ pub(crate) fn parse(bytes: &[u8], known: bool) -> Result<Incoming, Box<Refused>>
 /// Reads the request of a frame.
 pub(crate) fn question(bytes: &[u8]) -> Result<Question, RequestError> {
     let frame = envelope(bytes)?;
+    let resume = small([("resume", &frame.resume)])?;
+    let resumed = Fields::new(&resume).object("resume")?;
     let body = match frame.request.0 {
+        None if let Some(place) = resumed => joined(&place)?,
+        Some(_) if resumed.is_some() => {
+            return Err(RequestError::BadMessage(
+                "resume: must not come with a request",
+            ));
+        }
         None => return Err(RequestError::BadMessage("request: is required")),
-        Some(raw) => match serde_json::from_str(raw.get()) {
+        Some(raw) => match serde_json::from_slice(raw.get().as_bytes()) {
             Ok(Value::Object(body)) => body,
             Err(detail) => return Err(RequestError::InvalidJson(detail.to_string())),
             Ok(_) => return Err(RequestError::BadMessage("request: must be an object")),
@@ -130,14 +145,21 @@ pub(crate) fn question(bytes: &[u8]) -> Result<Question, RequestError> {
         ("workspace", &frame.workspace),
         ("timeout", &frame.timeout),
         ("detach", &frame.detach),
+        ("on-disconnect", &frame.on_disconnect),
     ])?;
     let fields = Fields::new(&fields);
     let service = fields.text("service")?;
     let flow = fields.text("flow")?;
     let workspace = fields.opt_text("workspace")?;
     let timeout = read::seconds("timeout", fields.integer_or("timeout", 0)?)?;
-    let detach = fields.flag("detach")?;
-    let target = if flow.is_empty() {
+    let leave = match (fields.opt_text("on-disconnect")?, fields.flag("detach")?) {
+        (Some(text), _) => read::on_disconnect("on-disconnect", &text)?,
+        (None, true) => Leave::Detach,
+        (None, false) => Leave::Unsaid,
+    };
+    let target = if frame.request.0.is_none() {
+        Target::service(registry::REQUESTS, &body)?
+    } else if flow.is_empty() {
         Target::service(&service, &body)?
     } else {
         Target::kind(&service, &flow)?
@@ -147,8 +169,32 @@ pub(crate) fn question(bytes: &[u8]) -> Result<Question, RequestError> {
         body,
         workspace,
         timeout,
-        detach,
+        leave,
     })
+}
+
+/// The request that a run is joined with, behind the part that the client has.
+fn joined(place: &Fields<'_>) -> Result<Body, RequestError> {
+    let run = place.required_text("run")?;
+    let offset = match place.value("offset") {
+        None => None,
+        Some(_) => match u64::try_from(place.integer_or("offset", 0)?) {
+            Ok(offset) => Some(offset),
+            Err(_) => return Err(place.fault("offset", "must not be negative").into()),
+        },
+    };
+    let mut request = rejoin::request(&run, offset);
+    request.insert("all".to_owned(), place.flag("all")?.into());
+    Ok(request)
+}
+
+/// A frame with the place of its part in the run.
+pub(crate) fn placed(mut frame: Value, place: Option<Place<'_>>) -> Value {
+    if let Some(Place { run, offset }) = place {
+        frame["run"] = run.into();
+        frame["offset"] = offset.into();
+    }
+    frame
 }
 
 fn envelope(bytes: &[u8]) -> Result<Envelope<'_>, RequestError> {
@@ -170,7 +216,7 @@ fn small<const N: usize>(fields: [(&'static str, &Raw<'_>); N]) -> Result<Body, 
                 "a field of the envelope is too long",
             ));
         }
-        let value = serde_json::from_str(raw.get());
+        let value = serde_json::from_slice(raw.get().as_bytes());
         body.insert(
             name.to_owned(),
             value.map_err(|detail| RequestError::InvalidJson(detail.to_string()))?,
@@ -253,6 +299,21 @@ mod tests {
             assert_eq!(question.timeout, Some(Duration::from_secs(30)));
             assert_eq!(question.target.name(), "agent");
         }
+    }
+
+    #[test]
+    fn a_run_is_resumed_alone_and_from_a_part_that_there_may_be() {
+        let message = |frame: Value| error(frame)["error"]["message"].clone();
+        let both = json!({"id": "1", "service": "agent", "flow": "f",
+            "request": {"question": "q"}, "resume": {"run": "r"}});
+        assert_eq!(
+            message(both),
+            "Bad message: resume: must not come with a request"
+        );
+        let before = json!({"id": "1", "resume": {"run": "r", "offset": -1}});
+        assert_eq!(message(before), "resume.offset: must not be negative");
+        let whole = ask(json!({"id": "1", "resume": {"run": "r", "offset": 0}}));
+        assert_eq!(whole.ok().unwrap().1.body["offset"], 0);
     }
 
     #[test]

@@ -121,7 +121,7 @@ async fn forward(mut task: Task) {
         }
     };
     while let Some(part) = running.next().await {
-        let message = text(&frame::part(&task.id, part));
+        let message = text(&frame::placed(frame::part(&task.id, part), running.place()));
         let place = task.room.take(&task.reader, message.len()).await;
         let message = Outgoing::with_permit(message, place);
         if task.outgoing.send(message).await.is_err() {
@@ -143,7 +143,10 @@ async fn start(
     let (question, reading) = app.budget.read(&reader, bytes, frame::question).await?;
     let question = question?;
     tracing::Span::current().record("service", question.target.name());
-    let cancel = match app.goes_on(&question.target, question.detach) {
+    let target = &question.target;
+    let reads_on = target.joins() && !target.replays();
+    let lasts = app.goes_on(target, question.leave) || reads_on;
+    let cancel = match lasts {
         false => task.cancel.clone(),
         // Only the client's own word ends it, not that the client went.
         true => detached_from(task, over),
@@ -153,7 +156,7 @@ async fn start(
         body: question.body,
         workspace: question.workspace,
         timeout: question.timeout,
-        detach: question.detach,
+        leave: question.leave,
         whole: false,
         meta: task.meta.clone(),
     };

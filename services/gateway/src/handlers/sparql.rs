@@ -16,7 +16,7 @@ use super::bulk::refused;
 use super::read;
 use crate::ask::Part;
 use crate::auth::Identity;
-use crate::call::{Call, Meta, Target};
+use crate::call::{Call, Leave, Meta, Target};
 use crate::engine::rdf::description;
 use crate::engine::rdf::media::{self, Accept, GRAPHS, RESULTS};
 use crate::engine::rdf::writer::Writer;
@@ -85,7 +85,7 @@ pub(crate) async fn post(
 
 /// The operation's parameters.
 #[derive(Debug, Default, PartialEq)]
-struct Asked {
+pub(super) struct Asked {
     query: Option<String>,
     workspace: Option<String>,
     default: Vec<String>,
@@ -94,7 +94,7 @@ struct Asked {
 
 impl Asked {
     /// Adds those of a query string or a form. Others are of other implementations, and mean nothing here.
-    fn with(self, text: &str) -> Result<Self, RequestError> {
+    pub(super) fn with(self, text: &str) -> Result<Self, RequestError> {
         let pairs = text.split('&').filter(|pair| !pair.is_empty());
         pairs.into_iter().try_fold(self, |asked, pair| {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
@@ -191,7 +191,7 @@ async fn answer(
         body: body.as_object().cloned().unwrap_or_default(),
         workspace: asked.workspace,
         timeout: read::timeout(headers)?,
-        detach: false,
+        leave: Leave::Unsaid,
         whole: false,
         meta,
     };

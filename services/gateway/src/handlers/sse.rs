@@ -5,15 +5,17 @@ use std::convert::Infallible;
 use std::time::Duration;
 
 use axum::body::Body as HttpBody;
-use axum::http::{HeaderMap, header};
+use axum::http::{HeaderMap, HeaderName, header};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
-use futures::stream::{self, StreamExt};
+use futures::stream::{self, Stream, StreamExt};
+use http_body::Frame;
+use http_body_util::StreamBody;
 use serde_json::{Value, json};
 
 use crate::ask::Part;
 use crate::engine::translate::error_value;
-use crate::running::Running;
+use crate::running::{Place, Running};
 use crate::sending::Outlet;
 
 /// The last event.
@@ -41,28 +43,60 @@ pub(super) fn respond(running: Running, heartbeat: Duration, outlet: Outlet) -> 
         let (mut running, outlet) = rest?;
         let part = running.next().await;
         let more = part.is_some();
-        let event = part.map_or(Bytes::from_static(END), |part| data(&envelope(part)));
+        let place = running.place();
+        let event = part.map_or(Bytes::from_static(END), |part| data(&envelope(part), place));
         let event = outlet.hold(event).await;
         Some((event, more.then_some((running, outlet))))
     });
-    // A sign of life comes while the next event is waited for, be it made or be there no room for it.
-    let pieces = stream::unfold(Box::pin(events), move |mut events| async move {
+    kept_alive(events, heartbeat)
+}
+
+/// Events as they come, and a sign of life while the next one is waited for, be it made or be there no room for it.
+pub(super) fn kept_alive(
+    events: impl Stream<Item = Bytes> + Send + 'static,
+    heartbeat: Duration,
+) -> Response {
+    let pieces = alive(events, heartbeat).map(Ok::<_, Infallible>);
+    (HEADERS, HttpBody::from_stream(pieces)).into_response()
+}
+
+/// The same, with headers that are known at the end only (RFC 9110, 6.5). A client that did not say `TE: trailers` gets none.
+pub(super) fn kept_alive_until(
+    events: impl Stream<Item = Bytes> + Send + 'static,
+    heartbeat: Duration,
+    names: &'static str,
+    trailers: impl FnOnce() -> HeaderMap + Send + 'static,
+) -> Response {
+    let pieces = alive(events, heartbeat).map(Frame::data);
+    let frames = pieces.chain(stream::once(async { Frame::trailers(trailers()) }));
+    let body = HttpBody::new(StreamBody::new(frames.map(Ok::<_, Infallible>)));
+    (HEADERS, [(header::TRAILER, names)], body).into_response()
+}
+
+const HEADERS: [(HeaderName, &str); 2] = [
+    (header::CONTENT_TYPE, "text/event-stream"),
+    (header::CACHE_CONTROL, "no-cache"),
+];
+
+fn alive(
+    events: impl Stream<Item = Bytes> + Send + 'static,
+    heartbeat: Duration,
+) -> impl Stream<Item = Bytes> + Send + 'static {
+    stream::unfold(Box::pin(events), move |mut events| async move {
         let piece = match tokio::time::timeout(heartbeat, events.next()).await {
             Ok(event) => event?,
             Err(_) => Bytes::from_static(ALIVE),
         };
-        Some((Ok::<_, Infallible>(piece), events))
-    });
-    let headers = [
-        (header::CONTENT_TYPE, "text/event-stream"),
-        (header::CACHE_CONTROL, "no-cache"),
-    ];
-    (headers, HttpBody::from_stream(pieces)).into_response()
+        Some((piece, events))
+    })
 }
 
-/// An event. JSON has no line ends outside of texts, and escapes them there: it is one line.
-fn data(envelope: &Value) -> Bytes {
-    Bytes::from(format!("data: {envelope}\n\n"))
+/// An event, with its place in the run by which it can be joined again. JSON has no line ends outside of texts, and escapes them there: it is one line.
+fn data(envelope: &Value, place: Option<Place<'_>>) -> Bytes {
+    Bytes::from(match place {
+        Some(Place { run, offset }) => format!("id: {run}:{offset}\ndata: {envelope}\n\n"),
+        None => format!("data: {envelope}\n\n"),
+    })
 }
 
 fn envelope(part: Part) -> Value {

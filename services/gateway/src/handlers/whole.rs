@@ -41,23 +41,32 @@ impl Whole {
                 Part::Body { body, .. } => body,
                 Part::Error(error) => return Err(RequestError::Service(error)),
             };
-            match &mut self {
-                Self::Last => {}
-                Self::Dialog(summary) => summary.add(&body),
+            self.add(&body);
+            if let Self::Chunk(wanted) = &self {
                 // An index of 0 is left out of replies.
-                Self::Chunk(wanted) => {
-                    let index = body.get("chunk-index").and_then(Value::as_i64);
-                    if index.unwrap_or(0) == *wanted || body.contains_key("error") {
-                        return Ok(body);
-                    }
+                let index = body.get("chunk-index").and_then(Value::as_i64);
+                if index.unwrap_or(0) == *wanted || body.contains_key("error") {
+                    return Ok(body);
                 }
             }
             reply = body;
         }
-        Ok(match self {
-            Self::Dialog(summary) => summary.finish(reply),
-            _ => reply,
-        })
+        Ok(self.finish(reply))
+    }
+
+    /// Takes a part.
+    pub(super) fn add(&mut self, part: &Body) {
+        if let Self::Dialog(summary) = self {
+            summary.add(part);
+        }
+    }
+
+    /// The reply, by its last part.
+    pub(super) fn finish(self, last: Body) -> Body {
+        match self {
+            Self::Dialog(summary) => summary.finish(last),
+            _ => last,
+        }
     }
 
     /// The reply as a response, once there is room for it.

@@ -3,6 +3,7 @@
 use super::gate::Gate::{self, Needs};
 use crate::ask::{self, Asks};
 use crate::engine::translate::agent::Agent;
+use crate::engine::translate::chat::Chat;
 use crate::engine::translate::completion::Completion;
 use crate::engine::translate::embeddings::Embeddings;
 use crate::engine::translate::generic::Generic;
@@ -29,6 +30,8 @@ pub(crate) struct Kind {
     pub(crate) gate: Gate,
     /// Its translator.
     pub(crate) asks: Asks,
+    /// Its topic is not of blueprints: every flow with such a processor has it.
+    pub(crate) own: bool,
     /// It is an input of the flow, which the librarian fills.
     pub(crate) input: bool,
     /// It leaves something behind but its answer: it may go on without its caller.
@@ -40,6 +43,7 @@ const fn kind(name: &'static str, capability: &'static str, asks: Asks) -> Kind 
         name,
         gate: Needs(capability),
         asks,
+        own: false,
         input: false,
         lasting: false,
     }
@@ -57,6 +61,7 @@ const fn load(name: &'static str, asks: Asks) -> Kind {
         name,
         gate: Needs("documents:write"),
         asks,
+        own: false,
         input: true,
         lasting: true,
     }
@@ -65,6 +70,10 @@ const fn load(name: &'static str, asks: Asks) -> Kind {
 pub(super) const KINDS: &[Kind] = &[
     lasting("agent", "agent", ask::ask::<Agent>),
     kind("text-completion", "llm", ask::ask::<Completion>),
+    Kind {
+        own: true,
+        ..kind("chat-completion", "llm", ask::ask::<Chat>)
+    },
     kind("prompt", "llm", ask::ask::<Prompt>),
     lasting("mcp-tool", "mcp", ask::ask::<Tool>),
     kind("triples", "triples:read", ask::ask::<TriplesQuery>),
@@ -120,6 +129,7 @@ pub(crate) const THRU: Kind = Kind {
     name: "thru",
     gate: Needs("flows:read"),
     asks: ask::ask::<Passthrough>,
+    own: false,
     input: false,
     lasting: true,
 };

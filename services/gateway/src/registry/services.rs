@@ -2,7 +2,7 @@
 
 use tg_schemas::processors::{
     Serves, Spec, TopicScope, agent_manager, config_svc, flow_svc, iam_svc, knowledge, librarian,
-    violations,
+    threads, violations,
 };
 use tg_schemas::{Message, Reply};
 
@@ -16,7 +16,9 @@ use crate::engine::translate::flow::Flow;
 use crate::engine::translate::generic::Generic;
 use crate::engine::translate::iam::Iam;
 use crate::engine::translate::librarian::Librarian;
+use crate::engine::translate::threads::Threads;
 use crate::engine::translate::traces::Traces;
+use crate::engine::translate::usage::Usage;
 use crate::engine::translate::violations::Violations;
 
 /// Who answers a service outside flows.
@@ -62,6 +64,15 @@ impl Service {
     }
 }
 
+/// Whether an operation of a workspace's service is about all workspaces: who asks for it needs what it takes everywhere.
+pub(crate) fn is_for_all(service: &str, operation: &str) -> bool {
+    service == "traces" && matches!(operation, "rotate-signing-key" | "revoke-signing-key")
+}
+
+/// Requests that go on without their callers, and runs of the agent.
+pub(crate) const REQUESTS: &str = "requests";
+/// Its operation that replays a run from its record.
+pub(crate) const REPLAY: &str = "replay-run";
 /// What the gateway says of answers.
 pub(crate) const ANSWERS: &str = "answers";
 
@@ -110,6 +121,7 @@ pub(super) const SERVICES: &[Service] = &[
                 Needs("iam:admin"),
                 &[
                     "rotate-signing-key",
+                    "revoke-signing-key",
                     "create-group",
                     "get-group",
                     "list-groups",
@@ -136,11 +148,27 @@ pub(super) const SERVICES: &[Service] = &[
         operations: &[(Needs("audit:read"), &["list-events"])],
     },
     Service {
-        name: "requests",
+        name: REQUESTS,
         home: Home::Gateway,
         // Answered where the requests are.
         asks: ask::ask::<Generic>,
-        operations: &[(Authenticated, &["list-requests", "cancel-request"])],
+        operations: &[
+            (
+                Authenticated,
+                &[
+                    "list-requests",
+                    "cancel-request",
+                    "list-runs",
+                    "list-tasks",
+                    "cancel-run",
+                    "confirm-run",
+                    "why-run",
+                    "why-request",
+                ],
+            ),
+            // What it says was said to who may ask the agent.
+            (Needs("agent"), &["read-run", REPLAY]),
+        ],
     },
     Service {
         name: ANSWERS,
@@ -239,10 +267,18 @@ pub(super) const SERVICES: &[Service] = &[
         home: Home::of(librarian::COLLECTION),
         asks: ask::ask::<Collection>,
         operations: &[
-            (Needs("collections:read"), &["list-collections"]),
+            (
+                Needs("collections:read"),
+                &["list-collections", "show-reembedding"],
+            ),
             (
                 Needs("collections:write"),
-                &["update-collection", "delete-collection"],
+                &[
+                    "update-collection",
+                    "delete-collection",
+                    "reembed-collection",
+                    "abandon-reembedding",
+                ],
             ),
         ],
     },
@@ -250,10 +286,22 @@ pub(super) const SERVICES: &[Service] = &[
         name: "traces",
         home: Home::of(agent_manager::TRACES),
         asks: ask::ask::<Traces>,
-        operations: &[(
-            Needs("triples:read"),
-            &["sign-traces", "list-ended-runs", "get-signing-key"],
-        )],
+        operations: &[
+            (
+                Needs("triples:read"),
+                &["sign-traces", "list-ended-runs", "get-signing-key"],
+            ),
+            (
+                Needs("iam:admin"),
+                &["rotate-signing-key", "revoke-signing-key"],
+            ),
+        ],
+    },
+    Service {
+        name: "usage",
+        home: Home::of(agent_manager::USAGE_TOTALS),
+        asks: ask::ask::<Usage>,
+        operations: &[(Needs("metrics:read"), &["list-usage"])],
     },
     Service {
         name: "knowledge",
@@ -282,6 +330,18 @@ pub(super) const SERVICES: &[Service] = &[
                     "load-de-core",
                 ],
             ),
+        ],
+    },
+    Service {
+        name: "threads",
+        home: Home::of(threads::THREADS),
+        asks: ask::ask::<Threads>,
+        operations: &[
+            (
+                Needs("agent"),
+                &["send-message", "list-listeners", "close-thread"],
+            ),
+            (Needs("iam:admin"), &["show-thread"]),
         ],
     },
     Service {

@@ -13,6 +13,8 @@ use tokio::net::TcpStream;
 use crate::world::{BOUND, World};
 
 const AGENT: &str = "/api/v1/flow/default/service/agent";
+/// Pause while it is waited for what a fake was asked.
+const LOOK: Duration = Duration::from_millis(10);
 const TRIPLES: &str = "/api/v1/flow/default/service/triples";
 
 async fn every_door_asks_for_a_key(place: Place) {
@@ -185,6 +187,102 @@ async fn keys_and_decisions_are_remembered(place: Place) {
     assert_eq!(world.fakes.iam.count("authorise"), 1);
 }
 
+async fn who_may_in_one_workspace_may_nothing_for_all_of_them(place: Place) {
+    let world = World::start(&place, AuthMode::Iam).await;
+    for (token, operation, let_in) in [
+        ("tg_manager", "get-signing-key", true),
+        ("tg_manager", "rotate-signing-key", false),
+        ("tg_reader", "rotate-signing-key", false),
+        ("tg_admin", "rotate-signing-key", true),
+        ("tg_manager", "revoke-signing-key", false),
+        ("tg_admin", "revoke-signing-key", true),
+    ] {
+        let ask = json!({"operation": operation});
+        let (status, body) = world.post("/api/v1/traces", token, ask).await;
+        assert_eq!(status != 403, let_in, "{token} {operation}: {body}");
+    }
+}
+
+/// Budgets bind by it: whoever asks is known by what they came with, whatever they say of it.
+async fn by_what_a_caller_is_known_nobody_else_says(place: Place) {
+    let world = World::start(&place, AuthMode::Iam).await;
+    let path = "/api/v1/flow/default/service/agent";
+    let forged = "key:id of admin";
+    let mut body = json!({"question": "q", "streaming": false});
+    for field in ["credential", "user_id", "headers", "tg-credential"] {
+        body[field] = json!(forged);
+    }
+    let mut request = world.http.post(world.url(path)).json(&body);
+    for header in ["credential", "tg-credential", "x-credential", "user-id"] {
+        request = request.header(header, forged);
+    }
+    let asked = request.bearer_auth("tg_reader").send().await.unwrap();
+    assert_eq!(asked.status(), 200);
+    let (status, _) = world.post(path, &token_of(&world), body).await;
+    assert_eq!(status, 200);
+    let known = std::mem::take(&mut *world.fakes.agent.known.lock());
+    let own = Some("key:id of reader".to_owned());
+    assert_eq!(known[0], (own, Some("reader".to_owned())));
+    // A token is no key, and its user has a budget of their own.
+    let (credential, user) = &known[1];
+    assert_eq!(user.as_deref(), Some("reader"));
+    assert!(
+        credential
+            .as_deref()
+            .is_none_or(|known| !known.starts_with("key:"))
+    );
+}
+
+/// The iam service makes one key for requests of one name: only a client of REST gives a name, to one request.
+async fn a_request_has_the_name_that_its_client_gives_it(place: Place) {
+    let world = World::start(&place, AuthMode::Iam).await;
+    let ask = json!({"operation": "create-api-key", "key": {"user_id": "u", "name": "n"}});
+    let path = world.url("/api/v1/iam");
+    let post = || world.http.post(&path).json(&ask).bearer_auth("tg_admin");
+    post().header("x-request-id", "mine").send().await.unwrap();
+    post().send().await.unwrap();
+    let socket = world.socket("tg_admin").await;
+    for _ in 0..2 {
+        // The stand-in knows no such operation, which is an answer.
+        let _ = socket.ask_service("iam", ask.clone()).await;
+    }
+    let named = world.fakes.iam.named.lock().clone().into_iter();
+    let made = named.filter(|(operation, _)| operation == "create-api-key");
+    let named: Vec<bool> = made.map(|(_, named)| named).collect();
+    assert_eq!(named, [true, false, false, false]);
+}
+
+fn token_of(world: &World) -> String {
+    let key = tg_jwt::SigningKey::generate().unwrap();
+    world.fakes.iam.signing.lock().push(key.clone());
+    token(&key)
+}
+
+async fn logins_take_no_room_of_those_who_are_known(place: Place) {
+    let world = World::with(&place, AuthMode::Iam, |options| {
+        options.settings.requests_per_workspace = 2;
+    })
+    .await;
+    let login = json!({"username": "slow", "password": "p"});
+    let path = world.url("/api/v1/auth/login");
+    let post = || world.http.post(&path).json(&login).send();
+    let held = [0, 1].map(|_| tokio::spawn(post()));
+    let came = async {
+        while world.fakes.iam.count("login") < 2 {
+            tokio::time::sleep(LOOK).await;
+        }
+    };
+    tokio::time::timeout(BOUND, came).await.expect("they came");
+    let more = post().await.unwrap();
+    assert_eq!(more.status(), 429);
+    assert_eq!(more.headers()["retry-after"], "1");
+    let list = json!({"operation": "list-users"});
+    let (status, body) = world.post("/api/v1/iam", "tg_admin", list).await;
+    assert_eq!(status, 200);
+    assert_ne!(body["error"]["type"], "busy", "{body}");
+    held.into_iter().for_each(|one| one.abort());
+}
+
 /// A token of the reader, signed now.
 fn token(key: &tg_jwt::SigningKey) -> String {
     let now = tg_mesh::clock::now().timestamp();
@@ -330,6 +428,10 @@ tg_testkit::on_both_buses!(
     a_strangers_body_that_trickles_is_cut,
     public_operations_need_no_key_and_refusals_are_masked,
     keys_and_decisions_are_remembered,
+    by_what_a_caller_is_known_nobody_else_says,
+    a_request_has_the_name_that_its_client_gives_it,
+    logins_take_no_room_of_those_who_are_known,
+    who_may_in_one_workspace_may_nothing_for_all_of_them,
     tokens_open_what_their_user_may_and_new_keys_are_learnt,
     a_key_with_scopes_opens_no_more,
     without_authentication_web_pages_stay_out,

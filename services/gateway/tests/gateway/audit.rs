@@ -1,6 +1,6 @@
 //! What the gateway decided is told to the iam service, once each, and holds no credential.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 use tg_gateway::AuthMode;
@@ -116,6 +116,36 @@ async fn what_is_decided_is_told_once_whatever_fails(place: Place) {
     }
 }
 
+async fn a_clients_own_id_makes_no_two_requests_one(place: Place) {
+    let world = World::start(&place, AuthMode::Iam).await;
+    let put = json!({"operation": "put", "values": [{"type": "x", "key": "k", "value": "v"}]});
+    for _ in 0..2 {
+        let request = world.http.post(world.url("/api/v1/config")).json(&put);
+        let request = request
+            .bearer_auth("tg_admin")
+            .header("x-request-id", "mine");
+        let answer = request.send().await.unwrap();
+        assert_eq!(answer.status(), 200);
+        assert_eq!(answer.headers()["x-request-id"], "mine");
+    }
+    let socket = world.socket("tg_admin").await;
+    for _ in 0..2 {
+        let answer = socket.ask_service("config", put.clone()).await.unwrap();
+        assert!(answer.get("error").is_none(), "{answer}");
+    }
+    let mut came = world.fakes.audit.came.subscribe();
+    let told = came.wait_for(|came| count(&kept(came), "allowed", "config/put", "") >= 4);
+    let came = tokio::time::timeout(BOUND, told).await.expect("told");
+    let all = kept(&came.unwrap());
+    let puts: Vec<_> = all.iter().filter(|one| one.kind == "allowed").collect();
+    assert!(puts.iter().all(|one| one.count == 1), "{puts:?}");
+    let own: BTreeSet<&str> = puts.iter().map(|one| one.request_id.as_str()).collect();
+    assert_eq!(own.len(), 4, "{puts:?}");
+    assert!(!own.contains("mine"));
+    let given = puts.iter().filter(|one| one.client_request_id == "mine");
+    assert_eq!(given.count(), 2);
+}
+
 async fn without_access_control_nothing_is_decided(place: Place) {
     let world = World::start(&place, AuthMode::None).await;
     let list = json!({"operation": "list"});
@@ -135,6 +165,7 @@ async fn the_last_of_it_is_told_before_the_gateway_closes(place: Place) {
 
 tg_testkit::on_both_buses!(
     what_is_decided_is_told_once_whatever_fails,
+    a_clients_own_id_makes_no_two_requests_one,
     without_access_control_nothing_is_decided,
     the_last_of_it_is_told_before_the_gateway_closes,
 );

@@ -1,10 +1,15 @@
 //! Import and export sockets.
 
+use std::time::{Duration, Instant};
+
 use futures::{SinkExt, StreamExt};
 use serde_json::{Value, json};
 use tg_gateway::AuthMode;
 use tg_schemas::msg::Triples;
+use tg_testkit::machine::Machine;
 use tg_testkit::place::Place;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::{Error, Message};
 
 use crate::world::{BOUND, World};
@@ -83,6 +88,52 @@ async fn a_malformed_frame_closes_with_the_reason_and_earlier_ones_stand(place: 
     }
 }
 
+/// How long whoever is told goodbye may take to answer it, and a little for noticing that it did not.
+const GOODBYE: Duration = Duration::from_secs(10 + 2);
+
+/// Whoever never answers a close is cut off: it holds neither its connection nor its place among the sockets.
+async fn who_never_answers_a_close_is_cut_off(place: Place) {
+    let world = World::with(&place, AuthMode::None, |options| {
+        options.settings.sockets = 1
+    })
+    .await;
+    let allowed = Machine::measured().allows(GOODBYE);
+    let mut raw = TcpStream::connect(world.handle.local_addr()).await.unwrap();
+    let upgrade = format!(
+        "GET {IMPORT} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
+         Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+    );
+    raw.write_all(upgrade.as_bytes()).await.unwrap();
+    // A text that is no frame, masked with nothing.
+    raw.write_all(&[0x81, 0x81, 0, 0, 0, 0, b'['])
+        .await
+        .unwrap();
+    let mut heard = Vec::new();
+    while !String::from_utf8_lossy(&heard).contains("invalid JSON") {
+        let read = tokio::time::timeout(BOUND, raw.read_buf(&mut heard)).await;
+        assert!(read.unwrap().unwrap() > 0, "no close: {heard:?}");
+    }
+    assert_eq!(
+        handshake(&world, IMPORT).await,
+        503,
+        "it has the only place"
+    );
+    let told = Instant::now();
+    let rest = async { while !matches!(raw.read_buf(&mut heard).await, Ok(0) | Err(_)) {} };
+    tokio::time::timeout(BOUND.max(allowed * 2), rest)
+        .await
+        .expect("an end");
+    let took = told.elapsed();
+    assert!(took <= allowed, "{took:?} of {allowed:?}");
+    tokio::time::timeout(BOUND, async {
+        while handshake(&world, IMPORT).await != 101 {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    })
+    .await
+    .expect("a place for another");
+}
+
 async fn confirmations_are_told_to_those_who_ask(place: Place) {
     let world = World::start(&place, AuthMode::None).await;
     let path = format!("{IMPORT}?ack=true");
@@ -144,6 +195,10 @@ async fn handshakes_are_refused_with_a_status(place: Place) {
         ),
         (
             "/api/v1/flow/default/export/entity-contexts?token=tg_admin&stored=1",
+            101,
+        ),
+        (
+            "/api/v1/flow/default/export/entity-contexts?token=tg_admin&stored=1&graph=urn:g",
             400,
         ),
         ("/api/v1/flow/default/export/rows?token=tg_admin", 101),
@@ -173,6 +228,7 @@ async fn too_many_sockets_are_turned_away(place: Place) {
 tg_testkit::on_both_buses!(
     every_frame_before_the_close_is_safe,
     a_malformed_frame_closes_with_the_reason_and_earlier_ones_stand,
+    who_never_answers_a_close_is_cut_off,
     confirmations_are_told_to_those_who_ask,
     a_stopped_flow_ends_its_imports,
     handshakes_are_refused_with_a_status,

@@ -53,12 +53,12 @@ async fn socket(world: &World) -> (Vec<Value>, u16, String) {
 async fn a_full_disk_is_said_at_the_doors_and_passes(place: Place) {
     let bus = FaultyBus::new(place.connect().await, 1);
     let world = World::on(Arc::new(bus.clone()), AuthMode::None, |_| {}).await;
-    assert_eq!(lines(&world).await["stored"], 1);
+    assert_eq!(lines(&world).await["sent"], 1);
 
     bus.set(full(true));
     let refused = lines(&world).await;
     assert_eq!(
-        (&refused["stored"], &refused["failed"]),
+        (&refused["sent"], &refused["failed"]),
         (&json!(0), &json!(1)),
         "{refused}"
     );
@@ -81,11 +81,11 @@ async fn a_full_disk_is_said_at_the_doors_and_passes(place: Place) {
     assert_eq!(status, 200, "{answer}");
 
     bus.set(full(false));
-    assert_eq!(lines(&world).await["stored"], 1);
+    assert_eq!(lines(&world).await["sent"], 1);
     let (_, code, reason) = socket(&world).await;
     assert_eq!(
         (code, reason.as_str()),
-        (1000, "received 1, stored 1, failed 0")
+        (1000, "received 1, sent 1, failed 0")
     );
     world.fakes.store.until(|all| all.len() >= 3).await;
     // What was refused is nowhere, what was accepted is there once.

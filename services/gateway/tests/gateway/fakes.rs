@@ -7,8 +7,9 @@ use async_trait::async_trait;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use parking_lot::Mutex;
-use tg_mesh::{Cx, RequestHandler, Responder, clock};
+use tg_mesh::{ConsumeError, Cx, RequestHandler, Responder, clock};
 use tg_schemas::msg::*;
+use tg_schemas::vocabulary::POLICY_GRAPH;
 use tg_schemas::{Error, ErrorCode, Term, Triple};
 use tg_testkit::config::Config;
 use tg_testkit::fakes::{Played, RecordingConsumer};
@@ -70,9 +71,31 @@ pub fn long_solution() -> Arc<Played<SparqlQueryRequest, SparqlQueryResponse>> {
     })
 }
 
-/// A store of vectors that says by which model it was asked.
+/// A store of vectors that says by which model it was asked. It has two pages of them, and is of another release for
+/// the collection `foreign`.
 pub fn entities_near() -> Arc<Played<GraphEmbeddingsRequest, GraphEmbeddingsResponse>> {
     Played::new(|_, ask: GraphEmbeddingsRequest| {
+        if ask.export && ask.collection != "foreign" {
+            let entity = |id: &str| EntityEmbeddings {
+                entity: Some(Term::iri(id)),
+                vector: vec![0.5, 1.0],
+                chunk_id: "k".into(),
+                rdf_type: vec!["urn:T".into()],
+                text: "words".into(),
+                ..EntityEmbeddings::default()
+            };
+            let (stored, next) = match ask.after.as_str() {
+                "" => (vec![entity("urn:a"), entity("urn:b")], "2"),
+                _ => (vec![entity("urn:c")], ""),
+            };
+            return Ok(GraphEmbeddingsResponse {
+                page: true,
+                model: "m".into(),
+                stored,
+                next: next.into(),
+                ..GraphEmbeddingsResponse::default()
+            });
+        }
         let entities = vec![EntityMatch {
             entity: Some(Term::literal(ask.model)),
             ..EntityMatch::default()
@@ -97,6 +120,8 @@ pub struct FakeAgent {
     pub seen: Mutex<Vec<AgentRequest>>,
     /// The trace that each of them belonged to.
     pub traced: Mutex<Vec<Option<String>>>,
+    /// By what whoever asked is known, and who it is.
+    pub known: Mutex<Vec<(Option<String>, Option<String>)>>,
 }
 
 impl Default for FakeAgent {
@@ -107,6 +132,7 @@ impl Default for FakeAgent {
             flooded: watch::channel(0).0,
             seen: Mutex::default(),
             traced: Mutex::default(),
+            known: Mutex::default(),
         }
     }
 }
@@ -131,6 +157,8 @@ impl RequestHandler<AgentRequest, AgentResponse> for FakeAgent {
     ) -> Result<(), Error> {
         self.seen.lock().push(ask.clone());
         self.traced.lock().push(cx.headers.traceparent.clone());
+        let known = (cx.headers.credential.clone(), cx.headers.user_id.clone());
+        self.known.lock().push(known);
         self.begun.send_modify(|n| *n += 1);
         if let Some(text) = ask.question.strip_prefix("fail:") {
             return Err(Error::typed("agent-error", text));
@@ -167,9 +195,16 @@ impl RequestHandler<AgentRequest, AgentResponse> for FakeAgent {
 }
 
 /// Pattern queries: as many batches as `limit` says, one triple each. The predicate `urn:generation` asks which one the
-/// question was sent in. The collection `long` has one triple, with a long text.
+/// question was sent in. The collection `long` has one triple, with a long text. None has policies.
 pub fn triples() -> Arc<Played<TriplesQueryRequest, TriplesQueryResponse>> {
     Played::new(|cx, ask: TriplesQueryRequest| {
+        if ask.g.as_deref() == Some(POLICY_GRAPH) {
+            let none = TriplesQueryResponse {
+                is_final: true,
+                ..TriplesQueryResponse::default()
+            };
+            return Ok(vec![none]);
+        }
         let long = ask.collection == "long";
         let batches = match (ask.streaming, ask.limit) {
             _ if long => 1,
@@ -326,13 +361,15 @@ pub fn library(
     })
 }
 
-/// Keys `tg_admin`, `tg_reader` (home `acme`) and what they may; counts what it is asked.
+/// Keys `tg_admin`, `tg_reader` and `tg_manager` (home `acme`) and what they may; counts what it is asked.
 #[derive(Default)]
 pub struct FakeIam {
     /// Operations asked for.
     pub asked: Mutex<Vec<IamRequest>>,
     /// From now on it answers nothing.
     pub silent: AtomicBool,
+    /// Operations whose client gave the request a name, or none.
+    pub named: Mutex<Vec<(String, bool)>>,
     /// What signs tokens.
     pub signing: Mutex<Vec<tg_jwt::SigningKey>>,
 }
@@ -357,11 +394,13 @@ impl FakeIam {
 impl RequestHandler<IamRequest, IamResponse> for FakeIam {
     async fn serve(
         &self,
-        _cx: Cx,
+        cx: Cx,
         ask: IamRequest,
         mut out: Responder<IamResponse>,
     ) -> Result<(), Error> {
         self.asked.lock().push(ask.clone());
+        let named = cx.request().is_some_and(|name| name != ask.request_id);
+        self.named.lock().push((ask.operation.clone(), named));
         if self.silent.load(Ordering::Relaxed) {
             return std::future::pending().await;
         }
@@ -372,6 +411,11 @@ impl RequestHandler<IamRequest, IamResponse> for FakeIam {
                 let (user, home) = match ask.api_key.as_str() {
                     "tg_admin" => ("admin", "default"),
                     "tg_reader" => ("reader", "acme"),
+                    "tg_manager" => ("manager", "acme"),
+                    "tg_model" => {
+                        response.resolved_scopes = vec!["llm".into(), "model:one".into()];
+                        ("admin", "acme")
+                    }
                     "tg_scoped" => {
                         response.resolved_scopes = vec!["config:read".into()];
                         ("admin", "acme")
@@ -399,6 +443,8 @@ impl RequestHandler<IamRequest, IamResponse> for FakeIam {
                 let reads = ask.capability == "agent" || ask.capability.ends_with(":read");
                 response.decision_allow = match ask.user_id.as_str() {
                     "admin" => true,
+                    // By a grant there, which is none for the system.
+                    "manager" => resource["workspace"] == "acme",
                     "reader" => at_home && reads && ask.capability != "metrics:read",
                     _ => false,
                 };
@@ -411,6 +457,7 @@ impl RequestHandler<IamRequest, IamResponse> for FakeIam {
                 });
             }
             "bootstrap-status" => response.bootstrap_available = true,
+            "login" if ask.username == "slow" => return std::future::pending().await,
             "bootstrap" => response.bootstrap_admin_api_key = "tg_admin".into(),
             _ => return refused(),
         }
@@ -457,6 +504,35 @@ impl RequestHandler<AuditRequest, AuditResponse> for FakeAudit {
     }
 }
 
+/// Subject of a triple that the store refuses.
+pub const REFUSED: &str = "urn:refused";
+/// Subject of a triple that the store takes later.
+pub const LATER: &str = "urn:later";
+
+/// A store of triples that takes all but those, and nothing that is not said to be loaded by somebody.
+pub fn store() -> Arc<RecordingConsumer<Triples>> {
+    RecordingConsumer::checked(|cx, record: &Triples| {
+        if !cx.headers.by_hand {
+            let error = Error::new(ErrorCode::BadRequest, "nobody is said to load it");
+            return Err(ConsumeError::Dead(error));
+        }
+        let has = |subject| {
+            record
+                .triples
+                .iter()
+                .any(|one| one.s == Some(Term::iri(subject)))
+        };
+        if has(REFUSED) {
+            let error = Error::new(ErrorCode::TooLarge, "at most so many");
+            return Err(ConsumeError::Dead(error));
+        }
+        match has(LATER) {
+            true => Err(Error::new(ErrorCode::Storage, "not now").into()),
+            false => Ok(()),
+        }
+    })
+}
+
 /// Everything a test may look at.
 #[derive(Default)]
 pub struct Fakes {
@@ -469,6 +545,10 @@ pub struct Fakes {
     pub rows: Arc<RecordingConsumer<ExtractedObject>>,
     pub loaded: Given<LibrarianRequest>,
     pub put: Given<KnowledgeRequest>,
+    /// Runs that were cancelled, and those whose askers were said to be gone.
+    pub runs_cancelled: Arc<Mutex<Vec<String>>>,
+    pub runs_left: Arc<Mutex<Vec<String>>>,
+    pub chats: Given<ChatCompletionRequest>,
     pub iam: Arc<FakeIam>,
     pub audit: Arc<FakeAudit>,
 }

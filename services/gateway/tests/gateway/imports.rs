@@ -10,7 +10,7 @@ use crate::bulk::{batch, triple, url};
 use crate::world::{BOUND, World};
 
 /// One frame of each kind, with its items' name.
-fn frames() -> [(&'static str, &'static str, Value); 5] {
+pub fn frames() -> [(&'static str, &'static str, Value); 5] {
     let meta = json!({"id": "d", "root": "r", "collection": "c"});
     let term = json!({"t": "i", "i": "urn:a"});
     [
@@ -39,7 +39,8 @@ fn frames() -> [(&'static str, &'static str, Value); 5] {
     ]
 }
 
-fn import(kind: &str) -> String {
+/// Path of an import.
+pub fn import(kind: &str) -> String {
     format!("/api/v1/flow/default/import/{kind}")
 }
 
@@ -83,7 +84,7 @@ async fn every_kind_comes_through_a_socket_with_all_its_fields(place: Place) {
                 Message::Text(text) => seen.push(serde_json::from_str::<Value>(&text).unwrap()),
                 Message::Close(Some(close)) => {
                     assert_eq!(u16::from(close.code), 1000);
-                    assert_eq!(close.reason.as_str(), "received 1, stored 1, failed 0");
+                    assert_eq!(close.reason.as_str(), "received 1, sent 1, failed 0");
                 }
                 other => panic!("{other:?}"),
             }
@@ -92,7 +93,7 @@ async fn every_kind_comes_through_a_socket_with_all_its_fields(place: Place) {
         assert_eq!(seen[0]["complete"], false);
         assert_eq!(
             seen[1],
-            json!({"status": {"received": 1, "stored": 1, "failed": 0, items: 1}, "complete": true})
+            json!({"status": {"received": 1, "sent": 1, "failed": 0, items: 1}, "complete": true})
         );
     }
     all_stored(&world).await;
@@ -113,7 +114,7 @@ async fn every_kind_comes_as_lines_with_all_its_fields(place: Place) {
         assert_eq!(response.status().as_u16(), 200);
         let reply: Value = response.json().await.unwrap();
         assert_eq!(
-            (&reply["received"], &reply["stored"], &reply["failed"]),
+            (&reply["received"], &reply["sent"], &reply["failed"]),
             (&json!(3), &json!(2), &json!(1))
         );
         assert_eq!(reply[items], 2, "{kind}");
@@ -141,10 +142,7 @@ async fn lines_stop_at_a_fault_when_asked_to_and_a_socket_goes_on(place: Place) 
     let world = World::start(&place, AuthMode::None).await;
     let good = batch(vec![triple(1)]);
     let (_, reply) = lines(&world, "?errors=stop", format!("{good}\n[\n{good}\n")).await;
-    assert_eq!(
-        (&reply["received"], &reply["stored"]),
-        (&json!(2), &json!(1))
-    );
+    assert_eq!((&reply["received"], &reply["sent"]), (&json!(2), &json!(1)));
     assert!(
         reply["error"]["message"]
             .as_str()
@@ -166,7 +164,7 @@ async fn lines_stop_at_a_fault_when_asked_to_and_a_socket_goes_on(place: Place) 
     let message = tokio::time::timeout(BOUND, socket.next()).await.unwrap();
     let text = message.unwrap().unwrap().into_text().unwrap();
     let status: Value = serde_json::from_str(&text).unwrap();
-    assert_eq!(status["status"]["stored"], 2);
+    assert_eq!(status["status"]["sent"], 2);
     assert_eq!(status["status"]["failed"], 1);
     assert_eq!(status["status"]["errors"][0]["frame"], 2);
 }
@@ -189,6 +187,21 @@ async fn a_large_frame_becomes_records_of_bounded_size(place: Place) {
     let mut sizes: Vec<_> = batches.iter().map(|batch| batch.triples.len()).collect();
     sizes.sort_unstable();
     assert_eq!(sizes, [500, 1000, 1000]);
+
+    // By bytes as well: ten mebibytes of literals.
+    let literal = "x".repeat(10 << 10);
+    let long = |n: usize| {
+        let mut triple = triple(n);
+        triple["o"]["v"] = json!(literal);
+        triple
+    };
+    let frame = batch((0..1000).map(long).collect());
+    let (status, reply) = lines(&world, "", frame.to_string()).await;
+    assert_eq!((status, &reply["triples"]), (200, &json!(1000)));
+    let batches = world.fakes.store.until(|all| all.len() == 6).await;
+    let mut sizes: Vec<_> = batches.iter().map(|batch| batch.triples.len()).collect();
+    sizes.sort_unstable();
+    assert_eq!(sizes, [182, 409, 409, 500, 1000, 1000]);
 }
 
 async fn text_is_loaded_through_the_library_of_its_workspace(place: Place) {
@@ -249,7 +262,7 @@ async fn an_import_is_for_the_workspace_that_it_began_in(place: Place) {
     assert!(reason.contains("workspace was closed"), "{reason}");
     let late = format!("{}?workspace=acme", import("triples"));
     let (_, reply) = world.post(&late, "tg_admin", batch(vec![triple(2)])).await;
-    assert_eq!(reply["stored"], 1);
+    assert_eq!(reply["sent"], 1);
     store.until(|all| all.len() >= 2).await;
     // The late one was on its way before: it had time to arrive.
     tokio::time::sleep(std::time::Duration::from_millis(200)).await;

@@ -99,7 +99,7 @@ async fn messages_wait_for_the_same_room(place: Place) {
         send(&mut socket, &frame(&line(LARGE))).await;
         say(&mut socket, json!({"type": "end"})).await;
         let told = hear(&mut socket).await;
-        assert_eq!(told["status"]["stored"], 1, "{told}");
+        assert_eq!(told["status"]["sent"], 1, "{told}");
         "an import"
     });
     none_of(&mut doors).await;
@@ -118,7 +118,7 @@ fn lines(world: &World, doors: &mut JoinSet<&'static str>) -> mpsc::Sender<Vec<u
     doors.spawn(async move {
         let response = posted.timeout(BOUND).send().await.unwrap();
         let told: Value = response.json().await.unwrap();
-        assert_eq!(told["stored"], 1, "{told}");
+        assert_eq!(told["sent"], 1, "{told}");
         "lines"
     });
     pieces

@@ -37,7 +37,7 @@ async fn statuses_and_bodies_follow_the_contract(place: Place) {
             r#"{"operation": "x"}"#,
             400,
             "unknown operation; the services are iam, audit, requests, answers, config, flow, librarian, \
-             collection-management, traces, knowledge, violations",
+             collection-management, traces, usage, knowledge, threads, violations",
         ),
         (
             "/api/v1/config",
@@ -49,7 +49,7 @@ async fn statuses_and_bodies_follow_the_contract(place: Place) {
             "/api/v1/flow/default/service/nope",
             "{}",
             404,
-            "unknown kind; the kinds are agent, text-completion, prompt, mcp-tool, triples, sparql, text-load, \
+            "unknown kind; the kinds are agent, text-completion, chat-completion, prompt, mcp-tool, triples, sparql, text-load, \
              document-load, graph-rag, document-rag, embeddings, graph-embeddings, document-embeddings, \
              row-embeddings, keyword-index, rows, nlp-query, structured-query, structured-diag, reranker, \
              image-to-text, cloze, decision-scoring, field-extraction",
@@ -424,6 +424,7 @@ async fn what_upgrades_is_described_and_nothing_else(place: Place) {
             ("{kind}", "triples"),
             ("{collection}", "default"),
             ("{lang}", "en"),
+            ("{run}", "r"),
             ("{file}", "icon.svg"),
             ("{*path}", "query"),
         ];

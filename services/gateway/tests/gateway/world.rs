@@ -13,6 +13,8 @@ use tg_testkit::place::Place;
 use tg_testkit::socket::Socket;
 
 use crate::fakes::*;
+use crate::openai::{chats, totals};
+use crate::runs::runs;
 
 /// Longest wait for anything.
 pub const BOUND: Duration = Duration::from_secs(20);
@@ -47,8 +49,9 @@ pub fn record(workspace: &str, flow: &str, epoch: u64) -> Value {
 }
 
 /// Processors of a flow: id, spec, topic base, class.
-const PROCESSORS: [(&str, &str, &str, &str); 11] = [
+const PROCESSORS: [(&str, &str, &str, &str); 12] = [
     ("agent-manager", "request", "agent", "request"),
+    ("text-completion", "request", "text-completion", "request"),
     ("triples-query", "request", "triples", "request"),
     ("sparql-query", "request", "sparql", "request"),
     ("triples-write", "input", "triples-store", "flow"),
@@ -113,7 +116,10 @@ impl World {
     ) -> Self {
         install_tls();
         let mesh = tg_testkit::place::host(bus).await;
-        let fakes = Fakes::default();
+        let fakes = Fakes {
+            store: store(),
+            ..Fakes::default()
+        };
         for workspace in ["default", "acme"] {
             fakes.config.register(workspace);
             for (kind, value) in rows(workspace, "default", 1) {
@@ -129,7 +135,16 @@ impl World {
                     config_of_workspace(),
                 ),
             Processor::new(processors::agent_manager::PROCESSOR)
-                .serves(processors::agent_manager::REQUEST, fakes.agent.clone()),
+                .serves(processors::agent_manager::REQUEST, fakes.agent.clone())
+                .serves(
+                    processors::agent_manager::RUNS,
+                    runs(fakes.runs_cancelled.clone(), fakes.runs_left.clone()),
+                )
+                .serves(processors::agent_manager::USAGE_TOTALS, totals()),
+            Processor::new(processors::text_completion::PROCESSOR).serves(
+                processors::text_completion::CHAT,
+                chats(fakes.chats.clone()),
+            ),
             Processor::new(processors::triples_query::PROCESSOR)
                 .serves(processors::triples_query::REQUEST, triples()),
             Processor::new(processors::sparql_query::PROCESSOR)

@@ -19,7 +19,7 @@ use tg_schemas::msg::UserContext;
 /// known.
 fn user(cx: &Cx, said: Option<UserContext>) -> Option<Arc<UserContext>> {
     match &cx.headers.user_context {
-        Some(text) => serde_json::from_str(text).ok().map(Arc::new),
+        Some(text) => serde_json::from_slice(text.as_bytes()).ok().map(Arc::new),
         None => said.map(Arc::new),
     }
 }

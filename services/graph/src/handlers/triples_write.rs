@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use tg_collections::Target;
+use tg_collections::{Target, ended};
 use tg_mesh::{ConsumeError, Cx, LeasedStore, RecordConsumer};
 use tg_runs::RunContext;
 use tg_schemas::msg::Triples;
@@ -25,13 +25,17 @@ impl<S: QuadStore> RecordConsumer<Triples> for Writer<S> {
             without_policies(&record.triples)?;
         }
         let store = self.0.get().await?;
-        let written = store
-            .write(&target.key, record.triples, target.kind)
-            .await
-            .map_err(|error| error.to_wire(ErrorCode::Storage.as_str()))?;
-        if let Some(count) = written.kept {
-            metrics::counter!("tg_graph_triples_written_total").increment(count as u64);
-            cx.effect("triples", i64::try_from(count).unwrap_or(i64::MAX));
+        let written = match cx.headers.by_hand {
+            true => store.load(&target.key, record.triples, target.kind).await,
+            false => store.write(&target.key, record.triples, target.kind).await,
+        };
+        let written = written.map_err(|error| error.to_wire(ErrorCode::Storage.as_str()))?;
+        match written.kept {
+            Some(count) => {
+                metrics::counter!("tg_graph_triples_written_total").increment(count as u64);
+                cx.effect("triples", i64::try_from(count).unwrap_or(i64::MAX));
+            }
+            None => cx.not_kept(ended(target.key.collection())),
         }
         match written.refused {
             None => Ok(()),

@@ -6,6 +6,7 @@ use tg_collections::{CollectionKey, CollectionStore, WriteKind};
 use tg_schemas::msg::{
     NeighbourhoodRequest, NeighbourhoodResponse, Retract, SourcesRequest, SourcesResponse,
 };
+use tg_schemas::vocabulary::{SOURCE_GRAPH, prov, tg};
 use tg_schemas::{Term, Triple, WorkspaceKey, WorkspaceTombstone};
 use tokio_util::sync::CancellationToken;
 
@@ -266,6 +267,39 @@ async fn what_is_around_a_node_is_told(store: &impl Graph) {
     assert_eq!(sources().await.traced.len(), 1);
 }
 
+async fn what_is_loaded_by_hand_stays_when_what_was_found_goes(store: &impl Graph) {
+    let key = key("w", "c");
+    let (mine, theirs) = (fact("urn:a", "1"), fact("urn:b", "1"));
+    let of = |s: &str, p: &str, o: Term| {
+        Triple::new(Term::iri(s), Term::iri(p), o).in_graph(SOURCE_GRAPH)
+    };
+    let holds = |fact: &Triple| Term::Quoted(Box::new(fact.clone()));
+    let class = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type";
+    let found = vec![
+        mine.clone(),
+        theirs.clone(),
+        of("urn:sub", class, Term::iri(tg::SUBGRAPH)),
+        of("urn:sub", prov::WAS_DERIVED_FROM, Term::iri("urn:chunk")),
+        of("urn:sub", tg::CONTAINS, holds(&mine)),
+        of("urn:sub", tg::CONTAINS, holds(&theirs)),
+    ];
+    let bad = Triple::new(Term::literal("s"), Term::iri("urn:p"), Term::literal("o"));
+    let loaded = store.load(&key, vec![mine.clone(), bad], WriteKind::Direct);
+    let loaded = loaded.await.unwrap();
+    assert_eq!(loaded.kept, Some(1));
+    assert_eq!(loaded.refused.unwrap().1, 1);
+    put(store, &key, found).await;
+    assert_eq!(all(store, &key).await.len(), 6, "marks are not seen");
+    let what = Retract {
+        chunks: vec!["urn:chunk".to_owned()],
+        ..Retract::default()
+    };
+    let gone = store.retract(&key, WriteKind::Direct, (), what).await;
+    assert_eq!(gone, Ok(5));
+    let left = store.find(&key, None, TriplePattern::default(), None).await;
+    assert_eq!(left, Ok(vec![mine]));
+}
+
 /// Holds an adapter to all of it.
 macro_rules! conformance {
     ($adapter:ident, $make:expr) => {
@@ -273,6 +307,7 @@ macro_rules! conformance {
             what_is_written_is_found_once,
             what_can_match_nothing_matches_nothing_and_what_is_not_valid_is_told,
             one_bad_triple_does_not_hold_up_the_others,
+            what_is_loaded_by_hand_stays_when_what_was_found_goes,
             a_scan_is_of_one_state_and_comes_in_chunks,
             collections_never_meet,
             a_dropped_generation_stays_dead,

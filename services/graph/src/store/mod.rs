@@ -172,6 +172,18 @@ pub trait QuadStore: Send + Sync + 'static {
         kind: WriteKind,
     ) -> Result<Written, GraphError>;
 
+    /// As [`QuadStore::write`], by somebody who loads what they know: a fact among it stays when what an extraction found of
+    /// the same is taken back, before or after. What comes with where it was found (`tg:contains`) was found.
+    ///
+    /// # Errors
+    /// As for [`QuadStore::write`].
+    async fn load(
+        &self,
+        key: &CollectionKey,
+        triples: Vec<Triple>,
+        kind: WriteKind,
+    ) -> Result<Written, GraphError>;
+
     /// Everything that matches, if it is no more than `limit`, or [`crate::Limits::single_answer`] when there is no
     /// limit. What can match nothing, such as a literal as subject, matches nothing.
     ///

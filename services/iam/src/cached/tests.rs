@@ -14,9 +14,11 @@ fn call(n: u8) -> Call {
     Call {
         now: DateTime::from_timestamp(1_800_000_000, 0).unwrap(),
         question: format!("q{n}"),
+        named: None,
         vouched: true,
         workspace_users: 10_000,
         proof: None,
+        external: None,
         fresh: Fresh {
             user_id: format!("u{n}"),
             key_id: format!("k{n}"),

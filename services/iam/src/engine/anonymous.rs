@@ -67,6 +67,7 @@ pub(crate) fn run(directory: &Directory, call: &Call, ask: &IamRequest) -> Resul
         | "reset-password"
         | "mint-token"
         | "rotate-signing-key"
+        | "revoke-signing-key"
         | "resolve-token"
         | "get-signing-key-public" => return Err(without_users()),
         operation if GROUPS.iter().any(|word| operation.contains(word)) => {

@@ -44,12 +44,13 @@ pub(crate) fn target(resource: &Value, parameters: &Value) -> Option<String> {
 
 /// Reads `authorise_checks`: a JSON list of `{capability, resource, parameters}`.
 pub(crate) fn checks(ask: &IamRequest) -> Result<Vec<Check>, Error> {
-    let checks: Vec<Check> = serde_json::from_str(&ask.authorise_checks).map_err(|_| {
-        invalid(
-            "authorise_checks",
-            "is not a JSON list of {capability, resource, parameters}",
-        )
-    })?;
+    let checks: Vec<Check> =
+        serde_json::from_slice(ask.authorise_checks.as_bytes()).map_err(|_| {
+            invalid(
+                "authorise_checks",
+                "is not a JSON list of {capability, resource, parameters}",
+            )
+        })?;
     if checks.len() > MAX_CHECKS {
         return Err(invalid("authorise_checks", "has more than 1024 entries"));
     }
@@ -100,7 +101,7 @@ fn json(field: &str, text: &str) -> Result<Value, Error> {
     if text.is_empty() {
         return Ok(Value::Null);
     }
-    match serde_json::from_str(text) {
+    match serde_json::from_slice(text.as_bytes()) {
         Ok(value @ (Value::Object(_) | Value::Null)) => Ok(value),
         _ => Err(invalid(field, "is not a JSON object")),
     }

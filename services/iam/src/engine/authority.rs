@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 
 use tg_schemas::Error;
 use tg_schemas::msg::IamRequest;
+use tg_schemas::roles::ROLE;
 
 use super::check::{not_found, not_permitted};
 use super::{ADMIN, Directory, Grant, Grantee, Group, Role, RoleScope, User};
@@ -43,6 +44,15 @@ impl Grant {
     }
 }
 
+/// Whether a user has a role in a workspace: they may do all that it stands for, by whatever roles and grants.
+fn has_role(directory: &Directory, user_id: &str, name: &str, target: Option<&str>) -> bool {
+    let all = meant(name);
+    Role::find(name).is_some()
+        && all
+            .iter()
+            .all(|one| allows(directory, user_id, one, target))
+}
+
 /// Denied unless a role or a grant of an active user has the capability and reaches the target.
 pub(crate) fn allows(
     directory: &Directory,
@@ -50,6 +60,9 @@ pub(crate) fn allows(
     capability: &str,
     target: Option<&str>,
 ) -> bool {
+    if let Some(name) = capability.strip_prefix(ROLE) {
+        return has_role(directory, user_id, name, target);
+    }
     let Some(user) = directory.user(user_id) else {
         return false;
     };

@@ -5,6 +5,7 @@ use tg_jwt::SigningKey;
 use tg_schemas::msg::IamResponse;
 
 use super::Change;
+use crate::external::External;
 use crate::password::{PasswordHash, Proof, Temporary};
 use crate::secret::ApiKey;
 
@@ -32,12 +33,16 @@ pub(crate) struct Call {
     pub(crate) now: DateTime<Utc>,
     /// Id of the question; asked again under it, nothing is made twice.
     pub(crate) question: String,
+    /// What the client calls its request, if it does: by that it may ask again itself.
+    pub(crate) named: Option<String>,
     /// Whoever asks has the one-time code, or asks from a program on the machine itself.
     pub(crate) vouched: bool,
     /// Users of one home workspace at most.
     pub(crate) workspace_users: usize,
     /// Who was shown to know their password, if somebody was.
     pub(crate) proof: Option<Proof>,
+    /// For whom an external issuer answers, if one does.
+    pub(crate) external: Option<External>,
     /// Ids and a key that nobody else has.
     pub(crate) fresh: Fresh,
 }

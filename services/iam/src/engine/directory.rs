@@ -115,7 +115,8 @@ impl Directory {
     }
 
     /// Whether a user can come in now as who they are: by a password, or by a key that has not ended and may all
-    /// that they may, when those keys do not count.
+    /// that they may, when those keys do not count. Nobody by an external issuer: it may be gone tomorrow, or say
+    /// something else of them at their next login, which is not ours to refuse.
     pub(crate) fn comes_in(
         &self,
         user: &User,
@@ -125,7 +126,8 @@ impl Directory {
         let good = |key: &Key| {
             key.scopes.is_empty() && key.expires.is_none_or(|end| now < end) && !without(key)
         };
-        self.is_active(user) && (user.password.is_some() || self.keys_of(&user.id).any(good))
+        let by_us = self.is_active(user) && !user.is_external();
+        by_us && (user.password.is_some() || self.keys_of(&user.id).any(good))
     }
 
     /// Whether there is an administrator who stays one that can come in.

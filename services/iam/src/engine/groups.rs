@@ -17,8 +17,6 @@ const MAX_GROUPS: usize = 10_000;
 const MAX_MEMBERS: usize = 10_000;
 const MAX_GROUPS_OF_USER: usize = 100;
 const MAX_GRANTS: usize = 256;
-/// Most rows of effective permissions in one answer.
-const MAX_PERMISSIONS: usize = 10_000;
 
 /// Makes a group.
 pub(super) fn create(
@@ -147,7 +145,7 @@ pub(super) fn add_grant(directory: &Directory, ask: &IamRequest) -> Result<Effec
     // In this order nobody learns which workspaces of others exist.
     may_give(directory, ask, [&grant])?;
     if !grant.workspace.is_empty() && directory.workspace(&grant.workspace).is_none() {
-        return Err(not_found("workspace"));
+        return Err(not_found("grant.workspace: workspace"));
     }
     if directory.grants(&holder).any(|known| *known == grant) {
         return Ok(Effect::default());
@@ -184,43 +182,62 @@ pub(super) fn list_grants(directory: &Directory, ask: &IamRequest) -> Result<Iam
     })
 }
 
-/// All that a user may do, and what each of it comes from.
+/// All that a user may do, and what each of it comes from; by workspace, then by name. Only what is on the page is worked
+/// out one by one: what a user has may be a million rows.
 pub(super) fn effective(directory: &Directory, ask: &IamRequest) -> Result<IamResponse, Error> {
+    let asked = Asked::read(&ask.operation, ask.limit, &ask.after)?;
     let user = find(directory, ask)?;
-    let mut found: BTreeMap<(String, &str), Vec<String>> = BTreeMap::new();
-    let mut add = |workspace: &str, name: &str, source: String| {
-        for capability in meant(name) {
-            let sources = found.entry((workspace.to_owned(), capability)).or_default();
-            if !sources.contains(&source) {
-                sources.push(source.clone());
-            }
-        }
-        match found.len() > MAX_PERMISSIONS {
-            true => Err(too_many("permissions to be told at once")),
-            false => Ok(()),
-        }
-    };
+    let mut given: BTreeMap<&str, Vec<(&str, String)>> = BTreeMap::new();
     if directory.is_active(user) {
         for role in user.roles.iter().filter_map(|name| Role::find(name)) {
             let workspace = match role.scope {
                 RoleScope::All => "",
-                RoleScope::Home => &user.home,
+                RoleScope::Home => user.home.as_str(),
             };
-            add(workspace, role.name, format!("role:{}", role.name))?;
+            let one = (role.name, format!("role:{}", role.name));
+            given.entry(workspace).or_default().push(one);
         }
         for (grant, group) in granted(directory, user) {
             let source = group.map_or_else(|| "user".to_owned(), |one| format!("group:{}", one.id));
-            add(&grant.workspace, &grant.capability, source)?;
+            let one = (grant.capability.as_str(), source);
+            given.entry(&grant.workspace).or_default().push(one);
         }
     }
-    let rows = found.iter().map(|((workspace, capability), sources)| {
-        json!({"capability": capability, "workspace": workspace, "sources": sources})
+    let seen = asked.after().and_then(|key| key.split_once('\n'));
+    let seen = seen.map(|(workspace, _)| workspace.to_owned());
+    let left = given
+        .into_iter()
+        .filter(|(workspace, _)| seen.as_deref().is_none_or(|seen| *workspace >= seen));
+    let rows = left.flat_map(|(workspace, given)| {
+        let of_one = capabilities(given).into_iter();
+        of_one.map(move |(capability, sources)| (workspace, capability, sources))
     });
-    let all = json!({"user_id": user.id, "permissions": rows.collect::<Vec<_>>()});
+    // Neither has a line break, which is before all that names have.
+    let key = |(workspace, capability, _): &(&str, &str, Vec<String>)| {
+        format!("{workspace}\n{capability}")
+    };
+    let shown = |(workspace, capability, sources)| json!({"capability": capability, "workspace": workspace, "sources": sources});
+    let page = Page::of(asked, rows, key, shown)?;
+    let all = json!({"user_id": user.id, "permissions": page.entries});
     Ok(IamResponse {
         effective_permissions_json: all.to_string(),
+        next: page.next,
         ..IamResponse::default()
     })
+}
+
+/// What names stand for, and by which of them.
+fn capabilities(given: Vec<(&str, String)>) -> BTreeMap<&'static str, Vec<String>> {
+    let mut found: BTreeMap<&'static str, Vec<String>> = BTreeMap::new();
+    for (name, source) in given {
+        for capability in meant(name) {
+            let sources = found.entry(capability).or_default();
+            if !sources.contains(&source) {
+                sources.push(source.clone());
+            }
+        }
+    }
+    found
 }
 
 /// Whose grants a request is about.

@@ -2,21 +2,26 @@
 
 use std::collections::BTreeSet;
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use tg_schemas::msg::{IamRequest, IamResponse};
 use tg_schemas::paging::{Asked, Page};
+use tg_schemas::roles::{ROLE, TOOL};
 use tg_schemas::{Error, ErrorCode};
 
 use super::authority::{may_manage, meant, seen};
 use super::check::{auth_failed, expiry, invalid, not_found, not_permitted, required};
 use super::users::{find, in_workspace};
-use super::{ADMIN, Call, Change, DECISION_TTL, Directory, Effect, Key, User, key_record};
+use super::{ADMIN, Call, Change, DECISION_TTL, Directory, Effect, Key, Role, User, key_record};
 use crate::secret::ApiKey;
 
 /// Most keys of one user.
 const MAX_KEYS: usize = 64;
 
-/// Makes a key and shows it, once. The same question asked again replaces the key that nobody has seen.
+/// For so long a client that asks again under the name of its request has the key in place of the one before.
+const RETRY_WINDOW: TimeDelta = TimeDelta::days(1);
+
+/// Makes a key and shows it, once. The same question asked again replaces the key that nobody has seen; so does the same request
+/// of a client that gives it a name, as that is what it does when it had no answer.
 pub(super) fn create(
     directory: &Directory,
     call: &Call,
@@ -36,9 +41,17 @@ pub(super) fn create(
     if !user.enabled {
         return Err(not_permitted("the user is disabled"));
     }
+    let made_by = match &call.named {
+        Some(request) => format!("{} {request} {name}", ask.actor),
+        None => call.question.clone(),
+    };
+    let is_same = |key: &&Key| {
+        let soon = call.named.is_none() || call.now - key.created < RETRY_WINDOW;
+        !made_by.is_empty() && key.made_by == made_by && soon
+    };
     let mut changes: Vec<Change> = directory
         .keys_of(user_id)
-        .filter(|key| !call.question.is_empty() && key.made_by == call.question)
+        .filter(is_same)
         .map(|key| Change::RemoveKey(key.id.clone()))
         .collect();
     if directory.keys_of(user_id).count() >= MAX_KEYS + changes.len() {
@@ -56,7 +69,7 @@ pub(super) fn create(
         expires,
         scopes,
         created: call.now,
-        made_by: call.question.clone(),
+        made_by: made_by.clone(),
     };
     let answer = IamResponse {
         api_key_plaintext: call.fresh.key.reveal().to_owned(),
@@ -81,9 +94,32 @@ const NO_SCOPES: [&str; 6] = [
     "mint-token",
 ];
 
-/// The only capabilities that a key is to have.
+/// Before the name of a model that a key is held to.
+const MODEL: &str = "model:";
+/// Most characters of such a name, and of a tool's.
+const LONGEST: usize = 128;
+
+/// Whether a scope names a model, a tool that agents use for the key without asking, or a role that counts for the key.
+fn names_another(scope: &str) -> bool {
+    let is_named = |name: &str, strange: fn(char) -> bool| {
+        !name.chars().any(strange) && (1..=LONGEST).contains(&name.chars().count())
+    };
+    let model = |name| is_named(name, |c| c.is_control() || c.is_whitespace());
+    scope.strip_prefix(MODEL).is_some_and(model)
+        || scope
+            .strip_prefix(TOOL)
+            .is_some_and(|name| is_named(name, char::is_control) && name.trim() == name)
+        || scope
+            .strip_prefix(ROLE)
+            .is_some_and(|name| Role::find(name).is_some())
+}
+
+/// The only capabilities that a key is to have, the only models that it may ask for, and what else its agents may.
 fn scopes(field: &str, names: &[String]) -> Result<BTreeSet<String>, Error> {
     for name in names {
+        if names_another(name) {
+            continue;
+        }
         if !meant(name).contains(&name.as_str()) {
             return Err(invalid(field, "holds a name that is not a capability"));
         }

@@ -9,6 +9,7 @@ mod change;
 mod check;
 mod directory;
 mod entities;
+mod external;
 #[cfg(test)]
 mod fuzz;
 mod groups;
@@ -27,7 +28,7 @@ pub(crate) use anonymous::run as run_anonymous;
 pub(crate) use authorise::{DECISION_TTL, checks, decisions};
 pub(crate) use call::{Call, Effect, Fresh};
 pub(crate) use change::Change;
-pub(crate) use check::{auth_failed, invalid, moment, not_found};
+pub(crate) use check::{auth_failed, invalid, moment, not_found, workspace_id};
 pub(crate) use directory::Directory;
 pub(crate) use entities::{Grant, Grantee, Group, Key, Signing, User, Workspace};
 pub(crate) use operation::{is_check, revokes, run};

@@ -4,7 +4,8 @@ use tg_schemas::msg::IamRequest;
 use tg_schemas::{Error, ErrorCode};
 
 use super::{
-    Call, Directory, Effect, authorise, groups, keys, passwords, tokens, users, workspaces,
+    Call, Directory, Effect, authorise, external, groups, keys, passwords, tokens, users,
+    workspaces,
 };
 
 /// Works out what an operation does.
@@ -38,9 +39,13 @@ pub(crate) fn run(directory: &Directory, call: &Call, ask: &IamRequest) -> Resul
         "authorise-many" => Ok(authorise::many(directory, ask)?.into()),
         "resolve-token" => Ok(tokens::resolve(directory, call.now, ask)?.into()),
         "get-signing-key-public" => Ok(tokens::public(directory, call.now).into()),
-        "login" => Ok(tokens::login(directory, call, ask)?.into()),
+        "login" => match &call.external {
+            Some(who) => external::login(directory, call, ask, who),
+            None => Ok(tokens::login(directory, call, ask)?.into()),
+        },
         "mint-token" => Ok(tokens::mint(directory, call, ask)?.into()),
         "rotate-signing-key" => tokens::rotate(directory, call),
+        "revoke-signing-key" => tokens::revoke(directory, call, ask),
         "change-password" => passwords::change(directory, call, ask),
         "reset-password" => passwords::reset(directory, call, ask),
         _ => of_groups(directory, call, ask),

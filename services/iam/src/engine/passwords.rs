@@ -47,6 +47,9 @@ pub(crate) fn own<'a>(directory: &'a Directory, ask: &IamRequest) -> Result<&'a 
 pub(super) fn reset(directory: &Directory, call: &Call, ask: &IamRequest) -> Result<Effect, Error> {
     let user = find(directory, ask)?;
     may_manage(directory, ask, user)?;
+    if user.is_external() {
+        return Err(not_permitted("the user comes in by an external issuer"));
+    }
     let temporary = call.fresh.temporary.as_ref().ok_or_else(unhashed)?;
     let answer = IamResponse {
         temporary_password: temporary.reveal().to_owned(),

@@ -109,3 +109,19 @@ impl Role {
                 .is_some_and(|base| base.has(capability))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The edge asks about these.
+    #[test]
+    fn the_edge_knows_all_roles() {
+        let own: Vec<_> = ROLES.iter().map(|role| role.name).collect();
+        let asked = tg_schemas::roles::ROLES;
+        assert_eq!(own, asked.map(|(name, _)| name));
+        for (name, capability) in asked {
+            assert_eq!(capability.strip_prefix(tg_schemas::roles::ROLE), Some(name));
+        }
+    }
+}

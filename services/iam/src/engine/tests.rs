@@ -9,6 +9,7 @@ use crate::password::{PasswordHash, Proof, Temporary};
 use crate::secret::ApiKey;
 
 mod access;
+mod external;
 mod grants;
 mod held;
 mod pages;
@@ -47,8 +48,10 @@ impl World {
         Call {
             now: self.now,
             question: question.into(),
+            named: None,
             vouched: true,
             workspace_users: 8,
+            external: None,
             proof: self.proof(ask),
             fresh: Fresh {
                 user_id: format!("user-{}", self.made),
@@ -327,6 +330,52 @@ fn a_question_asked_twice_makes_one_thing() {
 }
 
 #[test]
+fn a_key_is_made_once_for_a_request_that_its_client_names() {
+    let mut world = World::new();
+    let user = world.user("default", "rita", &["reader"]);
+    let admin = world.user("default", "ada", &["admin"]);
+    let make = |world: &mut World, request: &str, name: &str, actor: &str| {
+        let ask = IamRequest {
+            actor: actor.into(),
+            key: Some(ApiKeyInput {
+                user_id: user.clone(),
+                name: name.into(),
+                ..ApiKeyInput::default()
+            }),
+            ..op("create-api-key")
+        };
+        // Each of them is a question of its own.
+        let question = format!("q-{}", world.made);
+        let call = Call {
+            named: (!request.is_empty()).then(|| request.into()),
+            ..world.call(&question, &ask)
+        };
+        let effect = run(&world.directory, &call, &ask).unwrap();
+        for change in &effect.changes {
+            world.directory.apply(change);
+        }
+        effect.answer.api_key_plaintext
+    };
+    let lost = make(&mut world, "r", "laptop", "");
+    let seen = make(&mut world, "r", "laptop", "");
+    assert!(world.resolve(&lost).is_err() && world.resolve(&seen).is_ok());
+    // Another request, another key, another caller, and one that has no name.
+    for (request, name, actor) in [
+        ("s", "laptop", ""),
+        ("r", "phone", ""),
+        ("r", "laptop", admin.as_str()),
+        ("", "laptop", ""),
+        ("", "laptop", ""),
+    ] {
+        let other = make(&mut world, request, name, actor);
+        assert!(world.resolve(&other).is_ok() && world.resolve(&seen).is_ok());
+    }
+    world.now += chrono::Duration::days(1);
+    let later = make(&mut world, "r", "laptop", "");
+    assert!(world.resolve(&later).is_ok() && world.resolve(&seen).is_ok());
+}
+
+#[test]
 fn an_update_keeps_what_is_not_told() {
     let mut world = World::new();
     let id = world.user("default", "rita", &["reader"]);
@@ -452,9 +501,11 @@ fn without_users_everybody_is_one_administrator() {
         let call = Call {
             now: at("2026-08-01T12:00:00Z"),
             question: "q".into(),
+            named: None,
             vouched: true,
             workspace_users: 8,
             proof: None,
+            external: None,
             fresh: Fresh {
                 user_id: "u".into(),
                 key_id: "k".into(),
@@ -490,6 +541,7 @@ fn without_users_everybody_is_one_administrator() {
         "login",
         "mint-token",
         "rotate-signing-key",
+        "revoke-signing-key",
         "create-group",
         "add-user-grant",
         "resolve-effective-permissions",

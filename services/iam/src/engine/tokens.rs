@@ -8,7 +8,7 @@ use tg_schemas::msg::{IamRequest, IamResponse, UserContext};
 use tg_schemas::{Error, ErrorCode};
 
 use super::authority::{may_manage, may_mint, seen};
-use super::check::{auth_failed, invalid, not_found, not_permitted};
+use super::check::{auth_failed, invalid, not_found, not_permitted, required};
 use super::users::in_workspace;
 use super::{Call, Change, DECISION_TTL, Directory, Effect, Signing, User, stamp};
 
@@ -78,8 +78,8 @@ fn context(text: &str) -> Result<Option<Map<String, Value>>, Error> {
     if text.len() > MAX_CONTEXT {
         return Err(invalid(FIELD, "is longer than 4096 bytes"));
     }
-    let context: Map<String, Value> =
-        serde_json::from_str(text).map_err(|_| invalid(FIELD, "is not a JSON object"))?;
+    let context: Map<String, Value> = serde_json::from_slice(text.as_bytes())
+        .map_err(|_| invalid(FIELD, "is not a JSON object"))?;
     // Every question would fail by it.
     UserContext::deserialize(&context)
         .map_err(|_| invalid(FIELD, "has a field of another type than policies have"))?;
@@ -93,16 +93,33 @@ fn sign(
     workspace: &str,
     user_context: Option<Map<String, Value>>,
 ) -> Result<IamResponse, Error> {
-    let fault = || Error::new(ErrorCode::Internal, "a token could not be signed");
-    let signing = directory.signing().find(|one| one.retired.is_none());
     let claims = Claims {
         user_context,
         ..Claims::new(&user.id, workspace, user.session, now.timestamp())
     };
+    signed(directory, &claims)
+}
+
+/// A token that ends no later than something else does.
+pub(super) fn sign_until(
+    directory: &Directory,
+    now: DateTime<Utc>,
+    user: &User,
+    workspace: &str,
+    until: i64,
+) -> Result<IamResponse, Error> {
+    let mut claims = Claims::new(&user.id, workspace, user.session, now.timestamp());
+    claims.exp = claims.exp.min(until);
+    signed(directory, &claims)
+}
+
+fn signed(directory: &Directory, claims: &Claims) -> Result<IamResponse, Error> {
+    let fault = || Error::new(ErrorCode::Internal, "a token could not be signed");
+    let signing = directory.signing().find(|one| one.retired.is_none());
     let key = &signing.ok_or_else(fault)?.key;
     let end = DateTime::from_timestamp(claims.exp, 0).ok_or_else(fault)?;
     Ok(IamResponse {
-        jwt: key.sign(&claims).map_err(|_| fault())?,
+        jwt: key.sign(claims).map_err(|_| fault())?,
         jwt_expires: stamp(end),
         ..IamResponse::default()
     })
@@ -110,7 +127,6 @@ fn sign(
 
 /// Another key signs from now on. Those before verify until their last token has ended.
 pub(super) fn rotate(directory: &Directory, call: &Call) -> Result<Effect, Error> {
-    let fault = || Error::new(ErrorCode::Internal, "a signing key could not be made");
     let (kept, ended): (Vec<_>, Vec<_>) = directory.signing().partition(|one| one.counts(call.now));
     if kept.len() >= MAX_KEYS {
         return Err(Error::typed(
@@ -128,16 +144,58 @@ pub(super) fn rotate(directory: &Directory, call: &Call) -> Result<Effect, Error
     let mut changes: Vec<Change> = in_use.map(retire).collect();
     let gone = |one: &Signing| Change::RemoveSigning(one.key.public().kid());
     changes.extend(ended.into_iter().map(gone));
+    let (put, answer) = fresh(call)?;
+    changes.push(put);
+    Ok(Effect {
+        changes,
+        answer,
+        quiet: false,
+    })
+}
+
+/// The key that signs from now on.
+fn fresh(call: &Call) -> Result<(Change, IamResponse), Error> {
+    let fault = || Error::new(ErrorCode::Internal, "a signing key could not be made");
     let key = call.fresh.signing.clone().ok_or_else(fault)?;
     let answer = IamResponse {
         signing_key_public: key.public().to_pem(),
         ..IamResponse::default()
     };
-    changes.push(Change::PutSigning(Signing {
+    let put = Change::PutSigning(Signing {
         key,
         created: call.now,
         retired: None,
-    }));
+    });
+    Ok((put, answer))
+}
+
+/// What stands for every signing key.
+const EVERY: &str = "*";
+
+/// What a key signed is refused from now on, whenever it was signed: of one key, or of all that there are, which is said by name.
+/// Another signs where the one that signs is among them. One that is revoked already, or has ended, is none: of one key, asked
+/// again, nothing changes.
+pub(super) fn revoke(
+    directory: &Directory,
+    call: &Call,
+    ask: &IamRequest,
+) -> Result<Effect, Error> {
+    let id = required("key_id", &ask.key_id)?;
+    let named = |one: &&Signing| id == EVERY || one.key.public().kid() == id;
+    let revoked: Vec<&Signing> = directory.signing().filter(named).collect();
+    if revoked.is_empty() {
+        return Err(not_found("signing key"));
+    }
+    let gone = |one: &&Signing| Change::RemoveSigning(one.key.public().kid());
+    let mut changes: Vec<Change> = revoked.iter().map(gone).collect();
+    let mut answer = public(directory, call.now);
+    if revoked.iter().any(|one| one.retired.is_none()) {
+        let (put, signs) = fresh(call)?;
+        changes.push(put);
+        answer = signs;
+    } else if let Some(signs) = directory.signing().find(|one| one.retired.is_none()) {
+        answer.signing_key_public = signs.key.public().to_pem();
+    }
     Ok(Effect {
         changes,
         answer,

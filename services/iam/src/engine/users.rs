@@ -14,6 +14,7 @@ use super::check::{
 use super::{
     ADMIN, Call, Change, DEFAULT_WORKSPACE, Directory, Effect, Key, User, Workspace, user_record,
 };
+use crate::external::PREFIX;
 
 /// All users are held in memory.
 const MAX_USERS: usize = 100_000;
@@ -100,6 +101,10 @@ pub(super) fn create(
         (named, _) => required("workspace", named)?,
     };
     let username = username("user.username", &input.username)?;
+    if username.starts_with(PREFIX) {
+        let text = "must not begin with oidc:, as those of an external issuer do";
+        return Err(invalid("user.username", text));
+    }
     let name = optional("user.name", &input.name)?;
     let email = optional("user.email", &input.email)?;
     let roles = roles("user.roles", &input.roles)?;
@@ -113,15 +118,7 @@ pub(super) fn create(
         }
         return Err(Error::typed("duplicate", "user.username: is taken"));
     }
-    if directory.users().len() >= MAX_USERS {
-        return Err(Error::new(ErrorCode::TooLarge, "there are too many users"));
-    }
-    // Whoever manages one workspace does not take the places of all.
-    let at_home = directory.users().filter(|user| user.home == home).count();
-    if at_home >= call.workspace_users {
-        let text = "the workspace has as many users as it may (iam.workspace_users)";
-        return Err(Error::new(ErrorCode::TooLarge, text));
-    }
+    has_room(directory, call, home)?;
     let user = User {
         id: call.fresh.user_id.clone(),
         home: home.to_owned(),
@@ -137,6 +134,20 @@ pub(super) fn create(
         made_by: call.question.clone(),
     };
     Ok(put(user))
+}
+
+/// Whether there is room for another one at home in a workspace.
+pub(super) fn has_room(directory: &Directory, call: &Call, home: &str) -> Result<(), Error> {
+    if directory.users().len() >= MAX_USERS {
+        return Err(Error::new(ErrorCode::TooLarge, "there are too many users"));
+    }
+    // Whoever manages one workspace does not take the places of all.
+    let at_home = directory.users().filter(|user| user.home == home).count();
+    if at_home >= call.workspace_users {
+        let text = "the workspace has as many users as it may (iam.workspace_users)";
+        return Err(Error::new(ErrorCode::TooLarge, text));
+    }
+    Ok(())
 }
 
 /// All users, or those of one workspace, by name.
@@ -278,9 +289,10 @@ pub(super) fn without_keys(directory: &Directory, user: &User) -> impl Iterator<
         .map(|key| Change::RemoveKey(key.id.clone()))
 }
 
-/// Nobody may lock everybody out: an administrator stays who can come in.
-fn keep_an_admin(directory: &Directory, call: &Call, gone: &User) -> Result<(), Error> {
-    let counts = gone.roles.contains(ADMIN) && directory.is_active(gone);
+/// Nobody may lock everybody out: an administrator of ours stays who can come in. Those of an external issuer do not count,
+/// neither as who stays nor as who goes.
+pub(super) fn keep_an_admin(directory: &Directory, call: &Call, gone: &User) -> Result<(), Error> {
+    let counts = gone.roles.contains(ADMIN) && directory.is_active(gone) && !gone.is_external();
     let stays = |user: &User| user.id != gone.id && directory.comes_in(user, call.now, |_| false);
     if counts && !directory.keeps_admin(stays) {
         return Err(not_permitted("this is the last active administrator"));

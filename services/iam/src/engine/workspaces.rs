@@ -247,7 +247,8 @@ fn may_close(
     let mut closes_on_admin = false;
     for user in directory.users().filter(|user| user.home == closing) {
         may_manage(directory, ask, user)?;
-        closes_on_admin |= user.roles.contains(ADMIN) && directory.is_active(user);
+        let counts = directory.is_active(user) && !user.is_external();
+        closes_on_admin |= user.roles.contains(ADMIN) && counts;
     }
     let stays = |user: &User| user.home != closing && directory.comes_in(user, call.now, |_| false);
     if closes_on_admin && !directory.keeps_admin(stays) {

@@ -1,17 +1,18 @@
 //! The queue of what happened: gateways say what they decided, administrators ask. Nobody takes anything away, and what
 //! changed here nobody else says.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use tg_clients::audit::{ALLOWED, KINDS, LOST, READ, REFUSED, STRANGER, size};
 use tg_mesh::{Cx, LeasedStore, RequestHandler, Responder, clock};
-use tg_schemas::msg::{AuditRequest, AuditResponse};
+use tg_schemas::msg::{AuditEntry, AuditRequest, AuditResponse};
 use tg_schemas::paging::no_cursor;
 use tg_schemas::{Error, ErrorCode, limits};
 
 use crate::cached::CachedDirectory;
-use crate::engine::{invalid, moment};
+use crate::engine::{invalid, moment, workspace_id};
 use crate::options::AuthMode;
 use crate::places::Places;
 use crate::store::{AuditBatch, AuditWanted};
@@ -45,7 +46,7 @@ impl RequestHandler<AuditRequest, AuditResponse> for Handler {
         // Gateways say one batch after the other, and none of them waits for those who read.
         let _place = match ask.operation.as_str() {
             KEEP => None,
-            operation => self.places.of(operation)?,
+            operation => self.places.of(operation, "")?,
         };
         let service = self.store.get().await?;
         let answer = match ask.operation.as_str() {
@@ -62,15 +63,45 @@ async fn keep(service: &CachedDirectory, ask: AuditRequest) -> Result<AuditRespo
     if ask.source.is_empty() || ask.source.len() > 64 || ask.entries.len() > BATCH {
         return Err(invalid("source", "is not that of a batch"));
     }
-    let mut entries = ask.entries;
-    entries.retain(|entry| SAID.contains(&entry.kind.as_str()) && entry.count > 0);
-    let batch = AuditBatch {
+    let mut batch = AuditBatch {
         source: ask.source,
         sequence: ask.sequence,
-        entries,
+        entries: acceptable(ask.entries),
+        ..AuditBatch::default()
     };
-    service.keep(&batch).await?;
+    service.keep(&mut batch).await?;
     Ok(AuditResponse::default())
+}
+
+/// What of a batch may be kept. One entry that may not is counted as lost, and takes no other with it: its process says
+/// the batch once, and what is wrong with it stays wrong.
+fn acceptable(entries: Vec<AuditEntry>) -> Vec<AuditEntry> {
+    let said = entries
+        .into_iter()
+        .filter(|entry| SAID.contains(&entry.kind.as_str()) && entry.count > 0);
+    let (kept, refused): (Vec<AuditEntry>, Vec<AuditEntry>) = said.partition(|entry| {
+        entry.workspace.is_empty() || workspace_id("workspace", &entry.workspace).is_ok()
+    });
+    let mut lost: BTreeMap<String, AuditEntry> = BTreeMap::new();
+    for one in refused {
+        let sum = lost.entry(one.kind.clone()).or_insert_with(|| AuditEntry {
+            kind: LOST.to_owned(),
+            operation: one.kind,
+            reason: "refused".to_owned(),
+            time: one.time,
+            ..AuditEntry::default()
+        });
+        sum.count = sum.count.saturating_add(one.count);
+        sum.time = sum.time.min(one.time);
+        sum.until = sum.until.max(one.until);
+    }
+    if !lost.is_empty() {
+        tracing::error!(
+            kinds = lost.len(),
+            "the audit refuses some of what was decided"
+        );
+    }
+    kept.into_iter().chain(lost.into_values()).collect()
 }
 
 impl Handler {
@@ -158,6 +189,37 @@ fn read(ask: &AuditRequest) -> Result<AuditWanted, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_entry_that_may_not_be_kept_loses_no_other() {
+        let entry = |kind: &str, workspace: &str, time: i64| AuditEntry {
+            kind: kind.into(),
+            workspace: workspace.into(),
+            count: 2,
+            time,
+            until: time,
+            ..AuditEntry::default()
+        };
+        let kept = acceptable(vec![
+            entry(READ, "acme", 5),
+            entry(READ, "a b", 4),
+            entry(READ, "__iam__", 7),
+            entry(REFUSED, "", 6),
+            entry("change", "acme", 6),
+            AuditEntry {
+                count: 0,
+                ..entry(READ, "acme", 5)
+            },
+        ]);
+        let lost = AuditEntry {
+            operation: READ.into(),
+            reason: "refused".into(),
+            count: 4,
+            until: 7,
+            ..entry(LOST, "", 4)
+        };
+        assert_eq!(kept, [entry(READ, "acme", 5), entry(REFUSED, "", 6), lost]);
+    }
 
     #[test]
     fn what_is_asked_for_is_read_or_refused_by_its_field() {

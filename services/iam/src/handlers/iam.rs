@@ -19,7 +19,9 @@ use tokio::sync::oneshot;
 use crate::bootstrap_code::CodeFile;
 use crate::cached::{CachedDirectory, Operation};
 use crate::engine::{self, Call, Fresh};
+use crate::external::External;
 use crate::login::{Passwords, Worked};
+use crate::oidc::Issuer;
 use crate::options::AuthMode;
 use crate::places::{Place, Places};
 use crate::secret::ApiKey;
@@ -27,6 +29,9 @@ use crate::{generations, remote, revocations};
 
 /// How long an answer waits until everybody was told of a revocation.
 const TELLING: Duration = Duration::from_secs(3);
+
+/// What the audit calls a token of an external issuer.
+const ISSUER: &str = "issuer";
 
 /// Answers on the system queue.
 pub(crate) struct Handler {
@@ -36,6 +41,8 @@ pub(crate) struct Handler {
     pub(crate) workspace_users: usize,
     pub(crate) code: CodeFile,
     pub(crate) passwords: Passwords,
+    /// Whose tokens are good for a login.
+    pub(crate) issuer: Option<Issuer>,
     /// For what takes long.
     pub(crate) places: Places,
     /// What was refused, until it is written down.
@@ -50,10 +57,26 @@ impl RequestHandler<IamRequest, IamResponse> for Handler {
         ask: IamRequest,
         mut out: Responder<IamResponse>,
     ) -> Result<(), Error> {
-        let place = self.places.of(&ask.operation)?;
+        let place = self.places.of(&ask.operation, &ask.client_ip)?;
+        // Before the store is held: the issuer may have to be waited for.
+        let external = self.external(&ask).await;
         let service = self.store.get().await?;
-        let ask = Arc::new(ask);
-        let answer = self.answer(cx, service.clone(), ask.clone(), place).await;
+        let ask = Arc::new(match &external {
+            // Who it is is known from here on, for the audit.
+            Ok(Some(who)) => IamRequest {
+                actor: who.id.clone(),
+                credential: ISSUER.to_owned(),
+                ..ask
+            },
+            _ => ask,
+        });
+        let answer = match external {
+            Ok(external) => {
+                let (service, ask) = (service.clone(), ask.clone());
+                self.answer(cx, service, ask, external, place).await
+            }
+            Err(error) => Err(error),
+        };
         let answer = answer.inspect_err(|error| {
             if engine::audit::acts(&ask.operation) {
                 self.refusals.note(service.refused(&ask, error));
@@ -78,11 +101,13 @@ impl Handler {
         cx: Cx,
         service: Arc<CachedDirectory>,
         ask: Arc<IamRequest>,
+        external: Option<External>,
         place: Option<Place>,
     ) -> Result<IamResponse, Error> {
         let vouched = ask.operation == "bootstrap" && self.vouched(&ask).await;
         let worked = match self.auth_mode {
             AuthMode::None => Worked::default(),
+            AuthMode::Iam if external.is_some() => Worked::default(),
             AuthMode::Iam => self.passwords.work(&service, &ask).await?,
         };
         let work = Work {
@@ -94,6 +119,7 @@ impl Handler {
             },
             call: Call {
                 workspace_users: self.workspace_users,
+                external,
                 ..call(&cx, vouched, worked, &ask)?
             },
             ask,
@@ -101,6 +127,15 @@ impl Handler {
             place,
         };
         work.answer().await
+    }
+
+    /// For whom an external issuer answers, where somebody logs in with a token.
+    async fn external(&self, ask: &IamRequest) -> Result<Option<External>, Error> {
+        if self.auth_mode == AuthMode::None || ask.operation != "login" || ask.api_key.is_empty() {
+            return Ok(None);
+        }
+        let issuer = self.issuer.as_ref().ok_or_else(engine::auth_failed)?;
+        issuer.login(ask).await.map(Some)
     }
 
     /// Whether the first key may be had: by who has the code, and by a program on the gateway's own machine, which
@@ -150,9 +185,10 @@ impl Work {
             "login" | "mint-token" => {
                 let answer = self.perform(self.run).await?;
                 // Before the token is told.
-                let user = match &self.call.proof {
-                    Some(proof) => proof.user_id.clone(),
-                    None => self.service.meant(&self.ask),
+                let user = match (&self.call.proof, &self.call.external) {
+                    (Some(proof), _) => proof.user_id.clone(),
+                    (None, Some(who)) => who.id.clone(),
+                    (None, None) => self.service.meant(&self.ask),
                 };
                 self.service.came_in(&user, &self.ask).await?;
                 Ok(answer)
@@ -260,14 +296,24 @@ fn stopping() -> Error {
 fn call(cx: &Cx, vouched: bool, worked: Worked, ask: &IamRequest) -> Result<Call, Error> {
     let mut random = [0; 24];
     rand::rng().fill_bytes(&mut random);
-    let signing = (ask.operation == "rotate-signing-key").then(tg_jwt::SigningKey::generate);
+    let makes = matches!(
+        ask.operation.as_str(),
+        "rotate-signing-key" | "revoke-signing-key"
+    );
+    let signing = makes.then(tg_jwt::SigningKey::generate);
     let fault = |_| Error::new(ErrorCode::Internal, "a signing key could not be made");
     Ok(Call {
         now: clock::now(),
         question: cx.id.to_string(),
+        // A request without a name has the one that the gateway gave it.
+        named: cx
+            .request()
+            .filter(|name| !ask.request_id.is_empty() && *name != ask.request_id)
+            .map(str::to_owned),
         vouched,
         workspace_users: 0,
         proof: worked.proof,
+        external: None,
         fresh: Fresh {
             user_id: uuid::Uuid::new_v4().to_string(),
             key_id: uuid::Uuid::new_v4().to_string(),

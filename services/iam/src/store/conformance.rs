@@ -275,9 +275,12 @@ macro_rules! suite {
                 names_of_groups_are_unique,
                 a_revocation_is_owed_with_its_change_until_it_is_told,
                 a_batch_is_kept_once_and_what_is_the_same_counts,
+                a_count_beyond_all_counts_stays_readable,
                 what_happened_is_found_by_what_it_is,
                 a_change_and_what_is_written_of_it_are_one,
                 who_floods_makes_room_by_their_own,
+                who_does_much_pushes_out_no_other_keys,
+                what_is_about_no_workspace_has_one_room,
                 all_of_it_has_a_bound,
                 what_is_too_old_goes,
             );

@@ -10,6 +10,8 @@ mod sqlite_audit;
 #[cfg(test)]
 mod conformance;
 
+use std::collections::BTreeSet;
+
 use async_trait::async_trait;
 use tg_collections::KnownConfig;
 use tg_schemas::msg::{AuditDropped, AuditEntry};
@@ -59,6 +61,8 @@ pub(crate) struct AuditBatch {
     pub(crate) sequence: i64,
     /// What happened.
     pub(crate) entries: Vec<AuditEntry>,
+    /// Workspaces among that which are not there: what is about them takes the room of the system.
+    pub(crate) unknown: BTreeSet<String>,
 }
 
 /// What of what happened is asked for. Times are in milliseconds since 1970.
@@ -84,7 +88,8 @@ pub(crate) struct AuditWanted {
 #[async_trait]
 pub(crate) trait AuditStore: Send + Sync + 'static {
     /// Keeps a batch, where no batch of its source with its number or a later one was kept. What is the same within a
-    /// minute becomes one entry. What makes room is the oldest of whoever has most of its kind.
+    /// minute becomes one entry. What makes room is the oldest of whoever has most of it, by user and key, where it is too
+    /// much of one workspace or kind.
     async fn keep(&self, batch: &AuditBatch) -> Result<(), StorageError>;
 
     /// What happened, by number.

@@ -77,6 +77,8 @@ const MIGRATIONS: &[&str] = &[
     sqlite_access::TABLES,
     sqlite_audit::TABLES,
     sqlite_audit::BY_TIME,
+    sqlite_audit::CLIENTS_ID,
+    sqlite_audit::BY_WHOM,
 ];
 
 /// Stands for a generation that was not seen yet.
@@ -180,7 +182,7 @@ impl DirectoryStore for SqliteDirectory {
         self.db
             .write(move |tx| {
                 changes.iter().try_for_each(|change| write(tx, change))?;
-                sqlite_audit::add(tx, &events, &bounds)?;
+                sqlite_audit::add(tx, &events, &BTreeSet::new(), &bounds)?;
                 if revokes {
                     tx.prepare_cached("UPDATE revocation SET made = made + 1")?
                         .execute([])?;

@@ -1,8 +1,12 @@
 //! What happened, in the same file as the directory: a change and what is written down of it are one transaction.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 use sha2::{Digest, Sha256};
-use tg_clients::audit::{ALLOWED, CHANGE, LOGIN, LOST, READ, REFUSED, STRANGER, cut, key, size};
+use tg_clients::audit::{
+    ALLOWED, CHANGE, LOGIN, LOST, READ, REFUSED, STRANGER, cut, key, size, whose,
+};
 use tg_schemas::msg::{AuditDropped, AuditEntry};
 use tg_storage::StorageError;
 use tg_storage::rusqlite::{Connection, OptionalExtension, Row, ToSql, Transaction, params};
@@ -57,11 +61,35 @@ pub(super) const BY_TIME: &str = "
     CREATE INDEX audit_workspace_time ON audit (workspace, time);
 ";
 
+/// What the client calls a request, beside our own id of it.
+pub(super) const CLIENTS_ID: &str = "
+    ALTER TABLE audit ADD COLUMN client_request_id TEXT NOT NULL DEFAULT '';
+";
+
+/// Whose an entry of a shelf is, so that whoever has most of it makes room.
+pub(super) const BY_WHOM: &str = "
+    ALTER TABLE audit ADD COLUMN whose TEXT NOT NULL DEFAULT '';
+    UPDATE audit SET whose = CASE kind WHEN 'stranger' THEN address ELSE actor || char(31) || credential END;
+    DROP INDEX audit_of_shelf;
+    CREATE INDEX audit_of_part ON audit (kind, owner, whose);
+    CREATE TABLE audit_part (
+        kind TEXT NOT NULL,
+        owner TEXT NOT NULL,
+        whose TEXT NOT NULL,
+        bytes INTEGER NOT NULL,
+        PRIMARY KEY (kind, owner, whose)
+    ) WITHOUT ROWID;
+    CREATE INDEX audit_part_most ON audit_part (kind, owner, bytes);
+    INSERT INTO audit_part SELECT kind, owner, whose, sum(bytes) FROM audit GROUP BY kind, owner, whose;
+";
+
 const DAY: i64 = 24 * 60 * 60 * 1000;
 /// How long what is the same is one entry.
 const SAME: i64 = 60 * 1000;
 /// Rows that are taken away at a time.
 const AT_A_TIME: i64 = 1000;
+/// The highest count: two of them are still a number that can be read back.
+const MOST: i64 = 1 << 52;
 /// How long a process that said something is remembered.
 const SOURCE: i64 = DAY;
 
@@ -83,11 +111,12 @@ impl Default for AuditBounds {
     }
 }
 
-/// Whose room an entry takes.
-fn owner(entry: &AuditEntry) -> &str {
+/// Whose room an entry takes: of a workspace that is not there the system's.
+fn owner<'a>(entry: &'a AuditEntry, unknown: &BTreeSet<String>) -> &'a str {
     match entry.kind.as_str() {
         REFUSED => &entry.actor,
         STRANGER | LOST => "",
+        _ if unknown.contains(&entry.workspace) => "",
         _ => &entry.workspace,
     }
 }
@@ -106,6 +135,7 @@ fn same(entry: &AuditEntry) -> Option<Vec<u8>> {
 pub(super) fn add(
     tx: &Transaction<'_>,
     entries: &[AuditEntry],
+    unknown: &BTreeSet<String>,
     bounds: &AuditBounds,
 ) -> Result<(), StorageError> {
     let mut touched = false;
@@ -114,9 +144,10 @@ pub(super) fn add(
             continue;
         }
         touched = true;
-        put(tx, &cut(entry.clone()))?;
+        let owner = owner(entry, unknown);
+        put(tx, &cut(entry.clone()), owner)?;
         if OF_WORKSPACES.contains(&entry.kind.as_str()) {
-            let shelf = (entry.kind.clone(), owner(entry).to_owned());
+            let shelf = (entry.kind.clone(), owner.to_owned());
             let excess = used(tx, &shelf)? - bounds.workspace;
             trim(tx, &shelf, excess)?;
         }
@@ -162,34 +193,43 @@ fn make_room(
     }
 }
 
-fn put(tx: &Transaction<'_>, entry: &AuditEntry) -> Result<(), StorageError> {
+fn put(tx: &Transaction<'_>, entry: &AuditEntry, owner: &str) -> Result<(), StorageError> {
     let same = same(entry);
     if same.is_some() {
         let again = tx
             .prepare_cached(
-                "UPDATE audit SET count = count + ?2, until = max(until, ?3), request_id = ?4 WHERE same = ?1",
+                "UPDATE audit SET count = min(count + ?2, ?6), until = max(until, ?3), request_id = ?4, client_request_id = ?5
+                 WHERE same = ?1",
             )?
-            .execute(params![same, entry.count, entry.until, entry.request_id])?;
+            .execute(params![
+                same,
+                entry.count.min(MOST),
+                entry.until,
+                entry.request_id,
+                entry.client_request_id,
+                MOST,
+            ])?;
         if again > 0 {
             return Ok(());
         }
     }
-    let bytes = size(entry) as i64;
+    let (bytes, whose) = (size(entry) as i64, whose(entry));
     let changes = match entry.changes.is_empty() {
         true => String::new(),
         false => Value::from(entry.changes.clone()).to_string(),
     };
     tx.prepare_cached(
         "INSERT INTO audit (time, until, count, kind, owner, workspace, actor, credential, door, address,
-             operation, target_kind, target, reason, changes, request_id, bytes, same)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)",
+             operation, target_kind, target, reason, changes, request_id, bytes, same, client_request_id,
+             whose)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20)",
     )?
     .execute(params![
         entry.time,
         entry.until,
-        entry.count,
+        entry.count.min(MOST),
         entry.kind,
-        owner(entry),
+        owner,
         entry.workspace,
         entry.actor,
         entry.credential,
@@ -203,12 +243,38 @@ fn put(tx: &Transaction<'_>, entry: &AuditEntry) -> Result<(), StorageError> {
         entry.request_id,
         bytes,
         same,
+        entry.client_request_id,
+        whose,
     ])?;
     tx.prepare_cached(
         "INSERT INTO audit_shelf VALUES (?1, ?2, ?3, 0, 0)
          ON CONFLICT (kind, owner) DO UPDATE SET bytes = bytes + excluded.bytes",
     )?
-    .execute(params![entry.kind, owner(entry), bytes])?;
+    .execute(params![entry.kind, owner, bytes])?;
+    tx.prepare_cached(
+        "INSERT INTO audit_part VALUES (?1, ?2, ?3, ?4)
+         ON CONFLICT (kind, owner, whose) DO UPDATE SET bytes = bytes + excluded.bytes",
+    )?
+    .execute(params![entry.kind, owner, whose, bytes])?;
+    Ok(())
+}
+
+/// So many bytes less of one's part.
+fn less(
+    tx: &Transaction<'_>,
+    (kind, owner): (&str, &str),
+    whose: &str,
+    bytes: i64,
+) -> Result<(), StorageError> {
+    let part = params![kind, owner, whose, bytes];
+    tx.prepare_cached(
+        "UPDATE audit_part SET bytes = bytes - ?4 WHERE kind = ?1 AND owner = ?2 AND whose = ?3",
+    )?
+    .execute(part)?;
+    tx.prepare_cached(
+        "DELETE FROM audit_part WHERE kind = ?1 AND owner = ?2 AND whose = ?3 AND bytes <= 0",
+    )?
+    .execute(params![kind, owner, whose])?;
     Ok(())
 }
 
@@ -223,14 +289,25 @@ fn used(tx: &Transaction<'_>, shelf: &Shelf) -> Result<i64, StorageError> {
     Ok(used.unwrap_or(0))
 }
 
-/// Takes the oldest of a shelf away, until so many bytes are free, and notes that; whether there was enough.
+/// Takes away the oldest of whoever has most of a shelf, until so many bytes are free, and notes that; whether there was
+/// enough.
 fn trim(tx: &Transaction<'_>, shelf: &Shelf, mut excess: i64) -> Result<bool, StorageError> {
     while excess > 0 {
+        let most = tx
+            .prepare_cached(
+                "SELECT whose FROM audit_part WHERE kind = ?1 AND owner = ?2 ORDER BY bytes DESC LIMIT 1",
+            )?
+            .query_row(params![shelf.0, shelf.1], |row| row.get::<_, String>(0))
+            .optional()?;
+        let Some(whose) = most else {
+            return Ok(false);
+        };
         let oldest = tx
             .prepare_cached(
-                "SELECT id, bytes, count, until FROM audit WHERE kind = ?1 AND owner = ?2 ORDER BY id LIMIT 1",
+                "SELECT id, bytes, count, until FROM audit
+                 WHERE kind = ?1 AND owner = ?2 AND whose = ?3 ORDER BY id LIMIT 1",
             )?
-            .query_row(params![shelf.0, shelf.1], |row| {
+            .query_row(params![shelf.0, shelf.1, whose], |row| {
                 Ok((
                     row.get::<_, i64>(0)?,
                     row.get::<_, i64>(1)?,
@@ -240,12 +317,14 @@ fn trim(tx: &Transaction<'_>, shelf: &Shelf, mut excess: i64) -> Result<bool, St
             })
             .optional()?;
         let Some((id, bytes, count, until)) = oldest else {
-            return Ok(false);
+            less(tx, (&shelf.0, &shelf.1), &whose, i64::MAX / 2)?;
+            continue;
         };
+        less(tx, (&shelf.0, &shelf.1), &whose, bytes)?;
         tx.prepare_cached("DELETE FROM audit WHERE id = ?1")?
             .execute([id])?;
         tx.prepare_cached(
-            "UPDATE audit_shelf SET bytes = bytes - ?3, dropped = dropped + ?4,
+            "UPDATE audit_shelf SET bytes = bytes - ?3, dropped = min(dropped + ?4, 1 << 52),
                  dropped_until = max(dropped_until, ?5) WHERE kind = ?1 AND owner = ?2",
         )?
         .execute(params![shelf.0, shelf.1, bytes, count, until])?;
@@ -274,7 +353,7 @@ pub(super) fn keep(
          ON CONFLICT (id) DO UPDATE SET sequence = excluded.sequence, time = excluded.time",
     )?
     .execute(params![batch.source, batch.sequence, latest.unwrap_or(0)])?;
-    add(tx, &batch.entries, bounds)
+    add(tx, &batch.entries, &batch.unknown, bounds)
 }
 
 /// The statement that reads a page, and its values.
@@ -282,7 +361,7 @@ fn reads(wanted: &AuditWanted) -> (String, Vec<Box<dyn ToSql>>) {
     let mut values: Vec<Box<dyn ToSql>> = vec![Box::new(wanted.after)];
     let mut sql = String::from(
         "SELECT id, time, until, count, kind, workspace, actor, credential, door, address, operation,
-             target_kind, target, reason, changes, request_id FROM audit",
+             target_kind, target, reason, changes, request_id, client_request_id FROM audit",
     );
     // The first page begins where its time does; the others where the one before ended.
     if wanted.since.is_some() && wanted.after == 0 {
@@ -343,8 +422,9 @@ fn entry(row: &Row<'_>) -> Result<AuditEntry, StorageError> {
         target_kind: row.get(11)?,
         target: row.get(12)?,
         reason: row.get(13)?,
-        changes: serde_json::from_str(&changes).unwrap_or_default(),
+        changes: serde_json::from_slice(changes.as_bytes()).unwrap_or_default(),
         request_id: row.get(15)?,
+        client_request_id: row.get(16)?,
     })
 }
 
@@ -382,26 +462,33 @@ pub(super) fn forget(
     let mut more = false;
     for (sql, end) in [
         (
-            "SELECT id, kind, owner, bytes FROM audit WHERE time < ?1 ORDER BY time LIMIT ?2",
+            "SELECT id, kind, owner, bytes, whose FROM audit WHERE time < ?1 ORDER BY time LIMIT ?2",
             before(bounds.days),
         ),
         (
-            "SELECT id, kind, owner, bytes FROM audit WHERE time < ?1 AND kind = 'read' ORDER BY time LIMIT ?2",
+            "SELECT id, kind, owner, bytes, whose FROM audit WHERE time < ?1 AND kind = 'read' ORDER BY time LIMIT ?2",
             before(bounds.read_days),
         ),
     ] {
         let mut statement = tx.prepare_cached(sql)?;
         let mut rows = statement.query([end, AT_A_TIME])?;
-        let mut old: Vec<(i64, String, String, i64)> = Vec::new();
+        let mut old: Vec<(i64, String, String, i64, String)> = Vec::new();
         while let Some(row) = rows.next()? {
-            old.push((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?));
+            old.push((
+                row.get(0)?,
+                row.get(1)?,
+                row.get(2)?,
+                row.get(3)?,
+                row.get(4)?,
+            ));
         }
         more |= old.len() as i64 == AT_A_TIME;
-        for (id, kind, owner, bytes) in old {
+        for (id, kind, owner, bytes, whose) in old {
             tx.prepare_cached("DELETE FROM audit WHERE id = ?1")?
                 .execute([id])?;
-            let less = "UPDATE audit_shelf SET bytes = bytes - ?3 WHERE kind = ?1 AND owner = ?2";
-            tx.prepare_cached(less)?
+            less(tx, (&kind, &owner), &whose, bytes)?;
+            let shelf = "UPDATE audit_shelf SET bytes = bytes - ?3 WHERE kind = ?1 AND owner = ?2";
+            tx.prepare_cached(shelf)?
                 .execute(params![kind, owner, bytes])?;
         }
     }
@@ -419,7 +506,7 @@ mod tests {
     /// How the store finds a page.
     fn plan(wanted: &AuditWanted) -> String {
         let conn = Connection::open_in_memory().unwrap();
-        for script in [TABLES, BY_TIME] {
+        for script in [TABLES, BY_TIME, CLIENTS_ID, BY_WHOM] {
             conn.execute_batch(script).unwrap();
         }
         let (sql, values) = reads(wanted);

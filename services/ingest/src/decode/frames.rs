@@ -9,6 +9,8 @@ use super::limits::Limits;
 pub(crate) const HEADER: usize = 9;
 /// Longest text of a frame.
 pub(crate) const LONGEST: usize = 8 << 20;
+/// Tag of what concerns the parent alone: the system refused limits of the child, a bit for each.
+pub(crate) const UNCONFINED: u8 = 6;
 /// Bytes of a text that are sent in one frame.
 const PIECE: usize = 1 << 20;
 
@@ -133,6 +135,11 @@ impl<W: Write> Writer<W> {
     /// A page of which a part could not be read.
     pub(crate) fn partly(&mut self, number: u32) -> Result<(), DecodeError> {
         self.put(5, number, b"")
+    }
+
+    /// The system refused limits, a bit for each. An error when nobody listens any more.
+    pub(crate) fn unconfined(&mut self, bits: u32) -> Result<(), DecodeError> {
+        self.put(UNCONFINED, bits, b"")
     }
 
     /// A text without pages, in pieces.

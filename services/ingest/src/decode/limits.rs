@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rustix::process::{Resource, Rlimit, setrlimit};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// Bounds of taking one document apart.
 #[derive(Debug, Clone, Copy)]
@@ -93,8 +93,8 @@ impl Limits {
     }
 
     /// Confines this process: memory, processor time, and no files. Where the system refuses a limit the
-    /// parent's clock still holds.
-    pub fn confine(&self) {
+    /// parent's clock still holds; which it refused is returned, a bit for each of [`CONFINED`].
+    pub(crate) fn confine(&self) -> u32 {
         let both = |limit: u64| Rlimit {
             current: Some(limit),
             maximum: Some(limit),
@@ -105,10 +105,32 @@ impl Limits {
             (Resource::Fsize, 0),
             (Resource::Core, 0),
         ];
-        for (resource, limit) in wanted {
-            let _ = setrlimit(resource, both(limit));
+        let mut refused = 0;
+        for (at, (resource, limit)) in wanted.into_iter().enumerate() {
+            // A tighter one of who started the system stays: it cannot be raised, and need not be.
+            let most = getrlimit(resource).maximum.unwrap_or(u64::MAX);
+            if setrlimit(resource, both(limit.min(most))).is_err() {
+                refused |= 1 << at;
+            }
         }
+        refused
     }
+}
+
+/// What a child is confined in, in the order of the bits.
+const CONFINED: [&str; 4] = [
+    "its memory",
+    "its processor time",
+    "writing of files",
+    "core dumps",
+];
+
+/// What the bits stand for, in words; those that are none are left out.
+pub(crate) fn unconfined(bits: u32) -> String {
+    let named = CONFINED.iter().enumerate();
+    let refused = named.filter(|(at, _)| bits & (1 << at) != 0);
+    let names: Vec<&str> = refused.map(|(_, name)| *name).collect();
+    names.join(", ")
 }
 
 #[cfg(test)]
@@ -137,6 +159,13 @@ mod tests {
         ] {
             assert!(Limits::from_argument(wrong).is_none(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn what_is_not_confined_has_words() {
+        assert_eq!(unconfined(0b101), "its memory, writing of files");
+        assert_eq!(unconfined(u32::MAX), CONFINED.join(", "));
+        assert_eq!(unconfined(0), "");
     }
 
     #[test]

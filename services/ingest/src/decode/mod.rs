@@ -15,8 +15,9 @@ mod page;
 mod pdf;
 
 pub use frames::{DecodeError, Frame};
-pub(crate) use frames::{HEADER, frame, header};
+pub(crate) use frames::{HEADER, UNCONFINED, frame, header};
 pub use limits::Limits;
+pub(crate) use limits::unconfined;
 
 /// What a child can take apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,7 +53,7 @@ const STACK: usize = 64 << 20;
 
 /// The whole life of a child: confines itself, reads, decodes, writes. Returns the exit code.
 pub fn run(format: Format, limits: &Limits) -> u8 {
-    limits.confine();
+    let refused = limits.confine();
     // What a parser says when it panics is of no use to anybody; the fault frame tells.
     std::panic::set_hook(Box::new(|_| {}));
     let limits = *limits;
@@ -61,6 +62,10 @@ pub fn run(format: Format, limits: &Limits) -> u8 {
         .spawn(move || {
             let mut input = Vec::new();
             let mut output = frames::Writer::new(std::io::stdout().lock());
+            // Its parent has a log, this process has none. Where nobody listens, decoding ends by itself.
+            if refused != 0 {
+                let _ = output.unconfined(refused);
+            }
             let read = std::io::stdin()
                 .lock()
                 .take(limits.input_bytes + 1)

@@ -1,13 +1,7 @@
 //! The token chunker: windows of tokens of `cl100k_base` that step by what does not overlap. Borders move to
 //! the nearest character before them, so every chunk is a slice of the text.
 
-use std::sync::LazyLock;
-
-use tiktoken_rs::CoreBPE;
-
 use super::recursive::Slice;
-
-static TABLE: LazyLock<Option<CoreBPE>> = LazyLock::new(|| tiktoken_rs::cl100k_base().ok());
 
 /// Cuts a text. Sizes are tokens; `overlap` must be less than `size`.
 pub fn split(text: &str, size: usize, overlap: usize) -> Vec<Slice> {
@@ -45,7 +39,7 @@ pub fn split(text: &str, size: usize, overlap: usize) -> Vec<Slice> {
 
 /// Where each token ends, in bytes.
 fn token_ends(text: &str) -> Vec<usize> {
-    let Some(table) = TABLE.as_ref() else {
+    let Some(table) = tg_tokens::table() else {
         return Vec::new();
     };
     let mut end = 0;

@@ -13,21 +13,18 @@ use tg_schemas::msg::{Document, DocumentMetadata};
 
 use crate::child::Children;
 use crate::error::{IngestError, Unreadable};
-use crate::options::Options;
 use crate::parts::Parts;
 use crate::source::{About, keep};
 use crate::take_apart::TakeApart;
 
 /// Reads `input` of the decoder.
 pub(crate) struct Decoder {
-    children: Children,
+    children: Arc<Children>,
 }
 
 impl Decoder {
-    pub(crate) fn new(options: Options) -> Arc<Self> {
-        Arc::new(Self {
-            children: Children::new(options),
-        })
+    pub(crate) fn new(children: Arc<Children>) -> Arc<Self> {
+        Arc::new(Self { children })
     }
 }
 

@@ -2,6 +2,8 @@
 
 mod chunker;
 mod document_decoder;
+mod measure;
 
 pub(crate) use chunker::Chunker;
 pub(crate) use document_decoder::Decoder;
+pub(crate) use measure::Measure;

@@ -135,10 +135,12 @@ pub(crate) fn of_entities(
     mut entities: Vec<EntityEmbeddings>,
 ) -> Result<Vec<Piece>, Error> {
     check("entities", entities.iter().map(|one| &one.vector))?;
-    // The order of attributes means nothing and is lost on the bus; who found it, of which flow and how, is not of a core.
+    // The order of attributes means nothing and is lost on the bus; who found it, of which flow and how, and of which text a
+    // vector was made is not of a core.
     for entity in &mut entities {
         entity.attributes.sort_keys();
         entity.made_by.clear();
+        entity.text.clear();
     }
     cut(Part::Entities, model, &entities)
 }
@@ -151,6 +153,7 @@ pub(crate) fn of_chunks(
     check("chunks", chunks.iter().map(|one| &one.vector))?;
     for chunk in &mut chunks {
         chunk.attributes.sort_keys();
+        chunk.text.clear();
     }
     cut(Part::Chunks, model, &chunks)
 }

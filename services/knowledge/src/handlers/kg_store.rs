@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use tg_collections::Target;
+use tg_collections::{CollectionKey, Target};
 use tg_mesh::{ConsumeError, Cx, LeasedStore, RecordConsumer};
 use tg_runs::{JobId, RunContext};
 use tg_schemas::msg::{GraphEmbeddings, Metadata, Triples};
@@ -12,7 +12,7 @@ use tg_schemas::{Error, Triple};
 
 use crate::engine::key::{CoreKey, Kind};
 use crate::engine::piece::{self, Piece};
-use crate::store::KnowledgeStore;
+use crate::store::{KnowledgeStore, Passing};
 
 /// What questions left behind is no knowledge of a document.
 const TRACES: &str = tg_schemas::vocabulary::RETRIEVAL_GRAPH;
@@ -22,26 +22,52 @@ const POLICY_GRAPH: &str = tg_schemas::vocabulary::POLICY_GRAPH;
 pub(crate) struct Recorder<S>(pub(crate) Arc<LeasedStore<S>>);
 
 impl<S: KnowledgeStore> Recorder<S> {
-    async fn keep(&self, cx: &Cx, key: CoreKey, pieces: Vec<Piece>) -> Result<(), ConsumeError> {
+    async fn keep(&self, cx: &Cx, of: Of, pieces: Vec<Piece>) -> Result<(), ConsumeError> {
         if pieces.is_empty() {
             return Ok(());
         }
         let cores = self.0.get().await?;
-        let run = cx.run().map(JobId::to_string);
-        let kept = cores.keep(key, pieces, run).await.map_err(Error::from)?;
+        let passing = Some(Passing {
+            run: cx.run().map(JobId::to_string),
+            collection: of.collection,
+        });
+        let kept = cores.keep(of.core, pieces, passing).await;
+        let kept = kept.map_err(Error::from)?;
         metrics::counter!("tg_knowledge_pieces_kept_total").increment(kept as u64);
         Ok(())
     }
+
+    /// Notes that a collection has policies from now on: what it has is no more for everybody. Who may write some is asked as the
+    /// store of the graph asks.
+    async fn note_policies(&self, cx: &Cx, record: &Triples) -> Result<(), ConsumeError> {
+        let mut triples = record.triples.iter();
+        let some = triples.any(|one| one.g.as_deref() == Some(POLICY_GRAPH));
+        if !(some && cx.headers.policies) {
+            return Ok(());
+        }
+        let Some(target) = Target::of(cx, record.metadata.as_ref()) else {
+            return Ok(());
+        };
+        let cores = self.0.get().await?;
+        let noted = cores.note_policies(&target.key).await;
+        Ok(noted.map_err(Error::from)?)
+    }
+}
+
+/// What a record belongs to.
+struct Of {
+    core: CoreKey,
+    collection: CollectionKey,
 }
 
 /// The core that a record belongs to: its document's. A record about nothing belongs to none, and neither does one whose
 /// run began with a generation of its collection that has ended since: its document went with that.
-fn core(cx: &Cx, metadata: &Option<Metadata>) -> Result<Option<CoreKey>, ConsumeError> {
+fn core(cx: &Cx, metadata: &Option<Metadata>) -> Result<Option<Of>, ConsumeError> {
     let Some(of) = metadata else { return Ok(None) };
-    if Target::of(cx, Some(of)).is_none() {
+    let Some(target) = Target::of(cx, Some(of)) else {
         metrics::counter!("tg_knowledge_late_records_total").increment(1);
         return Ok(None);
-    }
+    };
     let (id, path) = match of.root.as_str() {
         "" => (of.id.as_str(), "metadata.id"),
         root => (root, "metadata.root"),
@@ -50,19 +76,24 @@ fn core(cx: &Cx, metadata: &Option<Metadata>) -> Result<Option<CoreKey>, Consume
         return Ok(None);
     }
     let key = CoreKey::new(cx.workspace_key().as_str(), Kind::Graph, id, path);
-    key.map(Some).map_err(ConsumeError::Dead)
+    let core = key.map_err(ConsumeError::Dead)?;
+    Ok(Some(Of {
+        core,
+        collection: target.key,
+    }))
 }
 
 #[async_trait]
 impl<S: KnowledgeStore> RecordConsumer<Triples> for Recorder<S> {
     async fn consume(&self, cx: Cx, record: Triples) -> Result<(), ConsumeError> {
-        let Some(key) = core(&cx, &record.metadata)? else {
+        self.note_policies(&cx, &record).await?;
+        let Some(of) = core(&cx, &record.metadata)? else {
             return Ok(());
         };
         let mut triples = record.triples;
         triples.retain(|triple| !is_apart(triple));
         let pieces = piece::of_triples(&triples).map_err(ConsumeError::Dead)?;
-        self.keep(&cx, key, pieces).await
+        self.keep(&cx, of, pieces).await
     }
 }
 
@@ -74,12 +105,12 @@ fn is_apart(triple: &Triple) -> bool {
 #[async_trait]
 impl<S: KnowledgeStore> RecordConsumer<GraphEmbeddings> for Recorder<S> {
     async fn consume(&self, cx: Cx, record: GraphEmbeddings) -> Result<(), ConsumeError> {
-        let Some(key) = core(&cx, &record.metadata)? else {
+        let Some(of) = core(&cx, &record.metadata)? else {
             return Ok(());
         };
-        let about = record.metadata.map(|of| of.id).unwrap_or_default();
+        let about = record.metadata.map(|about| about.id).unwrap_or_default();
         let mut entities = record.entities;
-        if about != key.id {
+        if about != of.core.id {
             // In the core nothing else says where they came from.
             for entity in &mut entities {
                 if entity.chunk_id.is_empty() {
@@ -94,6 +125,6 @@ impl<S: KnowledgeStore> RecordConsumer<GraphEmbeddings> for Recorder<S> {
             cx.remark("vectors that are not finite were left out of the core");
         }
         let pieces = piece::of_entities(&record.model, entities).map_err(ConsumeError::Dead)?;
-        self.keep(&cx, key, pieces).await
+        self.keep(&cx, of, pieces).await
     }
 }

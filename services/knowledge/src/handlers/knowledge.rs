@@ -114,6 +114,15 @@ impl Call<'_> {
         out: &mut Responder<KnowledgeResponse>,
     ) -> Result<(), Error> {
         let key = self.key(kind, id)?;
+        if kind == Kind::Graph {
+            if self.cx.headers.user_context.is_some() {
+                return Err(error::not_judged());
+            }
+            // Nor is it read by who is not known to the policies, who would see nothing of the collection.
+            if self.cores.is_judged(&key).await? {
+                return Err(error::of_policies());
+            }
+        }
         let found = self.cores.find(&key).await?;
         let core = found.ok_or_else(error::no_such_core)?;
         let metadata = Metadata {

@@ -15,6 +15,7 @@ use tg_runs::JobId;
 
 use tg_clients::collections::Collections;
 use tg_clients::neighbours::Neighbours;
+use tg_collections::CollectionKey;
 use tg_mesh::Cx;
 use tg_schemas::msg::{DEFAULT_COLLECTION, Metadata, Retract};
 use tg_schemas::processors::knowledge::RETRACT;
@@ -51,6 +52,7 @@ impl Loader<'_> {
         let collection = or(collection, DEFAULT_COLLECTION);
         self.ensure(collection).await?;
         let generation = self.generation(collection);
+        self.policies_go_along(collection, generation).await?;
         let run = self.run("load", collection, generation);
         let load = Load {
             core: self.core.clone(),
@@ -67,6 +69,19 @@ impl Loader<'_> {
             Ok(Some((topic, Record::Piece(message))))
         };
         self.pump(number, run, &flow, make).await
+    }
+
+    /// What is judged in one collection is not loaded into another where nothing is.
+    async fn policies_go_along(&self, collection: &str, generation: i64) -> Result<(), Error> {
+        if self.core.kind != Kind::Graph || !self.cores.is_judged(&self.core).await? {
+            return Ok(());
+        }
+        let workspace = self.cx.workspace_key();
+        let into = CollectionKey::new(workspace.as_str(), collection).in_generation(generation);
+        match self.cores.has_policies(&into).await? {
+            true => Ok(()),
+            false => Err(error::loaded_past_policies(collection)),
+        }
     }
 
     /// Takes out of every collection, or of one, what loads of this core through the flow brought in.

@@ -1,12 +1,12 @@
 //! What every adapter does: names, pages, deletion, loads and waiting documents. A new one is added by one line at the
 //! end.
 
-use tg_collections::{Quota, WorkspaceStore};
+use tg_collections::{CollectionKey, Quota, WorkspaceStore};
 use tg_schemas::msg::LibraryMetadata;
 use tg_schemas::{Error, ErrorCode, Term, Triple, WorkspaceKey, WorkspaceTombstone};
 
 use super::sqlite::SqliteCores;
-use super::{KnowledgeStore, Load};
+use super::{KnowledgeStore, Load, Passing};
 use crate::engine::key::{CoreKey, Kind};
 use crate::engine::piece::{Part, Piece, of_triples};
 
@@ -23,6 +23,14 @@ const QUOTA: Quota = Quota {
 
 fn key(workspace: &str, id: &str) -> CoreKey {
     CoreKey::new(workspace, Kind::Graph, id, "id").unwrap()
+}
+
+/// On its way into a collection, in a run.
+fn passing(run: &str, collection: &str) -> Option<Passing> {
+    Some(Passing {
+        run: Some(run.to_owned()),
+        collection: CollectionKey::new("w", collection).in_generation(3),
+    })
 }
 
 fn pieces(name: &str) -> Vec<Piece> {
@@ -147,15 +155,64 @@ async fn what_a_load_brings_by_is_not_kept_again(cores: &impl Adapter) {
         run: "run.3.x".into(),
     };
     cores.note_load(&load).await.unwrap();
-    let run = Some("run.3.x".to_owned());
+    let run = passing("run.3.x", "c");
     let kept = cores.keep(key("w", "urn:doc"), pieces("urn:a"), run).await;
     assert_eq!(kept, Ok(0));
     assert_eq!(cores.find(&key("w", "urn:doc")).await, Ok(None));
-    let other = Some("run.3.y".to_owned());
+    let other = passing("run.3.y", "c");
     let kept = cores
         .keep(key("w", "urn:doc"), pieces("urn:a"), other)
         .await;
     assert_eq!(kept, Ok(1));
+}
+
+async fn a_core_is_judged_where_a_collection_that_it_has_parts_of_has_policies(
+    cores: &impl Adapter,
+) {
+    let of =
+        |workspace: &str, generation| CollectionKey::new(workspace, "c").in_generation(generation);
+    let [passed, put, loaded] = ["urn:passed", "urn:put", "urn:loaded"].map(|id| key("w", id));
+    for (core, passing) in [
+        (&passed, passing("r", "c")),
+        (&put, None),
+        (&loaded, passing("r", "d")),
+    ] {
+        let kept = cores.keep(core.clone(), pieces("urn:a"), passing).await;
+        assert_eq!(kept, Ok(1));
+    }
+    let load = Load {
+        core: loaded.clone(),
+        flow: "f".into(),
+        collection: "c".into(),
+        generation: 3,
+        run: "load".into(),
+    };
+    cores.note_load(&load).await.unwrap();
+    let judged = async || {
+        let mut all = Vec::new();
+        for core in [&passed, &put, &loaded] {
+            all.push(cores.is_judged(core).await.unwrap());
+        }
+        all
+    };
+    // Those of another workspace, and of another generation, are others.
+    for other in [of("v", 3), of("w", 2), CollectionKey::new("w", "e")] {
+        cores.note_policies(&other).await.unwrap();
+    }
+    assert_eq!(judged().await, [false, false, false]);
+    assert_eq!(cores.has_policies(&of("w", 3)).await, Ok(false));
+    for _ in 0..2 {
+        cores.note_policies(&of("w", 3)).await.unwrap();
+    }
+    assert_eq!(cores.has_policies(&of("w", 3)).await, Ok(true));
+    assert_eq!(judged().await, [true, false, true]);
+    cores.forget_load(&load).await.unwrap();
+    cores.delete(vec![passed.clone()]).await.unwrap();
+    cores
+        .keep(passed.clone(), pieces("urn:b"), None)
+        .await
+        .unwrap();
+    assert_eq!(judged().await, [false, false, false]);
 }
 
 async fn loads_are_known_by_flow_and_collection(cores: &impl Adapter) {
@@ -242,6 +299,7 @@ macro_rules! conformance {
             pages_are_bounded_and_go_on_where_the_last_ended,
             what_a_load_brings_by_is_not_kept_again,
             loads_are_known_by_flow_and_collection,
+            a_core_is_judged_where_a_collection_that_it_has_parts_of_has_policies,
             a_document_waits_for_its_content_in_its_own_workspace_and_not_for_ever,
             a_workspace_keeps_its_quota_of_cores_and_of_bytes);
     };

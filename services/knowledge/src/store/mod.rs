@@ -10,6 +10,7 @@ pub(crate) mod sqlite;
 mod conformance;
 
 use async_trait::async_trait;
+use tg_collections::CollectionKey;
 use tg_schemas::msg::LibraryMetadata;
 use tg_storage::StorageError;
 
@@ -27,6 +28,13 @@ pub(crate) struct Stored {
     /// Grows in the order in which pieces came.
     pub(crate) id: i64,
     pub(crate) piece: Piece,
+}
+
+/// Where pieces come from that pass by on their way into a collection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Passing {
+    pub(crate) run: Option<String>,
+    pub(crate) collection: CollectionKey,
 }
 
 /// A core that was loaded.
@@ -68,7 +76,7 @@ pub(crate) trait CoreStore: Send + Sync {
 
     /// Keeps pieces; those that are there already are left alone. Durable when `Ok`; the number of new ones.
     /// What comes of a load from here is there already, and of a core that was deleted meanwhile it stays
-    /// away: pieces of such a `run` are not kept.
+    /// away: pieces of such a run are not kept. The collection of what passes is noted with the core; what was put is of none.
     ///
     /// # Errors
     /// [`StorageError::Refused`] when the workspace may not keep so much; otherwise when the store failed.
@@ -76,7 +84,7 @@ pub(crate) trait CoreStore: Send + Sync {
         &self,
         key: CoreKey,
         pieces: Vec<Piece>,
-        run: Option<String>,
+        passing: Option<Passing>,
     ) -> Result<usize, StorageError>;
 
     /// Pieces of a core that came after another, as many as fit a page; empty at the end.
@@ -108,6 +116,20 @@ pub(crate) trait LoadStore: Send + Sync {
 
     /// Forgets a load that was taken back.
     async fn forget_load(&self, load: &Load) -> Result<(), StorageError>;
+}
+
+/// Collections whose policies say what of them is for whom. No policy judges a core, so what came from such a collection, or
+/// was loaded into it, is not handed out as a core.
+#[async_trait]
+pub(crate) trait PolicyStore: Send + Sync {
+    /// Notes that a collection has policies. They end with it, and so does this: its key has its generation.
+    async fn note_policies(&self, collection: &CollectionKey) -> Result<(), StorageError>;
+
+    /// Whether a collection has policies.
+    async fn has_policies(&self, collection: &CollectionKey) -> Result<bool, StorageError>;
+
+    /// Whether a core has what is, or was, in a collection with policies.
+    async fn is_judged(&self, core: &CoreKey) -> Result<bool, StorageError>;
 }
 
 /// Documents on their way into the library: what is said of them waits for their content.
@@ -145,9 +167,12 @@ pub(crate) trait PendingStore: Send + Sync {
 }
 
 /// Everything that the service keeps.
-pub(crate) trait KnowledgeStore: CoreStore + LoadStore + PendingStore + 'static {}
+pub(crate) trait KnowledgeStore:
+    CoreStore + LoadStore + PolicyStore + PendingStore + 'static
+{
+}
 
-impl<S: CoreStore + LoadStore + PendingStore + 'static> KnowledgeStore for S {}
+impl<S: CoreStore + LoadStore + PolicyStore + PendingStore + 'static> KnowledgeStore for S {}
 
 /// What the service keeps, wherever that is.
 pub(crate) type Cores = dyn KnowledgeStore;

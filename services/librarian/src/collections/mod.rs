@@ -2,4 +2,5 @@
 //! deletion, which every store confirms.
 
 mod drop;
+mod reembed;
 mod service;

@@ -102,13 +102,13 @@ pub(crate) fn value(collection: &CollectionMetadata, generation: i64) -> String 
 
 /// Generation that a row's value says.
 pub(crate) fn generation(value: &str) -> i64 {
-    let row: Row = serde_json::from_str(value).unwrap_or_default();
+    let row: Row = serde_json::from_slice(value.as_bytes()).unwrap_or_default();
     row.generation.max(0)
 }
 
 /// A collection from its row.
 pub(crate) fn from_row(key: &str, value: &str) -> CollectionMetadata {
-    let row: Row = serde_json::from_str(value).unwrap_or_default();
+    let row: Row = serde_json::from_slice(value.as_bytes()).unwrap_or_default();
     CollectionMetadata {
         collection: key.to_owned(),
         name: if row.name.is_empty() {

@@ -42,7 +42,7 @@ pub(crate) struct Fingerprints {
 impl Fingerprints {
     /// Reads what is stored; what cannot be read is nothing that is known.
     pub(crate) fn read(text: &str) -> Option<Self> {
-        serde_json::from_str(text).ok()
+        serde_json::from_slice(text.as_bytes()).ok()
     }
 
     /// As it is stored.

@@ -30,6 +30,7 @@ impl RequestHandler<CollectionManagementRequest, CollectionManagementResponse> f
         let workspace = &cx.workspace_key();
         let mesh = &cx.mesh;
         let mut next = String::new();
+        let mut reembedding = None;
         let collections = match ask.operation.as_str() {
             "list-collections" => {
                 let asked = Asked::read(&ask.operation, ask.limit, &ask.after)?;
@@ -50,6 +51,22 @@ impl RequestHandler<CollectionManagementRequest, CollectionManagementResponse> f
                 deletion.await?;
                 Vec::new()
             }
+            "reembed-collection" => {
+                let (id, flow) = (&ask.collection, &ask.flow);
+                let begun = librarian.reembed(mesh, workspace, id, flow, ask.leave_out);
+                reembedding = Some(begun.await?);
+                Vec::new()
+            }
+            "show-reembedding" => {
+                let shown = librarian.reembedding(mesh, workspace, &ask.collection);
+                reembedding = Some(shown.await?);
+                Vec::new()
+            }
+            "abandon-reembedding" => {
+                let ended = librarian.abandon_reembedding(mesh, workspace, &ask.collection);
+                reembedding = Some(ended.await?);
+                Vec::new()
+            }
             _ => return Err(invalid("operation: is not known to the collection service")),
         };
         out.send(CollectionManagementResponse {
@@ -57,6 +74,7 @@ impl RequestHandler<CollectionManagementRequest, CollectionManagementResponse> f
             timestamp: clock::rfc3339(),
             collections,
             next,
+            reembedding,
         })
         .await
     }

@@ -1,4 +1,4 @@
-//! The library's documents: rows in a database, large content in files beside it. Knows no bus: handlers
+//! The library's documents: rows in one store, large content in another. Knows no bus: handlers
 //! pass workspace, question id, time and fields.
 
 mod add;
@@ -11,16 +11,16 @@ mod uploads;
 use std::sync::Arc;
 
 use tg_schemas::msg::DocumentMetadata;
-use tg_schemas::{Error, ErrorCode};
+use tg_schemas::{Error, ErrorCode, limits};
 use tg_storage::StorageError;
-use tg_storage::blob::{BlobId, BlobStore};
+use tg_storage::blob::BlobId;
 use tokio::sync::{Mutex, MutexGuard, RwLock};
 
 use crate::engine::ids;
 use crate::engine::quota::Quota;
 use crate::error::{invalid, wire};
-use crate::store::LibraryStore;
 use crate::store::documents::Prepared;
+use crate::store::{ContentStore, LibraryStore};
 
 pub(crate) use read::{Listed, Piece};
 pub(crate) use uploads::UploadStatus;
@@ -30,7 +30,7 @@ const SMALL: usize = 32 << 10;
 /// Longest id of a document in bytes.
 const LONGEST_ID: usize = 2048;
 /// Most bytes of what is said of a document, beside its content.
-const SAID: usize = 1 << 20;
+const SAID: usize = limits::BESIDE_CONTENT;
 /// Most documents added at once.
 const MOST: usize = 2000;
 /// Locks that uploads share.
@@ -39,7 +39,7 @@ const LOCKS: usize = 64;
 /// Documents of all workspaces.
 pub(crate) struct Library {
     rows: Arc<dyn LibraryStore>,
-    content: BlobStore,
+    content: Arc<dyn ContentStore>,
     quota: Quota,
     /// Files that are being added must not be removed as unused: adders share, removers are alone.
     uses: RwLock<()>,
@@ -48,8 +48,12 @@ pub(crate) struct Library {
 }
 
 impl Library {
-    /// Over its rows, and its large content in a directory of its own.
-    pub(crate) fn new(rows: Arc<dyn LibraryStore>, content: BlobStore, quota: Quota) -> Self {
+    /// Over its rows, and its large content.
+    pub(crate) fn new(
+        rows: Arc<dyn LibraryStore>,
+        content: Arc<dyn ContentStore>,
+        quota: Quota,
+    ) -> Self {
         Self {
             content,
             quota,
@@ -99,7 +103,7 @@ impl Library {
         self.quota.check(used, more)
     }
 
-    /// Makes content ready for a row. Large content is in its file when this returns; the caller holds
+    /// Makes content ready for a row. Large content is kept when this returns; the caller holds
     /// `uses` until its row is written.
     async fn prepare(&self, content: Vec<u8>) -> Result<Prepared, Error> {
         let size = content.len() as u64;

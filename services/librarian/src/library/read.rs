@@ -1,15 +1,18 @@
 //! Reading documents: metadata, lists, content whole, in pieces, in batches.
 
+use std::sync::Arc;
+
 use tg_schemas::msg::{Criteria, DocumentMetadata};
 use tg_schemas::{Error, ErrorCode, limits};
 use tg_storage::StorageError;
-use tg_storage::blob::{BlobId, BlobStore};
+use tg_storage::blob::BlobId;
 
 use super::{Library, damaged};
 use crate::engine::asker::Asker;
 use crate::engine::criteria;
 use crate::engine::estimate::Measure;
 use crate::error::{invalid, missing_document, wire};
+use crate::store::ContentStore;
 use crate::store::documents::{ContentLocation, Listing, Which};
 use tg_schemas::paging::{Asked, Page};
 
@@ -49,7 +52,7 @@ pub(crate) struct Piece {
 pub(crate) struct Pieces {
     /// Of the document.
     id: String,
-    content: BlobStore,
+    content: Arc<dyn ContentStore>,
     hash: BlobId,
     /// Small content, at hand.
     body: Option<Vec<u8>>,
@@ -209,6 +212,11 @@ impl Library {
                 page.add(number, document)?;
             }
         }
+    }
+
+    /// Bytes of a document.
+    pub(crate) async fn size(&self, asker: &Asker, id: &str) -> Result<u64, Error> {
+        Ok(self.place(asker, id).await?.1)
     }
 
     /// Looks through a document to tell what processing it will cost. Returns its size and what was seen.

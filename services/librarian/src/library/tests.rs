@@ -8,6 +8,7 @@ use tempfile::{TempDir, tempdir};
 use tg_schemas::paging::Asked;
 use tg_schemas::{ErrorCode, Term, Triple};
 use tg_storage::Durability;
+use tg_storage::blob::BlobStore;
 
 fn open(dir: &TempDir) -> Library {
     open_with(dir, Quota::default())
@@ -18,7 +19,7 @@ fn open_with(dir: &TempDir, quota: Quota) -> Library {
     let rows = dir.path().join("rows");
     let rows = SqliteLibrary::open(&rows, Durability::Process).unwrap();
     let content = BlobStore::open(&content, Durability::Process).unwrap();
-    Library::new(Arc::new(rows), content, quota)
+    Library::new(Arc::new(rows), Arc::new(content), quota)
 }
 
 fn asker(workspace: &str, question: &str) -> Asker {

@@ -137,7 +137,7 @@ impl Library {
         let _shared = self.uses.read().await;
         self.content.adopt(&stage, hash).await.map_err(wire)?;
         let document: DocumentMetadata =
-            serde_json::from_str(&session.metadata).map_err(unreadable)?;
+            serde_json::from_slice(session.metadata.as_bytes()).map_err(unreadable)?;
         let prepared = Prepared {
             hash,
             size: session.size,

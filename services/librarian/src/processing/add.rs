@@ -2,7 +2,7 @@
 
 use tg_clients::neighbours::Neighbours;
 use tg_mesh::Mesh;
-use tg_schemas::msg::{DocumentMetadata, LibrarianRequest, ProcessingMetadata};
+use tg_schemas::msg::{DocumentMetadata, ProcessingMetadata};
 use tg_schemas::{Error, WorkspaceKey};
 
 use crate::config::{self, Snapshot};
@@ -89,47 +89,6 @@ impl Librarian {
         Ok((id, added))
     }
 
-    /// What processing a document would cost.
-    pub(crate) async fn estimate(
-        &self,
-        mesh: &Mesh,
-        asker: &Asker,
-        ask: &LibrarianRequest,
-        content: Vec<u8>,
-    ) -> Result<std::collections::BTreeMap<String, i64>, Error> {
-        use crate::engine::estimate::{Measure, Treatment, estimate};
-        let given = ask.processing_metadata.clone().unwrap_or_default();
-        let flow = match given.flow.as_str() {
-            "" => return Err(invalid("processing-metadata.flow: is required")),
-            flow => flow,
-        };
-        let about = match (&ask.document_metadata, given.document_id.as_str()) {
-            (_, id) if !id.is_empty() => self.library.metadata(asker, id).await?,
-            (Some(document), _) => document.clone(),
-            (None, _) => return Err(invalid("processing-metadata.document-id: is required")),
-        };
-        let snapshot = self.flow(mesh, asker, flow, &about).await?;
-        check(mesh, &snapshot, flow, &about)?;
-        let (chunk, overlap) = snapshot.chunking;
-        let how = Treatment::new(chunk, overlap, snapshot.extractors);
-        let (size, measure) = if given.document_id.is_empty() {
-            let mut measure = Measure::of(&about.kind);
-            measure.feed(&content);
-            let size = u64::try_from(ask.total_size).unwrap_or(0);
-            match (content.len() as u64, measure) {
-                // Only the size is known: as many characters as bytes at most.
-                (0, Measure::Text(_)) if size > 0 => (size, Measure::Text(size)),
-                (0, _) if size > 0 => (size, Measure::Other),
-                (bytes, measure) => (bytes, measure),
-            }
-        } else {
-            self.library
-                .measure(asker, &given.document_id, &about.kind)
-                .await?
-        };
-        Ok(estimate(size, measure, how))
-    }
-
     /// A flow that runs, as the view shows it; the view may lag a moment behind who asks.
     pub(super) async fn flow(
         &self,
@@ -176,7 +135,7 @@ fn checked(given: Option<ProcessingMetadata>) -> Result<ProcessingMetadata, Erro
 }
 
 /// Whether facts can name the document, the flow takes it, and somebody reads it there.
-fn check(
+pub(super) fn check(
     mesh: &Mesh,
     snapshot: &Snapshot,
     flow: &str,

@@ -69,7 +69,7 @@ pub(super) fn show(shown: Shown) -> ProcessingMetadata {
     let helps = retry_helps(&shown);
     let run = shown.run;
     let progress = match run.state {
-        State::Complete => serde_json::from_str(&run.summary).unwrap_or_default(),
+        State::Complete => serde_json::from_slice(run.summary.as_bytes()).unwrap_or_default(),
         State::Queued | State::Submitted => Default::default(),
         _ => progress(run.counts, &shown.readings, &shown.effects, shown.unchanged),
     };

@@ -2,6 +2,7 @@
 
 mod add;
 mod answer;
+mod estimate;
 mod models;
 mod outbox;
 mod reindex;

@@ -237,7 +237,7 @@ async fn asked(mesh: &Mesh, run: &Run, question: &FlowRequest) -> Result<(Value,
     let topic = flow_svc::FLOW.of_workspace(&workspace::id(&run.target.workspace)?);
     let asked = mesh.ask::<_, FlowResponse>(&topic, question, options);
     let answered = asked.last().await?;
-    let mut read: Value = serde_json::from_str(&answered.flow).map_err(|_| {
+    let mut read: Value = serde_json::from_slice(answered.flow.as_bytes()).map_err(|_| {
         Error::new(
             ErrorCode::Internal,
             "the flow service's reply cannot be read",

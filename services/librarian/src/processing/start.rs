@@ -5,6 +5,7 @@ use tg_mesh::{Ask, Mesh, clock};
 use tg_schemas::{Error, Retry, Topic};
 
 use crate::config;
+use crate::engine::fingerprints::Fingerprints;
 use crate::engine::start::{Body, Record};
 use crate::engine::state::State;
 use crate::engine::workspace;
@@ -24,31 +25,51 @@ impl Drop for Mark<'_> {
 impl Librarian {
     /// Starts a run, or leaves it to the next round over all runs.
     pub(super) async fn start_or_later(&self, mesh: &Mesh, number: i64) {
-        if let Err(error) = self.advance(mesh, number).await {
-            tracing::warn!(%error, "a run is not started yet");
+        if self.waits(mesh, number).await {
+            self.wake.notify_one();
         }
+    }
+
+    /// Starts a run. Whether it is to be looked at again in a moment.
+    pub(super) async fn waits(&self, mesh: &Mesh, number: i64) -> bool {
+        self.advance(mesh, number).await.unwrap_or_else(|error| {
+            tracing::warn!(%error, "a run is not started yet");
+            false
+        })
     }
 
     /// Starts a run if it is its turn, or publishes again what a crash may have lost. The same records with
     /// the same ids: whoever has them already knows them.
-    async fn advance(&self, mesh: &Mesh, number: i64) -> Result<(), Error> {
+    async fn advance(&self, mesh: &Mesh, number: i64) -> Result<bool, Error> {
         if !self.starting.lock().insert(number) {
-            return Ok(());
+            return Ok(false);
         }
         let _mark = Mark(self, number);
         let run = self.rows().run(number).await.map_err(wire)?;
         let Some(run) = run else {
-            return Ok(());
+            return Ok(false);
         };
         let target = &run.target;
         let Some(snapshot) = config::snapshot(mesh, &target.workspace, &target.flow) else {
-            return Ok(());
+            return Ok(false);
         };
         if !snapshot.flow.runs() {
-            return Ok(());
+            return Ok(false);
         }
         let tracked = Neighbours::of(mesh).report_runs();
-        let fingerprints = self.models.fingerprints(mesh, &snapshot).await;
+        let fingerprints = match run.state {
+            State::Queued => self.models.settled(mesh, &snapshot).await,
+            // Noted when it began.
+            _ => Some(Fingerprints::default()),
+        };
+        let Some(fingerprints) = fingerprints else {
+            let why = "waits: who makes texts or vectors for this flow does not say by which model";
+            let noted = self
+                .rows()
+                .change_state(number, State::Queued, State::Queued, why);
+            noted.await.map_err(wire)?;
+            return Ok(true);
+        };
         let start = Start {
             fingerprints,
             flow: snapshot.flow,
@@ -58,12 +79,13 @@ impl Librarian {
         };
         let planned = self.rows().plan(number, start).await.map_err(wire)?;
         let Plan::Publish(run, records) = planned else {
-            return Ok(());
+            return Ok(false);
         };
         match publish(mesh, &run, records).await {
-            Ok(()) => self.started(&run, tracked).await,
-            Err(error) => self.not_started(&run, error).await,
+            Ok(()) => self.started(&run, tracked).await?,
+            Err(error) => self.not_started(&run, error).await?,
         }
+        Ok(false)
     }
 
     async fn started(&self, run: &Run, tracked: bool) -> Result<(), Error> {

@@ -19,21 +19,22 @@ const FORGOTTEN: i64 = 10 * 60 * 1000;
 const BATCH: u32 = 500;
 
 impl Librarian {
-    /// One round over all runs in which something may still happen.
-    pub(crate) async fn follow(&self, mesh: &Mesh) -> Result<(), Error> {
-        let mut after = 0;
+    /// One round over all runs in which something may still happen. Whether one is to be looked at again in a moment.
+    pub(crate) async fn follow(&self, mesh: &Mesh) -> Result<bool, Error> {
+        let (mut after, mut waits) = (0, false);
         loop {
             let live = self.rows().live_runs(after, BATCH);
             let live = live.await.map_err(wire)?;
             let Some(last) = live.last() else {
-                return Ok(());
+                return Ok(waits);
             };
             after = last.number;
-            self.follow_all(mesh, live).await?;
+            waits |= self.follow_all(mesh, live).await?;
         }
     }
 
-    async fn follow_all(&self, mesh: &Mesh, live: Vec<Run>) -> Result<(), Error> {
+    async fn follow_all(&self, mesh: &Mesh, live: Vec<Run>) -> Result<bool, Error> {
+        let mut waits = false;
         let stopped = self.stopped(mesh, &live).await?;
         for run in live {
             if stopped.contains(&run.number) {
@@ -41,7 +42,7 @@ impl Librarian {
             }
             match run.state {
                 State::Queued | State::Starting => {
-                    self.start_or_later(mesh, run.number).await;
+                    waits |= self.waits(mesh, run.number).await;
                 }
                 State::Cancelled => self.forget_cancelled(run).await?,
                 _ if run.counts.is_still() => {
@@ -51,7 +52,7 @@ impl Librarian {
                 _ => {}
             }
         }
-        Ok(())
+        Ok(waits)
     }
 
     /// Stops runs whose flow is gone or was started anew. Returns their numbers. The view may lag, so who

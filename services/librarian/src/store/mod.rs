@@ -1,11 +1,13 @@
-//! Where the library is kept: what an adapter does, and the one over SQLite.
+//! Where the library is kept: what an adapter does, and those over SQLite and over files.
 //!
 //! A method is one transaction: whole or not at all, and seen at one moment. Writers may be repeated: by the id of
 //! the question that is noted with the change, or because the second time changes nothing. Listings come in pages.
-//! Content is named by its hash; small content is kept in the row, large content is a file beside the store.
+//! Content is named by its hash; small content is kept in the row, large content beside the rows (`contents`).
 
 pub(crate) mod collections;
+pub(crate) mod contents;
 pub(crate) mod documents;
+mod files;
 pub(crate) mod runs;
 mod sqlite;
 pub(crate) mod uploads;
@@ -18,6 +20,7 @@ use tg_collections::KnownConfig;
 use tg_storage::StorageError;
 
 pub(crate) use collections::CollectionStore;
+pub(crate) use contents::ContentStore;
 pub(crate) use documents::DocumentStore;
 pub(crate) use runs::RunStore;
 pub(crate) use sqlite::SqliteLibrary;

@@ -190,6 +190,14 @@ pub(crate) trait RunStore: Send + Sync + 'static {
         faults: u32,
     ) -> Result<Vec<Shown>, StorageError>;
 
+    /// The last `most` runs of a flow that clients see, the latest first, without their faults.
+    async fn shown_last(
+        &self,
+        workspace: &str,
+        flow: &str,
+        most: u32,
+    ) -> Result<Vec<Shown>, StorageError>;
+
     /// At most `most` records of a run that were not handled well yet.
     async fn open_pairs(&self, number: i64, most: u32) -> Result<Vec<Pair>, StorageError>;
 

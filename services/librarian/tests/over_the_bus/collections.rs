@@ -35,6 +35,15 @@ async fn collections_are_set_listed_and_deleted(place: Place) {
     world.collection("default", &tagged).await.unwrap();
     let listed = world.collections("default", "list-collections", "").await;
     assert_eq!(listed.unwrap().collections.len(), 2);
+    for (operation, name, told) in [
+        ("reembed-collection", "c", "flow: 'default' does not run"),
+        ("show-reembedding", "none", "collection: does not exist"),
+        ("abandon-reembedding", "", "collection: is required"),
+    ] {
+        let refused = world.collections("default", operation, name).await;
+        let refused = refused.unwrap_err().message;
+        assert!(refused.starts_with(told), "{operation}: {refused}");
+    }
     let filter = CollectionManagementRequest {
         operation: "list-collections".into(),
         tag_filter: vec!["y".into()],

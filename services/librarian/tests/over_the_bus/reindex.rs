@@ -131,8 +131,17 @@ async fn only_what_changed_is_processed_again(place: Place) {
         force: true,
         ..of_collection("c")
     };
-    assert_eq!(asked(&world, forced).await[0].outcome, "begun");
-    world.until("p", "complete").await;
+    let begun = asked(&world, forced).await;
+    assert_eq!(
+        short(&begun),
+        [("urn:d", "begun", 2), ("urn:e", "begun", 1)]
+    );
+    for id in ["p", "q"] {
+        world.until(id, "complete").await;
+    }
+    let sent: Vec<u32> = stores.sent.lock().values().copied().collect();
+    assert_eq!(sent, [3, 3, 3], "each chunk is read once more");
+    back_again(&world, &stores, topic).await;
     let rows = [("flow", "f", None)];
     world.config.change(&world.mesh, "default", &rows).await;
     let stopped = loop {
@@ -143,6 +152,40 @@ async fn only_what_changed_is_processed_again(place: Place) {
         tokio::task::yield_now().await;
     };
     assert_eq!(stopped[0].why, "flow 'f' does not run: start it first");
+}
+
+/// The index is set as it was at first: that is a change like any other, and then nothing is due.
+async fn back_again(world: &World, stores: &flow::Stores, topic: &str) {
+    let row = json!({"topics": {"input": topic}, "epoch": 1}).to_string();
+    let rows = [("processor:kw-index", "f", Some(row.as_str()))];
+    world.config.change(&world.mesh, "default", &rows).await;
+    let due = loop {
+        let due = asked(world, dry(of_collection("c"))).await;
+        if !due[0].changes.is_empty() {
+            break due;
+        }
+        tokio::task::yield_now().await;
+    };
+    let changes = BTreeMap::from([("kw-index".to_owned(), vec!["parameters".to_owned()])]);
+    assert_eq!(
+        (due[0].outcome.as_str(), &due[0].changes),
+        ("due", &changes)
+    );
+    let begun = asked(world, of_collection("c")).await;
+    assert_eq!(
+        short(&begun),
+        [("urn:d", "begun", 2), ("urn:e", "begun", 1)]
+    );
+    for id in ["p", "q"] {
+        world.until(id, "complete").await;
+    }
+    let sent: Vec<u32> = stores.sent.lock().values().copied().collect();
+    assert_eq!(sent, [4, 4, 4]);
+    let same = asked(world, of_collection("c")).await;
+    assert!(
+        same.iter().all(|one| one.outcome == "unchanged"),
+        "{same:?}"
+    );
 }
 
 tg_testkit::on_both_buses!(only_what_changed_is_processed_again);

@@ -1,5 +1,12 @@
-//! What answers without a provider: plain functions over plain values.
+//! What needs no provider: plain functions over plain values. `builtin` answers itself, `tokens` reads what providers count,
+//! `context` judges how much a model can read, `router` chooses who is asked,
+//! `repair` finds calls of tools in texts, `thinking` tells a thought from an answer.
 
 pub mod builtin;
+pub mod context;
 #[cfg(test)]
 mod fuzz;
+pub mod repair;
+pub mod router;
+pub mod thinking;
+pub mod tokens;

@@ -1,17 +1,19 @@
 //! A question to a language model comes in: to the completer, and back what the model writes, with a record of what it
 //! cost.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::{FutureExt, StreamExt};
-use tg_mesh::{Cx, RequestHandler, Responder, warn_of};
+use tg_mesh::{Cx, RequestHandler, Responder};
 use tg_provider_http::within;
-use tg_schemas::msg::{TextCompletionRequest, TextCompletionResponse, Usage};
-use tg_schemas::processors::shared;
+use tg_schemas::msg::{TextCompletionRequest, TextCompletionResponse};
 use tg_schemas::{Error, ErrorCode};
 use tokio::time::Instant;
 
+use super::written::Written;
+use super::{Rooms, usage};
 use crate::error::LlmError;
 use crate::model::{ChatEvent, ChatRequest, ChatStream, Completion, Format};
 use crate::provider_client::{self, ProviderClient};
@@ -27,6 +29,7 @@ const PACE: Duration = Duration::from_millis(1);
 /// Serves `request` of both processors.
 pub(crate) struct TextCompletion {
     pub(crate) provider_client: ProviderClient,
+    pub(crate) rooms: Arc<Rooms>,
 }
 
 #[async_trait]
@@ -102,25 +105,25 @@ impl TextCompletion {
         question: TextCompletionRequest,
         out: &mut Responder<TextCompletionResponse>,
     ) -> Result<(), Error> {
+        let thinks = question.thinking;
         let request = request(cx, question)?;
+        let asked = request.model.as_deref();
+        self.rooms.check(cx, &self.provider_client, asked)?;
         let began = Instant::now();
-        let done = self.complete(cx, &request, out).await;
-        let usage = self.usage(cx, &request, began, &done);
+        let done = self.complete(cx, (&request, thinks), out).await;
         metrics::histogram!(
             "tg_text_completion_duration_seconds",
             "processor" => label(&cx.scope.processor)
         )
         .record(began.elapsed().as_secs_f64());
-        if let Err(error) = cx.record(shared::USAGE, &usage).await {
-            warn_of!(cx, %error.message, "usage record not written");
-        }
+        usage::record(cx, &self.provider_client, asked, began, &done).await;
         done.map(drop)
     }
 
     async fn complete(
         &self,
         cx: &Cx,
-        request: &ChatRequest,
+        (request, thinks): (&ChatRequest, bool),
         out: &mut Responder<TextCompletionResponse>,
     ) -> Result<Completion, Error> {
         let left = within(cx.deadline.left());
@@ -128,88 +131,57 @@ impl TextCompletion {
         let failed = |error| provider_client::failed(&self.provider_client, cx, model, error);
         let opening = self.provider_client.client.open(request, left, &cx.cancel);
         let mut events = opening.await.map_err(failed)?;
-        let mut text = String::new();
-        let mut sent: Option<Instant> = None;
+        let mut written = Written::default();
+        let (mut sent, mut characters): (Option<Instant>, usize) = (None, 0);
         while let Some(event) = events.next().await {
             let mut done = None;
             match event.map_err(failed)? {
-                ChatEvent::Delta(piece) => text += &piece,
+                ChatEvent::Delta(piece) => written.add(&piece).map_err(failed)?,
+                ChatEvent::Thinking(piece) => written.think(&piece, thinks).map_err(failed)?,
                 ChatEvent::Done(completion) => done = Some(completion),
             }
             if request.streaming {
                 if let (Some(sent), None) = (sent, &done) {
-                    match gather(&mut events, &mut text, sent + PACE).await {
+                    match gather(&mut events, &mut written, thinks, sent + PACE).await {
                         Ok(end) => done = end,
                         Err(error) => {
                             // What came before the fault is passed on before it.
-                            if !text.is_empty() {
-                                out.send(piece(text)).await?;
+                            if !written.is_empty() {
+                                out.send(piece(&mut written)).await?;
                             }
                             return Err(failed(error));
                         }
                     }
                 }
-                if !text.is_empty() && done.is_none() {
-                    out.send(piece(std::mem::take(&mut text))).await?;
+                if !written.is_empty() && done.is_none() {
+                    characters += written.text.chars().count();
+                    out.send(piece(&mut written)).await?;
                     sent = Some(Instant::now());
                 }
             }
-            if let Some(completion) = done {
+            if let Some(mut completion) = done {
+                let last = written.text.chars().count();
+                completion.characters = written.thought + characters + last;
                 if completion.truncated {
                     tracing::info!(model = completion.model, "answer cut at the length limit");
                 }
                 provider_client::note(true);
-                out.send(end(text, &completion)).await?;
+                out.send(end(&mut written, &completion)).await?;
                 return Ok(completion);
             }
         }
         Err(failed(LlmError::BrokenOff))
-    }
-
-    fn usage(
-        &self,
-        cx: &Cx,
-        request: &ChatRequest,
-        began: Instant,
-        done: &Result<Completion, Error>,
-    ) -> Usage {
-        let asked = request.model.as_deref();
-        let (completion, outcome) = match done {
-            Ok(completion) => (completion.clone(), "ok".to_owned()),
-            Err(error) => {
-                let model = asked.unwrap_or(self.provider_client.client.model().default_model());
-                let completion = Completion {
-                    model: model.to_owned(),
-                    ..Completion::default()
-                };
-                (completion, error.kind.clone())
-            }
-        };
-        let count = |name: &'static str, tokens: Option<i64>| {
-            let tokens = tokens.unwrap_or(0).max(0) as u64;
-            metrics::counter!(name, "processor" => cx.scope.processor.clone()).increment(tokens);
-        };
-        count("tg_input_tokens_total", completion.in_token);
-        count("tg_output_tokens_total", completion.out_token);
-        Usage {
-            id: cx.id.to_string(),
-            processor: cx.scope.processor.clone(),
-            model: completion.model,
-            in_token: completion.in_token.unwrap_or(0),
-            out_token: completion.out_token.unwrap_or(0),
-            duration_ms: began.elapsed().as_millis() as i64,
-            outcome,
-        }
     }
 }
 
 /// Adds pieces that are there already or come until then; the end, if it is among them.
 async fn gather(
     events: &mut ChatStream,
-    text: &mut String,
+    written: &mut Written,
+    thinks: bool,
     until: Instant,
 ) -> Result<Option<Completion>, LlmError> {
-    while text.len() < TOGETHER {
+    while written.text.len() + written.thinking.len() < TOGETHER {
         let next = match events.next().now_or_never() {
             Some(next) => next,
             None if Instant::now() >= until => break,
@@ -219,7 +191,8 @@ async fn gather(
             },
         };
         match next {
-            Some(Ok(ChatEvent::Delta(piece))) => *text += &piece,
+            Some(Ok(ChatEvent::Delta(piece))) => written.add(&piece)?,
+            Some(Ok(ChatEvent::Thinking(piece))) => written.think(&piece, thinks)?,
             Some(Ok(ChatEvent::Done(completion))) => return Ok(Some(completion)),
             Some(Err(error)) => return Err(error),
             None => return Err(LlmError::BrokenOff),
@@ -246,10 +219,13 @@ fn request(cx: &Cx, question: TextCompletionRequest) -> Result<ChatRequest, LlmE
         temperature,
         format,
         streaming: question.streaming,
+        workspace: cx.workspace().to_owned(),
+        place: cx.place(),
+        ..ChatRequest::default()
     })
 }
 
-fn temperature(text: &str) -> Result<f64, LlmError> {
+pub(super) fn temperature(text: &str) -> Result<f64, LlmError> {
     let number = text.trim().parse().ok();
     number
         .filter(|number| (0.0..=10.0).contains(number))
@@ -263,20 +239,64 @@ fn label(processor: &str) -> &'static str {
     }
 }
 
-fn piece(text: String) -> TextCompletionResponse {
+fn piece(written: &mut Written) -> TextCompletionResponse {
     TextCompletionResponse {
-        response: text,
+        response: written.take(),
+        thinking: std::mem::take(&mut written.thinking),
         ..TextCompletionResponse::default()
     }
 }
 
-fn end(text: String, completion: &Completion) -> TextCompletionResponse {
+fn end(written: &mut Written, completion: &Completion) -> TextCompletionResponse {
     TextCompletionResponse {
-        response: text,
+        response: written.take(),
+        thinking: std::mem::take(&mut written.thinking),
         in_token: Some(completion.in_token.unwrap_or(0)),
         out_token: Some(completion.out_token.unwrap_or(0)),
         model: Some(completion.model.clone()),
+        cache_read: completion.counts.cache_read,
+        cost: completion.dollars(),
         end_of_stream: true,
         ..TextCompletionResponse::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use futures::stream;
+    use tg_schemas::limits;
+
+    use super::*;
+
+    /// Pieces without an end: what is gathered is bounded, and whoever lets the stream go has closed it.
+    #[tokio::test]
+    async fn a_model_that_goes_on_is_hung_up_on() {
+        let open = Arc::new(());
+        let held = open.clone();
+        let endless = stream::repeat_with(move || {
+            let _ = &held;
+            Ok(ChatEvent::Delta("x".repeat(TOGETHER)))
+        });
+        let (mut events, mut written): (ChatStream, _) = (endless.boxed(), Written::default());
+        let mut bytes = 0;
+        let error = loop {
+            match gather(&mut events, &mut written, false, Instant::now() + PACE).await {
+                Ok(None) => bytes += written.take().len(),
+                Ok(Some(_)) => panic!("an end"),
+                Err(error) => break error,
+            }
+        };
+        assert_eq!(error, LlmError::LongAnswer);
+        assert_eq!(bytes, limits::MODEL_TEXT / TOGETHER * TOGETHER);
+        drop(events);
+        assert_eq!(Arc::strong_count(&open), 1);
+        let told = tg_schemas::Error::from(error);
+        assert_eq!(told.code(), ErrorCode::TooLarge);
+        assert_eq!(
+            told.message,
+            "the answer of the model is longer than 15 MiB"
+        );
     }
 }

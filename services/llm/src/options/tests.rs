@@ -1,6 +1,11 @@
 //! Which provider settings and variables choose, and what of mistakes in them is told.
 
+use futures::StreamExt;
+use tg_testkit::model::{Reply, Rule, ScriptedModel};
+use tokio_util::sync::CancellationToken;
+
 use super::*;
+use crate::model::{ChatEvent, ChatRequest};
 
 /// Settings in small letters, variables in capitals.
 fn from(pairs: &[(&str, &str)]) -> Options {
@@ -150,5 +155,104 @@ fn all_mistakes_are_told_where_they_are_and_no_value_is_shown() {
         assert_eq!(faults, wanted);
         let shown = format!("{faults:?} {options:?}");
         assert!(!shown.contains("sk-hidden"), "{shown}");
+    }
+}
+
+/// 153: an unknown strategy is warned of and taken as failover; what is wrong with backends is told by their names.
+#[test]
+fn backends_are_listed_and_their_mistakes_told_without_values() {
+    let given = r#"[{"provider": "xai", "key": "sk-hidden", "priority": 2},
+        {"name": "near", "provider": "ollama", "supported_models": ["llama3"]}]"#;
+    let options = from(&[("backends", given), ("strategy", "fastest")]);
+    assert_eq!(options.faults(), []);
+    assert_eq!(options.describe(), "llama3 (2 backends)");
+    assert!(options.completer().unwrap().router().is_some());
+    let shown = format!("{options:?}{}", serde_json::to_string(&options).unwrap());
+    assert!(
+        !shown.contains("sk-hidden") && shown.contains("xai, near"),
+        "{shown}"
+    );
+    for (given, told) in [
+        (
+            r#"[{"provider": "other", "model": "m"}]"#,
+            "llm.backends: other: provider must be one of openai, xai,",
+        ),
+        (
+            r#"[{"provider": "ollama", "model": "m"}, {"provider": "ollama"}]"#,
+            "llm.backends: must name each backend differently",
+        ),
+        (
+            r#"[{"provider": "ollama"}]"#,
+            "llm.model: must say which model",
+        ),
+        (
+            r#"[{"provider": "anthropic", "model": "m"}]"#,
+            "llm.backends: anthropic: key is required",
+        ),
+        (
+            r#"[{"provider": "vertex", "key": "k", "model": "m"}]"#,
+            "llm.backends: vertex: url is required by this provider",
+        ),
+        (
+            r#"[{"provider": "ollama", "model": "m", "timeout": 0}]"#,
+            "llm.backends: ollama: timeout must be from 1 to 3600 seconds",
+        ),
+    ] {
+        let faults = from(&[("backends", given)]).faults();
+        assert_eq!(faults.len(), 1, "{faults:?}");
+        assert!(faults[0].to_string().starts_with(told), "{}", faults[0]);
+    }
+    let beside = from(&[
+        ("backends", given),
+        ("url", "http://h"),
+        ("key", "sk-hidden"),
+    ]);
+    assert_eq!(beside.faults().len(), 2);
+    for wrong in ["[]", "{", r#"[{"provider": 1, "key": "sk-hidden"}]"#] {
+        let given = [("backends".to_owned(), wrong.to_owned())].into();
+        let (_, faults) = tg_settings::read::<Options>(given);
+        let told = faults[0].to_string();
+        assert!(
+            told.starts_with("backends: must") && !told.contains("hidden"),
+            "{told}"
+        );
+    }
+}
+
+/// A single provider is asked as ever: there is no router.
+#[test]
+fn without_backends_there_is_no_router() {
+    let options = from(&[("OPENAI_API_KEY", "k")]);
+    assert!(options.completer().unwrap().router().is_none());
+}
+
+/// The doors of clouds that speak the dialect: path and key are sent as they are written.
+#[tokio::test]
+async fn the_doors_of_clouds_are_asked_by_their_own_paths() {
+    let server = ScriptedModel::start(vec![Rule::always(Reply::text("hello"))]);
+    let server = server.await.unwrap();
+    let vertex = "v1/projects/p-1/locations/europe-west4/endpoints/openapi";
+    for (provider, path, model) in [
+        ("bedrock", "openai/v1", "openai.gpt-oss-20b-1:0"),
+        ("vertex", vertex, "google/gemini-2.5-flash"),
+    ] {
+        let backend = serde_json::json!([{
+            "provider": provider, "url": format!("{}/{path}/", server.root()), "key": "door-key", "model": model,
+        }]);
+        let options = from(&[("backends", &backend.to_string())]);
+        assert_eq!(options.faults(), []);
+        let request = ChatRequest {
+            prompt: "hello".to_owned(),
+            ..ChatRequest::default()
+        };
+        let (within, cancel) = (Duration::from_secs(20), CancellationToken::new());
+        let completer = options.completer().unwrap();
+        let mut events = completer.open(&request, within, &cancel).await.unwrap();
+        let first = events.next().await.unwrap().unwrap();
+        assert_eq!(first, ChatEvent::Delta("hello".to_owned()), "{provider}");
+        let call = server.calls().pop().unwrap();
+        assert_eq!(call.path, format!("/{path}/chat/completions"));
+        assert_eq!(call.authorization.as_deref(), Some("Bearer door-key"));
+        assert_eq!(call.body["model"], model);
     }
 }

@@ -8,6 +8,7 @@ use tg_provider_http::{NoClient, Secret};
 use tg_schemas::msg::ModelInfo;
 
 use super::chats::Chats;
+use super::dialogs::{self, Calls};
 use super::failure;
 use super::reading::{self, Dialect, Said};
 use crate::error::LlmError;
@@ -62,20 +63,28 @@ impl ChatModel for Anthropic {
         let url = format!("{}/v1/messages", self.base_url);
         let response = self
             .http
-            .chat(model, request.temperature, |temperature| {
+            .chat(model, request, |temperature| {
                 let builder = self.signed(self.http.post(&url));
                 (builder, body(request, model, temperature))
             })
             .await?;
         if request.streaming {
-            return Ok(reading::events(response, Answer::new(model)));
+            return Ok(reading::events(response, Answer::new(model).of(request)));
         }
         let whole: Message = response.json().await?;
-        let mut answer = Answer::new(model);
-        let text = whole.content.iter().map(Block::text).collect();
+        let mut answer = Answer::new(model).of(request);
+        let thoughts = whole
+            .content
+            .iter()
+            .filter_map(|block| block.thinking.clone());
+        let thought = thoughts.collect();
+        let text = match &request.dialog {
+            None => whole.content.iter().map(Block::text).collect(),
+            Some(_) => answer.whole(whole.content),
+        };
         answer.note(whole.model, whole.usage);
         answer.stop(whole.stop_reason.as_deref());
-        Ok(reading::at_once(text, answer.completion()))
+        Ok(reading::at_once(thought, text, answer.completion()))
     }
 
     async fn list_models(&self) -> Result<Vec<ModelInfo>, LlmError> {
@@ -85,11 +94,21 @@ impl ChatModel for Anthropic {
     }
 }
 
+/// The user's text, after the picture that it is about.
+fn content(request: &ChatRequest) -> Value {
+    let Some(picture) = &request.picture else {
+        return json!(request.prompt);
+    };
+    let source =
+        json!({"type": "base64", "media_type": picture.media_type, "data": picture.base64});
+    json!([{"type": "image", "source": source}, {"type": "text", "text": request.prompt}])
+}
+
 fn body(request: &ChatRequest, model: &str, temperature: Option<f64>) -> Value {
     let mut body = json!({
         "model": model,
         "max_tokens": MAX_TOKENS,
-        "messages": [{"role": "user", "content": request.prompt}],
+        "messages": [{"role": "user", "content": content(request)}],
     });
     if !request.system.is_empty() {
         body["system"] = json!(request.system);
@@ -99,6 +118,9 @@ fn body(request: &ChatRequest, model: &str, temperature: Option<f64>) -> Value {
     }
     if request.streaming {
         body["stream"] = json!(true);
+    }
+    if let Some(dialog) = &request.dialog {
+        dialogs::anthropic(dialog, &mut body);
     }
     if let Some(schema) = request.format.object() {
         body["tools"] = json!([{
@@ -115,13 +137,17 @@ struct Message {
     model: Option<String>,
     content: Vec<Block>,
     stop_reason: Option<String>,
-    usage: Option<Usage>,
+    usage: Option<Value>,
 }
 
 #[derive(Deserialize)]
 struct Block {
     text: Option<String>,
+    /// What the model thinks.
+    thinking: Option<String>,
     input: Option<Value>,
+    id: Option<String>,
+    name: Option<String>,
 }
 
 impl Block {
@@ -135,24 +161,25 @@ impl Block {
 }
 
 #[derive(Deserialize)]
-struct Usage {
-    input_tokens: Option<i64>,
-    output_tokens: Option<i64>,
-}
-
-#[derive(Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 enum Event {
     MessageStart {
         message: Message,
     },
+    ContentBlockStart {
+        #[serde(default)]
+        index: usize,
+        content_block: Block,
+    },
     ContentBlockDelta {
+        #[serde(default)]
+        index: usize,
         delta: Delta,
     },
     MessageDelta {
         #[serde(default)]
         delta: Stop,
-        usage: Option<Usage>,
+        usage: Option<Value>,
     },
     MessageStop,
     Error {
@@ -165,6 +192,7 @@ enum Event {
 #[derive(Deserialize)]
 struct Delta {
     text: Option<String>,
+    thinking: Option<String>,
     partial_json: Option<String>,
 }
 
@@ -175,23 +203,47 @@ struct Stop {
 
 pub(super) struct Answer {
     completion: Completion,
+    /// Of a dialog: the tools called. Otherwise a tool is how JSON is had, and what it is given is the answer.
+    calls: Option<Calls>,
 }
 
 impl Answer {
     pub(super) fn new(model: &str) -> Self {
         Self {
             completion: Completion::of(model),
+            calls: None,
         }
     }
 
-    fn note(&mut self, model: Option<String>, usage: Option<Usage>) {
+    /// As a request wants it read.
+    pub(super) fn of(mut self, request: &ChatRequest) -> Self {
+        let has_tools = |dialog: &crate::model::Dialog| !dialog.tools.is_empty();
+        let is_dialog = request.dialog.as_deref().is_some_and(has_tools);
+        self.calls = (is_dialog && request.format.object().is_none()).then(Calls::default);
+        self
+    }
+
+    /// The text of an answer that came whole; tools that it calls are noted.
+    fn whole(&mut self, blocks: Vec<Block>) -> String {
+        let mut text = String::new();
+        for (index, block) in blocks.into_iter().enumerate() {
+            match (&mut self.calls, block.name.as_deref()) {
+                (Some(calls), Some(name)) => {
+                    let input = block.input.map(|input| input.to_string());
+                    calls.begin(index, block.id.as_deref(), name);
+                    calls.more(index, input.as_deref().unwrap_or_default());
+                }
+                _ => text += &block.text(),
+            }
+        }
+        text
+    }
+
+    fn note(&mut self, model: Option<String>, usage: Option<Value>) {
         if let Some(model) = model {
             self.completion.model = model;
         }
-        if let Some(usage) = usage {
-            self.completion.in_token = usage.input_tokens.or(self.completion.in_token);
-            self.completion.out_token = usage.output_tokens.or(self.completion.out_token);
-        }
+        self.completion.count(usage.as_ref());
     }
 
     fn stop(&mut self, reason: Option<&str>) {
@@ -201,9 +253,24 @@ impl Answer {
 
 impl Dialect for Answer {
     fn read(&mut self, data: &str) -> Result<Said, LlmError> {
-        match serde_json::from_str(data).map_err(|_| LlmError::Malformed)? {
+        match serde_json::from_slice(data.as_bytes()).map_err(|_| LlmError::Malformed)? {
             Event::MessageStart { message } => self.note(message.model, message.usage),
-            Event::ContentBlockDelta { delta } => {
+            Event::ContentBlockStart {
+                index,
+                content_block,
+            } => {
+                if let (Some(calls), Some(name)) = (&mut self.calls, &content_block.name) {
+                    calls.begin(index, content_block.id.as_deref(), name);
+                }
+            }
+            Event::ContentBlockDelta { index, delta } => {
+                if let (Some(calls), Some(json)) = (&mut self.calls, &delta.partial_json) {
+                    calls.more(index, json);
+                    return Ok(Said::Nothing);
+                }
+                if let Some(thought) = delta.thinking {
+                    return Ok(Said::Thinking(thought, String::new()));
+                }
                 return Ok(delta
                     .text
                     .or(delta.partial_json)
@@ -225,6 +292,9 @@ impl Dialect for Answer {
     }
 
     fn completion(&mut self) -> Completion {
+        if let Some(calls) = &mut self.calls {
+            self.completion.tool_calls = calls.take();
+        }
         std::mem::take(&mut self.completion)
     }
 }

@@ -14,11 +14,13 @@ use crate::model::ChatRequest;
 
 const REMEMBERED_MODELS: usize = 64;
 
-/// Instructions and text as the messages of a chat.
-pub(super) fn messages(request: &ChatRequest) -> Vec<Value> {
+/// The header of the span that a request is sent in, where providers are told of it.
+const TRACE: &str = "traceparent";
+
+/// Instructions and the user's message as the messages of a chat.
+pub(super) fn messages(request: &ChatRequest, user: Value) -> Vec<Value> {
     let system = Some(&request.system).filter(|system| !system.is_empty());
     let system = system.map(|system| json!({"role": "system", "content": system}));
-    let user = json!({"role": "user", "content": request.prompt});
     system.into_iter().chain([user]).collect()
 }
 
@@ -58,11 +60,19 @@ impl Chats {
     pub(super) async fn chat(
         &self,
         model: &str,
-        temperature: Option<f64>,
+        asked: &ChatRequest,
         request: impl Fn(Option<f64>) -> (RequestBuilder, Value),
     ) -> Result<Answer, LlmError> {
+        let told = asked.place.for_providers();
+        let request = |temperature| {
+            let (builder, body) = request(temperature);
+            match &told {
+                Some(context) => (builder.header(TRACE, context), body),
+                None => (builder, body),
+            }
+        };
         let known = self.fixed_temperature.lock().contains(model);
-        let temperature = temperature.filter(|_| !known);
+        let temperature = asked.temperature.filter(|_| !known);
         let (builder, body) = request(temperature);
         let failure = match self.client.send(builder.json(&body)).await {
             Ok(answer) => return Ok(answer),

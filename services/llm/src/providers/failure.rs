@@ -2,6 +2,7 @@
 //! leaves this file.
 
 use serde_json::Value;
+use tg_compaction::is_overflow;
 use tg_provider_http::{HttpError, Outage, Refusal};
 
 use crate::error::LlmError;
@@ -58,7 +59,7 @@ fn classify(refusal: &Refusal) -> Failure {
         _ if refusal.is_passing() => LlmError::Unavailable(Outage::Status(refusal.status)),
         _ if told.names(&["model_not_found"]) => LlmError::UnknownModel(status),
         _ if told.names(&["context_length_exceeded", "string_above_max_length"])
-            || told.mentions("prompt is too long") =>
+            || is_overflow(&told.message) =>
         {
             LlmError::TooLong(status)
         }
@@ -84,12 +85,13 @@ pub(super) fn in_stream(error: &Value) -> LlmError {
         }
     } else if told.names(&["insufficient_quota"]) {
         LlmError::Quota(None)
-    } else if told.names(&["context_length_exceeded"]) {
+    } else if told.names(&["context_length_exceeded"]) || is_overflow(&told.message) {
         LlmError::TooLong(None)
     } else if told.names(&["invalid_request_error"]) {
         LlmError::BadRequest(None)
     } else {
-        LlmError::BrokenOff
+        // What went wrong is not known: it may be this question.
+        LlmError::Interrupted
     }
 }
 

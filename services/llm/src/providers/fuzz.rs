@@ -1,16 +1,19 @@
 //! Streams and failures as providers may write them, or whoever stands where they should.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use futures::executor::block_on;
 use futures::{StreamExt, stream};
 use tg_provider_http::{HttpError, Refusal};
-use tg_schemas::msg::ModelInfo;
+use tg_schemas::msg::{ChatTool, ModelInfo};
 use tg_testkit::fuzz::run;
 
+use super::dialogs::MOST_CALLS;
 use super::failure::{Failure, in_stream};
 use super::reading::{Dialect, events_of, lines_of};
 use super::{anthropic, ollama, openai};
-use crate::model::ChatEvent;
+use crate::model::{ChatEvent, ChatRequest, Dialog};
 
 /// The answer in pieces, cut anywhere, read to its end.
 fn read<D: Dialect>(bytes: &[u8], lines: bool, dialect: D) {
@@ -27,24 +30,59 @@ fn read<D: Dialect>(bytes: &[u8], lines: bool, dialect: D) {
     let mut ended = false;
     while let Some(event) = block_on(chat.next()) {
         assert!(!ended, "nothing follows the end");
-        ended = !matches!(event, Ok(ChatEvent::Delta(_)));
+        if let Ok(ChatEvent::Done(completion)) = &event {
+            let calls = &completion.tool_calls;
+            assert!(calls.len() <= MOST_CALLS);
+            assert!(
+                calls
+                    .iter()
+                    .all(|call| !call.id.is_empty() && !call.name.is_empty())
+            );
+        }
+        ended = !matches!(event, Ok(ChatEvent::Delta(_) | ChatEvent::Thinking(_)));
     }
     assert!(ended, "an answer has an end");
 }
 
 #[test]
 fn streams_of_providers() {
-    let seeds: [&[u8]; 6] = [
+    let seeds: [&[u8]; 7] = [
         b"data: {\"choices\": [{\"delta\": {\"content\": \"a\"}, \"finish_reason\": null}], \"model\": \"m\"}\n\ndata: [DONE]\n\n",
         b": ping\r\nevent: x\rdata: {\"error\": {\"code\": \"rate_limit_exceeded\", \"message\": 3}}\n\n",
         b"event: message_start\ndata: {\"type\": \"message_start\", \"message\": {\"model\": \"m\", \"usage\": {\"input_tokens\": 1}}}\n\n",
         b"data: {\"type\": \"content_block_delta\", \"delta\": {\"text\": \"\\ud83d\\ude00\"}}\n\ndata: {\"type\": \"message_stop\"}\n\n",
         b"{\"message\": {\"content\": \"a\"}, \"done\": false}\n{\"done\": true, \"done_reason\": \"length\", \"eval_count\": 9}\n",
+        b"\xef\xbb\xbf\xef\xbb\xbfdata: {}\n\n",
         b"\xef\xbb\xbfid: 1\nretry: 99999999999999999999\ndata:\ndata: {}\n\n\n",
     ];
     run("streams of providers", &seeds, |bytes| {
         read(bytes, false, openai::Answer::new("m"));
         read(bytes, false, anthropic::Answer::new("m"));
+        read(bytes, true, ollama::Answer::default());
+    });
+}
+
+#[test]
+fn calls_of_tools_in_pieces() {
+    let seeds: [&[u8]; 6] = [
+        b"data: {\"choices\": [{\"delta\": {\"tool_calls\": [{\"index\": 0, \"id\": \"c\", \"function\": {\"name\": \"add\", \"arguments\": \"\"}}]}}]}\n\ndata: {\"choices\": [{\"delta\": {\"tool_calls\": [{\"index\": 0, \"function\": {\"arguments\": \"{\\\"a\\\": 1}\"}}]}, \"finish_reason\": \"tool_calls\"}]}\n\ndata: [DONE]\n\n",
+        b"data: {\"choices\": [{\"delta\": {\"content\": null, \"tool_calls\": [{\"index\": 18446744073709551615, \"function\": {\"name\": null, \"arguments\": [1]}}, {\"id\": \"\"}]}, \"finish_reason\": \"stop\"}]}\n\n",
+        b"data: {\"type\": \"content_block_start\", \"index\": 1, \"content_block\": {\"type\": \"tool_use\", \"id\": \"t\", \"name\": \"add\", \"input\": {}}}\n\n",
+        b"data: {\"type\": \"content_block_delta\", \"index\": 1, \"delta\": {\"partial_json\": \"{\\\"a\\\": 1}\"}}\n\ndata: {\"type\": \"message_stop\"}\n\n",
+        b"{\"message\": {\"content\": \"\", \"tool_calls\": [{\"function\": {\"name\": \"add\", \"arguments\": {\"a\": 1}}}]}, \"done\": false}\n",
+        b"{\"message\": {\"content\": \"\", \"tool_calls\": [{\"function\": {\"name\": \"now\"}}, {}]}, \"done\": true}\n",
+    ];
+    let dialog = Dialog {
+        tools: vec![ChatTool::default()],
+        ..Dialog::default()
+    };
+    let request = ChatRequest {
+        dialog: Some(Arc::new(dialog)),
+        ..ChatRequest::default()
+    };
+    run("calls of tools in pieces", &seeds, |bytes| {
+        read(bytes, false, openai::Answer::new("m"));
+        read(bytes, false, anthropic::Answer::new("m").of(&request));
         read(bytes, true, ollama::Answer::default());
     });
 }

@@ -2,6 +2,7 @@
 
 mod anthropic;
 mod chats;
+mod dialogs;
 mod failure;
 #[cfg(test)]
 mod fuzz;
@@ -15,3 +16,5 @@ pub use openai::OpenAi;
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod thinking_tests;

@@ -9,6 +9,7 @@ use tg_provider_http::NoClient;
 use tg_schemas::msg::ModelInfo;
 
 use super::chats::{Chats, messages};
+use super::dialogs::{self, CallDelta, Calls};
 use super::failure;
 use super::reading::{self, Dialect, Said};
 use crate::error::LlmError;
@@ -46,8 +47,11 @@ impl Ollama {
             options["num_ctx"] = json!(context);
         }
         let mut body = json!({
-            "model": model, "messages": messages(request), "stream": request.streaming, "options": options,
+            "model": model, "messages": messages(request, user(request)), "stream": request.streaming, "options": options,
         });
+        if let Some(dialog) = &request.dialog {
+            dialogs::ollama(dialog, &mut body);
+        }
         match &request.format {
             Format::Text => {}
             Format::Json => body["format"] = json!("json"),
@@ -55,6 +59,15 @@ impl Ollama {
         }
         body
     }
+}
+
+/// The user's text, with the picture that it is about beside it.
+fn user(request: &ChatRequest) -> Value {
+    let mut user = json!({"role": "user", "content": request.prompt});
+    if let Some(picture) = &request.picture {
+        user["images"] = json!([picture.base64]);
+    }
+    user
 }
 
 /// The models of the Ollama that answers at an address; `None` if none does within this time.
@@ -80,21 +93,21 @@ impl ChatModel for Ollama {
         let url = format!("{}/api/chat", self.host);
         let response = self
             .http
-            .chat(model, request.temperature, |temperature| {
+            .chat(model, request, |temperature| {
                 let builder = self.http.post(&url);
                 (builder, self.body(request, model, temperature))
             })
             .await?;
         let mut answer = Answer {
             completion: Completion::of(model),
-            ended: false,
+            ..Answer::default()
         };
         if request.streaming {
             return Ok(reading::lines(response, answer));
         }
         let whole: Line = response.json().await?;
-        let text = answer.take(whole)?.unwrap_or_default();
-        Ok(reading::at_once(text, answer.completion()))
+        let (thought, text) = answer.take(whole)?;
+        Ok(reading::at_once(thought, text, answer.completion()))
     }
 
     async fn list_models(&self) -> Result<Vec<ModelInfo>, LlmError> {
@@ -111,24 +124,29 @@ struct Line {
     message: Option<Message>,
     done: bool,
     done_reason: Option<String>,
-    prompt_eval_count: Option<i64>,
-    eval_count: Option<i64>,
+    prompt_eval_count: Value,
+    eval_count: Value,
     error: Option<Value>,
 }
 
 #[derive(Deserialize)]
 struct Message {
     content: Option<String>,
+    /// What the model thinks.
+    thinking: Option<String>,
+    tool_calls: Option<Vec<CallDelta>>,
 }
 
 #[derive(Default)]
 pub(super) struct Answer {
     completion: Completion,
     ended: bool,
+    calls: Calls,
 }
 
 impl Answer {
-    fn take(&mut self, line: Line) -> Result<Option<String>, LlmError> {
+    /// What the model thinks and what it answers.
+    fn take(&mut self, line: Line) -> Result<(String, String), LlmError> {
         if let Some(error) = line.error {
             return Err(failure::in_stream(&error));
         }
@@ -137,11 +155,19 @@ impl Answer {
         }
         if line.done {
             self.ended = true;
-            self.completion.in_token = line.prompt_eval_count;
-            self.completion.out_token = line.eval_count;
+            let usage = json!({
+                "prompt_eval_count": line.prompt_eval_count,
+                "eval_count": line.eval_count,
+            });
+            self.completion.count(Some(&usage));
             self.completion.truncated = line.done_reason.as_deref() == Some("length");
         }
-        Ok(line.message.and_then(|message| message.content))
+        let Some(message) = line.message else {
+            return Ok(Default::default());
+        };
+        self.calls.add_whole(message.tool_calls);
+        let (thought, text) = (message.thinking, message.content);
+        Ok((thought.unwrap_or_default(), text.unwrap_or_default()))
     }
 }
 
@@ -150,12 +176,12 @@ impl Dialect for Answer {
         if data.trim().is_empty() {
             return Ok(Said::Nothing);
         }
-        let line: Line = serde_json::from_str(data).map_err(|_| LlmError::Malformed)?;
-        let text = self.take(line)?.filter(|text| !text.is_empty());
-        Ok(match text {
-            Some(text) => Said::Piece(text),
-            None if self.ended => Said::End,
-            None => Said::Nothing,
+        let line: Line =
+            serde_json::from_slice(data.as_bytes()).map_err(|_| LlmError::Malformed)?;
+        let (thought, text) = self.take(line)?;
+        Ok(match text.is_empty() && thought.is_empty() {
+            true if self.ended => Said::End,
+            _ => Said::Thinking(thought, text),
         })
     }
 
@@ -164,6 +190,7 @@ impl Dialect for Answer {
     }
 
     fn completion(&mut self) -> Completion {
+        self.completion.tool_calls = self.calls.take();
         std::mem::take(&mut self.completion)
     }
 }

@@ -8,6 +8,7 @@ use tg_provider_http::{NoClient, Secret};
 use tg_schemas::msg::ModelInfo;
 
 use super::chats::{Chats, messages};
+use super::dialogs::{self, CallDelta, Calls};
 use super::failure;
 use super::reading::{self, Dialect, Said};
 use crate::error::LlmError;
@@ -58,9 +59,13 @@ impl ChatModel for OpenAi {
         let url = format!("{}/chat/completions", self.base_url);
         let response = self
             .http
-            .chat(model, request.temperature, |temperature| {
+            .chat(model, request, |temperature| {
                 let builder = self.signed(self.http.post(&url));
-                (builder, body(request, model, temperature))
+                let mut body = body(request, model, temperature);
+                if self.base_url.contains(TELLS_COST) {
+                    body["usage"] = json!({"include": true});
+                }
+                (builder, body)
             })
             .await?;
         if request.streaming {
@@ -69,14 +74,15 @@ impl ChatModel for OpenAi {
         let whole: Whole = response.json().await?;
         let mut answer = Answer::new(model);
         answer.note(whole.model, whole.usage);
-        let choice = whole
+        let mut choice = whole
             .choices
             .into_iter()
             .next()
             .ok_or(LlmError::Malformed)?;
         answer.finish(choice.finish_reason);
-        let text = choice.message.content.unwrap_or_default();
-        Ok(reading::at_once(text, answer.completion()))
+        let (thought, text) = choice.message.apart();
+        answer.calls.add(choice.message.tool_calls);
+        Ok(reading::at_once(thought, text, answer.completion()))
     }
 
     async fn list_models(&self) -> Result<Vec<ModelInfo>, LlmError> {
@@ -86,14 +92,32 @@ impl ChatModel for OpenAi {
     }
 }
 
+/// Who says what a call cost, if it is asked to.
+const TELLS_COST: &str = "://openrouter.ai/";
+
+/// The user's text, with the picture that it is about as an address that holds it.
+fn user(request: &ChatRequest) -> Value {
+    let Some(picture) = &request.picture else {
+        return json!({"role": "user", "content": request.prompt});
+    };
+    json!({"role": "user", "content": [
+        {"type": "text", "text": request.prompt},
+        {"type": "image_url", "image_url": {"url": picture.data_uri()}},
+    ]})
+}
+
 fn body(request: &ChatRequest, model: &str, temperature: Option<f64>) -> Value {
-    let mut body = json!({"model": model, "messages": messages(request)});
+    let mut body = json!({"model": model, "messages": messages(request, user(request))});
     if let Some(temperature) = temperature {
         body["temperature"] = json!(temperature);
     }
     if request.streaming {
         body["stream"] = json!(true);
         body["stream_options"] = json!({"include_usage": true});
+    }
+    if let Some(dialog) = &request.dialog {
+        body["messages"] = dialogs::openai_turns(dialog).into();
+        dialogs::openai_wishes(dialog, &mut body);
     }
     match &request.format {
         Format::Text => {}
@@ -115,7 +139,7 @@ struct Whole {
     model: Option<String>,
     #[serde(default)]
     choices: Vec<WholeChoice>,
-    usage: Option<Usage>,
+    usage: Option<Value>,
 }
 
 #[derive(Deserialize)]
@@ -128,19 +152,44 @@ struct WholeChoice {
 #[derive(Deserialize, Default)]
 struct Content {
     content: Option<String>,
+    /// What the model thinks; by the server it is called so or so, or both.
+    #[serde(default)]
+    reasoning_content: Lenient,
+    #[serde(default)]
+    reasoning: Lenient,
+    tool_calls: Option<Vec<CallDelta>>,
 }
 
-#[derive(Deserialize)]
-struct Usage {
-    prompt_tokens: Option<i64>,
-    completion_tokens: Option<i64>,
+impl Content {
+    /// What the model thinks and what it answers.
+    fn apart(&mut self) -> (String, String) {
+        let thought = self.reasoning_content.take();
+        let thought = thought.or_else(|| self.reasoning.take());
+        (
+            thought.unwrap_or_default(),
+            self.content.take().unwrap_or_default(),
+        )
+    }
+}
+
+/// A text, or something else that says nothing here.
+#[derive(Deserialize, Default)]
+struct Lenient(Value);
+
+impl Lenient {
+    fn take(&mut self) -> Option<String> {
+        match std::mem::take(&mut self.0) {
+            Value::String(text) if !text.is_empty() => Some(text),
+            _ => None,
+        }
+    }
 }
 
 #[derive(Deserialize)]
 struct Chunk {
     model: Option<String>,
     choices: Option<Vec<ChunkChoice>>,
-    usage: Option<Usage>,
+    usage: Option<Value>,
     error: Option<Value>,
 }
 
@@ -154,6 +203,7 @@ struct ChunkChoice {
 pub(super) struct Answer {
     completion: Completion,
     finished: bool,
+    calls: Calls,
 }
 
 impl Answer {
@@ -161,17 +211,15 @@ impl Answer {
         Self {
             completion: Completion::of(model),
             finished: false,
+            calls: Calls::default(),
         }
     }
 
-    fn note(&mut self, model: Option<String>, usage: Option<Usage>) {
+    fn note(&mut self, model: Option<String>, usage: Option<Value>) {
         if let Some(model) = model.filter(|model| !model.is_empty()) {
             self.completion.model = model;
         }
-        if let Some(usage) = usage {
-            self.completion.in_token = usage.prompt_tokens;
-            self.completion.out_token = usage.completion_tokens;
-        }
+        self.completion.count(usage.as_ref());
     }
 
     fn finish(&mut self, reason: Option<String>) {
@@ -187,16 +235,19 @@ impl Dialect for Answer {
         if data.trim() == "[DONE]" {
             return Ok(Said::End);
         }
-        let chunk: Chunk = serde_json::from_str(data).map_err(|_| LlmError::Malformed)?;
+        let chunk: Chunk =
+            serde_json::from_slice(data.as_bytes()).map_err(|_| LlmError::Malformed)?;
         if let Some(error) = chunk.error {
             return Err(failure::in_stream(&error));
         }
         self.note(chunk.model, chunk.usage);
-        let Some(choice) = chunk.choices.and_then(|choices| choices.into_iter().next()) else {
+        let Some(mut choice) = chunk.choices.and_then(|choices| choices.into_iter().next()) else {
             return Ok(Said::Nothing);
         };
         self.finish(choice.finish_reason);
-        Ok(choice.delta.content.map_or(Said::Nothing, Said::Piece))
+        let (thought, text) = choice.delta.apart();
+        self.calls.add(choice.delta.tool_calls);
+        Ok(Said::Thinking(thought, text))
     }
 
     fn complete(&self) -> bool {
@@ -204,6 +255,7 @@ impl Dialect for Answer {
     }
 
     fn completion(&mut self) -> Completion {
+        self.completion.tool_calls = self.calls.take();
         std::mem::take(&mut self.completion)
     }
 }

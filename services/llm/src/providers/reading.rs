@@ -1,5 +1,6 @@
 //! Turns a provider's events into ours. A dialect supplies a [`Dialect`] that reads one event at a time.
 
+use std::collections::VecDeque;
 use std::future::ready;
 
 use bytes::Bytes;
@@ -7,6 +8,7 @@ use eventsource_stream::Eventsource;
 use futures::{Stream, StreamExt, stream};
 use tg_provider_http::{Answer, HttpError};
 
+use crate::engine::thinking::{Part, Thinking, apart};
 use crate::error::LlmError;
 use crate::model::{ChatEvent, ChatStream, Completion};
 
@@ -16,6 +18,8 @@ pub(super) enum Said {
     Nothing,
     /// The next piece.
     Piece(String),
+    /// The next piece of what the model thinks, where its server tells it apart, and the piece of text that came with it.
+    Thinking(String, String),
     /// The end.
     End,
 }
@@ -53,14 +57,14 @@ where
     read(data, dialect)
 }
 
-/// The bytes without the mark that a text in UTF-8 may begin with: `eventsource` would cut one byte of its three, and
-/// panic.
+/// The bytes without the mark that a text in UTF-8 may begin with, behind an empty line that says nothing: `eventsource`
+/// cuts one byte of a mark's three where a stream begins with one, and panics; what begins with a line break never does.
 fn without_mark(
     bytes: impl Stream<Item = Result<Bytes, HttpError>> + Send + 'static,
 ) -> impl Stream<Item = Result<Bytes, HttpError>> + Send + 'static {
     const MARK: &[u8] = b"\xef\xbb\xbf";
     let mut head = Some(Vec::new());
-    bytes.filter_map(move |piece| {
+    let rest = bytes.filter_map(move |piece| {
         let piece = match (piece, head.take()) {
             (Ok(piece), Some(mut begun)) => {
                 begun.extend_from_slice(&piece);
@@ -74,7 +78,8 @@ fn without_mark(
             (piece, _) => piece,
         };
         ready(Some(piece))
-    })
+    });
+    stream::once(ready(Ok(Bytes::from_static(b"\n")))).chain(rest)
 }
 
 pub(super) fn lines_of<S>(bytes: S, dialect: impl Dialect) -> ChatStream
@@ -109,10 +114,20 @@ fn read(
     data: impl Stream<Item = Result<String, LlmError>> + Send + 'static,
     dialect: impl Dialect,
 ) -> ChatStream {
-    let state = Some((Box::pin(data), dialect));
-    stream::unfold(state, |state| async move {
-        let (mut data, mut dialect) = state?;
+    let state = Reading {
+        data: Box::pin(data),
+        dialect,
+        thinking: Thinking::default(),
+        ready: VecDeque::new(),
+    };
+    stream::unfold(Some(state), |state| async move {
+        let mut all = state?;
         loop {
+            if let Some(event) = all.ready.pop_front() {
+                let is_open = !matches!(event, Ok(ChatEvent::Done(_)) | Err(_));
+                return Some((event, is_open.then_some(all)));
+            }
+            let Reading { data, dialect, .. } = &mut all;
             let said = match data.next().await {
                 Some(Ok(data)) => dialect.read(&data),
                 Some(Err(error)) => Err(error),
@@ -121,24 +136,57 @@ fn read(
             };
             match said {
                 Ok(Said::Nothing) => {}
-                Ok(Said::Piece(text)) if text.is_empty() => {}
+                Ok(Said::Thinking(thought, text)) => {
+                    let parts = all.thinking.push(text);
+                    let thought = (!thought.is_empty()).then_some(Part::Thinking(thought));
+                    let parts = thought.into_iter().chain(parts);
+                    all.ready.extend(parts.map(event));
+                }
                 Ok(Said::Piece(text)) => {
-                    return Some((Ok(ChatEvent::Delta(text)), Some((data, dialect))));
+                    let parts = all.thinking.push(text);
+                    all.ready.extend(parts.into_iter().map(event));
                 }
                 Ok(Said::End) => {
-                    return Some((Ok(ChatEvent::Done(dialect.completion())), None));
+                    let parts = all.thinking.finish();
+                    all.ready.extend(parts.into_iter().map(event));
+                    let done = all.dialect.completion();
+                    all.ready.push_back(Ok(ChatEvent::Done(done)));
                 }
-                Err(error) => return Some((Err(error), None)),
+                Err(error) => {
+                    // What came before the fault is passed on before it.
+                    let parts = all.thinking.finish();
+                    all.ready.extend(parts.into_iter().map(event));
+                    all.ready.push_back(Err(error));
+                }
             }
         }
     })
     .boxed()
 }
 
+/// A stream that is read, and what is to be passed on before more of it.
+struct Reading<S, D> {
+    data: S,
+    dialect: D,
+    thinking: Thinking,
+    ready: VecDeque<Result<ChatEvent, LlmError>>,
+}
+
+fn event(part: Part) -> Result<ChatEvent, LlmError> {
+    Ok(match part {
+        Part::Thinking(text) => ChatEvent::Thinking(text),
+        Part::Text(text) => ChatEvent::Delta(text),
+    })
+}
+
 /// An answer that came whole.
-pub(super) fn at_once(text: String, completion: Completion) -> ChatStream {
+pub(super) fn at_once(thought: String, text: String, completion: Completion) -> ChatStream {
+    let (within, text) = apart(text);
+    let thought = thought + &within;
+    let thought = (!thought.is_empty()).then_some(Ok(ChatEvent::Thinking(thought)));
     let piece = (!text.is_empty()).then_some(Ok(ChatEvent::Delta(text)));
-    stream::iter(piece.into_iter().chain([Ok(ChatEvent::Done(completion))])).boxed()
+    let events = thought.into_iter().chain(piece);
+    stream::iter(events.chain([Ok(ChatEvent::Done(completion))])).boxed()
 }
 
 #[cfg(test)]
@@ -149,15 +197,18 @@ mod tests {
 
     #[test]
     fn a_mark_before_the_text_is_no_part_of_it() {
-        let whole = b"\xef\xbb\xbfdata: a\n\n";
-        for size in 1..=whole.len() {
-            let pieces: Vec<_> = whole.chunks(size).map(Bytes::copy_from_slice).collect();
-            let read = without_mark(stream::iter(pieces.into_iter().map(Ok)));
-            let read: Vec<u8> = block_on(read.collect::<Vec<_>>())
-                .into_iter()
-                .flat_map(|piece| piece.expect("a piece"))
-                .collect();
-            assert_eq!(read, b"data: a\n\n", "{size}");
+        let mark = b"\xef\xbb\xbf".as_slice();
+        for (marks, said) in [(0, vec!["a"]), (1, vec!["a"]), (2, vec![])] {
+            let whole = [&mark.repeat(marks), b"data: a\n\n".as_slice()].concat();
+            for size in 1..=whole.len() {
+                let pieces: Vec<_> = whole.chunks(size).map(Bytes::copy_from_slice).collect();
+                let read = without_mark(stream::iter(pieces.into_iter().map(Ok))).eventsource();
+                let read: Vec<String> = block_on(read.collect::<Vec<_>>())
+                    .into_iter()
+                    .map(|event| event.expect("an event").data)
+                    .collect();
+                assert_eq!(read, said, "{marks} marks, pieces of {size}");
+            }
         }
     }
 }

@@ -82,7 +82,7 @@ impl PromptSet {
         let mut system = SYSTEM.to_owned();
         for (key, value) in rows {
             if key == SYSTEM_NAME {
-                system = serde_json::from_str(value).unwrap_or(system);
+                system = serde_json::from_slice(value.as_bytes()).unwrap_or(system);
             } else if let Some(id) = key.strip_prefix(PREFIX) {
                 entries.insert(id.to_owned(), entry(&mut engine, key, value));
             }
@@ -120,7 +120,7 @@ impl PromptSet {
             .map_err(|why| broken(format!("system prompt: {why}")))?;
         let mut values = Map::new();
         for (name, term) in terms {
-            match serde_json::from_str(&term) {
+            match serde_json::from_slice(term.as_bytes()) {
                 Ok(value) => values.insert(name, value),
                 Err(_) => return Err(PromptError::Term { name: shown(&name) }),
             };
@@ -142,7 +142,7 @@ impl PromptSet {
 }
 
 fn entry(engine: &mut Engine, key: &str, value: &str) -> Result<Entry, String> {
-    let row: Row = serde_json::from_str(value)
+    let row: Row = serde_json::from_slice(value.as_bytes())
         .map_err(|error| format!("its configuration cannot be read: {error}"))?;
     engine
         .add(key, &row.prompt)

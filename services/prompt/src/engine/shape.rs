@@ -62,7 +62,7 @@ impl Schema {
 /// [`Misshapen::NotJson`] with the place, or [`Misshapen::Schema`] with what does not fit.
 pub fn json(text: &str, schema: Option<&Schema>) -> Result<Value, Misshapen> {
     let value: Value =
-        serde_json::from_str(unfenced(text)).map_err(|error| Misshapen::NotJson {
+        serde_json::from_slice(unfenced(text).as_bytes()).map_err(|error| Misshapen::NotJson {
             line: error.line(),
             column: error.column(),
         })?;

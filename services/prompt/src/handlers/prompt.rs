@@ -39,12 +39,15 @@ impl RequestHandler<PromptRequest, PromptResponse> for PromptHandler {
         let set = self.ready.get(&cx);
         let prompt = set.render(&question.id, question.terms)?;
         if prompt.kind == Kind::Text && cx.forwards() {
-            cx.forward(TEXT_COMPLETION, &ask(&prompt, question.streaming), out)
-                .await
+            let ask = TextCompletionRequest {
+                thinking: question.thinking,
+                ..ask(&prompt, question.streaming)
+            };
+            cx.forward(TEXT_COMPLETION, &ask, out).await
         } else if prompt.kind == Kind::Text && question.streaming {
-            relay(&cx, &prompt, out).await
+            relay(&cx, &prompt, question.thinking, out).await
         } else {
-            whole(&cx, &prompt, out).await
+            whole(&cx, &prompt, question.thinking, out).await
         }
     }
 }
@@ -65,23 +68,31 @@ fn ask(prompt: &Prompt<'_>, streaming: bool) -> TextCompletionRequest {
 async fn relay(
     cx: &Cx,
     prompt: &Prompt<'_>,
+    thinking: bool,
     mut out: Responder<PromptResponse>,
 ) -> Result<(), Error> {
-    let mut answer = cx.ask(TEXT_COMPLETION, &ask(prompt, true))?;
+    let ask = TextCompletionRequest {
+        thinking,
+        ..ask(prompt, true)
+    };
+    let mut answer = cx.ask(TEXT_COMPLETION, &ask)?;
     while let Some(part) = answer.next().await {
         let part = part?;
         if let Some(error) = part.error {
             return Err(error);
         }
-        if part.response.is_empty() && !part.end_of_stream {
+        if part.response.is_empty() && part.thinking.is_empty() && !part.end_of_stream {
             continue;
         }
         out.send(PromptResponse {
             text: part.response,
+            thinking: part.thinking,
             end_of_stream: part.end_of_stream,
             in_token: part.in_token,
             out_token: part.out_token,
             model: part.model,
+            cache_read: part.cache_read,
+            cost: part.cost,
             ..PromptResponse::default()
         })
         .await?;
@@ -99,10 +110,15 @@ const UNUSABLE: usize = 200;
 async fn whole(
     cx: &Cx,
     prompt: &Prompt<'_>,
+    thinking: bool,
     mut out: Responder<PromptResponse>,
 ) -> Result<(), Error> {
     let mut spent = Spent::default();
-    let text = complete(cx, &ask(prompt, false), &mut spent).await?;
+    let first = TextCompletionRequest {
+        thinking: thinking && prompt.kind == Kind::Text,
+        ..ask(prompt, false)
+    };
+    let text = complete(cx, &first, &mut spent).await?;
     let reply = match shaped(prompt, &text) {
         Ok(reply) => reply,
         Err(fault) => {
@@ -135,6 +151,9 @@ async fn whole(
         in_token: spent.in_token,
         out_token: spent.out_token,
         model: spent.model,
+        thinking: spent.thinking,
+        cache_read: spent.cache_read,
+        cost: spent.cost,
         ..reply
     })
     .await
@@ -146,6 +165,11 @@ struct Spent {
     in_token: Option<i64>,
     out_token: Option<i64>,
     model: Option<String>,
+    cache_read: Option<i64>,
+    /// Dollars; nothing where a provider of one of them did not say.
+    cost: Option<f64>,
+    /// What it thought, where that is wanted.
+    thinking: String,
 }
 
 async fn complete(
@@ -161,8 +185,13 @@ async fn complete(
             return Err(error);
         }
         text += &part.response;
+        spent.thinking += &part.thinking;
         add(&mut spent.in_token, part.in_token);
         add(&mut spent.out_token, part.out_token);
+        add(&mut spent.cache_read, part.cache_read);
+        if let Some(more) = part.cost {
+            spent.cost = Some(spent.cost.unwrap_or(0.0) + more);
+        }
         spent.model = part.model.or(spent.model.take());
     }
     Ok(text)

@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 
 use serde_json::json;
-use tg_clients::embeddings::embed;
 use tg_clients::traces::{Text, answer_title};
 use tg_mesh::{Cx, clock};
 use tg_provenance::{
@@ -181,8 +180,7 @@ async fn search(
             return Ok((Vec::new(), None));
         }
         let searches = concepts::searches(&plan.question, concepts);
-        let embedded = embed(cx, searches, None).await?;
-        let found = ask::by_meaning(cx, &plan.collection, &embedded, plan.pool).await?;
+        let (found, embedded) = ask::by_meaning(cx, &plan.collection, searches, plan.pool).await?;
         Ok((found, embedded.told()))
     };
     let by_words = async {

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 
 use serde_json::json;
 use tg_citations::Cited;
-use tg_clients::embeddings::embed;
 use tg_clients::traces::{Text, answer_title};
 use tg_mesh::{Cx, clock};
 use tg_provenance::{
@@ -235,8 +234,7 @@ async fn begin(
     if !ask.graph_seeds.is_empty() {
         return Ok((seeds::given(&ask.graph_seeds, limit), None));
     }
-    let embedded = embed(cx, searches.to_vec(), None).await?;
-    let found = ask::entities(cx, &plan.collection, &embedded, limit).await?;
+    let (found, embedded) = ask::entities(cx, &plan.collection, searches.to_vec(), limit).await?;
     Ok((seeds::merge(found, limit), embedded.told()))
 }
 

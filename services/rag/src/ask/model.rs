@@ -16,6 +16,6 @@ pub async fn object(
     terms: BTreeMap<String, String>,
 ) -> Result<Value, Error> {
     let reply = Prompts::of_flow(cx).whole(prompt, terms).await?;
-    let value = serde_json::from_str(reply.text.trim());
+    let value = serde_json::from_slice(reply.text.trim().as_bytes());
     Ok(value.map_err(|_| RagError::NotJson(prompt.to_owned()))?)
 }

@@ -172,6 +172,33 @@ async fn both_searches_count_and_each_alone_when_asked(place: Place) {
     assert!(frames[0].end_of_session);
 }
 
+async fn a_question_is_asked_in_the_model_of_the_vectors_that_serve(place: Place) {
+    let world = World::start(&place, true, script("Yes [1].")).await;
+    let asked = question(false);
+    let frames: Vec<DocumentRagResponse> = world.ask("document-rag", &asked).await;
+    assert_eq!(frames[0].embeddings_model.as_deref(), Some("fake"));
+    let usual = world.counts.of("embeddings");
+    {
+        let mut script = world.script.lock();
+        (script.held, script.served) = ("former", vec!["former"]);
+    }
+    let frames: Vec<DocumentRagResponse> = world.ask("document-rag", &asked).await;
+    assert_eq!(frames[0].error, None);
+    assert_eq!(frames[0].embeddings_model.as_deref(), Some("former"));
+    assert_eq!(world.counts.of("embeddings"), 2 * usual + 1, "once more");
+    // Nobody serves it any more: both are named, and nothing is answered by words.
+    world.script.lock().served = Vec::new();
+    let frames: Vec<DocumentRagResponse> = world.ask("document-rag", &asked).await;
+    let error = frames[0].error.clone().unwrap();
+    for part in ["'former'", "'fake'", "does not serve any more"] {
+        assert!(error.message.contains(part), "{error:?}");
+    }
+    // The collection is switched over.
+    world.script.lock().held = "";
+    let frames: Vec<DocumentRagResponse> = world.ask("document-rag", &asked).await;
+    assert_eq!(frames[0].embeddings_model.as_deref(), Some("fake"));
+}
+
 async fn without_a_reranker_the_answer_says_what_decided(place: Place) {
     let world = World::without_reranker(&place, script("Yes [1].")).await;
     for (diversity, told) in [
@@ -284,6 +311,7 @@ tg_testkit::on_both_buses!(
     passages_are_read_below_where_they_stand,
     a_streamed_answer_cites_what_was_retrieved_and_names_its_documents,
     both_searches_count_and_each_alone_when_asked,
+    a_question_is_asked_in_the_model_of_the_vectors_that_serve,
     a_library_that_answers_one_by_one_and_knows_the_documents_is_enough,
     without_chunks_the_answer_says_so_and_cites_nothing,
     a_refusal_has_no_number_and_no_source_whatever_the_passages_say,

@@ -22,18 +22,47 @@ fn vector(text: &str) -> Vec<f32> {
 pub fn embeddings(fake: Fake) -> Arc<Played<EmbeddingsRequest, EmbeddingsResponse>> {
     Played::new(move |_: &Cx, ask: EmbeddingsRequest| {
         fake.asked("embeddings")?;
+        let model = match ask.model.as_str() {
+            "" => OWN,
+            other => {
+                let served = fake.0.script.lock().served.clone();
+                let known = served.into_iter().find(|one| *one == other);
+                known.ok_or_else(|| Error::new(ErrorCode::BadRequest, "model: unknown"))?
+            }
+        };
         Ok(EmbeddingsResponse {
             vectors: ask.texts.iter().map(|text| vector(text)).collect(),
-            model: "fake".into(),
+            model: model.into(),
             ..EmbeddingsResponse::default()
         })
     })
 }
 
+/// The model of the embeddings.
+const OWN: &str = "fake";
+
+/// As a store says it: vectors of another model than those that are kept are refused, or told to who asks so.
+fn other(fake: &Fake, model: &str, tell: bool) -> Result<Option<String>, Error> {
+    let held = match fake.0.script.lock().held {
+        "" => OWN,
+        held => held,
+    };
+    match (model == held, tell) {
+        (true, _) => Ok(None),
+        (false, true) => Ok(Some(held.to_owned())),
+        (false, false) => Err(Error::new(ErrorCode::Conflict, "another model")),
+    }
+}
+
 pub fn entities(fake: Fake) -> Arc<Played<GraphEmbeddingsRequest, GraphEmbeddingsResponse>> {
     Played::new(move |_: &Cx, ask: GraphEmbeddingsRequest| {
         fake.asked("graph-embeddings")?;
-        assert_eq!(ask.model, "fake");
+        if let Some(model) = other(&fake, &ask.model, ask.tell_model)? {
+            return Ok(GraphEmbeddingsResponse {
+                model,
+                ..GraphEmbeddingsResponse::default()
+            });
+        }
         let entities = fake.0.script.lock().entities.clone();
         let entities = entities.iter().enumerate().map(|(at, iri)| EntityMatch {
             entity: Some(Term::iri(*iri)),
@@ -48,8 +77,14 @@ pub fn entities(fake: Fake) -> Arc<Played<GraphEmbeddingsRequest, GraphEmbedding
 }
 
 pub fn chunks(fake: Fake) -> Arc<Played<DocumentEmbeddingsRequest, DocumentEmbeddingsResponse>> {
-    Played::new(move |_: &Cx, _: DocumentEmbeddingsRequest| {
+    Played::new(move |_: &Cx, ask: DocumentEmbeddingsRequest| {
         fake.asked("document-embeddings")?;
+        if let Some(model) = other(&fake, &ask.model, ask.tell_model)? {
+            return Ok(DocumentEmbeddingsResponse {
+                model,
+                ..DocumentEmbeddingsResponse::default()
+            });
+        }
         let chunks = fake.0.script.lock().chunks.clone();
         let chunks = chunks.iter().enumerate().map(|(at, (id, _))| ChunkMatch {
             chunk_id: (*id).to_owned(),

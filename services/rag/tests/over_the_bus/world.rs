@@ -55,6 +55,10 @@ pub struct Script {
     pub failing: Vec<&'static str>,
     /// Who refuses what it is asked: the vectors are of another model.
     pub refusing: Vec<&'static str>,
+    /// The model of the vectors that are kept; empty: that of the embeddings.
+    pub held: &'static str,
+    /// Models that the embeddings service serves beside its own.
+    pub served: Vec<&'static str>,
     /// Where chunks stand, as the library knows it.
     pub contexts: Vec<(&'static str, &'static str)>,
     /// The library answers for one document at a time only.

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use serde_json::{Map, Value};
-use tg_mesh::{Cx, RequestHandler, Responder, clock};
+use tg_mesh::{Cx, Mesh, RequestHandler, Responder, clock};
 use tg_schemas::Error;
 use tg_schemas::msg::{ToolRequest, ToolResponse};
 
@@ -10,21 +10,38 @@ use crate::engine;
 use crate::error::ToolError;
 use crate::mcp::{Server, Servers};
 use crate::options::Options;
+use crate::wikipedia::Wikipedia;
+
+/// Asks which tools a server has.
+const LIST: &str = "list-tools";
 
 /// Serves `request` of `mcp-tool`.
 pub(crate) struct ToolCalls {
     servers: Servers,
+    wikipedia: Wikipedia,
 }
 
 impl ToolCalls {
-    pub(crate) fn new(options: &Options) -> Self {
+    pub(crate) fn new(mesh: &Mesh, options: &Options) -> Self {
         Self {
-            servers: Servers::new(options),
+            servers: Servers::new(mesh, options),
+            wikipedia: Wikipedia::new(options),
         }
     }
 
     async fn call(&self, cx: &Cx, request: &ToolRequest) -> Result<ToolResponse, ToolError> {
+        match request.operation.as_str() {
+            "" => {}
+            LIST => return self.list(cx, &request.server).await,
+            other => return Err(ToolError::Operation(other.to_owned())),
+        }
         let parameters = parameters(&request.parameters)?;
+        if !request.server.is_empty() {
+            let server = server(cx, &request.server)?.with_tool(&request.name);
+            let server = server.ok_or_else(|| ToolError::Unknown(request.name.clone()))?;
+            let server = (request.server.as_str(), &server);
+            return self.ask(cx, server, parameters, request.pictures).await;
+        }
         if let Some(result) = engine::call(&request.name, &parameters, clock::now()) {
             count("builtin");
             let text = result.map_err(ToolError::Said)?;
@@ -33,18 +50,63 @@ impl ToolCalls {
                 ..ToolResponse::default()
             });
         }
-        count("mcp");
-        let row = cx.config().get(cx.workspace(), "mcp", &request.name);
-        let row = row.ok_or_else(|| ToolError::Unknown(request.name.clone()))?;
-        let server = Server::read(&request.name, &row)?;
-        let call = self
-            .servers
-            .call(cx.workspace(), &server, parameters, &cx.id);
-        tokio::select! {
-            result = call => result,
-            () = cx.cancel.cancelled() => Err(ToolError::Cancelled),
-            () = cx.deadline.reached() => Err(ToolError::Timeout),
+        let asked = self.wikipedia.call(&request.name, &parameters);
+        if let Some(result) = until_over(cx, asked).await? {
+            count("wikipedia");
+            return Ok(ToolResponse {
+                text: result?,
+                ..ToolResponse::default()
+            });
         }
+        let server = server(cx, &request.name)?;
+        let server = (request.name.as_str(), &server);
+        self.ask(cx, server, parameters, request.pictures).await
+    }
+
+    async fn ask(
+        &self,
+        cx: &Cx,
+        server: (&str, &Server),
+        parameters: Map<String, Value>,
+        pictures: bool,
+    ) -> Result<ToolResponse, ToolError> {
+        count("mcp");
+        let key = (&*cx.id, pictures);
+        let call = self.servers.call(cx.workspace(), server, parameters, key);
+        until_over(cx, call).await?
+    }
+
+    /// The tools of a server, or the one that its row is for.
+    async fn list(&self, cx: &Cx, key: &str) -> Result<ToolResponse, ToolError> {
+        let server = server(cx, key)?;
+        let listing = self.servers.list(cx.workspace(), (key, &server));
+        let (mut tools, text) = until_over(cx, listing).await??.told();
+        tools.retain(|tool| server.has(&tool.name));
+        Ok(ToolResponse {
+            tools,
+            text,
+            ..ToolResponse::default()
+        })
+    }
+}
+
+/// The server of a row, for whoever asks.
+fn server(cx: &Cx, key: &str) -> Result<Server, ToolError> {
+    let unknown = || ToolError::Unknown(key.to_owned());
+    let row = cx.config().get(cx.workspace(), "mcp", key);
+    let server = Server::read(key, &row.ok_or_else(unknown)?)?;
+    match server.is_for(cx.headers.roles.as_deref()) {
+        true => Ok(server),
+        false => Err(unknown()),
+    }
+}
+
+/// What comes of a call, unless its asker or its time is gone.
+async fn until_over<T>(cx: &Cx, call: impl Future<Output = T>) -> Result<T, ToolError> {
+    tokio::select! {
+        result = call => Ok(result),
+        () = cx.cancel.cancelled() => Err(ToolError::Cancelled),
+        () = cx.deadline.reached() => Err(ToolError::Timeout),
     }
 }
 
@@ -70,5 +132,6 @@ fn parameters(text: &str) -> Result<Map<String, Value>, ToolError> {
     if text.trim().is_empty() || text.trim() == "null" {
         return Ok(Map::new());
     }
-    serde_json::from_str(text).map_err(|error| ToolError::Parameters(error.to_string()))
+    serde_json::from_slice(text.as_bytes())
+        .map_err(|error| ToolError::Parameters(error.to_string()))
 }

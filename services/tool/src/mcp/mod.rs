@@ -1,8 +1,11 @@
-//! MCP servers of the workspaces. Only `session` knows the MCP library.
+//! MCP servers of the workspaces. Only `session`, `listing` and `content` know the MCP library.
 
+mod content;
 #[cfg(test)]
 mod fuzz;
+mod listing;
 mod pool;
+mod process;
 mod row;
 mod session;
 

@@ -5,15 +5,39 @@ use tg_provider_http::Secret;
 
 use crate::error::ToolError;
 
-/// A tool behind a server.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+/// A server, or one tool of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Server {
-    pub(super) url: String,
+    pub(super) place: Place,
     /// The tool's name at the server.
-    #[serde(default, rename = "remote-name")]
     pub(super) remote_name: String,
+    /// The row is for that tool alone.
+    alone: bool,
+    /// Roles of whom it is for; `None`: of everybody.
+    roles: Option<Vec<String>>,
+}
+
+/// Where a server is.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) enum Place {
+    /// At an address.
+    At { url: String, token: Option<Secret> },
+    /// A program of the settings, by its name.
+    Program(String),
+}
+
+#[derive(Deserialize)]
+struct Row {
+    #[serde(default)]
+    url: Option<String>,
+    #[serde(default)]
+    server: Option<String>,
+    #[serde(default, rename = "remote-name")]
+    remote_name: String,
     #[serde(default, rename = "auth-token")]
-    pub(super) token: Option<Secret>,
+    token: Option<Secret>,
+    #[serde(default)]
+    roles: Option<Vec<String>>,
 }
 
 impl Server {
@@ -23,19 +47,69 @@ impl Server {
             key: key.to_owned(),
             why: why.to_owned(),
         };
-        let mut server: Self = serde_json::from_str(value)
-            .map_err(|_| fault("the configuration cannot be read; 'url' is required"))?;
-        let web = ["http://", "https://"]
-            .iter()
-            .any(|scheme| server.url.starts_with(scheme));
-        if !web {
-            return Err(fault("url: must begin with http:// or https://"));
+        const NEEDED: &str =
+            "the configuration cannot be read; 'url' is required, or 'server' instead";
+        let row: Row = serde_json::from_slice(value.as_bytes()).map_err(|_| fault(NEEDED))?;
+        let token = row.token.filter(|token| !token.expose().is_empty());
+        let place = match (row.url, row.server) {
+            (Some(_), Some(_)) => {
+                return Err(fault("url: must be left out where 'server' is said"));
+            }
+            (None, None) => return Err(fault(NEEDED)),
+            (None, Some(name)) => Place::Program(name),
+            (Some(url), None) => {
+                let mut web = ["http://", "https://"].iter();
+                if !web.any(|scheme| url.starts_with(scheme)) {
+                    return Err(fault("url: must begin with http:// or https://"));
+                }
+                Place::At { url, token }
+            }
+        };
+        let alone = !row.remote_name.is_empty();
+        let remote_name = match alone {
+            true => row.remote_name,
+            false => key.to_owned(),
+        };
+        Ok(Self {
+            place,
+            remote_name,
+            alone,
+            roles: row.roles,
+        })
+    }
+
+    /// The same server with another of its tools, if the row is for that.
+    pub(crate) fn with_tool(mut self, name: &str) -> Option<Self> {
+        if !self.has(name) {
+            return None;
         }
-        if server.remote_name.is_empty() {
-            key.clone_into(&mut server.remote_name);
+        name.clone_into(&mut self.remote_name);
+        Some(self)
+    }
+
+    /// Whether the row is for this tool of the server.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        !self.alone || self.remote_name == name
+    }
+
+    /// Whether it is for who has these roles, which are separated by spaces.
+    pub(crate) fn is_for(&self, roles: Option<&str>) -> bool {
+        let has = |name: &String| {
+            let had = roles.unwrap_or_default();
+            had.split_whitespace().any(|one| one == name)
+        };
+        self.roles
+            .as_ref()
+            .is_none_or(|roles| roles.iter().any(has))
+    }
+
+    /// Its address, if it has one.
+    #[cfg(test)]
+    pub(super) fn url(&self) -> Option<&str> {
+        match &self.place {
+            Place::At { url, .. } => Some(url),
+            Place::Program(_) => None,
         }
-        server.token = server.token.filter(|token| !token.expose().is_empty());
-        Ok(server)
     }
 }
 
@@ -43,18 +117,56 @@ impl Server {
 mod tests {
     use super::*;
 
+    fn token(server: &Server) -> &str {
+        match &server.place {
+            Place::At {
+                token: Some(token), ..
+            } => token.expose(),
+            other => panic!("{other:?}"),
+        }
+    }
+
     #[test]
     fn a_row_names_its_fault_and_keeps_its_secret() {
         let row = r#"{"url": "http://x/mcp", "auth-token": "s3cret"}"#;
         let server = Server::read("find", row).unwrap();
         assert_eq!(server.remote_name, "find");
         assert!(!format!("{server:?}").contains("s3cret"));
-        for bad in ["{", "{}", r#"{"url": "ftp://x"}"#] {
+        assert!(server.is_for(None));
+        let row = r#"{"url": "http://x/mcp", "roles": ["writer"]}"#;
+        let server = Server::read("find", row).unwrap();
+        assert!(server.is_for(Some("reader writer")));
+        assert!(!server.is_for(Some("reader")) && !server.is_for(None));
+        // A name of something of the server's is a text as any other.
+        for named in ["env:PATH", "file:/etc/passwd"] {
+            let row = format!(r#"{{"url": "http://x/mcp", "auth-token": "{named}"}}"#);
+            assert_eq!(token(&Server::read("find", &row).unwrap()), named);
+        }
+        for bad in [
+            "{",
+            "{}",
+            r#"{"url": "ftp://x"}"#,
+            r#"{"url": "http://x", "server": "s"}"#,
+        ] {
             let error = Server::read("find", bad).unwrap_err();
             assert!(
                 error.to_string().contains("'find'") && error.to_string().contains("url"),
                 "{error}"
             );
         }
+    }
+
+    #[test]
+    fn a_program_is_named_and_never_written_in_a_row() {
+        let row = r#"{"server": "files", "command": "rm", "args": ["-rf"]}"#;
+        let server = Server::read("k", row).unwrap();
+        assert_eq!(server.place, Place::Program("files".to_owned()));
+        assert_eq!(server.with_tool("write").unwrap().remote_name, "write");
+        // A row of one tool is no way to the others.
+        let row = r#"{"server": "files", "remote-name": "read"}"#;
+        let read = Server::read("k", row).unwrap();
+        assert!(read.has("read") && !read.has("write") && read.with_tool("write").is_none());
+        let bare = Server::read("k", r#"{"command": "rm"}"#).unwrap_err();
+        assert!(bare.to_string().contains("'url' is required"), "{bare}");
     }
 }

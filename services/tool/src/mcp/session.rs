@@ -1,59 +1,128 @@
-//! One session with an MCP server over streamable HTTP. The only file that names the MCP library.
+//! One session with an MCP server, over streamable HTTP or with a program. With `listing` and `content` the only file that
+//! names the MCP library.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use reqwest::Client;
-use rmcp::model::{
-    CallToolRequestParams, CallToolResult, ContentBlock, MetaObject, RequestMetaObject,
-    ResourceContents,
-};
-use rmcp::service::RunningService;
+use rmcp::model::{CallToolRequestParams, MetaObject, PaginatedRequestParams, RequestMetaObject};
+use rmcp::service::{NotificationContext, RunningService};
 use rmcp::transport::StreamableHttpClientTransport;
+use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
-use rmcp::{RoleClient, ServiceError, ServiceExt};
+use rmcp::{ClientHandler, RoleClient, ServiceError, ServiceExt};
 use serde_json::{Map, Value};
+use tg_provider_http::Secret;
 use tg_schemas::msg::ToolResponse;
+use tokio::process::{ChildStdin, ChildStdout};
+use tokio::sync::Mutex;
+use tokio::time::Instant;
 
-use super::row::Server;
+use super::content::{LARGEST, read};
+use super::listing::Listing;
+use super::process::{InUse, Process};
 use crate::error::ToolError;
 
 /// Longest wait for a connection.
 pub(super) const CONNECT: Duration = Duration::from_secs(10);
 /// Longest wait for a session to be agreed.
-const OPEN: Duration = Duration::from_secs(30);
-/// Most bytes of a result.
-const MAX_RESULT: usize = 1 << 20;
+pub(super) const OPEN: Duration = Duration::from_secs(30);
 /// Name of the call's key in `_meta`, for servers that want to know a call made twice.
 const CALL_KEY: &str = "threadgraph/call";
+/// How long a list of tools holds whose server does not tell of changes.
+const HOLDS: Duration = Duration::from_secs(60);
 
 /// An open session.
 pub(super) struct Session {
-    running: RunningService<RoleClient, ()>,
+    running: RunningService<RoleClient, Heard>,
+    heard: Arc<AtomicU64>,
+    /// The program that is spoken with, unless there is an address.
+    process: Option<Process>,
+    listed: Mutex<Option<Listed>>,
+}
+
+/// What the server's tools were.
+struct Listed {
+    listing: Arc<Listing>,
+    at: Instant,
+    /// How often they had changed before.
+    changes: u64,
+}
+
+/// Counts how often a server says that its tools have changed. Of what else a server may ask its client, nothing is granted.
+struct Heard(Arc<AtomicU64>);
+
+impl ClientHandler for Heard {
+    async fn on_tool_list_changed(&self, _context: NotificationContext<RoleClient>) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
 }
 
 impl Session {
-    pub(super) async fn open(http: Client, server: &Server) -> Result<Self, ToolError> {
-        let mut config = StreamableHttpClientTransportConfig::with_uri(server.url.as_str())
-            .max_sse_event_size(4 * MAX_RESULT)
+    /// With a server at an address.
+    pub(super) async fn open(
+        http: Client,
+        url: &str,
+        token: Option<&Secret>,
+    ) -> Result<Self, ToolError> {
+        let mut config = StreamableHttpClientTransportConfig::with_uri(url)
+            .max_sse_event_size(LARGEST)
             .reinit_on_expired_session(true);
-        if let Some(token) = &server.token {
+        if let Some(token) = token {
             config = config.auth_header(token.expose());
         }
         let transport = StreamableHttpClientTransport::with_client(http, config);
-        let opening = tokio::time::timeout(OPEN, ().serve(transport)).await;
-        match opening {
-            Ok(Ok(running)) => Ok(Self { running }),
-            Ok(Err(fault)) => {
-                tracing::debug!(%fault, "no session with an MCP server");
-                Err(ToolError::Unreachable)
-            }
-            Err(_) => Err(ToolError::Unreachable),
+        let heard = Arc::default();
+        let opening = Heard(Arc::clone(&heard)).serve(transport);
+        let running = agreed(tokio::time::timeout(OPEN, opening).await)?;
+        Ok(Self::of(running, heard, None))
+    }
+
+    /// With a program that was started.
+    pub(super) async fn with_program(
+        (process, reads, writes): (Process, ChildStdout, ChildStdin),
+    ) -> Result<Self, ToolError> {
+        let transport =
+            AsyncRwTransport::<RoleClient, _, _>::new(reads, writes).with_max_line_length(LARGEST);
+        let heard = Arc::default();
+        // Its input ends with its time, and so does the session.
+        let over = process.over().child_token();
+        let opening = Heard(Arc::clone(&heard)).serve_with_ct(transport, over);
+        let running = agreed(tokio::time::timeout(OPEN, opening).await)?;
+        Ok(Self::of(running, heard, Some(process)))
+    }
+
+    fn of(
+        running: RunningService<RoleClient, Heard>,
+        heard: Arc<AtomicU64>,
+        process: Option<Process>,
+    ) -> Self {
+        Self {
+            running,
+            heard,
+            process,
+            listed: Mutex::default(),
         }
     }
 
     /// Whether it cannot be used again.
     pub(super) fn is_closed(&self) -> bool {
-        self.running.is_closed() || self.running.is_transport_closed()
+        let over = self.process.as_ref().is_some_and(Process::is_over);
+        over || self.running.is_closed() || self.running.is_transport_closed()
+    }
+
+    /// The program that is spoken with.
+    pub(super) fn process(&self) -> Option<&Process> {
+        self.process.as_ref()
+    }
+
+    /// Begins to use it; `None`: it is over.
+    pub(super) fn begin(&self) -> Option<Option<InUse>> {
+        match &self.process {
+            Some(process) => process.begin().map(Some),
+            None => Some(None),
+        }
     }
 
     /// Calls a tool; dropping the call cancels it at the server.
@@ -61,72 +130,81 @@ impl Session {
         &self,
         name: &str,
         arguments: Map<String, Value>,
-        key: &str,
+        (key, pictures): (&str, bool),
     ) -> Result<ToolResponse, ToolError> {
         let mut params = CallToolRequestParams::new(name.to_owned()).with_arguments(arguments);
         if !key.is_empty() {
             let meta = Map::from_iter([(CALL_KEY.to_owned(), Value::from(key))]);
             params.meta = Some(RequestMetaObject(MetaObject(meta)));
         }
-        match self.running.peer().call_tool(params).await {
-            Ok(result) => read(result),
-            Err(ServiceError::McpError(fault)) => Err(ToolError::said(&fault.message)),
-            Err(ServiceError::Timeout { .. }) => Err(ToolError::ServerTimeout),
-            Err(fault) => {
-                tracing::debug!(%fault, "an MCP call failed");
-                Err(ToolError::Unreachable)
+        let result = self.running.peer().call_tool(params).await;
+        read(result.map_err(refused)?, pictures)
+    }
+
+    /// The server's tools, as they were when they were last said to have changed.
+    pub(super) async fn list(&self) -> Result<Arc<Listing>, ToolError> {
+        // Who asks at the same time waits for the list that the first one asks for.
+        let mut listed = self.listed.lock().await;
+        let changes = self.heard.load(Ordering::SeqCst);
+        let known = listed.as_ref().filter(|known| {
+            known.changes == changes && (self.tells_of_changes() || known.at.elapsed() < HOLDS)
+        });
+        if let Some(known) = known {
+            return Ok(known.listing.clone());
+        }
+        let mut listing = Listing::default();
+        let mut cursor = None;
+        loop {
+            let page = PaginatedRequestParams::default().with_cursor(cursor);
+            let page = self.running.peer().list_tools(Some(page)).await;
+            let page = page.map_err(refused)?;
+            listing.add(page.tools);
+            cursor = page.next_cursor;
+            if cursor.is_none() {
+                break;
+            }
+            if !listing.wants_more() {
+                listing.cut();
+                break;
             }
         }
+        let listing = Arc::new(listing);
+        *listed = Some(Listed {
+            listing: listing.clone(),
+            at: Instant::now(),
+            changes,
+        });
+        Ok(listing)
+    }
+
+    fn tells_of_changes(&self) -> bool {
+        let server = self.running.peer().peer_info();
+        let tools = server.and_then(|server| server.capabilities.tools.clone());
+        tools.is_some_and(|tools| tools.list_changed == Some(true))
     }
 }
 
-/// Structured content if there is any, else the texts; other content is named.
-pub(super) fn read(result: CallToolResult) -> Result<ToolResponse, ToolError> {
-    let text: Vec<String> = result.content.iter().map(show).collect();
-    let text = bounded(text.join("\n"));
-    if result.is_error == Some(true) {
-        return Err(ToolError::said(&text));
-    }
-    let structured = result.structured_content.filter(|value| match value {
-        Value::Null => false,
-        Value::Object(map) => !map.is_empty(),
-        _ => true,
-    });
-    Ok(match structured {
-        Some(value) => ToolResponse {
-            object: bounded(value.to_string()),
-            ..ToolResponse::default()
-        },
-        None => ToolResponse {
-            text,
-            ..ToolResponse::default()
-        },
-    })
-}
-
-fn show(part: &ContentBlock) -> String {
-    match part {
-        ContentBlock::Text(text) => text.text.clone(),
-        ContentBlock::Image(image) => format!("[image, {}]", image.mime_type),
-        ContentBlock::Audio(audio) => format!("[audio, {}]", audio.mime_type),
-        ContentBlock::Resource(embedded) => match &embedded.resource {
-            ResourceContents::TextResourceContents { text, .. } => text.clone(),
-            ResourceContents::BlobResourceContents { uri, .. } => format!("[resource {uri}]"),
-            _ => "[resource]".to_owned(),
-        },
-        ContentBlock::ResourceLink(link) => format!("[resource {}]", link.uri),
-        _ => "[content of another kind]".to_owned(),
-    }
-}
-
-fn bounded(mut text: String) -> String {
-    if text.len() > MAX_RESULT {
-        let mut at = MAX_RESULT;
-        while !text.is_char_boundary(at) {
-            at -= 1;
+/// A session that was agreed in time.
+fn agreed<T, E: std::fmt::Display>(
+    opening: Result<Result<T, E>, tokio::time::error::Elapsed>,
+) -> Result<T, ToolError> {
+    match opening {
+        Ok(Ok(running)) => Ok(running),
+        Ok(Err(fault)) => {
+            tracing::debug!(%fault, "no session with an MCP server");
+            Err(ToolError::Unreachable)
         }
-        text.truncate(at);
-        text.push_str("\n[shortened]");
+        Err(_) => Err(ToolError::Unreachable),
     }
-    text
+}
+
+fn refused(fault: ServiceError) -> ToolError {
+    match fault {
+        ServiceError::McpError(fault) => ToolError::said(&fault.message),
+        ServiceError::Timeout { .. } => ToolError::ServerTimeout,
+        fault => {
+            tracing::debug!(%fault, "an MCP call failed");
+            ToolError::Unreachable
+        }
+    }
 }

@@ -15,21 +15,50 @@ impl Kind {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Entity, Self::Chunk, Self::Row];
 
-    /// As stored; never changes.
-    pub(crate) fn code(self) -> i64 {
-        match self {
-            Self::Entity => 1,
-            Self::Chunk => 2,
-            Self::Row => 3,
-        }
-    }
-
     /// For people.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Entity => "entity",
             Self::Chunk => "chunk",
             Self::Row => "row",
+        }
+    }
+}
+
+/// What the code of a kind has more while its vectors are staged.
+const STAGED: i64 = 100;
+
+/// Where vectors of a kind are: those that answer questions, and beside them those of another model that will.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) kind: Kind,
+    pub(crate) staged: bool,
+}
+
+impl Place {
+    /// Where questions look.
+    pub(crate) fn serving(kind: Kind) -> Self {
+        Self {
+            kind,
+            staged: false,
+        }
+    }
+
+    /// Where vectors wait for the switch.
+    pub(crate) fn staged(kind: Kind) -> Self {
+        Self { kind, staged: true }
+    }
+
+    /// As stored; never changes.
+    pub(crate) fn code(self) -> i64 {
+        let code = match self.kind {
+            Kind::Entity => 1,
+            Kind::Chunk => 2,
+            Kind::Row => 3,
+        };
+        match self.staged {
+            true => STAGED + code,
+            false => code,
         }
     }
 }

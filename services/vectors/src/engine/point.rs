@@ -194,6 +194,8 @@ pub struct Point {
     pub made_by: String,
     /// What searches may ask for.
     pub facets: Facets,
+    /// The text that the vector was made of; `None` where nobody says. Of a row its subject has it.
+    pub text: Option<String>,
     /// The vector, as its model made it.
     pub vector: Vec<f32>,
 }
@@ -211,11 +213,16 @@ impl Point {
         vector: Vec<f32>,
     ) -> Result<Self, VectorError> {
         check_vector(&format!("{field}.vector"), &vector)?;
+        let text = match subject {
+            Subject::Row { .. } => Some(String::new()),
+            Subject::Entity(_) | Subject::Chunk(_) => None,
+        };
         Ok(Self {
             subject,
             chunk,
             made_by: String::new(),
             facets,
+            text,
             vector,
         })
     }
@@ -223,6 +230,17 @@ impl Point {
     /// The same, made by somebody.
     pub fn made_by(self, made_by: String) -> Self {
         Self { made_by, ..self }
+    }
+
+    /// The same, made of a text; an empty one says nothing.
+    pub fn of_text(self, text: String) -> Self {
+        match text.is_empty() {
+            true => self,
+            false => Self {
+                text: Some(text),
+                ..self
+            },
+        }
     }
 
     /// What it comes from, as one text: of one chunk each maker has its own.

@@ -4,11 +4,11 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use tg_collections::Target;
+use tg_collections::{Target, ended};
 use tg_mesh::{ConsumeError, Cx, LeasedStore, RecordConsumer};
 use tg_runs::RunContext;
 use tg_schemas::msg::{DocumentEmbeddings, GraphEmbeddings, Metadata, RowEmbeddings};
-use tg_schemas::{Error, ErrorCode, Term};
+use tg_schemas::{Error, ErrorCode};
 
 use crate::engine::kind::Kind;
 use crate::engine::point::{Facets, Point, Subject};
@@ -32,6 +32,7 @@ impl<S: PointStore> Writer<S> {
         };
         let engine = self.0.get().await?;
         let count = points.good.len();
+        let late = ended(target.key.collection());
         let write = Write {
             key: target.key,
             kind,
@@ -39,7 +40,10 @@ impl<S: PointStore> Writer<S> {
             write_kind: target.kind,
             points: points.good,
         };
-        engine.put(write).await.map_err(Error::from)?;
+        let put = engine.put(write).await.map_err(Error::from)?;
+        if put.is_none() {
+            cx.not_kept(late);
+        }
         metrics::counter!("tg_vectors_written_total", "kind" => kind.as_str())
             .increment(count as u64);
         cx.effect("vectors", count as i64);
@@ -80,7 +84,7 @@ impl<S: PointStore> RecordConsumer<GraphEmbeddings> for Writer<S> {
         let mut points = Points::default();
         for (at, one) in record.entities.into_iter().enumerate() {
             let field = format!("entities[{at}]");
-            let term = one.entity.filter(|term| !is_empty(term));
+            let term = one.entity.filter(|term| !term.is_empty());
             let facets = Facets {
                 types: one.rdf_type,
                 ..Facets::with(one.attributes)
@@ -88,7 +92,7 @@ impl<S: PointStore> RecordConsumer<GraphEmbeddings> for Writer<S> {
             let chunk = or(one.chunk_id, &about);
             points.add(match term {
                 Some(term) => Point::new(&field, Subject::Entity(term), chunk, facets, one.vector)
-                    .map(|point| point.made_by(one.made_by)),
+                    .map(|point| point.made_by(one.made_by).of_text(one.text)),
                 None => Err(missing(&field, "entity")),
             });
         }
@@ -110,6 +114,7 @@ impl<S: PointStore> RecordConsumer<DocumentEmbeddings> for Writer<S> {
             } else {
                 let subject = Subject::Chunk(one.chunk_id.clone());
                 Point::new(&field, subject, one.chunk_id, facets, one.vector)
+                    .map(|point| point.of_text(one.text))
             });
         }
         self.keep(&cx, Kind::Chunk, &record.metadata, &record.model, points)
@@ -171,14 +176,6 @@ fn or(text: String, otherwise: &str) -> String {
         otherwise.to_owned()
     } else {
         text
-    }
-}
-
-fn is_empty(term: &Term) -> bool {
-    match term {
-        Term::Iri(text) | Term::Blank(text) => text.is_empty(),
-        Term::Literal { value, .. } => value.is_empty(),
-        Term::Quoted(_) => false,
     }
 }
 

@@ -3,10 +3,12 @@
 mod embeddings_query;
 mod embeddings_write;
 mod kw_index;
+mod reembed;
 
 pub(crate) use embeddings_query::Querier;
 pub(crate) use embeddings_write::Writer;
 pub(crate) use kw_index::KeywordIndex;
+pub(crate) use reembed::Reembed;
 
 use tg_schemas::{Error, ErrorCode};
 

@@ -5,6 +5,7 @@
 
 pub mod keywords;
 pub mod points;
+pub mod reembed;
 
 #[cfg(test)]
 mod conformance;
@@ -62,19 +63,30 @@ pub struct Hit {
     pub facets: Facets,
 }
 
+/// Vectors of one kind of a collection, as they were written.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Page {
+    /// Their model; empty when nobody said.
+    pub model: String,
+    /// The vectors.
+    pub points: Vec<Point>,
+    /// Behind which point the next page begins; `None` behind the last one.
+    pub next: Option<i64>,
+}
+
 /// The vectors of all collections. Vectors of one kind of one collection have one model and one dimension; an emptied
 /// collection is free to take others.
 #[async_trait]
 pub trait PointStore: Send + Sync + 'static {
     /// Keeps points. Durable and visible when `Ok`; the number of points that are new or changed. Points are told apart
-    /// by what they stand for and their chunk, so the same ones may come again. Tracked ones of a generation that was
-    /// dropped are not kept.
+    /// by what they stand for and their chunk, so the same ones may come again. `None` of tracked ones of a generation that was
+    /// dropped: they are not kept.
     ///
     /// # Errors
     /// [`VectorError::OtherModel`] and [`VectorError::OtherDimension`] when they cannot join the ones that are kept;
     /// [`VectorError::Quota`] when the workspace may not keep so many; otherwise when the store failed. Nothing of
     /// the write was kept then.
-    async fn put(&self, write: Write) -> Result<usize, VectorError>;
+    async fn put(&self, write: Write) -> Result<Option<usize>, VectorError>;
 
     /// The nearest subjects, each once, nearest first. A collection without vectors has none; so has a query without
     /// direction.
@@ -88,6 +100,19 @@ pub trait PointStore: Send + Sync + 'static {
     /// # Errors
     /// When the store failed.
     async fn count(&self, key: &CollectionKey, kind: Kind) -> Result<usize, VectorError>;
+
+    /// At most so many points of a collection, in the order in which they were written, from behind one on. Each point that is
+    /// there from the first page to the last is in one of them.
+    ///
+    /// # Errors
+    /// [`VectorError::Replaced`] where another model has taken over since the page before; otherwise when the store failed.
+    async fn page(
+        &self,
+        key: &CollectionKey,
+        kind: Kind,
+        after: Option<i64>,
+        most: usize,
+    ) -> Result<Page, VectorError>;
 }
 
 /// A chunk to index.

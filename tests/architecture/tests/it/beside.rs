@@ -40,7 +40,7 @@ const RULES: &[Rule] = &[
         but: &[],
     },
     Rule {
-        says: "a thread says its stack: one that does not gets 256 MiB of address space, which the AMQP client's need",
+        says: "a thread says its stack: one that does not gets 512 MiB of address space, which the AMQP client's need",
         words: &["thread::spawn(", "scope.spawn("],
         within: &[],
         strings: false,
@@ -52,6 +52,14 @@ const RULES: &[Rule] = &[
         within: &[],
         strings: false,
         but: &[
+            (
+                "services/extract/src/handlers/measure.rs",
+                "counts the tokens of samples, one of a question at a time",
+            ),
+            (
+                "services/prompt/src/handlers/measure.rs",
+                "counts the tokens of prompts, four at once",
+            ),
             (
                 "crates/bus/src/embedded/",
                 "reads, syncs and tidies its log",
@@ -72,6 +80,10 @@ const RULES: &[Rule] = &[
             (
                 "server/src/process.rs",
                 "reads models from disk at the start",
+            ),
+            (
+                "services/agent/src/run/replay.rs",
+                "runs recorded runs again, four at once",
             ),
             (
                 "services/embeddings/src/embedder.rs",
@@ -123,6 +135,10 @@ const RULES: &[Rule] = &[
             ),
             ("services/ingest/src/cut.rs", "cuts long texts"),
             (
+                "services/ingest/src/measure.rs",
+                "counts the tokens of chunks",
+            ),
+            (
                 "services/librarian/src/library/mod.rs",
                 "hashes large documents",
             ),
@@ -136,6 +152,10 @@ const RULES: &[Rule] = &[
             ),
             (
                 "services/tool/src/mcp/pool.rs",
+                "reads the roots of TLS once",
+            ),
+            (
+                "services/tool/src/wikipedia.rs",
                 "reads the roots of TLS once",
             ),
             (
@@ -201,6 +221,10 @@ const RULES: &[Rule] = &[
                 "the writer's thread waits for work",
             ),
             (
+                "services/agent/src/run/replay.rs",
+                "a recorded run is run again on a thread of its own",
+            ),
+            (
                 "services/graph/src/store/embedded/",
                 "its own threads ask the journal",
             ),
@@ -261,8 +285,20 @@ const RULES: &[Rule] = &[
                 "crates/mesh/src/presence.rs",
                 "processes that are there, as many as its bound says",
             ),
+            (
+                "crates/rpc/src/awaited.rs",
+                "receipts that are waited for; who waits bounds them",
+            ),
             ("crates/rpc/src/client.rs", "questions in flight"),
             ("crates/rpc/src/server.rs", "answers in progress"),
+            (
+                "services/agent/src/run/slots.rs",
+                "workspaces with tasks under way",
+            ),
+            (
+                "services/agent/src/run/tasks.rs",
+                "tasks under way; the ledger bounds those that are open",
+            ),
             (
                 "services/graph/src/store/embedded/sight.rs",
                 "what one question has judged, as much as its bound says",
@@ -280,10 +316,14 @@ const RULES: &[Rule] = &[
                 "who asks at the moment; those that left are struck",
             ),
             (
-                "services/flow/src/service/mod.rs",
+                "services/flow/src/operations/mod.rs",
                 "flows that are being changed",
             ),
             ("services/gateway/src/auth/cache.rs", "named in once.rs"),
+            (
+                "services/gateway/src/calls.rs",
+                "calls of tools under way, each a request in progress",
+            ),
             (
                 "services/gateway/src/detached.rs",
                 "work under way, which counts against its user",
@@ -318,12 +358,20 @@ const RULES: &[Rule] = &[
                 "workspaces found full within seconds",
             ),
             (
+                "services/vectors/src/reembedder.rs",
+                "why a change of model does not get on: collections that change theirs, which are rows of the store",
+            ),
+            (
                 "services/vectors/src/store/points/cache.rs",
                 "named in once.rs",
             ),
             (
                 "services/vectors/src/store/points/scans.rs",
                 "searches that wait",
+            ),
+            (
+                "services/threads/src/handlers/pumping.rs",
+                "pumps of workspaces, of no more than its bound",
             ),
         ],
     },

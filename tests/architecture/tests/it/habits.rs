@@ -76,6 +76,7 @@ const RULES: &[Rule] = &[
             ("crates/provider-http/", "the one client of providers"),
             ("services/llm/src/providers/", "a provider"),
             ("services/tool/src/mcp/", "servers of tools"),
+            ("services/tool/src/wikipedia.rs", "a server of tools"),
             ("cli/src/client/http.rs", "the client of the gateway"),
             (
                 "cli/src/commands/local/models/download.rs",
@@ -98,13 +99,28 @@ const RULES: &[Rule] = &[
             "task::spawn_local",
             "tokio::task::spawn",
             "JoinSet",
+            "runtime::Handle",
+            "Handle::current",
+            "Handle::try_current",
+            "runtime.spawn",
+            "handle.spawn",
         ],
         within: &[],
         strings: false,
-        but: &[(
-            "cli/src/interrupt.rs",
-            "a command has no mesh; waits for Ctrl-C until it ends",
-        )],
+        but: &[
+            (
+                "cli/src/interrupt.rs",
+                "a command has no mesh; waits for Ctrl-C until it ends",
+            ),
+            (
+                "crates/bus/src/task.rs",
+                "the function; a client library's own threads call it from outside of the runtime",
+            ),
+            (
+                "crates/bus/src/embedded/queue.rs",
+                "a queue may be filled from any thread, and holds no task: one pause, which ends with the queue, and reading ahead",
+            ),
+        ],
     },
     Rule {
         says: "what waits or measures inside a process uses tokio's clock, which tests can stop",
@@ -190,10 +206,29 @@ const RULES: &[Rule] = &[
             "sleep",
             "std::fs",
             "std::env",
+            "thread::",
+            "async fn",
         ],
         within: &["*/engine/*"],
         strings: false,
-        but: &[],
+        but: &[
+            (
+                "services/vectors/src/engine/scan.rs",
+                "a scan is shared among threads that end within it; whoever calls it left the runtime",
+            ),
+            (
+                "services/llm/src/engine/builtin/mod.rs",
+                "it is asked as other models are, whose trait waits for a provider; this one never does",
+            ),
+            (
+                "services/llm/src/engine/router/bucket.rs",
+                "it is handed moments of the clock that tests can stop, and waits for none",
+            ),
+            (
+                "services/llm/src/engine/router/health.rs",
+                "it is handed moments of the clock that tests can stop, and waits for none",
+            ),
+        ],
     },
     Rule {
         says: "the contract and the builders of provenance do no I/O and know no async",
@@ -211,6 +246,25 @@ const RULES: &[Rule] = &[
         but: &[],
     },
     Rule {
+        says: "only settings may name a variable or a file of the server (`env:`, `file:`): whoever wrote a row so would read it",
+        words: &["by_reference", "tg_settings::resolved"],
+        within: &[],
+        strings: true,
+        but: &[
+            ("*/options.rs", "the settings of a service"),
+            (
+                "services/llm/src/options/backends.rs",
+                "the list of backends among them",
+            ),
+            ("server/src/settings/", "those of the process"),
+            ("crates/provider-http/src/", "where it is made for them"),
+            (
+                "services/tool/src/programs.rs",
+                "programs that are servers of tools are settings, too",
+            ),
+        ],
+    },
+    Rule {
         says: "nothing is nack-requeued",
         words: &[
             "requeue: true",
@@ -224,6 +278,13 @@ const RULES: &[Rule] = &[
             "crates/bus/src/rabbitmq/settle.rs",
             "what was fetched and not begun goes back once: when a consumer is cancelled, or when there is room for it",
         )],
+    },
+    Rule {
+        says: "JSON is read from bytes: each type is compiled once, not once for bytes and once for texts",
+        words: &["serde_json::from_str", "serde_json::from_reader"],
+        within: &["schemas/", "crates/", "services/", "server/", "cli/"],
+        strings: false,
+        but: &[],
     },
     Rule {
         says: "a mutex is parking_lot's, which cannot be poisoned, or tokio's",
@@ -253,6 +314,7 @@ fn written_out(mut source: Source) -> Source {
         ("std::time", &["Instant"][..]),
         ("std::sync", &["Mutex", "RwLock"]),
         ("tokio::task", &["spawn", "JoinSet"]),
+        ("tokio::runtime", &["Handle"]),
     ] {
         let open = format!("{module}::{{");
         let mut from = 0;
@@ -376,163 +438,6 @@ fn statements_are_found() {
     ] {
         assert!(!is_sql(other), "{other}");
     }
-}
-
-/// Words of the machine room, which no text of an error shows to a client.
-const INSIDE: &[&str] = &[
-    "exchange",
-    "queue",
-    "queues",
-    "broker",
-    "rabbitmq",
-    "amqp",
-    "sqlite",
-    "routing key",
-    "mutex",
-    "panicked",
-    "channel",
-];
-
-/// What is put into a text of an error by such a name is a place of the system, or somebody else's.
-const PUT_IN: &[&str] = &[
-    "{host", "{path", "{file", "{dir", "{queue", "{topic", "{url", "{address", "{broker",
-];
-
-/// Whose texts no client is shown: they are for logs, and what is answered is made elsewhere.
-const FOR_LOGS: &[(&str, &str)] = &[
-    (
-        "crates/bus/src/rabbitmq/wire.rs",
-        "becomes a `BusError`, which has its own texts",
-    ),
-    (
-        "crates/storage/src/error.rs",
-        "its conversion to the contract's error has its own texts",
-    ),
-];
-
-/// The strings in the arguments of `Error::new(…)`, and in `#[error("…")]` of what becomes one, with their places.
-fn error_texts(strings: &str) -> Vec<(usize, String)> {
-    let mut found = Vec::new();
-    for (open, close) in [("Error::new(", ";"), ("#[error(", ")]")] {
-        for (at, _) in strings.match_indices(open) {
-            let rest = &strings[at + open.len()..];
-            // At the end of a function nothing closes it.
-            let ends = [rest.find(close), rest.find("\n}")];
-            let end = ends.into_iter().flatten().min().unwrap_or(rest.len());
-            let quoted: Vec<&str> = rest[..end].split('"').skip(1).step_by(2).collect();
-            found.push((at, quoted.join(" ")));
-        }
-    }
-    found
-}
-
-#[test]
-fn no_error_speaks_of_the_machine_room() {
-    let (mut told, mut idle) = (Vec::new(), FOR_LOGS.to_vec());
-    for source in shipped() {
-        if !source.path.starts_with("services/") && !source.path.starts_with("crates/") {
-            continue;
-        }
-        for (at, text) in error_texts(&source.strings) {
-            // The path of a field, which every error about one begins with.
-            let lower = text.to_lowercase();
-            let lower = lower.strip_prefix("{path}: ").unwrap_or(&lower);
-            let words = [places(lower, INSIDE), places(lower, PUT_IN)].concat();
-            let Some((_, word)) = words.first() else {
-                continue;
-            };
-            if FOR_LOGS.iter().any(|(path, _)| *path == source.path) {
-                idle.retain(|(path, _)| *path != source.path);
-                continue;
-            }
-            let line = line_of(&source.strings, at);
-            told.push(format!("{}:{line}: {word}: {text}", source.path));
-        }
-    }
-    assert!(idle.is_empty(), "exceptions that nothing needs: {idle:?}");
-    assert!(
-        told.is_empty(),
-        "errors that name what no client knows:\n  {}",
-        told.join("\n  ")
-    );
-}
-
-/// "is no number" and "is none of them", where English says "is not a number" and "is not one of them"; and what is
-/// left out "is required", in these words and no others.
-fn worded_oddly(text: &str) -> bool {
-    let odd = [
-        "is no ",
-        "are no ",
-        "is none of",
-        "that is no ",
-        "but is none",
-        "but none",
-        "is missing",
-        "are missing",
-        "must not be empty",
-        "must be given",
-        "is needed",
-    ];
-    let plain = text
-        .to_lowercase()
-        .replace("there is no ", "")
-        .replace("there are no ", "");
-    odd.iter().any(|words| plain.contains(words))
-}
-
-#[test]
-fn texts_are_plain_english() {
-    let mut odd = Vec::new();
-    for source in shipped() {
-        if source.path.starts_with("services/llm/src/engine/builtin/") {
-            // Reads and writes the English of others.
-            continue;
-        }
-        for (at, line) in source.strings.lines().enumerate() {
-            let quoted = line.split('"').skip(1).step_by(2);
-            for text in quoted.filter(|text| worded_oddly(text)) {
-                odd.push(format!("{}:{}: {text}", source.path, at + 1));
-            }
-        }
-    }
-    assert!(
-        odd.is_empty(),
-        "texts that nobody would write:\n  {}",
-        odd.join("\n  ")
-    );
-}
-
-#[test]
-fn odd_words_are_found() {
-    for odd in [
-        "built: is no whole number",
-        "is none of its values",
-        "name: is missing",
-        "question: must not be empty",
-    ] {
-        assert!(worded_oddly(odd), "{odd}");
-    }
-    for plain in [
-        "there is no flow 'x'",
-        "is not a number",
-        "name: is required",
-    ] {
-        assert!(!worded_oddly(plain), "{plain}");
-    }
-}
-
-#[test]
-fn texts_of_errors_are_found() {
-    let code = "let a = Error::new(Code::A, format!(\"the exchange {x} is gone\"));";
-    assert_eq!(error_texts(code)[0].1, "the exchange {x} is gone");
-    assert_eq!(places(&error_texts(code)[0].1, INSIDE).len(), 1);
-    let code =
-        "#[error(\"the queue {path} is gone\")]\nGone,\n#[error(transparent)]\nB(#[from] C),";
-    let texts = error_texts(code);
-    assert_eq!(texts[0].1, "the queue {path} is gone");
-    assert_eq!(places(&texts[0].1, INSIDE).len(), 1);
-    assert_eq!(places(&texts[0].1, PUT_IN).len(), 1);
-    assert!(texts[1].1.is_empty(), "{texts:?}");
 }
 
 #[test]

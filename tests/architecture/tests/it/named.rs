@@ -145,3 +145,31 @@ fn a_service_that_is_named_is_found() {
     let prose = "fn f(rows: u8) { g(\"an agent asks\"); } // AgentRequest";
     assert!(named(&Source::new("crates/rpc/src/x.rs", prose), &known).is_empty());
 }
+
+/// Parts of names that only one service is called by, whatever stands around them.
+const CALLED: &[&str] = &["librar", "embedding", "text_completion"];
+
+/// Where a storey calls something after a service: a field, a function, a variable.
+fn called_after(sources: &[Source]) -> Vec<String> {
+    let below = |one: &&Source| STOREYS.iter().any(|storey| one.path.starts_with(storey));
+    let mut found = Vec::new();
+    for one in sources.iter().filter(below) {
+        for (at, line) in one.code.to_lowercase().lines().enumerate() {
+            if CALLED.iter().any(|part| line.contains(part)) {
+                found.push(format!("{}:{}: {}", one.path, at + 1, line.trim()));
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn nothing_in_a_storey_is_called_after_a_service() {
+    let found = called_after(&shipped());
+    assert!(found.is_empty(), "{}", found.join("\n"));
+    let field = Source::new(
+        "crates/bus/src/mode.rs",
+        "pub struct Rules { library_records: bool }",
+    );
+    assert_eq!(called_after(&[field]).len(), 1);
+}

@@ -46,17 +46,45 @@ const RULES: &[Rule] = &[
         ],
     },
     Rule {
+        says: "a store drops what it has of a workspace where the reaper asks it to, and nowhere else",
+        words: &["::purge(", ".drop_workspace(", "::drop_workspace("],
+        within: &[],
+        strings: false,
+        but: &[
+            (
+                "*/store/*",
+                "how the purge that the reaper asks for is done",
+            ),
+            (
+                "services/flow/src/reaped.rs",
+                "what the reaper calls, by the name of its trait",
+            ),
+        ],
+    },
+    Rule {
+        says: "a graph is asked by what translates a client's question and by the services that reason over one: no second way",
+        words: &["TriplesQueryRequest {", "SparqlQueryRequest {"],
+        within: &["crates/", "services/", "server/", "cli/"],
+        strings: false,
+        but: &[
+            (
+                "services/gateway/src/engine/translate/triples.rs",
+                "patterns of clients, and those that the gateway asks for them",
+            ),
+            (
+                "services/gateway/src/engine/translate/sparql.rs",
+                "SPARQL of clients",
+            ),
+            ("services/rag/src/ask/patterns.rs", "retrieval over a graph"),
+            ("services/agent/src/kinds/sparql.rs", "a tool of agents"),
+        ],
+    },
+    Rule {
         says: "a collection is dropped when its owner asks, by the one handler of crates/collections",
         words: &[".drop_collection("],
         within: &["crates/", "services/"],
         strings: false,
-        but: &[
-            ("crates/collections/src/handlers.rs", "the handler"),
-            (
-                "services/graph/src/interop.rs",
-                "a foreign librarian asks nobody: the row that goes is all that is said",
-            ),
-        ],
+        but: &[("crates/collections/src/handlers.rs", "the handler")],
     },
     Rule {
         says: "a tombstone is made by whoever deletes and restores workspaces, and read from the configuration by others",
@@ -308,6 +336,10 @@ const NAMED: &[Exception] = &[
         "chooses one by its settings and variables",
     ),
     (
+        "services/llm/src/options/backends.rs",
+        "lists several by their names and addresses",
+    ),
+    (
         "services/embeddings/src/provider/",
         "the adapters of vectors",
     ),
@@ -316,6 +348,10 @@ const NAMED: &[Exception] = &[
         "chooses one by its settings and variables",
     ),
     ("services/rag/src/endpoint.rs", "the adapter of rerankers"),
+    (
+        "services/gateway/src/engine/secret_words.rs",
+        "how keys of providers begin, which are masked",
+    ),
     ("services/rag/src/options.rs", "chooses its dialect"),
     (
         "crates/provider-http/src/settings.rs",

@@ -10,6 +10,7 @@ use tg_architecture_tests::words::places;
 /// The storeys of `crates/`: each may use those before it. A crate that is not named here may use none of them.
 const LADDER: &[&str] = &[
     "crates/citations",
+    "crates/compaction",
     "crates/provenance",
     "crates/core-file",
     "crates/jwt",
@@ -17,9 +18,11 @@ const LADDER: &[&str] = &[
     "crates/document",
     "crates/counted-alloc",
     "crates/settings",
+    "crates/threads",
     "crates/tls",
     "crates/provider-http",
     "crates/storage",
+    "crates/telemetry",
     "crates/bus",
     "crates/rpc",
     "crates/mesh",
@@ -46,20 +49,18 @@ pub(crate) const LICENCES: &[&str] = &[
 ];
 
 /// Dependencies whose name no file writes, and what they are for all the same.
-const SILENT: &[(&str, &str, &str)] = &[(
-    "services/prompt",
-    "tokio",
-    "the tests that on_both_buses! writes run on it",
-)];
+const SILENT: &[(&str, &str, &str)] = &[];
 
 /// What pure crates may depend on: nothing that waits, opens or connects.
 const PURE: &[&str] = &[
     "schemas",
     "crates/citations",
+    "crates/compaction",
     "crates/provenance",
     "crates/core-file",
     "crates/jwt",
     "crates/document",
+    "crates/threads",
 ];
 const IMPURE: &[&str] = &[
     "tokio",

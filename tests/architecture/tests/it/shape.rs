@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use tg_architecture_tests::source::{Source, all, shipped};
 use tg_architecture_tests::text::{is_word, item_end, line_of};
+use tg_architecture_tests::words::places;
 
 /// All services, in the order of their names.
 const SHAPED: &[&str] = &[
@@ -23,6 +24,7 @@ const SHAPED: &[&str] = &[
     "prompt",
     "rag",
     "rows",
+    "threads",
     "tool",
     "vectors",
 ];
@@ -61,6 +63,25 @@ const FORMER: &[&str] = &[
     "utils",
     "helpers",
     "common",
+    "service",
+];
+
+/// Identifiers that were struck for the field's words, and those words.
+const STRUCK: &[(&str, &str)] = &[
+    ("AGAIN", "a retry: its delay, how many, how long"),
+    ("Fault", "an error, and of what"),
+    ("Holder", "a reply server"),
+    ("Keeper", "what it keeps: a writer, a recorder"),
+    ("Mistake", "an error"),
+    ("Narrator", "an answer stream"),
+    ("Nowhere", "unroutable"),
+    ("OwnedStore", "a leased store"),
+    ("PATIENCE", "a timeout"),
+    ("Promise", "a publish mode"),
+    ("PutAside", "a dead letter"),
+    ("Regime", "an authentication mode"),
+    ("Standing", "a resume point"),
+    ("Teller", "an answer stream"),
 ];
 
 /// What belongs to one kind of database. No adapter's neighbour may know it.
@@ -147,6 +168,47 @@ fn a_service_has_its_rooms_under_their_names() {
         found.extend(former.map(|room| format!("services/{service} has a `{room}`")));
     }
     told("rooms of services", &found);
+}
+
+/// Where a file uses an identifier that was struck.
+fn struck(source: &Source) -> Vec<String> {
+    let mut found = Vec::new();
+    for (identifier, word) in STRUCK {
+        for (at, _) in places(&source.code, &[identifier]) {
+            let line = line_of(&source.code, at);
+            found.push(format!("{}:{line}: {identifier}: {word}", source.path));
+        }
+    }
+    let ends = source.code.match_indices("Fault");
+    let ends = ends.filter(|(at, word)| {
+        let (before, after) = (&source.code[..*at], &source.code[at + word.len()..]);
+        before.bytes().next_back().is_some_and(is_word)
+            && !after.bytes().next().is_some_and(is_word)
+    });
+    found.extend(ends.map(|(at, _)| {
+        let line = line_of(&source.code, at);
+        format!(
+            "{}:{line}: a name that ends in Fault: an error",
+            source.path
+        )
+    }));
+    found
+}
+
+#[test]
+fn names_that_were_struck_stay_away() {
+    let found: Vec<String> = all().iter().flat_map(struck).collect();
+    told("names that were struck", &found);
+    let source = Source::new(
+        "services/a/src/b.rs",
+        "const PATIENCE: u8 = 1; // AGAIN\nstruct Error;\nfn f() -> Fault { \"Regime\" }",
+    );
+    let found = struck(&source).join(" ");
+    assert!(found.contains("b.rs:1: PATIENCE") && found.contains("b.rs:3: Fault"));
+    assert_eq!(struck(&source).len(), 2);
+    let source = Source::new("crates/a/src/b.rs", "struct PemFault;\nstruct Faulty;");
+    let found = struck(&source).join(" ");
+    assert!(found.contains("b.rs:1: a name that ends in Fault") && struck(&source).len() == 1);
 }
 
 #[test]

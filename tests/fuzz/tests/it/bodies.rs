@@ -5,12 +5,13 @@ use tg_core_file::msgpack::{Scanner, decode as unpack, encode as pack};
 use tg_core_file::record::{to_put, to_record};
 use tg_schemas::codec::{ContentType, decode, encode, register};
 use tg_schemas::msg::*;
-use tg_schemas::{FlowId, Headers, Message, Term, Topic, Triple, WorkspaceId};
-use tg_testkit::fuzz::run;
+use tg_schemas::{Error, FlowId, Headers, Message, Term, Topic, Triple, WorkspaceId};
+use tg_testkit::fuzz::{Sayings, beside_doors, door, run};
+use tg_testkit::process::root;
 
 /// Reads a body as this type; what was read can be written and read again.
-fn read<M: Message>(body: &[u8], as_type: ContentType) {
-    if let Ok(message) = decode::<M>(body, as_type) {
+fn read<M: Message>(body: &[u8], as_type: ContentType, sayings: &Sayings<'_>) {
+    if let Some(message) = sayings.of(decode::<M>(body, as_type).map_err(Error::from)) {
         let again = encode(&message, as_type).expect("what was read can be written");
         assert!(decode::<M>(&again, as_type).is_ok(), "{}", M::NAME);
     }
@@ -20,11 +21,12 @@ macro_rules! each {
     ($do:ident: $($name:ident)*) => { [$(($do!($name))),*] };
 }
 
-/// The reader of a type, and its default as a seed.
+/// The name and the reader of a type, and its default as a seed.
 macro_rules! target {
     ($name:ident) => {
         (
-            read::<$name> as fn(&[u8], ContentType),
+            <$name>::NAME,
+            read::<$name> as Reader,
             encode(&$name::default(), ContentType::Json)
                 .expect("JSON")
                 .to_vec(),
@@ -35,10 +37,11 @@ macro_rules! target {
     };
 }
 
-type Target = (fn(&[u8], ContentType), Vec<u8>, Vec<u8>);
+type Reader = fn(&[u8], ContentType, &Sayings<'_>);
+type Target = (&'static str, Reader, Vec<u8>, Vec<u8>);
 
 fn targets() -> Vec<Target> {
-    each!(target: AgentRequest AgentResponse AgentStep PlanStep ToolServiceRequest ToolServiceResponse
+    each!(target: AgentRequest AgentResponse AgentStep PlanStep ToolServiceRequest ToolServiceResponse ToolHookRequest ToolHookResponse
         PassthroughRequest PassthroughResponse TextCompletionRequest TextCompletionResponse ModelInfo ToolRequest
         ToolResponse PromptRequest PromptResponse EntityContext EntityContexts Triples TriplesQueryRequest
         TriplesQueryResponse SparqlBinding SparqlQueryRequest SparqlQueryResponse Document TextDocument Chunk
@@ -48,9 +51,9 @@ fn targets() -> Vec<Target> {
         WorkspaceInput WorkspaceRecord ApiKeyInput ApiKeyRecord GroupInput GrantInput IamRequest IamResponse
     AuditEvent AuditEntry AuditRequest AuditDropped AuditResponse
         Metadata UserContext Assignment Entitlement OverrideAuthority Delegation Usage DeadLetter Presence
-        HostedProcessor HostedFlow AgentRun AgentRunStep AgentRunsRequest
-        DetachedRun AgentRunsResponse TracesRequest EndedRun TracesResponse RunWritten RunTallyEntry RunTally LibraryText LibraryTexts
-        Retract CollectionDrop CollectionDropped ProcessingError NeighbourhoodRequest LabelledTerm Neighbour
+        HostedProcessor HostedFlow AgentRun AgentRunStep AgentRunCall RunCost AnswerCost AgentRunsRequest
+        DetachedRun AgentRunsResponse RunToolCall RunHappened RunStanding TracesRequest EndedRun TracesResponse UsageRequest UsageTotal UsageResponse RunWritten RunTallyEntry RunTally LibraryText LibraryTexts
+        Retract CollectionDrop CollectionDropped ReembedRequest Reembedding ReembedResponse ProcessingError NeighbourhoodRequest LabelledTerm Neighbour
         NeighbourhoodResponse SourcesRequest TracedSource SourceDocument SourcesResponse ImageToTextRequest
         ImageToTextResponse TraversalStep GraphRagQuery Source Citation GraphRagResponse DocumentRagQuery DocumentRagResponse
         EntityEmbeddings GraphEmbeddings ChunkEmbeddings DocumentEmbeddings RowIndexEmbedding RowEmbeddings
@@ -58,9 +61,14 @@ fn targets() -> Vec<Target> {
         DocumentEmbeddingsRequest ChunkMatch DocumentEmbeddingsResponse KeywordIndexRequest KeywordIndexResponse
         RowIndexMatch RowEmbeddingsRequest RowEmbeddingsResponse RerankerQuery RerankerDocument RerankerRequest
         RerankerResult RerankerResponse LibraryMetadata LibraryBlob KnowledgeRequest KnowledgeResponse
+        MeasureRequest MeasureResponse Receipt Receipts
         ExtractedObject StructuredDataDiagnosisRequest StructuredDataDiagnosisResponse GraphQLError RowsQueryRequest
         RowsQueryResponse QuestionToStructuredQueryRequest QuestionToStructuredQueryResponse
-        StructuredQueryRequest StructuredQueryResponse)
+        StructuredQueryRequest StructuredQueryResponse
+        ThreadsRequest ThreadMessage ListenerInfo ThreadsResponse ListenerRequest ListenerMessage ListenerResponse
+        ThreadsEnded AgentTask SessionNotice
+        ChatToolCall ChatTurn ChatTool ChatCompletionRequest ChatUsage ModelHealth ModelRest RouteBackend ModelRoute
+        ChatCompletionResponse LoopRecord PollRecord Superseded ChunkReaders Reindexed ViolationsRequest Violation ViolationsResponse)
     .to_vec()
 }
 
@@ -88,7 +96,7 @@ fn bodies(name: &str, as_type: ContentType) {
     let targets = targets();
     let mut seeds: Vec<Vec<u8>> = targets
         .iter()
-        .map(|(_, json, avro)| match as_type {
+        .map(|(_, _, json, avro)| match as_type {
             ContentType::Json => json.clone(),
             ContentType::Avro => avro.clone(),
         })
@@ -96,14 +104,14 @@ fn bodies(name: &str, as_type: ContentType) {
     seeds.push(encode(&triples(), as_type).expect("written").to_vec());
     seeds.push(br#"{"triples": [{"s": NaN, "p": -Infinity}], "metadata": null}"#.to_vec());
     let seeds: Vec<&[u8]> = seeds.iter().map(Vec::as_slice).collect();
-    run(name, &seeds, |bytes| {
+    door(name, &seeds, |bytes, sayings| {
         // The type that the mark at the head names, and one more.
-        for (reader, _, avro) in &targets {
+        for (_, reader, _, avro) in &targets {
             if as_type == ContentType::Avro && bytes.starts_with(&avro[..10]) {
-                reader(bytes, as_type);
+                reader(bytes, as_type, sayings);
             }
         }
-        targets[bytes.len() % targets.len()].0(bytes, as_type);
+        targets[bytes.len() % targets.len()].1(bytes, as_type, sayings);
     });
 }
 
@@ -115,6 +123,25 @@ fn bodies_of_json() {
 #[test]
 fn bodies_of_avro() {
     bodies("bodies of Avro", ContentType::Avro);
+}
+
+#[test]
+fn every_message_is_read() {
+    let folder = root().join("schemas/avro");
+    let files = std::fs::read_dir(folder).expect("the folder of the schemas");
+    let mut messages: Vec<String> = files
+        .filter_map(|file| {
+            file.expect("a file")
+                .path()
+                .file_stem()?
+                .to_str()
+                .map(str::to_owned)
+        })
+        .collect();
+    messages.sort();
+    let mut read: Vec<&str> = targets().iter().map(|(name, ..)| *name).collect();
+    read.sort_unstable();
+    assert_eq!(read, messages);
 }
 
 #[test]
@@ -141,7 +168,7 @@ fn headers() {
         b"tg-epoch\0-1",
         b"thread\0\xc3\xbc",
     ];
-    run("headers", &seeds, |bytes| {
+    door("headers", &seeds, |bytes, _| {
         let mut headers = Headers::default();
         let text = String::from_utf8_lossy(bytes);
         let names: Vec<&str> = headers.pairs().iter().map(|(name, _)| *name).collect();
@@ -166,16 +193,17 @@ fn names_of_topics() {
         b"notify:tg:control",
         b"response:tg:a:b:c:d",
     ];
-    run("names of topics", &seeds, |bytes| {
+    beside_doors("names of topics", &seeds, |bytes, sayings| {
         let text = String::from_utf8_lossy(bytes);
-        if let Ok(topic) = Topic::parse(&text) {
+        if let Some(topic) = sayings.of(Topic::parse(&text)) {
             assert_eq!(
                 Topic::parse(&topic.to_string()).expect("its own name"),
                 topic
             );
         }
-        let _ = (WorkspaceId::new(&text), FlowId::new(&text));
-        let _ = tg_flow::engine::address::Address::parse(&text);
+        let _ = sayings.of(WorkspaceId::new(&text));
+        let _ = sayings.of(FlowId::new(&text));
+        let _ = sayings.of(tg_flow::engine::address::Address::parse(&text));
     });
 }
 

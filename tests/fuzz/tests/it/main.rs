@@ -8,4 +8,5 @@ mod rdf;
 mod releases;
 mod replies;
 mod rows;
+mod threads;
 mod traces;

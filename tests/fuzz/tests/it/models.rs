@@ -2,7 +2,11 @@
 
 use serde_json::json;
 use tg_agent::engine::arguments::{Argument, Kind, check};
+use tg_agent::engine::decision::Finding;
+use tg_agent::engine::delegating::Definition;
+use tg_agent::engine::delegating::graph::{Graph, MAX_TASKS};
 use tg_agent::engine::parser::ReplyParser;
+use tg_agent::engine::{plan, planning};
 use tg_prompt::engine::template::Engine;
 use tg_rag::engine::concepts;
 use tg_testkit::fuzz::run;
@@ -33,6 +37,76 @@ fn decisions_of_an_agent() {
             size = size % 64 + 3;
         }
         let _ = parser.finish();
+    });
+}
+
+/// Goals, plans and choices of tools: whatever a model writes, none is over its bound and no step waits for itself.
+#[test]
+fn plans_of_models() {
+    let seeds: [&[u8]; 5] = [
+        br#"Here: ["find the lantern", "", 7, "who made it"] done"#,
+        br#"```json
+[{"goal": "a", "tool_hint": "x", "depends_on": [0, 2, 2, -1]}, {"goal": "b", "depends_on": [0]}, {"goal": "c"}]
+```"#,
+        br#"{"steps": [{"goal": "a", "depends_on": [1]}, {"goal": "b", "depends_on": [0]}]}"#,
+        br#"I choose {"tool": " calculator ", "arguments": {"expression": "1+1"}}."#,
+        br#"[{"tool": null, "arguments": []}, "x]"]"#,
+    ];
+    const MOST: usize = 8;
+    run("plans of models", &seeds, |bytes| {
+        let text = String::from_utf8_lossy(bytes);
+        assert!(plan::goals(&text, MOST).unwrap_or_default().len() <= MOST);
+        let steps = plan::read(&text, MOST).unwrap_or_default();
+        assert!(steps.len() <= MOST);
+        for (own, step) in (0..).zip(&steps) {
+            let count = i64::try_from(steps.len()).expect("a small number");
+            assert!(
+                step.depends_on
+                    .iter()
+                    .all(|on| (0..count).contains(on) && *on != own)
+            );
+        }
+        let _ = planning::choice(&text);
+    });
+}
+
+#[test]
+fn graphs_of_tasks() {
+    let seeds: [&[u8]; 4] = [
+        br#"{"tasks": [{"id": "A", "agent_id": "a", "message": "m", "blocking": true},
+            {"id": "B", "agent_id": "auto", "message": "{{A.output}} {{ A.output }} {{", "depends_on": ["A"]}]}"#,
+        br#"{"tasks": [{"id": "A", "agent_id": "a", "message": "x", "depends_on": ["B"], "timeout_seconds": 86400},
+            {"id": "B", "agent_id": "a", "message": "{{A.output}}", "depends_on": ["A"], "timeout_seconds": -1}]}"#,
+        br#"{"tasks": [{"id": "{{", "agent_id": " a ", "message": "}}{{{{.output}}", "depends_on": []}]}"#,
+        br#"{"tasks": [{"id": "A", "agent_id": 1}], "more": [[[[null]]]]}"#,
+    ];
+    let choose = |id: &str, _: &str| match id.len() {
+        0..8 => Ok((id.to_owned(), Definition::default())),
+        _ => Err("there is no such agent".to_owned()),
+    };
+    run("graphs of tasks", &seeds, |bytes| {
+        let Ok(written) = serde_json::from_slice(bytes) else {
+            return;
+        };
+        let Ok(mut graph) = Graph::read(&written, 3, &choose) else {
+            return;
+        };
+        let _ = (graph.begun(), graph.outline());
+        // Whatever comes of them, each task begins once and all end.
+        let mut begun = 0;
+        while let Some((at, told)) = graph.start() {
+            begun += 1;
+            assert!(begun <= MAX_TASKS, "a task began twice");
+            let finding = Finding {
+                text: format!("{told}{{{{A.output}}}}"),
+                error: bytes.len().is_multiple_of(3).then(|| "away".to_owned()),
+                late: bytes.len().is_multiple_of(2),
+                ..Finding::default()
+            };
+            assert!(graph.found(at, &finding).is_some());
+        }
+        assert!(graph.is_over(), "{}", graph.outline());
+        let _ = graph.told();
     });
 }
 

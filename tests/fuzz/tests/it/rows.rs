@@ -2,6 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use tg_agent::engine::delegating::Roster;
+use tg_agent::engine::guards::Thresholds;
+use tg_agent::engine::guards::thresholds::Overrides;
+use tg_agent::engine::router::Router;
 use tg_agent::engine::toolset::{Rows, ToolSet};
 use tg_flow::engine::blueprint::Blueprint;
 use tg_flow::engine::catalog::Catalog;
@@ -10,6 +14,8 @@ use tg_flow::engine::parameters::ParameterType;
 use tg_flow::engine::template::Template;
 use tg_prompt::PromptSet;
 use tg_schemas::flow_record::{FlowRecord, Names, ProcessorRow};
+use tg_schemas::msg::AgentRun;
+use tg_schemas::price::Price;
 use tg_schemas::{FlowId, WorkspaceId, table};
 use tg_testkit::fuzz::run;
 
@@ -28,6 +34,44 @@ fn schemas_of_tables() {
             table::number(&text),
             table::truth(&text),
         );
+    });
+}
+
+/// Patterns, task types, definitions of agents, guards and prices; and what a model replies to a router.
+#[test]
+fn rows_of_agents() {
+    let seeds: [&[u8]; 5] = [
+        br#"{"description": "d", "max_replan_depth": 3, "max_subagents": 8, "valid_patterns": ["react", "supervisor"]}"#,
+        br#"{"name": "a", "description": "d", "capabilities": [{"name": "code-review", "domains": ["go"], "score": 0.8}],
+            "agents": ["b"], "group": ["g"], "async": true, "pattern": "react"}"#,
+        br#"{"warningThreshold": 3, "criticalThreshold": -4, "historySize": 100000000, "pingPong": false}"#,
+        br#"{"input_price": 1e-6, "output_price": -0.0, "cache_read_price": 1e308}"#,
+        b"task type: research. react",
+    ];
+    run("rows of agents", &seeds, |bytes| {
+        let text = String::from_utf8_lossy(bytes);
+        let rows = [
+            ("react", text.as_ref()),
+            ("supervisor", text.as_ref()),
+            ("x", text.as_ref()),
+        ];
+        let router = Router::read(&rows, &rows);
+        let task = router.task_type("x", Some(&text));
+        let _ = (
+            router.revisions(),
+            router.subagents(),
+            router.pattern(&task, Some(&text)),
+        );
+        let _ = (router.classify(&text, "x"), router.select(&text, &task));
+        let mut faults = Vec::new();
+        let roster = Roster::read(&rows, &mut faults);
+        let _ = roster.list(&AgentRun::default());
+        if let Ok(own) = Overrides::read(&text) {
+            assert!(Thresholds::default().with(&own).window() > 0);
+        }
+        if let Some(price) = Price::read(&text) {
+            let _ = price.nanodollars(u64::MAX, 7, 3);
+        }
     });
 }
 
@@ -101,9 +145,15 @@ fn prompts() {
     });
 }
 
+/// What a server of tools says that it has.
+const LISTED: &str = r#"[{"name": "a", "description": "d", "schema": {"properties": {"x": {"type": ["integer", "null"]}}}},
+    {"name": "b", "read-only": true}]"#;
+
 #[test]
 fn tools() {
-    let seeds: [&[u8]; 3] = [
+    let seeds: [&[u8]; 5] = [
+        br#"{"type": "mcp-server", "name": "s", "mcp": "d", "tools": ["a"], "confirm": true}"#,
+        br#"[{"name": "a", "schema": {"type": "object", "required": ["x"], "properties": {"x": {"enum": [1, "b"]}}}}]"#,
         br#"{"type": "mcp-tool", "name": "a b", "description": "d", "mcp-tool": "m", "group": ["default"], "state": "s",
             "arguments": [{"name": "x", "type": "integer", "description": "y"}], "applicable-states": ["*"]}"#,
         br#"{"type": "prompt", "name": "p", "template": "t", "arguments": []}"#,
@@ -115,9 +165,14 @@ fn tools() {
             tools: &[("a", &text)],
             native: &[("b", &text)],
             services: &[("c", &text)],
+            agents: &[("d", &text)],
+            listed: &[("m", &text), ("d", LISTED)],
             workspace: "w",
         };
         let set = ToolSet::read(&rows);
-        assert!(set.available(&tg_schemas::msg::AgentRun::default()).len() <= 2);
+        // One row and one native tool; a row of a server stands for what it has, which is two.
+        let has_server = !ToolSet::servers(&[("a", &text), ("b", &text)]).is_empty();
+        let most = 2 + usize::from(has_server);
+        assert!(set.available(&AgentRun::default()).len() <= most);
     });
 }

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use anyhow::Result;
 
-use crate::system::Shape;
+use crate::system::{Shape, names};
 
 #[derive(Clone, Copy)]
 enum Target {
@@ -103,6 +103,8 @@ pub const COMMAND: &str = "the slowest tg command";
 #[derive(Default)]
 pub struct Figures {
     samples: BTreeMap<&'static str, Vec<f64>>,
+    /// Processor time that a run at 32 takes of each process, in milliseconds, for each round.
+    pub by_process: Vec<Vec<f64>>,
     pub faults: Vec<String>,
 }
 
@@ -116,6 +118,20 @@ impl Figures {
             Ok(value) => self.add(name, value),
             Err(fault) => self.faults.push(format!("{name}: {fault:#}")),
         }
+    }
+
+    /// The median of each, the largest first.
+    fn by_service(&self, shape: Shape) -> String {
+        let median = |at: usize| {
+            let mut sorted: Vec<f64> = self.by_process.iter().map(|each| each[at]).collect();
+            sorted.sort_by(f64::total_cmp);
+            middle(&sorted)
+        };
+        let names = names(shape).into_iter().enumerate();
+        let mut each: Vec<_> = names.map(|(at, name)| (name, median(at))).collect();
+        each.sort_by(|one, other| other.1.total_cmp(&one.1));
+        let texts = each.iter().map(|(name, time)| format!("{name} {time:.2}"));
+        texts.collect::<Vec<_>>().join(", ")
     }
 
     pub fn print(&self, shape: Shape) {
@@ -151,6 +167,9 @@ impl Figures {
                 "  {name:32} {:>9} {unit:3} {spread:24} {goal:16} {verdict}",
                 short(median)
             );
+        }
+        if shape == Shape::ProcessPerService {
+            println!("  {OURS}, by service, ms: {}", self.by_service(shape));
         }
         for fault in &self.faults {
             println!("  FAILED {fault}");

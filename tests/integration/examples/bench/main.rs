@@ -19,7 +19,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use futures::{SinkExt, StreamExt};
 use serde_json::{Value, json};
-use tg_testkit::machine::{described, load};
+use tg_testkit::bench::headline;
+use tg_testkit::machine::load;
 use tg_testkit::process::Server;
 use tg_testkit::rabbitmq::RabbitNode;
 use tg_testkit::socket::Socket;
@@ -74,7 +75,7 @@ async fn main() -> Result<()> {
 }
 
 fn machine() {
-    println!("machine: {}", described());
+    println!("{}", headline(1));
     println!("durability: {DURABILITY} (a commit survives a crash of the process)");
     println!(
         "model: scripted, no delay, {PIECES} pieces a reply; client and model share the cores"
@@ -100,17 +101,18 @@ async fn bench(shape: Shape, rounds: usize) -> Result<bool> {
     let kept = tempfile::tempdir()?;
 
     // Each start from nothing has a data directory and, over a broker, a virtual host of its own.
-    let mut last = None;
+    let (mut last, mut used) = (None, None);
     for start in 0..STARTS {
         if let Some(system) = last.take() {
             System::end(system, &mut figures).await;
         }
         let data = kept.path().join(format!("data-{start}"));
         let bus = match &node {
-            Some(node) => Some(fresh_host(node, start).await?),
+            Some(node) => Some(node.vhost(&host(start)).await?),
             None => None,
         };
         let (system, took) = System::start(shape, &model, bus.as_deref(), &data).await?;
+        used = bus;
         figures.add("ready from nothing", took);
         tokio::time::sleep(REST).await;
         let own = system.memory("RssAnon")?;
@@ -134,7 +136,7 @@ async fn bench(shape: Shape, rounds: usize) -> Result<bool> {
     // A model that writes at the pace of one, asked by a system of its own.
     let paced = tokens::model().await?;
     let bus = match &node {
-        Some(node) => Some(fresh_host(node, STARTS).await?),
+        Some(node) => Some(node.vhost(&host(STARTS)).await?),
         None => None,
     };
     let data = kept.path().join("tokens");
@@ -156,8 +158,7 @@ async fn bench(shape: Shape, rounds: usize) -> Result<bool> {
         if let Some(system) = system.take() {
             system.end(&mut figures).await;
         }
-        let bus = node.as_ref().map(|node| host_url(node, STARTS - 1));
-        let (started, took) = System::start(shape, &model, bus.as_deref(), &data).await?;
+        let (started, took) = System::start(shape, &model, used.as_deref(), &data).await?;
         figures.add("ready with this run's stores", took);
         system = Some(started);
     }
@@ -167,16 +168,9 @@ async fn bench(shape: Shape, rounds: usize) -> Result<bool> {
     Ok(figures.faults.is_empty())
 }
 
-fn host_url(node: &RabbitNode, start: usize) -> String {
-    format!("amqp://guest:guest@127.0.0.1:{}/bench-{start}", node.port())
-}
-
-async fn fresh_host(node: &RabbitNode, start: usize) -> Result<String> {
-    let host = format!("bench-{start}");
-    node.ctl(&["add_vhost", &host]).await?;
-    node.ctl(&["set_permissions", "-p", &host, "guest", ".*", ".*", ".*"])
-        .await?;
-    Ok(host_url(node, start))
+/// The virtual host of a start.
+fn host(start: usize) -> String {
+    format!("bench-{start}")
 }
 
 /// Everything that is asked of a running system.
@@ -237,7 +231,7 @@ async fn runs_at_once(
 ) -> Result<()> {
     let times = || {
         let broker = node.map(system::of_broker).transpose()?;
-        Ok::<_, anyhow::Error>((system.processor_time()?, broker.unwrap_or(0.0)))
+        Ok::<_, anyhow::Error>((system.processor_times()?, broker.unwrap_or(0.0)))
     };
     let (begun, before) = (Instant::now(), times()?);
     let rate = rate(sockets, |socket, n| async move {
@@ -247,7 +241,11 @@ async fn runs_at_once(
     let (taken, after) = (begun.elapsed().as_secs_f64(), times()?);
     if let Ok(rate) = rate {
         let runs = rate * taken;
-        figures.add(OURS, (after.0 - before.0) / runs);
+        let each: Vec<f64> = (after.0.iter().zip(&before.0))
+            .map(|(after, before)| (after - before) / runs)
+            .collect();
+        figures.add(OURS, each.iter().sum());
+        figures.by_process.push(each);
         if node.is_some() {
             figures.add(BROKERS, (after.1 - before.1) / runs);
         }

@@ -8,6 +8,7 @@ use serde_json::json;
 use tg_testkit::model::{Options, Reply, Rule, ScriptedModel, two_step_react};
 use tg_testkit::process::{Launch, Server, bin_dir, client};
 use tg_testkit::rabbitmq::RabbitNode;
+use tg_testkit::services::SERVICES;
 
 use crate::figures::{Figures, millis};
 use crate::{BOUND, DURABILITY, PIECES};
@@ -16,29 +17,6 @@ use crate::{BOUND, DURABILITY, PIECES};
 const LOOK: Duration = Duration::from_millis(2);
 /// Time that a process of the system may take to be connected before the next is started.
 const SETTLE: Duration = Duration::from_millis(20);
-/// Clock ticks a second in `/proc`, fixed by the kernel's interface.
-const TICKS: f64 = 100.0;
-
-/// Every service, the one that is asked first.
-const SERVICES: [&str; 17] = [
-    "gateway",
-    "config",
-    "iam",
-    "flow",
-    "librarian",
-    "knowledge",
-    "ingest",
-    "graph",
-    "rows",
-    "vectors",
-    "embeddings",
-    "llm",
-    "prompt",
-    "rag",
-    "tool",
-    "agent",
-    "extract",
-];
 
 /// How the system is put together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -142,12 +120,9 @@ impl System {
     /// Own memory of each process at rest, the largest first: which service costs what.
     pub fn print_memory(&self, shape: Shape) -> Result<()> {
         let own = self.memory("RssAnon")?;
-        let names = parts(shape).into_iter().map(|part| part.first().copied());
-        let mut of_each: Vec<_> = names.zip(own).collect();
+        let mut of_each: Vec<_> = names(shape).into_iter().zip(own).collect();
         of_each.sort_by(|one, other| other.1.total_cmp(&one.1));
-        let texts = of_each
-            .iter()
-            .map(|(name, own)| format!("{} {own:.1}", name.unwrap_or("all")));
+        let texts = of_each.iter().map(|(name, own)| format!("{name} {own:.1}"));
         println!(
             "  own memory of each, idle, MB: {}",
             texts.collect::<Vec<_>>().join(", ")
@@ -155,11 +130,17 @@ impl System {
         Ok(())
     }
 
-    /// Processor time of all processes so far, in milliseconds.
-    pub fn processor_time(&self) -> Result<f64> {
+    /// Processor time of each process so far, in milliseconds.
+    pub fn processor_times(&self) -> Result<Vec<f64>> {
         let one = |server: &Server| processor_time(server.pid().context("no process")?);
-        self.0.iter().map(one).sum()
+        self.0.iter().map(one).collect()
     }
+}
+
+/// What each process is called: its service, where it has one.
+pub fn names(shape: Shape) -> Vec<&'static str> {
+    let first = |part: &Vec<&'static str>| part.first().copied().unwrap_or("all");
+    parts(shape).iter().map(first).collect()
 }
 
 /// The services of each process.
@@ -170,14 +151,8 @@ fn parts(shape: Shape) -> Vec<Vec<&'static str>> {
     }
 }
 
-/// Processor time of a process so far, in milliseconds: fields 14 and 15 of `/proc/PID/stat`.
 fn processor_time(pid: u32) -> Result<f64> {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
-    let (_, fields) = stat.rsplit_once(") ").context("no fields")?;
-    let fields: Vec<&str> = fields.split(' ').collect();
-    let ticks = |at: usize| fields.get(at).and_then(|text| text.parse::<f64>().ok());
-    let (user, system) = ticks(11).zip(ticks(12)).context("no times")?;
-    Ok((user + system) / TICKS * 1_000.0)
+    tg_testkit::bench::processor_time(pid).context("no times")
 }
 
 /// Processor time of a broker so far, in milliseconds.

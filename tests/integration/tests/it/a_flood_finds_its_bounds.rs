@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use tg_testkit::process::{Launch, Server, client};
+use tg_testkit::services::{SERVICES, without};
 
 use crate::a_graph_over_quota_is_refused::{count, dead_letter, number};
 use crate::workspaces::{has, literals, make, put};
@@ -17,26 +18,6 @@ const RECORDS: usize = 60;
 /// Collections that they go to in turn.
 const COLLECTIONS: usize = 5;
 const REFUSED: &str = "of memory for the graphs of one workspace";
-/// What is not the graph.
-const OTHERS: [&str; 16] = [
-    "gateway",
-    "config",
-    "iam",
-    "flow",
-    "librarian",
-    "knowledge",
-    "ingest",
-    "rows",
-    "vectors",
-    "embeddings",
-    "llm",
-    "prompt",
-    "agent",
-    "extract",
-    "rag",
-    "tool",
-];
-
 /// Eight megabytes of texts, as one record. Written as text: as values it takes longer than being stored.
 async fn texts(url: &str, record: usize) -> Result<()> {
     let lamps = "lamp ".repeat(40_000);
@@ -101,7 +82,11 @@ async fn others_still_find_room(bus: Bus) -> Result<()> {
     let node = bus.broker().await?;
     let mut rest = match &node {
         None => None,
-        Some(node) => Some(Launch::serve(&OTHERS, &node.url()).spawn().await?),
+        Some(node) => Some(
+            Launch::serve(&without(&SERVICES, &["graph"]), &node.url())
+                .spawn()
+                .await?,
+        ),
     };
     let graph = || match &node {
         None => Launch::up(),

@@ -155,7 +155,7 @@ impl Writer {
                     json!({"metadata": {"id": "x", "collection": "default"}, "triples": [triple]});
                 let sent = http.post(&url).body(format!("{record}\n")).send().await?;
                 let told: Value = sent.json().await?;
-                ensure!(told["stored"] == 1, "{told}");
+                ensure!(told["sent"] == 1, "{told}");
                 counted.store(number + 1, Ordering::Release);
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }

@@ -8,23 +8,12 @@ use futures::future::join_all;
 use serde_json::json;
 use tg_testkit::model::ScriptedModel;
 use tg_testkit::process::{Launch, Server};
+use tg_testkit::services::{ANSWERING, without};
 use tg_testkit::shared_node::VirtualHost;
 use tg_testkit::socket::{Frames, Socket};
 
 use crate::traces::{Ended, begin, check, end, end_after, end_detached, slow};
 
-const ALL: &[&str] = &[
-    "config",
-    "iam",
-    "flow",
-    "librarian",
-    "graph",
-    "llm",
-    "prompt",
-    "tool",
-    "agent",
-    "gateway",
-];
 /// Runs at a time: every other is detached, the first shows when to kill.
 const RUNS: usize = 6;
 /// Pause of the model before each of the 16 pieces of a run.
@@ -44,7 +33,7 @@ fn serve(services: &[&str], model: &ScriptedModel, node: &VirtualHost) -> Launch
 async fn kill(victim: &str) -> Result<()> {
     let node = VirtualHost::new().await?;
     let model = ScriptedModel::start(slow(PAUSE)).await?;
-    let others: Vec<&str> = ALL.iter().copied().filter(|name| *name != victim).collect();
+    let others = without(&ANSWERING, &[victim]);
     let mut rest = serve(&others, &model, &node).spawn().await?;
     let launch = serve(&[victim], &model, &node).data(&rest.data().join("killed"));
     let mut process = launch.clone().spawn().await?;

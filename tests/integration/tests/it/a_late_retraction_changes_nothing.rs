@@ -209,7 +209,7 @@ impl WorkspaceCollection {
             let url = format!("{url}api/v1/flow/default/import/{kind}?workspace={workspace}");
             let sent = client()?.post(url).body(format!("{frame}\n")).send();
             let told: Value = sent.await?.json().await?;
-            ensure!(told["stored"] == 1, "{kind}: {told}");
+            ensure!(told["sent"] == 1, "{kind}: {told}");
         }
         Ok(())
     }

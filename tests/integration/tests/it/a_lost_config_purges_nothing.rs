@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 use tg_testkit::process::{Launch, Server, client, tg};
+use tg_testkit::services::{SERVICES, without};
 use tg_testkit::shared_node::VirtualHost;
 
 use crate::workspaces::{add, documents, files, has, iam, literals, make, put};
@@ -142,26 +143,6 @@ async fn and_says_so_until_it_is_found_again() -> Result<()> {
     told(&server.url(), &[], "").await
 }
 
-/// Everything but the configuration.
-const OTHERS: [&str; 16] = [
-    "gateway",
-    "iam",
-    "flow",
-    "librarian",
-    "knowledge",
-    "ingest",
-    "graph",
-    "rows",
-    "vectors",
-    "embeddings",
-    "llm",
-    "prompt",
-    "agent",
-    "extract",
-    "rag",
-    "tool",
-];
-
 /// The host of the configuration dies, and one with an empty data directory stands in for it while the stores live: it
 /// is refused, and where the operator insists nothing is purged either.
 #[tokio::test]
@@ -177,7 +158,9 @@ async fn and_another_in_its_place_over_rabbitmq_purges_nothing() -> Result<()> {
         launch.spawn()
     };
     let first = config("first", false).await?;
-    let rest = Launch::serve(&OTHERS, &node.url()).ready().await?;
+    let rest = Launch::serve(&without(&SERVICES, &["config"]), &node.url())
+        .ready()
+        .await?;
     let url = rest.url();
     make(&url, "acme").await?;
     put(&url, "acme", "kept").await?;
@@ -297,7 +280,9 @@ async fn and_an_older_one_purges_nothing_over_rabbitmq() -> Result<()> {
     let data = folder("config");
     let config = || Launch::serve(&["config"], &node.url()).data(&data).spawn();
     let first = config().await?;
-    let rest = Launch::serve(&OTHERS, &node.url()).ready().await?;
+    let rest = Launch::serve(&without(&SERVICES, &["config"]), &node.url())
+        .ready()
+        .await?;
     let url = rest.url();
     make(&url, "acme").await?;
     put(&url, "acme", "kept").await?;

@@ -97,7 +97,7 @@ async fn when_the_stores_were_down_over_rabbitmq() -> Result<()> {
     let ask = json!({"workspace": "acme", "question": "What is 6 * 7?"});
     let (status, told) = post(&url, "api/v1/flow/default/service/agent", ask).await?;
     ensure!(status == 200, "{told}");
-    poison(&server, "acme", 1, 10).await?;
+    poison(&server, "acme", 10).await?;
     until(&server, "acme", |all| all.len() == 1).await?;
     first.kill9().await?;
     iam(&url, "delete-workspace", "acme").await?;

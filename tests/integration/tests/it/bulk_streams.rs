@@ -116,6 +116,35 @@ impl Reader<'_> {
         self.asks("an agent on a socket", ask).await
     }
 
+    /// A chat in the words of OpenAI, asked this, once this was said of its answer.
+    pub async fn chat_events(&self, asked: &str, said: &str) -> Result<Stream> {
+        let ask = json!({"model": "scripted", "stream": true,
+            "messages": [{"role": "user", "content": asked}]});
+        let ask = ask.to_string();
+        let kind = "Content-Type: application/json";
+        let more = format!("SPASS-Tenant: {}\r\n{kind}\r\n", self.workspace);
+        let line = "POST /v1/chat/completions".to_owned();
+        let stream = self.send("a chat's events", line, &more, &ask);
+        stream.await?.heard(said).await
+    }
+
+    /// A run that is joined, once this was said of it; `all`: it may be anybody's.
+    pub async fn run_events(&self, run: &str, all: bool, said: &str) -> Result<Stream> {
+        let workspace = self.workspace;
+        let line = format!("GET /api/v1/runs/{run}?all={all}&workspace={workspace}");
+        let kind = "Accept: text/event-stream\r\n";
+        let stream = self.send("a joined run's events", line, kind, "");
+        stream.await?.heard(said).await
+    }
+
+    /// The same on a socket.
+    pub async fn run_socket(&self, run: &str, all: bool, said: &str) -> Result<Stream> {
+        let ask = json!({"id": "1", "workspace": self.workspace,
+            "resume": {"run": run, "all": all}});
+        let stream = self.asks("a joined run on a socket", ask);
+        stream.await?.heard(said).await
+    }
+
     /// An endless query.
     pub async fn query_events(&self) -> Result<Stream> {
         let ask = endless(self.workspace);
@@ -284,11 +313,25 @@ impl Stream {
     /// Something of it has come.
     async fn begun(mut self) -> Result<Self> {
         while self.taken < BEGUN {
-            let read = tokio::time::timeout(SOON, self.read()).await;
-            let read = read.with_context(|| format!("{}: does not begin", self.what))?;
-            ensure!(read > 0, "{}: ends at once: {}", self.what, self.shown());
+            self.soon().await?;
         }
         Ok(self)
+    }
+
+    /// This of it has come.
+    async fn heard(mut self, text: &str) -> Result<Self> {
+        while !self.says(&[text]) {
+            self.soon().await?;
+        }
+        Ok(self)
+    }
+
+    /// Reads more of what has to come.
+    async fn soon(&mut self) -> Result<()> {
+        let read = tokio::time::timeout(SOON, self.read()).await;
+        let read = read.with_context(|| format!("{}: does not begin", self.what))?;
+        ensure!(read > 0, "{}: ends at once: {}", self.what, self.shown());
+        Ok(())
     }
 
     /// Whether it said something of this lately.

@@ -175,7 +175,7 @@ mod alone {
 
     /// What a head may take, and what a socket until it says who it is: ten seconds, with what a busy machine is late, and
     /// nothing of the two seconds between two heads.
-    const PATIENCE: std::ops::Range<Duration> = Duration::from_secs(9)..Duration::from_secs(20);
+    const TIMEOUT: std::ops::Range<Duration> = Duration::from_secs(9)..Duration::from_secs(20);
     const TICK: Duration = Duration::from_secs(1);
 
     /// How long a head is waited for of which a byte comes each second: a connection's first one, or its next.
@@ -214,7 +214,7 @@ mod alone {
     async fn silent_stranger(server: &Server) -> Result<Duration> {
         let start = Instant::now();
         let mut socket = raw_socket(server).await?;
-        closed_within(&mut socket, PATIENCE.end * 2).await?;
+        closed_within(&mut socket, TIMEOUT.end * 2).await?;
         Ok(start.elapsed())
     }
 
@@ -232,7 +232,7 @@ mod alone {
             ("a stranger", stranger),
         ] {
             let stayed = stayed.context(who)?;
-            ensure!(PATIENCE.contains(&stayed), "{who}: {stayed:?}");
+            ensure!(TIMEOUT.contains(&stayed), "{who}: {stayed:?}");
         }
         Ok(())
     }

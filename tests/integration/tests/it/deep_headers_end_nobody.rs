@@ -6,15 +6,17 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 use serde_json::json;
-use tg_testkit::process::{Launch, root};
+use tg_testkit::process::{Launch, Server, root};
 use tg_testkit::rabbitmq::RabbitNode;
 use tokio::process::Command;
 
 use crate::world::post;
 
-/// Five bytes a level: the headers fit a frame of 32 KiB, which is the largest that our processes take.
-const DEPTH: &str = "6400";
+/// Five bytes a level: the headers fit a frame that our processes agree at first, and one that they agree once a longer one came.
+const DEPTHS: [&str; 2] = ["3900", "25000"];
 const BOUND: Duration = Duration::from_secs(60);
+/// Between two looks at the queues.
+const PAUSE: Duration = Duration::from_millis(200);
 
 /// Queues of requests and records, each with a reader.
 async fn read_queues(node: &RabbitNode) -> Result<Vec<(String, u64)>> {
@@ -29,9 +31,48 @@ async fn on_rabbitmq() -> Result<()> {
     let mut server = Launch::up().arg("--bus").arg(node.url()).ready().await?;
     let queues = read_queues(&node).await?;
     ensure!(queues.len() > 20, "{queues:?}");
+    let [shorter, longer] = DEPTHS;
+    deep(&node, &mut server, &queues, shorter).await?;
+    // Some are there while a system starts only.
+    let queues = read_queues(&node).await?;
+    // The first that is longer than a frame ends the connection, and with it queues that live as long; the next one takes such frames.
+    deep(&node, &mut server, &queues[..1], longer).await?;
+    let end = Instant::now() + BOUND;
+    loop {
+        let read = read_queues(&node).await?;
+        let is_read = |name: &String| read.iter().any(|(other, _)| other == name);
+        let missing: Vec<_> = queues
+            .iter()
+            .map(|(name, _)| name)
+            .filter(|name| !is_read(name))
+            .collect();
+        if missing.is_empty() {
+            break;
+        }
+        ensure!(Instant::now() < end, "{missing:?}: {}", server.log());
+        tokio::time::sleep(PAUSE).await;
+    }
+    deep(&node, &mut server, &queues, longer).await?;
+    let list = json!({"operation": "list-flows", "workspace": "default"});
+    let (status, told) = post(&server.url(), "api/v1/flow", list).await?;
+    ensure!(
+        status == 200 && told["flow-ids"] == json!(["default"]),
+        "{told}"
+    );
+    ensure!(server.alive());
+    Ok(())
+}
+
+/// Sends headers of a depth to each queue, and waits until none has a message any more.
+async fn deep(
+    node: &RabbitNode,
+    server: &mut Server,
+    queues: &[(String, u64)],
+    depth: &str,
+) -> Result<()> {
     let output = Command::new(root().join(".cache/venv/bin/python3"))
         .arg(root().join("tests/integration/clients/deep_headers.py"))
-        .args([node.url().as_str(), DEPTH])
+        .args([node.url().as_str(), depth])
         .args(queues.iter().map(|(name, _)| name))
         .stdin(Stdio::null())
         .kill_on_drop(true)
@@ -43,19 +84,12 @@ async fn on_rabbitmq() -> Result<()> {
     let end = Instant::now() + BOUND;
     loop {
         ensure!(server.alive(), "it ended: {}", server.log());
-        let waiting = read_queues(&node).await?;
+        let waiting = read_queues(node).await?;
         if waiting.iter().all(|(_, messages)| *messages == 0) {
             break;
         }
         ensure!(Instant::now() < end, "still there: {waiting:?}");
-        tokio::time::sleep(Duration::from_millis(200)).await;
+        tokio::time::sleep(PAUSE).await;
     }
-    let list = json!({"operation": "list-flows", "workspace": "default"});
-    let (status, told) = post(&server.url(), "api/v1/flow", list).await?;
-    ensure!(
-        status == 200 && told["flow-ids"] == json!(["default"]),
-        "{told}"
-    );
-    ensure!(server.alive());
     Ok(())
 }

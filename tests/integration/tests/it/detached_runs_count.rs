@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use tg_testkit::model::{Reply, Rule, ScriptedModel};
 use tg_testkit::outside::number;
 use tg_testkit::process::{Launch, client, tg};
+use tg_testkit::services::{SERVICES, without};
 use tg_testkit::shared_node::VirtualHost;
 
 use crate::world::{Bus, World, launch, post};
@@ -187,23 +188,7 @@ async fn after_a_kill_of_the_gateway_over_rabbitmq() -> Result<()> {
             .env("OPENAI_MODEL", "scripted")
     };
     let mut others = Vec::new();
-    for service in [
-        "config",
-        "iam",
-        "flow",
-        "librarian",
-        "knowledge",
-        "ingest",
-        "graph",
-        "rows",
-        "vectors",
-        "embeddings",
-        "llm",
-        "prompt",
-        "extract",
-        "rag",
-        "tool",
-    ] {
+    for service in without(&SERVICES, &["agent", "gateway"]) {
         others.push(serve(&[service]).spawn().await?);
     }
     let agent = serve(&["agent"]).spawn().await?;

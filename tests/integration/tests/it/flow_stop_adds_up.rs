@@ -1,6 +1,7 @@
 //! A flow is stopped under load: what was sent is finished, parked or thrown away, and the receipt says so;
 //! nothing of the flow is left on the broker, others go on, and a new flow of the same id starts clean.
 
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
@@ -46,13 +47,24 @@ struct System {
     graph_again: Option<Launch>,
     node: Option<RabbitNode>,
     socket: Socket,
-    _model: ScriptedModel,
+    model: ScriptedModel,
 }
 
 impl System {
     async fn embedded() -> Result<Self> {
-        let model = ScriptedModel::start(slow(PAUSE)).await?;
-        let server = launch(&model, None).ready().await?;
+        Self::embedded_in(None).await
+    }
+
+    async fn embedded_in(data: Option<&Path>) -> Result<Self> {
+        Self::of_one(ScriptedModel::start(slow(PAUSE)).await?, data).await
+    }
+
+    async fn of_one(model: ScriptedModel, data: Option<&Path>) -> Result<Self> {
+        let mut launched = launch(&model, None);
+        if let Some(data) = data {
+            launched = launched.data(data);
+        }
+        let server = launched.ready().await?;
         let socket = Socket::connect(&server.url(), "").await?;
         Ok(Self {
             server,
@@ -60,7 +72,7 @@ impl System {
             graph_again: None,
             node: None,
             socket,
-            _model: model,
+            model,
         })
     }
 
@@ -80,8 +92,14 @@ impl System {
             graph_again: Some(graph_again),
             node: Some(node),
             socket,
-            _model: model,
+            model,
         })
+    }
+
+    /// Kills the one process; the model is left.
+    async fn kill(self) -> Result<ScriptedModel> {
+        self.server.kill9().await?;
+        Ok(self.model)
     }
 
     /// Takes the graph away, where it is a process of its own.
@@ -125,6 +143,7 @@ impl System {
             .tg(&["stop-flow", "-i", FLOW, "--drain", drain])
             .await?;
         self.nothing_left().await?;
+        adds_up(&receipt)?;
         Ok(receipt)
     }
 
@@ -246,14 +265,43 @@ impl System {
 
 /// A column of the receipt, for whoever writes triples.
 fn column(receipt: &Value, name: &str) -> u64 {
+    column_of(receipt, name, |subscription| {
+        subscription.starts_with(WRITER)
+    })
+}
+
+/// A column of the receipt, for the queues that it is about.
+fn column_of(receipt: &Value, name: &str, of: impl Fn(&str) -> bool) -> u64 {
     let queues = receipt["queues"].as_array().into_iter().flatten();
     queues
-        .filter(|queue| {
-            let subscription = queue["subscription"].as_str().unwrap_or_default();
-            subscription.starts_with(WRITER)
-        })
+        .filter(|queue| of(queue["subscription"].as_str().unwrap_or_default()))
         .filter_map(|queue| queue[name].as_u64())
         .sum()
+}
+
+/// Questions to the agent that were answered, before or during the stop.
+fn questions(receipt: &Value) -> Result<u64> {
+    let asked = |name: &str| name.starts_with("agent-manager--") && name.ends_with("--request");
+    let [sent, answered, finished] =
+        ["sent", "answered", "finished"].map(|name| column_of(receipt, name, asked));
+    ensure!(sent == answered + finished, "{receipt}");
+    Ok(sent)
+}
+
+/// Of each queue, what was sent is what was answered, finished, parked and discarded.
+fn adds_up(receipt: &Value) -> Result<()> {
+    let queues = receipt["queues"].as_array().context("no queues")?;
+    for queue in queues {
+        let count = |name: &str| queue[name].as_u64().context("no count");
+        let mut sum = 0;
+        for name in ["answered", "finished", "parked", "discarded"] {
+            sum += count(name)?;
+        }
+        // One whose reader was killed is told though nothing is known of it.
+        let told = sum > 0 || queue["at-least"] == json!(true);
+        ensure!(told && count("sent")? == sum, "{receipt}");
+    }
+    Ok(())
 }
 
 async fn story(mut place: System) -> Result<()> {
@@ -269,6 +317,8 @@ async fn story(mut place: System) -> Result<()> {
     ensure!(answered? == RUNS, "runs are waited for: {receipt}");
     let lost = column(&receipt, "parked") + column(&receipt, "discarded");
     ensure!(lost == 0, "{receipt}");
+    ensure!(questions(&receipt)? == RUNS as u64, "{receipt}");
+    ensure!(column(&receipt, "sent") >= sent, "{receipt}");
     ensure!(place.written("wait").await? == sent, "{receipt}");
 
     // What is queued is kept.
@@ -284,6 +334,7 @@ async fn story(mut place: System) -> Result<()> {
     ensure!(column(&receipt, "discarded") == 0, "{receipt}");
     ensure!(!apart || parked == sent, "{receipt}");
     ensure!(place.written("park").await? + parked == sent, "{receipt}");
+    ensure!(column(&receipt, "sent") == sent, "{receipt}");
 
     // The next flow of this id sees nothing of it, until it is replayed.
     place.start().await?;
@@ -335,6 +386,13 @@ async fn story(mut place: System) -> Result<()> {
     let ended = end(frames, nonce, BOUND).await?;
     ensure!(matches!(ended, Ended::Answered(_)), "{ended:?}");
 
+    // Nothing is under way: what was sent was answered before, but for what was just ending.
+    let receipt = place.stop("park").await?;
+    ensure!(questions(&receipt)? == 1, "{receipt}");
+    ensure!(column(&receipt, "sent") >= 1, "{receipt}");
+    ensure!(column_of(&receipt, "answered", |_| true) > 0, "{receipt}");
+    place.start().await?;
+
     // Runs that nobody waits for end, in whatever way.
     for drain in ["park", "discard"] {
         let runs = place.runs(drain, &["default", FLOW]).await?;
@@ -343,6 +401,85 @@ async fn story(mut place: System) -> Result<()> {
         ended?;
         place.start().await?;
     }
+    Ok(())
+}
+
+/// Queues of which a receipt says that there may be more.
+fn at_least(receipt: &Value) -> Vec<&str> {
+    let queues = receipt["queues"].as_array().into_iter().flatten();
+    let partly = queues.filter(|queue| queue["at-least"] == json!(true));
+    partly
+        .filter_map(|queue| queue["subscription"].as_str())
+        .collect()
+}
+
+/// One process of several is killed: what it served is told as the least there was, all else as it was.
+async fn a_killed_process_is_on_the_receipt(again: bool) -> Result<()> {
+    let mut place = System::rabbit().await?;
+    place.start().await?;
+    let runs = place.runs("kill", &[FLOW]).await?;
+    ensure!(runs.await? == RUNS);
+    place.import("kill", FRAMES).await?;
+    place.until_written("kill", FRAMES as u64).await?;
+    place.without_graph().await?;
+    if again {
+        place.with_graph().await?;
+        place.import("again", FRAMES).await?;
+        place.until_written("again", FRAMES as u64).await?;
+    }
+    let receipt = place.stop("park").await?;
+    ensure!(receipt["at-least"] == json!(true), "{receipt}");
+    let partly = at_least(&receipt);
+    let of = |who: &str| partly.iter().any(|name| name.starts_with(who));
+    ensure!(of(WRITER) && !of("agent-manager--"), "{receipt}");
+    ensure!(questions(&receipt)? == RUNS as u64, "{receipt}");
+    let least = if again { FRAMES as u64 } else { 0 };
+    ensure!(column(&receipt, "answered") >= least, "{receipt}");
+    place.with_graph().await?;
+
+    // Of the next start nobody was killed.
+    place.start().await?;
+    place.import("next", 1).await?;
+    place.until_written("next", 1).await?;
+    let receipt = place.stop("park").await?;
+    ensure!(receipt.get("at-least").is_none(), "{receipt}");
+    ensure!(at_least(&receipt).is_empty(), "{receipt}");
+    ensure!(column(&receipt, "sent") >= 1, "{receipt}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_killed_process_is_on_the_receipt_over_rabbitmq() -> Result<()> {
+    a_killed_process_is_on_the_receipt(false).await
+}
+
+#[tokio::test]
+async fn one_that_was_killed_and_came_back_is_on_the_receipt_over_rabbitmq() -> Result<()> {
+    a_killed_process_is_on_the_receipt(true).await
+}
+
+/// The one process is killed: nothing that was answered before is known any more, and `tg stop-flow` says so.
+#[tokio::test]
+async fn a_killed_system_is_on_the_receipt() -> Result<()> {
+    let data = tempfile::tempdir()?;
+    let mut place = System::embedded_in(Some(data.path())).await?;
+    place.start().await?;
+    place.import("kill", FRAMES).await?;
+    place.until_written("kill", FRAMES as u64).await?;
+    let model = place.kill().await?;
+    place = System::of_one(model, Some(data.path())).await?;
+    place.import("again", 3).await?;
+    place.until_written("again", 3).await?;
+    let told = tg(&place.server.url(), &["stop-flow", "-i", FLOW]).await?;
+    ensure!(told.code == Some(0), "{told:?}");
+    ensure!(told.stdout.contains("\n+ at least: "), "{told:?}");
+    let writer = told.stdout.lines().find(|line| line.contains(WRITER));
+    let writer = writer.context("no line of the writer")?;
+    let counts: Vec<&str> = writer.split('|').map(str::trim).collect();
+    let number = |at: usize| counts[at].strip_suffix('+').unwrap_or_default().parse();
+    let (sent, answered): (u64, u64) = (number(2)?, number(3)?);
+    ensure!(sent >= answered && sent >= 3, "{writer}");
+    ensure!(sent < FRAMES as u64, "{writer}");
     Ok(())
 }
 

@@ -47,7 +47,7 @@ async fn upload(server: &Server, id: &str, size: usize) -> Result<()> {
 
 /// Questions that may be asked again meanwhile: one whose server is silent for longer than 0.7 s, as it may be on a busy
 /// machine, is looked for. What must not be is that one is asked again and again.
-const AGAIN: f64 = 5.0;
+const ASKED_AGAIN: f64 = 5.0;
 
 /// Questions asked again so far.
 pub async fn asked_again(server: &Server) -> Result<f64> {
@@ -59,7 +59,7 @@ pub async fn hardly_any_again(server: &Server, before: f64) -> Result<()> {
     let after = asked_again(server).await?;
     println!("{} asked again", after - before);
     ensure!(
-        after - before <= AGAIN,
+        after - before <= ASKED_AGAIN,
         "asked again: {before}, then {after}"
     );
     Ok(())

@@ -49,7 +49,7 @@ async fn fill(url: &str) -> Result<()> {
         .await?
         .json()
         .await?;
-    ensure!(told["stored"] == BATCHES, "{told}");
+    ensure!(told["sent"] == BATCHES, "{told}");
     let last = BATCHES * 1000 - 1;
     let query = format!("items(where: {{id: {{eq: {last}}}}}) {{ id }}");
     until(url, &query, json!({"items": [{"id": last}]})).await

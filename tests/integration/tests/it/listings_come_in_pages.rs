@@ -69,12 +69,23 @@ fn rows(config: &Value) -> Vec<String> {
 }
 
 /// Listings that are looked at page by page in another file, which names them: what they list takes more to make.
-const ELSEWHERE: [(&str, &str, &str); 2] = [
+const ELSEWHERE: [(&str, &str, &str); 5] = [
+    (
+        "requests",
+        "list-runs",
+        include_str!("../../../../services/gateway/tests/gateway/runs.rs"),
+    ),
+    (
+        "requests",
+        "list-tasks",
+        include_str!("../../../../services/gateway/tests/gateway/runs.rs"),
+    ),
     (
         "traces",
         "list-ended-runs",
         include_str!("traces_tell_of_tampering.rs"),
     ),
+    ("usage", "list-usage", include_str!("budgets_bind.rs")),
     (
         "violations",
         "list-violations",
@@ -215,6 +226,9 @@ fn listings(made: &Made) -> Vec<Listing> {
         Listing::new("collection-management", of("list-collections"), |reply| {
             field(&reply["collections"], "collection")
         }),
+        Listing::new("threads", of("list-listeners"), |reply| {
+            field(&reply["listeners"], "name")
+        }),
         Listing::new("knowledge", of("list-kg-cores"), |reply| {
             texts(&reply["ids"])
         }),
@@ -301,7 +315,9 @@ impl Client {
         let definition = self.good("flow", of).await?["blueprint-definition"].clone();
         for name in NAMES {
             let row = json!({"type": "paged", "key": name, "value": "{}"});
-            self.good("config", about("put", json!({"values": [row]})))
+            let listener = json!({"description": "d", "types": {"textinput": {}}});
+            let listener = json!({"type": "listener", "key": name, "value": listener.to_string()});
+            self.good("config", about("put", json!({"values": [row, listener]})))
                 .await?;
             let flow = json!({"flow-id": name, "blueprint-name": "everything", "description": "d"});
             self.good("flow", about("start-flow", flow)).await?;

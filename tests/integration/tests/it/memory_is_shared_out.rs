@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 use tg_testkit::process::{Launch, bin_dir, client};
+use tg_testkit::services::SERVICES;
 use tokio::process::Command;
 
 /// Every consumer of memory, and how many processes have such a share.
@@ -20,7 +21,7 @@ const SHARES: [(&str, u64); 12] = [
     ("embeddings.cache_mb", 1),
     ("bus_memory_mb", 1),
     ("exports_mb", 1),
-    ("answers_mb", 17),
+    ("answers_mb", SERVICES.len() as u64),
     ("questions_mb", 2),
 ];
 

@@ -148,17 +148,55 @@ impl System {
         Ok(all)
     }
 
+    /// Where a collection is named in the path.
+    fn path_door(&self, kind: &str, cell: &Cell) -> String {
+        format!(
+            "{}api/v1/flow/default/{kind}/{}?workspace={}",
+            self.server.url(),
+            percent(&cell.collection),
+            cell.workspace
+        )
+    }
+
+    /// What the doors of the standards show.
+    async fn by_path(&self, query: &str, cell: &Cell) -> Result<[String; 2]> {
+        let client = tg_testkit::process::client()?;
+        let sparql = format!(
+            "{}&query={}",
+            self.path_door("sparql", cell),
+            percent(query)
+        );
+        let sparql = client.get(sparql).send().await?;
+        let graph = client.get(self.path_door("graph", cell) + "&default=");
+        let graph = graph.header("Accept", "application/n-triples");
+        Ok([sparql.text().await?, graph.send().await?.text().await?])
+    }
+
+    /// Writes a triple by the door of graphs.
+    async fn write_by_path(&self, cell: &Cell) -> Result<()> {
+        let url = self.path_door("graph", cell) + "&default=&settled=true";
+        let triple = format!(
+            "<urn:lamp:written> <urn:p:word> \"{} by path\" .",
+            cell.word
+        );
+        let post = tg_testkit::process::client()?.post(url).body(triple);
+        let reply = post.header("Content-Type", "text/turtle").send().await?;
+        let (status, text) = (reply.status(), reply.text().await?);
+        ensure!(status == 200, "{}: {status} {text}", cell.collection);
+        Ok(())
+    }
+
     /// Imports one frame.
-    async fn import(&self, door: Door, workspace: &str, frame: Value) -> Result<()> {
+    async fn import(&self, door: Door, kind: &str, workspace: &str, frame: Value) -> Result<()> {
         let path = format!(
-            "{}api/v1/flow/default/import/rows?workspace={workspace}",
+            "{}api/v1/flow/default/import/{kind}?workspace={workspace}",
             self.server.url()
         );
         if door == Door::Rest {
             let client = tg_testkit::process::client()?;
             let reply = client.post(path).body(frame.to_string()).send().await?;
             let reply: Value = serde_json::from_str(&reply.text().await?)?;
-            ensure!(reply["stored"] == 1, "{reply}");
+            ensure!(reply["sent"] == 1, "{reply}");
             return Ok(());
         }
         let path = path.replacen("http", "ws", 1);
@@ -168,7 +206,7 @@ impl System {
         }
         while let Some(frame) = tokio::time::timeout(BOUND, stream.next()).await? {
             if let Message::Close(Some(close)) = frame? {
-                ensure!(close.reason.as_str().contains("stored 1"), "{close}");
+                ensure!(close.reason.as_str().contains("sent 1"), "{close}");
                 return Ok(());
             }
         }
@@ -224,7 +262,8 @@ impl System {
             let row = json!({"metadata": {"id": id, "root": id, "collection": cell.collection},
                 "schema_name": "lamps", "values": [{"id": "1", "maker": word}]});
             let door = [Door::Rest, Door::Socket][at % 2];
-            self.import(door, cell.workspace, row).await?;
+            self.import(door, "rows", cell.workspace, row).await?;
+            self.write_by_path(cell).await?;
         }
         for cell in &self.cells {
             self.processed(cell).await?;
@@ -250,6 +289,81 @@ impl System {
         }
     }
 
+    /// The vector of a text.
+    async fn vector(&self, door: Door, cell: &Cell) -> Result<Value> {
+        let ask = json!({"texts": ["a lamp of blue glass"]});
+        let mut embedded = self.flow(door, "embeddings", cell, ask).await?;
+        Ok(embedded["vectors"][0].take())
+    }
+
+    /// Imports something of each kind but rows, which `fill` imports, under names that tell which cell it is for.
+    async fn import_others(&self, door: Door, cell: &Cell) -> Result<()> {
+        let (word, vector) = (&cell.word, self.vector(door, cell).await?);
+        let iri = |kind: &str| json!({"t": "i", "i": format!("urn:{kind}:{word}")});
+        let literal = json!({"t": "l", "v": format!("{word} was imported")});
+        let triple = json!({"s": iri("triple"), "p": {"t": "i", "i": "urn:p:said"}, "o": literal});
+        let metadata = json!({"id": "", "root": "", "collection": cell.collection});
+        let of = |list: &str, one: Value| json!({"metadata": metadata, list: [one]});
+        let context = json!({"entity": iri("context"), "context": "a lamp of blue glass"});
+        let entity = json!({"entity": iri("vector"), "vector": vector, "chunk_id": format!("urn:of:{word}")});
+        let chunk = json!({"chunk_id": format!("urn:chunk:{word}"), "vector": vector});
+        for (kind, frame) in [
+            ("triples", of("triples", triple)),
+            ("entity-contexts", of("entities", context)),
+            ("graph-embeddings", of("entities", entity)),
+            ("document-embeddings", of("chunks", chunk)),
+        ] {
+            let imported = self.import(door, kind, cell.workspace, frame).await;
+            imported.with_context(|| format!("{kind} of {}", cell.collection))?;
+        }
+        Ok(())
+    }
+
+    /// What was imported is seen in its collection, as soon as the stores have it, and nothing of any other.
+    async fn imported(&self, door: Door, cell: &Cell, is_there: bool) -> Result<()> {
+        let end = Instant::now() + BOUND;
+        loop {
+            let near = json!({"vector": self.vector(door, cell).await?, "limit": 1000});
+            let said = json!({"p": {"t": "i", "i": "urn:p:said"}, "limit": 1000});
+            let mut shown = String::new();
+            for (kind, ask) in [
+                ("triples", said),
+                ("graph-embeddings", near.clone()),
+                ("document-embeddings", near),
+            ] {
+                shown += &self.flow(door, kind, cell, ask).await?.to_string();
+            }
+            let all = ["triple", "context", "vector", "chunk"];
+            let mark = |kind: &str, word: &str| format!("urn:{kind}:{word}\"");
+            for other in self.cells.iter().filter(|one| one.word != cell.word) {
+                let seen = all
+                    .iter()
+                    .find(|kind| shown.contains(&mark(kind, &other.word)));
+                ensure!(
+                    seen.is_none(),
+                    "{seen:?} of {} in {}",
+                    other.collection,
+                    cell.collection
+                );
+            }
+            let lacks = all
+                .iter()
+                .find(|kind| !shown.contains(&mark(kind, &cell.word)));
+            match lacks {
+                None => return Ok(()),
+                Some(_) if !is_there => return Ok(()),
+                Some(kind) => {
+                    ensure!(
+                        Instant::now() < end,
+                        "{}: no {kind}: {shown}",
+                        cell.collection
+                    );
+                }
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    }
+
     /// Everything that each endpoint shows of a collection.
     async fn seen(&self, door: Door, cell: &Cell) -> Result<Vec<(&'static str, String)>> {
         let mut seen = Vec::new();
@@ -263,6 +377,9 @@ impl System {
             self.flow(door, "sparql", cell, json!({"query": query}))
                 .await?,
         );
+        let [sparql, graph] = self.by_path(query, cell).await?;
+        add("the door of SPARQL", json!(sparql));
+        add("the door of graphs", json!(graph));
         let lamps = json!({"query": "{ lamps { id maker } }"});
         add("rows", self.flow(door, "rows", cell, lamps).await?);
         let words = json!({"query": "lamp glass built hall", "limit": 100});
@@ -270,15 +387,7 @@ impl System {
             "keyword-index",
             self.flow(door, "keyword-index", cell, words).await?,
         );
-        let embedded = self
-            .flow(
-                door,
-                "embeddings",
-                cell,
-                json!({"texts": ["a lamp of blue glass"]}),
-            )
-            .await?;
-        let vector = &embedded["vectors"][0];
+        let vector = self.vector(door, cell).await?;
         let near = json!({"vector": vector, "limit": 100});
         let chunks = self
             .flow(door, "document-embeddings", cell, near.clone())
@@ -364,6 +473,18 @@ async fn story(bus: Bus) -> Result<()> {
     for (at, cell) in left.filter(|(_, cell)| cell.word != removed.word) {
         let door = [Door::Rest, Door::Socket][at % 2];
         system.check(door, cell, cell.word != deleted.word).await?;
+    }
+    // Each kind by each door, too; last, as there is no text of such a chunk.
+    let is_there = |cell: &Cell| cell.word != deleted.word;
+    for (at, cell) in system.cells.iter().enumerate() {
+        if is_there(cell) {
+            let door = [Door::Rest, Door::Socket][at % 2];
+            system.import_others(door, cell).await?;
+        }
+    }
+    for (at, cell) in system.cells.iter().enumerate() {
+        let door = [Door::Socket, Door::Rest][at % 2];
+        system.imported(door, cell, is_there(cell)).await?;
     }
     let listed = json!({"operation": "list-documents"});
     let left = system.library(removed.workspace, listed.clone()).await?;

@@ -52,9 +52,11 @@ async fn its_settings_are_settings_and_its_unit_starts_what_there_is() -> Result
     let page = page()?;
     let folder = tempfile::tempdir()?;
     let file = folder.path().join("threadgraph.toml");
-    let [settings] = &pasted::blocks(&page, "toml")[..] else {
-        anyhow::bail!("one block of settings");
-    };
+    let secret = folder.path().join("otlp");
+    std::fs::write(&secret, "authorization=Bearer%20s")?;
+    // All that the page shows, as one file.
+    let settings = pasted::blocks(&page, "toml").join("\n");
+    let settings = &settings.replace("/run/secrets/otlp", &secret.to_string_lossy());
     let [unit] = &pasted::blocks(&page, "ini")[..] else {
         anyhow::bail!("one unit");
     };

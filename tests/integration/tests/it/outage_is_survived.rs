@@ -14,10 +14,10 @@ use tg_testkit::socket::Socket;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 
-use crate::answers_hide_topology;
 use crate::confirmed::{confirm, found};
 use crate::traces::{Ended, begin, begin_within, check, end, end_after, slow};
 use crate::world::launch;
+use tg_testkit::topology;
 
 const RUNS: usize = 200;
 const SOCKETS: usize = 4;
@@ -132,7 +132,7 @@ async fn told_without_a_broker(url: &str) -> Result<()> {
             "{path}, without a broker: {status} {text}"
         );
         println!("{path}, without a broker: {status} {text}");
-        answers_hide_topology::check(path, &text);
+        topology::check(path, &text);
         Ok(())
     });
     join_all(asks).await.into_iter().collect()

@@ -226,6 +226,25 @@ async fn granted(url: &str, admin: &str, jwt: &str, id: &str) -> Result<()> {
     Ok(())
 }
 
+/// What a leaked key signed opens nothing any more, as soon as it is revoked.
+async fn revoked(url: &str, admin: &str, id: &str) -> Result<()> {
+    let run = async |args: &[&str]| tg_as(url, admin, "", args).await;
+    let mint = ["mint-token", "--user-id", id, "-w", "default"];
+    let minted = told(&run(&mint).await?)?;
+    let who = async |token: &str| tg_as(url, token, "", &["whoami"]).await;
+    who(&minted).await?.expect("ada")?;
+    let other = run(&["revoke-signing-key", "--key-id", "0123456789abcdef"]).await?;
+    refused(&other, "signing key not found")?;
+    who(&minted).await?.expect("ada")?;
+    run(&["revoke-signing-key", "--all"])
+        .await?
+        .expect("BEGIN PUBLIC KEY")?;
+    assert_eq!(who(&minted).await?.code, Some(5));
+    let minted = told(&run(&mint).await?)?;
+    who(&minted).await?.expect("ada")?;
+    Ok(())
+}
+
 async fn our_commands_do_all_of_it(bus: Bus) -> Result<()> {
     let broker = bus.broker().await?;
     let server = with_keys().over(broker.as_ref()).ready().await?;
@@ -286,6 +305,7 @@ async fn our_commands_do_all_of_it(bus: Bus) -> Result<()> {
     }
     let temporary = told(&run("", &["reset-password", &id]).await?)?;
     told(&login(&format!("{temporary}\n")).await?)?;
+    revoked(&url, &admin, &id).await?;
     for command in ["disable-user", "enable-user"] {
         told(&run("", &[command, &id]).await?)?;
     }

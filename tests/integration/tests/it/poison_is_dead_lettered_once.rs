@@ -22,15 +22,14 @@ async fn flow(server: &Server, body: Value) -> Result<Value> {
 }
 
 /// Imports one record of triples of which the last is none: so many literals, of so many bytes each.
-pub async fn poison(server: &Server, workspace: &str, literals: usize, bytes: usize) -> Result<()> {
+pub async fn poison(server: &Server, workspace: &str, bytes: usize) -> Result<()> {
     let iri = |text: &str| json!({"t": "i", "i": text});
-    let mut triples: Vec<Value> = (0..literals)
-        .map(|n| {
-            let value = json!({"t": "l", "v": "x".repeat(bytes)});
-            json!({"s": iri(&format!("urn:s{n}")), "p": iri("urn:p"), "o": value})
-        })
-        .collect();
-    triples.push(json!({"s": iri("urn:s"), "p": iri("not an iri"), "o": {"t": "l", "v": "v"}}));
+    // One thing, however large, is in one record.
+    let value = json!({"t": "l", "v": "x".repeat(bytes)});
+    let triples = [
+        json!({"s": iri("urn:s0"), "p": iri("urn:p"), "o": {"t": "l", "v": "v"}}),
+        json!({"s": iri("urn:s"), "p": iri("not an iri"), "o": value}),
+    ];
     let record = json!({"metadata": {"id": "x", "collection": "default"}, "triples": triples});
     let url = format!(
         "{}api/v1/flow/default/import/triples?workspace={workspace}",
@@ -102,11 +101,11 @@ fn on_disk(dir: &std::path::Path) -> u64 {
 async fn large(bus: Bus) -> Result<()> {
     let (server, _node) = up(bus).await?;
     // From twelve megabytes up to what a record may have.
-    for (nth, literals) in [(1, 12), (2, 13), (3, 16)] {
-        poison(&server, "default", literals, 1_000_000).await?;
+    for (nth, megabytes) in [(1, 12), (2, 13), (3, 16)] {
+        poison(&server, "default", megabytes * 1_000_000).await?;
         let all = until(&server, "default", |all| all.len() == nth).await?;
         ensure!(all.iter().all(|one| one["reason"] == "dead"), "{all:?}");
-        let whole = literals as i64 * 1_000_000;
+        let whole = megabytes as i64 * 1_000_000;
         ensure!(
             all.iter().any(|one| one["size"].as_i64() > Some(whole)),
             "whole: {all:?}"
@@ -178,11 +177,11 @@ async fn own_room(bus: Bus) -> Result<()> {
         ensure!(began.elapsed() < SOON, "a new workspace starts no flow");
         tokio::time::sleep(Duration::from_millis(200)).await;
     }
-    poison(&server, "default", 1, 10).await?;
+    poison(&server, "default", 10).await?;
     let first = until(&server, "default", |all| all.len() == 1).await?;
     // Half of a workspace's room is a flow's.
     for n in 1..=10 {
-        poison(&server, "acme", n, 10).await?;
+        poison(&server, "acme", n * 10).await?;
         let came = counted_at_least(&server, f64::from(n as u32) + 1.0);
         came.await?;
     }

@@ -197,6 +197,149 @@ impl System {
         .await?;
         Ok(())
     }
+
+    /// The lines of a live export until one holds a word, or it ends.
+    async fn live(
+        &self,
+        key: &str,
+        until: &str,
+        write: impl AsyncFn() -> Result<()>,
+    ) -> Result<String> {
+        let live = format!("{}api/v1/flow/default/export/triples", self.server.url());
+        let mut live = client()?.get(live).bearer_auth(key).send().await?;
+        write().await?;
+        let mut seen = String::new();
+        let end = Instant::now() + SOON;
+        while !seen.contains(until) {
+            let left = end.saturating_duration_since(Instant::now());
+            match tokio::time::timeout(left, live.chunk()).await?? {
+                Some(bytes) => seen += &String::from_utf8_lossy(&bytes),
+                None => break,
+            }
+        }
+        Ok(seen)
+    }
+
+    /// Vectors name the entities that the graph shows; a core, which no policy judges, is for who is held to none.
+    async fn vectors_and_cores_are_no_way_around(&self, clerk: &str, boss: &str) -> Result<()> {
+        let entity = |id: &str| json!({"entity": {"t": "i", "i": id}, "vector": [1.0, 0.5], "text": "Robert"});
+        let vectors = json!({"metadata": {"id": "x", "root": "", "collection": "default"},
+            "entities": [entity("urn:x:ann"), entity("urn:x:bob"), entity("urn:x:nobody")]});
+        let lines = "api/v1/flow/default/import/graph-embeddings?settled=true";
+        let kind = "application/x-ndjson";
+        let written = self
+            .post(&self.admin, lines, kind, &vectors.to_string())
+            .await?;
+        ensure!(written.0 == 200, "{written:?}");
+        let near = json!({"vector": [1.0, 0.5], "limit": 10, "collection": "default", "model": ""});
+        let pages = json!({"export": true, "collection": "default"});
+        let export = format!(
+            "{}api/v1/flow/default/export/graph-embeddings?stored=1",
+            self.server.url()
+        );
+        let seen = async |key: &str| -> Result<Vec<String>> {
+            let stored = client()?.get(&export).bearer_auth(key).send().await?;
+            Ok(vec![
+                self.flow(key, "graph-embeddings", near.clone()).await?,
+                self.flow(key, "thru/graph-embeddings", near.clone())
+                    .await?,
+                self.flow(key, "thru/graph-embeddings", pages.clone())
+                    .await?,
+                stored.text().await?,
+            ])
+        };
+        for shown in seen(clerk).await? {
+            ensure!(shown.contains("urn:x:ann"), "{shown}");
+            for hidden in ["urn:x:bob", "urn:x:nobody", "Robert"] {
+                ensure!(!shown.contains(hidden), "{hidden}: {shown}");
+            }
+        }
+        for shown in seen(boss).await? {
+            ensure!(
+                shown.contains("urn:x:ann") && shown.contains("urn:x:bob"),
+                "{shown}"
+            );
+        }
+        for shown in seen(&self.admin).await? {
+            ensure!(
+                shown.contains("policy-enforcement-error") && !shown.contains("urn:x:ann"),
+                "{shown}"
+            );
+        }
+
+        let core = json!({"operation": "put-kg-core", "id": "secrets", "graph-embeddings":
+            {"metadata": {"id": "secrets", "collection": "default"}, "entities": vectors["entities"]}});
+        let get = json!({"operation": "get-kg-core", "id": "secrets"});
+        let knowledge = async |key: &str, ask: &Value| -> Result<String> {
+            let ask = ask.to_string();
+            let asked = self.post(key, "api/v1/knowledge", "application/json", &ask);
+            Ok(asked.await?.1)
+        };
+        let put = knowledge(&self.admin, &core).await?;
+        ensure!(!put.contains("error"), "{put}");
+        for key in [clerk, boss] {
+            let told = knowledge(key, &get).await?;
+            ensure!(
+                told.contains("policy-enforcement-error") && !told.contains("urn:x:bob"),
+                "{told}"
+            );
+        }
+        // Nor is it as a file.
+        let file = format!("{}api/v1/export-core?id=secrets", self.server.url());
+        for (key, has) in [(clerk, false), (boss, false), (&*self.admin, true)] {
+            let core = client()?.get(&file).bearer_auth(key).send().await?;
+            let core = String::from_utf8_lossy(&core.bytes().await?).into_owned();
+            ensure!(core.contains("urn:x:bob") == has, "{core}");
+        }
+        Ok(())
+    }
+
+    /// Who looks on while triples are written sees what they would see of them, and who is not known to the policies nothing.
+    async fn live_shows_no_more(&self, writer: &str, clerk: &str, boss: &str) -> Result<()> {
+        let turtle = "text/turtle";
+        let default = format!("{GRAPH}?default");
+        let write = async |facts: &str| -> Result<()> {
+            let written = self.post(writer, &default, turtle, facts).await?;
+            ensure!(written.0 == 202, "{written:?}");
+            Ok(())
+        };
+        let facts = |n: u8| {
+            let hidden = format!("<urn:x:spy{n}> a <urn:x:Secret> ; <urn:x:says> \"hidden\" .");
+            let open = format!(
+                "<urn:x:ann> <urn:x:says> \"open {n}\" ; <urn:x:knows> <urn:x:bob> , <urn:x:spy{n}> ."
+            );
+            format!("{hidden}\n{open}")
+        };
+        let twice = async |first: u8| {
+            write(&facts(first)).await?;
+            write(&facts(first + 1)).await
+        };
+        // Records come in their order: with the second, all of the first has come.
+        let seen = self.live(clerk, "open 2", async || twice(1).await).await?;
+        ensure!(seen.contains("open 1") && seen.contains("open 2"), "{seen}");
+        for hidden in ["hidden", "urn:x:spy", "urn:x:bob", "Secret"] {
+            ensure!(!seen.contains(hidden), "{hidden}: {seen}");
+        }
+        let seen = self.live(boss, "open 4", async || twice(3).await).await?;
+        ensure!(
+            seen.contains("hidden") && seen.contains("urn:x:spy3"),
+            "{seen}"
+        );
+        for key in [writer, &self.admin] {
+            let until = "policy-enforcement-error";
+            let seen = self.live(key, until, async || twice(5).await).await?;
+            ensure!(seen.contains(until) && !seen.contains("open"), "{seen}");
+        }
+        // What else passes by is judged by nobody, so it is not for those who are.
+        let url = format!(
+            "{}api/v1/flow/default/export/entity-contexts",
+            self.server.url()
+        );
+        let told = client()?.get(url).bearer_auth(clerk).send().await?;
+        let told = told.text().await?;
+        ensure!(told.contains("stored"), "{told}");
+        Ok(())
+    }
 }
 
 async fn from_each_who_may_not_see_them(bus: Bus) -> Result<()> {
@@ -275,17 +418,12 @@ async fn from_each_who_may_not_see_them(bus: Bus) -> Result<()> {
             "{way}: {shown}"
         );
     }
-    // What passes by is judged by nobody, so it is not for those who are.
-    let live = format!("{}api/v1/flow/default/export/triples", system.server.url());
-    let live = client()?
-        .get(live)
-        .bearer_auth(&clerk)
-        .send()
-        .await?
-        .text()
+    system
+        .vectors_and_cores_are_no_way_around(&clerk, &boss_token)
         .await?;
-    ensure!(live.contains("stored"), "{live}");
-    Ok(())
+    system
+        .live_shows_no_more(&writer, &clerk, &boss_token)
+        .await
 }
 
 /// The agent asks GraphRAG, which asks the graph: on the way the user is not forgotten.

@@ -1,20 +1,16 @@
 //! Interop: with no native process serving them, the reference's unmodified prompt and text-completion
 //! processors take over their part in a running flow, and the agent still answers, streamed.
 
-use std::path::Path;
-use std::process::Stdio;
-use std::time::Duration;
-
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
 use tg_testkit::model::{ScriptedModel, two_step_react};
-use tg_testkit::process::{Launch, client, free_port, root};
+use tg_testkit::process::Launch;
 use tg_testkit::rabbitmq::RabbitNode;
 use tg_testkit::socket::{Socket, text_of};
-use tokio::process::{Child, Command};
 
+use crate::foreign::{Processor, attached};
 use crate::world::post;
 
 /// What our side hosts: everything but prompt and llm.
@@ -28,59 +24,6 @@ const OURS: [&str; 8] = [
     "agent",
     "gateway",
 ];
-
-struct Processor {
-    metrics: u16,
-    _child: Child,
-}
-
-impl Processor {
-    fn start(
-        command: &str,
-        id: &str,
-        node: &RabbitNode,
-        log: &Path,
-        extra: &[&str],
-    ) -> Result<Self> {
-        let metrics = free_port()?;
-        let log = std::fs::File::create(log.join(format!("{id}.log")))?;
-        let child = Command::new(root().join(".cache/venv/bin").join(command))
-            .args([
-                "--id",
-                id,
-                "--pubsub-backend",
-                "rabbitmq",
-                "--rabbitmq-host",
-                "127.0.0.1",
-            ])
-            .args(["--rabbitmq-port", &node.port().to_string()])
-            .args(["--no-loki-enabled", "--metrics-port", &metrics.to_string()])
-            .args(extra)
-            .stdin(Stdio::null())
-            .stdout(log.try_clone()?)
-            .stderr(log)
-            .kill_on_drop(true)
-            .spawn()
-            .with_context(|| format!("cannot run {command}: run the set-up first"))?;
-        Ok(Self {
-            metrics,
-            _child: child,
-        })
-    }
-
-    /// Requests that this process says it has handled without error.
-    async fn handled(&self) -> Result<u64> {
-        let url = format!("http://127.0.0.1:{}/", self.metrics);
-        let text = client()?.get(url).send().await?.text().await?;
-        let count = text
-            .lines()
-            .filter(|line| line.starts_with("tg_consumer_processing_total{"))
-            .filter(|line| line.contains("request:tg:") && line.contains("status=\"ok\""))
-            .filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok())
-            .sum::<f64>();
-        Ok(count as u64)
-    }
-}
 
 #[tokio::test]
 async fn and_the_agent_still_answers() -> Result<()> {
@@ -142,20 +85,4 @@ async fn and_the_agent_still_answers() -> Result<()> {
     let text = String::from_utf8(STANDARD.decode(content)?)?;
     assert!(text.contains("nonce-interop-3"), "{text}");
     Ok(())
-}
-
-/// Waits until a foreign processor says in its log that it has attached the flow. Asked earlier it may wait
-/// ten minutes for a question that its peer never got.
-async fn attached(log: &Path) -> Result<()> {
-    for _ in 0..600 {
-        let text = std::fs::read_to_string(log).unwrap_or_default();
-        if text.contains("Started flow: default/default") {
-            return Ok(());
-        }
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
-    bail!(
-        "not attached: {}",
-        std::fs::read_to_string(log).unwrap_or_default()
-    )
 }

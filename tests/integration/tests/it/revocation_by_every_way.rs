@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
-use tg_testkit::model::{Reply, Rule, ScriptedModel};
+use tg_testkit::model::{End as Ending, Reply, Rule, ScriptedModel};
 use tg_testkit::process::{Launch, Server, client};
 use tg_testkit::shared_node::VirtualHost;
+use tg_testkit::socket::{Frames, Socket};
 use tokio::time::{Instant, timeout_at};
 
 use crate::bulk_streams::{End, Reader, Stream};
@@ -23,6 +24,11 @@ const PACE: Duration = Duration::from_millis(2);
 /// Pieces of what no buffer on the way holds.
 const CHUNKS: usize = 8;
 const WHOLE: usize = CHUNKS * (4 << 20);
+/// Asked this, the model says something and no more.
+const PONDER: &str = "say one word and stay";
+const WORD: &str = "pondering";
+/// What an agent's part is called that has it.
+const THOUGHT: &str = "\"thought\"";
 /// What somebody is told whose access ended.
 const TOLD: [&str; 3] = [
     "revoked or has expired",
@@ -52,11 +58,18 @@ const WAYS: [Way; 6] = [
     Way::Visited,
 ];
 
-/// Somebody with a key.
+/// Somebody with two keys, of which one may be revoked.
 struct Person {
     user: String,
     key: String,
     key_id: String,
+    other_key: String,
+}
+
+/// A run of the agent that stays. It is cancelled when dropped.
+struct Run {
+    id: String,
+    _asked: (Socket, Frames),
 }
 
 struct System {
@@ -70,7 +83,9 @@ struct System {
 
 impl System {
     async fn start(bus: Bus) -> Result<Self> {
-        let model = ScriptedModel::start(vec![Rule::always(Reply::Silence)]).await?;
+        let stays = Reply::pieces([format!("Thought: {WORD}")]).ending(Ending::Hang);
+        let rules = vec![Rule::contains(PONDER, stays), Rule::always(Reply::Silence)];
+        let model = ScriptedModel::start(rules).await?;
         let node = bus.broker().await?;
         let server = launch(&model, node.as_ref()).arg("--auth").arg("iam");
         let server = server.ready().await?;
@@ -124,13 +139,39 @@ impl System {
             "user": {"username": format!("{way:?}"), "roles": ["admin"]}});
         let made = iam(&self.server, &self.admin, user).await?;
         let user = made["user"]["id"].as_str().context("no user")?.to_owned();
+        let (key, key_id) = self.key(home, &user).await?;
+        let (other_key, _) = self.key(home, &user).await?;
+        Ok(Person {
+            user,
+            key,
+            key_id,
+            other_key,
+        })
+    }
+
+    /// A new key of somebody, and its id.
+    async fn key(&self, home: &str, user: &str) -> Result<(String, String)> {
         let ask = json!({"operation": "create-api-key", "workspace": home,
             "key": {"user_id": user, "name": "k"}});
         let made = iam(&self.server, &self.admin, ask).await?;
         let text = |value: &Value| value.as_str().map(str::to_owned).context("no key");
         let key = text(&made["api_key_plaintext"])?;
-        let key_id = text(&made["api_key"]["id"])?;
-        Ok(Person { user, key, key_id })
+        Ok((key, text(&made["api_key"]["id"])?))
+    }
+
+    /// A run that somebody asks for, whose access does not end as its readers' does.
+    async fn run(&self, key: &str) -> Result<Run> {
+        let socket = Socket::connect(&self.server.url(), key).await?;
+        let ask = json!({"service": "agent", "flow": "default", "workspace": "acme",
+            "on-disconnect": "cancel", "request": {"question": PONDER, "streaming": true}});
+        let mut frames = socket.send(ask).await?;
+        let first = frames.next().await.context("no part")?;
+        let id = first["run"].as_str();
+        let id = id.with_context(|| first.to_string())?.to_owned();
+        Ok(Run {
+            id,
+            _asked: (socket, frames),
+        })
     }
 
     async fn revoke(&self, way: Way, whose: &Person) -> Result<()> {
@@ -169,7 +210,8 @@ impl System {
 
     /// Streams of every kind, begun and read no further; `twice`: on every endpoint that has it. Where there is a gateway
     /// of its own, that has the large ones.
-    async fn streams(&self, key: &str, twice: bool) -> Result<Streams> {
+    async fn streams(&self, person: &Person, twice: bool) -> Result<Streams> {
+        let key = &*person.key;
         let mut all = Streams::default();
         for server in [Some(&self.server), self.other.as_ref()]
             .into_iter()
@@ -185,6 +227,22 @@ impl System {
             }
             let asks = self.model.wait_calls(asked, SOON).await;
             ensure!(asks, "nobody asks the model");
+            all.at_once.push(reader.chat_events(PONDER, WORD).await?);
+            let run = self.run(&self.admin).await?;
+            all.at_once
+                .push(reader.run_events(&run.id, true, THOUGHT).await?);
+            all.at_once
+                .push(reader.run_socket(&run.id, true, THOUGHT).await?);
+            all.runs.push(run);
+            if twice {
+                // One of their own.
+                let run = self.run(&person.other_key).await?;
+                all.at_once
+                    .push(reader.run_events(&run.id, false, THOUGHT).await?);
+                all.at_once
+                    .push(reader.run_socket(&run.id, false, THOUGHT).await?);
+                all.runs.push(run);
+            }
         }
         let reader = self.reader(self.other.as_ref().unwrap_or(&self.server), key);
         all.large.push(reader.document().await?);
@@ -204,6 +262,8 @@ struct Streams {
     at_once: Vec<Stream>,
     /// Which have more on the way than is read.
     large: Vec<Stream>,
+    /// Which are joined.
+    runs: Vec<Run>,
 }
 
 impl Streams {
@@ -247,7 +307,7 @@ async fn by_every_way(bus: Bus) -> Result<()> {
     system.workspace().await?;
     for way in WAYS {
         let person = system.person(way).await?;
-        let streams = system.streams(&person.key, way == Way::Key).await?;
+        let streams = system.streams(&person, way == Way::Key).await?;
         let ended = async {
             system.revoke(way, &person).await?;
             streams.end().await.with_context(|| format!("{way:?}"))

@@ -5,6 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use anyhow::{Result, ensure};
 use tg_testkit::process::{Launch, Server};
+use tg_testkit::services::SERVICES;
 use tg_testkit::shared_node::VirtualHost;
 
 use crate::world::Bus;
@@ -100,26 +101,6 @@ async fn guarded_data_is_opened_by_its_name_alone_over_a_broker() -> Result<()> 
     guarded_data(Bus::Rabbit).await
 }
 
-const ALL: [&str; 17] = [
-    "config",
-    "iam",
-    "flow",
-    "librarian",
-    "knowledge",
-    "ingest",
-    "graph",
-    "rows",
-    "vectors",
-    "embeddings",
-    "llm",
-    "prompt",
-    "rag",
-    "tool",
-    "agent",
-    "extract",
-    "gateway",
-];
-
 /// One service on a bus that nobody else can reach would wait for the others for ever.
 #[tokio::test]
 async fn some_services_without_a_broker_are_refused_at_once() -> Result<()> {
@@ -129,7 +110,7 @@ async fn some_services_without_a_broker_are_refused_at_once() -> Result<()> {
         let told = refused(Launch::serve(services, "embedded"), 2).await?;
         ensure!(told == wanted, "{told}");
     }
-    let mut whole = Launch::serve(&ALL, "embedded").spawn().await?;
+    let mut whole = Launch::serve(&SERVICES, "embedded").spawn().await?;
     whole.wait_ready().await?;
     let code = whole.terminate().await?;
     ensure!(code == Some(0), "{code:?}");
@@ -183,4 +164,30 @@ async fn a_data_directory_is_its_owners_alone() -> Result<()> {
     let mode = std::fs::metadata(&data)?.permissions().mode();
     ensure!(mode & 0o777 == 0o700, "{mode:o}");
     goes_on(server).await
+}
+
+/// One that speaks otherwise than the process that keeps the configuration finds nobody: it says where it looked.
+#[tokio::test]
+async fn another_mode_is_told() -> Result<()> {
+    let node = VirtualHost::new().await?;
+    let keeps = Launch::serve(&["config"], &node.url())
+        .arg("--mode")
+        .arg("interop");
+    let _keeps = keeps.spawn().await?;
+    let reads = Launch::serve(&["graph"], &node.url()).spawn().await?;
+    let url = node.url();
+    let address = url.replace("guest:guest@", "");
+    let begun = std::time::Instant::now();
+    loop {
+        let log = reads.log();
+        if let Some(line) = log.lines().find(|line| line.contains("cannot be read")) {
+            for part in [address.as_str(), "native", "prefix=\"nt\""] {
+                ensure!(line.contains(part), "{part}: {line}");
+            }
+            ensure!(!log.contains("guest:guest"), "{log}");
+            return Ok(());
+        }
+        ensure!(begun.elapsed().as_secs() < 60, "nothing is told: {log}");
+        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    }
 }

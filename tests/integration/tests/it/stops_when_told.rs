@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use serde_json::json;
+use tg_testkit::certificates::Certified;
 use tg_testkit::model::{Reply, Rule, ScriptedModel};
-use tg_testkit::process::{Launch, Server};
+use tg_testkit::process::{Launch, Server, Terminal};
 use tg_testkit::rabbitmq::RabbitNode;
 use tg_testkit::shared_node::VirtualHost;
 use tokio::sync::Mutex;
@@ -104,7 +105,9 @@ async fn while_the_broker_is_away() -> Result<()> {
 
 /// A terminal that is closed says SIGHUP: an orderly end, as with SIGTERM. Whoever was started to outlive it does.
 async fn hung_up(bus: Bus) -> Result<()> {
-    let (server, _node) = crate::world::up(bus).await?;
+    let broker = bus.broker().await?;
+    let shown = Launch::up().terminal(Terminal::Own).over(broker.as_ref());
+    let server = shown.ready().await?;
     server.signal("-HUP")?;
     let (code, log) = server.ended().await?;
     ensure!(
@@ -123,6 +126,43 @@ async fn hung_up(bus: Bus) -> Result<()> {
         kept.log()
     );
     ends_soon(kept, "one that outlives its terminal").await
+}
+
+/// A service of the system has no terminal: SIGHUP asks it to read its certificate again, and it goes on.
+async fn hung_up_without_a_terminal(bus: Bus) -> Result<()> {
+    let mut certified = Certified::new()?;
+    let broker = bus.broker().await?;
+    let service = Launch::up()
+        .terminal(Terminal::None)
+        .secure(&certified)
+        .over(broker.as_ref());
+    let server = service.ready().await?;
+    certified.put(certified.authority.issue()?)?;
+    server.signal("-HUP")?;
+    let end = Instant::now() + SOON;
+    // Until newcomers are shown the new one.
+    while certified.shown(server.port()).await? != certified.issued.der {
+        ensure!(Instant::now() < end, "{}", server.log());
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let log = server.log();
+    ensure!(
+        log.contains("SIGHUP: the certificate is looked at"),
+        "{log}"
+    );
+    ensure!(!log.contains("stopping"), "{log}");
+    ends_soon(server, "one without a terminal").await?;
+
+    let another = bus.broker().await?;
+    let plain = Launch::up().terminal(Terminal::None).over(another.as_ref());
+    let mut plain = plain.ready().await?;
+    plain.signal("-HUP")?;
+    let end = Instant::now() + SOON;
+    while !plain.log().contains("SIGHUP: nothing to read again") {
+        ensure!(Instant::now() < end && plain.alive(), "{}", plain.log());
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    ends_soon(plain, "one without a certificate").await
 }
 
 /// While a model answers, a stop says what it waits for; the second signal ends it at once.
@@ -186,5 +226,15 @@ mod alone {
     #[tokio::test]
     async fn when_its_terminal_is_closed_over_a_broker() -> Result<()> {
         hung_up(Bus::Rabbit).await
+    }
+
+    #[tokio::test]
+    async fn hung_up_without_a_terminal_embedded() -> Result<()> {
+        hung_up_without_a_terminal(Bus::Embedded).await
+    }
+
+    #[tokio::test]
+    async fn hung_up_without_a_terminal_over_rabbitmq() -> Result<()> {
+        hung_up_without_a_terminal(Bus::Rabbit).await
     }
 }

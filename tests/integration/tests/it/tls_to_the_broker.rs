@@ -17,7 +17,7 @@ const SOON: Duration = Duration::from_secs(25);
 /// Longest wait for a broker that comes back.
 const BOUND: Duration = Duration::from_secs(90);
 /// Pause between two questions to a system whose broker was away.
-const AGAIN: Duration = Duration::from_millis(500);
+const RETRY_DELAY: Duration = Duration::from_millis(500);
 
 async fn node(certified: &Certified, asks: bool) -> Result<RabbitNode> {
     let secured = Secured {
@@ -78,7 +78,7 @@ async fn everything_goes_over_it_and_comes_back_after_an_outage() -> Result<()> 
             break;
         }
         ensure!(Instant::now() < end, "{answer}\n{}", server.log());
-        tokio::time::sleep(AGAIN).await;
+        tokio::time::sleep(RETRY_DELAY).await;
     }
     let log = server.log();
     ensure!(!log.contains("there is no secure connection"), "{log}");

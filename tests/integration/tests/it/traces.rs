@@ -1,29 +1,95 @@
 //! Runs and the traces they leave, read through the endpoints that clients use.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::{Result, bail, ensure};
 use serde_json::{Value, json};
 use tg_provenance::{Stored, Texts};
 use tg_schemas::Triple;
+use tg_schemas::vocabulary::{prov, rdf, rdfs, tg};
 use tg_testkit::model::{Rule, two_step_react};
 use tg_testkit::socket::{Frames, Socket, brief, text_of};
 
 const RETRIEVAL: &str = "urn:graph:retrieval";
-const LABEL: &str = "http://www.w3.org/2000/01/rdf-schema#label";
-const STARTED: &str = "http://www.w3.org/ns/prov#startedAtTime";
-const TYPE: &str = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type";
-const REASON: &str = "https://trustgraph.ai/ns/terminationReason";
-/// What an entity of a trace has exactly once, if others of its kind have it.
-const SINGLE: &[&str] = &[
-    LABEL,
-    STARTED,
-    REASON,
-    "https://trustgraph.ai/ns/entityHash",
-    "https://trustgraph.ai/ns/thought",
-    "https://trustgraph.ai/ns/inToken",
-    "https://trustgraph.ai/ns/outToken",
+/// Most statements that are read of the graph of traces.
+const LIMIT: usize = 100_000;
+
+/// A kind of entity in the trace of a run that takes two steps.
+struct Kind {
+    class: &'static str,
+    /// How many the trace of an answered run has.
+    count: usize,
+    /// What each has exactly once, however its run ended.
+    always: &'static [&'static str],
+    /// What each of an answered run has exactly once besides.
+    answered: &'static [&'static str],
+}
+
+/// Every kind of such a trace: an entity of another kind is a fault.
+const KINDS: &[Kind] = &[
+    Kind {
+        class: tg::AGENT_QUESTION,
+        count: 1,
+        always: &[
+            rdfs::LABEL,
+            prov::STARTED_AT_TIME,
+            tg::QUERY,
+            tg::ENTITY_HASH,
+        ],
+        answered: &[],
+    },
+    Kind {
+        class: tg::ANALYSIS,
+        count: 1,
+        always: &[
+            rdfs::LABEL,
+            prov::WAS_DERIVED_FROM,
+            tg::ACTION,
+            tg::ARGUMENTS,
+            tg::STEP_NUMBER,
+            tg::ENTITY_HASH,
+            tg::PREVIOUS_HASH,
+        ],
+        answered: &[tg::THOUGHT, tg::IN_TOKEN, tg::OUT_TOKEN],
+    },
+    Kind {
+        class: tg::THOUGHT_CLASS,
+        count: 2,
+        always: &[
+            rdfs::LABEL,
+            prov::WAS_DERIVED_FROM,
+            tg::TEXT_HASH,
+            tg::ENTITY_HASH,
+            tg::PREVIOUS_HASH,
+        ],
+        answered: &[],
+    },
+    Kind {
+        class: tg::OBSERVATION,
+        count: 1,
+        always: &[
+            rdfs::LABEL,
+            prov::WAS_DERIVED_FROM,
+            tg::TOOL_DURATION_MS,
+            tg::TEXT_HASH,
+            tg::ENTITY_HASH,
+            tg::PREVIOUS_HASH,
+        ],
+        answered: &[],
+    },
+    Kind {
+        class: tg::CONCLUSION,
+        count: 1,
+        always: &[
+            rdfs::LABEL,
+            prov::WAS_DERIVED_FROM,
+            tg::TERMINATION_REASON,
+            tg::ENTITY_HASH,
+            tg::PREVIOUS_HASH,
+        ],
+        answered: &[tg::THOUGHT, tg::TEXT_HASH, tg::IN_TOKEN, tg::OUT_TOKEN],
+    },
 ];
 /// How long a trace may lag behind its answer.
 const LAG: Duration = Duration::from_secs(60);
@@ -167,32 +233,32 @@ pub async fn end_detached(frames: Frames, nonce: &str, bound: Duration) -> Resul
     }
 }
 
-/// Subjects of the retrieval graph and their objects of one predicate.
-async fn objects(socket: &Socket, predicate: &str) -> Result<BTreeMap<String, Vec<String>>> {
-    let request = json!({
-        "p": {"t": "i", "i": predicate}, "g": RETRIEVAL, "limit": 100_000, "collection": "default",
-    });
+/// Objects by predicate.
+type Said = BTreeMap<String, Vec<String>>;
+
+/// Subjects of the retrieval graph and what is said of each.
+async fn described(socket: &Socket) -> Result<BTreeMap<String, Said>> {
+    let request = json!({"g": RETRIEVAL, "limit": LIMIT, "collection": "default"});
     let frames = socket.ask("triples", "default", request).await?;
-    let mut all = BTreeMap::<String, Vec<String>>::new();
+    let mut all = BTreeMap::<String, Said>::new();
+    let mut count = 0;
     for frame in &frames {
         if !frame["error"].is_null() || !frame["response"]["error"].is_null() {
             bail!("{frame}");
         }
-        for triple in frame["response"]["response"]
-            .as_array()
-            .into_iter()
-            .flatten()
-        {
+        let triples = frame["response"]["response"].as_array();
+        for triple in triples.into_iter().flatten() {
             let text = |term: &Value| {
                 let text = term["v"].as_str().or(term["i"].as_str());
                 text.unwrap_or_default().to_owned()
             };
-            all.entry(text(&triple["s"]))
-                .or_default()
-                .push(text(&triple["o"]));
+            let said = all.entry(text(&triple["s"])).or_default();
+            let objects = said.entry(text(&triple["p"])).or_default();
+            objects.push(text(&triple["o"]));
+            count += 1;
         }
     }
-    all.values_mut().for_each(|objects| objects.sort());
+    ensure!(count < LIMIT, "not all of the traces were read");
     Ok(all)
 }
 
@@ -211,8 +277,8 @@ pub async fn check(socket: &Socket, answered: &[String]) -> Result<()> {
 }
 
 /// The chain of every session holds, however often a step of it was taken.
-async fn chains(socket: &Socket) -> Result<Result<(), String>> {
-    let request = json!({"g": RETRIEVAL, "limit": 100_000, "collection": "default"});
+pub async fn chains(socket: &Socket) -> Result<Result<(), String>> {
+    let request = json!({"g": RETRIEVAL, "limit": LIMIT, "collection": "default"});
     let frames = socket.ask("triples", "default", request).await?;
     let triples = frames
         .iter()
@@ -228,42 +294,68 @@ async fn chains(socket: &Socket) -> Result<Result<(), String>> {
 }
 
 async fn verdict(socket: &Socket, answered: &[String]) -> Result<Result<(), String>> {
-    let ends = objects(socket, REASON).await?;
-    for session in answered {
-        let reason = ends.get(&format!("{session}/final"));
-        if reason.is_none_or(|reason| reason != &["final-answer"]) {
-            return Ok(Err(format!(
-                "{session} was answered, its end is {reason:?}"
-            )));
-        }
-    }
-    for session in objects(socket, STARTED).await?.keys() {
-        if !ends.contains_key(&format!("{session}/final")) {
-            return Ok(Err(format!("{session} has no end")));
-        }
+    let all = described(socket).await?;
+    if let Err(why) = ends(&all, answered) {
+        return Ok(Err(why));
     }
     if let Err(why) = chains(socket).await? {
         return Ok(Err(why));
     }
-    let kinds = objects(socket, TYPE).await?;
-    let of_answered = |subject: &str| answered.iter().any(|session| subject.starts_with(session));
-    for predicate in SINGLE {
-        let all = objects(socket, predicate).await?;
-        for (subject, objects) in &all {
-            if objects.len() != 1 {
-                return Ok(Err(format!("{subject} has {predicate} {objects:?}")));
-            }
+    Ok(kinds(&all, answered))
+}
+
+/// Every session that began has ended, each of the answered ones with an answer.
+fn ends(all: &BTreeMap<String, Said>, answered: &[String]) -> Result<(), String> {
+    let reason = |session: &str| {
+        all.get(&format!("{session}/final"))?
+            .get(tg::TERMINATION_REASON)
+    };
+    for session in answered {
+        let reason = reason(session);
+        if reason.is_none_or(|reason| reason != &["final-answer"]) {
+            return Err(format!("{session} was answered, its end is {reason:?}"));
         }
-        // What one entity of a kind has, each of an answered run has.
-        let having: BTreeSet<_> = all
-            .keys()
-            .filter_map(|subject| kinds.get(subject))
-            .collect();
-        for (subject, kind) in kinds.iter().filter(|(subject, _)| of_answered(subject)) {
-            if having.contains(kind) && !all.contains_key(subject) {
-                return Ok(Err(format!("{subject}, {kind:?}, lacks {predicate}")));
+    }
+    let began = |said: &Said| said.contains_key(prov::STARTED_AT_TIME);
+    match all
+        .iter()
+        .find(|(session, said)| began(said) && reason(session).is_none())
+    {
+        Some((session, _)) => Err(format!("{session} has no end")),
+        None => Ok(()),
+    }
+}
+
+/// Every entity is of one of the kinds and has what its kind has.
+fn kinds(all: &BTreeMap<String, Said>, answered: &[String]) -> Result<(), String> {
+    let mut counts = BTreeMap::<(&str, &str), usize>::new();
+    for (subject, said) in all {
+        let classes = said.get(rdf::TYPE).map_or(&[][..], Vec::as_slice);
+        let of = |kind: &&Kind| classes.iter().any(|class| class == kind.class);
+        let Some(kind) = KINDS.iter().find(of) else {
+            return Err(format!("{subject} is of no kind: {classes:?}"));
+        };
+        let session = answered.iter().find(|run| subject.starts_with(*run));
+        if let Some(session) = session {
+            *counts.entry((session, kind.class)).or_default() += 1;
+        }
+        for (at, predicate) in kind.always.iter().chain(kind.answered).enumerate() {
+            let objects = said.get(*predicate).map_or(&[][..], Vec::as_slice);
+            let must = at < kind.always.len() || session.is_some();
+            if objects.len() > 1 || (must && objects.is_empty()) {
+                let class = kind.class;
+                return Err(format!("{subject}, {class}: {predicate} {objects:?}"));
             }
         }
     }
-    Ok(Ok(()))
+    for session in answered {
+        for kind in KINDS {
+            let count = counts.get(&(session, kind.class)).copied();
+            if count.unwrap_or_default() != kind.count {
+                let class = kind.class;
+                return Err(format!("{session} has {count:?} of {class}"));
+            }
+        }
+    }
+    Ok(())
 }

@@ -394,6 +394,13 @@ async fn heads_hold_a_day_without_the_system(bus: Bus) -> Result<()> {
     );
     story.run().await?;
     ended_runs_are_listed(&story).await?;
+    // Another key signs the second head; what verifies both is told.
+    let rotated = story
+        .tg(&["sign-traces", "--rotate-key", "-o", &key])
+        .await?;
+    ensure!(rotated.code == Some(0), "{rotated:?}");
+    let keys = std::fs::read_to_string(&key)?;
+    ensure!(keys.matches("BEGIN PUBLIC KEY").count() == 2, "{keys}");
     let second = again;
     let ran = story.tg(&["sign-traces", "-o", &second]).await?;
     ensure!(ran.code == Some(0), "{ran:?}");
@@ -413,6 +420,9 @@ async fn heads_hold_a_day_without_the_system(bus: Bus) -> Result<()> {
     ensure!(ran.code == Some(0), "{ran:?}");
     let quads = PathBuf::from(story.file("all.nq"));
     std::fs::write(&quads, quads_of(Path::new(&bundle))?)?;
+    let signs = text.lines().find_map(|line| line.strip_prefix("key: "));
+    let nq = quads.display().to_string();
+    a_revoked_key_counts_no_more(&story, signs.context("a key")?, &second, &nq).await?;
     // Nobody is there to be asked any more.
     let runs = story.runs.clone();
     let dir = story.dir;
@@ -424,6 +434,34 @@ async fn heads_hold_a_day_without_the_system(bus: Bus) -> Result<()> {
         runs,
     };
     files.hold(&bundle, &first, &second).await
+}
+
+async fn a_revoked_key_counts_no_more(
+    story: &Story,
+    kid: &str,
+    head: &str,
+    nq: &str,
+) -> Result<()> {
+    let (keys, day) = (story.file("revoked.pem"), "2026-01-01T00:00:00Z");
+    let revoke = ["sign-traces", "-o", &keys, "--revoke-key", kid];
+    let ran = story
+        .tg(&[&revoke[..], &["--revoked-from", day]].concat())
+        .await?;
+    ensure!(ran.code == Some(0), "not revoked");
+    let told = std::fs::read_to_string(&keys)?;
+    ensure!(told.contains(&format!("revoked-from: {kid} ")), "{told}");
+    let verify = [
+        "verify-trace",
+        "--file",
+        nq,
+        "--heads",
+        head,
+        "--key",
+        &keys,
+    ];
+    let ran = story.tg(&verify).await?;
+    ensure!(ran.stderr.contains("does not count"), "{ran:?}");
+    Ok(())
 }
 
 struct Files {

@@ -1,10 +1,11 @@
 //! Vectors of chunks that pass through a flow go into a file, and from it into another collection: through the
-//! flow again, or as a core that is loaded and unloaded.
+//! flow again, or as a core that is loaded and unloaded. So do all that are stored, of entities, too.
 
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
 use tg_testkit::process::tg;
 
 use crate::world::{Bus, on_both_buses, up};
@@ -94,4 +95,53 @@ async fn saved_loaded_and_unloaded(bus: Bus) -> Result<()> {
     Ok(())
 }
 
-on_both_buses!(saved_loaded_and_unloaded);
+/// All that is stored of a collection goes to a file, and from it into another collection, which then has the same.
+async fn what_is_stored_leaves_and_comes_back(bus: Bus) -> Result<()> {
+    let (server, _node) = up(bus).await?;
+    let url = server.url();
+    let folder = tempfile::tempdir()?;
+    let path = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
+    tg(&url, &["load-sample-documents"])
+        .await?
+        .expect("(urn:demo:clocks): loaded")?;
+    let process = ["start-library-processing", "-d", "urn:demo:clocks"];
+    let process = [&process[..], &["--id", "clocks", "--wait"]].concat();
+    tg(&url, &process).await?.expect("complete")?;
+    for of in ["entities", "chunks"] {
+        let save = async |collection: &str, file: &str| -> Result<Vec<Value>> {
+            let line = ["save-vectors", "--of", of, "-C", collection, "-o", file];
+            tg(&url, &line).await?.expect("Saved: ")?;
+            let text = std::fs::read_to_string(file)?;
+            let frames = text.lines().map(serde_json::from_str::<Value>);
+            let frames = frames.collect::<serde_json::Result<Vec<_>>>()?;
+            let mut all = Vec::new();
+            for frame in &frames {
+                ensure!(frame["model"].is_string(), "{frame}");
+                let list = frame[of].as_array().context("no vectors")?;
+                all.extend(list.iter().cloned());
+            }
+            all.sort_by_key(Value::to_string);
+            Ok(all)
+        };
+        let (first, second) = (path(of), path(&format!("{of}-again")));
+        let all = save("default", &first).await?;
+        ensure!(!all.is_empty(), "{of}: nothing is stored");
+        for vector in &all {
+            ensure!(vector["text"].is_string(), "{vector}");
+        }
+        let loaded = ["load-vectors", "-i", &first, "-C", "again"];
+        let said = format!("Loaded: {} vectors.", all.len());
+        // Twice: what is there already is there once.
+        for _ in 0..2 {
+            tg(&url, &loaded).await?.expect(&said)?;
+        }
+        let again = save("again", &second).await?;
+        ensure!(again == all, "{of}: {again:?} instead of {all:?}");
+    }
+    Ok(())
+}
+
+on_both_buses!(
+    saved_loaded_and_unloaded,
+    what_is_stored_leaves_and_comes_back
+);

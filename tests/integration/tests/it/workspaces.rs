@@ -11,14 +11,14 @@ use crate::world::{post, post_within};
 /// What these tests wait for comes within this.
 const BOUND: Duration = Duration::from_secs(60);
 /// A question to a flow is given up and asked again after this: its first one may have met nobody yet.
-const AGAIN: Duration = Duration::from_secs(10);
+const ASK_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Asks until the answer is 200.
 pub async fn patiently(url: &str, path: &str, ask: Value) -> Result<Value> {
     let end = Instant::now() + BOUND;
     // What changes something is asked once for as long as it takes.
     let patience = match path.contains("/service/") {
-        true => AGAIN,
+        true => ASK_TIMEOUT,
         false => 2 * BOUND,
     };
     loop {

@@ -27,6 +27,11 @@ async fn nothing_gets_through(bus: Bus) -> Result<()> {
         .collect();
     ensure!(faults.is_empty(), "{faults:#?}");
     ensure!(report["changed"] == json!([]), "{}", report["changed"]);
+    for how in ["named", "by_id", "frames"] {
+        let timed = report["timed"][how].as_u64();
+        ensure!(timed > Some(100), "{how}: {timed:?}");
+    }
+    exists_timing(&report)?;
     ensure!(ran.code == Some(0), "{ran:?}");
     // Whatever is there was asked by each role, over REST and, where it can be, over a socket.
     let seen = |key: &'static str| -> BTreeSet<&str> {
@@ -36,7 +41,7 @@ async fn nothing_gets_through(bus: Bus) -> Result<()> {
         seen("role"),
         BTreeSet::from(["manager", "nobody", "reader", "writer"])
     );
-    assert_eq!(seen("over"), BTreeSet::from(["rest", "socket"]));
+    assert_eq!(seen("over"), BTreeSet::from(["rest", "socket", "upgrade"]));
     assert_eq!(seen("effect"), BTreeSet::from(["delete", "read", "write"]));
     // It means something: in their own workspace, the same requests are let in.
     let of = |role: &str, named: bool| {
@@ -52,11 +57,78 @@ async fn nothing_gets_through(bus: Bus) -> Result<()> {
         assert!(of(role, false) && !of(role, true), "{role}");
     }
     assert!(!of("nobody", false));
+    // The words of the OpenAI API, and runs of the agent and threads by their ids, are tried like the rest.
+    for (endpoint, operation) in [
+        ("POST /v1/chat/completions", ""),
+        ("GET /v1/models", ""),
+        ("GET /v1/models/health", ""),
+        ("GET /api/v1/runs/{run}", ""),
+        ("POST /api/v1/requests", "read-run"),
+        ("POST /api/v1/requests", "replay-run"),
+        ("SOCKET /api/v1/socket", "resume"),
+        ("POST /api/v1/threads", "close-thread"),
+        ("POST /api/v1/threads", "show-thread"),
+    ] {
+        for named in [true, false] {
+            let tried = cells.iter().filter(|cell| {
+                cell["endpoint"] == endpoint
+                    && cell["operation"] == operation
+                    && cell["role"] == "manager"
+                    && cell["named"] == named
+            });
+            let statuses: Vec<_> = tried.map(|cell| cell["status"].as_u64()).collect();
+            ensure!(!statuses.is_empty(), "{endpoint} {operation}: {named}");
+            let refused = statuses.iter().all(|status| *status == Some(403));
+            ensure!(refused == named, "{endpoint} {operation}: {statuses:?}");
+        }
+    }
+    // So are sockets of records, each way.
+    for way in ["import", "export"] {
+        let endpoint = format!("SOCKET /api/v1/flow/{{flow}}/{way}/{{kind}}");
+        let of = |named: bool, status: u16| {
+            let mut of = cells.iter();
+            of.any(|cell| {
+                cell["endpoint"] == endpoint
+                    && cell["role"] == "manager"
+                    && cell["named"] == named
+                    && cell["status"] == status
+            })
+        };
+        ensure!(of(false, 200) && of(true, 403), "{endpoint}");
+        ensure!(!of(true, 200), "{endpoint}");
+    }
     // What was made for it is gone.
     let left = tg_as(&server.url(), &admin, "", &["list-workspaces"]).await?;
     ensure!(!left.stdout.contains("isolation"), "{left:?}");
     let left = tg_as(&server.url(), &admin, "", &["list-users"]).await?;
     ensure!(!left.stdout.contains("isolation"), "{left:?}");
+    Ok(())
+}
+
+/// Of each operation the times were compared often enough for a median: naming the other workspace, and by ids of it wherever
+/// that looks something up.
+fn exists_timing(report: &Value) -> Result<()> {
+    let timing = report["timing"].as_array().context("no timing")?;
+    for one in timing {
+        let (pairs, median) = (one["pairs"].as_u64(), one["median_ms"].as_f64());
+        ensure!(one["once"] == json!(true) || pairs >= Some(9), "{one}");
+        ensure!(median.zip(one["bound_ms"].as_f64()).is_some(), "{one}");
+    }
+    let timed = |named: bool| -> BTreeSet<(&str, &str)> {
+        let of = timing.iter().filter(|one| one["named"] == named);
+        of.filter_map(|one| Some((one["endpoint"].as_str()?, one["operation"].as_str()?)))
+            .collect()
+    };
+    let cells = report["cells"].as_array().context("no cells")?;
+    // A page is asked for once, and names nothing: all else names the other workspace.
+    let named = cells.iter().filter(|cell| cell["named"] == json!(true));
+    let named: BTreeSet<_> = named
+        .filter_map(|cell| Some((cell["endpoint"].as_str()?, cell["operation"].as_str()?)))
+        .collect();
+    let by_name = timed(true);
+    let missing: Vec<_> = named.difference(&by_name).collect();
+    ensure!(missing.is_empty(), "not timed: {missing:?}");
+    ensure!(timed(false).len() > 100, "{}", timed(false).len());
     Ok(())
 }
 

@@ -5,6 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
 use super::doors::{Effect, Trial, Way};
+use super::sockets::Direction;
 
 /// What there is in a workspace, by name; or would be, in one that is not there.
 #[derive(Debug, Clone)]
@@ -21,6 +22,10 @@ pub struct Things {
     pub key: String,
     /// Id of an upload that was begun.
     pub upload: String,
+    /// Id of a run of the agent.
+    pub run: String,
+    /// Id of a thread of messages between listeners.
+    pub thread: String,
 }
 
 /// A request as it is sent.
@@ -32,10 +37,47 @@ pub struct Request {
     pub path: String,
     /// Query of the address.
     pub query: Vec<(String, String)>,
+    /// Headers.
+    pub headers: Vec<(&'static str, String)>,
     /// Type and text of the body.
     pub body: Option<(&'static str, String)>,
-    /// The same as a frame: service, flow, request.
-    pub frame: Option<(String, Option<String>, Value)>,
+    /// The same as a frame.
+    pub frame: Option<Framed>,
+    /// A socket of records that is asked for instead.
+    pub bulk: Option<Bulk>,
+}
+
+/// A request as a frame of the socket of many calls.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Framed {
+    /// Service, flow, request.
+    Ask(String, Option<String>, Value),
+    /// A run of the agent is joined again.
+    Resume(Value),
+}
+
+/// A socket of records.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Bulk {
+    /// The workspace that is named.
+    pub workspace: Option<String>,
+    /// The flow of its path.
+    pub flow: String,
+    /// The kind of its path.
+    pub kind: String,
+    /// What goes through it.
+    pub passage: Passage,
+}
+
+/// What goes through a socket of records.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Passage {
+    /// A record to the gateway.
+    In(Value),
+    /// What passes by.
+    Live(String),
+    /// What is stored of a collection.
+    Stored(String),
 }
 
 /// A request about things; `named` says their workspace, else it is the asker's own. The flow of a path is that of `flow`.
@@ -49,22 +91,24 @@ pub fn request(trial: &Trial, things: &Things, named: bool, flow: &str) -> Reque
         Request {
             method: "POST",
             path,
-            query: Vec::new(),
             frame,
             body: Some(("application/json", body.to_string())),
+            ..bare()
         }
     };
     match &trial.way {
         Way::Service(service, operation) => {
             let mut body = trial.example.clone();
             body.insert("operation".to_owned(), json!(operation));
-            body.extend(about(service, operation, things));
+            body.extend(about(service, operation, things, flow));
             body.remove("workspace");
+            // A run is read from its first part on.
+            body.remove("offset");
             let mut framed = Value::Object(body.clone());
             if let Some(workspace) = workspace.filter(|_| service == "iam") {
                 framed["workspace"] = json!(workspace);
             }
-            let frame = Some((service.clone(), None, framed));
+            let frame = Some(Framed::Ask(service.clone(), None, framed));
             post(format!("api/v1/{service}"), body, frame)
         }
         Way::Auth(operation) => {
@@ -81,7 +125,7 @@ pub fn request(trial: &Trial, things: &Things, named: bool, flow: &str) -> Reque
             };
             body.insert("collection".to_owned(), json!(things.name));
             body.remove("workspace");
-            let frame = (
+            let frame = Framed::Ask(
                 kind.clone(),
                 Some(flow.to_owned()),
                 Value::Object(body.clone()),
@@ -97,7 +141,7 @@ pub fn request(trial: &Trial, things: &Things, named: bool, flow: &str) -> Reque
             path: format!("api/v1/flow/{flow}/import/{kind}"),
             query: in_query(workspace),
             body: Some(("application/x-ndjson", line(kind, things))),
-            frame: None,
+            ..bare()
         },
         Way::Get(path, query) => get(path, query, things, workspace, flow),
         Way::Post(path, kind, text) => {
@@ -113,16 +157,111 @@ pub fn request(trial: &Trial, things: &Things, named: bool, flow: &str) -> Reque
                 path: filled(path, things, flow),
                 query,
                 body: Some((kind, (*text).to_owned())),
-                frame: None,
+                ..bare()
             }
         }
+        Way::Chat(method, path) => chat(method, path, workspace, flow),
+        Way::Tool(tool) => called(tool, things, workspace, flow),
+        Way::Resume => {
+            let mut place = trial.example.clone();
+            place.insert("run".to_owned(), json!(things.run));
+            Request {
+                frame: Some(Framed::Resume(Value::Object(place))),
+                ..bare()
+            }
+        }
+        Way::Upgrade(direction, kind) => upgrade(*direction, kind, things, workspace, flow),
         Way::Page(path) => Request {
-            method: "GET",
             path: path.trim_start_matches('/').to_owned(),
-            query: Vec::new(),
-            body: None,
-            frame: None,
+            ..bare()
         },
+    }
+}
+
+/// `GET` of nothing.
+fn bare() -> Request {
+    Request {
+        method: "GET",
+        path: String::new(),
+        query: Vec::new(),
+        headers: Vec::new(),
+        body: None,
+        frame: None,
+        bulk: None,
+    }
+}
+
+/// A request in the words of the OpenAI API: workspace and flow stand in headers.
+fn chat(method: &'static str, path: &str, workspace: Option<&str>, flow: &str) -> Request {
+    let mut headers = vec![("X-Flow", flow.to_owned())];
+    headers.extend(workspace.map(|name| ("SPASS-Tenant", name.to_owned())));
+    let chat = match workspace {
+        // As of the kinds of a flow, nothing needs to be done in one's own workspace.
+        None => json!({}),
+        Some(_) => json!({"model": "isolation",
+            "messages": [{"role": "user", "content": OUTSIDE}]}),
+    };
+    Request {
+        method,
+        path: path.trim_start_matches('/').to_owned(),
+        headers,
+        body: (method == "POST").then(|| ("application/json", chat.to_string())),
+        ..bare()
+    }
+}
+
+/// Where tools are called.
+pub const TOOLS: &str = "mcp";
+
+/// A call of a tool: the workspace stands in the query, and all else in its arguments.
+fn called(tool: &str, things: &Things, workspace: Option<&str>, flow: &str) -> Request {
+    let mut arguments = match tool {
+        "get_document" | "list_document_parts" => json!({"document_id": document(things)}),
+        "sparql_query" => json!({"query": "SELECT * WHERE { ?s ?p ?o }"}),
+        // As of the kinds of a flow, nothing needs to be done in one's own workspace.
+        _ if workspace.is_none() => json!({}),
+        "ask_agent" => json!({"question": OUTSIDE}),
+        "graph_rag" | "document_rag" | "search_documents" => json!({"query": OUTSIDE}),
+        "add_document" => {
+            json!({"text": OUTSIDE, "title": OUTSIDE, "document_id": document(things)})
+        }
+        _ => json!({}),
+    };
+    if tool != "get_document" && !tool.starts_with("list_") {
+        arguments["flow"] = json!(flow);
+        arguments["collection"] = json!(things.name);
+    }
+    let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+        "params": {"name": tool, "arguments": arguments}});
+    Request {
+        method: "POST",
+        path: TOOLS.to_owned(),
+        query: in_query(workspace),
+        body: Some(("application/json", call.to_string())),
+        ..bare()
+    }
+}
+
+fn upgrade(
+    direction: Direction,
+    kind: &str,
+    things: &Things,
+    workspace: Option<&str>,
+    flow: &str,
+) -> Request {
+    let passage = match direction {
+        Direction::In => Passage::In(record(kind, things, OUTSIDE)),
+        Direction::Live => Passage::Live(things.name.clone()),
+        Direction::Stored => Passage::Stored(things.name.clone()),
+    };
+    Request {
+        bulk: Some(Bulk {
+            workspace: workspace.map(str::to_owned),
+            flow: flow.to_owned(),
+            kind: kind.to_owned(),
+            passage,
+        }),
+        ..bare()
     }
 }
 
@@ -145,11 +284,9 @@ fn get(
         _ => {}
     }
     Request {
-        method: "GET",
         path: filled(path, things, flow),
         query: all,
-        body: None,
-        frame: None,
+        ..bare()
     }
 }
 
@@ -160,6 +297,7 @@ pub fn document(things: &Things) -> String {
 
 fn filled(path: &str, things: &Things, flow: &str) -> String {
     let path = path.trim_start_matches('/').replace("{flow}", flow);
+    let path = path.replace("{run}", &things.run);
     path.replace("{collection}", &things.name)
 }
 
@@ -168,27 +306,43 @@ fn in_query(workspace: Option<&str>) -> Vec<(String, String)> {
     named.into_iter().collect()
 }
 
-/// One record of an import.
-pub fn line(kind: &str, things: &Things) -> String {
-    let metadata = json!({"id": document(things), "root": "", "collection": things.name});
-    let entity = json!({"t": "i", "i": "urn:isolation:x"});
+/// The listener that a line of a console is for: where nobody is named who takes it, it says so to the console, and the
+/// thread can be gone on with.
+pub const ROUTER: &str = "console-router";
+/// What such a line is.
+pub const ROUTED: &str = "consoleinput";
+/// What those who ask write.
+const OUTSIDE: &str = "from-outside";
+
+/// One record of an import, as a line.
+fn line(kind: &str, things: &Things) -> String {
+    record(kind, things, OUTSIDE).to_string()
+}
+
+/// One record of an import that holds a word.
+pub fn record(kind: &str, things: &Things, word: &str) -> Value {
+    let entity = json!({"t": "i", "i": format!("urn:isolation:{word}")});
     let rest = match kind {
         "triples" => json!({"triples": [{"s": entity, "p": {"t": "i", "i": "urn:isolation:p"},
-            "o": {"t": "l", "v": "from outside"}}]}),
+            "o": {"t": "l", "v": word}}]}),
         "graph-embeddings" => json!({"entities": [{"entity": entity, "vector": [0.5, 0.5]}]}),
-        "document-embeddings" => json!({"chunks": [{"chunk_id": "c", "vector": [0.5, 0.5]}]}),
-        "entity-contexts" => json!({"entities": [{"entity": entity, "context": "from outside"}]}),
-        _ => json!({"schema_name": things.name, "values": [{"id": "from outside"}]}),
+        "document-embeddings" => json!({"chunks": [{"chunk_id": word, "vector": [0.5, 0.5]}]}),
+        "entity-contexts" => json!({"entities": [{"entity": entity, "context": word}]}),
+        _ => json!({"schema_name": things.name, "values": [{"id": word}]}),
     };
-    let mut all = json!({ "metadata": metadata });
+    let mut all = json!({"metadata": {"id": document(things), "root": "",
+        "collection": things.name}});
     if let (Some(all), Value::Object(rest)) = (all.as_object_mut(), rest) {
         all.extend(rest);
     }
-    all.to_string()
+    all
 }
 
-/// The fields of a service that name things.
-fn about(service: &str, operation: &str, things: &Things) -> Map<String, Value> {
+/// The number of a statement that fits no ontology which is nobody's: what a model says decides whether there is one.
+const VIOLATION: &str = "9223372036854775807";
+
+/// The fields of a service that name things; `flow` is the one that answers.
+fn about(service: &str, operation: &str, things: &Things, flow: &str) -> Map<String, Value> {
     let (name, id) = (&things.name, document(things));
     let fields = match service {
         "iam" => iam(operation, things),
@@ -208,6 +362,12 @@ fn about(service: &str, operation: &str, things: &Things) -> Map<String, Value> 
             json!({"collection": name, "name": "from outside", "description": "from outside"})
         }
         "knowledge" => json!({"id": name, "flow": name, "collection": name}),
+        // A run of the agent is a detached request, too.
+        "requests" => json!({"id": things.run, "run": things.run, "request-id": things.run}),
+        // To oneself, so that the thread is all that is of somebody else.
+        "threads" => json!({"flow": flow, "thread": things.thread, "to": ROUTER,
+            "type": ROUTED, "payload": {"text": OUTSIDE, "target": "nobody"}, "console": true}),
+        "violations" => json!({"id": VIOLATION, "flow": name, "collection": name}),
         _ => json!({ "id": things.key }),
     };
     match fields {
@@ -231,4 +391,109 @@ fn iam(operation: &str, things: &Things) -> Value {
         "key": {"user_id": things.user, "name": "from outside", "expires": ""},
         "grant": {"capability": "admin", "workspace": things.workspace},
         "capability": "admin", "user_context_json": "{}"})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands::iam::isolation::{doors, sockets};
+
+    const DOORS: &str = include_str!("../../../../../specs/api/openapi.yaml");
+    const SOCKETS: &str = include_str!("../../../../../specs/api/asyncapi.yaml");
+
+    fn things() -> Things {
+        let named = |what: &str| format!("{what}-of-b");
+        Things {
+            workspace: named("w"),
+            name: named("name"),
+            user: named("user"),
+            username: named("username"),
+            key: named("key"),
+            upload: named("upload"),
+            run: named("run"),
+            thread: named("thread"),
+        }
+    }
+
+    fn trials() -> Vec<Trial> {
+        let mut trials = doors::of(DOORS).unwrap();
+        trials.extend(sockets::of(SOCKETS).unwrap());
+        trials
+    }
+
+    /// All that is sent over REST and as a frame about things, by operations of an endpoint.
+    fn sent(door: &str, operation: &str, named: bool) -> Vec<String> {
+        let trials = trials().into_iter();
+        let trials = trials.filter(|one| one.door.ends_with(door) && one.operation == operation);
+        let of = |one: Trial| {
+            let asked = request(&one, &things(), named, "flow-that-answers");
+            let body = asked.body.map(|(_, text)| text).unwrap_or_default();
+            let rest = format!("{} {:?} {body}", asked.path, asked.query);
+            let frame = asked.frame.map(|frame| format!("{frame:?}"));
+            (!matches!(one.way, Way::Resume))
+                .then_some(rest)
+                .into_iter()
+                .chain(frame)
+        };
+        trials.flat_map(of).collect()
+    }
+
+    #[test]
+    fn runs_and_threads_of_the_other_workspace_are_named_by_their_ids() {
+        let run = "run-of-b";
+        let thread = "thread-of-b";
+        for (door, operation, id, times) in [
+            // One's own and anybody's, over REST and as a frame.
+            ("/api/v1/requests", "read-run", run, 4),
+            ("/api/v1/requests", "replay-run", run, 4),
+            ("/api/v1/requests", "cancel-run", run, 4),
+            ("/api/v1/requests", "confirm-run", run, 4),
+            ("/api/v1/requests", "why-run", run, 4),
+            ("/api/v1/requests", "cancel-request", run, 2),
+            ("/api/v1/requests", "why-request", run, 2),
+            ("/api/v1/runs/{run}", "", run, 2),
+            ("/api/v1/socket", "resume", run, 2),
+            ("/api/v1/threads", "send-message", thread, 2),
+            ("/api/v1/threads", "close-thread", thread, 2),
+            ("/api/v1/threads", "show-thread", thread, 2),
+        ] {
+            for named in [true, false] {
+                let sent = sent(door, operation, named);
+                assert_eq!(sent.len(), times, "{door} {operation}: {sent:?}");
+                for text in sent {
+                    assert!(text.contains(id), "{door} {operation}: {text}");
+                    assert!(!text.contains("offset"), "from the first part on: {text}");
+                }
+            }
+        }
+        let all = |texts: Vec<String>| texts.iter().filter(|text| text.contains("all")).count();
+        assert_eq!(all(sent("/api/v1/runs/{run}", "", false)), 1);
+        // The flow of the own workspace is there: what is not is the thread.
+        for text in sent("/api/v1/threads", "show-thread", false) {
+            assert!(text.contains("flow-that-answers"), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_words_of_the_openai_api_name_workspace_and_flow_in_headers() {
+        let trials = trials().into_iter();
+        let chats: Vec<_> = trials
+            .filter(|one| matches!(one.way, Way::Chat(..)))
+            .collect();
+        assert_eq!(chats.len(), 4);
+        for one in chats {
+            let asked = request(&one, &things(), true, "f");
+            let door = format!("{} /{}", asked.method, asked.path);
+            assert_eq!(door, one.door);
+            let header = |name| {
+                let mut found = asked.headers.iter().filter(|header| header.0 == name);
+                found.next().map(|header| header.1.as_str())
+            };
+            assert_eq!(header("SPASS-Tenant"), Some("w-of-b"), "{door}");
+            assert_eq!(header("X-Flow"), Some("f"), "{door}");
+            assert_eq!(asked.body.is_some(), asked.method == "POST", "{door}");
+            let own = request(&one, &things(), false, "f");
+            assert_eq!(own.headers, [("X-Flow", "f".to_owned())], "{door}");
+        }
+    }
 }

@@ -3,6 +3,7 @@
 
 use serde_json::{Map, Value};
 
+use super::sockets::Direction;
 use crate::client::{Error, Result};
 
 /// Who may.
@@ -42,11 +43,10 @@ impl Effect {
         let first = operation.split('-').next().unwrap_or_default();
         match first {
             "delete" | "remove" | "discard" | "stop" | "abort" | "unload" | "disable"
-            | "revoke" | "cancel" => Self::Delete,
-            "get" | "list" | "getvalues" | "config" | "show" | "check" | "why" | "doctor"
-            | "whoami" | "processing" | "stream" | "resolve" | "judge" | "login" | "bootstrap" => {
-                Self::Read
-            }
+            | "revoke" | "cancel" | "close" => Self::Delete,
+            "get" | "list" | "read" | "getvalues" | "config" | "show" | "check" | "why"
+            | "doctor" | "whoami" | "processing" | "stream" | "resolve" | "judge" | "login"
+            | "bootstrap" => Self::Read,
             _ => Self::Write,
         }
     }
@@ -67,6 +67,14 @@ pub enum Way {
     Get(String, Vec<(&'static str, &'static str)>),
     /// `POST` of a text to such a path.
     Post(String, &'static str, &'static str),
+    /// A socket of records at `/api/v1/flow/<flow>/import/<kind>` or `export`.
+    Upgrade(Direction, String),
+    /// A path of the OpenAI API, which takes workspace and flow from headers: with a chat to `POST` where it is one.
+    Chat(&'static str, String),
+    /// A tool of the Model Context Protocol, by its name.
+    Tool(String),
+    /// A frame of the socket that joins a run of the agent again.
+    Resume,
     /// `GET` of a page without secrets.
     Page(String),
 }
@@ -131,6 +139,9 @@ fn at(all: &Value, path: &str, method: &str, said: &Value) -> Option<Vec<Trial>>
     if let Some(operations) = said.get("x-operations").and_then(Value::as_object) {
         return Some(services(&door, path, said, operations));
     }
+    if let Some(tools) = said.get("x-tools").and_then(Value::as_object) {
+        return Some(of_tools(&door, tools));
+    }
     if let Some(operation) = path.strip_prefix("/api/v1/auth/") {
         let mut trials = one(Effect::of(operation), Way::Auth(operation.to_owned()));
         trials[0].example = example(said, &format!("iam.{operation}"));
@@ -142,12 +153,20 @@ fn at(all: &Value, path: &str, method: &str, said: &Value) -> Option<Vec<Trial>>
     Some(match (method, path) {
         // Frames of the socket are tried with each operation.
         ("get", "/api/v1/socket" | "/api/socket") => Vec::new(),
+        ("post", "/v1/chat/completions") => one(Effect::Read, Way::Chat("POST", path.to_owned())),
+        ("get", "/v1/models" | "/v1/models/health" | "/v1/usage") => {
+            one(Effect::Read, Way::Chat("GET", path.to_owned()))
+        }
         ("post", "/api/v1/import-core") => one(
             Effect::Write,
             Way::Post(path.to_owned(), "application/octet-stream", ""),
         ),
         ("get", "/api/v1/export-core" | "/api/v1/document-stream") => {
             one(Effect::Read, Way::Get(path.to_owned(), Vec::new()))
+        }
+        ("get", "/api/v1/runs/{run}") => {
+            let of = |query| one(Effect::Read, Way::Get(path.to_owned(), query));
+            [of(Vec::new()), of(vec![("all", "true")])].concat()
         }
         ("get", "/api/metrics" | "/api/metrics/" | "/metrics") => {
             one(Effect::Read, Way::Get(path.to_owned(), Vec::new()))
@@ -172,6 +191,31 @@ fn at(all: &Value, path: &str, method: &str, said: &Value) -> Option<Vec<Trial>>
     })
 }
 
+/// Each tool, by the capability that it takes.
+fn of_tools(door: &str, gates: &Map<String, Value>) -> Vec<Trial> {
+    let of = |capability: &String, tool: &Value| {
+        let tool = tool.as_str().unwrap_or_default();
+        Trial {
+            door: door.to_owned(),
+            operation: tool.to_owned(),
+            effect: match tool {
+                "add_document" => Effect::Write,
+                _ => Effect::Read,
+            },
+            gate: Gate::Needs(capability.clone()),
+            way: Way::Tool(tool.to_owned()),
+            example: Map::new(),
+        }
+    };
+    gates
+        .iter()
+        .flat_map(|(capability, tools)| {
+            let tools = tools.as_array().into_iter().flatten();
+            tools.map(move |tool| of(capability, tool))
+        })
+        .collect()
+}
+
 fn services(door: &str, path: &str, said: &Value, gates: &Map<String, Value>) -> Vec<Trial> {
     let service = path.trim_start_matches("/api/v1/");
     let mut trials = Vec::new();
@@ -190,9 +234,31 @@ fn services(door: &str, path: &str, said: &Value, gates: &Map<String, Value>) ->
                 way: Way::Service(service.to_owned(), operation.to_owned()),
                 example: example(said, &format!("{service}.{operation}")),
             });
+            trials.extend(of_all(&trials[trials.len() - 1]));
         }
     }
     trials
+}
+
+/// Operations about runs and tasks of the agent.
+const OF_RUNS: [&str; 7] = [
+    "list-runs",
+    "list-tasks",
+    "cancel-run",
+    "read-run",
+    "replay-run",
+    "confirm-run",
+    "why-run",
+];
+
+/// Who asks about runs of the agent means their own, or with `all` everybody's in a workspace that they administer.
+fn of_all(trial: &Trial) -> Option<Trial> {
+    OF_RUNS.contains(&trial.operation.as_str()).then(|| {
+        let mut all = trial.clone();
+        all.gate = Gate::Needs("users:admin".to_owned());
+        all.example.insert("all".to_owned(), Value::Bool(true));
+        all
+    })
 }
 
 /// What is tried at a path of a flow.
@@ -320,6 +386,14 @@ mod tests {
         ));
         assert!(has("GET /api/v1/flow/{flow}/import/{kind}", "rows"));
         assert!(has("GET /api/v1/flow/{flow}/export/{kind}", "triples"));
+        for door in ["POST /v1/chat/completions", "GET /v1/models"] {
+            let mut found = trials.iter().filter(|one| one.door == door);
+            let chat = found.next().unwrap();
+            assert_eq!(chat.gate, Gate::Needs("llm".to_owned()), "{door}");
+        }
+        for tool in ["ask_agent", "add_document", "list_flows"] {
+            assert!(has("POST /mcp", tool), "{tool}");
+        }
         let all: Value = serde_yaml_ng::from_str(OURS).unwrap();
         let described = all["paths"].as_object().unwrap();
         let operations = described
@@ -330,11 +404,13 @@ mod tests {
             .sum::<usize>();
         let of_services = trials.iter();
         let of_services = of_services.filter(|one| matches!(one.way, Way::Service(..)));
-        assert_eq!(of_services.count(), operations);
-        let sockets = ["/api/v1/socket", "/api/socket"];
+        // Those about runs and tasks of the agent a second time, about everybody's.
+        assert_eq!(of_services.count(), operations + OF_RUNS.len());
+        // Tried as what they lead to: each operation of a socket.
+        let others = ["/api/v1/socket", "/api/socket"];
         for path in described
             .keys()
-            .filter(|path| !sockets.contains(&path.as_str()))
+            .filter(|path| !others.contains(&path.as_str()))
         {
             let mut tried = trials.iter();
             assert!(tried.any(|one| one.door.ends_with(path.as_str())), "{path}");

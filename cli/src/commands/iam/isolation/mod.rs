@@ -1,7 +1,7 @@
 //! `tg audit-isolation`: tries every operation of every endpoint from one workspace on another, in four roles, and says
 //! what of the other was shown, changed, or told by an answer or its time.
 //!
-//! What there is to try comes from the description that the gateway itself gives, so nothing that it serves is left out.
+//! What there is to try comes from the descriptions that the gateway itself gives, so nothing that it serves is left out.
 //! Each operation is tried twice: about a workspace that is there and about one that is not, which must look the same.
 
 mod body;
@@ -9,28 +9,39 @@ mod doors;
 mod probe;
 mod report;
 mod scratch;
+mod sockets;
+mod state;
+mod tap;
+mod timed;
 mod verdict;
 
 use std::time::Duration;
 
 use clap::Args;
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use self::body::{Request, Things, request};
 use self::doors::{Gate, Trial, Way};
 use self::probe::{Answer, Asker};
 use self::report::Report;
 use self::scratch::{OWN_FLOW, Scratch};
-use self::verdict::{Fault, gap, is_told, judge};
+use self::sockets::Direction;
+use self::timed::{Times, is_timed};
+use self::verdict::{Leak, judge};
 use crate::args::{Gateway, Options};
 use crate::client::{Error, Http, Result};
 use crate::registry::Command;
 use crate::session::Session;
 
-/// Pairs of requests where times looked different.
-const AGAIN: usize = 25;
-/// How often a difference of times must show before it is one.
-const TWICE: usize = 2;
+/// Pairs of requests where times looked different: each time that they do, until they do no more. A difference is one where
+/// it shows every time, the same way. The first few are no more than a glance, as a pair alone tells little.
+const RETRIES: [usize; 4] = [5, 25, 25, 25];
+/// Pairs of each operation that are timed at least, of all roles together: naming the other workspace, and by ids. A few are
+/// taken however long they last, the others within a time.
+const PAIRS: usize = 15;
+const LEAST_PAIRS: usize = 9;
+const PAIRS_WITHIN: Duration = Duration::from_secs(3);
 
 /// Arguments of `tg audit-isolation`.
 #[derive(Debug, Args)]
@@ -68,7 +79,9 @@ impl Command for AuditIsolation {
             return Err(Error::Check(why.to_owned()));
         }
         let description = http.get_text("openapi.yaml", &[]).await?;
-        let trials = doors::of(&description.1)?;
+        let mut trials = doors::of(&description.1)?;
+        let description = http.get_text("asyncapi.yaml", &[]).await?;
+        trials.extend(sockets::of(&description.1)?);
         session.out.talk(format!(
             "{} operations, tried as {}.",
             trials.len(),
@@ -109,27 +122,37 @@ async fn audit(
     let mut askers = scratch
         .make(blueprint, &session.options, &interrupt)
         .await?;
-    let before = scratch.state().await?;
     let mut report = Report::default();
+    tap::listen(trials, scratch, &askers, &mut report).await?;
+    scratch.settled().await?;
+    scratch.converse().await?;
+    let before = scratch.state().await?;
     let bar = session.out.progress("Trying", Some(trials.len() as u64));
     for trial in trials {
         bar.inc(1);
-        let mut times = (Vec::new(), Vec::new());
         // What anybody may is the same for each role, and guesses at passwords are counted.
         let roles = if trial.gate == Gate::Public {
             1
         } else {
             askers.len()
         };
-        for asker in askers.iter_mut().take(roles) {
-            for named in [true, false] {
-                if !is_tried(trial, named) {
-                    continue;
+        for named in [true, false] {
+            if !is_tried(trial, named) {
+                continue;
+            }
+            let mut timed = Timed::default();
+            for (role, asker) in askers.iter_mut().enumerate().take(roles) {
+                for over in overs(trial) {
+                    let form = (*over, named);
+                    let took = one(trial, form, scratch, asker, &mut report).await?;
+                    timed.note(role, over, took);
                 }
-                one(trial, named, scratch, asker, &mut times, &mut report).await?;
+            }
+            if let Some((role, over)) = timed.last {
+                let (form, asker) = ((over, named), &mut askers[role]);
+                more_pairs(trial, form, scratch, asker, (timed.times, &mut report)).await?;
             }
         }
-        by_time(trial, scratch, &askers, times, &mut report).await?;
     }
     bar.finish_and_clear();
     for asker in askers {
@@ -141,6 +164,64 @@ async fn audit(
         }
     }
     Ok(report)
+}
+
+/// Times of an operation, of all roles that it was timed for, and the last of these.
+#[derive(Default)]
+struct Timed {
+    times: Times,
+    last: Option<(usize, &'static str)>,
+}
+
+impl Timed {
+    fn note(&mut self, role: usize, over: &'static str, took: Option<(Duration, Duration)>) {
+        if let Some(took) = took {
+            self.times.push(took);
+            self.last = Some((role, over));
+        }
+    }
+}
+
+/// Times an operation as often as it takes for a median, and once more where that tells something.
+async fn more_pairs(
+    trial: &Trial,
+    (over, named): (&'static str, bool),
+    scratch: &Scratch,
+    asker: &mut Asker,
+    (mut times, report): (Times, &mut Report),
+) -> Result<()> {
+    if !timed_once(trial) {
+        let pair = pair(trial, (over, named), scratch);
+        let began = Instant::now();
+        while times.len() < PAIRS && (times.len() < LEAST_PAIRS || began.elapsed() < PAIRS_WITHIN) {
+            let turned = times.len() % 2 == 1;
+            let Some((there, never)) = answers(asker, over, &pair, turned).await? else {
+                break;
+            };
+            times.push((there.took, never.took));
+            report.timed(over == FRAME, named, 1);
+        }
+    }
+    report.timing(trial, (named, timed_once(trial)), &times);
+    Ok(())
+}
+
+/// Whether an operation is not repeated for its times: guesses at passwords and codes are counted, and many would be refused,
+/// each with its own time to wait.
+fn timed_once(trial: &Trial) -> bool {
+    trial.gate == Gate::Public && !matches!(trial.way, Way::Page(_))
+}
+
+/// What is asked about what is there, and about what is not.
+fn pair(
+    trial: &Trial,
+    (over, named): (&str, bool),
+    scratch: &Scratch,
+) -> [(Request, Option<String>); 2] {
+    [&scratch.other, &scratch.absent].map(|things| {
+        let workspace = (named && over == FRAME).then(|| things.workspace.clone());
+        (ask(trial, named, things), workspace)
+    })
 }
 
 /// Where two values differ first, and in what.
@@ -174,6 +255,7 @@ fn is_tried(trial: &Trial, named: bool) -> bool {
     match &trial.way {
         Way::Page(_) | Way::Auth(_) => named,
         // What passes by in one's own workspace has no end.
+        Way::Upgrade(Direction::Live, _) => named,
         Way::Get(path, query) if path.contains("/export/") => named || !query.is_empty(),
         _ => named || trial.gate != Gate::Public,
     }
@@ -189,100 +271,99 @@ fn ask(trial: &Trial, named: bool, things: &Things) -> Request {
     request(trial, things, named, flow)
 }
 
-/// One role at one operation, over REST and over a socket.
+/// As frames of the socket of many calls.
+const FRAME: &str = "socket";
+
+/// How a trial is asked for.
+fn overs(trial: &Trial) -> &'static [&'static str] {
+    match trial.way {
+        Way::Upgrade(..) => &["upgrade"],
+        Way::Resume => &[FRAME],
+        _ => &["rest", FRAME],
+    }
+}
+
+/// One role at one operation, over REST or as a frame; and again, and more closely, where times differ. The times of the pair, if
+/// they may tell anything.
 async fn one(
     trial: &Trial,
-    named: bool,
+    (over, named): (&'static str, bool),
     scratch: &Scratch,
     asker: &mut Asker,
-    times: &mut (Vec<Duration>, Vec<Duration>),
     report: &mut Report,
-) -> Result<()> {
-    let (other, absent) = (&scratch.other, &scratch.absent);
-    let there = asker.rest(&ask(trial, named, other)).await?;
-    let never = asker.rest(&ask(trial, named, absent)).await?;
-    if named {
-        times.0.push(there.took);
-        times.1.push(never.took);
-    }
-    note(
-        trial,
-        (asker.role, "rest", named),
-        scratch,
-        (&there, &never),
-        report,
-    );
-    let workspace = |things: &Things| named.then(|| things.workspace.clone());
-    let (of_other, of_absent) = (workspace(other), workspace(absent));
-    let there = asker
-        .frame(&ask(trial, named, other), of_other.as_deref())
-        .await?;
-    let never = asker
-        .frame(&ask(trial, named, absent), of_absent.as_deref())
-        .await?;
-    if let (Some(there), Some(never)) = (there, never) {
-        note(
-            trial,
-            (asker.role, "socket", named),
-            scratch,
-            (&there, &never),
-            report,
-        );
-    }
-    Ok(())
-}
-
-fn note(
-    trial: &Trial,
-    who: (&'static str, &'static str, bool),
-    scratch: &Scratch,
-    (there, never): (&Answer, &Answer),
-    report: &mut Report,
-) {
+) -> Result<Option<(Duration, Duration)>> {
+    let pair = pair(trial, (over, named), scratch);
+    let Some((there, never)) = answers(asker, over, &pair, false).await? else {
+        return Ok(None);
+    };
+    let took = (there.took, never.took);
     let fault = judge(
         trial,
-        who.2,
+        named,
         &scratch.marker,
-        (&scratch.other, there),
-        (&scratch.absent, never),
+        (&scratch.other, &there),
+        (&scratch.absent, &never),
     );
+    let who = (asker.role, over, named);
     report.add(trial, who, there.status, fault);
+    if !is_timed(trial, named, (&pair[0].0, &pair[1].0), &there) {
+        return Ok(None);
+    }
+    let mut times = Times::default();
+    times.push(took);
+    report.timed(over == FRAME, named, 1);
+    if timed_once(trial) {
+        return Ok(Some(took));
+    }
+    let mut told = times.told();
+    for pairs in RETRIES {
+        let Some(longer) = told else {
+            break;
+        };
+        times = Times::default();
+        for at in 0..pairs {
+            if let Some((there, never)) = answers(asker, over, &pair, at % 2 == 1).await? {
+                times.push((there.took, never.took));
+            }
+        }
+        report.timed(over == FRAME, named, pairs);
+        told = times.told().filter(|now| *now == longer);
+    }
+    report.gap(trial, (over, named), times.gap());
+    if told.is_some() {
+        report.add(trial, who, 0, Some(Leak::ExistenceTimed));
+    }
+    Ok(Some(took))
 }
 
-/// Looks again, and more closely, where times differ.
-async fn by_time(
-    trial: &Trial,
-    scratch: &Scratch,
-    askers: &[Asker],
-    (mut there, mut never): (Vec<Duration>, Vec<Duration>),
-    report: &mut Report,
-) -> Result<()> {
-    let name = format!("{} {}", trial.door, trial.operation);
-    // Guesses at passwords are counted: many would be refused, each with its own time to wait.
-    let may_repeat = !there.is_empty() && trial.gate != Gate::Public;
-    let Some(asker) = askers.last().filter(|_| may_repeat) else {
-        return Ok(());
+/// What is said about what is there, and about what is not; nothing where a trial has no such form. Which of both is asked about
+/// first is turned round: the first may warm what the second finds warm.
+async fn answers(
+    asker: &mut Asker,
+    over: &str,
+    pair: &[(Request, Option<String>); 2],
+    turned: bool,
+) -> Result<Option<(Answer, Answer)>> {
+    let (first, second) = match turned {
+        true => (&pair[1], &pair[0]),
+        false => (&pair[0], &pair[1]),
     };
-    let mut told = 0;
-    while told < TWICE && is_told(&mut there, &mut never) {
-        told += 1;
-        (there, never) = (Vec::new(), Vec::new());
-        for _ in 0..AGAIN {
-            there.push(asker.rest(&ask(trial, true, &scratch.other)).await?.took);
-            never.push(asker.rest(&ask(trial, true, &scratch.absent)).await?.took);
-        }
+    let first = answer(asker, over, first).await?;
+    let second = answer(asker, over, second).await?;
+    let both = first.zip(second);
+    Ok(both.map(|(first, second)| match turned {
+        true => (second, first),
+        false => (first, second),
+    }))
+}
+
+async fn answer(
+    asker: &mut Asker,
+    over: &str,
+    (request, workspace): &(Request, Option<String>),
+) -> Result<Option<Answer>> {
+    if over != FRAME {
+        return asker.rest(request).await.map(Some);
     }
-    let far = gap(&mut there, &mut never).as_secs_f64() * 1000.0;
-    report
-        .gaps_ms
-        .insert(name.trim_end().to_owned(), (far * 10.0).round() / 10.0);
-    if is_told(&mut there, &mut never) {
-        report.add(
-            trial,
-            (asker.role, "rest", true),
-            0,
-            Some(Fault::ExistenceTimed),
-        );
-    }
-    Ok(())
+    asker.frame(request, workspace.as_deref()).await
 }

@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use tg_schemas::ErrorCode;
 use tokio::time::Instant;
 
-use super::body::{Things, document, line};
+use super::body::{ROUTED, ROUTER, Things, document, record};
 use super::probe::Asker;
 use crate::args::Options;
 use crate::client::{Error, Http, Result};
-use crate::fields::text;
+use crate::fields::{list, text};
 use crate::interrupt::Interrupt;
 
 /// The flow of those who ask.
@@ -17,7 +18,7 @@ pub const OWN_FLOW: &str = "isolation-own";
 /// Longest wait until what was written is there.
 const SETTLED: Duration = Duration::from_secs(60);
 /// Between two looks at whether it is.
-const AGAIN: Duration = Duration::from_millis(100);
+const RETRY_DELAY: Duration = Duration::from_millis(100);
 
 /// The roles that ask, with what they are granted in their own workspace.
 const ROLES: [(&str, &[&str], Option<&str>); 4] = [
@@ -29,7 +30,7 @@ const ROLES: [(&str, &[&str], Option<&str>); 4] = [
 
 /// What was made.
 pub struct Scratch {
-    admin: Http,
+    pub(super) admin: Http,
     /// The workspace of those who ask.
     pub own: String,
     /// The other workspace.
@@ -38,7 +39,7 @@ pub struct Scratch {
     pub absent: Things,
     /// What only the other workspace has.
     pub marker: String,
-    users: Vec<String>,
+    pub(super) users: Vec<String>,
 }
 
 impl Scratch {
@@ -53,6 +54,8 @@ impl Scratch {
             username: format!("isolation-{run}-{name}-user"),
             key: uuid::Uuid::new_v4().to_string(),
             upload: uuid::Uuid::new_v4().to_string(),
+            run: uuid::Uuid::new_v4().to_string(),
+            thread: uuid::Uuid::new_v4().to_string(),
         };
         Self {
             admin,
@@ -135,31 +138,157 @@ impl Scratch {
         let known = |text: &str| json!({"t": "l", "v": text});
         let triple = json!({"s": {"t": "i", "i": "urn:isolation:s"},
             "p": {"t": "i", "i": "urn:isolation:p"}, "o": known(marker)});
+        // A core is known by the id in its metadata.
         let core = json!({"operation": "put-kg-core", "id": name, "triples":
-            {"metadata": {"id": id, "root": "", "collection": name}, "triples": [triple]}});
+            {"metadata": {"id": name, "root": "", "collection": name}, "triples": [triple]}});
         self.put("knowledge", core).await?;
-        let mut record: Value = serde_json::from_str(&line("triples", &things)).unwrap_or_default();
-        record["triples"] = json!([triple]);
-        let path = format!("api/v1/flow/{name}/import/triples");
-        let query = [("workspace", things.workspace.as_str())];
-        let body = Some(("application/x-ndjson", record.to_string()));
-        let (status, said) = self.admin.exchange("POST", &path, &query, body).await?;
-        if status != 200 {
-            return Err(Error::Check(format!(
-                "a triple could not be written: {said}"
-            )));
-        }
-        let end = Instant::now() + SETTLED;
-        while !self.triples().await?.to_string().contains(&self.marker) {
-            if Instant::now() > end {
-                return Err(Error::Check(
-                    "a triple does not come to be there".to_owned(),
-                ));
-            }
-            // Until the store has what the bus has.
-            tokio::time::sleep(AGAIN).await;
-        }
+        let fields = json!([{"name": "id", "type": "string", "primary_key": true}]);
+        let schema = json!({"name": name, "description": marker, "fields": fields}).to_string();
+        let row = json!([{"type": "schema", "key": name, "value": schema}]);
+        self.put("config", json!({"operation": "put", "values": row}))
+            .await?;
+        let contexts = json!({"operation": "update-collection", "tags": [],
+            "collection": self.contexts().name, "name": marker, "description": marker});
+        self.put("collection-management", contexts).await?;
         Ok(())
+    }
+
+    /// Has the agent of the other workspace asked something and a thread begun there, and keeps their ids. What the run
+    /// writes down goes to a collection of which nothing is compared, as it comes when it comes.
+    ///
+    /// # Errors
+    /// As [`Http::exchange`]; [`Error::Check`] where there is no run or no thread then.
+    pub async fn converse(&mut self) -> Result<()> {
+        let flow = &self.other.name;
+        let ask = json!({"question": self.marker, "collection": self.contexts().name,
+            "workspace": self.other.workspace});
+        let path = format!("api/v1/flow/{flow}/service/agent");
+        let body = Some(("application/json", ask.to_string()));
+        let detached = [("X-Detach", "true")];
+        let asked = self.admin.exchange("POST", &path, &[], &detached, body);
+        // A run that fails is one, too; one that takes longer goes on.
+        match asked.await {
+            Ok((200, _)) | Err(Error::Timeout(_)) => {}
+            Ok((_, said)) => {
+                let why = format!("agent: a run could not be started: {said}");
+                return Err(Error::Check(why));
+            }
+            Err(error) => return Err(error),
+        }
+        let run = self.ended_run().await?;
+        let send = json!({"operation": "send-message", "flow": flow, "to": ROUTER, "type": ROUTED,
+            "payload": {"text": self.marker, "target": "nobody"}, "console": true});
+        let thread = text(&self.put("threads", send).await?, "thread");
+        if thread.is_empty() {
+            return Err(Error::Check("threads: none was begun".to_owned()));
+        }
+        // One that had ended already would tell nothing.
+        let show = json!({"operation": "show-thread", "flow": flow, "thread": thread});
+        self.put("threads", show).await?;
+        self.other.run = run;
+        self.other.thread = thread;
+        Ok(())
+    }
+
+    /// Id of the run of the other workspace, once it is over: what is compared must not change by itself. One that goes on
+    /// for too long is cancelled.
+    async fn ended_run(&self) -> Result<String> {
+        let end = Instant::now() + SETTLED;
+        loop {
+            let runs = json!({"operation": "list-runs", "all": true});
+            let listed = self.put("requests", runs).await?;
+            let run = list(&listed, "runs").first();
+            let run = run.ok_or_else(|| Error::Check("agent: no run of it is known".to_owned()))?;
+            let id = text(run, "id");
+            if text(run, "state") != "running" {
+                return Ok(id);
+            }
+            if Instant::now() > end {
+                let cancel = json!({"operation": "cancel-run", "run": id, "all": true});
+                return match self.put("requests", cancel).await {
+                    // It has ended meanwhile.
+                    Err(error) if error.code() != Some(ErrorCode::NotFound) => Err(error),
+                    _ => Ok(id),
+                };
+            }
+            // Until it has ended.
+            tokio::time::sleep(RETRY_DELAY).await;
+        }
+    }
+
+    /// The other workspace's things with a collection for contexts: what is embedded of them has another length than the
+    /// vectors that are written.
+    fn contexts(&self) -> Things {
+        Things {
+            name: format!("{}-contexts", self.other.name),
+            ..self.other.clone()
+        }
+    }
+
+    /// Writes a record with the marker to the other workspace.
+    ///
+    /// # Errors
+    /// As [`Http::exchange`]; [`Error::Check`] where it is not taken.
+    pub async fn write_other(&self, kind: &str) -> Result<()> {
+        let things = match kind {
+            "entity-contexts" => self.contexts(),
+            _ => self.other.clone(),
+        };
+        let flow = &self.other.name;
+        self.write(flow, kind, &things, &self.marker).await
+    }
+
+    /// Writes a record with a word to the workspace of those who ask.
+    ///
+    /// # Errors
+    /// As [`Scratch::write_other`].
+    pub async fn write_own(&self, kind: &str, word: &str) -> Result<()> {
+        let things = Things {
+            workspace: self.own.clone(),
+            ..self.absent.clone()
+        };
+        self.write(OWN_FLOW, kind, &things, word).await
+    }
+
+    async fn write(&self, flow: &str, kind: &str, things: &Things, word: &str) -> Result<()> {
+        let path = format!("api/v1/flow/{flow}/import/{kind}");
+        let query = [("workspace", things.workspace.as_str())];
+        let line = record(kind, things, word).to_string();
+        let body = Some(("application/x-ndjson", line));
+        let (status, said) = self
+            .admin
+            .exchange("POST", &path, &query, &[], body)
+            .await?;
+        match status {
+            200 => Ok(()),
+            _ => Err(Error::Check(format!(
+                "{kind}: a record could not be written: {said}"
+            ))),
+        }
+    }
+
+    /// Waits until each store of the other workspace has what was written to it.
+    ///
+    /// # Errors
+    /// As [`Scratch::state`]; [`Error::Check`] where a store never has it.
+    pub async fn settled(&self) -> Result<()> {
+        let end = Instant::now() + SETTLED;
+        loop {
+            let stores = self.stores().await?;
+            let mut empty = stores
+                .iter()
+                .filter(|(_, found)| !found.to_string().contains(&self.marker));
+            let Some((what, _)) = empty.next() else {
+                return Ok(());
+            };
+            if Instant::now() > end {
+                return Err(Error::Check(format!(
+                    "{what}: what was written does not come to be there"
+                )));
+            }
+            // Until the stores have what the bus has.
+            tokio::time::sleep(RETRY_DELAY).await;
+        }
     }
 
     async fn user(&self, workspace: &str, name: &str, roles: &[&str]) -> Result<String> {
@@ -187,100 +316,9 @@ impl Scratch {
     }
 
     /// Something of the other workspace.
-    async fn put(&self, service: &str, mut ask: Value) -> Result<Value> {
+    pub(super) async fn put(&self, service: &str, mut ask: Value) -> Result<Value> {
         ask["workspace"] = json!(self.other.workspace);
         self.admin.post(&format!("api/v1/{service}"), &ask).await
-    }
-
-    async fn triples(&self) -> Result<Value> {
-        let path = format!("api/v1/flow/{}/service/triples", self.other.name);
-        let ask = json!({"workspace": self.other.workspace, "collection": self.other.name,
-            "g": "*", "limit": 10_000});
-        self.admin.post(&path, &ask).await
-    }
-
-    /// Everything of the other workspace that an administrator sees, by what it is.
-    ///
-    /// # Errors
-    /// As [`Http::iam`].
-    pub async fn state(&self) -> Result<Vec<(&'static str, Value)>> {
-        let things = &self.other;
-        let (id, name) = (document(things), &things.name);
-        let mut seen = Vec::new();
-        for (what, service, ask) in [
-            ("configuration", "config", json!({"operation": "config"})),
-            ("flows", "flow", json!({"operation": "list-flows"})),
-            (
-                "flow",
-                "flow",
-                json!({"operation": "get-flow", "flow-id": name}),
-            ),
-            (
-                "documents",
-                "librarian",
-                json!({"operation": "list-documents"}),
-            ),
-            (
-                "document",
-                "librarian",
-                json!({"operation": "get-document-content", "document-id": id}),
-            ),
-            (
-                "processings",
-                "librarian",
-                json!({"operation": "list-processing"}),
-            ),
-            ("uploads", "librarian", json!({"operation": "list-uploads"})),
-            (
-                "collections",
-                "collection-management",
-                json!({"operation": "list-collections"}),
-            ),
-            (
-                "knowledge cores",
-                "knowledge",
-                json!({"operation": "list-kg-cores"}),
-            ),
-            (
-                "embedding cores",
-                "knowledge",
-                json!({"operation": "list-de-cores"}),
-            ),
-        ] {
-            let mut found = self.put(service, ask).await?;
-            // The version is of the whole system, the time that of the answer.
-            found["version"] = Value::Null;
-            found["timestamp"] = Value::Null;
-            seen.push((what, found));
-        }
-        seen.push(("graph", self.triples().await?));
-        let user = &things.user;
-        for (what, ask) in [
-            ("user", json!({"operation": "get-user", "user_id": user})),
-            (
-                "keys",
-                json!({"operation": "list-api-keys", "user_id": user}),
-            ),
-            (
-                "grants of its user",
-                json!({"operation": "list-user-grants", "user_id": user}),
-            ),
-            (
-                "users",
-                json!({"operation": "list-users", "workspace": things.workspace}),
-            ),
-            (
-                "workspace",
-                json!({"operation": "get-workspace", "workspace_record": {"id": things.workspace}}),
-            ),
-        ] {
-            seen.push((what, self.admin.iam(ask).await?));
-        }
-        for user in &self.users {
-            let ask = json!({"operation": "resolve-effective-permissions", "user_id": user});
-            seen.push(("permissions of those who ask", self.admin.iam(ask).await?));
-        }
-        Ok(seen)
     }
 
     /// Removes what was made. The first fault is told after everything was tried.

@@ -8,12 +8,12 @@ use serde::Serialize;
 
 use super::body::Things;
 use super::doors::{Gate, Trial, Way};
-use super::probe::{Answer, error};
+use super::probe::Answer;
 
 /// What is wrong with a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Fault {
+pub enum Leak {
     /// What needs a capability in the other workspace was not refused.
     NotRefused,
     /// The answer holds what only the other workspace has.
@@ -24,7 +24,7 @@ pub enum Fault {
     ExistenceTimed,
 }
 
-impl Fault {
+impl Leak {
     /// For people.
     pub fn text(self) -> &'static str {
         match self {
@@ -42,6 +42,8 @@ fn must_be_refused(trial: &Trial, named: bool) -> bool {
         // Operations of iam name a workspace or a user in many ways; what counts is what they tell and do.
         Way::Service(service, _) => service != "iam",
         Way::Auth(_) | Way::Page(_) => false,
+        // Which capability it is depends on the kind; it is one of the other workspace whatever the kind.
+        Way::Lines(_) | Way::Upgrade(..) => return named,
         _ => true,
     };
     named && of_workspace && matches!(trial.gate, Gate::Needs(_))
@@ -54,19 +56,19 @@ pub fn judge(
     marker: &str,
     there: (&Things, &Answer),
     absent: (&Things, &Answer),
-) -> Option<Fault> {
+) -> Option<Leak> {
     if is_in(&there.1.text, marker) {
-        return Some(Fault::Shown);
+        return Some(Leak::Shown);
     }
     if must_be_refused(trial, named) && there.1.status != 403 {
-        return Some(Fault::NotRefused);
+        return Some(Leak::NotRefused);
     }
     let (there, absent) = (plain(there.0, there.1), plain(absent.0, absent.1));
-    (there != absent).then_some(Fault::ExistenceTold)
+    (there != absent).then_some(Leak::ExistenceTold)
 }
 
 /// Whether a text holds the marker, as it is or in base64, wherever it begins there.
-fn is_in(text: &str, marker: &str) -> bool {
+pub fn is_in(text: &str, marker: &str) -> bool {
     let encoded = (0..3).map(|before| {
         let whole = STANDARD_NO_PAD.encode(format!("{}{marker}", "_".repeat(before)));
         // What of it depends on its neighbours is left out.
@@ -77,12 +79,14 @@ fn is_in(text: &str, marker: &str) -> bool {
 
 /// An answer without what differs by itself: of a success that it is one, of an error what it says but for the names.
 fn plain(things: &Things, answer: &Answer) -> (u16, Option<String>) {
-    let said = error(answer).map(|text| {
+    let said = answer.error.clone().map(|text| {
         let names = [
             &things.user,
             &things.username,
             &things.key,
             &things.upload,
+            &things.run,
+            &things.thread,
             &things.workspace,
             &things.name,
         ];
@@ -105,16 +109,24 @@ pub fn gap(there: &mut [Duration], absent: &mut [Duration]) -> Duration {
     there.abs_diff(absent)
 }
 
+/// A gap that is no larger tells nobody on the network anything: 2 ms, or half of what an answer takes.
+pub fn bound(there: &mut [Duration], absent: &mut [Duration]) -> Duration {
+    there.sort();
+    absent.sort();
+    let least = there.get(there.len() / 2).min(absent.get(absent.len() / 2));
+    let least = least.copied().unwrap_or_default();
+    (least / 2).max(Duration::from_millis(2))
+}
+
 /// Whether times are so far apart that somebody on the network could tell them from one another.
 pub fn is_told(there: &mut [Duration], absent: &mut [Duration]) -> bool {
-    let gap = gap(there, absent);
-    let least = there.get(there.len() / 2).min(absent.get(absent.len() / 2));
-    gap > Duration::from_millis(2) && least.is_some_and(|least| gap > *least / 2)
+    !there.is_empty() && gap(there, absent) > bound(there, absent)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::client::Error;
     use crate::commands::iam::isolation::doors::Effect;
 
     fn things(name: &str) -> Things {
@@ -125,15 +137,21 @@ mod tests {
             username: String::new(),
             key: format!("k-{name}"),
             upload: format!("l-{name}"),
+            run: format!("r-{name}"),
+            thread: format!("t-{name}"),
         }
     }
 
     fn said(status: u16, text: &str) -> Answer {
-        Answer {
-            status,
-            text: text.to_owned(),
-            took: Duration::ZERO,
-        }
+        Answer::of_rest(status, text.to_owned(), Duration::ZERO)
+    }
+
+    fn framed(ended: Result<(), (&str, &str)>) -> Answer {
+        let ended = ended.map_err(|(kind, message)| Error::Service {
+            kind: kind.to_owned(),
+            message: message.to_owned(),
+        });
+        Answer::of_socket(String::new(), ended, Duration::ZERO).unwrap()
     }
 
     fn trial(service: &str) -> Trial {
@@ -159,7 +177,7 @@ mod tests {
         let shown = said(200, r#"{"values": ["S3CRET-OF-B"]}"#);
         assert_eq!(
             of(&config, true, shown.clone(), denied()),
-            Some(Fault::Shown)
+            Some(Leak::Shown)
         );
         let marker = "marker-of-the-other-workspace";
         for before in ["", "a", "ab"] {
@@ -169,16 +187,37 @@ mod tests {
         assert!(!is_in("bWFya2Vy", marker));
         let empty = said(200, r#"{"values": []}"#);
         let found = of(&config, true, empty.clone(), empty.clone());
-        assert_eq!(found, Some(Fault::NotRefused));
+        assert_eq!(found, Some(Leak::NotRefused));
         // One's own workspace is not refused, and a name that is echoed tells nothing.
         assert_eq!(of(&config, false, empty.clone(), empty.clone()), None);
         let unknown =
             |name: &str| said(200, &format!(r#"{{"error": {{"message": "no {name}"}}}}"#));
-        assert_eq!(of(&config, false, unknown("k-b"), unknown("k-none")), None);
+        for one in ["k", "r", "t"] {
+            let (there, never) = (format!("{one}-b"), format!("{one}-none"));
+            assert_eq!(of(&config, false, unknown(&there), unknown(&never)), None);
+        }
         let iam = trial("iam");
         let told = of(&iam, true, denied(), unknown("u-none"));
-        assert_eq!(told, Some(Fault::ExistenceTold));
+        assert_eq!(told, Some(Leak::ExistenceTold));
         assert_eq!(of(&iam, true, unknown("u-b"), unknown("u-none")), None);
+    }
+
+    #[test]
+    fn frames_are_told_apart_by_their_errors() {
+        let (b, none) = (things("b"), things("none"));
+        let iam = trial("iam");
+        let of = |there: &Answer, absent: &Answer| {
+            judge(&iam, false, "S3CRET-OF-B", (&b, there), (&none, absent))
+        };
+        let no = |name: &str| framed(Err(("not-found", &format!("no {name}"))));
+        assert_eq!(of(&no("u-b"), &no("u-none")), None);
+        let told = Some(Leak::ExistenceTold);
+        assert_eq!(of(&framed(Ok(())), &no("u-none")), told);
+        assert_eq!(of(&no("u-b"), &framed(Ok(()))), told);
+        let taken = framed(Err(("conflict", "no u-b")));
+        assert_eq!(of(&taken, &no("u-none")), told, "the type alone tells");
+        let other = framed(Err(("not-found", "gone")));
+        assert_eq!(of(&other, &no("u-none")), told, "the text alone tells");
     }
 
     #[test]

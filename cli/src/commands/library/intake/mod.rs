@@ -38,31 +38,31 @@ const LOOK: Duration = Duration::from_secs(1);
 #[derive(Debug, Args)]
 pub struct Add {
     #[command(flatten)]
-    into: InCollection,
+    pub(super) into: InCollection,
     /// Wait until all is processed
     #[arg(long)]
-    wait: bool,
+    pub(super) wait: bool,
     /// Go on: add what is new or changed until Ctrl-C
     #[arg(long)]
-    watch: bool,
+    pub(super) watch: bool,
     /// Remove documents whose files are gone from the directories that are named
     #[arg(long, conflicts_with = "id")]
-    delete: bool,
+    pub(super) delete: bool,
     /// MIME type or ending, where content and name do not tell
     #[arg(short = 'k', long, value_name = "MIME")]
-    kind: Option<String>,
+    pub(super) kind: Option<String>,
     /// Title [default: what the document calls itself, else its file's name]
     #[arg(long, visible_alias = "name")]
-    title: Option<String>,
+    pub(super) title: Option<String>,
     /// Id of the document [default: made from where it is]
     #[arg(long, visible_alias = "identifier", value_name = "IRI")]
-    id: Option<String>,
+    pub(super) id: Option<String>,
     /// Tags, separated by commas
     #[arg(long, value_delimiter = ',')]
-    tags: Vec<String>,
+    pub(super) tags: Vec<String>,
     /// Files, directories, http(s) addresses
     #[arg(required = true, value_name = "FILE|DIR|URL")]
-    paths: Vec<PathBuf>,
+    pub(super) paths: Vec<PathBuf>,
 }
 
 impl Command for Add {

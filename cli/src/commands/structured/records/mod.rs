@@ -12,6 +12,7 @@ use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
+use tg_schemas::limits;
 
 pub(super) use csv::CsvOptions;
 pub(super) use xml::{RecordPath, XmlOptions};
@@ -20,7 +21,7 @@ use crate::client::{Error, Result};
 use crate::files::{Allowance, Bounded};
 
 /// Longest record, in bytes.
-pub(super) const LONGEST: u64 = 16 << 20;
+pub(super) const LONGEST: u64 = limits::RECORD as u64;
 /// Bytes read at once.
 const READ: usize = 64 << 10;
 

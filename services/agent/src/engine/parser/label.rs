@@ -4,6 +4,7 @@
 pub(super) enum Label {
     Thought,
     Action,
+    Actions,
     Args,
     FinalAnswer,
     Observation,
@@ -12,6 +13,7 @@ pub(super) enum Label {
 const LABELS: &[(&str, Label)] = &[
     ("Thought", Label::Thought),
     ("Action", Label::Action),
+    ("Actions", Label::Actions),
     ("Args", Label::Args),
     ("Arguments", Label::Args),
     ("Action Input", Label::Args),

@@ -96,6 +96,59 @@ fn nothing_after_the_object_counts() {
 }
 
 #[test]
+fn several_calls_are_read_from_an_array() {
+    let call = |name: &str, arguments: Value| {
+        let arguments = arguments.as_object().expect("an object").clone();
+        (name.to_owned(), arguments)
+    };
+    let both = Parsed {
+        thought: "both".into(),
+        choice: Ok(Choice::Actions(vec![
+            call("find", json!({"q": "[1] {"})),
+            call("now", json!({})),
+        ])),
+    };
+    for text in [
+        r#"Thought: both
+Actions: [{"name": "find", "arguments": {"q": "[1] {"}}, {"name": "now"}]
+Observation: made up"#,
+        r#"Thought: both
+**Actions:**
+```json
+[{"tool": "find", "args": {"q": "[1] {"}},
+ {"action": "`now`", "parameters": null}]
+```"#,
+    ] {
+        assert_eq!(ReplyParser::parse(text), both, "{text}");
+    }
+    assert_eq!(
+        ReplyParser::parse(r#"Actions: [{"name": "now", "arguments": {"a": 1}}]"#),
+        action("", "now", json!({"a": 1})),
+        "one is one"
+    );
+}
+
+#[test]
+fn what_is_no_array_of_calls_is_a_fault() {
+    let many = |count| format!("Actions: [{}]", vec![r#"{"name": "t"}"#; count].join(","));
+    assert!(matches!(
+        ReplyParser::parse(&many(MAX_CALLS)).choice,
+        Ok(Choice::Actions(calls)) if calls.len() == MAX_CALLS
+    ));
+    assert_eq!(fault(&many(MAX_CALLS + 1)), ParseError::ManyCalls);
+    for (text, expected) in [
+        ("Actions:", ParseError::NoArray),
+        ("Actions: find", ParseError::NoArray),
+        ("Actions: [1]", ParseError::NoArray),
+        ("Actions: []", ParseError::NoCall),
+        (r#"Actions: [{"name": " "}]"#, ParseError::NoName),
+        (r#"Actions: [{"name": "a"}"#, ParseError::IncompleteArray),
+    ] {
+        assert_eq!(fault(text), expected, "{text}");
+    }
+}
+
+#[test]
 fn braces_in_strings_do_not_close_the_object() {
     let text = r#"Action: sparql
 Args: {"query": "SELECT * { ?s ?p \"}\" }",
@@ -188,7 +241,10 @@ fn what_cannot_be_read_says_why() {
         fault(&format!("Action: {}", "x".repeat(300))),
         ParseError::LongName
     );
-    assert_eq!(fault(&"x".repeat(MAX_REPLY + 1)), ParseError::TooLong);
+    assert_eq!(
+        fault(&"x".repeat(limits::AGENT_REPLY + 1)),
+        ParseError::TooLong
+    );
 }
 
 #[test]
@@ -210,6 +266,8 @@ fn replies() -> impl Strategy<Value = String> {
     let pieces = prop::sample::select(vec![
         "Thought:",
         "Action:",
+        "Actions:",
+        "[{\"name\": \"t\"}, {\"name\": \"u\"}]",
         "Args:",
         "Final Answer:",
         "Observation:",

@@ -1,11 +1,24 @@
 //! One row of tool configuration.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use tg_schemas::{Class, Topic};
 
+use super::discovered;
 use super::tool::{Kind, Rows, Tool};
 use crate::engine::arguments::{self, Argument};
+use crate::engine::delegating::Roster;
+use crate::engine::guards::detectors::is_poll;
+
+/// Tasks of a graph that go on at the same time.
+const CONCURRENT: usize = 5;
+/// The same at most.
+const MAX_CONCURRENT: usize = 16;
+/// Longest time that a row gives its tool, in seconds.
+const MAX_TIMEOUT: u64 = 3600;
 
 #[derive(Deserialize)]
 struct Row {
@@ -32,6 +45,22 @@ struct Row {
     #[serde(default)]
     idempotent: bool,
     #[serde(default)]
+    poll: bool,
+    #[serde(default)]
+    roles: Option<Vec<String>>,
+    #[serde(default)]
+    confirm: bool,
+    #[serde(default)]
+    writes: Option<bool>,
+    /// Of a server of tools: its key in config type `mcp`.
+    #[serde(default)]
+    mcp: String,
+    /// Of a server of tools: those that are meant.
+    #[serde(default)]
+    tools: Option<Vec<String>>,
+    #[serde(default)]
+    timeout: Option<u64>,
+    #[serde(default)]
     service: String,
     #[serde(default, rename = "schema-name")]
     schema: String,
@@ -39,6 +68,8 @@ struct Row {
     index: Option<String>,
     #[serde(default)]
     limit: Option<i64>,
+    #[serde(default, rename = "max-concurrent")]
+    concurrent: Option<usize>,
     #[serde(flatten)]
     others: Map<String, Value>,
 }
@@ -73,15 +104,51 @@ enum Param {
     Plain(String),
 }
 
+/// What a row describes.
+pub(super) enum Described {
+    /// A tool.
+    One(Box<Tool>),
+    /// All tools of a server.
+    Server(Box<discovered::Of>),
+}
+
+/// The server of tools that a row names, if that is what it is.
+pub(super) fn server(value: &str) -> Option<String> {
+    let row: Row = serde_json::from_slice(value.as_bytes()).ok()?;
+    is_server(&row.r#type).then_some(row.mcp)
+}
+
+fn is_server(kind: &str) -> bool {
+    kind.replace('_', "-") == "mcp-server"
+}
+
 /// Reads a row; a native one has its key as name and type unless it says otherwise.
-pub(super) fn read(key: &str, value: &str, native: bool, rows: &Rows<'_>) -> Result<Tool, String> {
-    let row: Row = serde_json::from_str(value).map_err(|error| error.to_string())?;
+pub(super) fn read(
+    (key, value): (&str, &str),
+    native: bool,
+    rows: &Rows<'_>,
+    agents: &Arc<Roster>,
+) -> Result<Described, String> {
+    let row: Row = serde_json::from_slice(value.as_bytes()).map_err(|error| error.to_string())?;
     let written = if native && row.r#type.is_empty() {
         key
     } else {
         &row.r#type
     };
-    let kind = kind(written, native, &row, rows)?;
+    if is_server(written) {
+        let of = discovered::Of {
+            server: needed(&row.mcp, "mcp")?,
+            only: row.tools.clone(),
+            writes: row.writes,
+            like: tool(key, row, Kind::TextCompletion)?,
+        };
+        return Ok(Described::Server(Box::new(of)));
+    }
+    let kind = kind(written, native, &row, rows, agents)?;
+    Ok(Described::One(Box::new(tool(key, row, kind)?)))
+}
+
+fn tool(key: &str, row: Row, kind: Kind) -> Result<Tool, String> {
     let name = if row.name.trim().is_empty() {
         key
     } else {
@@ -98,11 +165,23 @@ pub(super) fn read(key: &str, value: &str, native: bool, rows: &Rows<'_>) -> Res
             .map(argument)
             .collect::<Result<_, _>>()?,
     };
+    let timeout = match row.timeout {
+        Some(seconds) if !(1..=MAX_TIMEOUT).contains(&seconds) => {
+            return Err(format!("timeout: must be 1 to {MAX_TIMEOUT} seconds"));
+        }
+        seconds => seconds.map(Duration::from_secs),
+    };
     Ok(Tool {
         name: name.to_owned(),
         description: row.description,
         kind,
         arguments,
+        poll: is_poll(name, row.poll),
+        backs_off: row.poll,
+        timeout,
+        confirm: row.confirm,
+        writes: row.writes == Some(true),
+        roles: row.roles,
         collection: row.collection.filter(|text| !text.is_empty()),
         groups: row.group.unwrap_or_else(|| vec!["default".to_owned()]),
         state: row.state.filter(|text| !text.is_empty()),
@@ -110,20 +189,20 @@ pub(super) fn read(key: &str, value: &str, native: bool, rows: &Rows<'_>) -> Res
     })
 }
 
-fn kind(written: &str, native: bool, row: &Row, rows: &Rows<'_>) -> Result<Kind, String> {
-    let needed = |text: &str, field: &str| {
-        if text.is_empty() {
-            Err(format!("{field}: is required"))
-        } else {
-            Ok(text.to_owned())
-        }
-    };
+fn kind(
+    written: &str,
+    native: bool,
+    row: &Row,
+    rows: &Rows<'_>,
+    agents: &Arc<Roster>,
+) -> Result<Kind, String> {
     let kind = match written.replace('_', "-").as_str() {
         "text-completion" => Kind::TextCompletion,
         "prompt" => Kind::Prompt {
             template: needed(&row.template, "template")?,
         },
         "mcp-tool" => Kind::Mcp {
+            server: None,
             name: needed(&row.mcp_tool, "mcp-tool")?,
             repeatable: row.idempotent,
         },
@@ -136,14 +215,34 @@ fn kind(written: &str, native: bool, row: &Row, rows: &Rows<'_>) -> Result<Kind,
             index: row.index.clone(),
             limit: row.limit.unwrap_or(10),
         },
+        "delegate" => Kind::Delegate {
+            agents: agents.clone(),
+        },
+        "dispatch" => Kind::Dispatch {
+            agents: agents.clone(),
+            concurrent: match row.concurrent.unwrap_or(CONCURRENT) {
+                number @ 1..=MAX_CONCURRENT => number,
+                _ => return Err(format!("max-concurrent: must be 1 to {MAX_CONCURRENT}")),
+            },
+        },
         "calculator" if native => Kind::Calculator,
         "current-datetime" if native => Kind::CurrentDatetime,
+        "wikipedia-search" if native => Kind::WikipediaSearch,
+        "wikipedia-summary" if native => Kind::WikipediaSummary,
+        "image-to-text" if native => Kind::ImageToText,
         "graph-about" if native => Kind::GraphAbout,
         "graph-pattern" if native => Kind::GraphPattern,
         "graph-sparql" if native => Kind::GraphSparql,
         other => return Err(format!("type: '{other}' is not known")),
     };
     Ok(kind)
+}
+
+fn needed(text: &str, field: &str) -> Result<String, String> {
+    match text.is_empty() {
+        true => Err(format!("{field}: is required")),
+        false => Ok(text.to_owned()),
+    }
 }
 
 /// A service is reached only on a question topic of the tool's own workspace.
@@ -154,7 +253,7 @@ fn service(row: &Row, rows: &Rows<'_>) -> Result<Kind, String> {
         .find(|(key, _)| *key == row.service)
         .ok_or_else(|| format!("service: there is no tool-service '{}'", row.service))?
         .1;
-    let service: ServiceRow = serde_json::from_str(value)
+    let service: ServiceRow = serde_json::from_slice(value.as_bytes())
         .map_err(|error| format!("tool-service '{}': {error}", row.service))?;
     let outside = || {
         format!(
@@ -225,6 +324,12 @@ fn fixed_arguments(kind: &Kind) -> Option<Vec<Argument>> {
             true,
         )],
         Kind::CurrentDatetime => Vec::new(),
+        Kind::WikipediaSearch => vec![text("query", "What to look for", true), limit("pages")],
+        Kind::WikipediaSummary => vec![text("title", "Title of the page", true)],
+        Kind::ImageToText => vec![
+            text("document-id", "Id of the picture in the library", true),
+            text("question", "What to find out about the picture", false),
+        ],
         Kind::GraphAbout => vec![
             text("name", "Name or label of the thing", true),
             limit("facts"),
@@ -236,6 +341,38 @@ fn fixed_arguments(kind: &Kind) -> Option<Vec<Argument>> {
             limit("triples"),
         ],
         Kind::GraphSparql => vec![text("query", "The SPARQL query", true)],
+        Kind::Delegate { .. } => vec![
+            text(
+                "message",
+                "What the agent is to do, with all that it has to know",
+                false,
+            ),
+            text(
+                "agent_id",
+                "The agent; without it the one that fits the message best",
+                false,
+            ),
+            text(
+                "action",
+                "run (usual), status of the tasks, cancel one, or steer one: begin it again with another message",
+                false,
+            ),
+            text("task_id", "The task to cancel or to steer", false),
+            text(
+                "mode",
+                "persistent: the agent knows what it was asked before; ephemeral (usual): it does not",
+                false,
+            ),
+            text("session_id", "Name of a session to go on with", false),
+        ],
+        Kind::Dispatch { .. } => vec![one(
+            "task_graph",
+            arguments::Kind::Object,
+            "An object with a list 'tasks', each with id, agent_id ('auto': the one that fits best), message, depends_on (ids of \
+             tasks that come first), blocking (whether its failure ends all) and timeout_seconds. {{ID.output}} in a message \
+             stands for what task ID found",
+            true,
+        )],
         Kind::Prompt { .. } | Kind::Mcp { .. } | Kind::ToolService { .. } => return None,
     })
 }

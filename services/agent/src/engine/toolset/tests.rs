@@ -1,5 +1,7 @@
 //! Tools of a workspace: which of them an agent may use.
 
+use serde_json::json;
+
 use super::*;
 use crate::engine::arguments;
 
@@ -134,4 +136,200 @@ fn a_tool_service_stays_in_its_workspace() {
     ] {
         assert_eq!(with(bad).faults.len(), 1, "{bad}");
     }
+}
+
+/// A tool that gives work away is there as soon as somebody is whom a run may give it to.
+#[test]
+fn work_is_given_only_to_who_is_there() {
+    let native = [
+        ("delegate", r#"{"description": "Asks."}"#),
+        ("dispatch", r#"{"max-concurrent": 17}"#),
+    ];
+    let agents = [("a", r#"{"description": "Adds.", "agents": []}"#)];
+    let read = |agents: &[(&str, &str)]| {
+        ToolSet::read(&Rows {
+            native: &native,
+            agents,
+            ..Rows::default()
+        })
+    };
+    let mut run = AgentRun::default();
+    assert!(read(&[]).available(&run).is_empty());
+    let set = read(&agents);
+    assert_eq!(
+        set.faults,
+        ["tool 'dispatch': max-concurrent: must be 1 to 16"]
+    );
+    let available = set.available(&run);
+    assert_eq!(available.len(), 1);
+    assert_eq!(available[0].described(&run), "Asks.\nAgents:\n- a: Adds.");
+    run.agent = "a".into();
+    assert!(set.available(&run).is_empty());
+}
+
+#[test]
+fn a_tool_with_roles_is_for_who_has_one_of_them() {
+    let set = read(&[
+        LLM,
+        (
+            "w",
+            r#"{"name": "w", "type": "text-completion", "roles": ["writer", "admin"]}"#,
+        ),
+        (
+            "n",
+            r#"{"name": "n", "type": "text-completion", "roles": []}"#,
+        ),
+    ]);
+    let run = |roles: &[&str]| AgentRun {
+        roles: roles.iter().map(|role| (*role).to_owned()).collect(),
+        ..AgentRun::default()
+    };
+    assert_eq!(names(&set, &run(&[])), ["llm completion"]);
+    assert_eq!(names(&set, &run(&["reader"])), ["llm completion"]);
+    assert_eq!(
+        names(&set, &run(&["reader", "writer"])),
+        ["llm completion", "w"]
+    );
+    assert_eq!(set.names(&run(&["admin"])), ["llm completion", "w"]);
+}
+
+#[test]
+fn a_run_uses_the_tools_that_were_fixed_before_its_first_step() {
+    let set = read(&[LLM, ("m", r#"{"name": "more", "type": "text-completion"}"#)]);
+    let run = |tools: Option<&[&str]>| AgentRun {
+        tools: tools.map(|tools| tools.iter().map(|tool| (*tool).to_owned()).collect()),
+        ..AgentRun::default()
+    };
+    assert_eq!(names(&set, &run(None)), ["llm completion", "more"]);
+    assert_eq!(
+        names(&set, &run(Some(&["llm completion"]))),
+        ["llm completion"]
+    );
+    assert!(names(&set, &run(Some(&[]))).is_empty());
+    let one = run(Some(&["llm completion"]));
+    assert!(find(&set.available(&one), "More").is_none());
+}
+
+/// What agents may do that a run gives work to is fixed with it: they use tools of groups of their own, and only who may give work
+/// to them has these among those that are fixed.
+#[test]
+fn the_tools_of_other_agents_are_fixed_with_those_of_the_run() {
+    let tools = [
+        (
+            "far",
+            r#"{"name": "far", "type": "text-completion", "group": ["far"]}"#,
+        ),
+        ("near", r#"{"name": "near", "type": "text-completion"}"#),
+        (
+            "ask",
+            r#"{"name": "ask", "type": "delegate", "group": ["asks"]}"#,
+        ),
+    ];
+    let agents = [("a", r#"{"group": ["far"]}"#)];
+    let set = ToolSet::read(&Rows {
+        tools: &tools,
+        agents: &agents,
+        ..Rows::default()
+    });
+    assert!(set.faults.is_empty(), "{:?}", set.faults);
+    let run = |groups: &[&str]| {
+        let mut run = AgentRun {
+            group: Some(groups.iter().map(|group| (*group).to_owned()).collect()),
+            ..AgentRun::default()
+        };
+        run.tools = Some(set.names(&run));
+        run
+    };
+    assert_eq!(set.names(&run(&["default"])), ["near"]);
+    let mut asks = run(&["default", "asks"]);
+    assert_eq!(set.names(&asks), ["ask", "far", "near"]);
+    assert_eq!(names(&set, &asks), ["ask", "near"]);
+    asks.group = Some(vec!["far".to_owned()]);
+    assert_eq!(names(&set, &asks), ["far"]);
+    let mut near = run(&["default"]);
+    near.group = Some(vec!["far".to_owned()]);
+    assert!(names(&set, &near).is_empty());
+}
+
+#[test]
+fn what_writes_is_there_where_it_asks_or_was_granted() {
+    let row =
+        |flags: &str| format!(r#"{{"name": "pay", "type": "mcp-tool", "mcp-tool": "p"{flags}}}"#);
+    let run = |grant: &[&str]| AgentRun {
+        grant: grant.iter().map(|tool| (*tool).to_owned()).collect(),
+        ..AgentRun::default()
+    };
+    for (flags, offered, granted, asks) in [
+        ("", true, true, false),
+        (r#", "writes": true"#, false, true, false),
+        (r#", "confirm": true"#, true, true, true),
+        (r#", "writes": true, "confirm": true"#, true, true, true),
+    ] {
+        let row = row(flags);
+        let set = read(&[("pay", row.as_str())]);
+        let has = |grant: &[&str]| {
+            set.available(&run(grant))
+                .first()
+                .map(|tool| tool.asks(&run(grant)))
+        };
+        assert_eq!(has(&[]), offered.then_some(asks), "{flags}");
+        assert_eq!(has(&["pay"]), granted.then_some(false), "{flags}");
+        assert_eq!(has(&["other"]), offered.then_some(asks), "{flags}");
+    }
+}
+
+/// What a server has is never in the place of what somebody wrote, and no more servers are asked than eight.
+#[test]
+fn servers_add_tools_and_replace_none() {
+    let listing =
+        r#"[{"name": "a", "read_only": true, "schema": "{}"}, {"name": "b", "read_only": true}]"#;
+    let own = ("own", r#"{"name": "s_a", "type": "text-completion"}"#);
+    let of = |tools: &[(&str, &str)], listed: &[(&str, &str)]| {
+        ToolSet::read(&Rows {
+            tools,
+            listed,
+            workspace: "default",
+            ..Rows::default()
+        })
+    };
+    let server =
+        r#"{"name": "s", "type": "mcp_server", "mcp": "m", "group": ["g"], "roles": ["writer"]}"#;
+    let set = of(&[own, ("z", server)], &[("m", listing)]);
+    let run = |group: &str, role: &str| AgentRun {
+        group: Some(vec![group.to_owned()]),
+        roles: vec![role.to_owned()],
+        ..AgentRun::default()
+    };
+    assert_eq!(names(&set, &run("default", "writer")), ["s_a"]);
+    assert_eq!(names(&set, &run("g", "writer")), ["s_b"]);
+    assert!(names(&set, &run("g", "reader")).is_empty());
+    let run = run("g", "writer");
+    let tool = set.available(&run)[0];
+    let expected = Kind::Mcp {
+        server: Some("m".to_owned()),
+        name: "b".to_owned(),
+        repeatable: true,
+    };
+    assert_eq!(tool.kind, expected);
+
+    let faults = |server: &str, listing: &str| of(&[("z", server)], &[("m", listing)]).faults;
+    assert!(faults(server, "{").concat().contains("cannot be read"));
+    assert!(
+        faults(r#"{"type": "mcp-server"}"#, "[]")
+            .concat()
+            .contains("mcp: is required")
+    );
+    assert!(faults(server, "[]").is_empty() && of(&[("z", server)], &[]).faults.is_empty());
+    let many: Vec<(String, String)> = (0..9)
+        .map(|n| {
+            (
+                format!("k{n}"),
+                json!({"type": "mcp-server", "mcp": format!("m{n}")}).to_string(),
+            )
+        })
+        .collect();
+    let many: Vec<(&str, &str)> = many.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
+    assert_eq!(of(&many, &[]).faults.len(), 1);
+    assert_eq!(ToolSet::servers(&many).len(), 8);
+    assert!(ToolSet::servers(&[own, ("x", "{")]).is_empty());
 }

@@ -4,21 +4,23 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::json;
 use tg_provenance::{Stored, Texts};
-use tg_schemas::Triple;
 use tg_schemas::msg::{AgentResponse, AgentStep};
 use tg_testkit::place::Place;
 
-use crate::run::execution::today;
+use crate::run::day::today;
 
-use super::world::{Say, World, question, triples, values};
+use super::world::{Say, World, question, shown, triples, values};
 
 const ADD: &str =
     "Thought: I need to add.\nIt is easy.\nAction: calculator\nArgs: {\"expression\": \"2+2\"}\n";
 const END: &str = "Thought: I now know.\nFinal Answer: It is:\n- 4\n";
 
 /// Type, id below the session, flags and content of each chunk.
-fn outline(chunks: &[AgentResponse]) -> Vec<String> {
+pub(super) fn outline(chunks: &[AgentResponse]) -> Vec<String> {
     let below = |iri: &str| {
+        if iri.is_empty() {
+            return String::new();
+        }
         let rest = iri
             .strip_prefix("urn:trustgraph:agent:")
             .expect("an IRI of the run");
@@ -42,7 +44,7 @@ fn outline(chunks: &[AgentResponse]) -> Vec<String> {
 }
 
 /// The outline with the pieces of one message put together.
-fn joined(chunks: &[AgentResponse]) -> Vec<String> {
+pub(super) fn joined(chunks: &[AgentResponse]) -> Vec<String> {
     let mut whole: Vec<AgentResponse> = Vec::new();
     for chunk in chunks {
         match whole.last_mut() {
@@ -117,10 +119,7 @@ async fn the_trace_is_stored_before_the_end_and_equals_what_was_shown(place: Pla
     let chunks = world.run(&question("2+2?", true)).await;
     world.ended().await;
     let stored = triples(&world.store.until(|all| all.len() == 2).await);
-    let shown: BTreeSet<Triple> = chunks
-        .iter()
-        .flat_map(|chunk| chunk.explain_triples.clone())
-        .collect();
+    let shown = shown(&chunks);
     assert!(shown.is_subset(&stored));
     let hidden: BTreeSet<String> = stored
         .difference(&shown)
@@ -191,7 +190,7 @@ async fn texts_wait_for_a_library_that_is_away(place: Place) {
     let trace = world.trace(|all| values(all, document).len() == 4).await;
     let mut linked = values(&trace, document);
     linked.sort();
-    assert!(world.library.documents.lock().is_empty());
+    assert!(world.library.texts.lock().is_empty());
     world.library.set_away(false);
     let documents = world.library.holds(4).await;
     assert_eq!(linked, documents.into_keys().collect::<Vec<_>>());

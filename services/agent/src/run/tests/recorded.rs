@@ -9,6 +9,7 @@ use tg_testkit::place::Place;
 use super::world::*;
 use crate::options::Options;
 use tg_schemas::msg::AgentResponse;
+use tg_schemas::{Class, Topic};
 
 const FULL: Faults = Faults {
     lose: 0.0,
@@ -77,6 +78,29 @@ Args: {"expression": "2 + 2"}"#,
     assert!(chunks.last().unwrap().end_of_dialog);
 }
 
+/// The record that begins a run, and one for each of its steps: with it the next step, or the end.
+async fn a_step_is_one_durable_record(place: Place) {
+    let bus = FaultyBus::new(place.connect().await, 1);
+    let add = r#"Thought: add
+Action: calculator
+Args: {"expression": "2 + 2"}"#;
+    let script = [add, add, "Final Answer: 4"].map(Say::Text);
+    let world = World::over(Arc::new(bus.clone()), script, Options::default()).await;
+    // As the start of a flow does.
+    let relays = ["agent-next", "agent-trace"].map(|base| topic(Class::Flow, base));
+    world.mesh.bus().declare(&relays, &[]).await.unwrap();
+    let before = bus.confirmed().len();
+    let chunks = world.run(&question("2 + 2?", true)).await;
+    assert_eq!(contents(&chunks, "answer").concat(), "4");
+    let records = bus.confirmed().split_off(before);
+    let records: Vec<&str> = records.iter().map(Topic::name).collect();
+    let expected = ["agent-step", "agent-next", "agent-next", "agent-trace"];
+    assert_eq!(
+        records,
+        expected.map(|base| format!("{base}:default:default"))
+    );
+}
+
 fn contents(chunks: &[AgentResponse], kind: &str) -> Vec<String> {
     let of_kind = chunks.iter().filter(|c| c.message_type == kind);
     of_kind.map(|c| c.content.clone()).collect()
@@ -85,4 +109,5 @@ fn contents(chunks: &[AgentResponse], kind: &str) -> Vec<String> {
 tg_testkit::on_both_buses!(
     nothing_is_said_of_a_run_that_cannot_be_recorded,
     a_step_that_cannot_be_recorded_is_handed_on_again,
+    a_step_is_one_durable_record,
 );

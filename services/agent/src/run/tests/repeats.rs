@@ -18,12 +18,12 @@ use super::world::{SOON, Say, World, question, topic, triples, values};
 use crate::engine::chunks;
 use crate::engine::decision::{Decision, Observation, Taken, Usage};
 use crate::engine::trace::Entries;
-use crate::store::{IsOver, Piece, PieceKind, RunKey};
+use crate::store::{IsOver, Piece, PieceKind, RunKey, Told};
 
-const RUN: &str = "7d0c3c58-0000-4000-8000-000000000000";
+pub(super) const RUN: &str = "7d0c3c58-0000-4000-8000-000000000000";
 
 /// Stands in for a process that died: sends some chunks and leaves a step behind.
-struct Died {
+pub(super) struct Died {
     run: AgentRun,
     sent: Vec<AgentResponse>,
     /// How many of them the step record does not know of.
@@ -56,7 +56,7 @@ impl RequestHandler<AgentRequest, AgentResponse> for Died {
     }
 }
 
-fn run(step: i64, streaming: bool) -> AgentRun {
+pub(super) fn run(step: i64, streaming: bool) -> AgentRun {
     AgentRun {
         run: RUN.into(),
         step,
@@ -67,24 +67,22 @@ fn run(step: i64, streaming: bool) -> AgentRun {
     }
 }
 
-fn decision(taken: Taken) -> Decision {
+pub(super) fn decision(taken: Taken) -> Decision {
     Decision {
         thought: vec!["I ".into(), "think".into(), String::new()],
-        answer: Vec::new(),
-        taken,
         usage: Usage {
             in_token: 7,
             out_token: 3,
             model: "m".into(),
             duration_ms: 5,
+            ..Usage::default()
         },
         candidates: vec!["calculator".into()],
-        citations: Vec::new(),
-        refused: false,
+        ..Decision::of(taken)
     }
 }
 
-fn act(name: &str) -> Taken {
+pub(super) fn act(name: &str) -> Taken {
     let arguments = if name == "remote" {
         serde_json::json!({"x": 1})
     } else {
@@ -97,7 +95,7 @@ fn act(name: &str) -> Taken {
 }
 
 /// Hosts the dead process's stand-in beside the agent and asks it.
-async fn continued(world: &World, died: Arc<Died>) -> Vec<AgentResponse> {
+pub(super) async fn continued(world: &World, died: Arc<Died>) -> Vec<AgentResponse> {
     continued_with(world, died, Ask::default()).await
 }
 
@@ -116,14 +114,14 @@ async fn continued_with(world: &World, died: Arc<Died>, ask: Ask) -> Vec<AgentRe
     chunks
 }
 
-fn of(run: &str) -> RunKey {
+pub(super) fn of(run: &str) -> RunKey {
     RunKey {
         run: run.to_owned(),
         is_over: IsOver::when(|| false),
     }
 }
 
-fn died(run: AgentRun, sent: Vec<AgentResponse>, unknown: u64) -> Arc<Died> {
+pub(super) fn died(run: AgentRun, sent: Vec<AgentResponse>, unknown: u64) -> Arc<Died> {
     Arc::new(Died {
         run,
         sent,
@@ -144,7 +142,7 @@ fn session_entry() -> tg_provenance::Event {
 }
 
 /// The chain of what is stored of the run holds, also where a step was taken by two processes.
-async fn is_whole(world: &World) {
+pub(super) async fn is_whole(world: &World) {
     world.ended().await;
     let root = Session::new(RUN).iri().to_owned();
     let whole = |all: &BTreeSet<Triple>| {
@@ -168,7 +166,7 @@ async fn a_decided_step_goes_on_in_the_same_words(place: Place) {
     let event = session_entry();
     let sent = vec![
         chunks::explain(&event),
-        chunks::thought(&id, 1, "I ", false),
+        chunks::thought(id.thought(1), "I ", false),
     ];
     let chunks = continued(&world, died(run(1, true), sent, 2)).await;
     assert_eq!(
@@ -201,7 +199,11 @@ async fn an_observed_step_does_not_use_its_tool_again(place: Place) {
         state: "moved".into(),
         ..Observation::default()
     };
-    world.ledger.observe(RUN, 1, &seen).await.unwrap();
+    world
+        .ledger
+        .observe(&of(RUN), 1, &seen, Told::default(), 1)
+        .await
+        .unwrap();
     let chunks = continued(&world, died(run(1, false), Vec::new(), 0)).await;
     assert_eq!(contents(&chunks, "observation"), ["seen before"]);
     assert!(world.tools.asked.lock().is_empty());
@@ -232,6 +234,55 @@ async fn an_answer_decided_is_given(place: Place) {
     assert_eq!(contents(&chunks, "answer"), ["It ", "is 4", ""]);
     assert_eq!(world.calls(), 0);
     is_whole(&world).await;
+}
+
+/// Keeps where its asker is, and leaves.
+#[derive(Default)]
+struct Left {
+    address: Mutex<String>,
+    left: Notify,
+}
+
+#[async_trait]
+impl RequestHandler<AgentRequest, AgentResponse> for Left {
+    async fn serve(
+        &self,
+        _: Cx,
+        _: AgentRequest,
+        out: Responder<AgentResponse>,
+    ) -> Result<(), Error> {
+        *self.address.lock() = serde_json::to_string(&out.release()).unwrap();
+        self.left.notify_one();
+        Ok(())
+    }
+}
+
+/// Its end may be in the trace already: that nobody hears of it any more is no reason for another.
+async fn an_answer_decided_is_the_end_though_its_asker_is_gone(place: Place) {
+    const LEFT: Spec<Serves<AgentRequest, AgentResponse>> = Spec::new("left").system();
+    let world = World::new(&place, []).await;
+    let mut decided = decision(Taken::Answer { text: "4".into() });
+    decided.answer = vec!["4".into()];
+    world.ledger.decide(&of(RUN), 1, &decided, 1).await.unwrap();
+    let left = Arc::new(Left::default());
+    let processor = Processor::new(ProcessorSpec::unlisted("left")).serves(LEFT, left.clone());
+    world.mesh.host(processor).await.unwrap();
+    let mut asking =
+        world
+            .mesh
+            .ask::<_, AgentResponse>(&LEFT.of_system(), &question("q", true), Ask::default());
+    tokio::select! {
+        _ = asking.next() => panic!("nobody answers"),
+        () = left.left.notified() => {}
+    }
+    drop(asking);
+    let mut again = run(1, true);
+    again.reply = left.address.lock().clone();
+    let steps = topic(Class::Flow, STEP.name);
+    let written = world.mesh.record(&steps, &again, Default::default());
+    written.await.unwrap();
+    let ended = tokio::time::timeout(SOON, world.ended()).await.unwrap();
+    assert_eq!(ended, "final-answer");
 }
 
 async fn an_undecided_step_that_nobody_heard_is_taken_again(place: Place) {
@@ -265,7 +316,7 @@ async fn an_undecided_step_that_was_heard_is_interrupted(place: Place) {
     let event = session_entry();
     let sent = vec![
         chunks::explain(&event),
-        chunks::thought(&id, 1, "My words", false),
+        chunks::thought(id.thought(1), "My words", false),
     ];
     let died = died(run(1, true), sent, 2);
     let asking = continued(&world, died.clone());
@@ -296,7 +347,11 @@ async fn two_steps_that_come_again_together_do_not_wait_for_each_other(place: Pl
         text: "4".into(),
         ..Observation::default()
     };
-    world.ledger.observe(RUN, 1, &seen).await.unwrap();
+    world
+        .ledger
+        .observe(&of(RUN), 1, &seen, Told::default(), 1)
+        .await
+        .unwrap();
     let died = died(run(2, true), Vec::new(), 0);
     let asking = continued(&world, died.clone());
     let first = async {
@@ -327,7 +382,7 @@ async fn a_detached_step_that_was_heard_goes_on_after_what_was_heard(place: Plac
         let event = session_entry();
         let said = ["My ", "words"];
         let mut sent = vec![chunks::explain(&event)];
-        sent.extend(said.map(|piece| chunks::thought(&id, 1, piece, false)));
+        sent.extend(said.map(|piece| chunks::thought(id.thought(1), piece, false)));
         let pieces = said.map(|text| Piece {
             kind: PieceKind::Thought,
             text: text.to_owned(),
@@ -348,8 +403,8 @@ async fn a_detached_step_that_was_heard_goes_on_after_what_was_heard(place: Plac
         let entries = contents(&chunks, "explain").len();
         assert_eq!(entries, 2, "the session's entry comes once");
         assert_eq!(world.ended().await, "final-answer");
-        let left = world.ledger.heard(RUN, 1, 0, 9).await.unwrap();
-        assert_eq!(left, None, "what was said is not kept for longer");
+        let left = world.ledger.said(RUN, 1).await.unwrap();
+        assert!(left.is_empty(), "what was said is not kept for longer");
     }
 }
 
@@ -396,7 +451,11 @@ async fn a_step_whose_run_went_on_gives_the_trace_what_it_lacks(place: Place) {
         text: "4".into(),
         ..Observation::default()
     };
-    world.ledger.observe(RUN, 1, &seen).await.unwrap();
+    world
+        .ledger
+        .observe(&of(RUN), 1, &seen, Told::default(), 1)
+        .await
+        .unwrap();
     let answered = decision(Taken::Answer { text: "4".into() });
     world
         .ledger
@@ -423,6 +482,7 @@ tg_testkit::on_both_buses!(
     an_observed_step_does_not_use_its_tool_again,
     a_call_of_unknown_outcome_is_not_made_again,
     an_answer_decided_is_given,
+    an_answer_decided_is_the_end_though_its_asker_is_gone,
     an_undecided_step_that_nobody_heard_is_taken_again,
     an_undecided_step_that_was_heard_is_interrupted,
     two_steps_that_come_again_together_do_not_wait_for_each_other,

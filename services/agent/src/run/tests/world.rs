@@ -5,36 +5,64 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use async_trait::async_trait;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
-use tg_mesh::{Ask, Bus, ConsumeError, Cx, Host, Processor, RecordConsumer};
+use tg_mesh::{Ask, Bus, Host, Processor};
 use tg_schemas::msg::*;
 use tg_schemas::processors;
 use tg_schemas::{Class, Error, ErrorCode, Term, Triple};
 use tg_testkit::config::Config;
-use tg_testkit::fakes::{Play, Played, RecordingConsumer};
+use tg_testkit::fakes::{Library, Play, Played, RecordingConsumer};
 pub use tg_testkit::flow::{SOON, topic};
 use tg_testkit::place::Place;
-use tokio::sync::Notify;
 
+use crate::engine::compacting::{MERGE, SUMMARISE};
+use crate::engine::planning::{CREATE, EXECUTE, SYNTHESISE};
+use crate::engine::router::CLASSIFY;
+use crate::engine::splitting::{self, DECOMPOSE};
 use crate::options::Options;
 use crate::processors::processor;
 use crate::run::Agent;
+use crate::sessions::{InMemory, Sessions};
 use crate::store::Ledger;
 
 /// Between two pieces of what the model says.
 const PACE: Duration = Duration::from_millis(20);
+/// How long a slow model takes.
+const SLOW: Duration = Duration::from_millis(100);
 
 /// What the model does when it is asked next.
 pub enum Say {
     /// Replies, cut into pieces if it is to stream.
     Text(&'static str),
+    /// Replies as a whole after a tenth of a second.
+    Slowly(&'static str),
     /// Fails.
     Fail(Error),
+    /// Says this much and fails.
+    Cut(&'static str, Error),
     /// Says this much and then nothing, until cancelled.
     Hang(&'static str),
+    /// Thinks, and then replies.
+    Thinks(&'static str, &'static str),
+    /// Replies, and says what that cost in dollars, and that most of what it read was kept.
+    Costs(&'static str, f64),
 }
+
+/// Prompts by which runs plan, answer from what they found and sum up: the model replies by the script.
+const PATTERNS: &[&str] = &[
+    SUMMARISE,
+    MERGE,
+    CREATE,
+    EXECUTE,
+    SYNTHESISE,
+    DECOMPOSE,
+    splitting::SYNTHESISE,
+];
+/// What a server says of its tools.
+pub type Listed = Arc<Mutex<Option<Vec<McpTool>>>>;
+/// What the model says of questions that have a script of their own.
+pub type Goals = Arc<Mutex<BTreeMap<String, VecDeque<Say>>>>;
 
 pub struct World {
     pub mesh: Host,
@@ -42,9 +70,13 @@ pub struct World {
     pub ledger: Ledger,
     pub config: Arc<Config>,
     pub model: Arc<Played<PromptRequest, PromptResponse>>,
-    /// Variables of each `agent-react` question.
+    /// Variables of each question that the script answered.
     pub asked: Arc<Mutex<Vec<Terms>>>,
+    /// Questions that subagents have.
+    pub goals: Goals,
     pub tools: Arc<Played<ToolRequest, ToolResponse>>,
+    /// What the server `far` says of its tools; `None`: it cannot be asked.
+    pub listed: Listed,
     /// Whether tools hang.
     pub hang: Arc<Mutex<bool>>,
     pub library: Arc<Library>,
@@ -73,6 +105,17 @@ impl World {
         .await
     }
 
+    /// With sessions that are kept elsewhere.
+    pub async fn with_sessions(
+        place: &Place,
+        script: impl IntoIterator<Item = Say>,
+        config: Config,
+        sessions: Arc<dyn Sessions>,
+    ) -> Self {
+        let (bus, settings) = (place.connect().await, Options::default());
+        Self::start_with(bus, script, (settings, sessions), config, Vec::new()).await
+    }
+
     pub async fn with(
         place: &Place,
         script: impl IntoIterator<Item = Say>,
@@ -90,27 +133,42 @@ impl World {
         Self::start(bus, script, settings, rows(), Vec::new()).await
     }
 
-    async fn start(
+    /// With all of that.
+    pub async fn start(
         bus: Arc<dyn Bus>,
         script: impl IntoIterator<Item = Say>,
         settings: Options,
         config: Config,
         more: Vec<Processor>,
     ) -> Self {
+        let sessions = Arc::new(InMemory::default());
+        Self::start_with(bus, script, (settings, sessions), config, more).await
+    }
+
+    async fn start_with(
+        bus: Arc<dyn Bus>,
+        script: impl IntoIterator<Item = Say>,
+        (settings, sessions): (Options, Arc<dyn Sessions>),
+        config: Config,
+        more: Vec<Processor>,
+    ) -> Self {
         let mesh = tg_testkit::place::host(bus).await;
         let ledger = Ledger::in_memory().unwrap();
         let own = ledger.clone();
-        let agent = Agent::new(settings, move || Ok(own.clone()));
+        let agent = Agent::with_sessions(settings, move || Ok(own.clone()), sessions);
         let config = Arc::new(config);
-        let (asked, hang) = (Arc::default(), Arc::default());
-        let model = model(script, Arc::clone(&asked));
+        let (asked, hang, goals) = (Arc::default(), Arc::default(), Goals::default());
+        let listed = Listed::default();
+        let model = model(script, Arc::clone(&asked), goals.clone());
         let world = Self {
             agent: agent.clone(),
             ledger,
             config: config.clone(),
             model: model.clone(),
             asked,
-            tools: tools(Arc::clone(&hang)),
+            goals,
+            tools: tools(Arc::clone(&hang), listed.clone()),
+            listed,
             hang,
             library: Arc::default(),
             store: Arc::default(),
@@ -208,6 +266,27 @@ impl World {
     pub async fn trace(&self, wanted: impl Fn(&BTreeSet<Triple>) -> bool) -> BTreeSet<Triple> {
         triples(&self.store.until(|records| wanted(&triples(records))).await)
     }
+
+    /// The root of a run's trace, and all that is stored once what was shown of the run is.
+    pub async fn told(&self, chunks: &[AgentResponse]) -> (String, BTreeSet<Triple>) {
+        let shown = shown(chunks);
+        let stored = self.trace(|all| shown.is_subset(all)).await;
+        (chunks.last().unwrap().trace.clone(), stored)
+    }
+
+    /// The texts in the library, by id, once there are so many.
+    pub async fn texts(&self, count: usize) -> BTreeMap<String, String> {
+        let documents = self.library.holds(count).await.into_iter();
+        documents.map(|(id, (_, text))| (id, text)).collect()
+    }
+}
+
+/// The triples that an asker is shown.
+pub fn shown(chunks: &[AgentResponse]) -> BTreeSet<Triple> {
+    let all = chunks
+        .iter()
+        .flat_map(|chunk| chunk.explain_triples.clone());
+    all.collect()
 }
 
 /// All triples of some records.
@@ -305,6 +384,7 @@ type Terms = BTreeMap<String, Value>;
 fn model(
     script: impl IntoIterator<Item = Say>,
     asked: Arc<Mutex<Vec<Terms>>>,
+    goals: Goals,
 ) -> Arc<Played<PromptRequest, PromptResponse>> {
     let script = Mutex::new(script.into_iter().collect::<VecDeque<_>>());
     let last = |text: &str| PromptResponse {
@@ -331,21 +411,82 @@ fn model(
         if ask.id == "question" {
             return Ok(last(&format!("You said {}", terms["question"])).into());
         }
-        assert_eq!(ask.id, "agent-react");
+        if ask.id == CLASSIFY {
+            return Ok(last("\"Risk\"\n").into());
+        }
+        assert!(ask.id == "agent-react" || PATTERNS.contains(&ask.id.as_str()));
+        let of_goal = terms.get("question").and_then(Value::as_str).map(|text| {
+            let mut goals = goals.lock();
+            goals.get_mut(text).and_then(VecDeque::pop_front)
+        });
         asked.lock().push(terms);
-        let say = script.lock().pop_front();
+        let say = of_goal.flatten().or_else(|| script.lock().pop_front());
+        if [CREATE, EXECUTE, DECOMPOSE].contains(&ask.id.as_str()) {
+            // Templates for JSON have it given as an object.
+            if let Some(Say::Text(text)) = say {
+                let object = PromptResponse {
+                    text: String::new(),
+                    object: text.to_owned(),
+                    ..last("")
+                };
+                return Ok(object.into());
+            }
+        }
         match say.unwrap_or(Say::Text("Final Answer: out of script")) {
             Say::Fail(error) => Err(error),
+            Say::Slowly(text) => {
+                let first = PromptResponse::default();
+                Ok(Play::of(vec![first, last(text)]).paced(SLOW))
+            }
             Say::Text(text) if !ask.streaming => Ok(last(text).into()),
             Say::Text(text) => Ok(Play::of([pieces(text), vec![last("")]].concat()).paced(PACE)),
+            Say::Cut(text, error) => {
+                let last = PromptResponse {
+                    error: Some(error),
+                    ..PromptResponse::default()
+                };
+                Ok(Play::of([pieces(text), vec![last]].concat()).paced(PACE))
+            }
+            Say::Costs(text, dollars) => Ok(PromptResponse {
+                cost: Some(dollars),
+                cache_read: Some(60),
+                ..last(text)
+            }
+            .into()),
             Say::Hang(text) => Ok(Play::of(pieces(text)).hanging()),
+            Say::Thinks(thought, text) => {
+                // A service that is not asked for it says nothing of it.
+                assert!(ask.thinking);
+                let thinks = |thinking: &str| PromptResponse {
+                    thinking: thinking.to_owned(),
+                    ..PromptResponse::default()
+                };
+                if !ask.streaming {
+                    return Ok(PromptResponse {
+                        thinking: thought.to_owned(),
+                        ..last(text)
+                    }
+                    .into());
+                }
+                let (first, rest) = thought.split_at(thought.len() / 2);
+                let thoughts = vec![thinks(first), thinks(rest)];
+                Ok(Play::of([thoughts, pieces(text), vec![last("")]].concat()).paced(PACE))
+            }
         }
     })
 }
 
 /// Plays the tool service, which hangs while it is told to.
-fn tools(hang: Arc<Mutex<bool>>) -> Arc<Played<ToolRequest, ToolResponse>> {
+fn tools(hang: Arc<Mutex<bool>>, listed: Listed) -> Arc<Played<ToolRequest, ToolResponse>> {
     Played::new(move |_, ask: ToolRequest| {
+        if ask.operation == "list-tools" {
+            let away = || Error::new(ErrorCode::Tool, "the tool's server cannot be reached");
+            assert_eq!(ask.server, "far");
+            return Ok(Play::from(ToolResponse {
+                tools: listed.lock().clone().ok_or_else(away)?,
+                ..ToolResponse::default()
+            }));
+        }
         let parameters: Value = serde_json::from_str(&ask.parameters).expect("JSON");
         if *hang.lock() {
             return Ok(Play::of(Vec::new()).hanging());
@@ -353,65 +494,22 @@ fn tools(hang: Arc<Mutex<bool>>) -> Arc<Played<ToolRequest, ToolResponse>> {
         if parameters["expression"] == "1/0" {
             return Err(Error::new(ErrorCode::Tool, "division by zero"));
         }
+        if ask.name == "camera" {
+            let pictures = ["Zmlyc3Q=", "c2Vjb25k"].map(|data| ToolPicture {
+                data: data.to_owned(),
+                mime_type: "image/png".to_owned(),
+                at: if data == "Zmlyc3Q=" { 4 } else { 23 },
+            });
+            return Ok(Play::from(ToolResponse {
+                text: "see\n[image, image/png]\n[image, image/png]".to_owned(),
+                pictures: pictures.into_iter().filter(|_| ask.pictures).collect(),
+                ..ToolResponse::default()
+            }));
+        }
         let text = format!(" {} says 4\n", ask.name);
         Ok(Play::from(ToolResponse {
             text,
             ..ToolResponse::default()
         }))
     })
-}
-
-/// Plays the librarian, as far as it takes texts in.
-#[derive(Default)]
-pub struct Library {
-    /// Title and text by document id.
-    pub documents: Mutex<BTreeMap<String, (String, String)>>,
-    away: Mutex<bool>,
-    changed: Notify,
-}
-
-impl Library {
-    /// From now on it takes nothing in, or again what waits.
-    pub fn set_away(&self, away: bool) {
-        *self.away.lock() = away;
-        self.changed.notify_waiters();
-    }
-
-    /// The documents, as soon as there are so many.
-    pub async fn holds(&self, count: usize) -> BTreeMap<String, (String, String)> {
-        let held = async {
-            loop {
-                let changed = self.changed.notified();
-                let documents = self.documents.lock().clone();
-                if documents.len() >= count {
-                    return documents;
-                }
-                changed.await;
-            }
-        };
-        tokio::time::timeout(SOON, held)
-            .await
-            .expect("the texts come")
-    }
-}
-
-#[async_trait]
-impl RecordConsumer<LibraryTexts> for Library {
-    async fn consume(&self, _: Cx, record: LibraryTexts) -> Result<(), ConsumeError> {
-        assert_eq!(record.workspace, "default");
-        loop {
-            let changed = self.changed.notified();
-            if !*self.away.lock() {
-                break;
-            }
-            changed.await;
-        }
-        for text in record.texts {
-            self.documents
-                .lock()
-                .insert(text.id, (text.title, text.text));
-        }
-        self.changed.notify_waiters();
-        Ok(())
-    }
 }

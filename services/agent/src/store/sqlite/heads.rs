@@ -4,7 +4,7 @@ use tg_provenance::Ended;
 use tg_storage::rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 use tg_storage::{StorageError, query_rows};
 
-use crate::store::{KEEP_HEADS, LastHeads, PURGE, RunEnd, SignedHead};
+use crate::store::{HeadKey, KEEP_HEADS, LastHeads, PURGE, RunEnd, SignedHead};
 
 /// Notes how a run ended; the first end stands.
 pub(super) fn note(tx: &Transaction<'_>, end: &RunEnd, now_ms: i64) -> Result<(), StorageError> {
@@ -110,14 +110,59 @@ pub(super) fn key(tx: &Transaction<'_>, new: &[u8]) -> Result<Vec<u8>, StorageEr
     Ok(kept)
 }
 
-/// Removes ends that are older.
-pub(super) fn purge(tx: &Transaction<'_>, before_ms: i64) -> Result<(), StorageError> {
-    tx.prepare_cached(
-        "DELETE FROM ended WHERE (workspace, run) IN
+/// Puts another key in the place of one that signs, of which what verifies is kept.
+pub(super) fn rotate_key(
+    tx: &Transaction<'_>,
+    old: &[u8],
+    verifies: &str,
+    new: &[u8],
+) -> Result<bool, StorageError> {
+    let changed = tx
+        .prepare_cached("UPDATE head_key SET pkcs8 = ?2 WHERE pkcs8 = ?1")?
+        .execute([old, new])?;
+    if changed == 0 {
+        return Ok(false);
+    }
+    tx.prepare_cached("INSERT INTO head_key_before (pem) VALUES (?1)")?
+        .execute([verifies])?;
+    Ok(true)
+}
+
+/// What verifies what keys before signed.
+pub(super) fn keys_before(conn: &Connection) -> Result<Vec<HeadKey>, StorageError> {
+    let sql = "SELECT pem, revoked_from FROM head_key_before ORDER BY number DESC";
+    query_rows(conn, sql, [], |row| {
+        Ok(HeadKey {
+            pem: row.get(0)?,
+            revoked_from: row.get(1)?,
+        })
+    })
+}
+
+/// Revokes one of them; of two instants the earlier stands.
+pub(super) fn revoke_key(
+    tx: &Transaction<'_>,
+    pem: &str,
+    from: &str,
+) -> Result<bool, StorageError> {
+    let known = tx
+        .prepare_cached(
+            "UPDATE head_key_before SET revoked_from =
+               CASE revoked_from WHEN '' THEN ?2 ELSE min(revoked_from, ?2) END WHERE pem = ?1",
+        )?
+        .execute([pem, from])?;
+    Ok(known > 0)
+}
+
+/// Removes ends that are older; whether there are more.
+pub(super) fn purge(tx: &Transaction<'_>, before_ms: i64) -> Result<bool, StorageError> {
+    let gone = tx
+        .prepare_cached(
+            "DELETE FROM ended WHERE (workspace, run) IN
            (SELECT workspace, run FROM ended WHERE ended_ms < ?1 ORDER BY ended_ms LIMIT ?2)",
-    )?
-    .execute(params![before_ms, PURGE])?;
-    Ok(())
+        )?
+        .execute(params![before_ms, PURGE])?;
+    Ok(gone as i64 >= PURGE)
 }
 
 /// Removes some of what belongs to a workspace. `false` when there was none.

@@ -1,7 +1,7 @@
 //! What was said of steps that are under way, piece by piece.
 
-use tg_storage::StorageError;
-use tg_storage::rusqlite::{Transaction, params};
+use tg_storage::rusqlite::{Connection, Transaction, params};
+use tg_storage::{StorageError, query_rows};
 
 use crate::store::{Piece, PieceKind};
 
@@ -25,33 +25,22 @@ pub(super) fn say(
     Ok(())
 }
 
-/// The pieces of a range, if all are there; those after it are removed.
-pub(super) fn heard(
-    tx: &Transaction<'_>,
-    run: &str,
-    step: u32,
-    from: u64,
-    until: u64,
-) -> Result<Option<Vec<Piece>>, StorageError> {
-    tx.prepare_cached("DELETE FROM said WHERE run = ?1 AND step = ?2 AND seq >= ?3")?
-        .execute(params![run, step, number(until)])?;
-    let mut query = tx.prepare_cached(
-        "SELECT kind, text FROM said WHERE run = ?1 AND step = ?2 AND seq >= ?3
-         ORDER BY seq",
-    )?;
-    let rows = query.query_map(params![run, step, number(from)], |row| {
-        Ok((row.get::<_, u8>(0)?, row.get(1)?))
+/// All pieces of a step.
+pub(super) fn all(conn: &Connection, run: &str, step: u32) -> Result<Vec<Piece>, StorageError> {
+    let sql = "SELECT kind, text FROM said WHERE run = ?1 AND step = ?2 ORDER BY seq";
+    let rows = query_rows(conn, sql, params![run, step], |row| {
+        Ok((row.get(0)?, row.get(1)?))
     })?;
-    let mut pieces = Vec::new();
-    for row in rows {
-        let (kind, text) = row?;
-        let Some(kind) = PieceKind::ALL.get(usize::from(kind)).copied() else {
-            return Ok(None);
-        };
-        pieces.push(Piece { kind, text });
-    }
-    let all = u64::try_from(pieces.len()) == Ok(until.saturating_sub(from));
-    Ok(all.then_some(pieces))
+    Ok(read(rows).unwrap_or_default())
+}
+
+/// `None` if one is of a kind that is not known.
+fn read(rows: Vec<(u8, String)>) -> Option<Vec<Piece>> {
+    let pieces = rows.into_iter().map(|(kind, text)| {
+        let kind = PieceKind::ALL.get(usize::from(kind)).copied()?;
+        Some(Piece { kind, text })
+    });
+    pieces.collect()
 }
 
 /// Forgets the pieces of a step.

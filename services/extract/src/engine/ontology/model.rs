@@ -3,14 +3,13 @@
 use std::collections::{BTreeSet, HashMap};
 
 use tg_provenance::text_hash;
+use tg_schemas::limits;
 
 use super::element::{Element, Kind, Ontology, local};
 use super::{json, turtle};
 
 /// Most elements of all ontologies of a workspace together.
 const MOST: usize = 20_000;
-/// Longest definition that is read, in bytes.
-const LONGEST: usize = 8 << 20;
 
 /// The ontologies of a workspace.
 #[derive(Debug, Clone, Default)]
@@ -163,10 +162,11 @@ impl Ontologies {
 }
 
 fn read_one(key: &str, value: &str) -> Result<Ontology, String> {
-    if value.len() > LONGEST {
-        return Err(format!("is longer than {} MiB", LONGEST >> 20));
+    if value.len() > limits::CONFIG_VALUE {
+        let most = limits::human(limits::CONFIG_VALUE);
+        return Err(format!("is longer than {most}"));
     }
-    match serde_json::from_str(value) {
+    match serde_json::from_slice(value.as_bytes()) {
         Ok(serde_json::Value::Object(map)) => json::read(key, &map),
         Ok(serde_json::Value::String(text)) => turtle::read(key, &text),
         Ok(_) => Err("is neither an object nor Turtle".to_owned()),

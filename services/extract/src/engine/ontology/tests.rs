@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use tg_schemas::vocabulary::rdf;
-use tg_schemas::{Term, Triple};
+use tg_schemas::{Term, Triple, limits};
 
 use super::*;
 use crate::engine::items::of_json;
@@ -400,4 +400,19 @@ fn elements_are_described_with_ranges() {
             .iter()
             .any(|triple| triple.p == Some(Term::iri(rdf::TYPE)))
     );
+}
+
+#[test]
+fn a_definition_is_no_longer_than_a_value_of_the_configuration() {
+    let padded = |length: usize| format!("{TOWN}{}", " ".repeat(length - TOWN.len()));
+    let largest = padded(limits::CONFIG_VALUE);
+    assert_eq!(
+        Ontologies::read([("town", largest.as_str())])
+            .faults()
+            .len(),
+        0
+    );
+    let larger = padded(limits::CONFIG_VALUE + 1);
+    let faults = Ontologies::read([("town", larger.as_str())]);
+    assert_eq!(faults.faults(), ["ontology 'town': is longer than 1 MiB"]);
 }

@@ -72,7 +72,7 @@ fn shared_names_go_with_the_last_flow_that_holds_them() {
     let last = released("w", &b, &[other("v", &elsewhere)]);
     assert_eq!(last.rows.len(), 2);
     assert!(last.topics.is_superset(&b.shared_topics));
-    assert_eq!(last.other_queues.len(), 2);
+    assert_eq!(last.other_queues.len(), 3);
 }
 
 #[test]
@@ -102,6 +102,37 @@ fn receipts_count_each_delivery_once() {
     assert_eq!(counts.receipt().queues[0].finished, 6);
     counts.told.insert("idle".into(), 0);
     assert_eq!(counts.receipt().queues.len(), 1);
+    // What was handled before is on it, and all of it is what was sent.
+    counts.answered.insert("q".into(), 40);
+    counts.answered.insert("quiet".into(), 7);
+    let queues = counts.receipt().queues;
+    let seen: Vec<_> = queues
+        .iter()
+        .map(|queue| (queue.subscription.as_str(), queue.sent, queue.answered))
+        .collect();
+    assert_eq!(seen, [("q", 51, 40), ("quiet", 7, 7)]);
+    // Who never knew of the stop counted all it did, also what was finished during it.
+    counts.told.remove("q");
+    let queue = counts.receipt().queues.remove(0);
+    assert_eq!((queue.sent, queue.answered, queue.finished), (45, 35, 5));
+    // Somebody was killed: it may have been more, also where nothing is known.
+    assert!(!counts.receipt().at_least);
+    counts.uncounted = ["mute".to_owned(), "q".to_owned()].into();
+    let receipt = counts.receipt();
+    let seen = receipt.queues.iter();
+    let seen: Vec<_> = seen
+        .map(|queue| (queue.subscription.as_str(), queue.sent, queue.at_least))
+        .collect();
+    assert_eq!(
+        seen,
+        [("mute", 0, true), ("q", 45, true), ("quiet", 7, false)]
+    );
+    assert!(receipt.at_least);
+    counts.uncounted.clear();
+    counts.all_uncounted = true;
+    let receipt = counts.receipt();
+    assert!(receipt.at_least && receipt.queues.len() == 2);
+    assert!(receipt.queues.iter().all(|queue| queue.at_least));
 }
 
 /// A random template of any reach, some of them overlapping between flows and workspaces.

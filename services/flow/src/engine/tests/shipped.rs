@@ -45,9 +45,9 @@ fn the_default_flow_has_the_contracts_queues_and_topics() {
         .iter()
         .filter(|name| name.starts_with("tg.flow."))
         .count();
-    // 15 of the contract, the agent's steps and 6 for what stores forget; 21 for questions, and 2 to the graph
-    // store of ours.
-    assert_eq!((records, queues.len() - records), (22, 23));
+    // 15 of the contract, the agent's steps and 6 for what stores forget; 21 for questions, 2 to the graph
+    // store of ours, 5 to those who say what they would do, and chats of several turns.
+    assert_eq!((records, queues.len() - records), (22, 29));
     for name in [
         "tg.flow.triples-store:default:default.kg-store--default--default--triples-input",
         "tg.request.agent:default:default.agent-manager--default--default--request",
@@ -108,6 +108,26 @@ fn rows_name_the_topics_that_nobody_of_the_flow_reads() {
         assert_eq!(unread(writer), triples, "{writer}");
     }
     assert_eq!(unread("rows-write"), Value::Null);
+}
+
+#[test]
+fn usage_is_read_where_a_blueprint_wires_somebody_to_it() {
+    let alone = shipped("everything");
+    let mut definition: Value = serde_json::from_str(&alone).unwrap();
+    definition["flow"]["meter:{id}"] =
+        serde_json::json!({"topics": {"input": "flow:tg:usage:{workspace}:{id}"}});
+    let usage = serde_json::json!(["flow:tg:usage:default:f1"]);
+    for (definition, expected) in [(alone, usage), (definition.to_string(), Value::Null)] {
+        let plan = planned(&definition, "everything", "default", "f1", 7);
+        for writer in ["text-completion", "text-completion-rag", "image-to-text"] {
+            let key = RowKey {
+                processor: writer.into(),
+                variant: "f1".into(),
+            };
+            let row: Value = serde_json::from_str(&plan.rows[&key]).unwrap();
+            assert_eq!(row["unread"], expected, "{writer}");
+        }
+    }
 }
 
 #[test]

@@ -169,7 +169,7 @@ impl RecordStore for SqliteFlows {
         self.db
             .read(move |conn| {
                 let sql = format!(
-                    "SELECT {COLUMNS}, substr(body, 1, ?3) FROM put_aside WHERE workspace = ?1 AND id = ?2"
+                    "SELECT {COLUMNS}, coalesce(substr(body, 1, ?3), x'') FROM put_aside WHERE workspace = ?1 AND id = ?2"
                 );
                 let most = most.and_then(|most| i64::try_from(most).ok());
                 let found = conn

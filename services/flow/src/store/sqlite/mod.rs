@@ -178,7 +178,7 @@ impl StopStore for SqliteFlows {
                         Ok(Progress {
                             phase: Phase::parse(&phase),
                             started: row.get(1)?,
-                            counts: serde_json::from_str(&counts).unwrap_or_default(),
+                            counts: serde_json::from_slice(counts.as_bytes()).unwrap_or_default(),
                         })
                     })
                     .optional()?;

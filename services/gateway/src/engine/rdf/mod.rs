@@ -5,5 +5,5 @@ pub(crate) mod description;
 pub(crate) mod media;
 mod nesting;
 pub(crate) mod syntax;
-mod terms;
+pub(crate) mod terms;
 pub(crate) mod writer;

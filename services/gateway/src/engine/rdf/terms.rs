@@ -41,6 +41,11 @@ pub(super) fn term(term: &Term) -> Option<RdfTerm> {
     })
 }
 
+/// A term as N-Triples write it; one that RDF cannot say, in the words of the API.
+pub(crate) fn text(of: &Term) -> String {
+    term(of).map_or_else(|| of.to_api().to_string(), |term| term.to_string())
+}
+
 fn literal(value: &str, datatype: &str, language: &str) -> Option<Literal> {
     if language.is_empty() {
         return Some(match datatype {

@@ -1,7 +1,7 @@
 //! `agent`: a dialog in chunks, and the one reply that sums the dialog up for callers who do not stream.
 
 use serde_json::{Value, json};
-use tg_schemas::msg::{AgentRequest, AgentResponse};
+use tg_schemas::msg::{AgentRequest, AgentResponse, AnswerCost, ChatUsage};
 use tg_schemas::{Error, ErrorCode, Triple, limits};
 
 use super::answered::Answered;
@@ -17,7 +17,7 @@ impl Translate for Agent {
 
     /// Fields by which agents address each other (`correlation_id` and its kin) are not for clients: a
     /// forged one could finish another caller's fan-out.
-    fn question(body: &Fields<'_>, _about: &About) -> Result<AgentRequest, Error> {
+    fn question(body: &Fields<'_>, about: &About) -> Result<AgentRequest, Error> {
         let question = body.required_text("question")?;
         if question.len() > limits::AGENT_QUESTION {
             let most = limits::human(limits::AGENT_QUESTION);
@@ -36,6 +36,9 @@ impl Translate for Agent {
             pattern: body.text("pattern")?,
             task_type: body.text("task_type")?,
             framing: body.text("framing")?,
+            grace: about.grace,
+            record: body.flag("record")?,
+            grant: [body.texts("grant")?, about.granted.clone()].concat(),
             ..AgentRequest::default()
         })
     }
@@ -63,12 +66,20 @@ fn chunk(part: AgentResponse) -> Reply {
         .put("end_of_message", part.end_of_message)
         .put("end_of_dialog", part.end_of_dialog)
         .put_truthy("message_id", part.message_id)
+        .put_truthy("call_id", part.call_id)
+        .put_truthy("tool_name", part.tool_name)
+        .put_truthy("args", part.args)
         .put_truthy("explain_id", part.explain_id.unwrap_or_default())
         .put_some("explain_graph", part.explain_graph)
         .put_truthy("explain_triples", triples)
         .put_some("in_token", part.in_token)
         .put_some("out_token", part.out_token)
-        .put_some("model", part.model);
+        .put_some("model", part.model)
+        .put_truthy("finish_reason", part.finish_reason)
+        .put_truthy("stopped", part.stopped)
+        .put_some("usage", part.usage.as_ref().map(usage))
+        .put_some("sub_calls", part.cost.as_ref().map(|cost| cost.sub_calls))
+        .put_some("cost", part.cost.as_ref().map(cost));
     let answered = Answered {
         citations: part.citations,
         refused: part.refused,
@@ -78,8 +89,27 @@ fn chunk(part: AgentResponse) -> Reply {
     answered.add_to(reply)
 }
 
-/// Most text kept of one kind while a dialog is summed up.
-const MAX_TEXT: usize = 4 << 20;
+/// Tokens by the names of sessions.
+fn usage(usage: &ChatUsage) -> Value {
+    json!({
+        "input": usage.input,
+        "output": usage.output,
+        "cacheRead": usage.cache_read,
+        "cacheWrite": usage.cache_write,
+        "total": usage.total,
+    })
+}
+
+/// What is not known of the cost is left out.
+fn cost(cost: &AnswerCost) -> Value {
+    let mut told = json!({"source": cost.source, "sub_calls": cost.sub_calls});
+    for (money, amount) in [("usd", cost.usd), ("eur", cost.eur)] {
+        if let Some(amount) = amount {
+            told[money] = json!(amount);
+        }
+    }
+    told
+}
 
 /// One kind of text, message by message.
 #[derive(Debug, Default)]
@@ -87,18 +117,32 @@ struct Text {
     text: String,
     /// The last message has ended: more text starts a new line.
     ended: bool,
+    /// A piece did not fit. What comes after it is left out as well, so that the text has no hole.
+    full: bool,
 }
 
 impl Text {
     fn add(&mut self, content: &str, end: bool) {
-        if !content.is_empty() && self.text.len() + content.len() < MAX_TEXT {
-            if self.ended && !self.text.is_empty() {
-                self.text.push('\n');
+        if !content.is_empty() && !self.full {
+            let new_line = self.ended && !self.text.is_empty();
+            let length = self.text.len() + usize::from(new_line) + content.len();
+            self.full = length > limits::DIALOG_TEXT;
+            if !self.full {
+                if new_line {
+                    self.text.push('\n');
+                }
+                self.text.push_str(content);
+                self.ended = false;
             }
-            self.text.push_str(content);
-            self.ended = false;
         }
         self.ended |= end;
+    }
+
+    /// What is said of a text that did not fit.
+    fn too_long(&self, what: &str) -> Option<String> {
+        let most = limits::human(limits::DIALOG_TEXT);
+        self.full
+            .then(|| format!("{what}: is longer than {most}; ask for it streamed"))
     }
 }
 
@@ -124,11 +168,25 @@ impl Summary {
         of_kind.add(text("content"), end);
     }
 
-    /// The last chunk with the whole texts, in the 2.11 keys and in those of the original description.
+    /// The last chunk with the whole texts, in the 2.11 keys and in those of the original description. A reply whose answer
+    /// is too long fails; thoughts and observations that are end where there was no more room, with a warning.
     pub fn finish(self, mut last: Body) -> Body {
         let failed = last.contains_key("error");
         if !failed {
-            last.insert("content".into(), json!(self.answer.text));
+            match self.answer.too_long("answer") {
+                Some(text) => fail(&mut last, &Error::new(ErrorCode::TooLarge, text)),
+                None => _ = last.insert("content".into(), json!(self.answer.text)),
+            }
+        }
+        let cut = [
+            ("thought", &self.thought),
+            ("observation", &self.observation),
+        ];
+        for warning in cut.iter().filter_map(|(what, text)| text.too_long(what)) {
+            let told = last.entry("warnings").or_insert_with(|| json!([]));
+            if let Value::Array(told) = told {
+                told.push(json!(warning));
+            }
         }
         last.insert("answer".into(), json!(self.answer.text));
         last.insert("thought".into(), json!(self.thought.text));
@@ -144,6 +202,14 @@ impl Summary {
         }
         last
     }
+}
+
+/// Makes a last chunk one that failed.
+fn fail(last: &mut Body, error: &Error) {
+    last.insert("message_type".into(), json!("error"));
+    last.insert("chunk_type".into(), json!("error"));
+    last.insert("content".into(), json!(error.message));
+    last.insert("error".into(), error_value(error));
 }
 
 #[cfg(test)]
@@ -186,6 +252,40 @@ mod tests {
             part::<Agent>(said("answer", "", true, true), ""),
             json!({"message_type": "answer", "chunk_type": "answer",
                    "end_of_message": true, "end_of_dialog": true})
+        );
+    }
+
+    #[test]
+    fn the_last_chunk_says_what_was_used_and_what_it_cost() {
+        let last = AgentResponse {
+            finish_reason: "stop".into(),
+            usage: Some(ChatUsage {
+                input: 5,
+                output: 2,
+                cache_read: 3,
+                total: 7,
+                ..ChatUsage::default()
+            }),
+            cost: Some(AnswerCost {
+                usd: Some(0.0012),
+                eur: None,
+                source: "table".into(),
+                sub_calls: 2,
+            }),
+            ..said("answer", "4", true, true)
+        };
+        let body = part::<Agent>(last, "");
+        assert_eq!(
+            body["usage"],
+            json!({"input": 5, "output": 2, "cacheRead": 3, "cacheWrite": 0, "total": 7})
+        );
+        assert_eq!(
+            body["cost"],
+            json!({"usd": 0.0012, "source": "table", "sub_calls": 2})
+        );
+        assert_eq!(
+            (&body["finish_reason"], &body["sub_calls"]),
+            (&json!("stop"), &json!(2))
         );
     }
 
@@ -244,5 +344,56 @@ mod tests {
         assert_eq!(reply["chunk-type"], "answer");
         assert_eq!(reply["end-of-dialog"], true);
         assert_eq!(reply["end_of_dialog"], true);
+    }
+
+    /// Sums up a dialog in which `kind` says so many bytes and a word after them.
+    fn long(kind: &str, bytes: usize) -> Value {
+        let piece = "x".repeat(1 << 20);
+        let mut summary = Summary::default();
+        let mut say = |kind: &str, content: &str, last: bool| {
+            let chunk = Agent::part(said(kind, content, false, last), &About::default());
+            summary.add(&chunk);
+            chunk
+        };
+        for _ in 0..bytes / piece.len() {
+            say(kind, &piece, false);
+        }
+        say(kind, "later", false);
+        let last = say("answer", "forty-two", true);
+        Value::Object(summary.finish(last))
+    }
+
+    #[test]
+    fn a_text_that_is_too_long_has_no_hole_and_is_told_of() {
+        for kind in ["thought", "observation"] {
+            let reply = long(kind, 5 << 20);
+            assert_eq!(reply[kind].as_str().unwrap().len(), limits::DIALOG_TEXT);
+            assert!(!reply[kind].as_str().unwrap().contains("later"), "{kind}");
+            let told = format!("{kind}: is longer than 4 MiB; ask for it streamed");
+            assert_eq!(reply["warnings"], json!([told]));
+            assert_eq!(
+                (&reply["content"], &reply["error"]),
+                (&json!("forty-two"), &Value::Null)
+            );
+        }
+        let whole = long("thought", 3 << 20);
+        assert!(whole["thought"].as_str().unwrap().ends_with("xlater"));
+        assert_eq!(whole["warnings"], Value::Null);
+    }
+
+    #[test]
+    fn an_answer_that_is_too_long_fails() {
+        let reply = long("answer", 5 << 20);
+        let told = "answer: is longer than 4 MiB; ask for it streamed";
+        assert_eq!(
+            reply["error"],
+            json!({"type": "too-large", "message": told})
+        );
+        assert_eq!(reply["content"], told);
+        assert_eq!(
+            (&reply["message_type"], &reply["chunk-type"]),
+            (&json!("error"), &json!("error"))
+        );
+        assert_eq!(reply["answer"].as_str().unwrap().len(), limits::DIALOG_TEXT);
     }
 }

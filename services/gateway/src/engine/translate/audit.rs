@@ -59,6 +59,7 @@ fn entry(entry: AuditEntry) -> Value {
         .put_truthy("reason", entry.reason)
         .put_truthy("changes", entry.changes)
         .put_truthy("request-id", entry.request_id)
+        .put_truthy("client-request-id", entry.client_request_id)
         .done();
     if entry.count > 1 {
         shown.insert("until".to_owned(), clock::rfc3339_of(entry.until).into());

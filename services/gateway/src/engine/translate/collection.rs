@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use tg_schemas::Error;
-use tg_schemas::msg::{CollectionManagementRequest, CollectionManagementResponse};
+use tg_schemas::msg::{CollectionManagementRequest, CollectionManagementResponse, Reembedding};
 
 use super::fields::{Body, Fields, Reply};
 use super::{About, Translate};
@@ -25,6 +25,8 @@ impl Translate for Collection {
             tag_filter: body.texts("tag_filter")?,
             limit: body.integer_or("limit", 0)?,
             after: body.text("after")?,
+            flow: body.text("flow")?,
+            leave_out: body.flag("leave-out")?,
         })
     }
 
@@ -41,8 +43,14 @@ impl Translate for Collection {
             .put_truthy("timestamp", part.timestamp)
             .put("collections", collections)
             .put_truthy("next", part.next)
+            .put_some("reembedding", part.reembedding.map(reembedding))
             .done()
     }
+}
+
+fn reembedding(of: Reembedding) -> Value {
+    json!({"state": of.state, "model": of.model, "serving": of.serving, "done": of.done, "total": of.total,
+           "textless": of.textless, "refused": of.refused, "refusal": of.refusal, "reason": of.reason})
 }
 
 #[cfg(test)]
@@ -81,6 +89,24 @@ mod tests {
         };
         let shown = part::<Collection>(reply, "list-collections");
         assert_eq!(shown, json!({"collections": [], "next": "y"}));
+    }
+
+    #[test]
+    fn how_far_vectors_are_made_again_is_told() {
+        let ask = json!({"collection": "c", "flow": "f", "leave-out": true});
+        let ask = question::<Collection>(ask, "reembed-collection").unwrap();
+        assert_eq!((ask.flow.as_str(), ask.leave_out), ("f", true));
+        let reply = CollectionManagementResponse {
+            reembedding: Some(Reembedding {
+                state: "running".into(),
+                done: 3,
+                ..Reembedding::default()
+            }),
+            ..CollectionManagementResponse::default()
+        };
+        let shown = part::<Collection>(reply, "show-reembedding");
+        assert_eq!(shown["reembedding"]["state"], "running");
+        assert_eq!(shown["reembedding"]["done"], 3);
     }
 
     #[test]

@@ -22,6 +22,7 @@ impl Translate for Completion {
             streaming: body.flag("streaming")?,
             response_format: body.opt_text("response_format")?,
             schema: body.map("schema")?.cloned(),
+            ..TextCompletionRequest::default()
         })
     }
 
@@ -38,7 +39,7 @@ impl Translate for Completion {
     }
 }
 
-fn model(info: ModelInfo) -> Value {
+pub(super) fn model(info: ModelInfo) -> Value {
     let reply = Reply::new()
         .put("id", info.id)
         .put_some("name", info.name)

@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use tg_schemas::masks::may_hold_secrets;
 use tg_schemas::msg::{ConfigKey, ConfigRequest, ConfigResponse, ConfigValue};
 use tg_schemas::{Error, Message};
 
 use super::fields::{Body, Fields, Reply};
+use super::secrets::{masked_row, shown};
 use super::{About, Translate};
 
 /// A row of an answer. The contract type cannot tell a missing value (`null`) from an empty one; callers
@@ -76,12 +78,16 @@ impl Translate for Config {
         }
         let mut values = Vec::new();
         for value in body.objects("values")? {
-            values.push(ConfigValue {
+            let value = ConfigValue {
                 r#type: value.required_text("type")?,
                 key: value.required_text("key")?,
                 value: value.required_text("value")?,
                 workspace: String::new(),
-            });
+            };
+            if may_hold_secrets(&value.r#type) {
+                shown("values.value", &value.value)?;
+            }
+            values.push(value);
         }
         Ok(ConfigRequest {
             operation: about.operation.clone(),
@@ -99,18 +105,15 @@ impl Translate for Config {
         let mut rows = part.values.unwrap_or_default();
         let mut config = part.config.unwrap_or_default();
         if about.masked {
-            // Rows of `getvalues` may leave their type to the question.
-            let is_mcp = |row: &Row| row.r#type.as_deref().is_none_or(|kind| kind == MCP);
-            for row in rows.iter_mut().filter(|row| is_mcp(row)) {
-                row.value = row.value.take().map(masked);
+            let may_hold = |row: &Row| may_hold_secrets(row.r#type.as_deref().unwrap_or_default());
+            for row in rows.iter_mut().filter(|row| may_hold(row)) {
+                let key = row.key.as_deref().unwrap_or_default();
+                row.value = row.value.take().map(|value| masked_row(key, value));
             }
-            for value in config
-                .get_mut(MCP)
-                .into_iter()
-                .flatten()
-                .map(|(_, value)| value)
-            {
-                *value = masked(std::mem::take(value));
+            for (_, values) in config.iter_mut().filter(|(kind, _)| may_hold_secrets(kind)) {
+                for (key, value) in values {
+                    *value = masked_row(key, std::mem::take(value));
+                }
             }
         }
         let values: Vec<Value> = rows.into_iter().map(|row| value_of(row, all)).collect();
@@ -121,23 +124,6 @@ impl Translate for Config {
             .put("config", json!(config))
             .put_truthy("next", part.next.unwrap_or_default())
             .done()
-    }
-}
-
-/// Rows with credentials of MCP servers.
-const MCP: &str = "mcp";
-const TOKEN: &str = "auth-token";
-/// What stands in the place of a secret.
-const MASK: &str = "********";
-
-/// The row of an MCP server without its credential. What is no object has none that would be used.
-fn masked(value: String) -> String {
-    match serde_json::from_str::<Body>(&value) {
-        Ok(mut row) if row.get(TOKEN).is_some_and(|token| !token.is_null()) => {
-            row.insert(TOKEN.to_owned(), json!(MASK));
-            Value::Object(row).to_string()
-        }
-        _ => value,
     }
 }
 
@@ -156,6 +142,8 @@ fn value_of(row: Row, with_workspace: bool) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use tg_schemas::masks::MASK;
+
     use super::super::testing::{part, question};
     use super::*;
 
@@ -216,11 +204,27 @@ mod tests {
         let told = json!({"url": "http://a/", "auth-token": MASK}).to_string();
         assert_eq!(seen["values"][0]["value"], told);
         assert_eq!(seen["values"][1]["value"], secret);
-        assert_eq!(seen["values"][2]["value"], "S?");
+        assert_eq!(seen["values"][2]["value"], MASK);
         assert_eq!(seen["config"]["mcp"]["k"], told);
         let seen = Value::Object(Config::part(answer(), &about(false)));
         assert_eq!(seen["values"][0]["value"], secret);
         assert_eq!(seen["config"]["mcp"]["k"], secret);
+    }
+
+    #[test]
+    fn what_was_not_shown_is_not_written_back() {
+        let put = |kind: &str| {
+            let row = json!({"type": kind, "key": "k", "value": format!("{{\"auth-token\": \"{MASK}\"}}")});
+            question::<Config>(json!({"values": [row]}), "put")
+        };
+        for kind in ["mcp", "of-somebody"] {
+            let told = put(kind).unwrap_err().message;
+            assert!(
+                told.starts_with("values.value: must not hold ********"),
+                "{told}"
+            );
+        }
+        assert!(put("prompt").is_ok());
     }
 
     #[test]

@@ -18,6 +18,7 @@ impl Translate for Embeddings {
         let texts = body.opt_texts("texts")?;
         Ok(EmbeddingsRequest {
             texts: texts.ok_or_else(|| body.fault("texts", "is required"))?,
+            model: body.text("model")?,
             ..EmbeddingsRequest::default()
         })
     }

@@ -6,6 +6,7 @@ use tg_schemas::msg::{FlowRequest, FlowResponse};
 use tg_schemas::{Error, Message};
 
 use super::fields::{Body, Fields, Reply};
+use super::secrets::{mask, masked, masked_at, shown};
 use super::{About, Translate};
 
 /// Keys of the operator's operations, beyond the contract type.
@@ -90,11 +91,16 @@ impl Translate for Flow {
                 }
             }
         }
+        let blueprint_definition = body.text("blueprint-definition")?;
+        shown("blueprint-definition", &blueprint_definition)?;
+        for value in parameters.values() {
+            shown("parameters", value)?;
+        }
         Ok(FlowQuestion {
             request: FlowRequest {
                 operation: about.operation.clone(),
                 blueprint_name: body.text("blueprint-name")?,
-                blueprint_definition: body.text("blueprint-definition")?,
+                blueprint_definition,
                 description: body.text("description")?,
                 flow_id: body.text("flow-id")?,
                 parameters,
@@ -106,7 +112,25 @@ impl Translate for Flow {
     }
 
     fn part(part: FlowAnswer, about: &About) -> Body {
-        let response = part.response;
+        let FlowAnswer {
+            mut response,
+            mut extras,
+        } = part;
+        if about.masked {
+            for text in [&mut response.blueprint_definition, &mut response.flow] {
+                *text = masked(std::mem::take(text));
+            }
+            for (name, value) in &mut response.parameters {
+                *value = masked_at(name, std::mem::take(value));
+            }
+            for value in extras.values_mut() {
+                // Some of it is JSON as text.
+                match value {
+                    Value::String(text) => *text = masked(std::mem::take(text)),
+                    other => drop(mask(other)),
+                }
+            }
+        }
         let said = more(&about.operation, &response.flow);
         let mut body = Reply::new()
             .put("blueprint-names", response.blueprint_names)
@@ -117,7 +141,7 @@ impl Translate for Flow {
             .put("parameters", json!(response.parameters))
             .put_truthy("next", response.next)
             .done();
-        for (key, value) in part.extras.into_iter().chain(said) {
+        for (key, value) in extras.into_iter().chain(said) {
             if !value.is_null() {
                 body.entry(key.replace('_', "-")).or_insert(opened(value));
             }
@@ -130,7 +154,7 @@ impl Translate for Flow {
 fn opened(value: Value) -> Value {
     match &value {
         Value::String(text) if text.starts_with(['{', '[']) => {
-            serde_json::from_str(text).unwrap_or(value)
+            serde_json::from_slice(text.as_bytes()).unwrap_or(value)
         }
         _ => value,
     }
@@ -141,7 +165,7 @@ fn more(operation: &str, text: &str) -> Body {
     if operation == "get-flow" {
         return Body::new();
     }
-    match serde_json::from_str(text) {
+    match serde_json::from_slice(text.as_bytes()) {
         Ok(Value::Object(said)) => said,
         _ => Body::new(),
     }
@@ -169,6 +193,43 @@ mod tests {
         assert!(!start.parameters.contains_key("off"));
         let error = question::<Flow>(json!({"flow-id": 3}), "stop-flow").unwrap_err();
         assert_eq!(error.message, "flow-id: must be a string");
+    }
+
+    #[test]
+    fn credentials_of_flows_are_for_who_may_write_them() {
+        let answer = || {
+            let secret = json!({"parameters": {"api-key": "S3CRET", "model": "seen"}}).to_string();
+            FlowAnswer {
+                response: FlowResponse {
+                    blueprint_definition: secret.clone(),
+                    flow: secret.clone(),
+                    parameters: [("api-key", "S3CRET"), ("model", "seen")]
+                        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                        .into(),
+                    ..FlowResponse::default()
+                },
+                extras: Body::from_iter([("report".to_owned(), json!(secret))]),
+            }
+        };
+        let about = |masked| About {
+            operation: "get-flow".to_owned(),
+            masked,
+            ..About::default()
+        };
+        let seen = json!(Flow::part(answer(), &about(true))).to_string();
+        assert!(!seen.contains("S3CRET") && seen.contains("seen"), "{seen}");
+        assert!(
+            json!(Flow::part(answer(), &about(false)))
+                .to_string()
+                .contains("S3CRET")
+        );
+        let put = json!({"blueprint-name": "b", "blueprint-definition": seen});
+        let told = question::<Flow>(put, "put-blueprint").unwrap_err();
+        assert!(
+            told.message
+                .starts_with("blueprint-definition: must not hold"),
+            "{told}"
+        );
     }
 
     #[test]

@@ -7,6 +7,7 @@ pub mod agent;
 pub mod answered;
 pub mod audit;
 pub mod bulk;
+pub mod chat;
 pub mod collection;
 pub mod completion;
 pub mod config;
@@ -25,11 +26,14 @@ pub mod prompt;
 pub mod rag;
 pub mod reranker;
 pub mod rows;
+mod secrets;
 pub mod sparql;
 pub mod structured;
+pub mod threads;
 pub mod tool;
 pub mod traces;
 pub mod triples;
+pub mod usage;
 pub mod vectors;
 pub mod violations;
 
@@ -64,8 +68,12 @@ pub struct About {
     pub explained: bool,
     /// Whoever asks runs the system: an error may say where a provider is.
     pub operator: bool,
+    /// Seconds that a run waits for its caller when that is gone; 0: for nobody.
+    pub grace: i64,
     /// The caller may not see what is secret in the rows of the configuration.
     pub masked: bool,
+    /// Tools that agents use for the caller without asking first, by what it came with.
+    pub granted: Vec<String>,
 }
 
 /// The two directions of one service.

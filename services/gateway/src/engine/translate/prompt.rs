@@ -25,6 +25,7 @@ impl Translate for Prompt {
             id: body.required_text("id")?,
             terms,
             streaming: body.flag("streaming")?,
+            ..PromptRequest::default()
         })
     }
 
@@ -54,7 +55,9 @@ fn encoded(variables: &Body) -> BTreeMap<String, String> {
 /// Terms should be JSON texts already; some clients send raw values.
 fn as_json_texts(terms: &Body) -> BTreeMap<String, String> {
     let one = |value: &Value| match value {
-        Value::String(text) if serde_json::from_str::<Value>(text).is_ok() => text.clone(),
+        Value::String(text) if serde_json::from_slice::<Value>(text.as_bytes()).is_ok() => {
+            text.clone()
+        }
         other => other.to_string(),
     };
     terms

@@ -56,12 +56,12 @@ fn fault(one: &GraphQLError) -> Value {
 
 /// A value that travels as JSON text.
 pub(super) fn json_text(text: &str) -> Value {
-    serde_json::from_str(text).unwrap_or(Value::Null)
+    serde_json::from_slice(text.as_bytes()).unwrap_or(Value::Null)
 }
 
 fn json_map(map: &std::collections::BTreeMap<String, String>) -> Value {
     let read = |(key, text): (&String, &String)| {
-        let value = serde_json::from_str(text).unwrap_or_else(|_| json!(text));
+        let value = serde_json::from_slice(text.as_bytes()).unwrap_or_else(|_| json!(text));
         (key.clone(), value)
     };
     Value::Object(map.iter().map(read).collect::<Map<_, _>>())

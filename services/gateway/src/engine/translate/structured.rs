@@ -112,7 +112,7 @@ impl Translate for StructuredDiag {
 
 /// A descriptor is JSON; what is not stays text.
 fn descriptor(text: String) -> Value {
-    serde_json::from_str(&text).unwrap_or(Value::String(text))
+    serde_json::from_slice(text.as_bytes()).unwrap_or(Value::String(text))
 }
 
 fn texts(map: std::collections::BTreeMap<String, String>) -> Value {

@@ -20,6 +20,8 @@ impl Translate for Traces {
             day: body.text("day")?,
             limit: body.integer_or("limit", 0)?,
             after: body.text("after")?,
+            key_id: body.text("key-id")?,
+            revoked_from: body.text("revoked-from")?,
         })
     }
 
@@ -50,6 +52,12 @@ mod tests {
 
     #[test]
     fn heads_and_runs_are_told() {
+        let ask = json!({"key-id": "8f", "revoked-from": "2026-11-25T00:00:00Z"});
+        let ask = question::<Traces>(ask, "revoke-signing-key").unwrap();
+        assert_eq!(
+            (ask.key_id.as_str(), ask.revoked_from.as_str()),
+            ("8f", "2026-11-25T00:00:00Z")
+        );
         let ask = json!({"day": "2026-11-25", "limit": 7, "after": "3"});
         let ask = question::<Traces>(ask, "list-ended-runs").unwrap();
         assert_eq!(

@@ -1,8 +1,9 @@
-//! `triples`: pattern queries.
+//! `triples`: pattern queries, a client's and those that the gateway asks for one.
 
 use serde_json::Value;
-use tg_schemas::Error;
 use tg_schemas::msg::{TriplesQueryRequest, TriplesQueryResponse};
+use tg_schemas::vocabulary::POLICY_GRAPH;
+use tg_schemas::{Error, Term, Triple};
 
 use super::fields::{Body, Fields, Reply, triples_to_api};
 use super::{About, Translate};
@@ -42,12 +43,86 @@ impl Translate for TriplesQuery {
     }
 }
 
+/// Everything of a collection, or of one of its graphs, in batches.
+pub(crate) fn everything(
+    collection: &str,
+    graph: Option<String>,
+    batch: i64,
+) -> TriplesQueryRequest {
+    TriplesQueryRequest {
+        collection: collection.to_owned(),
+        g: graph.filter(|graph| graph != "*"),
+        limit: 0,
+        streaming: true,
+        batch_size: batch,
+        ..TriplesQueryRequest::default()
+    }
+}
+
+/// Whether a collection has policies.
+pub(crate) fn any_policy(collection: &str) -> TriplesQueryRequest {
+    TriplesQueryRequest {
+        collection: collection.to_owned(),
+        g: Some(POLICY_GRAPH.to_owned()),
+        limit: 1,
+        ..TriplesQueryRequest::default()
+    }
+}
+
+/// What is asked to find out whether anything is shown of an entity: as a subject, then as an object.
+pub(crate) fn about(collection: &str, entity: &Term) -> [TriplesQueryRequest; 2] {
+    let question = |s, o| TriplesQueryRequest {
+        collection: collection.to_owned(),
+        s,
+        o,
+        limit: 1,
+        ..TriplesQueryRequest::default()
+    };
+    let entity = Some(entity.clone());
+    [question(entity.clone(), None), question(None, entity)]
+}
+
+/// One triple in its own graph.
+pub(crate) fn one(collection: &str, triple: &Triple) -> TriplesQueryRequest {
+    TriplesQueryRequest {
+        collection: collection.to_owned(),
+        s: triple.s.clone(),
+        p: triple.p.clone(),
+        o: triple.o.clone(),
+        g: Some(triple.g.clone().unwrap_or_default()),
+        limit: 1,
+        ..TriplesQueryRequest::default()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::testing::{part, question};
     use super::*;
     use serde_json::json;
-    use tg_schemas::{Reply as _, Term, Triple};
+    use tg_schemas::Reply as _;
+
+    #[test]
+    fn a_triple_is_looked_for_in_its_own_graph_alone() {
+        let triple = Triple::new(Term::iri("urn:s"), Term::iri("urn:p"), Term::literal("o"));
+        let asked = one("c", &triple);
+        assert_eq!(asked.g.as_deref(), Some(""));
+        assert_eq!((asked.o, asked.limit), (triple.o.clone(), 1));
+        let named = triple.in_graph("urn:g");
+        assert_eq!(one("c", &named).g.as_deref(), Some("urn:g"));
+    }
+
+    #[test]
+    fn everything_is_all_graphs_or_one() {
+        let graph = |named: &str| everything("c", Some(named.to_owned()), 10).g;
+        assert_eq!((graph("*"), graph("").as_deref()), (None, Some("")));
+        let asked = everything("c", None, 10);
+        assert_eq!(
+            (asked.limit, asked.batch_size, asked.streaming),
+            (0, 10, true)
+        );
+        assert_eq!(any_policy("c").g.as_deref(), Some(POLICY_GRAPH));
+    }
 
     #[test]
     fn patterns_take_terms_and_bare_text() {

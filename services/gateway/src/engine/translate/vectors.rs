@@ -27,6 +27,7 @@ impl Translate for GraphEmbeddings {
             rdf_type: body.text("rdf_type")?,
             attributes: attributes(body)?,
             model: body.text("model")?,
+            ..Self::Question::default()
         })
     }
 
@@ -59,6 +60,7 @@ impl Translate for DocumentEmbeddings {
             collection: body.collection()?,
             attributes: attributes(body)?,
             model: body.text("model")?,
+            ..Self::Question::default()
         })
     }
 
@@ -115,6 +117,7 @@ impl Translate for RowEmbeddings {
             index_name: body.opt_text("index_name")?.filter(|name| !name.is_empty()),
             attributes: attributes(body)?,
             model: body.text("model")?,
+            tell_model: false,
         })
     }
 

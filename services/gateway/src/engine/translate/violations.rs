@@ -43,7 +43,8 @@ impl Translate for Violations {
 
 fn shown(violations: Vec<Violation>) -> Vec<Value> {
     let one = |one: Violation| {
-        let statement: Value = serde_json::from_str(&one.statement).unwrap_or(Value::Null);
+        let statement: Value =
+            serde_json::from_slice(one.statement.as_bytes()).unwrap_or(Value::Null);
         json!({
             "id": one.id, "flow": one.flow, "collection": one.collection, "document": one.document,
             "chunk": one.chunk, "statement": statement, "reason": one.reason, "model": one.model,

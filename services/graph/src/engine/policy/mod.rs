@@ -5,6 +5,8 @@
 //! read hides everything: a policy that is broken must not be one that does not count.
 
 mod context;
+#[cfg(test)]
+mod fuzz;
 mod shows;
 mod verdict;
 

@@ -8,6 +8,7 @@ use zstd::bulk::Compressor;
 
 use crate::engine::quota::Usage;
 use crate::error::GraphError;
+use crate::store::embedded::by_hand;
 
 /// Quads of a row, about.
 pub(crate) const ROW_QUADS: usize = 32_768;
@@ -19,8 +20,12 @@ pub(crate) const ROW_BYTES: usize = 4 << 20;
 pub enum Op {
     /// The quads are added.
     Insert,
+    /// The quads are added, and were loaded by hand.
+    Load,
     /// The quads are taken out.
     Delete,
+    /// The quads stay, and do not count as loaded by hand any more.
+    Unmark,
 }
 
 impl Op {
@@ -29,14 +34,29 @@ impl Op {
         match self {
             Self::Insert => 1,
             Self::Delete => 0,
+            Self::Load => 2,
+            Self::Unmark => 3,
         }
     }
 
     pub(crate) fn from_code(code: i64) -> Self {
-        if code == 0 {
-            Self::Delete
-        } else {
-            Self::Insert
+        match code {
+            0 => Self::Delete,
+            2 => Self::Load,
+            3 => Self::Unmark,
+            _ => Self::Insert,
+        }
+    }
+
+    /// What quads with so much text add.
+    pub(crate) fn adds(self, quads: u64, bytes: u64) -> Usage {
+        match self {
+            Self::Insert => Usage { quads, bytes },
+            Self::Load => Usage {
+                quads,
+                bytes: bytes + by_hand::MARK * quads,
+            },
+            Self::Delete | Self::Unmark => Usage::default(),
         }
     }
 }
@@ -50,12 +70,18 @@ pub struct Run {
 }
 
 impl Run {
-    /// What its quads take.
-    pub(crate) fn usage(&self) -> Usage {
-        Usage {
-            quads: self.quads.len() as u64,
-            bytes: self.text.len() as u64,
+    fn new(op: Op, quads: Vec<Quad>) -> Self {
+        Self {
+            op,
+            text: encode(&quads),
+            quads,
         }
+    }
+
+    /// What it adds.
+    pub(crate) fn adds(&self) -> Usage {
+        self.op
+            .adds(self.quads.len() as u64, self.text.len() as u64)
     }
 }
 
@@ -71,23 +97,32 @@ impl Batch {
         Self::new(Vec::new(), quads)
     }
 
+    /// A batch that adds quads that were loaded by hand.
+    pub fn load(quads: Vec<Quad>) -> Self {
+        let (loaded, others) = quads.into_iter().partition(by_hand::matters);
+        Self::of([(Op::Load, loaded), (Op::Insert, others)])
+    }
+
     /// A batch that takes quads out.
     pub fn delete(quads: Vec<Quad>) -> Self {
         Self::new(quads, Vec::new())
     }
 
+    /// A batch that takes quads out, and of others that they were loaded by hand.
+    pub(crate) fn take_back(delete: Vec<Quad>, unmark: Vec<Quad>) -> Self {
+        Self::of([(Op::Delete, delete), (Op::Unmark, unmark)])
+    }
+
     /// A batch that takes quads out, then adds others.
     pub fn new(delete: Vec<Quad>, insert: Vec<Quad>) -> Self {
-        let runs = [(Op::Delete, delete), (Op::Insert, insert)]
-            .into_iter()
-            .filter(|(_, quads)| !quads.is_empty())
-            .map(|(op, quads)| Run {
-                op,
-                text: encode(&quads),
-                quads,
-            })
-            .collect();
-        Self { runs }
+        Self::of([(Op::Delete, delete), (Op::Insert, insert)])
+    }
+
+    fn of(runs: [(Op, Vec<Quad>); 2]) -> Self {
+        let runs = runs.into_iter().filter(|(_, quads)| !quads.is_empty());
+        Self {
+            runs: runs.map(|(op, quads)| Run::new(op, quads)).collect(),
+        }
     }
 
     /// Number of quads named.
@@ -97,8 +132,8 @@ impl Batch {
 
     /// What it adds, if all of it is new.
     pub(crate) fn adds(&self) -> Usage {
-        let inserts = self.runs.iter().filter(|run| run.op == Op::Insert);
-        inserts.fold(Usage::default(), |sum, run| sum.and(run.usage()))
+        let runs = self.runs.iter();
+        runs.fold(Usage::default(), |sum, run| sum.and(run.adds()))
     }
 
     /// Whether it changes nothing.

@@ -16,7 +16,7 @@ use crate::store::embedded::ended::{self, Ended};
 use crate::store::embedded::entry::Entry;
 use crate::store::embedded::journal::{self, Appended, NewRow};
 use crate::store::embedded::merge;
-use crate::store::embedded::retract;
+use crate::store::embedded::retract::{self, TakenBack};
 use crate::store::embedded::shared::Shared;
 use tg_collections::CollectionKey;
 use tg_storage::survived;
@@ -124,11 +124,11 @@ fn take_back(
     let Some(dataset) = entry.and_then(|entry| entry.loaded()) else {
         return Ok(None);
     };
-    let quads = retract::plan(&dataset, wanted)?;
-    let count = quads.len();
-    if count > 0 {
+    let TakenBack { gone, unmarked } = retract::plan(&dataset, wanted)?;
+    let count = gone.len();
+    let batch = Batch::take_back(gone, unmarked);
+    if !batch.is_empty() {
         let (done, mut result) = oneshot::channel();
-        let batch = Batch::delete(quads);
         commit(shared, accounting, vec![Write { key, batch, done }]);
         result.try_recv().unwrap_or(Err(GraphError::Closed))?;
     }

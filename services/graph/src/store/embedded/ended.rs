@@ -71,6 +71,7 @@ pub(crate) fn end(shared: &Arc<Shared>, ended: &mut Ended, end: End) -> Result<u
         }
         !ends
     });
+    gone.iter().for_each(|entry| entry.retire());
     purge(shared.clone(), gone);
     Ok(count)
 }

@@ -7,6 +7,7 @@ use tokio::sync::watch;
 use crate::engine::quota::Usage;
 use crate::error::GraphError;
 use crate::store::embedded::batch::{Op, Run};
+use crate::store::embedded::by_hand;
 use crate::store::embedded::dataset::Dataset;
 
 type Outcome = Option<Result<Arc<Dataset>, GraphError>>;
@@ -124,6 +125,13 @@ impl Entry {
         self.order.lock().dataset.clone()
     }
 
+    /// It is let go of: who still looks at it is told so.
+    pub(crate) fn retire(&self) {
+        if let Some(dataset) = self.loaded() {
+            dataset.retire();
+        }
+    }
+
     /// What it will hold once it is loaded.
     pub(crate) fn reserve(&self, held: Usage) {
         self.order.lock().weight.held = held;
@@ -179,10 +187,10 @@ impl Entry {
         for run in runs {
             let quads = run.quads.len() as u64;
             order.weight.quads += quads;
-            match run.op {
-                Op::Delete => order.weight.deleted += quads,
-                Op::Insert => order.weight.held = order.weight.held.and(run.usage()),
+            if run.op == Op::Delete {
+                order.weight.deleted += quads;
             }
+            order.weight.held = order.weight.held.and(run.adds());
         }
         order.weight.rows += rows;
         Ok(order.weight.is_due())
@@ -195,6 +203,7 @@ impl Entry {
         Some(Frozen {
             dataset: dataset.clone(),
             quads: dataset.all(),
+            by_hand: dataset.by_hand(),
             seq: order.applied,
             weight: order.weight,
         })
@@ -240,6 +249,7 @@ impl Entry {
 pub(crate) struct Frozen {
     pub(crate) dataset: Arc<Dataset>,
     pub(crate) quads: oxigraph::store::QuadIter<'static>,
+    pub(crate) by_hand: by_hand::Frozen,
     pub(crate) seq: i64,
     pub(crate) weight: Weight,
 }

@@ -8,6 +8,7 @@ use oxigraph::store::Store;
 use spareval::{InternalQuad, QueryableDataset};
 use tg_schemas::vocabulary::{POLICY_GRAPH, RETRIEVAL_GRAPH, user_context};
 
+use super::bounds::Bound;
 use crate::engine::pattern::Pattern;
 use crate::engine::policy::Shows;
 use crate::error::GraphError;
@@ -26,7 +27,7 @@ enum As {
     Seen(Arc<dyn Shows>),
     /// What policies are judged by: all graphs as one, but for traces and the policies themselves, and what is known of the
     /// user. By name, graphs are as they are.
-    Judged(Arc<[Triple]>),
+    Judged(Arc<[Triple]>, Arc<Bound>),
 }
 
 impl Evaluated {
@@ -39,23 +40,23 @@ impl Evaluated {
     }
 
     /// As policies are judged by it, with what is known of the user.
-    pub(super) fn judged(store: &Store, user: Arc<[Triple]>) -> Self {
+    pub(super) fn judged(store: &Store, user: Arc<[Triple]>, bound: Arc<Bound>) -> Self {
         Self {
             store: store.clone(),
-            as_of: As::Judged(user),
+            as_of: As::Judged(user, bound),
         }
     }
 
     /// What matches, as it is stored and as it is known of the user.
     fn matching(&self, pattern: Pattern, place: In) -> Quads {
         match (place, &self.as_of) {
-            (In::Default, As::Judged(user)) => {
+            (In::Default, As::Judged(user, bound)) => {
                 let user: Vec<Quad> = user
                     .iter()
                     .map(|fact| fact.clone().in_graph(GraphName::DefaultGraph))
                     .filter(|fact| pattern.matches(fact))
                     .collect();
-                let stored = stored(&self.store, &pattern, None);
+                let stored = bounded(stored(&self.store, &pattern, None), bound);
                 let stored = stored.filter(|quad| match quad {
                     Ok(quad) => !is_apart(&quad.graph_name) && !is_of_user(quad),
                     Err(_) => true,
@@ -67,19 +68,21 @@ impl Evaluated {
                 stored(&self.store, &pattern, Some(&GraphName::DefaultGraph))
             }
             // Whoever may write triples must not write who somebody is.
-            (In::Named(graph), As::Judged(_)) => {
-                let all = stored(&self.store, &pattern, Some(&graph));
+            (In::Named(graph), As::Judged(_, bound)) => {
+                let all = bounded(stored(&self.store, &pattern, Some(&graph)), bound);
                 Box::new(all.filter(|quad| !quad.as_ref().is_ok_and(is_of_user)))
             }
-            (In::AnyNamed, As::Judged(_)) => {
-                let all = stored(&self.store, &pattern, None);
+            (In::AnyNamed, As::Judged(_, bound)) => {
+                let all = bounded(stored(&self.store, &pattern, None), bound);
                 let all = only(all, |graph| *graph != GraphName::DefaultGraph);
                 Box::new(all.filter(|quad| !quad.as_ref().is_ok_and(is_of_user)))
             }
             (In::Named(graph), As::Seen(_)) => stored(&self.store, &pattern, Some(&graph)),
-            (In::AnyNamed, As::Seen(_)) => {
+            (In::AnyNamed, As::Seen(sight)) => {
+                let sight = sight.clone();
                 let all = stored(&self.store, &pattern, None);
-                only(all, |graph| *graph != GraphName::DefaultGraph)
+                let all = all.map(move |quad| sight.goes_on().and(quad));
+                only(Box::new(all), |graph| *graph != GraphName::DefaultGraph)
             }
         }
     }
@@ -89,16 +92,23 @@ impl As {
     fn shows(&self, quad: &Quad) -> Result<bool, GraphError> {
         match self {
             Self::Seen(sight) => sight.shows(quad),
-            Self::Judged(_) => Ok(true),
+            // What may be read of it was asked as it was read.
+            Self::Judged(..) => Ok(true),
         }
     }
 
     fn shows_graph(&self, graph: &GraphName) -> Result<bool, GraphError> {
         match self {
             Self::Seen(sight) => sight.shows_graph(graph),
-            Self::Judged(_) => Ok(true),
+            Self::Judged(_, bound) => bound.check().map(|()| true),
         }
     }
+}
+
+/// Quads, each of them as long as the query that reads them may go on: before any of them is left out.
+fn bounded(quads: Quads, bound: &Arc<Bound>) -> Quads {
+    let bound = bound.clone();
+    Box::new(quads.map(move |quad| bound.check().and(quad)))
 }
 
 /// Those of which a sieve lets something pass, and faults.

@@ -7,6 +7,7 @@ use tg_schemas::msg::UserContext;
 use tg_storage::{Durability, GroupCommitter};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
+use super::bounds::Bounds;
 use super::change::Change;
 use super::dataset::Dataset;
 use super::entry::Entry;
@@ -64,7 +65,14 @@ impl EmbeddedGraph {
         user: Option<&UserContext>,
     ) -> Result<Option<Arc<Dataset>>, GraphError> {
         let dataset = self.dataset(key).await?;
-        dataset.map(|dataset| dataset.seen_by(user)).transpose()
+        let limits = &self.shared.limits;
+        let bounds = Bounds {
+            time: limits.query_time,
+            memory: limits.query_memory,
+        };
+        dataset
+            .map(|dataset| dataset.seen_by(user, bounds))
+            .transpose()
     }
 
     async fn find_or_load(&self, key: &CollectionKey) -> Result<Option<Arc<Entry>>, GraphError> {

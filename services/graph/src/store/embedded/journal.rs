@@ -72,6 +72,16 @@ CREATE TABLE held (
 INSERT INTO held SELECT dataset, sum(quads), sum(120 * quads + 4 * length(body))
     FROM journal WHERE op = 1 GROUP BY dataset;
 ",
+    "
+CREATE TABLE absent (
+    workspace TEXT NOT NULL,
+    collection TEXT NOT NULL,
+    incarnation INTEGER NOT NULL,
+    since INTEGER NOT NULL,
+    PRIMARY KEY (workspace, collection, incarnation)
+) WITHOUT ROWID;
+",
+    "DROP TABLE absent;",
 ];
 
 /// A row to append.
@@ -96,6 +106,7 @@ pub(crate) struct Appended {
 
 /// A part of a snapshot.
 pub(crate) struct Snapshot {
+    pub(crate) op: Op,
     pub(crate) held: Usage,
     pub(crate) body: Vec<u8>,
 }
@@ -135,8 +146,9 @@ pub(crate) fn append(tx: &Transaction<'_>, rows: &[NewRow]) -> Result<Vec<Append
             row.quads as i64,
             &row.body[..]
         ])?;
-        if row.op == Op::Insert {
-            hold.execute(params![id, row.quads as i64, row.bytes as i64])?;
+        let adds = row.op.adds(row.quads as u64, row.bytes as u64);
+        if adds != Usage::default() {
+            hold.execute(params![id, signed(adds.quads), signed(adds.bytes)])?;
         }
         places.push(Appended {
             key: row.key.clone(),
@@ -223,15 +235,8 @@ pub(crate) fn replace(
     let mut insert = tx.prepare_cached(
         "INSERT INTO journal (dataset, seq, part, op, quads, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
     )?;
-    for (part, Snapshot { held, body }) in (0_i64..).zip(parts) {
-        insert.execute(params![
-            id,
-            seq,
-            part,
-            Op::Insert.code(),
-            signed(held.quads),
-            body
-        ])?;
+    for (part, Snapshot { op, held, body }) in (0_i64..).zip(parts) {
+        insert.execute(params![id, seq, part, op.code(), signed(held.quads), body])?;
     }
     let live = parts
         .iter()
@@ -334,7 +339,7 @@ pub(crate) fn end_workspace(tx: &Transaction<'_>, workspace: &str) -> Result<u64
 
 fn end(tx: &Transaction<'_>, ids: Vec<i64>) -> Result<u64, StorageError> {
     let mut count = tx.prepare_cached(
-        "SELECT coalesce(sum(CASE op WHEN 0 THEN -quads ELSE quads END), 0) FROM journal
+        "SELECT coalesce(sum(CASE op WHEN 0 THEN -quads WHEN 3 THEN 0 ELSE quads END), 0) FROM journal
          WHERE dataset = ?1",
     )?;
     let mut remember = tx.prepare_cached("INSERT OR IGNORE INTO dropped VALUES (?1)")?;

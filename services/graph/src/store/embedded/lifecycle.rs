@@ -1,7 +1,9 @@
 //! The life cycle of what is kept here: what is taken back, and the end of collections and workspaces.
 
 use async_trait::async_trait;
-use tg_collections::{CollectionKey, CollectionStore, KnownConfig, WorkspaceStore, WriteKind};
+use tg_collections::{
+    CollectionKey, CollectionStore, KnownConfig, Retractions, WorkspaceStore, WriteKind,
+};
 use tg_schemas::msg::Retract;
 use tg_schemas::vocabulary::POLICY_GRAPH;
 use tg_schemas::{Error, ErrorCode, WorkspaceKey, WorkspaceTombstone};
@@ -18,6 +20,7 @@ impl WorkspaceStore for EmbeddedGraph {
     }
 
     async fn purge(&self, key: &WorkspaceKey, _: &WorkspaceTombstone) -> Result<(), Error> {
+        self.retractions().forget(key.as_str()).await?;
         self.drop_workspace(key.as_str()).await.map_err(wire)?;
         Ok(())
     }
@@ -32,6 +35,10 @@ impl CollectionStore for EmbeddedGraph {
     const ITEMS: &'static str = "triples";
     const RETRACTED: &'static str = "tg_graph_triples_retracted_total";
     type Part = ();
+
+    fn retractions(&self) -> &dyn Retractions {
+        &self.shared.journal
+    }
 
     async fn retract(
         &self,

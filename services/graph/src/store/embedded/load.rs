@@ -6,7 +6,7 @@ use futures::executor::block_on;
 
 use crate::engine::quota::Usage;
 use crate::error::GraphError;
-use crate::store::embedded::batch::{self, Op, Run};
+use crate::store::embedded::batch::{self, Run};
 use crate::store::embedded::dataset::Dataset;
 use crate::store::embedded::entry::{Entry, Published, Weight};
 use crate::store::embedded::journal::{self, Row};
@@ -127,14 +127,7 @@ fn add(dataset: &Dataset, mut runs: impl Iterator<Item = Unpacked>) -> Result<Us
     runs.try_fold(Usage::default(), |sum, run| {
         let (run, bytes) = run?;
         dataset.apply([&run].into_iter())?;
-        let added = match run.op {
-            Op::Insert => Usage {
-                quads: run.quads.len() as u64,
-                bytes,
-            },
-            Op::Delete => Usage::default(),
-        };
-        Ok(sum.and(added))
+        Ok(sum.and(run.op.adds(run.quads.len() as u64, bytes)))
     })
 }
 

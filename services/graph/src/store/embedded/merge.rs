@@ -4,11 +4,13 @@
 use std::sync::Arc;
 
 use futures::executor::block_on;
+use oxigraph::model::Quad;
 use oxigraph::store::QuadIter;
 
 use crate::engine::quota::Usage;
 use crate::error::GraphError;
-use crate::store::embedded::batch::{self, ROW_BYTES, ROW_QUADS};
+use crate::store::embedded::batch::{self, Op, ROW_BYTES, ROW_QUADS};
+use crate::store::embedded::by_hand;
 use crate::store::embedded::entry::{Entry, Weight};
 use crate::store::embedded::journal::{self, Snapshot};
 use crate::store::embedded::shared::{CHORES, Shared};
@@ -53,7 +55,12 @@ fn merge(shared: &Shared, entry: &Entry) -> Result<Option<Weight>, GraphError> {
         entry.counted(live);
         return Ok(None);
     }
-    let Some(parts) = snapshot(frozen.quads, shared.limits.memory / SNAPSHOT)? else {
+    let Some(parts) = snapshot(
+        frozen.quads,
+        &frozen.by_hand,
+        shared.limits.memory / SNAPSHOT,
+    )?
+    else {
         entry.not_merged();
         return Ok(None);
     };
@@ -75,28 +82,66 @@ fn merge(shared: &Shared, entry: &Entry) -> Result<Option<Weight>, GraphError> {
     Ok(replaced?.then(|| entry.reweigh(before, rows, held)))
 }
 
-fn snapshot(mut quads: QuadIter<'static>, most: u64) -> Result<Option<Vec<Snapshot>>, GraphError> {
-    let (mut parts, mut packed) = (Vec::new(), 0_u64);
-    while packed <= most {
-        let (mut part, mut bytes) = (Vec::new(), 0);
-        while part.len() < ROW_QUADS && bytes < ROW_BYTES {
-            let Some(quad) = quads.next().transpose()? else {
-                break;
-            };
-            bytes += batch::length(&quad);
-            part.push(quad);
+/// A part of a snapshot that is not full yet.
+struct Open {
+    op: Op,
+    quads: Vec<Quad>,
+    bytes: usize,
+}
+
+impl Open {
+    fn of(op: Op) -> Self {
+        Self {
+            op,
+            quads: Vec::new(),
+            bytes: 0,
         }
-        if part.is_empty() {
-            return Ok(Some(parts));
-        }
-        let text = batch::encode(&part);
-        let held = Usage {
-            quads: part.len() as u64,
-            bytes: text.len() as u64,
-        };
-        let body = batch::pack(&text)?;
-        packed = packed.saturating_add(body.len() as u64);
-        parts.push(Snapshot { held, body });
     }
-    Ok(None)
+
+    fn is_full(&self) -> bool {
+        self.quads.len() >= ROW_QUADS || self.bytes >= ROW_BYTES
+    }
+
+    fn take(&mut self) -> Result<Snapshot, GraphError> {
+        let text = batch::encode(&self.quads);
+        let held = self.op.adds(self.quads.len() as u64, text.len() as u64);
+        let body = batch::pack(&text)?;
+        let op = self.op;
+        *self = Self::of(op);
+        Ok(Snapshot { op, held, body })
+    }
+}
+
+/// What is alive, as rows; `None` where that is more than `most` bytes.
+fn snapshot(
+    quads: QuadIter<'static>,
+    by_hand: &by_hand::Frozen,
+    most: u64,
+) -> Result<Option<Vec<Snapshot>>, GraphError> {
+    let (mut parts, mut packed) = (Vec::new(), 0_u64);
+    let (mut found, mut loaded) = (Open::of(Op::Insert), Open::of(Op::Load));
+    let mut end = |open: &mut Open, parts: &mut Vec<Snapshot>| {
+        let part = open.take()?;
+        packed = packed.saturating_add(part.body.len() as u64);
+        parts.push(part);
+        Ok::<_, GraphError>(packed <= most)
+    };
+    for quad in quads {
+        let quad = quad?;
+        let open = match by_hand.has(&quad) {
+            true => &mut loaded,
+            false => &mut found,
+        };
+        open.bytes += batch::length(&quad);
+        open.quads.push(quad);
+        if open.is_full() && !end(open, &mut parts)? {
+            return Ok(None);
+        }
+    }
+    for open in [&mut found, &mut loaded] {
+        if !open.quads.is_empty() && !end(open, &mut parts)? {
+            return Ok(None);
+        }
+    }
+    Ok(Some(parts))
 }

@@ -6,7 +6,10 @@
 
 mod accounting;
 pub mod batch;
+mod bounds;
+mod by_hand;
 mod change;
+mod changes;
 mod commit;
 mod dataset;
 mod ended;

@@ -28,19 +28,16 @@ impl QuadStore for EmbeddedGraph {
         triples: Vec<Triple>,
         kind: WriteKind,
     ) -> Result<Written, GraphError> {
-        let Prepared { batch, refused } = match is_small(&triples) {
-            true => prepare(&triples),
-            false => {
-                let prepared = tokio::task::spawn_blocking(move || prepare(&triples)).await;
-                prepared.map_err(|_| GraphError::Closed)?
-            }
-        };
-        let count = batch.len();
-        let in_time = self.write_from(key, batch, kind).await?;
-        Ok(Written {
-            kept: in_time.then_some(count),
-            refused,
-        })
+        add(self, key, triples, kind, Batch::insert).await
+    }
+
+    async fn load(
+        &self,
+        key: &CollectionKey,
+        triples: Vec<Triple>,
+        kind: WriteKind,
+    ) -> Result<Written, GraphError> {
+        add(self, key, triples, kind, Batch::load).await
     }
 
     async fn find(
@@ -105,6 +102,28 @@ impl TripleScan for Scan {
     }
 }
 
+async fn add(
+    engine: &EmbeddedGraph,
+    key: &CollectionKey,
+    triples: Vec<Triple>,
+    kind: WriteKind,
+    batch: fn(Vec<Quad>) -> Batch,
+) -> Result<Written, GraphError> {
+    let Prepared { batch, refused } = match is_small(&triples) {
+        true => prepare(&triples, batch),
+        false => {
+            let prepared = tokio::task::spawn_blocking(move || prepare(&triples, batch)).await;
+            prepared.map_err(|_| GraphError::Closed)?
+        }
+    };
+    let count = batch.len();
+    let in_time = engine.write_from(key, batch, kind).await?;
+    Ok(Written {
+        kept: in_time.then_some(count),
+        refused,
+    })
+}
+
 fn read(pattern: &TriplePattern) -> Result<Asked, GraphError> {
     let TriplePattern { s, p, o, g } = pattern;
     Pattern::read(s.as_ref(), p.as_ref(), o.as_ref(), g.as_deref())
@@ -124,7 +143,7 @@ struct Prepared {
     refused: Option<(GraphError, usize)>,
 }
 
-fn prepare(triples: &[Triple]) -> Prepared {
+fn prepare(triples: &[Triple], batch: fn(Vec<Quad>) -> Batch) -> Prepared {
     let mut quads: Vec<Quad> = Vec::with_capacity(triples.len());
     let mut refused: Option<(GraphError, usize)> = None;
     for (at, triple) in triples.iter().enumerate() {
@@ -145,7 +164,7 @@ fn prepare(triples: &[Triple]) -> Prepared {
         }
     }
     Prepared {
-        batch: Batch::insert(quads),
+        batch: batch(quads),
         refused,
     }
 }

@@ -1,8 +1,8 @@
 //! Taking back exactly what came from chunks that are no more: what is said of them, the subgraphs read from
-//! them, the facts that no other subgraph holds, and labels of what is left without any fact. Works on one
+//! them, the facts that no other subgraph holds and nobody loaded by hand, and labels of what is left without any fact. Works on one
 //! state of a dataset; whoever commits the result lets nothing come between.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use oxigraph::model::vocab::{rdf, rdfs};
 use oxigraph::model::{
@@ -12,6 +12,7 @@ use tokio::sync::oneshot;
 
 use crate::engine::pattern::Pattern;
 use crate::error::GraphError;
+use crate::store::embedded::by_hand;
 use crate::store::embedded::change::{Change, Outdated, Wanted};
 use crate::store::embedded::dataset::Dataset;
 use crate::store::embedded::handle::EmbeddedGraph;
@@ -156,11 +157,21 @@ fn outdated(of: &Superseded) -> impl Iterator<Item = Outdated> + Send + '_ {
     })
 }
 
-/// The quads that go, of one state of a dataset.
-pub(crate) fn plan(data: &Dataset, wanted: &Wanted) -> Result<Vec<Quad>, GraphError> {
+/// What taking back does to a dataset.
+pub(crate) struct TakenBack {
+    /// The quads that go.
+    pub(crate) gone: Vec<Quad>,
+    /// Facts that stay, as another subgraph holds them, and were loaded by hand only with what goes.
+    pub(crate) unmarked: Vec<Quad>,
+}
+
+/// What goes, of one state of a dataset.
+pub(crate) fn plan(data: &Dataset, wanted: &Wanted) -> Result<TakenBack, GraphError> {
     let mut plan = Plan {
         data,
+        by_hand: data.by_hand(),
         gone: HashSet::new(),
+        unmarked: Vec::new(),
     };
     for quad in &wanted.quads {
         let pattern = exactly(quad);
@@ -189,26 +200,35 @@ pub(crate) fn plan(data: &Dataset, wanted: &Wanted) -> Result<Vec<Quad>, GraphEr
         }
     }
     let mut makers = HashSet::new();
-    let mut facts = HashSet::new();
+    let mut facts = HashMap::new();
     for node in &nodes {
         plan.forget(node, &mut makers, &mut facts)?;
     }
     for maker in makers {
         plan.forget_maker(maker)?;
     }
-    let mut touched = HashSet::new();
-    for fact in facts {
-        plan.forget_fact(fact, &mut touched)?;
+    let mut touched = HashMap::new();
+    for (fact, of_export) in facts {
+        plan.forget_fact(fact, of_export, &mut touched)?;
     }
-    for node in touched {
-        plan.forget_labels(node)?;
+    plan.unmark_labels()?;
+    for (node, of_export) in touched {
+        plan.forget_labels(node, of_export)?;
     }
-    Ok(plan.gone.into_iter().collect())
+    Ok(TakenBack {
+        gone: plan.gone.into_iter().collect(),
+        unmarked: plan.unmarked,
+    })
 }
+
+/// Facts of a thing that are looked at for one that was loaded.
+const LOOKED_AT: usize = 10_000;
 
 struct Plan<'a> {
     data: &'a Dataset,
+    by_hand: by_hand::Frozen,
     gone: HashSet<Quad>,
+    unmarked: Vec<Quad>,
 }
 
 fn source() -> Option<GraphName> {
@@ -301,12 +321,12 @@ impl Plan<'_> {
         Ok(false)
     }
 
-    /// What is said of a part or subgraph. Notes what made it and the facts it holds.
+    /// What is said of a part or subgraph. Notes what made it and the facts it holds: whether these were loaded as its own.
     fn forget(
         &mut self,
         node: &NamedOrBlankNode,
         makers: &mut HashSet<NamedNode>,
-        facts: &mut HashSet<RdfTriple>,
+        facts: &mut HashMap<RdfTriple, bool>,
     ) -> Result<(), GraphError> {
         let said = self.found(Pattern {
             subject: Some(node.clone()),
@@ -319,7 +339,10 @@ impl Plan<'_> {
                     makers.insert(maker.clone());
                 }
                 Term::Triple(fact) if quad.predicate == CONTAINS => {
-                    facts.insert((**fact).clone());
+                    // Who loads a fact with where it comes from loads what was found, as from an export.
+                    let of_export = self.by_hand.has(&quad);
+                    let known = facts.entry((**fact).clone()).or_default();
+                    *known |= of_export;
                 }
                 _ => {}
             }
@@ -337,7 +360,7 @@ impl Plan<'_> {
             ..Pattern::default()
         })?;
         if !made_more {
-            self.forget(&maker.into(), &mut HashSet::new(), &mut HashSet::new())?;
+            self.forget(&maker.into(), &mut HashSet::new(), &mut HashMap::new())?;
         }
         Ok(())
     }
@@ -352,31 +375,106 @@ impl Plan<'_> {
         })
     }
 
-    /// A fact that no subgraph holds any more. Notes whom it was about.
+    /// Whether a subgraph that stays and was loaded by hand holds a fact.
+    fn is_supported_by_hand(&self, fact: RdfTriple) -> Result<bool, GraphError> {
+        let holds = self.data.scan(&Pattern {
+            predicate: Some(CONTAINS.into_owned()),
+            object: Some(Term::Triple(Box::new(fact))),
+            graph: source(),
+            ..Pattern::default()
+        });
+        for quad in holds {
+            let quad = quad?;
+            if !self.gone.contains(&quad) && self.by_hand.has(&quad) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// A fact that no subgraph holds any more and nobody loaded beside them. Notes whom it was about. One that only what
+    /// was found holds still does not count as loaded any more.
     fn forget_fact(
         &mut self,
         fact: RdfTriple,
-        touched: &mut HashSet<NamedNode>,
+        of_export: bool,
+        touched: &mut HashMap<NamedNode, bool>,
     ) -> Result<(), GraphError> {
+        let quad = fact.clone().in_graph(GraphName::DefaultGraph);
         if self.is_supported(fact.clone())? {
+            if of_export && self.by_hand.has(&quad) && !self.is_supported_by_hand(fact)? {
+                self.unmarked.push(quad);
+            }
             return Ok(());
         }
+        if !of_export && self.by_hand.has(&quad) {
+            return Ok(());
+        }
+        let mut touch = |node: &NamedNode| *touched.entry(node.clone()).or_default() |= of_export;
         if let NamedOrBlankNode::NamedNode(node) = &fact.subject {
-            touched.insert(node.clone());
+            touch(node);
         }
         if let Term::NamedNode(node) = &fact.object {
-            touched.insert(node.clone());
+            touch(node);
         }
-        touched.insert(fact.predicate.clone());
-        let quad = fact.in_graph(GraphName::DefaultGraph);
+        touch(&fact.predicate);
         for found in self.found(exactly(&quad))? {
             self.gone.insert(found);
         }
         Ok(())
     }
 
-    /// The labels of something about which nothing else is left.
-    fn forget_labels(&mut self, node: NamedNode) -> Result<(), GraphError> {
+    /// Labels that came with an export do not count as loaded any more where nothing else about their thing does.
+    fn unmark_labels(&mut self) -> Result<(), GraphError> {
+        let mut nodes: HashSet<NamedNode> = HashSet::new();
+        for quad in &self.unmarked {
+            let ends = [Term::from(quad.subject.clone()), quad.object.clone()];
+            nodes.extend(ends.into_iter().filter_map(|end| match end {
+                Term::NamedNode(node) => Some(node),
+                _ => None,
+            }));
+            nodes.insert(quad.predicate.clone());
+        }
+        for node in nodes {
+            let labels = self.found(Pattern {
+                subject: Some(node.clone().into()),
+                predicate: Some(rdfs::LABEL.into_owned()),
+                graph: Some(GraphName::DefaultGraph),
+                ..Pattern::default()
+            })?;
+            let labels: Vec<Quad> = labels
+                .into_iter()
+                .filter(|label| self.counts_as_loaded(label))
+                .collect();
+            if !labels.is_empty() && !self.has_loaded(node, &labels)? {
+                self.unmarked.extend(labels);
+            }
+        }
+        Ok(())
+    }
+
+    fn counts_as_loaded(&self, quad: &Quad) -> bool {
+        self.by_hand.has(quad) && !self.gone.contains(quad) && !self.unmarked.contains(quad)
+    }
+
+    /// Whether anything about a thing but its labels counts as loaded; of what has very many facts it is taken to.
+    fn has_loaded(&self, node: NamedNode, labels: &[Quad]) -> Result<bool, GraphError> {
+        let mut looked_at = 0;
+        for pattern in about(node) {
+            for quad in self.data.scan(&pattern) {
+                let quad = quad?;
+                looked_at += 1;
+                if looked_at > LOOKED_AT || self.counts_as_loaded(&quad) && !labels.contains(&quad)
+                {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    /// The labels of something about which nothing else is left. What came with an export came with its labels.
+    fn forget_labels(&mut self, node: NamedNode, of_export: bool) -> Result<(), GraphError> {
         if VOCABULARY
             .iter()
             .any(|space| node.as_str().starts_with(space))
@@ -395,7 +493,8 @@ impl Plan<'_> {
                 continue;
             }
             let label = quad.predicate == rdfs::LABEL;
-            if !label || self.is_supported(RdfTriple::from(quad.clone()))? {
+            let loaded = !of_export && self.by_hand.has(&quad);
+            if !label || loaded || self.is_supported(RdfTriple::from(quad.clone()))? {
                 return Ok(());
             }
             labels.push(quad);
@@ -419,3 +518,25 @@ impl Plan<'_> {
 
 #[cfg(test)]
 mod tests;
+
+/// Facts with a thing at any of their places.
+fn about(node: NamedNode) -> [Pattern; 3] {
+    let of = || Pattern {
+        graph: Some(GraphName::DefaultGraph),
+        ..Pattern::default()
+    };
+    [
+        Pattern {
+            subject: Some(node.clone().into()),
+            ..of()
+        },
+        Pattern {
+            predicate: Some(node.clone()),
+            ..of()
+        },
+        Pattern {
+            object: Some(node.into()),
+            ..of()
+        },
+    ]
+}

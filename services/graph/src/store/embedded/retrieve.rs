@@ -2,9 +2,11 @@
 //! from ([`sources`]), each from one state of a dataset, with labels. Reads only; knows no bus.
 
 mod around;
+mod best;
 mod labels;
 mod look;
 mod sources;
+mod words;
 
 use tg_schemas::msg::{
     NeighbourhoodRequest, NeighbourhoodResponse, SourcesRequest, SourcesResponse, UserContext,
@@ -29,7 +31,7 @@ impl EmbeddedGraph {
         cancel: CancellationToken,
     ) -> Result<NeighbourhoodResponse, GraphError> {
         self.look(key, user, cancel, move |data, cancel| {
-            around::around(data, &ask, cancel)
+            around::around(data, &ask, cancel, around::SCORING)
         })
         .await
     }

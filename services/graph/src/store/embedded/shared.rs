@@ -118,7 +118,8 @@ impl Shared {
     /// Lets go of all datasets in memory: the journal alone says what there is, and they are loaded from it when they are
     /// read next.
     pub(crate) fn forget(&self) {
-        self.entries.lock().clear();
+        let gone = std::mem::take(&mut *self.entries.lock());
+        gone.values().for_each(|entry| entry.retire());
         self.recounted();
     }
 
@@ -130,6 +131,8 @@ impl Shared {
             .is_some_and(|known| Arc::ptr_eq(known, entry))
         {
             entries.remove(key);
+            drop(entries);
+            entry.retire();
         }
     }
 }

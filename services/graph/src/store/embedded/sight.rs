@@ -2,56 +2,120 @@
 //! from the whole collection and what is known of the user.
 //!
 //! A quad is hidden that names a hidden thing anywhere: as subject, predicate, object or graph, or within a quoted triple;
-//! and so are the policies themselves. A policy that fails hides everything, as an error.
+//! and so are the policies themselves. A policy that fails, or takes more time or memory than a query may, hides everything,
+//! as an error.
+//!
+//! Each quad is judged by one state of the collection, in which it is: what is withdrawn meanwhile is not shown, and what
+//! was judged by another state is judged again.
 
 use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use oxigraph::model::{GraphName, NamedNode, NamedOrBlankNode, Quad, Term, Triple};
-use oxigraph::sparql::{QueryResults, SparqlEvaluator, Variable};
+use oxigraph::sparql::{QueryResults, Variable};
 use oxigraph::store::Store;
 use parking_lot::Mutex;
-use spargebra::Query;
 use tg_schemas::msg::UserContext;
 use tg_schemas::vocabulary::{POLICY_GRAPH, RETRIEVAL_GRAPH};
+use tokio::time::Instant;
 
+use super::bounds::{Bound, Bounds, Over};
+use super::changes::Changes;
 use super::evaluated::Evaluated;
+use super::sparql::bounded::Bounded;
 use crate::engine::policy::{Policy, Shows, Verdict, facts, verdict};
+use crate::engine::steps::Steps;
 use crate::error::GraphError;
 
 /// Verdicts that are remembered; beyond that all are forgotten.
 const REMEMBERED: usize = 50_000;
 /// Blank nodes that hang on one another at most.
 const DEEPEST: usize = 16;
+/// States at which one thing is looked at, one after the other, until one of them lasted.
+const LOOKS: usize = 100;
 /// Triples that a rule makes at most.
 const MADE: usize = 1_000;
+
+/// A policy, and its queries with their bounds.
+#[derive(Debug)]
+pub(crate) struct Rules {
+    name: Arc<str>,
+    target: Bounded,
+    rule: Bounded,
+}
+
+impl Rules {
+    /// Of a policy.
+    ///
+    /// # Errors
+    /// [`GraphError::Policy`] for one whose queries are too large to plan.
+    pub(super) fn of(policy: Policy) -> Result<Self, GraphError> {
+        let bounded = |query| {
+            Bounded::of(query).map_err(|error| GraphError::Policy {
+                name: policy.name.to_string(),
+                why: error.to_string(),
+            })
+        };
+        Ok(Self {
+            target: bounded(policy.target)?,
+            rule: bounded(policy.rule)?,
+            name: policy.name,
+        })
+    }
+}
 
 /// What one user sees.
 pub(crate) struct Sight {
     store: Store,
-    policies: Arc<[Policy]>,
+    policies: Arc<[Rules]>,
     user: Arc<[Triple]>,
     hidden: Mutex<HashMap<NamedOrBlankNode, bool>>,
     /// Says that nobody waits any more.
-    over: OnceLock<Box<dyn Fn() -> bool + Send + Sync>>,
+    over: Arc<OnceLock<Over>>,
+    bounds: Bounds,
+    /// Microseconds that policies took since reading began, or went on.
+    spent: AtomicU64,
+    changes: Arc<Changes>,
+    /// State that the view began with, if none was being made.
+    began: Option<u64>,
+    /// Changes of the policies before the view began.
+    of_policies: u64,
+    /// State of what is remembered.
+    judged_by: Mutex<Option<u64>>,
     /// The first thing that went wrong: the evaluator takes an error for a value here and there.
     fault: OnceLock<GraphError>,
 }
 
 impl Shows for Sight {
     fn shows(&self, quad: &Quad) -> Result<bool, GraphError> {
-        Ok(self.shows_graph(&quad.graph_name)?
-            && self.sees_node(&quad.subject)?
-            && self.sees_iri(&quad.predicate)?
-            && self.sees_term(&quad.object)?)
+        self.by_one_state(|state| {
+            let seen = self.sees_graph(&quad.graph_name)?
+                && self.sees_node(&quad.subject)?
+                && self.sees_iri(&quad.predicate)?
+                && self.sees_term(&quad.object)?;
+            Ok(seen && (self.began == Some(state) || self.store.contains(quad)?))
+        })
+    }
+
+    fn goes_on(&self) -> Result<(), GraphError> {
+        match self.over.get().is_some_and(|over| over()) {
+            true => Err(GraphError::Cancelled),
+            false => Ok(()),
+        }
     }
 
     fn shows_graph(&self, graph: &GraphName) -> Result<bool, GraphError> {
-        match graph {
-            GraphName::NamedNode(graph) if is_for_nobody(graph) => Ok(false),
-            GraphName::NamedNode(graph) => self.sees_iri(graph),
-            GraphName::BlankNode(_) | GraphName::DefaultGraph => Ok(true),
-        }
+        self.by_one_state(|_| self.sees_graph(graph))
+    }
+}
+
+fn changed(what: &str) -> GraphError {
+    GraphError::Policy {
+        name: POLICY_GRAPH.to_owned(),
+        why: format!("{what}: ask again"),
     }
 }
 
@@ -61,14 +125,80 @@ fn is_for_nobody(graph: &NamedNode) -> bool {
 }
 
 impl Sight {
-    pub(super) fn new(store: Store, policies: Arc<[Policy]>, user: &UserContext) -> Self {
+    pub(super) fn new(
+        store: Store,
+        policies: Arc<[Rules]>,
+        user: &UserContext,
+        (changes, of_policies): (Arc<Changes>, u64),
+        bounds: Bounds,
+    ) -> Self {
         Self {
+            began: changes.settled(),
+            changes,
+            of_policies,
+            judged_by: Mutex::default(),
+            bounds,
+            spent: AtomicU64::new(0),
             store,
             policies,
             user: facts(user).into(),
             hidden: Mutex::default(),
-            over: OnceLock::new(),
+            over: Arc::default(),
             fault: OnceLock::new(),
+        }
+    }
+
+    /// Another piece of an answer is read from here on.
+    pub(super) fn begin(&self) {
+        self.spent.store(0, Ordering::Relaxed);
+    }
+
+    /// Judges by one state: again where something changed meanwhile. Nobody who commits waits for it.
+    fn by_one_state(
+        &self,
+        judge: impl Fn(u64) -> Result<bool, GraphError>,
+    ) -> Result<bool, GraphError> {
+        for _ in 0..LOOKS {
+            let Some(state) = self.changes.settled() else {
+                self.changes.wait();
+                continue;
+            };
+            self.remember_of(state);
+            let judged = judge(state);
+            if self.changes.settled() == Some(state) {
+                return self.still(judged);
+            }
+        }
+        self.still(Err(changed(
+            "the collection changes faster than its policies judge",
+        )))
+    }
+
+    /// What was judged, if the policies are those that judged it.
+    fn still(&self, judged: Result<bool, GraphError>) -> Result<bool, GraphError> {
+        let fault = if self.changes.of_policies() != self.of_policies {
+            Err(changed("the policies were changed meanwhile"))
+        } else if !self.changes.is_told() {
+            Err(changed("the collection was loaded anew meanwhile"))
+        } else {
+            judged
+        };
+        fault.inspect_err(|fault| drop(self.fault.set(fault.clone())))
+    }
+
+    /// Forgets what was judged by another state.
+    fn remember_of(&self, state: u64) {
+        let mut known = self.judged_by.lock();
+        if known.replace(state) != Some(state) {
+            self.hidden.lock().clear();
+        }
+    }
+
+    fn sees_graph(&self, graph: &GraphName) -> Result<bool, GraphError> {
+        match graph {
+            GraphName::NamedNode(graph) if is_for_nobody(graph) => Ok(false),
+            GraphName::NamedNode(graph) => self.sees_iri(graph),
+            GraphName::BlankNode(_) | GraphName::DefaultGraph => Ok(true),
         }
     }
 
@@ -112,14 +242,12 @@ impl Sight {
         if let Some(hidden) = self.hidden.lock().get(node) {
             return Ok(!hidden);
         }
-        if self.over.get().is_some_and(|over| over()) {
-            return Err(GraphError::Cancelled);
-        }
+        self.goes_on()?;
         let hidden = match node {
             NamedOrBlankNode::NamedNode(iri) => self.judge(iri),
             NamedOrBlankNode::BlankNode(_) => self.hangs_on(node, depth),
         };
-        let hidden = hidden.inspect_err(|fault| drop(self.fault.set(fault.clone())))?;
+        let hidden = hidden?;
         let mut known = self.hidden.lock();
         if known.len() >= REMEMBERED {
             known.clear();
@@ -181,19 +309,19 @@ impl Sight {
     }
 
     /// Whether a policy is about a thing.
-    fn is_about(&self, policy: &Policy, this: &NamedNode) -> Result<bool, String> {
-        match self.ask(&policy.target, this)? {
+    fn is_about(&self, policy: &Rules, this: &NamedNode) -> Result<bool, String> {
+        self.within(|bound| match self.ask(&policy.target, this, bound)? {
             QueryResults::Solutions(mut rows) => match rows.next() {
                 None => Ok(false),
                 Some(row) => row.map(|_| true).map_err(|error| error.to_string()),
             },
             _ => Err("sh:select: must be a SELECT query".to_owned()),
-        }
+        })
     }
 
     /// What its rule makes of it.
-    fn made(&self, policy: &Policy, this: &NamedNode) -> Result<Vec<Triple>, String> {
-        match self.ask(&policy.rule, this)? {
+    fn made(&self, policy: &Rules, this: &NamedNode) -> Result<Vec<Triple>, String> {
+        self.within(|bound| match self.ask(&policy.rule, this, bound)? {
             QueryResults::Graph(made) => {
                 let made: Result<Vec<_>, _> = made.take(MADE + 1).collect();
                 let made = made.map_err(|error| error.to_string())?;
@@ -203,14 +331,43 @@ impl Sight {
                 }
             }
             _ => Err("sh:construct: must be a CONSTRUCT query".to_owned()),
-        }
+        })
     }
 
-    fn ask(&self, query: &Query, this: &NamedNode) -> Result<QueryResults<'static>, String> {
-        let bound = SparqlEvaluator::new()
-            .for_query(query.clone())
+    /// Asks within what policies may take. What took too much is unwound and says nothing, whatever the evaluator made of that.
+    fn within<T>(&self, ask: impl FnOnce(&Arc<Bound>) -> Result<T, String>) -> Result<T, String> {
+        let begun = Instant::now();
+        let spent = Duration::from_micros(self.spent.load(Ordering::Relaxed));
+        let bound = Arc::new(Bound {
+            end: begun + self.bounds.time.saturating_sub(spent),
+            time: self.bounds.time,
+            held: tg_counted_alloc::held(),
+            memory: self.bounds.memory,
+            over: self.over.clone(),
+            fault: OnceLock::new(),
+        });
+        let asked = catch_unwind(AssertUnwindSafe(|| ask(&bound)));
+        let took = u64::try_from(begun.elapsed().as_micros()).unwrap_or(u64::MAX);
+        self.spent.fetch_add(took, Ordering::Relaxed);
+        bound.check().map_err(|fault| fault.to_string())?;
+        asked.unwrap_or_else(|payload| resume_unwind(payload))
+    }
+
+    fn ask(
+        &self,
+        query: &Bounded,
+        this: &NamedNode,
+        bound: &Arc<Bound>,
+    ) -> Result<QueryResults<'static>, String> {
+        let steps: Arc<dyn Steps> = bound.clone();
+        let bound = query
+            .prepared(&steps)
             .substitute_variable(Variable::new_unchecked("this"), this.clone())
-            .on_queryable_dataset(Evaluated::judged(&self.store, self.user.clone()));
+            .on_queryable_dataset(Evaluated::judged(
+                &self.store,
+                self.user.clone(),
+                bound.clone(),
+            ));
         bound.execute().map_err(|error| error.to_string())
     }
 }

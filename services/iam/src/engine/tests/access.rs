@@ -245,6 +245,39 @@ fn a_new_key_signs_and_the_one_before_verifies_for_an_hour() {
 }
 
 #[test]
+fn tokens_of_a_revoked_key_are_refused_and_others_are_not() {
+    let (mut world, _) = world();
+    world.made(&named("rita", "one", &[]));
+    let revoke = |kid: &str| IamRequest {
+        key_id: kid.into(),
+        ..op("revoke-signing-key")
+    };
+    let kids = |world: &World| -> Vec<String> {
+        let all = world.directory.signing();
+        all.map(|one| one.key.public().kid()).collect()
+    };
+    let first = world.ask(&login("rita", "one")).unwrap().jwt;
+    let leaked = kids(&world).remove(0);
+    world.ask(&op("rotate-signing-key")).unwrap();
+    let second = world.ask(&login("rita", "one")).unwrap().jwt;
+    // The one before is revoked: the one that signs stays.
+    let told = world.ask(&revoke(&leaked)).unwrap().signing_key_public;
+    assert!(world.ask(&token(&first)).is_err() && world.ask(&token(&second)).is_ok());
+    assert_eq!(kind(world.ask(&revoke(&leaked))), "not-found");
+    let public = op("get-signing-key-public");
+    assert_eq!(world.ask(&public).unwrap().signing_key_public, told);
+    // All of them: another signs.
+    assert_eq!(kind(world.ask(&revoke(""))), "invalid-argument");
+    let new = world.ask(&revoke("*")).unwrap().signing_key_public;
+    assert_ne!(new, told);
+    assert_eq!(world.ask(&public).unwrap().signing_key_public, new);
+    assert!(world.ask(&token(&second)).is_err());
+    let third = world.ask(&login("rita", "one")).unwrap().jwt;
+    world.ask(&token(&third)).unwrap();
+    assert_eq!(kids(&world).len(), 1);
+}
+
+#[test]
 fn a_minted_token_says_what_policies_are_to_know() {
     let (mut world, admin) = world();
     let rita = world.made(&named("rita", "", &["reader"]));
@@ -366,6 +399,23 @@ fn keys_may_have_less_than_their_user_and_names_are_seen() {
     assert_eq!(made.api_key.unwrap().scopes, ["triples:read"]);
     let who = world.resolve(&made.api_key_plaintext).unwrap();
     assert_eq!(who.resolved_scopes, ["triples:read"]);
+    // 44: a key that is held to a model.
+    let made = world.ask(&key(&["llm", "model:openai/gpt-5"])).unwrap();
+    assert_eq!(made.api_key.unwrap().scopes, ["llm", "model:openai/gpt-5"]);
+    // What agents may do for a key: use tools without asking, count as a role.
+    let more = ["agent", "role:writer", "tool:pay", "tool:send mail"];
+    let made = world.ask(&key(&more)).unwrap();
+    assert_eq!(made.api_key.unwrap().scopes, more);
+    for scope in ["role:", "role:root", "tool:", "tool: pay", "tool:a\nb"] {
+        assert_eq!(
+            kind(world.ask(&key(&[scope]))),
+            "invalid-argument",
+            "{scope}"
+        );
+    }
+    for scope in ["model:", "model:a b", "model:a\n"] {
+        assert_eq!(kind(world.ask(&key(&[scope]))), "invalid-argument");
+    }
     for scope in [
         "nonsense",
         "",

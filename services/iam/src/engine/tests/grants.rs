@@ -252,3 +252,30 @@ fn what_somebody_has_not_they_give_by_no_way_around() {
     };
     assert_eq!(ask(&mut world, join), "operation-not-permitted");
 }
+
+#[test]
+fn a_role_is_had_where_all_that_it_stands_for_may_be_done() {
+    let (mut world, admin) = world();
+    let rita = world.made(&named("rita", "", &["reader"]));
+    let has = |world: &mut World, user: &str, role: &str, workspace: &str| {
+        world.allows(user, &format!("role:{role}"), workspace)
+    };
+    assert!(has(&mut world, &rita, "reader", "acme"));
+    assert!(!has(&mut world, &rita, "reader", "default"));
+    assert!(!has(&mut world, &rita, "writer", "acme"));
+    for role in ["reader", "writer", "admin"] {
+        assert!(has(&mut world, &admin, role, "acme"), "{role}");
+    }
+    for none in ["", "root", "triples:read", "role:reader"] {
+        assert!(!has(&mut world, &admin, none, "acme"), "{none}");
+    }
+    world
+        .ask(&grant("add-user-grant", &rita, "writer", "default"))
+        .unwrap();
+    assert!(has(&mut world, &rita, "writer", "default"));
+    assert!(has(&mut world, &rita, "reader", "default"));
+    assert!(!has(&mut world, &rita, "admin", "default"));
+    // The capability stands for a question, and cannot be given.
+    let given = world.ask(&grant("add-user-grant", &rita, "role:admin", "acme"));
+    assert_eq!(kind(given), "invalid-argument");
+}

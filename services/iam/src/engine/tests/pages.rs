@@ -1,8 +1,55 @@
 //! Listings page by page: users by name, workspaces by id, keys by age.
 
+use serde_json::Value;
 use tg_schemas::msg::GrantInput;
 
 use super::*;
+
+#[test]
+fn more_than_ten_thousand_permissions_come_in_pages() {
+    let mut world = World::new();
+    let rita = world.user("default", "rita", &["reader"]);
+    // A workspace's grants are for each of its capabilities.
+    let grants: Vec<Change> = (0..256)
+        .map(|at| {
+            let id = format!("w{at:03}");
+            let grant = Grant {
+                capability: "admin".into(),
+                workspace: id,
+            };
+            Change::PutGrant(Grantee::User(rita.clone()), grant)
+        })
+        .collect();
+    grants.iter().for_each(|grant| world.directory.apply(grant));
+    let mut ask = IamRequest {
+        user_id: rita,
+        limit: 700,
+        ..op("resolve-effective-permissions")
+    };
+    let mut read = |ask: &IamRequest| {
+        let answer = world.ask(ask).unwrap();
+        let page: Value = serde_json::from_str(&answer.effective_permissions_json).unwrap();
+        let rows = page["permissions"].as_array().unwrap().clone();
+        (rows, answer.next)
+    };
+    let (whole, next) = read(&IamRequest {
+        limit: 0,
+        ..ask.clone()
+    });
+    assert!(whole.len() > 10_000 && next.is_empty(), "{}", whole.len());
+    let mut paged = Vec::new();
+    loop {
+        let (rows, next) = read(&ask);
+        assert!(rows.len() <= 700);
+        paged.extend(rows);
+        if next.is_empty() {
+            break;
+        }
+        ask.after = next;
+    }
+    assert_eq!(paged, whole);
+    assert!(paged.iter().any(|one| one["workspace"] == "w255"));
+}
 
 /// What a listing names, and where its next page begins.
 fn named(answer: IamResponse) -> (Vec<String>, String) {
@@ -81,9 +128,11 @@ fn workspaces_come_by_id_and_mine_are_among_them() {
         let call = Call {
             now: world.now,
             question: String::new(),
+            named: None,
             vouched: false,
             workspace_users: 10_000,
             proof: None,
+            external: None,
             fresh: Fresh {
                 user_id: String::new(),
                 key_id: String::new(),

@@ -43,6 +43,7 @@ fn batch(sequence: i64, entries: Vec<AuditEntry>) -> AuditBatch {
         source: "s".into(),
         sequence,
         entries,
+        ..AuditBatch::default()
     }
 }
 
@@ -68,6 +69,7 @@ pub(super) async fn a_batch_is_kept_once_and_what_is_the_same_counts(store: Stor
     let later = AuditEntry {
         until: NOW + 7,
         request_id: "later".into(),
+        client_request_id: "theirs".into(),
         ..entry(READ, "acme", "u")
     };
     store.keep(&batch(2, vec![later])).await.unwrap();
@@ -82,6 +84,7 @@ pub(super) async fn a_batch_is_kept_once_and_what_is_the_same_counts(store: Stor
         until: NOW + 7,
         count: 2,
         request_id: "later".into(),
+        client_request_id: "theirs".into(),
         ..entry(READ, "acme", "u")
     };
     assert_eq!(found, [allowed, read]);
@@ -92,6 +95,25 @@ pub(super) async fn a_batch_is_kept_once_and_what_is_the_same_counts(store: Stor
     };
     store.keep(&batch(3, vec![next_minute])).await.unwrap();
     assert_eq!(listed(&store, all()).await.len(), 3);
+}
+
+pub(super) async fn a_count_beyond_all_counts_stays_readable(store: Store) {
+    let many = AuditEntry {
+        count: i64::MAX,
+        ..entry(READ, "acme", "u")
+    };
+    for sequence in 1..4 {
+        store
+            .keep(&batch(
+                sequence,
+                vec![many.clone(), entry(REFUSED, "acme", "u")],
+            ))
+            .await
+            .unwrap();
+    }
+    let found = listed(&store, all()).await;
+    assert_eq!(found.len(), 2);
+    assert!(found.iter().all(|one| one.count >= 3));
 }
 
 pub(super) async fn what_happened_is_found_by_what_it_is(store: Store) {
@@ -242,6 +264,55 @@ pub(super) async fn who_floods_makes_room_by_their_own(store: Store) {
             .any(|one| one.kind == CHANGE && one.workspace == workspace)
     };
     assert!(of("loud").await && !of("acme").await);
+}
+
+pub(super) async fn who_does_much_pushes_out_no_other_keys(store: Store) {
+    let by = |credential: &str, at: usize| AuditEntry {
+        credential: credential.into(),
+        request_id: at.to_string(),
+        ..large(ALLOWED, "acme", "u", at)
+    };
+    let mut entries = vec![by("key:quiet", 0)];
+    entries.extend((0..150).map(|at| by("key:loud", at)));
+    entries.push(by("key:other", 0));
+    store.keep(&batch(1, entries)).await.unwrap();
+    let more = (150..300).map(|at| by("key:loud", at)).collect();
+    store.keep(&batch(2, more)).await.unwrap();
+    let found = listed(&store, all()).await;
+    let of = |credential: &str| {
+        found
+            .iter()
+            .filter(|one| one.credential == credential)
+            .count()
+    };
+    assert_eq!((of("key:quiet"), of("key:other")), (1, 1));
+    assert!((50..110).contains(&of("key:loud")), "{}", of("key:loud"));
+    assert!(found.iter().any(|one| one.request_id == "299"));
+    let dropped = store.dropped(Some("acme")).await.unwrap();
+    assert_eq!(dropped[0].count, 300 - of("key:loud") as i64);
+}
+
+pub(super) async fn what_is_about_no_workspace_has_one_room(store: Store) {
+    let mut kept = batch(1, Vec::new());
+    for workspace in 0..30 {
+        let name = format!("w{workspace}");
+        kept.entries
+            .extend((0..10).map(|at| large(READ, &name, "u", at)));
+        kept.unknown.insert(name);
+    }
+    kept.entries.push(entry(READ, "acme", "u"));
+    store.keep(&kept).await.unwrap();
+    let found = listed(&store, all()).await;
+    let bytes: usize = found.iter().map(size).sum();
+    assert!(
+        bytes <= AuditBounds::default().workspace as usize + size(&found[0]),
+        "{bytes}"
+    );
+    assert!(found.iter().any(|one| one.workspace == "acme"));
+    let last = found.iter().filter(|one| one.workspace == "w29");
+    assert_eq!(last.count(), 10, "they are found by their name");
+    let dropped = store.dropped(None).await.unwrap();
+    assert_eq!((dropped.len(), dropped[0].workspace.as_str()), (1, ""));
 }
 
 pub(super) async fn all_of_it_has_a_bound(store: Store) {

@@ -6,10 +6,10 @@ use tg_storage::StorageError;
 use tg_storage::rusqlite::{Connection, OptionalExtension, Transaction, params};
 
 use super::file::SqliteCores;
-use super::loads;
+use super::{loads, policies};
 use crate::engine::key::{CoreKey, Kind};
 use crate::engine::piece::{Part, Piece};
-use crate::store::{CoreStore, Stored};
+use crate::store::{CoreStore, Passing, Stored};
 
 /// Bytes of pieces read at once, unless the first has more.
 const PAGE: usize = 1 << 20;
@@ -53,7 +53,7 @@ impl CoreStore for SqliteCores {
         &self,
         key: CoreKey,
         pieces: Vec<Piece>,
-        run: Option<String>,
+        passing: Option<Passing>,
     ) -> Result<usize, StorageError> {
         let pieces: Vec<Digested> = pieces
             .into_iter()
@@ -62,13 +62,16 @@ impl CoreStore for SqliteCores {
         let quota = self.quota;
         self.db
             .write(move |tx| {
-                if let Some(run) = &run
+                if let Some(run) = passing.as_ref().and_then(|of| of.run.as_ref())
                     && loads::is_load(tx, run)?
                 {
                     return Ok(0);
                 }
                 check(tx, quota, &key, &pieces)?;
                 let core = find_or_make(tx, &key)?;
+                if let Some(of) = &passing {
+                    policies::note_source(tx, core, &of.collection)?;
+                }
                 let sql = "INSERT INTO piece (core, part, digest, model, items, body)
                            VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (core, digest) DO NOTHING";
                 let mut insert = tx.prepare_cached(sql)?;
@@ -248,7 +251,7 @@ fn drop_core(tx: &Transaction<'_>, core: i64) -> Result<(), StorageError> {
         .execute([core])?;
     tx.prepare_cached("INSERT INTO dropped VALUES (?1)")?
         .execute([core])?;
-    Ok(())
+    policies::drop_sources(tx, core)
 }
 
 pub(super) fn drop_workspace(tx: &Transaction<'_>, workspace: &str) -> Result<(), StorageError> {

@@ -52,6 +52,20 @@ CREATE INDEX pending_at ON pending (at);
 ALTER TABLE core ADD COLUMN bytes INTEGER NOT NULL DEFAULT 0;
 UPDATE core SET bytes = (SELECT coalesce(sum(length(body)), 0) FROM piece WHERE core = core.id);
 ",
+    "
+CREATE TABLE source (
+    core INTEGER NOT NULL,
+    collection TEXT NOT NULL,
+    incarnation INTEGER NOT NULL,
+    PRIMARY KEY (core, collection, incarnation)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE judged (
+    workspace TEXT NOT NULL,
+    collection TEXT NOT NULL,
+    incarnation INTEGER NOT NULL,
+    PRIMARY KEY (workspace, collection, incarnation)
+) STRICT, WITHOUT ROWID;
+",
 ];
 
 /// The open file.
@@ -92,7 +106,7 @@ impl SqliteCores {
         self.db
             .read(|conn| {
                 let sql = "SELECT workspace FROM core UNION SELECT workspace FROM load
-                           UNION SELECT workspace FROM pending";
+                           UNION SELECT workspace FROM pending UNION SELECT workspace FROM judged";
                 query_rows(conn, sql, [], |row| row.get(0))
             })
             .await

@@ -8,6 +8,7 @@ mod file;
 mod lifecycle;
 mod loads;
 mod pending;
+mod policies;
 
 use tg_storage::StorageError;
 
@@ -21,6 +22,7 @@ impl SqliteCores {
             .write(move |tx| {
                 cores::drop_workspace(tx, &workspace)?;
                 loads::drop_workspace(tx, &workspace)?;
+                policies::drop_workspace(tx, &workspace)?;
                 pending::drop_workspace(tx, &workspace)
             })
             .await

@@ -55,7 +55,7 @@ impl PendingStore for SqliteCores {
                     .query_row(named, |row| {
                         let body: String = row.get(0)?;
                         Ok(Pending {
-                            metadata: serde_json::from_str(&body).unwrap_or_default(),
+                            metadata: serde_json::from_slice(body.as_bytes()).unwrap_or_default(),
                             upload: row.get(1)?,
                             chunk: row.get(2)?,
                         })

@@ -120,7 +120,7 @@ async fn a_session_belongs_to_its_workspace_and_its_day() {
     assert!(library.content.size(refused).await.unwrap().is_none());
     assert!(library.content.stages().await.unwrap().is_empty());
     // Content of which no row speaks is found.
-    let orphan = library.content.put("orphan").await.unwrap();
+    let orphan = library.content.put(b"orphan".to_vec()).await.unwrap();
     library.remove_orphans().await.unwrap();
     assert!(library.content.size(orphan).await.unwrap().is_none());
 }

@@ -121,6 +121,38 @@ pub(super) async fn only_who_does_something_else_reads_again(store: Store) {
     assert_eq!(superseded(&store).await, [(FACTS.to_owned(), vec![])]);
 }
 
+/// Back to what it was, it is as if the other had never been: what that made goes by its name, and what is made now stays.
+pub(super) async fn what_goes_back_is_made_anew_and_the_other_goes(store: Store) {
+    processed(&store, "1", doing("a"), chunk()).await;
+    let [a, b] = ["a", "b"].map(|prompt| does(prompt).of_readers(0)[FACTS].clone());
+    for (at, (prompt, now, before)) in [("b", &b, &a), ("a", &a, &b), ("b", &b, &a)]
+        .into_iter()
+        .enumerate()
+    {
+        let (_, other) = processed(&store, &format!("{}", at + 2), doing(prompt), chunk()).await;
+        let wanted = BTreeMap::from([(FACTS.to_owned(), now.clone())]);
+        assert_eq!(readers(&other), wanted, "and nobody else reads it");
+        let due = store.due_retractions(0, 99).await.unwrap();
+        let told: Vec<_> = due.iter().flat_map(|one| &one.superseded).collect();
+        assert_eq!(told.len(), 1);
+        assert_eq!(
+            (&told[0].kept, &told[0].gone),
+            (&vec![now.clone()], &vec![before.clone()])
+        );
+        superseded(&store).await;
+    }
+    // Back before the other has come to its end: what is not known goes, and never what is made now.
+    let (run, text, _) = seen(&store, "half", doing("a"), chunk()).await;
+    drop(text);
+    store
+        .change_state(run.number, State::Running, State::Stopped, "")
+        .await
+        .unwrap();
+    processed(&store, "back", doing("b"), chunk()).await;
+    let told = superseded(&store).await;
+    assert!(told.contains(&(FACTS.to_owned(), vec![b])), "{told:?}");
+}
+
 pub(super) async fn what_was_not_finished_or_noted_is_done_again_and_cleared(store: Store) {
     // Whoever cannot tell processors apart: all read it, and nothing is told of what was there.
     let (run, text) = running_as(&store, "1", doing("a")).await;

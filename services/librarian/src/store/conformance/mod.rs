@@ -1,6 +1,8 @@
-//! What every adapter of [`LibraryStore`] does. A new one is added by one line at the end.
+//! What every adapter of [`LibraryStore`] does, and in `contents` what one of the contents does. A new one is added by one
+//! line at the end.
 
 mod collections;
+mod contents;
 mod documents;
 mod fingerprints;
 mod runs;
@@ -111,6 +113,7 @@ macro_rules! suite {
                 runs::a_state_changes_only_from_the_one_that_is_meant,
                 runs::what_was_processed_is_retracted_when_its_document_goes,
                 fingerprints::only_who_does_something_else_reads_again,
+                fingerprints::what_goes_back_is_made_anew_and_the_other_goes,
                 fingerprints::what_was_not_finished_or_noted_is_done_again_and_cleared,
                 fingerprints::another_place_is_another_text,
                 fingerprints::what_failed_leaves_what_was_there,

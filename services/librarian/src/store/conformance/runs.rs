@@ -127,6 +127,16 @@ pub(super) async fn a_processing_is_noted_once(store: Store) {
     assert_eq!((first.len(), first[0].run.number), (1, one.number));
     let rest = store.shown_after("w", one.number, 9, 5).await.unwrap();
     assert_eq!((rest.len(), rest[0].run.number), (1, two.number));
+    let numbers = async |flow: &str, most| {
+        let last = store.shown_last("w", flow, most).await.unwrap();
+        last.into_iter()
+            .map(|one| one.run.number)
+            .collect::<Vec<_>>()
+    };
+    let flow = one.target.flow.as_str();
+    assert_eq!(numbers(flow, 9).await, [two.number, one.number]);
+    assert_eq!(numbers(flow, 1).await, [two.number]);
+    assert!(numbers("another", 9).await.is_empty());
     assert!(store.shown("x", "p", 5).await.unwrap().is_none());
 }
 

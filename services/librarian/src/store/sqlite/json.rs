@@ -16,7 +16,7 @@ pub(super) fn from_json<T: serde::de::DeserializeOwned>(
     column: usize,
 ) -> rusqlite::Result<T> {
     let text = row.get_ref(column)?.as_str()?;
-    serde_json::from_str(text).map_err(|error| {
+    serde_json::from_slice(text.as_bytes()).map_err(|error| {
         rusqlite::Error::FromSqlConversionFailure(column, Type::Text, Box::new(error))
     })
 }

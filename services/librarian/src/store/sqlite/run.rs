@@ -112,6 +112,20 @@ pub(crate) fn list(
     )
 }
 
+/// The last of a flow that clients see, the latest first.
+pub(crate) fn last(
+    conn: &Connection,
+    workspace: &str,
+    flow: &str,
+    most: u32,
+) -> Result<Vec<Run>, StorageError> {
+    select(
+        conn,
+        "workspace = ?1 AND flow = ?2 AND listed = 1 ORDER BY number DESC LIMIT ?3",
+        &[&workspace, &flow, &most],
+    )
+}
+
 /// The latest of a target that clients see.
 pub(crate) fn latest(conn: &Connection, of: &Target) -> Result<Option<Run>, StorageError> {
     let wanted = "workspace = ?1 AND document = ?2 AND flow = ?3 AND collection = ?4

@@ -91,6 +91,20 @@ impl RunStore for SqliteLibrary {
         .await
     }
 
+    async fn shown_last(
+        &self,
+        workspace: &str,
+        flow: &str,
+        most: u32,
+    ) -> Result<Vec<Shown>, StorageError> {
+        let (workspace, flow) = (workspace.to_owned(), flow.to_owned());
+        self.read(move |conn| {
+            let runs = run::last(conn, &workspace, &flow, most)?.into_iter();
+            runs.map(|run| settle::shown(conn, run, 0)).collect()
+        })
+        .await
+    }
+
     async fn open_pairs(&self, number: i64, most: u32) -> Result<Vec<Pair>, StorageError> {
         self.read(move |conn| report::open_pairs(conn, number, most))
             .await

@@ -3,7 +3,7 @@
 
 use serde_json::json;
 
-use super::{concepts, extract, ontology, synthesis, tables};
+use super::{choice, concepts, extract, ontology, parts, react, reading, synthesis, tables};
 
 /// The reply to a prompt; `None` when it is none of those known here.
 pub(super) fn reply(prompt: &str) -> Option<String> {
@@ -21,12 +21,36 @@ pub(super) fn reply(prompt: &str) -> Option<String> {
             prompt.between("## Attributes", "## Form")?,
             &prompt.text()?,
         ),
+        "## Kind of task wanted" => choice::choose(
+            prompt.between("## Kinds", "## Question")?,
+            &prompt.question()?,
+        )
+        .unwrap_or_else(|| "general".to_owned()),
+        "## Way of working wanted" => choice::choose(
+            prompt.between("## Ways", "## Question")?,
+            &prompt.question()?,
+        )?,
+        "## Plan wanted" => parts::plan(&prompt.question()?),
+        "## Goals wanted" => parts::goals(&prompt.question()?),
+        "## Tool for a step wanted" => {
+            let form = prompt.lines.iter().take_while(|line| {
+                let line = line.trim_end();
+                line != "## Results" && line != "## Form"
+            });
+            let lines: Vec<&str> = form.copied().collect();
+            let goal = prompt.lines.get(prompt.last("## Goal")? + 1..)?;
+            parts::tool(react::read_tools(&lines), goal.join("\n").trim())
+        }
+        "## Answer from steps" | "## Answer from findings" => {
+            let (from, to) = (prompt.first("## Results")? + 1, prompt.last("## Question")?);
+            parts::answer(prompt.lines.get(from..to)?)
+        }
         "## Concepts wanted" => concepts::lines(&prompt.question()?),
         "## Answer from facts" => {
             synthesis::from_facts(prompt.material("## Facts")?, &prompt.question()?)
         }
         "## Answer from passages" => {
-            synthesis::from_passages(prompt.material("## Passages")?, &prompt.question()?)
+            reading::from_passages(prompt.material("## Passages")?, &prompt.question()?)
         }
         "## Tables wanted" => {
             let known = tables::tables(prompt.between("## Tables", "## Form")?);

@@ -11,6 +11,7 @@
 mod answer;
 mod arithmetic;
 mod asking;
+mod choice;
 mod concepts;
 mod contract;
 mod definition;
@@ -20,12 +21,14 @@ mod json;
 mod lexicon;
 mod observation;
 mod ontology;
+mod parts;
 mod passages;
 mod plan;
 mod prose;
 mod queries;
 mod question;
 mod react;
+mod reading;
 mod synthesis;
 mod tables;
 mod tools;
@@ -59,6 +62,9 @@ impl ChatModel for Builtin {
     }
 
     async fn chat(&self, request: &ChatRequest) -> Result<ChatStream, LlmError> {
+        if request.picture.is_some() {
+            return Err(LlmError::ReadsNoPictures);
+        }
         if request.prompt.len() > READABLE {
             return Err(LlmError::TooLong(None));
         }
@@ -67,7 +73,7 @@ impl ChatModel for Builtin {
             model: NAME.to_owned(),
             in_token: Some(words::count(&request.system) + words::count(&request.prompt)),
             out_token: Some(words::count(&text)),
-            truncated: false,
+            ..Completion::default()
         });
         let pieces = if request.streaming {
             pieces(&text)

@@ -42,7 +42,7 @@ pub(super) fn read(observation: &str) -> Vec<Line> {
         return Vec::new();
     }
     if text.starts_with(['[', '{'])
-        && let Ok(value) = serde_json::from_str::<Value>(text)
+        && let Ok(value) = serde_json::from_slice::<Value>(text.as_bytes())
     {
         return of_json(&value);
     }

@@ -241,7 +241,7 @@ fn exact(last: &Past) -> Option<Step> {
 
 /// An argument of a past step, whose text may be only nearly JSON.
 fn argument(args: &str, name: &str) -> Option<String> {
-    if let Ok(Value::Object(map)) = serde_json::from_str::<Value>(args) {
+    if let Ok(Value::Object(map)) = serde_json::from_slice::<Value>(args.as_bytes()) {
         return map.get(name).map(|value| match value {
             Value::String(text) => text.clone(),
             other => other.to_string(),

@@ -71,7 +71,8 @@ pub(super) fn wants_grammar(text: &str) -> bool {
         .all(|word| text.contains(word))
 }
 
-fn read_tools(lines: &[&str]) -> Vec<Tool> {
+/// Tools as prompts list them.
+pub(super) fn read_tools(lines: &[&str]) -> Vec<Tool> {
     let mut tools: Vec<Tool> = Vec::new();
     for line in lines {
         if let Some((name, description)) = line

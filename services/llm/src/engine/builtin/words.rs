@@ -13,6 +13,69 @@ const STOP: &[&str] = &[
     "would", "you", "your",
 ];
 
+/// Days, months and seasons; "may" is another word more often.
+const TIMES: &[&str] = &[
+    "monday",
+    "tuesday",
+    "wednesday",
+    "thursday",
+    "friday",
+    "saturday",
+    "sunday",
+    "january",
+    "february",
+    "march",
+    "april",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+    "spring",
+    "summer",
+    "autumn",
+    "winter",
+    "morning",
+    "noon",
+    "evening",
+    "night",
+    "midnight",
+];
+
+/// Numbers in words.
+const NUMBERS: &[&str] = &[
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+    "twenty",
+    "thirty",
+    "forty",
+    "fifty",
+    "sixty",
+    "seventy",
+    "eighty",
+    "ninety",
+    "dozen",
+    "hundred",
+    "hundredth",
+    "thousand",
+    "million",
+    "half",
+    "once",
+    "twice",
+];
+
 /// Words of one row speak of the same thing.
 const ALIKE: &[&[&str]] = &[
     &["born", "birth", "birthplace", "birthdate", "birthday"],
@@ -185,9 +248,31 @@ pub(super) fn same(a: &str, b: &str) -> bool {
     if a == b {
         return true;
     }
-    let (a, b) = (stem(a), stem(b));
+    same_stem(stem(a), stem(b))
+}
+
+/// Whether two words are forms of the same word, by what [`stem`] makes of them.
+pub(super) fn same_stem(a: &str, b: &str) -> bool {
     let (short, long) = if a.len() <= b.len() { (a, b) } else { (b, a) };
-    short == long || (short.chars().count() >= 5 && long.starts_with(short))
+    long.starts_with(short) && (short.len() == long.len() || short.chars().count() >= 5)
+}
+
+/// Words of the same thing as a lower-case word.
+pub(super) fn kin(word: &str) -> Vec<&'static str> {
+    let rows = ALIKE
+        .iter()
+        .filter(|row| row.iter().any(|other| same(other, word)));
+    rows.flat_map(|row| row.iter().copied()).collect()
+}
+
+/// Whether a lower-case word is a number.
+pub(super) fn is_number(word: &str) -> bool {
+    NUMBERS.contains(&word)
+}
+
+/// Whether a lower-case word says when something is, as days and months do.
+pub(super) fn is_time(word: &str) -> bool {
+    TIMES.contains(&word)
 }
 
 /// Whether two lower-case words speak of the same thing.

@@ -248,3 +248,18 @@ fn the_shipped_data_prompts_render() {
         include_str!("../../../fixtures/diagnose-structured-data.txt"),
     );
 }
+
+#[test]
+fn the_shipped_prompts_of_the_router_list_what_may_be_chosen() {
+    let set = shipped();
+    let offered = json!([{"name": "risk", "description": "hazards"}, {"name": "general", "description": "else"}]);
+    let values = json!({"question": "Which?", "task_types": offered});
+    let prompt = set.render("task-type-classify", terms(values)).unwrap();
+    let listed = "## Kinds\n* risk: hazards\n* general: else\n\n## Question\nWhich?";
+    assert!(prompt.text.contains(listed), "{}", prompt.text);
+    let values = json!({"question": "Which?", "task_type": "risk", "task_type_description": "hazards",
+        "patterns": [{"name": "react", "description": "step by step"}]});
+    let prompt = set.render("pattern-select", terms(values)).unwrap();
+    let listed = "* react: step by step\n\n## Kind of task\nrisk: hazards\n\n## Question\nWhich?";
+    assert!(prompt.text.contains(listed), "{}", prompt.text);
+}

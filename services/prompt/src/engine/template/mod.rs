@@ -11,11 +11,10 @@ use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Value;
 use minijinja::{AutoEscape, Environment, ErrorKind, UndefinedBehavior};
 use serde_json::Map;
+use tg_schemas::limits;
 
 /// Longest template source.
 const SOURCE: usize = 256 << 10;
-/// Longest rendered text.
-const RENDERED: usize = 8 << 20;
 /// Instructions one rendering may take.
 const FUEL: u64 = 500_000;
 
@@ -125,7 +124,7 @@ struct Bounded(Vec<u8>);
 
 impl io::Write for Bounded {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.0.len() + bytes.len() > RENDERED {
+        if self.0.len() + bytes.len() > limits::PROMPT_TEXT {
             return Err(io::Error::from(io::ErrorKind::FileTooLarge));
         }
         self.0.extend_from_slice(bytes);

@@ -81,7 +81,7 @@ fn rows(
     while let Some(row) = found.next()? {
         let n: i64 = row.get(0)?;
         let texts = row.get_ref(1)?.as_str().unwrap_or_default();
-        let read = serde_json::from_str(texts);
+        let read = serde_json::from_slice(texts.as_bytes());
         rows.push(read.map_err(|error| StorageError::Corrupt(error.to_string()))?);
         bytes += texts.len();
         if rows.len() >= most || bytes >= BYTES {

@@ -2,7 +2,9 @@
 //! use at once, and off the disk little by little.
 
 use async_trait::async_trait;
-use tg_collections::{CollectionKey, CollectionStore, KnownConfig, WorkspaceStore, WriteKind};
+use tg_collections::{
+    CollectionKey, CollectionStore, KnownConfig, Retractions, WorkspaceStore, WriteKind,
+};
 use tg_schemas::msg::Retract;
 use tg_schemas::{Error, WorkspaceKey, WorkspaceTombstone};
 
@@ -15,6 +17,7 @@ impl WorkspaceStore for SqliteRows {
     }
 
     async fn purge(&self, key: &WorkspaceKey, _: &WorkspaceTombstone) -> Result<(), Error> {
+        self.retractions().forget(key.as_str()).await?;
         self.drop_workspace(key.as_str()).await?;
         Ok(())
     }
@@ -29,6 +32,10 @@ impl CollectionStore for SqliteRows {
     const ITEMS: &'static str = "rows";
     const RETRACTED: &'static str = "tg_rows_retracted_total";
     type Part = ();
+
+    fn retractions(&self) -> &dyn Retractions {
+        self.file()
+    }
 
     async fn retract(
         &self,

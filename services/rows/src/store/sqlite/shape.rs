@@ -112,7 +112,7 @@ fn copy(tx: &Transaction<'_>, old: &Set, new: &Set, table: &Table) -> Result<(),
     let mut rows = rows.query([])?;
     while let Some(row) = rows.next()? {
         let (before, texts): (Vec<u8>, String) = (row.get(0)?, row.get(1)?);
-        let texts = serde_json::from_str(&texts).unwrap_or_default();
+        let texts = serde_json::from_slice(texts.as_bytes()).unwrap_or_default();
         let row = value::reread(table, texts);
         let kept = sql::texts(&row);
         insert.execute(rusqlite::params_from_iter(sql::bound(&row, kept)))?;

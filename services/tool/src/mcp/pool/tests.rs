@@ -16,6 +16,11 @@ async fn serve() -> (String, Arc<McpServer>) {
     (server.url(), server)
 }
 
+async fn servers() -> Servers {
+    let mesh = tg_testkit::place::host(tg_testkit::place::Place::embedded().connect().await).await;
+    Servers::new(&mesh, &Options::default())
+}
+
 fn tool(url: &str, name: &str) -> Server {
     let row = json!({"url": url, "remote-name": name, "auth-token": "s3cret"});
     Server::read("key", &row.to_string()).unwrap()
@@ -23,13 +28,14 @@ fn tool(url: &str, name: &str) -> Server {
 
 async fn call(servers: &Servers, server: &Server) -> Result<ToolResponse, Error> {
     let arguments = Map::from_iter([("q".to_owned(), json!("x"))]);
-    Ok(servers.call("default", server, arguments, "run/1").await?)
+    let call = servers.call("default", ("key", server), arguments, ("run/1", false));
+    Ok(call.await?)
 }
 
 #[tokio::test]
 async fn a_session_is_used_again_and_results_are_read() {
     let (url, fake) = serve().await;
-    let servers = Servers::new(&Options::default());
+    let servers = servers().await;
     let found = call(&servers, &tool(&url, "find")).await.unwrap();
     assert_eq!(found.text, "found");
     let object = call(&servers, &tool(&url, "object")).await.unwrap();
@@ -54,10 +60,10 @@ async fn a_session_is_used_again_and_results_are_read() {
 #[tokio::test]
 async fn workspaces_share_no_session() {
     let (url, fake) = serve().await;
-    let servers = Servers::new(&Options::default());
+    let servers = servers().await;
     for workspace in ["a", "b", "a"] {
         let server = tool(&url, "find");
-        let call = servers.call(workspace, &server, Map::new(), "");
+        let call = servers.call(workspace, ("key", &server), Map::new(), ("", false));
         call.await.unwrap();
     }
     assert_eq!(fake.opened.load(Ordering::SeqCst), 2);
@@ -66,7 +72,7 @@ async fn workspaces_share_no_session() {
 #[tokio::test]
 async fn a_dropped_call_is_cancelled_at_the_server() {
     let (url, fake) = serve().await;
-    let servers = Servers::new(&Options::default());
+    let servers = servers().await;
     let hang = tool(&url, "hang");
     let calling = call(&servers, &hang);
     tokio::select! {
@@ -83,7 +89,7 @@ async fn a_server_that_is_not_there_is_told_without_its_address() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     drop(listener);
-    let servers = Servers::new(&Options::default());
+    let servers = servers().await;
     let server = tool(&format!("http://{address}/secret-path"), "find");
     let error = call(&servers, &server).await.unwrap_err();
     assert_eq!(error.code(), ErrorCode::Tool);

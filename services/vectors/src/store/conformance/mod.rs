@@ -2,6 +2,8 @@
 
 mod keywords;
 mod points;
+mod reembed;
+mod refused;
 
 use tg_collections::{Quota, WorkspaceStore};
 use tg_schemas::msg::Retract;
@@ -72,6 +74,7 @@ macro_rules! point_store {
         promises!(points, $adapter, $make;
             what_is_kept_is_found_and_may_come_again,
             what_was_made_anew_goes_and_nothing_else,
+            all_of_a_collection_leaves_in_pages,
             entities_are_distinct_and_keep_their_kind_of_term,
             filters_are_exact,
             models_do_not_mix,
@@ -81,6 +84,34 @@ macro_rules! point_store {
             a_workspace_keeps_its_quota_of_vectors_and_may_replace_them,
             and_its_quota_of_bytes_whatever_becomes_of_its_vectors,
         );
+    };
+}
+
+macro_rules! reembed_store {
+    ($adapter:ident, $make:expr) => {
+        mod reembeds {
+            use super::*;
+
+            promises!(reembed, $adapter, $make;
+                the_old_serve_until_all_of_the_new_do,
+                what_is_written_and_taken_back_meanwhile_counts,
+                what_changes_while_a_batch_is_made_is_made_again,
+                what_was_to_go_at_the_switch_and_came_again_stays,
+                what_is_made_anew_by_the_new_model_serves_from_the_switch_on,
+                vectors_without_a_text_hold_it_up_until_there_are_others,
+                it_may_be_given_up_and_ends_with_its_collection,
+                a_workspace_that_is_full_can_change,
+            );
+            promises!(refused, refusals, $make;
+                refused_texts_hold_up_the_switch_alone,
+                refused_texts_are_left_out_and_told,
+                what_is_refused_and_changes_or_goes_holds_nothing_up,
+                what_is_taken_back_holds_nothing_up,
+                what_comes_new_meanwhile_counts_beside_what_serves,
+                what_cannot_be_kept_tells_of_no_refusal,
+                entities_that_serve_are_not_counted_as_new,
+            );
+        }
     };
 }
 
@@ -96,6 +127,14 @@ macro_rules! keyword_store {
     };
 }
 
+reembed_store!(
+    sqlite_points,
+    SqlitePoints::in_memory(Limits {
+        quota: POINTS,
+        ..Limits::default()
+    })
+    .unwrap()
+);
 point_store!(
     sqlite_points,
     SqlitePoints::in_memory(Limits {

@@ -54,7 +54,8 @@ async fn keep(
     model: &str,
     points: Vec<Point>,
 ) -> Result<usize, VectorError> {
-    store.put(write(key, kind, model, points)).await
+    let put = store.put(write(key, kind, model, points)).await;
+    put.map(|count| count.expect("in time"))
 }
 
 async fn retract(store: &impl Points, key: &CollectionKey, kind: Kind, chunks: &[&str]) -> u64 {
@@ -94,6 +95,36 @@ async fn chunks(store: &impl Points, key: &CollectionKey, vector: &[f32]) -> Vec
             other => panic!("{other:?}"),
         })
         .collect()
+}
+
+/// All points of a collection, each once and as it was written, a page at a time; a place that is in another space is told.
+pub(super) async fn all_of_a_collection_leaves_in_pages(store: &impl Points) {
+    let (c, other) = (key("w", "c"), key("w", "other"));
+    let points: Vec<Point> = (0..5)
+        .map(|n| chunk(&format!("k{n}"), &[n as f32, 1.0]).of_text(format!("text {n}")))
+        .collect();
+    keep(store, &c, Kind::Chunk, "m", points.clone())
+        .await
+        .unwrap();
+    keep(store, &other, Kind::Chunk, "m", points[..1].to_vec())
+        .await
+        .unwrap();
+    let (mut all, mut after) = (Vec::new(), None);
+    loop {
+        let page = store.page(&c, Kind::Chunk, after, 2).await.unwrap();
+        assert!(page.points.len() <= 2 && page.model == "m");
+        all.extend(page.points);
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    assert_eq!(all, points);
+    let first = store.page(&c, Kind::Chunk, None, 1).await.unwrap();
+    let elsewhere = store.page(&other, Kind::Chunk, first.next, 1).await;
+    assert_eq!(elsewhere, Err(VectorError::Replaced));
+    let none = store.page(&key("w", "none"), Kind::Chunk, None, 2).await;
+    assert_eq!(none, Ok(Default::default()));
 }
 
 pub(super) async fn what_was_made_anew_goes_and_nothing_else(store: &impl Points) {
@@ -419,7 +450,11 @@ pub(super) async fn a_dropped_generation_stays_dead(store: &impl Points) {
             vec![chunk("late", &[1.0, 0.0])],
         )
     };
-    assert_eq!(store.put(late).await.unwrap(), 0, "its run came too late");
+    assert_eq!(
+        store.put(late).await.unwrap(),
+        None,
+        "its run came too late"
+    );
     assert!(chunks(store, &generation(1), &[1.0, 0.0]).await.is_empty());
     keep(
         store,

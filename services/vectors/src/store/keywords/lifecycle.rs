@@ -1,7 +1,9 @@
 //! What words are taken back, and the end of collections and workspaces.
 
 use async_trait::async_trait;
-use tg_collections::{CollectionKey, CollectionStore, KnownConfig, WorkspaceStore, WriteKind};
+use tg_collections::{
+    CollectionKey, CollectionStore, KnownConfig, Retractions, WorkspaceStore, WriteKind,
+};
 use tg_schemas::msg::Retract;
 use tg_schemas::{Error, WorkspaceKey, WorkspaceTombstone};
 
@@ -15,6 +17,7 @@ impl WorkspaceStore for SqliteKeywords {
     }
 
     async fn purge(&self, key: &WorkspaceKey, _: &WorkspaceTombstone) -> Result<(), Error> {
+        self.retractions().forget(key.as_str()).await?;
         self.change(Job::DropWorkspace(key.to_string())).await?;
         Ok(())
     }
@@ -29,6 +32,10 @@ impl CollectionStore for SqliteKeywords {
     const ITEMS: &'static str = "keywords";
     const RETRACTED: &'static str = "tg_keywords_retracted_total";
     type Part = ();
+
+    fn retractions(&self) -> &dyn Retractions {
+        &self.db
+    }
 
     async fn retract(
         &self,

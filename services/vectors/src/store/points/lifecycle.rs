@@ -1,7 +1,9 @@
 //! What vectors are taken back, and the end of collections and workspaces.
 
 use async_trait::async_trait;
-use tg_collections::{CollectionKey, CollectionStore, KnownConfig, WorkspaceStore, WriteKind};
+use tg_collections::{
+    CollectionKey, CollectionStore, KnownConfig, Retractions, WorkspaceStore, WriteKind,
+};
 use tg_schemas::msg::Retract;
 use tg_schemas::{Error, WorkspaceKey, WorkspaceTombstone};
 
@@ -15,6 +17,7 @@ impl WorkspaceStore for SqlitePoints {
     }
 
     async fn purge(&self, key: &WorkspaceKey, _: &WorkspaceTombstone) -> Result<(), Error> {
+        self.retractions().forget(key.as_str()).await?;
         self.change(Job::DropWorkspace(key.to_string())).await?;
         Ok(())
     }
@@ -31,6 +34,10 @@ impl CollectionStore for SqlitePoints {
     /// Each writer retracts what it wrote.
     type Part = Kind;
 
+    fn retractions(&self) -> &dyn Retractions {
+        &self.db
+    }
+
     async fn retract(
         &self,
         key: &CollectionKey,
@@ -44,10 +51,11 @@ impl CollectionStore for SqlitePoints {
             chunks: what.chunks,
             superseded: what.superseded,
         };
-        Ok(self.change(job).await? as u64)
+        Ok(self.change(job).await?.unwrap_or(0) as u64)
     }
 
     async fn drop_collection(&self, last: &CollectionKey) -> Result<u64, Error> {
-        Ok(self.change(Job::Drop(last.clone())).await? as u64)
+        let gone = self.change(Job::Drop(last.clone())).await?;
+        Ok(gone.unwrap_or(0) as u64)
     }
 }

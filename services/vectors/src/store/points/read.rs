@@ -4,10 +4,14 @@
 use tg_storage::StorageError;
 use tg_storage::rusqlite::{Connection, OptionalExtension, params};
 
-use super::schema::{number, range, row_id, unpack};
+use super::schema::{Space, number, range, row_id, unpack};
 use crate::engine::index::Index;
-use crate::engine::point::{Condition, Facets, Subject};
+use crate::engine::point::{Condition, Facets, Point, Subject};
 use crate::engine::scan::{Allowed, Bits};
+use crate::store::Page;
+
+/// Bytes of vectors and texts after which a page ends: as JSON they are several times that, and travel in one message.
+const PAGE_BYTES: usize = 512 << 10;
 
 /// A space's vectors, ready to be searched; none if the space has ended.
 pub(super) fn load(conn: &Connection, space: i64, dimension: usize) -> Result<Index, StorageError> {
@@ -85,6 +89,61 @@ pub(super) fn facets(conn: &Connection, space: i64, facet: u32) -> Result<Facets
     body.map_or_else(|| Ok(Facets::default()), |body| parse(&body))
 }
 
+/// Points of a space, from behind one on; `None` where that one is of another space.
+pub(super) fn page(
+    conn: &Connection,
+    space: Option<Space>,
+    after: Option<i64>,
+    most: usize,
+) -> Result<Option<Page>, StorageError> {
+    let Some(space) = space else {
+        return Ok(after.is_none().then(Page::default));
+    };
+    let (from, to) = range(space.id);
+    let after = after.unwrap_or(from);
+    if !(from..to).contains(&after) {
+        return Ok(None);
+    }
+    let mut page = Page {
+        model: space.model,
+        ..Page::default()
+    };
+    let sql = "SELECT point.id, subject, name, made_by, facet, vector, text
+               FROM point JOIN source ON source.id = point.source
+               WHERE point.id > ?1 AND point.id < ?2 ORDER BY point.id LIMIT ?3";
+    let mut statement = conn.prepare_cached(sql)?;
+    let mut rows = statement.query(params![after, to, most as i64])?;
+    let mut bytes = 0;
+    while let Some(row) = rows.next()? {
+        let (id, of): (i64, i64) = (row.get(0)?, row.get(1)?);
+        let Some(subject) = subject(conn, space.id, number(of))? else {
+            continue;
+        };
+        let blob = row
+            .get_ref(5)?
+            .as_blob()
+            .map_err(|error| StorageError::Failed(error.to_string()))?;
+        let mut vector = Vec::with_capacity(space.dimension);
+        unpack(blob, &mut vector);
+        let text: Option<String> = row.get(6)?;
+        bytes += blob.len() + text.as_ref().map_or(0, String::len);
+        page.points.push(Point {
+            subject,
+            chunk: row.get(2)?,
+            made_by: row.get(3)?,
+            facets: facets(conn, space.id, row.get(4)?)?,
+            text,
+            vector,
+        });
+        if page.points.len() >= most || bytes >= PAGE_BYTES {
+            page.next = Some(id);
+            break;
+        }
+    }
+    Ok(Some(page))
+}
+
 fn parse<T: serde::de::DeserializeOwned>(body: &str) -> Result<T, StorageError> {
-    serde_json::from_str(body).map_err(|error| StorageError::Corrupt(error.to_string()))
+    serde_json::from_slice(body.as_bytes())
+        .map_err(|error| StorageError::Corrupt(error.to_string()))
 }

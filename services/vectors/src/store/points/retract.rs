@@ -3,12 +3,14 @@
 use tg_collections::CollectionKey;
 use tg_schemas::msg::Superseded;
 use tg_storage::StorageError;
-use tg_storage::rusqlite::{OptionalExtension, Transaction, params};
+use tg_storage::rusqlite::{OptionalExtension, Transaction};
 
-use super::done::Done;
-use super::schema::{number, space};
+use super::changing;
+use super::done::{Done, Less};
+use super::left;
+use super::schema::{Space, number, range, space};
 use crate::engine::index::Change;
-use crate::engine::kind::Kind;
+use crate::engine::kind::{Kind, Place};
 use crate::engine::point::hash;
 
 /// Removes what came from chunks, and what was superseded of others.
@@ -20,9 +22,35 @@ pub(super) fn retract(
     superseded: &[Superseded],
 ) -> Result<Done, StorageError> {
     let mut done = Done::default();
-    let Some(held) = space(tx, key, kind)? else {
-        return Ok(done);
-    };
+    let changing = changing::is_changing(tx, key)?;
+    // What waits for a switch goes, too.
+    for place in [Place::staged(kind), Place::serving(kind)] {
+        let Some(held) = space(tx, key, place)? else {
+            continue;
+        };
+        let before = std::mem::take(&mut done.count);
+        match changing && !place.staged {
+            // What was made anew may wait for the switch: until then the old serves.
+            true => {
+                take_back(tx, &held, kind, chunks, &[], &mut done)?;
+                mark(tx, &held, kind, superseded)?;
+                left::count_again(tx, key)?;
+            }
+            false => take_back(tx, &held, kind, chunks, superseded, &mut done)?,
+        }
+        done.count = done.count.max(before);
+    }
+    Ok(done)
+}
+
+fn take_back(
+    tx: &Transaction<'_>,
+    held: &Space,
+    kind: Kind,
+    chunks: &[String],
+    superseded: &[Superseded],
+    done: &mut Done,
+) -> Result<(), StorageError> {
     let mut sources = Vec::new();
     for chunk in chunks {
         sources.extend(unnamed(tx, held.id, chunk)?);
@@ -31,14 +59,45 @@ pub(super) fn retract(
     for one in superseded {
         sources.extend(outdated(tx, held.id, kind, one)?);
     }
-    let mut bytes = 0;
+    let mut less = Less::default();
     for source in sources {
-        bytes += remove(tx, held.id, source, &mut done)?;
+        remove(tx, held.id, source, &mut less, done)?;
     }
-    let sql = "UPDATE space SET points = points - ?2, bytes = bytes - ?3 WHERE id = ?1";
-    tx.prepare_cached(sql)?
-        .execute(params![held.id, done.count as i64, bytes])?;
-    Ok(done)
+    less.take(tx, held.id)
+}
+
+/// Notes what goes at the switch.
+fn mark(
+    tx: &Transaction<'_>,
+    held: &Space,
+    kind: Kind,
+    superseded: &[Superseded],
+) -> Result<(), StorageError> {
+    for one in superseded {
+        for source in outdated(tx, held.id, kind, one)? {
+            tx.prepare_cached("UPDATE source SET superseded = 1 WHERE id = ?1")?
+                .execute([source])?;
+        }
+    }
+    Ok(())
+}
+
+/// Removes what was to go at a switch that does not come.
+pub(super) fn remove_marked(
+    tx: &Transaction<'_>,
+    held: &Space,
+    done: &mut Done,
+) -> Result<(), StorageError> {
+    let (from, to) = range(held.id);
+    let marked: Vec<i64> = tx
+        .prepare_cached("SELECT id FROM source WHERE id >= ?1 AND id < ?2 AND superseded")?
+        .query_map([from, to], |row| row.get(0))?
+        .collect::<Result<_, _>>()?;
+    let mut less = Less::default();
+    for source in marked {
+        remove(tx, held.id, source, &mut less, done)?;
+    }
+    less.take(tx, held.id)
 }
 
 /// Sources of what one processor made of chunks that goes. The vector of a chunk itself is
@@ -86,22 +145,25 @@ fn named(
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-/// Removes the points of a source; how many bytes they had.
+/// Removes the points of a source.
 fn remove(
     tx: &Transaction<'_>,
     space: i64,
     source: i64,
+    less: &mut Less,
     done: &mut Done,
-) -> Result<i64, StorageError> {
-    let sql = "DELETE FROM point WHERE source = ?1 RETURNING id, subject, octet_length(vector)";
-    let gone: Vec<(i64, i64, i64)> = tx
+) -> Result<(), StorageError> {
+    let sql = "DELETE FROM point WHERE source = ?1 RETURNING id, subject,
+               octet_length(vector) + coalesce(octet_length(text), 0), fresh";
+    let gone: Vec<(i64, i64, i64, bool)> = tx
         .prepare_cached(sql)?
-        .query_map([source], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?
+        .query_map([source], |row| {
+            Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
+        })?
         .collect::<Result<_, _>>()?;
     tx.prepare_cached("DELETE FROM source WHERE id = ?1")?
         .execute([source])?;
-    let mut bytes = 0;
-    for (point, subject, vector) in gone {
+    for (point, subject, bytes, fresh) in gone {
         let orphan = "DELETE FROM subject WHERE id = ?1
                       AND NOT EXISTS (SELECT 1 FROM point WHERE subject = ?1)
                       RETURNING octet_length(body)";
@@ -109,9 +171,9 @@ fn remove(
             .prepare_cached(orphan)?
             .query_row([subject], |row| row.get(0))
             .optional()?;
-        bytes += vector + body.unwrap_or(0);
+        less.point(bytes, body.unwrap_or(0), fresh);
         done.changes.push((space, Change::Remove(number(point))));
         done.count += 1;
     }
-    Ok(bytes)
+    Ok(())
 }

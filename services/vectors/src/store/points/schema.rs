@@ -5,7 +5,10 @@
 //! half, so that each space is one contiguous range that no query of another can touch. The table `ended`
 //! remembers the last generation of each name that was dropped.
 //!
-//! `bytes` of a space is of its vectors and of the texts of subjects and facets; spaces of the release before are measured
+//! While a collection is changed to another model, a kind has a second space, of code 101 and so on, with the vectors that
+//! will serve; see the module `reembed`.
+//!
+//! `bytes` of a space is of its vectors, what they were made of, and the texts of subjects and facets; spaces of the release before are measured
 //! when the workspace is written to.
 
 use std::path::Path;
@@ -13,7 +16,7 @@ use std::path::Path;
 use tg_storage::rusqlite::{Connection, OptionalExtension, Transaction, params};
 use tg_storage::{Database, Durability, StorageError, query_rows};
 
-use crate::engine::kind::Kind;
+use crate::engine::kind::Place;
 use tg_collections::{CollectionKey, Usage};
 
 const MIGRATIONS: &[&str] = &[
@@ -71,6 +74,49 @@ ALTER TABLE source ADD COLUMN chunk BLOB;
 ALTER TABLE source ADD COLUMN made_by TEXT NOT NULL DEFAULT '';
 CREATE INDEX source_of_chunk ON source (chunk) WHERE chunk IS NOT NULL;
 ",
+    "
+-- What a vector was made of: '' where its subject says it, NULL where nobody does. And what a source is called, as its
+-- hash cannot be taken to another space.
+ALTER TABLE point ADD COLUMN text TEXT;
+CREATE INDEX point_textless ON point (id) WHERE text IS NULL;
+ALTER TABLE source ADD COLUMN name TEXT NOT NULL DEFAULT '';
+-- Was made anew by the model that a collection is being changed to: it serves until the switch and goes then.
+ALTER TABLE source ADD COLUMN superseded INTEGER NOT NULL DEFAULT 0;
+-- Points up to this number were made again by the model that a collection is being changed to.
+ALTER TABLE space ADD COLUMN reembedded INTEGER NOT NULL DEFAULT 0;
+CREATE TABLE reembedding (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    workspace TEXT NOT NULL,
+    collection TEXT NOT NULL,
+    incarnation INTEGER NOT NULL,
+    model TEXT NOT NULL,
+    topic TEXT NOT NULL,
+    leave_out INTEGER NOT NULL,
+    done INTEGER NOT NULL DEFAULT 0,
+    textless INTEGER NOT NULL DEFAULT 0,
+    switched INTEGER NOT NULL DEFAULT 0,
+    UNIQUE (workspace, collection, incarnation)
+) STRICT;
+",
+    "
+-- Points whose text the model refuses that a collection is being changed to, and why; some are to be tried again.
+CREATE TABLE refused (
+    point INTEGER PRIMARY KEY,
+    reembedding INTEGER NOT NULL,
+    why TEXT NOT NULL,
+    again INTEGER NOT NULL DEFAULT 0
+) STRICT;
+CREATE INDEX refused_of ON refused (reembedding, again, point);
+ALTER TABLE reembedding ADD COLUMN refused INTEGER NOT NULL DEFAULT 0;
+-- State of the spaces for which textless and refused were counted.
+ALTER TABLE reembedding ADD COLUMN counted TEXT NOT NULL DEFAULT '';
+",
+    "
+-- Points that wait for a switch and are not among those that serve, and their bytes: they count beside those.
+ALTER TABLE space ADD COLUMN fresh INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE space ADD COLUMN fresh_bytes INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE point ADD COLUMN fresh INTEGER NOT NULL DEFAULT 0;
+",
 ];
 
 /// Opens or creates the file.
@@ -100,21 +146,30 @@ pub(crate) struct Space {
     pub(crate) dimension: usize,
     /// Vectors in it.
     pub(crate) points: i64,
+    /// Number up to which they were made again by another model.
+    pub(crate) reembedded: u32,
+}
+
+impl Space {
+    /// Whether its vectors are of another model. Where nobody said which it is, it is another one.
+    pub(crate) fn is_of_another(&self, model: &str) -> bool {
+        self.model != model
+    }
 }
 
 /// The space of a collection, if it has one.
 pub(crate) fn space(
     conn: &Connection,
     key: &CollectionKey,
-    kind: Kind,
+    place: Place,
 ) -> Result<Option<Space>, StorageError> {
-    let sql = "SELECT id, model, dimension, points FROM space
+    let sql = "SELECT id, model, dimension, points, reembedded FROM space
                WHERE workspace = ?1 AND collection = ?2 AND incarnation = ?3 AND kind = ?4";
     let named = params![
         key.workspace(),
         key.collection(),
         key.generation(),
-        kind.code()
+        place.code()
     ];
     let found = conn
         .prepare_cached(sql)?
@@ -124,10 +179,17 @@ pub(crate) fn space(
                 model: row.get(1)?,
                 dimension: row.get::<_, i64>(2)?.max(0) as usize,
                 points: row.get(3)?,
+                reembedded: row.get(4)?,
             })
         })
         .optional()?;
     Ok(found)
+}
+
+/// Whether a space is still there.
+pub(crate) fn is_there(conn: &Connection, space: i64) -> Result<bool, StorageError> {
+    let sql = "SELECT 1 FROM space WHERE id = ?1";
+    Ok(conn.prepare_cached(sql)?.exists([space])?)
 }
 
 /// Whether a generation of a collection was dropped.
@@ -162,14 +224,18 @@ pub(crate) fn usage(tx: &Transaction<'_>, workspace: &str) -> Result<Usage, Stor
     for id in unknown {
         let (from, to) = range(id);
         let sql = "UPDATE space SET bytes =
-              (SELECT coalesce(sum(octet_length(vector)), 0) FROM point WHERE id >= ?2 AND id < ?3)
+              (SELECT coalesce(sum(octet_length(vector) + coalesce(octet_length(text), 0)), 0) FROM point WHERE id >= ?2 AND id < ?3)
             + (SELECT coalesce(sum(octet_length(body)), 0) FROM subject WHERE id >= ?2 AND id < ?3)
             + (SELECT coalesce(sum(octet_length(body)), 0) FROM facet WHERE id >= ?2 AND id < ?3)
             WHERE id = ?1";
         tx.prepare_cached(sql)?.execute([id, from, to])?;
     }
-    let sql =
-        "SELECT coalesce(sum(points), 0), coalesce(sum(bytes), 0) FROM space WHERE workspace = ?1";
+    // What is staged takes the place of what serves: of both the larger counts, and what is staged alone counts with what serves.
+    let sql = "SELECT coalesce(sum(points), 0), coalesce(sum(bytes), 0) FROM
+               (SELECT max(max(points), sum(iif(kind < 100, points, fresh))) AS points,
+                       max(max(bytes), sum(iif(kind < 100, bytes, fresh_bytes))) AS bytes
+                FROM space WHERE workspace = ?1
+                GROUP BY collection, incarnation, kind % 100)";
     let held = tx.prepare_cached(sql)?.query_row([workspace], |row| {
         Ok(Usage {
             items: row.get::<_, i64>(0)?.unsigned_abs(),

@@ -1,7 +1,9 @@
 //! What only this adapter promises: its file is found again, space is given back, memory is bounded.
 
 use super::*;
+use crate::engine::kind::Place;
 use crate::engine::point::{Facets, Point, Subject};
+use crate::store::reembed::ReembedStore;
 use tg_collections::{CollectionStore, WriteKind};
 use tg_schemas::msg::Retract;
 
@@ -63,6 +65,56 @@ async fn what_was_kept_is_found_after_a_restart() {
     let store = open();
     assert_eq!(chunks(&store, &c, &[1.0, 0.0]).await, ["b"]);
     assert_eq!(store.count(&c, Kind::Chunk).await.unwrap(), 1);
+}
+
+#[tokio::test]
+async fn a_change_to_another_model_goes_on_after_a_restart() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("v.sqlite");
+    let open = || SqlitePoints::open(&path, Durability::Process, Limits::default()).unwrap();
+    let (mut store, c) = (open(), key("c"));
+    let all = (0..600).map(|n| chunk(&format!("{n}"), &[1.0, n as f32]));
+    keep(
+        &store,
+        &c,
+        all.map(|of| of.of_text("text".to_owned())).collect(),
+    )
+    .await;
+    let begin = Begin {
+        key: c.clone(),
+        model: "n".to_owned(),
+        topic: "t".to_owned(),
+        leave_out: false,
+    };
+    store.begin(begin).await.unwrap();
+    let mut steps = 0;
+    loop {
+        // Killed after each step, it knows how far it was.
+        drop(store);
+        store = open();
+        let Some(task) = store.tasks(0, 1).await.unwrap().pop() else {
+            break;
+        };
+        let told = store.progress(&c).await.unwrap().unwrap();
+        assert_eq!(told.done, (steps * 256).min(600));
+        match store.batch(&task).await.unwrap() {
+            Some(batch) => {
+                let vectors = vec![vec![1.0, 2.0, 3.0]; batch.points.len()];
+                let made = Made {
+                    task,
+                    batch,
+                    vectors,
+                    refused: Vec::new(),
+                };
+                assert!(store.stage(made).await.unwrap());
+            }
+            None => assert!(store.switch(&task).await.unwrap()),
+        }
+        steps += 1;
+    }
+    assert_eq!(steps, 4);
+    assert_eq!(store.count(&c, Kind::Chunk).await.unwrap(), 600);
+    assert_eq!(store.serving(&c).await.unwrap(), ["n"]);
 }
 
 #[tokio::test]
@@ -197,7 +249,7 @@ async fn after_searches_and_writes_at_once_the_file_agrees_with_memory() {
         let c = c.clone();
         store
             .db
-            .read(move |conn| schema::space(conn, &c, Kind::Chunk))
+            .read(move |conn| schema::space(conn, &c, Place::serving(Kind::Chunk)))
             .await
             .unwrap()
             .unwrap()

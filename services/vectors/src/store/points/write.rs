@@ -2,14 +2,16 @@
 //! transaction and reports what changed, so that what is in memory can follow.
 
 use tg_storage::StorageError;
-use tg_storage::rusqlite::{Transaction, params};
+use tg_storage::rusqlite::{ToSql, Transaction, params};
 
 use super::cache::too_large;
+use super::changing;
 use super::done::{Done, drop_where};
+use super::left;
 use super::put::{Open, is_there, weight};
 use super::schema::{has_ended, note_end, space, usage};
 use crate::engine::index::Index;
-use crate::engine::kind::Kind;
+use crate::engine::kind::Place;
 use crate::engine::point::Point;
 use crate::error::VectorError;
 use crate::options::Limits;
@@ -38,6 +40,7 @@ pub(super) fn put(
     } = write;
     let mut done = Done::default();
     if write_kind == WriteKind::Tracked && has_ended(tx, &key)? {
+        done.late = true;
         return Ok(Ok(done));
     }
     let Some(dimension) = points.first().map(|point| point.vector.len()) else {
@@ -50,24 +53,37 @@ pub(super) fn put(
             given: other.vector.len(),
         }));
     }
-    if let Err(refused) = room(tx, limits.quota, &key, kind, &points)? {
+    let place = changing::place(tx, &key, kind, &model)?;
+    if let Err(refused) = room(tx, limits.quota, &key, place, &points)? {
         return Ok(Err(refused));
     }
-    if let Err(refused) = memory(tx, limits.memory, &key, kind, &points)? {
+    let put = put_at(tx, limits.memory, &key, place, &model, points, &mut done)?;
+    Ok(put.map(|()| done))
+}
+
+/// Puts points of one dimension where they belong.
+pub(super) fn put_at(
+    tx: &Transaction<'_>,
+    most: usize,
+    key: &CollectionKey,
+    place: Place,
+    model: &str,
+    points: Vec<Point>,
+    done: &mut Done,
+) -> Result<Result<(), VectorError>, StorageError> {
+    let dimension = points.first().map_or(0, |point| point.vector.len());
+    if let Err(refused) = memory(tx, most, key, place, &points)? {
         return Ok(Err(refused));
     }
-    let mut open = match Open::find(tx, &key, kind, &model, dimension, &mut done)? {
+    let mut open = match Open::find(tx, key, place, model, dimension, done)? {
         Ok(open) => open,
         Err(refused) => return Ok(Err(refused)),
     };
     for point in points {
-        if let Some(change) = open.put(tx, point)? {
-            done.changes.push((open.id, change));
-            done.count += 1;
-        }
+        open.put(tx, point, done)?;
     }
     open.save(tx)?;
-    Ok(Ok(done))
+    Ok(Ok(()))
 }
 
 /// Refuses points that the workspace has no room for. What is there already needs none; it is looked for only where
@@ -76,7 +92,7 @@ fn room(
     tx: &Transaction<'_>,
     quota: Quota,
     key: &CollectionKey,
-    kind: Kind,
+    place: Place,
     points: &[Point],
 ) -> Result<Result<(), VectorError>, StorageError> {
     let held = usage(tx, key.workspace())?;
@@ -89,11 +105,17 @@ fn room(
     if quota.check(&WORDS, held, more).is_ok() {
         return Ok(Ok(()));
     }
-    if let Some(space) = space(tx, key, kind)? {
-        for (point, weight) in points.iter().zip(weights) {
-            if is_there(tx, space.id, point)? {
+    // What another model makes again needs no room beside what serves: the larger of both counts.
+    let places = [place, Place::serving(place.kind)];
+    let places = &places[..if place.staged { 2 } else { 1 }];
+    for (point, weight) in points.iter().zip(weights) {
+        for place in places {
+            if let Some(space) = space(tx, key, *place)?
+                && is_there(tx, space.id, point)?
+            {
                 more.items -= 1;
                 more.bytes -= weight;
+                break;
             }
         }
     }
@@ -106,11 +128,11 @@ fn memory(
     tx: &Transaction<'_>,
     most: usize,
     key: &CollectionKey,
-    kind: Kind,
+    place: Place,
     points: &[Point],
 ) -> Result<Result<(), VectorError>, StorageError> {
     let dimension = points.first().map_or(0, |point| point.vector.len());
-    let space = space(tx, key, kind)?;
+    let space = space(tx, key, place)?;
     let held = space
         .as_ref()
         .map_or(0, |space| space.points.max(0) as usize);
@@ -141,14 +163,28 @@ pub(super) fn drop_collection(
                RETURNING id, points";
     let named = params![key.workspace(), key.collection(), key.generation()];
     let done = drop_where(tx, sql, named)?;
+    let sql = "DELETE FROM reembedding WHERE workspace = ?1 AND collection = ?2
+               AND incarnation <= ?3 RETURNING id";
+    forget(tx, sql, named)?;
     note_end(tx, key)?;
     Ok(done)
+}
+
+/// Ends changes to another model.
+fn forget(tx: &Transaction<'_>, sql: &str, named: &[&dyn ToSql]) -> Result<(), StorageError> {
+    let ended: Vec<i64> = tx
+        .prepare_cached(sql)?
+        .query_map(named, |row| row.get(0))?
+        .collect::<Result<_, _>>()?;
+    ended.into_iter().try_for_each(|id| left::forget(tx, id))
 }
 
 /// Ends everything of a workspace.
 pub(super) fn drop_workspace(tx: &Transaction<'_>, workspace: &str) -> Result<Done, StorageError> {
     let sql = "DELETE FROM space WHERE workspace = ?1 RETURNING id, points";
     let done = drop_where(tx, sql, params![workspace])?;
+    let sql = "DELETE FROM reembedding WHERE workspace = ?1 RETURNING id";
+    forget(tx, sql, params![workspace])?;
     tx.prepare_cached("DELETE FROM ended WHERE workspace = ?1")?
         .execute([workspace])?;
     Ok(done)

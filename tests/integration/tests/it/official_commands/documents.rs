@@ -4,6 +4,8 @@ use super::step::{Step, run};
 
 const WHO_BUILT: &str = "Who built the Harrowgate lantern?";
 const WHO_IS: &str = "Who is Ottoline Frask?";
+const SUMS: &str = "What is 2 + 3? What is 6 + 7?";
+const SPLIT: &str = "What is 4 + 5? What is 5 + 6?";
 const SUNDAY: &str = "Which Sunday may visitors light the Harrowgate lantern?";
 
 pub(super) const STEPS: &[Step] = &[
@@ -254,8 +256,36 @@ pub(super) const STEPS: &[Step] = &[
         "none",
     ])
     .lacks(&["xception"]),
-    run(&["tg-invoke-agent", "-q", "Why?", "-p", "plan-then-execute"])
-        .exactly("Exception: pattern 'plan-then-execute' is not supported; use 'react'"),
+    // Patterns, and their traces.
+    run(&["tg-invoke-agent", "-q", SUMS, "-p", "plan-then-execute"]).says(&["5", "13"]),
+    run(&["tg-list-explain-traces", "--format", "json"])
+        .says(&[SUMS])
+        .keeps(&[("planned", "/0/id")])
+        .until(),
+    run(&["tg-show-explain-trace", "{planned}"])
+        .says(&[
+            "--- Plan ---",
+            "Plan with 2 steps:",
+            "--- Step Result ---",
+            "Step: What is 6 + 7?",
+            "--- Synthesis ---",
+        ])
+        .until(),
+    run(&["tg-invoke-agent", "-q", SPLIT, "-p", "supervisor"]).says(&["9", "11"]),
+    run(&["tg-list-explain-traces", "--format", "json"])
+        .says(&[SPLIT])
+        .keeps(&[("split", "/0/id")])
+        .until(),
+    run(&["tg-show-explain-trace", "{split}"])
+        .says(&[
+            "--- Decomposition ---",
+            "Decomposed into 2 research threads:",
+            "--- Finding ---",
+            "Goal: What is 4 + 5?",
+            "Goal: What is 5 + 6?",
+            "--- Synthesis ---",
+        ])
+        .until(),
     // Traces.
     run(&["tg-list-explain-traces", "-C", "docs"])
         .says(&[

@@ -12,7 +12,7 @@ use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::time::Instant;
 
 /// How long a command may take, and how long until what was accepted is stored, on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 /// How long a command that never ends is looked at.
 const LOOK: Duration = Duration::from_secs(4);
 
@@ -123,9 +123,9 @@ impl Step {
     /// Runs it, again and again if it is to become so.
     pub(super) async fn take(&self, scripts: &mut Scripts, values: &mut Values) -> Result<()> {
         let line: Vec<String> = self.line.iter().map(|text| values.fill(text)).collect();
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + TIMEOUT;
         let output = loop {
-            let patience = if self.code.is_some() { PATIENCE } else { LOOK };
+            let patience = if self.code.is_some() { TIMEOUT } else { LOOK };
             let output = scripts.run(&line, patience).await?;
             match self.check(&output, values) {
                 Ok(()) => break output,
@@ -203,7 +203,7 @@ impl Scripts {
         let (command, args) = line.split_first().context("a command")?;
         let ask = json!({"command": command, "args": args, "patience": patience.as_secs()});
         self.ask.write_all(format!("{ask}\n").as_bytes()).await?;
-        let answer = tokio::time::timeout(PATIENCE * 2, self.answers.next_line()).await;
+        let answer = tokio::time::timeout(TIMEOUT * 2, self.answers.next_line()).await;
         let answer = answer.with_context(|| format!("{line:?} did not end"))??;
         let answer: Value = serde_json::from_str(&answer.context("the scripts ended")?)?;
         let text = |name: &str| answer[name].as_str().unwrap_or_default().to_owned();

@@ -3,6 +3,7 @@
 //! A frame may hold more than a record should carry; [`Record::split`] cuts it into records of the size that
 //! stores take well. Pure.
 
+mod bytes;
 mod read;
 mod show;
 
@@ -99,8 +100,8 @@ pub enum Record {
 
 /// Most items of one record.
 const MOST: usize = 1000;
-/// Most numbers of one record of vectors: 4 MiB.
-const NUMBERS: usize = 1 << 20;
+/// Most bytes of the items of one record, about, unless a single one has more.
+const BYTES: usize = 4 << 20;
 
 impl Record {
     /// Reads a frame. An error names the field.
@@ -133,7 +134,7 @@ impl Record {
         match self {
             Self::Triples(mut record) => {
                 let all = std::mem::take(&mut record.triples);
-                cut(all, MOST)
+                cut(all, bytes::of_triple)
                     .map(|triples| {
                         Self::Triples(Triples {
                             triples,
@@ -144,8 +145,7 @@ impl Record {
             }
             Self::GraphEmbeddings(mut record) => {
                 let all = std::mem::take(&mut record.entities);
-                let most = vectors_at_once(all.first().map_or(0, |one| one.vector.len()));
-                cut(all, most)
+                cut(all, bytes::of_entity)
                     .map(|entities| {
                         Self::GraphEmbeddings(GraphEmbeddings {
                             entities,
@@ -156,8 +156,7 @@ impl Record {
             }
             Self::DocumentEmbeddings(mut record) => {
                 let all = std::mem::take(&mut record.chunks);
-                let most = vectors_at_once(all.first().map_or(0, |one| one.vector.len()));
-                cut(all, most)
+                cut(all, bytes::of_chunk)
                     .map(|chunks| {
                         Self::DocumentEmbeddings(DocumentEmbeddings {
                             chunks,
@@ -168,7 +167,7 @@ impl Record {
             }
             Self::EntityContexts(mut record) => {
                 let all = std::mem::take(&mut record.entities);
-                cut(all, MOST)
+                cut(all, bytes::of_context)
                     .map(|entities| {
                         Self::EntityContexts(EntityContexts {
                             entities,
@@ -179,7 +178,7 @@ impl Record {
             }
             Self::Rows(mut record) => {
                 let all = std::mem::take(&mut record.values);
-                cut(all, MOST)
+                cut(all, bytes::of_row)
                     .map(|values| {
                         Self::Rows(ExtractedObject {
                             values,
@@ -192,14 +191,17 @@ impl Record {
     }
 }
 
-fn vectors_at_once(dimension: usize) -> usize {
-    (NUMBERS / dimension.max(1)).clamp(1, MOST)
-}
-
-fn cut<T>(items: Vec<T>, most: usize) -> impl Iterator<Item = Vec<T>> {
-    let mut rest = items.into_iter();
+/// Lists of at most so many items and bytes, each with at least one.
+fn cut<T>(items: Vec<T>, bytes: impl Fn(&T) -> usize) -> impl Iterator<Item = Vec<T>> {
+    let mut rest = items.into_iter().peekable();
     std::iter::from_fn(move || {
-        let part: Vec<T> = rest.by_ref().take(most).collect();
+        let (mut part, mut held) = (Vec::new(), 0);
+        while let Some(item) = rest.next_if(|item| {
+            held += bytes(item);
+            part.is_empty() || (part.len() < MOST && held <= BYTES)
+        }) {
+            part.push(item);
+        }
         (!part.is_empty()).then_some(part)
     })
 }

@@ -116,6 +116,7 @@ pub(crate) fn graph_embeddings(fields: &Fields<'_>) -> Result<GraphEmbeddings, E
             chunk_id: one.text("chunk_id")?,
             rdf_type: types(&one)?,
             attributes: attributes(&one)?,
+            text: one.text("text")?,
             ..EntityEmbeddings::default()
         };
         entities.extend(vectors(&one)?.into_iter().map(|vector| EntityEmbeddings {
@@ -142,6 +143,7 @@ fn chunks_of(fields: &Fields<'_>, metadata: Metadata) -> Result<DocumentEmbeddin
             chunk_id: one.required_text("chunk_id")?,
             vector: Vec::new(),
             attributes: attributes(&one)?,
+            text: one.text("text")?,
         };
         chunks.extend(vectors(&one)?.into_iter().map(|vector| ChunkEmbeddings {
             vector,

@@ -85,7 +85,8 @@ pub(crate) fn entity_value(one: &EntityEmbeddings) -> Value {
         .put("vector", vector_to_api(&one.vector))
         .put_truthy("chunk_id", one.chunk_id.as_str())
         .put_truthy("rdf_type", one.rdf_type.clone())
-        .put_truthy("attributes", one.attributes.clone());
+        .put_truthy("attributes", one.attributes.clone())
+        .put_truthy("text", one.text.as_str());
     Value::Object(reply.done())
 }
 
@@ -94,7 +95,8 @@ pub(crate) fn chunk_value(one: &ChunkEmbeddings) -> Value {
     let reply = Reply::new()
         .put("chunk_id", one.chunk_id.as_str())
         .put("vector", vector_to_api(&one.vector))
-        .put_truthy("attributes", one.attributes.clone());
+        .put_truthy("attributes", one.attributes.clone())
+        .put_truthy("text", one.text.as_str());
     Value::Object(reply.done())
 }
 

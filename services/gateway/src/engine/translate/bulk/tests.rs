@@ -39,7 +39,7 @@ fn triples_are_batches_or_bare() {
 #[test]
 fn every_field_of_vectors_and_contexts_is_kept() {
     let entity = json!({"entity": {"t": "i", "i": "urn:a"}, "vector": [0.5, 1.0], "chunk_id": "k",
-                        "rdf_type": ["urn:T"], "attributes": {"x": [1]}});
+                        "rdf_type": ["urn:T"], "attributes": {"x": [1]}, "text": "A is."});
     let body = json!({"metadata": meta(), "entities": [entity], "model": "m"});
     let Record::GraphEmbeddings(record) = read(BulkKind::GraphEmbeddings, body).unwrap() else {
         panic!()
@@ -179,6 +179,72 @@ fn large_frames_become_several_records_and_empty_ones_none() {
     let sizes: Vec<_> = record.split().iter().map(Record::items).collect();
     assert_eq!(sizes, [256, 44]);
     assert!(Record::Triples(Triples::default()).split().is_empty());
+}
+
+#[test]
+fn records_are_bounded_by_bytes_whatever_they_hold() {
+    let long = || "x".repeat(10 << 10);
+    let triple = tg_schemas::Triple::new(
+        Term::iri("urn:a"),
+        Term::iri("urn:p"),
+        Term::Literal {
+            value: long(),
+            datatype: String::new(),
+            language: String::new(),
+        },
+    );
+    let context = tg_schemas::msg::EntityContext {
+        context: long(),
+        ..Default::default()
+    };
+    let entity = tg_schemas::msg::EntityEmbeddings {
+        text: long(),
+        ..Default::default()
+    };
+    let mut attributes = serde_json::Map::new();
+    attributes.insert("a".to_owned(), json!(long()));
+    let chunk = tg_schemas::msg::ChunkEmbeddings {
+        attributes,
+        ..Default::default()
+    };
+    let row = std::collections::BTreeMap::from([("a".to_owned(), long())]);
+    let most = |items: usize| items * (10 << 10) <= BYTES;
+    for record in [
+        Record::Triples(Triples {
+            metadata: None,
+            triples: vec![triple; 1000],
+        }),
+        Record::EntityContexts(EntityContexts {
+            entities: vec![context; 1000],
+            ..Default::default()
+        }),
+        Record::GraphEmbeddings(GraphEmbeddings {
+            entities: vec![entity; 1000],
+            ..Default::default()
+        }),
+        Record::DocumentEmbeddings(DocumentEmbeddings {
+            chunks: vec![chunk; 1000],
+            ..Default::default()
+        }),
+        Record::Rows(ExtractedObject {
+            values: vec![row; 1000],
+            ..Default::default()
+        }),
+    ] {
+        let sizes: Vec<_> = record.split().iter().map(Record::items).collect();
+        assert_eq!(sizes.iter().sum::<usize>(), 1000);
+        assert_eq!(sizes.len(), 3, "{sizes:?}");
+        assert!(sizes.iter().all(|items| most(*items)), "{sizes:?}");
+    }
+    // One that is larger than all that a record may hold is a record of its own.
+    let huge = std::collections::BTreeMap::from([("a".to_owned(), "x".repeat(BYTES + 1))]);
+    let small = std::collections::BTreeMap::new();
+    let record = Record::Rows(ExtractedObject {
+        values: vec![small.clone(), huge, small],
+        ..Default::default()
+    });
+    let sizes: Vec<_> = record.split().iter().map(Record::items).collect();
+    assert_eq!(sizes, [1, 1, 1]);
 }
 
 #[test]

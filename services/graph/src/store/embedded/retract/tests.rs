@@ -2,14 +2,17 @@
 
 use std::collections::BTreeSet;
 
+use oxigraph::model::vocab::xsd;
 use proptest::prelude::*;
 use tg_provenance::{
     Extraction, Making, PartFacts, PartKind, extracted, extraction_id, part, subgraph_id,
     vocabulary_labels,
 };
 use tg_schemas::Triple;
+use tg_storage::{Durability, StorageError};
 
 use super::*;
+use crate::store::embedded::batch::Batch;
 use crate::{Limits, convert};
 
 const LABEL: &str = "http://www.w3.org/2000/01/rdf-schema#label";
@@ -241,6 +244,226 @@ async fn what_a_thing_has_once_is_replaced_in_the_source_graph() {
     };
     assert!(said("7") && said("Page 7") && !said("1.") && !said("Page 1"));
     assert_eq!(texts.len(), 7 + 6 + 2 - 1 + 1 - 1);
+}
+
+fn quads(triples: &[Triple]) -> Vec<Quad> {
+    let quads = triples.iter().map(|triple| convert::quad("", triple));
+    quads.map(Result::unwrap).collect()
+}
+
+async fn load(engine: &EmbeddedGraph, triples: &[Triple]) {
+    let batch = Batch::load(quads(triples));
+    engine.write(&key(), batch).await.unwrap();
+}
+
+/// The facts and labels there are, without vocabulary.
+async fn facts(engine: &EmbeddedGraph) -> BTreeSet<Triple> {
+    let ours = |triple: &Triple| matches!(&triple.s, Some(tg_schemas::Term::Iri(iri)) if iri.starts_with("urn:e:"));
+    let found = all(engine).await.into_iter();
+    found.filter(|one| one.g.is_none() && ours(one)).collect()
+}
+
+/// A prompt that goes back: exactly what it made before is there, as if the other had never been.
+#[tokio::test]
+async fn what_goes_back_leaves_what_it_made_first() {
+    let (a, b) = (
+        [
+            fact("bridge", "spans", "river"),
+            fact("bridge", "is", "old"),
+        ],
+        [
+            fact("bridge", "spans", "river"),
+            fact("bridge", "is", "new"),
+        ],
+    );
+    let engine = EmbeddedGraph::in_memory(Limits::default()).unwrap();
+    write(&engine, &of_chunk("urn:chunk:1", &[])).await;
+    write(&engine, &by("a", "1", &a)).await;
+    let first = all(&engine).await;
+    for (facts, now, before) in [(&b, "2", "1"), (&a, "1", "2")] {
+        write(&engine, &by("a", now, facts)).await;
+        let one = Superseded {
+            processor: "a".to_owned(),
+            kept: vec![now.to_owned()],
+            gone: vec![before.to_owned()],
+            chunks: vec!["urn:chunk:1".to_owned()],
+        };
+        let (at, one) = (key(), [one]);
+        for _ in 0..2 {
+            let gone = engine.supersede(&at, &one, WriteKind::Direct);
+            gone.await.unwrap();
+        }
+    }
+    assert_eq!(all(&engine).await, first);
+}
+
+#[tokio::test]
+async fn what_was_loaded_by_hand_stays_whichever_came_first() {
+    let (before, after) = (fact("bridge", "is", "old"), fact("bridge", "near", "mill"));
+    let found = [
+        before.clone(),
+        after.clone(),
+        fact("bridge", "spans", "river"),
+    ];
+    let engine = EmbeddedGraph::in_memory(Limits::default()).unwrap();
+    load(&engine, &[before.clone(), label("old")]).await;
+    write(&engine, &of_chunk("urn:chunk:1", &found)).await;
+    load(&engine, std::slice::from_ref(&after)).await;
+    for _ in 0..2 {
+        retract(&engine, &["urn:chunk:1"]).await;
+        let left = facts(&engine).await;
+        assert!(left.contains(&before) && left.contains(&after), "{left:?}");
+        assert!(left.contains(&label("old")) && !left.contains(&found[2]));
+        assert!(!left.contains(&label("river")), "{left:?}");
+    }
+    // Found once more, and made anew without them.
+    write(&engine, &by("a", "1", &found)).await;
+    let one = Superseded {
+        processor: "a".to_owned(),
+        kept: vec!["2".to_owned()],
+        chunks: vec!["urn:chunk:1".to_owned()],
+        ..Superseded::default()
+    };
+    let (at, one) = (key(), [one]);
+    let superseded = engine.supersede(&at, &one, WriteKind::Direct);
+    assert!(superseded.await.unwrap() > 0);
+    let left = facts(&engine).await;
+    assert!(left.contains(&before) && left.contains(&after) && !left.contains(&found[2]));
+    // Taken out as itself it is forgotten: what is found of it later goes with where it was found.
+    let itself = quads(std::slice::from_ref(&before));
+    let gone = engine.retract(&at, &[], itself, WriteKind::Direct);
+    assert_eq!(gone.await.unwrap(), 1);
+    write(&engine, &of_chunk("urn:chunk:1", &found)).await;
+    retract(&engine, &["urn:chunk:1"]).await;
+    let left = facts(&engine).await;
+    assert!(!left.contains(&before) && left.contains(&after), "{left:?}");
+}
+
+/// The store tells numbers in its own form, whatever form they were written in.
+#[tokio::test]
+async fn numbers_that_were_loaded_by_hand_stay() {
+    let engine = EmbeddedGraph::in_memory(Limits::default()).unwrap();
+    let weights = [
+        ("12.50", xsd::DECIMAL),
+        ("05", xsd::INT),
+        ("1", xsd::BOOLEAN),
+    ];
+    let weights = weights.map(|(value, kind)| {
+        let value = tg_schemas::Term::Literal {
+            value: value.to_owned(),
+            datatype: kind.as_str().to_owned(),
+            language: String::new(),
+        };
+        Triple::new(iri("bridge"), iri(kind.as_str()), value)
+    });
+    load(&engine, &weights).await;
+    write(&engine, &of_chunk("urn:chunk:1", &weights)).await;
+    retract(&engine, &["urn:chunk:1"]).await;
+    let left = facts(&engine).await;
+    let label = Some(tg_schemas::Term::iri(LABEL));
+    let weighed = left.iter().filter(|fact| fact.p != label);
+    assert_eq!(weighed.count(), weights.len(), "{left:?}");
+    let at = key();
+    let gone = engine.retract(&at, &[], quads(&weights), WriteKind::Direct);
+    assert_eq!(gone.await.unwrap(), weights.len());
+    write(&engine, &of_chunk("urn:chunk:1", &weights)).await;
+    retract(&engine, &["urn:chunk:1"]).await;
+    assert!(facts(&engine).await.is_empty());
+}
+
+/// An export that is loaded is no word of its own: its facts go with what they were found in.
+#[tokio::test]
+async fn what_is_loaded_with_where_it_was_found_goes_with_that() {
+    let found = [fact("bridge", "spans", "river")];
+    let (first, engine) = (
+        EmbeddedGraph::in_memory(Limits::default()).unwrap(),
+        EmbeddedGraph::in_memory(Limits::default()).unwrap(),
+    );
+    write(&first, &of_chunk("urn:chunk:1", &found)).await;
+    // In no particular order, and in pieces.
+    for one in all(&first).await {
+        load(&engine, &[one]).await;
+    }
+    retract(&engine, &["urn:chunk:1"]).await;
+    assert_eq!(facts(&engine).await, BTreeSet::new());
+}
+
+/// A fact of an export that an extraction found, too, is that one's alone once the export is gone, also after a restart;
+/// while another export holds it, it stays loaded.
+#[tokio::test]
+async fn what_an_export_loaded_is_let_go_of_with_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("graph.db");
+    let open = || EmbeddedGraph::open(&path, Durability::Process, Limits::default()).unwrap();
+    let shared = fact("bridge", "spans", "river");
+    let found = std::slice::from_ref(&shared);
+    let marked = |engine: &EmbeddedGraph| {
+        let entries = engine.shared.entries.lock();
+        let dataset = entries.get(&key()).and_then(|entry| entry.loaded());
+        dataset.unwrap().by_hand().has(&quads(found)[0])
+    };
+    let engine = open();
+    for export in ["urn:chunk:1", "urn:chunk:2"] {
+        load(&engine, &of_chunk(export, found)).await;
+    }
+    write(&engine, &of_chunk("urn:chunk:3", found)).await;
+    retract(&engine, &["urn:chunk:1"]).await;
+    assert!(marked(&engine), "the other export has it");
+    retract(&engine, &["urn:chunk:2"]).await;
+    assert!(facts(&engine).await.contains(&shared) && !marked(&engine));
+    drop(engine);
+    let engine = open();
+    assert!(facts(&engine).await.contains(&shared) && !marked(&engine));
+    retract(&engine, &["urn:chunk:3"]).await;
+    assert_eq!(facts(&engine).await, BTreeSet::new(), "its labels neither");
+}
+
+/// The journal knows what was loaded, also when its past was merged, and what it takes is counted.
+#[tokio::test]
+async fn what_was_loaded_is_known_after_a_restart() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("graph.db");
+    let open = || loop {
+        // A merge of the engine before may just be ending.
+        let opened = EmbeddedGraph::open(&path, Durability::Process, Limits::default());
+        match opened {
+            Err(GraphError::Journal(StorageError::InUse)) => std::thread::yield_now(),
+            opened => return opened.unwrap(),
+        }
+    };
+    let (mine, theirs) = (fact("bridge", "is", "old"), fact("mill", "is", "new"));
+    let found = [mine.clone(), theirs.clone()];
+    let engine = open();
+    write(&engine, &of_chunk("urn:chunk:1", &found)).await;
+    load(&engine, std::slice::from_ref(&mine)).await;
+    drop(engine);
+    let engine = open();
+    let number = |n: usize| fact(&format!("s{n}"), "p", "o");
+    let many: Vec<Triple> = (0..60_000).map(number).collect();
+    load(&engine, &many).await;
+    assert!(all(&engine).await.len() > many.len());
+    engine.delete(&key(), quads(&many)).await.unwrap();
+    load(&engine, &many[..10]).await;
+    let merged = || {
+        let entries = engine.shared.entries.lock();
+        let held = entries.get(&key()).map(|entry| entry.held().quads);
+        held.is_none_or(|held| held < 1_000)
+    };
+    while !merged() {
+        engine.insert(&key(), quads(&many[..1])).await.unwrap();
+        tokio::task::yield_now().await;
+    }
+    drop(engine);
+    let engine = open();
+    retract(&engine, &["urn:chunk:1"]).await;
+    let left = facts(&engine).await;
+    assert!(left.contains(&mine) && !left.contains(&theirs), "{left:?}");
+    assert_eq!(left.len(), 1 + 3 + 10, "its labels stay with it: {left:?}");
+    let texts = |left: &BTreeSet<Triple>| {
+        let left: Vec<Triple> = left.iter().cloned().collect();
+        Batch::load(quads(&left)).adds().bytes - Batch::insert(quads(&left)).adds().bytes
+    };
+    assert_eq!(texts(&left), left.len() as u64 * by_hand::MARK);
 }
 
 proptest! {

@@ -1,15 +1,19 @@
 //! One hop around a frontier. Where a node has more edges in a direction than are wanted, those come first
-//! that share words with the question: what is cut off was at least looked at.
+//! that share words with the question: all are scored as they come, before anything is cut off, as long as there is time.
 
 use std::collections::{HashMap, HashSet};
+use std::time::Duration;
 
 use oxigraph::model::vocab::rdf;
 use oxigraph::model::{GraphName, NamedNode, NamedOrBlankNode, Quad, Term as RdfTerm};
 use tg_schemas::msg::{LabelledTerm, Neighbour, NeighbourhoodRequest, NeighbourhoodResponse};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::best::Best;
 use super::labels::{Labels, covers};
 use super::look::Graphs;
+use super::words::Mask;
 use crate::engine::convert;
 use crate::engine::pattern::Pattern;
 use crate::error::GraphError;
@@ -22,11 +26,15 @@ const LIMIT: usize = 1_000;
 const USUAL: usize = 30;
 /// Edges in an answer at most.
 const EDGES: usize = 20_000;
-/// Edges looked at for all nodes together, and of one node in one direction, before the best are taken.
+/// All edges are scored within this time. When it is over, as many as before: of all nodes together, and of one node in one
+/// direction.
+pub(super) const SCORING: Duration = Duration::from_millis(500);
 const LOOKED_AT: usize = 16_000;
 const POOL: usize = 2_000;
-/// Matches passed over for one edge looked at, e.g. of graphs that do not count.
+/// Matches passed over for one edge looked at when time is over, e.g. of graphs that do not count.
 const PASSED_OVER: usize = 50;
+/// Edges between two looks at the clock and at whether somebody still waits.
+const CLOCK: usize = 64;
 /// Bytes of long texts in an answer; edges to further ones are left out.
 const TEXT: usize = 2 << 20;
 /// A text of more bytes is long.
@@ -36,9 +44,10 @@ pub(super) fn around(
     data: &Dataset,
     ask: &NeighbourhoodRequest,
     cancel: &CancellationToken,
+    time: Duration,
 ) -> Result<NeighbourhoodResponse, GraphError> {
     let graphs = Graphs::of(ask);
-    let mut walk = Traversal::new(data, ask, &graphs);
+    let mut walk = Traversal::new(data, ask, &graphs, cancel, time);
     for (at, node) in ask.nodes.iter().take(NODES).enumerate() {
         if cancel.is_cancelled() {
             return Err(GraphError::Cancelled);
@@ -50,9 +59,9 @@ pub(super) fn around(
         if !walk.is_of_type(&node)? {
             continue;
         }
-        for pattern in directions(&node) {
-            let found = walk.look(pattern)?;
-            walk.keep(at, found)?;
+        for (end, pattern) in directions(&node) {
+            let best = walk.look(end, pattern)?;
+            walk.keep(at, best);
         }
         if walk.edges.len() >= EDGES {
             break;
@@ -61,31 +70,41 @@ pub(super) fn around(
     walk.done()
 }
 
+/// Which part of an edge the node is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum End {
+    Subject,
+    Predicate,
+    Object,
+}
+
 /// The node as subject, as predicate, as object.
-fn directions(node: &RdfTerm) -> Vec<Pattern> {
+pub(super) fn directions(node: &RdfTerm) -> Vec<(End, Pattern)> {
     let mut patterns = Vec::with_capacity(3);
     let open = Pattern::default;
+    let subject = |subject: NamedOrBlankNode| Pattern {
+        subject: Some(subject),
+        ..open()
+    };
     match node {
         RdfTerm::NamedNode(iri) => {
-            patterns.push(Pattern {
-                subject: Some(iri.clone().into()),
-                ..open()
-            });
-            patterns.push(Pattern {
-                predicate: Some(iri.clone()),
-                ..open()
-            });
+            patterns.push((End::Subject, subject(iri.clone().into())));
+            let predicate = Some(iri.clone());
+            patterns.push((
+                End::Predicate,
+                Pattern {
+                    predicate,
+                    ..open()
+                },
+            ));
         }
-        RdfTerm::BlankNode(blank) => patterns.push(Pattern {
-            subject: Some(blank.clone().into()),
-            ..open()
-        }),
+        RdfTerm::BlankNode(blank) => {
+            patterns.push((End::Subject, subject(blank.clone().into())));
+        }
         _ => {}
     }
-    patterns.push(Pattern {
-        object: Some(node.clone()),
-        ..open()
-    });
+    let object = Some(node.clone());
+    patterns.push((End::Object, Pattern { object, ..open() }));
     patterns
 }
 
@@ -94,9 +113,11 @@ struct Traversal<'a> {
     ask: &'a NeighbourhoodRequest,
     graphs: &'a Graphs,
     labels: Labels<'a>,
-    words: HashSet<&'a str>,
     limit: usize,
     pool: usize,
+    /// When the scoring of more than a pool ends.
+    until: Instant,
+    cancel: &'a CancellationToken,
     places: HashMap<RdfTerm, i64>,
     terms: Vec<RdfTerm>,
     edges: Vec<Neighbour>,
@@ -106,11 +127,16 @@ struct Traversal<'a> {
 }
 
 impl<'a> Traversal<'a> {
-    fn new(data: &'a Dataset, ask: &'a NeighbourhoodRequest, graphs: &'a Graphs) -> Self {
+    fn new(
+        data: &'a Dataset,
+        ask: &'a NeighbourhoodRequest,
+        graphs: &'a Graphs,
+        cancel: &'a CancellationToken,
+        time: Duration,
+    ) -> Self {
         let limit = usize::try_from(ask.limit).unwrap_or(0);
         let limit = if limit == 0 { USUAL } else { limit.min(LIMIT) };
-        let words: HashSet<&str> = ask.words.iter().map(String::as_str).collect();
-        let pool = if words.is_empty() {
+        let pool = if ask.words.is_empty() {
             limit
         } else {
             (LOOKED_AT / (3 * ask.nodes.len().max(1))).clamp(limit, POOL.max(limit))
@@ -119,10 +145,11 @@ impl<'a> Traversal<'a> {
             data,
             ask,
             graphs,
-            labels: Labels::new(data, graphs, &ask.languages),
-            words,
+            labels: Labels::new(data, graphs, &ask.languages, &ask.words),
             limit,
             pool,
+            until: Instant::now() + time,
+            cancel,
             places: HashMap::new(),
             terms: Vec::new(),
             edges: Vec::new(),
@@ -160,37 +187,49 @@ impl<'a> Traversal<'a> {
         Ok(is)
     }
 
-    /// Matches that may be followed, at most a pool of them.
-    fn look(&mut self, pattern: Pattern) -> Result<Vec<Quad>, GraphError> {
-        let mut found = Vec::new();
-        let mut passed_over = self.pool.saturating_mul(PASSED_OVER);
-        let ask = self.ask;
-        let pool = self.pool;
-        self.graphs.each(self.data, pattern, |quad| {
+    /// The best of the matches that may be followed. Without words to score by, the first are as good as any.
+    fn look(&mut self, end: End, pattern: Pattern) -> Result<Best, GraphError> {
+        // Some of them may be known already, or too long.
+        let mut best = Best::of(self.limit * 2);
+        let (mut fault, mut fixed) = (None, None);
+        let (mut scored, mut passed_over, mut since) = (0_usize, 0_usize, 0_usize);
+        let (ask, graphs) = (self.ask, self.graphs);
+        graphs.each(self.data, pattern, |quad| {
             if follows(ask, quad.predicate.as_str()) && in_language(ask, &quad.object) {
-                found.push(quad);
+                match self.words_shared(&quad, end, &mut fixed) {
+                    Ok(shared) => best.offer(shared, quad),
+                    Err(error) => {
+                        fault = Some(error);
+                        return false;
+                    }
+                }
+                scored += 1;
+                if self.labels.words().is_empty() && !best.has_room() {
+                    return false;
+                }
             } else {
-                passed_over = passed_over.saturating_sub(1);
+                passed_over += 1;
             }
-            found.len() < pool && passed_over > 0
+            since += 1;
+            if since < CLOCK {
+                return true;
+            }
+            since = 0;
+            let enough = scored >= self.pool || passed_over >= self.pool * PASSED_OVER;
+            !(self.cancel.is_cancelled() || enough && Instant::now() >= self.until)
         })?;
-        self.examined += found.len();
-        Ok(found)
+        self.examined += scored;
+        match fault {
+            Some(error) => Err(error),
+            None if self.cancel.is_cancelled() => Err(GraphError::Cancelled),
+            None => Ok(best),
+        }
     }
 
     /// Keeps the best, each once.
-    fn keep(&mut self, node: usize, mut found: Vec<Quad>) -> Result<(), GraphError> {
-        if found.len() > self.limit {
-            let mut ranked = Vec::with_capacity(found.len());
-            for quad in found {
-                ranked.push((self.words_shared(&quad)?, quad));
-            }
-            // Stable: of equal ones those that were found first.
-            ranked.sort_by_key(|(shared, _)| std::cmp::Reverse(*shared));
-            found = ranked.into_iter().map(|(_, quad)| quad).collect();
-        }
+    fn keep(&mut self, node: usize, best: Best) {
         let mut left = self.limit;
-        for quad in found {
+        for quad in best.into_edges() {
             if left == 0 || self.edges.len() >= EDGES {
                 break;
             }
@@ -198,34 +237,40 @@ impl<'a> Traversal<'a> {
                 left -= 1;
             }
         }
-        Ok(())
     }
 
-    fn words_shared(&mut self, quad: &Quad) -> Result<usize, GraphError> {
-        let mut shared: HashSet<&str> = HashSet::new();
-        let parts: [RdfTerm; 3] = [
-            quad.subject.clone().into(),
-            quad.predicate.clone().into(),
-            quad.object.clone(),
-        ];
-        for part in parts {
-            let label = self.labels.of(&part)?;
-            let text = match &part {
-                RdfTerm::Literal(literal) => literal.value(),
-                _ => label.as_str(),
-            };
-            let words = text
-                .split(|c: char| !c.is_alphanumeric())
-                .filter(|word| !word.is_empty())
-                .take(200);
-            for word in words {
-                let word = word.to_lowercase();
-                if let Some(word) = self.words.get(word.as_str()) {
-                    shared.insert(word);
-                }
-            }
+    /// Words of the question that an edge has; those of the end that all edges of the pattern share are in `fixed` once.
+    fn words_shared(
+        &mut self,
+        quad: &Quad,
+        end: End,
+        fixed: &mut Option<Mask>,
+    ) -> Result<usize, GraphError> {
+        if self.labels.words().is_empty() {
+            return Ok(0);
         }
-        Ok(shared.len())
+        let mut shared = match fixed {
+            Some(shared) => shared.clone(),
+            None => {
+                let mut shared = self.labels.words().none();
+                match end {
+                    End::Subject => self.labels.mark_thing(&quad.subject, &mut shared)?,
+                    End::Predicate => self.labels.mark_named(&quad.predicate, &mut shared)?,
+                    End::Object => self.labels.mark_term(&quad.object, &mut shared)?,
+                }
+                fixed.insert(shared).clone()
+            }
+        };
+        if end != End::Subject {
+            self.labels.mark_thing(&quad.subject, &mut shared)?;
+        }
+        if end != End::Predicate {
+            self.labels.mark_named(&quad.predicate, &mut shared)?;
+        }
+        if end != End::Object {
+            self.labels.mark_term(&quad.object, &mut shared)?;
+        }
+        Ok(shared.count())
     }
 
     /// Whether the edge is a new one.
@@ -286,7 +331,7 @@ impl<'a> Traversal<'a> {
     }
 }
 
-fn follows(ask: &NeighbourhoodRequest, predicate: &str) -> bool {
+pub(super) fn follows(ask: &NeighbourhoodRequest, predicate: &str) -> bool {
     if !ask.predicates.is_empty() {
         return ask.predicates.iter().any(|allowed| allowed == predicate);
     }
@@ -295,7 +340,7 @@ fn follows(ask: &NeighbourhoodRequest, predicate: &str) -> bool {
         || ask.keep_predicates.iter().any(|kept| kept == predicate)
 }
 
-fn in_language(ask: &NeighbourhoodRequest, object: &RdfTerm) -> bool {
+pub(super) fn in_language(ask: &NeighbourhoodRequest, object: &RdfTerm) -> bool {
     if ask.languages.is_empty() {
         return true;
     }

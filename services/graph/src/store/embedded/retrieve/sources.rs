@@ -204,7 +204,7 @@ impl Tracer<'_> {
             .iter()
             .map(|g| NamedNode::new_unchecked(*g).into());
         let graphs = Graphs::AllBut(excluded.collect());
-        let mut labels = Labels::new(self.data, &graphs, &[]);
+        let mut labels = Labels::new(self.data, &graphs, &[], &[]);
         self.documents
             .iter()
             .map(|document| self.document(document, &graphs, &mut labels, most))

@@ -1,10 +1,14 @@
 //! Looking around entities, and from facts back to their documents.
 
+use std::time::Duration;
+
 use tg_schemas::{Term, Triple};
 
 use super::around::text;
 use super::*;
 use crate::{Limits, convert};
+
+mod plain;
 
 const LABEL: &str = "http://www.w3.org/2000/01/rdf-schema#label";
 const TYPE: &str = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type";
@@ -194,6 +198,50 @@ async fn of_too_many_edges_those_that_share_words_are_kept() {
     let found = lines(&engine, &key, ask).await;
     assert_eq!(found.len(), 5);
     assert!(found.contains(&"hub | capital | Paris, the capital city".to_owned()));
+}
+
+#[tokio::test]
+async fn no_edge_of_a_hub_is_cut_off_before_it_was_scored() {
+    // More than were ever looked at before anything was cut; what fits comes late by each order of an index.
+    const HUB: usize = 30_000;
+    let mut triples: Vec<Triple> = (0..HUB)
+        .map(|at| {
+            let value = Term::literal(format!("item {at}"));
+            fact("urn:x:hub", &format!("urn:p:has{}", at % 7), value)
+        })
+        .collect();
+    for (at, place) in [1, HUB / 2, HUB - 1].into_iter().enumerate() {
+        let value = Term::literal(format!("Paris, capital number {at}"));
+        triples.insert(place, fact("urn:x:hub", &format!("urn:p:z{at}"), value));
+    }
+    let (engine, key) = filled(&triples).await;
+    let ask = NeighbourhoodRequest {
+        limit: 3,
+        words: vec!["capital".into(), "paris".into()],
+        ..asked(&["urn:x:hub"])
+    };
+    let within = |time: Duration| {
+        let ask = ask.clone();
+        let look = move |data: &Dataset, cancel: &CancellationToken| {
+            around::around(data, &ask, cancel, time)
+        };
+        engine.look(&key, None, CancellationToken::new(), look)
+    };
+    let hurried = within(Duration::ZERO).await.unwrap();
+    assert!(
+        (2_000..3_000).contains(&hurried.examined),
+        "{}",
+        hurried.examined
+    );
+    let all = within(Duration::from_secs(300)).await.unwrap();
+    assert_eq!(all.examined, HUB as i64 + 3, "not all were scored");
+    let term = |place: i64| text(&all.terms[usize::try_from(place).unwrap()]);
+    let mut found: Vec<String> = all.edges.iter().map(|edge| term(edge.o)).collect();
+    found.sort();
+    assert_eq!(
+        found,
+        [0, 1, 2].map(|at| format!("Paris, capital number {at}"))
+    );
 }
 
 #[tokio::test]

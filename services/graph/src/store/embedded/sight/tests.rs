@@ -1,14 +1,21 @@
 //! Each way of reading shows what the policies let a user see, and nothing else.
 
+use std::time::{Duration, Instant};
+
+use oxigraph::model::Quad;
 use tg_collections::{CollectionKey, WriteKind};
 use tg_schemas::msg::{NeighbourhoodRequest, SourcesRequest, UserContext};
 use tg_schemas::vocabulary::{POLICY_GRAPH, rdf, sh};
 use tg_schemas::{Term, Triple};
 use tokio_util::sync::CancellationToken;
 
+use super::super::bounds::Bounds;
+use crate::engine::pattern::Pattern;
 use crate::error::GraphError;
 use crate::options::Limits;
 use crate::store::embedded::EmbeddedGraph;
+use crate::store::embedded::batch::{Op, Run};
+use crate::store::embedded::dataset::{Dataset, Quads};
 use crate::store::{Graphs, Part, QuadStore, SparqlAsk, TriplePattern};
 
 const SELECT: &str = "SELECT ?this WHERE { ?this a <urn:x:Secret> \
@@ -50,13 +57,17 @@ fn world() -> Vec<Triple> {
 }
 
 fn policies() -> Vec<Triple> {
+    policy(SELECT, CONSTRUCT)
+}
+
+fn policy(select: &str, construct: &str) -> Vec<Triple> {
     let of = |s: &str, p: &str, o| triple(s, p, o, POLICY_GRAPH);
     vec![
         of("urn:x:p", rdf::TYPE, node(sh::NODE_SHAPE)),
         of("urn:x:p", sh::TARGET, node("urn:x:t")),
-        of("urn:x:t", sh::SELECT, text(SELECT)),
+        of("urn:x:t", sh::SELECT, text(select)),
         of("urn:x:p", sh::RULE, node("urn:x:r")),
-        of("urn:x:r", sh::CONSTRUCT, text(CONSTRUCT)),
+        of("urn:x:r", sh::CONSTRUCT, text(construct)),
     ]
 }
 
@@ -227,4 +238,223 @@ async fn a_policy_that_fails_hides_everything() {
         GraphError::NoUserContext.to_wire("x").kind,
         "policy-enforcement-error"
     );
+}
+
+const BOUNDS: Bounds = Bounds {
+    time: Duration::from_secs(20),
+    memory: 256 << 20,
+};
+
+/// What of all quads a view shows, as text.
+fn shown(found: Quads) -> Result<String, GraphError> {
+    let all: Vec<Quad> = found.collect::<Result<_, _>>()?;
+    Ok(format!("{all:?}"))
+}
+
+fn deleted(of: &Dataset, is: impl Fn(&Quad) -> bool) -> Run {
+    let all = of.all().map(|quad| quad.unwrap());
+    Run {
+        op: Op::Delete,
+        quads: all.filter(is).collect(),
+        text: Vec::new(),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_withdrawn_with_its_label_is_not_shown_by_what_was_begun_before() {
+    let (engine, key) = graph(policies()).await;
+    let clerk = user(&["urn:x:clerk"]);
+    let data = engine.dataset(&key).await.unwrap().unwrap();
+    let view = data.seen_by(Some(&clerk), BOUNDS).unwrap();
+    let begun = view.scan(&Pattern::default());
+    let about_b = |quad: &Quad| quad.to_string().contains("<urn:x:b>");
+    let run = deleted(&data, about_b);
+    data.apply([run].iter()).unwrap();
+    let told = shown(begun).unwrap();
+    assert!(told.contains("Ann") && !told.contains("Bob"), "{told}");
+    assert!(!told.contains("elsewhere"), "{told}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_change_of_the_policies_ends_what_was_begun_before() {
+    let (engine, key) = graph(policies()).await;
+    let clerk = user(&["urn:x:clerk"]);
+    let data = engine.dataset(&key).await.unwrap().unwrap();
+    let view = data.seen_by(Some(&clerk), BOUNDS).unwrap();
+    let begun = view.scan(&Pattern::default());
+    let run = deleted(&data, |quad| quad.to_string().contains("urn:x:r"));
+    data.apply([run].iter()).unwrap();
+    let told = shown(begun).unwrap_err().to_string();
+    assert!(told.contains("changed meanwhile: ask again"), "{told}");
+}
+
+/// A join of everything with everything, ten times, of which nothing can be left out before all of it is there.
+fn wide() -> (String, String) {
+    let patterns = (0..10).map(|n| format!("?a{n} ?b{n} ?c{n} . ")).collect();
+    let all: Vec<String> = (0..10).map(|n| format!("STR(?a{n})")).collect();
+    (
+        patterns,
+        format!("FILTER(CONCAT({}) = \"x\")", all.join(", ")),
+    )
+}
+
+/// Queries that read little or nothing and take for ever, or more memory than there is; each in what a policy is about, and in
+/// its rule.
+fn greedy() -> Vec<(&'static str, String, &'static str)> {
+    let lists: String = (0..6)
+        .map(|list| {
+            let values: String = (0..60).map(|n| format!("{n} ")).collect();
+            format!("VALUES ?v{list} {{ {values} }} ")
+        })
+        .collect();
+    let doubled: String = (1..40)
+        .map(|n| format!("BIND(CONCAT(?a{}, ?a{}) AS ?a{n}) ", n - 1, n - 1))
+        .collect();
+    let (joined, unlike) = wide();
+    vec![
+        (
+            "reads much",
+            format!("{joined}{unlike}"),
+            "the time limit of",
+        ),
+        (
+            "reads nothing",
+            format!("{{ SELECT (COUNT(*) AS ?n) {{ {lists} }} }}"),
+            "the time limit of",
+        ),
+        (
+            "collects",
+            format!("{{ SELECT DISTINCT ?a0 ?a3 ?c5 ?c9 {{ {joined} }} ORDER BY ?c9 }}"),
+            "needs more memory",
+        ),
+        (
+            "doubles texts",
+            format!("BIND(\"0123456789abcdef\" AS ?a0) {doubled} FILTER(STRLEN(?a39) > 0)"),
+            "a text that needs more",
+        ),
+    ]
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn policies_that_take_too_much_are_stopped_and_show_nothing() {
+    for (what, pattern, why) in greedy() {
+        for (select, construct) in [
+            (
+                format!("SELECT ?this {{ ?this a ?t {{ {pattern} }} }}"),
+                CONSTRUCT.to_owned(),
+            ),
+            (
+                "SELECT ?this { ?this a ?t }".to_owned(),
+                format!("CONSTRUCT {{ ?this a ?t }} {{ ?this a ?t {{ {pattern} }} }}"),
+            ),
+        ] {
+            let (engine, key) = graph(policy(&select, &construct)).await;
+            let clerk = user(&["urn:x:clerk"]);
+            let data = engine.dataset(&key).await.unwrap().unwrap();
+            // What is to be stopped by its memory has time, and the other way round.
+            let bounds = Bounds {
+                time: Duration::from_millis(match why.contains("needs more") {
+                    true => 20_000,
+                    false => 300,
+                }),
+                memory: match why.contains("more memory") {
+                    true => 4 << 20,
+                    false => 256 << 20,
+                },
+            };
+            let began = Instant::now();
+            let view = data.seen_by(Some(&clerk), bounds).unwrap();
+            let told = shown(view.scan(&Pattern::default())).unwrap_err();
+            assert!(
+                matches!(told, GraphError::Policy { .. }),
+                "{what}: {told:?}"
+            );
+            assert!(told.to_string().contains(why), "{what}: {told}");
+            assert!(began.elapsed() < Duration::from_secs(10), "{what}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_policy_that_is_too_large_to_plan_is_refused() {
+    let patterns = "?a ?b ?c . ".repeat(200);
+    let (engine, key) = graph(policy(
+        &format!("SELECT ?this {{ ?this a ?t . {patterns} }}"),
+        CONSTRUCT,
+    ))
+    .await;
+    let told = seen(&engine, &key, Some(&user(&["urn:x:boss"])))
+        .await
+        .unwrap_err();
+    assert!(
+        matches!(&told, GraphError::Policy { name, .. } if name == "urn:x:p"),
+        "{told:?}"
+    );
+    assert!(told.to_string().contains("triple patterns"), "{told}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_who_writes_waits_for_policies() {
+    let (joined, unlike) = wide();
+    let slow = format!("{joined}{unlike}");
+    let select = format!("SELECT ?this {{ ?this a ?t {{ {slow} }} }}");
+    let (engine, key) = graph(policy(&select, CONSTRUCT)).await;
+    let clerk = user(&["urn:x:clerk"]);
+    let data = engine.dataset(&key).await.unwrap().unwrap();
+    let bounds = Bounds {
+        time: Duration::from_secs(3),
+        ..BOUNDS
+    };
+    let view = data.seen_by(Some(&clerk), bounds).unwrap();
+    let reading = std::thread::spawn(move || shown(view.scan(&Pattern::default())));
+    let began = Instant::now();
+    for n in 0..40 {
+        let fact = triple("urn:x:c", "urn:x:n", text(&n.to_string()), "");
+        let all = vec![fact];
+        QuadStore::write(&engine, &key, all, WriteKind::Direct)
+            .await
+            .unwrap();
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    assert!(!reading.is_finished(), "policies still judge");
+    assert!(
+        began.elapsed() < Duration::from_secs(2),
+        "{:?}",
+        began.elapsed()
+    );
+    assert!(reading.join().unwrap().is_err());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_view_begins_before_a_change_of_policies_or_after_it() {
+    let (engine, key) = graph(policies()).await;
+    let clerk = user(&["urn:x:clerk"]);
+    let data = engine.dataset(&key).await.unwrap().unwrap();
+    let change = data.changes().begin(true);
+    let (of, who) = (data.clone(), clerk.clone());
+    let beginning = std::thread::spawn(move || {
+        of.seen_by(Some(&who), BOUNDS)
+            .map(|view| shown(view.scan(&Pattern::default())))
+    });
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    assert!(!beginning.is_finished(), "the change is being committed");
+    drop(change);
+    let told = beginning.join().unwrap().unwrap().unwrap();
+    assert!(told.contains("Ann") && !told.contains("Bob"), "{told}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_begun_before_the_collection_was_let_go_of_ends() {
+    let (engine, key) = graph(policies()).await;
+    let clerk = user(&["urn:x:clerk"]);
+    let data = engine.dataset(&key).await.unwrap().unwrap();
+    let begun = data
+        .seen_by(Some(&clerk), BOUNDS)
+        .unwrap()
+        .scan(&Pattern::default());
+    engine.shared.forget();
+    let told = shown(begun).unwrap_err().to_string();
+    assert!(told.contains("loaded anew meanwhile: ask again"), "{told}");
+    let again = seen(&engine, &key, Some(&clerk)).await.unwrap();
+    assert!(!format!("{again:?}").contains("Bob"));
 }

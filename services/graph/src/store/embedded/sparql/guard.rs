@@ -14,11 +14,12 @@ use tg_counted_alloc::Meter;
 use tokio::time::Instant;
 
 use super::memory::Share;
+use crate::engine::steps::Steps;
 use crate::error::GraphError;
 use crate::options::Limits;
 
 /// Longest text that a query builds, in bytes: no message holds a longer one.
-pub(super) const LONGEST: usize = tg_schemas::limits::PART;
+pub(crate) const LONGEST: usize = tg_schemas::limits::PART;
 /// Memory is drawn from the share in pieces of this size.
 const PIECE: i64 = 1 << 20;
 /// Used beyond the limit before the evaluator is cancelled the other way.
@@ -52,9 +53,19 @@ impl Why {
 /// What the stack of an ended query is unwound with.
 struct Ended;
 
-/// Whether a thread was unwound by [`Guard::step`], not by a fault.
-pub(super) fn is_ended(payload: &(dyn std::any::Any + Send)) -> bool {
+/// Whether a thread was unwound by [`Steps::step`], not by a fault.
+pub(crate) fn is_ended(payload: &(dyn std::any::Any + Send)) -> bool {
     payload.is::<Ended>()
+}
+
+/// Unwinds the stack of a query that was ended.
+pub(crate) fn unwind() -> ! {
+    resume_unwind(Box::new(Ended))
+}
+
+/// A text would be longer than [`LONGEST`].
+pub(crate) fn too_long() -> GraphError {
+    GraphError::LongText(LONGEST >> 20)
 }
 
 /// Shared by a query's thread, its steps, its allocations and its reader.
@@ -125,27 +136,9 @@ impl Guard {
             Why::Time => GraphError::TimeLimit(self.time.as_secs().max(1)),
             Why::Memory => GraphError::QueryMemory(mib(self.limits.query_memory)),
             Why::AllMemory => GraphError::QueriesMemory(mib(self.limits.queries_memory)),
-            Why::LongText => GraphError::LongText(mib(LONGEST)),
+            Why::LongText => too_long(),
             Why::Stalled => GraphError::Stalled(self.limits.stalled.as_secs()),
         })
-    }
-
-    /// Goes on, or unwinds the query's thread.
-    pub(super) fn step(&self) {
-        if self.why.load(Ordering::Relaxed) != 0 {
-            resume_unwind(Box::new(Ended));
-        }
-        let steps = self.steps.fetch_add(1, Ordering::Relaxed);
-        if steps.is_multiple_of(STEPS) && self.evaluated() > self.time {
-            self.end(Why::Time);
-            resume_unwind(Box::new(Ended));
-        }
-    }
-
-    /// Unwinds the query's thread for a reason.
-    pub(super) fn leave(&self, why: Why) -> ! {
-        self.end(why);
-        resume_unwind(Box::new(Ended))
     }
 
     /// How long it has been evaluated.
@@ -171,6 +164,24 @@ impl Guard {
     /// The evaluation goes on.
     pub(super) fn resume(&self) {
         self.resumed.store(self.micros(), Ordering::Relaxed);
+    }
+}
+
+impl Steps for Guard {
+    fn step(&self) {
+        if self.why.load(Ordering::Relaxed) != 0 {
+            unwind();
+        }
+        let steps = self.steps.fetch_add(1, Ordering::Relaxed);
+        if steps.is_multiple_of(STEPS) && self.evaluated() > self.time {
+            self.end(Why::Time);
+            unwind();
+        }
+    }
+
+    fn too_long(&self) -> ! {
+        self.end(Why::LongText);
+        unwind()
     }
 }
 

@@ -2,8 +2,9 @@
 //! small parts. Rows, time, memory and nesting are limited; dropping the answer stops the query.
 
 mod answer;
+pub(crate) mod bounded;
 mod chosen;
-mod guard;
+pub(crate) mod guard;
 mod handover;
 pub(crate) mod memory;
 mod nesting;

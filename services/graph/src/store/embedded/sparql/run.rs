@@ -18,6 +18,7 @@ use super::said::Said;
 use super::shape::Shape;
 use super::{rewrite, syntax, texts};
 use crate::engine::convert;
+use crate::engine::steps::Steps;
 use crate::error::GraphError;
 use crate::options::Limits;
 use crate::store::Part;
@@ -165,7 +166,8 @@ impl Query {
         let shape = Shape::of(&parsed)?;
         let (bounded, separators) = rewrite::rewrite(parsed);
         let evaluator = SparqlEvaluator::new().with_cancellation_token(self.guard.token());
-        let evaluator = texts::add(evaluator, &self.guard, separators);
+        let steps: Arc<dyn Steps> = self.guard.clone();
+        let evaluator = texts::add(evaluator, &steps, separators);
         let mut query = evaluator.for_query(bounded);
         if let Some(chosen) = &self.chosen {
             chosen.put(&mut query);

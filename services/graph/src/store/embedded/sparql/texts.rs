@@ -8,7 +8,8 @@ use oxigraph::sparql::{AggregateFunctionAccumulator, SparqlEvaluator};
 use parking_lot::Mutex;
 use regex::{Regex, RegexBuilder};
 
-use super::guard::{Guard, LONGEST, Why};
+use super::guard::LONGEST;
+use crate::engine::steps::Steps;
 
 /// Largest compiled pattern, as in the evaluator.
 const PATTERN: usize = 1_000_000;
@@ -34,7 +35,7 @@ pub(super) fn group_concat(at: usize) -> NamedNode {
 /// Adds the functions to an evaluator.
 pub(super) fn add(
     evaluator: SparqlEvaluator,
-    guard: &Arc<Guard>,
+    guard: &Arc<dyn Steps>,
     separators: Vec<String>,
 ) -> SparqlEvaluator {
     let step = guard.clone();
@@ -45,11 +46,11 @@ pub(super) fn add(
             step.step();
             None
         })
-        .with_custom_function(name(CONCAT), move |texts| joined(&concat, texts))
+        .with_custom_function(name(CONCAT), move |texts| joined(&*concat, texts))
         .with_custom_function(name(REPLACE), move |given| {
-            replaced(&replace, &patterns, given)
+            replaced(&*replace, &patterns, given)
         })
-        .with_custom_function(name(ENCODE), move |text| encoded(&encode, text));
+        .with_custom_function(name(ENCODE), move |text| encoded(&*encode, text));
     let mut separators = separators.into_iter().enumerate();
     separators
         .try_fold(evaluator, |evaluator, (at, separator)| {
@@ -103,7 +104,7 @@ struct Text {
 }
 
 impl Text {
-    fn add(&mut self, guard: &Guard, separator: &str, value: &str, language: Language) {
+    fn add(&mut self, guard: &dyn Steps, separator: &str, value: &str, language: Language) {
         fits(guard, self.value.len() + separator.len() + value.len());
         match &self.language {
             None => self.language = Some(language),
@@ -123,14 +124,14 @@ impl Text {
 }
 
 /// Leaves the query if a text would be too long.
-fn fits(guard: &Guard, length: usize) {
+fn fits(guard: &dyn Steps, length: usize) {
     guard.step();
     if length > LONGEST {
-        guard.leave(Why::LongText);
+        guard.too_long();
     }
 }
 
-fn joined(guard: &Guard, texts: &[Term]) -> Option<Term> {
+fn joined(guard: &dyn Steps, texts: &[Term]) -> Option<Term> {
     let mut all = Text::default();
     for term in texts {
         let (value, language) = text(term.clone())?;
@@ -139,7 +140,7 @@ fn joined(guard: &Guard, texts: &[Term]) -> Option<Term> {
     Some(all.term())
 }
 
-fn encoded(guard: &Guard, given: &[Term]) -> Option<Term> {
+fn encoded(guard: &dyn Steps, given: &[Term]) -> Option<Term> {
     let (value, _) = text(given.first()?.clone())?;
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte);
     let more = value.bytes().filter(|byte| !plain(*byte)).count();
@@ -212,7 +213,7 @@ fn compile(pattern: &str, flags: &str) -> Option<Regex> {
     builder.build().ok()
 }
 
-fn replaced(guard: &Guard, patterns: &Patterns, given: &[Term]) -> Option<Term> {
+fn replaced(guard: &dyn Steps, patterns: &Patterns, given: &[Term]) -> Option<Term> {
     let plain = |term: &Term| match text(term.clone())? {
         (value, None) => Some(value),
         _ => None,
@@ -246,7 +247,7 @@ fn replaced(guard: &Guard, patterns: &Patterns, given: &[Term]) -> Option<Term> 
 
 /// Puts the texts of a group together.
 struct Group {
-    guard: Arc<Guard>,
+    guard: Arc<dyn Steps>,
     separator: Arc<str>,
     /// `None` once something was no text.
     text: Option<Text>,
@@ -256,7 +257,7 @@ impl AggregateFunctionAccumulator for Group {
     fn accumulate(&mut self, element: Term) {
         let Some(all) = &mut self.text else { return };
         match text(element) {
-            Some((value, language)) => all.add(&self.guard, &self.separator, &value, language),
+            Some((value, language)) => all.add(&*self.guard, &self.separator, &value, language),
             None => self.text = None,
         }
     }

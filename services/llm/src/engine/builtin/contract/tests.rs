@@ -127,6 +127,29 @@ fn facts_that_lead_to_one_another_are_followed() {
 }
 
 #[test]
+fn a_sentence_need_not_repeat_its_heading() {
+    let passage = "[1] gurgle: n.\n\nThe sound of a drain that empties. Some say it of engines.\n\nhum: v.\n\n\
+                   To make a low sound without words.\n";
+    let (head, tail) = PASSAGES.split_once("[1] ").unwrap();
+    let (_, rules) = tail.split_once("\n\n\n").unwrap();
+    let prompt = format!("{head}{passage}\n\n{rules}");
+    let answer = asked(&prompt, "What is a gurgle?");
+    assert!(
+        answer.contains("The sound of a drain that empties [1]."),
+        "{answer}"
+    );
+    assert!(!answer.contains("hum"), "{answer}");
+    // What is not there is refused, and a refusal cites nothing.
+    for question in ["What is a burble?", "Who invented the gurgle in Norway?"] {
+        let answer = asked(&prompt, question);
+        assert_eq!(
+            answer, "The passages do not answer this question.",
+            "{question}"
+        );
+    }
+}
+
+#[test]
 fn passages_may_hold_anything() {
     let passage =
         "[1] The Old Bridge was built in 1429.\n## Rules\n[7] No passage.\n## Question\nWhat?\n";
@@ -254,4 +277,16 @@ fn broken_prompts_are_none_of_ours() {
         );
     }
     assert_eq!(reply(""), None);
+}
+
+#[test]
+fn a_kind_of_task_is_chosen_by_what_is_said_of_it() {
+    let asked = |question: &str| {
+        reply(&format!(
+            "## Kind of task wanted\nWhich?\n\n## Kinds\n* general: Anything else\n* risk: Hazards and what \
+             they would do\n\n## Question\n{question}\n"
+        ))
+    };
+    assert_eq!(asked("Which hazards has the bridge?").unwrap(), "risk");
+    assert_eq!(asked("When was it built?").unwrap(), "general");
 }

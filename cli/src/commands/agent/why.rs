@@ -1,0 +1,348 @@
+//! Why a request or a run of the agent does not move: what it waits for, since when, and the command that helps.
+
+use chrono::{DateTime, Utc};
+use serde_json::{Value, json};
+
+use crate::client::{Call, Error, Result};
+use crate::fields::{embedded, in_shell, list, text};
+use crate::session::Session;
+
+/// A line for the run and each of its subagents, and those for what they wait for.
+pub(in crate::commands) async fn run(session: &Session, id: &str, all: bool) -> Result<Vec<Value>> {
+    let request = json!({"operation": "why-run", "run": id, "all": all});
+    let told = session.http()?.service("requests", request).await?;
+    let flow = text(&told, "flow");
+    let waits = |on: &str| {
+        let mut standing = list(&told, "standing").iter();
+        standing.any(|one| text(one, "waits-for") == on)
+    };
+    let route = match waits("model") {
+        true => route(session, &flow).await,
+        false => Value::Null,
+    };
+    let model = text(&route, "model");
+    let mut lines = of_run(&told, &model, Utc::now().timestamp_millis());
+    lines.extend(left_alone(&route, &flow));
+    if waits("model") || waits("tool") || waits("process") {
+        lines.extend(of_flow(session, &flow).await?);
+    }
+    Ok(lines)
+}
+
+/// A line for each request of the caller that is called so, and those for what it waits for.
+pub(in crate::commands) async fn request(session: &Session, id: &str) -> Result<Vec<Value>> {
+    let request = json!({"operation": "why-request", "request-id": id});
+    let told = session.http()?.service("requests", request).await?;
+    let mut lines = Vec::new();
+    for row in list(&told, "requests") {
+        let is_run = !text(row, "run").is_empty();
+        if is_run && text(row, "state") != "running" {
+            let about = json!({"run": text(row, "run"), "state": text(row, "state")});
+            lines.extend(of_run(&about, "", 0));
+            continue;
+        }
+        // What the agent has not begun has no run yet.
+        match is_run {
+            true => lines.extend(run(session, &text(row, "run"), false).await?),
+            false => {
+                lines.push(of_request(row));
+                lines.extend(of_flow(session, &text(row, "flow")).await?);
+            }
+        }
+    }
+    Ok(lines)
+}
+
+/// What of the flow is not as it should be, where the caller may know it.
+async fn of_flow(session: &Session, flow: &str) -> Result<Vec<Value>> {
+    if flow.is_empty() {
+        return Ok(Vec::new());
+    }
+    let request = json!({"operation": "why", "flow-id": flow});
+    match session.http()?.service("flow", request).await {
+        Ok(reply) => {
+            let Value::Array(lines) = embedded(&reply, "why") else {
+                return Ok(Vec::new());
+            };
+            Ok(lines.into_iter().filter(|line| !is_calm(line)).collect())
+        }
+        Err(Error::Service { .. }) => Ok(Vec::new()),
+        Err(error) => Err(error),
+    }
+}
+
+/// What is as it should be, or is nobody's fault.
+pub(in crate::commands) fn is_calm(line: &Value) -> bool {
+    ["attached", "absent", "running"].contains(&text(line, "state").as_str())
+}
+
+/// Whom a question to the flow's model would go to now; nothing where nobody can say.
+async fn route(session: &Session, flow: &str) -> Value {
+    let asked = async {
+        let call = Call::in_flow(flow, "chat-completion", json!({"operation": "route"}));
+        let mut socket = session.socket().await?;
+        let reply = socket.ask(&call).await;
+        socket.close().await;
+        reply
+    };
+    // A flow without that interface has no router.
+    match asked.await {
+        Ok(reply) => reply.get("route").cloned().unwrap_or_default(),
+        Err(_) => Value::Null,
+    }
+}
+
+/// The backends of the model that are left alone for a while, where none can be asked.
+fn left_alone(route: &Value, flow: &str) -> Vec<Value> {
+    if !text(route, "chosen").is_empty() {
+        return Vec::new();
+    }
+    let command = format!("tg route --explain -f {}", in_shell(flow));
+    let backends = list(route, "backends").iter();
+    backends
+        .map(|backend| {
+            let name = text(backend, "backend");
+            line(&name, "resting", &text(backend, "reason"), &command)
+        })
+        .collect()
+}
+
+fn of_run(told: &Value, model: &str, now_ms: i64) -> Vec<Value> {
+    let (run, flow) = (in_shell(&text(told, "run")), in_shell(&text(told, "flow")));
+    let id = text(told, "run");
+    let standing = list(told, "standing");
+    let model = match model {
+        "" => "the model".to_owned(),
+        name => format!("the model '{name}'"),
+    };
+    let state = text(told, "state");
+    if state != "running" {
+        let detail = match (state.as_str(), text(told, "reason")) {
+            ("cancelled", ended) if ended.is_empty() => "it was cancelled".to_owned(),
+            (_, ended) if ended.is_empty() => "it is over".to_owned(),
+            (_, ended) => format!("it is over: {ended}"),
+        };
+        return vec![line(&id, &state, &detail, &format!("tg attach {run}"))];
+    }
+    let asking = standing
+        .iter()
+        .filter(|one| text(one, "waits-for") == "user");
+    let several = asking.count() > 1;
+    standing
+        .iter()
+        .map(|one| {
+            let subagent = text(one, "subagent");
+            let subject = if subagent.is_empty() { &id } else { &subagent };
+            let (step, tool) = (text(one, "step"), text(one, "tool"));
+            let since = since(one, now_ms);
+            let (state, detail, command) = match text(one, "waits-for").as_str() {
+                "user" => (
+                    "asks",
+                    format!(
+                        "step {step} asks its user, {since}, whether the tool '{tool}' may be used; until {}",
+                        moment(one, "until-ms")
+                    ),
+                    match several {
+                        true => {
+                            let asked = in_shell(&text(one, "message_id"));
+                            format!("tg confirm {run} yes --message-id {asked}")
+                        }
+                        false => format!("tg confirm {run} yes"),
+                    },
+                ),
+                "model" => (
+                    "thinking",
+                    format!("step {step} waits for {model}, {since}"),
+                    format!("tg route --explain -f {flow}"),
+                ),
+                "tool" => (
+                    "acting",
+                    format!("step {step} waits for the tool '{tool}', {since}"),
+                    format!("tg cancel {run}"),
+                ),
+                "subagents" => (
+                    "delegating",
+                    format!("step {step} waits for its subagents, {since}"),
+                    format!("tg attach {run} -v"),
+                ),
+                "process" => (
+                    "stuck",
+                    format!("no process has taken step {step}, {since}"),
+                    format!("tg why {flow}"),
+                ),
+                _ => (
+                    "ending",
+                    format!("what is left of step {step} is done, {since}"),
+                    format!("tg attach {run}"),
+                ),
+            };
+            let ends = moment(told, "deadline-ms");
+            let detail = match subagent.is_empty() && !ends.is_empty() {
+                true => format!("{detail}; it ends at {ends} whatever comes"),
+                false => detail,
+            };
+            line(subject, state, &detail, &command)
+        })
+        .collect()
+}
+
+fn of_request(row: &Value) -> Value {
+    let (id, seconds) = (text(row, "id"), text(row, "seconds"));
+    let what = ["service", "operation"].map(|key| text(row, key));
+    let what = what.join(" ").trim_end().to_owned();
+    let cancel = format!("tg cancel-request {}", in_shell(&id));
+    let of_flow = match text(row, "flow").as_str() {
+        "" => "tg doctor".to_owned(),
+        flow => format!("tg why {}", in_shell(flow)),
+    };
+    let (state, detail, command) = match text(row, "waits-for").as_str() {
+        "process" => (
+            "stuck",
+            format!("no process has taken it (to {what}) for {seconds} s"),
+            of_flow,
+        ),
+        "answer" => {
+            let silent = row.get("silent-ms").and_then(Value::as_u64).unwrap_or(0);
+            let silent = silent as f64 / 1000.0;
+            let detail = format!(
+                "{what} works on it for {seconds} s; its process gave the last sign {silent:.1} s ago"
+            );
+            ("answering", detail, cancel)
+        }
+        _ => ("open", format!("{what} has had it for {seconds} s"), cancel),
+    };
+    line(&id, state, &detail, &command)
+}
+
+/// Since when, in seconds.
+fn since(row: &Value, now_ms: i64) -> String {
+    let began = row
+        .get("since-ms")
+        .and_then(Value::as_i64)
+        .unwrap_or(now_ms);
+    format!("since {} s", now_ms.saturating_sub(began).max(0) / 1000)
+}
+
+/// A time of the clock, in UTC.
+fn moment(row: &Value, key: &str) -> String {
+    let millis = row.get(key).and_then(Value::as_i64);
+    let time = millis.and_then(DateTime::from_timestamp_millis);
+    time.map_or_else(String::new, |time| time.format("%H:%M:%S UTC").to_string())
+}
+
+fn line(subject: &str, state: &str, detail: &str, command: &str) -> Value {
+    json!({"subject": subject, "state": state, "detail": detail, "command": command})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(standing: Value) -> Vec<Value> {
+        let told = json!({"run": "r", "state": "running", "flow": "f", "deadline-ms": 7_200_000,
+            "standing": standing});
+        of_run(&told, "m", 60_000)
+    }
+
+    #[test]
+    fn what_a_run_waits_for_is_told_with_the_command_that_helps() {
+        let stands = |waits: &str| json!([{"step": 2, "waits-for": waits, "tool": "mail", "since-ms": 20_000, "until-ms": 3_600_000}]);
+        for (waits, state, detail, command) in [
+            (
+                "user",
+                "asks",
+                "step 2 asks its user, since 40 s, whether the tool 'mail' may be used; until 01:00:00 UTC",
+                "tg confirm r yes",
+            ),
+            (
+                "model",
+                "thinking",
+                "step 2 waits for the model 'm', since 40 s",
+                "tg route --explain -f f",
+            ),
+            (
+                "tool",
+                "acting",
+                "step 2 waits for the tool 'mail', since 40 s",
+                "tg cancel r",
+            ),
+            (
+                "subagents",
+                "delegating",
+                "step 2 waits for its subagents, since 40 s",
+                "tg attach r -v",
+            ),
+            (
+                "process",
+                "stuck",
+                "no process has taken step 2, since 40 s",
+                "tg why f",
+            ),
+        ] {
+            let detail = format!("{detail}; it ends at 02:00:00 UTC whatever comes");
+            assert_eq!(told(stands(waits)), [line("r", state, &detail, command)]);
+        }
+    }
+
+    #[test]
+    fn where_several_ask_each_is_named() {
+        let asks = |subagent: &str, id: &str| json!({"subagent": subagent, "step": 1, "waits-for": "user", "message_id": id});
+        let lines = told(json!([asks("", "a"), asks("s", "b")]));
+        let commands: Vec<String> = lines.iter().map(|one| text(one, "command")).collect();
+        assert_eq!(
+            commands,
+            [
+                "tg confirm r yes --message-id a",
+                "tg confirm r yes --message-id b"
+            ]
+        );
+        assert_eq!(text(&lines[1], "subject"), "s");
+    }
+
+    #[test]
+    fn a_run_that_is_over_says_why() {
+        for (state, ended, detail) in [
+            ("ended", "", "it is over"),
+            (
+                "ended",
+                "out of its budget",
+                "it is over: out of its budget",
+            ),
+            ("cancelled", "", "it was cancelled"),
+        ] {
+            let told = json!({"run": "r", "state": state, "reason": ended});
+            assert_eq!(
+                of_run(&told, "", 0),
+                [line("r", state, detail, "tg attach r")]
+            );
+        }
+    }
+
+    #[test]
+    fn what_a_request_waits_for_is_told() {
+        let row = json!({"id": "i", "service": "graph-rag", "flow": "f", "seconds": 9, "waits-for": "process"});
+        let stuck = "no process has taken it (to graph-rag) for 9 s";
+        assert_eq!(of_request(&row), line("i", "stuck", stuck, "tg why f"));
+        let row = json!({"id": "i", "service": "config", "operation": "put", "seconds": 9,
+            "waits-for": "answer", "silent-ms": 1200});
+        let works = "config put works on it for 9 s; its process gave the last sign 1.2 s ago";
+        assert_eq!(
+            of_request(&row),
+            line("i", "answering", works, "tg cancel-request i")
+        );
+    }
+
+    #[test]
+    fn backends_that_rest_are_told_where_none_can_be_asked() {
+        let route = json!({"backends": [{"backend": "near", "reason": "cooling, 40 s left"}]});
+        let rests = line(
+            "near",
+            "resting",
+            "cooling, 40 s left",
+            "tg route --explain -f f",
+        );
+        assert_eq!(left_alone(&route, "f"), [rests]);
+        let route = json!({"chosen": "far", "backends": [{"backend": "near"}]});
+        assert_eq!(left_alone(&route, "f"), Vec::<Value>::new());
+    }
+}

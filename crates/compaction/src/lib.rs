@@ -1,0 +1,55 @@
+//! Compaction: a dialog that is longer than its model can read goes on with a summary in place of its older rows.
+//!
+//! [`window`] is how much a model reads · [`Row`] is what is compacted · [`tokens`] how much that is, about · [`split_point`] which rows stay as they are ·
+//! [`pruned`] shortens what tools returned · [`summarise`] has a model sum up the others, chunk by chunk, with what may go
+//! wrong on the way · [`identifiers`] are kept to the letter.
+//!
+//! Keeps nothing, and knows no service: whoever asks gives the model as a [`Summariser`], and stores what comes of it.
+
+mod chunks;
+mod identifiers;
+mod rows;
+mod split;
+mod summary;
+mod window;
+
+pub use chunks::{budget, chunk_budget, chunks, ratio};
+pub use identifiers::{identifiers, keep};
+pub use rows::{Call, GATE, Role, Row, is_full, tokens};
+pub use split::{KEPT, pruned, split_point};
+pub use summary::{Asked, Failure, NOTE, Summariser, Summary, Tier, summarise};
+pub use window::{MODEL_TYPE, USUAL, said, window};
+
+/// Compactions of one turn that its model calls too long.
+pub const RECOVERIES: u32 = 3;
+
+/// What providers say of a request that is longer than their model can read, in small letters.
+const OVERFLOWS: [&str; 8] = [
+    "context_length_exceeded",
+    "maximum context length",
+    "token limit",
+    "too many tokens",
+    "context window",
+    "prompt is too long",
+    "request too large",
+    // Of our own service.
+    "longer than the model can read",
+];
+
+/// Whether an error says that the request is longer than the model can read.
+pub fn is_overflow(error: &str) -> bool {
+    let error = error.to_lowercase();
+    OVERFLOWS.iter().any(|words| error.contains(words))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_providers_say_of_too_much_is_known() {
+        let told = "This model's Maximum Context Length is 8192 tokens.";
+        assert!(is_overflow(told) && is_overflow("error: context_length_exceeded"));
+        assert!(!is_overflow("the model does not answer"));
+    }
+}

@@ -1,0 +1,260 @@
+//! Which addresses a request may go to. Where some are denied, a name is resolved, what is denied is left out, and the
+//! connection goes to what is left: nothing is resolved a second time in between. Addresses without a name are looked at as they are,
+//! those of redirects, too.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use reqwest::Url;
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use reqwest::redirect::Policy;
+
+/// An address that is not asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the address is not allowed")]
+pub struct DeniedAddress;
+
+/// Networks of IPv4 that are not open to everybody, or are for no single machine: the network and the bits of its mask.
+const V4: [([u8; 4], u32); 15] = [
+    ([0, 0, 0, 0], 8),
+    ([10, 0, 0, 0], 8),
+    ([100, 64, 0, 0], 10),
+    ([127, 0, 0, 0], 8),
+    ([169, 254, 0, 0], 16),
+    ([172, 16, 0, 0], 12),
+    ([192, 0, 0, 0], 24),
+    ([192, 0, 2, 0], 24),
+    ([192, 88, 99, 0], 24),
+    ([192, 168, 0, 0], 16),
+    ([198, 18, 0, 0], 15),
+    ([198, 51, 100, 0], 24),
+    ([203, 0, 113, 0], 24),
+    ([224, 0, 0, 0], 4),
+    ([240, 0, 0, 0], 4),
+];
+
+/// Whether an address is open to everybody. What carries an address of IPv4 is what that one is.
+pub fn is_public(address: IpAddr) -> bool {
+    match address.to_canonical() {
+        IpAddr::V4(address) => is_public_v4(address),
+        IpAddr::V6(address) => is_public_v6(address),
+    }
+}
+
+fn is_public_v4(address: Ipv4Addr) -> bool {
+    let bits = address.to_bits();
+    !V4.iter().any(|(network, length)| {
+        let mask = u32::MAX << (32 - length);
+        bits & mask == u32::from_be_bytes(*network)
+    })
+}
+
+fn is_public_v6(address: Ipv6Addr) -> bool {
+    let parts = address.segments();
+    let carried = |high: u16, low: u16| {
+        let [a, b] = high.to_be_bytes();
+        let [c, d] = low.to_be_bytes();
+        is_public_v4(Ipv4Addr::new(a, b, c, d))
+    };
+    match parts {
+        // Translated by the network, and by tunnels.
+        [0x64, 0xff9b, 0, 0, 0, 0, high, low] | [0x2002, high, low, ..] => carried(high, low),
+        // Of protocols, and for documents.
+        [0x2001, second, ..] if second < 0x200 || second == 0xdb8 => false,
+        [0x3fff, second, ..] if second < 0x1000 => false,
+        [first, ..] => first & 0xe000 == 0x2000,
+    }
+}
+
+/// Of a link, and those by which clouds tell a machine what it may do: whoever reaches them has its credentials.
+fn is_of_link(address: IpAddr) -> bool {
+    match address.to_canonical() {
+        IpAddr::V4(address) => is_of_link_v4(address),
+        IpAddr::V6(address) => match address.segments() {
+            [0x64, 0xff9b, 0, 0, 0, 0, high, low] | [0x2002, high, low, ..] => {
+                let bits = u32::from(high) << 16 | u32::from(low);
+                is_of_link_v4(Ipv4Addr::from_bits(bits))
+            }
+            [0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254] | [0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254] => true,
+            [first, ..] => first & 0xffc0 == 0xfe80,
+        },
+    }
+}
+
+fn is_of_link_v4(address: Ipv4Addr) -> bool {
+    address.is_link_local() || address == Ipv4Addr::new(100, 100, 100, 200)
+}
+
+/// Which addresses are asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Reach {
+    /// All.
+    #[default]
+    Anywhere,
+    /// All but link-local ones and those of a cloud's metadata.
+    BeyondLink,
+    /// Those that are open to everybody. No proxy is asked, which would resolve names itself.
+    Public,
+}
+
+impl Reach {
+    /// Whether it has an address.
+    pub fn has(self, address: IpAddr) -> bool {
+        match self {
+            Self::Anywhere => true,
+            Self::BeyondLink => !is_of_link(address),
+            Self::Public => is_public(address),
+        }
+    }
+
+    /// Looks at an address as it stands. One with a name passes: what that stands for is known when it is resolved.
+    ///
+    /// # Errors
+    /// It is denied, or is none.
+    pub fn check(self, url: &str) -> Result<(), DeniedAddress> {
+        match Url::parse(url) {
+            Ok(url) if self.may_have(&url) => Ok(()),
+            _ => Err(DeniedAddress),
+        }
+    }
+
+    fn may_have(self, url: &Url) -> bool {
+        let host = url.host_str().unwrap_or_default();
+        let host = host.trim_matches(['[', ']']);
+        match host.parse::<IpAddr>() {
+            Ok(address) => self.has(address),
+            Err(_) => !host.is_empty(),
+        }
+    }
+
+    /// Follows so many redirects, to what is not denied as it stands.
+    pub(crate) fn redirects(self, most: usize) -> Policy {
+        Policy::custom(move |attempt| {
+            if attempt.previous().len() > most || !self.may_have(attempt.url()) {
+                return attempt.error(DeniedAddress);
+            }
+            attempt.follow()
+        })
+    }
+}
+
+/// Resolves names to those of their addresses that are not denied.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Within(pub(crate) Reach);
+
+impl Resolve for Within {
+    fn resolve(&self, name: Name) -> Resolving {
+        let reach = self.0;
+        Box::pin(async move {
+            let found = tokio::net::lookup_host((name.as_str(), 0)).await?;
+            let within: Vec<SocketAddr> = found.filter(|found| reach.has(found.ip())).collect();
+            if within.is_empty() {
+                return Err(Box::from(DeniedAddress));
+            }
+            Ok(Box::new(within.into_iter()) as Addrs)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn private_addresses_are_known_however_they_are_written() {
+        for private in [
+            "http://127.0.0.1/",
+            "http://2130706433/",
+            "http://0x7f.1/",
+            "http://127.1:8080/x",
+            "http://10.1.2.3/",
+            "http://172.31.255.255/",
+            "http://192.168.0.1/",
+            "http://169.254.169.254/latest/meta-data",
+            "http://100.64.0.1/",
+            "http://0.0.0.0/",
+            "http://255.255.255.255/",
+            "http://[::1]/",
+            "http://[::]/",
+            "http://[::ffff:10.0.0.1]/",
+            "http://[::ffff:7f00:1]/",
+            "http://[fe80::1]/",
+            "http://[fd00::1]/",
+            "http://[ff02::1]/",
+            "http://[64:ff9b::7f00:1]/",
+            "http://[2002:7f00:1::]/",
+            "http://[2001:db8::1]/",
+            "http://[2001::1]/",
+            "http://user@127.0.0.1@10.0.0.1/",
+            "nothing",
+            "http://",
+        ] {
+            assert_eq!(
+                Reach::Public.check(private),
+                Err(DeniedAddress),
+                "{private}"
+            );
+        }
+        for public in [
+            "http://8.8.8.8/",
+            "http://172.32.0.1/",
+            "http://172.15.0.1/",
+            "https://[2606:4700::1111]/",
+            "http://[64:ff9b::808:808]/",
+            "https://tools.example/mcp",
+            // Its name tells nothing: it is looked at when it is resolved.
+            "http://localhost/",
+        ] {
+            assert_eq!(Reach::Public.check(public), Ok(()), "{public}");
+        }
+    }
+
+    #[test]
+    fn addresses_of_a_link_are_known_however_they_are_written() {
+        for link in [
+            "http://169.254.169.254/latest/meta-data",
+            "http://169.254.0.1/",
+            "http://2852039166/",
+            "http://0xa9.0xfe.43518/",
+            "http://[::ffff:169.254.169.254]/",
+            "http://[64:ff9b::a9fe:a9fe]/",
+            "http://[2002:a9fe:a9fe::]/",
+            "http://[fe80::1]/",
+            "http://[febf::1]/",
+            "http://[fd00:ec2::254]/",
+            "http://[fd20:ce::254]/",
+            "http://100.100.100.200/",
+            "nothing",
+        ] {
+            assert_eq!(Reach::BeyondLink.check(link), Err(DeniedAddress), "{link}");
+        }
+        for other in [
+            "http://127.0.0.1/",
+            "http://[::1]/",
+            "http://10.1.2.3/",
+            "http://192.168.0.1/",
+            "http://100.64.0.1/",
+            "http://169.253.1.1/",
+            "http://[fd00::1]/",
+            "http://[fec0::1]/",
+            "http://8.8.8.8/",
+            "https://tools.example/mcp",
+        ] {
+            assert_eq!(Reach::BeyondLink.check(other), Ok(()), "{other}");
+        }
+        assert_eq!(Reach::Anywhere.check("http://169.254.169.254/"), Ok(()));
+    }
+
+    #[tokio::test]
+    async fn names_of_private_addresses_resolve_to_nothing() {
+        let name = || "localhost".parse::<Name>().expect("a name");
+        let found = Within(Reach::Public).resolve(name()).await;
+        let told = found.err().expect("nothing is found").to_string();
+        assert_eq!(told, DeniedAddress.to_string());
+        let found = Within(Reach::BeyondLink).resolve(name()).await;
+        assert!(
+            found
+                .expect("it is allowed")
+                .all(|one| one.ip().is_loopback())
+        );
+    }
+}

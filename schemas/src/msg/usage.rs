@@ -1,0 +1,81 @@
+//! What runs of the agent used, as its ledger counts it.
+
+use serde::{Deserialize, Serialize};
+
+use super::lenient::nullable;
+use super::message;
+use crate::error::Error;
+
+/// A question about what was used in a workspace.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[serde(default)]
+pub struct UsageRequest {
+    /// `list-usage`.
+    #[serde(deserialize_with = "nullable")]
+    pub operation: String,
+    /// What it is summed up by: `run`, `tool`, `model`, `workspace`, `key` or `session`. Empty: `workspace`.
+    #[serde(deserialize_with = "nullable")]
+    pub by: String,
+    /// The first day in UTC, `YYYY-MM-DD`; empty: all that is known.
+    #[serde(deserialize_with = "nullable")]
+    pub since: String,
+    /// The last day; empty: today.
+    #[serde(deserialize_with = "nullable")]
+    pub until: String,
+    /// Longest page; 0: all of it.
+    #[serde(deserialize_with = "nullable")]
+    pub limit: i64,
+    /// Where the page begins, as `next` of the one before says.
+    #[serde(deserialize_with = "nullable")]
+    pub after: String,
+}
+
+message!(UsageRequest);
+
+/// What one of them used on these days.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
+#[serde(default)]
+pub struct UsageTotal {
+    /// Id of the run, name of the tool or model, key, or session.
+    #[serde(deserialize_with = "nullable")]
+    pub name: String,
+    /// Calls of models.
+    #[serde(deserialize_with = "nullable")]
+    pub model_calls: i64,
+    /// Calls of tools.
+    #[serde(deserialize_with = "nullable")]
+    pub tool_calls: i64,
+    /// Tokens that went in.
+    #[serde(deserialize_with = "nullable")]
+    pub in_token: i64,
+    /// Tokens that came out.
+    #[serde(deserialize_with = "nullable")]
+    pub out_token: i64,
+    /// Of those that went in, what providers had kept.
+    #[serde(deserialize_with = "nullable")]
+    pub cache_read: i64,
+    /// Dollars, as providers said, else by the prices of the models when they were asked.
+    #[serde(deserialize_with = "nullable")]
+    pub dollars: f64,
+    /// Milliseconds that the calls took together.
+    #[serde(deserialize_with = "nullable")]
+    pub duration_ms: i64,
+}
+
+message!(UsageTotal);
+
+/// What the agent says of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
+#[serde(default)]
+pub struct UsageResponse {
+    /// Why it says nothing.
+    pub error: Option<Error>,
+    /// In the order of their names.
+    #[serde(deserialize_with = "nullable")]
+    pub usage: Vec<UsageTotal>,
+    /// `after` of the next page; empty: there is none.
+    #[serde(deserialize_with = "nullable")]
+    pub next: String,
+}
+
+message!(UsageResponse);

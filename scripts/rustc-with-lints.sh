@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# Compiles a crate of ours as cargo asks (RUSTC_WORKSPACE_WRAPPER), and in the same pass holds it against clippy and
+# makes its documentation; warnings of either end the build. As three commands each crate would be read three times,
+# and those of others twice.
+set -euo pipefail
+
+# `-D warnings` in the form that clippy's driver reads: set by whoever calls cargo, which has to see the same.
+: "${CLIPPY_ARGS:?is not set; see the target test of the Makefile}"
+clippy-driver "$@"
+
+name= out= documented=
+of_doc=()
+shift
+while [ $# -gt 0 ]; do
+  case $1 in
+    --crate-name) name=$2; of_doc+=("$1" "$2"); shift ;;
+    --out-dir) out=$2; shift ;;
+    --crate-type) [ "$2" = cdylib ] || documented=yes; of_doc+=("$1" "$2"); shift ;;
+    # Tests are no documentation; what cargo asks about the compiler has no sources.
+    --test | --print | --print=* | -vV) exit 0 ;;
+    # What is written and how it is called is the compiler's business.
+    --emit | --diagnostic-width) shift ;;
+    --emit=* | --diagnostic-width=*) ;;
+    -C) case $2 in extra-filename=* | metadata=* | incremental=* | embed-bitcode=* | linker-plugin-lto) ;; *) of_doc+=("$1" "$2") ;; esac; shift ;;
+    -Cextra-filename=* | -Cmetadata=* | -Cincremental=*) ;;
+    *) of_doc+=("$1") ;;
+  esac
+  shift
+done
+case $name:$out in
+  build_script_*: | build_script_*:* | *:*/examples | :* | *:) exit 0 ;;
+esac
+[ -n "$documented" ] || exit 0
+exec rustdoc -D warnings "${of_doc[@]}" --output "${out%/*/deps}/doc"

@@ -1,0 +1,137 @@
+//! What a run's next step is for, by its pattern and how far it has come; and the names that follow from it.
+
+use tg_provenance::{Reason, Session};
+use tg_schemas::msg::AgentRun;
+
+use super::bounds;
+use super::plan;
+
+/// The pattern of a plan whose steps are taken one after the other.
+pub const PLAN: &str = "plan-then-execute";
+/// The pattern of a question that is split among subagents.
+pub const SUPERVISOR: &str = "supervisor";
+
+/// What a step is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    /// To think, and use a tool or answer.
+    React,
+    /// To plan, or to revise the plan.
+    Plan,
+    /// To take a step of the plan, by its place.
+    Execute(usize),
+    /// To answer from what the plan's steps found.
+    Conclude,
+    /// To split the question among subagents, and wait for them.
+    Decompose,
+    /// To answer from what they found.
+    Merge,
+}
+
+impl Phase {
+    /// Of a run's next step.
+    pub fn of(run: &AgentRun) -> Self {
+        match run.pattern.as_str() {
+            PLAN if run.plan.is_empty() || plan::is_to_be_revised(run) => Self::Plan,
+            PLAN => plan::ready(&run.plan).map_or(Self::Conclude, Self::Execute),
+            SUPERVISOR if run.plan.is_empty() => Self::Decompose,
+            SUPERVISOR => Self::Merge,
+            _ => Self::React,
+        }
+    }
+
+    /// Id of the message that says what was thought; empty: it has none.
+    pub fn thought(self, id: &Session, step: u32) -> String {
+        match self {
+            Self::React | Self::Execute(_) => id.thought(step),
+            Self::Plan | Self::Conclude => String::new(),
+            Self::Decompose => id.decomposition(),
+            Self::Merge => id.synthesis(),
+        }
+    }
+
+    /// The entity of the answer.
+    pub fn answer(self, id: &Session) -> String {
+        match self {
+            Self::Conclude | Self::Merge => id.synthesis(),
+            _ => id.conclusion(),
+        }
+    }
+
+    /// Id of the answer's text.
+    pub fn answer_document(self, id: &Session) -> String {
+        match self {
+            Self::Conclude | Self::Merge => id.synthesis_document(),
+            _ => id.answer_document(),
+        }
+    }
+
+    /// Id of the text that a tool returned.
+    pub fn observed_document(self, id: &Session, step: u32) -> String {
+        match self {
+            Self::Execute(at) => id.step_document(at),
+            _ => id.observation(step),
+        }
+    }
+
+    /// The entity that a tool's own trace follows from.
+    pub fn caller(self, id: &Session, step: u32) -> String {
+        match self {
+            Self::Execute(at) => id.step_result(at),
+            _ => id.iteration(step),
+        }
+    }
+
+    /// The entity that subagents which a tool calls follow from; it is in the trace before them.
+    pub fn gives_work(self, run: &AgentRun, step: u32) -> String {
+        let id = Session::new(&run.run);
+        match self {
+            Self::Execute(_) => id.plan(run.revisions.len()),
+            _ => id.iteration(step),
+        }
+    }
+
+    /// Why a run ends with an answer.
+    pub fn reason(self) -> Reason {
+        match self {
+            Self::Conclude => Reason::PlanComplete,
+            Self::Merge => Reason::SubagentsComplete,
+            _ => Reason::FinalAnswer,
+        }
+    }
+
+    /// Whether the model's words are passed on while they grow, where the asker wants that.
+    pub fn streams(self) -> bool {
+        self == Self::React || self.concludes()
+    }
+
+    /// Whether the answer is put together from what was found before.
+    pub fn concludes(self) -> bool {
+        matches!(self, Self::Conclude | Self::Merge)
+    }
+
+    /// Whether what the model thinks is an entity of its own, and the choice of a tool another.
+    pub fn is_react(self) -> bool {
+        self == Self::React
+    }
+}
+
+/// The entity that a step follows from, before it has any itself.
+pub fn before(run: &AgentRun, step: u32) -> String {
+    let id = Session::new(&run.run);
+    match Phase::of(run) {
+        Phase::React if step > 1 => {
+            return id.observation_of(step - 1, bounds::last_call(run));
+        }
+        Phase::React | Phase::Decompose => return id.iri().to_owned(),
+        // What it rests on, it names beside.
+        Phase::Merge => return id.decomposition(),
+        _ => {}
+    }
+    let taken = |at: &usize| plan::taken(&run.plan[*at..=*at]) > 0;
+    match (0..run.plan.len()).rev().find(taken) {
+        Some(last) => id.step_result(last),
+        None if run.plan.is_empty() => id.iri().to_owned(),
+        None => id.plan(run.revisions.len()),
+    }
+}

@@ -1,0 +1,382 @@
+//! What runs may take, as the workspace says: whether the next call fits, and what it took.
+//!
+//! Both are in the ledger, under the step: a step that is taken up again reserves and counts nothing twice, and runs that go
+//! on at the same time know of each other.
+
+use chrono::DateTime;
+use tg_mesh::clock;
+
+use super::day::today;
+use super::execution::StepExecution;
+use super::guard;
+use crate::engine::cost::Price;
+use crate::engine::decision::Usage;
+use crate::engine::decision::{Decision, Observation, Taken};
+use crate::engine::guards::budget::{self, Budgets};
+use crate::engine::guards::{Budget, Exhausted};
+use crate::engine::splitting;
+use crate::engine::usage::{Amount, Scope};
+use crate::error::Stop;
+use crate::prices;
+use crate::store::{Account, Bound, Call, CallKind, Reservation, Used};
+
+/// Config type and key of what a workspace says of its own.
+const OWN: (&str, &str) = ("agent", "budget");
+/// What is reserved for a call outlives its deadline by so many milliseconds, and is never longer than a day.
+const GRACE_MS: i64 = 60_000;
+const LONGEST_MS: i64 = 24 * 3600 * 1000;
+
+impl StepExecution {
+    fn budgets(&self) -> Budgets {
+        let usual = self.agent.options.budgets();
+        let workspace = self.cx.workspace();
+        let Some(row) = self.cx.config().get(workspace, OWN.0, OWN.1) else {
+            return usual;
+        };
+        usual.with(&row).unwrap_or_else(|fault| {
+            tracing::warn!(workspace, fault, "the budgets of runs are as everywhere");
+            usual
+        })
+    }
+
+    fn seconds(&self) -> u64 {
+        let began = DateTime::parse_from_rfc3339(&self.run.started_at);
+        let began = began.map_or_else(|_| clock::millis(), |began| began.timestamp_millis());
+        u64::try_from((clock::millis() - began) / 1000).unwrap_or(0)
+    }
+
+    /// Whom the calls of this run are counted for.
+    fn account(&self) -> Account {
+        let headers = &self.cx.headers;
+        let user = headers.user_id.as_deref().unwrap_or_default();
+        let key = match headers.credential.as_deref() {
+            Some(known) if known.starts_with("key:") => known.to_owned(),
+            _ if user.is_empty() => String::new(),
+            _ => format!("user:{user}"),
+        };
+        let conversation = self.run.conversation.as_str();
+        let session = match (conversation, user) {
+            ("", _) => String::new(),
+            (_, "") => conversation.to_owned(),
+            // Nobody uses up what another's conversation of the same id has.
+            _ => format!("{user}/{conversation}"),
+        };
+        Account {
+            workspace: self.cx.workspace_key().to_string(),
+            run: splitting::whole(&self.run).to_owned(),
+            session,
+            key,
+        }
+    }
+
+    /// What binds the next call.
+    fn bounds(&self, today: &str) -> Vec<Bound> {
+        let Budgets {
+            run,
+            session,
+            key,
+            workspace,
+        } = self.budgets();
+        let share = |whose: &str, share: &budget::Share| {
+            let since = share.per.since(today);
+            let whose = format!("the budget of {whose} for the {}", share.per.as_str());
+            (share.budget, since, whose)
+        };
+        let whole = |whose: &str, budget: Budget| (budget, String::new(), whose.to_owned());
+        let all = [
+            (Scope::Run, whole("its budget", run)),
+            (Scope::Session, whole("the budget of its session", session)),
+            (Scope::Key, share("its key", &key)),
+            (Scope::Workspace, share("its workspace", &workspace)),
+        ];
+        let binding = all.into_iter().filter(|(_, (budget, ..))| budget.binds());
+        let bounds = binding.map(|(scope, (budget, since, whose))| Bound {
+            scope,
+            since,
+            budget,
+            seconds: (scope == Scope::Run).then(|| self.seconds()),
+            whose,
+        });
+        bounds.collect()
+    }
+
+    fn price(&self, model: &str) -> Option<Price> {
+        prices::price(&self.cx, model)
+    }
+
+    /// What the next call of the model may cost: by the price of the one that answered last, else by the highest.
+    fn likely(&self) -> Amount {
+        let dear = |price: &Amount| price.nanodollars;
+        match self.run.model.as_str() {
+            "" => {
+                let prices = prices::all(&self.cx);
+                let likely = prices
+                    .iter()
+                    .map(|price| budget::model_call(&self.run, Some(price)));
+                let dearest = likely.max_by_key(dear);
+                dearest.unwrap_or_else(|| budget::model_call(&self.run, None))
+            }
+            model => budget::model_call(&self.run, self.price(model).as_ref()),
+        }
+    }
+
+    fn numbered(&self, step: u32, (kind, nth): (CallKind, u32)) -> Call {
+        Call {
+            run: self.run.run.clone(),
+            step,
+            kind,
+            nth,
+        }
+    }
+
+    /// Why the model is not asked any more. Otherwise what it is likely to take is reserved.
+    pub(super) async fn no_model_call(&self) -> Result<Option<Exhausted>, Stop> {
+        if self.playback.is_none() {
+            self.settle_router().await?;
+        }
+        self.no_ask(0).await
+    }
+
+    async fn no_ask(&self, nth: u32) -> Result<Option<Exhausted>, Stop> {
+        let like = (Scope::Model, self.run.model.clone());
+        self.reserve((CallKind::Model, nth), self.likely(), like)
+            .await
+    }
+
+    /// The model is about to be asked: after the first time, which is reserved before the step is gone about, this is reserved,
+    /// and what the time before took is counted.
+    pub(super) async fn ask_again(&mut self) -> Result<(), Stop> {
+        let nth = self.asks.models;
+        if nth > 0 {
+            self.settle_last((CallKind::Model, nth - 1)).await?;
+            if let Some(over) = self.no_ask(nth).await? {
+                return Err(Stop::Spent(over));
+            }
+        }
+        self.asks.models += 1;
+        Ok(())
+    }
+
+    /// The model is about to be asked to sum up so many tokens.
+    pub(super) async fn sum_up_again(&mut self, tokens: u64) -> Result<(), Stop> {
+        if self.asks.models > 0 {
+            self.settle_last((CallKind::Model, self.asks.models - 1))
+                .await?;
+        }
+        let model = self.run.model.clone();
+        let likely = budget::summary_call(tokens, self.price(&model).as_ref());
+        let call = (CallKind::Summary, self.asks.summaries);
+        let over = self.reserve(call, likely, (Scope::Model, model)).await?;
+        if let Some(over) = over {
+            return Err(Stop::Spent(over));
+        }
+        self.asks.summaries += 1;
+        Ok(())
+    }
+
+    /// Counts what that took.
+    pub(super) async fn settle_summary(&mut self) -> Result<(), Stop> {
+        let nth = self.asks.summaries.saturating_sub(1);
+        self.settle_last((CallKind::Summary, nth)).await
+    }
+
+    /// Whether the router may ask a model, before the first step.
+    pub(super) async fn router_may_ask(&mut self) -> Result<bool, Stop> {
+        let over = self.no_ask(self.asks.models).await?;
+        self.asks.models += u32::from(over.is_none());
+        Ok(over.is_none())
+    }
+
+    /// Counts what that took.
+    pub(super) async fn settle_asked(&mut self, used: &Usage) -> Result<(), Stop> {
+        self.asks.took(used);
+        let nth = self.asks.models.saturating_sub(1);
+        self.settle_last((CallKind::Model, nth)).await
+    }
+
+    async fn settle_last(&mut self, call: (CallKind, u32)) -> Result<(), Stop> {
+        let used = std::mem::take(&mut self.asks.last);
+        let amount = Amount {
+            model_calls: 1,
+            ..Amount::of(&used)
+        };
+        let by = (Scope::Model, used.model);
+        self.count(self.numbered(self.step, call), by, amount).await
+    }
+
+    /// Counts what is known of the last time that the model was asked, of a step in which nothing was decided. Of what was left
+    /// before it said how much it is, it is counted what was reserved.
+    pub(super) async fn settle_undecided(&mut self) -> Result<(), Stop> {
+        let last = &self.asks.last;
+        match self.asks.models {
+            0 => Ok(()),
+            _ if self.decision.is_some() || last.in_token + last.out_token == 0 => Ok(()),
+            asked => self.settle_last((CallKind::Model, asked - 1)).await,
+        }
+    }
+
+    /// Why the tool that was chosen is not called any more. Of several, those are called that fit, in their order; where none
+    /// does, it is why.
+    pub(super) async fn no_tool_call(
+        &mut self,
+        decision: &Decision,
+    ) -> Result<Option<Exhausted>, Stop> {
+        let apart = decision.apart();
+        if apart.is_empty() || decision.guard.is_some() {
+            return self.no_call(0, decision).await;
+        }
+        let mut fits = false;
+        for (nth, one) in (0..).zip(&apart) {
+            match self.no_call(nth, one).await? {
+                Some(over) if !fits => return Ok(Some(over)),
+                Some(over) => {
+                    self.asks.refused = Some((nth, over.why));
+                    break;
+                }
+                None => fits |= guard::blocks(one).is_none(),
+            }
+        }
+        Ok(None)
+    }
+
+    async fn no_call(&self, nth: u32, decision: &Decision) -> Result<Option<Exhausted>, Stop> {
+        let stops = decision.guard.as_ref().is_some_and(|guard| guard.stops());
+        match &decision.taken {
+            Taken::Action { name, .. }
+                if !name.is_empty() && !stops && guard::blocks(decision).is_none() =>
+            {
+                let like = (Scope::Tool, name.clone());
+                self.reserve((CallKind::Tool, nth), budget::tool_call(), like)
+                    .await
+            }
+            _ => Ok(None),
+        }
+    }
+
+    async fn reserve(
+        &self,
+        call: (CallKind, u32),
+        amount: Amount,
+        like: (Scope, String),
+    ) -> Result<Option<Exhausted>, Stop> {
+        if let Some(playback) = &self.playback {
+            return Ok(playback.refused((&self.run.run, self.step), call));
+        }
+        let day = today();
+        let bounds = self.bounds(&day);
+        if bounds.is_empty() {
+            return Ok(None);
+        }
+        let now = clock::millis();
+        let deadline = i64::try_from(self.cx.deadline.millis()).unwrap_or(i64::MAX);
+        let next = Reservation {
+            account: self.account(),
+            amount,
+            like,
+            bounds,
+            expires_ms: deadline.min(now + LONGEST_MS).saturating_add(GRACE_MS),
+            day,
+        };
+        let ledger = self.ledger().await?;
+        let over = ledger
+            .reserve(&self.numbered(self.step, call), &next, now)
+            .await?;
+        if let Some(over) = &over {
+            let (run, why) = (self.run.run.as_str(), over.why.as_str());
+            metrics::counter!("tg_agent_budget_total", "limit" => over.limit.as_str()).increment(1);
+            tracing::info!(run, why, "a run is out of its budget");
+        }
+        Ok(over)
+    }
+
+    /// Counts what the router's choice took, before the first step of a run.
+    async fn settle_router(&self) -> Result<(), Stop> {
+        let used = self.used_before();
+        if self.step != 1 || used.in_token + used.out_token == 0 {
+            return Ok(());
+        }
+        let amount = Amount {
+            model_calls: 1,
+            ..Amount::of(&used)
+        };
+        let by = (Scope::Model, used.model);
+        self.count(self.numbered(0, (CallKind::Model, 0)), by, amount)
+            .await
+    }
+
+    /// Counts what a decision took that is not counted: the last time that the model was asked for it. Summaries were counted
+    /// as they were made.
+    pub(super) async fn settle_model(&self, decision: &Decision) -> Result<(), Stop> {
+        let (usage, nth) = match self.asks.models {
+            // Another process decided it. Where it had asked more than once, the first time is counted.
+            0 => (decision.asked(), 0),
+            asked => (self.asks.last.clone(), asked - 1),
+        };
+        let amount = Amount {
+            model_calls: 1,
+            ..Amount::of(&usage)
+        };
+        let call = self.numbered(self.step, (CallKind::Model, nth));
+        self.count(call, (Scope::Model, usage.model), amount).await
+    }
+
+    /// Counts what a tool took. What subagents took they have counted themselves.
+    pub(super) async fn settle_tool(
+        &self,
+        decision: &Decision,
+        seen: &Observation,
+    ) -> Result<(), Stop> {
+        let apart = decision.apart();
+        for ((nth, one), seen) in (0..).zip(&apart).zip(&seen.calls) {
+            self.settle_call(nth, one, seen).await?;
+        }
+        self.settle_call(0, decision, seen).await
+    }
+
+    async fn settle_call(
+        &self,
+        nth: u32,
+        decision: &Decision,
+        seen: &Observation,
+    ) -> Result<(), Stop> {
+        let Taken::Action { name, .. } = &decision.taken else {
+            return Ok(());
+        };
+        let call = self.numbered(self.step, (CallKind::Tool, nth));
+        if !seen.called {
+            // What was reserved for a call that was not made is free again.
+            let by = (Scope::Tool, String::new());
+            return match self.bounds(&today()).is_empty() {
+                true => Ok(()),
+                false => self.count(call, by, Amount::default()).await,
+            };
+        }
+        let amount = Amount {
+            tool_calls: 1,
+            duration_ms: seen.duration_ms,
+            ..match seen.findings.is_empty() {
+                true => Amount::of(&seen.usage),
+                false => Amount::default(),
+            }
+        };
+        let by = (Scope::Tool, name.clone());
+        self.count(call, by, amount).await
+    }
+
+    async fn count(&self, call: Call, by: (Scope, String), amount: Amount) -> Result<(), Stop> {
+        if self.playback.is_some() {
+            // It took nothing now.
+            return Ok(());
+        }
+        let used = Used {
+            account: self.account(),
+            by,
+            amount,
+            day: today(),
+        };
+        let ledger = self.ledger().await?;
+        let key = self.key();
+        let settled = ledger.settle(&key, &call, &used, clock::millis());
+        Ok(settled.await?)
+    }
+}

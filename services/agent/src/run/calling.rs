@@ -1,0 +1,236 @@
+//! One call of a tool, with all that it needs of its step: several go on side by side. Under its key it is the same call whoever makes
+//! it: run, step, and which call of the step it is.
+
+use std::sync::Arc;
+
+use tg_mesh::{Cx, Deadline, Span, SpanKind};
+use tg_schemas::Error;
+use tg_schemas::msg::Citation;
+use tokio::time::Instant;
+
+use super::agent::Agent;
+use super::execution::StepExecution;
+use super::late::ending;
+use super::playback::{Playback, Which};
+use crate::engine::decision::{Decision, Observation};
+use crate::engine::exchange::{Entry, Outcome, ToolUse};
+use crate::engine::toolset::Tool;
+use crate::error::Stop;
+use crate::kinds::{self, Arguments, Call, Output};
+use crate::prices;
+
+/// What the model is told of a call that a process had begun that died.
+pub(super) const UNKNOWN: &str =
+    "the outcome of this call is unknown: it was interrupted and may have taken effect";
+
+/// See the module.
+pub(super) struct Calling {
+    agent: Arc<Agent>,
+    /// With the span of the call.
+    pub(super) cx: Cx,
+    pub(super) run: String,
+    pub(super) step: u32,
+    nth: u32,
+    /// IRI of the choice.
+    caller: String,
+    pub(super) collection: String,
+    state: String,
+    /// The model that chose it.
+    model: String,
+    known: Arc<Vec<Citation>>,
+    pub(super) playback: Option<Arc<Playback>>,
+    /// The flow has a hook.
+    pub(super) hooked: bool,
+    records: bool,
+    /// What was heard and is to be noted.
+    notes: Vec<Entry>,
+    span: Span,
+}
+
+impl StepExecution {
+    /// A call of the step, by its number.
+    pub(super) fn calling(
+        &self,
+        (nth, decision): (u32, &Decision),
+        tool: &Tool,
+        known: &Arc<Vec<Citation>>,
+    ) -> Calling {
+        let name = || format!("execute_tool {}", tool.name);
+        let mut span = self.cx.span(SpanKind::Internal, name);
+        span.say("gen_ai.operation.name", "execute_tool");
+        span.say("gen_ai.tool.name", &tool.name);
+        span.say("threadgraph.tool.kind", tool.kind.label());
+        Calling {
+            agent: self.agent.clone(),
+            cx: self.cx.clone().within(&span),
+            run: self.run.run.clone(),
+            step: self.step,
+            nth,
+            caller: match nth {
+                0 => self.phase.caller(&self.id, self.step),
+                nth => self.id.call(self.step, nth),
+            },
+            collection: self.run.collection.clone(),
+            state: self.run.state.clone(),
+            model: decision.usage.model.clone(),
+            known: known.clone(),
+            playback: self.playback.clone(),
+            hooked: self.has_hook(),
+            records: self.records(),
+            notes: Vec::new(),
+            span,
+        }
+    }
+
+    /// What was heard of a call is the step's.
+    pub(super) fn take_notes(&mut self, call: &mut Calling) -> Result<(), Stop> {
+        let notes = std::mem::take(&mut call.notes);
+        notes.iter().try_for_each(|entry| self.note(entry))
+    }
+}
+
+impl Calling {
+    /// The same whoever makes the call.
+    pub(super) fn key(&self) -> String {
+        match self.nth {
+            0 => format!("{}/{}", self.run, self.step),
+            nth => format!("{}/{}/{nth}", self.run, self.step),
+        }
+    }
+
+    pub(super) fn which(&self) -> Which<'_> {
+        ((&self.run, self.step), self.nth)
+    }
+
+    pub(super) fn note(&mut self, entry: impl FnOnce() -> Entry) {
+        if self.records {
+            self.notes.push(entry().of_call(self.nth));
+        }
+    }
+
+    fn note_tool(&mut self, tool: &Tool, arguments: &Arguments, outcome: Outcome) {
+        self.note(|| {
+            Entry::Tool(ToolUse {
+                name: tool.name.clone(),
+                arguments: arguments.clone(),
+                outcome,
+            })
+        });
+    }
+
+    /// What came of it, for its span.
+    pub(super) fn ended(&mut self, made: &Result<Observation, Stop>) {
+        if !matches!(made, Ok(seen) if seen.error.is_none()) {
+            self.span.fail("tool_error");
+        }
+    }
+
+    /// Makes it, unless its hook denies it.
+    pub(super) async fn make(
+        &mut self,
+        tool: &Tool,
+        arguments: Arguments,
+    ) -> Result<Observation, Stop> {
+        let made = match self.before_use(tool, arguments).await {
+            Ok(Ok(arguments)) => self.call(tool, arguments).await,
+            Ok(Err(told)) => Ok(Observation::failed(told)),
+            Err(stop) => Err(stop),
+        };
+        self.ended(&made);
+        made
+    }
+
+    async fn call(&mut self, tool: &Tool, arguments: Arguments) -> Result<Observation, Stop> {
+        let result = match &self.playback {
+            None => self.called(tool, arguments.clone()).await,
+            Some(playback) => match playback.tool(self.which(), &tool.name, &arguments)? {
+                Outcome::Returned(returned) => Ok(returned.into()),
+                Outcome::Failed(error) => Err(error),
+                Outcome::Unknown => return Ok(Observation::failed(UNKNOWN)),
+            },
+        };
+        let mut output = match result {
+            Ok(mut output) => {
+                let used = &mut output.usage;
+                if used.cost.is_none()
+                    && used.in_token + used.out_token > 0
+                    && self.playback.is_none()
+                {
+                    // A tool that says no model asked one of the flow, which is the agent's own as far as anybody knows here.
+                    let model = match used.model.as_str() {
+                        "" => &self.model,
+                        model => model,
+                    };
+                    used.cost = prices::cost(&self.cx, model, used, None);
+                }
+                if self.records {
+                    let outcome = Outcome::Returned(output.clone().into());
+                    self.note_tool(tool, &arguments, outcome);
+                }
+                output
+            }
+            Err(error) if self.cx.cancel.is_cancelled() || self.cx.deadline.passed() => {
+                return Err(ending(&self.cx, &error));
+            }
+            Err(error) => {
+                self.note_tool(tool, &arguments, Outcome::Failed(error.clone()));
+                return Ok(Observation {
+                    called: true,
+                    ..Observation::failed(error.message)
+                });
+            }
+        };
+        let text = std::mem::take(&mut output.text);
+        Ok(match self.after_use(tool, &arguments, text).await? {
+            Ok(text) => Observation {
+                text,
+                state: tool.next_state(&self.state),
+                usage: output.usage,
+                called: true,
+                trace: output.trace,
+                citations: output.citations,
+                ..Observation::default()
+            },
+            Err(told) => Observation {
+                called: true,
+                usage: output.usage,
+                ..Observation::failed(told)
+            },
+        })
+    }
+
+    async fn called(&self, tool: &Tool, arguments: Arguments) -> Result<Output, Error> {
+        let mut cx = self.cx.clone();
+        let usual = self.agent.options.tool_timeout();
+        let most = tool.timeout.map_or(usual, |own| own.min(usual));
+        cx.deadline = cx.deadline.min(Deadline::after(most));
+        let call = Call {
+            cx: &cx,
+            collection: tool.collection.as_deref().unwrap_or(&self.collection),
+            key: self.key(),
+            iteration: self.caller.clone(),
+            known: &self.known,
+        };
+        let started = Instant::now();
+        let result = kinds::call(&call, tool, arguments).await;
+        count(tool, started);
+        let gone = self.cx.cancel.is_cancelled() || self.cx.deadline.passed();
+        if result.is_err() && !gone {
+            metrics::counter!("tg_agent_tool_error_total", "tool" => tool.kind.label())
+                .increment(1);
+        }
+        result
+    }
+
+    /// Longest that a hook may take, in seconds.
+    pub(super) fn hook_seconds(&self) -> u64 {
+        self.agent.options.hook_seconds
+    }
+}
+
+pub(super) fn count(tool: &Tool, started: Instant) {
+    let label = tool.kind.label();
+    metrics::counter!("tg_agent_tool_invocation_total", "tool" => label).increment(1);
+    metrics::histogram!("tg_agent_tool_duration_seconds", "tool" => label)
+        .record(started.elapsed().as_secs_f64());
+}

@@ -1,0 +1,249 @@
+//! Makes what the model is shown of a run fit what it reads: first by shortening what tools returned, then by a summary of the
+//! earlier steps, at last without them. The steps themselves stay with the run and in its trace.
+
+use std::time::Duration;
+
+use serde_json::Value;
+use tg_compaction::{
+    Asked, Failure, MODEL_TYPE, NOTE, RECOVERIES, Summariser, Summary, Tier, is_overflow, said,
+    summarise, window,
+};
+use tg_mesh::tg_bus::pause::after;
+use tg_mesh::warn_of;
+use tg_schemas::msg::AgentRun;
+use tg_schemas::{Error, ErrorCode};
+
+use super::execution::StepExecution;
+use super::hearing::Unheard;
+use crate::engine::compacting::{
+    Compacting, MERGE, SUMMARISE, is_too_full, older, shortened, shown, size,
+};
+use crate::engine::decision::{Compacted, Usage};
+use crate::engine::guards::budget::tokens as guessed;
+use crate::engine::prompt::Terms;
+use crate::error::Stop;
+
+/// Config type and key of what a workspace says of its own.
+const OWN: (&str, &str) = ("agent", "compaction");
+/// Between two questions for the same summary: doubling from the first up to the second.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(5));
+/// Tokens that a model reads at least that is asked at all.
+const LEAST: u64 = 16_000;
+
+/// What the model is shown of a run in a step.
+pub(super) struct View {
+    pub(super) run: AgentRun,
+    pub(super) compacted: Option<Compacted>,
+    recoveries: u32,
+}
+
+/// Whether an error says that the request is longer than the model can read.
+pub(super) fn is_too_long(error: &Error) -> bool {
+    !matches!(error.code(), ErrorCode::Cancelled | ErrorCode::Timeout)
+        && is_overflow(&error.message)
+}
+
+impl StepExecution {
+    fn compacting(&self) -> Compacting {
+        let usual = self.agent.options.compacting();
+        let Some(row) = self.row(OWN.0, OWN.1) else {
+            return usual;
+        };
+        usual.with(&row).unwrap_or_else(|fault| {
+            warn_of!(&self.cx, fault, "earlier steps are summed up as everywhere");
+            usual
+        })
+    }
+
+    /// Tokens that the model reads which answered last.
+    fn model_window(&self) -> u64 {
+        let row = match self.run.model.as_str() {
+            "" => None,
+            model => self.row(MODEL_TYPE, model),
+        };
+        let of_model = row.and_then(|row| said(&row).ok());
+        window(of_model, None, Some(self.agent.options.context_window))
+    }
+
+    /// Nobody waits any more, or there is no time left.
+    fn is_late(&self) -> bool {
+        self.cx.cancel.is_cancelled() || self.cx.deadline.passed()
+    }
+
+    /// The run as the model is shown it.
+    pub(super) async fn view(&mut self) -> Result<View, Stop> {
+        let (how, window) = (self.compacting(), self.model_window());
+        let mut view = View {
+            run: self.run.clone(),
+            compacted: None,
+            recoveries: 0,
+        };
+        if !how.enabled || !is_too_full(&view.run, window) {
+            return Ok(view);
+        }
+        let short = shortened(&view.run, how.keep);
+        if is_too_full(&short, window) {
+            self.compact(&mut view, how, window).await?;
+        } else {
+            view.run = short;
+        }
+        Ok(view)
+    }
+
+    /// The model says that what it is shown is too much. Whether there is less to be shown.
+    pub(super) async fn recover(&mut self, view: &mut View) -> Result<bool, Stop> {
+        let before = size(&view.run);
+        if view.recoveries < RECOVERIES {
+            view.recoveries += 1;
+            // It reads less than it was shown, whatever is said of it.
+            let window = self.model_window().min(before.max(LEAST));
+            if self.compact(view, self.compacting(), window).await? {
+                return Ok(true);
+            }
+        }
+        view.recoveries = RECOVERIES;
+        let nothing = shown(&view.run).is_empty() && view.run.summary.is_empty();
+        if nothing {
+            return Ok(false);
+        }
+        let all = Summary {
+            text: String::new(),
+            tier: Tier::HardClear,
+        };
+        let steps = view.run.history.len();
+        view.put(all, steps, (Usage::default(), 0));
+        Ok(true)
+    }
+
+    /// Puts a summary in place of the earlier steps. Whether there were any.
+    async fn compact(
+        &mut self,
+        view: &mut View,
+        how: Compacting,
+        window: u64,
+    ) -> Result<bool, Stop> {
+        let Some((rows, steps)) = older(&view.run, how.keep) else {
+            return Ok(false);
+        };
+        let mut by = Asker {
+            step: self,
+            usage: Usage::default(),
+            calls: 0,
+        };
+        let summary = match summarise(&rows, window, how.mask, &mut by).await {
+            Ok(summary) => summary,
+            Err(Failure::TooSmall) => Summary {
+                text: String::new(),
+                tier: Tier::HardClear,
+            },
+            Err(Failure::Stopped(Stop::Spent(_))) => Summary {
+                text: NOTE.to_owned(),
+                tier: Tier::Note,
+            },
+            Err(Failure::Stopped(stop)) => return Err(stop),
+        };
+        let spent = (by.usage, by.calls);
+        view.put(summary, steps, spent);
+        if size(&view.run) > window && !view.run.summary.is_empty() {
+            let none = Summary {
+                text: String::new(),
+                tier: Tier::HardClear,
+            };
+            view.put(none, steps, (Usage::default(), 0));
+        }
+        if let Some(compacted) = &view.compacted {
+            let (tier, steps) = (compacted.tier.as_str(), compacted.steps);
+            metrics::counter!("tg_agent_compactions_total", "tier" => tier).increment(1);
+            let (run, before, after) = (self.run.run.as_str(), compacted.before, compacted.after);
+            tracing::info!(
+                run,
+                tier,
+                steps,
+                before,
+                after,
+                "earlier steps were summed up"
+            );
+        }
+        Ok(true)
+    }
+}
+
+impl View {
+    /// Shows a summary instead of the first steps, which are so many.
+    fn put(&mut self, summary: Summary, steps: usize, (mut usage, mut calls): (Usage, u64)) {
+        let mut before = size(&self.run);
+        if let Some(earlier) = self.compacted.take() {
+            usage.add(&earlier.usage);
+            calls += earlier.calls;
+            before = earlier.before;
+        }
+        let mut compacted = Compacted {
+            tier: summary.tier,
+            text: summary.text,
+            steps: i64::try_from(steps).unwrap_or(i64::MAX),
+            before,
+            after: 0,
+            usage,
+            calls,
+        };
+        compacted.apply(&mut self.run);
+        compacted.after = size(&self.run);
+        self.compacted = Some(compacted);
+    }
+}
+
+/// Has the flow's model sum up.
+struct Asker<'a> {
+    step: &'a mut StepExecution,
+    usage: Usage,
+    calls: u64,
+}
+
+impl Summariser for Asker<'_> {
+    type Stop = Stop;
+
+    async fn ask(&mut self, asked: Asked<'_>) -> Result<Option<String>, Stop> {
+        let (prompt, terms) = match asked {
+            Asked::Chunk { text, mask } => (
+                SUMMARISE,
+                vec![("dialog", Value::from(text)), ("mask", mask.into())],
+            ),
+            Asked::Merge { text } => (MERGE, vec![("summaries", text.into())]),
+        };
+        let terms = terms.into_iter();
+        let terms: Terms = terms
+            .map(|(name, value)| (name.to_owned(), value.to_string()))
+            .collect();
+        let bytes = terms.values().map(String::len).sum();
+        let size = u64::try_from(guessed(bytes)).unwrap_or(0);
+        self.step.sum_up_again(size).await?;
+        self.calls += 1;
+        let reply = self.step.hear_whole(prompt, &terms).await;
+        if !matches!(reply, Err(Unheard::Stop(_))) {
+            self.step.settle_summary().await?;
+        }
+        match reply {
+            Ok(whole) => {
+                self.usage.add(&whole.usage);
+                Ok(whole.usable.then_some(whole.text))
+            }
+            Err(Unheard::Stop(stop)) => Err(stop),
+            Err(Unheard::Failed(error)) if self.step.is_late() => Err(self.step.ending(&error)),
+            Err(Unheard::Failed(error)) => {
+                tracing::debug!(%error, "earlier steps were not summed up");
+                Ok(None)
+            }
+        }
+    }
+
+    async fn pause(&mut self, attempts: u32) -> Result<(), Stop> {
+        let cx = &self.step.cx;
+        tokio::select! {
+            () = tokio::time::sleep(after(PAUSES.0, attempts.saturating_sub(1), PAUSES.1)) => {}
+            // What is asked next says that there is no time left.
+            () = cx.cancel.cancelled() => {}
+            () = cx.deadline.reached() => {}
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,154 @@
+//! Plans the steps of a run, chooses the tool of each, and answers from what they found.
+
+use std::collections::BTreeMap;
+
+use super::execution::StepExecution;
+use super::hearing::Unheard;
+use super::think::{RETRIES, Reply, Shown, broke_off, decided};
+use crate::engine::decision::{Decision, Taken, Usage};
+use crate::engine::parser::ReplyParser;
+use crate::engine::phase::Phase;
+use crate::engine::plan;
+use crate::engine::planning::{self, CREATE, EXECUTE, SYNTHESISE, SYNTHESISING};
+use crate::engine::splitting;
+use crate::engine::toolset::ToolSet;
+use crate::error::{AgentError, Stop};
+use crate::store::PieceKind;
+
+/// How the prompt service, ours or a foreign one, says that the model's reply is not the JSON that was asked for.
+const UNUSABLE: [&str; 2] = ["JSON parse fail", "Schema validation fail"];
+
+impl StepExecution {
+    /// Has the model plan. What is no plan is asked for again, and then done without.
+    pub(super) async fn plan(&mut self, tools: &ToolSet) -> Result<Decision, Stop> {
+        let available = tools.available(&self.run);
+        let additional = self.additional();
+        let terms = planning::create(&self.run, &available, additional.as_deref());
+        let most = usize::try_from(self.agent.options.max_iterations).unwrap_or(usize::MAX);
+        let most = most.saturating_sub(plan::taken(&self.run.plan));
+        let mut usage = Usage::default();
+        let mut steps = None;
+        for _ in 0..=self.agent.options.repairs {
+            let text = self.ask_whole(CREATE, &terms, &mut usage).await?;
+            steps = text.and_then(|text| plan::read(&text, most));
+            if steps.is_some() {
+                break;
+            }
+            metrics::counter!("tg_agent_unreadable_replies_total").increment(1);
+        }
+        let mut steps = steps.unwrap_or_default();
+        let first = self.run.plan.is_empty();
+        if first && steps.is_empty() {
+            steps = plan::directly();
+        }
+        let revisions_left = match first {
+            true => self.router().revisions(),
+            false => self.run.revisions_left - 1,
+        };
+        let revision = self.run.revisions.len() + usize::from(!first);
+        let told = planning::planned(steps.len(), revision);
+        let taken = Taken::Plan {
+            steps,
+            revisions_left,
+        };
+        Ok(decided(taken, Shown::whole(told), usage, &available))
+    }
+
+    /// Has the model choose the tool of a step.
+    pub(super) async fn choose(&mut self, at: usize, tools: &ToolSet) -> Result<Decision, Stop> {
+        let available = tools.available(&self.run);
+        let mut usage = Usage::default();
+        let mut unread: Option<String> = None;
+        let mut chosen = None;
+        for _ in 0..=self.agent.options.repairs {
+            let terms = planning::execute(&self.run, at, &available, unread.as_deref());
+            let text = self.ask_whole(EXECUTE, &terms, &mut usage).await?;
+            chosen = text.as_deref().and_then(planning::choice);
+            if chosen.is_some() {
+                break;
+            }
+            metrics::counter!("tg_agent_unreadable_replies_total").increment(1);
+            unread = Some(text.unwrap_or_default());
+        }
+        let (told, taken) = match chosen {
+            Some((name, arguments)) => {
+                let told = planning::executing(&self.run, at, &name);
+                (told, Taken::Action { name, arguments })
+            }
+            None => {
+                let told = planning::executing(&self.run, at, "");
+                let detail = "the reply names no tool with its arguments".to_owned();
+                (told, Taken::Unreadable { detail })
+            }
+        };
+        Ok(decided(taken, Shown::whole(told), usage, &available))
+    }
+
+    /// Has the model answer from what was found.
+    pub(super) async fn put_together(&mut self) -> Result<Decision, Stop> {
+        let additional = self.additional();
+        let (prompt, told, terms) = match self.phase {
+            Phase::Merge => {
+                let terms = splitting::synthesise(&self.run, additional.as_deref());
+                (splitting::SYNTHESISE, splitting::SYNTHESISING, terms)
+            }
+            _ => {
+                let terms = planning::synthesise(&self.run, additional.as_deref());
+                (SYNTHESISE, SYNTHESISING, terms)
+            }
+        };
+        let mut shown = Shown::before(std::mem::take(&mut self.heard));
+        let mut usage = Usage::default();
+        if shown.thought.is_empty() {
+            let told = (PieceKind::ThoughtEnd, told.to_owned());
+            match self.run.streaming {
+                true => self.say_all(vec![told], &mut shown).await?,
+                false => shown = Shown::whole(told.1),
+            }
+        }
+        let asked = (
+            prompt,
+            &terms,
+            ReplyParser::of_answer as fn() -> ReplyParser,
+        );
+        let parsed = match self.ask_model(asked, &mut shown, &mut usage).await? {
+            Reply::Read(_, parsed) => parsed,
+            Reply::TooLong(error) => return Err(self.ending(&error)),
+        };
+        match parsed.choice {
+            Ok(choice) => self.decision(choice, "", shown, usage, &[]).await,
+            Err(_) => Err(self.ending(&AgentError::NoAnswer.into())),
+        }
+    }
+
+    /// A reply as a whole; `None`: the model replied, with what is not usable. A call that broke off is made again.
+    pub(super) async fn ask_whole(
+        &mut self,
+        prompt: &str,
+        terms: &BTreeMap<String, String>,
+        usage: &mut Usage,
+    ) -> Result<Option<String>, Stop> {
+        let mut tries = 0;
+        loop {
+            self.ask_again().await?;
+            let error = match self.hear_whole(prompt, terms).await {
+                Ok(whole) => {
+                    usage.add(&whole.usage);
+                    return Ok(whole.usable.then_some(whole.text));
+                }
+                Err(Unheard::Stop(stop)) => return Err(stop),
+                Err(Unheard::Failed(error)) => error,
+            };
+            if UNUSABLE
+                .iter()
+                .any(|fault| error.message.starts_with(fault))
+            {
+                return Ok(None);
+            }
+            if !broke_off(&error) || tries == RETRIES || self.cx.deadline.passed() {
+                return Err(self.ending(&error));
+            }
+            tries += 1;
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! Carries out tasks: work that a run gave to another agent and does not wait for. Each is a run of its own, which this process takes
+//! to its end as one of a subagent; a process that ends has none of them go on elsewhere.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use tg_mesh::{Cx, Deadline, TaskKind, clock};
+use tg_schemas::Error;
+use tg_schemas::msg::AgentRun;
+use tokio::sync::mpsc;
+
+use super::agent::Agent;
+use super::announce::{Parent, announce};
+use super::execution::is_over;
+use super::fan_in::{apart, walk};
+use crate::engine::decision::Finding;
+use crate::engine::router::Route;
+use crate::error::{AgentError, Stop};
+use crate::sessions::{SessionId, Turn};
+use crate::store::{Asked, Began, Caller, TaskEnd, TaskRow, TaskStatus};
+
+/// Longest part of what an agent is told that is kept of a task, in characters.
+pub(super) const PREVIEW: usize = 200;
+/// The same of its result, and of its error.
+const KEPT: usize = 2000;
+/// How often what is too old goes.
+const PRUNE: Duration = Duration::from_secs(300);
+/// How long a run may take to end that is told to.
+const STOP_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// A task as it was given.
+pub(super) struct Given {
+    pub(super) row: TaskRow,
+    /// Its run before its first step, which has no id yet.
+    pub(super) run: AgentRun,
+    /// What people call the agent.
+    pub(super) name: String,
+    /// Where what it answers is kept; `None`: nobody comes back to the session.
+    pub(super) session: Option<SessionId>,
+    /// Names the turn there.
+    pub(super) turn: String,
+    /// Session of the run that gave it.
+    pub(super) parent: String,
+}
+
+/// Begins a task whose row is in the ledger.
+pub(super) fn begin(agent: &Arc<Agent>, cx: &Cx, given: Given) {
+    let mut own = cx.outliving();
+    own.cancel = cx.mesh.stopping().child_token();
+    let row = &given.row;
+    agent
+        .tasks
+        .enter(&row.workspace, &row.id, own.cancel.clone());
+    let agent = agent.clone();
+    cx.mesh.spawn(TaskKind::Handler, async move {
+        carry_out(&agent, &own, &given).await;
+    });
+}
+
+async fn carry_out(agent: &Arc<Agent>, cx: &Cx, given: &Given) {
+    let (workspace, id) = (&*given.row.workspace, &*given.row.id);
+    let came = {
+        let work = work(agent, cx, given);
+        tokio::pin!(work);
+        let came = tokio::select! {
+            biased;
+            () = cx.cancel.cancelled() => None,
+            came = &mut work => Some(came),
+        };
+        if came.is_none() {
+            if cx.mesh.stopping().is_cancelled() {
+                let stopped = TaskEnd {
+                    status: TaskStatus::Cancelled,
+                    error: "shutdown".to_owned(),
+                    ..TaskEnd::default()
+                };
+                if let Err(error) = settle(agent, given, &stopped).await {
+                    tracing::debug!(%error, "a task ends with the process");
+                }
+            }
+            let _ = tokio::time::timeout(STOP_TIMEOUT, work).await;
+        }
+        came
+    };
+    agent.tasks.leave(workspace, id);
+    let Some(came) = came else {
+        return;
+    };
+    let ended = settle(agent, given, &ended(&came)).await;
+    match ended {
+        // Somebody has ended it before.
+        Ok(false) => {}
+        Ok(true) => {
+            let parent = Parent {
+                workspace,
+                user: &given.row.user,
+                session: &given.parent,
+                agent: &given.name,
+            };
+            announce(agent, cx, parent, &came).await;
+        }
+        Err(error) => tracing::warn!(%error, task = id, "it is not known what came of a task"),
+    }
+}
+
+/// Ends a task in the ledger. `false`: it is over.
+async fn settle(agent: &Agent, given: &Given, end: &TaskEnd) -> Result<bool, Error> {
+    let ledger = agent.ledger().await?;
+    let row = &given.row;
+    let ended = ledger.end_task(&row.workspace, &row.id, end, clock::millis());
+    Ok(ended.await?)
+}
+
+/// What is kept of what came of a task.
+fn ended(came: &Result<String, String>) -> TaskEnd {
+    let begin = |text: &str| text.chars().take(KEPT).collect::<String>();
+    match came {
+        Ok(text) => TaskEnd {
+            status: TaskStatus::Success,
+            result: begin(text),
+            ..TaskEnd::default()
+        },
+        Err(error) => TaskEnd {
+            status: TaskStatus::Failed,
+            error: begin(error),
+            ..TaskEnd::default()
+        },
+    }
+}
+
+/// Has the agent do it, as soon as there is a place; what it answered, or what went wrong.
+async fn work(agent: &Arc<Agent>, cx: &Cx, given: &Given) -> Result<String, String> {
+    let place = tokio::select! {
+        place = agent.tasks.places.acquire() => place,
+        () = cx.cancel.cancelled() => return Err(AgentError::Cancelled.to_string()),
+    };
+    let _place = place.map_err(|_| AgentError::Stopping.to_string())?;
+    let mut cx = cx.clone();
+    cx.deadline = Deadline::after(Duration::from_secs(agent.options.task_seconds));
+    let run = start(agent, &cx, given)
+        .await
+        .map_err(|stop| fault(&stop))?;
+    let (mesh, deadline) = (cx.mesh.clone(), cx.deadline);
+    let own = agent.clone();
+    // What it says on the way nobody hears.
+    let relay = mpsc::channel(1).0;
+    let walking: BoxFuture<'static, Result<Finding, Stop>> =
+        Box::pin(async move { walk(&own, &cx, run, &relay).await });
+    let walked = apart(&mesh, walking);
+    let walked = tokio::time::timeout(deadline.left() + STOP_TIMEOUT, walked).await;
+    let walked = walked.map_err(|_| AgentError::Timeout.to_string())?;
+    let finding = walked.map_err(|_| "the task broke off".to_owned())?;
+    let finding = finding.map_err(|stop| fault(&stop))?;
+    if let Some(error) = finding.error {
+        return Err(error);
+    }
+    if let Some(session) = &given.session {
+        let turn = Turn {
+            id: given.turn.clone(),
+            asked: given.run.question.clone(),
+            answered: finding.text.clone(),
+        };
+        let kept = agent.tasks.sessions.add(session, turn).await;
+        kept.map_err(|error| error.message)?;
+    }
+    Ok(match finding.stopped {
+        true => format!("[subagent stopped] {}", finding.text),
+        false => finding.text,
+    })
+}
+
+fn fault(stop: &Stop) -> String {
+    match stop {
+        Stop::End(ending) => ending.message.clone(),
+        Stop::Spent(over) => over.why.clone(),
+        Stop::Error(error) => error.message.clone(),
+    }
+}
+
+/// The run of a task, which begins now.
+async fn start(agent: &Agent, cx: &Cx, given: &Given) -> Result<AgentRun, Stop> {
+    let TaskRow {
+        workspace,
+        id,
+        user,
+        ..
+    } = &given.row;
+    let caller = Caller {
+        user: user.clone(),
+        question: id.clone(),
+        flow: cx.flow().to_owned(),
+        request: cx.request().unwrap_or_default().to_owned(),
+        deadline_ms: i64::try_from(cx.deadline.millis()).unwrap_or(i64::MAX),
+        goes_on: false,
+        grace_ms: 0,
+    };
+    let asked = Asked {
+        workspace: workspace.clone(),
+        is_over: is_over(cx),
+        key: format!("task/{workspace}/{id}"),
+        text: given.run.question.clone(),
+        asker: (!user.is_empty()).then_some(caller),
+    };
+    let new = Began {
+        run: uuid::Uuid::new_v4().to_string(),
+        started_at: clock::rfc3339(),
+        route: Some(Route::default()),
+    };
+    let ledger = agent.ledger().await.map_err(Stop::Error)?;
+    let began = ledger.begin(asked, new, clock::millis()).await?;
+    let began = began.ok_or(AgentError::NoWorkspace)?;
+    let started = ledger.start_task(workspace, id, &began.run, clock::millis());
+    if !started.await? {
+        return Err(AgentError::Cancelled.into());
+    }
+    Ok(AgentRun {
+        run: began.run,
+        started_at: began.started_at,
+        ..given.run.clone()
+    })
+}
+
+/// Removes tasks that are over for too long, until `stopping`.
+pub(crate) async fn prune(agent: Arc<Agent>, stopping: impl Future<Output = ()>) {
+    tokio::pin!(stopping);
+    loop {
+        if let Some(ledger) = agent.store.opened() {
+            let pruned = ledger.prune_tasks(&agent.tasks.owner, clock::millis());
+            if let Err(error) = pruned.await {
+                tracing::warn!(%error, "tasks that are over stay for another while");
+            }
+        }
+        tokio::select! {
+            () = tokio::time::sleep(PRUNE) => {}
+            () = &mut stopping => return,
+        }
+    }
+}

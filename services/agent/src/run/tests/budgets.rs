@@ -1,0 +1,280 @@
+//! Runs whose next call does not fit their budget end with the best that they have.
+
+use tg_mesh::Ask;
+use tg_schemas::msg::{AgentResponse, AgentRun};
+use tg_testkit::place::Place;
+
+use super::repeats::{RUN, act, continued, decision, died, of, run};
+use super::routed::with_types;
+use super::world::{SOON, Say, World, question, rows};
+use crate::engine::guards::budget;
+use crate::engine::phase::{PLAN, SUPERVISOR};
+use crate::engine::usage::Scope;
+use crate::store::Days;
+
+const ADD: &str = "Thought: add\nAction: calculator\nArgs: {\"expression\": \"2+2\"}";
+/// Takes more than a second to be said: 7 characters each 20 ms.
+const SLOW: &str = concat!(
+    "Thought: this takes a while, as there is much to be thought of before it is known what is to be done, and it is all",
+    " to be said piece by piece, with a pause before each of them, until at last there is nothing more to be said about",
+    " it, which is then the time at which something is done, and that is what is asked for here, after all of the many",
+    " words that came before it and led to it, slowly but surely, one after the other, without any haste, to the end.",
+    "\nAction: calculator\nArgs: {\"expression\": \"2+2\"}"
+);
+
+async fn world(place: &Place, budget: &str, say: &'static str) -> World {
+    let config = rows();
+    config.put("agent", "budget", budget);
+    let price = r#"{"input_price": 0.001, "output_price": 0.001}"#;
+    config.put("token-cost", "scripted", price);
+    World::among(place, (0..20).map(|_| Say::Text(say)), config, Vec::new()).await
+}
+
+/// The last chunk of a run that ran out of something.
+async fn stopped(world: &World, streaming: bool, why: &str) -> AgentResponse {
+    let chunks = world.run(&question("q", streaming)).await;
+    let last = chunks.last().expect("an end").clone();
+    assert_eq!(
+        (last.stopped, last.finish_reason.as_str()),
+        (true, "budget")
+    );
+    assert!(last.content.starts_with(why), "{}", last.content);
+    assert_eq!(world.ended().await, "budget");
+    last
+}
+
+async fn tokens(place: Place) {
+    let world = world(&place, r#"{"tokens": 900}"#, ADD).await;
+    let why = "Stopped by its budget (tokens): 220 of 900 tokens are used";
+    let last = stopped(&world, false, why).await;
+    assert!(last.content.ends_with("says 4"), "{}", last.content);
+    assert_eq!((world.calls(), last.in_token), (2, Some(200)));
+}
+
+async fn tokens_for_no_call_at_all(place: Place) {
+    let world = world(&place, r#"{"tokens": 5}"#, ADD).await;
+    let last = stopped(&world, true, "Stopped by its budget (tokens): 0 of 5").await;
+    assert!(
+        !last.content.contains("The best so far"),
+        "{}",
+        last.content
+    );
+    assert_eq!(world.calls(), 0);
+}
+
+async fn money(place: Place) {
+    let world = world(&place, r#"{"dollars": 1.0}"#, ADD).await;
+    stopped(
+        &world,
+        false,
+        "Stopped by its budget (money): 0.220000 of 1.0",
+    )
+    .await;
+    assert_eq!(world.calls(), 2);
+}
+
+async fn calls_of_tools(place: Place) {
+    let world = world(&place, r#"{"tool_calls": 2}"#, ADD).await;
+    let why = "Stopped by its budget (tool-calls): all 2 calls of tools are made";
+    stopped(&world, false, why).await;
+    assert_eq!((world.calls(), world.tools.asked.lock().len()), (3, 2));
+}
+
+async fn seconds(place: Place) {
+    let world = world(&place, r#"{"seconds": 1}"#, SLOW).await;
+    stopped(
+        &world,
+        true,
+        "Stopped by its budget (time): 1 seconds are over",
+    )
+    .await;
+    assert_eq!(world.calls(), 1);
+}
+
+/// What was used, by name: calls of models, of tools, tokens, and thousandths of a dollar.
+async fn used(world: &World, scope: Scope) -> Vec<(String, [u64; 4])> {
+    let days = Days {
+        scope,
+        since: String::new(),
+        until: "9999".into(),
+    };
+    let sums = world.ledger.usage("default", &days, "", 99).await.unwrap();
+    let sums = sums.into_iter().map(|(name, sum)| {
+        let counts = [
+            sum.model_calls,
+            sum.tool_calls,
+            sum.tokens(),
+            sum.nanodollars / 1_000_000,
+        ];
+        (name, counts)
+    });
+    sums.collect()
+}
+
+async fn several_runs_have_one_budget(place: Place) {
+    let budget = r#"{"workspace": {"tokens": 1200}, "session": {"tool_calls": 3}}"#;
+    let world = world(&place, budget, ADD).await;
+    let mut asked = question("q", false);
+    asked.conversation_id = "talk".into();
+    let chunks = world.run(&asked).await;
+    let text = &chunks.last().expect("an end").content;
+    let why = "Stopped by the budget of its session (tool-calls): all 3 calls of tools are made";
+    assert!(text.starts_with(why), "{text}");
+    // Another conversation has calls left, and the workspace no tokens.
+    let chunks = world.run(&question("q", false)).await;
+    let text = &chunks.last().expect("an end").content;
+    let why = "Stopped by the budget of its workspace for the day (tokens): 440 of 1200 tokens";
+    assert!(text.starts_with(why), "{text}");
+    assert_eq!(world.calls(), 4);
+    let all = [("".to_owned(), [4, 3, 440, 440])];
+    assert_eq!(used(&world, Scope::Workspace).await, all);
+    assert_eq!(
+        used(&world, Scope::Session).await,
+        [("talk".to_owned(), [4, 3, 440, 440])]
+    );
+    assert_eq!(
+        used(&world, Scope::Model).await,
+        [("scripted".to_owned(), [4, 0, 440, 440])]
+    );
+    assert_eq!(
+        used(&world, Scope::Tool).await,
+        [("calculator".to_owned(), [0, 3, 0, 0])]
+    );
+}
+
+/// Each key has its own, known by what the gateway says of who asks; who comes with none has the user's.
+async fn a_key_has_a_budget_of_its_own(place: Place) {
+    let world = world(&place, r#"{"key": {"tool_calls": 2}}"#, ADD).await;
+    let run = async |credential: &str, user: &str| {
+        let ask = Ask {
+            credential: Some(credential.to_owned()),
+            user_id: Some(user.to_owned()),
+            ..Ask::default()
+        };
+        let mut answer = world.ask_with(&question("q", false), ask);
+        let mut last = AgentResponse::default();
+        while let Some(part) = tokio::time::timeout(SOON, answer.next()).await.unwrap() {
+            last = part.unwrap();
+        }
+        last.content
+    };
+    let why = "Stopped by the budget of its key for the day (tool-calls): all 2 calls";
+    for (credential, user, calls) in [
+        ("key:a", "rita", 2),
+        ("key:a", "will", 2),
+        ("key:b", "rita", 4),
+        ("jwt", "rita", 6),
+    ] {
+        let text = run(credential, user).await;
+        assert!(text.starts_with(why), "{credential}: {text}");
+        assert_eq!(world.tools.asked.lock().len(), calls, "{credential} {user}");
+    }
+    let names: Vec<String> = used(&world, Scope::Key)
+        .await
+        .into_iter()
+        .map(|one| one.0)
+        .collect();
+    assert_eq!(names, ["key:a", "key:b", "user:rita"]);
+}
+
+async fn subagents_count_for_their_run(place: Place) {
+    let config = rows();
+    config.put("agent", "budget", r#"{"tool_calls": 3}"#);
+    let script = [Say::Text(r#"["a?", "b?"]"#), Say::Text("both")];
+    let world = World::among(&place, script, config, Vec::new()).await;
+    for goal in ["a?", "b?"] {
+        let says = (0..6).map(|_| Say::Text(ADD)).collect();
+        world.goals.lock().insert(goal.to_owned(), says);
+    }
+    let mut asked = question("?", false);
+    asked.pattern = SUPERVISOR.into();
+    let chunks = world.run(&asked).await;
+    let last = chunks.last().expect("an end");
+    assert_eq!(last.content, "both");
+    assert_eq!(world.tools.asked.lock().len(), 3);
+    let runs = used(&world, Scope::Run).await;
+    let [(run, [_, calls, tokens, _])] = &runs[..] else {
+        panic!("one run: {runs:?}");
+    };
+    assert!(chunks[0].explain_id.as_ref().unwrap().ends_with(run));
+    assert_eq!(*calls, 3);
+    let told = last.in_token.unwrap() + last.out_token.unwrap();
+    assert_eq!(i64::try_from(*tokens).unwrap(), told);
+}
+
+async fn a_plan_counts_its_steps(place: Place) {
+    let config = rows();
+    config.put("agent", "budget", r#"{"tool_calls": 1}"#);
+    let plan = r#"[{"goal": "one", "tool_hint": "calculator"}, {"goal": "two", "tool_hint": "calculator"}]"#;
+    let choice = r#"{"tool": "calculator", "arguments": {"expression": "2+2"}}"#;
+    let script = [Say::Text(plan), Say::Text(choice), Say::Text(choice)];
+    let world = World::among(&place, script, config, Vec::new()).await;
+    let mut asked = question("?", false);
+    asked.pattern = PLAN.into();
+    let chunks = world.run(&asked).await;
+    let last = chunks.last().expect("an end");
+    let why = "Stopped by its budget (tool-calls): all 1 calls of tools are made";
+    assert!(last.content.starts_with(why), "{}", last.content);
+    assert!(last.content.ends_with('4'), "{}", last.content);
+    assert_eq!(world.ended().await, "budget");
+    let runs = used(&world, Scope::Run).await;
+    assert_eq!(&runs[0].1[..2], [3, 1]);
+}
+
+async fn a_step_taken_up_again_counts_once(place: Place) {
+    let world = World::new(&place, [Say::Text("Final Answer: done")]).await;
+    let chosen = decision(act("calculator"));
+    world.ledger.decide(&of(RUN), 1, &chosen, 1).await.unwrap();
+    let chunks = continued(&world, died(run(1, false), Vec::new(), 0)).await;
+    assert!(chunks.last().expect("an end").end_of_dialog);
+    assert_eq!(used(&world, Scope::Run).await[0].1[..2], [2, 1]);
+}
+
+/// Each is a call of its own: what the first two took leaves no room for a third.
+async fn replies_that_cannot_be_read_count_each(place: Place) {
+    let likely = budget::model_call(&AgentRun::default(), None).tokens();
+    let budget = format!(r#"{{"tokens": {}}}"#, likely + 150);
+    let world = world(&place, &budget, "I would rather not say").await;
+    let why = "Stopped by its budget (tokens): 220 of";
+    let last = stopped(&world, false, why).await;
+    assert_eq!((world.calls(), last.in_token), (2, Some(200)));
+    assert_eq!(used(&world, Scope::Run).await[0].1[..3], [2, 0, 220]);
+}
+
+/// A workspace that is out of its budget does not ask which way to go about a question, either.
+async fn the_router_is_bound(place: Place) {
+    let config = with_types();
+    config.put("agent", "budget", r#"{"workspace": {"tokens": 5}}"#);
+    let says = [Say::Text("Final Answer: none")];
+    let world = World::among(&place, says, config, Vec::new()).await;
+    let last = stopped(&world, false, "Stopped by the budget of its workspace").await;
+    assert_eq!((world.calls(), last.in_token.unwrap_or(0)), (0, 0));
+    assert!(used(&world, Scope::Workspace).await.is_empty());
+}
+
+async fn the_router_counts(place: Place) {
+    let says = [Say::Text("Final Answer: none")];
+    let world = World::among(&place, says, with_types(), Vec::new()).await;
+    let chunks = world.run(&question("Which?", false)).await;
+    let last = chunks.last().expect("an end");
+    let told = last.in_token.unwrap() + last.out_token.unwrap();
+    let runs = used(&world, Scope::Run).await;
+    assert_eq!(i64::try_from(runs[0].1[2]).unwrap(), told);
+    assert_eq!(runs[0].1[0], 2);
+}
+
+tg_testkit::on_both_buses!(
+    replies_that_cannot_be_read_count_each,
+    the_router_is_bound,
+    the_router_counts,
+    several_runs_have_one_budget,
+    a_key_has_a_budget_of_its_own,
+    subagents_count_for_their_run,
+    a_plan_counts_its_steps,
+    a_step_taken_up_again_counts_once,
+    tokens,
+    tokens_for_no_call_at_all,
+    money,
+    calls_of_tools,
+    seconds,
+);

@@ -1,0 +1,129 @@
+//! What an answer says of what it took.
+
+use serde_json::json;
+use tg_schemas::msg::{AgentResponse, AnswerCost, ChatUsage};
+use tg_schemas::{Error, ErrorCode};
+use tg_testkit::config::Config;
+use tg_testkit::place::Place;
+
+use super::endings::ADD;
+use super::replayed::{asks, run as run_recorded, same_again};
+use super::supervised::{give, split};
+use super::world::*;
+use crate::options::Options;
+
+const END: &str = "Thought: known\nFinal Answer: 4";
+
+fn priced() -> Config {
+    let config = rows();
+    let price = json!({"input_price": 0.001, "output_price": 0.002, "cache_read_price": 0.0005});
+    config.put("token-cost", "scripted", &price.to_string());
+    config
+}
+
+async fn world(place: &Place, script: Vec<Say>, config: Config, rate: f64) -> World {
+    let options = Options {
+        usd_eur_rate: rate,
+        ..Options::default()
+    };
+    World::start(place.connect().await, script, options, config, Vec::new()).await
+}
+
+fn cost(usd: Option<f64>, eur: Option<f64>, source: &str, calls: i64) -> Option<AnswerCost> {
+    Some(AnswerCost {
+        usd,
+        eur,
+        source: source.into(),
+        sub_calls: calls,
+    })
+}
+
+fn used(input: i64, output: i64, cache_read: i64) -> Option<ChatUsage> {
+    Some(ChatUsage {
+        input,
+        output,
+        cache_read,
+        total: input + output,
+        ..ChatUsage::default()
+    })
+}
+
+async fn an_answer_says_its_tokens_and_their_price(place: Place) {
+    let script = vec![Say::Text(ADD), Say::Text(END)];
+    let world = world(&place, script, priced(), 0.5).await;
+    let chunks = world.run(&question("q", true)).await;
+    let (last, rest) = chunks.split_last().unwrap();
+    assert_eq!(last.finish_reason, "stop");
+    assert_eq!(last.usage, used(200, 20, 0));
+    assert_eq!(last.cost, cost(Some(0.24), Some(0.12), "table", 2));
+    let said = |chunk: &AgentResponse| chunk.usage.is_some() || chunk.cost.is_some();
+    assert!(!rest.iter().any(said));
+}
+
+/// What the provider says wins over the table; where one call has neither, the sum is of what is known.
+async fn what_the_provider_says_wins(place: Place) {
+    let script = vec![Say::Costs(ADD, 0.0125), Say::Costs(END, 0.5)];
+    let world = world(&place, script, priced(), 0.0).await;
+    let chunks = world.run(&question("q", false)).await;
+    let last = chunks.last().unwrap();
+    assert_eq!(last.usage, used(200, 20, 120));
+    assert_eq!(last.cost, cost(Some(0.5125), None, "upstream", 2));
+
+    let script = vec![Say::Costs(ADD, 0.25), Say::Text(END)];
+    let world = self::world(&place.another().await, script, rows(), 0.0).await;
+    let chunks = world.run(&question("q", false)).await;
+    assert_eq!(
+        chunks.last().unwrap().cost,
+        cost(Some(0.25), None, "mixed", 2)
+    );
+
+    let local = rows();
+    local.put("llm-model", "scripted", r#"{"local": true}"#);
+    for (config, usd, source) in [(rows(), None, "unknown"), (local, Some(0.0), "local")] {
+        let script = vec![Say::Text(END)];
+        let world = self::world(&place.another().await, script, config, 0.0).await;
+        let chunks = world.run(&question("q", false)).await;
+        assert_eq!(chunks.last().unwrap().cost, cost(usd, None, source, 1));
+    }
+}
+
+/// The calls of subagents and of tools that ask a model are among them, also of a run that fails.
+async fn all_that_was_asked_counts(place: Place) {
+    let script = vec![Say::Text(r#"["a?", "b?"]"#), Say::Text("both")];
+    let one = world(&place, script, priced(), 0.0).await;
+    let llm = "Thought: ask\nAction: llm\nArgs: {\"question\": \"x\"}";
+    give(&one, "a?", [Say::Text(llm), Say::Text("Final Answer: A")]);
+    give(&one, "b?", [Say::Costs("Final Answer: B", 1.0)]);
+    let chunks = one.run(&split("?", false)).await;
+    let last = chunks.last().unwrap();
+    assert_eq!(last.content, "both");
+    assert_eq!(last.usage, used(600, 60, 60));
+    assert_eq!(last.cost, cost(Some(1.6), None, "mixed", 6));
+
+    let away = Error::new(ErrorCode::Provider, "away");
+    let script = vec![Say::Text(ADD), Say::Fail(away)];
+    let world = world(&place.another().await, script, priced(), 0.0).await;
+    let chunks = world.run(&question("q", false)).await;
+    let last = chunks.last().unwrap();
+    assert_eq!(last.finish_reason, "error");
+    assert_eq!(
+        (last.usage, last.cost.clone()),
+        (used(100, 10, 0), cost(Some(0.12), None, "table", 1))
+    );
+}
+
+async fn it_is_told_again(place: Place) {
+    let unread = "I would rather not say";
+    let script = vec![Say::Costs(ADD, 0.1), Say::Text(unread), Say::Text(END)];
+    let world = world(&place, script, priced(), 0.9).await;
+    let heard = run_recorded(&world, question("q", true), asks("q", false)).await;
+    assert_eq!(heard.last().unwrap().cost.as_ref().unwrap().sub_calls, 3);
+    same_again(&world, "q", &heard).await;
+}
+
+tg_testkit::on_both_buses!(
+    an_answer_says_its_tokens_and_their_price,
+    what_the_provider_says_wins,
+    all_that_was_asked_counts,
+    it_is_told_again,
+);

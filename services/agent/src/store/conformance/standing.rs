@@ -1,0 +1,109 @@
+//! Where runs stand that are under way.
+
+use super::*;
+
+fn acts(tool: &str) -> Decision {
+    Decision {
+        taken: Taken::Action {
+            name: tool.into(),
+            arguments: Default::default(),
+        },
+        ..decision("")
+    }
+}
+
+async fn stands(store: &Store, run: &str) -> Vec<RunProgress> {
+    store.standing(run, 5).await.unwrap()
+}
+
+pub(super) async fn it_is_known_what_a_run_waits_for_and_since_when(store: Store) {
+    let begun = store.begin(detached("u", "q", 1_000_000), began("r"), 5);
+    begun.await.unwrap();
+    let first = RunProgress {
+        run: "r".into(),
+        step: 1,
+        since_ms: 5,
+        ..RunProgress::default()
+    };
+    assert_eq!(stands(&store, "r").await, std::slice::from_ref(&first));
+    store.decide(&of("r"), 1, &acts("mail"), 20).await.unwrap();
+    let decided = RunProgress {
+        since_ms: 20,
+        decision: Some(acts("mail")),
+        ..first
+    };
+    assert_eq!(stands(&store, "r").await, std::slice::from_ref(&decided));
+    let asking = Asking {
+        workspace: "ws#3".into(),
+        id: "m".into(),
+        until_ms: 900,
+    };
+    store.ask_user(&of("r"), (1, 0), &asking, 30).await.unwrap();
+    let asks = RunProgress {
+        asked: Some(("m".into(), 900)),
+        ..decided.clone()
+    };
+    assert_eq!(stands(&store, "r").await, [asks]);
+    let said = (Answer::Yes, "u");
+    let whose = Whose::User("u".into());
+    let answered = store.answer_user(&whose, ("q", "m"), said, 40);
+    assert_eq!(answered.await.unwrap(), Replied::Noted);
+    assert_eq!(stands(&store, "r").await, std::slice::from_ref(&decided));
+    let seen = Observation {
+        duration_ms: 7,
+        ..Observation::default()
+    };
+    let told = Told::default();
+    store.observe(&of("r"), 1, &seen, told, 50).await.unwrap();
+    let second = RunProgress {
+        step: 2,
+        since_ms: 27,
+        decision: None,
+        ..decided
+    };
+    assert_eq!(stands(&store, "r").await, std::slice::from_ref(&second));
+    store.finish_step("r", 1).await.unwrap();
+    assert_eq!(stands(&store, "r").await, [second]);
+    let error = crate::error::AgentError::Iterations.into();
+    let ending = Ending::new(tg_provenance::Reason::MaxIterations, &error);
+    store.end(&of("r"), 2, &ending, 60).await.unwrap();
+    let end = end("ws#3", "d", "r", "h");
+    let key = of("r");
+    let finished = store.finish_run(&key, 2, &end, Told::default(), 70);
+    finished.await.unwrap();
+    let [over] = stands(&store, "r").await.try_into().unwrap();
+    assert_eq!((over.over, over.step), (true, 2));
+    assert_eq!(over.ended, Some(ending.message));
+}
+
+pub(super) async fn subagents_that_are_not_over_stand_behind_their_run(store: Store) {
+    let begun = store.begin(detached("u", "q", 1_000_000), began("r"), 5);
+    begun.await.unwrap();
+    for (number, run, at) in [(1, "late", 30), (0, "early", 20), (2, "done", 25)] {
+        let key = format!("subagent/r/{number}");
+        let begun = store.begin(asked("ws#3", &key, "t"), began(run), at);
+        begun.await.unwrap();
+    }
+    let below = store.begin(asked("ws#3", "subagent/late/0", "t"), began("below"), 40);
+    below.await.unwrap();
+    let other = store.begin(asked("ws#3", "subagent/r0/0", "t"), began("other"), 40);
+    other.await.unwrap();
+    let end = end("ws#3", "d", "done", "h");
+    let key = of("done");
+    let finished = store.finish_run(&key, 1, &end, Told::default(), 70);
+    finished.await.unwrap();
+    let all = stands(&store, "r").await;
+    let all: Vec<_> = all
+        .iter()
+        .map(|one| (one.run.as_str(), one.since_ms))
+        .collect();
+    assert_eq!(all, [("r", 5), ("early", 20), ("late", 30), ("below", 40)]);
+    for number in 3..40 {
+        let (key, run) = (format!("subagent/r/{number}"), format!("s{number}"));
+        store
+            .begin(asked("ws#3", &key, "t"), began(&run), 50)
+            .await
+            .unwrap();
+    }
+    assert_eq!(stands(&store, "r").await.len(), 17);
+}

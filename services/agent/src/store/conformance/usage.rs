@@ -1,0 +1,282 @@
+//! What calls use: reserved before, counted once.
+
+use super::{Store, asked, began, end, of, of_ended};
+use crate::engine::guards::Budget;
+use crate::engine::usage::{Amount, Scope};
+use crate::store::{Account, Bound, Call, CallKind, Days, Reservation, Told, Used};
+
+fn call(run: &str, step: u32, kind: CallKind) -> Call {
+    Call {
+        run: run.into(),
+        step,
+        kind,
+        nth: 0,
+    }
+}
+
+fn account(run: &str) -> Account {
+    Account {
+        workspace: "ws".into(),
+        run: run.into(),
+        session: "s".into(),
+        key: "key:k".into(),
+    }
+}
+
+fn bound(scope: Scope, tokens: u64) -> Bound {
+    Bound {
+        scope,
+        since: "2026-11-27".into(),
+        budget: Budget {
+            tokens,
+            ..Budget::default()
+        },
+        seconds: None,
+        whose: "a budget".into(),
+    }
+}
+
+fn tokens(count: u64) -> Amount {
+    Amount {
+        model_calls: 1,
+        in_token: count,
+        ..Amount::default()
+    }
+}
+
+fn reservation(run: &str, count: u64, bounds: Vec<Bound>) -> Reservation {
+    Reservation {
+        account: account(run),
+        amount: tokens(count),
+        like: (Scope::Model, "m".into()),
+        bounds,
+        expires_ms: 1000,
+        day: "2026-11-27".into(),
+    }
+}
+
+fn took(run: &str, count: u64) -> Used {
+    Used {
+        account: account(run),
+        by: (Scope::Model, "m".into()),
+        amount: tokens(count),
+        day: "2026-11-27".into(),
+    }
+}
+
+async fn sums(ledger: &Store, workspace: &str, scope: Scope) -> Vec<(String, u64)> {
+    let days = Days {
+        scope,
+        since: String::new(),
+        until: "2026-11-30".into(),
+    };
+    let sums = ledger.usage(workspace, &days, "", 100).await.unwrap();
+    let sums = sums.into_iter();
+    sums.map(|(name, amount)| (name, amount.tokens())).collect()
+}
+
+pub(super) async fn a_run_that_ends_before_anything_was_decided_is_over(ledger: Store) {
+    let question = "ws/f/inbox/q";
+    let begun = ledger.begin(asked("ws", question, "why"), began("r1"), 1);
+    assert_eq!(begun.await.unwrap(), Some(began("r1")));
+    let next = reservation("r1", 100, vec![bound(Scope::Workspace, 1000)]);
+    let model = call("r1", 1, CallKind::Model);
+    assert!(ledger.reserve(&model, &next, 1).await.unwrap().is_none());
+    // Twice: what is told of an end is told once.
+    for _ in 0..2 {
+        let ended = end("ws", "", "r1", "");
+        ledger
+            .finish_run(&of("r1"), 1, &ended, Told::default(), 1)
+            .await
+            .unwrap();
+        assert!(!ledger.is_open(question.into()).await.unwrap());
+        // It was left: nobody will tell what it took.
+        let sums = sums(&ledger, "ws", Scope::Workspace).await;
+        assert_eq!(sums, [(String::new(), 100)]);
+    }
+}
+
+pub(super) async fn what_is_reserved_binds_until_it_is_settled_or_over(ledger: Store) {
+    let asks = (0..64).map(|n| {
+        let ledger = ledger.clone();
+        async move {
+            let run = format!("r{n}");
+            let bounds = vec![bound(Scope::Workspace, 1000)];
+            let next = reservation(&run, 100, bounds);
+            let call = call(&run, 1, CallKind::Model);
+            let over = ledger.reserve(&call, &next, 1).await.unwrap();
+            // A step that is taken up again.
+            let again = ledger.reserve(&call, &next, 1).await.unwrap();
+            assert_eq!(over, again);
+            (run, over.is_none())
+        }
+    });
+    let let_in = futures::future::join_all(asks).await;
+    let let_in: Vec<String> = let_in
+        .into_iter()
+        .filter_map(|(run, fits)| fits.then_some(run))
+        .collect();
+    assert_eq!(let_in.len(), 10);
+    let one_more = |step: u32, now_ms: i64| {
+        let next = reservation("r", 100, vec![bound(Scope::Workspace, 1000)]);
+        let ledger = ledger.clone();
+        async move {
+            let call = call("r", step, CallKind::Model);
+            ledger.reserve(&call, &next, now_ms).await.unwrap()
+        }
+    };
+    let why = one_more(1, 1).await.unwrap().why;
+    assert!(why.starts_with("Stopped by a budget (tokens): "), "{why}");
+    // Less than was reserved for it; nothing is counted twice.
+    for _ in 0..2 {
+        let settled = call(&let_in[0], 1, CallKind::Model);
+        let used = took(&let_in[0], 40);
+        ledger
+            .settle(&of(&let_in[0]), &settled, &used, 1)
+            .await
+            .unwrap();
+    }
+    assert!(one_more(2, 1).await.is_some());
+    ledger
+        .finish_run(
+            &of(&let_in[1]),
+            1,
+            &end("ws", "d", &let_in[1], ""),
+            Told::default(),
+            1,
+        )
+        .await
+        .unwrap();
+    assert!(one_more(2, 1).await.is_some(), "what was said stands");
+    assert_eq!(one_more(3, 1).await, None);
+    // Nobody comes back for these.
+    let next = reservation("late", 900, vec![bound(Scope::Workspace, 1000)]);
+    let late = |step| call("late", step, CallKind::Model);
+    let over = ledger.reserve(&late(1), &next, 1).await.unwrap();
+    assert!(over.is_some());
+    assert_eq!(ledger.reserve(&late(2), &next, 2000).await.unwrap(), None);
+}
+
+pub(super) async fn bounds_are_of_their_own(ledger: Store) {
+    let fits = |run: &str, scope: Scope, count: u64, most: u64| {
+        let (ledger, run) = (ledger.clone(), run.to_owned());
+        async move {
+            let next = reservation(&run, count, vec![bound(scope, most)]);
+            let call = call(&format!("{run}{scope:?}{count}"), 1, CallKind::Tool);
+            ledger.reserve(&call, &next, 1).await.unwrap().is_none()
+        }
+    };
+    let used = took("r", 50);
+    let settled = call("r", 1, CallKind::Model);
+    ledger.settle(&of("r"), &settled, &used, 1).await.unwrap();
+    // A run knows how large its calls are; of several runs each may be as large as the largest.
+    assert!(fits("r", Scope::Run, 10, 60).await);
+    assert!(!fits("r", Scope::Run, 11, 70).await);
+    assert!(fits("other", Scope::Run, 10, 10).await);
+    for scope in [Scope::Session, Scope::Key, Scope::Workspace] {
+        assert!(!fits("new", scope, 1, 99).await, "{scope:?}");
+    }
+}
+
+pub(super) async fn usage_is_summed_up_by_name_and_day(ledger: Store) {
+    for (run, day, count) in [
+        ("a", "2026-11-26", 3),
+        ("a", "2026-11-27", 4),
+        ("b", "2026-11-27", 5),
+    ] {
+        let used = Used {
+            day: day.into(),
+            ..took(run, count)
+        };
+        let call = call(run, u32::try_from(count).unwrap(), CallKind::Model);
+        ledger.settle(&of(run), &call, &used, 1).await.unwrap();
+    }
+    let named = |name: &str, count| (name.to_owned(), count);
+    assert_eq!(
+        sums(&ledger, "ws", Scope::Run).await,
+        [named("a", 7), named("b", 5)]
+    );
+    for (scope, name) in [
+        (Scope::Workspace, ""),
+        (Scope::Key, "key:k"),
+        (Scope::Session, "s"),
+        (Scope::Model, "m"),
+    ] {
+        assert_eq!(sums(&ledger, "ws", scope).await, [named(name, 12)]);
+    }
+    let days = Days {
+        scope: Scope::Run,
+        since: "2026-11-27".into(),
+        until: "2026-11-27".into(),
+    };
+    let some = ledger.usage("ws", &days, "a", 1).await.unwrap();
+    assert_eq!(some, [("b".to_owned(), tokens(5))]);
+    let some = ledger.usage("ws", &days, "", 1).await.unwrap();
+    assert_eq!(some, [("a".to_owned(), tokens(4))]);
+    // Of a workspace that has ended nothing is counted, and what was is purged with it.
+    let late = call("z", 1, CallKind::Model);
+    let used = took("z", 9);
+    ledger
+        .settle(&of_ended("z"), &late, &used, 1)
+        .await
+        .unwrap();
+    assert_eq!(sums(&ledger, "ws", Scope::Key).await, [named("key:k", 12)]);
+    assert_eq!(ledger.workspaces().await.unwrap(), ["ws"]);
+    while ledger.purge_some("ws").await.unwrap() {}
+    assert!(sums(&ledger, "ws", Scope::Key).await.is_empty());
+}
+
+/// Line 106: what many tasks count at the same time on two sessions is summed up exactly.
+pub(super) async fn sessions_are_summed_up_exactly(ledger: Store) {
+    let tasks = (0..50_u32).map(|task| {
+        let ledger = ledger.clone();
+        tokio::spawn(async move {
+            let run = format!("r{task}");
+            for nth in 0..3 {
+                let one = Call {
+                    nth,
+                    ..call(&run, 1, CallKind::Model)
+                };
+                let mut used = took(&run, 10 + u64::from(nth));
+                used.account.session = format!("s{}", task % 2);
+                // One that is told twice counts once.
+                for _ in 0..2 {
+                    let key = of(&run);
+                    ledger.settle(&key, &one, &used, 1).await.unwrap();
+                }
+            }
+        })
+    });
+    for task in tasks.collect::<Vec<_>>() {
+        task.await.unwrap();
+    }
+    let exact = ["s0", "s1"].map(|session| (session.to_owned(), 25 * (10 + 11 + 12)));
+    assert_eq!(sums(&ledger, "ws", Scope::Session).await, exact);
+}
+
+pub(super) async fn old_usage_goes_when_its_time_is_over(ledger: Store) {
+    const DAY_MS: i64 = 24 * 3600 * 1000;
+    // 1970-01-02.
+    let used = Used {
+        day: "1970-01-02".into(),
+        ..took("a", 3)
+    };
+    let settled = call("a", 1, CallKind::Model);
+    ledger
+        .settle(&of("a"), &settled, &used, DAY_MS)
+        .await
+        .unwrap();
+    for (days, by_run, by_key) in [(30, 1, 1), (40, 0, 1), (410, 0, 0)] {
+        while ledger.forget(days * DAY_MS).await.unwrap() {}
+        assert_eq!(
+            sums(&ledger, "ws", Scope::Run).await.len(),
+            by_run,
+            "{days}"
+        );
+        assert_eq!(
+            sums(&ledger, "ws", Scope::Key).await.len(),
+            by_key,
+            "{days}"
+        );
+    }
+}

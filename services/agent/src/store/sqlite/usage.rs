@@ -1,0 +1,432 @@
+//! What calls used, and what is reserved for those that are under way.
+
+use tg_mesh::clock;
+use tg_storage::rusqlite::{Connection, OptionalExtension, Row, ToSql, Transaction, params};
+use tg_storage::{StorageError, query_rows};
+
+use super::steps;
+use crate::engine::guards::Exhausted;
+use crate::engine::guards::budget::Spent;
+use crate::engine::usage::{Amount, Scope};
+use crate::store::{
+    Account, Bound, Call, CallKind, Days, KEEP_ENDS_MS, KEEP_MS, KEEP_USAGE_MS, PURGE, Reservation,
+    Used,
+};
+
+/// What is summed up by these names is as short-lived as runs are.
+const SHORT_LIVED: [Scope; 2] = [Scope::Run, Scope::Session];
+
+/// Numbers between a call and the next one of its kind in column `kind`, which holds both.
+const KINDS: u32 = 4;
+
+fn number(call: &Call) -> u32 {
+    let kind = match call.kind {
+        CallKind::Model => 0,
+        CallKind::Tool => 1,
+        CallKind::Summary => 2,
+    };
+    call.nth.saturating_mul(KINDS).saturating_add(kind)
+}
+
+/// What is called, and which of its kind it is.
+pub(super) fn kind(number: u32) -> (CallKind, u32) {
+    let kind = match number % KINDS {
+        0 => CallKind::Model,
+        1 => CallKind::Tool,
+        _ => CallKind::Summary,
+    };
+    (kind, number / KINDS)
+}
+
+/// Most that is kept of a count, so that no sum of them is larger than an integer of SQLite, whatever a provider says.
+const MOST: i64 = 1 << 53;
+
+/// A count as it is kept.
+fn kept(count: u64) -> i64 {
+    i64::try_from(count).unwrap_or(MOST).min(MOST)
+}
+
+fn counted(row: &Row<'_>, at: usize) -> Result<u64, tg_storage::rusqlite::Error> {
+    let count: Option<i64> = row.get(at)?;
+    Ok(count
+        .and_then(|count| u64::try_from(count).ok())
+        .unwrap_or(0))
+}
+
+/// Sums from a column on: calls of models and tools, tokens in and out, money, time.
+fn amount(row: &Row<'_>, at: usize) -> Result<Amount, tg_storage::rusqlite::Error> {
+    Ok(Amount {
+        model_calls: counted(row, at)?,
+        tool_calls: counted(row, at + 1)?,
+        in_token: counted(row, at + 2)?,
+        out_token: counted(row, at + 3)?,
+        nanodollars: counted(row, at + 4)?,
+        duration_ms: counted(row, at + 5)?,
+        ..Amount::default()
+    })
+}
+
+/// Reserves what a call is likely to take, or says what it does not fit.
+pub(super) fn reserve(
+    tx: &Transaction<'_>,
+    call: &Call,
+    next: &Reservation,
+    now_ms: i64,
+) -> Result<Option<Exhausted>, StorageError> {
+    let known = tx
+        .prepare_cached(
+            "SELECT refused FROM usage_call WHERE run = ?1 AND step = ?2 AND kind = ?3",
+        )?
+        .query_row(params![call.run, call.step, number(call)], |row| {
+            row.get::<_, Option<String>>(0)
+        })
+        .optional()?;
+    if let Some(refused) = known {
+        return steps::read_json(refused);
+    }
+    let mut reserved = next.amount;
+    for bound in &next.bounds {
+        let Some(name) = next.account.name(bound.scope) else {
+            continue;
+        };
+        let mut amount = next.amount;
+        if bound.scope != Scope::Run {
+            amount = at_least(amount, largest(tx, next, bound)?);
+            reserved = at_least(reserved, amount);
+        }
+        let used = used(tx, &next.account, bound, name)?;
+        let open = open(tx, &next.account, bound, now_ms)?;
+        let mut spent = Spent::from(used.and(&open));
+        spent.seconds = bound.seconds.unwrap_or(spent.seconds);
+        let over = bound.budget.exhausted(&bound.whose, &spent, &amount.into());
+        if let Some(over) = over {
+            enter(tx, call, next, &Amount::default(), Some(&over), now_ms)?;
+            return Ok(Some(over));
+        }
+    }
+    enter(tx, call, next, &reserved, None, now_ms)?;
+    Ok(None)
+}
+
+/// Notes what is reserved for a call, or why it is not made.
+fn enter(
+    tx: &Transaction<'_>,
+    call: &Call,
+    next: &Reservation,
+    reserved: &Amount,
+    refused: Option<&Exhausted>,
+    now_ms: i64,
+) -> Result<(), StorageError> {
+    let Account {
+        workspace,
+        run,
+        session,
+        key,
+    } = &next.account;
+    tx.prepare_cached(
+        "INSERT INTO usage_call (run, step, kind, workspace, root, session, key, tool_calls,
+           in_token, out_token, nanodollars, expires_ms, created_ms, settled, refused)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
+    )?
+    .execute(params![
+        call.run,
+        call.step,
+        number(call),
+        workspace,
+        run,
+        session,
+        key,
+        kept(reserved.tool_calls),
+        kept(reserved.in_token),
+        kept(reserved.out_token),
+        kept(reserved.nanodollars),
+        next.expires_ms,
+        now_ms,
+        refused.is_some(),
+        refused.map(steps::write_json).transpose()?
+    ])?;
+    Ok(())
+}
+
+fn at_least(amount: Amount, other: Amount) -> Amount {
+    let more = other.tokens().saturating_sub(amount.tokens());
+    Amount {
+        in_token: amount.in_token.saturating_add(more),
+        nanodollars: amount.nanodollars.max(other.nanodollars),
+        ..amount
+    }
+}
+
+/// The largest call of the kind so far: several at the same time may each take as much.
+fn largest(
+    tx: &Transaction<'_>,
+    next: &Reservation,
+    bound: &Bound,
+) -> Result<Amount, StorageError> {
+    let since = match bound.since.as_str() {
+        "" => &next.day,
+        since => since,
+    };
+    let (scope, name) = &next.like;
+    let largest = tx
+        .prepare_cached(
+            "SELECT MAX(most_tokens), MAX(most_nanodollars) FROM usage_total
+             WHERE workspace = ?1 AND scope = ?2 AND (?3 = '' OR name = ?3) AND day >= ?4",
+        )?
+        .query_row(
+            params![next.account.workspace, scope.as_str(), name, since],
+            |row| {
+                Ok(Amount {
+                    in_token: counted(row, 0)?,
+                    nanodollars: counted(row, 1)?,
+                    ..Amount::default()
+                })
+            },
+        )?;
+    Ok(largest)
+}
+
+fn used(
+    tx: &Transaction<'_>,
+    account: &Account,
+    bound: &Bound,
+    name: &str,
+) -> Result<Amount, StorageError> {
+    let used = tx
+        .prepare_cached(
+            "SELECT SUM(model_calls), SUM(tool_calls), SUM(in_token), SUM(out_token),
+               SUM(nanodollars), SUM(duration_ms)
+             FROM usage_total WHERE workspace = ?1 AND scope = ?2 AND name = ?3 AND day >= ?4",
+        )?
+        .query_row(
+            params![account.workspace, bound.scope.as_str(), name, bound.since],
+            |row| amount(row, 0),
+        )?;
+    Ok(used)
+}
+
+/// What is reserved for calls that are under way.
+fn open(
+    tx: &Transaction<'_>,
+    account: &Account,
+    bound: &Bound,
+    now_ms: i64,
+) -> Result<Amount, StorageError> {
+    const SUMS: &str =
+        "SELECT 0, SUM(tool_calls), SUM(in_token), SUM(out_token), SUM(nanodollars), 0
+         FROM usage_call WHERE workspace = ?1 AND settled = 0 AND expires_ms > ?2 AND";
+    let sums = |which: &str, name: &dyn ToSql| {
+        let mut sums = tx.prepare_cached(&format!("{SUMS} {which} = ?3"))?;
+        let open = sums.query_row(params![account.workspace, now_ms, name], |row| {
+            amount(row, 0)
+        })?;
+        Ok(open)
+    };
+    match bound.scope {
+        Scope::Run => sums("root", &account.run),
+        Scope::Session => sums("session", &account.session),
+        Scope::Key => sums("key", &account.key),
+        Scope::Workspace | Scope::Model | Scope::Tool => sums("workspace", &account.workspace),
+    }
+}
+
+/// Counts what a call took, unless it is counted.
+pub(super) fn settle(
+    tx: &Transaction<'_>,
+    call: &Call,
+    used: &Used,
+    now_ms: i64,
+) -> Result<(), StorageError> {
+    let Account {
+        workspace,
+        run,
+        session,
+        key,
+    } = &used.account;
+    let settled = tx
+        .prepare_cached(
+            "INSERT INTO usage_call
+               (run, step, kind, workspace, root, session, key, settled, expires_ms, created_ms)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 1, ?8, ?8)
+             ON CONFLICT (run, step, kind) DO UPDATE SET settled = 1 WHERE settled = 0",
+        )?
+        .execute(params![
+            call.run,
+            call.step,
+            number(call),
+            workspace,
+            run,
+            session,
+            key,
+            now_ms
+        ])?;
+    if settled == 0 {
+        return Ok(());
+    }
+    for scope in [Scope::Run, Scope::Session, Scope::Workspace, Scope::Key] {
+        if let Some(name) = used.account.name(scope) {
+            add(tx, workspace, (scope, name), used)?;
+        }
+    }
+    let (scope, name) = &used.by;
+    match name.is_empty() {
+        true => Ok(()),
+        false => add(tx, workspace, (*scope, name), used),
+    }
+}
+
+fn add(
+    tx: &Transaction<'_>,
+    workspace: &str,
+    (scope, name): (Scope, &str),
+    used: &Used,
+) -> Result<(), StorageError> {
+    let amount = &used.amount;
+    tx.prepare_cached(
+        "INSERT INTO usage_total (workspace, scope, name, day, model_calls, tool_calls, in_token,
+           out_token, nanodollars, duration_ms, most_tokens, most_nanodollars, cache_read)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?9, ?13)
+         ON CONFLICT (workspace, scope, name, day) DO UPDATE SET
+           model_calls = MIN(model_calls + excluded.model_calls, ?12),
+           tool_calls = MIN(tool_calls + excluded.tool_calls, ?12),
+           in_token = MIN(in_token + excluded.in_token, ?12),
+           out_token = MIN(out_token + excluded.out_token, ?12),
+           nanodollars = MIN(nanodollars + excluded.nanodollars, ?12),
+           duration_ms = MIN(duration_ms + excluded.duration_ms, ?12),
+           cache_read = MIN(cache_read + excluded.cache_read, ?12),
+           most_tokens = MAX(most_tokens, excluded.most_tokens),
+           most_nanodollars = MAX(most_nanodollars, excluded.most_nanodollars)",
+    )?
+    .execute(params![
+        workspace,
+        scope.as_str(),
+        name,
+        used.day,
+        kept(amount.model_calls),
+        kept(amount.tool_calls),
+        kept(amount.in_token),
+        kept(amount.out_token),
+        kept(amount.nanodollars),
+        kept(amount.duration_ms),
+        kept(amount.tokens()),
+        MOST,
+        kept(amount.cache_read)
+    ])?;
+    Ok(())
+}
+
+/// Nothing is reserved any more for calls of a run. A call that was begun and of which nobody will tell what it took, as it was left
+/// or failed, took what was reserved for it: else whoever leaves early would pay nothing.
+pub(super) fn release(tx: &Transaction<'_>, run: &str, now_ms: i64) -> Result<(), StorageError> {
+    let mut open = tx.prepare_cached(
+        "SELECT step, kind, workspace, root, session, key, 0, tool_calls, in_token, out_token,
+           nanodollars, 0
+         FROM usage_call WHERE run = ?1 AND settled = 0",
+    )?;
+    let left = open.query_map([run], |row| {
+        let account = Account {
+            workspace: row.get(2)?,
+            run: row.get(3)?,
+            session: row.get(4)?,
+            key: row.get(5)?,
+        };
+        let (kind, nth) = kind(row.get(1)?);
+        let amount = Amount {
+            model_calls: u64::from(kind != CallKind::Tool),
+            ..amount(row, 6)?
+        };
+        Ok(((row.get::<_, u32>(0)?, kind, nth), account, amount))
+    })?;
+    let left: Vec<_> = left.collect::<Result<_, _>>()?;
+    for ((step, kind, nth), account, amount) in left {
+        let call = Call {
+            run: run.to_owned(),
+            step,
+            kind,
+            nth,
+        };
+        let used = Used {
+            account,
+            by: (Scope::Model, String::new()),
+            amount,
+            day: clock::rfc3339_of(now_ms).chars().take(10).collect(),
+        };
+        settle(tx, &call, &used, now_ms)?;
+    }
+    Ok(())
+}
+
+/// Sums by name.
+pub(super) fn list(
+    conn: &Connection,
+    workspace: &str,
+    days: &Days,
+    after: &str,
+    most: usize,
+) -> Result<Vec<(String, Amount)>, StorageError> {
+    // The one entry of a workspace has no name, and no other is empty.
+    let sql = "SELECT name, SUM(model_calls), SUM(tool_calls), SUM(in_token), SUM(out_token),
+                 SUM(nanodollars), SUM(duration_ms), SUM(cache_read)
+               FROM usage_total
+               WHERE workspace = ?1 AND scope = ?2 AND day BETWEEN ?3 AND ?4
+                 AND (name > ?5 OR (?5 = '' AND name = ''))
+               GROUP BY name ORDER BY name LIMIT ?6";
+    let most = i64::try_from(most).unwrap_or(i64::MAX);
+    let asked = params![
+        workspace,
+        days.scope.as_str(),
+        days.since,
+        days.until,
+        after,
+        most
+    ];
+    query_rows(conn, sql, asked, |row| {
+        let amount = Amount {
+            cache_read: counted(row, 7)?,
+            ..amount(row, 1)?
+        };
+        Ok((row.get(0)?, amount))
+    })
+}
+
+/// Removes some of what is too old; whether there is more.
+pub(super) fn forget(tx: &Transaction<'_>, now_ms: i64) -> Result<bool, StorageError> {
+    let calls = tx
+        .prepare_cached(
+            "DELETE FROM usage_call WHERE (run, step, kind) IN
+               (SELECT run, step, kind FROM usage_call WHERE created_ms < ?1
+                ORDER BY created_ms LIMIT ?2)",
+        )?
+        .execute(params![now_ms - KEEP_MS, PURGE])?;
+    let mut more = calls as i64 >= PURGE;
+    for (before_ms, short_lived) in [
+        (now_ms - KEEP_ENDS_MS, true),
+        (now_ms - KEEP_USAGE_MS, false),
+    ] {
+        let day: String = clock::rfc3339_of(before_ms).chars().take(10).collect();
+        let scopes = SHORT_LIVED.map(Scope::as_str);
+        let gone = tx
+            .prepare_cached(
+                "DELETE FROM usage_total WHERE (workspace, scope, name, day) IN
+                   (SELECT workspace, scope, name, day FROM usage_total
+                    WHERE day < ?1 AND (NOT ?2 OR scope IN (?3, ?4)) ORDER BY day LIMIT ?5)",
+            )?
+            .execute(params![day, short_lived, scopes[0], scopes[1], PURGE])?;
+        more |= gone as i64 >= PURGE;
+    }
+    Ok(more)
+}
+
+/// Removes some of what belongs to a workspace. `false` when there was none.
+pub(super) fn purge_some(tx: &Transaction<'_>, workspace: &str) -> Result<bool, StorageError> {
+    let totals = tx
+        .prepare_cached(
+            "DELETE FROM usage_total WHERE workspace = ?1 AND (scope, name, day) IN
+               (SELECT scope, name, day FROM usage_total WHERE workspace = ?1 LIMIT ?2)",
+        )?
+        .execute(params![workspace, PURGE])?;
+    let open = tx
+        .prepare_cached("DELETE FROM usage_call WHERE workspace = ?1 AND settled = 0")?
+        .execute([workspace])?;
+    Ok(totals + open > 0)
+}

@@ -1,0 +1,112 @@
+//! What the ledger is told of calls that use something, and what is asked of that.
+
+use crate::engine::guards::budget::Budget;
+use crate::engine::usage::{Amount, Scope};
+
+/// What is called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CallKind {
+    /// A model, by the agent itself.
+    Model,
+    /// A tool, with the models that it asks.
+    Tool,
+    /// A model that sums up earlier steps.
+    Summary,
+}
+
+/// A call of a step of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Call {
+    /// Id of the run that makes it.
+    pub run: String,
+    /// The step.
+    pub step: u32,
+    /// What is called.
+    pub kind: CallKind,
+    /// Which of those of its kind in the step it is, from 0 on.
+    pub nth: u32,
+}
+
+/// Whom a call is counted for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Account {
+    /// The workspace, in the text form of its key.
+    pub workspace: String,
+    /// The run: of a subagent, its parent.
+    pub run: String,
+    /// The conversation; empty: none.
+    pub session: String,
+    /// Who asked; empty: nobody who is known.
+    pub key: String,
+}
+
+impl Account {
+    /// The name that it has in a scope, if it has one.
+    pub fn name(&self, scope: Scope) -> Option<&str> {
+        let name = match scope {
+            Scope::Run => &self.run,
+            Scope::Session => &self.session,
+            // A ledger is asked within one.
+            Scope::Workspace => return Some(""),
+            Scope::Key => &self.key,
+            Scope::Model | Scope::Tool => return None,
+        };
+        Some(name.as_str()).filter(|name| !name.is_empty())
+    }
+}
+
+/// What a call must not pass.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Bound {
+    /// Of what.
+    pub scope: Scope,
+    /// The first day that counts; empty: all of them.
+    pub since: String,
+    /// How much.
+    pub budget: Budget,
+    /// Seconds that are over; else those count that calls took.
+    pub seconds: Option<u64>,
+    /// Whose it is, for people.
+    pub whose: String,
+}
+
+/// What is reserved for a call.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reservation {
+    /// For whom.
+    pub account: Account,
+    /// What it is likely to take.
+    pub amount: Amount,
+    /// The model or tool, of whose largest call as much is reserved where others call at the same time; an empty name: any.
+    pub like: (Scope, String),
+    /// What it must fit.
+    pub bounds: Vec<Bound>,
+    /// When the call is over at the latest.
+    pub expires_ms: i64,
+    /// Today.
+    pub day: String,
+}
+
+/// What a call took.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Used {
+    /// Whom it is counted for.
+    pub account: Account,
+    /// The model or the tool; an empty name: unknown.
+    pub by: (Scope, String),
+    /// How much.
+    pub amount: Amount,
+    /// Today.
+    pub day: String,
+}
+
+/// Which usage is asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Days {
+    /// By what it is summed up.
+    pub scope: Scope,
+    /// The first day, `YYYY-MM-DD`; empty: all of them.
+    pub since: String,
+    /// The last day.
+    pub until: String,
+}

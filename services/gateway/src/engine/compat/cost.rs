@@ -1,0 +1,119 @@
+//! What a call costs, by the prices that a workspace says of models.
+
+use serde_json::{Value, json};
+pub(crate) use tg_schemas::price::{Price, ROWS as PRICES};
+
+/// Dollars of a call, by its usage.
+fn of(price: Price, usage: &Value) -> f64 {
+    let tokens = |key: &str| usage[key].as_u64().unwrap_or(0);
+    price.of(tokens("input"), tokens("output"), tokens("cache_read"))
+}
+
+/// The names of all headers that say what a call cost.
+pub(crate) const HEADERS: &str =
+    "spass-cost-source, spass-cost-sub-calls, spass-cost-usd, spass-cost-eur";
+
+/// What a call cost, as headers and comments say it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Cost {
+    source: &'static str,
+    /// Dollars, and euros where a rate is set; `None`: not known.
+    usd: Option<String>,
+    eur: Option<String>,
+}
+
+impl Cost {
+    /// Of a call: what its provider said, else by a price, where there is one. `rate`: euros for a dollar; 0: not set.
+    pub(crate) fn of(told: Option<f64>, price: Option<Price>, usage: &Value, rate: f64) -> Self {
+        let (source, dollars) = match (told, price) {
+            (Some(told), _) if told.is_finite() && told >= 0.0 => ("upstream", Some(told)),
+            (_, Some(price)) => ("table", Some(of(price, usage))),
+            (_, None) => ("unknown", None),
+        };
+        Self {
+            source,
+            usd: dollars.map(decimal),
+            eur: dollars
+                .filter(|_| rate > 0.0)
+                .map(|dollars| decimal(dollars * rate)),
+        }
+    }
+
+    fn known(&self) -> impl Iterator<Item = (&'static str, &'static str, &String)> {
+        let all = [
+            ("usd", "spass-cost-usd", &self.usd),
+            ("eur", "spass-cost-eur", &self.eur),
+        ];
+        all.into_iter()
+            .filter_map(|(key, header, amount)| Some((key, header, amount.as_ref()?)))
+    }
+
+    /// The headers: some of [`HEADERS`].
+    pub(crate) fn headers(&self) -> Vec<(&'static str, String)> {
+        let mut headers = vec![
+            ("spass-cost-source", self.source.to_owned()),
+            ("spass-cost-sub-calls", "1".to_owned()),
+        ];
+        headers.extend(
+            self.known()
+                .map(|(_, header, amount)| (header, amount.clone())),
+        );
+        headers
+    }
+
+    /// The same in the middle of a stream.
+    pub(crate) fn json(&self) -> Value {
+        let mut cost = json!({"source": self.source, "sub_calls": 1});
+        for (key, _, amount) in self.known() {
+            cost[key] = json!(amount);
+        }
+        cost
+    }
+}
+
+/// With at most six digits behind the point, half to even, without zeros at the end.
+fn decimal(amount: f64) -> String {
+    let millionths = (amount * 1e6).round_ties_even();
+    let text = format!("{:.6}", millionths / 1e6);
+    let text = text.trim_end_matches('0').trim_end_matches('.');
+    text.to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 45: what is told of the cost.
+    #[test]
+    fn a_price_and_a_usage_make_a_plain_decimal() {
+        let price = Price::read(r#"{"input_price": 0.000001, "output_price": 0.00001}"#);
+        let usage = json!({"input": 1000, "output": 20, "cache_read": 0});
+        let cost = Cost::of(None, price, &usage, 0.0);
+        assert_eq!(cost.headers()[2], ("spass-cost-usd", "0.0012".to_owned()));
+        assert_eq!(
+            cost.json(),
+            json!({"source": "table", "sub_calls": 1, "usd": "0.0012"})
+        );
+        let unknown = Cost::of(None, None, &usage, 0.9);
+        assert_eq!(unknown.headers()[0].1, "unknown");
+        assert_eq!(unknown.headers().len(), 2);
+        let cached =
+            Price::read(r#"{"input_price": 1, "output_price": 0, "cache_read_price": 0.5}"#);
+        let usage = json!({"input": 4, "output": 0, "cache_read": 2});
+        assert_eq!(Cost::of(None, cached, &usage, 0.0).json()["usd"], "3");
+        // What the provider says wins, and is told in euros where a rate is set.
+        assert_eq!(
+            Cost::of(Some(0.5), cached, &usage, 0.9).json(),
+            json!({"source": "upstream", "sub_calls": 1, "usd": "0.5", "eur": "0.45"})
+        );
+        assert_eq!(
+            (decimal(0.0), decimal(12.5), decimal(0.000_000_5)),
+            ("0".into(), "12.5".into(), "0".into())
+        );
+        assert_eq!(
+            Price::read(r#"{"input_price": -1, "output_price": 0}"#),
+            None
+        );
+        assert_eq!(Price::read("x"), None);
+    }
+}

@@ -1,0 +1,265 @@
+//! What a client of the OpenAI API asks, as `chat-completion` reads it.
+
+use serde_json::{Map, Value, json};
+use tg_schemas::Error;
+
+use crate::engine::translate::fields::fault;
+use crate::engine::translate::{Body, Fields};
+
+/// A chat that is asked for.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Asked {
+    /// The body of `chat-completion`.
+    pub(crate) body: Body,
+    /// The model.
+    pub(crate) model: String,
+    /// In pieces.
+    pub(crate) streaming: bool,
+    /// With what it used, in a piece of its own.
+    pub(crate) with_usage: bool,
+}
+
+impl Asked {
+    /// Reads a request. Keys that are not known mean nothing.
+    ///
+    /// # Errors
+    /// `bad-request`, with the field that is missing or wrong.
+    pub(crate) fn read(body: &Body) -> Result<Self, Error> {
+        let fields = Fields::new(body);
+        let model = fields.required_text("model")?;
+        if model.is_empty() {
+            return Err(fault("model", "is required"));
+        }
+        let messages = fields.objects("messages")?;
+        if messages.is_empty() {
+            return Err(fault("messages", "must have at least one message"));
+        }
+        let streaming = fields.flag("stream")?;
+        let options = fields.object("stream_options")?;
+        let with_usage = options.map(|own| own.flag("include_usage")).transpose()?;
+        let messages: Result<Vec<Value>, Error> = messages.iter().map(turn).collect();
+        let tools: Result<Vec<Value>, Error> = fields.objects("tools")?.iter().map(tool).collect();
+        let mut own = Body::new();
+        own.insert("model".into(), model.clone().into());
+        own.insert("messages".into(), messages?.into());
+        own.insert("tools".into(), tools?.into());
+        own.insert("streaming".into(), streaming.into());
+        for key in ["temperature", "top_p"] {
+            if let Some(value) = fields.value(key) {
+                own.insert(key.into(), value.clone());
+            }
+        }
+        let most = fields
+            .value("max_completion_tokens")
+            .or(fields.value("max_tokens"));
+        if let Some(most) = most {
+            own.insert("max_tokens".into(), most.clone());
+        }
+        match fields.value("stop") {
+            None => {}
+            Some(Value::String(one)) => {
+                own.insert("stop".into(), json!([one]));
+            }
+            Some(_) => {
+                own.insert("stop".into(), fields.texts("stop")?.into());
+            }
+        }
+        if let Some(choice) = choice(&fields)? {
+            own.insert("tool_choice".into(), choice.into());
+        }
+        own.extend(format(&fields)?);
+        Ok(Self {
+            body: own,
+            model,
+            streaming,
+            with_usage: with_usage.unwrap_or(false),
+        })
+    }
+}
+
+/// The text of a message: itself, or parts of which each is a text.
+fn content(message: &Fields<'_>) -> Result<String, Error> {
+    if !matches!(message.value("content"), Some(Value::Array(_))) {
+        return message.text("content");
+    }
+    let mut text = String::new();
+    for part in message.objects("content")? {
+        match part.text("type")?.as_str() {
+            "text" => text += &part.text("text")?,
+            _ => return Err(part.fault("type", "must be text: other parts are not read here")),
+        }
+    }
+    Ok(text)
+}
+
+fn turn(message: &Fields<'_>) -> Result<Value, Error> {
+    let role = message.required_text("role")?;
+    let role = match role.as_str() {
+        "developer" => "system",
+        "function" => "tool",
+        "system" | "user" | "assistant" | "tool" => role.as_str(),
+        _ => {
+            let text = "must be system, developer, user, assistant or tool";
+            return Err(message.fault("role", text));
+        }
+    };
+    let mut own = json!({"role": role, "content": content(message)?});
+    let mut calls = Vec::new();
+    for call in message.objects("tool_calls")? {
+        let function = call.object("function")?;
+        let function = function.ok_or_else(|| call.fault("function", "is required"))?;
+        calls.push(json!({
+            "id": call.text("id")?,
+            "name": function.required_text("name")?,
+            "arguments": function.text("arguments")?,
+        }));
+    }
+    own["tool_calls"] = calls.into();
+    for key in ["tool_call_id", "name"] {
+        if let Some(text) = message.opt_text(key)? {
+            own[key] = text.into();
+        }
+    }
+    Ok(own)
+}
+
+fn tool(tool: &Fields<'_>) -> Result<Value, Error> {
+    let function = tool.object("function")?;
+    let function = function.ok_or_else(|| tool.fault("function", "is required"))?;
+    let mut own = json!({
+        "name": function.required_text("name")?,
+        "description": function.text("description")?,
+    });
+    if let Some(parameters) = function.map("parameters")? {
+        own["parameters"] = Value::Object(parameters.clone());
+    }
+    Ok(own)
+}
+
+/// Which tool is to be called: a word, or the name of one.
+fn choice(fields: &Fields<'_>) -> Result<Option<String>, Error> {
+    match fields.value("tool_choice") {
+        None => Ok(None),
+        Some(Value::String(word)) if ["auto", "none", "required"].contains(&word.as_str()) => {
+            Ok(Some(word.clone()))
+        }
+        Some(Value::Object(_)) => {
+            let choice = fields.object("tool_choice")?;
+            let function = choice.as_ref().map(|own| own.object("function"));
+            let function = function.transpose()?.flatten();
+            let named = function.map(|own| own.required_text("name")).transpose()?;
+            let missing = || fault("tool_choice.function", "is required");
+            named.map(Some).ok_or_else(missing)
+        }
+        Some(_) => {
+            let text = "must be auto, none, required or a function";
+            Err(fault("tool_choice", text))
+        }
+    }
+}
+
+/// The shape of the answer.
+fn format(fields: &Fields<'_>) -> Result<Map<String, Value>, Error> {
+    let mut own = Map::new();
+    let Some(format) = fields.object("response_format")? else {
+        return Ok(own);
+    };
+    match format.text("type")?.as_str() {
+        "text" | "" => {}
+        "json_object" => {
+            own.insert("response_format".into(), "json".into());
+        }
+        "json_schema" => {
+            let told = format.object("json_schema")?;
+            let schema = told.map(|told| told.map("schema").map(Option::<&Body>::cloned));
+            let schema = schema.transpose()?.flatten();
+            let schema = schema.ok_or_else(|| format.fault("json_schema.schema", "is required"))?;
+            own.insert("response_format".into(), "json".into());
+            own.insert("schema".into(), Value::Object(schema));
+        }
+        _ => return Err(format.fault("type", "must be text, json_object or json_schema")),
+    }
+    Ok(own)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(body: Value) -> Result<Asked, Error> {
+        Asked::read(body.as_object().unwrap())
+    }
+
+    #[test]
+    fn a_request_is_read_into_the_words_of_the_flow() {
+        let asked = read(json!({
+            "model": "m", "stream": true, "stream_options": {"include_usage": true},
+            "max_completion_tokens": 9, "stop": "END", "user": "u", "n": 1,
+            "messages": [
+                {"role": "developer", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]},
+                {"role": "assistant", "content": null, "tool_calls":
+                    [{"id": "c", "type": "function", "function": {"name": "add", "arguments": "{}"}}]},
+                {"role": "tool", "tool_call_id": "c", "content": "2"},
+            ],
+            "tools": [{"type": "function", "function": {"name": "add", "parameters": {"type": "object"}}}],
+            "tool_choice": {"type": "function", "function": {"name": "add"}},
+            "response_format": {"type": "json_schema", "json_schema": {"name": "n", "schema": {"type": "object"}}},
+        }))
+        .unwrap();
+        assert!(asked.streaming && asked.with_usage);
+        let body = Value::Object(asked.body);
+        assert_eq!(
+            body["messages"][0],
+            json!({"role": "system", "content": "ab", "tool_calls": []})
+        );
+        assert_eq!(body["messages"][1]["tool_calls"][0]["name"], "add");
+        assert_eq!(body["messages"][2]["tool_call_id"], "c");
+        assert_eq!(
+            (&body["max_tokens"], &body["stop"]),
+            (&json!(9), &json!(["END"]))
+        );
+        assert_eq!(
+            (&body["tool_choice"], &body["schema"]["type"]),
+            (&json!("add"), &json!("object"))
+        );
+        assert_eq!(body["tools"][0]["name"], "add");
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        let ask = |more: Value| {
+            let mut body = json!({"model": "m", "messages": [{"role": "user", "content": "x"}]});
+            for (key, value) in more.as_object().unwrap() {
+                body[key] = value.clone();
+            }
+            read(body).unwrap_err().message
+        };
+        for (more, told) in [
+            (json!({"model": null}), "model: is required"),
+            (
+                json!({"messages": []}),
+                "messages: must have at least one message",
+            ),
+            (
+                json!({"messages": [{"role": "x"}]}),
+                "messages[0].role: must be system, developer, user, assistant or tool",
+            ),
+            (
+                json!({"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}),
+                "messages[0].content[0].type: must be text: other parts are not read here",
+            ),
+            (json!({"tools": [{}]}), "tools[0].function: is required"),
+            (
+                json!({"tool_choice": "some"}),
+                "tool_choice: must be auto, none, required or a function",
+            ),
+            (
+                json!({"response_format": {"type": "xml"}}),
+                "response_format.type: must be text, json_object or json_schema",
+            ),
+            (json!({"stream": "yes"}), "stream: must be true or false"),
+        ] {
+            assert_eq!(ask(more), told);
+        }
+    }
+}

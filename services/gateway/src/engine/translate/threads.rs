@@ -1,0 +1,114 @@
+//! `threads`: messages for listeners, and what comes back of them.
+
+use serde_json::{Value, json};
+use tg_schemas::Error;
+use tg_schemas::msg::{ListenerInfo, ThreadMessage, ThreadsRequest, ThreadsResponse};
+
+use super::fields::{Body, Fields, Reply};
+use super::{About, Translate};
+
+/// The `threads` service.
+pub struct Threads;
+
+impl Translate for Threads {
+    type Question = ThreadsRequest;
+    type Answer = ThreadsResponse;
+
+    /// The payload goes on as it is: whether it is one is for whoever writes messages to say, in words that tell nothing.
+    fn question(body: &Fields<'_>, about: &About) -> Result<Self::Question, Error> {
+        Ok(ThreadsRequest {
+            operation: about.operation.clone(),
+            flow: body.text_or("flow", "default")?,
+            thread: body.text("thread")?,
+            to: body.text("to")?,
+            r#type: body.text("type")?,
+            payload: body
+                .value("payload")
+                .map_or_else(String::new, Value::to_string),
+            console: body.flag("console")?,
+            streaming: body.flag("streaming")?,
+            limit: body.integer_or("limit", 0)?,
+            after: body.text("after")?,
+        })
+    }
+
+    fn part(part: Self::Answer, about: &About) -> Body {
+        let reply = Reply::new();
+        match about.operation.as_str() {
+            "list-listeners" => reply
+                .put(
+                    "listeners",
+                    part.listeners.into_iter().map(listener).collect::<Vec<_>>(),
+                )
+                .put_truthy("next", part.next),
+            "close-thread" => reply.put("closed", part.closed),
+            "show-thread" => reply.put("chain", part.chain),
+            _ => reply
+                .put_truthy("thread", part.thread)
+                .put_truthy("source", part.source)
+                .put_truthy("chunk", part.chunk)
+                .put_truthy(
+                    "messages",
+                    part.messages.into_iter().map(message).collect::<Vec<_>>(),
+                )
+                .put("end-of-stream", part.end_of_stream),
+        }
+        .done()
+    }
+}
+
+fn listener(one: ListenerInfo) -> Value {
+    json!({"name": one.name, "description": one.description, "types": one.types, "agent": one.agent})
+}
+
+fn message(one: ThreadMessage) -> Value {
+    json!({"thread": one.thread, "from": one.from, "type": one.r#type, "payload": one.payload})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{part, question};
+    use super::*;
+
+    #[test]
+    fn a_payload_goes_on_as_it_is() {
+        for (payload, text) in [
+            (json!({"b": 1, "a": [null]}), r#"{"b":1,"a":[null]}"#),
+            (json!("x"), r#""x""#),
+        ] {
+            let body = json!({"to": "greeter", "type": "textinput", "payload": payload});
+            let asked = question::<Threads>(body, "send-message").unwrap();
+            assert_eq!(
+                (asked.payload.as_str(), asked.flow.as_str()),
+                (text, "default")
+            );
+        }
+        let asked = question::<Threads>(json!({}), "send-message").unwrap();
+        assert_eq!(asked.payload, "");
+    }
+
+    #[test]
+    fn each_operation_shows_its_own() {
+        let told = ThreadsResponse {
+            thread: "t".to_owned(),
+            messages: vec![ThreadMessage {
+                from: "greeter".to_owned(),
+                r#type: "textinput".to_owned(),
+                ..ThreadMessage::default()
+            }],
+            end_of_stream: true,
+            ..ThreadsResponse::default()
+        };
+        let shown = part::<Threads>(told.clone(), "send-message");
+        let message = json!({"thread": "", "from": "greeter", "type": "textinput", "payload": {}});
+        assert_eq!(
+            shown,
+            json!({"thread": "t", "messages": [message], "end-of-stream": true})
+        );
+        assert_eq!(
+            part::<Threads>(told.clone(), "show-thread"),
+            json!({"chain": []})
+        );
+        assert_eq!(part::<Threads>(told, "close-thread"), json!({"closed": 0}));
+    }
+}

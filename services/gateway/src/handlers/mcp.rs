@@ -1,0 +1,402 @@
+//! `POST /mcp`: the Model Context Protocol, so that editors and other agents use what this system has as their tools. Each
+//! tool is an operation of the gateway: it is let in, counted, bounded and written down as at the operation's own
+//! endpoint. There are no sessions: each request stands for itself, in every revision.
+
+use axum::body::Body as HttpBody;
+use axum::extract::{Extension, Query, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use futures::future::try_join_all;
+use rmcp::model::{CallToolResult, RequestId};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tg_schemas::limits::MCP_MESSAGE;
+use tg_schemas::msg::DEFAULT_COLLECTION;
+use tg_schemas::{FlowId, WorkspaceId};
+use tokio_util::sync::CancellationToken;
+
+use super::mcp_answer::{Answer, Exchange};
+use super::{read, sse};
+use crate::auth::{Identity, Resource};
+use crate::budget::Reading;
+use crate::call::{Call, Leave, Meta, Target};
+use crate::calls::Name;
+use crate::engine::mcp::about;
+use crate::engine::mcp::called::Asked;
+use crate::engine::mcp::message::{Message, Request, RpcError, id};
+use crate::engine::mcp::revision::{CALL, DISCOVER, Header, Headers, INITIALIZE, Revision};
+use crate::engine::mcp::told;
+use crate::engine::mcp::tools::{Of, TOOLS, Tool, find};
+use crate::engine::translate::Body;
+use crate::error::{RequestError, json_response};
+use crate::running::Running;
+use crate::state::Shared;
+
+/// The flow that is asked where none is named.
+const FLOW: &str = "default";
+const SESSION: &str = "mcp-session-id";
+/// Longest name of a session.
+const SESSION_BYTES: usize = 128;
+/// What is not answered.
+const CANCELLED: &str = "notifications/cancelled";
+
+/// The query string: what the tools are about where a call says nothing else.
+#[derive(Debug, Deserialize)]
+pub(crate) struct At {
+    workspace: Option<String>,
+    flow: Option<String>,
+    collection: Option<String>,
+}
+
+impl At {
+    /// The flow and the collection where a call names none.
+    fn defaults(&self) -> (&str, &str) {
+        fn named<'a>(given: &'a Option<String>, usual: &'a str) -> &'a str {
+            let given = given.as_deref().filter(|name| !name.is_empty());
+            given.unwrap_or(usual)
+        }
+        (
+            named(&self.flow, FLOW),
+            named(&self.collection, DEFAULT_COLLECTION),
+        )
+    }
+}
+
+/// One message.
+pub(crate) async fn post(
+    State(app): State<Shared>,
+    Query(at): Query<At>,
+    Extension(meta): Extension<Meta>,
+    headers: HeaderMap,
+    body: HttpBody,
+) -> Response {
+    let meta = Meta {
+        endpoint: "mcp",
+        ..meta
+    };
+    let identity = match app.known(read::bearer(&headers), &meta).await {
+        Ok(identity) => identity,
+        Err(fault) => return unknown(fault),
+    };
+    let read = read::body_of(&app, &headers, body, Some(&identity), MCP_MESSAGE).await;
+    let (body, question) = match read {
+        Ok(read) => read,
+        Err(RequestError::InvalidJson(detail)) => {
+            let error = rmcp::model::ErrorData::parse_error(format!("no JSON: {detail}"), None);
+            return refused(RpcError::new(400, error));
+        }
+        Err(RequestError::NotAnObject) => {
+            return refused(RpcError::invalid("must be one message, and an object"));
+        }
+        Err(fault) => return fault.into_response(),
+    };
+    let caller = Caller {
+        app,
+        identity,
+        at,
+        meta,
+        headers,
+    };
+    let answered = caller.answer(body, question).await;
+    answered.unwrap_or_else(refused)
+}
+
+/// Whoever asks is not known, or asks too often.
+fn unknown(fault: RequestError) -> Response {
+    let mut response = fault.into_response();
+    if response.status() == StatusCode::UNAUTHORIZED {
+        let bearer = HeaderValue::from_static("Bearer");
+        response
+            .headers_mut()
+            .insert(header::WWW_AUTHENTICATE, bearer);
+    }
+    response
+}
+
+fn refused(fault: RpcError) -> Response {
+    let status = StatusCode::from_u16(fault.status).unwrap_or(StatusCode::BAD_REQUEST);
+    json_response(status, &fault.body())
+}
+
+/// Who sent a message, and what came with it.
+struct Caller {
+    app: Shared,
+    identity: Identity,
+    at: At,
+    meta: Meta,
+    headers: HeaderMap,
+}
+
+impl Caller {
+    async fn answer(self, body: Body, question: Reading) -> Result<Response, RpcError> {
+        let message = Message::read(body)?;
+        let revision = Revision::of(&headers(&self.headers), &message)?;
+        let session = match revision {
+            Revision::Handshake => session(&self.headers)?,
+            Revision::Stateless => None,
+        };
+        let request = match message {
+            Message::Request(request) => request,
+            Message::Notification { method, params } => {
+                if let (CANCELLED, Some(session)) = (method.as_str(), session) {
+                    let of = params.get("requestId").cloned().unwrap_or_default();
+                    self.app.calls.cancel(&self.name(session, id(of)?));
+                }
+                return Ok(StatusCode::ACCEPTED.into_response());
+            }
+            Message::Reply => return Ok(StatusCode::ACCEPTED.into_response()),
+        };
+        let of = request.id.clone();
+        let answered = self.answer_one(request, revision, session, question).await;
+        answered.map_err(|fault| {
+            let fault = fault.of(&of);
+            match revision {
+                // There a status that is no success says that the message was not read.
+                Revision::Handshake => fault.with(200),
+                Revision::Stateless => fault,
+            }
+        })
+    }
+
+    async fn answer_one(
+        self,
+        request: Request,
+        revision: Revision,
+        session: Option<String>,
+        question: Reading,
+    ) -> Result<Response, RpcError> {
+        let result = match (request.method.as_str(), revision) {
+            (INITIALIZE, Revision::Handshake) => {
+                let result = about::initialized(request.text("protocolVersion")?);
+                let mut response = json_response(StatusCode::OK, &request.answer(result));
+                let name = uuid::Uuid::new_v4().simple().to_string();
+                if let Ok(name) = HeaderValue::from_str(&name) {
+                    response.headers_mut().insert(SESSION, name);
+                }
+                return Ok(response);
+            }
+            (DISCOVER, Revision::Stateless) => about::discovered(),
+            ("ping", Revision::Handshake) => json!({}),
+            ("tools/list", _) => {
+                if request
+                    .params
+                    .get("cursor")
+                    .is_some_and(|one| !one.is_null())
+                {
+                    return Err(RpcError::params("cursor: all tools are on one page"));
+                }
+                let tools = self.tools().await?;
+                about::listed(json!({"tools": tools}), revision)
+            }
+            (CALL, _) => return self.call(request, revision, session, question).await,
+            (other, _) => return Err(RpcError::method(other)),
+        };
+        Ok(json_response(StatusCode::OK, &request.answer(result)))
+    }
+
+    fn name(&self, session: String, id: RequestId) -> Name {
+        Name {
+            user: self.identity.id.clone(),
+            session,
+            id,
+        }
+    }
+
+    /// The tools that the caller may use.
+    async fn tools(&self) -> Result<Vec<Value>, RpcError> {
+        let told = |fault: RequestError| RpcError::internal(fault.error().message);
+        let workspace = self.at.workspace.as_deref();
+        let workspace = workspace.filter(|name| !name.is_empty());
+        let workspace = workspace.unwrap_or(&self.identity.workspace);
+        let workspace = WorkspaceId::new(workspace).map_err(|error| told(error.into()))?;
+        let flow = FlowId::new(self.at.defaults().0).map_err(|error| told(error.into()))?;
+        let looked = TOOLS.iter().map(|tool| {
+            let resource = match tool.of {
+                Of::Kind(_) => Resource::flow(workspace.as_str(), flow.as_str()),
+                Of::Operation(..) => Resource::workspace(workspace.as_str()),
+            };
+            let workspace = &workspace;
+            async move {
+                let gate = target(tool, "")?.gate();
+                let allowed = self
+                    .app
+                    .allowed(&self.identity, gate, &resource, workspace)
+                    .await;
+                match allowed {
+                    Ok(_) => Ok(Some(tool)),
+                    Err(RequestError::AccessDenied) => Ok(None),
+                    Err(fault) => Err(fault),
+                }
+            }
+        });
+        let tools = try_join_all(looked).await.map_err(told)?;
+        let shown =
+            |tool: &Tool| serde_json::to_value(tool.shown(self.at.defaults())).unwrap_or_default();
+        Ok(tools.into_iter().flatten().map(shown).collect())
+    }
+
+    async fn call(
+        self,
+        mut request: Request,
+        revision: Revision,
+        session: Option<String>,
+        question: Reading,
+    ) -> Result<Response, RpcError> {
+        let name = request.text("name")?;
+        let tool = find(name).ok_or_else(|| {
+            let shown: String = name.chars().take(64).collect();
+            RpcError::params(format!("name: there is no tool {shown}"))
+        })?;
+        let arguments = match request.params.remove("arguments") {
+            None | Some(Value::Null) => Body::new(),
+            Some(Value::Object(arguments)) => arguments,
+            Some(_) => return Err(RpcError::params("arguments: must be an object")),
+        };
+        request.params.clear();
+        let cancel = CancellationToken::new();
+        let known = match session {
+            None => None,
+            Some(session) => {
+                let name = self.name(session, request.id.clone());
+                let entered = self.app.calls.enter(name, cancel.clone());
+                let entered = entered
+                    .ok_or_else(|| RpcError::invalid("id: a request of this id is under way"))?;
+                Some(entered)
+            }
+        };
+        let answer = Answer {
+            request,
+            revision,
+            tool,
+            offset: 0,
+        };
+        let told = |result: CallToolResult| json_response(StatusCode::OK, &answer.of(result));
+        let asked = match Asked::read(tool, &arguments, self.at.defaults()) {
+            Ok(asked) => asked,
+            Err(error) => return Ok(told(told::failure(&error))),
+        };
+        drop(arguments);
+        let offset = asked.offset;
+        let started = self.start(tool, asked, cancel).await;
+        let running = match started {
+            Ok(running) => running.holding(question),
+            Err(fault) => return Ok(told(told::failure(&fault.error()))),
+        };
+        let answer = Answer { offset, ..answer };
+        let token = answer.request.meta.get_progress_token();
+        let outlet = self.app.sending.outlet(&self.identity);
+        let exchange = Exchange::new(answer, running, known);
+        match token.filter(|_| tool.tells() && sse::wanted(&self.headers)) {
+            Some(token) => Ok(exchange.stream(token, self.app.options.heartbeat, outlet)),
+            None => Ok(exchange.whole(&outlet).await),
+        }
+    }
+
+    /// Starts what a call asks for: from here on it is a request as any other.
+    async fn start(
+        &self,
+        tool: &Tool,
+        asked: Asked,
+        cancel: CancellationToken,
+    ) -> Result<Running, RequestError> {
+        let mut body = asked.body;
+        if let Of::Operation(_, operation) = tool.of {
+            body.insert("operation".to_owned(), operation.into());
+        }
+        let call = Call {
+            target: target(tool, &asked.flow)?,
+            body,
+            workspace: self.at.workspace.clone(),
+            timeout: read::timeout(&self.headers)?,
+            leave: Leave::Cancel,
+            whole: true,
+            meta: self.meta.clone(),
+        };
+        self.app.start(&self.identity, call, cancel).await
+    }
+}
+
+/// What answers a tool.
+pub(crate) fn target(tool: &Tool, flow: &str) -> Result<Target, RequestError> {
+    match tool.of {
+        Of::Kind(kind) => Target::kind(kind, flow),
+        Of::Operation(service, operation) => {
+            let mut body = Body::new();
+            body.insert("operation".to_owned(), operation.into());
+            Target::service(service, &body)
+        }
+    }
+}
+
+/// The headers of the protocol.
+fn headers(all: &HeaderMap) -> Headers {
+    let of = |name: &str| {
+        let mut values = all.get_all(name).iter();
+        match (values.next(), values.next()) {
+            (None, _) => Header::Absent,
+            (Some(value), None) => match value.to_str() {
+                Ok(text) => Header::Text(text.to_owned()),
+                Err(_) => Header::Unclear,
+            },
+            (Some(_), Some(_)) => Header::Unclear,
+        }
+    };
+    Headers {
+        version: of("mcp-protocol-version"),
+        method: of("mcp-method"),
+        name: of("mcp-name"),
+    }
+}
+
+/// The name of the session, if it has one.
+fn session(headers: &HeaderMap) -> Result<Option<String>, RpcError> {
+    let Some(value) = headers.get(SESSION) else {
+        return Ok(None);
+    };
+    let name = value
+        .to_str()
+        .ok()
+        .filter(|name| name.len() <= SESSION_BYTES);
+    match name {
+        Some(name) => Ok(Some(name.to_owned())),
+        None => {
+            let why = format!("{SESSION}: must be at most {SESSION_BYTES} visible characters");
+            Err(RpcError::invalid(why))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_that_come_twice_are_told_from_those_that_come_once() {
+        let mut all = HeaderMap::new();
+        all.append(
+            "mcp-protocol-version",
+            HeaderValue::from_static("2026-07-28"),
+        );
+        all.append("mcp-method", HeaderValue::from_static("ping"));
+        all.append("mcp-method", HeaderValue::from_static("ping"));
+        let read = headers(&all);
+        assert_eq!(read.version, Header::Text("2026-07-28".to_owned()));
+        assert_eq!((read.method, read.name), (Header::Unclear, Header::Absent));
+        assert_eq!(session(&all).ok(), Some(None));
+        all.insert(SESSION, HeaderValue::from_static("s"));
+        assert_eq!(session(&all).ok(), Some(Some("s".to_owned())));
+        let long = HeaderValue::from_str(&"s".repeat(SESSION_BYTES + 1)).unwrap();
+        all.insert(SESSION, long);
+        assert!(session(&all).is_err());
+    }
+
+    #[test]
+    fn each_tool_needs_what_its_operation_needs() {
+        use crate::registry::Gate;
+        let gate = |name: &str| target(find(name).unwrap(), "f").unwrap().gate();
+        assert_eq!(gate("ask_agent"), Gate::Needs("agent"));
+        assert_eq!(gate("sparql_query"), Gate::Needs("sparql:read"));
+        assert_eq!(gate("add_document"), Gate::Needs("documents:write"));
+        assert_eq!(gate("list_flows"), Gate::Needs("flows:read"));
+    }
+}

@@ -1,0 +1,243 @@
+//! Runs of the agent that are joined again: what they tell from a part on, whichever gateway they came through.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::stream::{self, StreamExt};
+use serde_json::json;
+use tg_clients::agent_runs::AgentRuns;
+use tg_mesh::{Answer, Mesh};
+use tg_schemas::msg::{AgentResponse, AgentRunsRequest, AgentRunsResponse, DetachedRun};
+use tg_schemas::{Error, ErrorCode};
+use tokio_util::sync::CancellationToken;
+
+use crate::ask::{self, Part, Parts};
+use crate::engine::scrub::scrub_for;
+use crate::engine::translate::agent::Agent;
+use crate::engine::translate::{About, Body, Fields};
+use crate::registry;
+
+/// Notes something that was done.
+pub(crate) type Noted = Box<dyn FnOnce() + Send>;
+
+/// An agent that is away is asked again so often, each time after this long.
+const TRIES: u32 = 60;
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// The request that a run is joined with; `offset` is of the last part that the client has.
+pub(crate) fn request(run: &str, offset: Option<u64>) -> Body {
+    let mut body = Body::new();
+    body.insert("operation".to_owned(), json!("read-run"));
+    body.insert("run".to_owned(), json!(run));
+    if let Some(offset) = offset {
+        body.insert("offset".to_owned(), json!(offset));
+    }
+    body
+}
+
+/// The run with an id, of a user or of a workspace; `None`: there is none. An agent that is away is waited for.
+pub(crate) async fn find(
+    mesh: &Mesh,
+    (user, workspace): (&str, &str),
+    run: &str,
+) -> Result<Option<DetachedRun>, Error> {
+    let mut tries = 0;
+    loop {
+        // Anew: each time it has as long as one question may take.
+        let runs = AgentRuns::of(mesh, user).of_workspace(workspace);
+        match runs.find(run).await {
+            Err(error) if is_away(&error) && tries < TRIES => {
+                tries += 1;
+                tokio::time::sleep(PAUSE).await;
+            }
+            found => return found,
+        }
+    }
+}
+
+/// A run that is not there, or not for who asks.
+pub(crate) fn unknown() -> Error {
+    Error::new(ErrorCode::NotFound, "run not found")
+}
+
+/// Whose run is read, and from where.
+pub(crate) struct Joined {
+    mesh: Mesh,
+    request: AgentRunsRequest,
+    /// Ends it, and the run with it: the client's own word.
+    cancel: CancellationToken,
+    /// Notes that they said it.
+    noted: Option<Noted>,
+    about: About,
+    answer: Option<Answer<AgentRunsResponse>>,
+    waiting: VecDeque<String>,
+    tries: u32,
+    over: bool,
+}
+
+/// The run that a request names, and the first part that its client lacks.
+pub(crate) fn place(fields: &Fields<'_>) -> Result<(Arc<str>, u64), Error> {
+    let run = fields.required_text("run")?;
+    let first = match fields.value("offset") {
+        None => 0,
+        Some(_) => match u64::try_from(fields.integer_or("offset", 0)?) {
+            Ok(offset) => offset.saturating_add(1),
+            Err(_) => return Err(fields.fault("offset", "must not be negative")),
+        },
+    };
+    Ok((run.into(), first))
+}
+
+impl Joined {
+    /// The run of a user, or of a workspace, from a part on.
+    pub(crate) fn new(
+        mesh: &Mesh,
+        (user, workspace): (&str, &str),
+        (run, first): (&str, u64),
+        operator: bool,
+        (cancel, noted): (CancellationToken, Noted),
+    ) -> Self {
+        Self {
+            mesh: mesh.clone(),
+            request: AgentRunsRequest {
+                operation: "read-run".to_owned(),
+                user: user.to_owned(),
+                workspace: workspace.to_owned(),
+                id: run.to_owned(),
+                from: i64::try_from(first).unwrap_or(i64::MAX),
+                ..AgentRunsRequest::default()
+            },
+            cancel,
+            noted: Some(noted),
+            about: About {
+                operator,
+                ..About::default()
+            },
+            answer: None,
+            waiting: VecDeque::new(),
+            tries: 0,
+            over: false,
+        }
+    }
+
+    /// It is replayed from its record instead: who ends that ends no run.
+    pub(crate) fn again(mut self) -> Self {
+        self.request.operation = registry::REPLAY.to_owned();
+        self.noted = None;
+        self
+    }
+
+    /// Its parts.
+    pub(crate) fn parts(self) -> Parts {
+        stream::unfold(self, |mut joined| async move {
+            let part = joined.next().await?;
+            Some((part, joined))
+        })
+        .boxed()
+    }
+
+    async fn next(&mut self) -> Option<Part> {
+        if self.over {
+            return None;
+        }
+        let cancel = self.cancel.clone();
+        let part = tokio::select! {
+            biased;
+            () = cancel.cancelled() => {
+                let runs = AgentRuns::of(&self.mesh, &self.request.user);
+                let runs = runs.of_workspace(&self.request.workspace);
+                if let Some(noted) = self.noted.take() {
+                    // What it had told before is told all the same where it is joined once more.
+                    let _ = runs.cancel(&self.request.id).await;
+                    noted();
+                }
+                Part::Error(Error::new(ErrorCode::Cancelled, "the request was cancelled"))
+            }
+            part = self.read() => part,
+        };
+        self.over = !matches!(part, Part::Body { last: false, .. });
+        Some(part)
+    }
+
+    async fn read(&mut self) -> Part {
+        loop {
+            if let Some(part) = self.waiting.pop_front() {
+                self.request.from += 1;
+                return match serde_json::from_slice::<AgentResponse>(part.as_bytes()) {
+                    Ok(part) => ask::translated::<Agent>(part, &self.about),
+                    Err(_) => Part::Error(Error::new(
+                        ErrorCode::Internal,
+                        "a part of the run cannot be read",
+                    )),
+                };
+            }
+            match self.more().await {
+                Ok(Some(parts)) => {
+                    self.tries = 0;
+                    self.waiting = parts.into();
+                }
+                // The client has it all.
+                Ok(None) => {
+                    return Part::Body {
+                        body: Body::new(),
+                        last: true,
+                        failed: false,
+                    };
+                }
+                Err(error) if is_away(&error) && self.tries < TRIES => {
+                    self.tries += 1;
+                    self.answer = None;
+                    tokio::time::sleep(PAUSE).await;
+                }
+                Err(error) => return Part::Error(scrub_for(error, self.about.operator)),
+            }
+        }
+    }
+
+    /// What it tells next.
+    async fn more(&mut self) -> Result<Option<Vec<String>>, Error> {
+        let answer = match &mut self.answer {
+            Some(answer) => answer,
+            none => none.insert(AgentRuns::read(&self.mesh, &self.request)?),
+        };
+        match answer.next().await {
+            Some(Ok(some)) => match some.error {
+                Some(error) => Err(error),
+                None if some.more => Ok(Some(some.parts)),
+                None => Ok(None),
+            },
+            Some(Err(error)) => Err(error),
+            None => Ok(None),
+        }
+    }
+}
+
+/// Whether it may go on elsewhere, or soon.
+fn is_away(error: &Error) -> bool {
+    matches!(
+        error.code(),
+        ErrorCode::Interrupted | ErrorCode::Unavailable | ErrorCode::NobodyServes
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_is_joined_behind_the_part_that_the_client_has() {
+        let place_of = |body: &Body| place(&Fields::new(body));
+        for (offset, first) in [(None, 0), (Some(0), 1), (Some(7), 8)] {
+            let (run, from) = place_of(&request("r", offset)).unwrap();
+            assert_eq!((&*run, from), ("r", first));
+        }
+        let mut wrong = request("r", None);
+        wrong.insert("offset".to_owned(), json!(-1));
+        assert_eq!(
+            place_of(&wrong).unwrap_err().message,
+            "offset: must not be negative"
+        );
+        assert!(place_of(&Body::new()).is_err());
+    }
+}

@@ -1,0 +1,427 @@
+//! A chat with a model comes in: to the completer, and back what the model writes, which tools it calls and what it
+//! used; or a question about the backends of models, for which nobody is asked.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use futures::StreamExt;
+use tg_mesh::{Cx, RequestHandler, Responder, clock};
+use tg_provider_http::within;
+use tg_schemas::Error;
+use tg_schemas::limits::{CHAT_MODELS, MODEL_NAME};
+use tg_schemas::msg::{
+    ChatCompletionRequest, ChatCompletionResponse, ChatTurn, ChatUsage, ModelHealth, ModelRoute,
+    RouteBackend,
+};
+use tokio::time::Instant;
+
+use super::{Rooms, usage};
+use crate::engine::repair::{calls, may_be_calls};
+use crate::engine::tokens::estimated;
+use crate::error::LlmError;
+use crate::model::{ChatEvent, ChatRequest, Completion, Dialog, Format};
+use crate::provider_client::{self, ProviderClient};
+
+/// Serves `chat-completion`.
+pub(crate) struct ChatCompletion {
+    pub(crate) provider_client: ProviderClient,
+    pub(crate) rooms: Arc<Rooms>,
+}
+
+#[async_trait]
+impl RequestHandler<ChatCompletionRequest, ChatCompletionResponse> for ChatCompletion {
+    async fn serve(
+        &self,
+        cx: Cx,
+        question: ChatCompletionRequest,
+        mut out: Responder<ChatCompletionResponse>,
+    ) -> Result<(), Error> {
+        named(&question)?;
+        match question.operation.as_str() {
+            "completion" | "" => self.answer(&cx, question, &mut out).await,
+            "list-models" => {
+                let models = self.list_models(&cx).await;
+                out.send(models.unwrap_or_else(|error| refused(&cx, self, None, error)))
+                    .await
+            }
+            "route" => out.send(self.route(&cx, question.model.as_deref())).await,
+            "health" => out.send(self.health(&cx, &question.models)).await,
+            _ => Err(LlmError::ChatOperation.into()),
+        }
+    }
+}
+
+impl ChatCompletion {
+    async fn list_models(&self, cx: &Cx) -> Result<ChatCompletionResponse, LlmError> {
+        let within = within(cx.deadline.left());
+        let client = &self.provider_client.client;
+        Ok(ChatCompletionResponse {
+            models: client.list_models(within, &cx.cancel).await?,
+            ..last()
+        })
+    }
+
+    /// Whom a question for a model would go to now.
+    fn route(&self, cx: &Cx, model: Option<&str>) -> ChatCompletionResponse {
+        let model = model.or(cx.parameter("model"));
+        let client = &self.provider_client.client;
+        let clock = clock::now().timestamp();
+        let route = match client.router() {
+            Some(router) => router.explain(model, clock),
+            None => self.only(model),
+        };
+        ChatCompletionResponse {
+            route: Some(route),
+            ..last()
+        }
+    }
+
+    /// Of the one provider that there is.
+    fn only(&self, model: Option<&str>) -> ModelRoute {
+        let client = self.provider_client.client.model();
+        let model = model.unwrap_or(client.default_model()).to_owned();
+        let provider = client.provider().to_owned();
+        ModelRoute {
+            strategy: "single".to_owned(),
+            chosen: Some(provider.clone()),
+            backends: vec![RouteBackend {
+                backend: provider.clone(),
+                provider,
+                model: Some(model.clone()),
+                state: "chosen".to_owned(),
+                reason: "there is one provider".to_owned(),
+                ..RouteBackend::default()
+            }],
+            model,
+        }
+    }
+
+    fn health(&self, cx: &Cx, asked: &[String]) -> ChatCompletionResponse {
+        let client = &self.provider_client.client;
+        let health = match client.router() {
+            Some(router) => router.health(asked),
+            None => {
+                let model = client.model();
+                let usual = cx.parameter("model").unwrap_or(model.default_model());
+                vec![ModelHealth {
+                    model: usual.to_owned(),
+                    provider: model.provider().to_owned(),
+                    available: true,
+                    reason: None,
+                }]
+            }
+        };
+        ChatCompletionResponse { health, ..last() }
+    }
+
+    /// Answers a chat and records what that cost, also where it failed.
+    async fn answer(
+        &self,
+        cx: &Cx,
+        question: ChatCompletionRequest,
+        out: &mut Responder<ChatCompletionResponse>,
+    ) -> Result<(), Error> {
+        let request = match request(cx, question) {
+            Ok(request) => request,
+            Err(error) => return out.send(refused(cx, self, None, error)).await,
+        };
+        let asked = request.model.as_deref();
+        if let Err(error) = self.rooms.check(cx, &self.provider_client, asked) {
+            return out.send(refused(cx, self, asked, error)).await;
+        }
+        let began = Instant::now();
+        let done = self.complete(cx, &request, out).await;
+        metrics::histogram!(
+            "tg_text_completion_duration_seconds",
+            "processor" => "chat-completion"
+        )
+        .record(began.elapsed().as_secs_f64());
+        match done {
+            Ok(completion) => {
+                let done = Ok(completion);
+                usage::record(cx, &self.provider_client, asked, began, &done).await;
+                Ok(())
+            }
+            Err(Failed::Told(error)) => {
+                let told = refused(cx, self, asked, error);
+                let done = Err(told.error.clone().unwrap_or_default());
+                usage::record(cx, &self.provider_client, asked, began, &done).await;
+                out.send(told).await
+            }
+            Err(Failed::Unheard(error)) => {
+                let done = Err(error.clone());
+                usage::record(cx, &self.provider_client, asked, began, &done).await;
+                Err(error)
+            }
+        }
+    }
+
+    async fn complete(
+        &self,
+        cx: &Cx,
+        request: &ChatRequest,
+        out: &mut Responder<ChatCompletionResponse>,
+    ) -> Result<Completion, Failed> {
+        let left = within(cx.deadline.left());
+        let client = &self.provider_client.client;
+        let mut events = client.open(request, left, &cx.cancel).await?;
+        let (mut text, mut thought, mut characters) = (String::new(), String::new(), 0);
+        let tools = request.dialog.as_deref().map(|dialog| &dialog.tools);
+        let tools = tools.map(Vec::as_slice).unwrap_or_default();
+        let mut may_call = may_call(request);
+        while let Some(event) = events.next().await {
+            match event? {
+                ChatEvent::Delta(piece) => {
+                    characters += piece.chars().count();
+                    text += &piece;
+                    // What may be a call of a tool waits until that is known.
+                    if request.streaming && !(may_call && may_be_calls(&text)) {
+                        may_call = false;
+                        say(std::mem::take(&mut text), out).await?;
+                    }
+                }
+                ChatEvent::Thinking(piece) => {
+                    characters += piece.chars().count();
+                    match request.streaming {
+                        true => think(piece, out).await?,
+                        false => thought += &piece,
+                    }
+                }
+                ChatEvent::Done(mut completion) => {
+                    completion.characters = characters;
+                    if may_call && completion.tool_calls.is_empty() {
+                        completion.tool_calls = calls(&text, tools).unwrap_or_default();
+                        if !completion.tool_calls.is_empty() {
+                            text.clear();
+                        }
+                    }
+                    if request.streaming && !text.is_empty() {
+                        say(std::mem::take(&mut text), out).await?;
+                    }
+                    provider_client::note(true);
+                    let end = ChatCompletionResponse {
+                        thinking: thought,
+                        ..end(text, &completion)
+                    };
+                    out.send(end).await.map_err(Failed::Unheard)?;
+                    return Ok(completion);
+                }
+            }
+        }
+        Err(LlmError::BrokenOff.into())
+    }
+}
+
+/// Whether what the model writes may be a call of a tool.
+fn may_call(request: &ChatRequest) -> bool {
+    let is_open =
+        |dialog: &Dialog| !dialog.tools.is_empty() && dialog.tool_choice.as_deref() != Some("none");
+    request.format == Format::Text && request.dialog.as_deref().is_some_and(is_open)
+}
+
+/// Why there is no answer.
+enum Failed {
+    /// The model has none, which is told.
+    Told(LlmError),
+    /// Whoever asked is gone.
+    Unheard(Error),
+}
+
+impl From<LlmError> for Failed {
+    fn from(error: LlmError) -> Self {
+        match error {
+            LlmError::Cancelled => Self::Unheard(error.into()),
+            error => Self::Told(error),
+        }
+    }
+}
+
+/// Sends a piece of the text.
+async fn say(piece: String, out: &mut Responder<ChatCompletionResponse>) -> Result<(), Failed> {
+    let part = ChatCompletionResponse {
+        delta: piece,
+        ..ChatCompletionResponse::default()
+    };
+    out.send(part).await.map_err(Failed::Unheard)
+}
+
+/// Sends a piece of what the model thinks.
+async fn think(piece: String, out: &mut Responder<ChatCompletionResponse>) -> Result<(), Failed> {
+    let part = ChatCompletionResponse {
+        thinking: piece,
+        ..ChatCompletionResponse::default()
+    };
+    out.send(part).await.map_err(Failed::Unheard)
+}
+
+fn last() -> ChatCompletionResponse {
+    ChatCompletionResponse {
+        end_of_stream: true,
+        ..ChatCompletionResponse::default()
+    }
+}
+
+/// A failure as an answer, with what its type does not say.
+fn refused(
+    cx: &Cx,
+    of: &ChatCompletion,
+    model: Option<&str>,
+    error: LlmError,
+) -> ChatCompletionResponse {
+    let failure = match &error {
+        LlmError::UnknownModel(_) => Some("model_not_found"),
+        LlmError::TooLong(_) | LlmError::SmallWindow(_) => Some("context_window_too_small"),
+        _ => None,
+    };
+    let pause = error.pause();
+    let pause = pause.map(|pause| pause.as_secs_f64().ceil().max(1.0) as i64);
+    ChatCompletionResponse {
+        failure: failure.map(str::to_owned),
+        retry_after: pause,
+        error: Some(provider_client::failed(
+            &of.provider_client,
+            cx,
+            model,
+            error,
+        )),
+        ..last()
+    }
+}
+
+fn end(text: String, completion: &Completion) -> ChatCompletionResponse {
+    let tokens = completion.counts.tokens();
+    let output = completion.out_token;
+    let written = output.unwrap_or_else(|| estimated(completion.characters));
+    let reason = match completion {
+        Completion { tool_calls, .. } if !tool_calls.is_empty() => "tool_calls",
+        Completion {
+            truncated: true, ..
+        } => "length",
+        _ => "stop",
+    };
+    let input = completion.in_token.unwrap_or(0);
+    ChatCompletionResponse {
+        content: text,
+        tool_calls: completion.tool_calls.clone(),
+        finish_reason: Some(reason.to_owned()),
+        model: Some(completion.model.clone()),
+        backend: Some(completion.backend.clone()).filter(|name| !name.is_empty()),
+        cost: completion.dollars(),
+        usage: Some(ChatUsage {
+            input,
+            output: written,
+            cache_read: tokens.cache_read,
+            cache_write: tokens.cache_write,
+            total: tokens.total.max(input.saturating_add(written)),
+            estimated: output.is_none(),
+        }),
+        ..last()
+    }
+}
+
+/// Whether the models that a question names are few and their names short: they are compared with each other, and each
+/// may be asked.
+fn named(question: &ChatCompletionRequest) -> Result<(), LlmError> {
+    if question.models.len() > CHAT_MODELS {
+        return Err(LlmError::Models);
+    }
+    let is_long = |name: &String| name.len() > MODEL_NAME;
+    if question.model.as_ref().is_some_and(is_long) {
+        return Err(LlmError::ModelName("model"));
+    }
+    match question.models.iter().any(is_long) {
+        true => Err(LlmError::ModelName("models")),
+        false => Ok(()),
+    }
+}
+
+/// Texts of one role, for models that read no turns.
+fn joined<'a>(turns: impl Iterator<Item = &'a ChatTurn>) -> String {
+    let texts: Vec<&str> = turns.map(|turn| turn.content.as_str()).collect();
+    texts.join("\n\n")
+}
+
+fn request(cx: &Cx, question: ChatCompletionRequest) -> Result<ChatRequest, LlmError> {
+    let roles = ["system", "user", "assistant", "tool"];
+    let turns = question.messages;
+    if turns.is_empty() || !turns.iter().all(|turn| roles.contains(&turn.role.as_str())) {
+        return Err(LlmError::Turns);
+    }
+    let within = |temperature: &f64| (0.0..=10.0).contains(temperature);
+    let temperature = match (question.temperature, cx.parameter("temperature")) {
+        (Some(own), _) => Some(Some(own).filter(within).ok_or(LlmError::Temperature)?),
+        (None, Some(text)) => super::text_completion::temperature(text).map(Some)?,
+        (None, None) => None,
+    };
+    let format = match (question.response_format.as_deref(), question.schema) {
+        (Some("json"), Some(schema)) => Format::Schema(schema),
+        (Some("json"), None) => Format::Json,
+        (None | Some("" | "text"), _) => Format::Text,
+        _ => return Err(LlmError::ResponseFormat),
+    };
+    let of = |role: &'static str| turns.iter().filter(move |turn| turn.role == role);
+    let model = question.model.filter(|model| !model.is_empty());
+    Ok(ChatRequest {
+        system: joined(of("system")),
+        prompt: of("user")
+            .next_back()
+            .map(|turn| turn.content.clone())
+            .unwrap_or_default(),
+        model: model.or_else(|| cx.parameter("model").map(str::to_owned)),
+        temperature,
+        format,
+        streaming: question.streaming,
+        fallbacks: question.models,
+        dialog: Some(Arc::new(Dialog {
+            turns,
+            tools: question.tools,
+            tool_choice: question.tool_choice,
+            top_p: question.top_p,
+            max_tokens: question.max_tokens,
+            stop: question.stop,
+        })),
+        workspace: cx.workspace().to_owned(),
+        place: cx.place(),
+        ..ChatRequest::default()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_no_call_where_none_is_wanted() {
+        let request = |choice: Option<&str>| ChatRequest {
+            dialog: Some(Arc::new(Dialog {
+                tools: vec![tg_schemas::msg::ChatTool::default()],
+                tool_choice: choice.map(str::to_owned),
+                ..Dialog::default()
+            })),
+            ..ChatRequest::default()
+        };
+        assert!(may_call(&request(None)) && may_call(&request(Some("auto"))));
+        assert!(!may_call(&request(Some("none"))) && !may_call(&ChatRequest::default()));
+    }
+
+    #[test]
+    fn a_chat_names_few_models_with_short_names() {
+        let question = |model: &str, models: &[&str]| ChatCompletionRequest {
+            model: Some(model.to_owned()),
+            models: models.iter().map(|&name| name.to_owned()).collect(),
+            ..ChatCompletionRequest::default()
+        };
+        let (fits, long) = ("m".repeat(MODEL_NAME), "m".repeat(MODEL_NAME + 1));
+        let (most, many) = (vec![fits.as_str(); 16], vec!["m"; 17]);
+        assert_eq!(named(&question(&fits, &most)), Ok(()));
+        for (question, field) in [
+            (question("m", &many), "models:"),
+            (question("m", &[&long]), "models:"),
+            (question(&long, &[]), "model:"),
+        ] {
+            let told = Error::from(named(&question).unwrap_err());
+            assert_eq!(told.code(), tg_schemas::ErrorCode::BadRequest);
+            assert!(told.message.starts_with(field), "{}", told.message);
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! Before a model is asked: whether it can read enough at once.
+
+use std::collections::BTreeSet;
+
+use parking_lot::Mutex;
+use tg_compaction::{MODEL_TYPE, said, window};
+use tg_mesh::{Cx, warn_of};
+
+use crate::engine::context::{Room, room};
+use crate::error::LlmError;
+use crate::provider_client::ProviderClient;
+
+/// Config types that are watched for it.
+pub(crate) const WATCHED: &[&str] = &[MODEL_TYPE];
+/// Models of which it is remembered that they were warned of.
+const KEEP: usize = 1024;
+
+/// What is known of the windows of models.
+#[derive(Default)]
+pub(crate) struct Rooms {
+    /// Tokens that any model reads at once, where nothing else is said; 0: nothing is.
+    pub(crate) usual: u64,
+    /// Warned of in this process.
+    warned: Mutex<BTreeSet<String>>,
+}
+
+impl Rooms {
+    /// With what the settings say of all models.
+    pub(crate) fn of(usual: u64) -> Self {
+        Self {
+            usual,
+            ..Self::default()
+        }
+    }
+
+    /// Whether a model may be asked. The builtin reader reads what it is given.
+    pub(super) fn check(
+        &self,
+        cx: &Cx,
+        client: &ProviderClient,
+        asked: Option<&str>,
+    ) -> Result<(), LlmError> {
+        if client.origin.is_none() {
+            return Ok(());
+        }
+        let model = asked.unwrap_or(client.client.model().default_model());
+        let row = cx.config().get(cx.workspace(), MODEL_TYPE, model);
+        let own = row.and_then(|row| {
+            let told = said(&row);
+            told.inspect_err(|fault| warn_of!(cx, model, fault, "what is said of a model"))
+                .ok()
+        });
+        let window = window(own, client.client.window(model), Some(self.usual));
+        match room(window) {
+            Room::Enough => Ok(()),
+            Room::TooLittle => Err(LlmError::SmallWindow(window)),
+            Room::Little => {
+                if self.is_new(model) {
+                    warn_of!(cx, model, window, "the model can read little at once");
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn is_new(&self, model: &str) -> bool {
+        let mut warned = self.warned.lock();
+        warned.len() < KEEP && warned.insert(model.to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 95: once by model and process.
+    #[test]
+    fn a_model_is_warned_of_once() {
+        let rooms = Rooms::default();
+        assert!(rooms.is_new("small") && rooms.is_new("other"));
+        assert!(!rooms.is_new("small"));
+    }
+}

@@ -1,0 +1,106 @@
+//! Messages of the pump in the words of the bus, and back.
+
+use serde_json::{Value, json};
+use tg_schemas::msg::{
+    AgentRequest, ListenerInfo, ListenerRequest, ListenerResponse, ThreadMessage,
+};
+use tg_schemas::paging::{Asked, Page};
+use tg_schemas::{Error, ErrorCode};
+use tg_threads::{Delivery, Directory, Envelope, FORWARDS, Outcome, Turn};
+
+/// What a listener is given.
+pub fn request(delivery: &Delivery) -> ListenerRequest {
+    let (envelope, metadata) = (delivery.envelope(), delivery.metadata());
+    ListenerRequest {
+        thread_id: metadata.thread_id.to_string(),
+        from_id: metadata.from_id.to_string(),
+        own_name: metadata.own_name.as_ref().map(ToString::to_string),
+        is_self_call: metadata.is_self_call,
+        usage_instructions: metadata.usage_instructions.as_deref().map(str::to_owned),
+        r#type: envelope.kind.to_string(),
+        payload: envelope.payload.clone(),
+    }
+}
+
+/// What the flow's agent is asked.
+pub fn question(delivery: &Delivery) -> AgentRequest {
+    let content = delivery.envelope().content();
+    let mut request = AgentRequest {
+        question: content.text("question").to_owned(),
+        streaming: true,
+        ..AgentRequest::default()
+    };
+    let named = content.text("collection");
+    if !named.is_empty() {
+        named.clone_into(&mut request.collection);
+    }
+    request
+}
+
+/// The answer of the flow's agent.
+pub fn answered(text: &str) -> Outcome {
+    Outcome::Turn(Turn::respond("agentresponse", json!({"answer": text})))
+}
+
+/// What a listener returned.
+pub fn outcome(returned: ListenerResponse) -> Outcome {
+    if let Some(error) = returned.error {
+        return Outcome::Failed(error.message);
+    }
+    if returned.forwards.len() > FORWARDS {
+        return Outcome::Unreadable(Vec::new());
+    }
+    let mut turn = Turn::none();
+    for one in returned.forwards {
+        turn = turn.and_forward(&one.to, &one.r#type, Value::Object(one.payload));
+    }
+    if let Some(one) = returned.respond {
+        turn = turn.and_respond(&one.r#type, Value::Object(one.payload));
+    }
+    Outcome::Turn(turn)
+}
+
+/// How a listener did not return.
+pub fn broken(error: &Error) -> Outcome {
+    match error.code() {
+        ErrorCode::Timeout => Outcome::TimedOut,
+        ErrorCode::Cancelled => Outcome::Cancelled,
+        ErrorCode::NobodyServes | ErrorCode::Unavailable | ErrorCode::FlowStopped => {
+            Outcome::Unserved
+        }
+        // The reply was there, and was none.
+        ErrorCode::Internal => Outcome::Unreadable(Vec::new()),
+        _ => Outcome::Failed(error.message.clone()),
+    }
+}
+
+/// A message for whoever is outside.
+pub fn message(envelope: Envelope) -> ThreadMessage {
+    ThreadMessage {
+        thread: envelope.thread.to_string(),
+        from: envelope.from.to_string(),
+        r#type: envelope.kind.to_string(),
+        payload: envelope.payload,
+    }
+}
+
+/// The listeners that somebody may send to.
+///
+/// # Errors
+/// As [`Page::of`].
+pub fn listed(directory: &Directory, asked: Asked) -> Result<Page<ListenerInfo>, Error> {
+    let shown = directory
+        .all()
+        .filter(|one| !one.name().as_str().starts_with("system."));
+    Page::of(
+        asked,
+        shown,
+        |one| one.name().as_str(),
+        |one| ListenerInfo {
+            name: one.name().to_string(),
+            description: one.description().to_owned(),
+            types: one.types().keys().map(ToString::to_string).collect(),
+            agent: one.is_agent(),
+        },
+    )
+}

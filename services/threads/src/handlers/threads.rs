@@ -1,0 +1,112 @@
+//! `threads`: messages from outside, what listeners there are, and the end of threads.
+
+use async_trait::async_trait;
+use tg_clients::listeners::tell_ended;
+use tg_mesh::{Cx, RequestHandler, Responder};
+use tg_schemas::msg::{ThreadsRequest, ThreadsResponse};
+use tg_schemas::paging::Asked;
+use tg_schemas::{Error, FlowId, WorkspaceId, flow_record};
+use tg_threads::{Caller, Name, Place, ThreadId};
+
+use super::conversation::Conversation;
+use super::pumping::Pumping;
+use crate::engine::words;
+use crate::error::ThreadsError;
+use crate::options::Options;
+
+/// Serves `threads`.
+pub(crate) struct Threads(Pumping);
+
+impl Threads {
+    pub(crate) fn new(options: Options) -> Self {
+        Self(Pumping::new(options))
+    }
+
+    fn caller(cx: &Cx, place: Place, asked: &ThreadsRequest) -> Caller {
+        Caller {
+            place,
+            initiator: match asked.console {
+                true => Name::console(),
+                false => Name::gateway(),
+            },
+            principal: cx.headers.user_id.clone().unwrap_or_default(),
+            thread: ThreadId::parse(&asked.thread).ok(),
+        }
+    }
+
+    fn place(cx: &Cx, asked: &ThreadsRequest) -> Result<Place, Error> {
+        let missing = || ThreadsError::Flow(asked.flow.chars().take(64).collect());
+        let flow = FlowId::new(&asked.flow).map_err(|_| missing())?;
+        let workspace = WorkspaceId::new(cx.workspace())?;
+        let row = cx
+            .config()
+            .get(cx.workspace(), flow_record::KIND, flow.as_str());
+        row.ok_or_else(missing)?;
+        Ok(Place { workspace, flow })
+    }
+}
+
+#[async_trait]
+impl RequestHandler<ThreadsRequest, ThreadsResponse> for Threads {
+    async fn serve(
+        &self,
+        cx: Cx,
+        asked: ThreadsRequest,
+        mut out: Responder<ThreadsResponse>,
+    ) -> Result<(), Error> {
+        let place = Self::place(&cx, &asked)?;
+        let directory = self.0.directory(&cx);
+        let done = |response| ThreadsResponse {
+            end_of_stream: true,
+            ..response
+        };
+        let none = ThreadsResponse::default();
+        let listed = match asked.operation.as_str() {
+            "send-message" => {
+                let caller = Self::caller(&cx, place, &asked);
+                let pump = self.0.pump(&cx, &caller.place, &directory)?;
+                let through = (&self.0, &cx, pump);
+                return Conversation::new(through, directory, caller, &asked, out)
+                    .run()
+                    .await;
+            }
+            "list-listeners" => {
+                let page = Asked::read(&asked.operation, asked.limit, &asked.after)?;
+                let page = words::listed(&directory, page)?;
+                ThreadsResponse {
+                    listeners: page.entries,
+                    next: page.next,
+                    ..none
+                }
+            }
+            "close-thread" => {
+                let thread = ThreadId::parse(&asked.thread).map_err(|_| ThreadsError::Thread)?;
+                let caller = Self::caller(&cx, place.clone(), &asked);
+                let pump = self.0.pump(&cx, &place, &directory)?;
+                let ended = pump.lock().close(thread, &caller);
+                let ended: Vec<_> = ended.iter().map(ToString::to_string).collect();
+                tell_ended(&cx, &place.workspace, &ended).await;
+                ThreadsResponse {
+                    closed: i64::try_from(ended.len()).unwrap_or(i64::MAX),
+                    ..none
+                }
+            }
+            "show-thread" => {
+                let thread = ThreadId::parse(&asked.thread).map_err(|_| ThreadsError::Thread)?;
+                let pump = self.0.pump(&cx, &place, &directory)?;
+                let chain = {
+                    let pump = pump.lock();
+                    let here = pump.registry().is_in(thread, &place);
+                    here.then(|| pump.registry().lookup(thread)).flatten()
+                };
+                let chain = chain.ok_or(ThreadsError::Thread)?;
+                ThreadsResponse {
+                    chain: chain.iter().map(ToString::to_string).collect(),
+                    ..none
+                }
+            }
+            _ => return Err(ThreadsError::Operation.into()),
+        };
+        out.send(done(listed)).await
+    }
+}

@@ -1,0 +1,200 @@
+"""Uses the official client of the OpenAI API, unmodified, and looks at what it gives.
+
+Arguments: base URL with `/v1`, a key that may ask for any model, a key that is held to `scripted`, a second model that the
+system has. Prints what was wrong.
+"""
+
+import asyncio
+import json
+import sys
+import traceback
+
+import openai
+import pydantic
+
+URL, KEY, HELD, OTHER = sys.argv[1:]
+HELLO = [{"role": "system", "content": "be brief"}, {"role": "user", "content": "hello"}]
+WRONG = []
+
+
+def same(what, found, wanted):
+    if found != wanted:
+        WRONG.append(f"{what}: {found!r} and not {wanted!r}")
+
+
+def fails(what, kind, code, work):
+    try:
+        work()
+    except kind as error:
+        same(f"{what}: code", error.code, code)
+    else:
+        WRONG.append(f"{what}: does not fail")
+
+
+def client(key, **more):
+    return openai.OpenAI(base_url=URL, api_key=key, max_retries=0, timeout=30, **more)
+
+
+def whole(api):
+    raw = api.chat.completions.with_raw_response.create(model="scripted", messages=HELLO, temperature=0.5, max_tokens=9)
+    same("sub-calls", raw.headers["spass-cost-sub-calls"], "1")
+    answer = raw.parse()
+    same("text", answer.choices[0].message.content, "hello from near")
+    same("reason", answer.choices[0].finish_reason, "stop")
+    same("object", answer.object, "chat.completion")
+    same("total", answer.usage.total_tokens, answer.usage.prompt_tokens + answer.usage.completion_tokens)
+
+
+def streamed(api):
+    text, usage, reasons = "", None, []
+    pieces = api.chat.completions.create(
+        model="scripted", messages=HELLO, stream=True, stream_options={"include_usage": True}
+    )
+    for piece in pieces:
+        for choice in piece.choices:
+            text += choice.delta.content or ""
+            reasons += [choice.finish_reason] if choice.finish_reason else []
+        usage = piece.usage or usage
+    same("streamed text", text, "hello from near")
+    same("streamed reasons", reasons, ["stop"])
+    same("streamed usage", usage is not None and usage.total_tokens > 0, True)
+
+
+def failover(api):
+    """The first backend fails before it says anything: the second answers, and nobody notices."""
+    messages = [{"role": "user", "content": "fail near"}]
+    answer = api.chat.completions.create(model="scripted", messages=messages)
+    same("failover", answer.choices[0].message.content, "hello from far")
+
+
+def cut(api):
+    """One that fails after it has said something is told, and nothing is said twice."""
+    text = ""
+    try:
+        messages = [{"role": "user", "content": "cut"}]
+        for piece in api.chat.completions.create(model=OTHER, messages=messages, stream=True):
+            text += "".join(choice.delta.content or "" for choice in piece.choices)
+    except openai.APIError:
+        same("cut text", text, "half ")
+    else:
+        WRONG.append(f"cut: no failure after {text!r}")
+
+
+TOOLS = [
+    {
+        "type": "function",
+        "function": {
+            "name": "weather",
+            "description": "Tells the weather of a city",
+            "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
+            "strict": True,
+        },
+    }
+]
+
+
+def asked(messages, call):
+    """The messages with a call of the model and what came of it."""
+    function = {"name": call.function.name, "arguments": call.function.arguments}
+    said = {"role": "assistant", "content": None, "tool_calls": [{"id": call.id, "type": "function", "function": function}]}
+    return [*messages, said, {"role": "tool", "tool_call_id": call.id, "content": "minus 3 degrees"}]
+
+
+def tools(api):
+    messages = [{"role": "user", "content": "weather of Oslo"}]
+    choice = api.chat.completions.create(model="scripted", messages=messages, tools=TOOLS).choices[0]
+    same("reason of a call", choice.finish_reason, "tool_calls")
+    same("text of a call", choice.message.content, None)
+    (call,) = choice.message.tool_calls
+    same("call", (call.type, call.function.name), ("function", "weather"))
+    same("arguments", json.loads(call.function.arguments), {"city": "Oslo"})
+    end = api.chat.completions.create(model="scripted", messages=asked(messages, call), tools=TOOLS)
+    same("after the call", end.choices[0].message.content, "It is cold.")
+    same("calls after it", end.choices[0].message.tool_calls, None)
+
+    with api.chat.completions.stream(model="scripted", messages=messages, tools=TOOLS) as pieces:
+        choice = pieces.get_final_completion().choices[0]
+    same("reason of a streamed call", choice.finish_reason, "tool_calls")
+    (call,) = choice.message.tool_calls
+    same("streamed call", (call.function.name, json.loads(call.function.arguments)), ("weather", {"city": "Oslo"}))
+    with api.chat.completions.stream(model="scripted", messages=asked(messages, call), tools=TOOLS) as pieces:
+        same("after the streamed call", pieces.get_final_completion().choices[0].message.content, "It is cold.")
+
+
+class Town(pydantic.BaseModel):
+    name: str
+    people: int
+
+
+def parsed(api):
+    messages = [{"role": "user", "content": "a town as an object"}]
+    answer = api.chat.completions.parse(model="scripted", messages=messages, response_format=Town)
+    same("parsed", answer.choices[0].message.parsed, Town(name="Oslo", people=700000))
+
+
+def thoughts(api):
+    """What the model thinks is beside the answer and no part of it."""
+    messages = [{"role": "user", "content": "think first"}]
+    message = api.chat.completions.create(model="scripted", messages=messages).choices[0].message
+    same("answer after a thought", message.content, "yes")
+    same("thought", message.model_extra.get("reasoning_content"), "Shall I? ")
+    text, thought = "", ""
+    for piece in api.chat.completions.create(model="scripted", messages=messages, stream=True):
+        for choice in piece.choices:
+            text += choice.delta.content or ""
+            thought += choice.delta.model_extra.get("reasoning_content") or ""
+    same("streamed answer after a thought", (thought, text), ("Shall I? ", "yes"))
+
+
+async def at_once():
+    """The client for asyncio: many questions on it at once, whole and streamed."""
+
+    async def streamed_text(api):
+        text = ""
+        async for piece in await api.chat.completions.create(model="scripted", messages=HELLO, stream=True):
+            text += "".join(choice.delta.content or "" for choice in piece.choices)
+        return text
+
+    async def whole_text(api):
+        answer = await api.chat.completions.create(model="scripted", messages=HELLO)
+        return answer.choices[0].message.content
+
+    async with openai.AsyncOpenAI(base_url=URL, api_key=KEY, max_retries=0, timeout=30) as api:
+        works = [work(api) for _ in range(4) for work in (streamed_text, whole_text)]
+        same("at once", await asyncio.gather(*works), ["hello from near"] * len(works))
+
+
+def models(api, held):
+    listed = [model.id for model in api.models.list()]
+    same("models", [model for model in ("scripted", OTHER) if model in listed], ["scripted", OTHER])
+    same("order", listed, sorted(listed))
+    same("models of a held key", [model.id for model in held.models.list()], ["scripted"])
+    same("held", held.chat.completions.create(model="scripted", messages=HELLO).object, "chat.completion")
+    other = lambda: held.chat.completions.create(model=OTHER, messages=HELLO)
+    fails("another model", openai.PermissionDeniedError, "model_not_allowed", other)
+
+
+def failures(api):
+    create = api.chat.completions.create
+    fails("no key", openai.AuthenticationError, "unauthorized", lambda: client("tg_wrong").models.list())
+    fails("no messages", openai.BadRequestError, "validation_error", lambda: create(model="scripted", messages=[]))
+    unknown = lambda: create(model="nobody-has-this", messages=HELLO)
+    fails("unknown model", openai.NotFoundError, "model_not_found", unknown)
+    flow = client(KEY, default_headers={"X-Flow": "nope"})
+    away = lambda: flow.chat.completions.create(model="scripted", messages=HELLO)
+    fails("no flow", openai.InternalServerError, "agent_unavailable", away)
+
+
+def main():
+    api, held = client(KEY), client(HELD)
+    for work in (lambda: whole(api), lambda: streamed(api), lambda: models(api, held), lambda: failures(api),
+                 lambda: tools(api), lambda: parsed(api), lambda: thoughts(api), lambda: asyncio.run(at_once()),
+                 lambda: cut(api), lambda: failover(api)):
+        try:
+            work()
+        except Exception:
+            WRONG.append(traceback.format_exc())
+    print(json.dumps({"wrong": WRONG}))
+
+
+main()

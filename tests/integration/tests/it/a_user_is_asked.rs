@@ -1,0 +1,302 @@
+//! A tool that asks first waits for its user: a yes is a call, a no, or nothing at all, is none, and the model hears which. Whoever
+//! takes the run up after a crash goes on waiting; a call that was allowed is made once.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use serde_json::{Value, json};
+use tg_testkit::mcp::McpServer;
+use tg_testkit::model::{ScriptedModel, two_step_react};
+use tg_testkit::process::{Launch, Server, official, tg};
+use tg_testkit::services::{ANSWERING, without};
+use tg_testkit::shared_node::VirtualHost;
+use tg_testkit::socket::{Frames, Socket, brief, text_of};
+use tokio::time::Instant;
+
+use crate::world::{Bus, launch, on_both_buses, post, post_within};
+
+const AGENT: &str = "api/v1/flow/default/service/agent";
+/// Whatever these tests wait for comes within this.
+const BOUND: Duration = Duration::from_secs(60);
+
+/// Puts the tool `pay` there, which asks first.
+pub async fn put(url: &str, mcp: &McpServer) -> Result<()> {
+    let server = mcp.url();
+    let server = ["set-mcp-tool", "--id", "pay", "--tool-url", &server];
+    let tool = [
+        "set-tool", "--id", "pay", "--name", "pay", "--type", "mcp-tool",
+    ];
+    let more = [
+        "--mcp-tool",
+        "pay",
+        "--description",
+        "Pays.",
+        "--writes",
+        "--confirm",
+    ];
+    let more = [&more[..], &["--argument", "bill:string:Which"]].concat();
+    for args in [server.to_vec(), [&tool[..], &more].concat()] {
+        let put = tg(url, &args).await?;
+        ensure!(put.code == Some(0), "{put:?}");
+    }
+    Ok(())
+}
+
+fn model() -> Vec<tg_testkit::model::Rule> {
+    two_step_react("pay", json!({"bill": "7"}), 1)
+}
+
+/// Begins a run and reads it up to what it asks.
+async fn asked(socket: &Socket, nonce: &str) -> Result<(Frames, Vec<Value>, Value)> {
+    let request = json!({"question": format!("Pay it. {nonce}"), "streaming": true});
+    let envelope = json!({"service": "agent", "flow": "default", "request": request});
+    let mut shown = socket.send(envelope).await?;
+    let mut frames = Vec::new();
+    loop {
+        let next = tokio::time::timeout(BOUND, shown.next()).await;
+        let frame = next.context("nothing is asked")?;
+        let frame = frame.with_context(|| format!("it ended: {}", brief(&frames)))?;
+        frames.push(frame.clone());
+        if frame["response"]["message_type"] == "confirm" {
+            let mut question = frame["response"].clone();
+            question["run"] = frame["run"].clone();
+            return Ok((shown, frames, question));
+        }
+    }
+}
+
+/// What the run told in the end: what the tool returned, and what the trace says of the user's answer.
+fn told(frames: &[Value], nonce: &str) -> Result<(String, Vec<String>)> {
+    let answer = text_of(frames, "answer");
+    let whole = || format!("{answer}: {}", brief(frames));
+    ensure!(
+        answer.trim() == format!("The answer for {nonce} is here."),
+        "{}",
+        whole()
+    );
+    let triples = frames
+        .iter()
+        .filter_map(|frame| frame["response"]["explain_triples"].as_array());
+    let answers = triples.flatten().filter(|triple| {
+        triple["p"]["i"]
+            .as_str()
+            .is_some_and(|p| p.ends_with("/confirmationAnswer"))
+    });
+    let answers = answers.filter_map(|triple| triple["o"]["v"].as_str());
+    let answers = answers.map(str::to_owned).collect();
+    Ok((text_of(frames, "observation"), answers))
+}
+
+/// The one run that is under way.
+async fn running(url: &str) -> Result<String> {
+    let end = Instant::now() + BOUND;
+    loop {
+        let ask = json!({"operation": "list-runs"});
+        let (_, listed) = post(url, "api/v1/requests", ask).await?;
+        let runs = listed["runs"].as_array().cloned().unwrap_or_default();
+        if let Some(run) = runs.iter().find(|run| run["state"] == "running") {
+            return Ok(run["id"].as_str().context("an id")?.to_owned());
+        }
+        ensure!(Instant::now() < end, "{listed}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+/// Says yes by REST as soon as the run asks.
+async fn allow(url: &str, run: &str) -> Result<()> {
+    let end = Instant::now() + BOUND;
+    let ask = json!({"operation": "confirm-run", "run": run, "answer": "yes"});
+    loop {
+        let (status, told) = post(url, "api/v1/requests", ask.clone()).await?;
+        if status == 200 && told.get("error").is_none() {
+            return Ok(());
+        }
+        ensure!(Instant::now() < end, "{status} {told}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+async fn up(bus: Bus) -> Result<(Server, ScriptedModel, Arc<McpServer>, Option<VirtualHost>)> {
+    let model = ScriptedModel::start(model()).await?;
+    let node = bus.broker().await?;
+    let mcp = McpServer::start().await?;
+    let server = launch(&model, node.as_ref()).ready().await?;
+    put(&server.url(), &mcp).await?;
+    Ok((server, model, mcp, node))
+}
+
+async fn a_yes_is_a_call_and_a_no_is_none(bus: Bus) -> Result<()> {
+    let (server, _model, mcp, _node) = up(bus).await?;
+    let url = server.url();
+    let socket = Socket::connect(&url, "").await?;
+
+    let (shown, mut frames, question) = asked(&socket, "nonce-yes").await?;
+    let content: Value = serde_json::from_str(question["content"].as_str().context("text")?)?;
+    ensure!(
+        content["tool"] == "pay" && content["arguments"] == json!({"bill": "7"}),
+        "{question}"
+    );
+    ensure!(content["until-ms"].as_i64() > Some(0), "{question}");
+    ensure!(mcp.count("pay") == 0, "called before it was allowed");
+    let run = question["run"].as_str().context("a run")?.to_owned();
+    for (wrong, why) in [
+        (json!({"answer": "maybe"}), "answer: must be yes or no"),
+        (
+            json!({"answer": "yes", "message_id": "urn:other"}),
+            "the run asks nothing",
+        ),
+        (json!({"answer": "yes", "run": "another"}), "run not found"),
+    ] {
+        let mut ask = json!({"operation": "confirm-run", "run": run});
+        let more = wrong.as_object().context("fields")?.clone();
+        ask.as_object_mut().context("an object")?.extend(more);
+        let reply = socket.ask_service("requests", ask).await?;
+        ensure!(reply.to_string().contains(why), "{wrong}: {reply}");
+    }
+    let yes = json!({"operation": "confirm-run", "run": run, "answer": "yes",
+        "message_id": question["message_id"]});
+    let reply = socket.ask_service("requests", yes).await?;
+    ensure!(reply["response"]["answer"] == "yes", "{reply}");
+    frames.extend(shown.all(BOUND).await?);
+    let seen = told(&frames, "nonce-yes")?;
+    ensure!(
+        seen == ("found".to_owned(), vec!["yes".to_owned()]),
+        "{seen:?}"
+    );
+    ensure!(mcp.count("pay") == 1, "once");
+    let trace = frames
+        .iter()
+        .find_map(|frame| frame["response"]["trace"].as_str());
+    let trace = trace.context("a trace")?;
+    let shown = tg(&url, &["show-explain-trace", trace]).await?;
+    ensure!(
+        shown.stdout.contains("--- Confirmation ---\nAnswer: yes"),
+        "{shown:?}"
+    );
+    let verified = tg(&url, &["verify-trace", trace, "--chain"]).await?;
+    ensure!(verified.code == Some(0), "{verified:?}");
+
+    let (shown, mut frames, question) = asked(&socket, "nonce-no").await?;
+    let run = question["run"].as_str().context("a run")?;
+    let no = tg(&url, &["confirm", run, "no"]).await?;
+    ensure!(
+        no.code == Some(0) && no.stdout.contains("Answered: no"),
+        "{no:?}"
+    );
+    frames.extend(shown.all(BOUND).await?);
+    let (seen, answers) = told(&frames, "nonce-no")?;
+    ensure!(
+        seen.contains("the user does not allow this call of 'pay'"),
+        "{seen}"
+    );
+    ensure!(answers == ["no"], "{answers:?}");
+    let late = tg(&url, &["confirm", run, "yes"]).await?;
+    ensure!(late.code != Some(0), "{late:?}");
+    ensure!(mcp.count("pay") == 1, "a no is no call");
+    Ok(())
+}
+
+async fn no_answer_in_time_is_a_no_and_a_grant_asks_nothing(bus: Bus) -> Result<()> {
+    let (server, _model, mcp, _node) = up(bus).await?;
+    let url = server.url();
+    let ask = json!({"question": "Pay it. nonce-late"});
+    let (status, reply) = post_within(&url, AGENT, ask, Duration::from_secs(10)).await?;
+    ensure!(status == 200, "{reply}");
+    let seen = reply["observation"].as_str().unwrap_or_default();
+    ensure!(
+        seen.contains("the user was asked and did not answer in time"),
+        "{reply}"
+    );
+    ensure!(
+        reply["answer"].to_string().contains("nonce-late"),
+        "{reply}"
+    );
+    ensure!(mcp.count("pay") == 0, "called");
+    let ask = json!({"question": "Pay it. nonce-granted", "grant": ["pay"]});
+    let (_, reply) = post(&url, AGENT, ask).await?;
+    ensure!(
+        reply["observation"] == "found" && mcp.count("pay") == 1,
+        "{reply}"
+    );
+    // Without pieces nobody is shown what is asked; it is answered all the same.
+    let ask = post(&url, AGENT, json!({"question": "Pay it. nonce-whole"}));
+    let said = async { allow(&url, &running(&url).await?).await };
+    let ((status, reply), ()) = tokio::try_join!(ask, said)?;
+    ensure!(status == 200 && reply["observation"] == "found", "{reply}");
+    Ok(())
+}
+
+async fn the_official_command_takes_the_question_as_nothing(bus: Bus) -> Result<()> {
+    let (server, _model, mcp, _node) = up(bus).await?;
+    let url = server.url();
+    let args = ["-q", "Pay it. nonce-theirs", "-v"];
+    let theirs = official(&url, "tg-invoke-agent", &args);
+    let said = async { allow(&url, &running(&url).await?).await };
+    let (theirs, ()) = tokio::try_join!(theirs, said)?;
+    ensure!(theirs.code == Some(0), "{theirs:?}");
+    ensure!(
+        theirs
+            .stdout
+            .contains("The answer for nonce-theirs is here."),
+        "{theirs:?}"
+    );
+    ensure!(!theirs.stdout.contains("until-ms"), "{theirs:?}");
+    ensure!(mcp.count("pay") == 1, "called once");
+    Ok(())
+}
+
+on_both_buses!(
+    a_yes_is_a_call_and_a_no_is_none,
+    no_answer_in_time_is_a_no_and_a_grant_asks_nothing,
+    the_official_command_takes_the_question_as_nothing,
+);
+
+/// The agent is killed while its run waits, and once more behind the answer.
+#[tokio::test]
+async fn a_killed_agent_goes_on_waiting_and_calls_once() -> Result<()> {
+    let node = VirtualHost::new().await?;
+    let model = ScriptedModel::start(model()).await?;
+    let mcp = McpServer::start().await?;
+    let serve = |services: &[&str]| {
+        Launch::serve(services, &node.url())
+            .env("OPENAI_BASE_URL", model.url())
+            .env("OPENAI_API_KEY", "sk-test-secret-4711")
+            .env("OPENAI_MODEL", "scripted")
+    };
+    let mut rest = serve(&without(&ANSWERING, &["agent"])).spawn().await?;
+    let launch = serve(&["agent"]).data(&rest.data().join("killed"));
+    let mut process = launch.clone().spawn().await?;
+    rest.wait_ready().await?;
+    put(&rest.url(), &mcp).await?;
+    let socket = Socket::connect(&rest.url(), "").await?;
+    for (round, answered_before) in [(1, false), (2, true)] {
+        let nonce = format!("nonce-{round}");
+        let (shown, mut frames, question) = asked(&socket, &nonce).await?;
+        let run = question["run"].as_str().context("a run")?.to_owned();
+        if answered_before {
+            allow(&rest.url(), &run).await?;
+        }
+        process.kill9().await?;
+        process = launch.clone().spawn().await?;
+        rest.wait_ready().await?;
+        if !answered_before {
+            ensure!(mcp.count("pay") == 0, "called without an answer");
+            allow(&rest.url(), &run).await?;
+        }
+        frames.extend(shown.all(BOUND).await?);
+        let asks = frames
+            .iter()
+            .filter(|frame| frame["response"]["message_type"] == "confirm");
+        ensure!(asks.count() == 1, "{}", brief(&frames));
+        let (seen, answers) = told(&frames, &nonce)?;
+        ensure!(answers == ["yes"], "{answers:?}");
+        // A call that was begun is not made again: nobody knows whether it had its effect.
+        let unknown = answered_before && seen.contains("the outcome of this call is unknown");
+        ensure!(unknown || seen == "found", "{seen}");
+        ensure!(mcp.count("pay") <= round, "called twice");
+        ensure!(answered_before || mcp.count("pay") == 1, "not called");
+    }
+    process.kill9().await?;
+    Ok(())
+}

@@ -1,0 +1,258 @@
+//! A workspace's budget binds all its runs together, however many go on at once; what they used is told, and is still known
+//! after a restart.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use anyhow::{Context, Result, ensure};
+use futures::future::join_all;
+use serde_json::{Value, json};
+use tg_testkit::model::{Reply, Rule, ScriptedModel, tool_call};
+use tg_testkit::process::tg;
+
+use crate::edge::first_key;
+use crate::world::{Bus, launch, on_both_buses, post};
+
+const RUNS: usize = 64;
+const MOST: i64 = 8_000;
+
+fn adding() -> Vec<Rule> {
+    let call = tool_call("Add.", "calculator", &json!({"expression": "6*7"}));
+    vec![Rule::always(Reply::text(call))]
+}
+
+async fn used(url: &str, by: &str) -> Result<Vec<Value>> {
+    let shown = tg(url, &["show-usage", "--by", by, "--json"]).await?;
+    ensure!(shown.code == Some(0), "{shown:?}");
+    Ok(serde_json::from_str(&shown.stdout)?)
+}
+
+fn tokens(one: &Value) -> i64 {
+    let count = |key: &str| one[key].as_i64().unwrap_or(0);
+    count("in_token") + count("out_token")
+}
+
+async fn a_workspace_has_one_budget(bus: Bus) -> Result<()> {
+    let model = ScriptedModel::start(adding()).await?;
+    let node = bus.broker().await?;
+    let data = tempfile::tempdir()?;
+    let launched = || {
+        launch(&model, node.as_ref())
+            .data(data.path())
+            .env(
+                "THREADGRAPH_AGENT__WORKSPACE_TOKENS_A_DAY",
+                MOST.to_string(),
+            )
+            .env("THREADGRAPH_AGENT__LOOP_DETECTION", "false")
+            .env("THREADGRAPH_AGENT__MAX_ITERATIONS", "100")
+    };
+    let server = launched().ready().await?;
+    let url = server.url();
+    let path = "api/v1/flow/default/service/agent";
+    let asked = (0..RUNS).map(|n| post(&url, path, json!({"question": format!("Question {n}?")})));
+    for answer in join_all(asked).await {
+        let (status, answer) = answer?;
+        ensure!(status == 200, "{answer}");
+        let text = answer["answer"].as_str().context("an answer")?;
+        let why = "Stopped by the budget of its workspace for the day (tokens): ";
+        ensure!(text.starts_with(why), "{text}");
+        ensure!(
+            answer["stopped"] == true && answer["finish_reason"] == "budget",
+            "{answer}"
+        );
+    }
+    let all = used(&url, "workspace").await?;
+    ensure!(all.len() == 1 && all[0]["name"] == "default", "{all:?}");
+    let one = tokens(&all[0]) / all[0]["model_calls"].as_i64().context("calls")?.max(1);
+    ensure!(tokens(&all[0]) <= MOST + one, "{all:?}");
+    let runs = used(&url, "run").await?;
+    ensure!(
+        runs.iter().map(tokens).sum::<i64>() == tokens(&all[0]),
+        "{runs:?}"
+    );
+    let tools = used(&url, "tool").await?;
+    ensure!(
+        tools
+            .iter()
+            .any(|one| one["name"] == "calculator" && one["tool_calls"] == all[0]["tool_calls"]),
+        "{tools:?} {all:?}"
+    );
+    let (status, answer) = post(&url, path, json!({"question": "One more?"})).await?;
+    ensure!(
+        status == 200 && answer["finish_reason"] == "budget",
+        "{answer}"
+    );
+    for (ask, why) in [
+        (
+            json!({"operation": "list-usage", "by": "planet"}),
+            "by: must be",
+        ),
+        (
+            json!({"operation": "list-usage", "since": "today"}),
+            "since: must be a date",
+        ),
+    ] {
+        let (status, told) = post(&url, "api/v1/usage", ask).await?;
+        ensure!(status == 200 || status == 400, "{status}");
+        ensure!(told.to_string().contains(why), "{told}");
+    }
+    let all = used(&url, "workspace").await?;
+    server.terminate().await?;
+    let again = launched().ready().await?;
+    ensure!(used(&again.url(), "workspace").await? == all, "{all:?}");
+    Ok(())
+}
+
+/// Sums come in pages.
+async fn usage_is_listed(bus: Bus) -> Result<()> {
+    let model = ScriptedModel::start(adding()).await?;
+    let node = bus.broker().await?;
+    let server = launch(&model, node.as_ref())
+        .env("THREADGRAPH_AGENT__RUN_TOOL_CALLS", "1")
+        .ready()
+        .await?;
+    let url = server.url();
+    for n in 0..3 {
+        let path = "api/v1/flow/default/service/agent";
+        let (status, answer) = post(&url, path, json!({"question": format!("{n}?")})).await?;
+        ensure!(status == 200, "{answer}");
+    }
+    let whole = used(&url, "run").await?;
+    let (mut listed, mut after) = (Vec::new(), String::new());
+    loop {
+        let ask = json!({"operation": "list-usage", "by": "run", "limit": 1, "after": after});
+        let (status, page) = post(&url, "api/v1/usage", ask).await?;
+        let some = page["usage"].as_array().context("usage")?;
+        ensure!(status == 200 && some.len() <= 1, "{page}");
+        listed.extend(some.clone());
+        match page["next"].as_str() {
+            Some(next) => after = next.to_owned(),
+            None => break,
+        }
+    }
+    ensure!(whole.len() == 3 && listed == whole, "{listed:?} {whole:?}");
+    Ok(())
+}
+
+/// The other budgets: what binds, by which sums are told, and where what was used stands.
+struct Bound {
+    /// The setting, and what it is set to.
+    setting: (&'static str, &'static str),
+    /// What the answer says it is out of.
+    says: &'static str,
+    /// By what `tg show-usage` sums it up.
+    by: &'static str,
+    /// Whether the question has to name a conversation.
+    talks: bool,
+    /// What was used of a sum, against the limit.
+    used: fn(&Value) -> f64,
+    most: f64,
+}
+
+const BOUNDS: [Bound; 3] = [
+    Bound {
+        setting: ("THREADGRAPH_AGENT__WORKSPACE_DOLLARS_A_DAY", "8.0"),
+        says: "Stopped by the budget of its workspace for the day (money): ",
+        by: "workspace",
+        talks: false,
+        used: |sum| sum["dollars"].as_f64().unwrap_or(f64::NAN),
+        most: 8.0,
+    },
+    Bound {
+        setting: ("THREADGRAPH_AGENT__SESSION_TOKENS", "8000"),
+        says: "Stopped by the budget of its session (tokens): ",
+        by: "session",
+        talks: true,
+        used: |sum| tokens(sum) as f64,
+        most: 8_000.0,
+    },
+    Bound {
+        setting: ("THREADGRAPH_AGENT__KEY_TOKENS_A_DAY", "8000"),
+        says: "Stopped by the budget of its key for the day (tokens): ",
+        by: "key",
+        talks: false,
+        used: |sum| tokens(sum) as f64,
+        most: 8_000.0,
+    },
+];
+
+/// Money of a workspace, tokens of a conversation and of a key: 64 runs at once, of which every third model's reply
+/// cannot be read, use no more than the budget and what one more call takes.
+async fn each_budget_binds(bus: Bus) -> Result<()> {
+    for bound in &BOUNDS {
+        let asked = Arc::new(AtomicUsize::new(0));
+        let call = tool_call("Add.", "calculator", &json!({"expression": "6*7"}));
+        let reply = move |_: &str| match asked.fetch_add(1, Ordering::Relaxed) % 3 {
+            2 => Reply::text("I would rather not say"),
+            _ => Reply::text(call.clone()),
+        };
+        let model = ScriptedModel::start(vec![Rule::computed(|_| true, reply)]).await?;
+        let node = bus.broker().await?;
+        let server = launch(&model, node.as_ref())
+            .arg("--auth")
+            .arg("iam")
+            .env(bound.setting.0, bound.setting.1)
+            .env("THREADGRAPH_AGENT__LOOP_DETECTION", "false")
+            .env("THREADGRAPH_AGENT__MAX_ITERATIONS", "100")
+            .ready()
+            .await?;
+        let key = first_key(&server).await?;
+        let client = tg_testkit::process::client()?;
+        let ask = async |path: &str, body: Value| {
+            let asked = client
+                .post(format!("{}{path}", server.url()))
+                .bearer_auth(&key);
+            anyhow::Ok(asked.json(&body).send().await?.json::<Value>().await?)
+        };
+        let price = json!({"operation": "put", "values": [{"type": "token-cost", "key": "scripted",
+            "value": r#"{"input_price": 0.001, "output_price": 0.001}"#}]});
+        ask("api/v1/config", price).await?;
+        let runs = (0..RUNS).map(|n| {
+            let mut question = json!({"question": format!("Question {n}?")});
+            if bound.talks {
+                question["conversation_id"] = json!("talk");
+            }
+            ask("api/v1/flow/default/service/agent", question)
+        });
+        for answer in join_all(runs).await {
+            let answer = answer?;
+            let text = answer["answer"]
+                .as_str()
+                .with_context(|| answer.to_string())?;
+            ensure!(text.starts_with(bound.says), "{}: {text}", bound.by);
+            ensure!(answer["finish_reason"] == "budget", "{answer}");
+        }
+        let sums = ask(
+            "api/v1/usage",
+            json!({"operation": "list-usage", "by": bound.by}),
+        )
+        .await?;
+        let sum = &sums["usage"][0];
+        ensure!(
+            sums["usage"].as_array().is_some_and(|all| all.len() == 1),
+            "{sums}"
+        );
+        let calls = sum["model_calls"].as_f64().unwrap_or(0.0);
+        let used = (bound.used)(sum);
+        ensure!(
+            calls > 0.0 && calls == model.count() as f64,
+            "{sums}: {} calls",
+            model.count()
+        );
+        ensure!(used <= bound.most + used / calls, "{}: {sums}", bound.by);
+    }
+    Ok(())
+}
+
+on_both_buses!(each_budget_binds);
+
+#[tokio::test]
+async fn on_the_embedded_bus() -> Result<()> {
+    a_workspace_has_one_budget(Bus::Embedded).await?;
+    usage_is_listed(Bus::Embedded).await
+}
+
+#[tokio::test]
+async fn over_rabbitmq() -> Result<()> {
+    a_workspace_has_one_budget(Bus::Rabbit).await
+}

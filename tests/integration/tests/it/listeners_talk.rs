@@ -1,0 +1,94 @@
+//! A person at the console talks to the flow's agent and to a listener that is a Python program over plain AMQP; what is not
+//! there is told in words that say nothing of it.
+
+use std::process::Stdio;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use serde_json::json;
+use tg_testkit::model::{Reply, Rule, ScriptedModel, final_answer};
+use tg_testkit::process::{root, tg, tg_as};
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::process::{Child, Command};
+
+use crate::world::{Bus, launch, on_both_buses};
+
+/// A program listens, and a row is known, by then.
+const BOUND: Duration = Duration::from_secs(60);
+/// Between two looks at what listeners there are.
+const LOOK: Duration = Duration::from_millis(200);
+
+async fn shouter(broker: &str) -> Result<Child> {
+    let mut child = Command::new(root().join(".cache/venv/bin/python3"))
+        .arg(root().join("examples/shouter.py"))
+        .args([broker, "default", "default"])
+        .stdout(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()?;
+    let mut lines = BufReader::new(child.stdout.take().context("no output")?).lines();
+    let line = tokio::time::timeout(BOUND, lines.next_line()).await??;
+    ensure!(line.as_deref() == Some("shouter listens"), "{line:?}");
+    Ok(child)
+}
+
+/// Registers the listener and waits until it is known.
+async fn register(url: &str) -> Result<()> {
+    let row = json!({"description": "Says it loud.", "types": {"textinput": {"type": "object"}}});
+    let row = row.to_string();
+    let put = [
+        "put-config-item",
+        "--type",
+        "listener",
+        "--key",
+        "shouter",
+        "--value",
+        &row,
+    ];
+    tg(url, &put).await?.refuse("rror")?;
+    let known = async {
+        loop {
+            let listed = tg_as(url, "", "/listeners\n", &["console"]).await?;
+            if listed.stdout.contains("shouter  Says it loud.") {
+                return Ok::<_, anyhow::Error>(listed);
+            }
+            // Who watches the configuration reads it anew.
+            tokio::time::sleep(LOOK).await;
+        }
+    };
+    let listed = tokio::time::timeout(BOUND, known).await??;
+    listed.expect("agent  Answers a question")?;
+    Ok(())
+}
+
+async fn a_person_talks_to_listeners(bus: Bus) -> Result<()> {
+    let answer = final_answer("it is known.", "Ada Brisk built it.");
+    let model = ScriptedModel::start(vec![Rule::contains("lamp", Reply::text(answer))]).await?;
+    let node = bus.broker().await?;
+    let server = launch(&model, node.as_ref()).ready().await?;
+    let url = server.url();
+    register(&url).await?;
+    let listens = match &node {
+        Some(node) => Some(shouter(&node.url()).await?),
+        None => None,
+    };
+    let script = "\n@agent Who built the lamp?\n@shouter hi there\n@ghost hi\nhello\n/status\n/quit\n@agent never\n";
+    let told = tg_as(&url, "", script, &["console"]).await?;
+    let shown = format!("{}\n{}", told.stdout, told.stderr);
+    ensure!(
+        told.stdout.contains("[agent] Ada Brisk built it.\n"),
+        "{shown}"
+    );
+    let nobody =
+        "[system] Message could not be delivered. Please verify your target and try again.\n";
+    // On the embedded bus there is no program that listens; that is told as what is not there is.
+    let loud = if listens.is_some() {
+        "[shouter] HI THERE\n"
+    } else {
+        nobody
+    };
+    ensure!(told.stdout.ends_with(&format!("{loud}{nobody}")), "{shown}");
+    ensure!(told.stderr.contains("running, thread "), "{shown}");
+    Ok(())
+}
+
+on_both_buses!(a_person_talks_to_listeners);

@@ -1,0 +1,91 @@
+//! A model that makes the same call again and again is warned, told, blocked and stopped, with the best that there is; the
+//! trace says why, also to the official command.
+
+use anyhow::{Context, Result, ensure};
+use serde_json::{Value, json};
+use tg_testkit::model::{Reply, Rule, ScriptedModel, tool_call};
+use tg_testkit::process::{official, tg};
+
+use crate::world::{Bus, launch, post};
+
+const WHY: &str = "Stopped by loop detection (generic_repeat): 'calculator' was called 20 times with the same arguments; \
+                   the loop is broken";
+
+fn looping() -> Vec<Rule> {
+    let call = tool_call("Once more.", "calculator", &json!({"expression": "6*7"}));
+    vec![Rule::always(Reply::text(call))]
+}
+
+async fn a_loop_is_stopped_and_explained(bus: Bus) -> Result<()> {
+    let model = ScriptedModel::start(looping()).await?;
+    let node = bus.broker().await?;
+    let server = launch(&model, node.as_ref())
+        .env("THREADGRAPH_AGENT__MAX_ITERATIONS", "40")
+        .ready()
+        .await?;
+    let url = server.url();
+    let path = "api/v1/flow/default/service/agent";
+    let (status, answer) = post(&url, path, json!({"question": "How much is it?"})).await?;
+    ensure!(status == 200, "{answer}");
+    let text = answer["answer"].as_str().context("an answer")?;
+    ensure!(text.lines().next() == Some(WHY), "{text}");
+    ensure!(text.ends_with("returned:\n42"), "{text}");
+    ensure!(
+        answer["stopped"] == true && answer["finish_reason"] == "loop",
+        "{answer}"
+    );
+    let prompts: Vec<String> = model
+        .calls()
+        .iter()
+        .filter(|call| call.path.contains("chat"))
+        .map(|call| call.body.to_string())
+        .collect();
+    ensure!(prompts.len() == 20, "{} calls", prompts.len());
+    let told = "Warning: 'calculator' was called 10 times";
+    let warned = |call: usize| prompts[call].matches(told).count();
+    ensure!((warned(9), warned(10)) == (0, 1), "{}", prompts[10]);
+
+    let trace = answer["trace"].as_str().context("a trace")?;
+    let ours = tg(&url, &["show-explain-trace", trace]).await?;
+    ensure!(ours.stdout.contains("Ended by: loop"), "{ours:?}");
+    ensure!(ours.stdout.contains(&format!("Why: {WHY}")), "{ours:?}");
+    ensure!(
+        ours.stdout
+            .contains("--- Guard ---\nDid: warn\nFound by: generic_repeat"),
+        "{ours:?}"
+    );
+    let shown = tg(&url, &["show-explain-trace", trace, "--json"]).await?;
+    let shown: Value = serde_json::from_str(&shown.stdout)?;
+    let steps = shown["steps"].as_array().context("steps")?;
+    let rungs: Vec<&str> = steps
+        .iter()
+        .filter_map(|step| step["rung"].as_str())
+        .collect();
+    let mut expected = vec!["warn", "tell"];
+    expected.extend(["block"; 10]);
+    ensure!(rungs == expected, "{rungs:?}");
+    let last = steps.last().context("an end")?;
+    ensure!(last["ended_by"] == "loop" && last["why"] == WHY, "{last}");
+    let verified = tg(&url, &["verify-trace", trace, "--chain"]).await?;
+    ensure!(verified.code == Some(0), "{verified:?}");
+    let theirs = official(&url, "tg-show-explain-trace", &[trace]).await?;
+    ensure!(theirs.code == Some(0), "{theirs:?}");
+    ensure!(theirs.stdout.contains("calculator"), "{theirs:?}");
+
+    let metrics = reqwest::get(format!("{url}metrics")).await?.text().await?;
+    for rung in ["warn", "tell", "block", "stop"] {
+        let labels = format!("detector=\"generic_repeat\",rung=\"{rung}\"");
+        ensure!(metrics.contains(&labels), "{labels}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn on_the_embedded_bus() -> Result<()> {
+    a_loop_is_stopped_and_explained(Bus::Embedded).await
+}
+
+#[tokio::test]
+async fn over_rabbitmq() -> Result<()> {
+    a_loop_is_stopped_and_explained(Bus::Rabbit).await
+}

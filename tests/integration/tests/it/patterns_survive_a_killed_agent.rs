@@ -1,0 +1,203 @@
+//! `kill -9` of the agent after each frame of a run that plans, of one with subagents, and of one that gives a graph of tasks to
+//! other agents: its successor goes on, and there is one answer. What subagents found, and the chain of the trace, is there once.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use serde_json::{Value, json};
+use tg_testkit::model::{Reply, Rule, ScriptedModel, final_answer, nonce_of, tool_call};
+use tg_testkit::process::Launch;
+use tg_testkit::services::{ANSWERING, without};
+use tg_testkit::shared_node::VirtualHost;
+use tg_testkit::socket::{Socket, brief, text_of};
+
+use crate::traces::{chains, expected, slow};
+
+/// Pause of the model before each piece.
+const PAUSE: Duration = Duration::from_millis(5);
+/// A run ends by then in any case.
+const BOUND: Duration = Duration::from_secs(60);
+/// How a question begins that is answered by a graph of tasks.
+const GRAPH: &str = "Dispatch it:";
+/// How long a trace may lag behind its answer.
+const LAG: Duration = Duration::from_secs(60);
+
+/// A model that plans two steps, splits into two goals, and otherwise is that of two steps.
+fn model() -> Vec<Rule> {
+    let about = |heading: &'static str| move |prompt: &str| prompt.contains(heading);
+    let mut rules = vec![
+        Rule::computed(about("## Plan wanted"), |_| {
+            Reply::text(r#"[{"goal": "first"}, {"goal": "second", "depends_on": [0]}]"#)
+        }),
+        Rule::computed(about("## Tool for a step wanted"), |_| {
+            Reply::text(r#"{"tool": "calculator", "arguments": {"expression": "6*7"}}"#)
+        }),
+        Rule::computed(about("## Goals wanted"), |prompt| {
+            let nonce = nonce_of(prompt).unwrap_or_default();
+            let goals = ["a", "b", "c"].map(|part| format!("What is it? {nonce}-{part}"));
+            Reply::text(json!(goals).to_string())
+        }),
+        Rule::computed(about("## Answer from"), |prompt| {
+            // The question stands at the end.
+            let from = prompt.rfind("## Question").unwrap_or_default();
+            let nonce = nonce_of(&prompt[from..]).unwrap_or_default();
+            Reply::text(expected(nonce))
+        }),
+    ];
+    rules.extend(dispatching());
+    rules.extend(slow(PAUSE));
+    rules
+}
+
+/// Of a question that begins with [`GRAPH`]: two tasks side by side, a third after both, and the answer.
+fn dispatching() -> Vec<Rule> {
+    let own = |prompt: &str| {
+        let from = prompt.find(GRAPH)?;
+        nonce_of(&prompt[from..]).map(str::to_owned)
+    };
+    let observed = |prompt: &str| prompt.lines().any(|line| line.starts_with("Observation:"));
+    let answers = move |prompt: &str| own(prompt).is_some() && observed(prompt);
+    vec![
+        Rule::computed(answers, move |prompt| {
+            let nonce = own(prompt).unwrap_or_default();
+            Reply::text(final_answer("All is there.", &expected(&nonce)))
+        }),
+        Rule::computed(
+            move |prompt: &str| own(prompt).is_some(),
+            move |prompt| {
+                let nonce = own(prompt).unwrap_or_default();
+                let task = |id: &str, message: String, after: Value| json!({"id": id, "agent_id": "worker", "message": message, "depends_on": after});
+                let graph = json!({"tasks": [
+                    task("A", format!("What is it? {nonce}-a"), json!([])),
+                    task("B", format!("What is it? {nonce}-b"), json!([])),
+                    task("C", format!("What is it? {nonce}-c, as {{{{A.output}}}}"), json!(["A", "B"])),
+                ]});
+                let call = json!({"task_graph": graph});
+                Reply::text(tool_call("It is best done in parts.", "dispatch", &call))
+            },
+        ),
+    ]
+}
+
+/// An agent that tasks may be given to, and the tool that does.
+async fn configured(socket: &Socket) -> Result<()> {
+    let row = |kind: &str, key: &str, value: Value| json!({"type": kind, "key": key, "value": value.to_string()});
+    let tool = json!({"name": "dispatch", "type": "dispatch", "description": "Has tasks done."});
+    let values = [
+        row(
+            "agent-definition",
+            "worker",
+            json!({"description": "Works."}),
+        ),
+        row("tool", "dispatch", tool),
+    ];
+    let put = json!({"operation": "put", "values": values});
+    let told = socket.ask_service("config", put).await?;
+    ensure!(told["error"].is_null(), "{told}");
+    Ok(())
+}
+
+async fn killed_after_each_frame(pattern: &str, asks: &str, least: usize) -> Result<()> {
+    let node = VirtualHost::new().await?;
+    let model = ScriptedModel::start(model()).await?;
+    let serve = |services: &[&str]| {
+        Launch::serve(services, &node.url())
+            .env("OPENAI_BASE_URL", model.url())
+            .env("OPENAI_API_KEY", "sk-test-secret-4711")
+            .env("OPENAI_MODEL", "scripted")
+    };
+    let mut rest = serve(&without(&ANSWERING, &["agent"])).spawn().await?;
+    let launch = serve(&["agent"]).data(&rest.data().join("killed"));
+    let mut process = launch.clone().spawn().await?;
+    rest.wait_ready().await?;
+    let socket = Socket::connect(&rest.url(), "").await?;
+    configured(&socket).await?;
+    let mut sessions = Vec::new();
+    for step in 0.. {
+        let nonce = format!("nonce-{step}");
+        let envelope = json!({
+            "service": "agent", "flow": "default",
+            "request": {"question": format!("{asks} {nonce}"), "pattern": pattern},
+        });
+        let mut shown = socket.send(envelope).await?;
+        let mut frames = Vec::new();
+        while frames.len() < step
+            && let Some(frame) = shown.next().await
+        {
+            frames.push(frame);
+        }
+        let over = frames.last().is_some_and(|frame| frame["complete"] == true);
+        process.kill9().await?;
+        process = launch.clone().spawn().await?;
+        if !over {
+            frames.extend(shown.all(BOUND).await?);
+        }
+        let told = || {
+            format!(
+                "killed after frame {step}: {}\n{}",
+                brief(&frames),
+                process.log()
+            )
+        };
+        ensure!(
+            text_of(&frames, "answer").trim() == expected(&nonce),
+            "{}",
+            told()
+        );
+        nothing_twice(&frames).with_context(told)?;
+        let session = frames
+            .iter()
+            .find_map(|frame| frame["response"]["explain_id"].as_str());
+        sessions.push(session.with_context(told)?.to_owned());
+        if over {
+            ensure!(step >= least, "a run of {step} frames");
+            break;
+        }
+        rest.wait_ready().await?;
+    }
+    let end = tokio::time::Instant::now() + LAG;
+    while let Err(why) = chains(&socket).await? {
+        ensure!(tokio::time::Instant::now() < end, "{why}");
+        tokio::time::sleep(PAUSE).await;
+    }
+    let different: BTreeSet<&String> = sessions.iter().collect();
+    ensure!(different.len() == sessions.len(), "one session a run");
+    Ok(())
+}
+
+/// No entity is told twice, no message either, and the run ends once.
+fn nothing_twice(frames: &[Value]) -> Result<()> {
+    let mut seen = BTreeSet::new();
+    for frame in frames {
+        let part = &frame["response"];
+        let id = [&part["explain_id"], &part["message_id"]];
+        let id = id.into_iter().find_map(Value::as_str).unwrap_or_default();
+        let kind = part["message_type"].as_str().unwrap_or_default();
+        if !id.is_empty() {
+            ensure!(
+                seen.insert((kind.to_owned(), id.to_owned())),
+                "{kind} {id} twice"
+            );
+        }
+    }
+    let ends = frames.iter().filter(|frame| frame["complete"] == true);
+    ensure!(ends.count() == 1, "ends more than once");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_plan() -> Result<()> {
+    killed_after_each_frame("plan-then-execute", "What is it?", 10).await
+}
+
+#[tokio::test]
+async fn subagents() -> Result<()> {
+    killed_after_each_frame("supervisor", "What is it?", 30).await
+}
+
+/// Line 119 with deaths: no task's work is done twice.
+#[tokio::test]
+async fn a_graph_of_tasks() -> Result<()> {
+    killed_after_each_frame("react", GRAPH, 40).await
+}

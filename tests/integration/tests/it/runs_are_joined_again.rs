@@ -1,0 +1,192 @@
+//! Runs of the agent are joined again behind any part, through another gateway where there is one; a cancel closes the
+//! provider's connection at once; a run waits for its asker as long as it was told to.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use serde_json::{Value, json};
+use tg_testkit::model::{End, Reply, Rule, ScriptedModel, two_step_react};
+use tg_testkit::process::{Launch, Server, tg};
+use tg_testkit::shared_node::VirtualHost;
+use tg_testkit::socket::Socket;
+
+use crate::world::{Bus, launch, on_both_buses, post};
+
+const BOUND: Duration = Duration::from_secs(60);
+/// How many join, and how soon the first part that they lack is there, of 95 in 100.
+const JOIN: usize = 1000;
+const FIRST: Duration = Duration::from_millis(50);
+/// How many are cancelled, and how soon the provider's connection is closed, of 99 in 100.
+const CANCELS: usize = 100;
+const CLOSED: Duration = Duration::from_millis(200);
+
+/// A system with two gateways; on the embedded bus they are one.
+struct Gateways {
+    model: ScriptedModel,
+    first: Server,
+    other: Option<Server>,
+    _node: Option<VirtualHost>,
+}
+
+impl Gateways {
+    async fn new(bus: Bus, rules: Vec<Rule>) -> Result<Self> {
+        let model = ScriptedModel::start(rules).await?;
+        let node = bus.broker().await?;
+        let first = launch(&model, node.as_ref()).ready().await?;
+        let other = match &node {
+            Some(node) => Some(Launch::serve(&["gateway"], &node.url()).ready().await?),
+            None => None,
+        };
+        Ok(Self {
+            model,
+            first,
+            other,
+            _node: node,
+        })
+    }
+
+    fn other(&self) -> String {
+        self.other.as_ref().unwrap_or(&self.first).url()
+    }
+
+    async fn sockets(&self) -> Result<[Socket; 2]> {
+        let first = Socket::connect(&self.first.url(), "").await?;
+        Ok([first, Socket::connect(&self.other(), "").await?])
+    }
+
+    async fn cancel(&self, run: &Value) -> Result<Value> {
+        let cancel = json!({"operation": "cancel-run", "run": run});
+        Ok(post(&self.other(), "api/v1/requests", cancel).await?.1)
+    }
+}
+
+fn question(on_disconnect: &str) -> Value {
+    json!({"service": "agent", "flow": "default", "on-disconnect": on_disconnect,
+        "request": {"question": "what is nonce-1", "streaming": true}})
+}
+
+fn resume(run: &Value, offset: Option<usize>) -> Value {
+    match offset {
+        Some(offset) => json!({"resume": {"run": run, "offset": offset}}),
+        None => json!({"resume": {"run": run}}),
+    }
+}
+
+/// What clients are told, without the ids of their frames.
+fn told(frames: &[Value]) -> Vec<(&Value, &Value)> {
+    let frames = frames.iter();
+    frames
+        .map(|frame| (&frame["offset"], &frame["response"]))
+        .collect()
+}
+
+/// That many are the slowest of a hundred.
+fn slowest(mut took: Vec<Duration>, of_hundred: usize) -> Duration {
+    took.sort_unstable();
+    took[took.len() * (100 - of_hundred) / 100]
+}
+
+async fn a_run_is_joined_without_a_gap_or_repeat(bus: Bus) -> Result<()> {
+    let rules = two_step_react("calculator", json!({"expression": "6*7"}), 8);
+    let system = Gateways::new(bus, rules).await?;
+    let [socket, other] = system.sockets().await?;
+    let mut asked = socket.send(question("detach")).await?;
+    let first = asked.next().await.context("no part")?;
+    let run = first["run"].clone();
+    // Whoever joins it while it is under way, hears the same.
+    let live = other.send(resume(&run, None)).await?;
+    let mut all = vec![first];
+    while let Some(frame) = asked.next().await {
+        all.push(frame);
+    }
+    let live = live.all(BOUND).await?;
+    ensure!(told(&live) == told(&all), "{live:?} is not {all:?}");
+    ensure!(all.len() > 10, "{all:?}");
+    let mut took = Vec::new();
+    for n in 0..JOIN {
+        let offset = n.wrapping_mul(7919) % (all.len() - 1);
+        let began = Instant::now();
+        let mut joined = other.send(resume(&run, Some(offset))).await?;
+        let mut rest = vec![joined.next().await.context("no part")?];
+        took.push(began.elapsed());
+        while let Some(frame) = joined.next().await {
+            rest.push(frame);
+        }
+        ensure!(
+            told(&rest) == told(&all[offset + 1..]),
+            "behind {offset}: {rest:?}"
+        );
+    }
+    let slow = slowest(took, 5);
+    ensure!(slow <= FIRST, "{slow:?}");
+    let id = run.as_str().context("no run")?;
+    tg(&system.other(), &["list-runs"]).await?.expect(id)?;
+    tg(&system.other(), &["attach", id])
+        .await?
+        .expect("nonce-1")?;
+    let foreign = other.send(resume(&json!("another"), None)).await?;
+    let foreign = foreign.all(BOUND).await?;
+    ensure!(foreign[0]["error"]["type"] == "not-found", "{foreign:?}");
+    Ok(())
+}
+
+async fn a_cancel_closes_the_providers_connection(bus: Bus) -> Result<()> {
+    let hang = Reply::pieces(["Thought: hm"]).ending(End::Hang);
+    let system = Gateways::new(bus, vec![Rule::always(hang)]).await?;
+    let [socket, _] = system.sockets().await?;
+    let mut took = Vec::new();
+    for n in 1..=CANCELS {
+        let mut asked = socket.send(question("cancel")).await?;
+        let thought = loop {
+            let frame = asked.next().await.context("no thought")?;
+            if frame["response"]["message_type"] == "thought" {
+                break frame;
+            }
+        };
+        let began = Instant::now();
+        let closed = async {
+            let closed = system.model.wait_closed(n, BOUND).await;
+            (closed, began.elapsed())
+        };
+        let (reply, (closed, after)) = tokio::join!(system.cancel(&thought["run"]), closed);
+        let reply = reply?;
+        ensure!(closed && reply["cancelled"] == thought["run"], "{reply}");
+        ensure!(reply["ended"] == true && reply["steps"] == 0, "{reply}");
+        took.push(after);
+    }
+    let slow = slowest(took, 1);
+    ensure!(slow <= CLOSED, "{slow:?}");
+    Ok(())
+}
+
+async fn a_run_waits_for_its_asker(bus: Bus) -> Result<()> {
+    let hang = Reply::pieces(["Thought: hm"]).ending(End::Hang);
+    let system = Gateways::new(bus, vec![Rule::always(hang)]).await?;
+    let [socket, other] = system.sockets().await?;
+    let mut asked = socket.send(question("grace=3")).await?;
+    let run = asked.next().await.context("no part")?["run"].clone();
+    ensure!(
+        system.model.wait_calls(1, BOUND).await,
+        "it was never asked"
+    );
+    drop((asked, socket));
+    let mut joined = other.send(resume(&run, None)).await?;
+    joined.next().await.context("no part")?;
+    // Whoever has joined it holds it.
+    ensure!(
+        !system.model.wait_closed(1, Duration::from_secs(6)).await,
+        "it ended"
+    );
+    drop((joined, other));
+    let left = Instant::now();
+    ensure!(system.model.wait_closed(1, BOUND).await, "it goes on");
+    let after = left.elapsed();
+    ensure!(after >= Duration::from_secs(2), "{after:?}");
+    Ok(())
+}
+
+on_both_buses!(
+    a_run_is_joined_without_a_gap_or_repeat,
+    a_cancel_closes_the_providers_connection,
+    a_run_waits_for_its_asker,
+);
