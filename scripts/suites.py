@@ -8,6 +8,7 @@ A suite's output stands in one piece, once it has ended; of the integration suit
 
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -16,6 +17,8 @@ from pathlib import Path
 
 # Seconds: more than twice what they take on an idle machine of two processors (docs/decisions/0021-limits.md).
 SUITES, ALONE = 50 * 60, 15 * 60
+# How often a failed test with a broker or processes runs again by itself, and how many of a suite do.
+AGAIN, FLAKY = 2, 5
 # Of what a failed test said, so many lines are repeated, of so many characters.
 LINES, WIDTH = 40, 400
 
@@ -35,6 +38,12 @@ class Suite:
 
     def __init__(self, name, program, folder):
         self.name, self.program, self.folder = name, program, folder
+
+    def repeats(self, test):
+        """Whether a failure of a test may be the machine's: a broker or processes are outside of it."""
+        package, target = self.name.split(" ") if self.program else ("", "")
+        engine = package in ("tg-architecture-tests", "tg-fuzz") or target == package.replace("-", "_")
+        return bool(self.program) and (not engine or "rabbitmq::" in test)
 
     def command(self, arguments):
         return [self.program, *arguments] if self.program else ["cargo", "test", "--workspace", "--doc", "--locked"]
@@ -110,9 +119,29 @@ class Part:
         code = process.wait()
         took = f"     {suite.name}: {time.monotonic() - since:.0f} s"
         say(took if live else "\n".join([f"     Running {suite.name}", *lines, took]))
+        if code and not self.over and self.passes_again(suite, lines):
+            return
         if code:
             self.failed.append(f"{suite.name}: " + ("cut off, the time was over" if self.over else f"ended with {code}"))
             self.said += excerpt(lines) or lines[-LINES:]
+
+
+    def passes_again(self, suite, lines):
+        """Runs each failed test with a broker or processes again by itself, at most twice. Whether all passed then."""
+        names = [found.group(1) for line in lines if (found := re.match(r"test (\S+) \.\.\. FAILED$", line))]
+        if not names or len(names) > FLAKY or not all(suite.repeats(name) for name in names):
+            return False
+        for name in names:
+            tries = (
+                subprocess.run(
+                    [suite.program, "--exact", name], cwd=suite.folder, env=suite.environment(1), check=False
+                ).returncode
+                for _ in range(AGAIN)
+            )
+            if all(tries):
+                return False
+            say("\n".join([f"flaky: {suite.name} {name} passed by itself", *excerpt(lines)]))
+        return True
 
 
 def excerpt(lines):
