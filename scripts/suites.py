@@ -3,6 +3,7 @@
 
     suites.py gate    every suite, without the tests that tests/soak.toml lists
     suites.py soak    the tests that tests/soak.toml lists, one at a time
+    suites.py table   writes docs/tests.md: each promise of the black-box tests, with its tests; the gate holds it
 
 Suites of units and engines run under `cargo test`'s own harness and are never repeated. Suites with a broker or with processes of their
 own run under cargo-nextest (.config/nextest.toml). A test that fails there runs again by itself, at most twice. If it then passes,
@@ -88,6 +89,34 @@ class Suites:
         return found
 
 
+def table(suites, soaked):
+    """docs/tests.md, from the files of the black-box tests and the tests that were built."""
+    suite = "tg-integration-tests::it"
+    by_file = {}
+    for test in suites.all[suite]["testcases"]:
+        by_file.setdefault(test.split("::")[0], []).append(test)
+    rows = []
+    for file, tests in sorted(by_file.items()):
+        folder = ROOT / "tests/integration/tests/it"
+        source = folder / f"{file}.rs"
+        text = (source if source.exists() else folder / file / "mod.rs").read_text()
+        promise = " ".join(line[3:].strip() for line in text.split("\n\n")[0].splitlines() if line.startswith("//!"))
+        for kind, chosen in (("gate", False), ("soak", True)):
+            names = [test.removeprefix(f"{file}::") for test in tests if ((suite, test) in soaked) == chosen]
+            if names:
+                rows.append(f"| {promise.replace('|', chr(92) + '|')} | `{file}` | {', '.join(f'`{name}`' for name in sorted(names))} | {kind} |")
+    others = [f"| {name} | {len(suites.all[name]['testcases'])} |" for name in sorted(suites.outer()) if name != suite]
+    moved = [f"| `{name}` ({of}) | {why} |" for (of, name), why in sorted(soaked.items())]
+    return "\n".join([
+        "# Promises, tests and suites", "",
+        "`scripts/suites.py table` writes this page from the tests that were built; `make test` fails where it is out of date. A suite is",
+        "`gate` (`make test`) or `soak` (`make soak`).", "",
+        "## Black-box tests", "", "| promise | file | tests | suite |", "|---|---|---|---|", *rows, "",
+        "## Other suites with a broker or processes", "", "| suite | tests |", "|---|---|", *others, "",
+        "## What only `make soak` runs", "", "| test | why |", "|---|---|", *moved, "",
+    ])  # fmt: skip
+
+
 def excerpt(text):
     """The end of the output of a failed test, which has its panic."""
     lines = [line[:WIDTH] for line in text.splitlines()]
@@ -108,18 +137,20 @@ class Outcome:
         self.said += [f"---- {what}", *excerpt(text)]
 
 
-def run_inner(suites, outcome):
+def run_inner(suites, outcome, soaked):
     """Each suite with all its tests in one process, as `cargo test` does."""
     for name in suites.inner():
         if outcome.over:
             outcome.fail(f"{name}: did not run, the time was over")
             continue
         suite = suites.all[name]
+        left_out = [test for of, test in soaked if of == name]
+        arguments = ["--exact", *(word for test in left_out for word in ("--skip", test))] if left_out else []
         threads = str(2 * len(os.sched_getaffinity(0)))
         told = {"RUST_TEST_THREADS": threads, "CARGO_MANIFEST_DIR": suite["cwd"], "CARGO_PKG_NAME": suite["package-name"]}
         since = time.monotonic()
         process = subprocess.run(
-            [suite["binary-path"]], cwd=suite["cwd"], env=environment() | told,
+            [suite["binary-path"], *arguments], cwd=suite["cwd"], env=environment() | told,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
         )  # fmt: skip
         results = re.findall(r"^test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored", process.stdout, re.M)
@@ -245,11 +276,17 @@ def bounded(outcome):
 
 def main():
     kind = sys.argv[1] if len(sys.argv) == 2 else ""
-    if kind not in ("gate", "soak"):
+    if kind not in ("gate", "soak", "table"):
         sys.exit(__doc__)
     suites, outcome = Suites(), Outcome()
     bounded(outcome)
     soaked = suites.soaked()
+    page = ROOT / "docs/tests.md"
+    if kind == "table":
+        page.write_text(table(suites, soaked))
+        return
+    if kind == "gate" and (page.read_text() if page.exists() else "") != table(suites, soaked):
+        outcome.fail("docs/tests.md is out of date: scripts/suites.py table writes it")
     if kind == "soak":
         stage(f"{len(soaked)} tests of tests/soak.toml, one at a time")
         results = run_filtered(chosen(soaked), outcome, "--test-threads", "1")
@@ -261,7 +298,7 @@ def main():
                 outcome.fail(f"{suite} {test}", text)
     else:
         stage("Units and engines")
-        run_inner(suites, outcome)
+        run_inner(suites, outcome, soaked)
         examples_in_documentation(outcome)
         stage("Suites with a broker or processes")
         run_outer(suites, outcome, soaked)
