@@ -70,6 +70,9 @@ pub enum AgentError {
     /// A pattern of triples that everything matches.
     #[error("give at least one of 'subject', 'predicate' and 'object'")]
     EmptyPattern,
+    /// The workspace's own budgets cannot be read: why.
+    #[error("agent/budget: {0}")]
+    Budget(String),
     /// An argument that has to be an IRI.
     #[error("'{0}' is not an IRI")]
     NotIri(String),
@@ -109,6 +112,7 @@ impl From<AgentError> for Error {
             | AgentError::MalformedStep
             | AgentError::Name
             | AgentError::EmptyPattern
+            | AgentError::Budget(_)
             | AgentError::NotIri(_) => ErrorCode::BadRequest,
             AgentError::LargeQuestion => ErrorCode::TooLarge,
             AgentError::InProgress

@@ -128,9 +128,9 @@ async fn a_graph_that_cannot_be_done_starts_nothing(place: Place) {
         [
             "error: task_graph: has no tasks",
             "error: task 'A' is there twice",
-            "error: the tasks go in a circle: A",
+            "error: depends_on: the tasks go in a circle: A",
             "error: task 'A' depends on 'Z', which there is not",
-            "error: task 'B': there is no agent 'z'. Agents: a, b",
+            "error: task 'B': agent_id: there is no agent 'z'. Agents: a, b",
         ]
     );
     assert_eq!(world.calls(), 6);
