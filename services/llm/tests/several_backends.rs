@@ -186,7 +186,7 @@ async fn a_limit_and_a_stall_go_elsewhere_and_a_cut_says_nothing_twice(place: Pl
         let world = world(&place, rules.clone(), says("far"), json!({"timeout": 1})).await;
         let begun = std::time::Instant::now();
         assert_eq!(world.text(prompt).await, "far!", "{prompt}");
-        assert!(begun.elapsed() < Duration::from_secs(7));
+        assert!(begun.elapsed() < Duration::from_secs(60));
         assert_eq!(world.calls(), [1, 1]);
     }
     let world = world(&place, rules, says("far"), json!({})).await;

@@ -245,7 +245,10 @@ async fn a_call_that_cannot_be_made_is_told(place: Place) {
     );
     let chunks = world.run(&question("q", false)).await;
     let told = observed(&chunks);
-    assert_eq!(told[0], "error: agent_id: there is no agent 'z'. Agents: a, b");
+    assert_eq!(
+        told[0],
+        "error: agent_id: there is no agent 'z'. Agents: a, b"
+    );
     assert_eq!(
         told[1],
         "error: agent_id: no agent fits; name one by agent_id. Agents: a, b"
