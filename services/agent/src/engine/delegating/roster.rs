@@ -189,7 +189,7 @@ mod tests {
 
     /// Line 114.
     #[test]
-    fn an_unknown_agent_is_told_with_those_that_are_permitted() {
+    fn line_114_an_unknown_agent_is_told_with_those_that_are_permitted() {
         let mut run = AgentRun::default();
         let told = |run: &AgentRun, id| roster().choose(run, id, "t").unwrap_err();
         assert_eq!(
