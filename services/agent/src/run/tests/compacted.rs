@@ -104,6 +104,16 @@ async fn a_long_run_goes_on_with_a_summary(place: Place) {
         matches!(stored.verify(&root, &Texts::Unknown, None), Ok(Some(_)))
     };
     assert_eq!(compacted(&world.trace(holds).await), wanted);
+    // The entities of the trace add up to what the run took: nothing is counted on two of them.
+    let (_, stored) = world.told(&chunks).await;
+    let sum = |name: &str| -> u64 {
+        let counts = values(&stored, &format!("https://trustgraph.ai/ns/{name}"));
+        counts
+            .iter()
+            .map(|count| count.parse::<u64>().unwrap())
+            .sum()
+    };
+    assert_eq!((sum("inToken"), sum("outToken")), (600, 60));
 }
 
 /// 98
