@@ -70,6 +70,9 @@ pub enum AgentError {
     /// A pattern of triples that everything matches.
     #[error("give at least one of 'subject', 'predicate' and 'object'")]
     EmptyPattern,
+    /// The question names a pattern that there is not: those that there are.
+    #[error("pattern: must be one of {0}, or empty")]
+    UnknownPattern(String),
     /// The workspace's own budgets cannot be read: why.
     #[error("agent/budget: {0}")]
     Budget(String),
@@ -112,6 +115,7 @@ impl From<AgentError> for Error {
             | AgentError::MalformedStep
             | AgentError::Name
             | AgentError::EmptyPattern
+            | AgentError::UnknownPattern(_)
             | AgentError::Budget(_)
             | AgentError::NotIri(_) => ErrorCode::BadRequest,
             AgentError::LargeQuestion => ErrorCode::TooLarge,

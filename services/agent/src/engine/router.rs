@@ -22,7 +22,7 @@ pub const GENERAL: &str = "general";
 /// The pattern of what is not routed.
 pub const REACT: &str = "react";
 /// Patterns that a run may have.
-const BUILT: &[&str] = &[REACT, PLAN, SUPERVISOR];
+pub const BUILT: &[&str] = &[REACT, PLAN, SUPERVISOR];
 /// How often a plan is revised where its row does not say.
 const REVISIONS: i64 = 2;
 /// Subagents of a run where the row does not say.

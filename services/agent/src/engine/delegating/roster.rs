@@ -189,15 +189,27 @@ mod tests {
 
     /// Line 114.
     #[test]
-    fn an_unknown_agent_is_told_with_those_that_are_permitted() {
+    fn line_114_an_unknown_agent_is_told_with_those_that_are_permitted() {
         let mut run = AgentRun::default();
         let told = |run: &AgentRun, id| roster().choose(run, id, "t").unwrap_err();
-        assert_eq!(told(&run, "z"), "agent_id: there is no agent 'z'. Agents: a, b, c");
+        assert_eq!(
+            told(&run, "z"),
+            "agent_id: there is no agent 'z'. Agents: a, b, c"
+        );
         run.agent = "a".into();
-        assert_eq!(told(&run, "z"), "agent_id: there is no agent 'z'. Agents: b");
-        assert_eq!(told(&run, "c"), "agent_id: there is no agent 'c'. Agents: b");
+        assert_eq!(
+            told(&run, "z"),
+            "agent_id: there is no agent 'z'. Agents: b"
+        );
+        assert_eq!(
+            told(&run, "c"),
+            "agent_id: there is no agent 'c'. Agents: b"
+        );
         run.agent = "gone".into();
-        assert_eq!(told(&run, "b"), "agent_id: there is no agent 'b'. Agents: none");
+        assert_eq!(
+            told(&run, "b"),
+            "agent_id: there is no agent 'b'. Agents: none"
+        );
     }
 
     #[test]

@@ -55,7 +55,10 @@ async fn tokens(place: Place) {
 async fn a_budget_that_cannot_be_read_begins_no_run(place: Place) {
     for (row, names) in [
         (r#"{"tokens": -5}"#, "agent/budget: tokens: "),
-        (r#"{"key": {"tool_calls": 1.5}}"#, "agent/budget: key.tool_calls: "),
+        (
+            r#"{"key": {"tool_calls": 1.5}}"#,
+            "agent/budget: key.tool_calls: ",
+        ),
         (r#"{"token": 5}"#, "agent/budget: unknown field `token`"),
     ] {
         let world = world(&place.another().await, row, ADD).await;

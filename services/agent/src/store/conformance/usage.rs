@@ -246,7 +246,7 @@ pub(super) async fn usage_is_summed_up_by_name_and_day(ledger: Store) {
 }
 
 /// Line 106: what many tasks count at the same time on two sessions is summed up exactly.
-pub(super) async fn sessions_are_summed_up_exactly(ledger: Store) {
+pub(super) async fn line_106_sessions_are_summed_up_exactly(ledger: Store) {
     let tasks = (0..50_u32).map(|task| {
         let ledger = ledger.clone();
         tokio::spawn(async move {

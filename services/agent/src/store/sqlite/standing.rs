@@ -101,7 +101,9 @@ fn stopped(
     let decision: Option<Decision> = read_json(decision)?;
     let guards = [
         seen.and_then(|seen| seen.guard.as_ref()),
-        decision.as_ref().and_then(|decision| decision.guard.as_ref()),
+        decision
+            .as_ref()
+            .and_then(|decision| decision.guard.as_ref()),
     ];
     if let Some(guard) = guards.into_iter().flatten().find(|guard| guard.stops()) {
         return Ok(Some(guard.sentence()));

