@@ -5,7 +5,7 @@ const KEY = "threadgraph-runs";
 /** Runs that are joined again at most. */
 const MOST = 50;
 
-/** The oldest first. What cannot be read is none. */
+/** The oldest first. An unreadable list counts as empty. */
 export const kept = (): string[] => {
   try {
     const found: unknown = JSON.parse(sessionStorage.getItem(KEY) ?? "[]");
@@ -15,13 +15,13 @@ export const kept = (): string[] => {
   }
 };
 
-/** A browser may have no store: then a reload forgets the run. */
+/** A browser may refuse the store: then a reload forgets the run. */
 const write = (runs: string[]): void => {
   try {
     if (runs.length > 0) sessionStorage.setItem(KEY, JSON.stringify(runs.slice(-MOST)));
     else sessionStorage.removeItem(KEY);
   } catch {
-    // As above.
+    // The browser refuses the store.
   }
 };
 
