@@ -70,11 +70,11 @@ enum Until {
 }
 
 impl Until {
-    /// `TG_FUZZ_MS` from now, else [`USUAL`] inputs.
-    fn set() -> Self {
+    /// `TG_FUZZ_MS` from now, else so many inputs.
+    fn set(inputs: u64) -> Self {
         let given = std::env::var("TG_FUZZ_MS").ok();
         let given = given.and_then(|text| text.parse().ok());
-        given.map_or(Self::Inputs(USUAL), |time| {
+        given.map_or(Self::Inputs(inputs), |time| {
             Self::Time(Instant::now() + Duration::from_millis(time))
         })
     }
@@ -101,6 +101,15 @@ fn least(share: u64) -> u64 {
 /// If the target panics, is slow or takes much memory; the input is printed before.
 pub fn run(name: &str, seeds: &[&[u8]], target: impl Fn(&[u8])) {
     fed(name, seeds, 0, &target);
+}
+
+/// [`run`] with fewer inputs than usual: for a parser that takes milliseconds for each.
+///
+/// # Panics
+///
+/// As [`run`].
+pub fn run_few(name: &str, seeds: &[&[u8]], inputs: u64, target: impl Fn(&[u8])) {
+    fed_until(name, seeds, (0, Until::set(inputs)), &target);
 }
 
 /// [`run`], for what strangers write that is no frame, body or message: what is said of it is looked at as at a [`door`],
@@ -177,6 +186,15 @@ pub fn door(name: &str, seeds: &[&[u8]], target: impl Fn(&[u8], &Sayings<'_>)) {
 
 /// Feeds until [`Until::set`] is reached and at least so many inputs. Returns how many there were.
 fn fed(name: &str, seeds: &[&[u8]], least: u64, target: &impl Fn(&[u8])) -> u64 {
+    fed_until(name, seeds, (least, Until::set(USUAL)), target)
+}
+
+fn fed_until(
+    name: &str,
+    seeds: &[&[u8]],
+    (least, until): (u64, Until),
+    target: &impl Fn(&[u8]),
+) -> u64 {
     let start = std::env::var("TG_FUZZ_SEED").ok();
     let start = start.and_then(|text| text.parse().ok());
     let seed = start.unwrap_or_else(|| {
@@ -186,7 +204,6 @@ fn fed(name: &str, seeds: &[&[u8]], least: u64, target: &impl Fn(&[u8])) -> u64 
     });
     let mut random = StdRng::seed_from_u64(seed);
     let mut peak = memory();
-    let until = Until::set();
     let mut count = 0_u64;
     for seed in seeds {
         feed(name, seed, target);

@@ -1,6 +1,6 @@
 //! Chunks of documents that are taken for text; and what a child says of others.
 
-use tg_testkit::fuzz::run;
+use tg_testkit::fuzz::{run, run_few};
 
 use super::outline::{Outline, Start};
 use super::structure::Structure;
@@ -67,7 +67,7 @@ fn structures_of_texts() {
         "# Ü𝄞\u{2028}\n\n漢字かな交じり文\n\n~~~~\n``` \n".as_bytes(),
         b"a\tb\tc\n\n\n\n|\n|-\n",
     ];
-    run("structures of texts", &seeds, |bytes| {
+    run_few("structures of texts", &seeds, 100, |bytes| {
         let text = String::from_utf8_lossy(bytes);
         let (size, overlap) = (bytes.len() % 197 + 1, bytes.len() % 13);
         let overlap = overlap.min(size - 1);

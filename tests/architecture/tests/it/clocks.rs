@@ -52,6 +52,13 @@ fn compares(line: &str) -> bool {
     !line.starts_with("//") && passed.iter().any(|passed| line.contains(passed))
 }
 
+/// Benches, what tests are made of, and these rules.
+fn is_tool(path: &str) -> bool {
+    path.contains("/examples/")
+        || path.starts_with("crates/testkit/")
+        || path.starts_with("tests/architecture/")
+}
+
 /// The lines of tests of a file that compare a time.
 fn found(source: &Source) -> Vec<String> {
     let code = source.code.lines().chain(std::iter::repeat(""));
@@ -69,7 +76,7 @@ fn tests_compare_no_time_with_a_bound() {
     let known = |path: &str| LOOKED_AT.iter().any(|(start, _)| path.starts_with(start));
     let other: Vec<String> = sources
         .iter()
-        .filter(|source| !source.path.contains("/examples/") && !known(&source.path))
+        .filter(|source| !is_tool(&source.path) && !known(&source.path))
         .flat_map(found)
         .collect();
     assert!(

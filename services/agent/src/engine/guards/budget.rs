@@ -152,7 +152,8 @@ impl Budgets {
     /// # Errors
     /// Why it cannot be read.
     pub fn with(self, row: &str) -> Result<Self, String> {
-        let row: Value = serde_json::from_str(row).map_err(|error| error.to_string())?;
+        let row: Value =
+            serde_json::from_slice(row.as_bytes()).map_err(|error| error.to_string())?;
         counts(&row)?;
         let own: Own = serde_json::from_value(row).map_err(|error| error.to_string())?;
         if own.session.as_ref().is_some_and(|own| own.per.is_some()) {
