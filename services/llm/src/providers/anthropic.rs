@@ -63,9 +63,9 @@ impl ChatModel for Anthropic {
         let url = format!("{}/v1/messages", self.base_url);
         let response = self
             .http
-            .chat(model, request, |temperature| {
+            .chat(model, request, || {
                 let builder = self.signed(self.http.post(&url));
-                (builder, body(request, model, temperature))
+                (builder, body(request, model))
             })
             .await?;
         if request.streaming {
@@ -104,7 +104,7 @@ fn content(request: &ChatRequest) -> Value {
     json!([{"type": "image", "source": source}, {"type": "text", "text": request.prompt}])
 }
 
-fn body(request: &ChatRequest, model: &str, temperature: Option<f64>) -> Value {
+fn body(request: &ChatRequest, model: &str) -> Value {
     let mut body = json!({
         "model": model,
         "max_tokens": MAX_TOKENS,
@@ -113,7 +113,7 @@ fn body(request: &ChatRequest, model: &str, temperature: Option<f64>) -> Value {
     if !request.system.is_empty() {
         body["system"] = json!(request.system);
     }
-    if let Some(temperature) = temperature {
+    if let Some(temperature) = request.temperature {
         body["temperature"] = json!(temperature.clamp(0.0, 1.0));
     }
     if request.streaming {
