@@ -247,6 +247,15 @@ mod tests {
         }
     }
 
+    /// While a reply comes nobody knows that it was a thought.
+    #[test]
+    fn a_thought_that_only_ends_stays_text_in_pieces() {
+        let reply = "a\n</think>\n\nyes";
+        for size in 1..=reply.len() {
+            assert_eq!(cut(reply, size), (String::new(), reply.to_owned()));
+        }
+    }
+
     /// What is certain is not kept waiting.
     #[test]
     fn a_thought_is_passed_on_as_it_comes() {

@@ -1,7 +1,5 @@
 //! Members of a chat request that some servers of a dialect, or some models, refuse, and the request without them.
 
-use std::collections::HashMap;
-
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
@@ -149,31 +147,35 @@ fn tell_user(body: &mut Value) {
     }
 }
 
-/// What the models of a server refuse.
+/// What the models of a server refuse: few enough to be looked through.
 #[derive(Default)]
-pub(super) struct Refused(Mutex<HashMap<String, Vec<Field>>>);
+pub(super) struct Refused(Mutex<Vec<(String, Vec<Field>)>>);
 
 impl Refused {
     /// By a model.
     pub(super) fn by(&self, model: &str) -> Vec<Field> {
-        self.0.lock().get(model).cloned().unwrap_or_default()
+        let models = self.0.lock();
+        let known = models.iter().find(|(name, _)| name == model);
+        known.map(|(_, fields)| fields.clone()).unwrap_or_default()
     }
 
     /// A model answers without them.
-    pub(super) fn learn(&self, model: &str, fields: &[Field]) {
-        if fields.is_empty() {
+    pub(super) fn learn(&self, model: &str, learnt: &[Field]) {
+        if learnt.is_empty() {
             return;
         }
         let mut models = self.0.lock();
-        if models.len() < MODELS || models.contains_key(model) {
-            let known = models.entry(model.to_owned()).or_default();
-            known.extend(
-                fields
-                    .iter()
-                    .filter(|field| !known.contains(field))
-                    .copied()
-                    .collect::<Vec<_>>(),
-            );
+        let has_room = models.len() < MODELS;
+        match models.iter_mut().find(|(name, _)| name == model) {
+            Some((_, fields)) => {
+                for field in learnt {
+                    if !fields.contains(field) {
+                        fields.push(*field);
+                    }
+                }
+            }
+            None if has_room => models.push((model.to_owned(), learnt.to_vec())),
+            None => {}
         }
     }
 }

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use futures::StreamExt;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
-use tg_provider_http::Outage;
+use tg_provider_http::{Outage, Secret};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 
-use super::OpenAi;
+use super::{Anthropic, Ollama, OpenAi};
 use crate::error::LlmError;
 use crate::model::{ChatEvent, ChatModel, ChatRequest, Completion, Dialog, Format};
 
@@ -107,7 +107,7 @@ fn request(streaming: bool) -> ChatRequest {
 
 /// What is made of an answer: thought, text and end.
 async fn told(
-    model: &OpenAi,
+    model: &dyn ChatModel,
     request: &ChatRequest,
 ) -> Result<(String, String, Completion), LlmError> {
     let mut chat = model.chat(request).await?;
@@ -442,6 +442,45 @@ async fn calls_are_read_in_every_form() {
         .map(|call| call.arguments.as_str())
         .collect();
     assert_eq!(arguments, [r#"{"city":"Oslo"}"#, r#"{"city":"Rome"}"#]);
+}
+
+/// The other dialects, behind proxies that say 200 whatever happened.
+#[tokio::test]
+async fn an_error_is_no_answer_in_other_dialects_either() {
+    let anthropic = |server: &Odd| Anthropic::new(&server.url, Secret::new("k"), "m").unwrap();
+    let overloaded =
+        json!({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}});
+    let busy = LlmError::RateLimited {
+        retry_after: None,
+        status: None,
+    };
+    let server = Odd::start(vec![whole(&overloaded)]).await;
+    let error = told(&anthropic(&server), &request(false)).await;
+    assert_eq!(error.unwrap_err(), busy);
+    let events = format!("event: error\ndata: {overloaded}\n\n");
+    let server = Odd::start(vec![stream(&events)]).await;
+    let error = told(&anthropic(&server), &request(true)).await;
+    assert_eq!(error.unwrap_err(), busy);
+    let refused = json!({"type": "message", "content": [], "stop_reason": "refusal"});
+    let server = Odd::start(vec![whole(&refused)]).await;
+    let error = told(&anthropic(&server), &request(false)).await;
+    assert_eq!(error.unwrap_err(), LlmError::Withheld);
+    let events = "data: {\"type\": \"message_delta\", \"delta\": {\"stop_reason\": \"refusal\"}}\n\ndata: {\"type\": \"message_stop\"}\n\n";
+    let server = Odd::start(vec![stream(events)]).await;
+    let error = told(&anthropic(&server), &request(true)).await;
+    assert_eq!(error.unwrap_err(), LlmError::Withheld);
+    for (body, expected) in [
+        (json!({}), LlmError::Malformed),
+        (
+            json!({"error": "input length exceeds the context length"}),
+            LlmError::TooLong(None),
+        ),
+    ] {
+        let server = Odd::start(vec![whole(&body)]).await;
+        let ollama = Ollama::new(&server.url, "m", None).unwrap();
+        let error = told(&ollama, &request(false)).await;
+        assert_eq!(error.unwrap_err(), expected, "{body}");
+    }
 }
 
 #[tokio::test]

@@ -106,6 +106,9 @@ impl ChatModel for Ollama {
             return Ok(reading::lines(response, answer));
         }
         let whole: Line = response.json().await?;
+        if whole.message.is_none() && whole.error.is_none() {
+            return Err(LlmError::Malformed);
+        }
         let (thought, text) = answer.take(whole)?;
         Ok(reading::at_once(thought, text, answer.completion()))
     }

@@ -99,7 +99,7 @@ pub struct Lines {
 pub fn json_lines(text: &str, schema: Option<&Schema>) -> Result<Lines, Misshapen> {
     let mut lines = Lines::default();
     let mut fault = None;
-    let mut take = |value: Value| {
+    let take = |value: Value| {
         let items = match value {
             Value::Array(items) => items,
             other => vec![other],
@@ -120,7 +120,7 @@ pub fn json_lines(text: &str, schema: Option<&Schema>) -> Result<Lines, Misshape
         }
     };
     let read = tg_replies::lines(text);
-    read.values.into_iter().for_each(|value| take(value));
+    read.values.into_iter().for_each(take);
     lines.dropped += read.bad;
     // That a line is of no use says more than that it is none.
     let fault = fault.or(read.fault.map(Misshapen::from));
