@@ -80,6 +80,7 @@ fn by_status(refusal: &Refusal, told: &ErrorBody) -> LlmError {
     let status = Some(refusal.status);
     match refusal.status {
         _ if told.names(QUOTA) => LlmError::Quota(status),
+        400 if told.names(CONTENT) => LlmError::Withheld,
         _ if told.names(&["invalid_api_key", "account_deactivated"]) => LlmError::Auth(status),
         401 | 403 => LlmError::Auth(status),
         402 => LlmError::Quota(status),
@@ -106,6 +107,7 @@ const RATE: &[&str] = &[
     "throttling_exception",
     "overloaded_error",
 ];
+const CONTENT: &[&str] = &["content_filter", "content_policy_violation"];
 const AUTH: &[&str] = &[
     "invalid_api_key",
     "account_deactivated",
@@ -130,11 +132,13 @@ pub(super) fn in_stream(error: &Value) -> LlmError {
     }
     if told.names(QUOTA) {
         LlmError::Quota(None)
-    } else if told.names(RATE) || told.mentions("too many requests") {
+    } else if told.is_rate() || told.mentions("too many requests") {
         LlmError::RateLimited {
             retry_after: told.pause,
             status: None,
         }
+    } else if told.names(CONTENT) {
+        LlmError::Withheld
     } else if told.names(AUTH) {
         LlmError::Auth(None)
     } else if told.is_too_long() {
@@ -238,6 +242,12 @@ impl ErrorBody {
         self.codes
             .iter()
             .any(|told| codes.iter().any(|code| squashed(code) == *told))
+    }
+
+    /// Whether there were too many requests; some say in what time.
+    fn is_rate(&self) -> bool {
+        let mut codes = self.codes.iter();
+        self.names(RATE) || codes.any(|code| code.starts_with("ratelimit"))
     }
 
     fn mentions(&self, words: &str) -> bool {
@@ -400,6 +410,18 @@ mod tests {
             (
                 json!({"error": {"type": "rate_limit_exceeded"}}),
                 rate(None, None),
+            ),
+            (
+                json!({"code": "rate_limit_daily", "message": "Error code: 429"}),
+                rate(None, None),
+            ),
+            (
+                json!({"error": {"code": "content_filter", "status": 400, "message": "m"}}),
+                LlmError::Withheld,
+            ),
+            (
+                json!({"status": "FAILED", "error": "err.supplier_error"}),
+                LlmError::Interrupted,
             ),
             (json!({"error": "Too Many Requests"}), rate(None, None)),
             (

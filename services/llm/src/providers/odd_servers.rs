@@ -178,6 +178,12 @@ async fn an_error_is_never_an_empty_answer() {
         json!({"choices": [{"delta": {"content": ""}, "finish_reason": "content_filter"}]});
     let events = format!("data: {withheld}\n\ndata: [DONE]\n\n");
     assert_eq!(once(stream(&events), true).await, Err(LlmError::Withheld));
+    let lost = json!({"choices": [{"delta": {"content": ""}, "finish_reason": "stop", "native_finish_reason": "network_error"}]});
+    let events = format!("data: {lost}\n\ndata: [DONE]\n\n");
+    assert_eq!(
+        once(stream(&events), true).await,
+        Err(LlmError::Interrupted)
+    );
     for nothing in [json!({"choices": null}), json!({"choices": []}), json!({})] {
         assert_eq!(
             once(whole(&nothing), false).await,

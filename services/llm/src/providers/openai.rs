@@ -144,6 +144,12 @@ fn text<'a>(value: &'a Value, name: &str) -> Option<&'a str> {
     text.filter(|text| !text.is_empty())
 }
 
+/// Whether a reason for the end is a fault, such as `network_error`.
+fn is_fault(reason: &str) -> bool {
+    let reason = reason.to_ascii_lowercase();
+    reason == "error" || reason.ends_with("_error")
+}
+
 /// What the model thinks and what it answers, in a message or a piece of one. The content is a text, parts, or nothing.
 fn apart(message: &Value) -> (String, String) {
     let (mut thought, mut said) = (String::new(), String::new());
@@ -228,6 +234,10 @@ impl Answer {
         match text(choice, "finish_reason") {
             None => {}
             Some("error") => return Err(LlmError::Interrupted),
+            // An aggregator's own word for the end says less than that of the server behind it.
+            Some(_) if text(choice, "native_finish_reason").is_some_and(is_fault) => {
+                return Err(LlmError::Interrupted);
+            }
             Some(reason) => {
                 self.finished = true;
                 self.completion.truncated = matches!(reason, "length" | "model_length");
