@@ -308,6 +308,18 @@ async fn an_answer_of_the_other_kind_is_read() {
     for both in [both.clone(), both.replace("data:", "\n\ndata:")] {
         assert_eq!(once(stream(&both), false).await, answered("", "yes"));
     }
+    // Blank lines while the model is busy.
+    let late = vec![
+        b"\n\n".to_vec(),
+        b" \n".to_vec(),
+        says("yes").to_string().into_bytes(),
+    ];
+    for streaming in [true, false] {
+        assert_eq!(
+            once((200, JSON, late.clone()), streaming).await,
+            answered("", "yes")
+        );
+    }
     let page = (200, "text/html", vec![b"<html>Sign in</html>".to_vec()]);
     for streaming in [true, false] {
         assert_eq!(
