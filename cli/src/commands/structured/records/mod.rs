@@ -23,6 +23,7 @@ pub(super) use xml::{RecordPath, XmlOptions};
 use self::charset::Decoded;
 use self::lines::Returns;
 use crate::client::{Error, Result};
+pub(super) use crate::files::pass_mark;
 use crate::files::{Allowance, Bounded};
 
 /// Longest record, in bytes.
@@ -108,14 +109,6 @@ impl Input<'_> {
             Format::Xml(options) => xml::each(options, reader, &mut out),
         }
     }
-}
-
-/// Passes over a byte order mark.
-pub(super) fn pass_mark(reader: &mut impl std::io::BufRead) -> std::io::Result<()> {
-    if reader.fill_buf()?.starts_with(b"\xef\xbb\xbf") {
-        reader.consume(3);
-    }
-    Ok(())
 }
 
 /// Where a format's reader puts its records.
