@@ -435,6 +435,7 @@ mod tests {
             ("no table", without),
             ("no trailer", bare),
             ("much behind the end", late),
+            ("two ends", [pdf.as_slice(), b"\n%%EOF\n"].concat()),
         ] {
             assert!(read(&file).is_some_and(|text| text.contains(WORDS)), "{way}");
         }

@@ -309,6 +309,10 @@ mod tests {
         let (kind, text) = error("application/sparql-results+xml", &row).unwrap();
         assert!(kind == io::ErrorKind::Unsupported && text.contains("U+0001"), "{text}");
         assert_eq!(error("application/sparql-results+json", &row), None);
+        let kind = json!({"query-type": "construct", "triples": [{"s": {"t": "i", "i": "urn:a"},
+            "p": {"t": "i", "i": "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"},
+            "o": {"t": "i", "i": "http://e/kind/7"}}]});
+        assert!(error("application/rdf+xml", &kind).is_some());
         let plain = triple("http://e/123abc", "a\tb");
         assert_eq!(error("application/rdf+xml", &plain), None);
     }

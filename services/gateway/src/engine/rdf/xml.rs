@@ -1,14 +1,15 @@
-//! What XML can say of RDF: of predicates those that end in a name, of texts those without control characters. Whatever
+//! What XML can say of RDF: of predicates and types those that end in a name, of texts those without control characters. Whatever
 //! else is written as XML no parser reads. Pure.
 
+use oxrdf::vocab::rdf;
 use oxrdf::{Literal, NamedNode, NamedOrBlankNode, Term, Triple};
 
 /// Why something cannot be said in XML.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum NoXml {
-    /// Nothing at the end of a predicate is the name of an element.
-    #[error("the predicate <{0}> does not end in a name that XML can have")]
-    Predicate(String),
+    /// Nothing at the end of a predicate, or of a type, is the name of an element.
+    #[error("<{0}> does not end in a name that XML can have, and would be the name of an element")]
+    Name(String),
     /// XML 1.0 knows no such character, however it is written.
     #[error("a text has the character U+{0:04X}, which XML cannot have")]
     Character(u32),
@@ -19,8 +20,12 @@ pub(super) fn triple(triple: &Triple) -> Result<(), NoXml> {
     if let NamedOrBlankNode::NamedNode(subject) = &triple.subject {
         characters(subject.as_str())?;
     }
-    predicate(&triple.predicate)?;
-    term(&triple.object)
+    ends_in_name(&triple.predicate)?;
+    match &triple.object {
+        // The writer makes a type the name of the element of its subject.
+        Term::NamedNode(kind) if triple.predicate.as_ref() == rdf::TYPE => ends_in_name(kind),
+        object => term(object),
+    }
 }
 
 /// Whether XML can say a term.
@@ -48,14 +53,14 @@ fn characters(text: &str) -> Result<(), NoXml> {
     }
 }
 
-/// A predicate is the name of an element: at its end stand characters of names, the first of which may begin one.
-fn predicate(predicate: &NamedNode) -> Result<(), NoXml> {
-    let iri = predicate.as_str();
+/// Whether an IRI may become the name of an element: at its end stand characters of names, one of which may begin one.
+fn ends_in_name(node: &NamedNode) -> Result<(), NoXml> {
+    let iri = node.as_str();
     characters(iri)?;
     let name = iri.rfind(|c| !in_name(c)).map_or(iri, |at| &iri[at..]);
     match name.contains(begins_name) && name.len() < iri.len() {
         true => Ok(()),
-        false => Err(NoXml::Predicate(iri.to_owned())),
+        false => Err(NoXml::Name(iri.to_owned())),
     }
 }
 
@@ -79,7 +84,7 @@ mod tests {
 
     #[test]
     fn predicates_end_in_names() {
-        let of = |iri: &str| predicate(&NamedNode::new_unchecked(iri));
+        let of = |iri: &str| ends_in_name(&NamedNode::new_unchecked(iri));
         for good in [
             "http://e/p",
             "http://e/p#wasBuiltIn",
@@ -99,7 +104,7 @@ mod tests {
             "urn:isbn:978-3",
             "http://e/-.",
         ] {
-            assert_eq!(of(bad), Err(NoXml::Predicate(bad.to_owned())));
+            assert_eq!(of(bad), Err(NoXml::Name(bad.to_owned())));
         }
     }
 
