@@ -148,6 +148,7 @@ fn a_pdf_whose_table_or_lengths_are_wrong_is_read_all_the_same() {
         ("lost length", text.replace(length, "/Lenght 45")),
         ("short", text.replace(length, "/Length 7 ")),
         ("long", text.replace(length, "/Length 700")),
+        ("no line end", text.replace("\nendstream", "endstream\n")),
         ("elsewhere", text.replace(length, "/Length 99 0 R")),
     ] {
         let frames = told(Format::Pdf, file.as_bytes(), &Limits::default());

@@ -31,8 +31,9 @@ pub(super) fn names_columns(head: &[String], rest: &[Vec<String>]) -> bool {
             numbers.iter().map(|at| cell(row, *at)).collect()
         };
         let only = numbers.len() == names.len();
-        return labels(&at_numbers(head), only)
-            && !rest.iter().any(|row| labels(&at_numbers(row), only))
+        let kind = labels(&at_numbers(head), only);
+        return kind.is_some()
+            && !rest.iter().any(|row| labels(&at_numbers(row), only) == kind)
             && measures(rest.iter().flat_map(|row| at_numbers(row)));
     }
     let mut once = names.clone();
@@ -52,15 +53,25 @@ pub(super) fn names_columns(head: &[String], rest: &[Vec<String>]) -> bool {
     })
 }
 
-/// Whether cells that are no texts may be names, as they follow on each other. `only`: there are no other names.
-fn labels(cells: &[String], only: bool) -> bool {
+/// Names that are no texts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Labels {
+    Years,
+    Numbers,
+    Dates,
+    Truths,
+}
+
+/// What cells that are no texts may be as names, by how they follow on each other. `only`: there are no other names.
+fn labels(cells: &[String], only: bool) -> Option<Labels> {
     let kind = |kind: Type| cells.iter().all(|cell| Type::of(cell) == kind);
     if kind(Type::Date) {
-        return cells.windows(2).all(|two| two[0] < two[1])
-            || cells.windows(2).all(|two| two[0] > two[1]);
+        let up = cells.windows(2).all(|two| two[0] < two[1]);
+        let down = cells.windows(2).all(|two| two[0] > two[1]);
+        return (up || down).then_some(Labels::Dates);
     }
     if kind(Type::Boolean) {
-        return !only;
+        return (!only).then_some(Labels::Truths);
     }
     let numbers: Option<Vec<f64>> = cells
         .iter()
@@ -69,15 +80,17 @@ fn labels(cells: &[String], only: bool) -> bool {
             _ => None,
         })
         .collect();
-    let Some(numbers) = numbers else {
-        return false;
-    };
+    let numbers = numbers?;
     let years = kind(Type::Integer) && numbers.iter().all(|number| YEARS.contains(number));
     let step = numbers.get(1).map_or(1.0, |second| second - numbers[0]);
     let even = numbers
         .windows(2)
         .all(|two| ((two[1] - two[0]) - step).abs() <= step.abs() / 1000.0);
-    step != 0.0 && even && (years || !only && numbers.len() >= COUNTED)
+    match step != 0.0 && even {
+        true if years => Some(Labels::Years),
+        true if !only && numbers.len() >= COUNTED => Some(Labels::Numbers),
+        _ => None,
+    }
 }
 
 /// Whether most of the cells that hold something are numbers.
@@ -108,6 +121,8 @@ mod tests {
             "country,2022,2023\nPeru,10.5,20.25\nChad,5.75,6.5",
             "country,code,1960,1961,1962,\nPeru,PE,1,2,,\nChad,TD,,,5,",
             ",2022,2021\nPeru,1,2",
+            "region,2023,2024,2025\nEMEA,10,20,30\nAPAC,5,6,7",
+            "region,2022,2023,2024,2025\nEMEA,10,20,30,40",
             "2019,2020,2021\n5.5,6.1,7.0",
             "country,2022\nPeru,10.5\nChad,7",
             "pupil,1,2,3,4\nAnn,0,1,1,0\nBo,1,1,0,1",

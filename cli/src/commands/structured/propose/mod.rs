@@ -300,6 +300,9 @@ mod tests {
         let sources: Vec<&str> = proposal.fields.iter().map(|field| &*field[2]).collect();
         assert_eq!(sources, ["id", "note", "note_2", "field_4"]);
         assert_eq!(proposal.descriptor["format"]["options"]["has_header"], true);
+        let proposal = of("x.csv", "id,name,lat,lon,\n1,a,0,0\n2,b,1,1\n");
+        let names: Vec<&str> = types(&proposal).iter().map(|(name, _)| *name).collect();
+        assert_eq!(names, ["id", "name", "lat", "lon"]);
         let proposal = of("x.csv", "country,2022,2023\nPeru,10.5,20.25\nChad,5.75,6.5\n");
         let wanted = [("country", "string, the key"), ("field_2022", "float"), ("field_2023", "float")];
         assert_eq!(types(&proposal), wanted);

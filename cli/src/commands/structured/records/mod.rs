@@ -215,6 +215,8 @@ mod tests {
         let rows = read(&format, latin, bytes).expect("read");
         assert_eq!(rows[0].1.as_ref().expect("fields")["name"], "München");
         assert_eq!(fields(&format, "\u{feff}name\nx\n"), [json!({"name": "x"})]);
+        let quoted = "\u{feff}\"Head, 1\",\"Head 2\"\na,b\n";
+        assert_eq!(fields(&format, quoted), [json!({"Head, 1": "a", "Head 2": "b"})]);
         let error = read(&format, Encoding::Utf8, bytes).expect_err("no UTF-8");
         assert!(error.to_string().contains("line 2"), "{error}");
         assert_eq!(Encoding::named("UTF_8"), Some(Encoding::Utf8));
