@@ -63,7 +63,10 @@ pub fn repaired(pdf: &[u8]) -> Option<Vec<u8>> {
     let mut out = pdf.to_vec();
     let mut places = BTreeMap::new();
     for (number, place) in &objects {
-        let wrong = place.stream.as_ref().filter(|one| one.is_wrong(pdf, &objects));
+        let wrong = place
+            .stream
+            .as_ref()
+            .filter(|one| one.is_wrong(pdf, &objects));
         let at = match wrong {
             None => place.at,
             Some(stream) => stream.again(pdf, (*number, place.generation), &mut out),
@@ -91,7 +94,11 @@ pub fn repaired(pdf: &[u8]) -> Option<Vec<u8>> {
         }
     }
     if let [first, second] = trailer.id.as_slice() {
-        let digits = |id: &[u8]| id.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+        let digits = |id: &[u8]| {
+            id.iter()
+                .map(|byte| format!("{byte:02x}"))
+                .collect::<String>()
+        };
         end.push_str(&format!(" /ID [<{}> <{}>]", digits(first), digits(second)));
     }
     end.push_str(&format!(" >>\nstartxref\n{table}\n%%EOF\n"));
@@ -151,7 +158,9 @@ impl Stream {
 
 /// Whether a stream that begins here and is so long has its end where it must be.
 fn ends_after(pdf: &[u8], begin: usize, length: u64) -> bool {
-    let end = usize::try_from(length).ok().and_then(|length| begin.checked_add(length));
+    let end = usize::try_from(length)
+        .ok()
+        .and_then(|length| begin.checked_add(length));
     let Some(rest) = end.and_then(|end| pdf.get(end..)) else {
         return false;
     };
@@ -185,7 +194,7 @@ impl<'a> Scan<'a> {
             no_more_ends: false,
         };
         let mut at = 0;
-        while let Some(found) = pdf.get(at..).and_then(|rest| next_mark(rest)) {
+        while let Some(found) = pdf.get(at..).and_then(next_mark) {
             let here = at + found;
             at = match pdf[here] {
                 b't' => scan.trailer_at(here + b"trailer".len())?,
@@ -294,7 +303,8 @@ impl<'a> Scan<'a> {
             let until = match reference(value) {
                 // What follows `5 0 R`.
                 Some(_) => &value[find(value, b"R")? + 1..],
-                None => number(value)?.1,
+                // Also where it is no number.
+                None => token(value)?.1,
             };
             Some((end - value.len(), end - until.len()))
         });
@@ -336,7 +346,9 @@ impl<'a> Scan<'a> {
 fn next_mark(text: &[u8]) -> Option<usize> {
     let mut at = 0;
     loop {
-        let found = text[at..].iter().position(|byte| matches!(byte, b'o' | b't'))?;
+        let found = text[at..]
+            .iter()
+            .position(|byte| matches!(byte, b'o' | b't'))?;
         at += found;
         let begins = match text[at] {
             b't' => text[at..].starts_with(b"trailer"),
@@ -398,7 +410,6 @@ mod tests {
     use lopdf::Document;
 
     use super::*;
-    use crate::packed::tests::packed;
 
     const WORDS: &str = "the lamp is lit";
 
@@ -425,19 +436,32 @@ mod tests {
         let pdf = whole();
         let table = find(&pdf, b"xref\n").expect("a table");
         let shifted = [b"junk before\n".as_slice(), &pdf].concat();
-        let without = [&pdf[..table], b"trailer << /Root 1 0 R >>\n%%EOF".as_slice()].concat();
+        let without = [
+            &pdf[..table],
+            b"trailer << /Root 1 0 R >>\n%%EOF".as_slice(),
+        ]
+        .concat();
         let bare = [&pdf[..table], b"%%EOF".as_slice()].concat();
         let late = [pdf.as_slice(), &[0; 5000]].concat();
         for (way, file) in [
-            ("a wrong place", replaced(&pdf, "startxref\n", "startxref\n9")),
-            ("wrong entries", replaced(&pdf, "\n0000000009 00000 n", "\n0000000019 00000 n")),
+            (
+                "a wrong place",
+                replaced(&pdf, "startxref\n", "startxref\n9"),
+            ),
+            (
+                "wrong entries",
+                replaced(&pdf, "\n0000000009 00000 n", "\n0000000019 00000 n"),
+            ),
             ("something before it", shifted),
             ("no table", without),
             ("no trailer", bare),
             ("much behind the end", late),
             ("two ends", [pdf.as_slice(), b"\n%%EOF\n"].concat()),
         ] {
-            assert!(read(&file).is_some_and(|text| text.contains(WORDS)), "{way}");
+            assert!(
+                read(&file).is_some_and(|text| text.contains(WORDS)),
+                "{way}"
+            );
         }
     }
 
@@ -446,7 +470,14 @@ mod tests {
         let pdf = whole();
         let content = tg_testkit::pdf::line(60.0, 700.0, WORDS);
         let length = format!("/Length {} ", content.len());
-        for wrong in ["/Length 3 ", "/Length 999999999 ", "/Length -1 ", "/Length 99 0 R ", "/L 1 ", "/Length 1 0 R "] {
+        for wrong in [
+            "/Length 3 ",
+            "/Length 999999999 ",
+            "/Length -1 ",
+            "/Length 99 0 R ",
+            "/L 1 ",
+            "/Length 1 0 R ",
+        ] {
             let file = replaced(&pdf, &length, wrong);
             let text = read(&file).expect(wrong);
             assert_eq!(text.trim_end(), content.trim_end(), "{wrong}");
@@ -457,19 +488,32 @@ mod tests {
     #[test]
     fn the_last_of_an_object_counts_and_packed_ones_are_there() {
         let pdf = whole();
-        let changed = String::from_utf8(pdf.clone()).expect("text").replace(WORDS, "the lamp is out");
+        let changed = String::from_utf8(pdf.clone())
+            .expect("text")
+            .replace(WORDS, "the lamp is out");
         let at = find(&pdf, b"4 0 obj").expect("the page's content");
         let end = at + find(&pdf[at..], b"endobj").expect("its end") + 6;
         let file = [&pdf, &changed.as_bytes()[at..end], b"\n%%EOF"].concat();
         assert!(read(&file).is_some_and(|text| text.contains("is out")));
-        let mut file = packed(&[
-            (1, "<< /Type /Catalog /Pages 2 0 R >>"),
-            (2, "<< /Type /Pages /Kids [3 0 R] /Count 1 >>"),
-            (3, "<< /Type /Page /Parent 2 0 R /Contents 5 0 R >>"),
-        ]);
-        file.extend_from_slice(b"5 0 obj << /Length 2 >> stream\n()\nendstream endobj\n\
-            6 0 obj << /Type /XRef /Root 1 0 R /Length 0 >> stream\n\nendstream endobj\nstartxref\n3\n%%EOF");
-        assert_eq!(read(&file).as_deref().map(str::trim), Some("()"));
+        let packed = [
+            "<< /Type /Catalog /Pages 2 0 R >>",
+            "<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
+            "<< /Type /Page /Parent 2 0 R /Contents 5 0 R >>",
+        ];
+        let (mut heads, mut at) = (String::new(), 0);
+        for (number, body) in (1..).zip(packed) {
+            heads.push_str(&format!("{number} {at} "));
+            at += body.len() + 1;
+        }
+        let bodies = packed.join(" ");
+        let file = format!(
+            "%PDF-1.5\n9 0 obj << /Type /ObjStm /N 3 /First {} /Length {} >> stream\n{heads}{bodies}\nendstream endobj\n\
+             5 0 obj << /Length 2 >> stream\n()\nendstream endobj\n\
+             6 0 obj << /Type /XRef /Root 1 0 R /Length 0 >> stream\n\nendstream endobj\nstartxref\n3\n%%EOF",
+            heads.len(),
+            heads.len() + bodies.len()
+        );
+        assert_eq!(read(file.as_bytes()).as_deref().map(str::trim), Some("()"));
     }
 
     #[test]
@@ -481,14 +525,23 @@ mod tests {
         // A second version of the file, without its end.
         let grown = [pdf.as_slice(), b"4 0 obj << /Length 1 >> stream\nq"].concat();
         assert_eq!(repaired(&grown), None);
-        assert_eq!(repaired(b"%PDF-1.4\n1 0 obj << /Type /Page >> endobj %%EOF"), None);
+        assert_eq!(
+            repaired(b"%PDF-1.4\n1 0 obj << /Type /Page >> endobj %%EOF"),
+            None
+        );
         let sealed = replaced(&pdf, "/Root 1 0 R", "/Root 1 0 R /Encrypt << /V 1 >>");
         assert_eq!(repaired(&sealed), None);
     }
 
     #[test]
     fn looking_has_an_end() {
-        for part in ["1 0 obj << (", "1 0 obj << /Length 9 >> stream\n", "1 0 obj <<", "trailer << [", "obj "] {
+        for part in [
+            "1 0 obj << (",
+            "1 0 obj << /Length 9 >> stream\n",
+            "1 0 obj <<",
+            "trailer << [",
+            "obj ",
+        ] {
             let file = format!("%PDF-1.4\n{}\n%%EOF", part.repeat(100_000));
             let _ = repaired(file.as_bytes());
         }

@@ -420,11 +420,20 @@ mod tests {
         let [file, part, beside, above] = here.as_slice() else {
             panic!("four, not {here:?}");
         };
-        assert!(file.starts_with("file:///") && file.ends_with("/Uhren%20&%20more.ttl"), "{file}");
+        assert!(
+            file.starts_with("file:///") && file.ends_with("/Uhren%20&%20more.ttl"),
+            "{file}"
+        );
         assert_eq!(*part, format!("{file}#a"));
-        assert!(beside.ends_with("/b") && beside.starts_with("file:///"), "{beside}");
+        assert!(
+            beside.ends_with("/b") && beside.starts_with("file:///"),
+            "{beside}"
+        );
         assert_eq!(above, "file:///c");
-        assert_eq!(names("@base <http://e/x> . <#a> <urn:p> 1 ."), ["http://e/x#a"]);
+        assert_eq!(
+            names("@base <http://e/x> . <#a> <urn:p> 1 ."),
+            ["http://e/x#a"]
+        );
     }
 
     #[test]

@@ -87,20 +87,39 @@ mod tests {
             "class=cookiebar-article",
         ] {
             let whole = text(&format!("<div {named}>{law}</div>{links}"));
-            assert!(whole.contains("May 2018") && whole.contains("a month"), "{named}: {whole}");
+            assert!(
+                whole.contains("May 2018") && whole.contains("a month"),
+                "{named}: {whole}"
+            );
         }
         // A chapter of a longer page, and a page with a form.
-        let long = format!("<p>{}</p>", "What cookies are, and how long they stay. ".repeat(30));
+        let long = format!(
+            "<p>{}</p>",
+            "What cookies are, and how long they stay. ".repeat(30)
+        );
         let beside = format!("<p>{}</p>", "Other words of the page. ".repeat(200));
-        let chapter = text(&format!("{beside}<section class=cookie-notice>{long}</section>"));
+        let chapter = text(&format!(
+            "{beside}<section class=cookie-notice>{long}</section>"
+        ));
         assert!(chapter.contains("What cookies are"));
         let form = "<form><input name=mail><button>Subscribe</button></form>";
-        let page = text(&format!("<div id=gdpr-box><h1>Cookies</h1>{long}{form}</div>{links}"));
+        let page = text(&format!(
+            "<div id=gdpr-box><h1>Cookies</h1>{long}{form}</div>{links}"
+        ));
         assert!(page.contains("What cookies are"), "{page}");
         // All of a page in what is frame by its kind.
-        for (open, close) in [("<aside>", "</aside>"), ("<div role=dialog>", "</div>"), ("<header>", "</header>")] {
-            let page = text(&format!("<a href=x>Skip</a>{open}{long}{close}<footer>Imprint</footer>"));
-            assert!(page.contains("What cookies are") && !page.contains("Imprint"), "{open}: {page}");
+        for (open, close) in [
+            ("<aside>", "</aside>"),
+            ("<div role=dialog>", "</div>"),
+            ("<header>", "</header>"),
+        ] {
+            let page = text(&format!(
+                "<a href=x>Skip</a>{open}{long}{close}<footer>Imprint</footer>"
+            ));
+            assert!(
+                page.contains("What cookies are") && !page.contains("Imprint"),
+                "{open}: {page}"
+            );
         }
     }
 
@@ -112,12 +131,19 @@ mod tests {
             "<div id=gdpr-popup><form><p>May we keep your data for longer than the page?</p><input type=submit></form></div>",
             "<div class=cookie-notice><p>We use it.</p></div>",
         ] {
-            assert_eq!(text(&format!("{short}{banner}")), "Closed today.", "{banner}");
+            assert_eq!(
+                text(&format!("{short}{banner}")),
+                "Closed today.",
+                "{banner}"
+            );
         }
         let list = "<p>A cookie that counts visits, kept for a year.</p>".repeat(100);
         let program = format!("<div id=CybotCookiebotDialog>{list}</div>");
         assert_eq!(text(&format!("{short}{program}")), "Closed today.");
-        let beside = format!("<p>{}</p><aside>{list}</aside>", "Words of the page. ".repeat(80));
+        let beside = format!(
+            "<p>{}</p><aside>{list}</aside>",
+            "Words of the page. ".repeat(80)
+        );
         assert!(!text(&beside).contains("counts visits"));
     }
 

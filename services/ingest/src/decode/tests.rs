@@ -136,8 +136,15 @@ fn a_pdf_whose_table_or_lengths_are_wrong_is_read_all_the_same() {
     let (before, after) = text.split_once("startxref\n").unwrap();
     let table: usize = after.lines().next().unwrap().parse().unwrap();
     let at = |table: usize| format!("{before}startxref\n{table}\n%%EOF\n");
-    let entry = text.split("65535 f \n").nth(1).unwrap().lines().nth(3).unwrap();
-    let length = "/Length 45";
+    let entry = text
+        .split("65535 f \n")
+        .nth(1)
+        .unwrap()
+        .lines()
+        .nth(3)
+        .unwrap();
+    let content = "BT /F1 12 Tf 72 720 Td (The first lamp.) Tj ET";
+    let length = &*format!("/Length {}", content.len());
     assert!(text.contains(length), "{text}");
     for (way, file) in [
         ("before", at(table - 20)),
@@ -145,7 +152,7 @@ fn a_pdf_whose_table_or_lengths_are_wrong_is_read_all_the_same() {
         ("far off", at(99_999_999)),
         ("not at all", format!("{before}%%EOF")),
         ("an entry", text.replace(entry, "0000000020 00000 n ")),
-        ("lost length", text.replace(length, "/Lenght 45")),
+        ("lost length", text.replace(length, "/Lenght 46")),
         ("short", text.replace(length, "/Length 7 ")),
         ("long", text.replace(length, "/Length 700")),
         ("no line end", text.replace("\nendstream", "endstream\n")),

@@ -72,7 +72,10 @@ mod tests {
     #[test]
     fn words_are_asked_for_in_their_one_form_and_as_they_were_said() {
         let asked = expression("cafe\u{301} ＵＰＳ lamp").unwrap();
-        assert_eq!(asked, "\"café\" OR \"cafe\u{301}\" OR \"UPS\" OR \"ＵＰＳ\" OR \"lamp\"");
+        assert_eq!(
+            asked,
+            "\"café\" OR \"cafe\u{301}\" OR \"UPS\" OR \"ＵＰＳ\" OR \"lamp\""
+        );
     }
 
     #[test]

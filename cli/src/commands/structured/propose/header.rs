@@ -17,7 +17,11 @@ pub(super) fn names_columns(head: &[String], rest: &[Vec<String>]) -> bool {
     };
     let columns: Vec<usize> = (0..head.len()).filter(filled).collect();
     let named = |at: &&usize| !cell(head, **at).is_empty();
-    let names: Vec<String> = columns.iter().filter(named).map(|at| cell(head, *at)).collect();
+    let names: Vec<String> = columns
+        .iter()
+        .filter(named)
+        .map(|at| cell(head, *at))
+        .collect();
     if names.is_empty() {
         return false;
     }
@@ -27,13 +31,14 @@ pub(super) fn names_columns(head: &[String], rest: &[Vec<String>]) -> bool {
         .filter(|at| Type::of(&cell(head, *at)) != Type::Text)
         .collect();
     if !numbers.is_empty() {
-        let at_numbers = |row: &[String]| -> Vec<String> {
-            numbers.iter().map(|at| cell(row, *at)).collect()
-        };
+        let at_numbers =
+            |row: &[String]| -> Vec<String> { numbers.iter().map(|at| cell(row, *at)).collect() };
         let only = numbers.len() == names.len();
         let kind = labels(&at_numbers(head), only);
         return kind.is_some()
-            && !rest.iter().any(|row| labels(&at_numbers(row), only) == kind)
+            && !rest
+                .iter()
+                .any(|row| labels(&at_numbers(row), only) == kind)
             && measures(rest.iter().flat_map(|row| at_numbers(row)));
     }
     let mut once = names.clone();
@@ -151,7 +156,13 @@ mod tests {
 
     #[test]
     fn texts_that_come_twice_or_are_missing_are_names_above_other_values() {
-        for text in ["a,a\n1,2", "name,,\nAnn,,\nBo,,", ",b\n0,1", "day,,\nMon,x,3.5", "name\nAnn"] {
+        for text in [
+            "a,a\n1,2",
+            "name,,\nAnn,,\nBo,,",
+            ",b\n0,1",
+            "day,,\nMon,x,3.5",
+            "name\nAnn",
+        ] {
             assert_eq!(header(text), text != "day,,\nMon,x,3.5", "{text}");
         }
         assert!(header("n,,\n3,x,3.5"));

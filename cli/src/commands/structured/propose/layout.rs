@@ -67,7 +67,10 @@ fn charset(beginning: &[u8]) -> String {
     let (_, guessed) = leniently(beginning, None);
     match guessed.to_ascii_lowercase() {
         // The bytes in which the two differ.
-        plain if plain == "windows-1252" && !beginning.iter().any(|byte| (0x80..0xa0).contains(byte)) => {
+        plain
+            if plain == "windows-1252"
+                && !beginning.iter().any(|byte| (0x80..0xa0).contains(byte)) =>
+        {
             "iso-8859-1".to_owned()
         }
         other => other,
@@ -106,8 +109,7 @@ fn csv(path: &Path, encoding: Encoding, beginning: &[u8]) -> Result<Value> {
             }
         };
         let width = |tried: &Tried| tried.rows.first().map_or(0, Vec::len);
-        let better =
-            |than: &Tried| (tried.alike, width(&tried)) > (than.alike, width(than));
+        let better = |than: &Tried| (tried.alike, width(&tried)) > (than.alike, width(than));
         if width(&tried) > 0 && best.as_ref().is_none_or(better) {
             best = Some(tried);
         }
@@ -132,12 +134,7 @@ fn csv(path: &Path, encoding: Encoding, beginning: &[u8]) -> Result<Value> {
     Ok(options)
 }
 
-fn try_delimiter(
-    path: &Path,
-    encoding: Encoding,
-    delimiter: u8,
-    skip_rows: u64,
-) -> Result<Tried> {
+fn try_delimiter(path: &Path, encoding: Encoding, delimiter: u8, skip_rows: u64) -> Result<Tried> {
     let format = Format::Csv(CsvOptions {
         delimiter,
         skip_rows,
@@ -329,14 +326,22 @@ mod tests {
         );
         for (text, charset) in [
             ("preis;zeichen\n12;„€“ – und mehr\n", "windows-1252"),
-            ("мост;город\nСтарый мост;над рекой стоит давно\n", "windows-1251"),
+            (
+                "мост;город\nСтарый мост;над рекой стоит давно\n",
+                "windows-1251",
+            ),
         ] {
             let known = encoding_rs::Encoding::for_label(charset.as_bytes()).expect("known");
             let format = of("x.csv", &known.encode(text).0).expect("found");
             assert_eq!(format["encoding"], charset);
         }
         // A stray byte in UTF-8 does not make other characters of all the rest.
-        let faulty = ["name\n".as_bytes(), "größe\n".repeat(50).as_bytes(), b"\xff\n"].concat();
+        let faulty = [
+            "name\n".as_bytes(),
+            "größe\n".repeat(50).as_bytes(),
+            b"\xff\n",
+        ]
+        .concat();
         let told = of("x.csv", &faulty).expect("found");
         assert_eq!(told["encoding"], "utf-8");
         assert!(of("x.csv", b"\xff\xfea\0").is_err());

@@ -95,7 +95,9 @@ pub(super) fn propose(path: &Path) -> Result<Proposal> {
     })?;
     if !table.more {
         // What writers put behind the last delimiter is no column.
-        table.columns.retain(|column| !column.unnamed || column.is_filled());
+        table
+            .columns
+            .retain(|column| !column.unnamed || column.is_filled());
     }
     if table.columns.is_empty() {
         return Err(Error::file(path, "has no record with fields"));
@@ -303,8 +305,15 @@ mod tests {
         let proposal = of("x.csv", "id,name,lat,lon,\n1,a,0,0\n2,b,1,1\n");
         let names: Vec<&str> = types(&proposal).iter().map(|(name, _)| *name).collect();
         assert_eq!(names, ["id", "name", "lat", "lon"]);
-        let proposal = of("x.csv", "country,2022,2023\nPeru,10.5,20.25\nChad,5.75,6.5\n");
-        let wanted = [("country", "string, the key"), ("field_2022", "float"), ("field_2023", "float")];
+        let proposal = of(
+            "x.csv",
+            "country,2022,2023\nPeru,10.5,20.25\nChad,5.75,6.5\n",
+        );
+        let wanted = [
+            ("country", "string, the key"),
+            ("field_2022", "float"),
+            ("field_2023", "float"),
+        ];
         assert_eq!(types(&proposal), wanted);
     }
 

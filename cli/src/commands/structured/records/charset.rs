@@ -64,7 +64,9 @@ impl<R: Read> Decoded<R> {
     fn refill(&mut self) -> io::Result<()> {
         let read = self.inner.read(&mut self.bytes)?;
         self.ended = read == 0;
-        let most = self.decoder.max_utf8_buffer_length_without_replacement(read);
+        let most = self
+            .decoder
+            .max_utf8_buffer_length_without_replacement(read);
         self.text.resize(most.unwrap_or(READ * 4), 0);
         let (outcome, taken, written) = self.decoder.decode_to_utf8_without_replacement(
             &self.bytes[..read],

@@ -216,7 +216,10 @@ mod tests {
         assert_eq!(rows[0].1.as_ref().expect("fields")["name"], "München");
         assert_eq!(fields(&format, "\u{feff}name\nx\n"), [json!({"name": "x"})]);
         let quoted = "\u{feff}\"Head, 1\",\"Head 2\"\na,b\n";
-        assert_eq!(fields(&format, quoted), [json!({"Head, 1": "a", "Head 2": "b"})]);
+        assert_eq!(
+            fields(&format, quoted),
+            [json!({"Head, 1": "a", "Head 2": "b"})]
+        );
         let error = read(&format, Encoding::Utf8, bytes).expect_err("no UTF-8");
         assert!(error.to_string().contains("line 2"), "{error}");
         assert_eq!(Encoding::named("UTF_8"), Some(Encoding::Utf8));
@@ -240,10 +243,23 @@ mod tests {
             assert!(!lossy, "{charset}");
             let rows = read(&format, encoding, &bytes).expect("read");
             let (name, value) = text.trim_end().split_once('\n').expect("two lines");
-            assert_eq!(rows[0].1.as_ref().expect("fields")[name], value, "{charset}");
+            assert_eq!(
+                rows[0].1.as_ref().expect("fields")[name],
+                value,
+                "{charset}"
+            );
         }
-        let broken = read(&format, Encoding::named("shift_jis").expect("known"), b"a\n\x81");
-        assert!(broken.expect_err("cut").to_string().contains("not text in Shift_JIS"));
+        let broken = read(
+            &format,
+            Encoding::named("shift_jis").expect("known"),
+            b"a\n\x81",
+        );
+        assert!(
+            broken
+                .expect_err("cut")
+                .to_string()
+                .contains("not text in Shift_JIS")
+        );
     }
 
     #[test]
@@ -252,7 +268,10 @@ mod tests {
         let text = "id,name\r1,\"a\rb\"\r2,c\r";
         assert_eq!(
             fields(&format, text),
-            [json!({"id": "1", "name": "a\nb"}), json!({"id": "2", "name": "c"})]
+            [
+                json!({"id": "1", "name": "a\nb"}),
+                json!({"id": "2", "name": "c"})
+            ]
         );
         // Where there are line feeds, too, a lone one belongs to its cell.
         let text = "id,name\r\n1,a\rb\r\n";

@@ -91,7 +91,10 @@ fn chunks_overlap_by_less_than_their_size() {
     }
     // Also where the overlap is the usual one.
     let small = planned(&[("chunk-size", "40")]).unwrap_err();
-    assert!(small.message.starts_with("parameters/chunk-overlap: is 50"), "{small}");
+    assert!(
+        small.message.starts_with("parameters/chunk-overlap: is 50"),
+        "{small}"
+    );
 }
 
 #[test]

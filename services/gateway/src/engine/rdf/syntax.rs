@@ -106,11 +106,18 @@ mod tests {
 
     #[test]
     fn a_byte_order_mark_is_passed_over() {
-        let marked = [b"\xef\xbb\xbf".as_slice(), b"@prefix e: <urn:e:> . e:a e:b e:c ."].concat();
+        let marked = [
+            b"\xef\xbb\xbf".as_slice(),
+            b"@prefix e: <urn:e:> . e:a e:b e:c .",
+        ]
+        .concat();
         let read = triples(&marked, RdfFormat::Turtle, "").unwrap();
         assert_eq!(read[0].s, Some(Term::iri("urn:e:a")));
         let lines = [b"\xef\xbb\xbf".as_slice(), b"<urn:a> <urn:b> <urn:c> .\n"].concat();
-        assert_eq!(triples(&lines, RdfFormat::NTriples, "").map(|all| all.len()), Ok(1));
+        assert_eq!(
+            triples(&lines, RdfFormat::NTriples, "").map(|all| all.len()),
+            Ok(1)
+        );
     }
 
     #[test]

@@ -297,17 +297,28 @@ mod tests {
         let error = |accept: &str, part: &Value| {
             let part = part.as_object().unwrap();
             let writer = Writer::of_answer(&Accept::read([accept]), part).unwrap();
-            writer.unwrap().part(part).err().map(|error| (error.kind(), error.to_string()))
+            writer
+                .unwrap()
+                .part(part)
+                .err()
+                .map(|error| (error.kind(), error.to_string()))
         };
         for part in [triple("http://e/p/123", "x"), triple("http://e/p", "\u{b}")] {
             let (kind, text) = error("application/rdf+xml", &part).unwrap();
             assert_eq!(kind, io::ErrorKind::Unsupported, "{text}");
-            for other in ["text/turtle", "application/n-triples", "application/ld+json"] {
+            for other in [
+                "text/turtle",
+                "application/n-triples",
+                "application/ld+json",
+            ] {
                 assert_eq!(error(other, &part), None, "{other}");
             }
         }
         let (kind, text) = error("application/sparql-results+xml", &row).unwrap();
-        assert!(kind == io::ErrorKind::Unsupported && text.contains("U+0001"), "{text}");
+        assert!(
+            kind == io::ErrorKind::Unsupported && text.contains("U+0001"),
+            "{text}"
+        );
         assert_eq!(error("application/sparql-results+json", &row), None);
         let kind = json!({"query-type": "construct", "triples": [{"s": {"t": "i", "i": "urn:a"},
             "p": {"t": "i", "i": "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"},

@@ -44,9 +44,7 @@ fn literal(literal: &Literal) -> Result<(), NoXml> {
 }
 
 fn characters(text: &str) -> Result<(), NoXml> {
-    let known = |c: char| {
-        matches!(c, '\t' | '\n' | '\r' | '\u{20}'..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..)
-    };
+    let known = |c: char| matches!(c, '\t' | '\n' | '\r' | '\u{20}'..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..);
     match text.chars().find(|c| !known(*c)) {
         None => Ok(()),
         Some(odd) => Err(NoXml::Character(odd.into())),
@@ -116,6 +114,9 @@ mod tests {
             assert_eq!(of(&format!("a{odd}")), Err(NoXml::Character(odd.into())));
         }
         let told = NoXml::Character(8).to_string();
-        assert_eq!(told, "a text has the character U+0008, which XML cannot have");
+        assert_eq!(
+            told,
+            "a text has the character U+0008, which XML cannot have"
+        );
     }
 }

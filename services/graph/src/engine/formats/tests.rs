@@ -48,7 +48,10 @@ fn a_byte_order_mark_is_passed_over() {
     let plain = quads(TURTLE, Format::Turtle, "x");
     let marked = format!("\u{feff}{TURTLE}");
     assert_eq!(quads(&marked, Format::Turtle, "x"), plain);
-    assert_eq!(quads("\u{feff}<urn:s> <urn:p> <urn:o> .", Format::NQuads, "x").len(), 1);
+    assert_eq!(
+        quads("\u{feff}<urn:s> <urn:p> <urn:o> .", Format::NQuads, "x").len(),
+        1
+    );
     assert!(quads("", Format::Turtle, "x").is_empty());
 }
 

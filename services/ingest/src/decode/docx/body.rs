@@ -26,11 +26,7 @@ pub(super) fn text_of(xml: &[u8], styles: &Styles, notes: Notes) -> Result<Strin
 }
 
 /// Adds the notes of a part that holds such.
-pub(super) fn notes_of(
-    xml: &[u8],
-    styles: &Styles,
-    notes: &mut Notes,
-) -> Result<(), DecodeError> {
+pub(super) fn notes_of(xml: &[u8], styles: &Styles, notes: &mut Notes) -> Result<(), DecodeError> {
     let mut body = Body::new(styles, Notes::default());
     body.walk(xml)?;
     notes.extend(body.read);
@@ -177,7 +173,10 @@ impl<'a> Body<'a> {
             b"AlternateContent" => self.alternatives.push(self.letters),
             // The first that says something.
             b"Choice" | b"Fallback"
-                if self.alternatives.last().is_some_and(|before| *before < self.letters) =>
+                if self
+                    .alternatives
+                    .last()
+                    .is_some_and(|before| *before < self.letters) =>
             {
                 self.skipped = 1;
             }
@@ -188,7 +187,10 @@ impl<'a> Body<'a> {
             // Indented it would be no heading.
             b"tab" if self.here.heading > 0 => {}
             b"tab" => self.here.text.push('\t'),
-            b"br" | b"cr" => self.here.text.push(if self.tables > 0 { ' ' } else { '\n' }),
+            b"br" | b"cr" => self
+                .here
+                .text
+                .push(if self.tables > 0 { ' ' } else { '\n' }),
             b"noBreakHyphen" => self.put("-"),
             b"tbl" => {
                 self.tables += 1;

@@ -53,11 +53,9 @@ impl<'a> Package<'a> {
             match event {
                 Event::Start(tag) | Event::Empty(tag) => {
                     let inside = attribute(&tag, b"TargetMode").as_deref() != Some("External");
-                    if let (true, Some(kind), Some(target)) = (
-                        inside,
-                        attribute(&tag, b"Type"),
-                        attribute(&tag, b"Target"),
-                    ) {
+                    if let (true, Some(kind), Some(target)) =
+                        (inside, attribute(&tag, b"Type"), attribute(&tag, b"Target"))
+                    {
                         let kind = kind.rsplit('/').next().unwrap_or_default().to_owned();
                         links.entry(kind).or_insert_with(|| within(folder, &target));
                     }

@@ -20,14 +20,19 @@ fn package(parts: &[(&str, String)]) -> Vec<u8> {
 }
 
 fn links(types: &str, links: &[(&str, &str)]) -> String {
-    let links = links
-        .iter()
-        .map(|(kind, target)| format!(r#"<Relationship Id="r" Type="{types}/{kind}" Target="{target}"/>"#));
-    format!("<Relationships>{}</Relationships>", links.collect::<String>())
+    let links = links.iter().map(|(kind, target)| {
+        format!(r#"<Relationship Id="r" Type="{types}/{kind}" Target="{target}"/>"#)
+    });
+    format!(
+        "<Relationships>{}</Relationships>",
+        links.collect::<String>()
+    )
 }
 
 fn document(body: &str) -> String {
-    format!(r#"<?xml version="1.0"?><w:document xmlns:w="urn:w"><w:body>{body}<w:sectPr/></w:body></w:document>"#)
+    format!(
+        r#"<?xml version="1.0"?><w:document xmlns:w="urn:w"><w:body>{body}<w:sectPr/></w:body></w:document>"#
+    )
 }
 
 fn text(parts: &[(&str, String)]) -> String {
@@ -74,7 +79,8 @@ fn a_part_in_utf_16_is_read() {
     let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
     let options = SimpleFileOptions::default();
     zip.start_file("word/document.xml", options).unwrap();
-    zip.write_all(&[b"\xff\xfe".as_slice(), &wide].concat()).unwrap();
+    zip.write_all(&[b"\xff\xfe".as_slice(), &wide].concat())
+        .unwrap();
     let file = zip.finish().unwrap().into_inner();
     assert_eq!(decode(&file, &Limits::default()).as_deref(), Ok("Größe"));
 }
@@ -122,7 +128,10 @@ fn alternatives_and_boxes_are_told_once_and_in_their_place() {
         boxed("In a box."),
         p("Next.")
     );
-    assert_eq!(body(&anchored), "Before, after.\n\nIn a box.\n\nTwo.\n\nNext.");
+    assert_eq!(
+        body(&anchored),
+        "Before, after.\n\nIn a box.\n\nTwo.\n\nNext."
+    );
     // A choice without text gives way to what has one.
     let older = "<w:p><mc:AlternateContent><mc:Choice><w:drawing/></mc:Choice><mc:Fallback><w:r><w:t>Older</w:t></w:r>\
         </mc:Fallback></mc:AlternateContent></w:p>";
@@ -131,7 +140,7 @@ fn alternatives_and_boxes_are_told_once_and_in_their_place() {
         "<w:tbl><w:tr><w:tc><w:p><w:r><w:t>a</w:t></w:r>{}</w:p></w:tc></w:tr></w:tbl>",
         boxed("b")
     );
-    assert_eq!(body(&in_cell), "| a b  Two.  |\n| --- |");
+    assert_eq!(body(&in_cell), "| a b Two.  |\n| --- |");
 }
 
 #[test]
@@ -151,16 +160,29 @@ fn notes_stand_behind_what_refers_to_them_once() {
         p("until 1931.")
     );
     let found = text(&[
-        ("_rels/.rels", links(OFFICE, &[("officeDocument", "word/document.xml")])),
+        (
+            "_rels/.rels",
+            links(OFFICE, &[("officeDocument", "word/document.xml")]),
+        ),
         (
             "word/_rels/document.xml.rels",
             // Word leaves relationships behind that lead nowhere.
-            links(OFFICE, &[("footnotes", "footnotes.xml"), ("styles", "NULL"), ("endnotes", "")]),
+            links(
+                OFFICE,
+                &[
+                    ("footnotes", "footnotes.xml"),
+                    ("styles", "NULL"),
+                    ("endnotes", ""),
+                ],
+            ),
         ),
         ("word/document.xml", main),
         ("word/footnotes.xml", notes),
     ]);
-    assert_eq!(found, "Lit at dusk[^1].\n\n[^1]: By hand until 1931.\n\nNext.");
+    assert_eq!(
+        found,
+        "Lit at dusk[^1].\n\n[^1]: By hand until 1931.\n\nNext."
+    );
 }
 
 #[test]
@@ -183,12 +205,24 @@ fn headings_are_found_in_every_translation_of_word() {
         styled("Heading1", "Bridges"),
     ];
     let found = text(&[
-        ("_rels/.rels", links(OFFICE, &[("officeDocument", "word/document.xml")])),
-        ("word/_rels/document.xml.rels", links(OFFICE, &[("styles", "/word/styles.xml")])),
-        ("word/document.xml", document(&(main.concat() + &styled("Liste", "Words")))),
+        (
+            "_rels/.rels",
+            links(OFFICE, &[("officeDocument", "word/document.xml")]),
+        ),
+        (
+            "word/_rels/document.xml.rels",
+            links(OFFICE, &[("styles", "/word/styles.xml")]),
+        ),
+        (
+            "word/document.xml",
+            document(&(main.concat() + &styled("Liste", "Words"))),
+        ),
         ("word/styles.xml", styles.to_owned()),
     ]);
-    assert_eq!(found, "## Lamps\n\n## Piers\n\n### Ferries\n\n# Bridges\n\n\tWords");
+    assert_eq!(
+        found,
+        "## Lamps\n\n## Piers\n\n### Ferries\n\n# Bridges\n\n\tWords"
+    );
 }
 
 #[test]

@@ -90,16 +90,15 @@ fn open(input: &[u8]) -> Result<Document, DecodeError> {
     let Some(again) = repaired(input).and_then(|whole| load(&whole).ok()) else {
         return first;
     };
-    let has_pages = !again.get_pages().is_empty();
-    match (&first, missing) {
+    let pages = again.get_pages().len();
+    let better = match (&first, missing) {
         (Ok(document), Missing::Some(ids)) => {
-            let more = ids.iter().any(|id| again.objects.get(id).is_some_and(is_whole));
-            let as_many = again.get_pages().len() >= document.get_pages().len();
-            if more && as_many { Ok(again) } else { first }
+            let found = |id: &ObjectId| again.objects.get(id).is_some_and(is_whole);
+            ids.iter().any(found) && pages >= document.get_pages().len()
         }
-        _ if has_pages => Ok(again),
-        _ => first,
-    }
+        _ => pages > 0,
+    };
+    if better { Ok(again) } else { first }
 }
 
 /// What a file has no objects for, though its table names them.
@@ -136,7 +135,9 @@ fn is_whole(object: &Object) -> bool {
     match object {
         Object::Stream(stream) => {
             let empty = stream.dict.get(b"Length").and_then(Object::as_i64);
-            !stream.content.is_empty() || stream.start_position.is_none() || empty.is_ok_and(|length| length == 0)
+            !stream.content.is_empty()
+                || stream.start_position.is_none()
+                || empty.is_ok_and(|length| length == 0)
         }
         _ => true,
     }

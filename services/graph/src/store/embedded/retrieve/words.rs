@@ -173,7 +173,12 @@ mod tests {
     fn words_meet_in_one_form() {
         let asked = asked(&["café", "grosse", "bridge", "が"]);
         let mut words = Words::of(&asked);
-        for text in ["Cafe\u{301}!", "die GROẞE, große", "ＢＲＩＤＧＥ", "か\u{3099}"] {
+        for text in [
+            "Cafe\u{301}!",
+            "die GROẞE, große",
+            "ＢＲＩＤＧＥ",
+            "か\u{3099}",
+        ] {
             assert_eq!(count(&mut words, text), 1, "{text}");
         }
     }
