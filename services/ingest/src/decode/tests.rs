@@ -154,6 +154,7 @@ fn a_pdf_whose_table_or_lengths_are_wrong_is_read_all_the_same() {
         ("an entry", text.replace(entry, "0000000020 00000 n ")),
         ("lost length", text.replace(length, "/Lenght 46")),
         ("short", text.replace(length, "/Length 7 ")),
+        ("a little long", text.replace(length, "/Length 99")),
         ("long", text.replace(length, "/Length 700")),
         ("no line end", text.replace("\nendstream", "endstream\n")),
         ("elsewhere", text.replace(length, "/Length 99 0 R")),

@@ -127,8 +127,11 @@ fn within(folder: &str, target: &str) -> String {
 /// The value of an attribute, whatever its namespace.
 pub(super) fn attribute(tag: &BytesStart<'_>, name: &[u8]) -> Option<String> {
     // Unchecked: to look for names that stand twice takes the square of their number.
-    let mut all = tag.attributes().with_checks(false).flatten();
-    let found = all.find(|attribute| attribute.key.local_name().as_ref() == name)?;
+    let mut all = tag.attributes();
+    let found = all
+        .with_checks(false)
+        .flatten()
+        .find(|attribute| attribute.key.local_name().as_ref() == name)?;
     let value = found.unescape_value().ok()?;
     Some(value.into_owned())
 }

@@ -130,7 +130,7 @@ fn missing(document: &Document) -> Missing {
     }
 }
 
-/// Of a stream whose length is not known there is no content, only a place.
+/// Of a stream whose length is not known there is no content, only a place; of one whose length is wrong only the dictionary.
 fn is_whole(object: &Object) -> bool {
     match object {
         Object::Stream(stream) => {
@@ -139,6 +139,7 @@ fn is_whole(object: &Object) -> bool {
                 || stream.start_position.is_none()
                 || empty.is_ok_and(|length| length == 0)
         }
+        Object::Dictionary(dictionary) => !dictionary.has(b"Length"),
         _ => true,
     }
 }
