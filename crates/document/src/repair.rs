@@ -94,12 +94,13 @@ pub fn repaired(pdf: &[u8]) -> Option<Vec<u8>> {
         }
     }
     if let [first, second] = trailer.id.as_slice() {
+        // In octal digits, which every reader of strings knows.
         let digits = |id: &[u8]| {
             id.iter()
-                .map(|byte| format!("{byte:02x}"))
+                .map(|byte| format!("\\{byte:03o}"))
                 .collect::<String>()
         };
-        end.push_str(&format!(" /ID [<{}> <{}>]", digits(first), digits(second)));
+        end.push_str(&format!(" /ID [({}) ({})]", digits(first), digits(second)));
     }
     end.push_str(&format!(" >>\nstartxref\n{table}\n%%EOF\n"));
     out.extend_from_slice(end.as_bytes());

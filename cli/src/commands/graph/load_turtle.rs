@@ -12,6 +12,7 @@ use std::time::Duration;
 use clap::Args;
 use indicatif::ProgressBar;
 use oxigraph::io::{RdfFormat, RdfParser};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
 use serde_json::{Value, json};
 use tg_provider_http::{Again, Backoff};
 use tg_schemas::Triple;
@@ -38,6 +39,18 @@ type Marks = VecDeque<Triple>;
 type Loaded = (u64, Marks, Option<Settled>);
 /// Frames looked for.
 const MARKS: usize = 16;
+/// What does not stand for itself in the path of an IRI.
+const IN_PATH: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'/')
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~')
+    .remove(b'&')
+    .remove(b'+')
+    .remove(b',')
+    .remove(b'=')
+    .remove(b'@');
 /// How long the graph may take to show what it has been given.
 const VISIBLE: Duration = Duration::from_secs(30);
 
@@ -320,8 +333,8 @@ impl Parser {
 /// What relative IRIs of a file that names no base are relative to: the file, as with other readers of RDF.
 fn base_of(path: &Path) -> Option<String> {
     let whole = std::path::absolute(path).ok()?;
-    let base = reqwest::Url::from_file_path(whole).ok()?;
-    Some(base.into())
+    let path = percent_encode(whole.as_os_str().as_encoded_bytes(), IN_PATH);
+    Some(format!("file://{path}"))
 }
 
 /// The format by the name of the file; Turtle where the name says nothing.

@@ -8,10 +8,10 @@ use oxrdf::Variable;
 use oxrdfio::{RdfFormat, RdfSerializer, WriterQuadSerializer};
 use parking_lot::Mutex;
 use serde_json::Value;
-use sparesults::{QueryResultsFormat, QueryResultsSerializer, WriterSolutionsSerializer};
+use sparesults::{QueryResultsSerializer, WriterSolutionsSerializer};
 use tg_schemas::{Term, Triple, vocabulary};
 
-use super::media::{Accept, BOOLEANS, GRAPHS, RESULTS};
+use super::media::{Accept, BOOLEANS, GRAPHS, RESULTS, graph_is_xml, rows_are_xml};
 use super::terms;
 use super::xml::{self, NoXml};
 use crate::engine::translate::Body;
@@ -89,7 +89,7 @@ impl Writer {
                 Some(begun.map(|kind| Self {
                     kind,
                     buffer,
-                    xml: format == QueryResultsFormat::Xml,
+                    xml: rows_are_xml(format),
                     media,
                 }))
             }
@@ -103,7 +103,7 @@ impl Writer {
         Some(Self {
             kind: Kind::Graph(Box::new(serializer(format).for_writer(buffer.clone()))),
             buffer,
-            xml: format == RdfFormat::RdfXml,
+            xml: graph_is_xml(format),
             media,
         })
     }
