@@ -25,6 +25,11 @@ impl Answer {
         said.and_then(|said| said.to_str().ok()).unwrap_or_default()
     }
 
+    /// Where it came from, after all redirects.
+    pub fn came_from(&self) -> &str {
+        self.response.url().as_str()
+    }
+
     /// The body as it comes. Past the bound it ends with [`HttpError::Unreadable`].
     pub fn bytes(self) -> impl Stream<Item = Result<Bytes, HttpError>> + Send + 'static {
         let mut left = Some(self.limit);

@@ -10,7 +10,6 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
-use indicatif::ProgressBar;
 use oxigraph::io::{RdfFormat, RdfParser};
 use serde_json::{Value, json};
 use tg_provider_http::{Again, Backoff};
@@ -23,8 +22,10 @@ use super::rdf::{Labels, from_quad};
 use super::{Pattern, each_batch};
 use crate::args::{InCollection, Options};
 use crate::client::{Error, Result, Settled};
+use crate::commands::collections::make_known;
 use crate::registry::Command;
 use crate::session::Session;
+use crate::terminal::Bar;
 
 /// Triples in one frame.
 const FRAME: usize = 1000;
@@ -98,6 +99,7 @@ impl Loader<'_> {
         session: &mut Session,
         files: &[PathBuf],
     ) -> Result<(Vec<Value>, Result<()>)> {
+        make_known(session, &self.place.collection).await?;
         let (mut loaded, mut whole) = (Vec::new(), Ok(()));
         for file in files {
             session.out.talk(format!("Loading {}...", file.display()));
@@ -245,7 +247,7 @@ impl Loader<'_> {
     }
 }
 
-fn finish(progress: &ProgressBar) {
+fn finish(progress: &Bar) {
     progress.finish_and_clear();
 }
 

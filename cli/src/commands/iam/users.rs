@@ -45,7 +45,8 @@ pub struct CreateUser {
     /// Mail address
     #[arg(long)]
     email: Option<String>,
-    /// Roles: reader, writer, admin
+    /// Roles: reader and writer reach the home workspace only; admin may do everything in every workspace. `tg add-grant`
+    /// gives more in one workspace alone
     #[arg(long, num_args = 1.., value_name = "ROLE", default_values = ["reader"])]
     roles: Vec<String>,
     /// Say that the password is to be changed
@@ -155,7 +156,7 @@ pub struct UpdateUser {
     /// Mail address
     #[arg(long)]
     email: Option<String>,
-    /// All roles from now on
+    /// All roles from now on: reader and writer reach the home workspace only; admin may do everything in every workspace
     #[arg(long, num_args = 1.., value_name = "ROLE")]
     roles: Option<Vec<String>>,
     /// Whether the user may come in
@@ -303,6 +304,20 @@ impl Command for DeleteUser {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn whoever_gives_a_role_reads_how_far_it_reaches() {
+        let helps = [
+            CreateUser::augment_args(clap::Command::new("a")),
+            UpdateUser::augment_args(clap::Command::new("b")),
+        ];
+        for mut help in helps {
+            let text = help.render_long_help().to_string();
+            let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+            let told = "admin may do everything in every workspace";
+            assert!(text.contains(told), "{text}");
+        }
+    }
 
     #[test]
     fn users_are_listed_with_what_commands_take() {
