@@ -170,7 +170,10 @@ mod tests {
         assert_eq!(work.address(), "https://work.example/");
         let new = Stored::Address(Some("new".to_owned()));
         let new = completed("", "", new, &[]).expect("a profile that is about to be made");
-        assert_eq!((new.address(), new.ca_file), ("http://localhost:8888/", None));
+        assert_eq!(
+            (new.address(), new.ca_file.as_deref()),
+            ("http://localhost:8888/", None)
+        );
     }
 
     #[test]

@@ -91,8 +91,7 @@ mod tests {
 
     const TEXT: &str =
         "built by \u{1b}]52;c;ZXZpbA==\u{7}Ada\u{9b}2J\r\n\tBrisk \u{202e}gpj.exe\u{2066}";
-    const SHOWN: &str =
-        "built by \u{fffd}]52;c;ZXZpbA==\u{fffd}Ada\u{fffd}2J\u{fffd}\n\tBrisk \u{fffd}gpj.exe\u{fffd}";
+    const SHOWN: &str = "built by \u{fffd}]52;c;ZXZpbA==\u{fffd}Ada\u{fffd}2J\u{fffd}\n\tBrisk \u{fffd}gpj.exe\u{fffd}";
 
     #[test]
     fn nothing_that_is_printed_commands_the_terminal() {

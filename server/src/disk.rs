@@ -106,7 +106,10 @@ mod tests {
         assert!(looks.iter().all(|now| now.changed.is_none()));
         assert_eq!(looks.iter().filter(|now| now.says).count(), 2, "{looks:?}");
         assert_eq!(told.next(LEAST), change(false));
-        assert_eq!((0..24).map(|_| told.next(LEAST)).find(|now| *now != quiet), None);
+        assert_eq!(
+            (0..24).map(|_| told.next(LEAST)).find(|now| *now != quiet),
+            None
+        );
     }
 
     #[test]

@@ -215,7 +215,10 @@ mod tests {
         let url = "http://127.0.0.1:8088/";
         assert_eq!(page(url, true), "  browse:   http://127.0.0.1:8088/");
         let none = page(url, false);
-        assert!(none.contains("no page") && none.contains("make console"), "{none}");
+        assert!(
+            none.contains("no page") && none.contains("make console"),
+            "{none}"
+        );
         let first = lines(url, Auth::None, &builtin(None), true, &FirstKey::None);
         assert_eq!(first[4], page(url, tg_gateway::has_page()));
     }
@@ -223,9 +226,18 @@ mod tests {
     #[test]
     fn commands_are_written_as_they_can_be_typed_before_links_are_made() {
         let key = FirstKey::Code("s3cret".to_owned());
-        let told = lines("http://127.0.0.1:8088/", Auth::Iam, &builtin(None), true, &key);
+        let told = lines(
+            "http://127.0.0.1:8088/",
+            Auth::Iam,
+            &builtin(None),
+            true,
+            &key,
+        );
         let told = told.join("\n");
-        assert!(told.contains("tg bootstrap-iam") && !told.contains("tg-"), "{told}");
+        assert!(
+            told.contains("tg bootstrap-iam") && !told.contains("tg-"),
+            "{told}"
+        );
     }
 
     #[test]

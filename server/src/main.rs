@@ -239,7 +239,12 @@ mod tests {
 
     #[test]
     fn what_is_no_setting_is_not_called_one() {
-        for key in ["threadgraph.toml", "broken.toml", "/etc/tg/conf", "--config"] {
+        for key in [
+            "threadgraph.toml",
+            "broken.toml",
+            "/etc/tg/conf",
+            "--config",
+        ] {
             assert_eq!(heading(key), "", "{key}");
         }
         for key in ["bus", "llm.key", "OLLAMA_HOST"] {

@@ -251,7 +251,10 @@ async fn waiting_ends_at_its_timeout_where_nothing_can_move_and_says_why() {
     fs::write(&file, "words").expect("written");
     let library = Library::ends("processing");
     let fake = Fake::rest(move |path, body| match path.contains("health/ready") {
-        true => (503, json!({"ready": false, "missing": ["the disk is full"]})),
+        true => (
+            503,
+            json!({"ready": false, "missing": ["the disk is full"]}),
+        ),
         false => library.lock().expect("a library").answer(body),
     })
     .await;
@@ -262,6 +265,26 @@ async fn waiting_ends_at_its_timeout_where_nothing_can_move_and_says_why() {
     let told = error.to_string();
     assert!(told.starts_with("Nothing moved for "), "{told}");
     assert!(told.contains("the disk is full"), "{told}");
+}
+
+#[tokio::test]
+async fn rdf_that_is_added_as_text_is_told() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for name in ["team.ttl", "team.txt"] {
+        fs::write(folder.path().join(name), "<urn:a> <urn:b> <urn:c> .").expect("written");
+    }
+    let fake = serve(&Library::ends("complete")).await;
+    let ran = fake.tg(&["add", path(folder.path())]).await;
+    let told: Vec<&str> = ran
+        .talk
+        .lines()
+        .filter(|line| line.contains("RDF"))
+        .collect();
+    assert_eq!(told.len(), 1, "{}", ran.talk);
+    assert!(
+        told[0].contains("team.ttl") && told[0].contains("tg load-turtle"),
+        "{told:?}"
+    );
 }
 
 #[tokio::test]

@@ -69,7 +69,9 @@ async fn what_is_loaded_into_a_new_collection_makes_it_known() {
             Heard::Rest(_, _, body) => Some(body),
             _ => None,
         });
-        heard.filter(|body| body["operation"] == "update-collection").collect()
+        heard
+            .filter(|body| body["operation"] == "update-collection")
+            .collect()
     };
     let fake = gateway(|| (200, json!({"collections": [{"collection": "new"}]}))).await;
     for known in ["there", "default"] {

@@ -129,7 +129,6 @@ impl Reach {
             Err(_) => !host.is_empty(),
         }
     }
-
 }
 
 /// What a client goes to: it resolves names to those of their addresses that are not denied.

@@ -19,7 +19,10 @@ pub(crate) fn not_there<'a>(
         return fault;
     };
     let rest = fault.message.split_once("; ").map_or("", |(_, rest)| rest);
-    SettingError::new(key, format!("is not a setting; did you mean {near}? {rest}"))
+    SettingError::new(
+        key,
+        format!("is not a setting; did you mean {near}? {rest}"),
+    )
 }
 
 fn nearest<'a>(key: &str, known: impl Iterator<Item = &'a String> + Clone) -> Option<&'a str> {
@@ -62,7 +65,13 @@ mod tests {
 
     #[test]
     fn the_nearest_setting_is_offered_and_nothing_far() {
-        let known = ["llm.model", "llm.key", "embeddings.model", "gateway.tls_cert", "bus"];
+        let known = [
+            "llm.model",
+            "llm.key",
+            "embeddings.model",
+            "gateway.tls_cert",
+            "bus",
+        ];
         let known = known.map(str::to_owned);
         let near = |key: &str| nearest(key, known.iter());
         assert_eq!(near("llm.modell"), Some("llm.model"));

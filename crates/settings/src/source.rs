@@ -329,10 +329,17 @@ mod tests {
                 "wheels.spare: must be true or false",
             ]
         );
-        let (_, faults) = toy(&[("wheels.sparre", "true"), ("wheels_many", "3"), ("maker", "m")]);
+        let (_, faults) = toy(&[
+            ("wheels.sparre", "true"),
+            ("wheels_many", "3"),
+            ("maker", "m"),
+        ]);
         let meant = ["wheels.maker", "wheels.spare", "wheels.many"];
         for (fault, meant) in faults.iter().zip(meant) {
-            assert!(fault.message.contains(&format!("did you mean {meant}?")), "{fault}");
+            assert!(
+                fault.contains(&format!("did you mean {meant}?")),
+                "{fault}"
+            );
         }
         assert_eq!(faults.len(), meant.len());
         assert_eq!(read.wheels.maker.as_deref(), Some("kept"));

@@ -26,7 +26,12 @@ mod tests {
         let mut items = std::pin::pin!(giving_way(items));
         let reading = async {
             while items.next().await.is_some() {
-                assert!(turns.get() >= made.get() - 1, "{} of {}", turns.get(), made.get());
+                assert!(
+                    turns.get() >= made.get() - 1,
+                    "{} of {}",
+                    turns.get(),
+                    made.get()
+                );
             }
         };
         let other = async {

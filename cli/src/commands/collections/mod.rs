@@ -123,7 +123,10 @@ pub(crate) async fn make_known(session: &mut Session, name: &str) -> Result<()> 
         return Ok(());
     }
     let http = session.http()?;
-    let Ok(reply) = http.all(SERVICE, json!({"operation": "list-collections"})).await else {
+    let Ok(reply) = http
+        .all(SERVICE, json!({"operation": "list-collections"}))
+        .await
+    else {
         return Ok(());
     };
     let mut known = list(&reply, "collections").iter();

@@ -210,7 +210,9 @@ impl Command for Logout {
         }
         let current = profiles.current().map(str::to_owned);
         let told = json!({"forgotten": name, "current": current});
-        session.out.show(&told, || forgotten(name.as_deref(), &profiles))
+        session
+            .out
+            .show(&told, || forgotten(name.as_deref(), &profiles))
     }
 }
 

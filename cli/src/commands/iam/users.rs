@@ -3,6 +3,7 @@
 use clap::Args;
 use serde_json::{Value, json};
 
+use super::named::user_id;
 use super::passwords::password;
 use super::{in_workspace, yes_or_no};
 use crate::args::{Gateway, Options, subject};
@@ -15,7 +16,7 @@ use crate::session::Session;
 subject!(
     /// The user that a command is about.
     UserId,
-    "Id of the user",
+    "Id or name of the user",
     long = "user-id"
 );
 
@@ -196,8 +197,9 @@ impl Command for UpdateUser {
         if user.is_empty() {
             return Err(Error::Usage("nothing is to be changed".to_owned()));
         }
+        let id = user_id(session, self.user.id(), self.workspace.as_ref()).await?;
         let ask = in_workspace(
-            json!({"operation": "update-user", "user_id": self.user.id(), "user": user}),
+            json!({"operation": "update-user", "user_id": id, "user": user}),
             self.workspace,
         );
         let reply = session.http()?.iam(ask).await?;
@@ -220,8 +222,9 @@ struct Target {
 
 impl Target {
     async fn call(&self, session: &mut Session, operation: &str, done: &str) -> Result<()> {
+        let id = user_id(session, self.user.id(), self.workspace.as_ref()).await?;
         let ask = in_workspace(
-            json!({"operation": operation, "user_id": self.user.id()}),
+            json!({"operation": operation, "user_id": id}),
             self.workspace.clone(),
         );
         let reply = session.http()?.iam(ask).await?;

@@ -84,7 +84,10 @@ pub(super) async fn wait(session: &mut Session, awaited: &[Awaited]) -> Result<V
                 let left = pace.left(&far, Instant::now());
                 let name = name(awaited, &records);
                 shown = match &still.why {
-                    Some(why) => cut(&format!("{} stands still: {why}", cut(&name, SHORT_NAME)), WIDTH),
+                    Some(why) => cut(
+                        &format!("{} stands still: {why}", cut(&name, SHORT_NAME)),
+                        WIDTH,
+                    ),
                     None => told(&name, &far, left, again.as_ref()),
                 };
                 line.tell(&mut session.out, &shown);

@@ -128,7 +128,12 @@ fn disk(full: bool) -> Value {
         true => "the disk below the stores is full; documents wait, and nothing new is kept",
         false => "there is room",
     };
-    check("disk", !full, detail, "make room where data_dir is: work goes on by itself")
+    check(
+        "disk",
+        !full,
+        detail,
+        "make room where data_dir is: work goes on by itself",
+    )
 }
 
 /// Which stores purge nothing, by the reason.
@@ -295,8 +300,15 @@ mod tests {
     #[test]
     fn a_full_disk_fails_a_check_and_says_what_helps() {
         let told = disk(true);
-        assert_eq!((&told["name"], &told["ok"]), (&json!("disk"), &json!(false)));
-        assert!(told["advice"].as_str().is_some_and(|text| text.contains("make room")));
+        assert_eq!(
+            (&told["name"], &told["ok"]),
+            (&json!("disk"), &json!(false))
+        );
+        assert!(
+            told["advice"]
+                .as_str()
+                .is_some_and(|text| text.contains("make room"))
+        );
         assert_eq!(disk(false)["ok"], true);
     }
 

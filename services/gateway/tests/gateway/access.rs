@@ -379,11 +379,18 @@ async fn no_route_tells_a_page_of_another_origin_anything(place: Place) {
             let path = format!("{}?query=ASK%7B%7D&token=", path_of(route));
             let method = route.method.parse().unwrap();
             for site in FROM_A_PAGE {
-                let request = world.http.request(reqwest::Method::clone(&method), world.url(&path));
+                let request = world
+                    .http
+                    .request(reqwest::Method::clone(&method), world.url(&path));
                 let request = request.header("sec-fetch-site", site).timeout(BOUND);
                 let answer = request.send().await.unwrap();
                 let refused = answer.status() == 403;
-                assert_eq!(refused, !route.page, "{auth_mode:?} {path} {}", answer.status());
+                assert_eq!(
+                    refused,
+                    !route.page,
+                    "{auth_mode:?} {path} {}",
+                    answer.status()
+                );
             }
         }
         for (path, site) in [("/nothing", "none"), ("/health/live", "same-origin")] {
@@ -394,9 +401,15 @@ async fn no_route_tells_a_page_of_another_origin_anything(place: Place) {
     }
     let world = World::start(&place, AuthMode::Iam).await;
     let config = world.http.post(world.url("/api/v1/config")).timeout(BOUND);
-    let config = config.json(&json!({"operation": "list"})).bearer_auth("tg_reader");
+    let config = config
+        .json(&json!({"operation": "list"}))
+        .bearer_auth("tg_reader");
     let answer = config.header("sec-fetch-site", "cross-site").send().await;
-    assert_eq!(answer.unwrap().status(), 200, "a key opens, whoever shows it");
+    assert_eq!(
+        answer.unwrap().status(),
+        200,
+        "a key opens, whoever shows it"
+    );
 }
 
 async fn every_answer_is_closed_to_pages_that_embed_it(place: Place) {
@@ -406,8 +419,19 @@ async fn every_answer_is_closed_to_pages_that_embed_it(place: Place) {
     for path in paths {
         let answer = world.http.get(world.url(&path)).timeout(BOUND).send().await;
         let answer = answer.unwrap();
-        let told = |name: &str| answer.headers().get_all(name).iter().cloned().collect::<Vec<_>>();
-        assert_eq!(told("cross-origin-resource-policy"), ["same-origin"], "{path}");
+        let told = |name: &str| {
+            answer
+                .headers()
+                .get_all(name)
+                .iter()
+                .cloned()
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(
+            told("cross-origin-resource-policy"),
+            ["same-origin"],
+            "{path}"
+        );
         assert_eq!(told("x-content-type-options"), ["nosniff"], "{path}");
     }
 }

@@ -24,10 +24,7 @@ const REDIRECTS: usize = 10;
 pub(super) type Found = (Content, String);
 
 /// Reads a source. The inner error says why it cannot be read; the outer one ends everything.
-pub(super) async fn fetch(
-    session: &mut Session,
-    source: &Source,
-) -> Result<Result<Found, String>> {
+pub(super) async fn fetch(session: &mut Session, source: &Source) -> Result<Result<Found, String>> {
     match source {
         Source::File(path) => Ok(file(path)),
         Source::Web(url) => {
@@ -142,7 +139,9 @@ mod tests {
     #[tokio::test]
     async fn nobody_sends_on_to_what_only_this_machine_reaches() {
         let bound = async |address: &str| {
-            let bound = tokio::net::TcpListener::bind((address, 0)).await.expect("a port");
+            let bound = tokio::net::TcpListener::bind((address, 0))
+                .await
+                .expect("a port");
             let url = format!("http://{}", bound.local_addr().expect("an address"));
             (bound, url)
         };
@@ -150,14 +149,23 @@ mod tests {
         let text = "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 6\r\n\r\nsecret";
         server(inner, text.to_owned());
         let on = |to: &str| {
-            format!("HTTP/1.1 302 Found\r\nconnection: close\r\nlocation: {to}/\r\ncontent-length: 0\r\n\r\n")
+            format!(
+                "HTTP/1.1 302 Found\r\nconnection: close\r\nlocation: {to}/\r\ncontent-length: 0\r\n\r\n"
+            )
         };
         let port = inner_url.rsplit(':').next().expect("a port").to_owned();
-        for to in [inner_url.clone(), format!("http://localhost:{port}"), "http://169.254.169.254".to_owned()] {
+        for to in [
+            inner_url.clone(),
+            format!("http://localhost:{port}"),
+            "http://169.254.169.254".to_owned(),
+        ] {
             let (outer, url) = bound("127.0.0.2").await;
             server(outer, on(&to));
             let why = web(&url).await.err().expect("it is refused");
-            assert!(why.contains("sends on to an address of this machine"), "{to}: {why}");
+            assert!(
+                why.contains("sends on to an address of this machine"),
+                "{to}: {why}"
+            );
         }
         // The host that was named may send on within itself.
         let (outer, url) = bound("127.0.0.1").await;

@@ -232,7 +232,12 @@ async fn what_hangs_on_blank_nodes_is_judged_however_long_their_chain_is() {
         let all = rows(&engine, &key, Some(&clerk), &query).await.unwrap();
         assert_eq!(all.len(), facts, "{predicate}");
     }
-    let found = rows(&engine, &key, Some(&clerk), "SELECT * { <urn:x:a> <urn:x:next>+ ?o }");
+    let found = rows(
+        &engine,
+        &key,
+        Some(&clerk),
+        "SELECT * { <urn:x:a> <urn:x:next>+ ?o }",
+    );
     assert_eq!(found.await.unwrap().len(), LONG + 1);
 }
 

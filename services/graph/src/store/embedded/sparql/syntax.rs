@@ -31,9 +31,14 @@ fn misspelt(text: &str, message: &str) -> Option<String> {
     if expected.contains("Prefix not found") {
         let (prefix, whole) = prefixed(text, at)?;
         let why = format!("the prefix {prefix}: of {whole} is not declared");
-        return Some(format!("{place}{why}; `PREFIX {prefix}: <…>` before the query declares it"));
+        return Some(format!(
+            "{place}{why}; `PREFIX {prefix}: <…>` before the query declares it"
+        ));
     }
-    let word: String = text[at..].chars().take_while(|c| c.is_alphanumeric()).collect();
+    let word: String = text[at..]
+        .chars()
+        .take_while(|c| c.is_alphanumeric())
+        .collect();
     let begins = expected.contains("CONSTRUCT") && !word.is_empty() && word.len() <= LONGEST;
     begins.then(|| {
         format!("{place}no query begins with {word}, but with SELECT, ASK, CONSTRUCT or DESCRIBE")
@@ -42,7 +47,9 @@ fn misspelt(text: &str, message: &str) -> Option<String> {
 
 /// Where `error at LINE:COLUMN: ` points to.
 fn offset(text: &str, place: &str) -> Option<usize> {
-    let place = place.strip_prefix("error at ")?.trim_end_matches([':', ' ']);
+    let place = place
+        .strip_prefix("error at ")?
+        .trim_end_matches([':', ' ']);
     let (line, column) = place.split_once(':')?;
     let (line, column): (usize, usize) = (line.parse().ok()?, column.parse().ok()?);
     let start: usize = match line {
@@ -57,7 +64,9 @@ fn offset(text: &str, place: &str) -> Option<usize> {
 fn prefixed(text: &str, at: usize) -> Option<(&str, &str)> {
     let named = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | ':' | '%');
     let before = text[..at].trim_end_matches(named).len();
-    let after = text[at..].find(|c| !named(c)).map_or(text.len(), |end| at + end);
+    let after = text[at..]
+        .find(|c| !named(c))
+        .map_or(text.len(), |end| at + end);
     let whole = text[before..after].trim_end_matches('.');
     let (prefix, _) = whole.split_once(':')?;
     (whole.len() <= LONGEST).then_some((prefix, whole))
@@ -93,15 +102,32 @@ mod tests {
     #[test]
     fn a_misspelt_word_and_an_undeclared_prefix_are_named() {
         let told = fault("\n  SELEC * { ?s ?p ?o }");
-        let wanted = "error at 2:3: no query begins with SELEC, but with SELECT, ASK, CONSTRUCT or DESCRIBE";
+        let wanted =
+            "error at 2:3: no query begins with SELEC, but with SELECT, ASK, CONSTRUCT or DESCRIBE";
         assert_eq!(told, wanted);
         let declared = "PREFIX a: <urn:a:>\nSELEKT * { ?s ?p ?o }";
-        assert!(fault(declared).contains("no query begins with SELEKT"), "{}", fault(declared));
+        assert!(
+            fault(declared).contains("no query begins with SELEKT"),
+            "{}",
+            fault(declared)
+        );
         for (text, prefix) in [
-            ("SELECT * { ?s ex:p ?o }", "the prefix ex: of ex:p is not declared"),
-            ("SELECT * {\n ex:größe ?p ?o . }", "the prefix ex: of ex:größe is not declared"),
-            ("SELECT * { ?s :p ?o }", "the prefix : of :p is not declared"),
-            ("SELECT * { ?s ?p ?o FILTER(ex:f(?o)) }", "the prefix ex: of ex:f is not declared"),
+            (
+                "SELECT * { ?s ex:p ?o }",
+                "the prefix ex: of ex:p is not declared",
+            ),
+            (
+                "SELECT * {\n ex:größe ?p ?o . }",
+                "the prefix ex: of ex:größe is not declared",
+            ),
+            (
+                "SELECT * { ?s :p ?o }",
+                "the prefix : of :p is not declared",
+            ),
+            (
+                "SELECT * { ?s ?p ?o FILTER(ex:f(?o)) }",
+                "the prefix ex: of ex:f is not declared",
+            ),
         ] {
             let told = fault(text);
             assert!(told.contains(prefix), "{text}: {told}");
