@@ -336,10 +336,7 @@ mod tests {
         ]);
         let meant = ["wheels.maker", "wheels.spare", "wheels.many"];
         for (fault, meant) in faults.iter().zip(meant) {
-            assert!(
-                fault.contains(&format!("did you mean {meant}?")),
-                "{fault}"
-            );
+            assert!(fault.contains(&format!("did you mean {meant}?")), "{fault}");
         }
         assert_eq!(faults.len(), meant.len());
         assert_eq!(read.wheels.maker.as_deref(), Some("kept"));

@@ -4,8 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use futures::StreamExt;
-use reqwest::Url;
-use tg_provider_http::{Cause, HttpClient, HttpError, Limits, Reach, without_credentials};
+use tg_provider_http::{Cause, HttpClient, HttpError, Limits, Reach};
 use tg_schemas::limits::{DOCUMENT, human};
 
 use super::find::Source;
@@ -33,7 +32,7 @@ pub(super) async fn fetch(session: &mut Session, source: &Source) -> Result<Resu
             let late = |_| Err(format!("did not come within {} s", TIME.as_secs()));
             let fetched = fetched.unwrap_or_else(late);
             Ok(fetched.map(|(found, from)| {
-                if let Some(from) = moved(url, &from) {
+                if let Some(from) = from {
                     session.out.talk(format!("{url}: was sent on to {from}"));
                 }
                 found
@@ -51,8 +50,8 @@ fn file(path: &Path) -> Result<Found, String> {
     Ok((content, String::new()))
 }
 
-/// What is at an address, and where it came from.
-async fn web(url: &str) -> Result<(Found, String), String> {
+/// What is at an address, and where that is if the address sends on.
+async fn web(url: &str) -> Result<(Found, Option<String>), String> {
     let limits = Limits {
         // Whoever answers may send on to anywhere. What only this machine reaches goes into the library where it is named.
         reach: Reach::Outward,
@@ -67,7 +66,7 @@ async fn web(url: &str) -> Result<(Found, String), String> {
         .await
         .map_err(|why| told(&why))?;
     let declared = answer.content_type().to_owned();
-    let from = answer.came_from().to_owned();
+    let from = answer.led_to(url);
     let mut pieces = std::pin::pin!(answer.bytes());
     let mut content = Spool::default();
     while let Some(piece) = pieces.next().await {
@@ -76,17 +75,6 @@ async fn web(url: &str) -> Result<(Found, String), String> {
         kept.map_err(|error| error.to_string())?;
     }
     Ok(((content.content(), useful(&declared)), from))
-}
-
-/// Where a document came from, if that is not what was asked for.
-fn moved(url: &str, from: &str) -> Option<String> {
-    let plain = |text: &str| {
-        let mut url = Url::parse(text).ok()?;
-        url.set_fragment(None);
-        Some(url)
-    };
-    let elsewhere = plain(url) != plain(from);
-    elsewhere.then(|| without_credentials(from))
 }
 
 /// What servers say of files that they do not know says nothing.
@@ -172,8 +160,9 @@ mod tests {
         server(outer, on(&inner_url));
         let ((content, _), from) = web(&url).await.expect("the same host");
         assert_eq!(content.small(), Some(&b"secret"[..]));
-        assert_eq!(moved(&url, &from), Some(inner_url.clone()));
-        assert_eq!(moved(&inner_url, &from), None);
+        assert_eq!(from, Some(inner_url.clone()));
+        let (_, from) = web(&inner_url).await.expect("itself");
+        assert_eq!(from, None);
     }
 
     #[test]
