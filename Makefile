@@ -33,6 +33,7 @@ setup-console:
 # Types first: the bundler does not look at them.
 console: setup-console
 	@.cache/node/bin/node console/node_modules/typescript/bin/tsc --project console
+	@.cache/node/bin/node --test console/test/order.test.mjs >/dev/null
 	.cache/node/bin/node console/build.mjs
 
 release: console

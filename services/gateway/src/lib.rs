@@ -26,6 +26,7 @@ mod error;
 mod exposition;
 mod flow_model;
 mod flows;
+mod giving_way;
 mod handlers;
 mod handshake;
 mod iam_call;
@@ -64,3 +65,8 @@ pub use processors::processors;
 pub use routes::{ROUTES, Route};
 pub use scraped::serve_metrics;
 pub use server::{GatewayHandle, serve};
+
+/// Whether this build has the page at `/`, and not only the one that says how to make it.
+pub fn has_page() -> bool {
+    tg_console::is_built()
+}

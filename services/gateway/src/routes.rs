@@ -21,13 +21,23 @@ pub struct Route {
     pub method: &'static str,
     /// Path pattern.
     pub path: &'static str,
+    /// It serves what was built into the program, and no data.
+    pub page: bool,
     endpoint: fn() -> MethodRouter<Shared>,
+}
+
+const fn on_page(path: &'static str, endpoint: fn() -> MethodRouter<Shared>) -> Route {
+    Route {
+        page: true,
+        ..on_get(path, endpoint)
+    }
 }
 
 const fn on_get(path: &'static str, endpoint: fn() -> MethodRouter<Shared>) -> Route {
     Route {
         method: "GET",
         path,
+        page: false,
         endpoint,
     }
 }
@@ -36,10 +46,14 @@ const fn on_post(path: &'static str, endpoint: fn() -> MethodRouter<Shared>) -> 
     Route {
         method: "POST",
         path,
+        page: false,
         endpoint,
     }
 }
 
+/// Streams in bulk, whose clients may have their key in the address.
+const IMPORT: &str = "/api/v1/flow/{flow}/import/{kind}";
+const EXPORT: &str = "/api/v1/flow/{flow}/export/{kind}";
 /// The endpoints of the standards for graphs.
 const SPARQL: &str = "/api/v1/flow/{flow}/sparql/{collection}";
 const GRAPH_STORE: &str = "/api/v1/flow/{flow}/graph/{collection}";
@@ -69,11 +83,9 @@ pub const ROUTES: &[Route] = &[
     on_post("/api/v1/flow/{flow}/service/{kind}", || {
         post(flow_service::kind)
     }),
-    on_get("/api/v1/flow/{flow}/import/{kind}", || get(bulk::import)),
-    on_post("/api/v1/flow/{flow}/import/{kind}", || {
-        post(bulk::import_lines)
-    }),
-    on_get("/api/v1/flow/{flow}/export/{kind}", || get(bulk::export)),
+    on_get(IMPORT, || get(bulk::import)),
+    on_post(IMPORT, || post(bulk::import_lines)),
+    on_get(EXPORT, || get(bulk::export)),
     on_get(SPARQL, || get(sparql::get)),
     on_post(SPARQL, || post(sparql::post)),
     on_get(GRAPH_STORE, || get(graph_store::get)),
@@ -89,14 +101,25 @@ pub const ROUTES: &[Route] = &[
     on_get("/health/live", || get(health::live)),
     on_get("/health/ready", || get(health::ready)),
     on_get("/metrics", || get(metrics::text)),
-    on_get("/", || get(page::console)),
+    on_page("/", || get(page::console)),
     // By this name the official status check looks for a page.
-    on_get("/index.html", || get(page::console)),
-    on_get("/docs", || get(page::docs)),
-    on_get("/assets/{file}", || get(page::file)),
-    on_get("/openapi.yaml", || get(page::openapi)),
-    on_get("/asyncapi.yaml", || get(page::asyncapi)),
+    on_page("/index.html", || get(page::console)),
+    on_page("/docs", || get(page::docs)),
+    on_page("/assets/{file}", || get(page::file)),
+    on_page("/openapi.yaml", || get(page::openapi)),
+    on_page("/asyncapi.yaml", || get(page::asyncapi)),
 ];
+
+/// Whether a pattern of a path serves what was built into the program.
+pub(crate) fn is_of_page(pattern: &str) -> bool {
+    let mut pages = ROUTES.iter().filter(|route| route.page);
+    pages.any(|route| route.path == pattern)
+}
+
+/// Whether a pattern of a path is of streams in bulk.
+pub(crate) fn is_bulk(pattern: &str) -> bool {
+    matches!(pattern, IMPORT | EXPORT)
+}
 
 /// What is not there.
 async fn nothing(uri: Uri, Extension(meta): Extension<Meta>) -> Response {

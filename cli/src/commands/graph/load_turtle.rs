@@ -10,7 +10,6 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
-use indicatif::ProgressBar;
 use oxigraph::io::{RdfFormat, RdfParser};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
 use serde_json::{Value, json};
@@ -24,9 +23,11 @@ use super::rdf::{Labels, from_quad};
 use super::{Pattern, each_batch};
 use crate::args::{InCollection, Options};
 use crate::client::{Error, Result, Settled};
+use crate::commands::collections::make_known;
 use crate::files::pass_mark;
 use crate::registry::Command;
 use crate::session::Session;
+use crate::terminal::Bar;
 
 /// Triples in one frame.
 const FRAME: usize = 1000;
@@ -112,6 +113,7 @@ impl Loader<'_> {
         session: &mut Session,
         files: &[PathBuf],
     ) -> Result<(Vec<Value>, Result<()>)> {
+        make_known(session, &self.place.collection).await?;
         let (mut loaded, mut whole) = (Vec::new(), Ok(()));
         for file in files {
             session.out.talk(format!("Loading {}...", file.display()));
@@ -259,7 +261,7 @@ impl Loader<'_> {
     }
 }
 
-fn finish(progress: &ProgressBar) {
+fn finish(progress: &Bar) {
     progress.finish_and_clear();
 }
 

@@ -4,6 +4,9 @@ use spargebra::{Query, SparqlParser};
 
 use crate::error::GraphError;
 
+/// Longest word of a query that is said again.
+const LONGEST: usize = 100;
+
 /// Reads a query whose nesting is known to be bounded.
 pub(super) fn parse(text: &str) -> Result<Query, GraphError> {
     let refused = |why: &str| Err(GraphError::QuerySyntax(why.to_owned()));
@@ -17,7 +20,56 @@ pub(super) fn parse(text: &str) -> Result<Query, GraphError> {
     if SparqlParser::new().parse_update(text).is_ok() {
         return refused("query: is an update; only queries are answered here");
     }
-    refused(&plain(&error.to_string()))
+    let told = error.to_string();
+    refused(&misspelt(text, &told).unwrap_or_else(|| plain(&told)))
+}
+
+/// What the parser cannot say well: which word begins no query, and which prefix is not declared.
+fn misspelt(text: &str, message: &str) -> Option<String> {
+    let (place, expected) = message.split_once("expected ")?;
+    let at = offset(text, place)?;
+    if expected.contains("Prefix not found") {
+        let (prefix, whole) = prefixed(text, at)?;
+        let why = format!("the prefix {prefix}: of {whole} is not declared");
+        return Some(format!(
+            "{place}{why}; `PREFIX {prefix}: <…>` before the query declares it"
+        ));
+    }
+    let word: String = text[at..]
+        .chars()
+        .take_while(|c| c.is_alphanumeric())
+        .collect();
+    let begins = expected.contains("CONSTRUCT") && !word.is_empty() && word.len() <= LONGEST;
+    begins.then(|| {
+        format!("{place}no query begins with {word}, but with SELECT, ASK, CONSTRUCT or DESCRIBE")
+    })
+}
+
+/// Where `error at LINE:COLUMN: ` points to.
+fn offset(text: &str, place: &str) -> Option<usize> {
+    let place = place
+        .strip_prefix("error at ")?
+        .trim_end_matches([':', ' ']);
+    let (line, column) = place.split_once(':')?;
+    let (line, column): (usize, usize) = (line.parse().ok()?, column.parse().ok()?);
+    let start: usize = match line {
+        1 => 0,
+        line => text.match_indices('\n').nth(line.checked_sub(2)?)?.0 + 1,
+    };
+    let mut chars = text[start..].char_indices().map(|(at, _)| start + at);
+    chars.nth(column.checked_sub(1)?).or(Some(text.len()))
+}
+
+/// The prefixed name that ends at a place, or begins there, and its prefix.
+fn prefixed(text: &str, at: usize) -> Option<(&str, &str)> {
+    let named = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | ':' | '%');
+    let before = text[..at].trim_end_matches(named).len();
+    let after = text[at..]
+        .find(|c| !named(c))
+        .map_or(text.len(), |end| at + end);
+    let whole = text[before..after].trim_end_matches('.');
+    let (prefix, _) = whole.split_once(':')?;
+    (whole.len() <= LONGEST).then_some((prefix, whole))
 }
 
 /// The parser's message without its classes of characters, which tell people nothing.
@@ -45,6 +97,43 @@ mod tests {
 
     fn fault(text: &str) -> String {
         parse(text).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_misspelt_word_and_an_undeclared_prefix_are_named() {
+        let told = fault("\n  SELEC * { ?s ?p ?o }");
+        let wanted =
+            "error at 2:3: no query begins with SELEC, but with SELECT, ASK, CONSTRUCT or DESCRIBE";
+        assert_eq!(told, wanted);
+        let declared = "PREFIX a: <urn:a:>\nSELEKT * { ?s ?p ?o }";
+        assert!(
+            fault(declared).contains("no query begins with SELEKT"),
+            "{}",
+            fault(declared)
+        );
+        for (text, prefix) in [
+            (
+                "SELECT * { ?s ex:p ?o }",
+                "the prefix ex: of ex:p is not declared",
+            ),
+            (
+                "SELECT * {\n ex:größe ?p ?o . }",
+                "the prefix ex: of ex:größe is not declared",
+            ),
+            (
+                "SELECT * { ?s :p ?o }",
+                "the prefix : of :p is not declared",
+            ),
+            (
+                "SELECT * { ?s ?p ?o FILTER(ex:f(?o)) }",
+                "the prefix ex: of ex:f is not declared",
+            ),
+        ] {
+            let told = fault(text);
+            assert!(told.contains(prefix), "{text}: {told}");
+        }
+        let long = format!("SELECT * {{ ?s {}:p ?o }}", "x".repeat(1 << 16));
+        assert!(fault(&long).len() < 1000);
     }
 
     #[test]
