@@ -3,7 +3,7 @@
 //! * [`Thinking`] separates what a reasoning model thinks from its answer, piece by piece; [`apart`] and [`answer`] do so for a
 //!   whole reply.
 //! * [`candidates`] finds the JSON values of a reply among fences and prose; [`lines()`] reads one value a line.
-//! * [`object`] and [`array`] read JSON that is almost right: trailing commas, other quotes, raw line breaks in strings.
+//! * [`object`] and [`array()`] read JSON that is almost right: trailing commas, other quotes, raw line breaks in strings.
 //! * [`Scanner`] finds the end of such a value while it is still being written.
 //! * [`calls()`] reads calls of tools that a model wrote as text.
 //!

@@ -87,8 +87,10 @@ fn open(input: &[u8]) -> Result<Document, DecodeError> {
     if matches!(missing, Missing::Nothing) {
         return first;
     }
-    let Some(again) = repaired(input).and_then(|whole| load(&whole).ok()) else {
-        return first;
+    let again = match repaired(input).map(|whole| load(&whole)) {
+        Some(Ok(again)) => again,
+        Some(Err(DecodeError::Encrypted)) if first.is_err() => return Err(DecodeError::Encrypted),
+        _ => return first,
     };
     let pages = again.get_pages().len();
     let better = match (&first, missing) {
