@@ -373,7 +373,7 @@ const FROM_A_PAGE: [&str; 2] = ["cross-site", "same-site"];
 
 async fn no_route_tells_a_page_of_another_origin_anything(place: Place) {
     for auth_mode in [AuthMode::None, AuthMode::Iam] {
-        let world = World::start(&place, auth_mode).await;
+        let world = World::start(&place.another().await, auth_mode).await;
         for route in tg_gateway::ROUTES {
             // A token in an address that reads none is no key.
             let path = format!("{}?query=ASK%7B%7D&token=", path_of(route));

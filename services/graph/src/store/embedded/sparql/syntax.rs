@@ -26,23 +26,50 @@ pub(super) fn parse(text: &str) -> Result<Query, GraphError> {
 
 /// What the parser cannot say well: which word begins no query, and which prefix is not declared.
 fn misspelt(text: &str, message: &str) -> Option<String> {
-    let (place, expected) = message.split_once("expected ")?;
-    let at = offset(text, place)?;
-    if expected.contains("Prefix not found") {
-        let (prefix, whole) = prefixed(text, at)?;
-        let why = format!("the prefix {prefix}: of {whole} is not declared");
+    if let Some((at, word)) = begins_nothing(text) {
+        let (line, column) = position(text, at);
         return Some(format!(
-            "{place}{why}; `PREFIX {prefix}: <…>` before the query declares it"
+            "error at {line}:{column}: no query begins with {word}, but with SELECT, ASK, CONSTRUCT or DESCRIBE"
         ));
     }
-    let word: String = text[at..]
-        .chars()
-        .take_while(|c| c.is_alphanumeric())
-        .collect();
-    let begins = expected.contains("CONSTRUCT") && !word.is_empty() && word.len() <= LONGEST;
-    begins.then(|| {
-        format!("{place}no query begins with {word}, but with SELECT, ASK, CONSTRUCT or DESCRIBE")
-    })
+    let (place, expected) = message.split_once("expected ")?;
+    if !expected.contains("Prefix not found") {
+        return None;
+    }
+    let (prefix, whole) = prefixed(text, offset(text, place)?)?;
+    let why = format!("the prefix {prefix}: of {whole} is not declared");
+    let how = format!("`PREFIX {prefix}: <…>` before the query declares it");
+    Some(format!("{place}{why}; {how}"))
+}
+
+/// The word behind all declarations, if no query begins with it.
+fn begins_nothing(text: &str) -> Option<(usize, &str)> {
+    let mut rest = text;
+    loop {
+        rest = rest.trim_start();
+        if let Some(comment) = rest.strip_prefix('#') {
+            rest = comment.split_once('\n')?.1;
+            continue;
+        }
+        let end = rest.find(|c: char| !c.is_alphanumeric());
+        let word = &rest[..end.unwrap_or(rest.len())];
+        let is = |names: &[&str]| names.iter().any(|name| word.eq_ignore_ascii_case(name));
+        if is(&["PREFIX", "BASE"]) {
+            rest = rest.split_once('>')?.1;
+            continue;
+        }
+        let known = is(&["SELECT", "ASK", "CONSTRUCT", "DESCRIBE", "VERSION"]);
+        let tells = !known && !word.is_empty() && word.len() <= LONGEST;
+        return tells.then(|| (text.len() - rest.len(), word));
+    }
+}
+
+/// Line and column of a place, both from 1.
+fn position(text: &str, at: usize) -> (usize, usize) {
+    let before = &text[..at];
+    let line = before.matches('\n').count() + 1;
+    let column = before.chars().rev().take_while(|c| *c != '\n').count() + 1;
+    (line, column)
 }
 
 /// Where `error at LINE:COLUMN: ` points to.
@@ -105,7 +132,7 @@ mod tests {
         let wanted =
             "error at 2:3: no query begins with SELEC, but with SELECT, ASK, CONSTRUCT or DESCRIBE";
         assert_eq!(told, wanted);
-        let declared = "PREFIX a: <urn:a:>\nSELEKT * { ?s ?p ?o }";
+        let declared = "# what\nPREFIX a: <urn:a:>\nSELEKT * { ?s ?p ?o }";
         assert!(
             fault(declared).contains("no query begins with SELEKT"),
             "{}",
