@@ -32,6 +32,8 @@ LINES, WIDTH = 60, 400
 
 ROOT = Path(__file__).resolve().parent.parent
 CACHE = ROOT / ".cache"
+# Where nextest reports, whatever the target directory is.
+REPORT = ROOT / "target" / "nextest" / "gate" / "junit.xml"
 # Suites that are targets of their own and yet have neither broker nor processes.
 ENGINES = {"tg-architecture-tests::it", "tg-fuzz::it", "tg-threads::threads", "tg-ingest::pdfs"}
 
@@ -195,7 +197,7 @@ def chosen(tests):
 def reported():
     """The report of the last run of nextest: (suite, test) -> None, or the output of a failure."""
     tests = {}
-    tree = ElementTree.parse(ROOT / os.environ.get("CARGO_TARGET_DIR", "target") / "nextest" / "gate" / "junit.xml")
+    tree = ElementTree.parse(REPORT)
     for suite in tree.getroot().iter("testsuite"):
         for case in suite.iter("testcase"):
             bad = case.find("failure") if case.find("failure") is not None else case.find("error")
@@ -208,10 +210,9 @@ def reported():
 
 def run_filtered(expression, outcome, *arguments):
     """Runs what a filter chooses; what the report has."""
-    report = ROOT / os.environ.get("CARGO_TARGET_DIR", "target") / "nextest" / "gate" / "junit.xml"
-    report.unlink(missing_ok=True)
+    REPORT.unlink(missing_ok=True)
     code = nextest("run", "--workspace", "--locked", "--profile", "gate", "-E", expression, *arguments).returncode
-    if not report.exists():
+    if not REPORT.exists():
         outcome.fail(f"cargo nextest ended with {code} and without a report")
         return {}
     return reported()
