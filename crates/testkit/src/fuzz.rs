@@ -94,7 +94,7 @@ fn least(share: u64) -> u64 {
     all.map_or(0, |all| (all * share).div_ceil(1_000))
 }
 
-/// Feeds `target` [`USUAL`] inputs: first the seeds as they are, then what becomes of them.
+/// Feeds `target` a thousand inputs: first the seeds as they are, then what becomes of them.
 ///
 /// # Panics
 ///

@@ -68,7 +68,7 @@ pub enum ParseError {
     /// `Final Answer:` and nothing.
     #[error("the Final Answer is empty")]
     NoAnswer,
-    /// More than [`limits::AGENT_REPLY`] bytes.
+    /// More than `limits::AGENT_REPLY` bytes.
     #[error("the reply is too long")]
     TooLong,
 }
