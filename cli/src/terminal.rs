@@ -110,7 +110,7 @@ mod tests {
             bar.tell(TEXT);
             bar
         }] {
-            assert_eq!(bar.0.message(), SHOWN);
+            assert_eq!(bar.0.message(), SHOWN.replace('\t', "        "));
             bar.finish_and_clear();
         }
     }

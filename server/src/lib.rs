@@ -5,7 +5,6 @@
 
 mod broker;
 pub mod compose;
-mod disk;
 pub mod greeting;
 mod guarded;
 pub mod logs;

@@ -37,6 +37,7 @@ mod listener;
 mod opened;
 mod options;
 mod pace;
+mod paths;
 mod patience;
 mod processors;
 mod receipts;
@@ -65,8 +66,3 @@ pub use processors::processors;
 pub use routes::{ROUTES, Route};
 pub use scraped::serve_metrics;
 pub use server::{GatewayHandle, serve};
-
-/// Whether this build has the page at `/`, and not only the one that says how to make it.
-pub fn has_page() -> bool {
-    tg_console::is_built()
-}

@@ -12,6 +12,7 @@ use crate::handlers::{
     auth, bulk, compat, cores, documents, edge, flow_service, graph_store, health, i18n, mcp,
     metrics, page, runs, service, socket, sparql,
 };
+use crate::paths::{EXPORT, IMPORT};
 use crate::state::Shared;
 
 /// One route.
@@ -51,9 +52,6 @@ const fn on_post(path: &'static str, endpoint: fn() -> MethodRouter<Shared>) -> 
     }
 }
 
-/// Streams in bulk, whose clients may have their key in the address.
-const IMPORT: &str = "/api/v1/flow/{flow}/import/{kind}";
-const EXPORT: &str = "/api/v1/flow/{flow}/export/{kind}";
 /// The endpoints of the standards for graphs.
 const SPARQL: &str = "/api/v1/flow/{flow}/sparql/{collection}";
 const GRAPH_STORE: &str = "/api/v1/flow/{flow}/graph/{collection}";
@@ -110,17 +108,6 @@ pub const ROUTES: &[Route] = &[
     on_page("/asyncapi.yaml", || get(page::asyncapi)),
 ];
 
-/// Whether a pattern of a path serves what was built into the program.
-pub(crate) fn is_of_page(pattern: &str) -> bool {
-    let mut pages = ROUTES.iter().filter(|route| route.page);
-    pages.any(|route| route.path == pattern)
-}
-
-/// Whether a pattern of a path is of streams in bulk.
-pub(crate) fn is_bulk(pattern: &str) -> bool {
-    matches!(pattern, IMPORT | EXPORT)
-}
-
 /// What is not there.
 async fn nothing(uri: Uri, Extension(meta): Extension<Meta>) -> Response {
     match uri.path().starts_with("/v1/") {
@@ -145,4 +132,22 @@ pub(crate) fn router(app: Shared) -> Router {
         .layer(middleware::from_fn_with_state(app.clone(), edge::guard))
         .layer(middleware::from_fn(edge::trace))
         .with_state(app)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::paths;
+
+    #[test]
+    fn what_is_open_to_links_is_the_page_and_nothing_else() {
+        for route in ROUTES {
+            let page = paths::is_of_page(route.path);
+            assert_eq!(route.page, page, "{}", route.path);
+        }
+        assert_eq!(
+            ROUTES.iter().filter(|route| route.page).count(),
+            paths::PAGES.len()
+        );
+    }
 }

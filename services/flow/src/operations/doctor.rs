@@ -31,9 +31,7 @@ impl Service {
         mesh: &Mesh,
         workspace: &WorkspaceId,
     ) -> Result<FlowResponse, Error> {
-        let full = mesh.presence().disk_full();
-        let mut checks = vec![bus(mesh), disk(full), standby(mesh)];
-        checks.push(self.configuration(mesh).await?);
+        let mut checks = vec![bus(mesh), standby(mesh), self.configuration(mesh).await?];
         let records = Config::new(mesh).values(workspace, FLOW).await?;
         if records.is_empty() {
             checks.push(check(
@@ -120,20 +118,6 @@ impl Service {
         };
         Ok(stores(&refused))
     }
-}
-
-/// Whether there is room for what is to be stored.
-fn disk(full: bool) -> Value {
-    let detail = match full {
-        true => "the disk below the stores is full; documents wait, and nothing new is kept",
-        false => "there is room",
-    };
-    check(
-        "disk",
-        !full,
-        detail,
-        "make room where data_dir is: work goes on by itself",
-    )
 }
 
 /// Which stores purge nothing, by the reason.
@@ -295,21 +279,6 @@ mod tests {
             false
         );
         assert_eq!(dead_letters(&[of("parked", false)])["ok"], false);
-    }
-
-    #[test]
-    fn a_full_disk_fails_a_check_and_says_what_helps() {
-        let told = disk(true);
-        assert_eq!(
-            (&told["name"], &told["ok"]),
-            (&json!("disk"), &json!(false))
-        );
-        assert!(
-            told["advice"]
-                .as_str()
-                .is_some_and(|text| text.contains("make room"))
-        );
-        assert_eq!(disk(false)["ok"], true);
     }
 
     #[test]

@@ -15,7 +15,7 @@ use crate::auth::guard;
 use crate::call::Meta;
 use crate::connection::Peer;
 use crate::error::{Failed, refusal};
-use crate::routes;
+use crate::paths;
 use crate::state::Shared;
 
 const REQUEST_ID: &str = "x-request-id";
@@ -86,7 +86,7 @@ fn has_token(request: &Request) -> bool {
         let token = pair.strip_prefix("token=");
         token.is_some_and(|token| !token.is_empty())
     });
-    given && pattern(request).is_some_and(routes::is_bulk)
+    given && pattern(request).is_some_and(paths::is_bulk)
 }
 
 fn is_upgrade(request: &Request) -> bool {
@@ -95,7 +95,7 @@ fn is_upgrade(request: &Request) -> bool {
 
 /// Whether it asks for what was built into the program, to which anybody may link.
 fn is_of_page(request: &Request) -> bool {
-    pattern(request).is_some_and(routes::is_of_page)
+    pattern(request).is_some_and(paths::is_of_page)
 }
 
 fn pattern(request: &Request) -> Option<&str> {

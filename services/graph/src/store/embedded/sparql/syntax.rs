@@ -6,6 +6,9 @@ use crate::error::GraphError;
 
 /// Longest word of a query that is said again.
 const LONGEST: usize = 100;
+/// Longest query that is read again to find a prefix that is not declared, and prefixes that are tried.
+const TRIED: usize = 64 << 10;
+const PREFIXES: usize = 8;
 
 /// Reads a query whose nesting is known to be bounded.
 pub(super) fn parse(text: &str) -> Result<Query, GraphError> {
@@ -32,14 +35,43 @@ fn misspelt(text: &str, message: &str) -> Option<String> {
             "error at {line}:{column}: no query begins with {word}, but with SELECT, ASK, CONSTRUCT or DESCRIBE"
         ));
     }
-    let (place, expected) = message.split_once("expected ")?;
-    if !expected.contains("Prefix not found") {
+    let (place, _) = message.split_once("expected ")?;
+    let prefix = undeclared(text)?;
+    Some(format!(
+        "{place}the prefix {prefix}: is not declared; `PREFIX {prefix}: <…>` before the query declares it"
+    ))
+}
+
+/// The first prefix without which alone the query cannot be read.
+fn undeclared(text: &str) -> Option<&str> {
+    if text.len() > TRIED {
         return None;
     }
-    let (prefix, whole) = prefixed(text, offset(text, place)?)?;
-    let why = format!("the prefix {prefix}: of {whole} is not declared");
-    let how = format!("`PREFIX {prefix}: <…>` before the query declares it");
-    Some(format!("{place}{why}; {how}"))
+    let mut used: Vec<&str> = Vec::new();
+    for (at, _) in text.match_indices(':') {
+        let named = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
+        let start = text[..at].trim_end_matches(named).len();
+        let prefix = &text[start..at];
+        if !used.contains(&prefix) && used.len() < PREFIXES {
+            used.push(prefix);
+        }
+    }
+    let reads = |without: Option<&str>| {
+        let given = used.iter().filter(|prefix| Some(**prefix) != without);
+        let parser = given.fold(SparqlParser::new(), |parser, prefix| {
+            // What is not the name of one is left out.
+            parser
+                .clone()
+                .with_prefix(*prefix, "urn:x:")
+                .unwrap_or(parser)
+        });
+        parser.parse_query(text).is_ok()
+    };
+    // All of them declared, it must be readable: else something else is wrong.
+    let fault = reads(None);
+    used.iter()
+        .copied()
+        .find(|prefix| fault && !reads(Some(prefix)))
 }
 
 /// The word behind all declarations, if no query begins with it.
@@ -70,33 +102,6 @@ fn position(text: &str, at: usize) -> (usize, usize) {
     let line = before.matches('\n').count() + 1;
     let column = before.chars().rev().take_while(|c| *c != '\n').count() + 1;
     (line, column)
-}
-
-/// Where `error at LINE:COLUMN: ` points to.
-fn offset(text: &str, place: &str) -> Option<usize> {
-    let place = place
-        .strip_prefix("error at ")?
-        .trim_end_matches([':', ' ']);
-    let (line, column) = place.split_once(':')?;
-    let (line, column): (usize, usize) = (line.parse().ok()?, column.parse().ok()?);
-    let start: usize = match line {
-        1 => 0,
-        line => text.match_indices('\n').nth(line.checked_sub(2)?)?.0 + 1,
-    };
-    let mut chars = text[start..].char_indices().map(|(at, _)| start + at);
-    chars.nth(column.checked_sub(1)?).or(Some(text.len()))
-}
-
-/// The prefixed name that ends at a place, or begins there, and its prefix.
-fn prefixed(text: &str, at: usize) -> Option<(&str, &str)> {
-    let named = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | ':' | '%');
-    let before = text[..at].trim_end_matches(named).len();
-    let after = text[at..]
-        .find(|c| !named(c))
-        .map_or(text.len(), |end| at + end);
-    let whole = text[before..after].trim_end_matches('.');
-    let (prefix, _) = whole.split_once(':')?;
-    (whole.len() <= LONGEST).then_some((prefix, whole))
 }
 
 /// The parser's message without its classes of characters, which tell people nothing.
@@ -139,21 +144,15 @@ mod tests {
             fault(declared)
         );
         for (text, prefix) in [
-            (
-                "SELECT * { ?s ex:p ?o }",
-                "the prefix ex: of ex:p is not declared",
-            ),
+            ("SELECT * { ?s ex:p ?o }", "the prefix ex: is not declared"),
             (
                 "SELECT * {\n ex:größe ?p ?o . }",
-                "the prefix ex: of ex:größe is not declared",
+                "the prefix ex: is not declared",
             ),
-            (
-                "SELECT * { ?s :p ?o }",
-                "the prefix : of :p is not declared",
-            ),
+            ("SELECT * { ?s :p ?o }", "the prefix : is not declared"),
             (
                 "SELECT * { ?s ?p ?o FILTER(ex:f(?o)) }",
-                "the prefix ex: of ex:f is not declared",
+                "the prefix ex: is not declared",
             ),
         ] {
             let told = fault(text);
