@@ -60,6 +60,7 @@ locked console
 [ "$1" = test ] || exit 0
 
 locked console/test
+command -v cargo-nextest >/dev/null || { echo "setup: building cargo-nextest" >&2; cargo install cargo-nextest --locked --quiet; }
 command -v chromium >/dev/null || apt_install chromium
 # What words of PDFs are held against, and what makes PDFs to read: LaTeX is the largest, with 39 MB to fetch.
 need pdftotext poppler-utils

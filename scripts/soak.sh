@@ -1,12 +1,15 @@
 #!/usr/bin/env bash
-# What `make test` does in minutes, for hours: the same tests with other seeds, again and again, and what is too large for minutes.
-# It guards no promise alone: each has its test in `make test`. $1: hours (default 4). `make soak` builds what this runs.
+# What needs hours, luck or a quiet machine: first the tests that `make test` leaves out (tests/soak.toml), one line per promise; then
+# kills, outages and outside bytes with other seeds, again and again; and a document too large for minutes. Prints its seeds and times.
+# $1: hours (default 4). `make soak` builds what this runs.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 hours=${1:-4}
 end=$((SECONDS + hours * 3600))
 failed=0 round=0
 say() { printf '\n== %s, after %s s\n' "$*" "$SECONDS"; }
+say "Commit $(git rev-parse --short HEAD): tests that have the machine to themselves"
+scripts/suites.py soak || failed=1
 # Tests that kill at random moments, meet outages, or compare contents after both.
 chaos=(
   a_killed_process_is_survived:: a_restore_is_killed_anywhere:: a_torn_blob_is_mended:: ingestion_is_exact:: outage_is_survived::
@@ -21,8 +24,9 @@ cargo build --release -p tg-integration-tests --example memory_bench --locked
 timeout $((hours * 1800)) "${CARGO_TARGET_DIR:-target}/release/examples/memory_bench" 64 100 "${SOAK_MIB:-1024}" || failed=1
 while [ "$SECONDS" -lt "$end" ]; do
   round=$((round + 1))
-  say "Round $round: each parser of outside bytes for a minute"
-  TG_FUZZ_SEED=$((RANDOM * 32768 + RANDOM)) TG_FUZZ_MS=60000 cargo test --workspace --locked --no-fail-fast fuzz || failed=1
+  seed=$((RANDOM * 32768 + RANDOM))
+  say "Round $round: each parser of outside bytes for a minute, seed $seed"
+  TG_FUZZ_SEED=$seed TG_FUZZ_MS=60000 cargo test --workspace --locked --no-fail-fast fuzz || failed=1
   say "Round $round: kills and outages"
   cargo test --workspace --locked --test it -- "${chaos[@]}" || failed=1
   say "Round $round: the API contract, 300 examples an operation"

@@ -1,11 +1,17 @@
 #!/usr/bin/env python3
-"""Runs every suite of tests, after a build: first all but what has the machine to itself, the integration suite last,
-then the tests in modules `alone`, one at a time. All run, so that one run tells all that
-fails; what failed is repeated at the end. Ends with 1 if a test failed, or if a part took longer than its bound.
+"""Runs the suites of tests after a build.
 
-A suite's output stands in one piece, once it has ended; of the integration suite, which takes longest, each line as it comes.
+    suites.py gate    every suite, without the tests that tests/soak.toml lists
+    suites.py soak    the tests that tests/soak.toml lists, one at a time
+    suites.py table   writes docs/tests.md: each promise of the black-box tests, with its tests; the gate holds it
+
+Suites of units and engines run under `cargo test`'s own harness and are never repeated. Suites with a broker or with processes of their
+own run under cargo-nextest (.config/nextest.toml). A test that fails there runs again by itself, at most twice. If it then passes,
+it is flaky: this script reports it with its first output in `.cache/flaky.txt`, and `tests/flaky.toml` has a line for it. More than
+five flaky tests fail the run, and so does a test that fails each time, a suite that did not run, and a line of `tests/flaky.toml` past its date.
 """
 
+import datetime
 import json
 import os
 import re
@@ -13,18 +19,23 @@ import subprocess
 import sys
 import threading
 import time
+import tomllib
+import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
-# Seconds: more than twice what they take on an idle machine of two processors (docs/decisions/0021-limits.md).
-SUITES, ALONE = 50 * 60, 15 * 60
-# How often a failed test with a broker or processes runs again by itself, and how many of a suite do.
+# Seconds for all suites together: more than twice what they take on an idle machine of two processors.
+BOUND = 60 * 60
+# How often a failed test of a suite with a broker or processes runs again, and how many flaky tests a run may have.
 AGAIN, FLAKY = 2, 5
-# Of what a failed test said, so many lines are repeated, of so many characters.
-LINES, WIDTH = 40, 400
+# Of the output of a failed test, so many lines are repeated at the end, of so many characters.
+LINES, WIDTH = 60, 400
 
-PROCESSORS = len(os.sched_getaffinity(0))
-# Most tests wait for processes and brokers: more of them than there are processors keep these busy.
-THREADS = 2 * PROCESSORS
+ROOT = Path(__file__).resolve().parent.parent
+CACHE = ROOT / ".cache"
+# Where nextest reports, whatever the target directory is.
+REPORT = ROOT / "target" / "nextest" / "gate" / "junit.xml"
+# Suites that are targets of their own and yet have neither broker nor processes.
+ENGINES = {"tg-architecture-tests::it", "tg-fuzz::it", "tg-threads::threads", "tg-ingest::pdfs"}
 
 begun = time.monotonic()
 
@@ -33,153 +44,280 @@ def say(text):
     print(text, flush=True)
 
 
-class Suite:
-    """A test program, or the examples in documentation (no `program`)."""
-
-    def __init__(self, name, program, folder):
-        self.name, self.program, self.folder = name, program, folder
-
-    def repeats(self, test):
-        """Whether a failure of a test may be the machine's: a broker or processes are outside of it."""
-        package, target = self.name.split(" ") if self.program else ("", "")
-        engine = package in ("tg-architecture-tests", "tg-fuzz") or target == package.replace("-", "_")
-        return bool(self.program) and (not engine or "rabbitmq::" in test)
-
-    def command(self, arguments):
-        return [self.program, *arguments] if self.program else ["cargo", "test", "--workspace", "--doc", "--locked"]
-
-    def environment(self, threads):
-        # What `cargo test` tells a test program; and who runs them all, for what they share.
-        told = {"RUST_TEST_THREADS": str(threads), "TG_SUITES": str(os.getpid())}
-        if self.program:
-            told |= {"CARGO_MANIFEST_DIR": self.folder, "CARGO_PKG_NAME": self.name.split(" ")[0]}
-        return os.environ | told
-
-
-def built():
-    """The test programs of the workspace, in cargo's order; those of the integration tests apart."""
-    command = ["cargo", "test", "--workspace", "--no-run", "--locked", "--message-format=json-render-diagnostics"]
-    told = subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout
-    integration, others = [], []
-    for line in told.splitlines():
-        artifact = json.loads(line)
-        if artifact["reason"] != "compiler-artifact" or not artifact["executable"] or not artifact["profile"]["test"]:
-            continue
-        folder = Path(artifact["manifest_path"]).parent
-        package = artifact["package_id"].rsplit("#", 1)[-1].split("@")[0]
-        package = package if not package[0].isdigit() else folder.name
-        suite = Suite(f"{package} {artifact['target']['name']}", artifact["executable"], str(folder))
-        (integration if package == "tg-integration-tests" and artifact["target"]["name"] == "it" else others).append(suite)
-    if len(integration) != 1 or not others:
-        sys.exit("suites: the integration suite was not built")
-    return integration, others
-
-
-class Part:
-    """Suites that share a bound of time."""
-
-    def __init__(self, bound):
-        self.running, self.over = None, False
-        self.failed, self.said = [], []
-        timer = threading.Timer(bound, self.end)
-        timer.daemon = True
-        timer.start()
-
-    def end(self):
-        """Ends what still runs; the harness has named by then which tests have been running for over a minute."""
-        self.over = True
-        if self.running:
-            self.running.terminate()
-
-    def run_all(self, suites, threads, arguments, live=False):
-        for suite in suites:
-            if self.over:
-                self.failed.append(f"{suite.name}: not begun, the time was over")
-                continue
-            self.run(suite, threads, arguments, live)
-
-    def run(self, suite, threads, arguments, live):
-        since, lines = time.monotonic(), []
-        if live:
-            say(f"     Running {suite.name}")
-        process = subprocess.Popen(
-            suite.command(arguments),
-            cwd=suite.folder,
-            env=suite.environment(threads),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-        )
-        self.running = process
-        for line in process.stdout:
-            lines.append(line.rstrip("\n"))
-            if live:
-                say(lines[-1])
-        code = process.wait()
-        took = f"     {suite.name}: {time.monotonic() - since:.0f} s"
-        say(took if live else "\n".join([f"     Running {suite.name}", *lines, took]))
-        if code and not self.over and self.passes_again(suite, lines):
-            return
-        if code:
-            self.failed.append(f"{suite.name}: " + ("cut off, the time was over" if self.over else f"ended with {code}"))
-            self.said += excerpt(lines) or lines[-LINES:]
-
-
-    def passes_again(self, suite, lines):
-        """Runs each failed test with a broker or processes again by itself, at most twice. Whether all passed then."""
-        names = [found.group(1) for line in lines if (found := re.match(r"test (\S+) \.\.\. FAILED$", line))]
-        if not names or len(names) > FLAKY or not all(suite.repeats(name) for name in names):
-            return False
-        for name in names:
-            tries = (
-                subprocess.run(
-                    [suite.program, "--exact", name], cwd=suite.folder, env=suite.environment(1), check=False
-                ).returncode
-                for _ in range(AGAIN)
-            )
-            if all(tries):
-                return False
-            say("\n".join([f"flaky: {suite.name} {name} passed by itself", *excerpt(lines)]))
-        return True
-
-
-def excerpt(lines):
-    """What failed tests of a suite said."""
-    shown, left = [], 0
-    for line in lines:
-        if line.startswith("---- ") and line.endswith(" ----"):
-            left = LINES
-        elif line.startswith("failures:") or line.lower().startswith("stack backtrace:"):
-            left = 0
-        if left:
-            shown.append(line[:WIDTH])
-            left -= 1
-    return shown
-
-
 def stage(name):
     say(f"\n== {name}, after {time.monotonic() - begun:.0f} s of tests")
 
 
+def environment():
+    return os.environ | {"TG_SUITES": str(os.getpid())}
+
+
+def nextest(*arguments, **options):
+    return subprocess.run(["cargo", "nextest", *arguments], cwd=ROOT, env=environment(), **options)
+
+
+def listed(path):
+    """The rows of one of the lists in tests/."""
+    return tomllib.loads((ROOT / "tests" / path).read_text()).get("test", [])
+
+
+class Suites:
+    """The built suites: binary id -> its path, folder, and names of tests."""
+
+    def __init__(self):
+        told = nextest("list", "--workspace", "--locked", "--message-format", "json", stdout=subprocess.PIPE, check=True)
+        self.all = json.loads(told.stdout)["rust-suites"]
+        self.all = {name: suite for name, suite in self.all.items() if suite["testcases"]}
+        if "tg-integration-tests::it" not in self.all:
+            sys.exit("suites: the integration suite was not built")
+
+    def inner(self):
+        """Suites of units and engines."""
+        return [name for name, suite in self.all.items() if suite["kind"] != "test" or name in ENGINES]
+
+    def outer(self):
+        """Suites with a broker, or with processes."""
+        return [name for name in self.all if name not in set(self.inner())]
+
+    def brokered(self, name):
+        """Tests of a suite of units that talk to a broker all the same."""
+        return [test for test in self.all[name]["testcases"] if "rabbitmq::" in test or "over_a_broker" in test]
+
+    def soaked(self):
+        """Tests that `make soak` runs and the gate does not: (suite, name) -> why."""
+        found = {}
+        for row in listed("soak.toml"):
+            names = self.all.get(row["suite"], {"testcases": {}})["testcases"]
+            matching = [name for name in names if re.search(row["tests"], name)]
+            if not matching:
+                sys.exit(f"suites: tests/soak.toml: {row['suite']} has no test {row['tests']}")
+            found |= {(row["suite"], name): row["why"] for name in matching}
+        return found
+
+
+def table(suites, soaked):
+    """docs/tests.md, from the files of the black-box tests and the tests that were built."""
+    suite = "tg-integration-tests::it"
+    by_file = {}
+    for test in suites.all[suite]["testcases"]:
+        by_file.setdefault(test.split("::")[0], []).append(test)
+    rows = []
+    for file, tests in sorted(by_file.items()):
+        folder = ROOT / "tests/integration/tests/it"
+        source = folder / f"{file}.rs"
+        text = (source if source.exists() else folder / file / "mod.rs").read_text()
+        promise = " ".join(line[3:].strip() for line in text.split("\n\n")[0].splitlines() if line.startswith("//!"))
+        for kind, chosen in (("gate", False), ("soak", True)):
+            names = [test.removeprefix(f"{file}::") for test in tests if ((suite, test) in soaked) == chosen]
+            if names:
+                rows.append(f"| {promise.replace('|', chr(92) + '|')} | `{file}` | {', '.join(f'`{name}`' for name in sorted(names))} | {kind} |")
+    others = [f"| {name} | {len(suites.all[name]['testcases'])} |" for name in sorted(suites.outer()) if name != suite]
+    moved = [f"| `{name}` ({of}) | {why} |" for (of, name), why in sorted(soaked.items())]
+    return "\n".join([
+        "# Promises, tests and suites", "",
+        "`scripts/suites.py table` writes this page from the tests that were built; `make test` fails where it is out of date. A suite is",
+        "`gate` (`make test`) or `soak` (`make soak`).", "",
+        "## Black-box tests", "", "| promise | file | tests | suite |", "|---|---|---|---|", *rows, "",
+        "## Other suites with a broker or processes", "", "| suite | tests |", "|---|---|", *others, "",
+        "## What only `make soak` runs", "", "| test | why |", "|---|---|", *moved, "",
+    ])  # fmt: skip
+
+
+def excerpt(text):
+    """The end of the output of a failed test, which has its panic."""
+    lines = [line[:WIDTH] for line in text.splitlines()]
+    panics = [at for at, line in enumerate(lines) if "panicked at" in line or line.startswith(("Error:", "thread '"))]
+    start = max(0, panics[0] - 5) if panics else max(0, len(lines) - LINES)
+    return lines[start : start + LINES]
+
+
+class Outcome:
+    """What a run adds up to."""
+
+    def __init__(self):
+        self.passed, self.failed, self.flaky, self.said = 0, [], [], []
+        self.ran, self.over = set(), False
+
+    def fail(self, what, text=""):
+        self.failed.append(what)
+        self.said += [f"---- {what}", *excerpt(text)]
+
+
+def run_inner(suites, outcome, soaked):
+    """Each suite with all its tests in one process, as `cargo test` does."""
+    for name in suites.inner():
+        if outcome.over:
+            outcome.fail(f"{name}: did not run, the time was over")
+            continue
+        suite = suites.all[name]
+        left_out = sorted({test for of, test in soaked if of == name} | set(suites.brokered(name)))
+        arguments = ["--exact", *(word for test in left_out for word in ("--skip", test))] if left_out else []
+        threads = str(2 * len(os.sched_getaffinity(0)))
+        told = {"RUST_TEST_THREADS": threads, "CARGO_MANIFEST_DIR": suite["cwd"], "CARGO_PKG_NAME": suite["package-name"]}
+        since = time.monotonic()
+        process = subprocess.run(
+            [suite["binary-path"], *arguments], cwd=suite["cwd"], env=environment() | told,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+        )  # fmt: skip
+        results = re.findall(r"^test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored", process.stdout, re.M)
+        passed = sum(int(row[0]) for row in results)
+        outcome.passed += passed
+        say(f"     {name}: {passed} passed, {time.monotonic() - since:.0f} s")
+        if results:
+            outcome.ran.add(name)
+        if process.returncode:
+            say(process.stdout)
+            broken = re.findall(r"^test (\S+).* \.\.\. FAILED$", process.stdout, re.M) or [f"ended with {process.returncode}"]
+            for test in broken:
+                part = process.stdout.split(f"---- {test} stdout ----")
+                outcome.fail(f"{name} {test}", part[-1].split("\n---- ")[0] if len(part) > 1 else process.stdout)
+
+
+def examples_in_documentation(outcome):
+    since = time.monotonic()
+    command = ["cargo", "test", "--workspace", "--doc", "--locked"]
+    process = subprocess.run(command, cwd=ROOT, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    passed = sum(int(count) for count in re.findall(r"^test result: ok\. (\d+) passed", process.stdout, re.M))
+    say(f"     examples in documentation: {passed} passed, {time.monotonic() - since:.0f} s")
+    outcome.passed += passed
+    if process.returncode:
+        say(process.stdout)
+        outcome.fail("examples in documentation", process.stdout)
+
+
+def chosen(tests):
+    """A filter of nextest for exactly these (suite, test)."""
+    by_suite = {}
+    for suite, test in tests:
+        by_suite.setdefault(suite, []).append(test)
+    parts = [f"(binary_id(={suite}) & ({' | '.join(f'test(={test})' for test in names)}))" for suite, names in by_suite.items()]
+    return " | ".join(parts)
+
+
+def reported():
+    """The report of the last run of nextest: (suite, test) -> None, or the output of a failure."""
+    tests = {}
+    tree = ElementTree.parse(REPORT)
+    for suite in tree.getroot().iter("testsuite"):
+        for case in suite.iter("testcase"):
+            bad = case.find("failure") if case.find("failure") is not None else case.find("error")
+            text = None
+            if bad is not None:
+                text = "\n".join([bad.get("message") or "", *(case.findtext(out) or "" for out in ("system-out", "system-err"))])
+            tests[suite.get("name"), case.get("name")] = text
+    return tests
+
+
+def run_filtered(expression, outcome, *arguments):
+    """Runs what a filter chooses; what the report has."""
+    REPORT.unlink(missing_ok=True)
+    code = nextest("run", "--workspace", "--locked", "--profile", "gate", "-E", expression, *arguments).returncode
+    if not REPORT.exists():
+        outcome.fail(f"cargo nextest ended with {code} and without a report")
+        return {}
+    return reported()
+
+
+def run_outer(suites, outcome, soaked):
+    names = suites.outer()
+    brokered = [(name, test) for name in suites.inner() for test in suites.brokered(name)]
+    expression = " | ".join([*(f"binary_id(={name})" for name in names), chosen(brokered)])
+    if soaked:
+        expression = f"({expression}) - ({chosen(soaked)})"
+    results = run_filtered(expression, outcome)
+    outcome.ran |= {suite for suite, _ in results}
+    wanted = {
+        (name, test) for name, suite in suites.all.items() for test, case in suite["testcases"].items()
+        if not case["ignored"] and (name in names or (name, test) in brokered)
+    } - set(soaked)  # fmt: skip
+    for suite, test in sorted(wanted - set(results)):
+        outcome.fail(f"{suite} {test}: did not run")
+    broken = {test: text for test, text in results.items() if text is not None}
+    outcome.passed += len(results) - len(broken)
+    if broken:
+        look_again(broken, outcome)
+
+
+def look_again(broken, outcome):
+    """Runs each failed test by itself. One that passes then is flaky."""
+    stage(f"{len(broken)} failed: each again, by itself")
+    for (suite, test), first in broken.items():
+        name = f"{suite} {test}"
+        tries = range(AGAIN) if len(broken) <= 3 * FLAKY and not outcome.over else ()
+        if any(run_filtered(chosen([(suite, test)]), outcome, "--test-threads", "1").get((suite, test), "") is None for _ in tries):
+            outcome.passed += 1
+            outcome.flaky.append((name, first))
+        else:
+            outcome.fail(name, first)
+
+
+def report_flaky(outcome):
+    known = {row["test"]: row for row in listed("flaky.toml")}
+    today = datetime.date.today()
+    for row in known.values():
+        if row["until"] < today:
+            outcome.fail(f"tests/flaky.toml: {row['test']} was to be mended until {row['until']}")
+    text = "\n".join("\n".join([f"flaky: {name}", *excerpt(first), ""]) for name, first in outcome.flaky)
+    CACHE.mkdir(exist_ok=True)
+    (CACHE / "flaky.txt").write_text(text)
+    for name, _ in outcome.flaky:
+        say(f"flaky: {name}" + ("" if name in known else " (add a line to tests/flaky.toml)"))
+    if text:
+        say(text)
+    if len(outcome.flaky) > FLAKY:
+        outcome.fail(f"{len(outcome.flaky)} tests are flaky, more than {FLAKY}")
+
+
+def bounded(outcome):
+    """Ends what runs when the time is over: the children, so that the report is still made."""
+
+    def end():
+        outcome.over = True
+        subprocess.run(["pkill", "-TERM", "-P", str(os.getpid())], check=False)
+
+    timer = threading.Timer(BOUND, end)
+    timer.daemon = True
+    timer.start()
+
+
 def main():
-    integration, others = built()
-    stage("Suites")
-    together = Part(SUITES)
-    skip = ["--skip", "alone::"]
-    together.run_all([*others, Suite("examples in documentation", None, os.getcwd())], THREADS, skip)
-    together.run_all(integration, THREADS, skip, live=True)
-
-    stage("Tests that have the machine to themselves")
-    alone = Part(ALONE)
-    of_themselves = [suite for suite in [*others, *integration] if suite.name.endswith(" it")]
-    alone.run_all(of_themselves, 1, ["alone::"], live=True)
-
+    kind = sys.argv[1] if len(sys.argv) == 2 else ""
+    if kind not in ("gate", "soak", "table"):
+        sys.exit(__doc__)
+    suites, outcome = Suites(), Outcome()
+    bounded(outcome)
+    soaked = suites.soaked()
+    page = ROOT / "docs/tests.md"
+    if kind == "table":
+        page.write_text(table(suites, soaked))
+        return
+    if kind == "gate" and (page.read_text() if page.exists() else "") != table(suites, soaked):
+        outcome.fail("docs/tests.md is out of date: scripts/suites.py table writes it")
+    if kind == "soak":
+        stage(f"{len(soaked)} tests of tests/soak.toml, one at a time")
+        results = run_filtered(chosen(soaked), outcome, "--test-threads", "1")
+        for (suite, test), why in soaked.items():
+            text = results.get((suite, test), "did not run")
+            say(f"{'ok' if text is None else 'FAILED'}: {suite} {test}: {why}")
+            outcome.passed += text is None
+            if text is not None:
+                outcome.fail(f"{suite} {test}", text)
+    else:
+        stage("Units and engines")
+        run_inner(suites, outcome, soaked)
+        examples_in_documentation(outcome)
+        stage("Suites with a broker or processes")
+        run_outer(suites, outcome, soaked)
+        for name in sorted(set(suites.all) - outcome.ran):
+            outcome.fail(f"{name}: this suite did not run")
+        report_flaky(outcome)
     stage("Suites are done")
-    failed = together.failed + alone.failed
-    if failed:
-        say("\n".join([*together.said, *alone.said, "", "What failed:", *failed]))
-        sys.exit(1)
+    if outcome.failed:
+        say("\n".join([*outcome.said, "", "Failed:", *outcome.failed]))
+    summary = f"{outcome.passed} passed, {len(outcome.failed)} failed"
+    (CACHE / "summary").write_text(summary + "\n")
+    say(summary)
+    sys.exit(1 if outcome.failed else 0)
 
 
 if __name__ == "__main__":

@@ -74,6 +74,8 @@ pub struct InCollection {
 pub enum Stored {
     /// The named one, else the current one, if there is any.
     Use(Option<String>),
+    /// Its address alone, if it is there: what else it has is about to be replaced.
+    Address(Option<String>),
     /// Not at all.
     Ignore,
 }

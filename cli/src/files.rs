@@ -30,6 +30,17 @@ pub fn read_text(path: &Path) -> Result<String> {
     String::from_utf8(read_bytes(path)?).map_err(|_| Error::file(path, "is not UTF-8 text"))
 }
 
+/// Passes over a byte order mark.
+///
+/// # Errors
+/// When nothing can be read.
+pub fn pass_mark(reader: &mut impl io::BufRead) -> io::Result<()> {
+    if reader.fill_buf()?.starts_with(b"\xef\xbb\xbf") {
+        reader.consume(3);
+    }
+    Ok(())
+}
+
 /// Bytes that may be read before the next piece must have ended; shared by a [`Bounded`] and whoever knows
 /// where pieces end.
 #[derive(Debug, Clone)]

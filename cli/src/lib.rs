@@ -25,5 +25,6 @@ pub mod registry;
 pub mod run;
 pub mod session;
 pub mod target;
+pub mod terminal;
 
 pub use run::main;

@@ -2,16 +2,15 @@
 //!
 //! It never decides what is said, only where and in which shape.
 
-use std::borrow::Cow;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::Value;
 use tokio::time::Instant;
 
 use crate::client::Result;
 use crate::layout::{self, Width};
+use crate::terminal::{Bar, shown};
 
 /// Where a command writes.
 pub struct Output {
@@ -169,15 +168,9 @@ impl Output {
     /// A line that says how far work is.
     pub fn living(&self) -> Living {
         let bar = match self.terminal {
-            true => ProgressBar::new_spinner(),
-            false => ProgressBar::hidden(),
+            true => Bar::texts(),
+            false => Bar::hidden(),
         };
-        if let Ok(style) = ProgressStyle::with_template("{spinner} {msg}") {
-            bar.set_style(style);
-        }
-        if self.terminal {
-            bar.enable_steady_tick(Duration::from_millis(120));
-        }
         let silent = self.terminal || self.json;
         Living {
             bar,
@@ -187,26 +180,11 @@ impl Output {
     }
 
     /// A sign of life for long work; invisible unless stderr is a terminal.
-    pub fn progress(&self, message: &str, total: Option<u64>) -> ProgressBar {
-        if !self.terminal {
-            return ProgressBar::hidden();
+    pub fn progress(&self, message: &str, total: Option<u64>) -> Bar {
+        match self.terminal {
+            true => Bar::moving(message, total),
+            false => Bar::hidden(),
         }
-        let (bar, template) = match total {
-            Some(total) => (
-                ProgressBar::new(total),
-                "{msg} [{bar:30}] {human_pos}/{human_len} ({per_sec}, {eta} left)",
-            ),
-            None => (
-                ProgressBar::new_spinner(),
-                "{spinner} {msg} {human_pos} ({per_sec}, {elapsed})",
-            ),
-        };
-        if let Ok(style) = ProgressStyle::with_template(template) {
-            bar.set_style(style.progress_chars("=> "));
-        }
-        bar.set_message(message.to_owned());
-        bar.enable_steady_tick(Duration::from_millis(120));
-        bar
     }
 }
 
@@ -216,7 +194,7 @@ const SILENCE: [u64; 5] = [1, 2, 5, 10, 30];
 /// A line that says how far work is. It lives on a terminal; elsewhere it comes again now and then, ever less often.
 /// Whoever asked for JSON is not told.
 pub struct Living {
-    bar: ProgressBar,
+    bar: Bar,
     /// When it is said again; `None`: never.
     next: Option<Instant>,
     /// How often it was said.
@@ -226,7 +204,7 @@ pub struct Living {
 impl Living {
     /// How far it is now.
     pub fn tell(&mut self, out: &mut Output, text: &str) {
-        self.bar.set_message(text.to_owned());
+        self.bar.tell(text);
         let now = Instant::now();
         if self.next.is_some_and(|next| next <= now) {
             out.talk(text);
@@ -289,31 +267,9 @@ fn as_linked(text: &str) -> String {
     shown + rest
 }
 
-/// A text as a terminal may have it: titles, answers and quotations are written by anybody, and what is no character would
-/// command the terminal.
-pub fn shown(text: &str, terminal: bool) -> Cow<'_, str> {
-    let commands = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
-    match terminal && text.contains(commands) {
-        true => Cow::Owned(text.replace(commands, "\u{fffd}")),
-        false => Cow::Borrowed(text),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn nothing_that_is_printed_commands_the_terminal() {
-        let text = "built by \u{1b}]52;c;ZXZpbA==\u{7}Ada\u{9b}2J\r\n\tBrisk";
-        assert_eq!(shown(text, false), text);
-        let told = shown(text, true);
-        assert_eq!(
-            told,
-            "built by \u{fffd}]52;c;ZXZpbA==\u{fffd}Ada\u{fffd}2J\u{fffd}\n\tBrisk"
-        );
-        assert!(matches!(shown("Größe\n", true), Cow::Borrowed(_)));
-    }
 
     #[test]
     fn advice_is_written_as_the_program_was_called() {

@@ -92,7 +92,7 @@ impl Profiles {
 
     fn named(&self, name: &str) -> Result<&Profile> {
         self.profiles.get(name).ok_or_else(|| {
-            let known: Vec<&str> = self.profiles.keys().map(String::as_str).collect();
+            let known = self.names();
             let known = match known.is_empty() {
                 true => "none; `tg login` makes one".to_owned(),
                 false => known.join(", "),
@@ -118,7 +118,8 @@ impl Profiles {
         Ok(())
     }
 
-    /// Removes a profile: the named one, else the current one. Returns its name.
+    /// Removes a profile: the named one, else the current one. Returns its name. If that leaves a single one and none that is
+    /// current, it is from now on: commands would go to this machine although only one gateway is known.
     ///
     /// # Errors
     /// [`Error::Usage`] when the named one does not exist.
@@ -132,7 +133,19 @@ impl Profiles {
         if self.current == name {
             self.current.clear();
         }
+        if let (true, [only]) = (self.current.is_empty(), &*self.names()) {
+            self.current = (*only).to_owned();
+        }
         Ok(Some(name))
+    }
+
+    fn names(&self) -> Vec<&str> {
+        self.profiles.keys().map(String::as_str).collect()
+    }
+
+    /// The one that counts when none is named.
+    pub fn current(&self) -> Option<&str> {
+        Some(self.current.as_str()).filter(|name| !name.is_empty())
     }
 
     /// All of them by name, and whether each is the current one.

@@ -32,20 +32,29 @@ pub fn complete(
     options.workspace = options.workspace.or_else(|| said("WORKSPACE"));
     let ca_file = variable("THREADGRAPH_CA_FILE").filter(|path| !path.is_empty());
     options.ca_file = options.ca_file.or_else(|| ca_file.map(Into::into));
-    let Stored::Use(name) = &options.stored else {
-        return Ok(options);
+    let (name, whole) = match &options.stored {
+        Stored::Use(name) => (name, true),
+        Stored::Address(name) => (name, false),
+        Stored::Ignore => return Ok(options),
     };
     let name = name.clone().or_else(|| variable("THREADGRAPH_PROFILE"));
     let profiles = profiles()?;
-    let Some(profile) = profiles.find(name.as_deref().filter(|name| !name.is_empty()))? else {
+    let found = profiles.find(name.as_deref().filter(|name| !name.is_empty()));
+    let found = match whole {
+        true => found?,
+        false => found.ok().flatten(),
+    };
+    let Some(profile) = found else {
         return Ok(options);
     };
     if options.url.is_none() {
         options.url = Some(profile.url.clone());
     }
     if base_url(options.address()).ok() == base_url(&profile.url).ok() {
-        options.token = options.token.or_else(|| profile.token.clone());
-        options.workspace = options.workspace.or_else(|| profile.workspace.clone());
+        if whole {
+            options.token = options.token.or_else(|| profile.token.clone());
+            options.workspace = options.workspace.or_else(|| profile.workspace.clone());
+        }
         options.ca_file = options.ca_file.or_else(|| profile.ca_file.clone());
     }
     Ok(options)
@@ -148,6 +157,23 @@ mod tests {
         let variable = [("THREADGRAPH_CA_FILE", "elsewhere")];
         let said = completed("here:1", "", Stored::Use(None), &variable).expect("complete");
         assert_eq!(said.ca_file, Some("elsewhere".into()));
+    }
+
+    #[test]
+    fn a_login_goes_to_the_saved_address_and_takes_nothing_else_along() {
+        let again = completed("", "", Stored::Address(None), &[]).expect("complete");
+        assert_eq!(again.address(), HERE);
+        assert_eq!((again.token, again.workspace), (None, None));
+        assert_eq!(again.ca_file, Some("home".into()), "it is that server's");
+        let work = Stored::Address(Some("work".to_owned()));
+        let work = completed("", "", work, &[]).expect("complete");
+        assert_eq!(work.address(), "https://work.example/");
+        let new = Stored::Address(Some("new".to_owned()));
+        let new = completed("", "", new, &[]).expect("a profile that is about to be made");
+        assert_eq!(
+            (new.address(), new.ca_file.as_deref()),
+            ("http://localhost:8888/", None)
+        );
     }
 
     #[test]

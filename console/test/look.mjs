@@ -9,6 +9,7 @@ const [url, bound, pictures] = process.argv.slice(2);
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const VIEWS = ["", "#/library", "#/traces", "#/flows", "#/health", "docs"];
 const QUESTION = "Who built the Harrowgate lantern?";
+const SPLIT = `${QUESTION} Who calibrated the Corvane gauge?`;
 
 /** Rules that are broken, each with where. */
 const broken = async (page) => {
@@ -31,7 +32,7 @@ const settle = async (page, view) => {
   if (wants) await page.locator(wants).first().waitFor();
 };
 
-/** Every view, with an answer and a passage open on the first. */
+/** Every view; on the first, subagents, an answer and a passage, each open. */
 const views = async (open, width, colorScheme) => {
   const seen = { axe: [], wide: [], violations: [] };
   for (const view of VIEWS) {
@@ -39,6 +40,13 @@ const views = async (open, width, colorScheme) => {
     await settle(page, view);
     const states = [async () => {}];
     if (view === "") {
+      states.push(async () => {
+        const turn = await ask(page, SPLIT, "supervisor");
+        const subagents = await turn.locator(".subagent > .step").all();
+        if (subagents.length < 2) throw new Error("the question was not split");
+        for (const step of subagents) await step.click();
+        await page.waitForFunction(() => [...document.querySelectorAll(".found")].every((text) => text.textContent !== "Looking it up…"));
+      });
       states.push(async () => {
         const turn = await ask(page, QUESTION, "agent");
         await turn.locator(".thinking summary").click();
@@ -57,7 +65,7 @@ const views = async (open, width, colorScheme) => {
       seen.axe.push(...(await broken(page)).map((one) => `${where}: ${one}`));
       const over = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
       if (over > 0) seen.wide.push(`${where}: ${over}`);
-      if (pictures) await page.screenshot({ path: join(pictures, `${where.replace(/\W+/g, "-")}.png`), fullPage: at < 2 && view !== "docs" });
+      if (pictures) await page.screenshot({ path: join(pictures, `${where.replace(/\W+/g, "-")}.png`), fullPage: at < 3 && view !== "docs" });
     }
     seen.violations.push(...(await violations(page)));
     await page.context().close();

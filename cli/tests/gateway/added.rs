@@ -245,6 +245,49 @@ async fn waiting_goes_on_when_the_server_comes_back() {
 }
 
 #[tokio::test]
+async fn waiting_ends_at_its_timeout_where_nothing_can_move_and_says_why() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("words.txt");
+    fs::write(&file, "words").expect("written");
+    let library = Library::ends("processing");
+    let fake = Fake::rest(move |path, body| match path.contains("health/ready") {
+        true => (
+            503,
+            json!({"ready": false, "missing": ["the disk is full"]}),
+        ),
+        false => library.lock().expect("a library").answer(body),
+    })
+    .await;
+    let line = ["add", "--wait", "--timeout", "1", path(&file)];
+    let ran = bounded(fake.tg(&line)).await;
+    let error = ran.error();
+    assert_eq!(error.exit_code(), 1);
+    let told = error.to_string();
+    assert!(told.starts_with("Nothing moved for "), "{told}");
+    assert!(told.contains("the disk is full"), "{told}");
+}
+
+#[tokio::test]
+async fn rdf_that_is_added_as_text_is_told() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for name in ["team.ttl", "team.txt"] {
+        fs::write(folder.path().join(name), "<urn:a> <urn:b> <urn:c> .").expect("written");
+    }
+    let fake = serve(&Library::ends("complete")).await;
+    let ran = fake.tg(&["add", path(folder.path())]).await;
+    let told: Vec<&str> = ran
+        .talk
+        .lines()
+        .filter(|line| line.contains("RDF"))
+        .collect();
+    assert_eq!(told.len(), 1, "{}", ran.talk);
+    assert!(
+        told[0].contains("team.ttl") && told[0].contains("tg load-turtle"),
+        "{told:?}"
+    );
+}
+
+#[tokio::test]
 async fn a_document_that_fails_to_be_processed_fails_the_wait() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("a.txt");

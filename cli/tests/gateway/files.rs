@@ -50,6 +50,48 @@ async fn turtle_goes_in_frames_with_its_document_and_collection() {
 }
 
 #[tokio::test]
+async fn what_is_loaded_into_a_new_collection_makes_it_known() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("a.ttl");
+    fs::write(&path, "<urn:s> <urn:p> 1 .").expect("written");
+    let file = path.to_str().expect("a path");
+    let load = |collection| ["load-turtle", "-i", "doc", "-C", collection, file];
+    let found = || json!({"response": [{"s": {"t": "i", "i": "urn:s"}}]});
+    let gateway = async |made: fn() -> (u16, Value)| {
+        let rest = move |_: &str, body: &Value| match body["operation"].as_str() {
+            Some("list-collections") => (200, json!({"collections": [{"collection": "there"}]})),
+            _ => made(),
+        };
+        Fake::start(rest, move |_| vec![Say::Last(found())]).await
+    };
+    let made = |fake: &Fake| -> Vec<Value> {
+        let heard = fake.heard().into_iter().filter_map(|heard| match heard {
+            Heard::Rest(_, _, body) => Some(body),
+            _ => None,
+        });
+        heard
+            .filter(|body| body["operation"] == "update-collection")
+            .collect()
+    };
+    let fake = gateway(|| (200, json!({"collections": [{"collection": "new"}]}))).await;
+    for known in ["there", "default"] {
+        let ran = fake.tg(&load(known)).await;
+        assert_eq!(ran.printed(), "Triples loaded.\n");
+    }
+    assert_eq!(made(&fake), [] as [Value; 0]);
+    let ran = fake.tg(&load("new")).await;
+    assert!(ran.talk.contains("Collection new is new."), "{}", ran.talk);
+    assert_eq!(made(&fake)[0]["collection"], "new");
+    // Who may not make it is told before anything is loaded.
+    let fake = gateway(|| (403, json!({"error": "access denied"}))).await;
+    let error = fake.tg(&load("new")).await.error().to_string();
+    assert!(error.contains("you may not make one"), "{error}");
+    let loaded = fake.heard().into_iter();
+    let mut loaded = loaded.filter(|heard| matches!(heard, Heard::Import(_)));
+    assert_eq!(loaded.next(), None);
+}
+
+#[tokio::test]
 async fn loading_gives_up_in_the_end() {
     let folder = tempfile::tempdir().expect("a folder");
     let good = folder.path().join("good.ttl");

@@ -244,6 +244,47 @@ async fn an_agents_answer_is_followed_through_the_answer_of_its_tool() {
 }
 
 #[tokio::test]
+async fn what_is_verified_is_named_by_its_question() {
+    let mut graph = graph();
+    let query = Triple::new(
+        Term::iri(Q),
+        Term::iri(format!("{TG}query")),
+        Term::literal("Is it so?"),
+    );
+    graph.push(query.in_graph("urn:graph:retrieval"));
+    let ran = verified(graph, library, &[]).await;
+    assert!(
+        ran.talk.starts_with("Answer to: Is it so?\n"),
+        "{}",
+        ran.talk
+    );
+}
+
+#[tokio::test]
+async fn a_document_in_an_old_charset_has_the_passages_that_were_taken_out_of_it() {
+    let page = "Surely s is for o, as is well known. Die Größe der Lampe wird für schön befunden.";
+    let byte = |c: char| u8::try_from(c).expect("a character of Latin-1");
+    let latin = page.chars().map(byte).collect();
+    for page in [latin, page.as_bytes().to_vec()] {
+        let kept = STANDARD.encode(&page);
+        let old = move |operation: &str, id: &str| match (operation, id) {
+            ("get-document-content", "urn:page") => Some(json!({"content": kept})),
+            ("get-document-content", "urn:chunk") => {
+                Some(json!({"content": STANDARD.encode("Größe der\nLampe wird für")}))
+            }
+            _ => library(operation, id),
+        };
+        let ran = verified(graph(), old, &[]).await;
+        assert!(
+            ran.talk.contains("links hold."),
+            "{}\n{}",
+            ran.data,
+            ran.talk
+        );
+    }
+}
+
+#[tokio::test]
 async fn each_link_that_is_taken_out_is_missed() {
     let whole = graph();
     // The question itself, and what a trace may lack, are not links.

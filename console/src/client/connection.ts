@@ -5,22 +5,37 @@ import { Failure, failure, type Json } from "./wire.js";
 /** How the connection stands. `refused`: the token is not known. */
 export type Standing = "connecting" | "open" | "refused" | "lost";
 
-/** A question. `flow`: it is for a service of that flow. */
-export interface Question {
-  service: string;
-  request: Json;
-  flow?: string;
-  /** Each part as it comes, the last one too. */
-  part?: (part: Json) => void;
+/** Where a part of a run stands: its number, from 0 on. */
+export interface Place {
+  run: string;
+  offset: number;
+}
+
+/** How an answer is followed. */
+export interface Following {
+  /** Each part as it comes, the last one too. `place`: of runs of the agent, which can be joined again. */
+  part?: (part: Json, place?: Place) => void;
   /** Ends the question down to the model. */
   signal?: AbortSignal;
 }
 
+/** A question. `flow`: it is for a service of that flow. */
+export interface Question extends Following {
+  service: string;
+  request: Json;
+  flow?: string;
+  /** What becomes of it when the connection is lost, in the gateway's words. */
+  onDisconnect?: string;
+}
+
 interface Open {
-  part: ((part: Json) => void) | undefined;
+  part: Following["part"];
   done: (last: Json) => void;
   failed: (why: Failure) => void;
 }
+
+const placeOf = ({ run, offset }: Json): Place | undefined =>
+  typeof run === "string" && typeof offset === "number" ? { run, offset } : undefined;
 
 const PAUSES = [300, 1_000, 2_000, 5_000, 10_000];
 
@@ -61,14 +76,24 @@ export class Connection {
 
   /** Asks, and returns the last part of the answer. */
   ask(question: Question): Promise<Json> {
-    const { service, request, flow, part, signal } = question;
+    const { service, request, flow, onDisconnect } = question;
+    const frame: Json = { service, request };
+    if (flow) frame.flow = flow;
+    if (onDisconnect) frame["on-disconnect"] = onDisconnect;
+    return this.follow(frame, question);
+  }
+
+  /** Joins a run of the agent again, behind the part that is known; without an `offset` from its first part on. */
+  resume(place: { run: string; offset?: number }, following: Following): Promise<Json> {
+    return this.follow({ resume: place }, following);
+  }
+
+  private follow(asks: Json, { part, signal }: Following): Promise<Json> {
     const id = this.next++;
     return new Promise<Json>((done, failed) => {
       if (signal?.aborted) return failed(new Failure("cancelled", "stopped"));
       this.open.set(id, { part, done, failed });
-      const frame: Json = { id, service, request };
-      if (flow) frame.flow = flow;
-      this.send(JSON.stringify(frame));
+      this.send(JSON.stringify({ id, ...asks }));
       signal?.addEventListener("abort", () => {
         if (!this.open.delete(id)) return;
         this.send(JSON.stringify({ type: "cancel", id }));
@@ -104,7 +129,7 @@ export class Connection {
       this.open.delete(frame.id as number);
       return asked.failed(failure(error));
     }
-    asked.part?.(response);
+    asked.part?.(response, placeOf(frame));
     if (frame.complete === true) {
       this.open.delete(frame.id as number);
       asked.done(response);

@@ -1,6 +1,7 @@
 // The one connection of the page, and what every view may see of it.
 import { signal } from "@preact/signals";
 import { Connection, type Standing } from "./connection.js";
+import { forget } from "./kept.js";
 
 const scheme = location.protocol === "https:" ? "wss" : "ws";
 
@@ -39,4 +40,7 @@ export const signIn = (token: string): void => {
 };
 
 /** Forgets the token with all that was asked and dropped under it: the page begins anew. */
-export const signOut = (): void => window.location.reload();
+export const signOut = (): void => {
+  forget();
+  window.location.reload();
+};

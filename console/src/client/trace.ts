@@ -1,4 +1,5 @@
 // The steps of a run as the graph keeps them: entities with what is said of each.
+import { inOrder } from "./order.js";
 import { retrieval } from "./services.js";
 import { plain, type Term, type Triple } from "./wire.js";
 
@@ -56,7 +57,7 @@ const about = async (id: string): Promise<Entity | undefined> =>
 export const entities = async (ids: string[]): Promise<Entity[]> =>
   (await Promise.all(ids.slice(0, MOST).map(about))).filter((one) => one !== undefined);
 
-/** All steps below a question, itself first, each after what it was derived from. */
+/** All steps below a question, itself first, in the order in which they are told. */
 export const steps = async (root: string): Promise<Entity[]> => {
   const found: Entity[] = [];
   const seen = new Set([root]);
@@ -70,7 +71,7 @@ export const steps = async (root: string): Promise<Entity[]> => {
     frontier = [...new Set(below.flat().map((triple) => plain(triple.s)))].filter((id) => !seen.has(id));
     for (const id of frontier) seen.add(id);
   }
-  return found;
+  return inOrder(root, found);
 };
 
 /** The newest questions that nobody's run asked. */

@@ -6,6 +6,7 @@
 
 mod citer;
 mod excerpt;
+pub mod forms;
 mod judged;
 mod refusal;
 mod sentences;

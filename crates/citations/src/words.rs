@@ -3,6 +3,8 @@
 
 use std::collections::HashSet;
 
+use crate::forms::folded;
+
 /// Words of one text that are looked at.
 const MOST: usize = 4_000;
 /// Words that most texts have, in the languages most used.
@@ -22,7 +24,7 @@ pub fn words(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut word = String::new();
     let mut before = ' ';
-    for c in text.chars() {
+    for c in folded(text).chars() {
         if found.len() >= MOST {
             return found;
         }
@@ -48,7 +50,8 @@ pub fn word_set(text: &str) -> HashSet<String> {
 
 /// All words as they stand, in lower case: for telling texts apart, not for meaning.
 pub fn plain_set(text: &str) -> HashSet<String> {
-    text.split(|c: char| !c.is_alphanumeric() && c != '_')
+    folded(text)
+        .split(|c: char| !c.is_alphanumeric() && c != '_')
         .filter(|word| !word.is_empty())
         .take(MOST)
         .map(str::to_lowercase)
@@ -111,6 +114,9 @@ mod tests {
             ("wasBuiltIn", "was built in"),
             ("old-bridge", "Old Bridge"),
             ("opening", "opened"),
+            ("cafe\u{301} au lait", "Café au lait"),
+            ("ｂｒｉｄｇｅ", "bridges"),
+            ("Große Straße", "GROSSE STRASSE"),
         ] {
             assert_eq!(words(one), words(other), "{one} {other}");
         }

@@ -70,7 +70,7 @@ mod tests {
 
     /// 97
     #[test]
-    fn of_a_usual_window_there_is_what_a_summary_leaves() {
+    fn line_097_of_a_usual_window_there_is_what_a_summary_leaves() {
         assert_eq!(budget(128_000), Some(102_570));
         let small = vec![Row::text(Role::User, "a short message"); 40];
         let part = ratio(&small, 128_000);

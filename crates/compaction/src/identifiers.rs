@@ -140,7 +140,7 @@ mod tests {
 
     /// 103
     #[test]
-    fn what_a_summary_lacks_is_appended() {
+    fn line_103_what_a_summary_lacks_is_appended() {
         let ids = ["/etc/hosts", "https://x.test/", "8f14e45fce"];
         let kept = keep("They looked at https://x.test/ first.\n", &ids);
         assert_eq!(

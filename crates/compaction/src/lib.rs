@@ -24,14 +24,21 @@ pub use window::{MODEL_TYPE, USUAL, said, window};
 pub const RECOVERIES: u32 = 3;
 
 /// What providers say of a request that is longer than their model can read, in small letters.
-const OVERFLOWS: [&str; 8] = [
+const OVERFLOWS: [&str; 15] = [
     "context_length_exceeded",
-    "maximum context length",
+    "contextwindowexceeded",
+    "context length",
+    "context size",
+    "context the overflows",
+    "maximum model length",
+    "maximum number of tokens",
+    "input is too long",
     "token limit",
     "too many tokens",
     "context window",
     "prompt is too long",
     "request too large",
+    "max_new_tokens` must be",
     // Of our own service.
     "longer than the model can read",
 ];
@@ -50,6 +57,18 @@ mod tests {
     fn what_providers_say_of_too_much_is_known() {
         let told = "This model's Maximum Context Length is 8192 tokens.";
         assert!(is_overflow(told) && is_overflow("error: context_length_exceeded"));
+        for told in [
+            "the request exceeds the available context size (4096 tokens), try increasing it",
+            "input length exceeds the context length",
+            "The input token count (1190000) exceeds the maximum number of tokens allowed (1048576).",
+            "Input is too long for requested model.",
+            "The decoder prompt (length 5000) is longer than the maximum model length of 4096.",
+            "`inputs` tokens + `max_new_tokens` must be <= 4096. Given: 5000 `inputs` tokens",
+            "Trying to keep the first 6000 tokens when context the overflows.",
+            "litellm.ContextWindowExceededError: too long",
+        ] {
+            assert!(is_overflow(told), "{told}");
+        }
         assert!(!is_overflow("the model does not answer"));
     }
 }

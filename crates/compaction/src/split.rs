@@ -64,7 +64,7 @@ mod tests {
 
     /// 99
     #[test]
-    fn of_two_turns_of_the_model_both_stay() {
+    fn line_099_of_two_turns_of_the_model_both_stay() {
         for few in ["", "u", "ua", "uatat", "uaua"] {
             assert_eq!(split_point(&rows(few), 2), None, "{few}");
         }

@@ -36,7 +36,7 @@ mod tests {
 
     /// 96
     #[test]
-    fn what_is_said_of_the_model_comes_first() {
+    fn line_096_what_is_said_of_the_model_comes_first() {
         assert_eq!(window(Some(20_000), Some(1), Some(64_000)), 20_000);
         assert_eq!(window(Some(0), None, Some(64_000)), 64_000);
         assert_eq!(window(None, Some(32_000), Some(64_000)), 32_000);

@@ -1,7 +1,7 @@
 //! Which characters the bytes of a text are: as the text itself declares, else as its bytes suggest.
 
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
-use encoding_rs::{Encoding, REPLACEMENT, UTF_8, UTF_16BE, UTF_16LE};
+use encoding_rs::{Encoding, REPLACEMENT, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252};
 
 /// How far into a page its charset may be declared, as browsers have it.
 pub const DECLARED_WITHIN: usize = 1024;
@@ -87,7 +87,47 @@ pub(crate) fn guess(bytes: &[u8], last: bool) -> Option<&'static Encoding> {
     }
     let mut detector = EncodingDetector::new(Iso2022JpDetection::Deny);
     detector.feed(bytes, last);
-    Some(detector.guess(None, Utf8Detection::Deny))
+    let guessed = detector.guess(None, Utf8Detection::Deny);
+    // From a few quotes, dashes and euro signs nothing can be told; they are most common in this one.
+    let told = !guessed.is_single_byte() || is_western(guessed);
+    Some(match told || has_words_beyond_ascii(bytes) {
+        true => guessed,
+        false => WINDOWS_1252,
+    })
+}
+
+/// Whether a charset is one of those in which most letters of a text are ASCII.
+fn is_western(charset: &'static Encoding) -> bool {
+    let other = [
+        "windows-1251",
+        "windows-1253",
+        "windows-1255",
+        "windows-1256",
+    ];
+    let name = charset.name();
+    let latin = [
+        "ISO-8859-2",
+        "ISO-8859-3",
+        "ISO-8859-4",
+        "ISO-8859-10",
+        "ISO-8859-13",
+        "ISO-8859-14",
+        "ISO-8859-15",
+    ];
+    name.starts_with("windows-125") && !other.contains(&name) || latin.contains(&name)
+}
+
+/// Whether a text has words that are written without ASCII: three bytes beyond it in a row that are no signs of Windows-1252.
+fn has_words_beyond_ascii(bytes: &[u8]) -> bool {
+    let sign = |byte: u8| {
+        matches!(
+            byte,
+            0x80 | 0x82 | 0x84 | 0x85 | 0x8b | 0x91..=0x97 | 0x99 | 0x9b | 0xa0 | 0xab | 0xbb
+        )
+    };
+    bytes
+        .windows(3)
+        .any(|three| three.iter().all(|byte| *byte >= 0x80 && !sign(*byte)))
 }
 
 /// How many characters beyond ASCII the bytes hold as UTF-8, and how many faults.
@@ -114,9 +154,29 @@ pub(crate) fn is_odd(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use encoding_rs::{ISO_8859_15, SHIFT_JIS, WINDOWS_1251, WINDOWS_1252};
+    use encoding_rs::{IBM866, ISO_8859_15, KOI8_U, SHIFT_JIS, WINDOWS_1251, WINDOWS_1253};
 
     use super::*;
+
+    #[test]
+    fn a_few_quotes_and_euro_signs_are_western() {
+        for text in [
+            "preis;zeichen\n12;„€“ – und mehr\n",
+            "name;price\nlamp;12 €\n",
+            "it’s “here”",
+            "Größe 3…",
+        ] {
+            let (bytes, _, lossy) = WINDOWS_1252.encode(text);
+            assert!(!lossy, "{text}");
+            assert_eq!(guess(&bytes, true), Some(WINDOWS_1252), "{text}");
+        }
+        let words = "Старый мост был построен из камня над рекой.";
+        for charset in [WINDOWS_1251, KOI8_U, IBM866] {
+            assert_eq!(guess(&charset.encode(words).0, true), Some(charset));
+        }
+        let greek = WINDOWS_1253.encode("Η παλιά γέφυρα του ποταμού.").0;
+        assert_eq!(guess(&greek, true), Some(WINDOWS_1253));
+    }
 
     #[test]
     fn pages_and_data_declare_their_charset() {

@@ -106,6 +106,20 @@ fn ends() {
 }
 
 #[test]
+fn repairs() {
+    let seeds: [&[u8]; 2] = [
+        b"%PDF-1.5\n1 0 obj << /Type /Catalog /Pages 2 0 R >> endobj 4 0 obj << /Length 5 0 R /F [1 2] >> stream\r\nabc\n\
+            endstream endobj 5 0 obj 3 endobj trailer << /Root 1 0 R /ID [<00> (a)] /Encrypt 7 0 R >> %%EOF",
+        b"%PDF-1.4 9 0 obj << /Type /XRef /Root 1 0 R /Length 2 >> stream\nabendstream endobj 3 65535 obj (a) endobj %%EOF",
+    ];
+    run("repairs", &seeds, |bytes| {
+        if let Some(whole) = crate::repair::repaired(bytes) {
+            assert!(whole.ends_with(b"%%EOF\n"));
+        }
+    });
+}
+
+#[test]
 fn charsets_that_are_declared() {
     let seeds: [&[u8]; 5] = [
         b"<?xml version='1.0' encoding=\"ISO-8859-1\"?><a/>",

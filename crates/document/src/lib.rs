@@ -5,6 +5,7 @@
 //! * [`charset`]: which characters its bytes are.
 //! * [`text`]: its text, if it is text, or why it is not.
 //! * [`pages`]: how many pages a PDF has.
+//! * [`repair`]: a PDF whose table of objects is damaged, made whole.
 //! * [`syntax`]: how PDFs write strings.
 //! * [`title`]: what it calls itself.
 //! * [`whole`]: whether a PDF has its end, and opens without a password.
@@ -17,6 +18,7 @@ mod fuzz;
 pub mod kind;
 mod packed;
 pub mod pages;
+pub mod repair;
 pub mod syntax;
 pub mod text;
 pub mod title;

@@ -140,7 +140,7 @@ mod tests {
         );
         let begun = std::time::Instant::now();
         assert_eq!(pages(&tree, 1 << 20), Some(3));
-        assert!(begun.elapsed() < std::time::Duration::from_secs(20));
+        assert!(begun.elapsed() < std::time::Duration::from_secs(60));
     }
 
     #[test]

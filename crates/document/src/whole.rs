@@ -1,4 +1,4 @@
-//! What can be told of a PDF by its end, without reading it: that its end is missing, or that it opens with a password
+//! What can be told of a PDF by its end, without reading it: that its end is missing and nothing makes up for that, or that it opens with a password
 //! only. Says so where it is certain, as the reader of documents finds the same at the same place; whatever is less
 //! certain is left to that one. Never unpacks anything.
 
@@ -6,6 +6,7 @@ use lopdf::{Dictionary, Document, Object, StringFormat};
 
 use crate::kind::Refusal;
 use crate::packed::find;
+use crate::repair;
 use crate::syntax::{self, Token, entry, number, skip, token};
 
 /// Bytes at the end in which the mark of the end stands.
@@ -19,12 +20,18 @@ const DICTIONARY: usize = 16 << 10;
 pub fn refusal(pdf: &[u8]) -> Option<Refusal> {
     let from = find(pdf, b"%PDF-").unwrap_or(0);
     let pdf = &pdf[from..];
-    let Some(table) = table(pdf) else {
-        return Some(Refusal::Damaged);
+    let locked = |pdf: &[u8]| {
+        let opens = opens(pdf, table(pdf)?)?;
+        (!opens).then_some(Refusal::Encrypted)
     };
-    opens(pdf, table)
-        .is_some_and(|opens| !opens)
-        .then_some(Refusal::Encrypted)
+    if table(pdf).is_some() {
+        return locked(pdf);
+    }
+    // The reader of documents makes it whole in the same way.
+    match repair::repaired(pdf) {
+        Some(whole) => locked(&whole),
+        None => Some(Refusal::Damaged),
+    }
 }
 
 /// The table of objects, and what follows it.
@@ -142,6 +149,13 @@ mod tests {
         assert_eq!(refusal(&late), None);
         let shifted = [b"junk\n".as_slice(), &pdf].concat();
         assert_eq!(refusal(&shifted), None);
+        // With its objects, what it says of their table does not matter.
+        let said = find(&pdf, b"startxref").expect("there");
+        for odd in ["7", "99999999", "x"] {
+            let odd = format!("startxref\n{odd}\n%%EOF\n");
+            let file = [&pdf[..said], odd.as_bytes()].concat();
+            assert_eq!(refusal(&file), None, "{odd}");
+        }
         for odd in [
             "startxref\n99999999\n%%EOF",
             "startxref\nx\n%%EOF",

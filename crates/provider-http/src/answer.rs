@@ -2,10 +2,11 @@
 
 use bytes::Bytes;
 use futures::{Stream, StreamExt};
-use reqwest::Response;
+use reqwest::{Response, Url};
 use serde::de::DeserializeOwned;
 
 use crate::error::HttpError;
+use crate::outage::without_credentials;
 
 /// An answer whose body is still to be read.
 #[derive(Debug)]
@@ -23,6 +24,11 @@ impl Answer {
     pub fn content_type(&self) -> &str {
         let said = self.response.headers().get("content-type");
         said.and_then(|said| said.to_str().ok()).unwrap_or_default()
+    }
+
+    /// Where redirects led, without credentials, if that is elsewhere than what was asked for.
+    pub fn led_to(&self, asked: &str) -> Option<String> {
+        led(asked, self.response.url().as_str())
     }
 
     /// The body as it comes. Past the bound it ends with [`HttpError::Unreadable`].
@@ -47,5 +53,27 @@ impl Answer {
             body.extend_from_slice(&chunk?);
         }
         serde_json::from_slice(&body).map_err(|_| HttpError::Unreadable)
+    }
+}
+
+fn led(asked: &str, from: &str) -> Option<String> {
+    let plain = |text: &str| {
+        let mut url = Url::parse(text).ok()?;
+        url.set_fragment(None);
+        Some(url)
+    };
+    let elsewhere = plain(asked) != plain(from);
+    elsewhere.then(|| without_credentials(from))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_another_place_is_told_and_never_credentials() {
+        assert_eq!(led("http://h#a", "http://h/"), None);
+        let led = led("http://h/a", "https://u:p@other/b?key=k");
+        assert_eq!(led.as_deref(), Some("https://other/b"));
     }
 }

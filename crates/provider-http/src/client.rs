@@ -77,7 +77,7 @@ pub fn client(url: &str, limits: Limits) -> Result<Client, NoClient> {
 /// # Errors
 /// [`NoClient`] if TLS cannot be set up so.
 pub fn client_with(tls: rustls::ClientConfig, limits: Limits) -> Result<Client, NoClient> {
-    with_tls(bounded(limits), tls)
+    with_tls(bounded("", limits), tls)
 }
 
 fn with_tls(builder: ClientBuilder, tls: rustls::ClientConfig) -> Result<Client, NoClient> {
@@ -91,12 +91,13 @@ fn with_tls(builder: ClientBuilder, tls: rustls::ClientConfig) -> Result<Client,
 /// and whoever runs the proxy would answer for it.
 fn builder(url: &str, limits: Limits) -> ClientBuilder {
     match is_loopback(url) {
-        true => bounded(limits).no_proxy(),
-        false => bounded(limits),
+        true => bounded(url, limits).no_proxy(),
+        false => bounded(url, limits),
     }
 }
 
-fn bounded(limits: Limits) -> ClientBuilder {
+fn bounded(url: &str, limits: Limits) -> ClientBuilder {
+    let within = Arc::new(Within::of(limits.reach, url));
     let builder = Client::builder()
         .connect_timeout(limits.connect)
         .pool_max_idle_per_host(limits.idle)
@@ -104,13 +105,12 @@ fn bounded(limits: Limits) -> ClientBuilder {
         .redirect(match (limits.redirects, limits.reach) {
             (0, _) => Policy::none(),
             (most, Reach::Anywhere) => Policy::limited(most),
-            (most, reach) => reach.redirects(most),
+            (most, _) => within.clone().redirects(most),
         });
-    let within = Arc::new(Within(limits.reach));
     let builder = match limits.reach {
         Reach::Anywhere => builder,
         // A proxy that the environment names resolves names itself: whoever runs the system has chosen it.
-        Reach::BeyondLink => builder.dns_resolver(within),
+        Reach::BeyondLink | Reach::Outward => builder.dns_resolver(within),
         Reach::Public => builder.no_proxy().dns_resolver(within),
     };
     match limits.silence {

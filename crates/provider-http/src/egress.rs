@@ -3,6 +3,7 @@
 //! those of redirects, too.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
 
 use reqwest::Url;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
@@ -94,6 +95,9 @@ pub enum Reach {
     BeyondLink,
     /// Those that are open to everybody. No proxy is asked, which would resolve names itself.
     Public,
+    /// The host that the client is made for, whatever it is, and of others those that are open to everybody: nobody sends
+    /// the client on to what only this machine reaches.
+    Outward,
 }
 
 impl Reach {
@@ -102,7 +106,7 @@ impl Reach {
         match self {
             Self::Anywhere => true,
             Self::BeyondLink => !is_of_link(address),
-            Self::Public => is_public(address),
+            Self::Public | Self::Outward => is_public(address),
         }
     }
 
@@ -125,11 +129,34 @@ impl Reach {
             Err(_) => !host.is_empty(),
         }
     }
+}
+
+/// What a client goes to: it resolves names to those of their addresses that are not denied.
+#[derive(Debug, Clone)]
+pub(crate) struct Within {
+    reach: Reach,
+    /// The host that the client is made for, where that is not held to the rest.
+    home: Option<String>,
+}
+
+impl Within {
+    /// For a client of the server at an address.
+    pub(crate) fn of(reach: Reach, url: &str) -> Self {
+        let url = Url::parse(url).ok().filter(|_| reach == Reach::Outward);
+        let home = url.and_then(|url| url.host_str().map(str::to_owned));
+        Self { reach, home }
+    }
+
+    fn is_home(&self, host: &str) -> bool {
+        self.home.as_deref() == Some(host)
+    }
 
     /// Follows so many redirects, to what is not denied as it stands.
-    pub(crate) fn redirects(self, most: usize) -> Policy {
+    pub(crate) fn redirects(self: Arc<Self>, most: usize) -> Policy {
         Policy::custom(move |attempt| {
-            if attempt.previous().len() > most || !self.may_have(attempt.url()) {
+            let to = attempt.url();
+            let allowed = self.is_home(to.host_str().unwrap_or_default());
+            if attempt.previous().len() > most || !(allowed || self.reach.may_have(to)) {
                 return attempt.error(DeniedAddress);
             }
             attempt.follow()
@@ -137,13 +164,12 @@ impl Reach {
     }
 }
 
-/// Resolves names to those of their addresses that are not denied.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Within(pub(crate) Reach);
-
 impl Resolve for Within {
     fn resolve(&self, name: Name) -> Resolving {
-        let reach = self.0;
+        let reach = match self.is_home(name.as_str()) {
+            true => Reach::Anywhere,
+            false => self.reach,
+        };
         Box::pin(async move {
             let found = tokio::net::lookup_host((name.as_str(), 0)).await?;
             let within: Vec<SocketAddr> = found.filter(|found| reach.has(found.ip())).collect();
@@ -247,14 +273,18 @@ mod tests {
     #[tokio::test]
     async fn names_of_private_addresses_resolve_to_nothing() {
         let name = || "localhost".parse::<Name>().expect("a name");
-        let found = Within(Reach::Public).resolve(name()).await;
+        let found = Within::of(Reach::Public, "").resolve(name()).await;
         let told = found.err().expect("nothing is found").to_string();
         assert_eq!(told, DeniedAddress.to_string());
-        let found = Within(Reach::BeyondLink).resolve(name()).await;
+        let found = Within::of(Reach::BeyondLink, "").resolve(name()).await;
         assert!(
             found
                 .expect("it is allowed")
                 .all(|one| one.ip().is_loopback())
         );
+        let outward = |url: &str| Within::of(Reach::Outward, url).resolve(name());
+        assert!(outward("http://localhost:8080/x").await.is_ok(), "home");
+        let found = outward("http://elsewhere.example/").await;
+        assert!(found.is_err(), "a name of another host");
     }
 }

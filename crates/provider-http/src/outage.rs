@@ -4,6 +4,8 @@ use std::error::Error;
 use std::fmt;
 use std::io;
 
+use crate::egress::DeniedAddress;
+
 /// Why there was no connection, or no answer on one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Cause {
@@ -22,6 +24,9 @@ pub enum Cause {
     /// No encrypted connection: no certificate that is trusted, or no TLS at all.
     #[error("no trusted TLS connection")]
     Untrusted,
+    /// It is, or leads to, an address that this client does not go to.
+    #[error("it leads to an address that is not allowed")]
+    Denied,
     /// The connection broke before an answer began.
     #[error("the connection was lost")]
     Broken,
@@ -34,6 +39,9 @@ impl Cause {
         while let Some(here) = inner {
             if here.is::<rustls::Error>() {
                 return Self::Untrusted;
+            }
+            if here.is::<DeniedAddress>() {
+                return Self::Denied;
             }
             if let Some(io) = here.downcast_ref::<io::Error>() {
                 match io.kind() {
@@ -49,9 +57,13 @@ impl Cause {
                     return Self::Untrusted;
                 }
             }
-            // The resolver has no error of its own kind.
+            // The resolver has no error of its own kind, but where the name stands for addresses that are denied.
             if here.to_string() == "dns error" {
-                return Self::Unresolved;
+                let inner = here.source().and_then(|inner| inner.downcast_ref());
+                return match inner {
+                    Some(DeniedAddress) => Self::Denied,
+                    None => Self::Unresolved,
+                };
             }
             inner = here.source();
         }

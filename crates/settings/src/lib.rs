@@ -31,6 +31,7 @@ extern crate self as tg_settings;
 
 mod error;
 mod key;
+mod near;
 mod options;
 mod reference;
 mod source;

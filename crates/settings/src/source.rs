@@ -9,6 +9,7 @@ use serde::forward_to_deserialize_any;
 
 use crate::error::SettingError;
 use crate::key::{Bounds, Key};
+use crate::near;
 use crate::options::Options;
 
 /// What was given, by key: `log.format` → `json`.
@@ -27,7 +28,7 @@ pub fn read<T: Options>(mut given: Texts) -> (T, Vec<SettingError>) {
     let unknown: Texts = unknown;
     let mut faults: Vec<SettingError> = unknown
         .keys()
-        .map(|key| SettingError::unknown_field(key, &[]))
+        .map(|key| near::not_there(key, keys.keys()))
         .collect();
     loop {
         let root = SettingDeserializer {
@@ -328,6 +329,16 @@ mod tests {
                 "wheels.spare: must be true or false",
             ]
         );
+        let (_, faults) = toy(&[
+            ("wheels.sparre", "true"),
+            ("wheels_many", "3"),
+            ("maker", "m"),
+        ]);
+        let meant = ["wheels.maker", "wheels.spare", "wheels.many"];
+        for (fault, meant) in faults.iter().zip(meant) {
+            assert!(fault.contains(&format!("did you mean {meant}?")), "{fault}");
+        }
+        assert_eq!(faults.len(), meant.len());
         assert_eq!(read.wheels.maker.as_deref(), Some("kept"));
     }
 

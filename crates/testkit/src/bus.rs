@@ -21,7 +21,7 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 /// No wait of a test is longer.
-pub const BOUND: Duration = Duration::from_secs(30);
+pub const BOUND: Duration = Duration::from_secs(60);
 
 /// Waits for something, with a bound.
 pub async fn within<F: Future>(future: F) -> F::Output {

@@ -18,7 +18,7 @@ use crate::fakes::RecordingConsumer;
 use crate::place::Place;
 
 /// Everything happens by then.
-pub const SOON: Duration = Duration::from_secs(30);
+pub const SOON: Duration = Duration::from_secs(60);
 /// Between two looks at something that tells nobody of itself.
 const PAUSE: Duration = Duration::from_millis(2);
 /// The workspace and the flow.

@@ -1,8 +1,9 @@
-//! Feeds a parser what nobody would write: seeds that are cut, spliced, repeated and flipped, for a bounded time.
+//! Feeds a parser what nobody would write: seeds that are cut, spliced, repeated and flipped, a fixed number of times.
 //!
 //! A parser of outside bytes may refuse everything and do nothing else: a panic, an input that works for longer than
 //! [`SLOW`] or one that takes more memory than [`LARGE`] fails the test. The inputs follow from the name of the
-//! target, so that a failure comes back; `TG_FUZZ_SEED` starts elsewhere, `TG_FUZZ_MS` says for how long.
+//! target, so that a failure comes back. For longer runs `TG_FUZZ_SEED` starts elsewhere, and with `TG_FUZZ_MS` a target
+//! reads for that time instead.
 //!
 //! What reads frames of the gateway, bodies of requests or messages of a queue is a [`door`]: what it would say of an input
 //! is looked at for words of the topology, and `TG_FUZZ_INPUTS` says how many inputs all doors read together, whatever time
@@ -27,8 +28,8 @@ const LATE: Duration = Duration::from_secs(10);
 pub const LARGE: u64 = 512 << 20;
 /// The longest input.
 const LONGEST: usize = 64 << 10;
-/// How long a target runs where nothing else is said.
-const USUAL: Duration = Duration::from_millis(200);
+/// Inputs that a target reads where nothing else is set.
+const USUAL: u64 = 1_000;
 /// Inputs between two looks at the process's memory.
 const BATCH: u64 = 64;
 
@@ -61,28 +62,54 @@ pub const DOORS: &[(&str, u64, Says)] = &[
     ("parts of answers", 42, Nothing),
 ];
 
-/// How long each target runs: `TG_FUZZ_MS`, else a moment.
-pub fn budget() -> Duration {
-    let given = std::env::var("TG_FUZZ_MS").ok();
-    given
-        .and_then(|text| text.parse().ok())
-        .map_or(USUAL, Duration::from_millis)
+/// When a target is done.
+#[derive(Debug, Clone, Copy)]
+enum Until {
+    Inputs(u64),
+    Time(Instant),
 }
 
-/// Inputs that a door reads at least: its share of `TG_FUZZ_INPUTS`, else as many as the time is enough for.
+impl Until {
+    /// `TG_FUZZ_MS` from now, else so many inputs.
+    fn set(inputs: u64) -> Self {
+        let given = std::env::var("TG_FUZZ_MS").ok();
+        let given = given.and_then(|text| text.parse().ok());
+        given.map_or(Self::Inputs(inputs), |time| {
+            Self::Time(Instant::now() + Duration::from_millis(time))
+        })
+    }
+
+    fn is_reached(self, count: u64) -> bool {
+        match self {
+            Self::Inputs(inputs) => count >= inputs,
+            Self::Time(end) => Instant::now() >= end,
+        }
+    }
+}
+
+/// Inputs that a door reads at least: its share of `TG_FUZZ_INPUTS`, else none beyond the usual.
 fn least(share: u64) -> u64 {
     let all = std::env::var("TG_FUZZ_INPUTS").ok();
     let all = all.and_then(|text| text.parse::<u64>().ok());
     all.map_or(0, |all| (all * share).div_ceil(1_000))
 }
 
-/// Feeds `target` for [`budget`]: first the seeds as they are, then what becomes of them.
+/// Feeds `target` a thousand inputs: first the seeds as they are, then what becomes of them.
 ///
 /// # Panics
 ///
 /// If the target panics, is slow or takes much memory; the input is printed before.
 pub fn run(name: &str, seeds: &[&[u8]], target: impl Fn(&[u8])) {
     fed(name, seeds, 0, &target);
+}
+
+/// [`run`] with fewer inputs than usual: for a parser that takes milliseconds for each.
+///
+/// # Panics
+///
+/// As [`run`].
+pub fn run_few(name: &str, seeds: &[&[u8]], inputs: u64, target: impl Fn(&[u8])) {
+    fed_until(name, seeds, (0, Until::set(inputs)), &target);
 }
 
 /// [`run`], for what strangers write that is no frame, body or message: what is said of it is looked at as at a [`door`],
@@ -126,7 +153,7 @@ impl Sayings<'_> {
     }
 }
 
-/// Feeds one of [`DOORS`] for [`budget`] and at least its share of `TG_FUZZ_INPUTS`.
+/// Feeds one of [`DOORS`], as [`run`] does, and at least its share of `TG_FUZZ_INPUTS`.
 ///
 /// # Panics
 ///
@@ -157,8 +184,17 @@ pub fn door(name: &str, seeds: &[&[u8]], target: impl Fn(&[u8], &Sayings<'_>)) {
     }
 }
 
-/// Feeds for [`budget`] and at least so many inputs; how many there were.
+/// Feeds until [`Until::set`] is reached and at least so many inputs. Returns how many there were.
 fn fed(name: &str, seeds: &[&[u8]], least: u64, target: &impl Fn(&[u8])) -> u64 {
+    fed_until(name, seeds, (least, Until::set(USUAL)), target)
+}
+
+fn fed_until(
+    name: &str,
+    seeds: &[&[u8]],
+    (least, until): (u64, Until),
+    target: &impl Fn(&[u8]),
+) -> u64 {
     let start = std::env::var("TG_FUZZ_SEED").ok();
     let start = start.and_then(|text| text.parse().ok());
     let seed = start.unwrap_or_else(|| {
@@ -168,12 +204,11 @@ fn fed(name: &str, seeds: &[&[u8]], least: u64, target: &impl Fn(&[u8])) -> u64 
     });
     let mut random = StdRng::seed_from_u64(seed);
     let mut peak = memory();
-    let end = Instant::now() + budget();
     let mut count = 0_u64;
     for seed in seeds {
         feed(name, seed, target);
     }
-    while count < least || Instant::now() < end {
+    while count < least || !until.is_reached(count) {
         let input = mutated(seeds, &mut random);
         feed(name, &input, target);
         count += 1;

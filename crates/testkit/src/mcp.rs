@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use axum::extract::State;
-use axum::http::header::AUTHORIZATION;
+use axum::http::header::{AUTHORIZATION, CONTENT_TYPE};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
@@ -35,6 +35,8 @@ pub struct McpServer {
     pub texts: Mutex<BTreeMap<String, String>>,
     /// What the last request came with.
     pub authorization: Mutex<Option<String>>,
+    /// Events before each answer, which then is one itself; nothing: answers are plain.
+    pub before: Mutex<Option<String>>,
     /// Told when a call hangs.
     pub hanging: Notify,
     /// Told when a call was cancelled.
@@ -137,5 +139,11 @@ async fn take(
         }
     };
     let reply = json!({"jsonrpc": "2.0", "id": message["id"], "result": result});
-    ([("mcp-session-id", "s1")], Json(reply)).into_response()
+    let session = ("mcp-session-id", "s1");
+    let Some(before) = server.before.lock().clone() else {
+        return ([session], Json(reply)).into_response();
+    };
+    let kind = (CONTENT_TYPE.as_str(), "text/event-stream");
+    let events = format!("{before}event: message\nid: 1\ndata: {reply}\n\n");
+    ([session, kind], events).into_response()
 }

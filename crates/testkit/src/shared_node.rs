@@ -1,7 +1,8 @@
-//! One RabbitMQ node for all test binaries of a `cargo test` or of `scripts/suites.py`, and a virtual host for each test.
+//! One RabbitMQ node for all tests of a `cargo test`, of a `cargo nextest run` or of `scripts/suites.py`, and a virtual host
+//! for each test.
 //!
-//! The first binary that needs the node starts it, the others find it in a file that is named by their common parent;
-//! it ends with that parent. A binary that was started by hand has a node of its own. There is no way around it: a
+//! The first process that needs the node starts it, the others find it in a file that is named by the runner they have in
+//! common; it ends with that runner. A binary that was started by hand has a node of its own. There is no way around it: a
 //! test that needs the node and cannot have it fails.
 
 use std::fs::{self, File};
@@ -145,19 +146,20 @@ fn read(told: &str) -> Option<Ports> {
     })
 }
 
-/// The process that the node lives as long as: the one that runs all suites, or `cargo`, if it runs this test, else this
-/// process.
+/// The process whose end ends the node: the one named by `TG_SUITES` (it runs all suites), or the runner of tests that
+/// started this process, else this process.
 fn owner() -> u32 {
-    let parent = parent_id();
     if let Some(suites) = std::env::var_os("TG_SUITES")
-        && suites.to_str().and_then(|id| id.parse().ok()) == Some(parent)
+        && let Some(id) = suites.to_str().and_then(|id| id.parse::<u32>().ok())
+        && PathBuf::from(format!("/proc/{id}")).exists()
     {
-        return parent;
+        return id;
     }
+    let parent = parent_id();
     let program = fs::read_link(format!("/proc/{parent}/exe")).unwrap_or_default();
-    match program.file_name().is_some_and(|name| name == "cargo") {
-        true => parent,
-        false => std::process::id(),
+    match program.file_name().and_then(|name| name.to_str()) {
+        Some("cargo" | "cargo-nextest") => parent,
+        _ => std::process::id(),
     }
 }
 

@@ -108,7 +108,7 @@ pub struct AgentRequest {
     /// How the agent is to work. `react`: thought, tool, observation, until there is an answer. Empty: as its router chooses
     /// by the workspace's configuration, else `react`. `plan-then-execute`: a plan first, then its steps one by one, and an
     /// answer from what they found. `supervisor`: parts of the question for subagents side by side, and an answer from what they
-    /// found. What else is given counts as `react`.
+    /// found. Any other value is refused.
     pub pattern: String,
     #[serde(deserialize_with = "nullable")]
     /// Kind of task. One that the workspace has configured is taken as given; else the router finds it.

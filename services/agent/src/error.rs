@@ -70,6 +70,12 @@ pub enum AgentError {
     /// A pattern of triples that everything matches.
     #[error("give at least one of 'subject', 'predicate' and 'object'")]
     EmptyPattern,
+    /// The question names a pattern that there is not: those that there are.
+    #[error("pattern: must be one of {0}, or empty")]
+    UnknownPattern(String),
+    /// The workspace's own budgets cannot be read: why.
+    #[error("agent/budget: {0}")]
+    Budget(String),
     /// An argument that has to be an IRI.
     #[error("'{0}' is not an IRI")]
     NotIri(String),
@@ -109,6 +115,8 @@ impl From<AgentError> for Error {
             | AgentError::MalformedStep
             | AgentError::Name
             | AgentError::EmptyPattern
+            | AgentError::UnknownPattern(_)
+            | AgentError::Budget(_)
             | AgentError::NotIri(_) => ErrorCode::BadRequest,
             AgentError::LargeQuestion => ErrorCode::TooLarge,
             AgentError::InProgress

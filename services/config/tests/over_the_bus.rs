@@ -18,7 +18,7 @@ use tg_testkit::fakes::Played;
 use tg_testkit::place::Place;
 use tokio::sync::mpsc;
 
-const BOUND: Duration = Duration::from_secs(10);
+const BOUND: Duration = Duration::from_secs(60);
 
 struct System {
     mesh: Host,

@@ -8,6 +8,7 @@ use tg_schemas::{Error, ErrorCode, Reply, Topic};
 
 use crate::engine::scrub::scrub_for;
 use crate::engine::translate::{About, Body, Fields, Looked, Translate};
+use crate::giving_way::giving_way;
 
 /// A part of an answer.
 #[derive(Debug, Clone, PartialEq)]
@@ -44,8 +45,9 @@ pub(crate) fn ask<T: Translate>(
     let warnings = looked.warnings(body);
     let answer: Answer<T::Answer> = mesh.ask(topic, &question, options);
     let state = (answer, about.clone(), warnings, false);
-    Ok(
-        stream::unfold(state, |(mut answer, about, warnings, over)| async move {
+    Ok(giving_way(stream::unfold(
+        state,
+        |(mut answer, about, warnings, over)| async move {
             if over {
                 return None;
             }
@@ -67,9 +69,9 @@ pub(crate) fn ask<T: Translate>(
                 Part::Error(_) => true,
             };
             Some((part, (answer, about, warnings, over)))
-        })
-        .boxed(),
-    )
+        },
+    ))
+    .boxed())
 }
 
 /// The last part says what of the request was not read, before what the service itself went on without.

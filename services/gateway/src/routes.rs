@@ -12,6 +12,7 @@ use crate::handlers::{
     auth, bulk, compat, cores, documents, edge, flow_service, graph_store, health, i18n, mcp,
     metrics, page, runs, service, socket, sparql,
 };
+use crate::paths::{EXPORT, IMPORT};
 use crate::state::Shared;
 
 /// One route.
@@ -21,13 +22,23 @@ pub struct Route {
     pub method: &'static str,
     /// Path pattern.
     pub path: &'static str,
+    /// It serves what was built into the program, and no data.
+    pub page: bool,
     endpoint: fn() -> MethodRouter<Shared>,
+}
+
+const fn on_page(path: &'static str, endpoint: fn() -> MethodRouter<Shared>) -> Route {
+    Route {
+        page: true,
+        ..on_get(path, endpoint)
+    }
 }
 
 const fn on_get(path: &'static str, endpoint: fn() -> MethodRouter<Shared>) -> Route {
     Route {
         method: "GET",
         path,
+        page: false,
         endpoint,
     }
 }
@@ -36,6 +47,7 @@ const fn on_post(path: &'static str, endpoint: fn() -> MethodRouter<Shared>) -> 
     Route {
         method: "POST",
         path,
+        page: false,
         endpoint,
     }
 }
@@ -69,11 +81,9 @@ pub const ROUTES: &[Route] = &[
     on_post("/api/v1/flow/{flow}/service/{kind}", || {
         post(flow_service::kind)
     }),
-    on_get("/api/v1/flow/{flow}/import/{kind}", || get(bulk::import)),
-    on_post("/api/v1/flow/{flow}/import/{kind}", || {
-        post(bulk::import_lines)
-    }),
-    on_get("/api/v1/flow/{flow}/export/{kind}", || get(bulk::export)),
+    on_get(IMPORT, || get(bulk::import)),
+    on_post(IMPORT, || post(bulk::import_lines)),
+    on_get(EXPORT, || get(bulk::export)),
     on_get(SPARQL, || get(sparql::get)),
     on_post(SPARQL, || post(sparql::post)),
     on_get(GRAPH_STORE, || get(graph_store::get)),
@@ -89,13 +99,13 @@ pub const ROUTES: &[Route] = &[
     on_get("/health/live", || get(health::live)),
     on_get("/health/ready", || get(health::ready)),
     on_get("/metrics", || get(metrics::text)),
-    on_get("/", || get(page::console)),
+    on_page("/", || get(page::console)),
     // By this name the official status check looks for a page.
-    on_get("/index.html", || get(page::console)),
-    on_get("/docs", || get(page::docs)),
-    on_get("/assets/{file}", || get(page::file)),
-    on_get("/openapi.yaml", || get(page::openapi)),
-    on_get("/asyncapi.yaml", || get(page::asyncapi)),
+    on_page("/index.html", || get(page::console)),
+    on_page("/docs", || get(page::docs)),
+    on_page("/assets/{file}", || get(page::file)),
+    on_page("/openapi.yaml", || get(page::openapi)),
+    on_page("/asyncapi.yaml", || get(page::asyncapi)),
 ];
 
 /// What is not there.
@@ -122,4 +132,22 @@ pub(crate) fn router(app: Shared) -> Router {
         .layer(middleware::from_fn_with_state(app.clone(), edge::guard))
         .layer(middleware::from_fn(edge::trace))
         .with_state(app)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::paths;
+
+    #[test]
+    fn what_is_open_to_links_is_the_page_and_nothing_else() {
+        for route in ROUTES {
+            let page = paths::is_of_page(route.path);
+            assert_eq!(route.page, page, "{}", route.path);
+        }
+        assert_eq!(
+            ROUTES.iter().filter(|route| route.page).count(),
+            paths::PAGES.len()
+        );
+    }
 }

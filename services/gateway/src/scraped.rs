@@ -16,7 +16,7 @@ use tg_mesh::{Mesh, TaskKind};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 
-use crate::auth::guard::is_local;
+use crate::auth::guard::{is_cross_site, is_local};
 use crate::error::GatewayError;
 use crate::exposition::Exposition;
 
@@ -86,8 +86,8 @@ async fn answer(
     request: Request<Incoming>,
     metrics: Exposition,
 ) -> Result<Response<Body>, Infallible> {
-    // No name that a web page had resolved to this machine.
-    if !is_local(request.headers(), request.uri()) {
+    // No name that a web page had resolved to this machine, and no page that embeds it.
+    if !is_local(request.headers(), request.uri()) || is_cross_site(request.headers()) {
         return Ok(StatusCode::FORBIDDEN.into_response());
     }
     Ok(match (request.method(), request.uri().path()) {

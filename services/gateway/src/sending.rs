@@ -125,11 +125,13 @@ impl Outlet {
     }
 
     /// The piece, once there is room for it. It has its place until the last copy of it is dropped, which the HTTP library
-    /// does when it has written it.
+    /// does when it has written it. Whoever else is ready has a turn first: pieces are made on the threads of the runtime, and
+    /// an answer that always has the next one ready would keep those from everybody.
     pub(crate) async fn hold(&self, piece: Bytes) -> Bytes {
         if piece.is_empty() {
             return piece;
         }
+        tokio::task::yield_now().await;
         let _place = self.take(piece.len()).await;
         Bytes::from_owner(Placed { piece, _place })
     }
@@ -180,6 +182,32 @@ mod tests {
         assert!(small.is_some(), "what is small waits for nobody");
         drop(large);
         assert!(of(MIB).await.is_some());
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_is_always_ready_gives_way_after_each_piece() {
+        use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+        let outlet = Sending::new(256 * MIB, 2, Users::One).outlet(&Identity::plain("ann", "w"));
+        let (made, turns) = (Arc::new(AtomicUsize::new(0)), AtomicUsize::new(0));
+        let counted = made.clone();
+        let pieces = futures::stream::iter(0..100).map(move |_| {
+            counted.fetch_add(1, Relaxed);
+            Ok::<_, std::io::Error>(Bytes::from_static(b"piece"))
+        });
+        let mut read = outlet.body(pieces).into_data_stream();
+        let reading = async {
+            while read.next().await.is_some() {
+                let (made, turns) = (made.load(Relaxed), turns.load(Relaxed));
+                assert!(turns + 1 >= made, "{turns} turns beside {made} pieces");
+            }
+        };
+        let other = async {
+            while made.load(Relaxed) < 100 {
+                turns.fetch_add(1, Relaxed);
+                tokio::task::yield_now().await;
+            }
+        };
+        futures::future::join(reading, other).await;
     }
 
     #[tokio::test]

@@ -18,7 +18,7 @@ use tg_testkit::config::Config;
 use tg_testkit::fakes::{Play, Played};
 use tg_testkit::place::Place;
 
-const BOUND: Duration = Duration::from_secs(10);
+const BOUND: Duration = Duration::from_secs(60);
 /// Nothing that hangs ends by itself before a test does.
 const LONG: Duration = Duration::from_secs(120);
 /// Operations that take long, at once.

@@ -213,6 +213,14 @@ fn what_opens_without_a_password_is_read_and_the_rest_is_known_before() {
         };
         assert_eq!(decode(&file).last, last, "{way}");
         assert_eq!(whole::refusal(&file), refusal, "{way}");
+        // The same where the file says a wrong place for its table.
+        let at = file.windows(9).rposition(|here| here == b"startxref");
+        let at = at.unwrap() + "startxref\n".len();
+        let moved = [&file[..at], b"9", &file[at..]].concat();
+        let told = decode(&moved);
+        assert_eq!(told.last, last, "{way}");
+        assert_eq!(told.pages, decode(&file).pages, "{way}");
+        assert_eq!(whole::refusal(&moved), refusal, "{way}");
     }
     for paper in papers::by_hand() {
         assert_eq!(whole::refusal(&paper.file), None, "{}", paper.name);

@@ -105,6 +105,9 @@ pub enum LlmError {
     /// The provider ended the answer with an error that says nothing more.
     #[error("the model provider ended the answer with an error")]
     Interrupted,
+    /// The provider has an answer and does not give it.
+    #[error("the model provider withheld the answer because of its content")]
+    Withheld,
     /// Cancelled by the asker.
     #[error("cancelled")]
     Cancelled,
@@ -215,6 +218,7 @@ impl LlmError {
             | Self::Unavailable(_)
             | Self::Malformed
             | Self::Interrupted
+            | Self::Withheld
             | Self::BrokenOff => ErrorCode::Provider,
         }
     }

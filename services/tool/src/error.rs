@@ -72,7 +72,7 @@ impl ToolError {
     /// What a server's address is that is not within reach.
     pub(crate) fn denied(reach: Reach) -> Self {
         match reach {
-            Reach::Public => Self::Private,
+            Reach::Public | Reach::Outward => Self::Private,
             Reach::Anywhere | Reach::BeyondLink => Self::OfLink,
         }
     }

@@ -36,11 +36,6 @@ pub(in crate::commands) async fn request(session: &Session, id: &str) -> Result<
     let mut lines = Vec::new();
     for row in list(&told, "requests") {
         let is_run = !text(row, "run").is_empty();
-        if is_run && text(row, "state") != "running" {
-            let about = json!({"run": text(row, "run"), "state": text(row, "state")});
-            lines.extend(of_run(&about, "", 0));
-            continue;
-        }
         // What the agent has not begun has no run yet.
         match is_run {
             true => lines.extend(run(session, &text(row, "run"), false).await?),

@@ -8,6 +8,7 @@ use std::io::{BufRead, IsTerminal};
 
 use clap::Args;
 use serde_json::{Value, json};
+use tg_schemas::ErrorCode;
 
 use crate::args::{Common, Options};
 use crate::client::{Error, Result};
@@ -109,6 +110,39 @@ impl Command for ListCollections {
             render(collections, width)
         })
     }
+}
+
+/// Makes a collection known before something is loaded into it: what only its data know is in no list, and is refused where
+/// questions are asked. Whoever may not list collections, or asks a gateway of others that has none, loads as ever.
+///
+/// # Errors
+/// [`Error::Missing`] where it is not there and the caller may not make it, and what else goes wrong while it is made.
+pub(crate) async fn make_known(session: &mut Session, name: &str) -> Result<()> {
+    // It is always there.
+    if name == "default" {
+        return Ok(());
+    }
+    let http = session.http()?;
+    let Ok(reply) = http
+        .all(SERVICE, json!({"operation": "list-collections"}))
+        .await
+    else {
+        return Ok(());
+    };
+    let mut known = list(&reply, "collections").iter();
+    if known.any(|one| text(one, "collection") == name) {
+        return Ok(());
+    }
+    let request = json!({"operation": "update-collection", "collection": name});
+    match http.service(SERVICE, request).await {
+        Ok(_) => session.out.talk(format!("Collection {name} is new.")),
+        Err(error) if error.code() == Some(ErrorCode::Forbidden) => {
+            let why = "there is no such collection, and you may not make one";
+            return Err(Error::Missing(format!("--collection {name}: {why}")));
+        }
+        Err(error) => return Err(error),
+    }
+    Ok(())
 }
 
 fn render(collections: &[Value], width: Width) -> String {

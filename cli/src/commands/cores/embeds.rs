@@ -17,6 +17,7 @@ use super::file::Records;
 use super::partial::{Partial, Writer};
 use crate::args::{InFlow, Options, SourceFile, TargetFile};
 use crate::client::{Error, Passed, Result, Settled};
+use crate::commands::collections::make_known;
 use crate::fields::{list, text};
 use crate::files::{Allowance, Bounded};
 use crate::registry::Command;
@@ -156,6 +157,9 @@ impl Command for LoadDocEmbeds {
 
     async fn run(self, session: &mut Session) -> Result<()> {
         let mut source = Source::open(self.input.path(), self.format)?;
+        if let Some(collection) = &self.collection {
+            make_known(session, collection).await?;
+        }
         let mut import = session.import(&self.flow.flow_id, KIND).await?;
         let progress = session.out.progress("records", None);
         let mut counts = Counts::default();

@@ -7,6 +7,7 @@ use std::time::Duration;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
+use tg_document::text::leniently;
 use tg_schemas::{Term, Triple};
 
 use super::entity::{Entity, Kind, PROV, TG};
@@ -195,7 +196,7 @@ pub(super) fn iri(term: Option<&Term>) -> Option<String> {
     }
 }
 
-/// The texts of documents by id; what cannot be read is left out.
+/// The texts of documents by id, in whatever charset they are; what cannot be read is left out.
 pub(super) async fn texts(
     socket: &mut Socket,
     ids: BTreeSet<String>,
@@ -210,7 +211,9 @@ pub(super) async fn texts(
     let replies = socket.ask_all(&calls).await?;
     let decode = |encoded: String| {
         let bytes = STANDARD.decode(encoded).ok()?;
-        Some(String::from_utf8_lossy(&bytes).into_owned())
+        // As the reader of documents has it: what it took out of them is held against this.
+        let text = String::from_utf8(bytes);
+        Some(text.unwrap_or_else(|error| leniently(error.as_bytes(), None).0))
     };
     Ok(ids
         .into_iter()

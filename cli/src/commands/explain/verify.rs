@@ -106,8 +106,13 @@ impl Command for VerifyTrace {
                 .verdict()
                 .and_then(|()| verdict_of(&links, &judged, refused)),
         };
+        let asked = trace.question().and_then(|asked| asked.text("query"));
+        if let Some(asked) = &asked {
+            session.out.talk(format!("Answer to: {asked}"));
+        }
         let told = json!({
             "trace": question,
+            "question": asked,
             "verified": verdict.is_ok(),
             "refused": refused,
             "sentences": judged.sentences(),

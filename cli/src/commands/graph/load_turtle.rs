@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
-use indicatif::ProgressBar;
 use oxigraph::io::{RdfFormat, RdfParser};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
 use serde_json::{Value, json};
 use tg_provider_http::{Again, Backoff};
 use tg_schemas::Triple;
@@ -23,8 +23,11 @@ use super::rdf::{Labels, from_quad};
 use super::{Pattern, each_batch};
 use crate::args::{InCollection, Options};
 use crate::client::{Error, Result, Settled};
+use crate::commands::collections::make_known;
+use crate::files::pass_mark;
 use crate::registry::Command;
 use crate::session::Session;
+use crate::terminal::Bar;
 
 /// Triples in one frame.
 const FRAME: usize = 1000;
@@ -37,6 +40,18 @@ type Marks = VecDeque<Triple>;
 type Loaded = (u64, Marks, Option<Settled>);
 /// Frames looked for.
 const MARKS: usize = 16;
+/// What does not stand for itself in the path of an IRI.
+const IN_PATH: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'/')
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~')
+    .remove(b'&')
+    .remove(b'+')
+    .remove(b',')
+    .remove(b'=')
+    .remove(b'@');
 /// How long the graph may take to show what it has been given.
 const VISIBLE: Duration = Duration::from_secs(30);
 
@@ -98,6 +113,7 @@ impl Loader<'_> {
         session: &mut Session,
         files: &[PathBuf],
     ) -> Result<(Vec<Value>, Result<()>)> {
+        make_known(session, &self.place.collection).await?;
         let (mut loaded, mut whole) = (Vec::new(), Ok(()));
         for file in files {
             session.out.talk(format!("Loading {}...", file.display()));
@@ -245,7 +261,7 @@ impl Loader<'_> {
     }
 }
 
-fn finish(progress: &ProgressBar) {
+fn finish(progress: &Bar) {
     progress.finish_and_clear();
 }
 
@@ -273,7 +289,14 @@ pub(super) struct Parser {
 impl Parser {
     /// Hands over each triple until the file ends or `take` says that it is enough.
     pub(super) fn each(mut self, mut take: impl FnMut(Triple) -> bool) -> Result<()> {
-        for quad in RdfParser::from_format(self.format).for_reader(BufReader::new(self.file)) {
+        let mut parser = RdfParser::from_format(self.format);
+        if let Some(base) = base_of(&self.path) {
+            let wrong = |error| Error::file(&self.path, error);
+            parser = parser.with_base_iri(base).map_err(wrong)?;
+        }
+        let mut reader = BufReader::new(self.file);
+        pass_mark(&mut reader).map_err(|error| Error::file(&self.path, error))?;
+        for quad in parser.for_reader(reader) {
             let quad = quad.map_err(|error| Error::file(&self.path, error))?;
             let mut triple = from_quad(quad, &mut self.labels);
             if triple.g.is_none() {
@@ -307,6 +330,13 @@ impl Parser {
         }
         Ok(())
     }
+}
+
+/// What relative IRIs of a file that names no base are relative to: the file, as with other readers of RDF.
+fn base_of(path: &Path) -> Option<String> {
+    let whole = std::path::absolute(path).ok()?;
+    let path = percent_encode(whole.as_os_str().as_encoded_bytes(), IN_PATH);
+    Some(format!("file://{path}"))
 }
 
 /// The format by the name of the file; Turtle where the name says nothing.
@@ -371,6 +401,62 @@ mod tests {
         let first = parse("a.ttl", text).expect("parsed");
         assert_eq!(first, parse("a.ttl", text).expect("parsed"));
         assert_ne!(first, parse("b.ttl", text).expect("parsed"));
+    }
+
+    #[test]
+    fn relative_names_are_of_the_file_unless_it_names_a_base() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("Uhren & more.ttl");
+        let parsed = |text: &str| {
+            std::fs::write(&path, text).expect("written");
+            let parser = Parser {
+                file: File::open(&path).expect("opened"),
+                format: RdfFormat::Turtle,
+                path: path.clone(),
+                labels: Labels::new("doc", "a"),
+                graph: None,
+            };
+            let mut all = Vec::new();
+            parser.each(|triple| {
+                all.push(triple);
+                true
+            })?;
+            Ok::<_, Error>(all)
+        };
+        let names = |text: &str| -> Vec<String> {
+            let all = parsed(text).expect("parsed");
+            let names = all.into_iter().map(|triple| match triple.s {
+                Some(tg_schemas::Term::Iri(iri)) => iri,
+                other => panic!("an IRI, not {other:?}"),
+            });
+            names.collect()
+        };
+        let here = names("<> <urn:p> 1 . <#a> <urn:p> 1 . <b> <urn:p> 1 . </c> <urn:p> 1 .");
+        let [file, part, beside, above] = here.as_slice() else {
+            panic!("four, not {here:?}");
+        };
+        assert!(
+            file.starts_with("file:///") && file.ends_with("/Uhren%20&%20more.ttl"),
+            "{file}"
+        );
+        assert_eq!(*part, format!("{file}#a"));
+        assert!(
+            beside.ends_with("/b") && beside.starts_with("file:///"),
+            "{beside}"
+        );
+        assert_eq!(above, "file:///c");
+        assert_eq!(
+            names("@base <http://e/x> . <#a> <urn:p> 1 ."),
+            ["http://e/x#a"]
+        );
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_passed_over() {
+        for name in ["a.ttl", "a.nt"] {
+            let triples = parse(name, "\u{feff}<urn:s> <urn:p> <urn:o> .").expect("parsed");
+            assert_eq!(triples[0]["s"]["i"], "urn:s", "{name}");
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::in_workspace;
+use super::named::user_id;
 use crate::args::{Gateway, Options, subject};
 use crate::client::{Error, Result};
 use crate::fields::{list, text};
@@ -16,7 +17,7 @@ use crate::session::Session;
 pub struct CreateApiKey {
     #[command(flatten)]
     gateway: Gateway,
-    /// Id of the user who gets the key
+    /// Id or name of the user who gets the key
     #[arg(long, value_name = "ID")]
     user_id: String,
     /// What the key is for, e.g. `laptop`
@@ -42,7 +43,8 @@ impl Command for CreateApiKey {
     }
 
     async fn run(self, session: &mut Session) -> Result<()> {
-        let mut key = json!({"user_id": self.user_id, "name": self.name});
+        let user = user_id(session, &self.user_id, self.workspace.as_ref()).await?;
+        let mut key = json!({"user_id": user, "name": self.name});
         if let Some(expires) = &self.expires {
             check_time(expires)?;
             key["expires"] = json!(expires);
@@ -84,7 +86,7 @@ fn check_time(text: &str) -> Result<()> {
 subject!(
     /// Whose keys are listed.
     UserId,
-    "Id of the user",
+    "Id or name of the user",
     long = "user-id"
 );
 
@@ -116,7 +118,8 @@ impl Command for ListApiKeys {
     }
 
     async fn run(self, session: &mut Session) -> Result<()> {
-        let request = json!({"operation": "list-api-keys", "user_id": self.user.id()});
+        let user = user_id(session, self.user.id(), self.workspace.as_ref()).await?;
+        let request = json!({"operation": "list-api-keys", "user_id": user});
         let reply = session
             .http()?
             .all_iam(in_workspace(request, self.workspace))

@@ -4,6 +4,7 @@ use clap::{ArgGroup, Args};
 use serde_json::{Value, json};
 
 use super::embedded;
+use super::named::user_id;
 use super::users::UserId;
 use crate::args::{Gateway, Options};
 use crate::client::Result;
@@ -152,7 +153,8 @@ impl Command for ShowPermissions {
     }
 
     async fn run(self, session: &mut Session) -> Result<()> {
-        let ask = json!({"operation": "resolve-effective-permissions", "user_id": self.user.id()});
+        let user = user_id(session, self.user.id(), None).await?;
+        let ask = json!({"operation": "resolve-effective-permissions", "user_id": user});
         let http = session.http()?;
         let all = http.all_iam_text(ask, "effective_permissions_json").await?;
         let rows = &all["permissions"];

@@ -42,8 +42,14 @@ impl Command for Login {
         "Save address, token and workspace for later commands, or get a token by password";
 
     fn options(&self) -> Options {
+        // A token by password is for where one works; else the profile that is written says where.
+        let named = self.common.gateway.profile.clone();
+        let named = match self.username {
+            Some(_) => named,
+            None => named.or_else(|| Some(USUAL.to_owned())),
+        };
         Options {
-            stored: Stored::Ignore,
+            stored: Stored::Address(named),
             ..Options::from(&self.common)
         }
     }
@@ -202,13 +208,27 @@ impl Command for Logout {
         if name.is_some() {
             profiles.save()?;
         }
+        let current = profiles.current().map(str::to_owned);
+        let told = json!({"forgotten": name, "current": current});
         session
             .out
-            .show(&json!({"forgotten": name}), || match &name {
-                Some(name) => format!("Profile '{name}' is forgotten."),
-                None => "There is no current profile.".to_owned(),
-            })
+            .show(&told, || forgotten(name.as_deref(), &profiles))
     }
+}
+
+/// What a logout did, and where commands go from now on.
+fn forgotten(name: Option<&str>, left: &Profiles) -> String {
+    let Some(name) = name else {
+        return "There is no current profile.".to_owned();
+    };
+    let now = match (left.current(), left.all().count()) {
+        (Some(current), _) => format!(" Commands use '{current}' now."),
+        (None, 0) => String::new(),
+        (None, _) => {
+            " None is current: `tg profiles --use NAME` chooses one of the others.".to_owned()
+        }
+    };
+    format!("Profile '{name}' is forgotten.{now}")
 }
 
 /// Arguments of `tg profiles`.
@@ -271,4 +291,39 @@ fn render(profiles: &Profiles, width: Width) -> String {
         return "No profiles.".to_owned();
     }
     table(["profile", "url", "workspace", "token"], rows, width)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_logout_says_where_commands_go_from_now_on() {
+        let mut profiles = Profiles::default();
+        for name in ["a", "b", "c"] {
+            let profile = Profile {
+                url: format!("http://{name}/"),
+                token: None,
+                workspace: None,
+                ca_file: None,
+            };
+            profiles.put(name, profile);
+        }
+        profiles.make_current("a").expect("known");
+        let mut told = Vec::new();
+        for name in [Some("a"), None, Some("b"), None, None] {
+            let name = profiles.remove(name).expect("known");
+            told.push(forgotten(name.as_deref(), &profiles));
+        }
+        assert_eq!(
+            told,
+            [
+                "Profile 'a' is forgotten. None is current: `tg profiles --use NAME` chooses one of the others.",
+                "There is no current profile.",
+                "Profile 'b' is forgotten. Commands use 'c' now.",
+                "Profile 'c' is forgotten.",
+                "There is no current profile.",
+            ]
+        );
+    }
 }

@@ -8,6 +8,7 @@ pub mod grants;
 pub mod groups;
 pub mod isolation;
 pub mod login;
+mod named;
 pub mod passwords;
 pub mod users;
 pub mod whoami;

@@ -5,6 +5,7 @@ use clap::{ArgGroup, Args};
 use serde_json::{Value, json};
 
 use super::in_workspace;
+use super::named::user_id;
 use super::users::UserId;
 use crate::args::{Gateway, Options};
 use crate::client::{Error, Result};
@@ -79,8 +80,9 @@ impl Command for ResetPassword {
     }
 
     async fn run(self, session: &mut Session) -> Result<()> {
+        let user = user_id(session, self.user.id(), self.workspace.as_ref()).await?;
         let ask = in_workspace(
-            json!({"operation": "reset-password", "user_id": self.user.id()}),
+            json!({"operation": "reset-password", "user_id": user}),
             self.workspace,
         );
         let reply = session.http()?.iam(ask).await?;

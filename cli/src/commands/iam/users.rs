@@ -3,6 +3,7 @@
 use clap::Args;
 use serde_json::{Value, json};
 
+use super::named::user_id;
 use super::passwords::password;
 use super::{in_workspace, yes_or_no};
 use crate::args::{Gateway, Options, subject};
@@ -15,7 +16,7 @@ use crate::session::Session;
 subject!(
     /// The user that a command is about.
     UserId,
-    "Id of the user",
+    "Id or name of the user",
     long = "user-id"
 );
 
@@ -45,7 +46,8 @@ pub struct CreateUser {
     /// Mail address
     #[arg(long)]
     email: Option<String>,
-    /// Roles: reader, writer, admin
+    /// Roles: reader and writer reach the home workspace only; admin may do everything in every workspace. `tg add-grant`
+    /// gives more in one workspace alone
     #[arg(long, num_args = 1.., value_name = "ROLE", default_values = ["reader"])]
     roles: Vec<String>,
     /// Say that the password is to be changed
@@ -155,7 +157,7 @@ pub struct UpdateUser {
     /// Mail address
     #[arg(long)]
     email: Option<String>,
-    /// All roles from now on
+    /// All roles from now on: reader and writer reach the home workspace only; admin may do everything in every workspace
     #[arg(long, num_args = 1.., value_name = "ROLE")]
     roles: Option<Vec<String>>,
     /// Whether the user may come in
@@ -195,8 +197,9 @@ impl Command for UpdateUser {
         if user.is_empty() {
             return Err(Error::Usage("nothing is to be changed".to_owned()));
         }
+        let id = user_id(session, self.user.id(), self.workspace.as_ref()).await?;
         let ask = in_workspace(
-            json!({"operation": "update-user", "user_id": self.user.id(), "user": user}),
+            json!({"operation": "update-user", "user_id": id, "user": user}),
             self.workspace,
         );
         let reply = session.http()?.iam(ask).await?;
@@ -219,8 +222,9 @@ struct Target {
 
 impl Target {
     async fn call(&self, session: &mut Session, operation: &str, done: &str) -> Result<()> {
+        let id = user_id(session, self.user.id(), self.workspace.as_ref()).await?;
         let ask = in_workspace(
-            json!({"operation": operation, "user_id": self.user.id()}),
+            json!({"operation": operation, "user_id": id}),
             self.workspace.clone(),
         );
         let reply = session.http()?.iam(ask).await?;
@@ -303,6 +307,20 @@ impl Command for DeleteUser {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn whoever_gives_a_role_reads_how_far_it_reaches() {
+        let helps = [
+            CreateUser::augment_args(clap::Command::new("a")),
+            UpdateUser::augment_args(clap::Command::new("b")),
+        ];
+        for mut help in helps {
+            let text = help.render_long_help().to_string();
+            let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+            let told = "admin may do everything in every workspace";
+            assert!(text.contains(told), "{text}");
+        }
+    }
 
     #[test]
     fn users_are_listed_with_what_commands_take() {

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use indicatif::ProgressBar;
 use serde_json::{Value, json};
 use tg_provider_http::{Again, Backoff};
 use tokio::time::Instant;
@@ -15,6 +14,7 @@ use crate::client::{Error, Http, Result};
 use crate::content::Content;
 use crate::fields::text;
 use crate::session::Session;
+use crate::terminal::Bar;
 
 /// Bytes of a chunk.
 const CHUNK: usize = tg_schemas::limits::CONTENT_PART;
@@ -227,7 +227,7 @@ struct Line<'a> {
     session: &'a mut Session,
     http: &'a Http,
     name: &'a str,
-    bar: &'a ProgressBar,
+    bar: &'a Bar,
 }
 
 impl Line<'_> {

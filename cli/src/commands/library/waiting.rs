@@ -11,7 +11,7 @@ use super::again::Again;
 use super::listing;
 use super::standing::is_open;
 use crate::client::{Error, Http, Result};
-use crate::fields::text;
+use crate::fields::{text, texts};
 use crate::layout::cut;
 use crate::session::Session;
 
@@ -57,6 +57,7 @@ pub(super) async fn wait(session: &mut Session, awaited: &[Awaited]) -> Result<V
     let mut pace = Pace::default();
     let (mut away, mut shown) = (None, String::new());
     let (mut again, mut looked) = (None, Instant::now());
+    let mut still = Still::new(Instant::now());
     let outcome = loop {
         match listing::processings(&http).await {
             Ok(all) => {
@@ -65,12 +66,30 @@ pub(super) async fn wait(session: &mut Session, awaited: &[Awaited]) -> Result<V
                     Ok(records) => records,
                     Err(error) => break Err(error),
                 };
+                let far = Far::of(&records);
                 if looked.elapsed() >= RETRY_DELAY {
                     (again, looked) = (tried_again(&http, &records).await, Instant::now());
+                    // What goes on needs no look at the system.
+                    if still.since(&far, Instant::now()) >= RETRY_DELAY {
+                        still.why = unready(&http).await;
+                    }
                 }
-                let far = Far::of(&records);
+                let since = still.since(&far, Instant::now());
+                if since > session.options.timeout
+                    && records.iter().any(is_open)
+                    && let Some(why) = &still.why
+                {
+                    break Err(given_up(since, why));
+                }
                 let left = pace.left(&far, Instant::now());
-                shown = told(&name(awaited, &records), &far, left, again.as_ref());
+                let name = name(awaited, &records);
+                shown = match &still.why {
+                    Some(why) => cut(
+                        &format!("{} stands still: {why}", cut(&name, SHORT_NAME)),
+                        WIDTH,
+                    ),
+                    None => told(&name, &far, left, again.as_ref()),
+                };
                 line.tell(&mut session.out, &shown);
                 if records.iter().all(|record| !is_open(record)) {
                     break Ok(records);
@@ -92,6 +111,56 @@ pub(super) async fn wait(session: &mut Session, awaited: &[Awaited]) -> Result<V
     };
     line.end();
     outcome
+}
+
+/// Since when nothing moved, and why, as far as the system knows.
+struct Still {
+    far: Option<Far>,
+    begun: Instant,
+    why: Option<String>,
+}
+
+impl Still {
+    fn new(now: Instant) -> Self {
+        Self {
+            far: None,
+            begun: now,
+            why: None,
+        }
+    }
+
+    /// How long it has been as far as this.
+    fn since(&mut self, far: &Far, now: Instant) -> Duration {
+        if self.far.as_ref() != Some(far) {
+            *self = Self {
+                far: Some(far.clone()),
+                ..Self::new(now)
+            };
+        }
+        now.saturating_duration_since(self.begun)
+    }
+}
+
+/// Why nothing can go on, if the system says that it is not ready.
+async fn unready(http: &Http) -> Option<String> {
+    match http.get_text("health/ready", &[]).await {
+        Ok((503, body)) => lacks(&body),
+        _ => None,
+    }
+}
+
+/// What a system that is not ready says that it lacks.
+fn lacks(body: &str) -> Option<String> {
+    let body: Value = serde_json::from_slice(body.as_bytes()).ok()?;
+    let missing = texts(&body, "missing");
+    (!missing.is_empty()).then(|| missing.join(", "))
+}
+
+fn given_up(since: Duration, why: &str) -> Error {
+    let seconds = since.as_secs();
+    Error::Check(format!(
+        "Nothing moved for {seconds} s: {why}. What was added goes on by itself once that is over; `tg doctor` says more."
+    ))
 }
 
 /// Whether the same question will be answered later.
@@ -353,6 +422,25 @@ mod tests {
         assert_eq!(rough(Duration::from_millis(24_400)), "~25 s");
         assert_eq!(rough(Duration::from_secs(200)), "~4 min");
         assert_eq!(rough(Duration::from_secs(7000)), "~2 h");
+    }
+
+    #[test]
+    fn what_stands_still_is_told_from_what_moves() {
+        let (now, second) = (Instant::now(), Duration::from_secs(1));
+        let at = |chunks: u64| far(json!({"chunks": chunks, "chunks-total": 9}));
+        let mut still = Still::new(now);
+        assert_eq!(still.since(&at(1), now + second), Duration::ZERO);
+        assert_eq!(still.since(&at(1), now + 5 * second), 4 * second);
+        still.why = Some("the disk is full".to_owned());
+        assert_eq!(still.since(&at(2), now + 6 * second), Duration::ZERO);
+        assert_eq!(still.why, None, "it moved");
+        assert_eq!(
+            lacks(r#"{"ready": false, "missing": ["the disk is full", "b"]}"#).as_deref(),
+            Some("the disk is full, b")
+        );
+        for other in ["", "busy", r#"{"ready": true, "missing": []}"#] {
+            assert_eq!(lacks(other), None, "{other}");
+        }
     }
 
     #[test]

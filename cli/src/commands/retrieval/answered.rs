@@ -8,7 +8,7 @@ use crate::args::InCollection;
 use crate::client::{Error, Result, Socket};
 use crate::commands::explain::fetch::entity_call;
 use crate::commands::graph::triples;
-use crate::fields::{list, text};
+use crate::fields::{in_shell, list, text};
 use crate::output::Output;
 
 /// What traces of an agent's runs are called.
@@ -101,17 +101,22 @@ impl Answered {
         if !self.cites() && !self.refused {
             out.talk(UNSUPPORTED);
         }
-        let option = |flag: &str, value: &str| match value {
-            "default" => String::new(),
-            value => format!(" {flag} {value}"),
-        };
-        let flow = option("-f", &place.flow.flow_id);
-        let collection = option("-C", &place.collection);
-        let trace = &self.trace;
-        out.talk(format!(
-            "trace: tg show-explain-trace {trace}{flow}{collection}"
-        ));
+        out.talk(format!("trace: {}", shows(&self.trace, place)));
     }
+}
+
+/// The command that shows a trace, with what says where it is.
+fn shows(trace: &str, place: &InCollection) -> String {
+    let option = |flag: &str, value: &str| match value {
+        "default" | "" => String::new(),
+        value => format!(" {flag} {}", in_shell(value)),
+    };
+    let flow = option("-f", &place.flow.flow_id);
+    let collection = option("-C", &place.collection);
+    // Said with the question, it is not said by anything else.
+    let workspace = place.flow.common.workspace.as_deref();
+    let workspace = option("-w", workspace.unwrap_or_default());
+    format!("tg show-explain-trace {trace}{flow}{collection}{workspace}")
 }
 
 /// `[1] Title, page 23: "the passage's words"`.
@@ -164,6 +169,22 @@ pub(crate) async fn must_exist(socket: &mut Socket, name: &str) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_command_for_the_trace_says_where_it_is() {
+        use clap::{Args, Command, FromArgMatches};
+        let told = |line: &[&str]| {
+            let command = InCollection::augment_args(Command::new("ask").no_binary_name(true));
+            let matches = command.get_matches_from(line);
+            let place = InCollection::from_arg_matches(&matches).expect("arguments");
+            shows("urn:t", &place)
+        };
+        assert_eq!(told(&[]), "tg show-explain-trace urn:t");
+        assert_eq!(
+            told(&["-w", "second", "-C", "hr", "-f", "own"]),
+            "tg show-explain-trace urn:t -f own -C hr -w second"
+        );
+    }
 
     #[test]
     fn a_citation_can_be_read() {

@@ -199,7 +199,7 @@ fn read_format(format: &DescriptorNode<'_>) -> Read<(Format, Encoding)> {
     let encoding = Encoding::named(&encoding).ok_or_else(|| {
         format.wrong(
             "encoding",
-            &format!("'{encoding}' is not supported, only utf-8 and iso-8859-1"),
+            &format!("'{encoding}' is not supported; save the file as UTF-8, or name its charset"),
         )
     })?;
     let options = format.object("options")?;

@@ -17,6 +17,7 @@ use super::rows::{Counts, Plan, Step};
 use super::steps::Steps;
 use crate::args::{Common, Options, subject};
 use crate::client::{Error, Import, Result, Settled};
+use crate::commands::collections::make_known;
 use crate::files::read_text;
 use crate::registry::Command;
 use crate::session::Session;
@@ -353,6 +354,9 @@ impl LoadStructuredData {
             None => table(&session.http()?, &schema).await?,
         };
         suits(&descriptor, &table).map_err(|why| Error::file(from, why))?;
+        if !self.dry_run {
+            make_known(session, &self.collection).await?;
+        }
         let confidence = descriptor.confidence;
         let plan = self.plan(descriptor, Some(table));
         let progress = session.out.progress("rows", None);

@@ -161,8 +161,10 @@ fn shown(proposal: &Proposal, name: &str) -> String {
             kind += &format!(", records at {path}");
         }
     }
-    if format["encoding"] == "iso-8859-1" {
-        kind += ", ISO 8859-1";
+    match format["encoding"].as_str().unwrap_or_default() {
+        "" | "utf-8" => {}
+        "iso-8859-1" => kind += ", ISO 8859-1",
+        other => kind += &format!(", {other}"),
     }
     let first = if proposal.more { "the first " } else { "" };
     let rows = proposal.fields.iter().cloned();

@@ -11,6 +11,7 @@ use tg_schemas::limits;
 
 use crate::args::{InCollection, InFlow, Options, SourceFile, TargetFile};
 use crate::client::{Error, Passed, Result, Settled};
+use crate::commands::collections::make_known;
 use crate::commands::cores::partial::Partial;
 use crate::fields::list;
 use crate::files::{Allowance, Bounded};
@@ -220,6 +221,9 @@ impl Loads {
             Some(first) => of(first).ok_or_else(other)?,
             None => kinds[0],
         };
+        if let Some(collection) = &self.collection {
+            make_known(session, collection).await?;
+        }
         let mut import = session.import(&self.flow.flow_id, kind.name).await?;
         let progress = session.out.progress(kind.items, None);
         let mut items = 0;

@@ -7,6 +7,7 @@ const SERVICES: [Service, string][] = [
   ["agent", "Agent: chooses its tools"],
   ["document-rag", "Documents: reads passages"],
   ["graph-rag", "Graph: follows facts"],
+  ["supervisor", "Supervisor: splits the question"],
 ];
 
 export const Ask = () => {

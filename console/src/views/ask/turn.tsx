@@ -4,31 +4,9 @@ import { Passage } from "../../parts/passage.js";
 import { Steps } from "../../parts/steps.js";
 import type { Citation } from "../../client/wire.js";
 import { Verified } from "./verified.js";
-import { answerOf, stop, type Message, type Turn as Shown } from "./turns.js";
-
-const NAMES: Record<string, string> = { thought: "Thought", action: "Action", observation: "Observation", error: "Error" };
-
-/** What an action does, for people: the tool and what it is given. */
-const actionText = (whole: string): string => {
-  try {
-    const { name, arguments: given } = JSON.parse(whole) as { name: string; arguments: Record<string, unknown> };
-    const lines = Object.entries(given).map(([key, value]) => `  ${key}: ${typeof value === "string" ? value : JSON.stringify(value)}`);
-    return [name, ...lines].join("\n");
-  } catch {
-    return whole;
-  }
-};
-
-const Work = ({ message }: { message: Message }) => (
-  <li class={`work ${message.kind}`}>
-    <span class="label">{NAMES[message.kind] ?? message.kind}</span>
-    {message.kind === "observation" ? (
-      <p tabIndex={0}>{message.text}</p>
-    ) : (
-      <p>{message.kind === "action" ? actionText(message.text) : message.text}</p>
-    )}
-  </li>
-);
+import { Tree } from "./tree.js";
+import { answerOf, stop, type Turn as Shown } from "./turns.js";
+import { Work } from "./work.js";
 
 /** Numbers in brackets that are cited become buttons; all else is text. */
 const Cited = ({ text, citations, open }: { text: string; citations: Citation[]; open: (one: Citation) => void }) => (
@@ -96,11 +74,13 @@ const Thinking = ({ turn }: { turn: Shown }) => {
 export const Turn = ({ turn }: { turn: Shown }) => {
   const [cited, setCited] = useState<Citation>();
   const answer = answerOf(turn);
+  const question = turn.question || "A question that is under way";
   const cites = turn.citations.length > 0;
   return (
-    <article class="turn card" aria-busy={turn.running} aria-label={turn.question}>
-      <h2>{turn.question}</h2>
+    <article class="turn card" aria-busy={turn.running} aria-label={question}>
+      <h2>{question}</h2>
       <Thinking turn={turn} />
+      <Tree subagents={turn.subagents} running={turn.running} />
       <div class="answer" role="log" aria-live="polite" aria-label="Answer">
         {answer && (
           <p>

@@ -385,7 +385,7 @@ async fn nine_thousand_subscriptions_are_nothing() {
         within(deliveries.recv()).await.unwrap().ack();
     }
     let took = started.elapsed();
-    assert!(took < Duration::from_secs(10), "{took:?}");
+    assert!(took < Duration::from_secs(60), "{took:?}");
     for consumer in consumers {
         consumer.stop().await;
     }

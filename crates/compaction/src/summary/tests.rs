@@ -84,9 +84,26 @@ fn what_tools_returned_is_only_named_where_it_is_masked() {
     );
 }
 
+#[test]
+fn line_103_identifiers_that_a_summary_omits_are_appended() {
+    let id = "3f2b8c1e-9a47-4d0e-8b66-0c5d1e2f3a4b";
+    let rows = [Row::text(
+        Role::User,
+        format!("Order {id}, see https://x.test/a and /etc/hosts."),
+    )];
+    let mut model = of(&[Some("An order was asked about.")]);
+    let summary = sum_up(&rows, 128_000, false, &mut model).unwrap();
+    let missing = ["https://x.test/a", "/etc/hosts", id];
+    assert!(
+        missing.iter().all(|name| summary.text.contains(name)),
+        "{}",
+        summary.text
+    );
+}
+
 /// 98
 #[test]
-fn a_window_that_leaves_no_room_is_too_small() {
+fn line_098_a_window_that_leaves_no_room_is_too_small() {
     let mut model = Model::default();
     assert_eq!(
         sum_up(&talk(), 4_900, true, &mut model),
@@ -97,7 +114,7 @@ fn a_window_that_leaves_no_room_is_too_small() {
 
 /// 100
 #[test]
-fn what_fails_whole_is_summed_up_without_its_longest_rows() {
+fn line_100_what_fails_whole_is_summed_up_without_its_longest_rows() {
     let mut rows = talk();
     rows.push(Row::text(Role::User, "long ".repeat(16_000)));
     let mut model = of(&[
@@ -119,7 +136,7 @@ fn what_fails_whole_is_summed_up_without_its_longest_rows() {
 
 /// 101
 #[test]
-fn where_every_call_fails_a_note_stands_for_the_rows() {
+fn line_101_where_every_call_fails_a_note_stands_for_the_rows() {
     let mut model = Model::default();
     let summary = sum_up(&talk(), 128_000, true, &mut model).unwrap();
     assert_eq!((summary.text.as_str(), summary.tier), (NOTE, Tier::Note));
@@ -128,7 +145,7 @@ fn where_every_call_fails_a_note_stands_for_the_rows() {
 
 /// 102
 #[test]
-fn summaries_that_cannot_be_made_one_are_joined() {
+fn line_102_summaries_that_cannot_be_made_one_are_joined() {
     let rows = [
         Row::text(Role::User, "a ".repeat(8_000)),
         Row::text(Role::User, "b ".repeat(8_000)),

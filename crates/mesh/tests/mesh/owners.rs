@@ -22,7 +22,7 @@ use tokio::sync::watch;
 use crate::dialogs::mesh;
 use crate::serving::serving;
 
-const BOUND: Duration = Duration::from_secs(20);
+const BOUND: Duration = Duration::from_secs(60);
 
 /// Who has which claim; moved by the test as a broker might after an outage.
 type Holders = Arc<Mutex<HashMap<String, &'static str>>>;

@@ -7,7 +7,7 @@ use tg_testkit::place::Place;
 
 use crate::dialogs::mesh;
 
-const BOUND: Duration = Duration::from_secs(20);
+const BOUND: Duration = Duration::from_secs(60);
 
 fn says(view: &PresenceView, stores: &[&str]) -> bool {
     let refused = view.purging_refused();

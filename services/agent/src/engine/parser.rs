@@ -4,110 +4,25 @@
 //! One parser for streamed and whole replies: fed piece by piece it gives out thought and answer text as
 //! soon as it is certain, and any cutting of a text gives the same result. Labels count only at the start
 //! of a line. The first complete `Args` object, or array, ends the reply: what a model invents after it (an
-//! observation, an answer) is never read. Never asks a model, never judges whether a tool exists.
+//! observation, an answer) is never read. What the model thinks is never read either: where only the end of that is marked, all
+//! before it was drafts. A reply that is nothing but calls of tools, as JSON, is read as them. Never asks a model, never judges
+//! whether a tool exists.
 
 mod calls;
 mod label;
 mod name;
-mod object;
+mod outcome;
 mod text;
 
 use serde_json::{Map, Value};
+use tg_replies::{CLOSES, Part, Scan, Scanner, Thinking};
 use tg_schemas::limits;
 
-use self::calls::{Misread, read_calls};
-use self::label::{Head, Label, Stars, classify_label};
-use self::name::{MAX_NAME, clean_name};
-use self::object::{ObjectScanner, Scan};
+use self::calls::{Called, Misread, read_calls, written};
+use self::label::{Head, Label, Stars, classify_label, is_answer_line};
+use self::name::{MAX_NAME, clean_name, is_answer, is_none};
+pub use self::outcome::{Choice, ParseError, Parsed, Progress};
 use self::text::Text;
-use super::bounds::MAX_CALLS;
-
-/// What the model decided.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Choice {
-    /// To use a tool.
-    Action {
-        /// Name as written, without quotes.
-        name: String,
-        /// Arguments; empty if none were given.
-        arguments: Map<String, Value>,
-    },
-    /// To use several tools side by side, by name with their arguments: two at least.
-    Actions(Vec<(String, Map<String, Value>)>),
-    /// To answer.
-    Answer(String),
-}
-
-/// A whole reply.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Parsed {
-    /// The thought, trimmed; may be empty.
-    pub thought: String,
-    /// The decision, or why none can be read.
-    pub choice: Result<Choice, ParseError>,
-}
-
-/// Why a reply cannot be read. Its text is shown to the model, so that it can do better.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum ParseError {
-    /// No label at all.
-    #[error("the reply has neither an Action nor a Final Answer")]
-    Unlabelled,
-    /// A thought that leads nowhere.
-    #[error("the Thought is not followed by an Action or a Final Answer")]
-    OnlyThought,
-    /// `Action:` and nothing.
-    #[error("the Action names no tool")]
-    NoName,
-    /// Not a name.
-    #[error("the name after Action is too long")]
-    LongName,
-    /// `Args:` and no object.
-    #[error("Args is not a JSON object")]
-    NoObject,
-    /// The object never ends.
-    #[error("the JSON object of Args is not complete")]
-    Incomplete,
-    /// Not JSON.
-    #[error("the JSON object of Args cannot be read: {0}")]
-    Json(String),
-    /// `Actions:` and no array.
-    #[error("Actions is not a JSON array of objects with a name and arguments")]
-    NoArray,
-    /// The array never ends.
-    #[error("the JSON array of Actions is not complete")]
-    IncompleteArray,
-    /// It has nothing in it.
-    #[error("Actions names no tool")]
-    NoCall,
-    /// It has too much in it.
-    #[error("Actions has more than {MAX_CALLS} calls")]
-    ManyCalls,
-    /// `Final Answer:` and nothing.
-    #[error("the Final Answer is empty")]
-    NoAnswer,
-    /// More than [`limits::AGENT_REPLY`] bytes.
-    #[error("the reply is too long")]
-    TooLong,
-}
-
-/// Text that became certain.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Progress {
-    /// More of the thought.
-    pub thought: String,
-    /// The thought is over with this.
-    pub thought_ended: bool,
-    /// More of the answer.
-    pub answer: String,
-}
-
-impl Progress {
-    /// Whether there is nothing to tell.
-    pub fn is_empty(&self) -> bool {
-        self.thought.is_empty() && !self.thought_ended && self.answer.is_empty()
-    }
-}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
@@ -135,6 +50,11 @@ enum State {
 #[derive(Debug)]
 pub struct ReplyParser {
     state: State,
+    thinking: Thinking,
+    /// Characters of the mark that ends a thought, seen so far.
+    closing: usize,
+    /// The asker knows that the thought is over.
+    thought_told: bool,
     /// Beginning of the current line while it may still be a label.
     head: String,
     at_head: bool,
@@ -146,7 +66,7 @@ pub struct ReplyParser {
     thought: Text,
     answer: Text,
     name: String,
-    object: ObjectScanner,
+    object: Scanner,
     arguments: Map<String, Value>,
     calls: Vec<(String, Map<String, Value>)>,
     fault: Option<ParseError>,
@@ -157,6 +77,9 @@ impl Default for ReplyParser {
     fn default() -> Self {
         Self {
             state: State::Prelude,
+            thinking: Thinking::default(),
+            closing: 0,
+            thought_told: false,
             head: String::new(),
             at_head: true,
             skip_line: false,
@@ -167,7 +90,7 @@ impl Default for ReplyParser {
             thought: Text::default(),
             answer: Text::default(),
             name: String::new(),
-            object: ObjectScanner::default(),
+            object: Scanner::default(),
             arguments: Map::new(),
             calls: Vec::new(),
             fault: None,
@@ -195,18 +118,92 @@ impl ReplyParser {
 
     /// Takes the next piece and returns what became certain.
     pub fn push(&mut self, piece: &str) -> Progress {
-        for c in piece.chars() {
-            if self.state == State::Done {
-                break;
-            }
-            self.length += c.len_utf8();
-            if self.length > limits::AGENT_REPLY {
-                self.fail(ParseError::TooLong);
-                break;
-            }
-            self.take(c);
-        }
+        let parts = self.thinking.push(piece.to_owned());
+        self.read(parts);
         std::mem::take(&mut self.progress)
+    }
+
+    fn read(&mut self, parts: Vec<Part>) {
+        for part in parts {
+            // What is thought is shown by whoever hears it apart, and never read.
+            if let Part::Text(text) = part {
+                text.chars().for_each(|c| self.read_char(c));
+            }
+        }
+    }
+
+    fn read_char(&mut self, c: char) {
+        let is_text = match self.state {
+            State::Answer => true,
+            State::Args | State::Calls => self.object.in_string(),
+            _ => false,
+        };
+        if !is_text && CLOSES[self.closing..].starts_with(c) {
+            self.closing += c.len_utf8();
+            if self.closing == CLOSES.len() {
+                self.closing = 0;
+                self.begin_again();
+            }
+            return;
+        }
+        self.flush();
+        match !is_text && CLOSES.starts_with(c) {
+            true => self.closing = c.len_utf8(),
+            false => self.count(c),
+        }
+    }
+
+    /// What looked like the mark that ends a thought is none.
+    fn flush(&mut self) {
+        let seen = std::mem::take(&mut self.closing);
+        CLOSES[..seen].chars().for_each(|c| self.count(c));
+    }
+
+    fn count(&mut self, c: char) {
+        if self.state == State::Done {
+            return;
+        }
+        self.length += c.len_utf8();
+        match self.length > limits::AGENT_REPLY {
+            true => self.fail(ParseError::TooLong),
+            false => self.take(c),
+        }
+    }
+
+    /// All that came was thought: what it drafts is not done.
+    fn begin_again(&mut self) {
+        // An answer that was given out stays one.
+        if self.fault == Some(ParseError::TooLong) || !self.answer.shown().is_empty() {
+            return;
+        }
+        let drafts = std::mem::take(&mut self.prelude);
+        let open = std::mem::take(&mut self.head);
+        self.think(drafts.shown());
+        if self.state != State::AfterName {
+            self.think(&open);
+        }
+        self.think("\n");
+        self.state = State::Prelude;
+        (self.at_head, self.skip_line, self.stars, self.fenced) = (true, false, 0, false);
+        self.name.clear();
+        self.object = Scanner::default();
+        self.arguments = Map::new();
+        self.calls.clear();
+        self.fault = None;
+    }
+
+    /// More of the thought, unless it was said to be over.
+    fn think(&mut self, text: &str) {
+        if !self.thought_told {
+            self.thought.push(text, &mut self.progress.thought);
+        }
+    }
+
+    fn end_thought(&mut self) {
+        if !self.thought.shown().is_empty() && !self.thought_told {
+            self.progress.thought_ended = true;
+            self.thought_told = true;
+        }
     }
 
     /// Whether nothing that follows can change the result.
@@ -221,12 +218,16 @@ impl ReplyParser {
 
     /// The text is over.
     pub fn finish(mut self) -> (Progress, Parsed) {
+        let parts = self.thinking.finish();
+        self.read(parts);
+        self.flush();
         let open = std::mem::take(&mut self.head);
         match self.state {
             State::Prelude | State::Thought | State::Answer => self.plain(&open),
             State::Name if open.is_empty() && self.name.is_empty() => self.fail(ParseError::NoName),
             _ => {}
         }
+        self.read_written();
         let choice = match (self.fault.take(), self.state) {
             (Some(fault), _) => Err(fault),
             (None, State::Prelude) => Err(ParseError::Unlabelled),
@@ -234,6 +235,9 @@ impl ReplyParser {
             (None, State::Args) => Err(ParseError::Incomplete),
             (None, State::CallsStart) => Err(ParseError::NoArray),
             (None, State::Calls) => Err(ParseError::IncompleteArray),
+            (None, State::Done) if !self.answer.shown().is_empty() => {
+                Ok(Choice::Answer(self.answer.shown().to_owned()))
+            }
             (None, State::Done) if self.calls.len() > 1 => {
                 Ok(Choice::Actions(std::mem::take(&mut self.calls)))
             }
@@ -313,11 +317,14 @@ impl ReplyParser {
     /// Looks at the beginning of a line.
     fn classify(&self) -> Head {
         let line = self.head.as_str();
-        let body = line.trim_start_matches([' ', '\t']);
+        let body = line.trim_start_matches([' ', '\t', '\u{3000}']);
         if body.is_empty() {
             return Head::Undecided;
         }
         if line.ends_with('\n') {
+            if self.expects(Label::FinalAnswer) && is_answer_line(body) {
+                return Head::Label(Label::FinalAnswer, 0);
+            }
             return if body.trim_end() == "```" && self.fences_count() {
                 Head::Fence
             } else {
@@ -364,9 +371,24 @@ impl ReplyParser {
     }
 
     fn label(&mut self, label: Label) {
-        if self.state == State::AfterName && label != Label::Args {
-            self.state = State::Done;
-            return;
+        let name = clean_name(&self.name);
+        let answers = match label {
+            Label::FinalAnswer => is_none(name) || is_answer(name),
+            Label::Args => is_answer(name),
+            _ => false,
+        };
+        match self.state {
+            // The name says that no tool is meant.
+            State::AfterName if answers => {
+                self.name.clear();
+                self.state = State::Answer;
+                return;
+            }
+            State::AfterName if label != Label::Args => {
+                self.state = State::Done;
+                return;
+            }
+            _ => {}
         }
         match label {
             Label::Thought => self.state = State::Thought,
@@ -378,7 +400,7 @@ impl ReplyParser {
                     self.state = State::Thought;
                     self.plain(unlabelled.shown());
                 }
-                self.progress.thought_ended |= !self.thought.shown().is_empty();
+                self.end_thought();
                 self.state = match label {
                     Label::Action => State::Name,
                     Label::Actions => State::CallsStart,
@@ -420,8 +442,9 @@ impl ReplyParser {
 
     fn plain(&mut self, text: &str) {
         match self.state {
+            State::Prelude if self.at_fence(text) => {}
             State::Prelude => self.prelude.push(text, &mut String::new()),
-            State::Thought => self.thought.push(text, &mut self.progress.thought),
+            State::Thought => self.think(text),
             State::Answer if self.at_fence(text) => {
                 self.answer
                     .push_if_followed(text, &mut self.progress.answer);
@@ -436,16 +459,30 @@ impl ReplyParser {
     }
 
     fn take_in_name(&mut self, c: char) {
-        if c != '\n' {
-            self.name.push(c);
-            if self.name.len() > MAX_NAME {
-                self.fail(ParseError::LongName);
+        let is_named = !clean_name(&self.name).is_empty();
+        match c {
+            // The arguments stand on the same line.
+            '{' if is_named => {
+                self.state = State::Args;
+                self.take_in_object(c);
             }
-        } else if clean_name(&self.name).is_empty() {
-            self.name.clear();
-        } else {
-            self.state = State::AfterName;
-            self.at_head = true;
+            // A call as JSON has its name within.
+            '{' | '[' if !is_named => {
+                self.name.clear();
+                self.state = State::Calls;
+                self.take_in_array(c);
+            }
+            '\n' if is_named && !self.name.trim_start().starts_with("```") => {
+                self.state = State::AfterName;
+                self.at_head = true;
+            }
+            '\n' => self.name.clear(),
+            c => {
+                self.name.push(c);
+                if self.name.len() > MAX_NAME {
+                    self.fail(ParseError::LongName);
+                }
+            }
         }
     }
 
@@ -464,7 +501,7 @@ impl ReplyParser {
     fn take_in_object(&mut self, c: char) {
         match self.object.push(c) {
             Scan::Open => {}
-            Scan::Closed => match serde_json::from_slice(self.object.text().as_bytes()) {
+            Scan::Closed => match tg_replies::object(self.object.text()) {
                 Ok(arguments) => {
                     self.arguments = arguments;
                     self.state = State::Done;
@@ -490,23 +527,56 @@ impl ReplyParser {
         match self.object.push(c) {
             Scan::Open => {}
             Scan::Closed => match read_calls(self.object.text()) {
-                Ok(mut calls) => {
-                    if calls.len() == 1 {
-                        // One is one, however it is written.
-                        (self.name, self.arguments) = calls.remove(0);
-                    }
-                    self.calls = calls;
-                    self.state = State::Done;
-                }
-                Err(fault) => self.fail(match fault {
-                    Misread::NoArray => ParseError::NoArray,
-                    Misread::NoCall => ParseError::NoCall,
-                    Misread::Many => ParseError::ManyCalls,
-                    Misread::NoName => ParseError::NoName,
-                    Misread::LongName => ParseError::LongName,
-                }),
+                Ok(Called::Tools(calls)) => self.call(calls),
+                Ok(Called::Answer(answer)) => self.answered(&answer),
+                Err(fault) => self.misread(fault),
             },
         }
+    }
+
+    /// The answer stands where a call does.
+    fn answered(&mut self, answer: &str) {
+        self.answer.push(answer, &mut self.progress.answer);
+        self.state = State::Done;
+    }
+
+    fn call(&mut self, mut calls: Vec<calls::Call>) {
+        if calls.len() == 1 {
+            // One is one, however it is written.
+            (self.name, self.arguments) = calls.remove(0);
+        }
+        self.calls = calls;
+        self.state = State::Done;
+    }
+
+    fn misread(&mut self, fault: Misread) {
+        self.fail(match fault {
+            Misread::NoArray => ParseError::NoArray,
+            Misread::NoCall => ParseError::NoCall,
+            Misread::Many => ParseError::ManyCalls,
+            Misread::NoName => ParseError::NoName,
+            Misread::LongName => ParseError::LongName,
+        });
+    }
+
+    /// A reply without a decision may be calls as text, behind a mark or alone.
+    fn read_written(&mut self) {
+        let (text, is_thought) = match self.state {
+            State::Prelude if self.fault.is_none() => (self.prelude.shown(), false),
+            State::Thought => (self.thought.shown(), true),
+            _ => return,
+        };
+        let Some(written) = written(text, is_thought) else {
+            return;
+        };
+        let thought = written.thought.to_owned();
+        match written.called {
+            Ok(Called::Tools(calls)) => self.call(calls),
+            Ok(Called::Answer(answer)) => self.answered(&answer),
+            Err(fault) => self.misread(fault),
+        }
+        self.think(&thought);
+        self.end_thought();
     }
 
     fn fail(&mut self, fault: ParseError) {

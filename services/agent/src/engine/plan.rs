@@ -23,20 +23,22 @@ const DIRECTLY: &str = "answer the question directly";
 
 /// The list in a text that a model wrote as JSON, with whatever it put around it.
 fn list(text: &str) -> Option<Vec<Value>> {
-    if let Ok(value) = serde_json::from_slice::<Value>(text.trim().as_bytes()) {
-        return match value {
-            Value::Array(items) => Some(items),
-            // One step without a list around it, or a list under a name.
-            Value::Object(map) if map.contains_key("goal") => Some(vec![Value::Object(map)]),
-            Value::Object(map) => map.into_iter().find_map(|(_, value)| match value {
-                Value::Array(items) => Some(items),
-                _ => None,
-            }),
-            _ => None,
-        };
+    let mut found = tg_replies::candidates(text).ok()?;
+    // Steps one after the other, without a list around them.
+    let is_step = |value: &Value| value.get("goal").is_some();
+    if found.len() > 1 && found.iter().all(is_step) {
+        return Some(found);
     }
-    let (from, to) = (text.find('[')?, text.rfind(']')?);
-    serde_json::from_slice(text.get(from..=to)?.as_bytes()).ok()
+    match found.swap_remove(0) {
+        Value::Array(items) => Some(items),
+        // One step without a list around it, or a list under a name.
+        Value::Object(map) if map.contains_key("goal") => Some(vec![Value::Object(map)]),
+        Value::Object(map) => map.into_iter().find_map(|(_, value)| match value {
+            Value::Array(items) => Some(items),
+            _ => None,
+        }),
+        _ => None,
+    }
 }
 
 /// Texts of a list that a model wrote: what is no text is left out, `most` are taken.

@@ -102,11 +102,7 @@ pub fn execute(run: &AgentRun, at: usize, tools: &[&Tool], unread: Option<&str>)
 
 /// The tool that a reply chooses, with its arguments; none: an empty name. `None`: it cannot be read.
 pub fn choice(text: &str) -> Option<(String, Map<String, Value>)> {
-    let whole = serde_json::from_slice::<Value>(text.trim().as_bytes());
-    let value = whole.ok().or_else(|| {
-        let (from, to) = (text.find('{')?, text.rfind('}')?);
-        serde_json::from_slice(text.get(from..=to)?.as_bytes()).ok()
-    })?;
+    let value = tg_replies::candidates(text).ok()?.swap_remove(0);
     let value = match value {
         Value::Array(items) => items.into_iter().next()?,
         value => value,

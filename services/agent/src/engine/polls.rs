@@ -113,7 +113,7 @@ mod tests {
 
     /// 107
     #[test]
-    fn a_poll_without_output_waits_longer_each_time() {
+    fn line_107_a_poll_without_output_waits_longer_each_time() {
         let (mut known, mut now) = (Vec::new(), 1_000_000);
         for expected in [5, 10, 30, 60, 60] {
             assert_eq!(poll(&mut known, "{}", "", now), expected);

@@ -6,6 +6,7 @@ use tg_schemas::msg::{AgentRequest, AgentRun, collection_or_default};
 use super::bounds;
 use super::guards::Window;
 use super::guards::thresholds::MAX_WINDOW;
+use super::router::BUILT;
 use crate::error::AgentError;
 
 /// Whether a question can begin a run.
@@ -18,6 +19,10 @@ pub fn check(question: &AgentRequest) -> Result<(), AgentError> {
     }
     if question.question.len() > limits::AGENT_QUESTION {
         return Err(AgentError::LargeQuestion);
+    }
+    let pattern = question.pattern.trim();
+    if !pattern.is_empty() && !BUILT.contains(&pattern) {
+        return Err(AgentError::UnknownPattern(BUILT.join(", ")));
     }
     Ok(())
 }
@@ -108,8 +113,13 @@ mod tests {
                 ..AgentRequest::default()
             })
         };
-        assert!(ask("q", "").is_ok() && ask("q", "react").is_ok() && ask("q", "odd").is_ok());
+        assert!(ask("q", "").is_ok() && ask("q", " react ").is_ok());
         assert!(ask("q", "plan-then-execute").is_ok() && ask("q", "supervisor").is_ok());
         assert_eq!(ask(" ", ""), Err(AgentError::NoQuestion));
+        let unknown = ask("q", "odd").unwrap_err().to_string();
+        assert_eq!(
+            unknown,
+            "pattern: must be one of react, plan-then-execute, supervisor, or empty"
+        );
     }
 }

@@ -3,7 +3,7 @@
 //! Configuration type `agent-task-type` has `description`, `valid_patterns` and `framing` by the type's name, and
 //! `agent-pattern` the `description` of each pattern that may be chosen. Where there is one choice, no model is asked.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -22,7 +22,7 @@ pub const GENERAL: &str = "general";
 /// The pattern of what is not routed.
 pub const REACT: &str = "react";
 /// Patterns that a run may have.
-const BUILT: &[&str] = &[REACT, PLAN, SUPERVISOR];
+pub const BUILT: &[&str] = &[REACT, PLAN, SUPERVISOR];
 /// How often a plan is revised where its row does not say.
 const REVISIONS: i64 = 2;
 /// Subagents of a run where the row does not say.
@@ -215,11 +215,10 @@ impl Router {
         if self.task_types.contains_key(named) {
             return named.to_owned();
         }
-        let said = reply.map(word).unwrap_or_default();
-        let mut names = self.task_types.keys();
-        let known = names.find(|name| name.to_lowercase() == said);
+        let names: Vec<&str> = self.task_types.keys().map(String::as_str).collect();
+        let known = reply.and_then(|reply| chosen(reply, &names));
         match (known, self.task_types.len()) {
-            (Some(name), _) => name.clone(),
+            (Some(name), _) => name.to_owned(),
             (None, 0) => String::new(),
             (None, 1) => self.task_types.keys().next().cloned().unwrap_or_default(),
             (None, _) => GENERAL.to_owned(),
@@ -254,10 +253,10 @@ impl Router {
 
     /// The pattern: as the model's `reply` says, else the first that the type allows.
     pub fn pattern(&self, task_type: &str, reply: Option<&str>) -> String {
-        let said = reply.map(word).unwrap_or_default();
         let choices = self.choices(task_type);
-        let known = choices.iter().find(|name| **name == said);
-        (*known.or(choices.first()).unwrap_or(&REACT)).to_owned()
+        let known = reply.and_then(|reply| chosen(reply, &choices));
+        let first = choices.first().copied();
+        known.or(first).unwrap_or(REACT).to_owned()
     }
 
     /// The patterns that a type allows, of those configured, in the type's order.
@@ -283,10 +282,25 @@ fn offer(name: &str, description: &str) -> Value {
     json!({"name": name, "description": description})
 }
 
-/// A reply that should be one word, without what models put around it.
-fn word(reply: &str) -> String {
+/// The name that a reply gives, which should be nothing else: in any case, without what models put around it. Where it says more,
+/// the only name that occurs in it.
+fn chosen<'a>(reply: &str, names: &[&'a str]) -> Option<&'a str> {
+    let reply = tg_replies::answer(reply).to_lowercase();
     let around = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '`' | '.' | '*');
-    reply.trim_matches(around).to_lowercase()
+    let said = reply.trim_matches(around);
+    let exact = names.iter().find(|name| name.to_lowercase() == said);
+    if let Some(name) = exact {
+        return Some(name);
+    }
+    let words = reply.split(|c: char| !(c.is_alphanumeric() || matches!(c, '-' | '_')));
+    let words: BTreeSet<&str> = words.collect();
+    let mut told = names
+        .iter()
+        .filter(|name| words.contains(name.to_lowercase().as_str()));
+    match (told.next(), told.next()) {
+        (Some(name), None) => Some(name),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
@@ -316,8 +330,16 @@ mod tests {
         let router = Router::read(&[], TYPES);
         let terms = router.classify("why?", "unknown").unwrap();
         assert!(terms["task_types"].contains("anything") && terms["question"] == "\"why?\"");
-        assert_eq!(router.task_type("", Some(" \"RISK\".\n")), "Risk");
-        for reply in [None, Some("poetry"), Some("")] {
+        for reply in [
+            " \"RISK\".\n",
+            "The type is **risk**.",
+            "```\nRisk\n```",
+            "<think>Or general?</think>\nRisk",
+            "{\"task_type\": \"Risk\"}",
+        ] {
+            assert_eq!(router.task_type("", Some(reply)), "Risk", "{reply}");
+        }
+        for reply in [None, Some("poetry"), Some(""), Some("general or risk")] {
             assert_eq!(router.task_type("", reply), GENERAL);
         }
         assert_eq!(router.framing("Risk"), "Name each hazard.");

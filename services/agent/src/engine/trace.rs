@@ -109,7 +109,7 @@ impl Entries<'_> {
                 }
                 (Taken::Plan { steps, .. }, _) => self.planned(id, decision, steps, &mut linked),
                 (Taken::Goals { goals }, _) => {
-                    linked.add(decomposition(id, goals, &used(&decision.usage)), None);
+                    linked.add(decomposition(id, goals, &used(&decision.asked())), None);
                     let found = left.seen.map_or(&[][..], |seen| &seen.findings);
                     self.found(id, found, &id.decomposition(), &mut linked);
                 }
@@ -177,10 +177,12 @@ impl Entries<'_> {
     fn chose(&self, id: &Session, decision: &Decision, stored: Stored, linked: &mut Linked) {
         let (action, arguments) = decision.action();
         let reflected = decision.thought_text();
+        // What a summary took stands with the summary.
+        let asked = decision.asked();
         let chosen = Analysis {
             has_thought: !reflected.is_empty(),
             candidates: &decision.candidates,
-            usage: used(&decision.usage),
+            usage: used(&asked),
             ..self.chosen(None, &action, &arguments)
         };
         let before = phase::before(self.run, self.step);
@@ -217,6 +219,7 @@ impl Entries<'_> {
     ) {
         let before = phase::before(self.run, self.step);
         let apart = decision.apart();
+        let asked = decision.asked();
         for (nth, one) in (0..).zip(&apart) {
             let (action, arguments) = one.action();
             let mut chosen = Analysis {
@@ -226,7 +229,7 @@ impl Entries<'_> {
             if nth == 0 {
                 chosen.has_thought = !decision.thought_text().is_empty();
                 chosen.candidates = &decision.candidates;
-                chosen.usage = used(&decision.usage);
+                chosen.usage = used(&asked);
             }
             linked.add(analysis(id, &chosen), None);
             if nth == 0 {
@@ -377,11 +380,12 @@ impl Entries<'_> {
         let goals: Vec<String> = steps.iter().map(|step| step.goal.clone()).collect();
         let first = self.run.plan.is_empty();
         let before = phase::before(self.run, self.step);
+        let asked = decision.asked();
         let facts = Plan {
             revision: self.revision(),
             goals: &goals,
             after: (!first).then_some(before.as_str()),
-            usage: used(&decision.usage),
+            usage: used(&asked),
         };
         linked.add(plan(id, &facts), None);
     }
@@ -420,13 +424,14 @@ impl Entries<'_> {
         linked: &mut Linked,
     ) {
         let (action, arguments) = decision.action();
+        let asked = decision.asked();
         let facts = StepResult {
             number: at,
             revision: self.run.revisions.len(),
             goal: self.run.plan.get(at).map_or("", |step| &step.goal),
             action: &action,
             arguments: &arguments,
-            usage: used(&decision.usage),
+            usage: used(&asked),
             duration_ms: Some(seen.duration_ms),
             error: seen.error.as_deref(),
             stored: stored.text,
@@ -453,10 +458,11 @@ impl Entries<'_> {
             linked.add(self.compacted(id, compacted, &about), None);
         }
         let cites: Vec<_> = decision.citations.iter().map(Numbered::from).collect();
+        let asked = decision.asked();
         let facts = Conclusion {
             reason: phase.reason(),
             derived_from: &phase::before(self.run, self.step),
-            usage: used(&decision.usage),
+            usage: used(&asked),
             stored: stored.text,
             thought_of: has_thought.then_some(self.step),
             error: None,

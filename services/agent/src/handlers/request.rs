@@ -14,6 +14,7 @@ use crate::engine::chunks;
 use crate::engine::question::{check, first_step};
 use crate::error::AgentError;
 use crate::run::Agent;
+use crate::run::budget::budgets_of;
 use crate::run::execution::is_over;
 use crate::run::route::{settle, without_choice};
 use crate::run::step::begin_at_once;
@@ -36,6 +37,8 @@ impl RequestHandler<AgentRequest, AgentResponse> for Questions {
         out: Responder<AgentResponse>,
     ) -> Result<(), Error> {
         check(&question)?;
+        // A run whose bounds nobody can read is not begun.
+        budgets_of(&self.0, &cx)?;
         let new = Began {
             run: uuid::Uuid::new_v4().to_string(),
             started_at: clock::rfc3339(),

@@ -187,7 +187,7 @@ mod tests {
 
     /// Line 116: the main agent puts it in its own words, and is tried at 0, 2, 4 and 8 seconds.
     #[tokio::test(start_paused = true)]
-    async fn a_main_agent_is_tried_four_times() {
+    async fn line_116_a_main_agent_is_tried_four_times() {
         let main = Main::new(0, false);
         assert_eq!(told(&main).await.unwrap(), "It is done.");
         let heard = main.told.lock().clone();
@@ -224,7 +224,7 @@ mod tests {
 
     /// Line 117: a long result is cut, with a note.
     #[test]
-    fn a_long_result_is_cut() {
+    fn line_117_a_long_result_is_cut() {
         let came = Ok("x".repeat(20_000));
         let cut = format!(
             "{}\n[cut: 16384 of 20000 characters shown]",

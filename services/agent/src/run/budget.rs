@@ -4,8 +4,9 @@
 //! on at the same time know of each other.
 
 use chrono::DateTime;
-use tg_mesh::clock;
+use tg_mesh::{Cx, clock};
 
+use super::Agent;
 use super::day::today;
 use super::execution::StepExecution;
 use super::guard;
@@ -16,7 +17,7 @@ use crate::engine::guards::budget::{self, Budgets};
 use crate::engine::guards::{Budget, Exhausted};
 use crate::engine::splitting;
 use crate::engine::usage::{Amount, Scope};
-use crate::error::Stop;
+use crate::error::{AgentError, Stop};
 use crate::prices;
 use crate::store::{Account, Bound, Call, CallKind, Reservation, Used};
 
@@ -26,16 +27,25 @@ const OWN: (&str, &str) = ("agent", "budget");
 const GRACE_MS: i64 = 60_000;
 const LONGEST_MS: i64 = 24 * 3600 * 1000;
 
+/// What binds the runs of a workspace.
+///
+/// # Errors
+/// The workspace's own row cannot be read; the error names the field.
+pub(crate) fn budgets_of(agent: &Agent, cx: &Cx) -> Result<Budgets, AgentError> {
+    let usual = agent.options.budgets();
+    match cx.config().get(cx.workspace(), OWN.0, OWN.1) {
+        Some(row) => usual.with(&row).map_err(AgentError::Budget),
+        None => Ok(usual),
+    }
+}
+
 impl StepExecution {
+    /// A row that became unreadable after the run began counts no more.
     fn budgets(&self) -> Budgets {
-        let usual = self.agent.options.budgets();
-        let workspace = self.cx.workspace();
-        let Some(row) = self.cx.config().get(workspace, OWN.0, OWN.1) else {
-            return usual;
-        };
-        usual.with(&row).unwrap_or_else(|fault| {
-            tracing::warn!(workspace, fault, "the budgets of runs are as everywhere");
-            usual
+        budgets_of(&self.agent, &self.cx).unwrap_or_else(|error| {
+            let workspace = self.cx.workspace();
+            tracing::warn!(workspace, %error, "a run goes on with the budgets of the settings");
+            self.agent.options.budgets()
         })
     }
 

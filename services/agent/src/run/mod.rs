@@ -15,7 +15,7 @@ mod act;
 pub(crate) mod agent;
 mod announce;
 mod asks;
-mod budget;
+pub(crate) mod budget;
 mod calling;
 mod compact;
 mod confirm;

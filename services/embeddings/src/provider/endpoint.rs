@@ -1,9 +1,11 @@
 //! Endpoints that embed: the OpenAI dialect (`POST …/embeddings`), which most servers speak, and Ollama's
 //! own (`POST …/api/embed`). One call; retries are made by who calls.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use serde::Deserialize;
-use serde_json::json;
-use tg_provider_http::{HttpClient, Limits, NoClient, Secret};
+use serde_json::{Value, json};
+use tg_provider_http::{HttpClient, HttpError, Limits, NoClient, Refusal, Secret};
 use tg_schemas::limits;
 
 use crate::error::EmbedError;
@@ -26,6 +28,8 @@ pub struct Endpoint {
     list: String,
     key: Option<Secret>,
     dimensions: Option<usize>,
+    /// The server refuses to hear in which form it is to answer; it has one only.
+    plain: AtomicBool,
 }
 
 impl Endpoint {
@@ -55,6 +59,7 @@ impl Endpoint {
             list,
             key,
             dimensions,
+            plain: AtomicBool::new(false),
         })
     }
 
@@ -73,7 +78,7 @@ impl Endpoint {
             request = request.bearer_auth(key.expose());
         }
         Ok(match self.dialect {
-            Dialect::OpenAi => self.http.json::<OpenAiModels>(request).await?.names(),
+            Dialect::OpenAi => names(&self.http.json(request).await?)?,
             Dialect::Ollama => self.http.json::<OllamaModels>(request).await?.names(),
         })
     }
@@ -88,23 +93,38 @@ impl Endpoint {
         if let Some(dimensions) = self.dimensions {
             body["dimensions"] = json!(dimensions);
         }
-        let mut request = self.http.post(&self.url);
-        if let Some(key) = &self.key {
-            request = request.bearer_auth(key.expose());
-        }
         let vectors = match self.dialect {
-            Dialect::OpenAi => {
-                body["encoding_format"] = json!("float");
-                let answer: OpenAiAnswer = self.http.json(request.json(&body)).await?;
-                answer.in_order()
-            }
+            Dialect::OpenAi => self.ask_openai(body).await?.vectors()?,
             Dialect::Ollama => {
                 body["truncate"] = json!(true);
-                let answer: OllamaAnswer = self.http.json(request.json(&body)).await?;
+                let answer: OllamaAnswer = self.post(&body).await?;
                 answer.embeddings
             }
         };
         check(vectors, texts.len())
+    }
+
+    /// Asks for vectors as lists of numbers; where the server does not know that wish, without it, and from then on.
+    async fn ask_openai(&self, plain: Value) -> Result<OpenAiAnswer, HttpError> {
+        if !self.plain.load(Ordering::Relaxed) {
+            let mut body = plain.clone();
+            body[FORMAT] = json!("float");
+            match self.post(&body).await {
+                Err(HttpError::Refused(refusal)) if is_about_format(&refusal) => {}
+                answered => return answered,
+            }
+        }
+        let answer = self.post(&plain).await?;
+        self.plain.store(true, Ordering::Relaxed);
+        Ok(answer)
+    }
+
+    async fn post<T: serde::de::DeserializeOwned>(&self, body: &Value) -> Result<T, HttpError> {
+        let mut request = self.http.post(&self.url);
+        if let Some(key) = &self.key {
+            request = request.bearer_auth(key.expose());
+        }
+        self.http.json(request.json(body)).await
     }
 }
 
@@ -116,20 +136,58 @@ impl std::fmt::Debug for Endpoint {
     }
 }
 
-#[derive(Deserialize)]
-pub(super) struct OpenAiModels {
-    data: Vec<OpenAiModel>,
+/// The member that names the form of vectors.
+const FORMAT: &str = "encoding_format";
+
+/// Whether a server refused because of that member.
+fn is_about_format(refusal: &Refusal) -> bool {
+    let words = refusal.body.windows(FORMAT.len());
+    matches!(refusal.status, 400 | 422) && words.into_iter().any(|words| words == FORMAT.as_bytes())
 }
 
-impl OpenAiModels {
-    pub(super) fn names(self) -> Vec<String> {
-        self.data.into_iter().map(|model| model.id).collect()
+/// Names of models in a list of the OpenAI dialect: under `data` or `models`, or a plain array.
+pub(super) fn names(listed: &Value) -> Result<Vec<String>, EmbedError> {
+    let lists = [Some(listed), listed.get("data"), listed.get("models")];
+    let list = lists.into_iter().flatten().find_map(Value::as_array);
+    let list = list.ok_or_else(|| fault(listed))?;
+    let name = |model: &Value| {
+        let names = ["id", "model", "name"].iter();
+        let mut names = names.filter_map(|name| model.get(*name)?.as_str());
+        names.next().or(model.as_str()).map(str::to_owned)
+    };
+    Ok(list.iter().filter_map(name).collect())
+}
+
+/// What a body says that has no answer, although its status is 200.
+fn fault(body: &Value) -> EmbedError {
+    let error = body.get("error").filter(|error| !error.is_null());
+    let error = error.unwrap_or(body);
+    let codes = || {
+        ["code", "status", "type"]
+            .iter()
+            .filter_map(|name| error.get(*name))
+    };
+    let number = |code: &Value| match code {
+        Value::String(text) => text.parse().ok(),
+        code => code.as_u64().and_then(|code| u16::try_from(code).ok()),
+    };
+    let status = codes()
+        .filter_map(number)
+        .find(|code| (400..600).contains(code));
+    let mut words = codes().filter_map(Value::as_str).map(str::to_lowercase);
+    let is_rate = words.any(|word| word.replace('_', "").starts_with("ratelimit"));
+    match (status, is_rate) {
+        (Some(status), _) => EmbedError::from(Refusal {
+            status,
+            retry_after: None,
+            body: Vec::new(),
+        }),
+        (None, true) => EmbedError::RateLimited {
+            retry_after: None,
+            status: None,
+        },
+        (None, false) => EmbedError::Malformed,
     }
-}
-
-#[derive(Deserialize)]
-struct OpenAiModel {
-    id: String,
 }
 
 #[derive(Deserialize)]
@@ -150,7 +208,10 @@ struct OllamaModel {
 
 #[derive(Deserialize)]
 struct OpenAiAnswer {
-    data: Vec<OpenAiVector>,
+    data: Option<Vec<OpenAiVector>>,
+    /// What is there instead.
+    #[serde(flatten)]
+    rest: serde_json::Map<String, Value>,
 }
 
 #[derive(Deserialize)]
@@ -161,10 +222,15 @@ struct OpenAiVector {
 }
 
 impl OpenAiAnswer {
-    fn in_order(mut self) -> Vec<Vec<f32>> {
+    /// The vectors, in the order of the texts.
+    fn vectors(self) -> Result<Vec<Vec<f32>>, EmbedError> {
+        let is_error = self.rest.get("error").is_some_and(|error| !error.is_null());
+        let Some(mut data) = self.data.filter(|data| !(data.is_empty() && is_error)) else {
+            return Err(fault(&Value::Object(self.rest)));
+        };
         // Servers that give no index answer in order; the sort is stable.
-        self.data.sort_by_key(|one| one.index.unwrap_or(0));
-        self.data.into_iter().map(|one| one.embedding).collect()
+        data.sort_by_key(|one| one.index.unwrap_or(0));
+        Ok(data.into_iter().map(|one| one.embedding).collect())
     }
 }
 
@@ -184,7 +250,7 @@ pub(super) fn read(
     let vectors = match dialect {
         Dialect::OpenAi => {
             let answer: OpenAiAnswer = serde_json::from_slice(answer).map_err(malformed)?;
-            answer.in_order()
+            answer.vectors()?
         }
         Dialect::Ollama => {
             let answer: OllamaAnswer = serde_json::from_slice(answer).map_err(malformed)?;

@@ -133,3 +133,53 @@ fn a_flow_may_name_a_model_where_there_is_a_choice() {
     assert_eq!(name(&server, Some("other")).unwrap(), "ollama/other");
     assert_eq!(name(&server, Some("lexical")).unwrap(), "lexical");
 }
+
+/// Servers say 200 and an error, list their models in a plain array, and do not know every wish.
+#[tokio::test]
+async fn servers_of_the_dialect_differ() {
+    let rate = || EmbedError::RateLimited {
+        retry_after: None,
+        status: Some(429),
+    };
+    for (body, expected) in [
+        (
+            json!({"error": {"message": "slow down", "code": 429}}),
+            rate(),
+        ),
+        (
+            json!({"object": "error", "message": "m", "code": "429"}),
+            rate(),
+        ),
+        (
+            json!({"data": [], "error": {"code": 401}}),
+            EmbedError::Auth(Some(401)),
+        ),
+        (json!({"data": null}), EmbedError::Malformed),
+    ] {
+        let told = body.clone();
+        let server = Server::start(move |_, _| Some((200, String::new(), told.clone()))).await;
+        assert_eq!(openai(&server, None, &["a"]).await, Err(expected), "{body}");
+    }
+    let unknown = json!({"detail": [{"loc": ["body", "encoding_format"], "msg": "Extra inputs are not permitted"}]});
+    let server = Server::start(move |_, body| match body.get("encoding_format") {
+        Some(_) => Some((422, String::new(), unknown.clone())),
+        None => json_server::openai(body),
+    })
+    .await;
+    let endpoint = Endpoint::new(Dialect::OpenAi, &server.url, None, None).unwrap();
+    for _ in 0..2 {
+        assert_eq!(endpoint.embed("m", &["a"]).await, Ok(vec![vec![1.0, 1.0]]));
+    }
+    assert_eq!(server.asked.lock().len(), 3, "it is remembered");
+    for listed in [
+        json!([{"id": "a"}]),
+        json!({"data": [{"id": "a"}]}),
+        json!({"models": ["a"]}),
+    ] {
+        assert_eq!(
+            super::endpoint::names(&listed),
+            Ok(vec!["a".to_owned()]),
+            "{listed}"
+        );
+    }
+}

@@ -46,34 +46,14 @@ pub fn of_json(text: &str) -> Items {
     items
 }
 
-/// Items of a reply in running text: JSON as a whole or a line at a time, with or without a fence.
+/// Items of a reply in running text: JSON as a whole or a line at a time, whatever is around it.
 pub fn of_text(text: &str) -> Items {
-    let body = match text.split_once("```") {
-        Some((_, after)) => {
-            let body = after.split_once("```").map_or(after, |(body, _)| body);
-            // The first line of a fence names the language.
-            match body.split_once('\n') {
-                Some((language, rest)) if !language.contains(['{', '[']) => rest,
-                _ => body,
-            }
-        }
-        None => text,
+    let read = tg_replies::lines(text);
+    let mut items = Items {
+        bad: read.bad,
+        ..Items::default()
     };
-    let mut items = Items::default();
-    if let Ok(value) = serde_json::from_slice(body.trim().as_bytes()) {
-        items.take(value);
-        return items;
-    }
-    for line in body.lines() {
-        let line = line.trim().trim_end_matches(',');
-        if matches!(line, "" | "[" | "]") {
-            continue;
-        }
-        match serde_json::from_slice(line.as_bytes()) {
-            Ok(value) => items.take(value),
-            Err(_) => items.bad += 1,
-        }
-    }
+    read.values.into_iter().for_each(|value| items.take(value));
     items
 }
 

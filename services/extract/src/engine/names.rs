@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use tg_citations::forms::composed;
 
 /// Namespace of entities and of predicates that no ontology declares.
 pub const ENTITIES: &str = tg_schemas::vocabulary::made::ENTITY;
@@ -35,7 +36,8 @@ pub fn clean(text: &str) -> Option<String> {
 /// assert_eq!(entity_iri("Zoë & Co"), "http://trustgraph.ai/e/zo%C3%AB-%26-co");
 /// ```
 pub fn entity_iri(name: &str) -> String {
-    let lower = name.to_lowercase().replace(' ', "-");
+    // However its characters are stored, it is the same name.
+    let lower = composed(name).to_lowercase().replace(' ', "-");
     format!("{ENTITIES}{}", utf8_percent_encode(&lower, ESCAPED))
 }
 
@@ -68,6 +70,8 @@ mod tests {
             ("A/B (test)", "a/b-%28test%29"),
             ("100%", "100%25"),
             ("ÉCOLE", "%C3%A9cole"),
+            ("E\u{301}cole", "%C3%A9cole"),
+            ("ＵＰＳ", "ups"),
             ("x_y.z-~", "x_y.z-~"),
             ("C++", "c%2B%2B"),
             ("<script>\"", "%3Cscript%3E%22"),

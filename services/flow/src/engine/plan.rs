@@ -155,6 +155,7 @@ impl<'a> Planner<'a> {
                 parameters.insert(name.as_str(), value);
             }
         }
+        sizes_agree(&parameters)?;
         let mut row = json!({ "topics": topics, "parameters": parameters });
         let names = &mut self.plan.names;
         if entry.shared {
@@ -282,6 +283,17 @@ impl<'a> Planner<'a> {
             }
         }
         Ok(())
+    }
+}
+
+/// Chunks that share as much as they hold would never come to an end of their text.
+fn sizes_agree(parameters: &BTreeMap<&str, String>) -> Result<(), Error> {
+    let number = |name: &str| parameters.get(name)?.trim().parse::<u64>().ok();
+    match (number("chunk-size"), number("chunk-overlap")) {
+        (Some(size), Some(overlap)) if overlap >= size => Err(bad(format!(
+            "parameters/chunk-overlap: is {overlap} and must be less than chunk-size, which is {size}"
+        ))),
+        _ => Ok(()),
     }
 }
 

@@ -27,14 +27,24 @@ pub(crate) fn is_local(headers: &HeaderMap, uri: &Uri) -> bool {
     }
 }
 
+/// Whether a browser says that a page of another origin caused the request: by a script, an image, a frame or a link. Such
+/// a request may lack an origin, and how it ends tells the page something even where its answer stays hidden.
+pub(crate) fn is_cross_site(headers: &HeaderMap) -> bool {
+    let mut sites = headers.get_all("sec-fetch-site").iter();
+    sites.any(|site| {
+        let site = site.to_str().unwrap_or("?");
+        let own = ["same-origin", "none"].iter();
+        !own.into_iter().any(|one| site.eq_ignore_ascii_case(one))
+    })
+}
+
 /// Whether a request comes from a web page that this host did not serve, or from a form.
 pub(crate) fn is_foreign_page(headers: &HeaderMap) -> bool {
     let text = |name: &str| {
         let value = headers.get(name)?;
         Some(value.to_str().unwrap_or("?").to_ascii_lowercase())
     };
-    let cross =
-        text("sec-fetch-site").is_some_and(|site| !matches!(&*site, "same-origin" | "none"));
+    let cross = is_cross_site(headers);
     let Some(origin) = text("origin") else {
         return cross;
     };
@@ -95,6 +105,33 @@ mod tests {
         assert!(foreign(&[host, ("origin", "https://evil.example")]));
         assert!(foreign(&[host, ("origin", "null")]));
         assert!(foreign(&[host, ("sec-fetch-site", "cross-site")]));
+    }
+
+    #[test]
+    fn a_browser_that_names_another_site_is_believed() {
+        let cross = |sites: &[&'static str]| {
+            let sites = sites.iter().map(|site| {
+                let name = axum::http::HeaderName::from_static("sec-fetch-site");
+                (name, HeaderValue::from_static(site))
+            });
+            let mut headers = HeaderMap::new();
+            for (name, site) in sites {
+                headers.append(name, site);
+            }
+            is_cross_site(&headers)
+        };
+        for own in [&[][..], &["same-origin"], &["none"], &["Same-Origin"]] {
+            assert!(!cross(own), "{own:?}");
+        }
+        for other in [
+            &["cross-site"][..],
+            &["same-site"],
+            &["CROSS-SITE"],
+            &["none", "cross-site"],
+            &[""],
+        ] {
+            assert!(cross(other), "{other:?}");
+        }
     }
 
     #[test]

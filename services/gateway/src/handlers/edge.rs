@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use axum::extract::{Request, State};
+use axum::extract::{MatchedPath, Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Version, header};
 use axum::middleware::Next;
 use axum::response::Response;
@@ -15,9 +15,15 @@ use crate::auth::guard;
 use crate::call::Meta;
 use crate::connection::Peer;
 use crate::error::{Failed, refusal};
+use crate::paths;
 use crate::state::Shared;
 
 const REQUEST_ID: &str = "x-request-id";
+/// What every answer says: no page of another origin embeds it, and no browser takes it for anything but what it is called.
+const CLOSED: [(&str, &str); 2] = [
+    ("cross-origin-resource-policy", "same-origin"),
+    ("x-content-type-options", "nosniff"),
+];
 /// `true`: errors of services have the status of their kind, too, not 200 as official clients expect.
 const ERROR_STATUS: &str = "x-error-status";
 
@@ -48,6 +54,10 @@ pub(crate) async fn trace(mut request: Request, next: Next) -> Response {
     if let Some(id) = id {
         response.headers_mut().insert(REQUEST_ID, id);
     }
+    for (name, value) in CLOSED {
+        let value = HeaderValue::from_static(value);
+        response.headers_mut().insert(name, value);
+    }
     response
 }
 
@@ -56,11 +66,41 @@ pub(crate) async fn guard(State(app): State<Shared>, request: Request, next: Nex
     if app.auth.open() && !guard::is_local(request.headers(), request.uri()) {
         return refusal(StatusCode::FORBIDDEN, "access denied");
     }
+    // What needs no key must not come from pages of others. A socket says its key in a message, and has an origin.
     let has_key = request.headers().contains_key(header::AUTHORIZATION);
+    let names_itself = !app.auth.open() && (has_key || has_token(&request) || is_upgrade(&request));
+    if !names_itself && guard::is_cross_site(request.headers()) && !is_of_page(&request) {
+        return refusal(StatusCode::FORBIDDEN, "access denied");
+    }
     if request.method() == Method::POST && !has_key && guard::is_foreign_page(request.headers()) {
         return refusal(StatusCode::FORBIDDEN, "access denied");
     }
     next.run(request).await
+}
+
+/// Whether the address carries a key, where one is read from it.
+fn has_token(request: &Request) -> bool {
+    let query = request.uri().query().unwrap_or_default();
+    let mut pairs = query.split('&');
+    let given = pairs.any(|pair| {
+        let token = pair.strip_prefix("token=");
+        token.is_some_and(|token| !token.is_empty())
+    });
+    given && pattern(request).is_some_and(paths::is_bulk)
+}
+
+fn is_upgrade(request: &Request) -> bool {
+    request.headers().contains_key(header::UPGRADE)
+}
+
+/// Whether it asks for what was built into the program, to which anybody may link.
+fn is_of_page(request: &Request) -> bool {
+    pattern(request).is_some_and(paths::is_of_page)
+}
+
+fn pattern(request: &Request) -> Option<&str> {
+    let matched = request.extensions().get::<MatchedPath>();
+    matched.map(MatchedPath::as_str)
 }
 
 fn meta(request: &Request) -> Meta {

@@ -18,7 +18,7 @@ use super::counts::unconfirmed;
 use super::export;
 use super::ndjson::Sending;
 use super::read;
-use super::sparql::{accepted, not_acceptable, respond, unsupported, unwritable};
+use super::sparql::{accepted, not_acceptable, refused_part, respond, unsupported};
 use super::stored::Filter;
 use crate::budget::Reader;
 use crate::call::Meta;
@@ -114,7 +114,11 @@ async fn read_out(
     let outlet = export.outlet;
     let mut sending = Sending::new(app, export.frames, flow, lapse, room);
     match sending.next().await {
-        Some(Ok(first)) => writer.part(&first).map_err(unwritable)?,
+        Some(Ok(first)) => {
+            if let Err(error) = writer.part(&first) {
+                return refused_part(error, writer.media);
+            }
+        }
         Some(Err(error)) => return Err(RequestError::Service(error)),
         // A graph without triples is none, but for the default one.
         None if !graph.is_empty() => {

@@ -18,15 +18,12 @@ use crate::received::{Received, STEP};
 use crate::slow_body::{too_slow, within};
 use crate::state::App;
 
-/// The token of an `Authorization: Bearer …` header.
+/// The token of an `Authorization: Bearer …` header. The name of the scheme is of any case, as RFC 9110 has it.
 pub(super) fn bearer(headers: &HeaderMap) -> Option<&str> {
-    headers
-        .get(header::AUTHORIZATION)?
-        .to_str()
-        .ok()?
-        .strip_prefix("Bearer ")
-        .map(str::trim)
-        .filter(|token| !token.is_empty())
+    let told = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
+    let (scheme, token) = told.split_once(' ')?;
+    let token = token.trim();
+    (scheme.eq_ignore_ascii_case("Bearer") && !token.is_empty()).then_some(token)
 }
 
 /// A JSON object, read when there is memory for it; it counts while that is held. Strangers send little.
@@ -196,14 +193,16 @@ mod tests {
     use axum::http::HeaderValue;
 
     #[test]
-    fn the_scheme_is_exact() {
+    fn the_scheme_is_bearer_in_any_case() {
         let token = |text: &'static str| {
             let mut headers = HeaderMap::new();
             headers.insert(header::AUTHORIZATION, HeaderValue::from_static(text));
             bearer(&headers).map(str::to_owned)
         };
         assert_eq!(token("Bearer tg_x"), Some("tg_x".into()));
-        assert_eq!(token("bearer tg_x"), None);
+        assert_eq!(token("bearer tg_x"), Some("tg_x".into()));
+        assert_eq!(token("BEARER  tg_x"), Some("tg_x".into()));
+        assert_eq!(token("Bearertg_x"), None);
         assert_eq!(token("Bearer "), None);
         assert_eq!(token("Basic x"), None);
     }

@@ -209,7 +209,9 @@ async fn answer(
     };
     let mut writer = written.map_err(unwritable)?;
     let outlet = app.sending.outlet(identity);
-    writer.part(&first).map_err(unwritable)?;
+    if let Err(error) = writer.part(&first) {
+        return refused_part(error, writer.media);
+    }
     if last {
         writer.finish().map_err(unwritable)?;
         let bytes = outlet.hold(writer.take()).await;
@@ -272,6 +274,20 @@ fn part(part: Option<Part>) -> Result<(Body, bool), RequestError> {
             ErrorCode::Interrupted,
             "the answer is incomplete",
         ))),
+    }
+}
+
+/// The first part cannot be written: in this syntax, which another one can, or at all.
+pub(super) fn refused_part(
+    error: std::io::Error,
+    media: &'static str,
+) -> Result<Response, RequestError> {
+    match error.kind() {
+        std::io::ErrorKind::Unsupported => Ok(told(
+            StatusCode::NOT_ACCEPTABLE,
+            format!("accept: the answer cannot be written as {media}, but as others: {error}"),
+        )),
+        _ => Err(unwritable(error)),
     }
 }
 

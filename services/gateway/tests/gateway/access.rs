@@ -10,6 +10,7 @@ use tg_testkit::socket::Socket;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
+use crate::rest::path_of;
 use crate::world::{BOUND, World};
 
 const AGENT: &str = "/api/v1/flow/default/service/agent";
@@ -367,6 +368,74 @@ async fn without_authentication_web_pages_stay_out(place: Place) {
     assert!(socket.is_err());
 }
 
+/// What a browser sends for a page of another origin that embeds an address or links to it: it names no origin.
+const FROM_A_PAGE: [&str; 2] = ["cross-site", "same-site"];
+
+async fn no_route_tells_a_page_of_another_origin_anything(place: Place) {
+    for auth_mode in [AuthMode::None, AuthMode::Iam] {
+        let world = World::start(&place.another().await, auth_mode).await;
+        for route in tg_gateway::ROUTES {
+            // A token in an address that reads none is no key.
+            let path = format!("{}?query=ASK%7B%7D&token=", path_of(route));
+            let method = route.method.parse().unwrap();
+            for site in FROM_A_PAGE {
+                let request = world
+                    .http
+                    .request(reqwest::Method::clone(&method), world.url(&path));
+                let request = request.header("sec-fetch-site", site).timeout(BOUND);
+                let answer = request.send().await.unwrap();
+                let refused = answer.status() == 403;
+                assert_eq!(
+                    refused,
+                    !route.page,
+                    "{auth_mode:?} {path} {}",
+                    answer.status()
+                );
+            }
+        }
+        for (path, site) in [("/nothing", "none"), ("/health/live", "same-origin")] {
+            let request = world.http.get(world.url(path)).timeout(BOUND);
+            let request = request.header("sec-fetch-site", site);
+            assert_ne!(request.send().await.unwrap().status(), 403, "{path}");
+        }
+    }
+    let world = World::start(&place, AuthMode::Iam).await;
+    let config = world.http.post(world.url("/api/v1/config")).timeout(BOUND);
+    let config = config
+        .json(&json!({"operation": "list"}))
+        .bearer_auth("tg_reader");
+    let answer = config.header("sec-fetch-site", "cross-site").send().await;
+    assert_eq!(
+        answer.unwrap().status(),
+        200,
+        "a key opens, whoever shows it"
+    );
+}
+
+async fn every_answer_is_closed_to_pages_that_embed_it(place: Place) {
+    let world = World::start(&place, AuthMode::None).await;
+    let mut paths: Vec<_> = tg_gateway::ROUTES.iter().map(path_of).collect();
+    paths.push("/nothing".to_owned());
+    for path in paths {
+        let answer = world.http.get(world.url(&path)).timeout(BOUND).send().await;
+        let answer = answer.unwrap();
+        let told = |name: &str| {
+            answer
+                .headers()
+                .get_all(name)
+                .iter()
+                .cloned()
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(
+            told("cross-origin-resource-policy"),
+            ["same-origin"],
+            "{path}"
+        );
+        assert_eq!(told("x-content-type-options"), ["nosniff"], "{path}");
+    }
+}
+
 async fn an_open_listener_without_authentication_is_refused(place: Place) {
     let world = World::start(&place, AuthMode::None).await;
     let options = GatewayOptions::new("0.0.0.0:0".parse().unwrap(), AuthMode::None);
@@ -435,6 +504,8 @@ tg_testkit::on_both_buses!(
     tokens_open_what_their_user_may_and_new_keys_are_learnt,
     a_key_with_scopes_opens_no_more,
     without_authentication_web_pages_stay_out,
+    no_route_tells_a_page_of_another_origin_anything,
+    every_answer_is_closed_to_pages_that_embed_it,
     an_open_listener_without_authentication_is_refused,
     a_silent_iam_lets_nobody_in,
 );

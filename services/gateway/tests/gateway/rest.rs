@@ -408,6 +408,26 @@ async fn a_trace_goes_on_where_it_came_from(place: Place) {
     assert_eq!(different.len(), 3, "{traced:?}");
 }
 
+/// A path of a route.
+pub fn path_of(route: &tg_gateway::Route) -> String {
+    let parts = [
+        ("{flow}", "default"),
+        ("{kind}", "triples"),
+        ("{interface}", "agent"),
+        ("{collection}", "default"),
+        ("{lang}", "en"),
+        ("{run}", "r"),
+        ("{file}", "icon.svg"),
+        ("{*path}", "query"),
+    ];
+    let path = parts.iter();
+    let path = path.fold(route.path.to_owned(), |path, (name, value)| {
+        path.replace(name, value)
+    });
+    assert!(!path.contains('{'), "{path}");
+    path
+}
+
 /// Each path that can be asked for is, as a socket: those of the description become one, and no other does.
 async fn what_upgrades_is_described_and_nothing_else(place: Place) {
     let world = World::start(&place, AuthMode::None).await;
@@ -419,21 +439,7 @@ async fn what_upgrades_is_described_and_nothing_else(place: Place) {
         .collect();
     let mut upgraded = BTreeSet::new();
     for route in tg_gateway::ROUTES.iter().filter(|one| one.method == "GET") {
-        let path = [
-            ("{flow}", "default"),
-            ("{kind}", "triples"),
-            ("{collection}", "default"),
-            ("{lang}", "en"),
-            ("{run}", "r"),
-            ("{file}", "icon.svg"),
-            ("{*path}", "query"),
-        ];
-        let path = path
-            .iter()
-            .fold(route.path.to_owned(), |path, (name, value)| {
-                path.replace(name, value)
-            });
-        assert!(!path.contains('{'), "{path}");
+        let path = path_of(route);
         let handshake = [
             ("connection", "upgrade"),
             ("upgrade", "websocket"),

@@ -17,7 +17,7 @@ use crate::openai::{chats, totals};
 use crate::runs::runs;
 
 /// Longest wait for anything.
-pub const BOUND: Duration = Duration::from_secs(20);
+pub const BOUND: Duration = Duration::from_secs(60);
 
 /// One system.
 pub struct World {

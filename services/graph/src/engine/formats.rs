@@ -72,6 +72,7 @@ pub fn read<R: Read>(
             .with_base_iri(base)
             .map_err(|error| GraphError::Syntax(format!("base: {error}")))?;
     }
+    let source = unmarked(source).map_err(|error| GraphError::Syntax(error.to_string()))?;
     let mut labels = Labels::new(load);
     let mut ended = false;
     let quads = parser.for_reader(source).map(move |quad| {
@@ -83,6 +84,16 @@ pub fn read<R: Read>(
         ended |= quad.is_err();
         wanted
     }))
+}
+
+/// A text without the byte order mark that it may begin with.
+fn unmarked<R: Read>(mut source: R) -> std::io::Result<impl Read> {
+    let mut head = Vec::new();
+    source.by_ref().take(3).read_to_end(&mut head)?;
+    if head == b"\xef\xbb\xbf" {
+        head.clear();
+    }
+    Ok(std::io::Cursor::new(head).chain(source))
 }
 
 /// Writes quads to a file. Formats with one graph drop the graph's name.

@@ -98,6 +98,14 @@ pub(crate) fn everywhere(directory: &Directory, user: &User, capability: &str) -
     holds(directory, user, capability, "")
 }
 
+/// Whether a user may do anything in a workspace that is there. Others' workspaces are not there for them.
+pub(crate) fn enters(directory: &Directory, user: &User, workspace: &str) -> bool {
+    directory.is_open(workspace)
+        && (workspace == user.home
+            || roles(user).any(|role| role.scope == RoleScope::All)
+            || granted(directory, user).any(|(grant, _)| grant.reaches(Some(workspace))))
+}
+
 fn roles(user: &User) -> impl Iterator<Item = &'static Role> {
     user.roles.iter().filter_map(|name| Role::find(name))
 }

@@ -51,11 +51,7 @@ pub(super) fn login(
     if known.is_none_or(|known| known.home != who.home) {
         has_room(directory, call, &who.home)?;
     }
-    let workspace = match ask.workspace.as_str() {
-        "" => &user.home,
-        other if directory.is_open(other) => other,
-        _ => return Err(auth_failed()),
-    };
+    let workspace = tokens::entered(directory, &user, ask)?;
     let answer = tokens::sign_until(directory, call.now, &user, workspace, who.until)?;
     // Who is new, or only has another name, is remembered by nobody.
     let quiet = known.is_none_or(|known| known.roles == user.roles && known.home == user.home);

@@ -7,7 +7,7 @@ use tg_jwt::{Claims, PublicKeys};
 use tg_schemas::msg::{IamRequest, IamResponse, UserContext};
 use tg_schemas::{Error, ErrorCode};
 
-use super::authority::{may_manage, may_mint, seen};
+use super::authority::{enters, may_manage, may_mint, seen};
 use super::check::{auth_failed, invalid, not_found, not_permitted, required};
 use super::users::in_workspace;
 use super::{Call, Change, DECISION_TTL, Directory, Effect, Signing, User, stamp};
@@ -31,12 +31,22 @@ pub(super) fn login(
         .filter(|user| directory.is_active(user))
         .filter(proven)
         .ok_or_else(auth_failed)?;
-    let workspace = match ask.workspace.as_str() {
-        "" => &user.home,
-        other if directory.is_open(other) => other,
-        _ => return Err(auth_failed()),
-    };
+    let workspace = entered(directory, user, ask)?;
     sign(directory, call.now, user, workspace, None)
+}
+
+/// The workspace that a login is for. One in which the user may do nothing reads as one that is not there: else a login would
+/// tell which workspaces others have.
+pub(super) fn entered<'a>(
+    directory: &Directory,
+    user: &'a User,
+    ask: &'a IamRequest,
+) -> Result<&'a str, Error> {
+    match ask.workspace.as_str() {
+        "" => Ok(&user.home),
+        other if enters(directory, user, other) => Ok(other),
+        _ => Err(auth_failed()),
+    }
 }
 
 /// A token for a user, with what policies are to know of them.
@@ -63,11 +73,21 @@ pub(super) fn mint(
     }
     let workspace = match ask.workspace.as_str() {
         "" => &user.home,
-        other if directory.is_open(other) => other,
+        other if enters(directory, user, other) || is_seen(directory, ask, other) => other,
         _ => return Err(not_found("workspace")),
     };
     let context = context(&ask.user_context_json)?;
     sign(directory, call.now, user, workspace, context)
+}
+
+/// Whether a workspace is there for whoever asks. Whoever asks from inside the system sees all.
+fn is_seen(directory: &Directory, ask: &IamRequest, workspace: &str) -> bool {
+    match ask.actor.as_str() {
+        "" => directory.is_open(workspace),
+        id => directory
+            .user(id)
+            .is_some_and(|actor| enters(directory, actor, workspace)),
+    }
 }
 
 fn context(text: &str) -> Result<Option<Map<String, Value>>, Error> {

@@ -21,6 +21,10 @@ const BODY: &[u8] = b"<w:document xmlns:w=\"x\"><w:body><w:p><w:pPr><w:pStyle w:
     <w:t>A &amp; b</w:t></w:r></w:p><w:tbl><w:tr><w:tc><w:p><w:r><w:t>c</w:t></w:r></w:p></w:tc></w:tr></w:tbl>\
     </w:body></w:document>";
 
+const CHANGED: &[u8] = b"<w:document><w:p><w:pPr><w:rPr><w:del/></w:rPr></w:pPr><w:moveFrom><w:t>a</w:t></w:moveFrom>\
+    <mc:AlternateContent><mc:Choice><w:txbxContent><w:tbl><w:tr><w:trPr><w:del/></w:trPr><w:tc><w:t>b</w:t></w:tc></w:tr>\
+    </w:tbl></w:txbxContent></mc:Choice><mc:Fallback><w:t>b</w:t></mc:Fallback></mc:AlternateContent></w:p></w:document>";
+
 #[test]
 fn word_files() {
     let limits = Limits::default();
@@ -28,7 +32,7 @@ fn word_files() {
     run("archives of Word", &[&whole], |bytes| {
         let _ = docx::decode(bytes, &limits);
     });
-    run("bodies of Word", &[BODY], |bytes| {
+    run("bodies of Word", &[BODY, CHANGED], |bytes| {
         let _ = docx::decode(&archive(bytes), &limits);
     });
     // What the library does with the names of a tag's attributes grows with their square, unless it is told not to.

@@ -76,6 +76,78 @@ mod tests {
     }
 
     #[test]
+    fn an_article_in_an_element_that_is_called_like_a_banner_stays() {
+        let law = "<h1>What the law says</h1><p>The regulation took effect in May 2018.</p>\
+                   <p>A controller answers within a month.</p>";
+        let links = "<div class=links><p>Other guides.</p></div>";
+        for named in [
+            "id=gdpr-law-guide",
+            "class='page gdpr-notice-text'",
+            "class=cookie-law",
+            "class=cookiebar-article",
+        ] {
+            let whole = text(&format!("<div {named}>{law}</div>{links}"));
+            assert!(
+                whole.contains("May 2018") && whole.contains("a month"),
+                "{named}: {whole}"
+            );
+        }
+        // A chapter of a longer page, and a page with a form.
+        let long = format!(
+            "<p>{}</p>",
+            "What cookies are, and how long they stay. ".repeat(30)
+        );
+        let beside = format!("<p>{}</p>", "Other words of the page. ".repeat(200));
+        let chapter = text(&format!(
+            "{beside}<section class=cookie-notice>{long}</section>"
+        ));
+        assert!(chapter.contains("What cookies are"));
+        let form = "<form><input name=mail><button>Subscribe</button></form>";
+        let page = text(&format!(
+            "<div id=gdpr-box><h1>Cookies</h1>{long}{form}</div>{links}"
+        ));
+        assert!(page.contains("What cookies are"), "{page}");
+        // All of a page in what is frame by its kind.
+        for (open, close) in [
+            ("<aside>", "</aside>"),
+            ("<div role=dialog>", "</div>"),
+            ("<header>", "</header>"),
+        ] {
+            let page = text(&format!(
+                "<a href=x>Skip</a>{open}{long}{close}<footer>Imprint</footer>"
+            ));
+            assert!(
+                page.contains("What cookies are") && !page.contains("Imprint"),
+                "{open}: {page}"
+            );
+        }
+    }
+
+    #[test]
+    fn banners_go_however_long_they_are_and_however_short_the_page() {
+        let short = "<p>Closed today.</p>";
+        for banner in [
+            "<div class=cookie-banner><h2>We value your privacy</h2><p>We and our partners use cookies.</p><button>OK</button></div>",
+            "<div id=gdpr-popup><form><p>May we keep your data for longer than the page?</p><input type=submit></form></div>",
+            "<div class=cookie-notice><p>We use it.</p></div>",
+        ] {
+            assert_eq!(
+                text(&format!("{short}{banner}")),
+                "Closed today.",
+                "{banner}"
+            );
+        }
+        let list = "<p>A cookie that counts visits, kept for a year.</p>".repeat(100);
+        let program = format!("<div id=CybotCookiebotDialog>{list}</div>");
+        assert_eq!(text(&format!("{short}{program}")), "Closed today.");
+        let beside = format!(
+            "<p>{}</p><aside>{list}</aside>",
+            "Words of the page. ".repeat(80)
+        );
+        assert!(!text(&beside).contains("counts visits"));
+    }
+
+    #[test]
     fn nesting_is_bounded() {
         let lists = |depth: usize| "<ul><li>x".repeat(depth);
         assert!(decode(lists(DEEPEST_INDENTED).as_bytes()).is_ok());

@@ -39,6 +39,15 @@ const PROGRAMS: [&str; 6] = [
 const PART_OF_MAIN: usize = 4;
 const PART_OF_ARTICLES: usize = 2;
 
+/// Elements that may turn out to hold the page though they are called like its frame; each is measured, so there is an end.
+const MEASURED: usize = 64;
+/// Letters in paragraphs that are too many for a request to agree, which is put beside a button besides.
+const MUCH: usize = 600;
+/// An element that is frame by its kind is the page all the same where it has so many times the letters of all else.
+const TIMES_THE_REST: usize = 5;
+/// What people press.
+const CONTROLS: &[&str] = &["button", "input", "select", "form"];
+
 /// Where an element stands.
 #[derive(Clone, Copy, Default)]
 struct Within {
@@ -69,7 +78,8 @@ pub(super) fn keep(document: &Handle) -> Vec<Handle> {
     };
     let heading = heading(&body, Within::default());
     let mut frame = Nodes::new();
-    find_frame(&body, Within::default(), &mut frame);
+    let mut measure = Measure::of(&body);
+    find_frame(&body, Within::default(), &mut measure, &mut frame);
     let whole = letters(&body, &frame);
     if whole == 0 {
         return taken;
@@ -125,14 +135,69 @@ fn role(node: &Node) -> String {
     attribute(node, "role").trim().to_owned()
 }
 
-fn find_frame(node: &Handle, within: Within, frame: &mut Nodes) {
+fn find_frame(node: &Handle, within: Within, measure: &mut Measure, frame: &mut Nodes) {
     for child in node.children.borrow().iter() {
-        if is_frame(child, within) {
+        if is_frame(child, within) && !measure.is_page(child) {
             frame.insert(Rc::as_ptr(child));
             continue;
         }
-        find_frame(child, within.inside(child), frame);
+        find_frame(child, within.inside(child), measure, frame);
     }
+}
+
+/// Tells the page from its frame where names alone say that it is frame: an article about cookies stands in an element that
+/// is called so, and some pages stand in a header or a dialog as a whole.
+struct Measure {
+    /// Letters of the whole page.
+    all: usize,
+    /// Elements that may still be measured.
+    left: usize,
+}
+
+impl Measure {
+    fn of(body: &Handle) -> Self {
+        Self {
+            all: letters(body, &Nodes::new()),
+            left: MEASURED,
+        }
+    }
+
+    fn is_page(&mut self, node: &Handle) -> bool {
+        let (element, role) = (name(node), role(node));
+        if matches!(element, "nav" | "footer")
+            || matches!(role.as_str(), "navigation" | "search" | "contentinfo")
+            || is_program(node)
+            || self.left == 0
+        {
+            return false;
+        }
+        self.left -= 1;
+        let held = prose(node);
+        let rest = self.all.saturating_sub(letters(node, &Nodes::new()));
+        if element == "aside" || element == "header" || !asks_for_consent(node) {
+            // By its kind it is frame; only that hardly anything is beside it says otherwise.
+            return held >= MUCH && held >= rest.saturating_mul(TIMES_THE_REST);
+        }
+        if !elements(node, CONTROLS).is_empty() {
+            // It asks something; a page with a form has more to say, and a heading.
+            return held >= MUCH && held > rest && !elements(node, &["h1"]).is_empty();
+        }
+        held >= MUCH || held > rest
+    }
+}
+
+/// Letters in paragraphs, headings and lists, without what is left out and what is pressed.
+fn prose(node: &Handle) -> usize {
+    let none = Nodes::new();
+    let children = node.children.borrow();
+    let each = children.iter().map(|child| match name(child) {
+        "p" | "h1" | "h2" | "h3" | "h4" | "h5" | "h6" | "li" | "blockquote" | "table" | "pre" => {
+            letters(child, &none)
+        }
+        skipped if SKIPPED.contains(&skipped) => 0,
+        _ => prose(child),
+    });
+    each.sum()
 }
 
 /// The first heading of the page, also where it stands in the header of the site.
@@ -167,8 +232,17 @@ fn asks_for_consent(node: &Node) -> bool {
     let named = |text: &str| {
         let about = text.contains("cookie") || text.contains("gdpr");
         about && BANNER.iter().any(|word| text.contains(word))
-            || PROGRAMS.iter().any(|program| text.starts_with(program))
     };
+    is_called(node, named) || is_program(node)
+}
+
+/// Whether one of the usual programs for it has put an element there.
+fn is_program(node: &Node) -> bool {
+    let named = |text: &str| PROGRAMS.iter().any(|program| text.starts_with(program));
+    is_called(node, named)
+}
+
+fn is_called(node: &Node, named: impl Fn(&str) -> bool) -> bool {
     let class = attribute(node, "class");
     named(&attribute(node, "id")) || class.split_whitespace().any(named)
 }

@@ -130,6 +130,45 @@ fn bad_pdfs_have_clear_faults() {
 }
 
 #[test]
+fn a_pdf_whose_table_or_lengths_are_wrong_is_read_all_the_same() {
+    let good = pdf(&["The first lamp.", "The second lamp."], "");
+    let text = String::from_utf8(good).unwrap();
+    let (before, after) = text.split_once("startxref\n").unwrap();
+    let table: usize = after.lines().next().unwrap().parse().unwrap();
+    let at = |table: usize| format!("{before}startxref\n{table}\n%%EOF\n");
+    let entry = text
+        .split("65535 f \n")
+        .nth(1)
+        .unwrap()
+        .lines()
+        .nth(3)
+        .unwrap();
+    let content = "BT /F1 12 Tf 72 720 Td (The first lamp.) Tj ET";
+    let length = &*format!("/Length {}", content.len());
+    assert!(text.contains(length), "{text}");
+    for (way, file) in [
+        ("before", at(table - 20)),
+        ("behind", at(table + 14)),
+        ("far off", at(99_999_999)),
+        ("not at all", format!("{before}%%EOF")),
+        ("an entry", text.replace(entry, "0000000020 00000 n ")),
+        ("lost length", text.replace(length, "/Lenght 46")),
+        ("short", text.replace(length, "/Length 7 ")),
+        ("a little long", text.replace(length, "/Length 99")),
+        ("long", text.replace(length, "/Length 700")),
+        ("no line end", text.replace("\nendstream", "endstream\n")),
+        ("elsewhere", text.replace(length, "/Length 99 0 R")),
+    ] {
+        let frames = told(Format::Pdf, file.as_bytes(), &Limits::default());
+        let [Frame::Page(1, first), Frame::Page(2, second), Frame::End] = frames.as_slice() else {
+            panic!("{way}: two pages, not {frames:?}");
+        };
+        assert!(first.contains("The first lamp."), "{way}: {first}");
+        assert!(second.contains("The second lamp."), "{way}: {second}");
+    }
+}
+
+#[test]
 fn html_becomes_markdown_without_what_is_not_shown() {
     let page = "<!doctype html><head><title>T</title><style>p{}</style></head><body><h1>Bridges</h1>\
                 <script>alert(1)</script><p>The <b>oldest</b> one.</p><ul><li>stone<li>wood</ul></body>";

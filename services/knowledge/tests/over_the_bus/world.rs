@@ -17,7 +17,7 @@ use tg_testkit::fakes::{Library, RecordingConsumer};
 use tg_testkit::flow::{TestFlow, Wiring, topic};
 use tg_testkit::place::Place;
 
-const SOON: Duration = Duration::from_secs(20);
+const SOON: Duration = Duration::from_secs(60);
 
 const WIRING: &[Wiring] = &[
     (

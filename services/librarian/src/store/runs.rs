@@ -50,6 +50,20 @@ pub(crate) struct Run {
     pub(crate) touched: i64,
 }
 
+impl Run {
+    /// Whether it is what a repeated request asks for, and neither failed nor ended otherwise meanwhile.
+    pub(crate) fn is_for(&self, wanted: &Wanted) -> bool {
+        let asked = &wanted.processing;
+        (self.state.is_open() || matches!(self.state, State::Complete | State::Submitted))
+            && self.target.document == asked.document_id
+            && self.target.flow == asked.flow
+            && self.target.collection == asked.collection
+            && self.target.generation == wanted.generation
+            && self.time == asked.time
+            && self.tags == asked.tags
+    }
+}
+
 /// What a client asks for.
 #[derive(Debug, Clone)]
 pub(crate) struct Wanted {

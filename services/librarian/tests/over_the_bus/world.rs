@@ -18,7 +18,7 @@ use tg_storage::Durability;
 use tg_testkit::config::Config;
 use tg_testkit::place::Place;
 
-pub const SOON: Duration = Duration::from_secs(30);
+pub const SOON: Duration = Duration::from_secs(60);
 /// Between two looks.
 const PAUSE: Duration = Duration::from_millis(2);
 

@@ -9,9 +9,10 @@ use tg_schemas::msg::ChatTool;
 use tg_testkit::fuzz::run;
 
 use super::builtin::Builtin;
-use super::repair::{calls, may_be_calls};
+use super::repair::calls;
 use crate::model::{ChatModel, ChatRequest};
 use crate::picture::Picture;
+use tg_replies::may_be_calls;
 
 /// Prompts as the templates of the prompt service render them.
 const RENDERED: [&str; 6] = [

@@ -1,6 +1,6 @@
 //! What needs no provider: plain functions over plain values. `builtin` answers itself, `tokens` reads what providers count,
 //! `context` judges how much a model can read, `router` chooses who is asked,
-//! `repair` finds calls of tools in texts, `thinking` tells a thought from an answer.
+//! `repair` finds calls of tools in texts.
 
 pub mod builtin;
 pub mod context;
@@ -8,5 +8,4 @@ pub mod context;
 mod fuzz;
 pub mod repair;
 pub mod router;
-pub mod thinking;
 pub mod tokens;

@@ -157,7 +157,7 @@ mod tests {
 
     /// 105
     #[test]
-    fn every_spelling_says_the_same() {
+    fn line_105_every_spelling_says_the_same() {
         let anthropic = json!({"input_tokens": 10, "output_tokens": 5, "cache_read_input_tokens": 3,
                                "cache_creation_input_tokens": 2});
         assert_eq!(read(anthropic), [10, 5, 3, 2, 15]);
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_number_counts_and_none_is_negative() {
+    fn line_105_the_first_number_counts_and_none_is_negative() {
         assert_eq!(
             read(json!({"input_tokens": -3, "output_tokens": 5})),
             [0, 5, 0, 0, 5]

@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use futures::StreamExt;
 use tg_mesh::{Cx, RequestHandler, Responder, clock};
 use tg_provider_http::within;
+use tg_replies::may_be_calls;
 use tg_schemas::Error;
 use tg_schemas::limits::{CHAT_MODELS, MODEL_NAME};
 use tg_schemas::msg::{
@@ -16,7 +17,7 @@ use tg_schemas::msg::{
 use tokio::time::Instant;
 
 use super::{Rooms, usage};
-use crate::engine::repair::{calls, may_be_calls};
+use crate::engine::repair::calls;
 use crate::engine::tokens::estimated;
 use crate::error::LlmError;
 use crate::model::{ChatEvent, ChatRequest, Completion, Dialog, Format};

@@ -75,7 +75,7 @@ mod tests {
 
     /// 95: once by model and process.
     #[test]
-    fn a_model_is_warned_of_once() {
+    fn line_095_a_model_is_warned_of_once() {
         let rooms = Rooms::default();
         assert!(rooms.is_new("small") && rooms.is_new("other"));
         assert!(!rooms.is_new("small"));

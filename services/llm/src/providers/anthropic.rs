@@ -18,6 +18,8 @@ const VERSION: &str = "2023-06-01";
 /// The dialect demands a limit; this one every current model allows.
 const MAX_TOKENS: u32 = 8192;
 const TOOL: &str = "answer";
+/// Why an answer ended that is kept back.
+const REFUSED: &str = "refusal";
 
 /// The Anthropic API.
 pub struct Anthropic {
@@ -63,15 +65,22 @@ impl ChatModel for Anthropic {
         let url = format!("{}/v1/messages", self.base_url);
         let response = self
             .http
-            .chat(model, request, |temperature| {
+            .chat(model, request, || {
                 let builder = self.signed(self.http.post(&url));
-                (builder, body(request, model, temperature))
+                (builder, body(request, model))
             })
             .await?;
         if request.streaming {
             return Ok(reading::events(response, Answer::new(model).of(request)));
         }
-        let whole: Message = response.json().await?;
+        let body: Value = response.json().await?;
+        if let Some(error) = failure::told(&body) {
+            return Err(error);
+        }
+        let whole = Message::deserialize(body).map_err(|_| LlmError::Malformed)?;
+        if whole.is_withheld() {
+            return Err(LlmError::Withheld);
+        }
         let mut answer = Answer::new(model).of(request);
         let thoughts = whole
             .content
@@ -104,7 +113,7 @@ fn content(request: &ChatRequest) -> Value {
     json!([{"type": "image", "source": source}, {"type": "text", "text": request.prompt}])
 }
 
-fn body(request: &ChatRequest, model: &str, temperature: Option<f64>) -> Value {
+fn body(request: &ChatRequest, model: &str) -> Value {
     let mut body = json!({
         "model": model,
         "max_tokens": MAX_TOKENS,
@@ -113,7 +122,7 @@ fn body(request: &ChatRequest, model: &str, temperature: Option<f64>) -> Value {
     if !request.system.is_empty() {
         body["system"] = json!(request.system);
     }
-    if let Some(temperature) = temperature {
+    if let Some(temperature) = request.temperature {
         body["temperature"] = json!(temperature.clamp(0.0, 1.0));
     }
     if request.streaming {
@@ -138,6 +147,14 @@ struct Message {
     content: Vec<Block>,
     stop_reason: Option<String>,
     usage: Option<Value>,
+}
+
+impl Message {
+    /// The model refused, and says nothing else.
+    fn is_withheld(&self) -> bool {
+        let says = |block: &Block| !block.text().is_empty();
+        self.stop_reason.as_deref() == Some(REFUSED) && !self.content.iter().any(says)
+    }
 }
 
 #[derive(Deserialize)]
@@ -205,6 +222,10 @@ pub(super) struct Answer {
     completion: Completion,
     /// Of a dialog: the tools called. Otherwise a tool is how JSON is had, and what it is given is the answer.
     calls: Option<Calls>,
+    /// Some text came.
+    spoke: bool,
+    /// The model refused.
+    refused: bool,
 }
 
 impl Answer {
@@ -212,6 +233,8 @@ impl Answer {
         Self {
             completion: Completion::of(model),
             calls: None,
+            spoke: false,
+            refused: false,
         }
     }
 
@@ -248,6 +271,7 @@ impl Answer {
 
     fn stop(&mut self, reason: Option<&str>) {
         self.completion.truncated |= reason == Some("max_tokens");
+        self.refused |= reason == Some(REFUSED);
     }
 }
 
@@ -271,15 +295,15 @@ impl Dialect for Answer {
                 if let Some(thought) = delta.thinking {
                     return Ok(Said::Thinking(thought, String::new()));
                 }
-                return Ok(delta
-                    .text
-                    .or(delta.partial_json)
-                    .map_or(Said::Nothing, Said::Piece));
+                let said = delta.text.or(delta.partial_json);
+                self.spoke |= said.as_ref().is_some_and(|said| !said.is_empty());
+                return Ok(said.map_or(Said::Nothing, Said::Piece));
             }
             Event::MessageDelta { delta, usage } => {
                 self.note(None, usage);
                 self.stop(delta.stop_reason.as_deref());
             }
+            Event::MessageStop if self.refused && !self.spoke => return Err(LlmError::Withheld),
             Event::MessageStop => return Ok(Said::End),
             Event::Error { error } => return Err(failure::in_stream(&error)),
             Event::Other => {}

@@ -1,18 +1,17 @@
-//! Sending chat requests: the client of all providers, and which models refuse a temperature.
+//! Sending chat requests: the client of all providers, and which members of a request its models refuse.
 
-use std::collections::HashSet;
-
-use parking_lot::Mutex;
 use reqwest::RequestBuilder;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tg_provider_http::{Answer, HttpClient, Limits, NoClient};
 
 use super::failure::Failure;
+use super::fields::{Field, Refused};
 use crate::error::LlmError;
 use crate::model::ChatRequest;
 
-const REMEMBERED_MODELS: usize = 64;
+/// How often a request is sent at most, each time without another member.
+const TRIES: usize = 6;
 
 /// The header of the span that a request is sent in, where providers are told of it.
 const TRACE: &str = "traceparent";
@@ -27,15 +26,14 @@ pub(super) fn messages(request: &ChatRequest, user: Value) -> Vec<Value> {
 /// A client for one provider.
 pub(super) struct Chats {
     client: HttpClient,
-    /// Models that were seen to refuse a temperature.
-    fixed_temperature: Mutex<HashSet<String>>,
+    refused: Refused,
 }
 
 impl Chats {
     pub(super) fn new(base_url: &str) -> Result<Self, NoClient> {
         Ok(Self {
             client: HttpClient::new(base_url, Limits::default())?,
-            fixed_temperature: Mutex::default(),
+            refused: Refused::default(),
         })
     }
 
@@ -55,41 +53,41 @@ impl Chats {
         Ok(self.client.json(request).await?)
     }
 
-    /// Sends a chat request. Newer models accept only their own temperature: when one refuses the
-    /// request because of it, it is sent again without, and from then on.
+    /// Sends a chat request. Servers of one dialect know more or fewer of its members, and models fewer values: where one refuses
+    /// the request because of such a member, it is sent again without, and from then on.
     pub(super) async fn chat(
         &self,
         model: &str,
         asked: &ChatRequest,
-        request: impl Fn(Option<f64>) -> (RequestBuilder, Value),
+        request: impl Fn() -> (RequestBuilder, Value),
     ) -> Result<Answer, LlmError> {
         let told = asked.place.for_providers();
-        let request = |temperature| {
-            let (builder, body) = request(temperature);
-            match &told {
-                Some(context) => (builder.header(TRACE, context), body),
-                None => (builder, body),
+        let mut left = self.refused.by(model);
+        let mut learnt = Vec::new();
+        let mut tries = 0;
+        loop {
+            let (mut builder, mut body) = request();
+            if let Some(context) = &told {
+                builder = builder.header(TRACE, context);
             }
-        };
-        let known = self.fixed_temperature.lock().contains(model);
-        let temperature = asked.temperature.filter(|_| !known);
-        let (builder, body) = request(temperature);
-        let failure = match self.client.send(builder.json(&body)).await {
-            Ok(answer) => return Ok(answer),
-            Err(error) => Failure::from(error),
-        };
-        if !failure.about_temperature || temperature.is_none() {
-            return Err(failure.error);
-        }
-        self.remember(model);
-        let (builder, body) = request(None);
-        Ok(self.client.send(builder.json(&body)).await?)
-    }
-
-    fn remember(&self, model: &str) {
-        let mut models = self.fixed_temperature.lock();
-        if models.len() < REMEMBERED_MODELS {
-            models.insert(model.to_owned());
+            left.iter().for_each(|field: &Field| field.leave(&mut body));
+            let failure = match self.client.send(builder.json(&body)).await {
+                Ok(answer) => {
+                    self.refused.learn(model, &learnt);
+                    return Ok(answer);
+                }
+                Err(error) => Failure::from(error),
+            };
+            tries += 1;
+            match failure.about(&body) {
+                Some(field) if tries < TRIES && !left.contains(&field) => {
+                    left.push(field);
+                    if failure.is_lasting() {
+                        learnt.push(field);
+                    }
+                }
+                _ => return Err(failure.error),
+            }
         }
     }
 }

@@ -14,8 +14,29 @@ pub(super) const MOST_CALLS: usize = 128;
 pub(super) struct CallDelta {
     index: Option<usize>,
     id: Option<String>,
-    #[serde(default)]
-    function: FunctionDelta,
+    function: Option<FunctionDelta>,
+}
+
+impl CallDelta {
+    /// Pieces of a message in the dialect of OpenAI; what is none is passed over. Older servers call one function at most.
+    pub(super) fn of(message: &Value) -> Vec<Self> {
+        let pieces = message.get("tool_calls").and_then(Value::as_array);
+        let pieces = pieces.into_iter().flatten();
+        let mut pieces: Vec<Self> = pieces
+            .filter_map(|piece| Self::deserialize(piece).ok())
+            .collect();
+        let one = message
+            .get("function_call")
+            .and_then(|one| FunctionDelta::deserialize(one).ok());
+        if let (Some(function), true) = (one, pieces.is_empty()) {
+            pieces.push(Self {
+                index: None,
+                id: None,
+                function: Some(function),
+            });
+        }
+        pieces
+    }
 }
 
 #[derive(Deserialize, Default)]
@@ -34,9 +55,10 @@ impl Calls {
     pub(super) fn add(&mut self, pieces: Option<Vec<CallDelta>>) {
         for (place, piece) in pieces.into_iter().flatten().enumerate() {
             let index = piece.index.unwrap_or(place);
-            let name = piece.function.name.unwrap_or_default();
+            let function = piece.function.unwrap_or_default();
+            let name = function.name.unwrap_or_default();
             self.begin(index, piece.id.as_deref(), &name);
-            match piece.function.arguments {
+            match function.arguments {
                 Value::Null => {}
                 Value::String(text) => self.more(index, &text),
                 object => self.more(index, &object.to_string()),
@@ -56,13 +78,27 @@ impl Calls {
         self.add(Some(numbered));
     }
 
-    /// A call begins, or says more of itself.
+    /// A call begins, or says more of itself. Some servers number all calls alike, others repeat the name with each piece.
     pub(super) fn begin(&mut self, index: usize, id: Option<&str>, name: &str) {
+        let id = id.filter(|id| !id.is_empty());
+        let is_other = |call: &ChatToolCall| {
+            !name.is_empty() && !call.id.is_empty() && id.is_some_and(|id| id != call.id)
+        };
+        if self.last(index).is_some_and(|at| is_other(&self.0[at].1)) && self.0.len() < MOST_CALLS {
+            self.0.push((index, ChatToolCall::default()));
+        }
         let Some(call) = self.call(index) else { return };
-        if let Some(id) = id.filter(|id| !id.is_empty()) {
+        if let Some(id) = id {
             id.clone_into(&mut call.id);
         }
-        call.name += name;
+        if call.name != name {
+            call.name += name;
+        }
+    }
+
+    /// The last call of a number.
+    fn last(&self, index: usize) -> Option<usize> {
+        self.0.iter().rposition(|(at, _)| *at == index)
     }
 
     /// More of its arguments.
@@ -73,8 +109,7 @@ impl Calls {
     }
 
     fn call(&mut self, index: usize) -> Option<&mut ChatToolCall> {
-        let known = self.0.iter().position(|(at, _)| *at == index);
-        let at = match known {
+        let at = match self.last(index) {
             Some(at) => at,
             None if self.0.len() == MOST_CALLS => return None,
             None => {
@@ -363,6 +398,24 @@ mod tests {
         assert_eq!(
             (told[1].id.as_str(), told[1].arguments.as_str()),
             ("call_1", "{}")
+        );
+        // All of one number, and a name that is said again.
+        for (id, arguments) in [("a", "{}"), ("b", "{\"a\""), ("b", ":1}")] {
+            let piece = json!({"tool_calls": [{"index": 0, "id": id, "function": {"name": "add", "arguments": arguments}}, 3]});
+            calls.add(Some(CallDelta::of(&piece)));
+        }
+        let told = calls.take();
+        let told: Vec<_> = told
+            .iter()
+            .map(|call| (call.name.as_str(), call.arguments.as_str()))
+            .collect();
+        assert_eq!(told, [("add", "{}"), ("add", r#"{"a":1}"#)]);
+        let older =
+            json!({"tool_calls": null, "function_call": {"name": "add", "arguments": "{}"}});
+        assert_eq!(CallDelta::of(&older).len(), 1);
+        assert_eq!(
+            CallDelta::of(&json!({"tool_calls": [{"index": null, "function": null}]})).len(),
+            1
         );
         let whole = json!([{"function": {"name": "add", "arguments": {"a": 1}}}]);
         calls.add_whole(serde_json::from_value(whole.clone()).unwrap());

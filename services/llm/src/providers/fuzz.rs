@@ -10,9 +10,9 @@ use tg_schemas::msg::{ChatTool, ModelInfo};
 use tg_testkit::fuzz::run;
 
 use super::dialogs::MOST_CALLS;
-use super::failure::{Failure, in_stream};
+use super::failure::{Failure, in_stream, told};
 use super::reading::{Dialect, events_of, lines_of};
-use super::{anthropic, ollama, openai};
+use super::{anthropic, listed, ollama, openai};
 use crate::model::{ChatEvent, ChatRequest, Dialog};
 
 /// The answer in pieces, cut anywhere, read to its end.
@@ -104,7 +104,7 @@ fn failures_of_providers() {
             let _ = Failure::from(HttpError::Refused(refusal));
         }
         if let Ok(value) = serde_json::from_slice(bytes) {
-            let _ = in_stream(&value);
+            let _ = (in_stream(&value), told(&value));
         }
     });
 }
@@ -121,7 +121,8 @@ fn lists_of_models() {
         let named = |models: Vec<ModelInfo>| {
             assert!(models.iter().all(|model| model.id.len() <= bytes.len()));
         };
-        let _ = serde_json::from_slice(bytes).map(|listed: openai::Listed| named(listed.models()));
+        let read = serde_json::from_slice(bytes).ok();
+        let _ = read.map(|listed| listed::models(&listed).map(named));
         let _ =
             serde_json::from_slice(bytes).map(|listed: anthropic::Listed| named(listed.models()));
         let _ = serde_json::from_slice(bytes).map(|listed: ollama::Listed| named(listed.models()));

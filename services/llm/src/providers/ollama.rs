@@ -38,9 +38,9 @@ impl Ollama {
         })
     }
 
-    fn body(&self, request: &ChatRequest, model: &str, temperature: Option<f64>) -> Value {
+    fn body(&self, request: &ChatRequest, model: &str) -> Value {
         let mut options = json!({});
-        if let Some(temperature) = temperature {
+        if let Some(temperature) = request.temperature {
             options["temperature"] = json!(temperature);
         }
         if let Some(context) = self.context {
@@ -93,9 +93,9 @@ impl ChatModel for Ollama {
         let url = format!("{}/api/chat", self.host);
         let response = self
             .http
-            .chat(model, request, |temperature| {
+            .chat(model, request, || {
                 let builder = self.http.post(&url);
-                (builder, self.body(request, model, temperature))
+                (builder, self.body(request, model))
             })
             .await?;
         let mut answer = Answer {
@@ -106,6 +106,9 @@ impl ChatModel for Ollama {
             return Ok(reading::lines(response, answer));
         }
         let whole: Line = response.json().await?;
+        if whole.message.is_none() && whole.error.is_none() {
+            return Err(LlmError::Malformed);
+        }
         let (thought, text) = answer.take(whole)?;
         Ok(reading::at_once(thought, text, answer.completion()))
     }

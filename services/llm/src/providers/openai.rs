@@ -1,16 +1,16 @@
 //! OpenAI chat completions, the dialect most servers speak (vLLM, LM Studio, llama.cpp, OpenRouter …).
 
 use async_trait::async_trait;
+use futures::stream;
 use reqwest::RequestBuilder;
-use serde::Deserialize;
 use serde_json::{Value, json};
 use tg_provider_http::{NoClient, Secret};
 use tg_schemas::msg::ModelInfo;
 
 use super::chats::{Chats, messages};
 use super::dialogs::{self, CallDelta, Calls};
-use super::failure;
-use super::reading::{self, Dialect, Said};
+use super::reading::{self, Begun, Dialect, Said};
+use super::{failure, listed};
 use crate::error::LlmError;
 use crate::model::{ChatModel, ChatRequest, ChatStream, Completion, Format};
 
@@ -59,36 +59,40 @@ impl ChatModel for OpenAi {
         let url = format!("{}/chat/completions", self.base_url);
         let response = self
             .http
-            .chat(model, request, |temperature| {
+            .chat(model, request, || {
                 let builder = self.signed(self.http.post(&url));
-                let mut body = body(request, model, temperature);
+                let mut body = body(request, model);
                 if self.base_url.contains(TELLS_COST) {
                     body["usage"] = json!({"include": true});
                 }
                 (builder, body)
             })
             .await?;
-        if request.streaming {
-            return Ok(reading::events(response, Answer::new(model)));
-        }
-        let whole: Whole = response.json().await?;
         let mut answer = Answer::new(model);
-        answer.note(whole.model, whole.usage);
-        let mut choice = whole
-            .choices
-            .into_iter()
-            .next()
-            .ok_or(LlmError::Malformed)?;
-        answer.finish(choice.finish_reason);
-        let (thought, text) = choice.message.apart();
-        answer.calls.add(choice.message.tool_calls);
-        Ok(reading::at_once(thought, text, answer.completion()))
+        let body = match reading::begun(response).await? {
+            Begun::Pieces(pieces) => return Ok(reading::events_of(pieces, answer)),
+            Begun::Whole(body) => body,
+        };
+        let text = String::from_utf8_lossy(&body);
+        let whole = text.trim_start_matches('\u{feff}').trim_end();
+        // Some servers end a body as if it were a stream.
+        let whole = whole.strip_suffix("[DONE]").unwrap_or(whole).trim_end();
+        let whole = whole.strip_suffix("data:").unwrap_or(whole);
+        match serde_json::from_slice::<Value>(whole.as_bytes()) {
+            Ok(whole) => {
+                let (thought, text) = answer.whole(&whole)?;
+                Ok(reading::at_once(thought, text, answer.completion()))
+            }
+            // One JSON object a line.
+            Err(_) if request.streaming => Ok(reading::events_of(stream::iter([Ok(body)]), answer)),
+            Err(_) => Err(LlmError::Malformed),
+        }
     }
 
     async fn list_models(&self) -> Result<Vec<ModelInfo>, LlmError> {
         let url = format!("{}/models", self.base_url);
-        let listed: Listed = self.http.json(self.signed(self.http.get(&url))).await?;
-        Ok(listed.models())
+        let listed: Value = self.http.json(self.signed(self.http.get(&url))).await?;
+        listed::models(&listed)
     }
 }
 
@@ -106,9 +110,9 @@ fn user(request: &ChatRequest) -> Value {
     ]})
 }
 
-fn body(request: &ChatRequest, model: &str, temperature: Option<f64>) -> Value {
+fn body(request: &ChatRequest, model: &str) -> Value {
     let mut body = json!({"model": model, "messages": messages(request, user(request))});
-    if let Some(temperature) = temperature {
+    if let Some(temperature) = request.temperature {
         body["temperature"] = json!(temperature);
     }
     if request.streaming {
@@ -134,75 +138,62 @@ fn body(request: &ChatRequest, model: &str, temperature: Option<f64>) -> Value {
     body
 }
 
-#[derive(Deserialize)]
-struct Whole {
-    model: Option<String>,
-    #[serde(default)]
-    choices: Vec<WholeChoice>,
-    usage: Option<Value>,
+/// A text that says something.
+fn text<'a>(value: &'a Value, name: &str) -> Option<&'a str> {
+    let text = value.get(name).and_then(Value::as_str);
+    text.filter(|text| !text.is_empty())
 }
 
-#[derive(Deserialize)]
-struct WholeChoice {
-    #[serde(default)]
-    message: Content,
-    finish_reason: Option<String>,
+/// Whether a reason for the end is a fault, such as `network_error`.
+fn is_fault(reason: &str) -> bool {
+    let reason = reason.to_ascii_lowercase();
+    reason == "error" || reason.ends_with("_error")
 }
 
-#[derive(Deserialize, Default)]
-struct Content {
-    content: Option<String>,
-    /// What the model thinks; by the server it is called so or so, or both.
-    #[serde(default)]
-    reasoning_content: Lenient,
-    #[serde(default)]
-    reasoning: Lenient,
-    tool_calls: Option<Vec<CallDelta>>,
-}
-
-impl Content {
-    /// What the model thinks and what it answers.
-    fn apart(&mut self) -> (String, String) {
-        let thought = self.reasoning_content.take();
-        let thought = thought.or_else(|| self.reasoning.take());
-        (
-            thought.unwrap_or_default(),
-            self.content.take().unwrap_or_default(),
-        )
+/// What the model thinks and what it answers, in a message or a piece of one. The content is a text, parts, or nothing.
+fn apart(message: &Value) -> (String, String) {
+    let (mut thought, mut said) = (String::new(), String::new());
+    // By the server it is called so or so, or both.
+    let names = ["reasoning_content", "reasoning", "thinking"];
+    if let Some(told) = names.iter().find_map(|name| text(message, name)) {
+        thought.push_str(told);
     }
-}
-
-/// A text, or something else that says nothing here.
-#[derive(Deserialize, Default)]
-struct Lenient(Value);
-
-impl Lenient {
-    fn take(&mut self) -> Option<String> {
-        match std::mem::take(&mut self.0) {
-            Value::String(text) if !text.is_empty() => Some(text),
-            _ => None,
+    match message.get("content") {
+        Some(Value::String(text)) => said.push_str(text),
+        Some(Value::Array(parts)) => parts.iter().for_each(|part| match part {
+            Value::String(text) => said.push_str(text),
+            part => {
+                let thoughts = match part.get("thinking") {
+                    Some(Value::Array(parts)) => {
+                        parts.iter().filter_map(|part| text(part, "text")).collect()
+                    }
+                    _ => text(part, "thinking").unwrap_or_default().to_owned(),
+                };
+                thought.push_str(&thoughts);
+                said.push_str(text(part, "text").unwrap_or_default());
+            }
+        }),
+        Some(Value::Object(_)) => {
+            said.push_str(text(&message["content"], "text").unwrap_or_default())
         }
+        _ => {}
     }
-}
-
-#[derive(Deserialize)]
-struct Chunk {
-    model: Option<String>,
-    choices: Option<Vec<ChunkChoice>>,
-    usage: Option<Value>,
-    error: Option<Value>,
-}
-
-#[derive(Deserialize)]
-struct ChunkChoice {
-    #[serde(default)]
-    delta: Content,
-    finish_reason: Option<String>,
+    if said.is_empty() {
+        // What a model says instead of an answer is one.
+        said.push_str(text(message, "refusal").unwrap_or_default());
+    }
+    (thought, said)
 }
 
 pub(super) struct Answer {
     completion: Completion,
     finished: bool,
+    /// A choice came, if only an empty one.
+    begun: bool,
+    /// Some text or call came.
+    spoke: bool,
+    /// The server keeps the answer back for what it says.
+    withheld: bool,
     calls: Calls,
 }
 
@@ -211,88 +202,103 @@ impl Answer {
         Self {
             completion: Completion::of(model),
             finished: false,
+            begun: false,
+            spoke: false,
+            withheld: false,
             calls: Calls::default(),
         }
     }
 
-    fn note(&mut self, model: Option<String>, usage: Option<Value>) {
-        if let Some(model) = model.filter(|model| !model.is_empty()) {
-            self.completion.model = model;
-        }
-        self.completion.count(usage.as_ref());
+    /// An answer that came whole.
+    fn whole(&mut self, body: &Value) -> Result<(String, String), LlmError> {
+        let said = self.take(body)?.ok_or(LlmError::Malformed)?;
+        self.check()?;
+        Ok(said)
     }
 
-    fn finish(&mut self, reason: Option<String>) {
-        if let Some(reason) = reason {
-            self.finished = true;
-            self.completion.truncated = reason == "length";
+    /// What a body, or an event, says; `None`: nothing of the answer.
+    fn take(&mut self, body: &Value) -> Result<Option<(String, String)>, LlmError> {
+        let choice = body.get("choices").and_then(|choices| choices.get(0));
+        let choice = choice.filter(|choice| choice.is_object());
+        if let Some(error) = failure::told(body).or_else(|| choice.and_then(failure::told)) {
+            return Err(error);
+        }
+        if let Some(model) = text(body, "model") {
+            model.clone_into(&mut self.completion.model);
+        }
+        self.completion.count(body.get("usage"));
+        let Some(choice) = choice else {
+            return Ok(None);
+        };
+        self.begun = true;
+        match text(choice, "finish_reason") {
+            None => {}
+            Some("error") => return Err(LlmError::Interrupted),
+            // An aggregator's own word for the end says less than that of the server behind it.
+            Some(_) if text(choice, "native_finish_reason").is_some_and(is_fault) => {
+                return Err(LlmError::Interrupted);
+            }
+            Some(reason) => {
+                self.finished = true;
+                self.completion.truncated = matches!(reason, "length" | "model_length");
+                self.withheld = reason == "content_filter";
+            }
+        }
+        let messages = ["delta", "message"].iter();
+        let mut messages =
+            messages.filter_map(|name| choice.get(*name).filter(|one| one.is_object()));
+        let said = match messages.next() {
+            Some(message) => {
+                let calls = CallDelta::of(message);
+                self.spoke |= !calls.is_empty();
+                self.calls.add(Some(calls));
+                apart(message)
+            }
+            // As in the dialect before chats.
+            None => (
+                String::new(),
+                text(choice, "text").unwrap_or_default().to_owned(),
+            ),
+        };
+        self.spoke |= !said.1.is_empty();
+        Ok(Some(said))
+    }
+
+    /// Whether what came may be the answer.
+    fn check(&self) -> Result<(), LlmError> {
+        match self.withheld && !self.spoke {
+            true => Err(LlmError::Withheld),
+            false => Ok(()),
         }
     }
 }
 
 impl Dialect for Answer {
     fn read(&mut self, data: &str) -> Result<Said, LlmError> {
-        if data.trim() == "[DONE]" {
-            return Ok(Said::End);
+        match data.trim() {
+            "[DONE]" if !self.begun => return Err(LlmError::BrokenOff),
+            "[DONE]" => {
+                self.check()?;
+                return Ok(Said::End);
+            }
+            // A server that has nothing to say yet.
+            "" => return Ok(Said::Nothing),
+            _ => {}
         }
-        let chunk: Chunk =
+        let chunk: Value =
             serde_json::from_slice(data.as_bytes()).map_err(|_| LlmError::Malformed)?;
-        if let Some(error) = chunk.error {
-            return Err(failure::in_stream(&error));
-        }
-        self.note(chunk.model, chunk.usage);
-        let Some(mut choice) = chunk.choices.and_then(|choices| choices.into_iter().next()) else {
-            return Ok(Said::Nothing);
-        };
-        self.finish(choice.finish_reason);
-        let (thought, text) = choice.delta.apart();
-        self.calls.add(choice.delta.tool_calls);
-        Ok(Said::Thinking(thought, text))
+        Ok(match self.take(&chunk)? {
+            Some((thought, text)) => Said::Thinking(thought, text),
+            None => Said::Nothing,
+        })
     }
 
     fn complete(&self) -> bool {
-        self.finished
+        self.finished && self.check().is_ok()
     }
 
     fn completion(&mut self) -> Completion {
         self.completion.tool_calls = self.calls.take();
         std::mem::take(&mut self.completion)
-    }
-}
-
-#[derive(Deserialize)]
-pub(super) struct Listed {
-    #[serde(default)]
-    data: Vec<Model>,
-}
-
-impl Listed {
-    pub(super) fn models(self) -> Vec<ModelInfo> {
-        self.data.into_iter().map(Model::info).collect()
-    }
-}
-
-#[derive(Deserialize)]
-struct Model {
-    id: String,
-    name: Option<String>,
-    owned_by: Option<String>,
-    created: Option<i64>,
-    description: Option<String>,
-    context_length: Option<i64>,
-    max_model_len: Option<i64>,
-}
-
-impl Model {
-    fn info(self) -> ModelInfo {
-        ModelInfo {
-            id: self.id,
-            name: self.name,
-            owned_by: self.owned_by,
-            created: self.created,
-            description: self.description,
-            context_length: self.context_length.or(self.max_model_len),
-            ..ModelInfo::default()
-        }
     }
 }

@@ -4,11 +4,13 @@ use std::collections::VecDeque;
 use std::future::ready;
 
 use bytes::Bytes;
-use eventsource_stream::Eventsource;
+use futures::stream::BoxStream;
 use futures::{Stream, StreamExt, stream};
 use tg_provider_http::{Answer, HttpError};
+use tg_replies::{Part, Thinking, apart};
 
-use crate::engine::thinking::{Part, Thinking, apart};
+use super::events::{self, Event};
+use super::failure;
 use crate::error::LlmError;
 use crate::model::{ChatEvent, ChatStream, Completion};
 
@@ -48,38 +50,52 @@ pub(super) fn events_of<S>(bytes: S, dialect: impl Dialect) -> ChatStream
 where
     S: Stream<Item = Result<Bytes, HttpError>> + Send + 'static,
 {
-    let data = without_mark(bytes).eventsource().map(|event| {
-        event.map(|event| event.data).map_err(|error| match error {
-            eventsource_stream::EventStreamError::Transport(error) => LlmError::from(error),
-            _ => LlmError::Malformed,
-        })
+    let data = events::events(bytes).map(|event| match event? {
+        Event {
+            is_error: true,
+            data,
+        } => Err(failure::event(&data)),
+        event => Ok(event.data),
     });
     read(data, dialect)
 }
 
-/// The bytes without the mark that a text in UTF-8 may begin with, behind an empty line that says nothing: `eventsource`
-/// cuts one byte of a mark's three where a stream begins with one, and panics; what begins with a line break never does.
-fn without_mark(
-    bytes: impl Stream<Item = Result<Bytes, HttpError>> + Send + 'static,
-) -> impl Stream<Item = Result<Bytes, HttpError>> + Send + 'static {
-    const MARK: &[u8] = b"\xef\xbb\xbf";
-    let mut head = Some(Vec::new());
-    let rest = bytes.filter_map(move |piece| {
-        let piece = match (piece, head.take()) {
-            (Ok(piece), Some(mut begun)) => {
-                begun.extend_from_slice(&piece);
-                if begun.len() < MARK.len() && MARK.starts_with(&begun) {
-                    head = Some(begun);
-                    return ready(None);
-                }
-                let rest = begun.strip_prefix(MARK).unwrap_or(&begun);
-                Ok(Bytes::copy_from_slice(rest))
+/// A body whose beginning has come.
+pub(super) enum Begun {
+    /// It is JSON, all of it.
+    Whole(Bytes),
+    /// It is something else, such as events.
+    Pieces(BoxStream<'static, Result<Bytes, HttpError>>),
+}
+
+/// Waits for the beginning of a body: not every server heeds whether pieces were asked for.
+pub(super) async fn begun(response: Answer) -> Result<Begun, LlmError> {
+    let mut rest = response.bytes().boxed();
+    let mut body = Vec::new();
+    let first = |body: &[u8]| {
+        let text = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body);
+        text.iter()
+            .copied()
+            .find(|byte| !byte.is_ascii_whitespace())
+    };
+    loop {
+        match first(&body) {
+            Some(b'{' | b'[') => break,
+            // A mark of three bytes may be cut.
+            Some(_) if body.len() > 2 => {
+                let begun = stream::once(ready(Ok(Bytes::from(body))));
+                return Ok(Begun::Pieces(begun.chain(rest).boxed()));
             }
-            (piece, _) => piece,
-        };
-        ready(Some(piece))
-    });
-    stream::once(ready(Ok(Bytes::from_static(b"\n")))).chain(rest)
+            _ => match rest.next().await {
+                Some(piece) => body.extend_from_slice(&piece?),
+                None => return Ok(Begun::Whole(body.into())),
+            },
+        }
+    }
+    while let Some(piece) = rest.next().await {
+        body.extend_from_slice(&piece?);
+    }
+    Ok(Begun::Whole(body.into()))
 }
 
 pub(super) fn lines_of<S>(bytes: S, dialect: impl Dialect) -> ChatStream
@@ -187,28 +203,4 @@ pub(super) fn at_once(thought: String, text: String, completion: Completion) -> 
     let piece = (!text.is_empty()).then_some(Ok(ChatEvent::Delta(text)));
     let events = thought.into_iter().chain(piece);
     stream::iter(events.chain([Ok(ChatEvent::Done(completion))])).boxed()
-}
-
-#[cfg(test)]
-mod tests {
-    use futures::executor::block_on;
-
-    use super::*;
-
-    #[test]
-    fn a_mark_before_the_text_is_no_part_of_it() {
-        let mark = b"\xef\xbb\xbf".as_slice();
-        for (marks, said) in [(0, vec!["a"]), (1, vec!["a"]), (2, vec![])] {
-            let whole = [&mark.repeat(marks), b"data: a\n\n".as_slice()].concat();
-            for size in 1..=whole.len() {
-                let pieces: Vec<_> = whole.chunks(size).map(Bytes::copy_from_slice).collect();
-                let read = without_mark(stream::iter(pieces.into_iter().map(Ok))).eventsource();
-                let read: Vec<String> = block_on(read.collect::<Vec<_>>())
-                    .into_iter()
-                    .map(|event| event.expect("an event").data)
-                    .collect();
-                assert_eq!(read, said, "{marks} marks, pieces of {size}");
-            }
-        }
-    }
 }

@@ -50,6 +50,7 @@ pub(super) fn judged(error: &LlmError, streaming: bool) -> Judged {
         | LlmError::UnknownModel(_)
         | LlmError::Malformed
         | LlmError::Interrupted
+        | LlmError::Withheld
         | LlmError::Unsupported => Judged::Elsewhere,
         _ => Judged::Final,
     }

@@ -194,7 +194,7 @@ async fn the_next_backend_answers_at_once_and_all_failing_are_four_attempts() {
 /// 108: through a router, where a question that fails is one failure however often it was tried, and a refused key is
 /// none.
 #[tokio::test(start_paused = true)]
-async fn questions_that_fail_make_the_rests_longer_and_a_refused_key_makes_none() {
+async fn line_108_questions_that_fail_make_the_rests_longer_and_a_refused_key_makes_none() {
     let refused = Does::Fails(LlmError::Auth(Some(401)));
     let model = Fake::new(&[refused]);
     let router = router(&[(about("a", 1), &model)], Strategy::Failover);
@@ -233,7 +233,7 @@ async fn questions_in_flight_that_fail_together_make_one_rest() {
 
 /// 109
 #[tokio::test(start_paused = true)]
-async fn a_resting_model_is_not_asked_and_the_fallback_is() {
+async fn line_109_a_resting_model_is_not_asked_and_the_fallback_is() {
     let (first, second) = (Fake::new(&[]), Fake::new(&[]));
     let router = router(
         &[(about("a", 1), &first), (about("b", 1), &second)],
@@ -260,7 +260,7 @@ async fn a_resting_model_is_not_asked_and_the_fallback_is() {
 
 /// 110
 #[tokio::test(start_paused = true)]
-async fn health_tells_who_rests_and_who_is_unknown_without_asking_anybody() {
+async fn line_110_health_tells_who_rests_and_who_is_unknown_without_asking_anybody() {
     let model = Fake::new(&[]);
     let mut only = about("a", 1);
     only.serves = crate::engine::router::serving::Serves::Listed(vec!["m".into(), "n".into()]);

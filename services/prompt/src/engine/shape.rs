@@ -56,20 +56,30 @@ impl Schema {
     }
 }
 
-/// Reads one JSON value, bare or inside a fence.
+impl From<tg_replies::NotJson> for Misshapen {
+    fn from(fault: tg_replies::NotJson) -> Self {
+        let tg_replies::NotJson { line, column } = fault;
+        Self::NotJson { line, column }
+    }
+}
+
+/// Reads one JSON value, whatever is around it: where a reply has several, the first that is of the schema.
 ///
 /// # Errors
 /// [`Misshapen::NotJson`] with the place, or [`Misshapen::Schema`] with what does not fit.
 pub fn json(text: &str, schema: Option<&Schema>) -> Result<Value, Misshapen> {
-    let value: Value =
-        serde_json::from_slice(unfenced(text).as_bytes()).map_err(|error| Misshapen::NotJson {
-            line: error.line(),
-            column: error.column(),
-        })?;
-    if let Some(schema) = schema {
-        schema.check(&value)?;
+    let mut found = tg_replies::candidates(text)?;
+    let Some(schema) = schema else {
+        return Ok(found.swap_remove(0));
+    };
+    let mut fault = None;
+    for value in found {
+        match schema.check(&value) {
+            Ok(()) => return Ok(value),
+            Err(error) => drop(fault.get_or_insert(error)),
+        }
     }
-    Ok(value)
+    Err(fault.unwrap_or(Misshapen::NotJson { line: 1, column: 1 }))
 }
 
 /// What could be read of a reply of one JSON value a line.
@@ -89,16 +99,16 @@ pub struct Lines {
 pub fn json_lines(text: &str, schema: Option<&Schema>) -> Result<Lines, Misshapen> {
     let mut lines = Lines::default();
     let mut fault = None;
-    let mut take = |value: Result<Value, Misshapen>| {
+    let take = |value: Value| {
         let items = match value {
-            Ok(Value::Array(items)) => items.into_iter().map(Ok).collect(),
+            Value::Array(items) => items,
             other => vec![other],
         };
         for item in items {
-            let checked = item.and_then(|value| match schema {
-                Some(schema) => schema.check(&value).map(|()| value),
-                None => Ok(value),
-            });
+            let checked = match schema {
+                Some(schema) => schema.check(&item).map(|()| item),
+                None => Ok(item),
+            };
             match checked {
                 Ok(value) => lines.values.push(value),
                 Err(error) => {
@@ -109,34 +119,15 @@ pub fn json_lines(text: &str, schema: Option<&Schema>) -> Result<Lines, Misshape
             }
         }
     };
-    match json(text, None) {
-        Ok(array @ Value::Array(_)) => take(Ok(array)),
-        _ => {
-            for line in text.lines().map(str::trim) {
-                let bare = line.trim_end_matches(',');
-                if !matches!(bare, "" | "[" | "]") && !line.starts_with("```") {
-                    take(json(bare, None));
-                }
-            }
-        }
-    }
+    let read = tg_replies::lines(text);
+    read.values.into_iter().for_each(take);
+    lines.dropped += read.bad;
+    // That a line is of no use says more than that it is none.
+    let fault = fault.or(read.fault.map(Misshapen::from));
     match fault {
         Some(fault) if lines.values.is_empty() => Err(fault),
         _ => Ok(lines),
     }
-}
-
-/// The body of the first fence, or the whole text.
-fn unfenced(text: &str) -> &str {
-    let Some((_, after)) = text.split_once("```") else {
-        return text.trim();
-    };
-    // The first line of a fence names the language.
-    let body = match after.split_once('\n') {
-        Some((language, body)) if !language.contains(['{', '[', '"']) => body,
-        _ => after,
-    };
-    body.split_once("```").map_or(body, |(body, _)| body).trim()
 }
 
 /// Whether providers can hold the model to a schema: every object closed with all properties required,
@@ -232,6 +223,8 @@ mod tests {
             "{fault}"
         );
         assert!(!fault.contains("s3cret"), "{fault}");
+        let drafted = "<think>Maybe {\"a\": 0}?</think>\nNot {\"a\": \"x\"} but {\"a\": 1,}";
+        assert_eq!(json(drafted, Some(&number)).unwrap(), json!({"a": 1}));
         assert!(
             json("no", None)
                 .unwrap_err()
@@ -254,6 +247,14 @@ mod tests {
         assert_eq!(json_lines("", None).unwrap(), Lines::default());
         assert_eq!(json_lines("[]", Some(&named)).unwrap(), Lines::default());
         assert!(json_lines("nothing here", None).is_err());
+    }
+
+    #[test]
+    fn what_is_thought_is_no_line() {
+        let text = "<think>\n{\"n\": 0}\n</think>\n{\"n\": 1}\n{\n  'n': 2,\n}";
+        let lines = json_lines(text, None).unwrap();
+        assert_eq!(lines.values, [json!({"n": 1}), json!({"n": 2})]);
+        assert_eq!(lines.dropped, 0);
     }
 
     #[test]

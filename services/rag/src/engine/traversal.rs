@@ -12,6 +12,7 @@ use super::lexical::Texts;
 use super::mmr;
 use super::plan::GraphPlan;
 use super::seeds::Seed;
+use tg_citations::forms::folded;
 use tg_citations::words::words;
 
 /// Predicates that say how the graph is written, not what it says.
@@ -235,7 +236,8 @@ pub fn best_fit(texts: &Texts, searches: &[String], count: usize) -> Vec<f64> {
 /// The words as they stand in labels: the graph compares them so.
 fn plain(text: &str) -> Vec<String> {
     let telling: HashSet<String> = words(text).into_iter().collect();
-    text.split(|c: char| !c.is_alphanumeric())
+    folded(text)
+        .split(|c: char| !c.is_alphanumeric())
         .filter(|word| words(word).iter().any(|word| telling.contains(word)))
         .map(str::to_lowercase)
         .collect()

@@ -1,9 +1,10 @@
-//! MCP servers of the workspaces. Only `session`, `listing` and `content` know the MCP library.
+//! MCP servers of the workspaces. Only `session`, `listing`, `messages` and `content` know the MCP library.
 
 mod content;
 #[cfg(test)]
 mod fuzz;
 mod listing;
+mod messages;
 mod pool;
 mod process;
 mod row;

@@ -50,7 +50,8 @@ impl Server {
         const NEEDED: &str =
             "the configuration cannot be read; 'url' is required, or 'server' instead";
         let row: Row = serde_json::from_slice(value.as_bytes()).map_err(|_| fault(NEEDED))?;
-        let token = row.token.filter(|token| !token.expose().is_empty());
+        let token = row.token.map(|token| bare(&token));
+        let token = token.filter(|token| !token.expose().is_empty());
         let place = match (row.url, row.server) {
             (Some(_), Some(_)) => {
                 return Err(fault("url: must be left out where 'server' is said"));
@@ -113,6 +114,15 @@ impl Server {
     }
 }
 
+/// The token alone: some rows hold the whole value of the header, scheme included.
+fn bare(token: &Secret) -> Secret {
+    let told = token.expose().trim();
+    match told.split_once(char::is_whitespace) {
+        Some((scheme, rest)) if scheme.eq_ignore_ascii_case("Bearer") => Secret::new(rest.trim()),
+        _ => Secret::new(told),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -141,6 +151,11 @@ mod tests {
         for named in ["env:PATH", "file:/etc/passwd"] {
             let row = format!(r#"{{"url": "http://x/mcp", "auth-token": "{named}"}}"#);
             assert_eq!(token(&Server::read("find", &row).unwrap()), named);
+        }
+        // The whole value of the header, as some write it.
+        for written in ["Bearer s3cret", "bearer  s3cret ", " s3cret"] {
+            let row = format!(r#"{{"url": "http://x/mcp", "auth-token": "{written}"}}"#);
+            assert_eq!(token(&Server::read("find", &row).unwrap()), "s3cret");
         }
         for bad in [
             "{",

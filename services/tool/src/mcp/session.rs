@@ -1,5 +1,5 @@
-//! One session with an MCP server, over streamable HTTP or with a program. With `listing` and `content` the only file that
-//! names the MCP library.
+//! One session with an MCP server, over streamable HTTP or with a program. With `listing`, `messages` and `content` the only
+//! file that names the MCP library.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,6 +21,7 @@ use tokio::time::Instant;
 
 use super::content::{LARGEST, read};
 use super::listing::Listing;
+use super::messages::Messages;
 use super::process::{InUse, Process};
 use crate::error::ToolError;
 
@@ -72,7 +73,7 @@ impl Session {
         if let Some(token) = token {
             config = config.auth_header(token.expose());
         }
-        let transport = StreamableHttpClientTransport::with_client(http, config);
+        let transport = StreamableHttpClientTransport::with_client(Messages(http), config);
         let heard = Arc::default();
         let opening = Heard(Arc::clone(&heard)).serve(transport);
         let running = agreed(tokio::time::timeout(OPEN, opening).await)?;

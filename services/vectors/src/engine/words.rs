@@ -1,4 +1,10 @@
-//! From a question to a full-text expression: each word a quoted phrase, all of them OR-ed. Pure.
+//! From a question to a full-text expression: each word a quoted phrase, all of them OR-ed. Texts are indexed in one form
+//! ([`indexed`]), and a word is looked for in that form and as it was asked for, as older texts were indexed as they stood.
+//! Pure.
+
+use std::borrow::Cow;
+
+use tg_citations::forms::folded;
 
 /// Words of a question that count; more add nothing but time.
 const MOST_WORDS: usize = 64;
@@ -14,6 +20,11 @@ const COMMON: [&str; 58] = [
     "they", "this", "to", "was", "we", "were", "what", "when", "where", "which", "who", "why",
     "will", "with", "would", "you", "your",
 ];
+
+/// A text as its words are indexed.
+pub fn indexed(text: &str) -> Cow<'_, str> {
+    folded(text)
+}
 
 /// The expression for a question; `None` when it holds no word.
 pub fn expression(question: &str) -> Option<String> {
@@ -33,11 +44,15 @@ pub fn expression(question: &str) -> Option<String> {
         true => words.iter().filter(telling).collect(),
         false => words.iter().collect(),
     };
-    let phrases: Vec<String> = chosen
-        .into_iter()
-        .take(MOST_WORDS)
-        .map(|word| format!("\"{}\"", word.replace('"', "\"\"")))
-        .collect();
+    let phrase = |word: &str| format!("\"{}\"", word.replace('"', "\"\""));
+    let mut phrases = Vec::new();
+    for word in chosen.into_iter().take(MOST_WORDS) {
+        let form = indexed(word);
+        if form != word.as_str() {
+            phrases.push(phrase(&form));
+        }
+        phrases.push(phrase(word));
+    }
     (!phrases.is_empty()).then(|| phrases.join(" OR "))
 }
 
@@ -52,6 +67,15 @@ mod tests {
         assert_eq!(expression("who is who").unwrap(), r#""who" OR "is""#);
         assert_eq!(expression(" ?? \u{0} -- \n"), None);
         assert_eq!(expression(""), None);
+    }
+
+    #[test]
+    fn words_are_asked_for_in_their_one_form_and_as_they_were_said() {
+        let asked = expression("cafe\u{301} ＵＰＳ lamp").unwrap();
+        assert_eq!(
+            asked,
+            "\"café\" OR \"cafe\u{301}\" OR \"UPS\" OR \"ＵＰＳ\" OR \"lamp\""
+        );
     }
 
     #[test]

@@ -3,6 +3,7 @@
 mod bans;
 mod beside;
 mod circles;
+mod clocks;
 mod declared;
 mod docs;
 mod habits;

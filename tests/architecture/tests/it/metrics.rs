@@ -227,7 +227,12 @@ fn unknown<'a>(page: &'a str, table: &str, process: &str) -> Vec<&'a str> {
 fn what_the_docs_say_of_metrics_is_told() {
     let read = |path: &str| std::fs::read_to_string(root().join(path)).unwrap_or_default();
     let (table, process) = (read(TABLE), read(PROCESS));
-    for path in ["docs/operate.md", "README.md"] {
+    for path in [
+        "docs/operate.md",
+        "docs/limits.md",
+        "docs/use.md",
+        "README.md",
+    ] {
         let page = read(path);
         let unknown = unknown(&page, &table, &process);
         assert!(unknown.is_empty(), "{path}: {unknown:?}");

@@ -12,7 +12,7 @@ use tg_testkit::shared_node::VirtualHost;
 use crate::workspaces::{add, closed, documents, files, iam, make, patiently, start};
 use crate::world::Bus;
 
-const BOUND: Duration = Duration::from_secs(40);
+const BOUND: Duration = Duration::from_secs(60);
 /// Long enough for a purge, were there one.
 const A_WHILE: Duration = Duration::from_secs(3);
 

@@ -21,7 +21,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// A run has at least so many frames: two steps of thought, action, observation and what explains them.
 const STEPS: usize = 8;
 /// A run ends by then in any case.
-const BOUND: Duration = Duration::from_secs(30);
+const BOUND: Duration = Duration::from_secs(60);
 
 fn serve(services: &[&str], model: &ScriptedModel, node: &VirtualHost) -> Launch {
     Launch::serve(services, &node.url())

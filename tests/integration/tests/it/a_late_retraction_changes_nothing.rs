@@ -21,7 +21,7 @@ use crate::poison_is_dead_lettered_once::counted;
 use crate::workspaces::{iam, make, patiently};
 use crate::world::{Bus, post};
 
-const BOUND: Duration = Duration::from_secs(30);
+const BOUND: Duration = Duration::from_secs(60);
 const TEXT: &str = "urn:text:late";
 /// A word of the chunk that came late.
 const WORD: &str = "quillfern";

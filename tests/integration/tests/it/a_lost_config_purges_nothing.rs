@@ -12,7 +12,7 @@ use tg_testkit::shared_node::VirtualHost;
 
 use crate::workspaces::{add, documents, files, has, iam, literals, make, put};
 
-const BOUND: Duration = Duration::from_secs(30);
+const BOUND: Duration = Duration::from_secs(60);
 
 /// The files of the configuration; there must be one.
 fn of_config(folder: &Path) -> Result<Vec<String>> {

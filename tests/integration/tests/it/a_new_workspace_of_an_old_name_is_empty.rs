@@ -14,7 +14,7 @@ use crate::poison_is_dead_lettered_once::{listed, poison, until};
 use crate::workspaces::{add, documents, files, has, iam, make, put, start};
 use crate::world::{Bus, post, up};
 
-const BOUND: Duration = Duration::from_secs(30);
+const BOUND: Duration = Duration::from_secs(60);
 /// No time to restore.
 const NO_GRACE: (&str, &str) = ("THREADGRAPH_CONFIG__RESTORE_HOURS", "0");
 

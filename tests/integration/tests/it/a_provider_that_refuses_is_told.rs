@@ -19,7 +19,7 @@ const KEY: &str = "sk-test-secret-4711";
 const SAID: &str =
     r#"{"error": {"message": "the key sk-test-secret-4711 is bad, says db.internal"}}"#;
 const HIDDEN: [&str; 3] = [KEY, "is bad", "db.internal"];
-const BOUND: Duration = Duration::from_secs(30);
+const BOUND: Duration = Duration::from_secs(60);
 
 /// A question to a service, the check that looks after it, and what is behind it.
 struct Asked {

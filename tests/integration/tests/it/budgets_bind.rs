@@ -254,5 +254,6 @@ async fn on_the_embedded_bus() -> Result<()> {
 
 #[tokio::test]
 async fn over_rabbitmq() -> Result<()> {
-    a_workspace_has_one_budget(Bus::Rabbit).await
+    a_workspace_has_one_budget(Bus::Rabbit).await?;
+    usage_is_listed(Bus::Rabbit).await
 }

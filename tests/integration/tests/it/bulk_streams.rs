@@ -16,7 +16,7 @@ use crate::edge::{connected_from, text_frame, upgraded};
 /// The document and the core that are larger than all buffers on their way.
 pub const BIG: &str = "urn:big";
 const CHUNK: usize = 4 << 20;
-const SOON: Duration = Duration::from_secs(30);
+const SOON: Duration = Duration::from_secs(60);
 /// Bytes of an answer that has begun.
 const BEGUN: usize = 4 << 10;
 /// An answer's last bytes: words at its end are looked for there.

@@ -35,13 +35,13 @@ const HOSTILE: &str = "The Gribble notice says that the Gribble lamp is <b>bold<
     <img src=x onerror=\"window.ran=1\"> and <script>window.ran=2</script> and <iframe src=\"javascript:window.ran=3\"></iframe>.\n";
 
 /// A story under way.
-struct Story {
+pub(crate) struct Story {
     child: Child,
     lines: tokio::io::Lines<BufReader<tokio::process::ChildStdout>>,
 }
 
 impl Story {
-    fn start(name: &str, args: &[&str]) -> Result<Self> {
+    pub(crate) fn start(name: &str, args: &[&str]) -> Result<Self> {
         let mut child = Command::new(root().join(".cache/node/bin/node"))
             .arg(root().join("console/test").join(name))
             .args(args)
@@ -56,7 +56,7 @@ impl Story {
         Ok(Self { child, lines })
     }
 
-    async fn line(&mut self) -> Result<String> {
+    pub(crate) async fn line(&mut self) -> Result<String> {
         let read = tokio::time::timeout(BOUND, self.lines.next_line()).await;
         if let Some(line) = read.context("the story did not go on")?? {
             return Ok(line);
@@ -67,12 +67,12 @@ impl Story {
         anyhow::bail!("the story ended:\n{errors}")
     }
 
-    async fn go_on(&mut self) -> Result<()> {
+    pub(crate) async fn go_on(&mut self) -> Result<()> {
         let stdin = self.child.stdin.as_mut().context("stdin")?;
         Ok(stdin.write_all(b"go on\n").await?)
     }
 
-    async fn end(mut self) -> Result<Value> {
+    pub(crate) async fn end(mut self) -> Result<Value> {
         let line = self.line().await?;
         let seen: Value = serde_json::from_str(&line).with_context(|| line.clone())?;
         Ok(seen)

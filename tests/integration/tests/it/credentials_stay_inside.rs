@@ -18,7 +18,7 @@ on_both_buses!(
 
 const SECRET: &str = "S3CRET-of-the-server";
 const MASK: &str = "********";
-const SOON: Duration = Duration::from_secs(30);
+const SOON: Duration = Duration::from_secs(60);
 /// Until gateways have told what they decided, which they do once a second.
 const PAUSE: Duration = Duration::from_millis(200);
 

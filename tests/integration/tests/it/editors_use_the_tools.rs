@@ -17,7 +17,7 @@ use crate::world::{Bus, World, launch, on_both_buses};
 
 const BOUND: Duration = Duration::from_secs(240);
 /// What a call's end leads to comes within this.
-const SOON: Duration = Duration::from_secs(30);
+const SOON: Duration = Duration::from_secs(60);
 
 /// A user of the role with a key that is held to some capabilities, or to none.
 async fn keys(server: &Server, admin: &str, scopes: &[&[&str]]) -> Result<Vec<String>> {

@@ -10,7 +10,7 @@ use tg_testkit::process::{Server, client};
 
 use crate::world::{Bus, on_both_buses, up};
 
-const SOON: Duration = Duration::from_secs(30);
+const SOON: Duration = Duration::from_secs(60);
 const LINES: &str = "application/x-ndjson";
 const SCHEMA: &str = r#"{"name": "lamps", "description": "Lamps", "fields": [
     {"name": "id", "type": "string", "primary_key": true}, {"name": "watts", "type": "integer"}]}"#;

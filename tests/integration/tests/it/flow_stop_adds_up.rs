@@ -27,7 +27,7 @@ const RUNS: usize = 10;
 /// Whoever writes records.
 const WRITER: &str = "triples-write";
 const PAUSE: Duration = Duration::from_millis(10);
-const BOUND: Duration = Duration::from_secs(30);
+const BOUND: Duration = Duration::from_secs(60);
 const OTHERS: &[&str] = &[
     "config",
     "iam",

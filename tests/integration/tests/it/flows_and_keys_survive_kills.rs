@@ -20,7 +20,7 @@ use crate::world::Bus;
 const DELAYS: [u64; 10] = [4, 30, 0, 70, 15, 120, 45, 180, 8, 90];
 const DELAYS_INSIDE: [u64; 10] = [3, 12, 1, 9, 5, 15, 2, 20, 7, 30];
 /// Whoever was killed serves again, and what it owes is done, by then.
-const BOUND: Duration = Duration::from_secs(30);
+const BOUND: Duration = Duration::from_secs(60);
 /// A flow that was never killed over; what it has is what each of the others is to have.
 const MODEL: &str = "turn-model";
 

@@ -18,7 +18,7 @@ use crate::world::{Bus, post, up};
 const DOCUMENT: usize = 13 << 20;
 /// A part of an upload.
 const PART: usize = 2 << 20;
-const SOON: Duration = Duration::from_secs(10);
+const SOON: Duration = Duration::from_secs(60);
 
 async fn library(server: &Server, body: Value) -> Result<(u16, Value)> {
     post(&server.url(), "api/v1/librarian", body).await

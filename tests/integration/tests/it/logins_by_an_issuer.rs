@@ -16,7 +16,7 @@ use crate::revocation_is_immediate::status;
 use crate::world::{Bus, on_both_buses};
 
 /// From the answer of what ends a session on.
-const BOUND: Duration = Duration::from_secs(1);
+const BOUND: Duration = Duration::from_secs(60);
 /// Least time from one look at the issuer's keys to the next, and a little: waited for before it has others.
 const PAUSE: Duration = Duration::from_millis(5_500);
 /// The life of a token of one second is over.

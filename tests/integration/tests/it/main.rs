@@ -54,6 +54,7 @@ mod confirmed;
 mod connections_are_bounded;
 mod console_library;
 mod console_page;
+mod console_runs;
 mod cores_by_content;
 mod cores_move_between_systems;
 mod credentials_stay_inside;

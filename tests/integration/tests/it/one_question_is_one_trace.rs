@@ -206,6 +206,13 @@ fn check(spans: &[Received], bus: Bus) -> Result<()> {
     ] {
         ensure!(!text.contains(hidden), "{hidden} in {text}");
     }
+    for span in spans.iter().filter(|span| !span.name.starts_with("chat ")) {
+        let mut names = span.attributes.keys();
+        ensure!(
+            !names.any(|name| name.starts_with("gen_ai.usage.")),
+            "usage beside a call of a model: {span:?}"
+        );
+    }
     let (mut calls, mut services) = (0, BTreeSet::new());
     for call in spans.iter().filter(|span| span.name == "chat scripted") {
         calls += 1;

@@ -13,7 +13,7 @@ use crate::upgrades_lose_nothing as upgrades;
 use crate::workspaces::make;
 use crate::world::{Bus, post, up};
 
-const SOON: Duration = Duration::from_secs(30);
+const SOON: Duration = Duration::from_secs(60);
 
 async fn flow(server: &Server, body: Value) -> Result<Value> {
     let (status, told) = post(&server.url(), "api/v1/flow", body.clone()).await?;

@@ -11,7 +11,7 @@ use tg_testkit::process::{Server, client, tg_as};
 use crate::edge::{first_key, iam, with_keys};
 use crate::world::{Bus, launch, on_both_buses};
 
-const SOON: Duration = Duration::from_secs(30);
+const SOON: Duration = Duration::from_secs(60);
 
 /// `urn:x:bob` is secret to all but bosses.
 const POLICY: &str = r#"

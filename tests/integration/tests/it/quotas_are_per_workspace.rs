@@ -10,7 +10,7 @@ use tg_testkit::process::{Launch, client};
 use crate::workspaces::{make, patiently};
 use crate::world::{Bus, post};
 
-const BOUND: Duration = Duration::from_secs(30);
+const BOUND: Duration = Duration::from_secs(60);
 const SCHEMA: &str = r#"{"name": "lamps", "description": "Lamps", "fields": [
     {"name": "id", "type": "integer", "primary_key": true}, {"name": "maker", "type": "string"}]}"#;
 

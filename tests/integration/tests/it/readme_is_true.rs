@@ -1,5 +1,5 @@
-//! The blocks of the README, as somebody pastes them, with the built programs, a port and directories of its own. What
-//! builds is not run again: whoever runs the tests has built.
+//! The blocks of the README and of `docs/use.md`, as somebody pastes them, with the built programs, a port and directories
+//! of its own. What builds is not run again: whoever runs the tests has built.
 
 use std::path::Path;
 
@@ -12,6 +12,11 @@ use crate::pasted::{self, Output};
 
 fn readme() -> Result<String> {
     Ok(std::fs::read_to_string(root().join("README.md"))?)
+}
+
+/// The page that follows the first session.
+fn use_it() -> Result<String> {
+    Ok(std::fs::read_to_string(root().join("docs/use.md"))?)
 }
 
 /// Lines without the first ones, which build and say where what was built is.
@@ -83,9 +88,9 @@ async fn the_first_session_works_when_pasted() -> Result<()> {
 /// What follows: the way to the build that ships, and the models of several vendors, each as its line says.
 #[tokio::test]
 async fn each_further_block_does_what_it_says() -> Result<()> {
-    let blocks = pasted::blocks(&readme()?, "sh");
-    let [_, _, _, models] = &blocks[..] else {
-        anyhow::bail!("four blocks");
+    let blocks = pasted::blocks(&use_it()?, "sh");
+    let [_, models] = &blocks[..] else {
+        anyhow::bail!("two blocks");
     };
     let folder = tempfile::tempdir()?;
     // What stands for a key or a name is put in; the settings are read and not served.
@@ -104,7 +109,7 @@ async fn each_further_block_does_what_it_says() -> Result<()> {
         is_told(&told.stdout, &wanted).with_context(|| line.to_owned())?;
     }
 
-    let [file] = &pasted::blocks(&readme()?, "toml")[..] else {
+    let [file] = &pasted::blocks(&use_it()?, "toml")[..] else {
         anyhow::bail!("one block of settings");
     };
     std::fs::write(folder.path().join("threadgraph.toml"), file)?;
@@ -133,12 +138,12 @@ fn is_told(told: &str, wanted: &[(&str, &str)]) -> Result<()> {
     Ok(())
 }
 
-/// `make release` makes what ships with the page in it, and its programs are linked where the README says.
+/// `make release` makes what ships with the page in it, and its programs are linked where `docs/use.md` says.
 #[tokio::test]
 async fn the_build_that_ships_has_the_page() -> Result<()> {
     let readme = readme()?;
-    let blocks = pasted::blocks(&readme, "sh");
-    let block = blocks.get(2).context("three blocks")?;
+    let blocks = pasted::blocks(&use_it()?, "sh");
+    let block = blocks.first().context("a block")?;
     let lines = built(block, ["make release ", "target/dist/tg links ~/bin "])?;
     ensure!(lines.starts_with("target/dist/threadgraph up "), "{lines}");
 

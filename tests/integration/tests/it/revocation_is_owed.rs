@@ -14,7 +14,7 @@ use crate::revocation_is_immediate::{key_of, status};
 /// Everything but config and iam.
 const REST: [&str; 6] = ["flow", "librarian", "llm", "prompt", "agent", "gateway"];
 /// After the next iam begins to serve. Decisions are remembered for a minute.
-const BOUND: Duration = Duration::from_secs(15);
+const BOUND: Duration = Duration::from_secs(60);
 
 async fn one(service: &str, node: &VirtualHost, rest: &Server) -> Result<Server> {
     Launch::serve(&[service], &node.url())

@@ -21,7 +21,7 @@ use crate::world::{Bus, up};
 const LONG: Duration = Duration::from_secs(68);
 /// 64 KB a second.
 const PIECE: (usize, Duration) = (8 << 10, Duration::from_millis(125));
-const SOON: Duration = Duration::from_secs(30);
+const SOON: Duration = Duration::from_secs(60);
 /// Who feeds many slow readers may be slow itself on a busy machine; whoever is cut off learns it at once.
 const STILL: Duration = Duration::from_secs(30);
 /// Pieces of the document, and megabytes of triples: more than is read and than all buffers on the way hold.

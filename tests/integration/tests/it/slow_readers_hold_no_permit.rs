@@ -20,7 +20,7 @@ const STORED: usize = 16;
 /// All buffers on the way are full by then.
 const FULL: Duration = Duration::from_secs(3);
 /// Who is of another workspace is answered soon, on any machine: it would wait for such readers for ten minutes.
-const SOON: Duration = Duration::from_secs(20);
+const SOON: Duration = Duration::from_secs(60);
 /// Their own workspace computes for them first; it would wait for readers as slow as these for ten minutes.
 const BOUND: Duration = Duration::from_secs(60);
 

@@ -16,7 +16,7 @@ use tokio::sync::Mutex;
 use crate::world::{Bus, World, launch};
 
 /// From the signal to the end of the process. Nothing is in progress that deserves the drain time.
-const SOON: Duration = Duration::from_secs(12);
+const SOON: Duration = Duration::from_secs(60);
 
 /// From the second signal to the end: the five seconds that the runtime may take for what blocks, and room for a busy
 /// machine. An answer under way would be waited for as long as the drain time, of which 19 seconds are left then.

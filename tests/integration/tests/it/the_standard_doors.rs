@@ -418,6 +418,12 @@ async fn what_is_wrong_has_its_status(bus: Bus) -> Result<()> {
         ),
         (LABELS, "text/html", 406, "accept: "),
         (BUILT, "text/csv", 406, "text/turtle"),
+        (
+            "CONSTRUCT { ?s <http://example.org/7> ?o } WHERE { ?s ?p ?o }",
+            "application/rdf+xml",
+            406,
+            "does not end in a name",
+        ),
         ("ASK {}", "text/csv", 406, "accept: "),
         (
             "SELECT * { SERVICE <http://127.0.0.1:1/> { ?s ?p ?o } }",

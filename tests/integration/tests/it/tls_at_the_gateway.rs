@@ -20,7 +20,7 @@ const BOUND: Duration = Duration::from_secs(60);
 /// Pause between two looks.
 const LOOK: Duration = Duration::from_millis(100);
 /// Longer than a look at the files takes to come.
-const LATER: Duration = Duration::from_secs(15);
+const LATER: Duration = Duration::from_secs(60);
 const UNKNOWN: &str = "its certificate is signed by no authority that is trusted here; --ca-file names the file of the one \
                        that signed it";
 

@@ -13,7 +13,7 @@ use tg_testkit::rabbitmq::{RabbitNode, Secured};
 use crate::world::{launch, post};
 
 /// Sooner than a broker that is away is given up.
-const SOON: Duration = Duration::from_secs(25);
+const SOON: Duration = Duration::from_secs(60);
 /// Longest wait for a broker that comes back.
 const BOUND: Duration = Duration::from_secs(90);
 /// Pause between two questions to a system whose broker was away.

@@ -17,7 +17,7 @@ use crate::world::{Bus, post};
 
 /// Records of each release.
 const COUNT: usize = 12;
-const BOUND: Duration = Duration::from_secs(30);
+const BOUND: Duration = Duration::from_secs(60);
 const FLOW: &str = "default";
 
 /// The release before the one before: records had no `root` in their metadata.

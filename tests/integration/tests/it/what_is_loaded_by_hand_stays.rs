@@ -22,7 +22,7 @@ const CHANGED: &str = "Use the newer words.";
 const OLD: &str = "a lamp of blue glass";
 const NEW: &str = "a light of cobalt glass";
 const PROMPT: &str = "template.extract-definitions";
-const BOUND: Duration = Duration::from_secs(30);
+const BOUND: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// Defines the lantern in one way before the change, and in another one after it.

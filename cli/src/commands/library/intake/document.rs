@@ -3,7 +3,6 @@
 
 use std::io;
 
-use indicatif::ProgressBar;
 use tg_document::kind::{self, Kind};
 use tg_document::text::{NoText, TextDecoder, leniently};
 use tg_document::{charset, pages, title, whole};
@@ -12,6 +11,7 @@ use tg_schemas::limits::DOCUMENT;
 use crate::client::Error;
 use crate::content::Content;
 use crate::session::Session;
+use crate::terminal::Bar;
 
 /// A document that can be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -101,7 +101,7 @@ pub(in super::super) async fn hash(
     content: &Content,
 ) -> Result<String, Error> {
     let bar = match content.small() {
-        Some(_) => ProgressBar::hidden(),
+        Some(_) => Bar::hidden(),
         None => {
             let what = format!("{name}: reading");
             session.out.progress(&what, Some(content.size()))

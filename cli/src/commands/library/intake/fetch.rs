@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use futures::StreamExt;
-use tg_provider_http::{HttpClient, HttpError, Limits};
+use tg_provider_http::{Cause, HttpClient, HttpError, Limits, Reach};
 use tg_schemas::limits::{DOCUMENT, human};
 
 use super::find::Source;
@@ -23,14 +23,20 @@ const REDIRECTS: usize = 10;
 pub(super) type Found = (Content, String);
 
 /// Reads a source. The inner error says why it cannot be read; the outer one ends everything.
-pub(super) async fn fetch(session: &Session, source: &Source) -> Result<Result<Found, String>> {
+pub(super) async fn fetch(session: &mut Session, source: &Source) -> Result<Result<Found, String>> {
     match source {
         Source::File(path) => Ok(file(path)),
         Source::Web(url) => {
             let fetching = tokio::time::timeout(TIME, web(url));
             let fetched = session.until_interrupted(fetching).await?;
             let late = |_| Err(format!("did not come within {} s", TIME.as_secs()));
-            Ok(fetched.unwrap_or_else(late))
+            let fetched = fetched.unwrap_or_else(late);
+            Ok(fetched.map(|(found, from)| {
+                if let Some(from) = from {
+                    session.out.talk(format!("{url}: was sent on to {from}"));
+                }
+                found
+            }))
         }
     }
 }
@@ -44,8 +50,11 @@ fn file(path: &Path) -> Result<Found, String> {
     Ok((content, String::new()))
 }
 
-async fn web(url: &str) -> Result<Found, String> {
+/// What is at an address, and where that is if the address sends on.
+async fn web(url: &str) -> Result<(Found, Option<String>), String> {
     let limits = Limits {
+        // Whoever answers may send on to anywhere. What only this machine reaches goes into the library where it is named.
+        reach: Reach::Outward,
         silence: Some(SILENCE),
         redirects: REDIRECTS,
         answer: DOCUMENT,
@@ -57,6 +66,7 @@ async fn web(url: &str) -> Result<Found, String> {
         .await
         .map_err(|why| told(&why))?;
     let declared = answer.content_type().to_owned();
+    let from = answer.led_to(url);
     let mut pieces = std::pin::pin!(answer.bytes());
     let mut content = Spool::default();
     while let Some(piece) = pieces.next().await {
@@ -64,7 +74,7 @@ async fn web(url: &str) -> Result<Found, String> {
         let kept = content.push(&piece);
         kept.map_err(|error| error.to_string())?;
     }
-    Ok((content.content(), useful(&declared)))
+    Ok(((content.content(), useful(&declared)), from))
 }
 
 /// What servers say of files that they do not know says nothing.
@@ -79,6 +89,9 @@ fn told(why: &HttpError) -> String {
     match why {
         HttpError::Refused(refusal) => format!("its server answers with status {}", refusal.status),
         HttpError::Unreadable => too_large(),
+        HttpError::Unreachable(Cause::Denied) => {
+            "its server sends on to an address of this machine or network; add that one by its own address".to_owned()
+        }
         HttpError::Invalid => "is not an address that can be asked".to_owned(),
         why => why.to_string(),
     }
@@ -97,6 +110,54 @@ mod tests {
         assert_eq!(useful("text/markdown; charset=utf-8"), "text/markdown");
         assert_eq!(useful("text/plain; charset=utf-8"), "");
         assert_eq!(useful(""), "");
+    }
+
+    /// A server of one answer.
+    fn server(listener: tokio::net::TcpListener, answer: String) {
+        use tokio::io::{AsyncReadExt, AsyncWriteExt};
+        tokio::spawn(async move {
+            while let Ok((mut socket, _)) = listener.accept().await {
+                // A request without body fits into one read.
+                let _ = socket.read(&mut [0; 4096]).await;
+                let _ = socket.write_all(answer.as_bytes()).await;
+            }
+        });
+    }
+
+    #[tokio::test]
+    async fn nobody_sends_on_to_what_only_this_machine_reaches() {
+        let bound = async |address: &str| {
+            let bound = tokio::net::TcpListener::bind((address, 0))
+                .await
+                .expect("a port");
+            let url = format!("http://{}", bound.local_addr().expect("an address"));
+            (bound, url)
+        };
+        let (inner, inner_url) = bound("127.0.0.1").await;
+        let text = "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 6\r\n\r\nsecret";
+        server(inner, text.to_owned());
+        let on = |to: &str| {
+            format!(
+                "HTTP/1.1 302 Found\r\nconnection: close\r\nlocation: {to}/\r\ncontent-length: 0\r\n\r\n"
+            )
+        };
+        for to in [inner_url.clone(), "http://169.254.169.254".to_owned()] {
+            let (outer, url) = bound("127.0.0.2").await;
+            server(outer, on(&to));
+            let why = web(&url).await.err().expect("it is refused");
+            assert!(
+                why.contains("sends on to an address of this machine"),
+                "{to}: {why}"
+            );
+        }
+        // The host that was named may send on within itself.
+        let (outer, url) = bound("127.0.0.1").await;
+        server(outer, on(&inner_url));
+        let ((content, _), from) = web(&url).await.expect("the same host");
+        assert_eq!(content.small(), Some(&b"secret"[..]));
+        assert_eq!(from, Some(inner_url.clone()));
+        let (_, from) = web(&inner_url).await.expect("itself");
+        assert_eq!(from, None);
     }
 
     #[test]

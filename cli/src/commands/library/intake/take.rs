@@ -21,6 +21,13 @@ use crate::session::Session;
 /// Processings of one content into one place whose ids are tried.
 const MOST_RETRIES: u32 = 100;
 
+/// Whether a name is one of a file with facts, which a reader of texts does not make facts of.
+fn is_rdf(name: &str) -> bool {
+    const ENDINGS: [&str; 6] = [".ttl", ".nt", ".nq", ".trig", ".rdf", ".owl"];
+    let name = name.to_ascii_lowercase();
+    ENDINGS.iter().any(|ending| name.ends_with(ending))
+}
+
 /// Takes documents.
 pub(super) struct Taker<'a> {
     add: &'a Add,
@@ -102,6 +109,11 @@ impl<'a> Taker<'a> {
                 (id, sent)
             }
         };
+        if became != Became::Unchanged && is_rdf(&name) {
+            session.out.talk(format!(
+                "{name}: RDF is read as text here; `tg load-turtle -i ID FILE` loads its facts"
+            ));
+        }
         let (processings, why) = self.process(source, &id, &document, became).await?;
         Ok(Outcome {
             name,

@@ -20,6 +20,8 @@ pub(super) struct Column {
     pub(super) source: String,
     /// The name that the file has for it.
     pub(super) title: String,
+    /// The file has no name for it.
+    pub(super) unnamed: bool,
     /// The first value, shortened.
     pub(super) example: String,
     /// Records that have a value.
@@ -99,6 +101,7 @@ impl Column {
         Self {
             source,
             title,
+            unnamed: false,
             example: String::new(),
             filled: 0,
             fitting: Type::ALL.to_vec(),
@@ -142,6 +145,11 @@ impl Column {
             all if all.len() == Type::ALL.len() => Type::Text,
             [first, ..] => *first,
         }
+    }
+
+    /// Whether any record has a value.
+    pub(super) fn is_filled(&self) -> bool {
+        self.filled > 0
     }
 
     /// Whether its values tell so many records apart.

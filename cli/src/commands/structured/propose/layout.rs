@@ -9,8 +9,9 @@ use std::path::Path;
 use quick_xml::Reader;
 use quick_xml::events::Event;
 use serde_json::{Value, json};
+use tg_document::text::leniently;
 
-use super::column::Type;
+use super::header::names_columns;
 use crate::client::{Error, Result};
 use crate::commands::structured::diagnose::kind;
 use crate::commands::structured::records::{
@@ -21,6 +22,8 @@ use crate::commands::structured::records::{
 const BEGINNING: u64 = 1 << 20;
 /// Records that are looked at for a delimiter.
 const RECORDS: u64 = 50;
+/// Characters of a cell that are looked at.
+const CELL: usize = 64;
 /// Delimiters of columns, the more usual one first.
 const DELIMITERS: [u8; 4] = *b",;\t|";
 /// How deep in a JSON document an array of records is looked for.
@@ -38,11 +41,8 @@ pub(super) fn layout(path: &Path) -> Result<Value> {
     if beginning.starts_with(b"\xff\xfe") || beginning.starts_with(b"\xfe\xff") {
         return Err(Error::file(path, "is UTF-16; save it as UTF-8"));
     }
-    let encoding = match std::str::from_utf8(&beginning) {
-        // A character may be cut where the beginning ends.
-        Err(fault) if fault.error_len().is_some() => Encoding::Latin1,
-        _ => Encoding::Utf8,
-    };
+    let charset = charset(&beginning);
+    let encoding = Encoding::named(&charset).unwrap_or(Encoding::Utf8);
     let first = beginning
         .strip_prefix(b"\xef\xbb\xbf")
         .unwrap_or(&beginning);
@@ -51,13 +51,30 @@ pub(super) fn layout(path: &Path) -> Result<Value> {
         (_, None) => return Err(Error::file(path, "is empty")),
         (Some("xml"), _) | (None, Some(b'<')) => ("xml", xml(path, &beginning)?),
         (Some("json"), _) | (None, Some(b'{' | b'[')) => ("json", json(path, first)?),
-        _ => ("csv", csv(path, encoding)?),
+        _ => ("csv", csv(path, encoding, &beginning)?),
     };
-    let encoding = match encoding {
-        Encoding::Utf8 => "utf-8",
-        Encoding::Latin1 => "iso-8859-1",
-    };
-    Ok(json!({"type": options.0, "encoding": encoding, "options": options.1}))
+    Ok(json!({"type": options.0, "encoding": charset, "options": options.1}))
+}
+
+/// The charset, as a descriptor names it: UTF-8, else what the bytes suggest. UTF-8 with a fault in it stays UTF-8, so that
+/// the fault is told and nothing is read as other characters.
+fn charset(beginning: &[u8]) -> String {
+    match std::str::from_utf8(beginning) {
+        // A character may be cut where the beginning ends.
+        Err(fault) if fault.error_len().is_some() => {}
+        _ => return "utf-8".to_owned(),
+    }
+    let (_, guessed) = leniently(beginning, None);
+    match guessed.to_ascii_lowercase() {
+        // The bytes in which the two differ.
+        plain
+            if plain == "windows-1252"
+                && !beginning.iter().any(|byte| (0x80..0xa0).contains(byte)) =>
+        {
+            "iso-8859-1".to_owned()
+        }
+        other => other,
+    }
 }
 
 fn beginning(path: &Path) -> Result<Vec<u8>> {
@@ -68,68 +85,107 @@ fn beginning(path: &Path) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// A file read with one delimiter.
+struct Tried {
+    delimiter: u8,
+    /// Records with as many cells as the first, which has several.
+    alike: usize,
+    /// The first records.
+    rows: Vec<Vec<String>>,
+}
+
 /// The delimiter by which most records have as many cells as the first one, and whether that one names columns.
-fn csv(path: &Path, encoding: Encoding) -> Result<Value> {
-    let mut best: Option<(usize, Vec<String>, u8)> = None;
+fn csv(path: &Path, encoding: Encoding, beginning: &[u8]) -> Result<Value> {
+    let told = told_delimiter(beginning);
+    let skip_rows = u64::from(told.is_some());
+    let mut best: Option<Tried> = None;
     let mut fault = None;
-    for delimiter in DELIMITERS {
-        let format = Format::Csv(CsvOptions {
-            delimiter,
-            has_header: false,
-            ..CsvOptions::default()
-        });
-        let input = Input {
-            path,
-            format: &format,
-            encoding,
-        };
-        let (mut head, mut alike, mut count) = (Vec::new(), 0, 0);
-        let outcome = input.each(&mut |_| Ok(()), &mut |record| {
-            count += 1;
-            if let Ok(fields) = record.fields {
-                // Columns without a header are called field_1 and so on.
-                let cell = |at: usize| {
-                    fields
-                        .get(&format!("field_{at}"))?
-                        .as_str()
-                        .map(str::to_owned)
-                };
-                let cells: Vec<String> = (1..).map_while(cell).collect();
-                if head.is_empty() {
-                    head = cells;
-                    alike = usize::from(head.len() > 1);
-                } else if cells.len() == head.len() && head.len() > 1 {
-                    alike += 1;
-                }
+    for delimiter in told.map_or_else(|| DELIMITERS.to_vec(), |told| vec![told]) {
+        let tried = match try_delimiter(path, encoding, delimiter, skip_rows) {
+            Ok(tried) => tried,
+            Err(error) => {
+                fault = fault.or(Some(error));
+                continue;
             }
-            Ok(count < RECORDS)
-        });
-        if let Err(error) = outcome {
-            fault = fault.or(Some(error));
-            continue;
-        }
-        let better =
-            |(most, than, _): &(usize, Vec<String>, u8)| (alike, head.len()) > (*most, than.len());
-        if !head.is_empty() && best.as_ref().is_none_or(better) {
-            best = Some((alike, head, delimiter));
+        };
+        let width = |tried: &Tried| tried.rows.first().map_or(0, Vec::len);
+        let better = |than: &Tried| (tried.alike, width(&tried)) > (than.alike, width(than));
+        if width(&tried) > 0 && best.as_ref().is_none_or(better) {
+            best = Some(tried);
         }
     }
-    let Some((_, head, delimiter)) = best else {
+    let Some(Tried {
+        delimiter, rows, ..
+    }) = best
+    else {
         return Err(fault.unwrap_or_else(|| Error::file(path, "is empty")));
     };
     let delimiter = match delimiter {
         b'\t' => "\\t".to_owned(),
         other => char::from(other).to_string(),
     };
-    Ok(json!({"delimiter": delimiter, "has_header": names_columns(&head)}))
+    let has_header = rows
+        .split_first()
+        .is_some_and(|(head, rest)| names_columns(head, rest));
+    let mut options = json!({"delimiter": delimiter, "has_header": has_header});
+    if skip_rows > 0 {
+        options["skip_rows"] = skip_rows.into();
+    }
+    Ok(options)
 }
 
-/// Whether cells are names: texts that differ.
-fn names_columns(head: &[String]) -> bool {
-    let text = |cell: &String| Type::of(cell.trim()) == Type::Text;
-    let once = |cell: &String| head.iter().filter(|other| *other == cell).count() == 1;
-    head.iter().all(|cell| text(cell) && once(cell))
-        && head.iter().any(|cell| !cell.trim().is_empty())
+fn try_delimiter(path: &Path, encoding: Encoding, delimiter: u8, skip_rows: u64) -> Result<Tried> {
+    let format = Format::Csv(CsvOptions {
+        delimiter,
+        skip_rows,
+        has_header: false,
+        ..CsvOptions::default()
+    });
+    let input = Input {
+        path,
+        format: &format,
+        encoding,
+    };
+    let (mut alike, mut count) = (0, 0);
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    input.each(&mut |_| Ok(()), &mut |record| {
+        count += 1;
+        if let Ok(fields) = record.fields {
+            // Columns without a header are called field_1 and so on.
+            let cell = |at: usize| {
+                let cell = fields.get(&format!("field_{at}"))?.as_str()?;
+                Some(cell.chars().take(CELL).collect())
+            };
+            let cells: Vec<String> = (1..).map_while(cell).collect();
+            let width = rows.first().map_or(cells.len(), Vec::len);
+            alike += usize::from(cells.len() == width && width > 1);
+            rows.push(cells);
+        }
+        Ok(count < RECORDS)
+    })?;
+    Ok(Tried {
+        delimiter,
+        alike,
+        rows,
+    })
+}
+
+/// The delimiter that spreadsheets write into a line of its own before all others: `sep=;`.
+fn told_delimiter(beginning: &[u8]) -> Option<u8> {
+    let text = beginning.strip_prefix(b"\xef\xbb\xbf").unwrap_or(beginning);
+    let line = text.split(|byte| matches!(byte, b'\n' | b'\r')).next()?;
+    match line.trim_ascii_end() {
+        [s, e, p, b'=', delimiter] | [b'"', s, e, p, b'=', delimiter, b'"']
+            if [*s, *e, *p].eq_ignore_ascii_case(b"sep") && delimiter.is_ascii_punctuation() =>
+        {
+            Some(*delimiter)
+        }
+        // A tab at the end of a line is easily lost with the blanks.
+        [s, e, p, b'='] if [*s, *e, *p].eq_ignore_ascii_case(b"sep") && line.contains(&b'\t') => {
+            Some(b'\t')
+        }
+        _ => None,
+    }
 }
 
 /// Where records are: at the root of an array and of JSON lines, else the largest array of objects in a document.
@@ -254,7 +310,9 @@ mod tests {
             (b"a\tb\n1\t2\n", "\\t", true),
             (b"1|x\n2|y\n", "|", false),
             (b"name\nAnn\nBo\n", ",", true),
-            (b"a,a\n1,2\n", ",", false),
+            (b"a,a\n1,2\n", ",", true),
+            (b"country,2022,2023\nPeru,10.5,20.25\n", ",", true),
+            (b"id,name,city\n1,Ann,Lima,\n2,Bo,Oslo,\n", ",", true),
             (b",b\n0,1\n", ",", true),
         ] {
             let format = of("x", text).expect("found");
@@ -266,8 +324,43 @@ mod tests {
             of("x.csv", b"a\nM\xfcnchen\n").expect("found")["encoding"],
             "iso-8859-1"
         );
+        for (text, charset) in [
+            ("preis;zeichen\n12;„€“ – und mehr\n", "windows-1252"),
+            (
+                "мост;город\nСтарый мост;над рекой стоит давно\n",
+                "windows-1251",
+            ),
+        ] {
+            let known = encoding_rs::Encoding::for_label(charset.as_bytes()).expect("known");
+            let format = of("x.csv", &known.encode(text).0).expect("found");
+            assert_eq!(format["encoding"], charset);
+        }
+        // A stray byte in UTF-8 does not make other characters of all the rest.
+        let faulty = [
+            "name\n".as_bytes(),
+            "größe\n".repeat(50).as_bytes(),
+            b"\xff\n",
+        ]
+        .concat();
+        let told = of("x.csv", &faulty).expect("found");
+        assert_eq!(told["encoding"], "utf-8");
         assert!(of("x.csv", b"\xff\xfea\0").is_err());
         assert!(of("x.csv", b"\xef\xbb\xbf \n").is_err());
+    }
+
+    #[test]
+    fn a_line_that_tells_the_delimiter_is_no_record() {
+        for (text, delimiter) in [
+            ("sep=;\r\na,b;c\r\n1,2;3\r\n", ";"),
+            ("\u{feff}SEP=|\na,b|c\n1,2|3\n", "|"),
+            ("sep=\t\na,b\tc\n1,2\t3\n", "\\t"),
+        ] {
+            let format = of("x.csv", text.as_bytes()).expect("found");
+            let wanted = json!({"delimiter": delimiter, "has_header": true, "skip_rows": 1});
+            assert_eq!(format["options"], wanted, "{text}");
+        }
+        let format = of("x.csv", b"sep=x y,b\n1,2\n").expect("found");
+        assert_eq!(format["options"]["skip_rows"], Value::Null);
     }
 
     #[test]

@@ -4,6 +4,7 @@
 mod column;
 #[cfg(test)]
 mod fuzz;
+mod header;
 mod layout;
 mod names;
 
@@ -92,6 +93,12 @@ pub(super) fn propose(path: &Path) -> Result<Proposal> {
         }
         Ok(table.take(record))
     })?;
+    if !table.more {
+        // What writers put behind the last delimiter is no column.
+        table
+            .columns
+            .retain(|column| !column.unnamed || column.is_filled());
+    }
     if table.columns.is_empty() {
         return Err(Error::file(path, "has no record with fields"));
     }
@@ -112,13 +119,9 @@ impl Table {
     /// Columns in the order of a header.
     fn named(&mut self, header: &[String]) {
         for (at, name) in header.iter().enumerate() {
-            // A column without a name is known by its number.
-            let source = match name.is_empty() {
-                true => format!("[{at}]"),
-                false => name.clone(),
-            };
-            if let Some(column) = self.column(name.clone(), source) {
+            if let Some(column) = self.column(name.clone(), name.clone()) {
                 self.columns[column].title = name.clone();
+                self.columns[column].unnamed = *name == format!("field_{}", at + 1);
             }
         }
     }
@@ -291,6 +294,27 @@ mod tests {
         assert_eq!(mapping["transforms"][1]["type"], "regex_replace");
         Descriptor::of(&proposal.descriptor).expect("one that is understood");
         tg_schemas::table::Table::read("cities", &proposal.schema.to_string()).expect("a schema");
+    }
+
+    #[test]
+    fn columns_without_a_name_of_their_own_are_proposed_where_they_hold_something() {
+        let proposal = of("x.csv", "id,note,note,,\n1,a,b,c,\n2,d,e,,\n");
+        let sources: Vec<&str> = proposal.fields.iter().map(|field| &*field[2]).collect();
+        assert_eq!(sources, ["id", "note", "note_2", "field_4"]);
+        assert_eq!(proposal.descriptor["format"]["options"]["has_header"], true);
+        let proposal = of("x.csv", "id,name,lat,lon,\n1,a,0,0\n2,b,1,1\n");
+        let names: Vec<&str> = types(&proposal).iter().map(|(name, _)| *name).collect();
+        assert_eq!(names, ["id", "name", "lat", "lon"]);
+        let proposal = of(
+            "x.csv",
+            "country,2022,2023\nPeru,10.5,20.25\nChad,5.75,6.5\n",
+        );
+        let wanted = [
+            ("country", "string, the key"),
+            ("field_2022", "float"),
+            ("field_2023", "float"),
+        ];
+        assert_eq!(types(&proposal), wanted);
     }
 
     #[test]

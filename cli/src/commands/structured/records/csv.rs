@@ -1,6 +1,6 @@
 //! CSV as RFC 4180 has it, with other delimiters, quotes and escapes where a descriptor says so.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::BufRead;
 
 use serde_json::Value;
@@ -59,19 +59,18 @@ pub(super) fn each(
         let Some((_, header)) = lines.next(out)? else {
             return Err(out.fault("has no header line"));
         };
-        names = header;
-        let mut seen = BTreeSet::new();
-        if let Some(twice) = names.iter().find(|name| !seen.insert(name.as_str())) {
-            return Err(out.fault(format!("the column '{twice}' occurs twice")));
-        }
+        names = distinct(header);
         columns(&names).map_err(|why| out.fault(why))?;
         out.allowance.renew();
     }
-    while let Some((line, cells)) = lines.next(out)? {
+    while let Some((line, mut cells)) = lines.next(out)? {
         if names.is_empty() {
             names = (1..=cells.len()).map(|n| format!("field_{n}")).collect();
             columns(&names).map_err(|why| out.fault(why))?;
         }
+        // Some writers end each record with a delimiter more than the header has.
+        let held = cells.iter().rposition(|cell| !cell.trim().is_empty());
+        cells.truncate(held.map_or(0, |last| last + 1).max(names.len()));
         let fields = match cells.len() > names.len() {
             true => Err(format!(
                 "has {} cells where there are {} columns",
@@ -85,6 +84,37 @@ pub(super) fn each(
         }
     }
     Ok(())
+}
+
+/// Each column has a name of its own: one without a name has its number, and one whose name another has before it a
+/// number behind it. The first of several keeps the name.
+fn distinct(header: Vec<String>) -> Vec<String> {
+    let mut taken: BTreeSet<String> = header.iter().cloned().collect();
+    let mut seen = BTreeSet::new();
+    // Where the next number of a name is looked for, so that a thousand of the same do not take a million looks.
+    let mut next: BTreeMap<String, usize> = BTreeMap::new();
+    let mut names = Vec::with_capacity(header.len());
+    for (place, name) in (1..).zip(header) {
+        let bare = name.trim().is_empty();
+        if !bare && seen.insert(name.clone()) {
+            names.push(name);
+            continue;
+        }
+        let stem = if bare { "field".to_owned() } else { name };
+        let number = next.entry(stem.clone()).or_insert(2);
+        if bare {
+            *number = (*number).max(place);
+        }
+        let given = loop {
+            let given = format!("{stem}_{number}");
+            *number += 1;
+            if taken.insert(given.clone()) {
+                break given;
+            }
+        };
+        names.push(given);
+    }
+    names
 }
 
 fn record(options: &CsvOptions, names: &[String], cells: Vec<String>) -> Fields {
@@ -279,6 +309,42 @@ mod tests {
     }
 
     #[test]
+    fn columns_have_names_of_their_own() {
+        let format = Format::Csv(CsvOptions::default());
+        assert_eq!(
+            fields(&format, "a,a,,a_2, ,a\n1,2,3,4,5,6\n"),
+            [json!({"a": "1", "a_3": "2", "field_3": "3", "a_2": "4", "field_5": "5", "a_4": "6"})]
+        );
+        let many = vec!["x"; COLUMNS].join(",");
+        let all = fields(&format, &format!("{many}\n{many}\n"));
+        assert_eq!(all[0].as_object().map(serde_json::Map::len), Some(COLUMNS));
+    }
+
+    #[test]
+    fn delimiters_behind_the_last_cell_are_no_cells() {
+        let format = Format::Csv(CsvOptions::default());
+        assert_eq!(
+            fields(&format, "id,name\n1,Ann,\n2,Bo, ,\n3,,\n"),
+            [
+                json!({"id": "1", "name": "Ann"}),
+                json!({"id": "2", "name": "Bo"}),
+                json!({"id": "3", "name": ""})
+            ]
+        );
+        let bare = Format::Csv(CsvOptions {
+            has_header: false,
+            ..CsvOptions::default()
+        });
+        assert_eq!(
+            fields(&bare, "1,2\n3,4,\n"),
+            [
+                json!({"field_1": "1", "field_2": "2"}),
+                json!({"field_1": "3", "field_2": "4"})
+            ]
+        );
+    }
+
+    #[test]
     fn faults_name_their_line() {
         let format = Format::Csv(CsvOptions::default());
         let fault = |text: &str| {
@@ -286,7 +352,6 @@ mod tests {
             error.to_string()
         };
         assert!(fault("").ends_with("has no header line"));
-        assert!(fault("a,a\n").ends_with("the column 'a' occurs twice"));
         assert!(fault("a\n1\n\"2\n3").ends_with("line 3: a quoted cell does not end"));
         let all = read(&format, Encoding::Utf8, b"a,b\n1,2,3\n4,5\n").expect("read");
         let (line, why) = &all[0];

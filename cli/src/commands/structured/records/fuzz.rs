@@ -19,7 +19,8 @@ fn files_of_records() {
         Format::Json(vec!["a".to_owned()]),
         Format::Xml(XmlOptions::default()),
     ];
-    let seeds: [&[u8]; 4] = [
+    let seeds: [&[u8]; 5] = [
+        b",a,a,\r1,,\x80\r\r",
         b"\xef\xbb\xbfa,b,\"c\"\"d\"\n1,\"2\n3\",\r\n\n\"x\\\"y\";z",
         b"[{\"a\": 1, \"b\": {\"c\": [null, \"\\ud83d\\ude00\"]}}, {\"a\": 1e400}]",
         b"{\"a\": [{\"b\": 1}, 2]}\n{\"a\": []}",
@@ -33,7 +34,8 @@ fn files_of_records() {
     run("files of records", &seeds, |bytes| {
         let format = &formats[bytes.len() % formats.len()];
         let encoding = match bytes.len() % 11 {
-            0 => Encoding::Latin1,
+            0 => Encoding::Other(encoding_rs::WINDOWS_1252),
+            1 => Encoding::Other(encoding_rs::SHIFT_JIS),
             _ => Encoding::Utf8,
         };
         let _ = read(format, encoding, bytes);

@@ -1,10 +1,12 @@
 //! Records of a file, one after the other. A file is never held whole, and no record may be longer than
 //! [`LONGEST`] bytes.
 
+mod charset;
 mod csv;
 #[cfg(test)]
 mod fuzz;
 mod json;
+mod lines;
 mod xml;
 
 use std::fs::File;
@@ -14,10 +16,14 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value};
 use tg_schemas::limits;
 
+pub(super) use charset::Encoding;
 pub(super) use csv::CsvOptions;
 pub(super) use xml::{RecordPath, XmlOptions};
 
+use self::charset::Decoded;
+use self::lines::Returns;
 use crate::client::{Error, Result};
+pub(super) use crate::files::pass_mark;
 use crate::files::{Allowance, Bounded};
 
 /// Longest record, in bytes.
@@ -37,26 +43,6 @@ pub(super) struct Record {
     pub(super) line: Option<u64>,
     /// Its fields, or why there are none.
     pub(super) fields: Result<Fields, String>,
-}
-
-/// How characters are stored.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Encoding {
-    /// Also what ASCII is. A byte order mark is passed over.
-    Utf8,
-    /// One byte a character, ISO 8859-1.
-    Latin1,
-}
-
-impl Encoding {
-    /// The encoding of a name, as Python knows them.
-    pub(super) fn named(name: &str) -> Option<Self> {
-        match name.to_ascii_lowercase().replace('_', "-").as_str() {
-            "" | "utf-8" | "utf8" | "utf-8-sig" | "ascii" | "us-ascii" => Some(Self::Utf8),
-            "latin-1" | "latin1" | "iso-8859-1" | "iso8859-1" => Some(Self::Latin1),
-            _ => None,
-        }
-    }
 }
 
 /// What kind of file it is.
@@ -103,7 +89,7 @@ impl Input<'_> {
         let allowance = Allowance::new(LONGEST);
         let decoded: Box<dyn Read> = match self.encoding {
             Encoding::Utf8 => Box::new(file),
-            Encoding::Latin1 => Box::new(Latin1::new(BufReader::new(file))),
+            Encoding::Other(charset) => Box::new(Decoded::new(file, charset)),
         };
         let bounded = Bounded::new(decoded, allowance.clone());
         let mut reader = BufReader::with_capacity(READ, bounded);
@@ -115,19 +101,14 @@ impl Input<'_> {
             take,
         };
         match self.format {
-            Format::Csv(options) => csv::each(options, reader, columns, &mut out),
+            Format::Csv(options) => match lines::ends_with_returns(&mut reader) {
+                true => csv::each(options, Returns::new(reader), columns, &mut out),
+                false => csv::each(options, reader, columns, &mut out),
+            },
             Format::Json(root) => json::each(root, reader, &mut out),
             Format::Xml(options) => xml::each(options, reader, &mut out),
         }
     }
-}
-
-/// Passes over a byte order mark.
-pub(super) fn pass_mark(reader: &mut impl std::io::BufRead) -> std::io::Result<()> {
-    if reader.fill_buf()?.starts_with(b"\xef\xbb\xbf") {
-        reader.consume(3);
-    }
-    Ok(())
 }
 
 /// Where a format's reader puts its records.
@@ -153,49 +134,6 @@ impl Out<'_, '_> {
     /// The file is not what it should be.
     fn fault(&self, why: impl std::fmt::Display) -> Error {
         Error::file(&self.path, why)
-    }
-}
-
-/// ISO 8859-1 read as UTF-8.
-struct Latin1<R> {
-    inner: R,
-    /// The second byte of a character whose first is handed over.
-    waiting: Option<u8>,
-}
-
-impl<R: Read> Latin1<R> {
-    fn new(inner: R) -> Self {
-        Self {
-            inner,
-            waiting: None,
-        }
-    }
-}
-
-impl<R: Read> Read for Latin1<R> {
-    fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
-        if into.is_empty() {
-            return Ok(0);
-        }
-        if let Some(byte) = self.waiting.take() {
-            into[0] = byte;
-            return Ok(1);
-        }
-        // Each byte may become two.
-        let mut bytes = vec![0; (into.len() / 2).clamp(1, READ)];
-        let read = self.inner.read(&mut bytes)?;
-        let mut at = 0;
-        for byte in &bytes[..read] {
-            let mut utf8 = [0; 2];
-            for byte in char::from(*byte).encode_utf8(&mut utf8).bytes() {
-                match into.get_mut(at) {
-                    Some(place) => *place = byte,
-                    None => self.waiting = Some(byte),
-                }
-                at += 1;
-            }
-        }
-        Ok(at.min(into.len()))
     }
 }
 
@@ -273,13 +211,71 @@ mod tests {
     fn latin1_and_byte_order_marks_are_understood() {
         let format = Format::Csv(CsvOptions::default());
         let bytes = b"name\nM\xfcnchen\n";
-        let rows = read(&format, Encoding::Latin1, bytes).expect("read");
+        let latin = Encoding::named("latin-1").expect("known");
+        let rows = read(&format, latin, bytes).expect("read");
         assert_eq!(rows[0].1.as_ref().expect("fields")["name"], "München");
         assert_eq!(fields(&format, "\u{feff}name\nx\n"), [json!({"name": "x"})]);
+        let quoted = "\u{feff}\"Head, 1\",\"Head 2\"\na,b\n";
+        assert_eq!(
+            fields(&format, quoted),
+            [json!({"Head, 1": "a", "Head 2": "b"})]
+        );
         let error = read(&format, Encoding::Utf8, bytes).expect_err("no UTF-8");
         assert!(error.to_string().contains("line 2"), "{error}");
         assert_eq!(Encoding::named("UTF_8"), Some(Encoding::Utf8));
         assert_eq!(Encoding::named("utf-16"), None);
+    }
+
+    #[test]
+    fn charsets_of_one_platform_are_read() {
+        let format = Format::Csv(CsvOptions::default());
+        for (charset, text) in [
+            ("cp1252", "preis\n„12 €“ – ab März\n"),
+            ("iso-8859-1", "preis\n„12 €“ – ab März\n"),
+            ("cp1251", "цена\nдва рубля\n"),
+            ("shift_jis", "値段\n十二円\n"),
+        ] {
+            let encoding = Encoding::named(charset).expect("known");
+            let Encoding::Other(known) = encoding else {
+                panic!("{charset} is not UTF-8");
+            };
+            let (bytes, _, lossy) = known.encode(text);
+            assert!(!lossy, "{charset}");
+            let rows = read(&format, encoding, &bytes).expect("read");
+            let (name, value) = text.trim_end().split_once('\n').expect("two lines");
+            assert_eq!(
+                rows[0].1.as_ref().expect("fields")[name],
+                value,
+                "{charset}"
+            );
+        }
+        let broken = read(
+            &format,
+            Encoding::named("shift_jis").expect("known"),
+            b"a\n\x81",
+        );
+        assert!(
+            broken
+                .expect_err("cut")
+                .to_string()
+                .contains("not text in Shift_JIS")
+        );
+    }
+
+    #[test]
+    fn lines_may_end_with_carriage_returns_alone() {
+        let format = Format::Csv(CsvOptions::default());
+        let text = "id,name\r1,\"a\rb\"\r2,c\r";
+        assert_eq!(
+            fields(&format, text),
+            [
+                json!({"id": "1", "name": "a\nb"}),
+                json!({"id": "2", "name": "c"})
+            ]
+        );
+        // Where there are line feeds, too, a lone one belongs to its cell.
+        let text = "id,name\r\n1,a\rb\r\n";
+        assert_eq!(fields(&format, text), [json!({"id": "1", "name": "a\rb"})]);
     }
 
     #[test]

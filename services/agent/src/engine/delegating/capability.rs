@@ -141,7 +141,7 @@ mod tests {
 
     /// Line 111.
     #[test]
-    fn the_capability_that_fits_best_names_the_agent() {
+    fn line_111_the_capability_that_fits_best_names_the_agent() {
         let reviewer = [capability("code-review", &["golang"], 0.8)];
         let generator = [capability("code-generation", &[], 1.0)];
         let agents = || [("gen", &generator[..]), ("rev", &reviewer[..])];
@@ -186,7 +186,7 @@ mod tests {
 
     /// Line 112.
     #[test]
-    fn a_list_reads_as_the_contract_has_it() {
+    fn line_112_a_list_reads_as_the_contract_has_it() {
         let list = [
             capability("code-generation", &["golang", "python"], 0.9),
             capability("code-review", &["golang"], 0.8),

@@ -413,7 +413,10 @@ fn ancestors(nodes: &mut [Node]) -> Result<(), String> {
         return Ok(());
     }
     let ids: Vec<&str> = open.iter().map(|at| nodes[*at].id.as_str()).collect();
-    Err(format!("the tasks go in a circle: {}", ids.join(", ")))
+    Err(format!(
+        "depends_on: the tasks go in a circle: {}",
+        ids.join(", ")
+    ))
 }
 
 #[cfg(test)]

@@ -134,7 +134,7 @@ impl Roster {
             let Some(best) = capability::matches(seen, task).into_iter().next() else {
                 let ids = self.ids(run);
                 return Err(format!(
-                    "no agent fits; name one by agent_id. Agents: {ids}"
+                    "agent_id: no agent fits; name one by agent_id. Agents: {ids}"
                 ));
             };
             let one = self.0.get(&best.agent).cloned().unwrap_or_default();
@@ -143,7 +143,7 @@ impl Roster {
         match self.seen_by(run).find(|(own, _)| *own == id) {
             Some((id, one)) => Ok((id.to_owned(), one.clone())),
             None => Err(format!(
-                "there is no agent '{id}'. Agents: {}",
+                "agent_id: there is no agent '{id}'. Agents: {}",
                 self.ids(run)
             )),
         }
@@ -189,15 +189,27 @@ mod tests {
 
     /// Line 114.
     #[test]
-    fn an_unknown_agent_is_told_with_those_that_are_permitted() {
+    fn line_114_an_unknown_agent_is_told_with_those_that_are_permitted() {
         let mut run = AgentRun::default();
         let told = |run: &AgentRun, id| roster().choose(run, id, "t").unwrap_err();
-        assert_eq!(told(&run, "z"), "there is no agent 'z'. Agents: a, b, c");
+        assert_eq!(
+            told(&run, "z"),
+            "agent_id: there is no agent 'z'. Agents: a, b, c"
+        );
         run.agent = "a".into();
-        assert_eq!(told(&run, "z"), "there is no agent 'z'. Agents: b");
-        assert_eq!(told(&run, "c"), "there is no agent 'c'. Agents: b");
+        assert_eq!(
+            told(&run, "z"),
+            "agent_id: there is no agent 'z'. Agents: b"
+        );
+        assert_eq!(
+            told(&run, "c"),
+            "agent_id: there is no agent 'c'. Agents: b"
+        );
         run.agent = "gone".into();
-        assert_eq!(told(&run, "b"), "there is no agent 'b'. Agents: none");
+        assert_eq!(
+            told(&run, "b"),
+            "agent_id: there is no agent 'b'. Agents: none"
+        );
     }
 
     #[test]
@@ -208,7 +220,7 @@ mod tests {
             roster()
                 .choose(&run, "", "a song")
                 .unwrap_err()
-                .starts_with("no agent fits")
+                .starts_with("agent_id: no agent fits")
         );
         assert_eq!(
             roster().list(&run),

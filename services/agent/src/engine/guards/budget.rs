@@ -3,6 +3,7 @@
 //! passed by no more than one call where calls are like those before; of a first burst of much larger ones it may be by each.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use tg_schemas::msg::AgentRun;
 
 use crate::engine::compacting::shown;
@@ -151,7 +152,10 @@ impl Budgets {
     /// # Errors
     /// Why it cannot be read.
     pub fn with(self, row: &str) -> Result<Self, String> {
-        let own: Own = serde_json::from_slice(row.as_bytes()).map_err(|error| error.to_string())?;
+        let row: Value =
+            serde_json::from_slice(row.as_bytes()).map_err(|error| error.to_string())?;
+        counts(&row)?;
+        let own: Own = serde_json::from_value(row).map_err(|error| error.to_string())?;
         if own.session.as_ref().is_some_and(|own| own.per.is_some()) {
             return Err("session.per: a session is bounded as a whole".to_owned());
         }
@@ -180,6 +184,25 @@ impl Budgets {
         }
         Ok(with)
     }
+}
+
+/// Whether every count of a row is one: serde names no field of a number that is none.
+fn counts(row: &Value) -> Result<(), String> {
+    for share in ["", "session", "key", "workspace"] {
+        let (part, prefix) = match share {
+            "" => (Some(row), String::new()),
+            _ => (row.get(share), format!("{share}.")),
+        };
+        for field in ["tokens", "seconds", "tool_calls"] {
+            let value = part.and_then(|part| part.get(field));
+            if value.is_some_and(|value| !value.is_u64()) {
+                return Err(format!(
+                    "{prefix}{field}: must be a whole number of at least 0"
+                ));
+            }
+        }
+    }
+    Ok(())
 }
 
 impl From<Amount> for Spent {

@@ -58,7 +58,7 @@ mod tests {
 
     /// 86
     #[test]
-    fn the_same_arguments_have_the_same_hash_however_they_are_written() {
+    fn line_086_the_same_arguments_have_the_same_hash_however_they_are_written() {
         let same = [
             r#"{"a":1,"b":{"x":[1,2],"y":null}}"#,
             r#"{ "b" : {"y":null, "x":[1.0, 2e0]}, "a" : 1.0 }"#,

@@ -31,7 +31,7 @@ fn is(found: Option<Finding>) -> Option<(Level, Detector, usize)> {
 
 /// 85
 #[test]
-fn the_tenth_repeat_is_a_warning_and_the_twentieth_is_critical() {
+fn line_085_the_tenth_repeat_is_a_warning_and_the_twentieth_is_critical() {
     let limits = Thresholds::default();
     let at = |count: usize| {
         is(before(
@@ -51,7 +51,7 @@ fn the_tenth_repeat_is_a_warning_and_the_twentieth_is_critical() {
 
 /// 87
 #[test]
-fn what_slid_out_of_the_window_does_not_count() {
+fn line_087_what_slid_out_of_the_window_does_not_count() {
     let limits = Thresholds::default();
     let mut window = repeated(10);
     for number in 0..30 {
@@ -63,7 +63,7 @@ fn what_slid_out_of_the_window_does_not_count() {
 
 /// 88
 #[test]
-fn a_poll_that_returns_the_same_ten_times_is_a_warning_and_a_change_resets() {
+fn line_088_a_poll_that_returns_the_same_ten_times_is_a_warning_and_a_change_resets() {
     let limits = Thresholds::default();
     let poll = |window: &Window| is(after(window, &limits, true));
     let window = turns(&[("job_status", "waiting")], 9);
@@ -79,7 +79,7 @@ fn a_poll_that_returns_the_same_ten_times_is_a_warning_and_a_change_resets() {
 
 /// 89
 #[test]
-fn two_calls_in_turn_are_a_warning_unless_their_results_change() {
+fn line_089_two_calls_in_turn_are_a_warning_unless_their_results_change() {
     let limits = Thresholds::default();
     let same = turns(&[("a", "1"), ("b", "2")], 10);
     assert_eq!(
@@ -103,7 +103,7 @@ fn two_calls_in_turn_are_a_warning_unless_their_results_change() {
 
 /// 90
 #[test]
-fn the_breaker_stands_alone() {
+fn line_090_the_breaker_stands_alone() {
     let limits = Thresholds {
         generic_repeat: false,
         known_poll_no_progress: false,
@@ -117,7 +117,7 @@ fn the_breaker_stands_alone() {
 
 /// 91
 #[test]
-fn nothing_is_found_where_nothing_is_looked_for() {
+fn line_091_nothing_is_found_where_nothing_is_looked_for() {
     let limits = Thresholds {
         enabled: false,
         ..Thresholds::default()
@@ -214,7 +214,7 @@ fn climb(tool: &str, poll: bool, count: usize) -> Vec<[Option<Rung>; 2]> {
 
 /// 94, and what follows: warned and told once, then blocked, then stopped.
 #[test]
-fn the_ladder_is_climbed_rung_by_rung() {
+fn line_094_the_ladder_is_climbed_rung_by_rung() {
     let rungs = climb("find", false, 20);
     assert!(rungs[..9].iter().all(|rungs| *rungs == [None, None]));
     assert_eq!(rungs[9], [Some(Rung::Warn), Some(Rung::Tell)]);

@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
+use crate::engine::bounds::MAX_CALLS;
 
 fn action(thought: &str, name: &str, arguments: Value) -> Parsed {
     let Value::Object(arguments) = arguments else {
@@ -233,7 +234,7 @@ fn what_cannot_be_read_says_why() {
     assert_eq!(fault("Action: x\nArgs: {\"a\": 1"), ParseError::Incomplete);
     assert_eq!(fault("Action: x\nArgs: none"), ParseError::NoObject);
     assert!(matches!(
-        fault("Action: x\nArgs: {'a': 1}"),
+        fault("Action: x\nArgs: {a 1}"),
         ParseError::Json(_)
     ));
     assert_eq!(fault("Final Answer:  \n"), ParseError::NoAnswer);
@@ -260,6 +261,101 @@ fn text_is_given_out_as_soon_as_it_is_certain() {
     assert!(!first.thought_ended);
     assert_eq!(first.answer, "one");
     assert_eq!(parser.push("two").answer, " two");
+}
+
+/// A draft is not done, wherever its end is marked and however little marks its beginning.
+#[test]
+fn what_is_thought_is_never_done() {
+    for text in [
+        "<think>\nAction: find\nArgs: {\"a\": 1}\nBut I know.\n</think>\nThought: t\nFinal Answer: yes",
+        "Action: find\nArgs: {\"a\": 1}\nBut I know.\n</think>\nThought: t\nFinal Answer: yes",
+        "Action: find\nArgs: {\"a\": ...\n</think>\nThought: t\nFinal Answer: yes",
+        "Action: find</think>Thought: t\nFinal Answer: yes",
+        "Actions: [1]</think>\nThought: t\nFinal Answer: yes",
+    ] {
+        assert_eq!(ReplyParser::parse(text), answer("t", "yes"), "{text}");
+    }
+    let drafted = "I could look.\nAction: find\n</think>\nFinal Answer: yes";
+    assert_eq!(ReplyParser::parse(drafted), answer("I could look.", "yes"));
+    assert_eq!(
+        ReplyParser::parse("Hm.\n</think>\nAction: find\nArgs: {\"q\": \"</think>\"}"),
+        action("Hm.", "find", json!({"q": "</think>"}))
+    );
+    assert_eq!(
+        ReplyParser::parse("Final Answer: the mark </think> ends it"),
+        answer("", "the mark </think> ends it")
+    );
+    assert_eq!(
+        fault("<think>Action: find\nArgs: {}"),
+        ParseError::Unlabelled
+    );
+}
+
+#[test]
+fn labels_are_read_as_models_write_them() {
+    let found = action("t", "find", json!({"a": 1}));
+    for text in [
+        "THOUGHT: t\naction: find\naction input: {\"a\": 1}",
+        "Thought：t\nAction：find\nArgs：{\"a\": 1}",
+        "Thought 1: t\nAction 1: find\nAction Input 1: {\"a\": 1}",
+        "### Thought: t\n### Action : find\n### Input: {\"a\": 1}",
+        "Thought: t\nAction: find {\"a\": 1}",
+        "Thought: t\nAction: find({\"a\": 1})",
+        "Thought: t\nAction: find ({\"a\": 1})",
+        "Thought: t\nAction: find()\nArgs: {'a': 1,}",
+        "Thought: t\nAction: “find”\nArgs: {“a”： 1}",
+        "Thought: t\nAction:\n```json\n{\"action\": \"find\", \"action_input\": {\"a\": 1}}\n```",
+        "Thought: t\nAction: {\"name\": \"find\", \"arguments\": \"{\\\"a\\\": 1}\"}",
+    ] {
+        assert_eq!(ReplyParser::parse(text), found, "{text}");
+    }
+    for text in [
+        "Thought: t\nFinal answer: yes",
+        "Thought: t\n## Final Answer\nyes",
+        "Thought: t\n**Final Answer**\nyes",
+        "Thought: t\nFinal Answer：yes",
+        "Thought: t\nAction: None\nFinal Answer: yes",
+        "Thought: t\nAction: N/A (direct response required)\nFinal Answer: yes",
+        "Thought: t\nAction: Final Answer\nAction Input: yes",
+        "Thought: t\nAction: {\"action\": \"Final Answer\", \"action_input\": \"yes\"}",
+    ] {
+        assert_eq!(ReplyParser::parse(text), answer("t", "yes"), "{text}");
+    }
+    let plain = "Thought: an\nAction plan: none\nFinal Answer: yes";
+    assert_eq!(
+        ReplyParser::parse(plain),
+        answer("an\nAction plan: none", "yes")
+    );
+}
+
+#[test]
+fn calls_written_as_text_are_calls() {
+    for text in [
+        "{\"name\": \"find\", \"arguments\": {\"a\": 1}}",
+        "```json\n{\"action\": \"find\", \"action_input\": {\"a\": 1}}\n```",
+        "<tool_call>\n{\"name\": \"find\", \"arguments\": {\"a\": 1}}\n</tool_call>",
+        "[TOOL_CALLS][{\"name\": \"find\", \"arguments\": {\"a\": 1}}]",
+    ] {
+        assert_eq!(
+            ReplyParser::parse(text),
+            action("", "find", json!({"a": 1})),
+            "{text}"
+        );
+    }
+    let behind = "I look.\n<tool_call>{\"name\": \"find\", \"arguments\": {}}</tool_call>";
+    assert_eq!(
+        ReplyParser::parse(behind),
+        action("I look.", "find", json!({}))
+    );
+    let final_one = "{\"action\": \"Final Answer\", \"action_input\": \"yes\"}";
+    assert_eq!(ReplyParser::parse(final_one), answer("", "yes"));
+    for text in [
+        "{\"name\": \"Ada\"}",
+        "See {\"name\": \"find\", \"arguments\": {}}",
+        "[]",
+    ] {
+        assert_eq!(fault(text), ParseError::Unlabelled, "{text}");
+    }
 }
 
 fn replies() -> impl Strategy<Value = String> {
@@ -297,6 +393,15 @@ fn replies() -> impl Strategy<Value = String> {
         "[",
         "]",
         "tool",
+        "<think>",
+        "</think>",
+        "</thi",
+        "：",
+        "## Final Answer",
+        "action:",
+        "<tool_call>",
+        "{\"name\": \"t\", \"args\": {}}",
+        "{\"action\": \"final answer\", \"input\": \"x\"}",
     ]);
     prop::collection::vec(pieces, 0..24).prop_map(|pieces| pieces.concat())
 }

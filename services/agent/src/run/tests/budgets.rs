@@ -1,6 +1,7 @@
 //! Runs whose next call does not fit their budget end with the best that they have.
 
 use tg_mesh::Ask;
+use tg_schemas::ErrorCode;
 use tg_schemas::msg::{AgentResponse, AgentRun};
 use tg_testkit::place::Place;
 
@@ -49,6 +50,24 @@ async fn tokens(place: Place) {
     let last = stopped(&world, false, why).await;
     assert!(last.content.ends_with("says 4"), "{}", last.content);
     assert_eq!((world.calls(), last.in_token), (2, Some(200)));
+}
+
+async fn a_budget_that_cannot_be_read_begins_no_run(place: Place) {
+    for (row, names) in [
+        (r#"{"tokens": -5}"#, "agent/budget: tokens: "),
+        (
+            r#"{"key": {"tool_calls": 1.5}}"#,
+            "agent/budget: key.tool_calls: ",
+        ),
+        (r#"{"token": 5}"#, "agent/budget: unknown field `token`"),
+    ] {
+        let world = world(&place.another().await, row, ADD).await;
+        let chunks = world.run(&question("q", false)).await;
+        let error = chunks[0].error.clone().unwrap();
+        assert_eq!(error.code(), ErrorCode::BadRequest);
+        assert!(error.message.starts_with(names), "{}", error.message);
+        assert_eq!(world.calls(), 0);
+    }
 }
 
 async fn tokens_for_no_call_at_all(place: Place) {
@@ -265,6 +284,7 @@ async fn the_router_counts(place: Place) {
 
 tg_testkit::on_both_buses!(
     replies_that_cannot_be_read_count_each,
+    a_budget_that_cannot_be_read_begins_no_run,
     the_router_is_bound,
     the_router_counts,
     several_runs_have_one_budget,

@@ -104,10 +104,20 @@ async fn a_long_run_goes_on_with_a_summary(place: Place) {
         matches!(stored.verify(&root, &Texts::Unknown, None), Ok(Some(_)))
     };
     assert_eq!(compacted(&world.trace(holds).await), wanted);
+    // The entities of the trace add up to what the run took: nothing is counted on two of them.
+    let (_, stored) = world.told(&chunks).await;
+    let sum = |name: &str| -> u64 {
+        let counts = values(&stored, &format!("https://trustgraph.ai/ns/{name}"));
+        counts
+            .iter()
+            .map(|count| count.parse::<u64>().unwrap())
+            .sum()
+    };
+    assert_eq!((sum("inToken"), sum("outToken")), (600, 60));
 }
 
 /// 98
-async fn a_window_that_leaves_no_room_for_a_summary_is_cleared(place: Place) {
+async fn line_098_a_window_that_leaves_no_room_for_a_summary_is_cleared(place: Place) {
     let world = World::with(&place, [ANSWER], reads(4_500)).await;
     let chunks = world.run(&after(6, 3_200)).await;
     answered(&chunks);
@@ -120,7 +130,7 @@ async fn a_window_that_leaves_no_room_for_a_summary_is_cleared(place: Place) {
 }
 
 /// 101
-async fn where_no_summary_can_be_had_a_note_stands_for_the_steps(place: Place) {
+async fn line_101_where_no_summary_can_be_had_a_note_stands_for_the_steps(place: Place) {
     let fails = || Say::Fail(Error::new(ErrorCode::Provider, "no"));
     let script = [fails(), fails(), fails(), ANSWER];
     let world = World::with(&place, script, reads(15_000)).await;
@@ -165,7 +175,7 @@ fn histories(world: &World) -> Vec<usize> {
 }
 
 /// 104, 99
-async fn what_is_too_long_for_the_model_is_made_shorter(place: Place) {
+async fn line_104_what_is_too_long_for_the_model_is_made_shorter(place: Place) {
     let script = [too_long(), Say::Text("Summed up."), ANSWER];
     let world = World::with(&place, script, Options::default()).await;
     let chunks = world.run(&after(6, 10)).await;
@@ -184,7 +194,7 @@ async fn what_cannot_be_summed_up_is_left_out(place: Place) {
 }
 
 /// 104
-async fn what_stays_too_long_is_an_error(place: Place) {
+async fn line_104_what_stays_too_long_is_an_error(place: Place) {
     let script = [too_long(), Say::Text("Summed up."), too_long(), too_long()];
     let world = World::with(&place, script, Options::default()).await;
     let chunks = world.run(&after(6, 10)).await;
@@ -234,12 +244,12 @@ async fn a_workspace_says_what_its_model_reads(place: Place) {
 
 tg_testkit::on_both_buses!(
     a_long_run_goes_on_with_a_summary,
-    a_window_that_leaves_no_room_for_a_summary_is_cleared,
-    where_no_summary_can_be_had_a_note_stands_for_the_steps,
+    line_098_a_window_that_leaves_no_room_for_a_summary_is_cleared,
+    line_101_where_no_summary_can_be_had_a_note_stands_for_the_steps,
     long_results_are_shortened_before_anything_is_summed_up,
-    what_is_too_long_for_the_model_is_made_shorter,
+    line_104_what_is_too_long_for_the_model_is_made_shorter,
     what_cannot_be_summed_up_is_left_out,
-    what_stays_too_long_is_an_error,
+    line_104_what_stays_too_long_is_an_error,
     a_workspace_says_how,
     a_workspace_says_what_its_model_reads,
 );

@@ -107,7 +107,7 @@ fn delegates(agent: &str, message: &str) -> Say {
 }
 
 /// Line 113: each of a chain gives its work on, and the sixth is refused.
-async fn a_chain_ends_at_its_depth(place: Place) {
+async fn line_113_a_chain_ends_at_its_depth(place: Place) {
     let world = world(
         &place,
         [delegates("b", "1?"), Say::Text("Final Answer: end")],
@@ -245,10 +245,13 @@ async fn a_call_that_cannot_be_made_is_told(place: Place) {
     );
     let chunks = world.run(&question("q", false)).await;
     let told = observed(&chunks);
-    assert_eq!(told[0], "error: there is no agent 'z'. Agents: a, b");
+    assert_eq!(
+        told[0],
+        "error: agent_id: there is no agent 'z'. Agents: a, b"
+    );
     assert_eq!(
         told[1],
-        "error: no agent fits; name one by agent_id. Agents: a, b"
+        "error: agent_id: no agent fits; name one by agent_id. Agents: a, b"
     );
     assert_eq!(told[2], "3");
     assert_eq!(told[3], "error: delegate b failed: away");
@@ -258,7 +261,7 @@ async fn a_call_that_cannot_be_made_is_told(place: Place) {
 tg_testkit::on_both_buses!(
     another_agent_does_it_and_its_trace_is_part_of_the_run,
     a_call_that_cannot_be_made_is_told,
-    a_chain_ends_at_its_depth,
+    line_113_a_chain_ends_at_its_depth,
     a_result_says_that_it_was_stopped_or_cut,
     a_delegate_at_its_limit_gives_what_it_has,
     a_step_of_a_plan_asks_another_agent,

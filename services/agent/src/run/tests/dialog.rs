@@ -235,7 +235,7 @@ async fn an_unreadable_reply_is_asked_for_again_with_the_reason(place: Place) {
     let world = World::new(
         &place,
         [
-            Say::Text("Thought: hm\nAction: calculator\nArgs: {'expression': 1}"),
+            Say::Text("Thought: hm\nAction: calculator\nArgs: {expression 1}"),
             Say::Text(ADD),
             Say::Text("It is 4."),
             Say::Text("I said 4."),

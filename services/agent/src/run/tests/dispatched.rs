@@ -66,7 +66,7 @@ fn at_once(chunks: &[AgentResponse]) -> usize {
 }
 
 /// Line 119.
-async fn two_go_side_by_side_and_the_third_after_both(place: Place) {
+async fn line_119_two_go_side_by_side_and_the_third_after_both(place: Place) {
     let tasks = json!([
         task("A", "a?", &[]),
         task("B", "b?", &[]),
@@ -111,7 +111,7 @@ async fn two_go_side_by_side_and_the_third_after_both(place: Place) {
 }
 
 /// Line 120, and the depth of line 113.
-async fn a_graph_that_cannot_be_done_starts_nothing(place: Place) {
+async fn line_120_a_graph_that_cannot_be_done_starts_nothing(place: Place) {
     let a = || task("A", "m", &[]);
     let script = [
         dispatches(&json!([])),
@@ -128,9 +128,9 @@ async fn a_graph_that_cannot_be_done_starts_nothing(place: Place) {
         [
             "error: task_graph: has no tasks",
             "error: task 'A' is there twice",
-            "error: the tasks go in a circle: A",
+            "error: depends_on: the tasks go in a circle: A",
             "error: task 'A' depends on 'Z', which there is not",
-            "error: task 'B': there is no agent 'z'. Agents: a, b",
+            "error: task 'B': agent_id: there is no agent 'z'. Agents: a, b",
         ]
     );
     assert_eq!(world.calls(), 6);
@@ -138,7 +138,7 @@ async fn a_graph_that_cannot_be_done_starts_nothing(place: Place) {
 }
 
 /// Line 121.
-async fn a_failure_that_blocks_ends_all_and_another_none(place: Place) {
+async fn line_121_a_failure_that_blocks_ends_all_and_another_none(place: Place) {
     let tasks = |blocking: bool| {
         let mut first = task("A", "a?", &[]);
         first["blocking"] = blocking.into();
@@ -179,7 +179,7 @@ async fn a_failure_that_blocks_ends_all_and_another_none(place: Place) {
 }
 
 /// Line 122.
-async fn a_task_that_takes_too_long_is_given_up(place: Place) {
+async fn line_122_a_task_that_takes_too_long_is_given_up(place: Place) {
     let mut hangs = task("A", "a?", &[]);
     hangs["timeout_seconds"] = 1.into();
     let tasks = json!([hangs, task("B", "b?", &["A"])]);
@@ -197,7 +197,7 @@ async fn a_task_that_takes_too_long_is_given_up(place: Place) {
 }
 
 /// Line 123.
-async fn no_more_go_on_at_once_than_may(place: Place) {
+async fn line_123_no_more_go_on_at_once_than_may(place: Place) {
     let tasks: Vec<Value> = (0..12)
         .map(|at| task(&format!("t{at}"), &format!("{at}?"), &[]))
         .collect();
@@ -218,7 +218,7 @@ async fn no_more_go_on_at_once_than_may(place: Place) {
 }
 
 /// Line 123: they wait for slots of their workspace, of which there are five, and not for each other.
-async fn five_graphs_at_once_all_end(place: Place) {
+async fn line_123_five_graphs_at_once_all_end(place: Place) {
     let world = world(&place, []).await;
     for at in 0..5 {
         let tasks: Vec<Value> = (0..4)
@@ -315,11 +315,11 @@ async fn a_graph_taken_up_goes_on_with_what_is_not_done(place: Place) {
 }
 
 tg_testkit::on_both_buses!(
-    two_go_side_by_side_and_the_third_after_both,
-    a_graph_that_cannot_be_done_starts_nothing,
-    a_failure_that_blocks_ends_all_and_another_none,
-    a_task_that_takes_too_long_is_given_up,
-    no_more_go_on_at_once_than_may,
-    five_graphs_at_once_all_end,
+    line_119_two_go_side_by_side_and_the_third_after_both,
+    line_120_a_graph_that_cannot_be_done_starts_nothing,
+    line_121_a_failure_that_blocks_ends_all_and_another_none,
+    line_122_a_task_that_takes_too_long_is_given_up,
+    line_123_no_more_go_on_at_once_than_may,
+    line_123_five_graphs_at_once_all_end,
     a_graph_taken_up_goes_on_with_what_is_not_done,
 );

@@ -190,6 +190,12 @@ async fn bad_questions_are_answered_at_once(place: Place) {
     let error = chunks[0].error.clone().unwrap();
     assert_eq!(error.code(), ErrorCode::BadRequest);
     assert!(error.message.starts_with("question: "));
+    let mut odd = question("q", false);
+    odd.pattern = "odd".into();
+    let chunks = world.run(&odd).await;
+    let error = chunks[0].error.clone().unwrap();
+    assert_eq!(error.code(), ErrorCode::BadRequest);
+    assert!(error.message.starts_with("pattern: "));
     assert_eq!(world.calls(), 0);
 }
 

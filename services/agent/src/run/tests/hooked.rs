@@ -201,7 +201,7 @@ async fn a_hook_decides_on_work_that_is_given_away(place: Place) {
 
 /// The example as it is shipped: a program in Python, over RabbitMQ.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_hook_in_python_decides() {
+async fn a_hook_in_python_decides_over_a_broker() {
     let place = Place::rabbitmq().await;
     let Place::RabbitMq(broker) = &place else {
         panic!("a broker");

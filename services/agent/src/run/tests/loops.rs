@@ -59,7 +59,7 @@ async fn whole(world: &World, chunks: &[AgentResponse]) -> BTreeSet<Triple> {
 }
 
 /// 85, 93 of a flow's dialog, 94
-async fn the_same_call_is_warned_of_told_blocked_and_stopped(place: Place) {
+async fn line_085_094_the_same_call_is_warned_of_told_blocked_and_stopped(place: Place) {
     let world = World::with(&place, times(ADD, 30), patient()).await;
     let chunks = world.run(&question("q", false)).await;
     let why = "Stopped by loop detection (generic_repeat): 'calculator' was called 20 times with the same \
@@ -105,7 +105,7 @@ async fn the_same_call_is_warned_of_told_blocked_and_stopped(place: Place) {
 }
 
 /// 91
-async fn nothing_is_stopped_where_nothing_is_looked_for(place: Place) {
+async fn line_091_nothing_is_stopped_where_nothing_is_looked_for(place: Place) {
     let settings = Options {
         loop_detection: false,
         ..patient()
@@ -121,7 +121,9 @@ async fn nothing_is_stopped_where_nothing_is_looked_for(place: Place) {
 }
 
 /// 92: on another replica in the next turn of the session.
-async fn a_session_carries_its_window_from_turn_to_turn_and_replica_to_replica(place: Place) {
+async fn line_092_a_session_carries_its_window_from_turn_to_turn_and_replica_to_replica(
+    place: Place,
+) {
     let settings = || Options {
         max_iterations: 20,
         ..Options::default()
@@ -143,7 +145,7 @@ async fn a_session_carries_its_window_from_turn_to_turn_and_replica_to_replica(p
 }
 
 /// 88: a poll is made each time, as only what it returns says whether it is in vain.
-async fn a_poll_without_progress_ends_with_what_it_last_returned(place: Place) {
+async fn line_088_a_poll_without_progress_ends_with_what_it_last_returned(place: Place) {
     let config = rows();
     let row = r#"{"name": "job_status", "type": "mcp-tool", "mcp-tool": "far",
                   "arguments": [{"name": "x", "type": "number"}]}"#;
@@ -171,7 +173,7 @@ async fn a_poll_without_progress_ends_with_what_it_last_returned(place: Place) {
 }
 
 /// 89, with the thresholds of the workspace.
-async fn two_calls_in_turn_are_stopped(place: Place) {
+async fn line_089_two_calls_in_turn_are_stopped(place: Place) {
     let config = rows();
     let own = r#"{"genericRepeat": false, "warningThreshold": 4, "criticalThreshold": 6}"#;
     config.put("agent", "loop_detection", own);
@@ -186,9 +188,9 @@ async fn two_calls_in_turn_are_stopped(place: Place) {
 }
 
 tg_testkit::on_both_buses!(
-    the_same_call_is_warned_of_told_blocked_and_stopped,
-    nothing_is_stopped_where_nothing_is_looked_for,
-    a_session_carries_its_window_from_turn_to_turn_and_replica_to_replica,
-    a_poll_without_progress_ends_with_what_it_last_returned,
-    two_calls_in_turn_are_stopped,
+    line_085_094_the_same_call_is_warned_of_told_blocked_and_stopped,
+    line_091_nothing_is_stopped_where_nothing_is_looked_for,
+    line_092_a_session_carries_its_window_from_turn_to_turn_and_replica_to_replica,
+    line_088_a_poll_without_progress_ends_with_what_it_last_returned,
+    line_089_two_calls_in_turn_are_stopped,
 );

@@ -1,7 +1,7 @@
 //! Runs that split their question among subagents.
 
 use std::collections::{BTreeSet, VecDeque};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::json;
 use tg_mesh::{Ask, Deadline};
@@ -145,9 +145,7 @@ async fn eight_go_on_side_by_side(place: Place) {
             [Say::Slowly(ADD), Say::Slowly("Final Answer: x")],
         );
     }
-    let started = Instant::now();
     let chunks = world.run(&split("?", false)).await;
-    let took = started.elapsed();
     assert_eq!(chunks.last().unwrap().content, "all");
     let asked = world.asked.lock().clone();
     assert_eq!(asked.len(), 1 + 8 * 2 + 1);
@@ -156,8 +154,6 @@ async fn eight_go_on_side_by_side(place: Place) {
         .filter_map(|terms| terms["question"].as_str())
         .collect();
     assert_eq!(first, goals.into(), "all are asked before one goes on");
-    // One after the other would take 1.8 s; the slowest path is 0.4 s.
-    assert!(took < Duration::from_millis(1200), "{took:?}");
 }
 
 async fn one_that_fails_or_is_slow_stops_no_other(place: Place) {

@@ -105,7 +105,7 @@ async fn listed(world: &World) -> Vec<AgentTask> {
 
 /// Line 116: the call answers at once, with the agent and 16 digits of the task; what comes of it is announced, as it is without a
 /// main agent, and listed.
-async fn a_task_is_announced(place: Place) {
+async fn line_116_a_task_is_announced(place: Place) {
     let script = [
         give_task("b?"),
         acts("status", "", ""),
@@ -143,7 +143,7 @@ async fn a_task_is_announced(place: Place) {
 }
 
 /// Line 113: work that is given as tasks is as deep as any other.
-async fn a_chain_of_tasks_ends_at_its_depth(place: Place) {
+async fn line_113_a_chain_of_tasks_ends_at_its_depth(place: Place) {
     let world = world(&place, [give_task("1?"), Say::Text("Final Answer: end")]).await;
     for (at, next) in (1..=5).zip(2..) {
         let says = [
@@ -164,7 +164,7 @@ async fn a_chain_of_tasks_ends_at_its_depth(place: Place) {
 }
 
 /// Line 115: a persistent session knows what was asked before, an ephemeral one does not; also as tasks.
-async fn a_persistent_session_is_come_back_to(place: Place) {
+async fn line_115_a_persistent_session_is_come_back_to(place: Place) {
     let asks = |agent: &str, message: &str, mode: &str| {
         let call = json!({"agent_id": agent, "message": message, "mode": mode});
         calls("delegate", &call)
@@ -216,7 +216,7 @@ async fn a_persistent_session_is_come_back_to(place: Place) {
 }
 
 /// Line 118: a task is cancelled and steered, and stays cancelled.
-async fn a_task_is_cancelled_and_steered(place: Place) {
+async fn line_118_a_task_is_cancelled_and_steered(place: Place) {
     let world = world(&place, [give_task("long"), Say::Text("Final Answer: 1")]).await;
     let mut tap = announcements(&world).await;
     give(&world, "long", [Say::Hang("")]);
@@ -270,7 +270,7 @@ async fn a_task_is_cancelled_and_steered(place: Place) {
 }
 
 /// Line 118: what a process had under way that is gone has failed.
-async fn a_restart_interrupts_tasks(place: Place) {
+async fn line_118_a_restart_interrupts_tasks(place: Place) {
     let world = world(&place, [give_task("long"), Say::Text("Final Answer: 1")]).await;
     give(&world, "long", [Say::Hang("")]);
     world.run(&question("q", false)).await;
@@ -368,7 +368,7 @@ impl Sessions for Main {
 }
 
 /// Line 116: a main agent announces it in its own words.
-async fn a_main_agent_announces_it(place: Place) {
+async fn line_116_a_main_agent_announces_it(place: Place) {
     let main = Arc::new(Main::default());
     let script = [give_task("b?"), Say::Text("Final Answer: done")];
     let world = World::with_sessions(&place, script, rows(), main.clone()).await;
@@ -398,13 +398,13 @@ async fn a_main_agent_announces_it(place: Place) {
 }
 
 tg_testkit::on_both_buses!(
-    a_chain_of_tasks_ends_at_its_depth,
-    a_main_agent_announces_it,
-    a_persistent_session_is_come_back_to,
+    line_113_a_chain_of_tasks_ends_at_its_depth,
+    line_116_a_main_agent_announces_it,
+    line_115_a_persistent_session_is_come_back_to,
     a_process_that_stops_cancels_its_tasks,
     a_recorded_run_is_replayed_without_its_tasks,
-    a_restart_interrupts_tasks,
-    a_task_is_announced,
-    a_task_is_cancelled_and_steered,
+    line_118_a_restart_interrupts_tasks,
+    line_116_a_task_is_announced,
+    line_118_a_task_is_cancelled_and_steered,
     tasks_wait_for_their_places,
 );

@@ -1,6 +1,7 @@
 //! Where runs stand that are under way.
 
 use super::*;
+use crate::engine::guards::{Climbed, Detector, Rung};
 
 fn acts(tool: &str) -> Decision {
     Decision {
@@ -74,6 +75,36 @@ pub(super) async fn it_is_known_what_a_run_waits_for_and_since_when(store: Store
     let [over] = stands(&store, "r").await.try_into().unwrap();
     assert_eq!((over.over, over.step), (true, 2));
     assert_eq!(over.ended, Some(ending.message));
+}
+
+pub(super) async fn why_a_run_was_stopped_is_known(store: Store) {
+    let ended = async |run: &str| {
+        let key = of(run);
+        let end = end("ws#3", "d", run, "h");
+        let finished = store.finish_run(&key, 1, &end, Told::default(), 70);
+        finished.await.unwrap();
+        stands(&store, run).await.pop().unwrap().ended
+    };
+    let guard = Climbed {
+        rung: Rung::Stop,
+        detector: Detector::GenericRepeat,
+        tool: "mail".into(),
+        count: 20,
+        message: "'mail' was called 20 times with the same arguments".into(),
+        key: "k".into(),
+    };
+    let decided = Decision {
+        guard: Some(guard.clone()),
+        ..acts("mail")
+    };
+    let begun = store.begin(detached("u", "q", 1_000_000), began("r"), 5);
+    begun.await.unwrap();
+    store.decide(&of("r"), 1, &decided, 20).await.unwrap();
+    assert_eq!(ended("r").await, Some(guard.sentence()));
+    let begun = store.begin(detached("u", "q2", 1_000_000), began("s"), 5);
+    begun.await.unwrap();
+    store.decide(&of("s"), 1, &acts("mail"), 20).await.unwrap();
+    assert_eq!(ended("s").await, None, "it answered");
 }
 
 pub(super) async fn subagents_that_are_not_over_stand_behind_their_run(store: Store) {

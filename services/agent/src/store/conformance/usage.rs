@@ -178,6 +178,25 @@ pub(super) async fn bounds_are_of_their_own(ledger: Store) {
     }
 }
 
+pub(super) async fn a_bound_of_a_day_or_month_begins_anew(ledger: Store) {
+    let settled = call("r", 1, CallKind::Model);
+    let used = took("r", 950);
+    ledger.settle(&of("r"), &settled, &used, 1).await.unwrap();
+    let fits = async |since: &str| {
+        let next = Bound {
+            since: since.into(),
+            ..bound(Scope::Workspace, 1000)
+        };
+        let next = reservation("next", 100, vec![next]);
+        // A refusal is remembered by its call.
+        let call = call(since, 1, CallKind::Model);
+        ledger.reserve(&call, &next, 1).await.unwrap().is_none()
+    };
+    assert!(!fits("2026-11-27").await, "the same day");
+    assert!(!fits("2026-11-01").await, "the same month");
+    assert!(fits("2026-11-28").await, "the next day");
+}
+
 pub(super) async fn usage_is_summed_up_by_name_and_day(ledger: Store) {
     for (run, day, count) in [
         ("a", "2026-11-26", 3),
@@ -227,7 +246,7 @@ pub(super) async fn usage_is_summed_up_by_name_and_day(ledger: Store) {
 }
 
 /// Line 106: what many tasks count at the same time on two sessions is summed up exactly.
-pub(super) async fn sessions_are_summed_up_exactly(ledger: Store) {
+pub(super) async fn line_106_sessions_are_summed_up_exactly(ledger: Store) {
     let tasks = (0..50_u32).map(|task| {
         let ledger = ledger.clone();
         tokio::spawn(async move {
@@ -252,6 +271,8 @@ pub(super) async fn sessions_are_summed_up_exactly(ledger: Store) {
     }
     let exact = ["s0", "s1"].map(|session| (session.to_owned(), 25 * (10 + 11 + 12)));
     assert_eq!(sums(&ledger, "ws", Scope::Session).await, exact);
+    let together = [(String::new(), 50 * (10 + 11 + 12))];
+    assert_eq!(sums(&ledger, "ws", Scope::Workspace).await, together);
 }
 
 pub(super) async fn old_usage_goes_when_its_time_is_over(ledger: Store) {

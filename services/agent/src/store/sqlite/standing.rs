@@ -4,7 +4,8 @@ use tg_storage::rusqlite::{Connection, OptionalExtension, params};
 use tg_storage::{StorageError, query_rows};
 
 use super::steps::read_json;
-use crate::engine::decision::{Ending, Observation};
+use crate::engine::decision::{Decision, Ending, Observation};
+use crate::engine::guards::Exhausted;
 use crate::store::RunProgress;
 
 /// A run and its subagents, at most so many.
@@ -56,9 +57,15 @@ fn stands(conn: &Connection, run: String, began_ms: i64) -> Result<RunProgress, 
     };
     let ending: Option<Ending> = read_json(ending)?;
     let seen: Option<Observation> = read_json(observation)?;
+    let over = done == 2;
+    let ended = match ending {
+        Some(ending) => Some(ending.message),
+        None if over => stopped(conn, (&run, step), decision.clone(), seen.as_ref())?,
+        None => None,
+    };
     let here = RunProgress {
-        over: done == 2,
-        ended: ending.map(|ending| ending.message),
+        over,
+        ended,
         step,
         since_ms,
         run,
@@ -82,6 +89,31 @@ fn stands(conn: &Connection, run: String, began_ms: i64) -> Result<RunProgress, 
             ..here
         }),
     }
+}
+
+/// Why a run was stopped in its last step with the best answer so far: by a guard, or because a call did not fit a budget.
+fn stopped(
+    conn: &Connection,
+    (run, step): (&str, u32),
+    decision: Option<String>,
+    seen: Option<&Observation>,
+) -> Result<Option<String>, StorageError> {
+    let decision: Option<Decision> = read_json(decision)?;
+    let guards = [
+        seen.and_then(|seen| seen.guard.as_ref()),
+        decision
+            .as_ref()
+            .and_then(|decision| decision.guard.as_ref()),
+    ];
+    if let Some(guard) = guards.into_iter().flatten().find(|guard| guard.stops()) {
+        return Ok(Some(guard.sentence()));
+    }
+    let mut refused = conn.prepare_cached(
+        "SELECT refused FROM usage_call WHERE run = ?1 AND step = ?2 AND refused IS NOT NULL LIMIT 1",
+    )?;
+    let refused = refused.query_row(params![run, step], |row| row.get(0));
+    let refused: Option<Exhausted> = read_json(refused.optional()?)?;
+    Ok(refused.map(|refused| refused.why))
 }
 
 /// What the user is asked in a step.

@@ -66,6 +66,8 @@ pub(super) fn read(key: &str, text: &str) -> Result<Ontology, String> {
 
 fn parse(text: &str) -> Result<Graph, String> {
     let mut graph = Graph::new();
+    // A byte order mark is no part of a text.
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     for (count, quad) in RdfParser::from_format(RdfFormat::Turtle)
         .for_slice(text)
         .enumerate()

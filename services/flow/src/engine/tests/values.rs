@@ -58,6 +58,46 @@ fn values_are_checked_and_the_field_is_named() {
 }
 
 #[test]
+fn chunks_overlap_by_less_than_their_size() {
+    let everything = shipped("everything");
+    let (blueprint, _) = Blueprint::parse(&everything);
+    let (workspace, flow) = (WorkspaceId::new("w").unwrap(), FlowId::new("f").unwrap());
+    let planned = |pairs: &[(&str, &str)]| {
+        let subject = Subject {
+            workspace: &workspace,
+            flow: &flow,
+            blueprint: "everything",
+            epoch: 1,
+        };
+        let resolved = resolve(&blueprint, &types(), &given(pairs)).unwrap();
+        plan(subject, &blueprint, &resolved, &Catalog::default()).map(drop)
+    };
+    for (size, overlap, agree) in [
+        ("100", "99", true),
+        ("100", "100", false),
+        ("100", "200", false),
+        ("1", "0", true),
+    ] {
+        let outcome = planned(&[("chunk-size", size), ("chunk-overlap", overlap)]);
+        match outcome {
+            Ok(()) => assert!(agree, "{size} {overlap}"),
+            Err(error) => {
+                let text = format!(
+                    "parameters/chunk-overlap: is {overlap} and must be less than chunk-size, which is {size}"
+                );
+                assert_eq!((error.message, agree), (text, false));
+            }
+        }
+    }
+    // Also where the overlap is the usual one.
+    let small = planned(&[("chunk-size", "40")]).unwrap_err();
+    assert!(
+        small.message.starts_with("parameters/chunk-overlap: is 50"),
+        "{small}"
+    );
+}
+
+#[test]
 fn surplus_parameters_are_kept_and_told() {
     let Resolved { values, unused } =
         resolved(&shipped("everything"), &[("llm-modle", "x")]).unwrap();

@@ -32,6 +32,16 @@ pub(crate) const GRAPHS: &[Offer<RdfFormat>] = &[
     ),
 ];
 
+/// Whether a graph in this syntax is XML, which cannot say all of RDF.
+pub(crate) fn graph_is_xml(format: RdfFormat) -> bool {
+    format == RdfFormat::RdfXml
+}
+
+/// Whether rows in this syntax are XML.
+pub(crate) fn rows_are_xml(format: QueryResultsFormat) -> bool {
+    format == QueryResultsFormat::Xml
+}
+
 /// What a client accepts.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Accept(Vec<Range>);

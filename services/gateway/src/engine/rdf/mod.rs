@@ -7,3 +7,4 @@ mod nesting;
 pub(crate) mod syntax;
 pub(crate) mod terms;
 pub(crate) mod writer;
+mod xml;

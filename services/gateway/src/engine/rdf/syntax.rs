@@ -47,7 +47,9 @@ pub(crate) fn triples(bytes: &[u8], format: RdfFormat, graph: &str) -> Result<Ve
         let malformed = |_| Error::new(ErrorCode::BadRequest, "graph: is not an absolute IRI");
         parser = parser.with_base_iri(graph).map_err(malformed)?;
     }
-    let quads = parser.for_slice(bytes);
+    // A byte order mark is no part of a text.
+    let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    let quads = parser.for_slice(text);
     let triples = quads.map(|quad| {
         let quad = quad.map_err(|error| Error::new(ErrorCode::BadRequest, error.to_string()))?;
         Ok(terms::from_triple(quad.into(), graph, &mut label))
@@ -100,6 +102,22 @@ mod tests {
             "",
         );
         assert!(graphs.is_err());
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_passed_over() {
+        let marked = [
+            b"\xef\xbb\xbf".as_slice(),
+            b"@prefix e: <urn:e:> . e:a e:b e:c .",
+        ]
+        .concat();
+        let read = triples(&marked, RdfFormat::Turtle, "").unwrap();
+        assert_eq!(read[0].s, Some(Term::iri("urn:e:a")));
+        let lines = [b"\xef\xbb\xbf".as_slice(), b"<urn:a> <urn:b> <urn:c> .\n"].concat();
+        assert_eq!(
+            triples(&lines, RdfFormat::NTriples, "").map(|all| all.len()),
+            Ok(1)
+        );
     }
 
     #[test]

@@ -11,8 +11,9 @@ use serde_json::Value;
 use sparesults::{QueryResultsSerializer, WriterSolutionsSerializer};
 use tg_schemas::{Term, Triple, vocabulary};
 
-use super::media::{Accept, BOOLEANS, GRAPHS, RESULTS};
+use super::media::{Accept, BOOLEANS, GRAPHS, RESULTS, graph_is_xml, rows_are_xml};
 use super::terms;
+use super::xml::{self, NoXml};
 use crate::engine::translate::Body;
 
 /// What the serialisers write into; it is emptied after each part.
@@ -41,8 +42,15 @@ enum Kind {
 pub(crate) struct Writer {
     kind: Kind,
     buffer: Buffer,
+    /// What is written is XML, which cannot say all of RDF.
+    xml: bool,
     /// Media type of what is written.
     pub(crate) media: &'static str,
+}
+
+/// An error of the syntax, which another syntax may not have.
+fn no_xml(why: NoXml) -> io::Error {
+    io::Error::new(io::ErrorKind::Unsupported, why)
 }
 
 fn not_rdf() -> io::Error {
@@ -63,6 +71,7 @@ impl Writer {
                 Some(written.map(|_| Self {
                     kind: Kind::Done,
                     buffer,
+                    xml: false,
                     media,
                 }))
             }
@@ -80,6 +89,7 @@ impl Writer {
                 Some(begun.map(|kind| Self {
                     kind,
                     buffer,
+                    xml: rows_are_xml(format),
                     media,
                 }))
             }
@@ -93,6 +103,7 @@ impl Writer {
         Some(Self {
             kind: Kind::Graph(Box::new(serializer(format).for_writer(buffer.clone()))),
             buffer,
+            xml: graph_is_xml(format),
             media,
         })
     }
@@ -100,13 +111,18 @@ impl Writer {
     /// Writes a part: rows or triples, as the doors of services say them.
     ///
     /// # Errors
-    /// When the syntax cannot say what is in it.
+    /// When the syntax cannot say what is in it ([`io::ErrorKind::Unsupported`]: another one can), or RDF cannot.
     pub(crate) fn part(&mut self, part: &Body) -> io::Result<()> {
         let items = |key| part.get(key).and_then(Value::as_array);
         match &mut self.kind {
             Kind::Rows(variables, rows) => {
                 for row in items("bindings").into_iter().flatten() {
-                    rows.serialize(bound(variables, row)?.iter().map(|(name, term)| {
+                    let bound = bound(variables, row)?;
+                    if self.xml {
+                        let mut terms = bound.iter().map(|(_, term)| term);
+                        terms.try_for_each(xml::term).map_err(no_xml)?;
+                    }
+                    rows.serialize(bound.iter().map(|(name, term)| {
                         let name: &Variable = name;
                         (name, term)
                     }))?;
@@ -116,7 +132,11 @@ impl Writer {
                 for triple in items("triples").into_iter().flatten() {
                     let triple = Triple::from_api(triple);
                     let triple = triple.as_ref().and_then(terms::triple);
-                    graph.serialize_triple(&triple.ok_or_else(not_rdf)?)?;
+                    let triple = triple.ok_or_else(not_rdf)?;
+                    if self.xml {
+                        xml::triple(&triple).map_err(no_xml)?;
+                    }
+                    graph.serialize_triple(&triple)?;
                 }
             }
             Kind::Done => {}
@@ -264,6 +284,48 @@ mod tests {
         let (_, text) =
             written("application/rdf+xml", &[json!({"query-type": "describe"})]).unwrap();
         assert!(text.contains("RDF"), "{text}");
+    }
+
+    #[test]
+    fn what_xml_cannot_say_is_an_error_there_and_written_elsewhere() {
+        let triple = |p: &str, o: &str| {
+            json!({"query-type": "construct", "triples": [{"s": {"t": "i", "i": "urn:a"},
+                "p": {"t": "i", "i": p}, "o": {"t": "l", "v": o}}]})
+        };
+        let row = json!({"query-type": "select", "variables": ["a"],
+            "bindings": [{"values": [{"t": "l", "v": "\u{1}"}]}]});
+        let error = |accept: &str, part: &Value| {
+            let part = part.as_object().unwrap();
+            let writer = Writer::of_answer(&Accept::read([accept]), part).unwrap();
+            writer
+                .unwrap()
+                .part(part)
+                .err()
+                .map(|error| (error.kind(), error.to_string()))
+        };
+        for part in [triple("http://e/p/123", "x"), triple("http://e/p", "\u{b}")] {
+            let (kind, text) = error("application/rdf+xml", &part).unwrap();
+            assert_eq!(kind, io::ErrorKind::Unsupported, "{text}");
+            for other in [
+                "text/turtle",
+                "application/n-triples",
+                "application/ld+json",
+            ] {
+                assert_eq!(error(other, &part), None, "{other}");
+            }
+        }
+        let (kind, text) = error("application/sparql-results+xml", &row).unwrap();
+        assert!(
+            kind == io::ErrorKind::Unsupported && text.contains("U+0001"),
+            "{text}"
+        );
+        assert_eq!(error("application/sparql-results+json", &row), None);
+        let kind = json!({"query-type": "construct", "triples": [{"s": {"t": "i", "i": "urn:a"},
+            "p": {"t": "i", "i": "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"},
+            "o": {"t": "i", "i": "http://e/kind/7"}}]});
+        assert!(error("application/rdf+xml", &kind).is_some());
+        let plain = triple("http://e/123abc", "a\tb");
+        assert_eq!(error("application/rdf+xml", &plain), None);
     }
 
     #[test]

@@ -5,6 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use tg_schemas::Error;
 use tg_schemas::msg::{ImageToTextRequest, ImageToTextResponse};
 
+use super::base64::bytes;
 use super::fields::{Body, Fields, Reply};
 use super::{About, Translate};
 
@@ -16,15 +17,11 @@ impl Translate for ImageToText {
     type Answer = ImageToTextResponse;
 
     fn question(body: &Fields<'_>, _about: &About) -> Result<Self::Question, Error> {
-        let image = body.required_text("image")?;
-        if STANDARD
-            .decode(image.as_bytes())
-            .map_or(true, |bytes| bytes.is_empty())
-        {
-            return Err(body.fault("image", "must be base64"));
-        }
+        let image = bytes(&body.required_text("image")?).filter(|bytes| !bytes.is_empty());
+        let image = image.ok_or_else(|| body.fault("image", "must be base64"))?;
         Ok(ImageToTextRequest {
-            image,
+            // In one line, as models take it.
+            image: STANDARD.encode(image),
             mime_type: body.text("mime_type")?,
             prompt: body.text("prompt")?,
             system: body.text("system")?,
@@ -54,6 +51,10 @@ mod tests {
             "",
         );
         assert_eq!(request.unwrap().mime_type, "image/png");
+        for written in ["aG\nk=\n", "aGk", "data:image/png;base64,aGk="] {
+            let request = question::<ImageToText>(json!({"image": written}), "");
+            assert_eq!(request.unwrap().image, "aGk=", "{written}");
+        }
         for wrong in [json!({"image": "%"}), json!({"image": ""})] {
             let error = question::<ImageToText>(wrong, "").unwrap_err();
             assert_eq!(error.message, "image: must be base64");

@@ -93,9 +93,12 @@ fn library_metadata(fields: &Fields<'_>) -> Result<LibraryMetadata, Error> {
 }
 
 fn library_blob(fields: &Fields<'_>) -> Result<LibraryBlob, Error> {
+    let mut data = fields.required_text("data")?;
+    // The length of a part is told by its text.
+    data.retain(|c| !c.is_ascii_whitespace());
     Ok(LibraryBlob {
         id: named(fields)?,
-        data: fields.required_text("data")?,
+        data,
         offset: fields.integer_or("offset", 0)?,
         total: fields.integer_or("total", 0)?,
     })

@@ -8,6 +8,7 @@ use serde_json::Value;
 use tg_schemas::Error;
 use tg_schemas::msg::{DocumentMetadata, LibrarianRequest, LibrarianResponse, ProcessingMetadata};
 
+use super::base64::{bytes, bytes_of_text};
 use super::fields::{Body, Fields};
 use super::librarian::inline;
 use super::{About, Translate};
@@ -22,9 +23,9 @@ impl Translate for TextLoad {
     fn question(body: &Fields<'_>, about: &About) -> Result<LibrarianRequest, Error> {
         let given = body.required_text("text")?;
         let charset = body.name_or("charset", "utf-8")?;
-        let text = match STANDARD.decode(given.as_bytes()) {
-            Ok(bytes) => decode(bytes, &charset, body)?.unwrap_or(given),
-            Err(_) => given,
+        let text = match bytes_of_text(&given) {
+            Some(bytes) => decode(bytes, &charset, body)?.unwrap_or(given),
+            None => given,
         };
         let content = inline("text", STANDARD.encode(text))?;
         request(body, about, "text/plain", content)
@@ -45,9 +46,7 @@ impl Translate for DocumentLoad {
 
     fn question(body: &Fields<'_>, about: &About) -> Result<LibrarianRequest, Error> {
         let data = body.required_text("data")?;
-        let bytes = STANDARD
-            .decode(data.as_bytes())
-            .map_err(|_| body.fault("data", "must be base64"))?;
+        let bytes = bytes(&data).ok_or_else(|| body.fault("data", "must be base64"))?;
         let content = inline("data", STANDARD.encode(&bytes))?;
         request(body, about, kind(&bytes), content)
     }
@@ -143,6 +142,22 @@ mod tests {
         // Valid base64 of bytes that are no text: taken literally.
         assert_eq!(text(json!({"text": "/////w=="})), "/////w==");
         assert_eq!(text(json!({"text": "/A==", "charset": "latin-1"})), "ü");
+        // As `base64 FILE` writes it.
+        let long = "The clocks are wound on Mondays. ".repeat(4);
+        let encoded = STANDARD.encode(&long);
+        let wrapped = format!(
+            "{}\n{}\n{}\n",
+            &encoded[..76],
+            &encoded[76..152],
+            &encoded[152..]
+        );
+        assert_eq!(text(json!({"text": wrapped})), long);
+        assert_eq!(text(json!({"text": "aGVsbG8=\n"})), "hello");
+        assert_eq!(text(json!({"text": "word\nword\n"})), "word\nword\n");
+        let loaded = load::<DocumentLoad>(json!({"data": wrapped}))
+            .unwrap()
+            .content;
+        assert_eq!(loaded, encoded, "in one line");
     }
 
     #[test]

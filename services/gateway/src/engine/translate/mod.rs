@@ -6,6 +6,7 @@
 pub mod agent;
 pub mod answered;
 pub mod audit;
+mod base64;
 pub mod bulk;
 pub mod chat;
 pub mod collection;

@@ -44,6 +44,18 @@ fn two_loads_never_share_a_blank_node() {
 }
 
 #[test]
+fn a_byte_order_mark_is_passed_over() {
+    let plain = quads(TURTLE, Format::Turtle, "x");
+    let marked = format!("\u{feff}{TURTLE}");
+    assert_eq!(quads(&marked, Format::Turtle, "x"), plain);
+    assert_eq!(
+        quads("\u{feff}<urn:s> <urn:p> <urn:o> .", Format::NQuads, "x").len(),
+        1
+    );
+    assert!(quads("", Format::Turtle, "x").is_empty());
+}
+
+#[test]
 fn files_come_back_as_they_went() {
     let trig = "<urn:g> { <urn:s> <urn:p> \"x\", _:b . } <urn:s> <urn:p> <urn:o> .";
     for (text, format) in [(TURTLE, Format::Turtle), (trig, Format::TriG)] {

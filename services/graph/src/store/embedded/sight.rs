@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use oxigraph::model::{GraphName, NamedNode, NamedOrBlankNode, Quad, Term, Triple};
+use oxigraph::model::{BlankNode, GraphName, NamedNode, NamedOrBlankNode, Quad, Term, Triple};
 use oxigraph::sparql::{QueryResults, Variable};
 use oxigraph::store::Store;
 use parking_lot::Mutex;
@@ -32,8 +32,8 @@ use crate::error::GraphError;
 
 /// Verdicts that are remembered; beyond that all are forgotten.
 const REMEMBERED: usize = 50_000;
-/// Blank nodes that hang on one another at most.
-const DEEPEST: usize = 16;
+/// Blank nodes that one hangs on at most. One that hangs on more cannot be judged, which is an error and no verdict.
+const HELD_BY: usize = 20_000;
 /// States at which one thing is looked at, one after the other, until one of them lasted.
 const LOOKS: usize = 100;
 /// Triples that a rule makes at most.
@@ -116,6 +116,13 @@ fn changed(what: &str) -> GraphError {
     GraphError::Policy {
         name: POLICY_GRAPH.to_owned(),
         why: format!("{what}: ask again"),
+    }
+}
+
+fn too_long() -> GraphError {
+    GraphError::Policy {
+        name: POLICY_GRAPH.to_owned(),
+        why: format!("a blank node hangs on more than {HELD_BY} others, too many to judge"),
     }
 }
 
@@ -230,48 +237,85 @@ impl Sight {
     }
 
     fn sees_node(&self, node: &NamedOrBlankNode) -> Result<bool, GraphError> {
-        self.sees(node, 0)
+        self.sees(node)
     }
 
     fn sees_iri(&self, iri: &NamedNode) -> Result<bool, GraphError> {
-        self.sees(&iri.clone().into(), 0)
+        self.sees(&iri.clone().into())
     }
 
     /// A blank node is hidden with what it hangs on to.
-    fn sees(&self, node: &NamedOrBlankNode, depth: usize) -> Result<bool, GraphError> {
-        if let Some(hidden) = self.hidden.lock().get(node) {
+    fn sees(&self, node: &NamedOrBlankNode) -> Result<bool, GraphError> {
+        if let Some(hidden) = self.known(node) {
             return Ok(!hidden);
         }
         self.goes_on()?;
         let hidden = match node {
-            NamedOrBlankNode::NamedNode(iri) => self.judge(iri),
-            NamedOrBlankNode::BlankNode(_) => self.hangs_on(node, depth),
+            NamedOrBlankNode::NamedNode(iri) => self.judge(iri)?,
+            NamedOrBlankNode::BlankNode(blank) => self.hangs_on(blank)?,
         };
-        let hidden = hidden?;
-        let mut known = self.hidden.lock();
-        if known.len() >= REMEMBERED {
-            known.clear();
-        }
-        known.insert(node.clone(), hidden);
+        self.remember([node.clone()], hidden);
         Ok(!hidden)
     }
 
-    /// Whether something points at a blank node that is hidden. What is deeper than anybody writes is.
-    fn hangs_on(&self, node: &NamedOrBlankNode, depth: usize) -> Result<bool, GraphError> {
-        if depth >= DEEPEST {
-            return Ok(true);
+    fn known(&self, node: &NamedOrBlankNode) -> Option<bool> {
+        self.hidden.lock().get(node).copied()
+    }
+
+    fn remember(&self, nodes: impl IntoIterator<Item = NamedOrBlankNode>, hidden: bool) {
+        let mut known = self.hidden.lock();
+        for node in nodes {
+            if known.len() >= REMEMBERED {
+                known.clear();
+            }
+            known.insert(node, hidden);
         }
-        let object: Term = node.clone().into();
-        for quad in self
-            .store
-            .quads_for_pattern(None, None, Some(object.as_ref()), None)
-        {
-            let subject = quad?.subject;
-            if subject != *node && !self.sees(&subject, depth + 1)? {
-                return Ok(true);
+    }
+
+    /// Whether something that points at a blank node is hidden, or at one that does, and so on: however long the chain is, and
+    /// where it ends in itself.
+    fn hangs_on(&self, blank: &BlankNode) -> Result<bool, GraphError> {
+        // What hangs on each that was met: if that one is hidden, all these are.
+        let mut met = HashMap::from([(blank.clone(), None)]);
+        let mut ahead = vec![blank.clone()];
+        while let Some(held) = ahead.pop() {
+            self.goes_on()?;
+            let object: Term = held.clone().into();
+            let holders = self
+                .store
+                .quads_for_pattern(None, None, Some(object.as_ref()), None);
+            for quad in holders {
+                let holder = quad?.subject;
+                let blank = match (&holder, self.known(&holder)) {
+                    (_, Some(false)) => continue,
+                    (_, Some(true)) => return Ok(self.all_hidden(&met, held)),
+                    (NamedOrBlankNode::NamedNode(_), None) => match self.sees(&holder)? {
+                        true => continue,
+                        false => return Ok(self.all_hidden(&met, held)),
+                    },
+                    (NamedOrBlankNode::BlankNode(blank), None) => blank,
+                };
+                if met.contains_key(blank) {
+                    continue;
+                }
+                if met.len() >= HELD_BY {
+                    return Err(too_long());
+                }
+                met.insert(blank.clone(), Some(held.clone()));
+                ahead.push(blank.clone());
             }
         }
+        // All that it hangs on is seen, and so is each of those by itself.
+        let met = met.into_keys().map(NamedOrBlankNode::BlankNode);
+        self.remember(met, false);
         Ok(false)
+    }
+
+    /// A node hangs on something hidden, and so does all that hangs on it.
+    fn all_hidden(&self, met: &HashMap<BlankNode, Option<BlankNode>>, node: BlankNode) -> bool {
+        let path = std::iter::successors(Some(&node), |node| met.get(*node)?.as_ref());
+        self.remember(path.cloned().map(NamedOrBlankNode::BlankNode), true);
+        true
     }
 
     fn sees_term(&self, term: &Term) -> Result<bool, GraphError> {

@@ -100,29 +100,19 @@ fn a_password_gives_a_token_and_every_refusal_reads_the_same() {
         (rita.clone(), 60)
     );
     assert_eq!(who.resolved_default_workspace, "acme");
-    let elsewhere = IamRequest {
-        workspace: "default".into(),
-        ..login("rita", "horse")
-    };
-    let jwt = world.ask(&elsewhere).unwrap().jwt;
-    assert_eq!(
-        world.ask(&token(&jwt)).unwrap().resolved_default_workspace,
-        "default"
-    );
-    assert!(
-        !world.allows(&rita, "triples:read", "default"),
-        "it grants nothing"
-    );
     world.user("acme", "without", &[]);
-    let nowhere = IamRequest {
-        workspace: "nowhere".into(),
+    // A workspace in which she may do nothing reads as one that is not there.
+    assert!(!world.allows(&rita, "triples:read", "default"));
+    let of = |workspace: &str| IamRequest {
+        workspace: workspace.into(),
         ..login("rita", "horse")
     };
-    let refused = world.ask(&nowhere).unwrap_err();
+    let refused = world.ask(&of("nowhere")).unwrap_err();
     assert_eq!(
         (refused.kind.as_str(), refused.message.as_str()),
         ("auth-failed", "auth failure")
     );
+    assert_eq!(world.ask(&of("default")), Err(refused.clone()));
     for (name, password) in [
         ("rita", "hors"),
         ("rita", ""),
@@ -275,6 +265,34 @@ fn tokens_of_a_revoked_key_are_refused_and_others_are_not() {
     let third = world.ask(&login("rita", "one")).unwrap().jwt;
     world.ask(&token(&third)).unwrap();
     assert_eq!(kids(&world).len(), 1);
+}
+
+#[test]
+fn a_login_is_for_a_workspace_in_which_its_user_may_do_something() {
+    let (mut world, admin) = world();
+    let rita = world.made(&named("rita", "horse", &["reader"]));
+    let elsewhere = || IamRequest {
+        workspace: "default".into(),
+        ..login("rita", "horse")
+    };
+    assert_eq!(kind(world.ask(&elsewhere())), "auth-failed");
+    let mint = |actor: &str, workspace: &str| IamRequest {
+        user_id: rita.clone(),
+        workspace: workspace.into(),
+        ..by(actor, op("mint-token"))
+    };
+    let gives = grant("add-user-grant", &rita, "mint-token", "acme");
+    world.ask(&gives).unwrap();
+    assert_eq!(kind(world.ask(&mint(&rita, "acme"))), "done");
+    for workspace in ["default", "nowhere"] {
+        assert_eq!(kind(world.ask(&mint(&rita, workspace))), "not-found");
+    }
+    assert_eq!(kind(world.ask(&mint(&admin, "default"))), "done");
+    let reads = grant("add-user-grant", &rita, "triples:read", "default");
+    world.ask(&reads).unwrap();
+    let jwt = world.ask(&elsewhere()).unwrap().jwt;
+    let told = world.ask(&token(&jwt)).unwrap();
+    assert_eq!(told.resolved_default_workspace, "default");
 }
 
 #[test]

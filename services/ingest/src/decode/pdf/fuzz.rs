@@ -2,7 +2,7 @@
 //! the parser is a library's, which runs in a child.
 
 use pdf_extract::Document;
-use tg_testkit::fuzz::run;
+use tg_testkit::fuzz::{run, run_few};
 use tg_testkit::pdf::Pdf;
 
 use super::super::STACK;
@@ -69,7 +69,7 @@ fn pages() {
         b"BT /F 0 Tf 0 0 0 0 0 0 Tm <00ff41> Tj BI /W 1 /H 1 ID x EI (\\101\\)) Tj ET",
     ];
     on_its_stack(move || {
-        run("pages of PDFs", &seeds, |bytes| {
+        run_few("pages of PDFs", &seeds, 50, |bytes| {
             let mut pdf = Pdf::courier();
             pdf.form(
                 "X",

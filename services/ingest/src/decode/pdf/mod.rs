@@ -5,7 +5,9 @@
 use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use pdf_extract::{Document, Error, ObjectId};
+use pdf_extract::xref::XrefEntry;
+use pdf_extract::{Document, Error, Object, ObjectId};
+use tg_document::repair::repaired;
 use tg_document::text::tidy;
 
 use super::frames::{DecodeError, Writer};
@@ -74,7 +76,77 @@ pub(super) fn decode<W: Write>(
     }
 }
 
+/// Opens a file, made whole first where it is damaged and that helps.
 fn open(input: &[u8]) -> Result<Document, DecodeError> {
+    let first = load(input);
+    let missing = match &first {
+        Err(DecodeError::Damaged) => Missing::All,
+        Err(_) => return first,
+        Ok(document) => missing(document),
+    };
+    if matches!(missing, Missing::Nothing) {
+        return first;
+    }
+    let again = match repaired(input).map(|whole| load(&whole)) {
+        Some(Ok(again)) => again,
+        Some(Err(DecodeError::Encrypted)) if first.is_err() => return Err(DecodeError::Encrypted),
+        _ => return first,
+    };
+    let pages = again.get_pages().len();
+    let better = match (&first, missing) {
+        (Ok(document), Missing::Some(ids)) => {
+            let found = |id: &ObjectId| again.objects.get(id).is_some_and(is_whole);
+            ids.iter().any(found) && pages >= document.get_pages().len()
+        }
+        _ => pages > 0,
+    };
+    if better { Ok(again) } else { first }
+}
+
+/// What a file has no objects for, though its table names them.
+enum Missing {
+    Nothing,
+    Some(Vec<ObjectId>),
+    /// Nothing leads to a page.
+    All,
+}
+
+fn missing(document: &Document) -> Missing {
+    if document.get_pages().is_empty() {
+        return Missing::All;
+    }
+    if document.was_encrypted() {
+        return Missing::Nothing;
+    }
+    let named = document.reference_table.entries.iter();
+    let ids = named.filter_map(|(number, entry)| match entry {
+        XrefEntry::Normal { generation, .. } => Some((*number, *generation)),
+        _ => None,
+    });
+    let missing: Vec<ObjectId> = ids
+        .filter(|id| !document.objects.get(id).is_some_and(is_whole))
+        .collect();
+    match missing.is_empty() {
+        true => Missing::Nothing,
+        false => Missing::Some(missing),
+    }
+}
+
+/// Of a stream whose length is not known there is no content, only a place; of one whose length is wrong only the dictionary.
+fn is_whole(object: &Object) -> bool {
+    match object {
+        Object::Stream(stream) => {
+            let empty = stream.dict.get(b"Length").and_then(Object::as_i64);
+            !stream.content.is_empty()
+                || stream.start_position.is_none()
+                || empty.is_ok_and(|length| length == 0)
+        }
+        Object::Dictionary(dictionary) => !dictionary.has(b"Length"),
+        _ => true,
+    }
+}
+
+fn load(input: &[u8]) -> Result<Document, DecodeError> {
     let document = Document::load_mem(input).map_err(|error| match error {
         Error::InvalidPassword | Error::Decryption(_) => DecodeError::Encrypted,
         _ => DecodeError::Damaged,

@@ -44,7 +44,13 @@ pub(super) async fn a_repeat_is_told_from_a_duplicate(store: Store) {
         let added = store.add_new(&asker("q"), document("d", "text")).await;
         added.unwrap();
     }
-    let other = store.add_new(&asker("q2"), document("d", "text")).await;
+    let repeated = store.add_new(&asker("q2"), document("d", "text")).await;
+    repeated.expect("the same document under another request succeeds");
+    let other = store.add_new(&asker("q2b"), document("d", "else")).await;
+    assert_eq!(code(other), ErrorCode::Conflict);
+    let (mut renamed, text) = document("d", "text");
+    renamed.title = "another title".into();
+    let other = store.add_new(&asker("q2c"), (renamed, text)).await;
     assert_eq!(code(other), ErrorCode::Conflict);
     for question in ["q3", "q4"] {
         let (mut answer, text) = document("a", "said");

@@ -119,7 +119,11 @@ pub(super) async fn a_processing_is_noted_once(store: Store) {
     let again = store.note_run(&asker("q"), wanted("p")).await.unwrap();
     assert_eq!((again.number, &again.thread), (one.number, &one.thread));
     assert_eq!(again.state, State::Queued);
-    let other = store.note_run(&asker("q2"), wanted("p")).await;
+    let repeated = store.note_run(&asker("q2"), wanted("p")).await.unwrap();
+    assert_eq!(repeated.number, one.number);
+    let mut elsewhere = wanted("p");
+    elsewhere.processing.collection = "another".into();
+    let other = store.note_run(&asker("q2b"), elsewhere).await;
     assert_eq!(code(other), ErrorCode::Conflict);
     let two = store.note_run(&asker("q3"), wanted("p2")).await.unwrap();
     assert_ne!(two.thread, one.thread);

@@ -53,6 +53,14 @@ pub(super) async fn a_session_is_begun_once(store: Store) {
     store.add_new(&asker(""), document("e", "x")).await.unwrap();
     let taken = store.begin_upload(session("v", "e", 1), Quota::default());
     assert_eq!(code(taken.await), ErrorCode::Conflict);
+    // An upload that announces the content which is there already goes on: it repeats one whose end its sender missed.
+    let hash = document("e", "x").1.hash.to_string();
+    let announced = Session {
+        announced: hash,
+        ..session("w", "e", 1)
+    };
+    let begun = store.begin_upload(announced, Quota::default()).await;
+    begun.expect("a repetition is no conflict");
     for _ in 0..2 {
         store.remove_upload("u").await.unwrap();
         assert_eq!(store.session("u").await.unwrap(), None);

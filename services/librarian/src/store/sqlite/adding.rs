@@ -9,7 +9,7 @@ use crate::engine::asker::Asker;
 use crate::error::{existing_document, invalid};
 use crate::store::documents::{New, Prepared};
 
-/// Adds a document that is not there yet.
+/// Adds a document that is not there yet. A request that is repeated with the same content and metadata changes nothing.
 pub(super) fn add_new(
     tx: &Transaction<'_>,
     asker: &Asker,
@@ -20,7 +20,7 @@ pub(super) fn add_new(
     }
     match document::get(tx, &asker.workspace, &document.id)? {
         None => insert(tx, &asker.workspace, document, prepared),
-        Some(known) if is_same_answer(tx, &known, document, prepared)? => Ok(()),
+        Some(known) if is_same(tx, &known, document, prepared)? => Ok(()),
         Some(_) => Err(StorageError::Refused(existing_document())),
     }
 }
@@ -101,14 +101,22 @@ pub(super) fn has(
     Ok(content::hash(tx, known.content)? == Some(prepared.hash))
 }
 
-fn is_same_answer(
+/// Whether a document is what a request would add. Its time is not compared: the server sets it where the request has none.
+/// Of answers, whose ids follow from their questions, only kind and content count.
+fn is_same(
     tx: &Transaction<'_>,
     known: &document::Stored,
     new: &DocumentMetadata,
     prepared: &Prepared,
 ) -> Result<bool, StorageError> {
-    Ok(new.document_type == "answer"
-        && known.document.document_type == "answer"
-        && known.document.kind == new.kind
+    let there = &known.document;
+    let described = there.title == new.title
+        && there.comments == new.comments
+        && there.metadata == new.metadata
+        && there.tags == new.tags
+        && there.parent_id == new.parent_id;
+    Ok(there.kind == new.kind
+        && there.document_type == new.document_type
+        && (described || new.document_type == "answer")
         && has(tx, known, prepared)?)
 }

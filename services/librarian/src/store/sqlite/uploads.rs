@@ -5,7 +5,7 @@ use tg_storage::StorageError;
 use tg_storage::blob::BlobId;
 use tg_storage::rusqlite::{Connection, Transaction};
 
-use super::{SqliteLibrary, adding, document, upload, usage};
+use super::{SqliteLibrary, adding, content, document, upload, usage};
 use crate::engine::quota::Quota;
 use crate::engine::upload::Session;
 use crate::error::existing_document;
@@ -19,7 +19,7 @@ impl UploadStore for SqliteLibrary {
             if let Some(begun) = upload::get(tx, &session.id)? {
                 return Ok(begun);
             }
-            if is_taken(tx, &session)? {
+            if is_taken(tx, &session, |there| announces(&session, there))? {
                 return Err(StorageError::Refused(existing_document()));
             }
             if let Some(open) = gone_on_with(tx, &session)? {
@@ -104,7 +104,7 @@ impl UploadStore for SqliteLibrary {
     async fn begin_adopting(&self, session: &Session, hash: BlobId) -> Result<bool, StorageError> {
         let session = session.clone();
         self.write(move |tx| {
-            if is_taken(tx, &session)? {
+            if is_taken(tx, &session, |there| *there == hash)? {
                 upload::remove(tx, &session.id)?;
                 return Ok(false);
             }
@@ -120,7 +120,8 @@ impl UploadStore for SqliteLibrary {
         new: New,
     ) -> Result<Option<Session>, StorageError> {
         self.write(move |tx| {
-            if is_taken(tx, &session)? {
+            let hash = new.1.hash;
+            if is_taken(tx, &session, |there| *there == hash)? {
                 // The content stays as a file that nobody uses; it is tidied away.
                 upload::remove(tx, &session.id)?;
                 return Ok(None);
@@ -166,7 +167,22 @@ fn gone_on_with(tx: &Transaction<'_>, new: &Session) -> Result<Option<Session>, 
     }))
 }
 
-/// Whether the document is there although the upload does not replace one.
-fn is_taken(conn: &Connection, session: &Session) -> Result<bool, StorageError> {
-    Ok(!session.replaces && document::exists(conn, &session.workspace, &session.document)?)
+/// Whether the document is there with other content although the upload does not replace one.
+fn is_taken(
+    conn: &Connection,
+    session: &Session,
+    is_same: impl FnOnce(&BlobId) -> bool,
+) -> Result<bool, StorageError> {
+    if session.replaces {
+        return Ok(false);
+    }
+    let Some(known) = document::get(conn, &session.workspace, &session.document)? else {
+        return Ok(false);
+    };
+    Ok(!content::hash(conn, known.content)?.is_some_and(|there| is_same(&there)))
+}
+
+/// Whether the upload said in advance that it brings this content: a repetition of one whose end its sender did not hear of.
+fn announces(session: &Session, content: &BlobId) -> bool {
+    !session.announced.is_empty() && session.takes(content)
 }

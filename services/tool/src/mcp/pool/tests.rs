@@ -57,6 +57,32 @@ async fn a_session_is_used_again_and_results_are_read() {
     assert_eq!(calls[0]["_meta"]["threadgraph/call"], "run/1");
 }
 
+/// Pings of a proxy, progress, and what the server asks before it answers.
+#[tokio::test]
+async fn events_before_an_answer_are_passed_over() {
+    let (url, fake) = serve().await;
+    let progress = json!({"jsonrpc": "2.0", "method": "notifications/progress",
+                          "params": {"progressToken": 1, "progress": 0.5}});
+    let asks = json!({"jsonrpc": "2.0", "id": 77, "method": "ping"});
+    let servers = servers().await;
+    for (at, before) in [
+        ": keep-alive\n\nevent: ping\ndata: 2026-01-02T03:04:05Z\n\n".to_owned(),
+        "data: ping\n\ndata:\n\nid: 0\nretry: 5\n\n".to_owned(),
+        "event: heartbeat\ndata: {\"alive\": true}\n\n".to_owned(),
+        format!("event: message\ndata: {progress}\n\n"),
+        format!("data: {asks}\r\n\r\n"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        *fake.before.lock() = Some(before);
+        let server = tool(&url, "find");
+        let (workspace, row) = (format!("w{at}"), ("key", &server));
+        let found = servers.call(&workspace, row, Map::new(), ("", false)).await;
+        assert_eq!(found.unwrap().text, "found", "{at}");
+    }
+}
+
 #[tokio::test]
 async fn workspaces_share_no_session() {
     let (url, fake) = serve().await;

@@ -63,6 +63,30 @@ pub(super) async fn better_matches_come_first_and_a_chunk_is_replaced(store: &im
     assert!(ids(store, &c, "turbine").await.is_empty());
 }
 
+pub(super) async fn a_word_is_found_in_each_of_its_forms(store: &impl Words) {
+    let c = key("w", "c");
+    for (at, (one, other)) in [
+        ("Cafe\u{301}", "CAFÉ"),
+        ("ＵＰＳ", "ups"),
+        ("Straße", "STRASSE"),
+        ("\u{1112}\u{1161}\u{11ab}\u{1100}\u{1173}\u{11af}", "한글"),
+        ("ﾊﾞｽ", "バス"),
+        ("o\u{fb03}ce", "office"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let (first, second) = (format!("a{at}"), format!("b{at}"));
+        put(store, &c, &first, &format!("the {one} of the town")).await;
+        put(store, &c, &second, &format!("the {other} of the town")).await;
+        for asked in [one, other] {
+            let mut found = ids(store, &c, asked).await;
+            found.sort_unstable();
+            assert_eq!(found, [first.as_str(), second.as_str()], "{asked}");
+        }
+    }
+}
+
 pub(super) async fn hostile_words_and_names_do_no_harm(store: &impl Words) {
     let names = [
         "a",

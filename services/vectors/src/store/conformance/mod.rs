@@ -120,6 +120,7 @@ macro_rules! keyword_store {
         promises!(keywords, $adapter, $make;
             better_matches_come_first_and_a_chunk_is_replaced,
             hostile_words_and_names_do_no_harm,
+            a_word_is_found_in_each_of_its_forms,
             a_dropped_generation_stays_dead,
             a_workspace_keeps_its_quota_of_chunks_and_may_replace_them,
             and_its_quota_of_bytes_whatever_becomes_of_its_chunks,

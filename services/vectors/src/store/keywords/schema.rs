@@ -11,6 +11,7 @@ use tg_storage::rusqlite::{Connection, OptionalExtension, Transaction, params};
 use tg_storage::{Database, Durability, StorageError};
 
 use crate::engine::point::hash;
+use crate::engine::words::indexed;
 use crate::error::VectorError;
 use crate::store::points::schema::{has_ended, note_end, number, range, row_id};
 use tg_collections::{CollectionKey, Quota, Usage, Words, WriteKind};
@@ -146,7 +147,7 @@ pub(super) fn put(
     };
     let sql = format!("INSERT INTO words_{space} (rowid, body) VALUES (?1, ?2)");
     tx.prepare_cached(&sql)?
-        .execute(params![number(id), chunk.text])?;
+        .execute(params![number(id), &*indexed(&chunk.text)])?;
     Ok(Ok(true))
 }
 

@@ -45,6 +45,17 @@ pub(super) const STEPS: &[Step] = &[
         "application/pdf",
         "{pdf}",
     ])
+    .exactly("{pdf}: Loaded successfully."),
+    run(&[
+        "tg-add-library-document",
+        "--id",
+        "urn:doc:clocks",
+        "--name",
+        "Other clocks",
+        "-k",
+        "application/pdf",
+        "{pdf}",
+    ])
     .says(&["Failed: conflict: Document already exists"]),
     // From 2 MiB it goes in parts.
     run(&[

@@ -6,7 +6,7 @@ fn choose(id: &str, _: &str) -> Result<(String, Definition), String> {
     match id {
         "" => Ok(("best".to_owned(), Definition::default())),
         "a" | "b" => Ok((id.to_owned(), Definition::default())),
-        id => Err(format!("there is no agent '{id}'. Agents: a, b")),
+        id => Err(format!("agent_id: there is no agent '{id}'. Agents: a, b")),
     }
 }
 
@@ -43,7 +43,7 @@ fn statuses(graph: &Graph) -> Vec<&'static str> {
 
 /// Line 119.
 #[test]
-fn two_go_side_by_side_and_the_third_after_both() {
+fn line_119_two_go_side_by_side_and_the_third_after_both() {
     let tasks = json!([
         task("A", "a?", &[]),
         task("B", "b?", &[]),
@@ -113,7 +113,7 @@ fn a_graph_that_cannot_be_done_is_refused() {
         (json!([a(), a()]), "task 'A' is there twice"),
         (
             json!([with(a(), "agent_id", "z".into())]),
-            "task 'A': there is no agent 'z'. Agents: a, b",
+            "task 'A': agent_id: there is no agent 'z'. Agents: a, b",
         ),
         (
             json!([task("A", "m", &["B"])]),
@@ -125,11 +125,11 @@ fn a_graph_that_cannot_be_done_is_refused() {
                 task("B", "m", &["A"]),
                 task("C", "m", &[])
             ]),
-            "the tasks go in a circle: A, B",
+            "depends_on: the tasks go in a circle: A, B",
         ),
         (
             json!([task("A", "m", &["A"])]),
-            "the tasks go in a circle: A",
+            "depends_on: the tasks go in a circle: A",
         ),
     ] {
         assert_eq!(read(tasks, 5).unwrap_err(), told);
@@ -148,7 +148,7 @@ fn a_graph_that_cannot_be_done_is_refused() {
 
 /// Line 121.
 #[test]
-fn a_failure_that_blocks_ends_all_and_another_none() {
+fn line_121_a_failure_that_blocks_ends_all_and_another_none() {
     let blocking = |blocking: bool| {
         let mut first = task("A", "a?", &[]);
         first["blocking"] = blocking.into();

@@ -1,7 +1,10 @@
 //! The words of a question, numbered, and which of them a text has: a bit for each, however many they are. Every
 //! edge of a hub is read by this, so a text is looked through without allocation where it is ASCII.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
+
+use tg_citations::forms::folded;
 
 /// Words of one text that are looked at.
 const LOOKED_AT: usize = 200;
@@ -10,7 +13,7 @@ const BITS: usize = u64::BITS as usize;
 
 /// The words that are asked for.
 pub(super) struct Words<'a> {
-    numbers: HashMap<&'a str, usize>,
+    numbers: HashMap<Cow<'a, str>, usize>,
     /// Of each first byte: lengths of the words that begin with it, a bit each; longer ones share the last.
     lengths: [u64; 128],
     /// A word in lower case; kept for the next one.
@@ -23,7 +26,8 @@ impl<'a> Words<'a> {
         let mut lengths = [0; 128];
         for word in asked {
             let next = numbers.len();
-            numbers.entry(word.as_str()).or_insert(next);
+            let word = folded(word);
+            numbers.entry(word.clone()).or_insert(next);
             if let Some(first) = word.bytes().next()
                 && let Some(known) = lengths.get_mut(usize::from(first))
             {
@@ -55,6 +59,7 @@ impl<'a> Words<'a> {
         if self.is_empty() {
             return;
         }
+        let text = folded(text);
         let found = text
             .split(|c: char| !c.is_alphanumeric())
             .filter(|word| !word.is_empty());
@@ -162,6 +167,20 @@ mod tests {
             assert_eq!(count(&mut words, text), expected, "{text}");
         }
         assert_eq!(count(&mut Words::of(&[]), "bridge"), 0);
+    }
+
+    #[test]
+    fn words_meet_in_one_form() {
+        let asked = asked(&["café", "grosse", "bridge", "が"]);
+        let mut words = Words::of(&asked);
+        for text in [
+            "Cafe\u{301}!",
+            "die GROẞE, große",
+            "ＢＲＩＤＧＥ",
+            "か\u{3099}",
+        ] {
+            assert_eq!(count(&mut words, text), 1, "{text}");
+        }
     }
 
     #[test]

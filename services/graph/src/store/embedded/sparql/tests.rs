@@ -369,7 +369,7 @@ async fn whatever_collects_is_stopped_by_its_memory() {
         let error = bounded(&query).await;
         let short: String = query.chars().take(60).collect();
         assert_eq!(error, GraphError::QueryMemory(32), "{short}");
-        assert!(began.elapsed() < Duration::from_secs(20), "{short}");
+        assert!(began.elapsed() < Duration::from_secs(60), "{short}");
     }
 }
 

@@ -1,6 +1,7 @@
 //! What is chosen around a frontier, held against the same written plainly: everything collected, every word
 //! compared as text, sorted, cut.
 
+use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::HashSet;
 
@@ -8,6 +9,8 @@ use oxigraph::model::vocab::rdfs;
 use oxigraph::model::{
     BlankNode, GraphName, Literal, NamedNode, NamedOrBlankNode, Quad, Term as RdfTerm, Triple,
 };
+
+use tg_citations::forms::folded;
 
 use super::*;
 use crate::store::embedded::retrieve::around::{directions, follows, in_language};
@@ -133,7 +136,7 @@ impl Dice {
 }
 
 fn score(data: &Dataset, graphs: &Graphs, ask: &NeighbourhoodRequest, quad: &Quad) -> usize {
-    let mut shared: HashSet<&String> = HashSet::new();
+    let mut shared: HashSet<Cow<'_, str>> = HashSet::new();
     let parts: [RdfTerm; 3] = [
         quad.subject.clone().into(),
         quad.predicate.clone().into(),
@@ -144,12 +147,14 @@ fn score(data: &Dataset, graphs: &Graphs, ask: &NeighbourhoodRequest, quad: &Qua
             RdfTerm::Literal(literal) => literal.value().to_owned(),
             _ => name(data, graphs, ask, &part),
         };
-        let words = text
+        let words = folded(&text);
+        let words = words
             .split(|c: char| !c.is_alphanumeric())
             .filter(|word| !word.is_empty());
         for word in words.take(200) {
             let word = word.to_lowercase();
-            shared.extend(ask.words.iter().find(|asked| **asked == word));
+            let asked = ask.words.iter().map(|asked| folded(asked));
+            shared.extend(asked.into_iter().find(|asked| **asked == word));
         }
     }
     shared.len()

@@ -1,8 +1,17 @@
 //! What a reasoning model thinks before it answers, where its server leaves that in the text between `<think>` and
-//! `</think>`: told apart piece by piece, wherever the pieces are cut.
+//! `</think>`, or marks of the same kind: told apart piece by piece, wherever the pieces are cut.
 
-const OPENS: &str = "<think>";
-const CLOSES: &str = "</think>";
+use std::borrow::Cow;
+
+/// The mark that ends a thought.
+pub const CLOSES: &str = "</think>";
+/// The marks around a thought, of the families of models that write them.
+const MARKS: [(&str, &str); 4] = [
+    ("<think>", CLOSES),
+    ("[THINK]", "[/THINK]"),
+    ("◁think▷", "◁/think▷"),
+    ("<seed:think>", "</seed:think>"),
+];
 
 /// A part of a reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,7 +27,8 @@ enum State {
     /// Nothing but blanks came: a thought may begin. Later in a text the mark is a part of the text.
     #[default]
     Before,
-    Thinking,
+    /// Until this mark.
+    Thinking(&'static str),
     /// After a thought; blanks before the answer are no part of it.
     After,
     Text,
@@ -48,7 +58,7 @@ impl Thinking {
     pub fn finish(&mut self) -> Vec<Part> {
         let held = std::mem::take(&mut self.held);
         match std::mem::replace(&mut self.state, State::Text) {
-            State::Thinking => thinking(held),
+            State::Thinking(_) => thinking(held),
             // Blanks alone.
             State::After if held.trim_start().is_empty() => Vec::new(),
             State::Before | State::After | State::Text => text(held),
@@ -60,12 +70,15 @@ impl Thinking {
         match self.state {
             State::Before | State::After => {
                 let begun = self.held.trim_start();
-                if let Some(rest) = begun.strip_prefix(OPENS) {
+                let opened = MARKS
+                    .iter()
+                    .find_map(|(opens, closes)| Some((begun.strip_prefix(opens)?, *closes)));
+                if let Some((rest, closes)) = opened {
                     self.held = rest.to_owned();
-                    self.state = State::Thinking;
+                    self.state = State::Thinking(closes);
                     return true;
                 }
-                if OPENS.starts_with(begun) {
+                if MARKS.iter().any(|(opens, _)| opens.starts_with(begun)) {
                     return false;
                 }
                 let held = match self.state {
@@ -77,14 +90,14 @@ impl Thinking {
                 parts.extend(text(held));
                 false
             }
-            State::Thinking => {
-                if let Some((thought, rest)) = self.held.split_once(CLOSES) {
+            State::Thinking(closes) => {
+                if let Some((thought, rest)) = self.held.split_once(closes) {
                     parts.extend(thinking(thought.to_owned()));
                     self.held = rest.to_owned();
                     self.state = State::After;
                     return true;
                 }
-                let kept = beginning(&self.held, CLOSES);
+                let kept = beginning(&self.held, closes);
                 let rest = self.held.split_off(self.held.len() - kept);
                 parts.extend(thinking(std::mem::replace(&mut self.held, rest)));
                 false
@@ -94,8 +107,45 @@ impl Thinking {
     }
 }
 
-/// A whole reply: what was thought, and the answer.
+/// A whole reply: what was thought, and the answer. The mark that opens a thought may be missing, as it is where the template of
+/// a model's chats ends with it; then the one that closes it stands alone on its line, or at the end of one.
 pub fn apart(whole: String) -> (String, String) {
+    let (thought, answer) = marked(whole);
+    if thought.is_empty()
+        && let Some(at) = closing(&answer)
+    {
+        let rest = answer[at + CLOSES.len()..].trim_start().to_owned();
+        let mut thought = answer;
+        thought.truncate(at);
+        return (thought, rest);
+    }
+    (thought, answer)
+}
+
+/// The answer of a whole reply.
+pub fn answer(whole: &str) -> Cow<'_, str> {
+    let begun = whole.trim_start();
+    let opened = MARKS.iter().any(|(opens, _)| begun.starts_with(opens));
+    match opened || closing(whole).is_some() {
+        true => Cow::Owned(apart(whole.to_owned()).1),
+        false => Cow::Borrowed(whole.trim_start_matches('\u{feff}')),
+    }
+}
+
+/// Where a mark closes a thought that none has opened. Within a line it is a word that is talked about.
+fn closing(text: &str) -> Option<usize> {
+    let at = text.find(CLOSES)?;
+    let (before, after) = (&text[..at], &text[at + CLOSES.len()..]);
+    let line_ends = |text: &str| {
+        let line = text.trim_start_matches([' ', '\t', '\r']);
+        line.is_empty() || line.starts_with('\n')
+    };
+    let line_begins = before.trim_end_matches([' ', '\t']).ends_with('\n');
+    let is_word = before.ends_with('`') || before.contains(MARKS[0].0);
+    (!is_word && (line_begins || line_ends(after))).then_some(at)
+}
+
+fn marked(whole: String) -> (String, String) {
     let mut reply = Thinking::default();
     let mut parts = reply.push(whole);
     parts.extend(reply.finish());
@@ -169,12 +219,40 @@ mod tests {
             ("say <think>x</think>", "", "say <think>x</think>"),
             ("<think>Grüße ✓</think>ö</think>", "Grüße ✓", "ö</think>"),
             ("<think>x</think>\n ", "x", ""),
+            ("[THINK]a</think>[/THINK]b", "a</think>", "b"),
+            ("◁think▷a◁/think▷\nb", "a", "b"),
         ] {
             let told = (thought.to_owned(), answer.to_owned());
             assert_eq!(apart(reply.to_owned()), told, "{reply:?}");
             for size in 1..=reply.chars().count() {
                 assert_eq!(cut(reply, size), told, "{reply:?} by {size}");
             }
+        }
+    }
+
+    #[test]
+    fn a_thought_that_only_ends_is_told_apart_in_a_whole_reply() {
+        for (reply, thought, answer) in [
+            ("a\nb\n</think>\n\nyes", "a\nb\n", "yes"),
+            ("a</think>\nyes", "a", "yes"),
+            ("a\n</think> yes", "a\n", "yes"),
+            ("a</think>", "a", ""),
+            ("the mark </think> ends it", "", "the mark </think> ends it"),
+            ("`</think>`\nends it", "", "`</think>`\nends it"),
+            ("say <think>x</think>\n", "", "say <think>x</think>\n"),
+        ] {
+            let told = (thought.to_owned(), answer.to_owned());
+            assert_eq!(apart(reply.to_owned()), told, "{reply:?}");
+            assert_eq!(super::answer(reply), answer, "{reply:?}");
+        }
+    }
+
+    /// While a reply comes nobody knows that it was a thought.
+    #[test]
+    fn a_thought_that_only_ends_stays_text_in_pieces() {
+        let reply = "a\n</think>\n\nyes";
+        for size in 1..=reply.len() {
+            assert_eq!(cut(reply, size), (String::new(), reply.to_owned()));
         }
     }
 

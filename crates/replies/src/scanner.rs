@@ -1,24 +1,27 @@
-//! Finds the end of a JSON object in a stream of characters.
+//! Finds the end of a JSON object or array in a stream of characters.
 
-/// Whether the object is over.
+/// Whether the value is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Scan {
+pub enum Scan {
+    /// More of it follows.
     Open,
+    /// It is complete.
     Closed,
 }
 
 /// Counts braces outside strings. Raw line breaks and tabs inside strings, which models write and JSON
 /// forbids, are escaped.
 #[derive(Debug, Default)]
-pub(super) struct ObjectScanner {
+pub struct Scanner {
     text: String,
     depth: usize,
     in_string: bool,
     escaped: bool,
 }
 
-impl ObjectScanner {
-    pub(super) fn push(&mut self, c: char) -> Scan {
+impl Scanner {
+    /// Takes the next character; the first one opens the value.
+    pub fn push(&mut self, c: char) -> Scan {
         if self.in_string {
             self.push_in_string(c);
             return Scan::Open;
@@ -59,7 +62,13 @@ impl ObjectScanner {
         self.text.push(c);
     }
 
-    pub(super) fn text(&self) -> &str {
+    /// Whether it is within a string.
+    pub fn in_string(&self) -> bool {
+        self.in_string
+    }
+
+    /// The value so far.
+    pub fn text(&self) -> &str {
         &self.text
     }
 }

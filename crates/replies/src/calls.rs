@@ -1,0 +1,214 @@
+//! Calls of tools that a model wrote as text: models without tool calls of their own often answer with the JSON of one, alone, in
+//! a fence or in a tag. A text that says more than calls is a text.
+
+use serde_json::{Map, Value};
+
+use crate::values::{Budget, fences};
+
+/// What such a text begins with, or with a list.
+const OPENINGS: [&str; 6] = [
+    "{",
+    "```",
+    "<tool_call>",
+    "[TOOL_CALLS]",
+    "<|python_tag|>",
+    "<function=",
+];
+/// What may stand before, between and after calls.
+const AROUND: [&str; 5] = [
+    "<tool_call>",
+    "</tool_call>",
+    "[TOOL_CALLS]",
+    "<|python_tag|>",
+    "</function>",
+];
+/// Longest text that is held back for it, in bytes.
+const LONGEST: usize = 64 << 10;
+/// Names of the members, as models write them.
+const NAME: [&str; 5] = ["name", "tool", "tool_name", "function", "action"];
+const ARGUMENTS: [&str; 6] = [
+    "arguments",
+    "parameters",
+    "args",
+    "input",
+    "action_input",
+    "tool_input",
+];
+
+/// A call.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Call {
+    /// Name of the tool, as written.
+    pub name: String,
+    /// What it is given; `None`: nothing is said of that.
+    pub arguments: Option<Value>,
+}
+
+impl Call {
+    /// Reads one from a value, with the function beside its members or as an object of its own.
+    pub fn of(value: Value) -> Option<Self> {
+        let Value::Object(mut map) = value else {
+            return None;
+        };
+        if let Some(inner @ Value::Object(_)) = map.get_mut("function") {
+            return Self::of(inner.take());
+        }
+        let name = NAME
+            .iter()
+            .find_map(|name| map.get(*name).and_then(Value::as_str).map(str::to_owned))?;
+        let arguments = ARGUMENTS.iter().find_map(|name| map.remove(*name));
+        Some(Self { name, arguments })
+    }
+
+    /// The arguments as an object, which some models write as text; `None`: they are none.
+    pub fn object(self) -> Option<Map<String, Value>> {
+        match self.arguments {
+            None | Some(Value::Null) => Some(Map::new()),
+            Some(Value::Object(map)) => Some(map),
+            Some(Value::String(text)) if text.trim().is_empty() => Some(Map::new()),
+            Some(Value::String(text)) => crate::object(&text).ok(),
+            Some(_) => None,
+        }
+    }
+}
+
+/// Whether a text may still become a call: what is said of it waits until that is known.
+pub fn may_be_calls(text: &str) -> bool {
+    let text = text.trim_start();
+    let begins = |opening: &&str| match text.len() < opening.len() {
+        true => opening.starts_with(text),
+        false => text.starts_with(*opening),
+    };
+    let list = text.strip_prefix('[').map(str::trim_start);
+    let is_list = list.is_some_and(|rest| rest.is_empty() || rest.starts_with('{'));
+    text.len() <= LONGEST && (is_list || OPENINGS.iter().any(begins))
+}
+
+/// The calls that a text is; `None`: it is a text.
+pub fn calls(text: &str) -> Option<Vec<Call>> {
+    let text = text.trim();
+    if text.is_empty() || text.len() > LONGEST {
+        return None;
+    }
+    let fenced = fences(text);
+    let mut rest = match (text.starts_with("```"), &fenced[..]) {
+        (true, [only]) => only.trim(),
+        (true, _) => return None,
+        (false, _) => text,
+    };
+    let mut budget = Budget::of(rest);
+    let mut found = Vec::new();
+    loop {
+        rest = around(rest);
+        if rest.is_empty() {
+            break;
+        }
+        let tagged = rest
+            .strip_prefix("<function=")
+            .and_then(|rest| rest.split_once('>'));
+        if let Some((name, inner)) = tagged {
+            let (arguments, length) = budget.container(inner.trim_start())?;
+            found.push(Call {
+                name: name.trim_matches(['"', ' ']).to_owned(),
+                arguments: Some(arguments),
+            });
+            rest = &inner.trim_start()[length..];
+            continue;
+        }
+        if !rest.starts_with(['{', '[']) {
+            return None;
+        }
+        let (value, length) = budget.container(rest)?;
+        let items = match value {
+            Value::Array(items) => items,
+            value => vec![value],
+        };
+        for item in items {
+            found.push(Call::of(item)?);
+        }
+        rest = &rest[length..];
+    }
+    (!found.is_empty()).then_some(found)
+}
+
+/// A text without the tags and separators that it begins with.
+fn around(mut text: &str) -> &str {
+    loop {
+        text = text.trim_start_matches(|c: char| c.is_whitespace() || matches!(c, ',' | ';'));
+        match AROUND.iter().find_map(|tag| text.strip_prefix(*tag)) {
+            Some(rest) => text = rest,
+            None => return text,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_call_is_found_however_it_is_written() {
+        let add = Some(vec![Call {
+            name: "add".to_owned(),
+            arguments: Some(json!({"a": 1})),
+        }]);
+        for text in [
+            r#"{"name": "add", "arguments": {"a": 1}}"#,
+            r#" {"tool": "add", "parameters": {"a": 1}} "#,
+            r#"{"type": "function", "function": {"name": "add", "arguments": {"a": 1}}}"#,
+            "```json\n{\"name\": \"add\", \"arguments\": {\"a\": 1}}\n```",
+            "<tool_call>\n{\"name\": \"add\", \"arguments\": {\"a\": 1}}\n</tool_call>",
+            "<tool_call>\n{\"name\": \"add\", \"arguments\": {\"a\": 1,}}\n",
+            r#"[{"function": "add", "args": {"a": 1}}]"#,
+            r#"[TOOL_CALLS][{"name": "add", "arguments": {"a": 1}}]"#,
+            r#"<|python_tag|>{"name": "add", "parameters": {"a": 1}}"#,
+            r#"<function=add>{"a": 1}</function>"#,
+            r#"{'action': 'add', 'action_input': {'a': 1}}"#,
+        ] {
+            assert_eq!(calls(text), add, "{text}");
+            assert!(may_be_calls(text), "{text}");
+        }
+        let both = "<tool_call>{\"name\": \"now\"}</tool_call>\n<tool_call>{\"name\": \"now\"}</tool_call>";
+        assert_eq!(calls(both).map(|calls| calls.len()), Some(2));
+        let written = Call {
+            name: String::new(),
+            arguments: Some(json!("{\"a\": 1}")),
+        };
+        assert_eq!(written.object(), json!({"a": 1}).as_object().cloned());
+    }
+
+    #[test]
+    fn a_text_stays_a_text() {
+        for text in [
+            "",
+            "the answer is {\"name\": \"add\"}",
+            "{\"name\": \"add\"} is the answer",
+            r#"{"answer": 42}"#,
+            "{\"name\": \"add\"",
+            "[]",
+            "[1]",
+            "```\nlet x = 1;\n```",
+            "```\n{\"name\": \"add\"}\n```\n```\n{\"name\": \"add\"}\n```",
+            "<function=add>",
+        ] {
+            assert_eq!(calls(text), None, "{text}");
+        }
+        for (text, may) in [
+            ("", true),
+            ("  ", true),
+            ("{", true),
+            ("``", true),
+            ("<tool", true),
+            ("[", true),
+            ("[ ", true),
+            ("[\n {\"name\"", true),
+            ("[1]", false),
+            ("<b>", false),
+            ("Hello", false),
+        ] {
+            assert_eq!(may_be_calls(text), may, "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,25 @@
+//! Patterns of paths by which the guard tells requests apart. Which endpoint serves each is said in `routes.rs`.
+
+/// What was built into the program, and holds no data: whoever links to it may.
+pub(crate) const PAGES: [&str; 6] = [
+    "/",
+    "/index.html",
+    "/docs",
+    "/assets/{file}",
+    "/openapi.yaml",
+    "/asyncapi.yaml",
+];
+/// Streams in bulk, whose clients may have their key in the address.
+pub(crate) const IMPORT: &str = "/api/v1/flow/{flow}/import/{kind}";
+/// The other way.
+pub(crate) const EXPORT: &str = "/api/v1/flow/{flow}/export/{kind}";
+
+/// Whether a pattern serves what was built into the program.
+pub(crate) fn is_of_page(pattern: &str) -> bool {
+    PAGES.contains(&pattern)
+}
+
+/// Whether a pattern is of streams in bulk.
+pub(crate) fn is_bulk(pattern: &str) -> bool {
+    matches!(pattern, IMPORT | EXPORT)
+}

@@ -1,0 +1,338 @@
+//! The text of one part of a Word document. What tracked changes put in counts, what they took out does not; content that
+//! is there in several forms for programs of several ages counts once.
+
+use std::collections::HashMap;
+
+use quick_xml::Reader;
+use quick_xml::events::{BytesStart, Event};
+use tg_document::text::tidy;
+
+use super::package::attribute;
+use super::styles::{Styles, of_outline};
+use crate::decode::frames::DecodeError;
+
+/// How deep elements may be nested. No document that people write comes near it.
+const DEEPEST: usize = 1024;
+
+/// Notes by their kind (`f` or `e`) and id. Each is told once, where it is referred to first.
+pub(super) type Notes = HashMap<(u8, String), String>;
+
+/// The text of the main part.
+pub(super) fn text_of(xml: &[u8], styles: &Styles, notes: Notes) -> Result<String, DecodeError> {
+    let mut body = Body::new(styles, notes);
+    body.walk(xml)?;
+    body.flush();
+    Ok(tidy(&body.here.text))
+}
+
+/// Adds the notes of a part that holds such.
+pub(super) fn notes_of(xml: &[u8], styles: &Styles, notes: &mut Notes) -> Result<(), DecodeError> {
+    let mut body = Body::new(styles, Notes::default());
+    body.walk(xml)?;
+    notes.extend(body.read);
+    Ok(())
+}
+
+/// A text that grows: the document's, a note's, or a text box's.
+#[derive(Default)]
+struct Here {
+    text: String,
+    /// What comes behind the paragraph, or behind the table.
+    behind: String,
+    /// The level of a heading whose text has not begun.
+    heading: usize,
+    /// The paragraph goes on in the next: the mark at its end was taken out.
+    joins: bool,
+}
+
+struct Body<'a> {
+    styles: &'a Styles,
+    notes: Notes,
+    /// Notes that were read, of a part that holds such.
+    read: Notes,
+    note: Option<(u8, String)>,
+    /// Notes that were told.
+    told: usize,
+    here: Here,
+    /// What is around the text box.
+    around: Vec<Here>,
+    depth: usize,
+    /// Depth of elements within one that does not count.
+    skipped: usize,
+    /// Within the properties of a paragraph, of a row.
+    of_paragraph: bool,
+    of_row: bool,
+    /// Inside `w:t`.
+    in_text: bool,
+    /// Letters so far.
+    letters: u64,
+    /// Letters before each set of alternatives.
+    alternatives: Vec<u64>,
+    /// Depth of tables.
+    tables: usize,
+    /// Rows of the outermost table, and cells of its row.
+    rows: usize,
+    cells: usize,
+    /// Where each open row begins, and whether it was taken out.
+    open_rows: Vec<(usize, bool)>,
+}
+
+impl<'a> Body<'a> {
+    fn new(styles: &'a Styles, notes: Notes) -> Self {
+        Self {
+            styles,
+            notes,
+            read: Notes::default(),
+            note: None,
+            told: 0,
+            here: Here::default(),
+            around: Vec::new(),
+            depth: 0,
+            skipped: 0,
+            of_paragraph: false,
+            of_row: false,
+            in_text: false,
+            letters: 0,
+            alternatives: Vec::new(),
+            tables: 0,
+            rows: 0,
+            cells: 0,
+            open_rows: Vec::new(),
+        }
+    }
+
+    fn walk(&mut self, xml: &[u8]) -> Result<(), DecodeError> {
+        let mut reader = Reader::from_reader(xml);
+        reader.config_mut().expand_empty_elements = true;
+        loop {
+            match reader.read_event().map_err(|_| DecodeError::Damaged)? {
+                Event::Start(tag) => {
+                    self.depth += 1;
+                    if self.depth > DEEPEST {
+                        return Err(DecodeError::Damaged);
+                    }
+                    self.open(&tag);
+                }
+                Event::End(tag) => {
+                    self.depth = self.depth.saturating_sub(1);
+                    self.close(tag.local_name().as_ref());
+                }
+                Event::Text(text) if self.in_text => {
+                    // Entities beyond XML's own five do not exist here.
+                    self.put(&text.unescape().map_err(|_| DecodeError::Damaged)?);
+                }
+                Event::CData(text) if self.in_text => self.put(&String::from_utf8_lossy(&text)),
+                Event::Eof => return Ok(()),
+                _ => {}
+            }
+        }
+    }
+
+    /// Adds text to the paragraph.
+    fn put(&mut self, text: &str) {
+        if text.is_empty() {
+            return;
+        }
+        let heading = std::mem::take(&mut self.here.heading);
+        let begins = self.here.text.is_empty() || self.here.text.ends_with('\n');
+        if heading > 0 && self.tables == 0 && begins {
+            self.here.text.push_str(&"#".repeat(heading));
+            self.here.text.push(' ');
+        }
+        self.here.text.push_str(text);
+        self.letters += text.chars().filter(|one| !one.is_whitespace()).count() as u64;
+    }
+
+    fn open(&mut self, tag: &BytesStart<'_>) {
+        if self.skipped > 0 {
+            self.skipped += 1;
+            return;
+        }
+        let name = tag.local_name();
+        match name.as_ref() {
+            b"pPr" => self.of_paragraph = true,
+            b"trPr" => self.of_row = true,
+            b"pStyle" if self.of_paragraph && self.tables == 0 => {
+                let style = attribute(tag, b"val").unwrap_or_default();
+                self.here.heading = self.styles.level(&style);
+            }
+            b"outlineLvl" if self.of_paragraph && self.tables == 0 => {
+                let level = attribute(tag, b"val").and_then(|level| level.trim().parse().ok());
+                self.here.heading = level.map_or(0, of_outline);
+            }
+            // A mark among the properties says so of the end of the paragraph, or of the row.
+            b"del" | b"moveFrom" if self.of_paragraph => self.here.joins = true,
+            b"del" if self.of_row => {
+                if let Some(row) = self.open_rows.last_mut() {
+                    row.1 = true;
+                }
+            }
+            // What was taken out or moved away; how it looked before; where tabs stop; how characters are read aloud.
+            b"del" | b"moveFrom" | b"pPrChange" | b"rPrChange" | b"tblPrChange" | b"trPrChange"
+            | b"tcPrChange" | b"sectPrChange" | b"tabs" | b"rt" => self.skipped = 1,
+            b"AlternateContent" => self.alternatives.push(self.letters),
+            // The first that says something.
+            b"Choice" | b"Fallback"
+                if self
+                    .alternatives
+                    .last()
+                    .is_some_and(|before| *before < self.letters) =>
+            {
+                self.skipped = 1;
+            }
+            b"txbxContent" => self.around.push(std::mem::take(&mut self.here)),
+            b"footnote" | b"endnote" => self.begin_note(tag, name.as_ref()[0]),
+            b"footnoteReference" | b"endnoteReference" => self.refer(tag, name.as_ref()[0]),
+            b"t" => self.in_text = true,
+            // Indented it would be no heading.
+            b"tab" if self.here.heading > 0 => {}
+            b"tab" => self.here.text.push('\t'),
+            b"br" | b"cr" => self
+                .here
+                .text
+                .push(if self.tables > 0 { ' ' } else { '\n' }),
+            b"noBreakHyphen" => self.put("-"),
+            b"tbl" => {
+                self.tables += 1;
+                self.rows = if self.tables == 1 { 0 } else { self.rows };
+            }
+            b"tr" => {
+                self.open_rows.push((self.here.text.len(), false));
+                if self.tables == 1 {
+                    self.cells = 0;
+                    self.here.text.push_str("| ");
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn close(&mut self, name: &[u8]) {
+        if self.skipped > 0 {
+            self.skipped -= 1;
+            return;
+        }
+        let in_table = self.tables > 0;
+        match name {
+            b"pPr" => self.of_paragraph = false,
+            b"trPr" => self.of_row = false,
+            b"t" => self.in_text = false,
+            b"p" => self.end_paragraph(),
+            b"AlternateContent" => drop(self.alternatives.pop()),
+            b"txbxContent" => self.end_box(),
+            b"footnote" | b"endnote" => self.end_note(),
+            // A table within a cell is a part of its text.
+            b"tc" if self.tables > 1 => self.here.text.push(' '),
+            b"tc" if in_table => {
+                self.cells += 1;
+                self.here.text.push_str("| ");
+            }
+            b"tr" => self.end_row(),
+            b"tbl" => {
+                self.tables = self.tables.saturating_sub(1);
+                self.here.text.push('\n');
+                if self.tables == 0 {
+                    self.flush();
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn end_paragraph(&mut self) {
+        let joins = std::mem::take(&mut self.here.joins);
+        if self.tables > 0 {
+            self.here.text.push(' ');
+        } else if !joins {
+            self.here.heading = 0;
+            self.here.text.push_str("\n\n");
+            self.flush();
+        }
+    }
+
+    /// Ends a row; the first has the names of the columns.
+    fn end_row(&mut self) {
+        let (begin, gone) = self.open_rows.pop().unwrap_or_default();
+        let text = &mut self.here.text;
+        if gone {
+            if text.is_char_boundary(begin) {
+                text.truncate(begin);
+            }
+            return;
+        }
+        if self.tables > 1 {
+            text.push(' ');
+            return;
+        }
+        text.truncate(text.trim_end().len());
+        text.push('\n');
+        self.rows += 1;
+        if self.rows == 1 {
+            text.push('|');
+            text.push_str(&" --- |".repeat(self.cells));
+            text.push('\n');
+        }
+    }
+
+    /// Puts what comes behind a paragraph or a table there.
+    fn flush(&mut self) {
+        let behind = std::mem::take(&mut self.here.behind);
+        self.here.text.push_str(&behind);
+    }
+
+    /// The text of a box stands behind the paragraph that it hangs on; in a table it is a part of the cell.
+    fn end_box(&mut self) {
+        self.flush();
+        let Some(around) = self.around.pop() else {
+            return;
+        };
+        let inside = std::mem::replace(&mut self.here, around).text;
+        let inside = inside.trim();
+        if inside.is_empty() {
+            return;
+        }
+        match self.tables > 0 {
+            true => {
+                self.here.text.push(' ');
+                self.here.text.push_str(inside);
+                self.here.text.push(' ');
+            }
+            false => {
+                self.here.behind.push_str(inside);
+                self.here.behind.push_str("\n\n");
+            }
+        }
+    }
+
+    fn begin_note(&mut self, tag: &BytesStart<'_>, kind: u8) {
+        let usual = attribute(tag, b"type").is_none_or(|kind| kind == "normal");
+        self.here = Here::default();
+        self.note = attribute(tag, b"id").filter(|_| usual).map(|id| (kind, id));
+    }
+
+    fn end_note(&mut self) {
+        self.flush();
+        let text = std::mem::take(&mut self.here).text;
+        let text = text.trim();
+        if let Some(note) = self.note.take()
+            && !text.is_empty()
+        {
+            // One paragraph, as lines that begin at the margin are no part of a note.
+            let lines: Vec<&str> = text.lines().map(str::trim).collect();
+            let lines = lines.into_iter().filter(|line| !line.is_empty());
+            self.read.insert(note, lines.collect::<Vec<_>>().join(" "));
+        }
+    }
+
+    /// A mark here, and the note behind the paragraph.
+    fn refer(&mut self, tag: &BytesStart<'_>, kind: u8) {
+        let id = attribute(tag, b"id").unwrap_or_default();
+        let Some(note) = self.notes.remove(&(kind, id)) else {
+            return;
+        };
+        self.told += 1;
+        let mark = format!("[^{}]", self.told);
+        self.put(&mark);
+        self.here.behind.push_str(&format!("{mark}: {note}\n\n"));
+    }
+}

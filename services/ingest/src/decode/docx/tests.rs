@@ -1,0 +1,237 @@
+//! Word documents as several programs and translations of Word write them.
+
+use std::io::{Cursor, Write};
+
+use zip::ZipWriter;
+use zip::write::SimpleFileOptions;
+
+use super::*;
+
+const OFFICE: &str = "http://schemas.openxmlformats.org/officeDocument/2006/relationships";
+const STRICT: &str = "http://purl.oclc.org/ooxml/officeDocument/relationships";
+
+fn package(parts: &[(&str, String)]) -> Vec<u8> {
+    let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
+    for (name, text) in parts {
+        zip.start_file(*name, SimpleFileOptions::default()).unwrap();
+        zip.write_all(text.as_bytes()).unwrap();
+    }
+    zip.finish().unwrap().into_inner()
+}
+
+fn links(types: &str, links: &[(&str, &str)]) -> String {
+    let links = links.iter().map(|(kind, target)| {
+        format!(r#"<Relationship Id="r" Type="{types}/{kind}" Target="{target}"/>"#)
+    });
+    format!(
+        "<Relationships>{}</Relationships>",
+        links.collect::<String>()
+    )
+}
+
+fn document(body: &str) -> String {
+    format!(
+        r#"<?xml version="1.0"?><w:document xmlns:w="urn:w"><w:body>{body}<w:sectPr/></w:body></w:document>"#
+    )
+}
+
+fn text(parts: &[(&str, String)]) -> String {
+    decode(&package(parts), &Limits::default()).expect("decoded")
+}
+
+/// The text of a document with this body and nothing else.
+fn body(body: &str) -> String {
+    text(&[("word/document.xml", document(body))])
+}
+
+fn p(text: &str) -> String {
+    format!("<w:p><w:r><w:t>{text}</w:t></w:r></w:p>")
+}
+
+#[test]
+fn the_main_part_is_found_by_its_relationship() {
+    for (types, target, name) in [
+        (OFFICE, "word/document2.xml", "word/document2.xml"),
+        (OFFICE, "/word/document.xml", "word/document.xml"),
+        (OFFICE, "./word/../office/main.xml", "office/main.xml"),
+        (OFFICE, "word/document.xml", "Word/Document.xml"),
+        (OFFICE, "word/document.xml", "word\\document.xml"),
+        (OFFICE, "word/missing.xml", "word/document.xml"),
+        (STRICT, "docs/document.xml", "docs/document.xml"),
+    ] {
+        let found = text(&[
+            ("_rels/.rels", links(types, &[("officeDocument", target)])),
+            (name, document(&p("Noon."))),
+        ]);
+        assert_eq!(found, "Noon.", "{target}");
+    }
+    let broken = text(&[
+        ("_rels/.rels", "<Relationships><broken".to_owned()),
+        ("word/document.xml", document(&p("Noon."))),
+    ]);
+    assert_eq!(broken, "Noon.");
+}
+
+#[test]
+fn a_part_in_utf_16_is_read() {
+    let main = document(&p("Größe"));
+    let wide: Vec<u8> = main.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
+    let options = SimpleFileOptions::default();
+    zip.start_file("word/document.xml", options).unwrap();
+    zip.write_all(&[b"\xff\xfe".as_slice(), &wide].concat())
+        .unwrap();
+    let file = zip.finish().unwrap().into_inner();
+    assert_eq!(decode(&file, &Limits::default()).as_deref(), Ok("Größe"));
+}
+
+#[test]
+fn tracked_changes_are_read_as_accepted() {
+    let moved = "<w:r><w:t>Sign it.</w:t></w:r>";
+    let all = format!(
+        "{}<w:p><w:moveToRangeStart/><w:moveTo>{moved}</w:moveTo><w:moveToRangeEnd/></w:p>{}\
+         <w:p><w:pPr><w:rPr><w:moveFrom/></w:rPr></w:pPr><w:moveFrom>{moved}</w:moveFrom></w:p>{}",
+        p("First."),
+        p("Second."),
+        p("Third.")
+    );
+    assert_eq!(body(&all), "First.\n\nSign it.\n\nSecond.\n\nThird.");
+    let edited = "<w:p><w:r><w:t>The </w:t></w:r><w:del><w:r><w:delText>old</w:delText><w:t>old</w:t><w:tab/></w:r></w:del>\
+        <w:ins><w:r><w:t>new</w:t></w:r></w:ins><w:r><w:t> lamp</w:t></w:r></w:p>";
+    assert_eq!(body(edited), "The new lamp");
+    // The mark between two paragraphs was taken out.
+    let joined = format!(
+        "<w:p><w:pPr><w:rPr><w:del/></w:rPr></w:pPr><w:r><w:t>One </w:t></w:r></w:p>{}",
+        p("sentence.")
+    );
+    assert_eq!(body(&joined), "One sentence.");
+    let cell = |text: &str| format!("<w:tc>{}</w:tc>", p(text));
+    let table = format!(
+        "<w:tbl><w:tr>{}</w:tr><w:tr><w:trPr><w:del/></w:trPr>{}</w:tr><w:tr>{}</w:tr></w:tbl>",
+        cell("name"),
+        cell("gone"),
+        cell("stays")
+    );
+    assert_eq!(body(&table), "| name |\n| --- |\n| stays |");
+    let restyled = "<w:p><w:pPr><w:pPrChange><w:pPr><w:pStyle w:val=\"Heading1\"/></w:pPr></w:pPrChange></w:pPr>\
+        <w:r><w:t>Plain</w:t></w:r></w:p>";
+    assert_eq!(body(restyled), "Plain");
+}
+
+#[test]
+fn alternatives_and_boxes_are_told_once_and_in_their_place() {
+    let boxed = |text: &str| format!("<w:txbxContent>{}{}</w:txbxContent>", p(text), p("Two."));
+    let anchored = format!(
+        "<w:p><w:r><w:t>Before, </w:t></w:r><w:r><mc:AlternateContent><mc:Choice Requires=\"wps\">{}</mc:Choice>\
+         <mc:Fallback>{}</mc:Fallback></mc:AlternateContent></w:r><w:r><w:t>after.</w:t></w:r></w:p>{}",
+        boxed("In a box."),
+        boxed("In a box."),
+        p("Next.")
+    );
+    assert_eq!(
+        body(&anchored),
+        "Before, after.\n\nIn a box.\n\nTwo.\n\nNext."
+    );
+    // A choice without text gives way to what has one.
+    let older = "<w:p><mc:AlternateContent><mc:Choice><w:drawing/></mc:Choice><mc:Fallback><w:r><w:t>Older</w:t></w:r>\
+        </mc:Fallback></mc:AlternateContent></w:p>";
+    assert_eq!(body(older), "Older");
+    let in_cell = format!(
+        "<w:tbl><w:tr><w:tc><w:p><w:r><w:t>a</w:t></w:r>{}</w:p></w:tc></w:tr></w:tbl>",
+        boxed("b")
+    );
+    assert_eq!(body(&in_cell), "| a b Two.  |\n| --- |");
+}
+
+#[test]
+fn notes_stand_behind_what_refers_to_them_once() {
+    let refer = |id: u8| format!("<w:r><w:footnoteReference w:id=\"{id}\"/></w:r>");
+    let main = document(&format!(
+        "<w:p><w:r><w:t>Lit at dusk</w:t></w:r>{}{}<w:r><w:t>.</w:t></w:r></w:p>{}",
+        refer(2),
+        refer(2),
+        p("Next.")
+    ));
+    let notes = format!(
+        "<w:footnotes><w:footnote w:type=\"separator\" w:id=\"0\">{}</w:footnote>\
+         <w:footnote w:id=\"2\">{}{}</w:footnote></w:footnotes>",
+        p("____"),
+        p(" By hand"),
+        p("until 1931.")
+    );
+    let found = text(&[
+        (
+            "_rels/.rels",
+            links(OFFICE, &[("officeDocument", "word/document.xml")]),
+        ),
+        (
+            "word/_rels/document.xml.rels",
+            // Word leaves relationships behind that lead nowhere.
+            links(
+                OFFICE,
+                &[
+                    ("footnotes", "footnotes.xml"),
+                    ("styles", "NULL"),
+                    ("endnotes", ""),
+                ],
+            ),
+        ),
+        ("word/document.xml", main),
+        ("word/footnotes.xml", notes),
+    ]);
+    assert_eq!(
+        found,
+        "Lit at dusk[^1].\n\n[^1]: By hand until 1931.\n\nNext."
+    );
+}
+
+#[test]
+fn headings_are_found_in_every_translation_of_word() {
+    let styled = |style: &str, text: &str| {
+        format!(
+            "<w:p><w:pPr><w:pStyle w:val=\"{style}\"/><w:tabs><w:tab w:val=\"left\"/></w:tabs></w:pPr>\
+             <w:r><w:tab/><w:t>{text}</w:t></w:r></w:p>"
+        )
+    };
+    let styles = "<w:styles>\
+        <w:style w:styleId=\"berschrift2\"><w:name w:val=\"heading 2\"/></w:style>\
+        <w:style w:styleId=\"Eigene\"><w:name w:val=\"Eigene\"/><w:basedOn w:val=\"berschrift2\"/></w:style>\
+        <w:style w:styleId=\"Gliederung\"><w:name w:val=\"x\"/><w:pPr><w:outlineLvl w:val=\"2\"/></w:pPr></w:style>\
+        <w:style w:styleId=\"Liste\"><w:name w:val=\"List\"/><w:basedOn w:val=\"Liste\"/></w:style></w:styles>";
+    let main = [
+        styled("berschrift2", "Lamps"),
+        styled("Eigene", "Piers"),
+        styled("Gliederung", "Ferries"),
+        styled("Heading1", "Bridges"),
+    ];
+    let found = text(&[
+        (
+            "_rels/.rels",
+            links(OFFICE, &[("officeDocument", "word/document.xml")]),
+        ),
+        (
+            "word/_rels/document.xml.rels",
+            links(OFFICE, &[("styles", "/word/styles.xml")]),
+        ),
+        (
+            "word/document.xml",
+            document(&(main.concat() + &styled("Liste", "Words"))),
+        ),
+        ("word/styles.xml", styles.to_owned()),
+    ]);
+    assert_eq!(
+        found,
+        "## Lamps\n\n## Piers\n\n### Ferries\n\n# Bridges\n\n\tWords"
+    );
+}
+
+#[test]
+fn nesting_is_bounded() {
+    let deep = |depth: usize| format!("{}{}", "<w:sdt>".repeat(depth), "</w:sdt>".repeat(depth));
+    let file = |depth| package(&[("word/document.xml", document(&deep(depth)))]);
+    assert!(decode(&file(1000), &Limits::default()).is_ok());
+    assert_eq!(
+        decode(&file(2000), &Limits::default()),
+        Err(DecodeError::Damaged)
+    );
+}

@@ -1,0 +1,227 @@
+//! Members of a chat request that some servers of a dialect, or some models, refuse, and the request without them.
+
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+
+/// Models that are remembered; of any further one it is found out anew with each question.
+const MODELS: usize = 64;
+
+/// Such a member.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Field {
+    /// The wish for token counts at the end of a stream.
+    StreamOptions,
+    /// The longest answer, under the name that newer models do not know any more.
+    MaxTokens,
+    /// Turns of the role `system`.
+    System,
+    /// The choice of tools that is the usual one.
+    ToolChoice,
+    /// A schema; JSON of any shape may be known.
+    Schema,
+    /// JSON of any shape.
+    Json,
+    /// The share of the likeliest words.
+    TopP,
+    /// The temperature.
+    Temperature,
+}
+
+impl Field {
+    /// In the order in which they are left out. Of two that do not go together the temperature stays.
+    pub(super) const ALL: [Self; 8] = [
+        Self::StreamOptions,
+        Self::MaxTokens,
+        Self::System,
+        Self::ToolChoice,
+        Self::Schema,
+        Self::Json,
+        Self::TopP,
+        Self::Temperature,
+    ];
+
+    /// What a refusal because of it says, in lower case.
+    pub(super) fn words(self) -> &'static [&'static str] {
+        const FORMAT: &[&str] = &[
+            "response_format",
+            "json_schema",
+            "json_object",
+            "json_validate_failed",
+            "json mode",
+            "structured output",
+        ];
+        match self {
+            Self::StreamOptions => &["stream_options", "include_usage"],
+            Self::MaxTokens => &["max_completion_tokens"],
+            Self::System => &[
+                "system role",
+                "'system' role",
+                "does not support 'system'",
+                "system messages are not supported",
+                "system message is not supported",
+                "developer instruction is not enabled",
+                "only user and assistant roles",
+                "roles must alternate",
+            ],
+            Self::ToolChoice => &["tool_choice", "tool choice"],
+            Self::Schema | Self::Json => FORMAT,
+            Self::TopP => &["top_p"],
+            Self::Temperature => &["temperature"],
+        }
+    }
+
+    /// Whether a request has it.
+    pub(super) fn is_in(self, body: &Value) -> bool {
+        let format = |kind: &str| body["response_format"]["type"] == kind;
+        match self {
+            Self::StreamOptions => body.get("stream_options").is_some(),
+            Self::MaxTokens => body.get("max_tokens").is_some(),
+            Self::System => turns(body).is_some_and(|turns| turns.iter().any(is_system)),
+            Self::ToolChoice => body["tool_choice"] == "auto",
+            Self::Schema => format("json_schema"),
+            Self::Json => format("json_object"),
+            Self::TopP => has(body, "top_p"),
+            Self::Temperature => has(body, "temperature"),
+        }
+    }
+
+    /// Leaves it out of a request, or says the same in another way.
+    pub(super) fn leave(self, body: &mut Value) {
+        if !self.is_in(body) {
+            return;
+        }
+        match self {
+            Self::StreamOptions => drop(take(body, "stream_options")),
+            Self::MaxTokens => {
+                if let Some(most) = take(body, "max_tokens") {
+                    body["max_completion_tokens"] = most;
+                }
+            }
+            Self::System => tell_user(body),
+            Self::ToolChoice => drop(take(body, "tool_choice")),
+            Self::Schema => body["response_format"] = json!({"type": "json_object"}),
+            Self::Json => drop(take(body, "response_format")),
+            Self::TopP => drop(take(body, "top_p")),
+            Self::Temperature => drop(take(body, "temperature")),
+        }
+    }
+}
+
+/// Whether a request has a member, at its top or among options.
+fn has(body: &Value, name: &str) -> bool {
+    body.get(name).or(body["options"].get(name)).is_some()
+}
+
+fn take(body: &mut Value, name: &str) -> Option<Value> {
+    if let Some(options) = body.get_mut("options").and_then(Value::as_object_mut) {
+        options.shift_remove(name);
+    }
+    body.as_object_mut()?.shift_remove(name)
+}
+
+fn turns(body: &Value) -> Option<&Vec<Value>> {
+    body.get("messages").and_then(Value::as_array)
+}
+
+fn is_system(turn: &Value) -> bool {
+    turn["role"] == "system"
+}
+
+/// Instructions are the beginning of what the user says.
+fn tell_user(body: &mut Value) {
+    let Some(turns) = body.get_mut("messages").and_then(Value::as_array_mut) else {
+        return;
+    };
+    let told: Vec<&str> = turns
+        .iter()
+        .filter(|turn| is_system(turn))
+        .filter_map(|turn| turn["content"].as_str())
+        .collect();
+    let told = told.join("\n\n");
+    turns.retain(|turn| !is_system(turn));
+    let user = turns.iter_mut().find(|turn| turn["role"] == "user");
+    match user.map(|turn| &mut turn["content"]) {
+        Some(Value::String(text)) => *text = format!("{told}\n\n{text}"),
+        Some(Value::Array(parts)) => parts.insert(0, json!({"type": "text", "text": told})),
+        _ => turns.insert(0, json!({"role": "user", "content": told})),
+    }
+}
+
+/// What the models of a server refuse: few enough to be looked through.
+#[derive(Default)]
+pub(super) struct Refused(Mutex<Vec<(String, Vec<Field>)>>);
+
+impl Refused {
+    /// By a model.
+    pub(super) fn by(&self, model: &str) -> Vec<Field> {
+        let models = self.0.lock();
+        let known = models.iter().find(|(name, _)| name == model);
+        known.map(|(_, fields)| fields.clone()).unwrap_or_default()
+    }
+
+    /// A model answers without them.
+    pub(super) fn learn(&self, model: &str, learnt: &[Field]) {
+        if learnt.is_empty() {
+            return;
+        }
+        let mut models = self.0.lock();
+        let has_room = models.len() < MODELS;
+        match models.iter_mut().find(|(name, _)| name == model) {
+            Some((_, fields)) => {
+                for field in learnt {
+                    if !fields.contains(field) {
+                        fields.push(*field);
+                    }
+                }
+            }
+            None if has_room => models.push((model.to_owned(), learnt.to_vec())),
+            None => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_says_the_same_without_the_member() {
+        let whole = json!({
+            "messages": [{"role": "system", "content": "be brief"}, {"role": "user", "content": "hello"}],
+            "stream_options": {"include_usage": true}, "max_tokens": 9, "tool_choice": "auto", "top_p": 0.5,
+            "temperature": 0.3, "response_format": {"type": "json_schema", "json_schema": {}},
+            "options": {"temperature": 0.3, "num_ctx": 1},
+        });
+        let mut body = whole.clone();
+        Field::Schema.leave(&mut body);
+        assert_eq!(body["response_format"], json!({"type": "json_object"}));
+        for field in Field::ALL {
+            assert_eq!(field.is_in(&body), field != Field::Schema, "{field:?}");
+            field.leave(&mut body);
+            assert!(!field.is_in(&body), "{field:?}");
+        }
+        let messages = json!([{"role": "user", "content": "be brief\n\nhello"}]);
+        let left =
+            json!({"messages": messages, "options": {"num_ctx": 1}, "max_completion_tokens": 9});
+        assert_eq!(body, left);
+        // A choice that is a wish stays.
+        let mut wish = json!({"tool_choice": "required"});
+        Field::ToolChoice.leave(&mut wish);
+        assert_eq!(wish, json!({"tool_choice": "required"}));
+        let picture = json!([{"type": "image_url"}]);
+        let mut body = json!({"messages": [{"role": "system", "content": "s"}, {"role": "user", "content": picture}]});
+        Field::System.leave(&mut body);
+        assert_eq!(body["messages"][0]["content"][0]["text"], "s");
+    }
+
+    #[test]
+    fn few_models_are_remembered() {
+        let refused = Refused::default();
+        for at in 0..MODELS + 3 {
+            refused.learn(&at.to_string(), &[Field::TopP]);
+        }
+        refused.learn("0", &[Field::TopP, Field::Json]);
+        assert_eq!(refused.by("0"), [Field::TopP, Field::Json]);
+        assert!(refused.by(&MODELS.to_string()).is_empty());
+    }
+}
