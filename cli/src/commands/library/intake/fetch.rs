@@ -144,7 +144,7 @@ mod tests {
         for to in [inner_url.clone(), "http://169.254.169.254".to_owned()] {
             let (outer, url) = bound("127.0.0.2").await;
             server(outer, on(&to));
-            let why = web(&url).await.err().expect("it is refused");
+            let why = web(&url).await.expect_err("it is refused");
             assert!(
                 why.contains("sends on to an address of this machine"),
                 "{to}: {why}"
