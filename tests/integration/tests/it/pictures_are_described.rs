@@ -1,5 +1,5 @@
-//! A picture is described by the model of the provider: by the official command, ours, and over REST. What is no picture
-//! is told by its field, and never sent on.
+//! A picture is described by the model of the provider: by the official command, ours, and over REST. What is not a picture
+//! is refused by its field, and never sent on.
 
 use anyhow::{Result, ensure};
 use base64::Engine;

@@ -1,5 +1,5 @@
-//! A machine without certificates is no reason not to start: the well-known roots are compiled in. A server
-//! that needs others is unreachable, and nothing else is wrong.
+//! A server starts on a machine without certificates: the well-known roots are compiled in. A provider that needs
+//! others is unreachable, and nothing else is wrong.
 
 use anyhow::Result;
 use serde_json::json;
