@@ -200,7 +200,7 @@ def queries(api):
     same("triples_query", [(str(t.s), str(t.p), str(t.o)) for t in found], [("urn:e:0", "urn:p:in", "urn:e:1")])
     ask = "SELECT ?o { <urn:e:7> <urn:p:n> ?o }"
     same("sparql_query", flow.sparql_query(ask, "docs")["bindings"], [{"values": [{"t": "l", "v": "7", "ln": "en"}]}])
-    fails("sparql_query", "sparql-parse-error: error at 1:9", lambda: flow.sparql_query("nonsense", "docs"))
+    fails("sparql_query", "sparql-parse-error: error at 1:1: no query begins with nonsense", lambda: flow.sparql_query("nonsense", "docs"))
     same("embeddings", len(flow.embeddings(["a", "b"])), 2)
     # Both take a list for an object, before they ask for anything but vectors.
     for broken in (flow.graph_embeddings_query, flow.document_embeddings_query):

@@ -101,8 +101,12 @@ fn data(envelope: &Value, place: Option<Place<'_>>) -> Bytes {
 
 fn envelope(part: Part) -> Value {
     match part {
-        Part::Body { body, last, .. } => {
+        Part::Body { body, last, failed } => {
             let mut frame = json!({"response": null, "complete": last});
+            // A client that reads only the envelope sees that the service failed.
+            if let Some(error) = body.get("error").filter(|_| failed) {
+                frame["error"] = error.clone();
+            }
             // Moved in: the macro would copy the whole tree.
             frame["response"] = Value::Object(body);
             frame
@@ -115,6 +119,24 @@ fn envelope(part: Part) -> Value {
 mod tests {
     use super::*;
     use axum::http::HeaderValue;
+
+    #[test]
+    fn an_error_of_a_service_is_in_the_envelope_too() {
+        let part = |body: &Value, failed| {
+            let body = body.as_object().expect("a body").clone();
+            let last = true;
+            envelope(Part::Body { body, last, failed })
+        };
+        let error = json!({"type": "llm-error", "message": "m"});
+        let told = part(&json!({"error": error, "response": ""}), true);
+        assert_eq!(told["error"], error);
+        assert_eq!(told["response"]["error"], error);
+        assert!(
+            part(&json!({"response": "r"}), false)
+                .get("error")
+                .is_none()
+        );
+    }
 
     #[test]
     fn events_are_wanted_only_by_their_media_type() {

@@ -152,7 +152,7 @@ pub(super) const STEPS: &[Step] = &[
     run(&["tg-invoke-sparql-query", "-C", "g1", "-q", "nonsense"])
         .exits(1)
         .silent()
-        .tells(&["Exception: error at 1:9"]),
+        .tells(&["Exception: error at 1:1: no query begins with nonsense"]),
     run(&[
         "tg-load-turtle",
         "-i",
