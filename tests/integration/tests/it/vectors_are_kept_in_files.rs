@@ -23,7 +23,7 @@ async fn saved_loaded_and_unloaded(bus: Bus) -> Result<()> {
         .expect("Uncommon clocks (urn:demo:clocks): loaded")?;
     tg(&url, &["load-sample-documents"])
         .await?
-        .expect("(urn:demo:tz): is there already")?;
+        .expect("(urn:demo:tz): loaded")?;
 
     // The command looks on from before the document is processed; its file says that it does.
     let line = [
