@@ -57,6 +57,16 @@ impl System {
         }
     }
 
+    /// Waits until this server's tool counts something.
+    async fn until(&self, server: &str, tool: &str) {
+        let counts = async {
+            while self.call(server, tool).await.unwrap() == "0" {
+                tokio::time::sleep(LOOK).await;
+            }
+        };
+        within(counts).await;
+    }
+
     async fn list(&self, server: &str) -> Result<Vec<McpTool>, Error> {
         let listed = self.ask(ToolRequest {
             operation: "list-tools".to_owned(),
@@ -114,7 +124,8 @@ async fn a_program_is_listed_called_and_told_of_cancellations(place: Place) {
             "picture",
             "hang",
             "grow",
-            "cancelled"
+            "cancelled",
+            "hanging"
         ]
     );
     let pid = &tools[0];
@@ -150,16 +161,10 @@ async fn a_program_is_listed_called_and_told_of_cancellations(place: Place) {
     let hangs = call("small", "hang");
     let answer = system.0.mesh.ask::<_, ToolResponse>(&to, &hangs, options);
     let answer = tokio::spawn(answer.last());
-    // What comes behind it is answered, so it hangs by then.
-    system.call("small", "pid").await.unwrap();
+    system.until("small", "hanging").await;
     given_up.cancel();
     assert!(within(answer).await.unwrap().is_err());
-    let told = async {
-        while system.call("small", "cancelled").await.unwrap() == "0" {
-            tokio::time::sleep(LOOK).await;
-        }
-    };
-    within(told).await;
+    system.until("small", "cancelled").await;
     assert_eq!(system.call("small", "pid").await.unwrap(), own.text);
 }
 
@@ -253,6 +258,7 @@ async fn a_place_is_made_by_ending_what_nobody_uses(place: Place) {
     let hangs = call("two", "hang");
     let answer = system.0.mesh.ask::<_, ToolResponse>(&to, &hangs, options);
     let answer = tokio::spawn(answer.last());
+    system.until("two", "hanging").await;
     assert_eq!(system.call("two", "pid").await.unwrap(), second);
     let (waits, _) = tokio::join!(system.call("one", "pid"), async {
         assert_eq!(system.call("two", "pid").await.unwrap(), second);

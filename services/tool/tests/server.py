@@ -5,8 +5,9 @@ import os
 import sys
 import threading
 
-tools = ["pid", "variables", "fail", "picture", "hang", "grow", "cancelled"]
+tools = ["pid", "variables", "fail", "picture", "hang", "grow", "cancelled", "hanging"]
 cancelled = []
+hanging = []
 
 
 def tell(message):
@@ -38,6 +39,8 @@ def called(name):
         return "it grew"
     if name == "cancelled":
         return str(len(cancelled))
+    if name == "hanging":
+        return str(len(hanging))
     return "unknown"
 
 
@@ -64,6 +67,7 @@ for line in sys.stdin:
     elif method == "tools/list":
         result = {"tools": [described(tool) for tool in tools]}
     elif name == "hang":
+        hanging.append(message["id"])
         continue
     else:
         content = [{"type": "text", "text": called(name)}]
