@@ -11,7 +11,7 @@ use crate::world::{Bus, launch, on_both_buses, post};
 
 /// How long the model holds a question, unless it is told to answer.
 const HOLDS: Duration = Duration::from_secs(120);
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 const COMPLETION: &str = "api/v1/flow/default/service/text-completion";
 
 async fn what_is_set_is_what_is_done(bus: Bus) -> Result<()> {
@@ -28,7 +28,7 @@ async fn what_is_set_is_what_is_done(bus: Bus) -> Result<()> {
         let ask = || post_completion(server.url());
         // The model answers when it holds both questions, or when the second has been refused.
         let decided = async {
-            let came = model.wait_calls(2, PATIENCE).await;
+            let came = model.wait_calls(2, TIMEOUT).await;
             model.hurry();
             came
         };
