@@ -82,8 +82,10 @@ pub fn lines(url: &str, auth: Auth, models: &Models, first: bool, key: &FirstKey
 fn page(url: &str, built: bool) -> String {
     match built {
         true => format!("  browse:   {url}"),
-        false => "  browse:   this build does not contain the page; run `make console`, then build again"
-            .to_owned(),
+        false => {
+            "  browse:   this build does not contain the page; run `make console`, then build again"
+                .to_owned()
+        }
     }
 }
 

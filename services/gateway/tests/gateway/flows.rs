@@ -98,7 +98,10 @@ async fn ready_means_that_the_default_flow_serves(place: Place) {
     // A full disk fails readiness, whatever runs; it passes with the room.
     tg_mesh::tell_disk(&world.mesh, true).await;
     let (status, body) = world.get("/health/ready", "").await;
-    assert_eq!((status, &body["missing"]), (503, &json!(["the disk is full"])));
+    assert_eq!(
+        (status, &body["missing"]),
+        (503, &json!(["the disk is full"]))
+    );
     tg_mesh::tell_disk(&world.mesh, false).await;
     let (status, body) = world.get("/health/ready", "").await;
     assert_eq!((status, body), (200, ready(json!({}))));

@@ -47,12 +47,18 @@ async fn it_is_seen_until_there_is_room(bus: Bus) -> Result<()> {
     let why = tg(&url, &["why", "--json"]).await?;
     why.expect("the disk below data_dir is full")?;
     let path = folder.path().join("bridge.txt");
-    std::fs::write(&path, "The old bridge over the Sell was built in 1429.\n".repeat(4_000))?;
+    std::fs::write(
+        &path,
+        "The old bridge over the Sell was built in 1429.\n".repeat(4_000),
+    )?;
     let path = path.to_string_lossy().into_owned();
     let add = ["add", &path, "--wait", "--timeout", "3"];
     let added = tg(&url, &add).await?;
     let told = format!("{}{}", added.stdout, added.stderr);
-    ensure!(added.code != Some(0) && told.contains("disk is full"), "{told}");
+    ensure!(
+        added.code != Some(0) && told.contains("disk is full"),
+        "{told}"
+    );
     disk.resize(ROOM).await?;
     let body = ready(&server, 200).await?;
     ensure!(body["missing"] == json!([]), "{body}");

@@ -49,7 +49,10 @@ async fn the_first_session_works_when_pasted() -> Result<()> {
     let [first, own, ..] = &blocks[..] else {
         anyhow::bail!("two blocks");
     };
-    let first = built(first, &["make console", "cargo build --locked", "export PATH="])?;
+    let first = built(
+        first,
+        &["make console", "cargo build --locked", "export PATH="],
+    )?;
     let count = first.lines().chain(own.lines()).count();
     ensure!(count <= 11, "{count} lines are no short session");
     let model = ScriptedModel::start(vec![Rule::always(Reply::text(final_answer(
