@@ -25,7 +25,7 @@ impl FirstKey {
 
     /// How whoever has the code gets the key.
     fn command(&self) -> Option<String> {
-        const COMMAND: &str = "tg-bootstrap-iam -u URL --code";
+        const COMMAND: &str = "tg bootstrap-iam -u URL --code";
         match self {
             Self::None => None,
             Self::Code(code) => Some(format!("{COMMAND} {code}")),
@@ -64,17 +64,29 @@ pub fn lines(url: &str, auth: Auth, models: &Models, first: bool, key: &FirstKey
         lines.push(format!("  add:      tg add -u {url} --wait FILE…"));
         lines.push(format!("  ask:      tg ask -u {url} \"What is 6 * 7?\""));
         lines.push(format!("  look:     tg doctor -u {url}   ·   tg --help"));
+        lines.push(page(url, tg_gateway::has_page()));
     }
     let waits = !matches!(key, FirstKey::None);
     if auth == Auth::Iam && (first || waits) {
         lines.push(format!(
-            "  first key: tg-bootstrap-iam -u {url}   (works once, on this machine)"
+            "  first key: tg bootstrap-iam -u {url}   (works once, on this machine)"
         ));
     }
     let elsewhere = |how: String| format!("             from elsewhere: {how}");
     lines.extend(key.command().map(elsewhere));
     lines.extend(models.lines());
     lines
+}
+
+/// Where the page is. A build without it does not send anybody there.
+fn page(url: &str, built: bool) -> String {
+    match built {
+        true => format!("  browse:   {url}"),
+        false => {
+            "  browse:   this build does not contain the page; run `make console`, then build again"
+                .to_owned()
+        }
+    }
 }
 
 impl Models {
@@ -198,6 +210,36 @@ mod tests {
             let later = said(false, auth);
             assert!(!later.iter().any(|line| next.contains(&line.as_str())));
         }
+    }
+
+    #[test]
+    fn nobody_is_sent_to_a_page_that_was_not_built() {
+        let url = "http://127.0.0.1:8088/";
+        assert_eq!(page(url, true), "  browse:   http://127.0.0.1:8088/");
+        let none = page(url, false);
+        assert!(
+            none.contains("does not contain the page") && none.contains("make console"),
+            "{none}"
+        );
+        let first = lines(url, Auth::None, &builtin(None), true, &FirstKey::None);
+        assert_eq!(first[4], page(url, tg_gateway::has_page()));
+    }
+
+    #[test]
+    fn commands_are_written_as_they_can_be_typed_before_links_are_made() {
+        let key = FirstKey::Code("s3cret".to_owned());
+        let told = lines(
+            "http://127.0.0.1:8088/",
+            Auth::Iam,
+            &builtin(None),
+            true,
+            &key,
+        );
+        let told = told.join("\n");
+        assert!(
+            told.contains("tg bootstrap-iam") && !told.contains("tg-"),
+            "{told}"
+        );
     }
 
     #[test]

@@ -5,6 +5,7 @@
 
 mod broker;
 pub mod compose;
+mod disk;
 pub mod greeting;
 mod guarded;
 pub mod logs;

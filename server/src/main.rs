@@ -211,9 +211,17 @@ fn show(flags: &Flags, json: bool) -> ExitCode {
 /// Tells all mistakes in the settings.
 fn refuse(faults: &[SettingError]) -> ExitCode {
     for fault in faults {
-        eprintln!("setting {fault}");
+        eprintln!("{}{fault}", heading(&fault.key));
     }
     ExitCode::from(2)
+}
+
+/// What stands before a mistake: a file that cannot be read and a flag are no settings.
+fn heading(key: &str) -> &'static str {
+    match key.starts_with("--") || key.contains('/') || key.ends_with(".toml") {
+        true => "",
+        false => "setting ",
+    }
 }
 
 fn decode(format: &str, limits: Option<&str>) -> ExitCode {
@@ -222,5 +230,25 @@ fn decode(format: &str, limits: Option<&str>) -> ExitCode {
     match Format::parse(format).zip(limits) {
         Some((format, limits)) => ExitCode::from(run(format, &limits)),
         None => ExitCode::from(2),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_setting_is_not_called_one() {
+        for key in [
+            "threadgraph.toml",
+            "broken.toml",
+            "/etc/tg/conf",
+            "--config",
+        ] {
+            assert_eq!(heading(key), "", "{key}");
+        }
+        for key in ["bus", "llm.key", "OLLAMA_HOST"] {
+            assert_eq!(heading(key), "setting ", "{key}");
+        }
     }
 }

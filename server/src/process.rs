@@ -20,7 +20,7 @@ use crate::metrics::Recorder;
 use crate::settings::{self, Auth, BusChoice, MeshMode, Settings};
 use crate::signals::{Signals, Told};
 use crate::telemetry::Exporter;
-use crate::{broker, logs, machine, seed};
+use crate::{broker, disk, logs, machine, seed};
 
 /// Pause before a bootstrap that failed is tried again.
 const BOOTSTRAP_RETRY_DELAY: Duration = Duration::from_secs(2);
@@ -195,6 +195,7 @@ pub async fn start(settings: &Settings, services: &Services) -> Result<Running> 
     } else {
         None
     };
+    disk::watch(&mesh, settings.data_dir.clone());
     let url = gateway.as_ref().map(GatewayHandle::url);
     set_up(&mesh, settings, services, url, first);
     Ok(Running {

@@ -39,6 +39,26 @@ export const signIn = (token: string): void => {
   connection.connect(token);
 };
 
+/** Connects as whom name and password say. What is wrong, if anything is; the password goes nowhere else and is not kept. */
+export const logIn = async (username: string, password: string): Promise<string> => {
+  try {
+    const answer = await fetch("/api/v1/auth/login", {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ username, password }),
+    });
+    const told: unknown = await answer.json();
+    const jwt = told && typeof told === "object" && "jwt" in told ? told.jwt : undefined;
+    if (answer.ok && typeof jwt === "string") {
+      signIn(jwt);
+      return "";
+    }
+    return answer.status === 401 ? "Name or password is wrong, or the user is disabled." : "The gateway cannot log anybody in now; try again.";
+  } catch {
+    return "The gateway does not answer; try again.";
+  }
+};
+
 /** Forgets the token with all that was asked and dropped under it: the page begins anew. */
 export const signOut = (): void => {
   forget();

@@ -109,6 +109,23 @@ mod tests {
     }
 
     #[test]
+    fn a_build_without_the_console_says_what_else_there_is_and_is_styled() {
+        let text = |name| {
+            let page = plain(name).map(|page| page.plain()).unwrap_or_default();
+            String::from_utf8_lossy(page)
+        };
+        let index = text("index.html");
+        for wanted in ["tg add", "tg ask", "tg doctor", "cargo build", "/docs"] {
+            assert!(index.contains(wanted), "{wanted}: {index}");
+        }
+        for page in [index, text("docs.html")] {
+            assert!(page.contains("href=\"/assets/plain.css\""), "{page}");
+        }
+        let style = plain("plain.css").map(Asset::kind);
+        assert_eq!(style, Some("text/css; charset=utf-8"));
+    }
+
+    #[test]
     fn both_pages_and_both_descriptions_are_always_there() {
         for name in ["index.html", "docs.html", "openapi.yaml", "asyncapi.yaml"] {
             for asset in [find(name), plain(name)] {

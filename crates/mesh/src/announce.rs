@@ -67,6 +67,19 @@ pub async fn tell_purging(mesh: &Mesh, store: &str, refused: Option<&str>) {
     publish(mesh, presence).await;
 }
 
+/// Tells the others, and our own view, whether the disk below the stores of this process is full.
+pub async fn tell_disk(mesh: &Mesh, disk_full: bool) {
+    let _turn = mesh.presence().turn().await;
+    let presence = Presence {
+        process: mesh.inbox().to_owned(),
+        kind: "disk".to_owned(),
+        disk_full,
+        ..Presence::default()
+    };
+    mesh.presence().hear(presence.clone());
+    publish(mesh, presence).await;
+}
+
 async fn publish(mesh: &Mesh, presence: Presence) {
     let Ok(body) = codec::encode(&presence, ContentType::Json) else {
         return;

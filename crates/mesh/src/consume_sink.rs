@@ -151,7 +151,10 @@ async fn read(
         }
     };
     note(scope.processor.clone(), Outcome::Failed, started);
-    tell(&scope, of, handler, &delivery.envelope, &reason);
+    // On a full disk no write succeeds: one line for all of them stands in the log already.
+    if !slot.mesh.presence().disk_full() {
+        tell(&scope, of, handler, &delivery.envelope, &reason);
+    }
     let fate = source.receipt.is_some().then(|| reason.fate());
     let aside = if of.topic == dead_letter::topic() {
         Err(None)

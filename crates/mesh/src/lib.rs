@@ -81,7 +81,7 @@ pub mod tap;
 mod wiring;
 mod writer_schemas;
 
-pub use announce::{tell_full_rooms, tell_purging};
+pub use announce::{tell_disk, tell_full_rooms, tell_purging};
 pub use answer_on::answer_on;
 pub use config_source::ConfigSource;
 pub use config_view::ConfigView;

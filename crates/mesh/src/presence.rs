@@ -30,6 +30,8 @@ struct Process {
     full_rooms: BTreeSet<String>,
     /// Its stores that purge nothing, and why.
     purging_refused: BTreeMap<String, String>,
+    /// The disk below its stores is full.
+    disk_full: bool,
 }
 
 /// What all processes said last. Cheap to clone.
@@ -223,6 +225,11 @@ impl PresenceView {
             .collect()
     }
 
+    /// Whether the disk below the stores of a process is full.
+    pub fn disk_full(&self) -> bool {
+        self.any(|process| process.disk_full)
+    }
+
     /// One entry per live process.
     pub fn snapshot(&self) -> Vec<Presence> {
         let processes = self.0.processes.lock();
@@ -302,6 +309,9 @@ impl PresenceView {
             if matches!(presence.kind.as_str(), "full" | "purging") {
                 process.purging_refused = presence.purging_refused;
             }
+            if matches!(presence.kind.as_str(), "full" | "disk") {
+                process.disk_full = presence.disk_full;
+            }
             merge(process, &presence.kind, presence.processors);
         }
         drop(processes);
@@ -339,6 +349,7 @@ fn full(name: &str, process: &Process) -> Presence {
         processors: listing(&process.processors),
         full_rooms: process.full_rooms.iter().cloned().collect(),
         purging_refused: process.purging_refused.clone(),
+        disk_full: process.disk_full,
     }
 }
 

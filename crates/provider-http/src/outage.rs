@@ -59,10 +59,10 @@ impl Cause {
             }
             // The resolver has no error of its own kind, but where the name stands for addresses that are denied.
             if here.to_string() == "dns error" {
-                let inner = here.source().and_then(|inner| inner.downcast_ref());
-                return match inner {
-                    Some(DeniedAddress) => Self::Denied,
-                    None => Self::Unresolved,
+                let mut causes = std::iter::successors(here.source(), |cause| (*cause).source());
+                return match causes.any(|cause| cause.is::<DeniedAddress>()) {
+                    true => Self::Denied,
+                    false => Self::Unresolved,
                 };
             }
             inner = here.source();

@@ -29,6 +29,8 @@ const LINGER_HERE: Duration = Duration::from_millis(2);
 const WAITING: usize = 1024;
 /// Pauses between tries: doubling, at most this.
 const PAUSE: Duration = Duration::from_secs(5);
+/// Pause between two lines of the log about reports that wait.
+const LOG_PAUSE: Duration = Duration::from_secs(60);
 
 /// The topic of reports.
 pub fn topic() -> Topic {
@@ -102,6 +104,7 @@ async fn collect(
 async fn publish(peer: &Peer, entries: Vec<RunTallyEntry>, declared: &mut bool) {
     let mut report = RunTally { entries };
     let mut pause = Duration::from_millis(100);
+    let mut logged: Option<Instant> = None;
     loop {
         // Without its reader's queue the report would go nowhere.
         if !*declared {
@@ -112,7 +115,11 @@ async fn publish(peer: &Peer, entries: Vec<RunTallyEntry>, declared: &mut bool) 
             match peer.record(&topic(), &report, Ask::default()).await {
                 Ok(()) => return,
                 Err(error) if error.code() == ErrorCode::TooLarge => cut(&mut report),
-                Err(error) => tracing::warn!(%error, "completion reports of runs wait"),
+                Err(error) if logged.is_none_or(|last| last.elapsed() >= LOG_PAUSE) => {
+                    logged = Some(Instant::now());
+                    tracing::warn!(%error, "completion reports of runs wait");
+                }
+                Err(_) => {}
             }
         }
         metrics::counter!("tg_tally_retries_total").increment(1);

@@ -7,6 +7,7 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 use tokio::sync::oneshot;
 
 use crate::StorageError;
+use crate::full_disk::log_full_disk;
 use crate::reader::{CallOff, Read};
 
 type Outcome = Option<StorageError>;
@@ -69,8 +70,10 @@ fn commit_group(conn: &Connection, writes: &mut Vec<Work>) {
     while rest.peek().is_some() {
         let mut done = Vec::new();
         let outcome = transaction(conn, &mut rest, &mut done).err();
-        if let Some(error) = &outcome {
-            tracing::warn!(%error, jobs = done.len(), "commit failed");
+        match &outcome {
+            Some(StorageError::Full) => log_full_disk("a store cannot commit"),
+            Some(error) => tracing::warn!(%error, jobs = done.len(), "commit failed"),
+            None => {}
         }
         for finish in done {
             finish(outcome.clone());

@@ -134,7 +134,7 @@ pub struct Presence {
     /// Inbox name of the process: its identity.
     #[serde(deserialize_with = "nullable")]
     pub process: String,
-    /// `full` (list is complete), `rooms` (only `full_rooms`, complete), `purging` (only `purging_refused`, complete), `alive` (nothing changed), `bye`, or `who` (asks everybody for `full`).
+    /// `full` (list is complete), `rooms` (only `full_rooms`, complete), `purging` (only `purging_refused`, complete), `disk` (only `disk_full`), `alive` (nothing changed), `bye`, or `who` (asks everybody for `full`).
     #[serde(deserialize_with = "nullable")]
     pub kind: String,
     /// One entry per hosted processor.
@@ -149,6 +149,10 @@ pub struct Presence {
     /// the one that they knew. Complete in `full` and `purging`.
     #[serde(deserialize_with = "nullable")]
     pub purging_refused: BTreeMap<String, String>,
+    /// The disk below the stores of the process is full: what is to be stored there waits or is refused. Said in `full` and
+    /// `disk`.
+    #[serde(deserialize_with = "nullable")]
+    pub disk_full: bool,
 }
 
 message!(Presence);

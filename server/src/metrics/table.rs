@@ -102,6 +102,7 @@ pub const METRICS: &[Metric] = &[
     row("tg_dead_letter_quotas_full", Gauge, "", "Workspaces and flows whose quota of dead letters is full."),
     row("tg_dead_letters", Gauge, "reason", "Dead letters, by reason: dead (will never work as they are), retry (tried again when due), stale (of another start of their flow), parked (left by a stop)."),
     row("tg_dead_letters_evicted_total", Counter, "", "Oldest dead letters that were evicted for newer ones."),
+    row("tg_disk_free_bytes", Gauge, "", "Bytes that can still be written below data_dir."),
     row("tg_embeddings_batch_texts", Counts, "", "Texts that one call of the embedding model held."),
     row("tg_embeddings_texts_total", Counter, "", "Texts that the embedding model made vectors of."),
     row("tg_extract_replies_total", Counter, "from", "Replies that extractors worked with, by where they came from: the model, or the ledger of what it said before."),

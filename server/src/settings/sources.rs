@@ -95,10 +95,15 @@ pub fn collect(flags: &Flags, env: Texts) -> Result<Given, SettingError> {
         .source(Some(ours.collect()));
     let environment = Config::builder().add_source(environment);
     let mut given = Given::default();
-    for (source, from) in [(file, Source::File), (environment, Source::Environment)] {
+    let named = flags.config.as_ref().map(|path| path.display().to_string());
+    let named = named.unwrap_or_else(|| FILE.to_owned());
+    for (source, name, from) in [
+        (file, named.as_str(), Source::File),
+        (environment, PREFIX, Source::Environment),
+    ] {
         let config = source.build();
         given.take(
-            config.map_err(|fault| SettingError::new(FILE, fault.to_string()))?,
+            config.map_err(|fault| SettingError::new(name, fault.to_string()))?,
             from,
         );
     }

@@ -185,6 +185,19 @@ fn all_mistakes_are_reported_with_their_keys() {
 }
 
 #[test]
+fn a_file_that_cannot_be_read_is_named_as_it_was_given() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("broken.toml");
+    std::fs::write(&path, "listen = ").unwrap();
+    let flags = Flags {
+        config: Some(path.clone()),
+        ..Flags::default()
+    };
+    let faults = Settings::load(&flags, env(&[])).unwrap_err();
+    assert_eq!(faults[0].key, path.display().to_string());
+}
+
+#[test]
 fn a_bound_of_the_gateway_out_of_its_range_is_refused_by_its_key() {
     for (key, text, range) in [
         ("SOCKETS", "0", "1 to 1,000,000"),

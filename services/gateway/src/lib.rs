@@ -65,4 +65,4 @@ pub use options::{AuthMode, GatewayOptions, OnDisconnect, Settings};
 pub use processors::processors;
 pub use routes::{ROUTES, Route};
 pub use scraped::serve_metrics;
-pub use server::{GatewayHandle, serve};
+pub use server::{GatewayHandle, has_page, serve};

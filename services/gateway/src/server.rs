@@ -122,3 +122,8 @@ async fn keep_open(listener: Listener, app: Arc<App>, closed: CancellationToken)
     app.tell_last_decisions().await;
     closed.cancel();
 }
+
+/// Whether this build has the page at `/`, and not only the one that says how to make it.
+pub fn has_page() -> bool {
+    tg_console::is_built()
+}

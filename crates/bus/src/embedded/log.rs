@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
-use tg_storage::{Durability, OwnerLock, StorageError};
+use tg_storage::{Durability, OwnerLock, StorageError, log_full_disk};
 use tokio::sync::watch;
 
 use super::frame::{self, Entry};
@@ -468,6 +468,9 @@ pub(super) fn owner(dir: &Path) -> PathBuf {
 }
 
 fn failed(error: &io::Error) -> BusError {
-    tracing::error!(%error, "the message store failed");
+    match StorageError::from_io(error) {
+        StorageError::Full => log_full_disk("the message store cannot write"),
+        _ => tracing::error!(%error, "the message store failed"),
+    }
     BusError::Store
 }

@@ -1,4 +1,4 @@
-//! Every process knows which stores purge nothing, whether it was there when that was said or came later.
+//! Every process knows which stores purge nothing and whether a disk is full, whether it was there when that was said or came later.
 
 use std::time::Duration;
 
@@ -35,4 +35,24 @@ async fn a_store_that_purges_nothing_is_known_everywhere_until_it_does(place: Pl
     assert!(other.presence().until(BOUND, none).await);
 }
 
-tg_testkit::on_both_buses!(a_store_that_purges_nothing_is_known_everywhere_until_it_does);
+async fn a_disk_that_is_full_is_known_everywhere_until_it_is_not(place: Place) {
+    let (owner, other) = (mesh(&place).await, mesh(&place).await);
+    assert!(!owner.presence().disk_full());
+    tg_mesh::tell_disk(&owner, true).await;
+    assert!(owner.presence().disk_full());
+    let late = mesh(&place).await;
+    for process in [&other, &late] {
+        let told = process.presence().until(BOUND, PresenceView::disk_full);
+        assert!(told.await);
+    }
+    tg_mesh::tell_disk(&owner, false).await;
+    for process in [&owner, &other, &late] {
+        let room = |view: &PresenceView| !view.disk_full();
+        assert!(process.presence().until(BOUND, room).await);
+    }
+}
+
+tg_testkit::on_both_buses!(
+    a_store_that_purges_nothing_is_known_everywhere_until_it_does,
+    a_disk_that_is_full_is_known_everywhere_until_it_is_not,
+);

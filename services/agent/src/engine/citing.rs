@@ -12,10 +12,7 @@ pub fn of_run(text: &str, cites: &[Citation], known: &[Citation]) -> (String, Ve
     let mut new: Vec<Citation> = Vec::new();
     let mut numbers: Vec<(i64, usize)> = Vec::with_capacity(cites.len());
     for one in cites {
-        let same = |other: &Citation| {
-            (&other.document, &other.chunk, &other.text) == (&one.document, &one.chunk, &one.text)
-        };
-        let place = known.iter().chain(&new).position(same);
+        let place = place(one, known, &new);
         let place = place.or_else(|| {
             let place = known.len() + new.len();
             (place < MOST).then(|| {
@@ -34,6 +31,18 @@ pub fn of_run(text: &str, cites: &[Citation], known: &[Citation]) -> (String, Ve
         found.map(|(_, number)| *number)
     };
     (renumbered(text, in_run), new)
+}
+
+/// The number of the run that names the same as a citation of a tool; `None`: none does.
+pub fn number_in_run(one: &Citation, known: &[Citation], new: &[Citation]) -> Option<usize> {
+    place(one, known, new).map(|place| place + 1)
+}
+
+fn place(one: &Citation, known: &[Citation], new: &[Citation]) -> Option<usize> {
+    let same = |other: &Citation| {
+        (&other.document, &other.chunk, &other.text) == (&one.document, &one.chunk, &one.text)
+    };
+    known.iter().chain(new).position(same)
 }
 
 /// Puts the numbers of an answer right while it comes, or of a whole one. An answer of a run that knows no citations,

@@ -60,8 +60,10 @@ pub(super) async fn call(call: &Call<'_>, arguments: &Arguments) -> Result<Outpu
         lines.push_str(&format!("\n\nOther names that match: {}", names.join("; ")));
     }
     let facts: Vec<Fact> = told.into_iter().flat_map(|told| told.facts).collect();
+    let origins = origins::origins(call, facts).await?;
+    lines.push_str(&origins.sentences);
     Ok(Output {
-        citations: origins::citations(call, facts).await?,
+        citations: origins.citations,
         ..lines.into()
     })
 }

@@ -1,6 +1,4 @@
-//! Where facts were read: the sentences of documents that say them, so that an answer from the graph can cite them.
-//!
-//! Nothing of it is in what the tool says: an answer that says what a sentence says gets its number.
+//! Where facts were read: the sentences of documents that say them, so that an answer from the graph can quote and cite them.
 
 use std::time::Duration;
 
@@ -19,6 +17,9 @@ const FACTS: usize = 20;
 /// Longest wait for their texts.
 const FETCH: Duration = Duration::from_secs(10);
 
+/// What stands above the sentences in what the tool returns.
+const READ_FROM: &str = "Read from:";
+
 /// A fact that is told.
 pub(super) struct Fact {
     /// As it stands in the graph.
@@ -27,21 +28,55 @@ pub(super) struct Fact {
     pub(super) said: String,
 }
 
-/// Citations of the first facts, as far as they come from documents, that the run does not know. A graph that is not
-/// ours, or that cannot be asked now, gives none.
+/// What documents say of facts.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Origins {
+    /// Citations that the run does not know.
+    pub(super) citations: Vec<Citation>,
+    /// The sentences for the model, each with its number of the run; empty without any.
+    pub(super) sentences: String,
+}
+
+/// Citations and sentences of the first facts, as far as they come from documents. A graph that is not ours, or that cannot be
+/// asked now, gives none.
 ///
 /// # Errors
 /// When the call is over.
-pub(super) async fn citations(call: &Call<'_>, facts: Vec<Fact>) -> Result<Vec<Citation>, Error> {
+pub(super) async fn origins(call: &Call<'_>, facts: Vec<Fact>) -> Result<Origins, Error> {
     if facts.is_empty() || !graph::is_ours(call.cx) {
-        return Ok(Vec::new());
+        return Ok(Origins::default());
     }
     match cited(call, facts).await {
-        Ok(cites) => Ok(citing::of_run("", &cites, call.known).1),
+        // Policies are about things and not about texts: a caller who is held to them reads no sentences.
+        Ok(cites) => Ok(Origins::of(
+            &cites,
+            call.known,
+            call.cx.headers.user_context.is_none(),
+        )),
         Err(error) if error.code().is_over() => Err(error),
         Err(error) => {
             tracing::warn!(%error, "facts could not be followed to their documents");
-            Ok(Vec::new())
+            Ok(Origins::default())
+        }
+    }
+}
+
+impl Origins {
+    fn of(cites: &[Citation], known: &[Citation], quoted: bool) -> Self {
+        let (_, citations) = citing::of_run("", cites, known);
+        let mut lines: Vec<String> = Vec::new();
+        for one in cites.iter().filter(|one| quoted && !one.text.is_empty()) {
+            let number = citing::number_in_run(one, known, &citations);
+            let line = number.map(|number| format!("[{number}] {}", one.text));
+            lines.extend(line.filter(|line| !lines.contains(line)));
+        }
+        let sentences = match lines.is_empty() {
+            true => String::new(),
+            false => format!("\n\n{READ_FROM}\n{}", lines.join("\n")),
+        };
+        Self {
+            citations,
+            sentences,
         }
     }
 }
@@ -98,4 +133,45 @@ async fn cited(call: &Call<'_>, mut facts: Vec<Fact>) -> Result<Vec<Citation>, E
         })
     });
     Ok(cites.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn citation(n: i64, chunk: &str, text: &str) -> Citation {
+        Citation {
+            n,
+            chunk: chunk.into(),
+            text: text.into(),
+            ..Citation::default()
+        }
+    }
+
+    #[test]
+    fn sentences_come_once_with_their_numbers_of_the_run() {
+        let known = [citation(1, "a", "The bridge crosses the Sell.")];
+        let cites = [
+            citation(0, "b", "The bridge was built in 1429."),
+            citation(0, "a", "The bridge crosses the Sell."),
+            citation(0, "b", "The bridge was built in 1429."),
+        ];
+        let found = Origins::of(&cites, &known, true);
+        assert_eq!(
+            found.citations,
+            [citation(2, "b", "The bridge was built in 1429.")]
+        );
+        assert_eq!(
+            found.sentences,
+            "\n\nRead from:\n[2] The bridge was built in 1429.\n[1] The bridge crosses the Sell."
+        );
+    }
+
+    #[test]
+    fn facts_without_documents_and_callers_under_policies_get_no_sentences() {
+        assert_eq!(Origins::of(&[], &[], true), Origins::default());
+        let cites = [citation(0, "b", "The bridge was built in 1429.")];
+        let found = Origins::of(&cites, &[], false);
+        assert_eq!((found.citations.len(), found.sentences.as_str()), (1, ""));
+    }
 }

@@ -31,7 +31,9 @@ impl Service {
         mesh: &Mesh,
         workspace: &WorkspaceId,
     ) -> Result<FlowResponse, Error> {
-        let mut checks = vec![bus(mesh), standby(mesh), self.configuration(mesh).await?];
+        let full = mesh.presence().disk_full();
+        let mut checks = vec![bus(mesh), disk(full), standby(mesh)];
+        checks.push(self.configuration(mesh).await?);
         let records = Config::new(mesh).values(workspace, FLOW).await?;
         if records.is_empty() {
             checks.push(check(
@@ -118,6 +120,24 @@ impl Service {
         };
         Ok(stores(&refused))
     }
+}
+
+/// What `tg doctor` and `tg why` report of a full disk.
+pub(super) const FULL_DISK: &str =
+    "the disk below data_dir is full; documents wait, and no store keeps anything new";
+
+/// Whether the stores have room.
+fn disk(full: bool) -> Value {
+    let detail = match full {
+        true => FULL_DISK,
+        false => "there is room",
+    };
+    check(
+        "disk",
+        !full,
+        detail,
+        "make room below data_dir; work then continues by itself",
+    )
 }
 
 /// Which stores purge nothing, by the reason.
@@ -279,6 +299,21 @@ mod tests {
             false
         );
         assert_eq!(dead_letters(&[of("parked", false)])["ok"], false);
+    }
+
+    #[test]
+    fn a_full_disk_fails_a_check_and_says_what_helps() {
+        let told = disk(true);
+        assert_eq!(
+            (&told["name"], &told["ok"]),
+            (&json!("disk"), &json!(false))
+        );
+        assert!(
+            told["advice"]
+                .as_str()
+                .is_some_and(|text| text.contains("make room"))
+        );
+        assert_eq!(disk(false)["ok"], true);
     }
 
     #[test]

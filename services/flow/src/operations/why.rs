@@ -7,6 +7,7 @@ use tg_schemas::msg::{FlowRequest, FlowResponse};
 use tg_schemas::{Error, FlowId, Subscription, WorkspaceId, WorkspaceKey, processors};
 
 use super::Service;
+use super::doctor::FULL_DISK;
 use super::generation::present;
 use super::start::flow_id;
 use crate::error::{bad, known};
@@ -38,6 +39,7 @@ impl Service {
             return Ok(reply::with("why", &said));
         }
         let mut said = vec![flow_line(&key.1, &record)];
+        said.extend(mesh.presence().disk_full().then(disk_line));
         for row in names.all_rows() {
             let epoch = epoch_of(&record, &names, row);
             let state = processor_state(
@@ -194,6 +196,11 @@ fn flow_line(flow: &FlowId, record: &FlowRecord) -> Value {
         line(flow.as_str(), record.status.as_str(), &detail),
         command,
     )
+}
+
+/// Why records wait although processors read them.
+fn disk_line() -> Value {
+    line("disk", "full", FULL_DISK)
 }
 
 /// Adds the command that helps.

@@ -408,6 +408,19 @@ async fn operators_are_told_what_is_missing(place: Place) {
         flow["detail"].as_str().unwrap().contains("prompt missing"),
         "{flow}"
     );
+    // A full disk is a failed check, and the reason why records wait.
+    let disk = async |full| {
+        tg_mesh::tell_disk(&process.mesh, full).await;
+        let doctor = crate::harness::json(&process.ask(request("doctor", "", &[])).await.unwrap());
+        let checks = doctor["doctor"]["checks"].as_array().unwrap().clone();
+        let check = checks.iter().find(|check| check["name"] == "disk").unwrap();
+        let why = told(process.ask(request("why", "f", &[])).await.unwrap());
+        let why = why.as_array().unwrap().clone();
+        let line = why.iter().any(|line| line["subject"] == "disk");
+        (check["ok"].as_bool().unwrap(), line)
+    };
+    assert_eq!(disk(true).await, (false, true));
+    assert_eq!(disk(false).await, (true, false));
     process.stop().await;
 }
 

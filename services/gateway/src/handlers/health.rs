@@ -31,7 +31,15 @@ pub(crate) async fn ready(State(app): State<Shared>) -> Response {
     json_response(status, &body)
 }
 
+/// What is said where nothing can be stored: a question is not answered without its trace, and no document goes on.
+const FULL: &str = "the disk is full";
+
 fn missing(app: &App) -> Vec<&'static str> {
+    let full = app.mesh.presence().disk_full().then_some(FULL);
+    full.into_iter().chain(unserved(app)).collect()
+}
+
+fn unserved(app: &App) -> Vec<&'static str> {
     if app.closing.is_cancelled() {
         return vec!["the gateway is closing"];
     }

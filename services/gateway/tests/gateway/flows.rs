@@ -95,6 +95,16 @@ async fn ready_means_that_the_default_flow_serves(place: Place) {
     let refused = json!({"graph": "another one"});
     assert_eq!((status, body), (200, ready(refused)));
     tg_mesh::tell_purging(&world.mesh, "graph", None).await;
+    // A full disk fails readiness, whatever runs; it passes with the room.
+    tg_mesh::tell_disk(&world.mesh, true).await;
+    let (status, body) = world.get("/health/ready", "").await;
+    assert_eq!(
+        (status, &body["missing"]),
+        (503, &json!(["the disk is full"]))
+    );
+    tg_mesh::tell_disk(&world.mesh, false).await;
+    let (status, body) = world.get("/health/ready", "").await;
+    assert_eq!((status, body), (200, ready(json!({}))));
     assert_eq!(world.get("/health/live", "").await.0, 200);
     // Another start of the flow, which no agent has attached to yet.
     let row = ("default", "flow", "default");

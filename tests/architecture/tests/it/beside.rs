@@ -82,6 +82,10 @@ const RULES: &[Rule] = &[
                 "reads models from disk at the start",
             ),
             (
+                "server/src/disk.rs",
+                "asks how much room there is, one look after the other",
+            ),
+            (
                 "services/agent/src/run/replay.rs",
                 "runs recorded runs again, four at once",
             ),

@@ -57,6 +57,10 @@ const OTHERS: &[(&str, &[(&str, &str)])] = &[
         ],
     ),
     (
+        "room that a disk has at least",
+        &[("server/src/disk.rs", "LEAST")],
+    ),
+    (
         "memory that one owner may keep, whatever passes through it",
         &[
             ("crates/telemetry/src/queue.rs", "BYTES"),

@@ -273,8 +273,19 @@ async fn signed_in(bus: Bus) -> Result<()> {
     let (status, first) = post(&server.url(), "api/v1/auth/bootstrap", json!({})).await?;
     ensure!(status == 200, "{first}");
     let key = first["bootstrap_admin_api_key"].as_str().context("a key")?;
-    let seen = story("signin.mjs", &[&server.url(), key]).await?;
+    let user = json!({"username": "paula", "password": "a horse of stone", "roles": ["reader"]});
+    let ask = json!({"operation": "create-user", "workspace": "default", "user": user});
+    let made = reqwest::Client::new().post(format!("{}api/v1/iam", server.url()));
+    let made = made.bearer_auth(key).json(&ask).send().await?;
+    ensure!(made.status().is_success(), "{}", made.text().await?);
+    let seen = story(
+        "signin.mjs",
+        &[&server.url(), key, "paula", "a horse of stone"],
+    )
+    .await?;
     is_clean(&seen)?;
+    holds(&seen, "/byPassword", &["Ready"])?;
+    ensure!(seen["passwordKept"] == seen["kept"], "{seen}");
     ensure!(
         seen["first"] == "" && seen["hidden"] == "password",
         "{seen}"

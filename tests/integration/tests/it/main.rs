@@ -23,6 +23,7 @@ mod a_dry_run_tells_the_cost;
 mod a_file_becomes_an_answer;
 mod a_flood_finds_its_bounds;
 mod a_frozen_owner_consumes_nothing;
+mod a_full_disk_is_reported;
 mod a_graph_over_quota_is_refused;
 mod a_heading_finds_its_chunk;
 mod a_killed_process_is_survived;

@@ -20,7 +20,7 @@ fn use_it() -> Result<String> {
 }
 
 /// Lines without the first ones, which build and say where what was built is.
-fn built(block: &str, lines: [&str; 2]) -> Result<String> {
+fn built(block: &str, lines: &[&str]) -> Result<String> {
     let mut rest = block;
     for wanted in lines {
         let (line, below) = rest.split_once('\n').context("lines")?;
@@ -49,7 +49,10 @@ async fn the_first_session_works_when_pasted() -> Result<()> {
     let [first, own, ..] = &blocks[..] else {
         anyhow::bail!("two blocks");
     };
-    let first = built(first, ["cargo build --locked", "export PATH="])?;
+    let first = built(
+        first,
+        &["make console", "cargo build --locked", "export PATH="],
+    )?;
     let count = first.lines().chain(own.lines()).count();
     ensure!(count <= 11, "{count} lines are no short session");
     let model = ScriptedModel::start(vec![Rule::always(Reply::text(final_answer(
@@ -144,7 +147,7 @@ async fn the_build_that_ships_has_the_page() -> Result<()> {
     let readme = readme()?;
     let blocks = pasted::blocks(&use_it()?, "sh");
     let block = blocks.first().context("a block")?;
-    let lines = built(block, ["make release ", "target/dist/tg links ~/bin "])?;
+    let lines = built(block, &["make release ", "target/dist/tg links ~/bin "])?;
     ensure!(lines.starts_with("target/dist/threadgraph up "), "{lines}");
 
     let makefile = std::fs::read_to_string(root().join("Makefile"))?;

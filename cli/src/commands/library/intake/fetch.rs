@@ -141,7 +141,12 @@ mod tests {
                 "HTTP/1.1 302 Found\r\nconnection: close\r\nlocation: {to}/\r\ncontent-length: 0\r\n\r\n"
             )
         };
-        for to in [inner_url.clone(), "http://169.254.169.254".to_owned()] {
+        let port = inner_url.rsplit(':').next().expect("a port").to_owned();
+        for to in [
+            inner_url.clone(),
+            format!("http://localhost:{port}"),
+            "http://169.254.169.254".to_owned(),
+        ] {
             let (outer, url) = bound("127.0.0.2").await;
             server(outer, on(&to));
             let why = web(&url).await.expect_err("it is refused");

@@ -3,6 +3,7 @@
 use super::observation::{Line, readable};
 use super::passages;
 use super::question::{Question, Wanted};
+use super::quoting::{self, Sentence};
 use super::words;
 
 /// How well something answers.
@@ -38,6 +39,7 @@ pub(super) struct Lead {
 
 const MOST_FACTS: usize = 12;
 const MOST_RELATED: usize = 6;
+const MOST_SENTENCES: usize = 3;
 const ROWS: usize = 40;
 const PREDICATE: f64 = 3.0;
 const VALUE: f64 = 1.5;
@@ -62,7 +64,8 @@ pub(super) fn find(
 ) -> Option<Found> {
     let facts: Vec<Fact<'_>> = lines.iter().filter_map(Fact::of).collect();
     if !facts.is_empty() {
-        return Some(of_facts(question, about, asked, &facts));
+        let read_from = quoting::sentences(lines);
+        return Some(of_facts(question, about, asked, &facts, &read_from));
     }
     let texts: Vec<&str> = lines
         .iter()
@@ -149,7 +152,13 @@ fn value(term: &str) -> &str {
     }
 }
 
-fn of_facts(question: &Question<'_>, about: &str, asked: &[String], facts: &[Fact<'_>]) -> Found {
+fn of_facts(
+    question: &Question<'_>,
+    about: &str,
+    asked: &[String],
+    facts: &[Fact<'_>],
+    read_from: &[Sentence<'_>],
+) -> Found {
     let scores: Vec<f64> = facts
         .iter()
         .map(|fact| score(question, about, asked, fact))
@@ -164,12 +173,17 @@ fn of_facts(question: &Question<'_>, about: &str, asked: &[String], facts: &[Fac
         let firm = chosen
             .iter()
             .any(|fact| is_firm(question, about, asked, fact));
+        let said = said(&chosen, read_from);
+        // A fact has two words of its sentence: whether that is what is asked, the sentence says.
+        let firm = firm && (said.is_empty() || quoting::covers(&said, about, asked));
         return Found {
             fit: if firm { Fit::Answers } else { Fit::Partly },
             score: top,
-            text: quote(&chosen),
+            text: quote(&chosen, &said),
             chosen: places,
-            leads_to: lead(about, asked, &chosen),
+            // What was read from a sentence leads on only where it is a name.
+            leads_to: lead(about, asked, &chosen)
+                .filter(|lead| said.is_empty() || lead.name.starts_with(char::is_uppercase)),
         };
     }
     let chosen: Vec<&Fact<'_>> = facts.iter().take(MOST_RELATED).collect();
@@ -178,7 +192,7 @@ fn of_facts(question: &Question<'_>, about: &str, asked: &[String], facts: &[Fac
     Found {
         fit: if open { Fit::Answers } else { Fit::Related },
         score: top,
-        text: quote(&chosen),
+        text: quote(&chosen, &said(&chosen, read_from)),
         chosen: (0..chosen.len()).collect(),
         leads_to: None,
     }
@@ -189,7 +203,27 @@ pub(super) fn quote_line(line: &Line) -> Option<String> {
     Fact::of(line).map(|fact| fact.quote())
 }
 
-fn quote(facts: &[&Fact<'_>]) -> String {
+/// The sentences of documents from which facts were read, each once.
+fn said<'a>(facts: &[&Fact<'_>], read_from: &[Sentence<'a>]) -> Vec<Sentence<'a>> {
+    let mut found: Vec<Sentence<'a>> = Vec::new();
+    for fact in facts {
+        let parts = [fact.subject, fact.predicate, fact.object].map(readable);
+        if let Some(sentence) = quoting::of_fact(parts, read_from)
+            && found.len() < MOST_SENTENCES
+            && !found.contains(sentence)
+        {
+            found.push(*sentence);
+        }
+    }
+    found
+}
+
+/// The sentences, if there are any: a fact is quoted only where nobody knows a sentence that says it.
+fn quote(facts: &[&Fact<'_>], said: &[Sentence<'_>]) -> String {
+    if !said.is_empty() {
+        let quotes: Vec<String> = said.iter().map(Sentence::quote).collect();
+        return quotes.join(" ");
+    }
     let mut quotes: Vec<String> = Vec::new();
     for fact in facts {
         let quote = fact.quote();

@@ -2,8 +2,8 @@
 //! what it does not recognise it leaves alone.
 
 use super::lexicon::{
-    ADDING, ADVERBS, ARTICLES, AUXILIARIES, BE, INSIDE, IRREGULAR, MONTHS, OPENERS, PREPOSITIONS,
-    PRONOUNS, is, is_big, is_number, is_verb,
+    ADDING, ADVERBS, ARTICLES, AUXILIARIES, BE, CONDITIONS, INSIDE, IRREGULAR, MONTHS, OPENERS,
+    PREPOSITIONS, PRONOUNS, is, is_big, is_number, is_verb,
 };
 
 /// A fact that a sentence states.
@@ -28,6 +28,8 @@ pub(super) struct Token<'a> {
 
 /// Most words of a thing that has no name.
 const NOUN_WORDS: usize = 4;
+/// Most parts of a thing that "of" joins; a longer chain is a description.
+const MOST_OF: usize = 3;
 
 /// The words of a sentence.
 pub(super) fn tokens(sentence: &str) -> Vec<Token<'_>> {
@@ -110,8 +112,25 @@ pub(super) fn joined(tokens: &[Token<'_>]) -> String {
     words.join(" ")
 }
 
-/// What a verb phrase leads to: a name, a number or date, or a few words.
+/// What a verb phrase leads to, with all that "of" adds: "law" of "the law of Scotland" says something else.
 fn object(tokens: &[Token<'_>], from: usize) -> Option<(String, bool, usize)> {
+    let (mut text, entity, mut end) = part(tokens, from)?;
+    for _ in 0..MOST_OF {
+        let of = tokens.get(end).is_some_and(|token| is(&["of"], token.word));
+        if tokens[end - 1].pause || !of {
+            return Some((text, entity, end));
+        }
+        let article = tokens.get(end + 1).filter(|token| is(ARTICLES, token.word));
+        let article = article.map_or(String::new(), |token| format!("{} ", token.word));
+        let (rest, _, next) = part(tokens, end + 1)?;
+        text = format!("{text} of {article}{rest}");
+        end = next;
+    }
+    None
+}
+
+/// The same up to the first "of".
+fn part(tokens: &[Token<'_>], from: usize) -> Option<(String, bool, usize)> {
     let mut from = from;
     if is(ARTICLES, tokens.get(from)?.word) {
         from += 1;
@@ -157,15 +176,10 @@ fn unit(number: &str, word: &str) -> bool {
     is_number(number)
         && !is_big(word)
         && !is(PREPOSITIONS, word)
-        && !is(&["and", "or", "but"], word)
-        && !is_verb(word)
-        || is_number(number)
-            && is(
-                &[
-                    "metres", "meters", "feet", "miles", "years", "tons", "people",
-                ],
-                word,
-            )
+        && !is(CONDITIONS, word)
+        && !is(&["and", "but", "which", "that", "who"], word)
+        // A plural looks like a verb.
+        && !(is_verb(word) && (is(AUXILIARIES, word) || is(IRREGULAR, word) || !word.ends_with('s')))
 }
 
 /// A verb phrase: its words, whether it ends in a preposition, and where the rest begins.
@@ -252,6 +266,7 @@ pub(super) fn statements(sentence: &str, before: Option<&str>) -> (Option<String
             break;
         }
         let verb = words[..words.len() - usize::from(preposition)].join(" ");
+        let begun = found.len();
         found.push(Statement {
             subject: name.clone(),
             predicate: words.join(" "),
@@ -259,6 +274,11 @@ pub(super) fn statements(sentence: &str, before: Option<&str>) -> (Option<String
             entity,
         });
         at = more(&tokens, end, &name, &verb, copula, &mut found);
+        at = others(&tokens, at, &mut found);
+        if is_conditional(&tokens, at) {
+            found.truncate(begun);
+            break;
+        }
         match tokens.get(at) {
             Some(token) if is(&["and"], token.word) => at += 1,
             _ => break,
@@ -296,6 +316,56 @@ fn more(
         at = end;
     }
     at
+}
+
+/// Further names of the same deed: "… by A and B". Where only both together are meant, there is no statement of one.
+fn others(tokens: &[Token<'_>], from: usize, found: &mut Vec<Statement>) -> usize {
+    let mut at = from;
+    while tokens.get(at).is_some_and(|token| is(&["and"], token.word))
+        && !tokens[at - 1].pause
+        && predicate(tokens, at + 1).is_none()
+    {
+        let Some(last) = found.last().cloned() else {
+            break;
+        };
+        if last.predicate.ends_with(" between") {
+            found.pop();
+            break;
+        }
+        let named = tokens[at + 1..]
+            .iter()
+            .find(|token| !is(ARTICLES, token.word))
+            .is_some_and(|token| is_big(token.word));
+        let Some((object, entity, end)) = object(tokens, at + 1).filter(|_| named) else {
+            break;
+        };
+        // It is what another sentence begins with.
+        if tokens.get(end).is_some_and(|token| is_verb(token.word)) {
+            break;
+        }
+        found.push(Statement {
+            object,
+            entity,
+            ..last
+        });
+        at = end;
+    }
+    at
+}
+
+/// Whether what follows says when or whether the statements before it hold.
+fn is_conditional(tokens: &[Token<'_>], at: usize) -> bool {
+    let Some(token) = tokens.get(at) else {
+        return false;
+    };
+    let pause = at > 0 && tokens[at - 1].pause;
+    match pause {
+        true => is(
+            &["except", "if", "nor", "or", "provided", "unless"],
+            token.word,
+        ),
+        false => is(CONDITIONS, token.word),
+    }
 }
 
 /// Where an apposition that begins at `at` ends.
@@ -357,6 +427,38 @@ mod tests {
             (
                 "The University of Tarn was founded on 3 May 1502.",
                 vec!["University of Tarn | was founded on | =3 May 1502"],
+            ),
+            (
+                "The Agreement runs for 24 months.",
+                vec!["Agreement | runs for | =24 months"],
+            ),
+            (
+                "The Agreement is governed by the law of Scotland.",
+                vec!["Agreement | is governed by | law of Scotland"],
+            ),
+            (
+                "The Old Bridge was built by Nerina Vosk and Ivo Prell.",
+                vec![
+                    "Old Bridge | was built by | Nerina Vosk",
+                    "Old Bridge | was built by | Ivo Prell",
+                ],
+            ),
+            (
+                "The Old Bridge crosses the River Sell and Nerina Vosk designed it.",
+                vec!["Old Bridge | crosses | River Sell"],
+            ),
+            (
+                "The Agreement is made between Acme Ltd and Beta Ltd.",
+                vec![],
+            ),
+            ("Nothing limits liability for fraud.", vec![]),
+            ("Neither party owns the bridge.", vec![]),
+            ("The Customer owes 100 pounds if it pays late.", vec![]),
+            ("The Customer owes 100 pounds, unless it pays.", vec![]),
+            ("The Customer owns Tarn or Ham.", vec![]),
+            (
+                "The Old Bridge was built in 1429, when Tarn was small.",
+                vec!["Old Bridge | was built in | =1429"],
             ),
             ("The tower is 40 metres high.", vec![]),
             ("The Old Bridge was never built of wood.", vec![]),

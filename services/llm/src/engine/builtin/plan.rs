@@ -7,9 +7,10 @@ use serde_json::Value;
 use super::answer::{self, Fit, Found, Lead};
 use super::arithmetic;
 use super::asking;
-use super::observation::{self, Line};
+use super::observation::{self, Line, readable};
 use super::queries::{by_class, by_words, iri_in, sparql_in};
 use super::question::Question;
+use super::quoting::is_sentence;
 use super::react::{Past, Prompt, Step};
 use super::tools::{ABOUT, CALCULATOR, CLOCK, PATTERN, SPARQL};
 use super::words;
@@ -111,7 +112,7 @@ fn read(question: &Question<'_>, prompt: &Prompt) -> Vec<Found> {
             continue;
         }
         // What an earlier step showed is no news.
-        lines.retain(|line| known.insert(line.clone()));
+        lines.retain(|line| is_sentence(line) || known.insert(line.clone()));
         let about = argument(&past.args, "name").unwrap_or_default();
         let led = lead
             .take()
@@ -131,7 +132,8 @@ fn read(question: &Question<'_>, prompt: &Prompt) -> Vec<Found> {
         if let Some((_, before)) = led
             && found.fit >= Fit::Partly
         {
-            found.text = format!("{before}; {}", found.text);
+            let between = if before.ends_with('.') { "" } else { ";" };
+            found.text = format!("{before}{between} {}", found.text);
         }
         lead = found
             .leads_to
@@ -189,6 +191,14 @@ fn of_class(question: &Question<'_>, lines: &[Line]) -> Option<Found> {
         if !names.contains(&name) && names.len() < MOST_ROWS {
             names.push(name);
         }
+    }
+    if !question.counts() {
+        // A name that has only words of the question says nothing that was asked.
+        names.retain(|name| {
+            let own = words::content(readable(name));
+            let asked = |word: &String| question.words.iter().any(|other| words::same(other, word));
+            own.is_empty() || !own.iter().all(asked)
+        });
     }
     if names.is_empty() || names == ["0"] {
         return None;

@@ -1,6 +1,9 @@
 //! Running text as sentences: lines that were broken for their length are joined, headings, list items and
 //! rows of tables stand for themselves.
 
+use super::languages::{is_full_stop, is_han, is_hiragana};
+use super::rows::is_row;
+
 /// Words after which a full stop ends nothing.
 const ABBREVIATIONS: &[&str] = &[
     "al", "approx", "c", "ca", "cf", "co", "dr", "e.g", "ed", "etc", "fig", "i.e", "inc", "jr",
@@ -32,9 +35,10 @@ pub(super) fn sentences(text: &str) -> Vec<String> {
                 .nth(1)
                 .is_some_and(char::is_alphabetic)
             && line.starts_with(char::is_lowercase);
+        let spaced = !paragraph.ends_with(is_unspaced) || !line.starts_with(is_unspaced);
         if broken {
             paragraph.pop();
-        } else if !paragraph.is_empty() {
+        } else if !paragraph.is_empty() && spaced {
             paragraph.push(' ');
         }
         paragraph.push_str(line);
@@ -45,7 +49,12 @@ pub(super) fn sentences(text: &str) -> Vec<String> {
 
 /// Whether a line belongs to no paragraph.
 fn alone(line: &str) -> bool {
-    line.is_empty() || line.starts_with('#') || line.starts_with('|') || line.starts_with("```")
+    line.is_empty() || line.starts_with(['#', '|']) || line.starts_with("```") || is_row(line)
+}
+
+/// A character beside which a broken line has no space.
+fn is_unspaced(c: char) -> bool {
+    is_han(c) || is_hiragana(c) || is_full_stop(c)
 }
 
 fn starts_item(line: &str) -> bool {
@@ -67,7 +76,15 @@ fn split(text: &str, sentences: &mut Vec<String>) {
     for (at, c) in text.char_indices() {
         let end = at + c.len_utf8();
         let rest = &text[end..];
-        if matches!(c, '.' | '!' | '?') && ends(&text[from..at], c, rest) {
+        if is_full_stop(c) {
+            let quoted = rest
+                .chars()
+                .next()
+                .filter(|c| matches!(c, '\u{300d}' | '\u{300f}'));
+            let end = end + quoted.map_or(0, char::len_utf8);
+            push(text.get(from..end).unwrap_or_default(), sentences);
+            from = end;
+        } else if matches!(c, '.' | '!' | '?') && ends(&text[from..at], c, rest) {
             push(&text[from..end], sentences);
             from = end;
         }
@@ -123,5 +140,33 @@ mod tests {
             ]
         );
         assert_eq!(sentences("\n---\n \u{0}"), Vec::<String>::new());
+    }
+
+    #[test]
+    fn sentences_without_spaces_between_them_are_cut() {
+        assert_eq!(
+            sentences("橋は1429年に\n建てられた。「古い。」と言う。川は冷たい！"),
+            [
+                "橋は1429年に建てられた。",
+                "「古い。」",
+                "と言う。",
+                "川は冷たい！"
+            ]
+        );
+    }
+
+    #[test]
+    fn rows_of_tables_stand_for_themselves() {
+        assert_eq!(
+            sentences(
+                "order,date,customer\nS-1,2026-03-01,Kite\nS-2,2026-03-02,Kestrel\nIt goes on\nhere."
+            ),
+            [
+                "order,date,customer",
+                "S-1,2026-03-01,Kite",
+                "S-2,2026-03-02,Kestrel",
+                "It goes on here.",
+            ]
+        );
     }
 }

@@ -1,6 +1,7 @@
 //! What a question is about: the things it names, what it wants to know of them, and the kind of value
 //! that would answer it.
 
+use super::languages::{self, is_german, is_small};
 use super::words;
 
 /// The kind of value that answers a question.
@@ -27,6 +28,8 @@ pub(super) struct Question<'a> {
     pub(super) names: Vec<String>,
     /// Words that carry meaning.
     pub(super) words: Vec<String>,
+    /// Whether it is German, where every noun has a capital.
+    pub(super) german: bool,
 }
 
 /// Small words that may stand inside a name.
@@ -50,6 +53,9 @@ impl<'a> Question<'a> {
     /// Takes a question apart.
     pub(super) fn read(text: &'a str) -> Self {
         let text = bounded(text);
+        let german = is_german(&words::split(text));
+        let mut words = words::content(text);
+        words.retain(|word| !is_small(word, german));
         let mut names = quoted(text);
         add(&mut names, capitalised(text));
         if names.is_empty() {
@@ -57,9 +63,10 @@ impl<'a> Question<'a> {
         }
         Self {
             text,
-            wanted: wanted(text),
+            wanted: languages::wanted(&text.to_lowercase(), german).unwrap_or_else(|| wanted(text)),
             names,
-            words: words::content(text),
+            words,
+            german,
         }
     }
 

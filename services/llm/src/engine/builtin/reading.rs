@@ -6,8 +6,10 @@
 
 use std::collections::HashMap;
 
+use super::languages::{is_full_stop, is_han};
 use super::prose;
 use super::question::{Question, Wanted};
+use super::rows::{begins_with_values, is_row};
 use super::words;
 
 /// What is said when the passages do not answer.
@@ -39,6 +41,8 @@ const LONG: f64 = 400.0;
 const OTHER_KIND: f64 = 0.6;
 const NOTHING_NEW: f64 = 0.5;
 const NOTHING_SAID: f64 = 0.7;
+/// What remains for a row of a table that has no word of the question but the names of its columns.
+const ANY_ROW: f64 = 0.5;
 
 /// Sentences that a word which none has counts for.
 const UNHEARD: f64 = 0.5;
@@ -58,15 +62,19 @@ const HOW: &[&str] = &[
     "happens",
     "kind",
     "long",
+    "may",
     "mean",
     "means",
     "meant",
+    "must",
     "name",
     "named",
     "part",
     "said",
     "say",
     "says",
+    "shall",
+    "should",
     "sort",
     "take",
     "thing",
@@ -88,6 +96,8 @@ struct Sentence {
     kin: Words,
     /// Words that carry meaning and are not asked; what is shorter than three letters is a mark of a dictionary rather.
     new: usize,
+    /// The sentence that names the columns of the table that it is a row of.
+    header: Option<usize>,
     /// It has a number that is not in the question, or a name that is not.
     number_new: bool,
     name_new: bool,
@@ -129,6 +139,7 @@ impl Asked {
         let names: Vec<String> = question
             .names
             .iter()
+            .filter(|_| !question.german)
             .filter(|name| name.chars().any(|c| c.is_uppercase() || c.is_numeric()))
             .flat_map(|name| words::content(name))
             .collect();
@@ -201,9 +212,19 @@ impl<'a> Reader<'a> {
             whole => whole.join("\n"),
         };
         let mut about = place_of;
+        let (first, mut table) = (self.sentences.len(), None);
         for text in prose::sentences(&said) {
-            let sentence = self.sentence(number, passage, text);
+            let at = self.sentences.len();
+            let mut sentence = self.sentence(number, passage, text);
             about |= sentence.has;
+            if is_row(&sentence.text) || sentence.text.contains(" | ") {
+                // Columns are named by the first row, or above it where that has values already.
+                let above = begins_with_values(&sentence.text) && at > first;
+                let head = *table.get_or_insert(if above { at - 1 } else { at });
+                sentence.header = Some(head).filter(|head| *head != at);
+            } else {
+                table = None;
+            }
             self.sentences.push(sentence);
         }
         self.about.push(about);
@@ -230,6 +251,7 @@ impl<'a> Reader<'a> {
             has: 0,
             kin: 0,
             new: 0,
+            header: None,
             number_new: false,
             name_new: self.names_another(&text),
             text,
@@ -240,10 +262,11 @@ impl<'a> Reader<'a> {
             let counts = words::is_number(&word);
             let times = words::is_time(&word);
             let letters = word.chars().count();
+            let character = word.chars().all(is_han);
             let (has, kin) = self.meaning(word);
             sentence.has |= has;
             sentence.kin |= kin;
-            if has == 0 && !stop && (digits || letters > 2) {
+            if has == 0 && !stop && (digits || letters > 2 || character) {
                 sentence.new += 1;
                 sentence.number_new |= digits || counts || times;
             }
@@ -301,7 +324,9 @@ impl<'a> Reader<'a> {
         let mut quotes: Vec<String> = Vec::new();
         for (_, at) in scored.iter().filter(|(score, _)| *score >= top * CLOSE) {
             let sentence = &self.sentences[*at];
-            let text = sentence.text.trim_end_matches(['.', ' ']);
+            let text = sentence
+                .text
+                .trim_end_matches(|c: char| matches!(c, '.' | ' ') || is_full_stop(c));
             let known = quotes.iter().any(|quote| quote.starts_with(text));
             if quotes.len() < MOST && !known {
                 quotes.push(format!("{text} [{}].", sentence.number));
@@ -313,7 +338,7 @@ impl<'a> Reader<'a> {
     /// How much of what is asked a sentence says, as a share.
     fn score(&self, at: usize, wanted: Wanted, weights: &[f64]) -> f64 {
         let sentence = &self.sentences[at];
-        if sentence.text.ends_with('?') {
+        if sentence.text.ends_with(['?', '\u{ff1f}']) {
             return 0.0;
         }
         let about = self.about[sentence.passage];
@@ -363,6 +388,11 @@ impl<'a> Reader<'a> {
         if sentence.has & !self.asked.named == 0 && headed == 0 {
             sum *= NOTHING_SAID;
         }
+        // Each row of a table has its columns.
+        let of_table = sentence.header.map(|head| &self.sentences[head]);
+        if of_table.is_some_and(|head| sentence.has & !head.has == 0) {
+            sum *= ANY_ROW;
+        }
         sum / all / (1.0 + sentence.length as f64 / LONG)
     }
 
@@ -385,6 +415,9 @@ impl<'a> Reader<'a> {
                 headed = one.has;
                 break;
             }
+        }
+        if let Some(head) = self.sentences[at].header {
+            headed |= self.sentences[head].has | self.sentences[head].kin;
         }
         (near, headed)
     }

@@ -247,6 +247,56 @@ fn words_found_in_a_text_of_the_graph_do_not_settle_a_question() {
     assert!(answer.starts_with("Old Bridge, comment: "), "{answer}");
 }
 
+/// What was read of a contract, with the sentences.
+const CONTRACT: &str = "Agreement <urn:x:agreement>\nAgreement | is governed by | law of Scotland\n\
+                        Agreement | runs for | 24 months\nAgreement | names | Acme Ltd\n\nRead from:\n\
+                        [1] The Agreement is governed by the law of Scotland and by nothing else.\n\
+                        [2] The Agreement runs for 24 months from the date of signature.";
+
+#[test]
+fn facts_that_were_read_from_sentences_are_answered_by_these() {
+    let answer = |question: &str| {
+        let steps = format!(
+            "\nThought: t\nAction: graph_about\nArgs: {{\"name\": \"Agreement\"}}\nObservation: {CONTRACT}\n"
+        );
+        match plan::next(&Prompt::read(&prompt(question, &steps)).unwrap()) {
+            Step::Answer { text, .. } => text,
+            other => panic!("{other:?}"),
+        }
+    };
+    for (question, wanted) in [
+        (
+            "What is the Agreement governed by?",
+            "The Agreement is governed by the law of Scotland and by nothing else [1].",
+        ),
+        (
+            "How long does the Agreement run?",
+            "The Agreement runs for 24 months from the date of signature [2].",
+        ),
+        // Nobody knows a sentence that says it: it was loaded.
+        (
+            "Whom does the Agreement name?",
+            "Agreement, names: Acme Ltd",
+        ),
+    ] {
+        assert_eq!(answer(question), wanted, "{question}");
+    }
+}
+
+#[test]
+fn a_sentence_that_does_not_say_what_is_asked_sends_to_the_documents() {
+    let tools = with_documents(DOCUMENTS[0]);
+    let question = "Which court hears disputes about the law that the Agreement is governed by?";
+    let steps = format!(
+        "\nThought: t\nAction: graph_about\nArgs: {{\"name\": \"Agreement\"}}\nObservation: {CONTRACT}\n"
+    );
+    let text = offering(&tools, question, &steps);
+    match plan::next(&Prompt::read(&text).unwrap()) {
+        Step::Call { tool, .. } => assert_eq!(tool, "document_query"),
+        other => panic!("{other:?}"),
+    }
+}
+
 #[test]
 fn calculations_and_the_time_go_to_their_tools() {
     let (made, answer) = play(CITY, "What is 6 times 7?");
@@ -298,6 +348,16 @@ fn kinds_near_a_named_thing_are_queried_and_listed() {
         panic!("an answer is expected");
     };
     assert_eq!(text, "Lion Fountain; urn:x:2");
+    // What is only called as it is asked for says nothing.
+    let steps = steps
+        .replace("Lion Fountain", "Fountain")
+        .replace("\nurn:x:2 | ", "");
+    let text = prompt("Which fountains are in Tarn?", &steps);
+    let answered = plan::next(&Prompt::read(&text).unwrap());
+    assert!(
+        !matches!(&answered, Step::Answer { text, .. } if text == "Fountain"),
+        "{answered:?}"
+    );
 }
 
 #[test]

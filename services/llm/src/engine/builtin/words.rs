@@ -1,6 +1,8 @@
 //! Words of English text: splitting, dropping what carries no meaning, and deciding whether two words
 //! are about the same thing. Knows the language a little and no subject at all.
 
+use super::languages::{is_han, is_hiragana};
+
 const STOP: &[&str] = &[
     "a", "about", "all", "also", "am", "an", "and", "any", "are", "as", "at", "be", "been",
     "being", "but", "by", "can", "could", "describe", "did", "do", "does", "each", "every",
@@ -148,7 +150,11 @@ const ALIKE: &[&[&str]] = &[
     &["area", "size", "big", "large"],
     &["weight", "mass", "heavy", "weigh", "weighs"],
     &["age", "old"],
-    &["cost", "price", "expensive"],
+    &["cost", "price", "expensive", "fee", "charge"],
+    &["pay", "pays", "paid", "payment", "payable", "due"],
+    &["licence", "license", "licensed", "licenced"],
+    &["week", "weekly"],
+    &["year", "yearly", "annual", "annually"],
     &["owner", "own", "owns", "owned", "belong", "belongs"],
     &["lead", "leads", "led", "leader", "head", "chief"],
     &["rule", "ruled", "ruler", "king", "queen", "reign"],
@@ -185,13 +191,18 @@ pub(super) fn count(text: &str) -> i64 {
     text.split_whitespace().count() as i64
 }
 
-/// Lower-case words; `camelCase` and `snake_case` come apart.
+/// Lower-case words; `camelCase` and `snake_case` come apart. Chinese and Japanese are written without spaces: there each
+/// character is a word, and endings are none.
 pub(super) fn split(text: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word = String::new();
     let mut lower_before = false;
     for c in text.chars() {
-        if c == '\'' || c == '\u{2019}' {
+        if is_han(c) {
+            take(&mut words, &mut word);
+            words.push(c.to_string());
+            lower_before = false;
+        } else if c == '\'' || c == '\u{2019}' || is_hiragana(c) {
             // Kept out of words, so that "bridge's" gives "bridge" and "s".
             take(&mut words, &mut word);
             lower_before = false;
@@ -304,6 +315,12 @@ mod tests {
             content("When was the Bridge's span built?"),
             ["bridge", "span", "built"]
         );
+    }
+
+    #[test]
+    fn characters_are_words() {
+        assert_eq!(split("橋は1429年に建てられた"), ["橋", "1429", "年", "建"]);
+        assert_eq!(split("この\u{30ab}\u{30bf}ログ"), ["\u{30ab}\u{30bf}ログ"]);
     }
 
     #[test]

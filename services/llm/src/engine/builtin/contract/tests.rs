@@ -149,6 +149,64 @@ fn a_sentence_need_not_repeat_its_heading() {
     }
 }
 
+/// Passages of a collection, as the prompt numbers them, and a question.
+fn of_passages(passages: &str, question: &str) -> String {
+    let (head, tail) = PASSAGES.split_once("[1] ").unwrap();
+    let (_, rules) = tail.split_once("\n\n\n").unwrap();
+    asked(&format!("{head}{passages}\n\n{rules}"), question)
+}
+
+#[test]
+fn the_row_that_is_asked_for_is_quoted_alone() {
+    let orders = "[1] order,date,customer,status\nS-1001,2026-03-01,Kite Ltd,packed\n\
+                  S-1002,2026-03-02,Kestrel Ltd,shipped\nS-1003,2026-03-04,Heron Ltd,returned\n";
+    assert_eq!(
+        of_passages(orders, "What is the status of order S-1002?"),
+        "S-1002,2026-03-02,Kestrel Ltd,shipped [1]."
+    );
+    let invoice = "[1] Description Quantity Price Amount\nHosting, monthly 1 49.00 49.00\n\
+                   Support, hourly 3 80.00 240.00\nDomain, yearly 1 12.00 12.00\n\n\
+                   Payment is due within 30 days of the date of the invoice.\n";
+    assert_eq!(
+        of_passages(invoice, "What is the monthly fee for hosting?"),
+        "Hosting, monthly 1 49.00 49.00 [1]."
+    );
+    assert_eq!(
+        of_passages(invoice, "When must the invoice be paid?"),
+        "Payment is due within 30 days of the date of the invoice [1]."
+    );
+}
+
+#[test]
+fn questions_in_german_chinese_and_japanese_are_read() {
+    let german = "[1] Die Alte Brücke steht in Tarn. Sie wurde 1429 von Nerina Vosk gebaut. Der Fluss ist kalt.\n";
+    assert_eq!(
+        of_passages(german, "Wann wurde die Alte Brücke gebaut?"),
+        "Sie wurde 1429 von Nerina Vosk gebaut [1]."
+    );
+    let chinese = "[1] 旧桥横跨塞尔河。旧桥建成于1429年。河水很冷。\n";
+    assert_eq!(
+        of_passages(chinese, "旧桥是什么时候建成的？"),
+        "旧桥建成于1429年 [1]."
+    );
+    let japanese = "[1] 古い橋は川を渡る。橋は1429年に建設された。水は冷たい。\n";
+    assert_eq!(
+        of_passages(japanese, "橋はいつ建設されましたか？"),
+        "橋は1429年に建設された [1]."
+    );
+    for question in [
+        "Wer ist der Bürgermeister von Ham?",
+        "市长是谁？",
+        "市長は誰ですか？",
+    ] {
+        assert_eq!(
+            of_passages(german, question),
+            "The passages do not answer this question.",
+            "{question}"
+        );
+    }
+}
+
 #[test]
 fn passages_may_hold_anything() {
     let passage =
