@@ -14,7 +14,7 @@ use tg_schemas::{Error, Topic, WorkspaceId};
 
 use super::Service;
 use super::generation::present;
-use super::why::processor_state;
+use super::why::{FULL_DISK, processor_state};
 use crate::config::{Config, FLOW};
 use crate::handlers::reply;
 use crate::store::DeadLetterCount;
@@ -121,10 +121,6 @@ impl Service {
         Ok(stores(&refused))
     }
 }
-
-/// What `tg doctor` and `tg why` report of a full disk.
-pub(super) const FULL_DISK: &str =
-    "the disk below data_dir is full; documents wait, and no store keeps anything new";
 
 /// Whether the stores have room.
 fn disk(full: bool) -> Value {

@@ -7,7 +7,6 @@ use tg_schemas::msg::{FlowRequest, FlowResponse};
 use tg_schemas::{Error, FlowId, Subscription, WorkspaceId, WorkspaceKey, processors};
 
 use super::Service;
-use super::doctor::FULL_DISK;
 use super::generation::present;
 use super::start::flow_id;
 use crate::error::{bad, known};
@@ -197,6 +196,10 @@ fn flow_line(flow: &FlowId, record: &FlowRecord) -> Value {
         command,
     )
 }
+
+/// What `tg doctor` and `tg why` report of a full disk.
+pub(super) const FULL_DISK: &str =
+    "the disk below data_dir is full; documents wait, and no store keeps anything new";
 
 /// Why records wait although processors read them.
 fn disk_line() -> Value {

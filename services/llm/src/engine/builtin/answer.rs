@@ -2,8 +2,9 @@
 
 use super::observation::{Line, readable};
 use super::passages;
-use super::question::{Question, Wanted};
+use super::question::Question;
 use super::quoting::{self, Sentence};
+use super::wanted::Wanted;
 use super::words;
 
 /// How well something answers.

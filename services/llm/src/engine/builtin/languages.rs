@@ -1,7 +1,7 @@
 //! Questions in other languages than English: German by its small words, Chinese and Japanese by their characters. Knows how a
 //! question is asked and no subject.
 
-use super::question::Wanted;
+use super::wanted::Wanted;
 
 /// Words that begin a German question, each enough to know one.
 const GERMAN_ASKING: &[&str] = &[

@@ -35,6 +35,7 @@ mod rows;
 mod synthesis;
 mod tables;
 mod tools;
+mod wanted;
 mod words;
 
 use async_trait::async_trait;

@@ -134,6 +134,12 @@ pub(super) fn readable(term: &str) -> &str {
     }
 }
 
+/// Takes `[n] text` apart.
+pub(super) fn numbered(line: &str) -> Option<(usize, &str)> {
+    let (number, text) = line.strip_prefix('[')?.split_once("] ")?;
+    Some((number.parse().ok()?, text))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -2,22 +2,8 @@
 //! that would answer it.
 
 use super::languages::{self, is_german, is_small};
+use super::wanted::Wanted;
 use super::words;
-
-/// The kind of value that answers a question.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Wanted {
-    /// A date or year.
-    When,
-    /// A place.
-    Where,
-    /// Somebody.
-    Who,
-    /// A number.
-    Number,
-    /// Anything.
-    Open,
-}
 
 /// A question, taken apart.
 #[derive(Debug, Clone)]

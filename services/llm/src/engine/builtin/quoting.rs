@@ -1,8 +1,7 @@
 //! Sentences of documents that a tool returned beside its facts, each with its number: a fact that was read from a sentence is
 //! answered by the sentence, as the fact has only a part of what the sentence says.
 
-use super::observation::Line;
-use super::synthesis::numbered;
+use super::observation::{Line, numbered};
 use super::words;
 
 /// Share of the words asked for that the sentences have to have to be an answer.

@@ -8,8 +8,9 @@ use std::collections::HashMap;
 
 use super::languages::{is_full_stop, is_han};
 use super::prose;
-use super::question::{Question, Wanted};
+use super::question::Question;
 use super::rows::{begins_with_values, is_row};
+use super::wanted::Wanted;
 use super::words;
 
 /// What is said when the passages do not answer.
@@ -444,7 +445,7 @@ fn is_of_table(text: &str) -> bool {
 fn passages<'a>(lines: &[&'a str]) -> Vec<(usize, Vec<&'a str>)> {
     let mut passages: Vec<(usize, Vec<&str>)> = Vec::new();
     for line in lines {
-        match super::synthesis::numbered(line) {
+        match super::observation::numbered(line) {
             Some((number, text)) if number == passages.len() + 1 => {
                 passages.push((number, vec![text]))
             }

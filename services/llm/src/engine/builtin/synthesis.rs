@@ -2,7 +2,7 @@
 //! not answer.
 
 use super::answer::{self, Fit};
-use super::observation::Line;
+use super::observation::{Line, numbered};
 use super::question::Question;
 use super::words;
 
@@ -133,12 +133,6 @@ fn speaks_of(fact: &Line, name: &str) -> bool {
                 .iter()
                 .all(|word| own.iter().any(|other| words::same(other, word)))
     })
-}
-
-/// Takes `[n] text` apart.
-pub(super) fn numbered(line: &str) -> Option<(usize, &str)> {
-    let (number, text) = line.strip_prefix('[')?.split_once("] ")?;
-    Some((number.parse().ok()?, text))
 }
 
 /// Whether the first line of a passage says where it stands: what it speaks of, but nothing to quote.
