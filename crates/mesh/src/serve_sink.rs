@@ -52,12 +52,6 @@ impl ServeSink {
         if self.slot.stopping.load(Ordering::Acquire) && headers.depth.unwrap_or(0) == 0 {
             return refused(ErrorCode::FlowStopped, "the flow is stopping");
         }
-        if self.running.load(Ordering::Acquire) >= self.limit {
-            return refused(
-                ErrorCode::Busy,
-                "too many requests in progress, try again later",
-            );
-        }
         None
     }
 
@@ -104,7 +98,16 @@ impl ServeSink {
             self.refuse(&headers, &Error::new(ErrorCode::Busy, text));
             return;
         };
-        self.running.fetch_add(1, Ordering::AcqRel);
+        // Questions come from several threads at once: who looks also takes the place.
+        let one_more = |running: usize| (running < self.limit).then_some(running + 1);
+        let begun = self
+            .running
+            .fetch_update(Ordering::AcqRel, Ordering::Acquire, one_more);
+        if begun.is_err() {
+            let text = "too many requests in progress, try again later";
+            self.refuse(&headers, &Error::new(ErrorCode::Busy, text));
+            return;
+        }
         self.slot.begin();
         let (slot, handler, running) = (
             self.slot.clone(),
