@@ -174,7 +174,7 @@ async fn a_list_is_asked_for_again_when_it_has_changed(place: Place) {
     let web = [("web", json!({"url": server.url()}))];
     let programs = json!({"small": small(json!({}))});
     let system = System::with(&place, programs, json!({}), &web).await;
-    assert_eq!(system.list("small").await.unwrap().len(), 7);
+    assert_eq!(system.list("small").await.unwrap().len(), 8);
     assert_eq!(system.call("small", "grow").await.unwrap(), "it grew");
     let grown = system.list("small").await.unwrap();
     assert_eq!(grown.last().unwrap().name, "grown");
