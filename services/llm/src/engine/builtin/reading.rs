@@ -98,6 +98,8 @@ struct Sentence {
     new: usize,
     /// The sentence that names the columns of the table that it is a row of.
     header: Option<usize>,
+    /// It is the first row of a table, which names the columns of the others.
+    is_header: bool,
     /// It has a number that is not in the question, or a name that is not.
     number_new: bool,
     name_new: bool,
@@ -217,11 +219,20 @@ impl<'a> Reader<'a> {
             let at = self.sentences.len();
             let mut sentence = self.sentence(number, passage, text);
             about |= sentence.has;
-            if is_row(&sentence.text) || sentence.text.contains(" | ") {
-                // Columns are named by the first row, or above it where that has values already.
-                let above = begins_with_values(&sentence.text) && at > first;
-                let head = *table.get_or_insert(if above { at - 1 } else { at });
-                sentence.header = Some(head).filter(|head| *head != at);
+            if is_of_table(&sentence.text) {
+                // Columns are named by the first row, or above it where that has values already. A table that goes on from
+                // another passage names none.
+                let digits = sentence.text.contains(|c: char| c.is_ascii_digit());
+                let head = match begins_with_values(&sentence.text) && at > first {
+                    true => Some(at - 1),
+                    false => Some(at).filter(|_| !digits),
+                };
+                let head = *table.get_or_insert(head);
+                sentence.header = head.filter(|head| *head != at);
+                if let Some(above) = sentence.header {
+                    let above = &mut self.sentences[above];
+                    above.is_header |= is_of_table(&above.text);
+                }
             } else {
                 table = None;
             }
@@ -252,6 +263,7 @@ impl<'a> Reader<'a> {
             kin: 0,
             new: 0,
             header: None,
+            is_header: false,
             number_new: false,
             name_new: self.names_another(&text),
             text,
@@ -338,7 +350,7 @@ impl<'a> Reader<'a> {
     /// How much of what is asked a sentence says, as a share.
     fn score(&self, at: usize, wanted: Wanted, weights: &[f64]) -> f64 {
         let sentence = &self.sentences[at];
-        if sentence.text.ends_with(['?', '\u{ff1f}']) {
+        if sentence.is_header || sentence.text.ends_with(['?', '\u{ff1f}']) {
             return 0.0;
         }
         let about = self.about[sentence.passage];
@@ -421,6 +433,11 @@ impl<'a> Reader<'a> {
         }
         (near, headed)
     }
+}
+
+/// Whether a sentence is a row of a table.
+fn is_of_table(text: &str) -> bool {
+    is_row(text) || text.contains(" | ")
 }
 
 /// Numbered passages of running text: each begins with the next number in brackets.
