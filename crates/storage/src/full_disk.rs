@@ -1,9 +1,10 @@
 //! The log line of a write that found no room: at most one a minute for the whole process. A full disk fails every write of
 //! every store and of the bus, and thousands of equal lines hide everything else.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use parking_lot::Mutex;
+use tokio::time::Instant;
 
 /// Pause between two lines.
 const PAUSE: Duration = Duration::from_secs(60);
