@@ -65,11 +65,13 @@ fn named(why: &str, first: u64) -> Option<Vec<(u64, String)>> {
                 rest.trim_start_matches(['.', ':', ' ']),
             ))
         });
-        match (item, found.last_mut()) {
-            (Some((at, rest)), _) => found.push((at, rest.to_owned())),
+        if let Some((at, rest)) = item {
+            found.push((at, rest.to_owned()));
+        } else if let Some((_, last)) = found.last_mut() {
             // A reason may have such a mark itself.
-            (None, Some((_, last))) => last.push_str(&format!("; {part}")),
-            (None, None) => return None,
+            last.push_str(&format!("; {part}"));
+        } else {
+            return None;
         }
     }
     let more = |text: &str| text.ends_with(" more)") && text.contains(" (and ");
