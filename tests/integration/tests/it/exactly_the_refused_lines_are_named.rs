@@ -121,7 +121,9 @@ async fn by_the_command(url: &str) -> Result<()> {
     let ran = tg(url, &["load-rows", "--json", path]).await?;
     ensure!(ran.code != Some(0), "{}", ran.stdout);
     let told: Value = serde_json::from_str(&ran.stdout).with_context(|| ran.stdout.clone())?;
-    let refused = told["refused"].as_array().context(ran.stdout.clone())?;
+    let refused = told["settled"]["refused"]
+        .as_array()
+        .context(ran.stdout.clone())?;
     let items = refused
         .iter()
         .flat_map(|one| one["items"].as_array().into_iter().flatten());
