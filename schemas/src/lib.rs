@@ -10,6 +10,7 @@
 pub mod codec;
 pub mod determinants;
 pub mod error;
+pub mod faults;
 pub mod flow_record;
 pub mod headers;
 pub mod ids;

@@ -44,6 +44,9 @@ use tg_schemas::{Error, Message, Reply};
 pub use fields::{Body, Fields};
 pub use looked::Looked;
 
+/// The field by which a caller who may see secrets asks not to be shown them.
+pub const MASKED: &str = "masked";
+
 /// What a translator may know beside the body.
 #[derive(Debug, Clone, Default)]
 pub struct About {
