@@ -370,6 +370,14 @@ const RULES: &[Rule] = &[
                 "searches that wait",
             ),
             (
+                "services/sessions/src/store/sqlite/files.rs",
+                "files that are open, as many as its bound says",
+            ),
+            (
+                "services/sessions/src/turns.rs",
+                "workspaces with a turn; each turn is a request in progress",
+            ),
+            (
                 "services/threads/src/handlers/pumping.rs",
                 "pumps of workspaces, of no more than its bound",
             ),

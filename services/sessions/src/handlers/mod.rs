@@ -1,0 +1,71 @@
+//! What the service serves: the operations on agents and sessions, a file for each kind.
+
+mod agents;
+mod asking;
+mod sessions;
+mod turn;
+
+use std::sync::Arc;
+
+use tg_clients::operations::Served;
+use tg_mesh::LeasedStore;
+use tg_schemas::operations::{
+    Chat, CreateSession, DeleteSession, GetNamedAgent, GetSession, ListMessages, ListNamedAgents,
+    ListSessions, SendMessage,
+};
+
+use crate::engine::catalogue::Catalogue;
+use crate::options::Options;
+use crate::store::SqliteSessions;
+use crate::turns::Turns;
+
+/// What all handlers go by.
+pub(crate) struct Agents {
+    catalogue: Arc<Catalogue>,
+    store: Arc<LeasedStore<SqliteSessions>>,
+    turns: Arc<Turns>,
+}
+
+/// All operations of the service.
+pub(crate) fn served(
+    catalogue: Arc<Catalogue>,
+    store: Arc<LeasedStore<SqliteSessions>>,
+    options: &Options,
+) -> Served {
+    let agents = Arc::new(Agents {
+        catalogue,
+        store,
+        turns: Turns::new(options.max_concurrent),
+    });
+    Served::default()
+        .serve::<ListNamedAgents>(agents.clone())
+        .serve::<GetNamedAgent>(agents.clone())
+        .serve::<Chat>(agents.clone())
+        .serve::<CreateSession>(agents.clone())
+        .serve::<ListSessions>(agents.clone())
+        .serve::<GetSession>(agents.clone())
+        .serve::<DeleteSession>(agents.clone())
+        .serve::<ListMessages>(agents.clone())
+        .serve::<SendMessage>(agents)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use tg_schemas::operations::{ALL, SESSIONS};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn every_operation_of_the_service_is_served() {
+        let dir = tempfile::tempdir().unwrap();
+        let durability = tg_storage::Durability::Process;
+        let store = SqliteSessions::open(&dir.path().join("i"), dir.path(), durability).unwrap();
+        let store = LeasedStore::opened_with("sessions", store);
+        let served = served(Arc::default(), store, &Options::default());
+        let declared = ALL.iter().filter(|meta| meta.service == SESSIONS);
+        let declared: BTreeSet<_> = declared.map(|meta| meta.name).collect();
+        assert_eq!(served.names().collect::<BTreeSet<_>>(), declared);
+    }
+}
