@@ -14,6 +14,8 @@ mod handlers;
 mod options;
 mod processors;
 pub mod store;
+#[cfg(test)]
+mod tests;
 mod turns;
 
 pub use error::{AgentFilesError, SessionsError};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use tg_clients::operations::{Chunks, Handle, Refused};
-use tg_mesh::{Cx, TaskKind, clock};
+use tg_mesh::{Cx, LeasedStore, TaskKind, clock};
 use tg_schemas::operations::{Chat, Failure, Question, SendMessage, SentMessage, TurnResult};
 use tg_schemas::{Error, ErrorCode};
 use tokio::sync::oneshot;
@@ -18,7 +18,7 @@ use crate::engine::request;
 use crate::engine::transcript::{Said, TOLD, framing};
 use crate::error::SessionsError;
 use crate::store::{self, Asked, Finished, Role, SessionStore};
-use crate::turns::Turn;
+use crate::turns::Turns;
 
 /// What a client is answered, of what an agent answered.
 fn result(cx: &Cx, agent: &str, session: Option<String>, answered: Answered) -> TurnResult {
@@ -78,21 +78,13 @@ impl Handle<SendMessage> for Agents {
         let session = self.session(cx, &wanted).await?;
         let text = request::message("message", &asked.message).map_err(SessionsError::from)?;
         request::depth(asked.caller_depth).map_err(SessionsError::from)?;
-        let turns = &self.turns;
-        let turn = turns.enter(cx.workspace_key(), &session.id, asked.when_busy);
-        let turn = turn.await?;
-        // Whoever waited finds the session as the turn before left it.
-        let session = self.session(cx, &wanted).await?;
-        if session.archived.is_some() {
-            let gone = session.successor.map(SessionsError::Archived);
-            return Err(gone.unwrap_or(SessionsError::Gone).into());
-        }
         let work = Work {
             agent: self.agent(&asked.name)?.clone(),
-            store: self.store.get().await.map_err(SessionsError::from)?,
-            session,
+            store: self.store.clone(),
+            turns: self.turns.clone(),
+            session: session.id,
             text: text.to_owned(),
-            _turn: turn,
+            when_busy: asked.when_busy,
         };
         let mut own = cx.outliving();
         own.cancel = cx.mesh.shutdown().child_token();
@@ -112,32 +104,43 @@ impl Handle<SendMessage> for Agents {
 /// A turn of a session.
 struct Work {
     agent: Arc<Definition>,
-    store: Arc<store::SqliteSessions>,
-    session: store::Session,
+    /// Not held while the agent works: it may have to go to another process meanwhile.
+    store: Arc<LeasedStore<store::SqliteSessions>>,
+    turns: Arc<Turns>,
+    /// Id of the session.
+    session: String,
     text: String,
-    _turn: Turn,
+    when_busy: WhenBusy,
 }
 
 impl Work {
-    /// Keeps the message, asks the agent, and keeps its answer. A request that comes again goes on where it stands.
+    /// Waits for its turn, keeps the message, asks the agent, and keeps its answer. A request that comes again goes on where it
+    /// stands.
     async fn done(self, cx: &Cx) -> Result<TurnResult, SessionsError> {
         let key = cx.workspace_key();
-        let (workspace, session) = (key.as_str(), self.session.id.as_str());
+        let (workspace, session) = (key.as_str(), self.session.as_str());
+        let turn = self.turns.enter(key.clone(), session, self.when_busy);
+        let _turn = turn.await?;
+        // Whoever waited finds the session as the turn before left it.
+        let store = self.store.get().await?;
+        let kept = store.session(workspace, session).await?;
+        let kept = kept.ok_or(SessionsError::NoSession)?;
+        if kept.archived.is_some() {
+            let gone = kept.successor.map(SessionsError::Archived);
+            return Err(gone.unwrap_or(SessionsError::Gone));
+        }
         let asked = Asked {
             request: cx.id.to_string(),
             id: Uuid::new_v4().to_string(),
             content: self.text.clone(),
             at: clock::millis(),
         };
-        let began = self.store.begin(workspace, session, asked).await?;
+        let began = store.begin(workspace, session, asked).await?;
         let began = began.ok_or(SessionsError::NoSession)?;
         if let Some(finished) = began.finished {
             return answered_before(finished);
         }
-        let past = self
-            .store
-            .past(workspace, session, began.turn, TOLD)
-            .await?;
+        let past = store.past(workspace, session, began.turn, TOLD).await?;
         let past: Vec<Said<'_>> = past
             .iter()
             .filter(|one| matches!(one.role, Role::User | Role::Agent))
@@ -151,8 +154,9 @@ impl Work {
             question: &self.text,
             framing: framing(&self.agent, &past),
             session,
-            window: &self.session.loop_window,
+            window: &kept.loop_window,
         };
+        drop(store);
         let answered = asking.ask(cx).await?;
         let window = serde_json::to_string(&answered.window).unwrap_or_default();
         let mut told = result(cx, &self.agent.name, Some(session.to_owned()), answered);
@@ -166,7 +170,8 @@ impl Work {
             loop_window: window,
             at: clock::millis(),
         };
-        let finished = self.store.finish(workspace, session, began.turn, answer);
+        let store = self.store.get().await?;
+        let finished = store.finish(workspace, session, began.turn, answer);
         answered_before(finished.await?.ok_or(SessionsError::NoSession)?)
     }
 }
