@@ -8,37 +8,53 @@
 //! A new operation is one file here and one line in the list below. Operations from before this list are in [`crate::msg`].
 
 mod chat;
+mod create_agent;
+mod create_from_template;
 mod create_session;
 mod declare;
+mod delete_agent;
 mod delete_session;
 mod failure;
+mod get_agent;
 mod get_named_agent;
 mod get_session;
+mod list_agents;
 mod list_messages;
 mod list_named_agents;
 mod list_sessions;
+mod list_templates;
 mod records;
 mod send_message;
 mod surface;
+mod update_agent;
+mod workspace_agents;
 
 pub use chat::{Chat, Question};
+pub use create_agent::{CreateAgent, NewAgent};
+pub use create_from_template::{CreateFromTemplate, FromTemplate};
 pub use create_session::{CreateSession, NewSession};
 pub use declare::{
-    Described, Effect, Field, Form, Meta, Object, Operation, Refusal, Wire, read, write,
+    Described, Effect, Field, Form, Meta, Object, Operation, Refusal, WORKSPACE, Wire, read, write,
 };
+pub use delete_agent::DeleteAgent;
 pub use delete_session::DeleteSession;
 pub use failure::{Failure, FailureCode};
+pub use get_agent::{GetAgent, OneAgent};
 pub use get_named_agent::{GetNamedAgent, NamedAgent};
 pub use get_session::{GetSession, OneSession};
+pub use list_agents::{ListAgents, WhichAgents, WorkspaceAgents};
 pub use list_messages::{ListMessages, SessionMessages, WhichMessages};
 pub use list_named_agents::{ListNamedAgents, NamedAgents};
 pub use list_sessions::{ListSessions, Sessions, WhichSessions};
+pub use list_templates::{AgentTemplates, ListTemplates};
 pub use records::{
     AgentConfig, AgentSummary, Capability, CompactStrategy, Compacted, Cost, Empty, Session,
     SessionMessage, ToolCall, TurnResult, Usage, decimal,
 };
 pub use send_message::{SendMessage, SentMessage, WhenBusy};
 pub use surface::{DEPTH, PARENT, SESSIONS, TENANT, USER};
+pub use update_agent::{AgentChange, UpdateAgent};
+pub use workspace_agents::{AgentTemplate, WorkspaceAgent};
 
 /// Does something for each operation with its types.
 pub trait Visit {
@@ -69,6 +85,13 @@ operations! {
     DeleteSession,
     ListMessages,
     SendMessage,
+    ListAgents,
+    CreateAgent,
+    GetAgent,
+    UpdateAgent,
+    DeleteAgent,
+    ListTemplates,
+    CreateFromTemplate,
 }
 
 /// What is said of an operation of a service; `None`: there is no such operation.

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::declare::{Effect, Meta, Operation};
 use super::failure::Failure;
 use super::records::{Empty, TurnResult};
-use super::surface::{AGENT, OF_TURN, SESSIONS, SINCE};
+use super::surface::{AGENT, OF_TURN, REQUEST_ID, SESSIONS, SINCE};
 use crate::topic::Class;
 
 /// A question to an agent.
@@ -39,6 +39,7 @@ impl Operation for Chat {
         method: "POST",
         path: "/a1/agents/{name}/chat",
         status: 200,
+        id_key: REQUEST_ID,
         headers: OF_TURN,
         query: &[],
         class: Class::Request,

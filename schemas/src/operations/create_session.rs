@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::declare::{Effect, Meta, Operation};
 use super::failure::Failure;
 use super::records::{CompactStrategy, Empty, Session};
-use super::surface::{AGENT, OF_USER, SESSIONS, SINCE};
+use super::surface::{AGENT, OF_USER, REQUEST_ID, SESSIONS, SINCE};
 use crate::topic::Class;
 
 /// What the new session is like.
@@ -39,6 +39,7 @@ impl Operation for CreateSession {
         method: "POST",
         path: "/a1/agents/{name}/sessions",
         status: 201,
+        id_key: REQUEST_ID,
         headers: OF_USER,
         query: &[],
         class: Class::Request,

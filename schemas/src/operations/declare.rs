@@ -86,6 +86,9 @@ impl Field {
     }
 }
 
+/// What a path calls the workspace.
+pub const WORKSPACE: &str = "workspace";
+
 /// What is said of an operation beside its types.
 #[derive(Debug, Clone, Copy)]
 pub struct Meta {
@@ -99,10 +102,12 @@ pub struct Meta {
     pub capability: &'static str,
     /// HTTP method.
     pub method: &'static str,
-    /// HTTP path; what stands in braces is a field of the request.
+    /// HTTP path; what stands in braces is a field of the request, or the workspace.
     pub path: &'static str,
     /// HTTP status of its reply.
     pub status: u16,
+    /// What the id of the request is called in an error over HTTP.
+    pub id_key: &'static str,
     /// Fields that headers carry.
     pub headers: &'static [Field],
     /// Fields that the query carries.
@@ -116,10 +121,11 @@ pub struct Meta {
 }
 
 impl Meta {
-    /// The fields that its path names, in their order.
+    /// The fields that its path names, in their order, without the workspace.
     pub fn path_fields(&self) -> impl Iterator<Item = &'static str> {
         let parts = self.path.split('/');
-        parts.filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'))
+        let named = parts.filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
+        named.filter(|name| *name != WORKSPACE)
     }
 }
 

@@ -4,7 +4,7 @@ use super::declare::{Effect, Meta, Operation};
 use super::failure::Failure;
 use super::get_session::OneSession;
 use super::records::Empty;
-use super::surface::{AGENT, OF_USER, SESSIONS, SINCE};
+use super::surface::{AGENT, OF_USER, REQUEST_ID, SESSIONS, SINCE};
 use crate::topic::Class;
 
 /// The operation.
@@ -19,6 +19,7 @@ impl Operation for DeleteSession {
         method: "DELETE",
         path: "/a1/agents/{name}/sessions/{session_id}",
         status: 204,
+        id_key: REQUEST_ID,
         headers: OF_USER,
         query: &[],
         class: Class::Request,

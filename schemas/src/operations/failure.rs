@@ -81,6 +81,25 @@ const TABLE: &[(FailureCode, &str, u16, ErrorCode)] = &[
         ErrorCode::NotFound,
     ),
     (
+        FailureCode::AgentTemplateNotFound,
+        "agent_template_not_found",
+        404,
+        ErrorCode::NotFound,
+    ),
+    (
+        FailureCode::LlmServiceNotFound,
+        "llm_service_not_found",
+        404,
+        ErrorCode::NotFound,
+    ),
+    (
+        FailureCode::RerankingServiceNotFound,
+        "reranking_service_not_found",
+        404,
+        ErrorCode::NotFound,
+    ),
+    (FailureCode::Conflict, "conflict", 409, ErrorCode::Conflict),
+    (
         FailureCode::SessionBusy,
         "session_busy",
         409,
@@ -173,6 +192,14 @@ pub enum FailureCode {
     AgentNotFound,
     /// The caller has no such session.
     SessionNotFound,
+    /// There is no such template.
+    AgentTemplateNotFound,
+    /// The workspace has no such LLM service.
+    LlmServiceNotFound,
+    /// The workspace has no such reranking service.
+    RerankingServiceNotFound,
+    /// The id is taken.
+    Conflict,
     /// Another turn of the session is in progress.
     SessionBusy,
     /// The session continues in its successor.

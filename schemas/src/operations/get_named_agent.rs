@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::declare::{Effect, Meta, Operation};
 use super::failure::Failure;
 use super::records::{AgentConfig, Empty};
-use super::surface::{AGENT, SESSIONS, SINCE};
+use super::surface::{AGENT, REQUEST_ID, SESSIONS, SINCE};
 use crate::topic::Class;
 
 /// Names an agent.
@@ -29,6 +29,7 @@ impl Operation for GetNamedAgent {
         method: "GET",
         path: "/a1/agents/{name}",
         status: 200,
+        id_key: REQUEST_ID,
         headers: &[],
         query: &[],
         class: Class::Request,

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::declare::{Effect, Meta, Operation};
 use super::failure::Failure;
 use super::records::{Empty, Session};
-use super::surface::{AGENT, OF_USER, SESSIONS, SINCE};
+use super::surface::{AGENT, OF_USER, REQUEST_ID, SESSIONS, SINCE};
 use crate::topic::Class;
 
 /// Names a session.
@@ -33,6 +33,7 @@ impl Operation for GetSession {
         method: "GET",
         path: "/a1/agents/{name}/sessions/{session_id}",
         status: 200,
+        id_key: REQUEST_ID,
         headers: OF_USER,
         query: &[],
         class: Class::Request,

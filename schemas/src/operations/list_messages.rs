@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::declare::{Effect, Meta, Operation};
 use super::failure::Failure;
 use super::records::{Empty, SessionMessage};
-use super::surface::{AGENT, OF_USER, PAGE_OF_MESSAGES, SESSIONS, SINCE};
+use super::surface::{AGENT, OF_USER, PAGE_OF_MESSAGES, REQUEST_ID, SESSIONS, SINCE};
 use crate::topic::Class;
 
 /// Which messages are listed.
@@ -52,6 +52,7 @@ impl Operation for ListMessages {
         method: "GET",
         path: "/a1/agents/{name}/sessions/{session_id}/messages",
         status: 200,
+        id_key: REQUEST_ID,
         headers: OF_USER,
         query: PAGE_OF_MESSAGES,
         class: Class::Request,

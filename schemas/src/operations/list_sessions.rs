@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::declare::{Effect, Meta, Operation};
 use super::failure::Failure;
 use super::records::{Empty, Session};
-use super::surface::{AGENT, OF_USER, PAGE, SESSIONS, SINCE};
+use super::surface::{AGENT, OF_USER, PAGE, REQUEST_ID, SESSIONS, SINCE};
 use crate::topic::Class;
 
 /// Which sessions are listed.
@@ -46,6 +46,7 @@ impl Operation for ListSessions {
         method: "GET",
         path: "/a1/agents/{name}/sessions",
         status: 200,
+        id_key: REQUEST_ID,
         headers: OF_USER,
         query: PAGE,
         class: Class::Request,

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::declare::{Effect, Meta, Operation};
 use super::failure::Failure;
 use super::records::{Empty, TurnResult};
-use super::surface::{AGENT, OF_TURN, SESSIONS, SINCE};
+use super::surface::{AGENT, OF_TURN, REQUEST_ID, SESSIONS, SINCE};
 use crate::topic::Class;
 
 /// What happens to a turn while another turn of its session is in progress.
@@ -53,6 +53,7 @@ impl Operation for SendMessage {
         method: "POST",
         path: "/a1/agents/{name}/sessions/{session_id}/messages",
         status: 200,
+        id_key: REQUEST_ID,
         headers: OF_TURN,
         query: &[],
         class: Class::Request,

@@ -9,6 +9,14 @@ pub(super) const AGENT: &str = "agent";
 /// The release that brings them.
 pub(super) const SINCE: &str = "0.1.0";
 
+/// What the id of a request is called in errors of agents that files describe.
+pub(super) const REQUEST_ID: &str = "request_id";
+/// The same in errors of the agents of a workspace.
+pub(super) const OF_WORKSPACE: &str = "requestId";
+/// Capabilities for the agents of a workspace.
+pub(super) const READS: &str = "agents:read";
+pub(super) const WRITES: &str = "agents:write";
+
 /// The header that names the user.
 pub const USER: Field = Field::new("spass-user-id", "user_id", Form::Text);
 /// The header that says how many agents called each other before this request.
