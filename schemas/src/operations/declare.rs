@@ -164,7 +164,7 @@ pub fn read<T: Wire>(object: &Object) -> Result<T, String> {
     let alone = |(key, value): (&String, &Value)| {
         let one: Object = [(key.clone(), value.clone())].into_iter().collect();
         let failed = serde_json::from_value::<T>(Value::Object(one)).is_err();
-        failed.then(|| format!("{key}: does not have the type that the operation takes"))
+        failed.then(|| format!("{key}: is not what the operation takes here"))
     };
     let field = object.iter().find_map(alone);
     Err(field.unwrap_or_else(|| format!("request: {whole}")))

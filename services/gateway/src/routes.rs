@@ -7,8 +7,9 @@ use axum::middleware;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, get, post};
 use tg_schemas::operations::{
-    Chat, CreateSession, DeleteSession, GetNamedAgent, GetSession, ListMessages, ListNamedAgents,
-    ListSessions, Operation, SendMessage,
+    Chat, CreateAgent, CreateFromTemplate, CreateSession, DeleteAgent, DeleteSession, GetAgent,
+    GetNamedAgent, GetSession, ListAgents, ListMessages, ListNamedAgents, ListSessions,
+    ListTemplates, Operation, SendMessage, UpdateAgent,
 };
 
 use crate::call::Meta;
@@ -118,6 +119,13 @@ pub const ROUTES: &[Route] = &[
     on::<DeleteSession>(),
     on::<ListMessages>(),
     on::<SendMessage>(),
+    on::<ListAgents>(),
+    on::<CreateAgent>(),
+    on::<GetAgent>(),
+    on::<UpdateAgent>(),
+    on::<DeleteAgent>(),
+    on::<ListTemplates>(),
+    on::<CreateFromTemplate>(),
     on_post("/mcp", || post(mcp::post)),
     on_get("/health/live", || get(health::live)),
     on_get("/health/ready", || get(health::ready)),

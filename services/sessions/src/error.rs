@@ -19,6 +19,12 @@ pub enum SessionsError {
     Invalid(Failure),
     /// No file describes such an agent.
     NoAgent,
+    /// The workspace has no such agent.
+    NoWorkspaceAgent,
+    /// There is no such template.
+    NoTemplate,
+    /// Another agent has the id.
+    Taken,
     /// The user has no such session, whoever else has.
     NoSession,
     /// The session belongs to another agent.
@@ -86,6 +92,15 @@ impl From<SessionsError> for Refused<Failure> {
             SessionsError::NoAgent => {
                 of(FailureCode::AgentNotFound, "name: there is no such agent")
             }
+            SessionsError::NoWorkspaceAgent => of(
+                FailureCode::AgentNotFound,
+                "agent_id: there is no such agent",
+            ),
+            SessionsError::NoTemplate => of(
+                FailureCode::AgentTemplateNotFound,
+                "templateId: there is no such template",
+            ),
+            SessionsError::Taken => of(FailureCode::Conflict, "agentId: another agent has this id"),
             SessionsError::NoSession => of(
                 FailureCode::SessionNotFound,
                 "session_id: there is no such session",

@@ -6,7 +6,8 @@ use std::path::Path;
 use schemars::generate::{SchemaGenerator, SchemaSettings};
 use serde_json::{Map, Value, json};
 use tg_schemas::operations::{
-    ALL, Effect, FailureCode, Field, Form, Meta, Operation, SESSIONS, TENANT, Visit, visit,
+    ALL, Effect, FailureCode, Field, Form, Meta, Operation, SESSIONS, TENANT, Visit, WORKSPACE,
+    visit,
 };
 
 use super::OPENAPI;
@@ -47,13 +48,15 @@ fn parameter(place: &str, name: &str, form: Form, required: bool) -> Value {
 }
 
 fn parameters(meta: &Meta) -> Vec<Value> {
-    let in_path = meta.path_fields();
+    let of_workspace = meta.path.contains("{workspace}").then_some(WORKSPACE);
+    let in_path = of_workspace.into_iter().chain(meta.path_fields());
     let in_path = in_path.map(|name| parameter("path", name, Form::Text, true));
     let of = |place: &'static str| move |one: &Field| parameter(place, one.name, one.form, false);
     let tenant = parameter("header", TENANT, Form::Text, false);
+    let tenant = of_workspace.is_none().then_some(tenant);
     in_path
         .chain(meta.headers.iter().map(of("header")))
-        .chain([tenant])
+        .chain(tenant)
         .chain(meta.query.iter().map(of("query")))
         .collect()
 }
@@ -91,7 +94,7 @@ impl Visit for Emitter {
             "parameters": parameters(&meta),
             "responses": {meta.status.to_string(): done, "default": failed()},
         });
-        if meta.method == "POST" {
+        if matches!(meta.method, "POST" | "PATCH") {
             // The path and headers say the rest of it.
             let content = json!({"application/json": {"schema": request}});
             described["requestBody"] = json!({"required": false, "content": content});
@@ -147,11 +150,12 @@ fn failure() -> Value {
         "properties": {
             "error": {
                 "type": "object",
-                "required": ["code", "message", "request_id"],
+                "required": ["code", "message"],
                 "properties": {
                     "code": {"type": "string", "enum": codes},
                     "message": {"type": "string"},
                     "request_id": {"type": "string"},
+                    "requestId": {"type": "string"},
                 },
             },
             "successor_session_id": {

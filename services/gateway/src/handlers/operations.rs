@@ -7,12 +7,12 @@ use axum::body::Body as HttpBody;
 use axum::extract::{Extension, Path, RawQuery, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{MethodRouter, delete, get, post};
+use axum::routing::{MethodRouter, delete, get, patch, post};
 use percent_encoding::percent_decode_str;
 use serde_json::{Value, json};
 use tg_schemas::limits::CHAT_BODY;
 use tg_schemas::operations::{
-    Failure, FailureCode, Field, Meta as Declared, Object, Operation, Refusal, TENANT,
+    Failure, FailureCode, Field, Meta as Declared, Object, Operation, Refusal, TENANT, WORKSPACE,
     read as fits, write,
 };
 use tg_schemas::{Error, ErrorCode};
@@ -30,6 +30,7 @@ pub(crate) fn route<O: Operation>() -> MethodRouter<Shared> {
     match O::META.method {
         "GET" => get(answer::<O>),
         "DELETE" => delete(answer::<O>),
+        "PATCH" => patch(answer::<O>),
         _ => post(answer::<O>),
     }
 }
@@ -37,7 +38,7 @@ pub(crate) fn route<O: Operation>() -> MethodRouter<Shared> {
 /// What is not there, below `/a1`.
 pub(crate) fn nothing(meta: &Meta) -> Response {
     let failure = Failure::new(FailureCode::NotFound, "there is no such endpoint");
-    told(&object_of(&failure), None, &meta.request_id)
+    told(&object_of(&failure), None, ("request_id", &meta.request_id))
 }
 
 /// What a request comes with, beside its headers.
@@ -67,7 +68,10 @@ async fn answer<O: Operation>(
     };
     match done::<O>(&app, meta, &headers, given).await {
         Ok(response) => response,
-        Err(failure) => told(&failure, continues_at(&O::META, place, &failure), &id),
+        Err(failure) => {
+            let place = continues_at(&O::META, place, &failure);
+            told(&failure, place, (O::META.id_key, &id))
+        }
     }
 }
 
@@ -89,7 +93,9 @@ async fn done<O: Operation>(
         }
     };
     beside::<O>(&mut body, headers, given.query.as_deref())?;
-    for (field, text) in given.path {
+    let mut path = given.path;
+    let in_path = path.remove(WORKSPACE);
+    for (field, text) in path {
         body.insert(field, text.into());
     }
     // What does not fit is refused here, so that the field is named whoever serves the operation.
@@ -99,7 +105,10 @@ async fn done<O: Operation>(
     let call = Call {
         target: target.map_err(|error| refused(&error))?,
         body,
-        workspace: workspace(headers)?,
+        workspace: match in_path {
+            Some(named) => Some(named),
+            None => workspace(headers)?,
+        },
         timeout: read::timeout(headers).map_err(|error| refused(&error))?,
         leave: Leave::Cancel,
         whole: true,
@@ -308,13 +317,13 @@ fn continues_at(
 }
 
 /// A failure as the surface reports it.
-fn told(failure: &Object, location: Option<String>, request_id: &str) -> Response {
+fn told(failure: &Object, location: Option<String>, (id_key, id): (&str, &str)) -> Response {
     let code = failure.get("code").and_then(Value::as_str);
     let known = FailureCode::all().find(|one| code == Some(one.as_str()));
     let status = known.unwrap_or(FailureCode::InternalError).status();
     let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let message = failure.get("message").cloned().unwrap_or_default();
-    let mut body = json!({"error": {"code": code, "message": message, "request_id": request_id}});
+    let mut body = json!({"error": {"code": code, "message": message, id_key: id}});
     if let Some(successor) = failure.get("successor_session_id") {
         body["successor_session_id"] = successor.clone();
     }
@@ -392,7 +401,7 @@ mod tests {
         let failure = object_of(&failure);
         let place = continues_at(&SendMessage::META, path.into(), &failure);
         assert_eq!(place.as_deref(), Some("/a1/agents/a/sessions/2/messages"));
-        let response = told(&failure, place, "r");
+        let response = told(&failure, place, ("request_id", "r"));
         assert_eq!(response.status(), StatusCode::PERMANENT_REDIRECT);
         assert!(response.headers().contains_key(header::LOCATION));
     }
@@ -405,7 +414,7 @@ mod tests {
         assert_eq!(failure["message"], "an internal error");
         assert_eq!(code(&refused(&RequestError::AuthFailure)), "unauthorized");
         assert_eq!(
-            told(&failure, None, "r").status(),
+            told(&failure, None, ("request_id", "r")).status(),
             StatusCode::INTERNAL_SERVER_ERROR
         );
     }

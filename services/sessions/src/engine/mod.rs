@@ -5,4 +5,6 @@ pub mod catalogue;
 pub mod cursor;
 pub mod definition;
 pub mod request;
+pub mod templates;
 pub mod transcript;
+pub mod workspace_agent;

@@ -2,7 +2,7 @@
 
 use tg_schemas::operations::{CompactStrategy, Failure, FailureCode, NewSession};
 
-use super::cursor::{self, SessionKey};
+use super::cursor::{self, Key};
 
 /// Longest text of a message, in characters.
 pub const MESSAGE: usize = 32_000;
@@ -151,8 +151,17 @@ pub fn limit(limit: Option<i64>) -> Result<usize, Failure> {
 ///
 /// # Errors
 /// No listing of sessions gave out the cursor.
-pub fn after_session(cursor: Option<&str>) -> Result<Option<SessionKey>, Failure> {
+pub fn after_session(cursor: Option<&str>) -> Result<Option<Key>, Failure> {
     let read = |cursor| cursor::session(cursor).ok_or_else(no_cursor);
+    cursor.map(read).transpose()
+}
+
+/// Where a listing of agents continues.
+///
+/// # Errors
+/// No listing of agents gave out the cursor.
+pub fn after_agent(cursor: Option<&str>) -> Result<Option<Key>, Failure> {
+    let read = |cursor| cursor::agent(cursor).ok_or_else(no_cursor);
     cursor.map(read).transpose()
 }
 
@@ -169,7 +178,7 @@ pub fn after_message(cursor: Option<&str>) -> Result<i64, Failure> {
 fn no_cursor() -> Failure {
     Failure::new(
         FailureCode::InvalidCursor,
-        "cursor: is not the 'next_cursor' of an earlier page",
+        "cursor: is not the cursor of an earlier page",
     )
 }
 

@@ -4,14 +4,16 @@ mod agents;
 mod asking;
 mod sessions;
 mod turn;
+mod workspace_agents;
 
 use std::sync::Arc;
 
 use tg_clients::operations::Served;
 use tg_mesh::LeasedStore;
 use tg_schemas::operations::{
-    Chat, CreateSession, DeleteSession, GetNamedAgent, GetSession, ListMessages, ListNamedAgents,
-    ListSessions, SendMessage,
+    Chat, CreateAgent, CreateFromTemplate, CreateSession, DeleteAgent, DeleteSession, GetAgent,
+    GetNamedAgent, GetSession, ListAgents, ListMessages, ListNamedAgents, ListSessions,
+    ListTemplates, SendMessage, UpdateAgent,
 };
 
 use crate::engine::catalogue::Catalogue;
@@ -46,7 +48,14 @@ pub(crate) fn served(
         .serve::<GetSession>(agents.clone())
         .serve::<DeleteSession>(agents.clone())
         .serve::<ListMessages>(agents.clone())
-        .serve::<SendMessage>(agents)
+        .serve::<SendMessage>(agents.clone())
+        .serve::<ListAgents>(agents.clone())
+        .serve::<CreateAgent>(agents.clone())
+        .serve::<CreateFromTemplate>(agents.clone())
+        .serve::<GetAgent>(agents.clone())
+        .serve::<UpdateAgent>(agents.clone())
+        .serve::<DeleteAgent>(agents.clone())
+        .serve::<ListTemplates>(agents)
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use tg_schemas::operations::{
 };
 
 use super::Agents;
-use crate::engine::cursor::{self, SessionKey};
+use crate::engine::cursor::{self, Key};
 use crate::engine::definition::Definition;
 use crate::engine::request;
 use crate::error::SessionsError;
@@ -121,7 +121,7 @@ impl Handle<CreateSession> for Agents {
 }
 
 /// An id that a question which comes again has again.
-fn own_id(cx: &Cx) -> String {
+pub(super) fn own_id(cx: &Cx) -> String {
     match uuid::Uuid::parse_str(&cx.id) {
         Ok(id) => id.hyphenated().to_string(),
         Err(_) => uuid::Uuid::new_v4().to_string(),
@@ -151,7 +151,7 @@ impl Handle<ListSessions> for Agents {
         let mut found = found.map_err(SessionsError::from)?;
         let more = found.len() > most;
         found.truncate(most);
-        let last = found.last().filter(|_| more).map(|last| SessionKey {
+        let last = found.last().filter(|_| more).map(|last| Key {
             created: last.created,
             id: last.id.clone(),
         });

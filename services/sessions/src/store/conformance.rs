@@ -4,8 +4,8 @@ use tg_schemas::operations::{CompactStrategy, Usage};
 
 use super::memory::InMemory;
 use super::sqlite::SqliteSessions;
-use super::{Answer, Asked, NewSession, Owner, Role, SessionStore};
-use crate::engine::cursor::SessionKey;
+use super::{AgentRow, AgentStore, Answer, Asked, NewSession, Owner, Role, SessionStore};
+use crate::engine::cursor::Key;
 
 /// A text that is kept apart from its row.
 const LARGE: usize = 20 << 10;
@@ -80,7 +80,7 @@ async fn a_session_is_created_once_and_listed_for_its_owner_alone(store: impl Se
     assert_eq!((again.created, again.keep, again.mask), (10, 3, true));
     assert_eq!(again.strategy, CompactStrategy::Manual);
     let ids = async |user: &str, after: Option<(i64, &str)>, most| {
-        let after = after.map(|(created, id)| SessionKey {
+        let after = after.map(|(created, id)| Key {
             created,
             id: id.to_owned(),
         });
@@ -202,6 +202,62 @@ async fn line_018_a_deleted_session_takes_its_messages_with_it(store: impl Sessi
     assert_eq!(texts(&store, "2").await, [large]);
 }
 
+fn agent(id: &str, request: &str) -> AgentRow {
+    AgentRow {
+        id: id.to_owned(),
+        request: request.to_owned(),
+        template: None,
+        body: format!("{{\"of\":\"{request}\"}}"),
+        at: 1_000,
+    }
+}
+
+async fn line_051_an_agent_is_added_once_in_its_workspace(store: impl AgentStore) {
+    let first = store.add_agent("w", agent("1", "q1")).await.unwrap();
+    let again = store.add_agent("w", agent("1", "q1")).await.unwrap();
+    assert!(first.is_some() && first == again);
+    let taken = store.add_agent("w", agent("1", "q2")).await.unwrap();
+    assert_eq!(taken, None);
+    let other = store.add_agent("x", agent("1", "q3")).await.unwrap();
+    assert!(other.is_some());
+    assert_eq!(store.agent("w", "1").await.unwrap(), first);
+    assert_eq!(store.agent("w", "2").await.unwrap(), None);
+    assert_eq!(store.agent("y", "1").await.unwrap(), None);
+}
+
+async fn agents_are_listed_changed_and_removed(store: impl AgentStore) {
+    for id in ["b", "a", "c"] {
+        store.add_agent("w", agent(id, id)).await.unwrap();
+    }
+    let ids = async |after: Option<&str>, most| {
+        let after = match after {
+            Some(id) => {
+                let last = store.agent("w", id).await.unwrap().unwrap();
+                Some(Key {
+                    created: last.created,
+                    id: last.id,
+                })
+            }
+            None => None,
+        };
+        let found = store.agents("w", after, most).await.unwrap();
+        found.into_iter().map(|one| one.id).collect::<Vec<_>>()
+    };
+    // The oldest first, also those of one millisecond.
+    assert_eq!(ids(None, 10).await, ["b", "a", "c"]);
+    assert_eq!(ids(Some("b"), 1).await, ["a"]);
+    let changed = store.change_agent("w", "a", "{}".to_owned(), 5).await;
+    let changed = changed.unwrap().unwrap();
+    assert_eq!(changed.body, "{}");
+    assert!(changed.updated > changed.created);
+    let none = store.change_agent("w", "z", "{}".to_owned(), 5).await;
+    assert_eq!(none.unwrap(), None);
+    assert!(store.remove_agent("w", "b").await.unwrap());
+    assert!(!store.remove_agent("w", "b").await.unwrap());
+    assert!(!store.remove_agent("y", "a").await.unwrap());
+    assert_eq!(ids(None, 10).await, ["a", "c"]);
+}
+
 /// Holds an adapter to all of it.
 macro_rules! conformance {
     ($adapter:ident, $make:expr) => {
@@ -211,7 +267,9 @@ macro_rules! conformance {
             messages_are_numbered_without_gaps_and_each_is_later_than_the_last,
             line_130_a_repeated_request_adds_no_second_message,
             the_past_is_what_fits_from_its_end_on,
-            line_018_a_deleted_session_takes_its_messages_with_it);
+            line_018_a_deleted_session_takes_its_messages_with_it,
+            line_051_an_agent_is_added_once_in_its_workspace,
+            agents_are_listed_changed_and_removed);
     };
     ($adapter:ident, $make:expr; $($promise:ident),*) => {
         mod $adapter {

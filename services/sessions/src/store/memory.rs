@@ -7,9 +7,10 @@ use parking_lot::Mutex;
 use tg_storage::StorageError;
 
 use super::{
-    Answer, Asked, Began, Finished, Message, NewSession, Owner, Role, Session, SessionStore,
+    Agent, AgentRow, AgentStore, Answer, Asked, Began, Finished, Message, NewSession, Owner, Role,
+    Session, SessionStore,
 };
-use crate::engine::cursor::SessionKey;
+use crate::engine::cursor::Key;
 
 /// A session with what was said in it.
 struct Kept {
@@ -47,7 +48,11 @@ impl Kept {
 
 /// See the module.
 #[derive(Default)]
-pub(crate) struct InMemory(Mutex<BTreeMap<(String, String), Kept>>);
+pub(crate) struct InMemory(
+    Mutex<BTreeMap<(String, String), Kept>>,
+    /// Agents, each with the request that added it.
+    Mutex<BTreeMap<(String, String), (String, Agent)>>,
+);
 
 fn key(workspace: &str, id: &str) -> (String, String) {
     (workspace.to_owned(), id.to_owned())
@@ -92,7 +97,7 @@ impl SessionStore for InMemory {
         &self,
         workspace: &str,
         owner: Owner,
-        after: Option<SessionKey>,
+        after: Option<Key>,
         most: usize,
     ) -> Result<Vec<Session>, StorageError> {
         let all = self.0.lock();
@@ -207,5 +212,75 @@ impl SessionStore for InMemory {
             .collect();
         past.reverse();
         Ok(past)
+    }
+}
+
+#[async_trait]
+impl AgentStore for InMemory {
+    async fn add_agent(
+        &self,
+        workspace: &str,
+        new: AgentRow,
+    ) -> Result<Option<Agent>, StorageError> {
+        let mut all = self.1.lock();
+        if let Some((request, known)) = all.get(&key(workspace, &new.id)) {
+            return Ok((*request == new.request).then(|| known.clone()));
+        }
+        let own = all.iter().filter(|((of, _), _)| of == workspace);
+        let last = own.map(|(_, (_, one))| one.created).max().unwrap_or(0);
+        let created = new.at.max(last + 1);
+        let agent = Agent {
+            id: new.id.clone(),
+            body: new.body,
+            created,
+            updated: created,
+        };
+        all.insert(key(workspace, &new.id), (new.request, agent.clone()));
+        Ok(Some(agent))
+    }
+
+    async fn agent(&self, workspace: &str, id: &str) -> Result<Option<Agent>, StorageError> {
+        let all = self.1.lock();
+        Ok(all.get(&key(workspace, id)).map(|(_, one)| one.clone()))
+    }
+
+    async fn agents(
+        &self,
+        workspace: &str,
+        after: Option<Key>,
+        most: usize,
+    ) -> Result<Vec<Agent>, StorageError> {
+        let all = self.1.lock();
+        let own = all.iter().filter(|((of, _), _)| of == workspace);
+        let mut own: Vec<Agent> = own.map(|(_, (_, one))| one.clone()).collect();
+        own.sort_by_key(|one| one.created);
+        own.retain(|one| {
+            after
+                .as_ref()
+                .is_none_or(|after| one.created > after.created)
+        });
+        own.truncate(most);
+        Ok(own)
+    }
+
+    async fn change_agent(
+        &self,
+        workspace: &str,
+        id: &str,
+        body: String,
+        at: i64,
+    ) -> Result<Option<Agent>, StorageError> {
+        let mut all = self.1.lock();
+        let found = all.get_mut(&key(workspace, id));
+        Ok(found.map(|(_, one)| {
+            one.body = body;
+            one.updated = at.max(one.updated + 1);
+            one.clone()
+        }))
+    }
+
+    async fn remove_agent(&self, workspace: &str, id: &str) -> Result<bool, StorageError> {
+        let gone = self.1.lock().remove(&key(workspace, id));
+        Ok(gone.is_some())
     }
 }

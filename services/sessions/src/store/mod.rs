@@ -15,11 +15,13 @@ mod conformance;
 use async_trait::async_trait;
 use tg_storage::StorageError;
 
-pub use record::{Answer, Asked, Began, Finished, Message, NewSession, Owner, Role, Session};
+pub use record::{
+    Agent, AgentRow, Answer, Asked, Began, Finished, Message, NewSession, Owner, Role, Session,
+};
 /// The adapter that is used.
 pub use sqlite::SqliteSessions;
 
-use crate::engine::cursor::SessionKey;
+use crate::engine::cursor::Key;
 
 /// Sessions of workspaces, each named by the text form of its key. Each method is one transaction, and doing it again
 /// changes nothing more.
@@ -45,7 +47,7 @@ pub trait SessionStore: Send + Sync + 'static {
         &self,
         workspace: &str,
         owner: Owner,
-        after: Option<SessionKey>,
+        after: Option<Key>,
         most: usize,
     ) -> Result<Vec<Session>, StorageError>;
 
@@ -105,4 +107,53 @@ pub trait SessionStore: Send + Sync + 'static {
         before: i64,
         bytes: usize,
     ) -> Result<Vec<Message>, StorageError>;
+}
+
+/// Agents of workspaces. Each method is one transaction, and doing it again changes nothing more.
+#[async_trait]
+pub trait AgentStore: Send + Sync + 'static {
+    /// Adds an agent. A request that came before finds the one that it added. `None`: another request added one of this id.
+    ///
+    /// # Errors
+    /// The store failed; nothing was added.
+    async fn add_agent(
+        &self,
+        workspace: &str,
+        new: AgentRow,
+    ) -> Result<Option<Agent>, StorageError>;
+
+    /// An agent.
+    ///
+    /// # Errors
+    /// The store failed.
+    async fn agent(&self, workspace: &str, id: &str) -> Result<Option<Agent>, StorageError>;
+
+    /// At most `most` agents, the oldest first, after one of them.
+    ///
+    /// # Errors
+    /// The store failed.
+    async fn agents(
+        &self,
+        workspace: &str,
+        after: Option<Key>,
+        most: usize,
+    ) -> Result<Vec<Agent>, StorageError>;
+
+    /// Replaces what an agent is like. `None`: it is not there.
+    ///
+    /// # Errors
+    /// The store failed; nothing was changed.
+    async fn change_agent(
+        &self,
+        workspace: &str,
+        id: &str,
+        body: String,
+        at: i64,
+    ) -> Result<Option<Agent>, StorageError>;
+
+    /// Removes an agent. `false`: it is not there.
+    ///
+    /// # Errors
+    /// The store failed; nothing was removed.
+    async fn remove_agent(&self, workspace: &str, id: &str) -> Result<bool, StorageError>;
 }

@@ -166,3 +166,31 @@ pub struct Finished {
     /// What the request is answered: JSON in text.
     pub result: String,
 }
+
+/// An agent that is added to a workspace.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentRow {
+    /// Its id.
+    pub id: String,
+    /// Id of the request, by which a repetition is known.
+    pub request: String,
+    /// The template that it is made of.
+    pub template: Option<String>,
+    /// What it is like: JSON in text.
+    pub body: String,
+    /// When, in milliseconds.
+    pub at: i64,
+}
+
+/// An agent of a workspace.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Agent {
+    /// Its id.
+    pub id: String,
+    /// What it is like: JSON in text.
+    pub body: String,
+    /// When it was created, in milliseconds. Later agents of a workspace are later here, too.
+    pub created: i64,
+    /// When it changed last.
+    pub updated: i64,
+}

@@ -3,4 +3,5 @@
 mod agents;
 mod sessions;
 mod turns;
+mod workspace_agents;
 mod world;

@@ -221,10 +221,14 @@ fn agents(method: &'static str, path: &str, things: &Things, workspace: Option<&
     headers.extend(workspace.map(|name| ("SPASS-Tenant", name.to_owned())));
     let body = match workspace {
         // As of the kinds of a flow, nothing needs to be done in one's own workspace.
-        None => json!({"message": "", "compact_keep_last_n": -1}),
-        Some(_) => json!({"message": OUTSIDE}),
+        None => json!({"message": "", "compact_keep_last_n": -1, "name": "", "templateId": ""}),
+        Some(_) => json!({"message": OUTSIDE, "name": OUTSIDE, "templateId": "bobby"}),
     };
-    let path = path.replace("{name}", AGENT);
+    // In one's own workspace the other one is a name that is not asked for.
+    let path = path
+        .replace("{name}", AGENT)
+        .replace("{agent_id}", &things.key)
+        .replace("{workspace}", workspace.unwrap_or("default"));
     Request {
         method,
         path: path
@@ -232,7 +236,7 @@ fn agents(method: &'static str, path: &str, things: &Things, workspace: Option<&
             .trim_start_matches('/')
             .to_owned(),
         headers,
-        body: (method == "POST").then(|| ("application/json", body.to_string())),
+        body: matches!(method, "POST" | "PATCH").then(|| ("application/json", body.to_string())),
         ..bare()
     }
 }
@@ -395,7 +399,7 @@ fn about(service: &str, operation: &str, things: &Things, flow: &str) -> Map<Str
         "threads" => json!({"flow": flow, "thread": things.thread, "to": ROUTER,
             "type": ROUTED, "payload": {"text": OUTSIDE, "target": "nobody"}, "console": true}),
         "sessions" => json!({"name": AGENT, "session_id": things.key, "user_id": things.username,
-            "message": "", "compact_keep_last_n": -1}),
+            "agent_id": things.key, "llm_service_id": things.key, "message": "", "compact_keep_last_n": -1}),
         "violations" => json!({"id": VIOLATION, "flow": name, "collection": name}),
         _ => json!({ "id": things.key }),
     };

@@ -100,7 +100,7 @@ pub struct Trial {
 
 const FLOW: &str = "/api/v1/flow/{flow}/";
 /// What paths of agents and sessions begin with.
-const AGENTS: &str = "/a1/";
+const AGENTS: [&str; 2] = ["/a1/", "/api/v1/workspaces/"];
 const QUERY: &str = "SELECT * WHERE { GRAPH ?g { ?s ?p ?o } }";
 
 /// Everything that a description (OpenAPI, in YAML) has.
@@ -151,8 +151,9 @@ fn at(all: &Value, path: &str, method: &str, said: &Value) -> Option<Vec<Trial>>
         trials[0].example = example(said, &format!("iam.{operation}"));
         return Some(trials);
     }
-    if path.starts_with(AGENTS) {
+    if AGENTS.iter().any(|one| path.starts_with(one)) {
         let (effect, method) = match method {
+            "patch" => (Effect::Write, "PATCH"),
             "get" => (Effect::Read, "GET"),
             "delete" => (Effect::Delete, "DELETE"),
             _ => (Effect::Write, "POST"),

@@ -21,7 +21,8 @@ const BESIDE: [&str; 4] = ["", "-wal", "-shm", ".lock"];
 /// What stays as it is in the name of a file.
 const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.');
 
-const MIGRATIONS: &[&str] = &["
+const MIGRATIONS: &[&str] = &[
+    "
 CREATE TABLE session (
   number INTEGER PRIMARY KEY,
   id TEXT NOT NULL UNIQUE,
@@ -65,7 +66,18 @@ CREATE TABLE message (
 CREATE UNIQUE INDEX message_by_request ON message (session, request) WHERE request IS NOT NULL;
 CREATE UNIQUE INDEX message_by_turn ON message (session, turn) WHERE result IS NOT NULL;
 CREATE INDEX message_by_part ON message (part) WHERE part IS NOT NULL;
-"];
+",
+    "
+CREATE TABLE agent (
+  id TEXT PRIMARY KEY,
+  request TEXT NOT NULL,
+  template TEXT,
+  body TEXT NOT NULL,
+  created INTEGER NOT NULL UNIQUE,
+  updated INTEGER NOT NULL
+) STRICT;
+",
+];
 
 /// One file that is open.
 struct Open {

@@ -1,5 +1,6 @@
 //! Sessions in SQLite, one file for each workspace. All SQL of this crate is here and below.
 
+mod agent;
 mod files;
 mod message;
 mod part;
@@ -11,8 +12,11 @@ use async_trait::async_trait;
 use tg_storage::{Durability, StorageError};
 
 use self::files::Files;
-use super::{Answer, Asked, Began, Finished, Message, NewSession, Owner, Session, SessionStore};
-use crate::engine::cursor::SessionKey;
+use super::{
+    Agent, AgentRow, AgentStore, Answer, Asked, Began, Finished, Message, NewSession, Owner,
+    Session, SessionStore,
+};
+use crate::engine::cursor::Key;
 
 /// Sessions of all workspaces. Clones share the files.
 pub struct SqliteSessions {
@@ -55,7 +59,7 @@ impl SessionStore for SqliteSessions {
         &self,
         workspace: &str,
         owner: Owner,
-        after: Option<SessionKey>,
+        after: Option<Key>,
         most: usize,
     ) -> Result<Vec<Session>, StorageError> {
         let Some(file) = self.files.find(workspace).await? else {
@@ -131,5 +135,61 @@ impl SessionStore for SqliteSessions {
         let session = session.to_owned();
         file.read(move |conn| message::past(conn, &session, before, bytes))
             .await
+    }
+}
+
+#[async_trait]
+impl AgentStore for SqliteSessions {
+    async fn add_agent(
+        &self,
+        workspace: &str,
+        new: AgentRow,
+    ) -> Result<Option<Agent>, StorageError> {
+        let file = self.files.create(workspace).await?;
+        file.write(move |tx| agent::add(tx, &new)).await
+    }
+
+    async fn agent(&self, workspace: &str, id: &str) -> Result<Option<Agent>, StorageError> {
+        let Some(file) = self.files.find(workspace).await? else {
+            return Ok(None);
+        };
+        let id = id.to_owned();
+        file.read(move |conn| agent::get(conn, &id)).await
+    }
+
+    async fn agents(
+        &self,
+        workspace: &str,
+        after: Option<Key>,
+        most: usize,
+    ) -> Result<Vec<Agent>, StorageError> {
+        let Some(file) = self.files.find(workspace).await? else {
+            return Ok(Vec::new());
+        };
+        file.read(move |conn| agent::list(conn, after.as_ref(), most))
+            .await
+    }
+
+    async fn change_agent(
+        &self,
+        workspace: &str,
+        id: &str,
+        body: String,
+        at: i64,
+    ) -> Result<Option<Agent>, StorageError> {
+        let Some(file) = self.files.find(workspace).await? else {
+            return Ok(None);
+        };
+        let id = id.to_owned();
+        file.write(move |tx| agent::change(tx, &id, &body, at))
+            .await
+    }
+
+    async fn remove_agent(&self, workspace: &str, id: &str) -> Result<bool, StorageError> {
+        let Some(file) = self.files.find(workspace).await? else {
+            return Ok(false);
+        };
+        let id = id.to_owned();
+        file.write(move |tx| agent::remove(tx, &id)).await
     }
 }

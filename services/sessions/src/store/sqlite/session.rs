@@ -5,7 +5,7 @@ use tg_storage::rusqlite::{Connection, OptionalExtension, Row, Transaction, para
 use tg_storage::{StorageError, query_rows};
 
 use super::part;
-use crate::engine::cursor::SessionKey;
+use crate::engine::cursor::Key;
 use crate::store::{NewSession, Owner, Session};
 
 const COLUMNS: &str = "id, agent, user, title, strategy, keep, mask, messages, live, parent, successor, loop_window, \
@@ -80,7 +80,7 @@ pub(super) fn get(conn: &Connection, id: &str) -> Result<Option<Session>, Storag
 pub(super) fn list(
     conn: &Connection,
     owner: &Owner,
-    after: Option<&SessionKey>,
+    after: Option<&Key>,
     most: usize,
 ) -> Result<Vec<Session>, StorageError> {
     if owner.user.is_empty() {
