@@ -180,7 +180,7 @@ async fn failures_have_the_form_of_the_surface(place: Place) {
         ),
         (
             "POST",
-            &messages,
+            messages.as_str(),
             vec![user, depth],
             Some(message.clone()),
             400,
@@ -188,7 +188,7 @@ async fn failures_have_the_form_of_the_surface(place: Place) {
         ),
         (
             "POST",
-            &messages,
+            messages.as_str(),
             vec![user],
             Some(json!([])),
             400,
@@ -196,7 +196,7 @@ async fn failures_have_the_form_of_the_surface(place: Place) {
         ),
         (
             "POST",
-            &messages,
+            messages.as_str(),
             vec![user],
             Some(json!({"message": 5})),
             400,
@@ -204,7 +204,7 @@ async fn failures_have_the_form_of_the_surface(place: Place) {
         ),
         (
             "POST",
-            &lost,
+            lost.as_str(),
             vec![user],
             Some(message.clone()),
             500,
