@@ -38,7 +38,7 @@ pub(crate) fn route<O: Operation>() -> MethodRouter<Shared> {
 /// What is not there, below `/a1`.
 pub(crate) fn nothing(meta: &Meta) -> Response {
     let failure = Failure::new(FailureCode::NotFound, "there is no such endpoint");
-    told(&object_of(&failure), None, ("request_id", &meta.request_id))
+    told(&object_of(&failure), None, ("request_id", &*meta.request_id))
 }
 
 /// What a request comes with, beside its headers.
@@ -70,7 +70,7 @@ async fn answer<O: Operation>(
         Ok(response) => response,
         Err(failure) => {
             let place = continues_at(&O::META, place, &failure);
-            told(&failure, place, (O::META.id_key, &id))
+            told(&failure, place, (O::META.id_key, &*id))
         }
     }
 }
