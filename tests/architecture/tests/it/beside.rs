@@ -370,10 +370,6 @@ const RULES: &[Rule] = &[
                 "searches that wait",
             ),
             (
-                "services/sessions/src/store/sqlite/files.rs",
-                "files that are open, as many as its bound says",
-            ),
-            (
                 "services/sessions/src/turns.rs",
                 "workspaces with a turn; each turn is a request in progress",
             ),
