@@ -8,41 +8,55 @@
 //! A new operation is one file here and one line in the list below. Operations from before this list are in [`crate::msg`].
 
 mod chat;
+mod conversations;
 mod create_agent;
+mod create_conversation;
 mod create_from_template;
 mod create_session;
 mod declare;
 mod delete_agent;
+mod delete_conversation;
 mod delete_session;
 mod failure;
 mod get_agent;
+mod get_conversation;
 mod get_named_agent;
 mod get_session;
 mod list_agents;
+mod list_conversation_messages;
+mod list_conversations;
 mod list_messages;
 mod list_named_agents;
 mod list_sessions;
 mod list_templates;
 mod records;
+mod send_conversation_message;
 mod send_message;
 mod surface;
 mod update_agent;
+mod update_conversation;
 mod workspace_agents;
 
 pub use chat::{Chat, Question};
+pub use conversations::{ChatMessage, Conversation, OneConversation, WhichPage};
 pub use create_agent::{CreateAgent, NewAgent};
+pub use create_conversation::{CreateConversation, NewConversation};
 pub use create_from_template::{CreateFromTemplate, FromTemplate};
 pub use create_session::{CreateSession, NewSession};
 pub use declare::{
     Described, Effect, Field, Form, Meta, Object, Operation, Refusal, WORKSPACE, Wire, read, write,
 };
 pub use delete_agent::DeleteAgent;
+pub use delete_conversation::DeleteConversation;
 pub use delete_session::DeleteSession;
 pub use failure::{Failure, FailureCode};
 pub use get_agent::{GetAgent, OneAgent};
+pub use get_conversation::GetConversation;
 pub use get_named_agent::{GetNamedAgent, NamedAgent};
 pub use get_session::{GetSession, OneSession};
 pub use list_agents::{ListAgents, WhichAgents, WorkspaceAgents};
+pub use list_conversation_messages::{ChatMessages, ListConversationMessages};
+pub use list_conversations::{Conversations, ListConversations};
 pub use list_messages::{ListMessages, SessionMessages, WhichMessages};
 pub use list_named_agents::{ListNamedAgents, NamedAgents};
 pub use list_sessions::{ListSessions, Sessions, WhichSessions};
@@ -51,9 +65,11 @@ pub use records::{
     AgentConfig, AgentSummary, Capability, CompactStrategy, Compacted, Cost, Empty, Session,
     SessionMessage, ToolCall, TurnResult, Usage, decimal,
 };
+pub use send_conversation_message::{Exchange, SendConversationMessage, SentContent};
 pub use send_message::{SendMessage, SentMessage, WhenBusy};
 pub use surface::{DEPTH, PARENT, SESSIONS, TENANT, USER};
 pub use update_agent::{AgentChange, UpdateAgent};
+pub use update_conversation::{ConversationChange, UpdateConversation};
 pub use workspace_agents::{AgentTemplate, WorkspaceAgent};
 
 /// Does something for each operation with its types.
@@ -92,6 +108,13 @@ operations! {
     DeleteAgent,
     ListTemplates,
     CreateFromTemplate,
+    ListConversations,
+    CreateConversation,
+    GetConversation,
+    UpdateConversation,
+    DeleteConversation,
+    ListConversationMessages,
+    SendConversationMessage,
 }
 
 /// What is said of an operation of a service; `None`: there is no such operation.

@@ -81,6 +81,18 @@ const TABLE: &[(FailureCode, &str, u16, ErrorCode)] = &[
         ErrorCode::NotFound,
     ),
     (
+        FailureCode::ConversationNotFound,
+        "conversation_not_found",
+        404,
+        ErrorCode::NotFound,
+    ),
+    (
+        FailureCode::ChatDisabled,
+        "chat_disabled",
+        503,
+        ErrorCode::Unavailable,
+    ),
+    (
         FailureCode::AgentTemplateNotFound,
         "agent_template_not_found",
         404,
@@ -192,6 +204,10 @@ pub enum FailureCode {
     AgentNotFound,
     /// The caller has no such session.
     SessionNotFound,
+    /// The agent has no such conversation.
+    ConversationNotFound,
+    /// Nothing runs that could answer in conversations.
+    ChatDisabled,
     /// There is no such template.
     AgentTemplateNotFound,
     /// The workspace has no such LLM service.

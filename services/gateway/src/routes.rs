@@ -7,9 +7,11 @@ use axum::middleware;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, get, post};
 use tg_schemas::operations::{
-    Chat, CreateAgent, CreateFromTemplate, CreateSession, DeleteAgent, DeleteSession, GetAgent,
-    GetNamedAgent, GetSession, ListAgents, ListMessages, ListNamedAgents, ListSessions,
-    ListTemplates, Operation, SendMessage, UpdateAgent,
+    Chat, CreateAgent, CreateConversation, CreateFromTemplate, CreateSession, DeleteAgent,
+    DeleteConversation, DeleteSession, GetAgent, GetConversation, GetNamedAgent, GetSession,
+    ListAgents, ListConversationMessages, ListConversations, ListMessages, ListNamedAgents,
+    ListSessions, ListTemplates, Operation, SendConversationMessage, SendMessage, UpdateAgent,
+    UpdateConversation,
 };
 
 use crate::call::Meta;
@@ -126,6 +128,13 @@ pub const ROUTES: &[Route] = &[
     on::<DeleteAgent>(),
     on::<ListTemplates>(),
     on::<CreateFromTemplate>(),
+    on::<ListConversations>(),
+    on::<CreateConversation>(),
+    on::<GetConversation>(),
+    on::<UpdateConversation>(),
+    on::<DeleteConversation>(),
+    on::<ListConversationMessages>(),
+    on::<SendConversationMessage>(),
     on_post("/mcp", || post(mcp::post)),
     on_get("/health/live", || get(health::live)),
     on_get("/health/ready", || get(health::ready)),

@@ -38,7 +38,11 @@ pub(crate) fn route<O: Operation>() -> MethodRouter<Shared> {
 /// What is not there, below `/a1`.
 pub(crate) fn nothing(meta: &Meta) -> Response {
     let failure = Failure::new(FailureCode::NotFound, "there is no such endpoint");
-    told(&object_of(&failure), None, ("request_id", &*meta.request_id))
+    told(
+        &object_of(&failure),
+        None,
+        ("request_id", &*meta.request_id),
+    )
 }
 
 /// What a request comes with, beside its headers.

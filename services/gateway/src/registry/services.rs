@@ -76,7 +76,11 @@ pub(crate) fn is_for_all(service: &str, operation: &str) -> bool {
 /// Whether an operation of a service has an agent ask models: a key that is held to models may not call it, as nobody can say
 /// which model it will be.
 pub(crate) fn asks_models(service: &str, operation: &str) -> bool {
-    service == SESSIONS && matches!(operation, "chat" | "send-message")
+    service == SESSIONS
+        && matches!(
+            operation,
+            "chat" | "send-message" | "send-conversation-message"
+        )
 }
 
 /// Requests that go on without their callers, and runs of the agent.
