@@ -14,7 +14,7 @@ use crate::engine::cursor::{self, Key};
 use crate::engine::definition::Definition;
 use crate::engine::request;
 use crate::error::SessionsError;
-use crate::store::{self, Message, Owner, Role, SessionStore};
+use crate::store::{self, Message, Owner, Role, SessionStore, Surface};
 
 /// Whose session is meant, and which one.
 pub(super) struct Wanted<'a> {
@@ -41,7 +41,9 @@ impl Agents {
         let workspace = cx.workspace_key();
         let store = self.store.get().await?;
         let found = store.session(workspace.as_str(), wanted.id).await?;
-        let found = found.filter(|one| one.owner.user == user);
+        let own =
+            |one: &store::Session| one.owner.surface == Surface::Named && one.owner.user == user;
+        let found = found.filter(own);
         let found = found.ok_or(SessionsError::NoSession)?;
         match found.owner.agent == wanted.agent {
             true => Ok(found),
@@ -105,10 +107,12 @@ impl Handle<CreateSession> for Agents {
         let new = store::NewSession {
             id: own_id(cx),
             owner: Owner {
+                surface: Surface::Named,
                 agent: asked.name.clone(),
                 user: user.to_owned(),
             },
             title: settings.title,
+            knowledge: Vec::new(),
             strategy: settings.strategy,
             keep: settings.keep,
             mask: settings.mask,
@@ -142,6 +146,7 @@ impl Handle<ListSessions> for Agents {
         let after = request::after_session(asked.cursor.as_deref());
         let after = after.map_err(SessionsError::from)?;
         let owner = Owner {
+            surface: Surface::Named,
             agent: asked.name.clone(),
             user: user.to_owned(),
         };

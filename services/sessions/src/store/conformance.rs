@@ -4,7 +4,7 @@ use tg_schemas::operations::{CompactStrategy, Usage};
 
 use super::memory::InMemory;
 use super::sqlite::SqliteSessions;
-use super::{AgentRow, AgentStore, Answer, Asked, NewSession, Owner, Role, SessionStore};
+use super::{AgentRow, AgentStore, Answer, Asked, NewSession, Owner, Role, SessionStore, Surface};
 use crate::engine::cursor::Key;
 
 /// A text that is kept apart from its row.
@@ -12,6 +12,7 @@ const LARGE: usize = 20 << 10;
 
 fn owner(user: &str) -> Owner {
     Owner {
+        surface: Surface::Named,
         agent: "a".to_owned(),
         user: user.to_owned(),
     }
@@ -22,6 +23,7 @@ fn new(id: &str, user: &str, at: i64) -> NewSession {
         id: id.to_owned(),
         owner: owner(user),
         title: Some("t".to_owned()),
+        knowledge: Vec::new(),
         strategy: CompactStrategy::Manual,
         keep: 3,
         mask: true,
@@ -258,6 +260,42 @@ async fn agents_are_listed_changed_and_removed(store: impl AgentStore) {
     assert_eq!(ids(None, 10).await, ["a", "c"]);
 }
 
+async fn line_079_conversations_go_with_their_agent(store: impl AgentStore + SessionStore) {
+    for id in ["a", "b"] {
+        store.add_agent("w", agent(id, id)).await.unwrap();
+        let conversation = NewSession {
+            owner: Owner {
+                surface: Surface::Conversation,
+                agent: id.to_owned(),
+                user: String::new(),
+            },
+            ..new(&format!("of-{id}"), "", 10)
+        };
+        store.create("w", conversation).await.unwrap();
+    }
+    // A session of a user with an agent of that name is another matter.
+    store.create("w", new("1", "ann", 10)).await.unwrap();
+    let of = |id: &str| Owner {
+        surface: Surface::Conversation,
+        agent: id.to_owned(),
+        user: String::new(),
+    };
+    let listed = store.sessions("w", of("a"), None, 10).await.unwrap();
+    assert_eq!(listed.len(), 1);
+    let renamed = store.rename("w", "of-a", None, vec!["k".to_owned()]).await;
+    let renamed = renamed.unwrap().unwrap();
+    assert_eq!(
+        (renamed.title, renamed.knowledge),
+        (None, vec!["k".to_owned()])
+    );
+    let none = store.rename("w", "of-z", None, Vec::new()).await.unwrap();
+    assert_eq!(none, None);
+    assert!(store.remove_agent("w", "a").await.unwrap());
+    assert_eq!(store.session("w", "of-a").await.unwrap(), None);
+    assert!(store.session("w", "of-b").await.unwrap().is_some());
+    assert!(store.session("w", "1").await.unwrap().is_some());
+}
+
 /// Holds an adapter to all of it.
 macro_rules! conformance {
     ($adapter:ident, $make:expr) => {
@@ -269,7 +307,8 @@ macro_rules! conformance {
             the_past_is_what_fits_from_its_end_on,
             line_018_a_deleted_session_takes_its_messages_with_it,
             line_051_an_agent_is_added_once_in_its_workspace,
-            agents_are_listed_changed_and_removed);
+            agents_are_listed_changed_and_removed,
+            line_079_conversations_go_with_their_agent);
     };
     ($adapter:ident, $make:expr; $($promise:ident),*) => {
         mod $adapter {

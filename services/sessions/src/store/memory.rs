@@ -8,7 +8,7 @@ use tg_storage::StorageError;
 
 use super::{
     Agent, AgentRow, AgentStore, Answer, Asked, Began, Finished, Message, NewSession, Owner, Role,
-    Session, SessionStore,
+    Session, SessionStore, Surface,
 };
 use crate::engine::cursor::Key;
 
@@ -40,6 +40,7 @@ impl Kept {
             usage: None,
             synthetic: false,
             compacted: None,
+            result: None,
         });
         let last = self.messages.len() - 1;
         &mut self.messages[last]
@@ -67,6 +68,7 @@ impl SessionStore for InMemory {
                 id: new.id,
                 owner: new.owner,
                 title: new.title,
+                knowledge: new.knowledge,
                 strategy: new.strategy,
                 keep: new.keep,
                 mask: new.mask,
@@ -106,7 +108,8 @@ impl SessionStore for InMemory {
         let mut found: Vec<Session> = all
             .iter()
             .filter(|((of, _), kept)| {
-                of == workspace && kept.session.owner == owner && !owner.user.is_empty()
+                let hidden = owner.user.is_empty() && owner.surface == Surface::Named;
+                of == workspace && kept.session.owner == owner && !hidden
             })
             .map(|(_, kept)| kept.session.clone())
             .filter(|one| after.as_ref().is_none_or(|after| order(one) > *after))
@@ -114,6 +117,21 @@ impl SessionStore for InMemory {
         found.sort_by_key(order);
         found.truncate(most);
         Ok(found)
+    }
+
+    async fn rename(
+        &self,
+        workspace: &str,
+        id: &str,
+        title: Option<String>,
+        knowledge: Vec<String>,
+    ) -> Result<Option<Session>, StorageError> {
+        let mut all = self.0.lock();
+        Ok(all.get_mut(&key(workspace, id)).map(|kept| {
+            kept.session.title = title;
+            kept.session.knowledge = knowledge;
+            kept.session.clone()
+        }))
     }
 
     async fn delete(&self, workspace: &str, id: &str) -> Result<bool, StorageError> {
@@ -162,6 +180,7 @@ impl SessionStore for InMemory {
         kept.session.loop_window = answer.loop_window;
         let message = kept.add(&answer.id, Role::Agent, &answer.content, answer.at);
         message.usage = Some(answer.usage);
+        message.result = Some(answer.result.clone());
         let finished = Finished {
             message: message.clone(),
             result: answer.result,
@@ -280,6 +299,11 @@ impl AgentStore for InMemory {
     }
 
     async fn remove_agent(&self, workspace: &str, id: &str) -> Result<bool, StorageError> {
+        let of = |kept: &Kept| {
+            kept.session.owner.surface == Surface::Conversation && kept.session.owner.agent == id
+        };
+        let mut sessions = self.0.lock();
+        sessions.retain(|(place, _), kept| place != workspace || !of(kept));
         let gone = self.1.lock().remove(&key(workspace, id));
         Ok(gone.is_some())
     }

@@ -17,6 +17,7 @@ use tg_storage::StorageError;
 
 pub use record::{
     Agent, AgentRow, Answer, Asked, Began, Finished, Message, NewSession, Owner, Role, Session,
+    Surface,
 };
 /// The adapter that is used.
 pub use sqlite::SqliteSessions;
@@ -50,6 +51,18 @@ pub trait SessionStore: Send + Sync + 'static {
         after: Option<Key>,
         most: usize,
     ) -> Result<Vec<Session>, StorageError>;
+
+    /// Changes the title of a session and the collections that its answers may use. `None`: it is not there.
+    ///
+    /// # Errors
+    /// The store failed; nothing was changed.
+    async fn rename(
+        &self,
+        workspace: &str,
+        id: &str,
+        title: Option<String>,
+        knowledge: Vec<String>,
+    ) -> Result<Option<Session>, StorageError>;
 
     /// Deletes a session with its messages. `false`: it is not there.
     ///
@@ -151,7 +164,7 @@ pub trait AgentStore: Send + Sync + 'static {
         at: i64,
     ) -> Result<Option<Agent>, StorageError>;
 
-    /// Removes an agent. `false`: it is not there.
+    /// Removes an agent with the conversations with it. `false`: it is not there.
     ///
     /// # Errors
     /// The store failed; nothing was removed.

@@ -2,12 +2,41 @@
 
 use tg_schemas::operations::{CompactStrategy, ToolCall, Usage};
 
-/// Whose sessions are meant: those of a user with an agent.
+/// Through which doors a session is seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Surface {
+    /// A session of a user with an agent that a file describes.
+    Named,
+    /// A conversation with an agent of the workspace, of nobody in particular.
+    Conversation,
+}
+
+impl Surface {
+    /// As it is kept.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Named => "a1",
+            Self::Conversation => "conversation",
+        }
+    }
+
+    /// From how it is kept.
+    pub fn parse(text: &str) -> Self {
+        match text {
+            "conversation" => Self::Conversation,
+            _ => Self::Named,
+        }
+    }
+}
+
+/// Whose sessions are meant: those of a user with an agent, or the conversations with one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Owner {
-    /// Name of the agent.
+    /// The doors.
+    pub surface: Surface,
+    /// Name of the agent; of an agent of the workspace its id.
     pub agent: String,
-    /// The user.
+    /// The user; empty in conversations.
     pub user: String,
 }
 
@@ -20,6 +49,8 @@ pub struct NewSession {
     pub owner: Owner,
     /// Its title.
     pub title: Option<String>,
+    /// Collections that its answers may use; none: those of the agent.
+    pub knowledge: Vec<String>,
     /// When it is shortened.
     pub strategy: CompactStrategy,
     /// Messages that stay as they are then.
@@ -39,6 +70,8 @@ pub struct Session {
     pub owner: Owner,
     /// Its title.
     pub title: Option<String>,
+    /// Collections that its answers may use; none: those of the agent.
+    pub knowledge: Vec<String>,
     /// When it is shortened.
     pub strategy: CompactStrategy,
     /// Messages that stay as they are then.
@@ -117,6 +150,8 @@ pub struct Message {
     pub synthetic: bool,
     /// When a summary replaced it.
     pub compacted: Option<i64>,
+    /// Of the answer of a turn: what its request is answered, JSON in text.
+    pub result: Option<String>,
 }
 
 /// The user's message of a turn.

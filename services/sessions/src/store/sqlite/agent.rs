@@ -3,6 +3,7 @@
 use tg_storage::rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 use tg_storage::{StorageError, query_rows};
 
+use super::session;
 use crate::engine::cursor::Key;
 use crate::store::{Agent, AgentRow};
 
@@ -69,6 +70,7 @@ pub(super) fn change(
 }
 
 pub(super) fn remove(tx: &Transaction<'_>, id: &str) -> Result<bool, StorageError> {
+    session::delete_with(tx, id)?;
     let gone = tx
         .prepare_cached("DELETE FROM agent WHERE id = ?1")?
         .execute([id])?;

@@ -26,9 +26,11 @@ const MIGRATIONS: &[&str] = &[
 CREATE TABLE session (
   number INTEGER PRIMARY KEY,
   id TEXT NOT NULL UNIQUE,
+  surface TEXT NOT NULL CHECK (surface IN ('a1', 'conversation')),
   agent TEXT NOT NULL,
   user TEXT NOT NULL,
   title TEXT,
+  knowledge TEXT NOT NULL DEFAULT '[]',
   strategy TEXT NOT NULL CHECK (strategy IN ('auto', 'manual', 'off')),
   keep INTEGER NOT NULL CHECK (keep BETWEEN 0 AND 200),
   mask INTEGER NOT NULL,
@@ -43,7 +45,7 @@ CREATE TABLE session (
   archived INTEGER,
   CHECK (successor IS NULL OR archived IS NOT NULL)
 ) STRICT;
-CREATE INDEX session_by_owner ON session (agent, user, created DESC, id);
+CREATE INDEX session_by_owner ON session (surface, agent, user, created DESC, id);
 CREATE TABLE part (hash BLOB PRIMARY KEY, content TEXT NOT NULL) STRICT, WITHOUT ROWID;
 CREATE TABLE message (
   session INTEGER NOT NULL REFERENCES session (number) ON DELETE CASCADE,

@@ -28,6 +28,7 @@ fn read(row: &Row<'_>) -> tg_storage::rusqlite::Result<Message> {
         usage: usage.and_then(used),
         synthetic: row.get(8)?,
         compacted: row.get(9)?,
+        result: row.get(10)?,
     })
 }
 

@@ -69,6 +69,21 @@ impl SessionStore for SqliteSessions {
             .await
     }
 
+    async fn rename(
+        &self,
+        workspace: &str,
+        id: &str,
+        title: Option<String>,
+        knowledge: Vec<String>,
+    ) -> Result<Option<Session>, StorageError> {
+        let Some(file) = self.files.find(workspace).await? else {
+            return Ok(None);
+        };
+        let id = id.to_owned();
+        file.write(move |tx| session::rename(tx, &id, title.as_deref(), &knowledge))
+            .await
+    }
+
     async fn delete(&self, workspace: &str, id: &str) -> Result<bool, StorageError> {
         let Some(file) = self.files.find(workspace).await? else {
             return Ok(false);
