@@ -21,9 +21,13 @@ pub enum SessionsError {
     NoAgent,
     /// The workspace has no such agent.
     NoWorkspaceAgent,
+    /// The agent has no such conversation.
+    NoConversation,
+    /// No flow runs that could answer in conversations.
+    NoChat,
     /// There is no such template.
     NoTemplate,
-    /// Another agent has the id.
+    /// Another agent or conversation has the id.
     Taken,
     /// The user has no such session, whoever else has.
     NoSession,
@@ -96,11 +100,22 @@ impl From<SessionsError> for Refused<Failure> {
                 FailureCode::AgentNotFound,
                 "agent_id: there is no such agent",
             ),
+            SessionsError::NoConversation => of(
+                FailureCode::ConversationNotFound,
+                "conversation_id: there is no such conversation",
+            ),
+            SessionsError::NoChat => of(
+                FailureCode::ChatDisabled,
+                "no flow with an agent runs in this workspace",
+            ),
             SessionsError::NoTemplate => of(
                 FailureCode::AgentTemplateNotFound,
                 "templateId: there is no such template",
             ),
-            SessionsError::Taken => of(FailureCode::Conflict, "agentId: another agent has this id"),
+            SessionsError::Taken => of(
+                FailureCode::Conflict,
+                "another agent or conversation has this id",
+            ),
             SessionsError::NoSession => of(
                 FailureCode::SessionNotFound,
                 "session_id: there is no such session",

@@ -135,6 +135,17 @@ pub fn settings(asked: &NewSession) -> Result<SessionSettings, Failure> {
     })
 }
 
+/// The title of a conversation: where it has one, at least one character.
+///
+/// # Errors
+/// It is empty, or too long.
+pub fn title(title: Option<&str>) -> Result<(), Failure> {
+    match title.map(|title| title.chars().count()) {
+        None | Some(1..=TITLE) => Ok(()),
+        Some(_) => Err(invalid("title", "must have 1 to 200 characters")),
+    }
+}
+
 /// Entries of a page.
 ///
 /// # Errors

@@ -2,6 +2,8 @@
 
 use tg_schemas::operations::{AgentChange, Failure, FailureCode, NewAgent};
 
+use super::definition::{Definition, TOP_K};
+
 /// Longest name, description and prompt, in characters.
 const NAME: usize = 200;
 const DESCRIPTION: usize = 2_000;
@@ -85,15 +87,35 @@ pub fn settled(mut agent: NewAgent) -> Result<NewAgent, Failure> {
         let text = "rerankingServiceId: there is no such reranking service";
         return Err(Failure::new(FailureCode::RerankingServiceNotFound, text));
     }
-    if agent.knowledge_base_ids.len() > COLLECTIONS {
-        return Err(invalid(
-            "knowledgeBaseIds",
-            "must have at most 1,000 entries",
-        ));
-    }
-    agent.knowledge_base_ids.sort();
-    agent.knowledge_base_ids.dedup();
+    agent.knowledge_base_ids = collections(agent.knowledge_base_ids)?;
     Ok(agent)
+}
+
+/// Collections as a set: sorted, each once.
+///
+/// # Errors
+/// There are too many.
+pub fn collections(mut ids: Vec<String>) -> Result<Vec<String>, Failure> {
+    if ids.len() > COLLECTIONS {
+        let reason = "must have at most 1,000 entries";
+        return Err(invalid("knowledgeBaseIds", reason));
+    }
+    ids.sort();
+    ids.dedup();
+    Ok(ids)
+}
+
+/// The agent as it answers: in a conversation that names collections, by these.
+pub fn definition(agent: NewAgent, own: &[String]) -> Definition {
+    let collection = own.first().or(agent.knowledge_base_ids.first()).cloned();
+    Definition {
+        name: agent.name,
+        description: agent.description.unwrap_or_default(),
+        system_prompt: agent.system_prompt.unwrap_or_default(),
+        rag_index: collection,
+        rag_top_k: TOP_K,
+        ..Definition::default()
+    }
 }
 
 /// An agent with what changes of it.

@@ -50,6 +50,19 @@ pub(super) struct Answered {
     pub(super) window: Vec<LoopRecord>,
 }
 
+/// The flow that answers for an agent, which runs and has one.
+///
+/// # Errors
+/// There is no such flow.
+pub(super) fn flow_of(cx: &Cx, agent: &Definition) -> Result<FlowId, SessionsError> {
+    let flow = agent.flow.as_deref().unwrap_or(FLOW);
+    let record = flow_records::get(cx.config(), cx.workspace(), flow);
+    let record = record.filter(FlowRecord::runs);
+    let record = record.filter(|one| one.topic(INTERFACE, Class::Request).is_some());
+    record.ok_or(SessionsError::NoFlow)?;
+    FlowId::new(flow).map_err(|_| SessionsError::NoFlow)
+}
+
 impl Asking<'_> {
     /// The request to the agent service.
     fn request(&self) -> AgentRequest {
@@ -80,12 +93,7 @@ impl Asking<'_> {
     /// # Errors
     /// No flow runs that could answer, or the agent did not.
     pub(super) async fn ask(&self, cx: &Cx) -> Result<Answered, SessionsError> {
-        let flow = self.agent.flow.as_deref().unwrap_or(FLOW);
-        let record = flow_records::get(cx.config(), cx.workspace(), flow);
-        let record = record.filter(FlowRecord::runs);
-        let record = record.filter(|one| one.topic(INTERFACE, Class::Request).is_some());
-        record.ok_or(SessionsError::NoFlow)?;
-        let flow = FlowId::new(flow).map_err(|_| SessionsError::NoFlow)?;
+        let flow = flow_of(cx, self.agent)?;
         let workspace = WorkspaceId::new(cx.workspace())?;
         let listening = Listening {
             cx,

@@ -2,6 +2,7 @@
 
 mod agents;
 mod asking;
+mod conversations;
 mod sessions;
 mod turn;
 mod workspace_agents;
@@ -11,9 +12,11 @@ use std::sync::Arc;
 use tg_clients::operations::Served;
 use tg_mesh::LeasedStore;
 use tg_schemas::operations::{
-    Chat, CreateAgent, CreateFromTemplate, CreateSession, DeleteAgent, DeleteSession, GetAgent,
-    GetNamedAgent, GetSession, ListAgents, ListMessages, ListNamedAgents, ListSessions,
-    ListTemplates, SendMessage, UpdateAgent,
+    Chat, CreateAgent, CreateConversation, CreateFromTemplate, CreateSession, DeleteAgent,
+    DeleteConversation, DeleteSession, GetAgent, GetConversation, GetNamedAgent, GetSession,
+    ListAgents, ListConversationMessages, ListConversations, ListMessages, ListNamedAgents,
+    ListSessions, ListTemplates, SendConversationMessage, SendMessage, UpdateAgent,
+    UpdateConversation,
 };
 
 use crate::engine::catalogue::Catalogue;
@@ -55,7 +58,14 @@ pub(crate) fn served(
         .serve::<GetAgent>(agents.clone())
         .serve::<UpdateAgent>(agents.clone())
         .serve::<DeleteAgent>(agents.clone())
-        .serve::<ListTemplates>(agents)
+        .serve::<ListTemplates>(agents.clone())
+        .serve::<ListConversations>(agents.clone())
+        .serve::<CreateConversation>(agents.clone())
+        .serve::<GetConversation>(agents.clone())
+        .serve::<UpdateConversation>(agents.clone())
+        .serve::<DeleteConversation>(agents.clone())
+        .serve::<ListConversationMessages>(agents.clone())
+        .serve::<SendConversationMessage>(agents)
 }
 
 #[cfg(test)]

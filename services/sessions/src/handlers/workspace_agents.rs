@@ -18,7 +18,7 @@ use crate::error::SessionsError;
 use crate::store::{Agent, AgentRow, AgentStore};
 
 /// What an agent that is kept is like.
-fn body(agent: &Agent) -> Result<NewAgent, SessionsError> {
+pub(super) fn body(agent: &Agent) -> Result<NewAgent, SessionsError> {
     serde_json::from_slice(agent.body.as_bytes()).map_err(|_| {
         let text = "the agent that is kept cannot be read";
         Error::new(ErrorCode::Storage, text).into()
@@ -82,7 +82,11 @@ impl Agents {
         shown(cx, &added.ok_or(SessionsError::Taken)?)
     }
 
-    async fn kept(&self, cx: &Cx, id: &str) -> Result<Agent, SessionsError> {
+    /// An agent of the workspace.
+    ///
+    /// # Errors
+    /// There is none of this id.
+    pub(super) async fn kept(&self, cx: &Cx, id: &str) -> Result<Agent, SessionsError> {
         let id = workspace_agent::id("agent_id", id)?.to_lowercase();
         let store = self.store.get().await?;
         let found = store.agent(cx.workspace_key().as_str(), &id).await?;
