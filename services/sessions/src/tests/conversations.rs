@@ -215,7 +215,41 @@ async fn line_079_conversations_go_with_their_agent(place: Place) {
     assert!(world.call::<GetConversation>(&one(&stays)).await.is_ok());
 }
 
+/// `list-conversations` and `list-conversation-messages`
+async fn listings_come_in_pages(place: Place) {
+    let world = World::start(&place).await;
+    let ann = agent(&world, "ann").await;
+    let first = begun(&world, &ann).await;
+    begun(&world, &ann).await;
+    let mut asked = WhichPage {
+        limit: Some(1),
+        ..page(&first)
+    };
+    let one = world.call::<ListConversations>(&asked).await.unwrap();
+    asked.cursor = one.next_cursor;
+    let two = world.call::<ListConversations>(&asked).await.unwrap();
+    assert_eq!((one.items.len(), two.items.len()), (1, 1));
+    assert_ne!(one.items, two.items);
+    assert_eq!(two.next_cursor, None);
+    let sent = says(&first, "x");
+    world.call::<SendConversationMessage>(&sent).await.unwrap();
+    asked.cursor = None;
+    let one = world
+        .call::<ListConversationMessages>(&asked)
+        .await
+        .unwrap();
+    asked.cursor = one.next_cursor;
+    let two = world
+        .call::<ListConversationMessages>(&asked)
+        .await
+        .unwrap();
+    let roles = [&one.items[0].role, &two.items[0].role];
+    assert_eq!(roles, ["user", "agent"]);
+    assert_eq!(two.next_cursor, None);
+}
+
 on_both_buses!(
+    listings_come_in_pages,
     line_059_conversations_are_listed_newest_first,
     line_060_a_conversation_belongs_to_its_agent,
     line_061_a_conversation_is_changed_in_parts,

@@ -174,6 +174,7 @@ async fn line_018_a_deleted_session_is_gone_with_its_messages(place: Place) {
     );
 }
 
+/// `list-sessions`
 async fn pages_of_sessions_have_no_gaps_and_no_repeats(place: Place) {
     let world = World::start(&place).await;
     let mut first = Vec::new();

@@ -119,7 +119,30 @@ async fn a_message_has_its_bounds(place: Place) {
     assert!(world.send(&session, &"x".repeat(32_000)).await.is_ok());
 }
 
+/// `list-messages`
+async fn pages_of_messages_are_oldest_first(place: Place) {
+    let world = World::start(&place).await;
+    let session = world.session("ann", "bob").await;
+    for text in ["one", "two"] {
+        world.send(&session, text).await.unwrap();
+    }
+    let mut which = WhichMessages {
+        name: session.agent.clone(),
+        session_id: session.id.clone(),
+        user_id: session.user_id.clone(),
+        limit: Some(3),
+        ..WhichMessages::default()
+    };
+    let first = world.call::<ListMessages>(&which).await.unwrap();
+    assert_eq!(first.messages.len(), 3);
+    which.cursor = first.next_cursor;
+    let second = world.call::<ListMessages>(&which).await.unwrap();
+    assert_eq!(texts(&second.messages), [("assistant", "re two")]);
+    assert_eq!(second.next_cursor, None);
+}
+
 on_both_buses!(
+    pages_of_messages_are_oldest_first,
     line_013_the_second_turn_knows_the_first,
     a_turn_that_fails_keeps_the_users_message_alone,
     line_043_turns_of_a_session_do_not_mix,

@@ -113,6 +113,7 @@ async fn line_052_a_change_leaves_the_rest(place: Place) {
     );
 }
 
+/// `list-agents`
 async fn line_055_pages_have_no_gaps_while_an_agent_is_added(place: Place) {
     let world = World::start(&place).await;
     for at in 0..5 {
