@@ -6,7 +6,7 @@ use super::declare::{Effect, Meta, Operation};
 use super::failure::Failure;
 use super::records::Empty;
 use super::surface::{OF_WORKSPACE, SESSIONS, SINCE, WRITES};
-use super::workspace_agents::{WorkspaceAgent, said};
+use super::workspace_agents::{WorkspaceAgent, present, said};
 use crate::topic::Class;
 
 /// What changes; a field that is left out stays, and `null` clears one that may be empty. Any other field is refused.
@@ -18,7 +18,7 @@ pub struct AgentChange {
     #[serde(rename = "agent_id")]
     pub agent_id: String,
     /// Its name.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// What it is for.
     #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
@@ -45,10 +45,18 @@ pub struct AgentChange {
     )]
     pub llm_service_id: Option<Option<String>>,
     /// Collections that it reads.
-    #[serde(alias = "knowledge_base_ids", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        alias = "knowledge_base_ids",
+        deserialize_with = "present",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub knowledge_base_ids: Option<Vec<String>>,
     /// Whether it reads them before each answer.
-    #[serde(alias = "rag_enabled", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        alias = "rag_enabled",
+        deserialize_with = "present",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub rag_enabled: Option<bool>,
     /// Most passages that are read.
     #[serde(
@@ -65,7 +73,11 @@ pub struct AgentChange {
     )]
     pub rag_min_score: Option<Option<f64>>,
     /// Whether passages are put in another order before the best are kept.
-    #[serde(alias = "rerank_enabled", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        alias = "rerank_enabled",
+        deserialize_with = "present",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub rerank_enabled: Option<bool>,
     /// The reranking service.
     #[serde(

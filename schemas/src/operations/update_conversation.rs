@@ -7,7 +7,7 @@ use super::declare::{Effect, Meta, Operation};
 use super::failure::Failure;
 use super::records::Empty;
 use super::surface::{AGENT, OF_WORKSPACE, SESSIONS, SINCE};
-use super::workspace_agents::said;
+use super::workspace_agents::{present, said};
 use crate::topic::Class;
 
 /// What changes; a field that is left out stays, and `null` clears the title. Any other field is refused.
@@ -25,7 +25,11 @@ pub struct ConversationChange {
     #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
     pub title: Option<Option<String>>,
     /// Collections that its answers may use.
-    #[serde(alias = "knowledge_base_ids", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        alias = "knowledge_base_ids",
+        deserialize_with = "present",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub knowledge_base_ids: Option<Vec<String>>,
 }
 

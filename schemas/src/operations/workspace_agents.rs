@@ -68,3 +68,45 @@ where
 {
     Option::deserialize(from).map(Some)
 }
+
+/// Reads a field that is there and cannot be cleared: `null` is refused.
+pub(super) fn present<'de, D, T>(from: D) -> Result<Option<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    T::deserialize(from).map(Some)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use crate::operations::{AgentChange, ConversationChange, read};
+
+    #[test]
+    fn line_052_null_clears_what_may_be_empty_and_nothing_else() {
+        let change = |value: serde_json::Value| {
+            let object = value.as_object().cloned().unwrap();
+            read::<AgentChange>(&object)
+        };
+        let cleared = change(json!({"llmServiceId": null, "description": "d"})).unwrap();
+        assert_eq!(cleared.llm_service_id, Some(None));
+        assert_eq!(cleared.description, Some(Some("d".to_owned())));
+        assert_eq!(cleared.system_prompt, None);
+        for refused in [
+            json!({"name": null}),
+            json!({"knowledgeBaseIds": null}),
+            json!({"ragEnabled": null}),
+            json!({"agentId": "x"}),
+            json!({"createdAt": "x"}),
+        ] {
+            let key = refused.as_object().and_then(|object| object.keys().next());
+            let key = key.cloned().unwrap_or_default();
+            assert!(change(refused).unwrap_err().starts_with(&key), "{key}");
+        }
+        let title = json!({"title": null}).as_object().cloned().unwrap();
+        let change = read::<ConversationChange>(&title).unwrap();
+        assert_eq!(change.title, Some(None));
+    }
+}
