@@ -25,6 +25,7 @@ mod mcp_answer;
 pub(crate) mod metrics;
 mod narrow;
 mod ndjson;
+pub(crate) mod operations;
 pub(crate) mod page;
 mod read;
 pub(crate) mod runs;

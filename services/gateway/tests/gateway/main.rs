@@ -2,6 +2,7 @@
 //! are fakes hosted here.
 
 mod access;
+mod agents;
 mod audit;
 mod bulk;
 mod cores;

@@ -71,6 +71,8 @@ pub enum Way {
     Upgrade(Direction, String),
     /// A path of the OpenAI API, which takes workspace and flow from headers: with a chat to `POST` where it is one.
     Chat(&'static str, String),
+    /// A path of agents and sessions, which takes workspace and user from headers.
+    Agents(&'static str, String),
     /// A tool of the Model Context Protocol, by its name.
     Tool(String),
     /// A frame of the socket that joins a run of the agent again.
@@ -97,6 +99,8 @@ pub struct Trial {
 }
 
 const FLOW: &str = "/api/v1/flow/{flow}/";
+/// What paths of agents and sessions begin with.
+const AGENTS: [&str; 2] = ["/a1/", "/api/v1/workspaces/"];
 const QUERY: &str = "SELECT * WHERE { GRAPH ?g { ?s ?p ?o } }";
 
 /// Everything that a description (OpenAPI, in YAML) has.
@@ -146,6 +150,15 @@ fn at(all: &Value, path: &str, method: &str, said: &Value) -> Option<Vec<Trial>>
         let mut trials = one(Effect::of(operation), Way::Auth(operation.to_owned()));
         trials[0].example = example(said, &format!("iam.{operation}"));
         return Some(trials);
+    }
+    if AGENTS.iter().any(|one| path.starts_with(one)) {
+        let (effect, method) = match method {
+            "patch" => (Effect::Write, "PATCH"),
+            "get" => (Effect::Read, "GET"),
+            "delete" => (Effect::Delete, "DELETE"),
+            _ => (Effect::Write, "POST"),
+        };
+        return Some(one(effect, Way::Agents(method, path.to_owned())));
     }
     if let Some(rest) = path.strip_prefix(FLOW) {
         return in_flow(all, &door, rest, method, said);

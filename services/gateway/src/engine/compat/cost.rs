@@ -1,6 +1,7 @@
 //! What a call costs, by the prices that a workspace says of models.
 
 use serde_json::{Value, json};
+use tg_schemas::operations::decimal;
 pub(crate) use tg_schemas::price::{Price, ROWS as PRICES};
 
 /// Dollars of a call, by its usage.
@@ -69,14 +70,6 @@ impl Cost {
         }
         cost
     }
-}
-
-/// With at most six digits behind the point, half to even, without zeros at the end.
-fn decimal(amount: f64) -> String {
-    let millionths = (amount * 1e6).round_ties_even();
-    let text = format!("{:.6}", millionths / 1e6);
-    let text = text.trim_end_matches('0').trim_end_matches('.');
-    text.to_owned()
 }
 
 #[cfg(test)]

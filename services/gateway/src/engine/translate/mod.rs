@@ -22,6 +22,7 @@ pub mod knowledge;
 pub mod librarian;
 pub mod load;
 pub mod looked;
+pub mod operations;
 pub mod passthrough;
 pub mod prompt;
 pub mod rag;
