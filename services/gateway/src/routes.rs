@@ -92,6 +92,9 @@ pub const ROUTES: &[Route] = &[
     on_get("/api/v1/export-core", || get(cores::export)),
     on_get("/api/v1/document-stream", || get(documents::stream)),
     on_post("/v1/chat/completions", || post(compat::chat)),
+    on_post("/v1/messages", || post(compat::messages)),
+    on_post("/v1/messages/count_tokens", || post(compat::count_tokens)),
+    on_post("/v1/embeddings", || post(compat::embed)),
     on_get("/v1/models", || get(compat::list)),
     on_get("/v1/models/health", || get(compat::health)),
     on_get("/v1/usage", || get(compat::used)),
@@ -111,7 +114,7 @@ pub const ROUTES: &[Route] = &[
 /// What is not there.
 async fn nothing(uri: Uri, Extension(meta): Extension<Meta>) -> Response {
     match uri.path().starts_with("/v1/") {
-        true => compat::nothing(&meta),
+        true => compat::nothing(uri.path(), &meta),
         false => (StatusCode::NOT_FOUND, "404: Not Found").into_response(),
     }
 }

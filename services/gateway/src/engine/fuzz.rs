@@ -6,7 +6,8 @@ use serde_json::Value;
 use tg_schemas::{Error, Reply};
 use tg_testkit::fuzz::{Sayings, door, run};
 
-use super::compat::request::Asked;
+use super::compat::chat::reply::Chat;
+use super::compat::dialect::Dialect;
 use super::mcp::called;
 use super::mcp::message::Message;
 use super::mcp::revision::{Header, Headers, Revision};
@@ -198,7 +199,7 @@ fn bodies_of_chats() {
         let Some(body) = object(bytes) else {
             return;
         };
-        if let Some(asked) = sayings.of(Asked::read(&body)) {
+        if let Some((asked, _)) = sayings.of(Chat::read(&body)) {
             assert!(!asked.model.is_empty());
             // A flow is asked with what was read of it.
             let about = About::default();

@@ -5,6 +5,7 @@ mod access;
 mod audit;
 mod bulk;
 mod cores;
+mod dialects;
 mod disk;
 mod exports;
 mod fakes;
