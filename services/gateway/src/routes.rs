@@ -94,6 +94,7 @@ pub const ROUTES: &[Route] = &[
     on_post("/v1/chat/completions", || post(compat::chat)),
     on_post("/v1/messages", || post(compat::messages)),
     on_post("/v1/messages/count_tokens", || post(compat::count_tokens)),
+    on_post("/v1/responses", || post(compat::responses)),
     on_post("/v1/embeddings", || post(compat::embed)),
     on_get("/v1/models", || get(compat::list)),
     on_get("/v1/models/health", || get(compat::health)),

@@ -8,6 +8,7 @@ use tg_testkit::place::Place;
 use crate::world::{BOUND, World};
 
 const MESSAGES: &str = "/v1/messages";
+const RESPONSES: &str = "/v1/responses";
 const EMBEDDINGS: &str = "/v1/embeddings";
 
 fn ask(said: &str) -> Value {
@@ -130,6 +131,115 @@ async fn messages_have_the_shapes_of_the_api_whole_and_streamed(place: Place) {
     assert_eq!((status, &counted["input_tokens"]), (200, &json!(101)));
 }
 
+async fn responses_have_the_shapes_of_the_api_whole_and_streamed(place: Place) {
+    let world = World::start(&place, AuthMode::None).await;
+    let ask = |said: &str| json!({"model": "one", "input": said});
+    let (status, whole) = world.post(RESPONSES, "", ask("hi")).await;
+    assert_eq!(status, 200, "{whole}");
+    assert_eq!(
+        (
+            &whole["object"],
+            &whole["status"],
+            &whole["usage"]["total_tokens"]
+        ),
+        (&json!("response"), &json!("completed"), &json!(5))
+    );
+    assert_eq!(whole["output"][0]["content"][0]["text"], "hi!");
+    let (_, called) = world.post(RESPONSES, "", ask("tool")).await;
+    let call = called["output"].as_array().unwrap().last().unwrap();
+    assert_eq!(
+        (&call["type"], &call["call_id"], &call["name"]),
+        (&json!("function_call"), &json!("c1"), &json!("add"))
+    );
+    let mut body = ask("hi");
+    body["stream"] = json!(true);
+    let told = events(&world, RESPONSES, &body).await;
+    let (first, last) = (&told[0], told.last().unwrap());
+    assert_eq!(
+        (first.0.as_str(), last.0.as_str()),
+        ("response.created", "response.completed")
+    );
+    let said = told
+        .iter()
+        .filter(|(name, _)| name == "response.output_text.delta");
+    let said: String = said
+        .filter_map(|(_, event)| event["delta"].as_str())
+        .collect();
+    assert_eq!(said, "hi!");
+    assert_eq!(last.1["response"]["output"][0]["content"][0]["text"], "hi!");
+    body["input"] = json!("cut");
+    let told = events(&world, RESPONSES, &body).await;
+    let (name, failed) = told.last().unwrap();
+    assert_eq!(
+        (name.as_str(), &failed["response"]["error"]["code"]),
+        ("response.failed", &json!("upstream_error"))
+    );
+    let mut body = ask("hi");
+    body["previous_response_id"] = json!("resp_1");
+    let (status, told) = world.post(RESPONSES, "", body).await;
+    assert_eq!(
+        (status, &told["error"]["param"]),
+        (400, &json!("previous_response_id"))
+    );
+}
+
+async fn an_agent_answers_as_a_model_in_every_dialect(place: Place) {
+    let world = World::start(&place, AuthMode::Iam).await;
+    let row = json!({"description": "d", "framing": "Review code.", "group": ["code"]});
+    world
+        .put(("default", "agent-definition", "reviewer"), Some(row))
+        .await;
+    let body = |model: &str| {
+        let messages = json!([{"role": "system", "content": "Be brief."}, {"role": "user", "content": "why?"}]);
+        json!({"model": model, "messages": messages, "input": "why?", "instructions": "Be brief."})
+    };
+    for (path, text) in [
+        ("/v1/chat/completions", "/choices/0/message/content"),
+        (MESSAGES, "/content/0/text"),
+        (RESPONSES, "/output/1/content/0/text"),
+    ] {
+        let (status, told) = world.post(path, "tg_admin", body("agent/reviewer")).await;
+        assert_eq!(status, 200, "{told}");
+        assert_eq!(told.pointer(text), Some(&json!("why?")), "{path}: {told}");
+        let asked = world.fakes.agent.seen.lock().last().unwrap().clone();
+        assert_eq!(
+            (asked.question.as_str(), asked.framing.as_str()),
+            ("why?", "Review code.\n\nBe brief.")
+        );
+        assert_eq!(asked.group, Some(vec!["code".to_owned()]));
+        let (status, _) = world.post(path, "tg_admin", body("agent/default")).await;
+        assert_eq!(status, 200, "{path}");
+        let (status, _) = world.post(path, "tg_admin", body("agent/nobody")).await;
+        assert_eq!(status, 404, "{path}");
+        // By no row of a workspace does anybody learn of its agents who may not ask them.
+        for name in ["agent/reviewer", "agent/nobody"] {
+            let (status, _) = world.post(path, "tg_scoped", body(name)).await;
+            assert_eq!(status, 403, "{path}");
+        }
+        let (status, _) = world.post(path, "tg_model", body("agent/default")).await;
+        assert_eq!(status, 403, "{path}");
+    }
+    let (_, listed) = world.get("/v1/models", "tg_admin").await;
+    let has = |listed: &Value, name: &str| {
+        let mut models = listed["data"].as_array().unwrap().iter();
+        models.any(|one| one["id"] == name)
+    };
+    assert!(has(&listed, "agent/reviewer") && has(&listed, "agent/default"));
+    let (_, held) = world.get("/v1/models", "tg_model").await;
+    assert!(!has(&held, "agent/default"));
+    let mut streamed = body("agent/reviewer");
+    streamed["stream"] = json!(true);
+    let request = world.http.post(world.url("/v1/chat/completions"));
+    let request = request
+        .bearer_auth("tg_admin")
+        .json(&streamed)
+        .timeout(BOUND);
+    let text = request.send().await.unwrap().text().await.unwrap();
+    assert!(text.contains("\"reasoning_content\":\"let me \""), "{text}");
+    assert!(text.contains("\"content\":\"why?\""), "{text}");
+    assert!(text.ends_with("data: [DONE]\n\n"), "{text}");
+}
+
 async fn a_key_comes_in_its_own_header_and_is_held_to_what_it_may(place: Place) {
     let world = World::start(&place, AuthMode::Iam).await;
     let send = async |path: &str, header: (&str, &str), body: &Value| {
@@ -215,7 +325,7 @@ async fn a_key_comes_in_its_own_header_and_is_held_to_what_it_may(place: Place) 
 async fn a_key_of_one_workspace_that_names_another_is_refused_here_too(place: Place) {
     let world = World::start(&place, AuthMode::Iam).await;
     let asked = world.fakes.chats.lock().len();
-    for path in [MESSAGES, "/v1/messages/count_tokens", EMBEDDINGS] {
+    for path in [MESSAGES, "/v1/messages/count_tokens", RESPONSES, EMBEDDINGS] {
         for workspace in ["default", "nope"] {
             let body = json!({"model": "one", "input": "a", "messages": [{"role": "user", "content": "hi"}]});
             let request = world.http.post(world.url(path)).bearer_auth("tg_manager");
@@ -228,6 +338,8 @@ async fn a_key_of_one_workspace_that_names_another_is_refused_here_too(place: Pl
 }
 
 tg_testkit::on_both_buses!(
+    an_agent_answers_as_a_model_in_every_dialect,
+    responses_have_the_shapes_of_the_api_whole_and_streamed,
     texts_become_vectors_as_numbers_or_base64,
     messages_have_the_shapes_of_the_api_whole_and_streamed,
     a_key_comes_in_its_own_header_and_is_held_to_what_it_may,

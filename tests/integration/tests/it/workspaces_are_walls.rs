@@ -62,6 +62,7 @@ async fn nothing_gets_through(bus: Bus) -> Result<()> {
         ("POST /v1/chat/completions", ""),
         ("POST /v1/messages", ""),
         ("POST /v1/messages/count_tokens", ""),
+        ("POST /v1/responses", ""),
         ("POST /v1/embeddings", ""),
         ("GET /v1/models", ""),
         ("GET /v1/models/health", ""),

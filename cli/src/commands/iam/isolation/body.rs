@@ -480,7 +480,7 @@ mod tests {
         let chats: Vec<_> = trials
             .filter(|one| matches!(one.way, Way::Chat(..)))
             .collect();
-        assert_eq!(chats.len(), 7);
+        assert_eq!(chats.len(), 8);
         for one in chats {
             let asked = request(&one, &things(), true, "f");
             let door = format!("{} /{}", asked.method, asked.path);

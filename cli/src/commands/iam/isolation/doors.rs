@@ -158,6 +158,7 @@ fn at(all: &Value, path: &str, method: &str, said: &Value) -> Option<Vec<Trial>>
             "/v1/chat/completions"
             | "/v1/messages"
             | "/v1/messages/count_tokens"
+            | "/v1/responses"
             | "/v1/embeddings",
         ) => one(Effect::Read, Way::Chat("POST", path.to_owned())),
         ("get", "/v1/models" | "/v1/models/health" | "/v1/usage") => {

@@ -30,6 +30,11 @@ impl CompatError {
         &self.message
     }
 
+    /// In a word.
+    pub(crate) fn code(&self) -> &'static str {
+        self.code
+    }
+
     /// With a pause, where one is known.
     pub(crate) fn after(mut self, seconds: Option<i64>) -> Self {
         self.retry_after = seconds;

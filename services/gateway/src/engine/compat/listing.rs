@@ -29,8 +29,13 @@ pub(crate) fn used(all: &Body, sessions: &Body) -> Value {
 }
 
 /// The models of a listing that somebody may ask for, in the order of their ids. Of the `named` ones those are among them
-/// that name one as `backend/model`.
-pub(crate) fn models(body: &Body, named: &[Value], may: impl Fn(&str) -> bool) -> Value {
+/// that name one as `backend/model`. The `agents` are models, too.
+pub(crate) fn models(
+    body: &Body,
+    named: &[Value],
+    agents: &[String],
+    may: impl Fn(&str) -> bool,
+) -> Value {
     let listed = body.get("models").and_then(Value::as_array);
     let listed: Vec<&Value> = listed.into_iter().flatten().collect();
     let by_backend = named.iter().filter_map(|name| {
@@ -61,6 +66,12 @@ pub(crate) fn models(body: &Body, named: &[Value], may: impl Fn(&str) -> bool) -
             })
         })
         .collect();
+    models.extend(agents.iter().map(|agent| {
+        json!({
+            "id": agent, "object": "model", "created": 0, "owned_by": "threadgraph",
+            "context_window": null, "tools": false,
+        })
+    }));
     models.sort_by(|one, other| one["id"].as_str().cmp(&other["id"].as_str()));
     json!({"object": "list", "data": models})
 }
@@ -100,24 +111,24 @@ mod tests {
             {"id": "b", "context_length": 8, "owned_by": "x"}, {"id": "a"},
             {"id": "c", "owned_by": "threadgraph"},
         ]}));
-        let all = models(&listed, &[], |_| true);
+        let all = models(&listed, &[], &["agent/default".to_owned()], |_| true);
         let ids: Vec<_> = all["data"]
             .as_array()
             .unwrap()
             .iter()
             .map(|one| one["id"].clone())
             .collect();
-        assert_eq!(ids, ["a", "b", "c"]);
+        assert_eq!(ids, ["a", "agent/default", "b", "c"]);
         assert_eq!(
-            (&all["data"][1]["context_window"], &all["data"][1]["tools"]),
+            (&all["data"][2]["context_window"], &all["data"][2]["tools"]),
             (&json!(8), &json!(true))
         );
-        assert_eq!(all["data"][2]["tools"], false);
+        assert_eq!(all["data"][3]["tools"], false);
         let own = [json!("near/b"), json!("near/nobody"), json!("a")];
-        let own = models(&listed, &own, |id| id == "near/b");
+        let own = models(&listed, &own, &[], |id| id == "near/b");
         assert_eq!(own["data"][0]["id"], "near/b");
         assert_eq!(own["data"].as_array().unwrap().len(), 1);
-        let one = models(&listed, &[], |id| id == "b");
+        let one = models(&listed, &[], &[], |id| id == "b");
         assert_eq!(one["data"].as_array().unwrap().len(), 1);
     }
 }

@@ -10,16 +10,60 @@ use futures::stream;
 use parking_lot::Mutex;
 use serde_json::Value;
 
-use super::part;
+use super::{failure, part};
+use crate::engine::compat::agents;
 use crate::engine::compat::cost::{Cost, HEADERS as COST_HEADERS, PRICES, Price};
 use crate::engine::compat::dialect::{Dialect, Head};
 use crate::engine::compat::errors::CompatError;
 use crate::engine::translate::Body;
+use crate::engine::translate::agent::Summary;
 use crate::error::json_written;
 use crate::handlers::sse;
 use crate::running::Running;
 use crate::sending::Outlet;
 use crate::state::Shared;
+
+/// Who answers.
+pub(super) enum Source {
+    /// A model: its parts are those of a chat.
+    Model,
+    /// An agent: its chunks are made into such parts, and summed up for a whole answer.
+    Agent(Box<Summary>),
+}
+
+impl Source {
+    /// An agent that said nothing yet.
+    pub(super) fn agent() -> Self {
+        Self::Agent(Box::default())
+    }
+
+    /// A part of a stream.
+    fn piece(&self, body: Body) -> Body {
+        match self {
+            Self::Model => body,
+            Self::Agent(_) => agents::part(&body),
+        }
+    }
+
+    /// Takes a part of a whole answer.
+    fn take(&mut self, body: &Body) {
+        if let Self::Agent(summary) = self {
+            summary.add(body);
+        }
+    }
+
+    /// The whole answer, by its last part.
+    fn whole(self, last: Body) -> Result<Body, CompatError> {
+        let Self::Agent(summary) = self else {
+            return Ok(last);
+        };
+        let summed = summary.finish(last);
+        match summed.contains_key("error") {
+            true => Err(failure(&summed)),
+            false => Ok(agents::whole(&summed)),
+        }
+    }
+}
 
 /// An answer on its way. Dropping it cancels the question.
 pub(super) struct Answer<D> {
@@ -27,6 +71,7 @@ pub(super) struct Answer<D> {
     workspace: String,
     head: Head,
     dialect: D,
+    source: Source,
     request_id: String,
     /// Events that are to be sent: those of one part.
     pending: VecDeque<Bytes>,
@@ -40,8 +85,8 @@ impl<D: Dialect> Answer<D> {
     pub(super) fn new(
         app: Shared,
         workspace: String,
-        head: Head,
-        dialect: D,
+        (head, dialect): (Head, D),
+        source: Source,
         request_id: String,
     ) -> Self {
         Self {
@@ -49,6 +94,7 @@ impl<D: Dialect> Answer<D> {
             workspace,
             head,
             dialect,
+            source,
             request_id,
             pending: VecDeque::new(),
             running: None,
@@ -57,6 +103,9 @@ impl<D: Dialect> Answer<D> {
     }
 
     fn cost(&self, body: &Body) -> Cost {
+        if let Some(reported) = body.get("cost").filter(|cost| cost.is_object()) {
+            return Cost::reported(reported);
+        }
         let model = body.get("model").and_then(Value::as_str);
         let config = self.app.mesh.config();
         let price = |model: &str| {
@@ -71,15 +120,18 @@ impl<D: Dialect> Answer<D> {
 
     /// All of it, once the last part is there.
     pub(super) async fn whole(
-        self,
+        mut self,
         mut running: Running,
         first: (Body, bool),
         outlet: &Outlet,
     ) -> Result<Response, CompatError> {
         let (mut body, mut last) = first;
+        self.source.take(&body);
         while !last {
             (body, last) = part(running.next().await)?;
+            self.source.take(&body);
         }
+        let body = std::mem::replace(&mut self.source, Source::Model).whole(body)?;
         let answer = self.dialect.whole(&self.head, &body).to_string();
         let mut response = json_written(StatusCode::OK, outlet.hold(answer.into()).await);
         response.headers_mut().extend(headers_of(&self.cost(&body)));
@@ -87,11 +139,12 @@ impl<D: Dialect> Answer<D> {
     }
 
     /// Adds the events that a part is.
-    fn add(&mut self, body: &Body, last: bool) {
-        let events = self.dialect.events(&self.head, body, last);
+    fn add(&mut self, body: Body, last: bool) {
+        let body = self.source.piece(body);
+        let events = self.dialect.events(&self.head, &body, last);
         self.pending.extend(events);
         if last {
-            let cost = self.cost(body);
+            let cost = self.cost(&body);
             let comment = format!(": cost {}\n\n", cost.json());
             self.pending.push_back(comment.into());
             *self.trailers.lock() = headers_of(&cost);
@@ -108,7 +161,7 @@ impl<D: Dialect> Answer<D> {
             let mut running = self.running.take()?;
             match part(running.next().await) {
                 Ok((body, last)) => {
-                    self.add(&body, last);
+                    self.add(body, last);
                     self.running = (!last).then_some(running);
                 }
                 // What was said stands, and that it is not all is said.
@@ -129,7 +182,7 @@ impl<D: Dialect> Answer<D> {
         outlet: Outlet,
     ) -> Response {
         let (body, last) = first;
-        self.add(&body, last);
+        self.add(body, last);
         self.running = (!last).then_some(running);
         let heartbeat = self.app.options.heartbeat;
         let trailers = self.trailers.clone();

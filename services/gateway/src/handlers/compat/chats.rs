@@ -1,5 +1,5 @@
-//! Chats in the words of several APIs: `POST /v1/chat/completions` and `POST /v1/messages`. Each is read, asked and
-//! answered alike.
+//! Chats in the words of several APIs: `POST /v1/chat/completions`, `POST /v1/messages` and
+//! `POST /v1/responses`. Each is read, asked and answered alike, by a model or by an agent.
 
 use axum::body::Body as HttpBody;
 use axum::extract::{Extension, State};
@@ -10,22 +10,27 @@ use tg_mesh::clock;
 use tg_schemas::limits::CHAT_BODY;
 use tokio_util::sync::CancellationToken;
 
-use super::answer::Answer;
+use super::answer::{Answer, Source};
 use super::{call, known, let_in, part, refused, told, workspace_of};
 use crate::auth::models;
 use crate::call::Meta;
+use crate::engine::compat::agents::{self, Definition};
 use crate::engine::compat::augment;
 use crate::engine::compat::chat::reply::Chat;
 use crate::engine::compat::dialect::{Dialect, Head};
 use crate::engine::compat::errors::CompatError;
 use crate::engine::compat::messages::reply::Messages;
 use crate::engine::compat::messages::request;
+use crate::engine::compat::responses::reply::Responses;
+use crate::engine::translate::Body;
 use crate::error::json_response;
 use crate::handlers::read;
 use crate::state::{App, Shared};
 
 /// The kind of flow service that answers.
 const KIND: &str = "chat-completion";
+/// The one that answers for models that are agents.
+const AGENT: &str = "agent";
 
 /// `POST /v1/chat/completions`.
 pub(crate) async fn chat(
@@ -45,6 +50,16 @@ pub(crate) async fn messages(
     body: HttpBody,
 ) -> Response {
     answered::<Messages>(app, meta, headers, body).await
+}
+
+/// `POST /v1/responses`.
+pub(crate) async fn responses(
+    State(app): State<Shared>,
+    Extension(meta): Extension<Meta>,
+    headers: HeaderMap,
+    body: HttpBody,
+) -> Response {
+    answered::<Responses>(app, meta, headers, body).await
 }
 
 /// `POST /v1/messages/count_tokens`: about how many tokens a request has. No model is asked; whoever may ask one may count.
@@ -115,15 +130,35 @@ async fn completed<D: Dialect>(
     };
     let request_id = meta.request_id.to_string();
     let workspace = workspace_of(&identity, headers)?;
-    let call = call(KIND, meta, headers, asked.body, !asked.streaming)?;
+    let (kind, body, source) = match agents::named(&head.model) {
+        None => (KIND, asked.body, Source::Model),
+        Some(name) => {
+            let_in(&app, &identity, headers, AGENT).await?;
+            let body = question(&app, &workspace, name, &asked.body)?;
+            (AGENT, body, Source::agent())
+        }
+    };
+    let call = call(kind, meta, headers, body, !asked.streaming)?;
     let running = app.start(&identity, call, CancellationToken::new()).await;
     let mut running = running.map_err(refused)?.holding(question);
     let outlet = app.sending.outlet(&identity);
     // Nothing is sent before the first part is there: what fails at once has a status that says so.
     let first = part(running.next().await)?;
-    let answer = Answer::new(app, workspace, head, dialect, request_id);
+    let answer = Answer::new(app, workspace, (head, dialect), source, request_id);
     match asked.streaming {
         true => Ok(answer.stream(running, first, outlet)),
         false => answer.whole(running, first, &outlet).await,
     }
+}
+
+/// What an agent is asked, by the row of its name.
+fn question(app: &App, workspace: &str, name: &str, chat: &Body) -> Result<Body, CompatError> {
+    let row = app.mesh.config().get(workspace, agents::ROWS, name);
+    let definition = Definition::find(name, row.as_deref());
+    let definition = definition.ok_or_else(|| {
+        let text = "model: the workspace has no agent of this name";
+        CompatError::new(404, "model_not_found", text)
+    })?;
+    let question = definition.question(chat);
+    question.map_err(|error| CompatError::of(&error, None, None))
 }

@@ -11,7 +11,7 @@ use axum::response::Response;
 use serde_json::Value;
 use tg_schemas::{Error, ErrorCode, WorkspaceId};
 
-pub(crate) use chats::{chat, count_tokens, messages};
+pub(crate) use chats::{chat, count_tokens, messages, responses};
 pub(crate) use embeddings::embed;
 pub(crate) use models::{health, list, used};
 
@@ -163,22 +163,23 @@ fn call(
 /// A part of an answer, and whether it is the last.
 fn part(part: Option<Part>) -> Result<(Body, bool), CompatError> {
     match part {
-        Some(Part::Body {
-            body,
-            last,
-            failed: false,
-        }) => Ok((body, last)),
-        Some(Part::Body { body, .. }) => {
-            let error = body.get("error").cloned().unwrap_or_default();
-            let error: Error = serde_json::from_value(error).unwrap_or_default();
-            let failure = body.get("failure").and_then(Value::as_str);
-            let seconds = body.get("retry_after").and_then(Value::as_i64);
-            Err(CompatError::of(&error, failure, seconds))
-        }
+        Some(Part::Body { body, last, failed }) => match failed {
+            true => Err(failure(&body)),
+            false => Ok((body, last)),
+        },
         Some(Part::Error(error)) => Err(CompatError::of(&error, None, None)),
         None => {
             let error = Error::new(ErrorCode::Interrupted, "the answer is incomplete");
             Err(CompatError::of(&error, None, None))
         }
     }
+}
+
+/// What a part that failed says of it.
+fn failure(body: &Body) -> CompatError {
+    let error = body.get("error").cloned().unwrap_or_default();
+    let error: Error = serde_json::from_value(error).unwrap_or_default();
+    let failure = body.get("failure").and_then(Value::as_str);
+    let seconds = body.get("retry_after").and_then(Value::as_i64);
+    CompatError::of(&error, failure, seconds)
 }

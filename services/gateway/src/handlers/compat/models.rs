@@ -6,9 +6,10 @@ use axum::response::Response;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::{call, known, part, refused, told, workspace};
+use super::{call, known, let_in, part, refused, told, workspace, workspace_of};
 use crate::auth::{Identity, models};
 use crate::call::{Call, Leave, Meta, Target};
+use crate::engine::compat::agents;
 use crate::engine::compat::chat::reply::Chat;
 use crate::engine::compat::errors::CompatError;
 use crate::engine::compat::listing;
@@ -28,9 +29,14 @@ pub(crate) async fn list(
     let id = meta.request_id.clone();
     let outcome = async {
         let (identity, body) = about(&app, meta, &headers, "list-models").await?;
-        let listed = listing::models(&body, &models::asked_about(&identity), |model| {
-            models::may(&identity, model)
-        });
+        let named = models::asked_about(&identity);
+        let agents = match named.is_empty() {
+            true => agents_of(&app, &identity, &headers).await?,
+            // A key that is held to models reaches none by an agent.
+            false => Vec::new(),
+        };
+        let may = |model: &str| models::may(&identity, model);
+        let listed = listing::models(&body, &named, &agents, may);
         Ok::<_, CompatError>(json_response(StatusCode::OK, &listed))
     };
     outcome
@@ -91,6 +97,22 @@ pub(crate) async fn used(
     outcome
         .await
         .unwrap_or_else(|fault| told::<Chat>(&fault, &id))
+}
+
+/// The models that agents are, for whoever may ask the agent of the flow.
+async fn agents_of(
+    app: &App,
+    identity: &Identity,
+    headers: &HeaderMap,
+) -> Result<Vec<String>, CompatError> {
+    match let_in(app, identity, headers, "agent").await {
+        Ok(()) => {}
+        Err(fault) if fault.status == 403 => return Ok(Vec::new()),
+        Err(fault) => return Err(fault),
+    }
+    let workspace = workspace_of(identity, headers)?;
+    let rows = app.mesh.config().values(&workspace, agents::ROWS);
+    Ok(agents::models(rows.keys().map(AsRef::as_ref)))
 }
 
 /// What a question about models is answered.
