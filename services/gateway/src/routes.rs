@@ -10,7 +10,7 @@ use axum::routing::{MethodRouter, get, post};
 use crate::call::Meta;
 use crate::handlers::{
     auth, bulk, compat, cores, documents, edge, flow_service, graph_store, health, i18n, mcp,
-    metrics, page, runs, service, socket, sparql,
+    metrics, page, protected_resource, runs, service, socket, sparql,
 };
 use crate::paths::{EXPORT, IMPORT};
 use crate::state::Shared;
@@ -100,6 +100,12 @@ pub const ROUTES: &[Route] = &[
     on_get("/v1/models/health", || get(compat::health)),
     on_get("/v1/usage", || get(compat::used)),
     on_post("/mcp", || post(mcp::post)),
+    on_get("/.well-known/oauth-protected-resource", || {
+        get(protected_resource::metadata)
+    }),
+    on_get("/.well-known/oauth-protected-resource/mcp", || {
+        get(protected_resource::metadata)
+    }),
     on_get("/health/live", || get(health::live)),
     on_get("/health/ready", || get(health::ready)),
     on_get("/metrics", || get(metrics::text)),

@@ -4,7 +4,7 @@
 
 use axum::body::Body as HttpBody;
 use axum::extract::{Extension, Query, State};
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use futures::future::try_join_all;
 use rmcp::model::{CallToolResult, RequestId};
@@ -16,7 +16,7 @@ use tg_schemas::{FlowId, WorkspaceId};
 use tokio_util::sync::CancellationToken;
 
 use super::mcp_answer::{Answer, Exchange};
-use super::{read, sse};
+use super::{protected_resource, read, sse};
 use crate::auth::{Identity, Resource};
 use crate::budget::Reading;
 use crate::call::{Call, Leave, Meta, Target};
@@ -67,6 +67,7 @@ pub(crate) async fn post(
     State(app): State<Shared>,
     Query(at): Query<At>,
     Extension(meta): Extension<Meta>,
+    uri: Uri,
     headers: HeaderMap,
     body: HttpBody,
 ) -> Response {
@@ -76,7 +77,10 @@ pub(crate) async fn post(
     };
     let identity = match app.known(read::bearer(&headers), &meta).await {
         Ok(identity) => identity,
-        Err(fault) => return unknown(fault),
+        Err(fault) => {
+            let challenge = protected_resource::challenge(&app, &headers, &uri);
+            return unknown(fault, challenge);
+        }
     };
     let read = read::body_of(&app, &headers, body, Some(&identity), MCP_MESSAGE).await;
     let (body, question) = match read {
@@ -102,13 +106,12 @@ pub(crate) async fn post(
 }
 
 /// Whoever asks is not known, or asks too often.
-fn unknown(fault: RequestError) -> Response {
+fn unknown(fault: RequestError, challenge: HeaderValue) -> Response {
     let mut response = fault.into_response();
     if response.status() == StatusCode::UNAUTHORIZED {
-        let bearer = HeaderValue::from_static("Bearer");
         response
             .headers_mut()
-            .insert(header::WWW_AUTHENTICATE, bearer);
+            .insert(header::WWW_AUTHENTICATE, challenge);
     }
     response
 }

@@ -26,6 +26,7 @@ pub(crate) mod metrics;
 mod narrow;
 mod ndjson;
 pub(crate) mod page;
+pub(crate) mod protected_resource;
 mod read;
 pub(crate) mod runs;
 pub(crate) mod service;

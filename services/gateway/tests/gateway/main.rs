@@ -12,6 +12,7 @@ mod fakes;
 mod flows;
 mod imports;
 mod leaks;
+mod mcp;
 mod observe;
 mod openai;
 mod pace;

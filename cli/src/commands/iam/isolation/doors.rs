@@ -191,8 +191,15 @@ fn at(all: &Value, path: &str, method: &str, said: &Value) -> Option<Vec<Trial>>
         ("get", "/assets/{file}") => one(Effect::Read, Way::Page(path.replace("{file}", "none"))),
         (
             "get",
-            "/" | "/index.html" | "/docs" | "/openapi.yaml" | "/asyncapi.yaml" | "/health/live"
-            | "/health/ready",
+            "/"
+            | "/index.html"
+            | "/docs"
+            | "/openapi.yaml"
+            | "/asyncapi.yaml"
+            | "/health/live"
+            | "/health/ready"
+            | "/.well-known/oauth-protected-resource"
+            | "/.well-known/oauth-protected-resource/mcp",
         ) => one(Effect::Read, Way::Page(path.to_owned())),
         _ => return None,
     })

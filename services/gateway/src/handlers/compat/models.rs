@@ -112,7 +112,7 @@ async fn agents_of(
     }
     let workspace = workspace_of(identity, headers)?;
     let rows = app.mesh.config().values(&workspace, agents::ROWS);
-    Ok(agents::models(rows.keys().map(AsRef::as_ref)))
+    Ok(agents::models(rows.keys().map(String::as_str)))
 }
 
 /// What a question about models is answered.
