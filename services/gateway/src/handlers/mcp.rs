@@ -27,8 +27,9 @@ use crate::engine::mcp::message::{Message, Request, RpcError, id};
 use crate::engine::mcp::revision::{CALL, DISCOVER, Header, Headers, INITIALIZE, Revision};
 use crate::engine::mcp::told;
 use crate::engine::mcp::tools::{Of, TOOLS, Tool, find};
+use crate::engine::mcp::{prompts, resources};
 use crate::engine::translate::Body;
-use crate::error::{RequestError, json_response};
+use crate::error::{RequestError, json_response, json_written};
 use crate::running::Running;
 use crate::state::Shared;
 
@@ -43,7 +44,7 @@ const CANCELLED: &str = "notifications/cancelled";
 /// The query string: what the tools are about where a call says nothing else.
 #[derive(Debug, Deserialize)]
 pub(crate) struct At {
-    workspace: Option<String>,
+    pub(super) workspace: Option<String>,
     flow: Option<String>,
     collection: Option<String>,
 }
@@ -122,12 +123,12 @@ fn refused(fault: RpcError) -> Response {
 }
 
 /// Who sent a message, and what came with it.
-struct Caller {
-    app: Shared,
-    identity: Identity,
-    at: At,
-    meta: Meta,
-    headers: HeaderMap,
+pub(super) struct Caller {
+    pub(super) app: Shared,
+    pub(super) identity: Identity,
+    pub(super) at: At,
+    pub(super) meta: Meta,
+    pub(super) headers: HeaderMap,
 }
 
 impl Caller {
@@ -191,6 +192,17 @@ impl Caller {
                 let tools = self.tools().await?;
                 about::listed(json!({"tools": tools}), revision)
             }
+            (resources::LIST, _) => about::listed(self.resources(&request).await?, revision),
+            (resources::TEMPLATES, _) => about::listed(resources::templates(), revision),
+            (resources::READ, _) => {
+                let read = self.resource(&request).await?;
+                let read = request.answer(about::listed(read, revision));
+                let outlet = self.app.sending.outlet(&self.identity);
+                let read = outlet.hold(read.to_string().into()).await;
+                return Ok(json_written(StatusCode::OK, read));
+            }
+            (prompts::LIST, _) => about::listed(prompts::listed(), revision),
+            (prompts::GET, _) => about::completed(prompts::text(&request)?, revision),
             (CALL, _) => return self.call(request, revision, session, question).await,
             (other, _) => return Err(RpcError::method(other)),
         };

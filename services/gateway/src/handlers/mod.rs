@@ -22,6 +22,7 @@ mod intake;
 mod look_ahead;
 pub(crate) mod mcp;
 mod mcp_answer;
+mod mcp_resources;
 pub(crate) mod metrics;
 mod narrow;
 mod ndjson;
