@@ -195,7 +195,7 @@ impl Caller {
             (resources::LIST, _) => about::listed(self.resources(&request).await?, revision),
             (resources::TEMPLATES, _) => about::listed(resources::templates(), revision),
             (resources::READ, _) => {
-                let read = self.resource(&request).await?;
+                let read = self.resource(&request, revision).await?;
                 let read = request.answer(about::listed(read, revision));
                 let outlet = self.app.sending.outlet(&self.identity);
                 let read = outlet.hold(read.to_string().into()).await;

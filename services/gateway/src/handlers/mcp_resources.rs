@@ -12,6 +12,7 @@ use super::whole::Whole;
 use crate::call::{Call, Leave, Target};
 use crate::engine::mcp::message::{Request, RpcError};
 use crate::engine::mcp::resources;
+use crate::engine::mcp::revision::Revision;
 use crate::engine::translate::Body;
 use crate::error::RequestError;
 
@@ -33,15 +34,18 @@ impl Caller {
     }
 
     /// One of them.
-    pub(super) async fn resource(&self, request: &Request) -> Result<Value, RpcError> {
+    pub(super) async fn resource(
+        &self,
+        request: &Request,
+        revision: Revision,
+    ) -> Result<Value, RpcError> {
         let address = request.text("uri")?;
         let unknown = || {
-            let shown: String = address.chars().take(256).collect();
-            let data = serde_json::json!({"uri": shown});
-            RpcError::new(
-                400,
-                ErrorData::resource_not_found("uri: there is no such resource", Some(data)),
-            )
+            let why = "uri: there is no such resource";
+            match revision {
+                Revision::Handshake => RpcError::new(400, ErrorData::resource_not_found(why, None)),
+                Revision::Stateless => RpcError::params(why),
+            }
         };
         let id = resources::id(address).ok_or_else(unknown)?;
         let mut body = Body::new();
