@@ -17,7 +17,7 @@ use tg_schemas::operations::{
 use crate::call::Meta;
 use crate::handlers::{
     auth, bulk, compat, cores, documents, edge, flow_service, graph_store, health, i18n, mcp,
-    metrics, operations, page, runs, service, socket, sparql,
+    metrics, operations, page, protected_resource, runs, service, socket, sparql,
 };
 use crate::paths::{EXPORT, IMPORT};
 use crate::state::Shared;
@@ -109,6 +109,10 @@ pub const ROUTES: &[Route] = &[
     on_get("/api/v1/export-core", || get(cores::export)),
     on_get("/api/v1/document-stream", || get(documents::stream)),
     on_post("/v1/chat/completions", || post(compat::chat)),
+    on_post("/v1/messages", || post(compat::messages)),
+    on_post("/v1/messages/count_tokens", || post(compat::count_tokens)),
+    on_post("/v1/responses", || post(compat::responses)),
+    on_post("/v1/embeddings", || post(compat::embed)),
     on_get("/v1/models", || get(compat::list)),
     on_get("/v1/models/health", || get(compat::health)),
     on_get("/v1/usage", || get(compat::used)),
@@ -136,6 +140,12 @@ pub const ROUTES: &[Route] = &[
     on::<ListConversationMessages>(),
     on::<SendConversationMessage>(),
     on_post("/mcp", || post(mcp::post)),
+    on_get("/.well-known/oauth-protected-resource", || {
+        get(protected_resource::metadata)
+    }),
+    on_get("/.well-known/oauth-protected-resource/mcp", || {
+        get(protected_resource::metadata)
+    }),
     on_get("/health/live", || get(health::live)),
     on_get("/health/ready", || get(health::ready)),
     on_get("/metrics", || get(metrics::text)),
@@ -152,7 +162,7 @@ pub const ROUTES: &[Route] = &[
 async fn nothing(uri: Uri, Extension(meta): Extension<Meta>) -> Response {
     let below = |surface: &str| uri.path().starts_with(surface);
     match (below("/v1/"), below("/a1/")) {
-        (true, _) => compat::nothing(&meta),
+        (true, _) => compat::nothing(uri.path(), &meta),
         (_, true) => operations::nothing(&meta),
         _ => (StatusCode::NOT_FOUND, "404: Not Found").into_response(),
     }

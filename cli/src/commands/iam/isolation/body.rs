@@ -192,7 +192,7 @@ fn bare() -> Request {
     }
 }
 
-/// A request in the words of the OpenAI API: workspace and flow stand in headers.
+/// A request in the words of a model API: workspace and flow stand in headers. Each reads the fields that it knows.
 fn chat(method: &'static str, path: &str, workspace: Option<&str>, flow: &str) -> Request {
     let mut headers = vec![("X-Flow", flow.to_owned())];
     headers.extend(workspace.map(|name| ("SPASS-Tenant", name.to_owned())));
@@ -200,7 +200,7 @@ fn chat(method: &'static str, path: &str, workspace: Option<&str>, flow: &str) -
         // As of the kinds of a flow, nothing needs to be done in one's own workspace.
         None => json!({}),
         Some(_) => json!({"model": "isolation",
-            "messages": [{"role": "user", "content": OUTSIDE}]}),
+            "messages": [{"role": "user", "content": OUTSIDE}], "input": OUTSIDE}),
     };
     Request {
         method,
@@ -514,7 +514,7 @@ mod tests {
         let chats: Vec<_> = trials
             .filter(|one| matches!(one.way, Way::Chat(..)))
             .collect();
-        assert_eq!(chats.len(), 4);
+        assert_eq!(chats.len(), 8);
         for one in chats {
             let asked = request(&one, &things(), true, "f");
             let door = format!("{} /{}", asked.method, asked.path);

@@ -69,7 +69,7 @@ pub enum Way {
     Post(String, &'static str, &'static str),
     /// A socket of records at `/api/v1/flow/<flow>/import/<kind>` or `export`.
     Upgrade(Direction, String),
-    /// A path of the OpenAI API, which takes workspace and flow from headers: with a chat to `POST` where it is one.
+    /// A path of a model API, which takes workspace and flow from headers: with a chat or a text to `POST` where it asks.
     Chat(&'static str, String),
     /// A path of agents and sessions, which takes workspace and user from headers.
     Agents(&'static str, String),
@@ -166,7 +166,14 @@ fn at(all: &Value, path: &str, method: &str, said: &Value) -> Option<Vec<Trial>>
     Some(match (method, path) {
         // Frames of the socket are tried with each operation.
         ("get", "/api/v1/socket" | "/api/socket") => Vec::new(),
-        ("post", "/v1/chat/completions") => one(Effect::Read, Way::Chat("POST", path.to_owned())),
+        (
+            "post",
+            "/v1/chat/completions"
+            | "/v1/messages"
+            | "/v1/messages/count_tokens"
+            | "/v1/responses"
+            | "/v1/embeddings",
+        ) => one(Effect::Read, Way::Chat("POST", path.to_owned())),
         ("get", "/v1/models" | "/v1/models/health" | "/v1/usage") => {
             one(Effect::Read, Way::Chat("GET", path.to_owned()))
         }
@@ -197,8 +204,15 @@ fn at(all: &Value, path: &str, method: &str, said: &Value) -> Option<Vec<Trial>>
         ("get", "/assets/{file}") => one(Effect::Read, Way::Page(path.replace("{file}", "none"))),
         (
             "get",
-            "/" | "/index.html" | "/docs" | "/openapi.yaml" | "/asyncapi.yaml" | "/health/live"
-            | "/health/ready",
+            "/"
+            | "/index.html"
+            | "/docs"
+            | "/openapi.yaml"
+            | "/asyncapi.yaml"
+            | "/health/live"
+            | "/health/ready"
+            | "/.well-known/oauth-protected-resource"
+            | "/.well-known/oauth-protected-resource/mcp",
         ) => one(Effect::Read, Way::Page(path.to_owned())),
         _ => return None,
     })
