@@ -214,7 +214,10 @@ impl<'a> Scan<'a> {
 
     /// A dictionary that begins here, behind blanks, with what follows it; `None` where there is none.
     /// The outer `None`: too much was looked at.
-    #[allow(clippy::option_option)]
+    #[allow(
+        clippy::option_option,
+        reason = "nothing found and too much looked at are two answers"
+    )]
     fn dictionary(&mut self, at: usize) -> Option<Option<(usize, usize)>> {
         let begin = self.pdf.len() - skip(&self.pdf[at..]).len();
         let text = &self.pdf[begin..self.pdf.len().min(begin + DICTIONARY)];

@@ -151,10 +151,9 @@ async fn read(
         }
     };
     note(scope.processor.clone(), Outcome::Failed, started);
-    // On a full disk no write succeeds: one line for all of them stands in the log already.
-    if !slot.mesh.presence().disk_full() {
-        tell(&scope, of, handler, &delivery.envelope, &reason);
-    }
+    // On a full disk no write succeeds: one line a minute stands in the log for all that come again.
+    let quiet = slot.mesh.presence().disk_full();
+    tell(&scope, of, handler, &delivery.envelope, (&reason, quiet));
     let fate = source.receipt.is_some().then(|| reason.fate());
     let aside = if of.topic == dead_letter::topic() {
         Err(None)
@@ -210,16 +209,17 @@ impl Reason {
     }
 }
 
-/// Writes a line about a record that was not handled: what will be done with it, and by which ids people know it.
+/// Writes a line about a record that was not handled: what will be done with it, and by which ids people know it. While it is
+/// `quiet`, what comes again gets a line of detail only.
 fn tell(
     scope: &InstanceScope,
     of: &Subscription,
     handler: &dyn ErasedRead,
     record: &Envelope,
-    reason: &Reason,
+    (reason, quiet): (&Reason, bool),
 ) {
     let (outcome, error) = match reason {
-        Reason::Retry(error, _) if error.code() == ErrorCode::Busy => {
+        Reason::Retry(error, _) if quiet || error.code() == ErrorCode::Busy => {
             tracing::debug!(processor = %scope.processor, %error, "a record comes again later");
             return;
         }
