@@ -30,7 +30,6 @@ const LOOKED_AT: &[(&str, &str)] = &[
     ),
     ("services/ingest/src/decode/page.rs", "patience of 60 s"),
     ("crates/document/src/pages.rs", "patience of 60 s"),
-    ("services/gateway/tests/gateway/tls.rs", "patience of 60 s"),
     ("services/llm/tests/several_backends.rs", "patience of 60 s"),
     (
         "crates/bus/tests/conformance/embedded.rs",
