@@ -82,7 +82,7 @@ else
   for _ in $(seq 900); do [ -s "$work/node.url" ] && break; sleep 0.1; done
   [ -s "$work/node.url" ] || { cat "$work/node.log"; exit 1; }
   url=$(sed -n 1p "$work/node.url")
-  for service in config iam flow librarian knowledge graph ingest extract embeddings vectors rows rag llm prompt tool agent threads gateway; do
+  for service in config iam flow librarian knowledge graph ingest extract embeddings vectors rows rag llm prompt tool agent sessions threads gateway; do
     "$bin/threadgraph" serve "$service" --bus "$url" --listen "127.0.0.1:$port" \
       --data-dir "$work/data-$service" 2>"$work/log-$service" &
     pids+=($!)

@@ -78,8 +78,8 @@ if [ ! -x .cache/promtool/usr/bin/promtool ]; then
     dpkg-deb --fsys-tarfile prometheus_*.deb | tar -xf - ./usr/bin/promtool && rm -f prometheus_*.deb)
 fi
 # The clients and two processors of the reference, unmodified, the engine that SPARQL answers are held against, and
-# clients of the SPARQL protocol and of the OpenAI API; versions fixed.
-wanted="trustgraph-cli==2.11.1 trustgraph-base==2.11.1 pyoxigraph==0.5.13 rdflib==7.6.0 openai==3.57.0"
+# clients of the SPARQL protocol and of the OpenAI and Anthropic APIs; versions fixed.
+wanted="trustgraph-cli==2.11.1 trustgraph-base==2.11.1 pyoxigraph==0.5.13 rdflib==7.6.0 openai==3.57.0 anthropic==2.14.0"
 if [ "$(cat .cache/venv/wanted 2>/dev/null)" != "$wanted" ]; then
   echo "setup: installing the official clients into .cache/venv" >&2
   rm -rf .cache/venv

@@ -3,13 +3,14 @@
 //! Message bodies ([`msg`]), topic and id types that validate ([`topic`], [`ids`]), envelope headers
 //! ([`headers`]), RDF terms in both wire forms ([`rdf`]), the closed list of errors ([`error`]), the
 //! table of processors ([`processors`]), what decides what they make of a chunk ([`determinants`]), the table of
-//! sizes ([`limits`]), pages of listings ([`paging`]) and the codec ([`codec`]).
+//! sizes ([`limits`]), pages of listings ([`paging`]), operations as types ([`operations`]) and the codec ([`codec`]).
 //!
 //! This crate performs no I/O and knows no async runtime.
 
 pub mod codec;
 pub mod determinants;
 pub mod error;
+pub mod faults;
 pub mod flow_record;
 pub mod headers;
 pub mod ids;
@@ -17,6 +18,7 @@ pub mod limits;
 pub mod masks;
 mod message;
 pub mod msg;
+pub mod operations;
 pub mod paging;
 pub mod price;
 pub mod processors;

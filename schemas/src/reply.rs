@@ -82,6 +82,7 @@ reply!(RerankerResponse, _this => true, {});
 reply!(RowsQueryResponse, _this => true, {});
 reply!(ViolationsResponse, _this => true, {});
 reply!(ThreadsResponse, this => this.end_of_stream, { end_of_stream: true });
+reply!(OperationResponse, this => this.last, { last: true });
 reply!(ListenerResponse, this => this.end_of_stream, { end_of_stream: true });
 reply!(QuestionToStructuredQueryResponse, _this => true, {});
 reply!(StructuredQueryResponse, _this => true, {});

@@ -22,7 +22,7 @@ macro_rules! kept {
     };
 }
 
-const TABLE: [(&str, Construct); 18] = [
+const TABLE: [(&str, Construct); 19] = [
     ("config", |mesh, all| {
         let options = kept!(tg_config, all, all.config.clone());
         Ok(tg_config::processors(mesh, options))
@@ -81,6 +81,10 @@ const TABLE: [(&str, Construct); 18] = [
     }),
     ("tool", |mesh, all| {
         Ok(tg_tool::processors(mesh, all.tool.clone()))
+    }),
+    ("sessions", |mesh, all| {
+        let options = kept!(tg_sessions, all, all.sessions.clone());
+        Ok(tg_sessions::processors(mesh, options)?)
     }),
     ("threads", |mesh, all| {
         Ok(tg_threads_service::processors(mesh, all.threads.clone()))

@@ -92,6 +92,8 @@ tg_settings::options! {
         agent: tg_agent::Options,
         /// Tool calls.
         tool: tg_tool::Options,
+        /// Agents over time, and their sessions.
+        sessions: tg_sessions::Options,
         /// Messages between listeners.
         threads: tg_threads_service::Options,
         /// The extractors.

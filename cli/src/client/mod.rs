@@ -8,6 +8,7 @@ mod events;
 mod export;
 mod http;
 mod import;
+mod operations;
 mod pages;
 mod settled;
 mod socket;

@@ -45,6 +45,40 @@ pub struct FrameError {
     pub kind: String,
     /// The reasons.
     pub why: String,
+    /// The items with a fault, by their numbers among all that were sent, where the store names all of them.
+    pub named: Vec<(u64, String)>,
+}
+
+/// The items that a reason names, such as `values[3].n: must be a number; values[7].n: …`, counted from the first of the part.
+/// `None` where it names none, or has no room for all.
+fn named(why: &str, first: u64) -> Option<Vec<(u64, String)>> {
+    let mut found: Vec<(u64, String)> = Vec::new();
+    for part in why.split("; ") {
+        let item = ITEMS.iter().find_map(|name| {
+            let (at, rest) = part
+                .strip_prefix(name)?
+                .strip_prefix('[')?
+                .split_once(']')?;
+            let at: u64 = at.parse().ok()?;
+            Some((
+                first.checked_add(at)?,
+                rest.trim_start_matches(['.', ':', ' ']),
+            ))
+        });
+        if let Some((at, rest)) = item {
+            found.push((at, rest.to_owned()));
+        } else if let Some((_, last)) = found.last_mut() {
+            // A reason may have such a mark itself.
+            last.push_str(&format!("; {part}"));
+        } else {
+            return None;
+        }
+    }
+    let more = |text: &str| text.ends_with(" more)") && text.contains(" (and ");
+    found
+        .last()
+        .is_some_and(|(_, last)| !more(last))
+        .then_some(found)
 }
 
 impl Settled {
@@ -87,16 +121,26 @@ impl Settled {
 
     fn fault(&self, said: &Value) -> FrameError {
         let errors = said["errors"].as_array().map_or(&[][..], Vec::as_slice);
+        let starts = errors.iter().map(|one| one["from"].as_u64().unwrap_or(0));
+        let starts: Vec<u64> = starts.chain([0]).collect();
         let errors = errors.iter().map(|one| &one["error"]);
         let errors: Vec<&Value> = errors.chain(said.get("error")).collect();
         let texts = errors.iter().filter_map(|one| one["message"].as_str());
         let kind = errors.iter().find_map(|one| one["type"].as_str());
         let frame = said["frame"].as_u64().unwrap_or(0);
+        let items = self.items(frame);
+        let parts = errors.iter().zip(starts);
+        let named = parts.map(|(one, start)| {
+            let why = one["message"].as_str().unwrap_or_default();
+            named(why, items.0.saturating_add(start))
+        });
+        let named: Option<Vec<_>> = named.collect();
         FrameError {
             frame,
-            items: self.items(frame),
+            items,
             kind: kind.unwrap_or_default().to_owned(),
             why: texts.collect::<Vec<_>>().join("; "),
+            named: named.map_or_else(Vec::new, |parts| parts.concat()),
         }
     }
 
@@ -131,14 +175,16 @@ impl Settled {
 
     /// For programs.
     pub fn show(&self) -> Value {
-        let list = |faults: &Faults| {
-            let told = faults.told.iter();
-            let told = told.map(|one| {
+        let list =
+            |faults: &Faults| {
+                let told = faults.told.iter();
+                let told = told.map(|one| {
+                let named = one.named.iter().map(|(at, why)| json!({"item": at, "message": why}));
                 json!({"frame": one.frame, "from": one.items.0, "to": one.items.1, "type": one.kind,
-                    "message": one.why})
+                    "message": one.why, "items": named.collect::<Vec<_>>()})
             });
-            Value::from(told.collect::<Vec<_>>())
-        };
+                Value::from(told.collect::<Vec<_>>())
+            };
         json!({
             "stored": self.stored(),
             "refused-frames": self.refused.count, "refused": list(&self.refused),
@@ -153,10 +199,18 @@ impl Settled {
             ("refused", &self.refused),
             ("not confirmed", &self.unconfirmed),
         ] {
-            lines.extend(faults.told.iter().map(|one| {
+            for one in &faults.told {
                 let (from, to) = one.items;
-                format!("{items} {from} to {to} {what}: {}", one.why)
-            }));
+                match one.named.as_slice() {
+                    [] if from == to => lines.push(format!("{items} {from} {what}: {}", one.why)),
+                    [] => lines.push(format!("{items} {from} to {to} {what}: {}", one.why)),
+                    named => lines.extend(
+                        named
+                            .iter()
+                            .map(|(at, why)| format!("{items} {at} {what}: {why}")),
+                    ),
+                }
+            }
             let more = faults.count - faults.told.len() as u64;
             if more > 0 {
                 lines.push(format!("{more} more batches {what}"));
@@ -216,12 +270,14 @@ mod tests {
         assert_eq!(
             settled.lines("rows"),
             [
-                "rows 3 to 5 refused: values[1].n: must be a number",
+                "rows 4 refused: n: must be a number",
                 "rows 6 to 9 not confirmed: not in time"
             ]
         );
         let shown = settled.show();
         assert_eq!(shown["refused"][0]["from"], 3);
+        let item = json!([{"item": 4, "message": "n: must be a number"}]);
+        assert_eq!(shown["refused"][0]["items"], item);
         assert_eq!(
             (&shown["stored"], &shown["unconfirmed-frames"]),
             (&json!(2), &json!(1))
@@ -231,6 +287,29 @@ mod tests {
             error.contains("2 of 9 rows are known to be stored"),
             "{error}"
         );
+    }
+
+    #[test]
+    fn items_are_named_as_far_as_the_store_names_all() {
+        let told = |why| {
+            let named = named(why, 41)?;
+            Some(named.into_iter().map(|(at, _)| at).collect::<Vec<_>>())
+        };
+        assert_eq!(
+            told("values[0].n: must be a; b; values[39].n: y"),
+            Some(vec![41, 80])
+        );
+        assert_eq!(
+            told("triples[6].s: a literal cannot be a subject"),
+            Some(vec![47])
+        );
+        for none in [
+            "the quota of rows: at most 10",
+            "values[0].n: x (and 3 more)",
+            "",
+        ] {
+            assert_eq!(told(none), None, "{none}");
+        }
     }
 
     #[test]

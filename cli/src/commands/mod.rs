@@ -16,6 +16,7 @@ pub mod llm;
 pub mod local;
 pub mod retrieval;
 pub mod search;
+pub mod sessions;
 pub mod status;
 pub mod structured;
 pub mod tools;

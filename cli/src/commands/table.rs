@@ -3,7 +3,7 @@
 use super::cores::kind::{Documents, Knowledge};
 use super::{
     agent, collections, config, cores, explain, flow, graph, iam, library, llm, local, retrieval,
-    search, status, structured, tools, workspace,
+    search, sessions, status, structured, tools, workspace,
 };
 use crate::registry::Row;
 
@@ -86,6 +86,10 @@ pub static ALL: &[Row] = &[
     Row::of::<agent::runs::Cancel>(),
     Row::of::<agent::runs::Confirm>(),
     Row::of::<agent::console::TalkToListeners>(),
+    Row::of::<sessions::agents::ListAgents>(),
+    Row::of::<sessions::agents::ShowAgent>(),
+    Row::of::<sessions::listed::ListSessions>(),
+    Row::of::<sessions::listed::ShowSession>(),
     Row::of::<llm::invoke_llm::InvokeLlm>(),
     Row::of::<llm::describe_image::DescribeImage>(),
     Row::of::<llm::list_models::ListModels>(),

@@ -33,6 +33,8 @@ export const State = () => {
           ? ["wait", "Connecting"]
           : !ready.ok
             ? ["bad", "Not ready"]
+            : model?.ok === false
+              ? ["bad", `Cannot answer, ${failed} of ${checks.value.length} checks failed`]
             : failed > 0
               ? ["warn", `Ready, ${failed} of ${checks.value.length} checks failed`]
               : ["good", "Ready"];

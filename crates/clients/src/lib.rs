@@ -15,6 +15,7 @@
 //! * [`library`]: documents, their content, what is made of them, uploads.
 //! * [`listeners`]: whoever takes messages on a thread, and how they are told of threads that ended.
 //! * [`neighbours`]: what may be counted on of others at all.
+//! * [`operations`]: operations as types, served and called.
 //! * [`pictures`]: what pictures show.
 //! * [`prompt`]: texts that a model writes by a template.
 //! * [`text_completion`]: which model replies.
@@ -34,6 +35,7 @@ pub mod library;
 pub mod listeners;
 pub mod measure;
 pub mod neighbours;
+pub mod operations;
 pub mod pictures;
 pub mod prompt;
 pub mod text_completion;

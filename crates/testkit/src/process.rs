@@ -274,6 +274,8 @@ impl Launch {
         }
         let child = command
             .args(&self.args)
+            // Servers of tools in tests are on this machine. A test may say otherwise.
+            .env("THREADGRAPH_TOOL__PRIVATE_ADDRESSES", "true")
             .envs(self.env.iter().map(|(k, v)| (k, v)))
             .current_dir(scratch.path())
             .stdin(Stdio::null())

@@ -1,7 +1,7 @@
 //! The services of a whole system, by the names that `threadgraph serve` takes.
 
 /// Every service, the one that is asked first.
-pub const SERVICES: [&str; 18] = [
+pub const SERVICES: [&str; 19] = [
     "config",
     "iam",
     "flow",
@@ -16,6 +16,7 @@ pub const SERVICES: [&str; 18] = [
     "prompt",
     "rag",
     "tool",
+    "sessions",
     "threads",
     "agent",
     "extract",

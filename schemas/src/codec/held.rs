@@ -56,7 +56,7 @@ messages! {
     QuestionToStructuredQueryResponse StructuredQueryRequest StructuredQueryResponse ViolationsRequest Violation
     ViolationsResponse MeasureRequest MeasureResponse Receipt Receipts
     ThreadsRequest ThreadMessage ListenerInfo ThreadsResponse ListenerRequest ListenerMessage ListenerResponse
-    ThreadsEnded
+    ThreadsEnded OperationRequest OperationResponse
 }
 
 /// Holds a type against its file: a body in which every field says something is read, says the same, and is written

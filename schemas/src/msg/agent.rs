@@ -143,6 +143,9 @@ pub struct AgentRequest {
     )]
     /// Whether what the run hears of models and tools is kept, so that it can be replayed. Ours.
     pub record: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Names of the tools that the run may use, of those that its groups have. `None`: all of these. Ours.
+    pub tool_names: Option<Vec<String>>,
 }
 
 impl Default for AgentRequest {
@@ -167,6 +170,7 @@ impl Default for AgentRequest {
             grace: 0,
             grant: Vec::new(),
             record: false,
+            tool_names: None,
         }
     }
 }

@@ -52,6 +52,11 @@ processors! {
         THREADS: Serves<ThreadsRequest, ThreadsResponse> = Spec::new("threads").workspace();
     }
 
+    /// Keeps agents over time: their definitions, and sessions with their turns.
+    sessions("sessions", Workspace, hosted: true) {
+        SESSIONS: Serves<OperationRequest, OperationResponse> = Spec::new("sessions").workspace();
+    }
+
     /// Lets clients in. It asks; nobody asks it.
     api_gateway("api-gateway", System, hosted: true) {
     }

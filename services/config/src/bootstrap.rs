@@ -113,7 +113,7 @@ async fn start_flow(mesh: &Mesh) -> Result<(), Error> {
     let flows = Flows::new(mesh, &WorkspaceId::new(DEFAULT)?).patient(ASK);
     let running = patiently(|| flows.list()).await?;
     if !running.iter().any(|id| id == DEFAULT) {
-        let start = || flows.start(DEFAULT, BLUEPRINT, "The flow of a fresh system");
+        let start = || flows.start(DEFAULT, BLUEPRINT, "Started with the system");
         patiently(start).await?;
     }
     set_flag(mesh, "default-flow", "v1").await

@@ -82,6 +82,9 @@ impl App {
                     let system = Resource::default();
                     self.auth.authorise(identity, *gate, &system).await?;
                 }
+                if registry::asks_models(call.target.name(), operation) {
+                    auth::models::check(identity, call.target.name(), &call.body)?;
+                }
                 let (workspace, generation) = self
                     .workspace(identity, call.workspace.as_deref(), *gate)
                     .await?;

@@ -19,7 +19,7 @@ use crate::call::{Call, Leave, Target};
 use crate::engine::scrub::scrub;
 use crate::engine::translate::fields::fault;
 use crate::engine::translate::generic::Raw;
-use crate::engine::translate::{About, Body, Fields};
+use crate::engine::translate::{About, Body, Fields, MASKED};
 use crate::error::RequestError;
 use crate::flow_model;
 use crate::iam_call;
@@ -98,8 +98,8 @@ impl App {
             let options = self.ask_options(identity, &call, &admitted, cancel.clone());
             flow_model::add(&self.mesh, flow, &mut call.body, options).await?;
         }
-        let masked =
-            matches!(name, "config" | "flow") && !self.may_configure(identity, &admitted).await?;
+        let masked = matches!(name, "config" | "flow")
+            && (call.asks(MASKED) || !self.may_configure(identity, &admitted).await?);
         let about = self.about(identity, &call, masked);
         let mut ask = self.ask_options(identity, &call, &admitted, cancel.clone());
         ask.user_context = user_context;

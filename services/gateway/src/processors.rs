@@ -1,5 +1,5 @@
 //! What the gateway hosts: nothing that a queue reaches, as its handlers serve endpoints ([`crate::serve`]); only the
-//! wish to see flow records, workspaces, prices of models and revocations.
+//! wish to see flow records, workspaces, prices of models, agents and revocations.
 
 use tg_mesh::{Mesh, Processor};
 use tg_schemas::processors::api_gateway;
@@ -10,5 +10,6 @@ pub fn processors(_: &Mesh) -> Vec<Processor> {
         "flow",
         crate::auth::REVOCATION.1,
         crate::engine::compat::cost::PRICES,
+        crate::engine::compat::agents::ROWS,
     ])]
 }

@@ -6,11 +6,18 @@ use axum::http::{StatusCode, Uri};
 use axum::middleware;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, get, post};
+use tg_schemas::operations::{
+    Chat, CreateAgent, CreateConversation, CreateFromTemplate, CreateSession, DeleteAgent,
+    DeleteConversation, DeleteSession, GetAgent, GetConversation, GetNamedAgent, GetSession,
+    ListAgents, ListConversationMessages, ListConversations, ListMessages, ListNamedAgents,
+    ListSessions, ListTemplates, Operation, SendConversationMessage, SendMessage, UpdateAgent,
+    UpdateConversation,
+};
 
 use crate::call::Meta;
 use crate::handlers::{
     auth, bulk, compat, cores, documents, edge, flow_service, graph_store, health, i18n, mcp,
-    metrics, page, runs, service, socket, sparql,
+    metrics, operations, page, protected_resource, runs, service, socket, sparql,
 };
 use crate::paths::{EXPORT, IMPORT};
 use crate::state::Shared;
@@ -49,6 +56,16 @@ const fn on_post(path: &'static str, endpoint: fn() -> MethodRouter<Shared>) -> 
         path,
         page: false,
         endpoint,
+    }
+}
+
+/// An operation as a type, which says its own method and path.
+const fn on<O: Operation>() -> Route {
+    Route {
+        method: O::META.method,
+        path: O::META.path,
+        page: false,
+        endpoint: operations::route::<O>,
     }
 }
 
@@ -92,10 +109,43 @@ pub const ROUTES: &[Route] = &[
     on_get("/api/v1/export-core", || get(cores::export)),
     on_get("/api/v1/document-stream", || get(documents::stream)),
     on_post("/v1/chat/completions", || post(compat::chat)),
+    on_post("/v1/messages", || post(compat::messages)),
+    on_post("/v1/messages/count_tokens", || post(compat::count_tokens)),
+    on_post("/v1/responses", || post(compat::responses)),
+    on_post("/v1/embeddings", || post(compat::embed)),
     on_get("/v1/models", || get(compat::list)),
     on_get("/v1/models/health", || get(compat::health)),
     on_get("/v1/usage", || get(compat::used)),
+    on::<ListNamedAgents>(),
+    on::<GetNamedAgent>(),
+    on::<Chat>(),
+    on::<CreateSession>(),
+    on::<ListSessions>(),
+    on::<GetSession>(),
+    on::<DeleteSession>(),
+    on::<ListMessages>(),
+    on::<SendMessage>(),
+    on::<ListAgents>(),
+    on::<CreateAgent>(),
+    on::<GetAgent>(),
+    on::<UpdateAgent>(),
+    on::<DeleteAgent>(),
+    on::<ListTemplates>(),
+    on::<CreateFromTemplate>(),
+    on::<ListConversations>(),
+    on::<CreateConversation>(),
+    on::<GetConversation>(),
+    on::<UpdateConversation>(),
+    on::<DeleteConversation>(),
+    on::<ListConversationMessages>(),
+    on::<SendConversationMessage>(),
     on_post("/mcp", || post(mcp::post)),
+    on_get("/.well-known/oauth-protected-resource", || {
+        get(protected_resource::metadata)
+    }),
+    on_get("/.well-known/oauth-protected-resource/mcp", || {
+        get(protected_resource::metadata)
+    }),
     on_get("/health/live", || get(health::live)),
     on_get("/health/ready", || get(health::ready)),
     on_get("/metrics", || get(metrics::text)),
@@ -110,9 +160,11 @@ pub const ROUTES: &[Route] = &[
 
 /// What is not there.
 async fn nothing(uri: Uri, Extension(meta): Extension<Meta>) -> Response {
-    match uri.path().starts_with("/v1/") {
-        true => compat::nothing(&meta),
-        false => (StatusCode::NOT_FOUND, "404: Not Found").into_response(),
+    let below = |surface: &str| uri.path().starts_with(surface);
+    match (below("/v1/"), below("/a1/")) {
+        (true, _) => compat::nothing(uri.path(), &meta),
+        (_, true) => operations::nothing(&meta),
+        _ => (StatusCode::NOT_FOUND, "404: Not Found").into_response(),
     }
 }
 
@@ -138,6 +190,14 @@ pub(crate) fn router(app: Shared) -> Router {
 mod tests {
     use super::*;
     use crate::paths;
+
+    #[test]
+    fn every_operation_that_is_a_type_has_its_route() {
+        let routes: Vec<_> = ROUTES.iter().map(|one| (one.method, one.path)).collect();
+        for meta in tg_schemas::operations::ALL {
+            assert!(routes.contains(&(meta.method, meta.path)), "{}", meta.name);
+        }
+    }
 
     #[test]
     fn what_is_open_to_links_is_the_page_and_nothing_else() {

@@ -1,7 +1,7 @@
 //! Errors of the library, in the wire types of the contract.
 
 use tg_schemas::{Error, ErrorCode};
-use tg_storage::StorageError;
+use tg_storage::{StorageError, log_full_disk};
 
 /// The request is malformed; the text names the field.
 pub(crate) fn invalid(text: impl Into<String>) -> Error {
@@ -38,8 +38,10 @@ pub(crate) fn unreadable(fault: serde_json::Error) -> Error {
 
 /// A failure of the store as clients see it; the details go to the log.
 pub(crate) fn wire(fault: StorageError) -> Error {
-    if !matches!(fault, StorageError::Refused(_)) {
-        tracing::error!(%fault, "the library's store failed");
+    match &fault {
+        StorageError::Refused(_) => {}
+        StorageError::Full => log_full_disk("the library cannot write"),
+        _ => tracing::error!(%fault, "the library's store failed"),
     }
     fault.into()
 }

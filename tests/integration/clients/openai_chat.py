@@ -185,10 +185,65 @@ def failures(api):
     fails("no flow", openai.InternalServerError, "agent_unavailable", away)
 
 
+def embeddings(api, held):
+    """The client asks for base64 by itself, and reads it into numbers."""
+    both = api.embeddings.create(model="lexical", input=["a lighthouse", "a lighthouse"])
+    same("vectors", len(both.data), 2)
+    same("the same text", both.data[0].embedding, both.data[1].embedding)
+    same("length", len(both.data[0].embedding), 1024)
+    plain = api.embeddings.create(model="default", input="a lighthouse", encoding_format="float")
+    near = max(abs(one - other) for one, other in zip(plain.data[0].embedding, both.data[0].embedding))
+    same("numbers are those of base64", near < 1e-6, True)
+    same("model of vectors", plain.model, "lexical/1024")
+    tokens = lambda: api.embeddings.create(model="default", input=[[1, 2]])
+    fails("tokens", openai.BadRequestError, "validation_error", tokens)
+    other = lambda: api.embeddings.create(model="nobody-has-this", input="a")
+    fails("unknown embeddings model", openai.NotFoundError, "model_not_found", other)
+    denied = lambda: held.embeddings.create(model="default", input="a")
+    fails("vectors for a held key", openai.PermissionDeniedError, "forbidden", denied)
+
+
+def responses(api):
+    whole = api.responses.create(model="scripted", input="hello", instructions="be brief", max_output_tokens=9)
+    same("response", (whole.output_text, whole.status), ("hello from near", "completed"))
+    same("usage of a response", whole.usage.total_tokens, whole.usage.input_tokens + whole.usage.output_tokens)
+    with api.responses.stream(model="scripted", input="hello") as events:
+        kinds = [event.type for event in events]
+        end = events.get_final_response()
+    same("first and last event", (kinds[0], kinds[-1]), ("response.created", "response.completed"))
+    same("streamed response", end.output_text, "hello from near")
+
+    function = TOOLS[0]["function"]
+    tools = [{"type": "function", **function}]
+    called = api.responses.create(model="scripted", input="weather of Oslo", tools=tools)
+    (call,) = [item for item in called.output if item.type == "function_call"]
+    same("call of a response", (call.name, json.loads(call.arguments)), ("weather", {"city": "Oslo"}))
+    items = [
+        {"role": "user", "content": "weather of Oslo"},
+        *[item.model_dump(exclude_none=True) for item in called.output],
+        {"type": "function_call_output", "call_id": call.call_id, "output": "minus 3 degrees"},
+    ]
+    end = api.responses.create(model="scripted", input=items, tools=tools)
+    same("response after the call", end.output_text, "It is cold.")
+
+    parsed = api.responses.parse(model="scripted", input="a town as an object", text_format=Town)
+    same("parsed response", parsed.output_parsed, Town(name="Oslo", people=700000))
+    stored = lambda: api.responses.create(model="scripted", input="hello", previous_response_id="resp_1")
+    fails("a stored response", openai.BadRequestError, "validation_error", stored)
+
+
+def agents(api):
+    listed = [model.id for model in api.models.list()]
+    same("agents are models", "agent/default" in listed, True)
+    unknown = lambda: api.chat.completions.create(model="agent/nobody", messages=HELLO)
+    fails("unknown agent", openai.NotFoundError, "model_not_found", unknown)
+
+
 def main():
     api, held = client(KEY), client(HELD)
     for work in (lambda: whole(api), lambda: streamed(api), lambda: models(api, held), lambda: failures(api),
                  lambda: tools(api), lambda: parsed(api), lambda: thoughts(api), lambda: asyncio.run(at_once()),
+                 lambda: embeddings(api, held), lambda: responses(api), lambda: agents(api),
                  lambda: cut(api), lambda: failover(api)):
         try:
             work()

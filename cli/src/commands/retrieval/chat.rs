@@ -11,6 +11,7 @@ use super::conversation::Conversation;
 use crate::args::{InCollection, Options};
 use crate::client::{Error, Result, Socket};
 use crate::commands::llm::usage;
+use crate::commands::sessions::talk::Talk as WithAgent;
 use crate::lines::{Lines, Typed};
 use crate::registry::Command;
 use crate::session::Session;
@@ -32,6 +33,18 @@ pub struct Chat {
     /// Say how many tokens each answer used, on stderr
     #[arg(long)]
     show_usage: bool,
+    /// Talk to this agent, in a session that is kept
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["with", "show_usage"])]
+    agent: Option<String>,
+    /// Go on with this session of the agent
+    #[arg(long, value_name = "ID", requires = "agent")]
+    session_id: Option<String>,
+    /// User whose session it is
+    #[arg(long, value_name = "ID", default_value = "tg")]
+    user_id: String,
+    /// Ask the agent this, and end
+    #[arg(short = 'q', long, value_name = "QUESTION", requires = "agent")]
+    question: Option<String>,
 }
 
 impl Command for Chat {
@@ -45,7 +58,7 @@ impl Command for Chat {
     fn adjust(command: clap::Command) -> clap::Command {
         command.after_help(
             "Each line of standard input is a question. What was said goes to the agent with the next question; \
-             nothing of it is kept when the command ends. With --json, each answer is one line of JSON.",
+             nothing of it is kept when the command ends, but with --agent. With --json, each answer is one line of JSON.",
         )
     }
 
@@ -54,6 +67,17 @@ impl Command for Chat {
     }
 
     async fn run(self, session: &mut Session) -> Result<()> {
+        if let Some(agent) = &self.agent {
+            let talk = WithAgent {
+                agent: agent.clone(),
+                user: self.user_id.clone(),
+                session: self.session_id.clone(),
+            };
+            return match &self.question {
+                Some(question) => talk.once(session, question).await,
+                None => talk.on(session).await,
+            };
+        }
         let mut lines = Lines::of_stdin()?;
         let typed = lines.are_typed();
         if typed {

@@ -14,7 +14,7 @@ use tg_schemas::Triple;
 use super::bundle::{self, Member, config_path, graph_of, is_quoted};
 use crate::args::{Common, Options, subject};
 use crate::client::{Error, Http, Result};
-use crate::commands::config::masked::{left_out, take_masked};
+use crate::commands::config::masked::take_secret;
 use crate::commands::graph::{Pattern, each_batch, quad_line};
 use crate::commands::library::listing;
 use crate::fields::{counted, list, text};
@@ -96,9 +96,18 @@ impl ExportWorkspace {
         let Some(Value::Object(mut config)) = reply.get("config").cloned() else {
             return Err(Error::Protocol("no config in the reply".to_owned()));
         };
-        let masked = take_masked(&mut config);
-        if let Some(text) = left_out(&masked) {
-            session.out.talk(text);
+        // A bundle lies in files and goes to others: it holds no credential, whoever makes it.
+        let ask = json!({"operation": "config", "masked": true});
+        let masked = http.all("config", ask).await?;
+        let Some(Value::Object(masked)) = masked.get("config") else {
+            return Err(Error::Protocol("no config in the reply".to_owned()));
+        };
+        let masked = take_secret(&mut config, masked);
+        if !masked.is_empty() {
+            let items = masked.join(", ");
+            session
+                .out
+                .talk(format!("Left out, as a bundle holds no secrets: {items}"));
         }
         let items = bundle.config(&config)?;
         let mut manifest = json!({

@@ -41,7 +41,7 @@ const inWords = (sentences: Sentence[], refused: boolean, lost: number[]): Omit<
   const count = (support: Sentence["support"]): number => sentences.filter((one) => one.support === support).length;
   const [wrong, nothing] = [count("misquoted"), count("nothing")];
   if (lost.length > 0) return { mood: "bad", word: `Not verified: the library does not have ${numbers(lost)}.` };
-  if (refused) return { mood: "warn", word: "Not verified: the answer says that there is none." };
+  if (refused) return { mood: "warn", word: "Nothing to verify: no answer was found." };
   if (sentences.every((one) => one.by.length === 0)) return { mood: "warn", word: "Not verified: the answer cites nothing." };
   if (wrong > 0) return { mood: "bad", word: `Not verified: ${some(wrong, of, "quotes", "quote")} what does not stand in its passage.` };
   if (nothing > 0) return { mood: "warn", word: `${some(nothing, of, "is", "are")} supported by nothing.` };

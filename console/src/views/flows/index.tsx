@@ -24,7 +24,7 @@ const Card = ({ flow }: { flow: Row }) => (
       <dd>{flow.blueprint}</dd>
       {flow.parameters.map(([key, value]) => [<dt key={key}>{key}</dt>, <dd key={`${key}=`}>{value}</dd>])}
     </dl>
-    <p>{flow.waits.length === 0 ? "Nothing waits." : "What waits:"}</p>
+    <p>{flow.waits.length === 0 ? "No message is waiting." : "What is waiting:"}</p>
     <ul class="plain">
       {flow.waits.map((one) => (
         <li key={one.subject}>

@@ -25,7 +25,7 @@ export const Drop = () => {
       <p>
         <strong>Drop files here</strong> to add and process them
       </p>
-      <p class="muted">PDF, Word, HTML, Markdown, text, CSV, JSON. Kind and title are found.</p>
+      <p class="muted">PDF, Word, HTML, Markdown, text, CSV, JSON. The page finds kind and title of each.</p>
       <input id="files" class="hidden" type="file" multiple ref={input} onChange={chosen} />
       <label class="button" for="files">
         Choose files

@@ -112,6 +112,7 @@ export const Library = () => {
         {sum > 8 && <input type="search" placeholder="Filter" aria-label="Filter documents" value={filter} onInput={(event) => setFilter(event.currentTarget.value)} />}
       </div>
       <p role="status">{error || wrong || (now ? inWords(now, under) : "Looking…")}</p>
+      {sum > 0 && found.length === 0 && <p class="muted">No document matches “{filter.trim()}”.</p>}
       <ul class="rows documents" aria-label="Documents">
         {found.slice(0, most).map((document) => (
           <Row key={text(document, "id")} document={document} runs={now?.runs.get(text(document, "id")) ?? []} />

@@ -65,9 +65,10 @@ impl RequestHandler<AgentRequest, AgentResponse> for Questions {
             self.0.leases.asked_again(&cx.id, 0);
         }
         let roles = cx.headers.roles.as_deref();
+        let wanted = question.tool_names.clone();
         let mut run = first_step(question, began.run, began.started_at, roles);
         route.apply(&mut run);
-        run.tools = Some(self.0.tools(&cx).await.names(&run));
+        run.tools = Some(wanted_of(self.0.tools(&cx).await.names(&run), wanted));
         run.depth = i64::from(cx.headers.depth.unwrap_or(0));
         let address = out.release();
         run.reply = serde_json::to_string(&address).map_err(AgentError::from)?;
@@ -94,6 +95,14 @@ impl RequestHandler<AgentRequest, AgentResponse> for Questions {
             Err(_) => false,
         }
     }
+}
+
+/// The tools of a run that its question names; all of them where it names none.
+fn wanted_of(mut tools: Vec<String>, wanted: Option<Vec<String>>) -> Vec<String> {
+    if let Some(wanted) = wanted {
+        tools.retain(|tool| wanted.contains(tool));
+    }
+    tools
 }
 
 /// The answer, once the step that was begun at once lets go of it: it notices that it has no record when it has

@@ -43,6 +43,8 @@ fn services() -> Vec<(&'static str, String)> {
     let own = registry::all_services();
     // The gateway answers these itself.
     let own = own.filter(|name| !["requests", registry::ANSWERS].contains(name));
+    // What it takes and answers is described by the types themselves.
+    let own = own.filter(|name| *name != registry::SESSIONS);
     let own = own.map(|name| (name, format!("/api/v1/{name}")));
     let kinds = registry::all_kinds().map(|kind| kind.name);
     let kinds = kinds.filter(|name| !FOREIGN.contains(name));

@@ -15,6 +15,7 @@ use crate::registry::{self, Gate};
 use crate::routes::ROUTES;
 
 mod fields;
+mod operations;
 mod schema;
 mod sockets;
 mod translators;

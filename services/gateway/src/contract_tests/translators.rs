@@ -7,8 +7,9 @@ use tg_schemas::Error;
 
 use crate::engine::translate::{
     About, Body, Fields, Looked, Translate, agent, audit, chat, collection, completion, config,
-    embeddings, flow, generic, iam, image, knowledge, librarian, load, passthrough, prompt, rag,
-    reranker, rows, sparql, structured, threads, tool, traces, triples, usage, vectors, violations,
+    embeddings, flow, generic, iam, image, knowledge, librarian, load, operations, passthrough,
+    prompt, rag, reranker, rows, sparql, structured, threads, tool, traces, triples, usage,
+    vectors, violations,
 };
 use crate::registry;
 
@@ -88,6 +89,7 @@ pub(super) fn of(service: &str) -> Translator {
         "thru" => Translator::new::<passthrough::Passthrough>,
         "knowledge" => Translator::new::<knowledge::Knowledge>,
         "threads" => Translator::new::<threads::Threads>,
+        "sessions" => Translator::new::<operations::Operations>,
         "violations" => Translator::new::<violations::Violations>,
         "graph-rag" => Translator::new::<rag::GraphRag>,
         "document-rag" => Translator::new::<rag::DocumentRag>,

@@ -6,7 +6,13 @@ use serde_json::Value;
 use tg_schemas::{Error, Reply};
 use tg_testkit::fuzz::{Sayings, door, run};
 
-use super::compat::request::Asked;
+use super::compat::agents::Definition;
+use super::compat::chat::reply::Chat;
+use super::compat::dialect::{Asked, Dialect};
+use super::compat::embeddings as vectors_of_texts;
+use super::compat::messages::reply::Messages;
+use super::compat::messages::request;
+use super::compat::responses::reply::Responses;
 use super::mcp::called;
 use super::mcp::message::Message;
 use super::mcp::revision::{Header, Headers, Revision};
@@ -187,7 +193,10 @@ fn messages_of_the_model_context_protocol() {
 
 #[test]
 fn bodies_of_chats() {
-    let seeds: [&[u8]; 5] = [
+    let seeds: [&[u8]; 8] = [
+        br#"{"model": "m", "system": [{"type": "text", "text": "s"}], "max_tokens": 9, "thinking": {"type": "enabled"}, "messages": [{"role": "assistant", "content": [{"type": "tool_use", "id": "c", "name": "f", "input": {"a": 1}}]}, {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c", "content": [{"type": "text", "text": "2"}], "is_error": true}]}], "tools": [{"name": "f", "input_schema": {}}], "tool_choice": {"type": "any"}}"#,
+        br#"{"model": "agent/m", "input": [{"role": "user", "content": [{"type": "input_text", "text": "q"}]}, {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"}, {"type": "function_call_output", "call_id": "c", "output": "2"}], "instructions": "i", "text": {"format": {"type": "json_schema", "schema": {}}}, "previous_response_id": null}"#,
+        br#"{"model": "p/m/3", "input": ["a", "b"], "encoding_format": "base64", "dimensions": 3}"#,
         br#"{"model": "m", "messages": [{"role": "user", "content": "q"}], "stream": true, "stream_options": {"include_usage": true}, "max_completion_tokens": 9, "stop": "END"}"#,
         br#"{"model": "m", "messages": [{"role": "developer", "content": [{"type": "text", "text": "a"}]}, {"role": "function", "name": "f", "tool_call_id": "c", "content": null}], "temperature": 1e400, "top_p": "1"}"#,
         br#"{"model": "m", "messages": [{"role": "assistant", "tool_calls": [{"id": "c", "type": "function", "function": {"name": "add", "arguments": "{}"}}]}], "max_tokens": -1, "stop": ["a", 1]}"#,
@@ -198,11 +207,24 @@ fn bodies_of_chats() {
         let Some(body) = object(bytes) else {
             return;
         };
-        if let Some(asked) = sayings.of(Asked::read(&body)) {
+        let read: [Option<Asked>; 3] = [
+            sayings.of(Chat::read(&body)).map(|(asked, _)| asked),
+            sayings.of(Messages::read(&body)).map(|(asked, _)| asked),
+            sayings.of(Responses::read(&body)).map(|(asked, _)| asked),
+        ];
+        for asked in read.into_iter().flatten() {
             assert!(!asked.model.is_empty());
             // A flow is asked with what was read of it.
             let about = About::default();
             let _ = sayings.of(chat::Chat::question(&Fields::new(&asked.body), &about));
+            let question = sayings.of(Definition::default().question(&asked.body));
+            if let Some(question) = question {
+                let _ = sayings.of(agent::Agent::question(&Fields::new(&question), &about));
+            }
+        }
+        let _ = sayings.of(request::tokens(&body));
+        if let Some(asked) = sayings.of(vectors_of_texts::Asked::read(&body)) {
+            drop(asked.answer(&body));
         }
     });
 }

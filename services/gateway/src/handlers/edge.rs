@@ -37,10 +37,7 @@ pub(crate) async fn trace(mut request: Request, next: Next) -> Response {
         path = %request.uri().path(),
     );
     let id = HeaderValue::from_str(&meta.request_id).ok();
-    let says_status = request
-        .headers()
-        .get(ERROR_STATUS)
-        .is_some_and(|value| value == "true");
+    let says_status = wants_status(request.headers());
     request.extensions_mut().insert(meta);
     let mut response = next.run(request).instrument(span.clone()).await;
     if let Some(failed) = response
@@ -59,6 +56,12 @@ pub(crate) async fn trace(mut request: Request, next: Next) -> Response {
         response.headers_mut().insert(name, value);
     }
     response
+}
+
+/// Whether the client asks for the status of an error; `true` in any case, or `1`.
+fn wants_status(headers: &HeaderMap) -> bool {
+    let value = headers.get(ERROR_STATUS).map(HeaderValue::as_bytes);
+    value.is_some_and(|value| value.eq_ignore_ascii_case(b"true") || value == b"1")
 }
 
 /// Turns web pages away when there is no other authentication, and from what everybody may do without a key.
@@ -163,7 +166,22 @@ fn is_id(id: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use axum::http::HeaderName;
+
     use super::*;
+
+    #[test]
+    fn a_client_asks_for_the_status_in_any_case() {
+        let asks = |value: &'static str| {
+            let value = HeaderValue::from_static(value);
+            wants_status(&HeaderMap::from_iter([(
+                HeaderName::from_static(ERROR_STATUS),
+                value,
+            )]))
+        };
+        assert!(asks("true") && asks("True") && asks("1"));
+        assert!(!asks("false") && !asks("0") && !asks("") && !wants_status(&HeaderMap::new()));
+    }
 
     #[test]
     fn ids_from_outside_are_checked() {

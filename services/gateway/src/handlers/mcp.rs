@@ -4,7 +4,7 @@
 
 use axum::body::Body as HttpBody;
 use axum::extract::{Extension, Query, State};
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use futures::future::try_join_all;
 use rmcp::model::{CallToolResult, RequestId};
@@ -16,7 +16,7 @@ use tg_schemas::{FlowId, WorkspaceId};
 use tokio_util::sync::CancellationToken;
 
 use super::mcp_answer::{Answer, Exchange};
-use super::{read, sse};
+use super::{protected_resource, read, sse};
 use crate::auth::{Identity, Resource};
 use crate::budget::Reading;
 use crate::call::{Call, Leave, Meta, Target};
@@ -27,8 +27,9 @@ use crate::engine::mcp::message::{Message, Request, RpcError, id};
 use crate::engine::mcp::revision::{CALL, DISCOVER, Header, Headers, INITIALIZE, Revision};
 use crate::engine::mcp::told;
 use crate::engine::mcp::tools::{Of, TOOLS, Tool, find};
+use crate::engine::mcp::{prompts, resources};
 use crate::engine::translate::Body;
-use crate::error::{RequestError, json_response};
+use crate::error::{RequestError, json_response, json_written};
 use crate::running::Running;
 use crate::state::Shared;
 
@@ -43,7 +44,7 @@ const CANCELLED: &str = "notifications/cancelled";
 /// The query string: what the tools are about where a call says nothing else.
 #[derive(Debug, Deserialize)]
 pub(crate) struct At {
-    workspace: Option<String>,
+    pub(super) workspace: Option<String>,
     flow: Option<String>,
     collection: Option<String>,
 }
@@ -67,6 +68,7 @@ pub(crate) async fn post(
     State(app): State<Shared>,
     Query(at): Query<At>,
     Extension(meta): Extension<Meta>,
+    uri: Uri,
     headers: HeaderMap,
     body: HttpBody,
 ) -> Response {
@@ -76,7 +78,10 @@ pub(crate) async fn post(
     };
     let identity = match app.known(read::bearer(&headers), &meta).await {
         Ok(identity) => identity,
-        Err(fault) => return unknown(fault),
+        Err(fault) => {
+            let challenge = protected_resource::challenge(&app, &headers, &uri);
+            return unknown(fault, challenge);
+        }
     };
     let read = read::body_of(&app, &headers, body, Some(&identity), MCP_MESSAGE).await;
     let (body, question) = match read {
@@ -102,13 +107,12 @@ pub(crate) async fn post(
 }
 
 /// Whoever asks is not known, or asks too often.
-fn unknown(fault: RequestError) -> Response {
+fn unknown(fault: RequestError, challenge: HeaderValue) -> Response {
     let mut response = fault.into_response();
     if response.status() == StatusCode::UNAUTHORIZED {
-        let bearer = HeaderValue::from_static("Bearer");
         response
             .headers_mut()
-            .insert(header::WWW_AUTHENTICATE, bearer);
+            .insert(header::WWW_AUTHENTICATE, challenge);
     }
     response
 }
@@ -119,12 +123,12 @@ fn refused(fault: RpcError) -> Response {
 }
 
 /// Who sent a message, and what came with it.
-struct Caller {
-    app: Shared,
-    identity: Identity,
-    at: At,
-    meta: Meta,
-    headers: HeaderMap,
+pub(super) struct Caller {
+    pub(super) app: Shared,
+    pub(super) identity: Identity,
+    pub(super) at: At,
+    pub(super) meta: Meta,
+    pub(super) headers: HeaderMap,
 }
 
 impl Caller {
@@ -188,6 +192,17 @@ impl Caller {
                 let tools = self.tools().await?;
                 about::listed(json!({"tools": tools}), revision)
             }
+            (resources::LIST, _) => about::listed(self.resources(&request).await?, revision),
+            (resources::TEMPLATES, _) => about::listed(resources::templates(), revision),
+            (resources::READ, _) => {
+                let read = self.resource(&request, revision).await?;
+                let read = request.answer(about::listed(read, revision));
+                let outlet = self.app.sending.outlet(&self.identity);
+                let read = outlet.hold(read.to_string().into()).await;
+                return Ok(json_written(StatusCode::OK, read));
+            }
+            (prompts::LIST, _) => about::listed(prompts::listed(), revision),
+            (prompts::GET, _) => about::completed(prompts::text(&request)?, revision),
             (CALL, _) => return self.call(request, revision, session, question).await,
             (other, _) => return Err(RpcError::method(other)),
         };

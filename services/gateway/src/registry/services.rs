@@ -1,8 +1,9 @@
 //! Services outside flows, and what each of their operations takes.
 
+use tg_schemas::operations;
 use tg_schemas::processors::{
     Serves, Spec, TopicScope, agent_manager, config_svc, flow_svc, iam_svc, knowledge, librarian,
-    threads, violations,
+    sessions, threads, violations,
 };
 use tg_schemas::{Message, Reply};
 
@@ -16,6 +17,7 @@ use crate::engine::translate::flow::Flow;
 use crate::engine::translate::generic::Generic;
 use crate::engine::translate::iam::Iam;
 use crate::engine::translate::librarian::Librarian;
+use crate::engine::translate::operations::Operations;
 use crate::engine::translate::threads::Threads;
 use crate::engine::translate::traces::Traces;
 use crate::engine::translate::usage::Usage;
@@ -50,17 +52,19 @@ pub(crate) struct Service {
     pub(crate) home: Home,
     /// Its translator.
     pub(crate) asks: Asks,
-    /// Operations by what they need.
+    /// Operations by what they need. Those that are types say so themselves.
     pub(super) operations: &'static [(Gate, &'static [&'static str])],
 }
 
 impl Service {
     /// What an operation needs; `None` when there is no such operation.
     pub(crate) fn gate(&self, operation: &str) -> Option<Gate> {
-        self.operations
-            .iter()
-            .find(|(_, names)| names.contains(&operation))
+        let mut listed = self.operations.iter();
+        let listed = listed.find(|(_, names)| names.contains(&operation));
+        let declared = || operations::find(self.name, operation);
+        listed
             .map(|(gate, _)| *gate)
+            .or_else(|| Some(Needs(declared()?.capability)))
     }
 }
 
@@ -69,10 +73,22 @@ pub(crate) fn is_for_all(service: &str, operation: &str) -> bool {
     service == "traces" && matches!(operation, "rotate-signing-key" | "revoke-signing-key")
 }
 
+/// Whether an operation of a service has an agent ask models: a key that is held to models may not call it, as nobody can say
+/// which model it will be.
+pub(crate) fn asks_models(service: &str, operation: &str) -> bool {
+    service == SESSIONS
+        && matches!(
+            operation,
+            "chat" | "send-message" | "send-conversation-message"
+        )
+}
+
 /// Requests that go on without their callers, and runs of the agent.
 pub(crate) const REQUESTS: &str = "requests";
 /// Its operation that replays a run from its record.
 pub(crate) const REPLAY: &str = "replay-run";
+/// Agents over time.
+pub(crate) const SESSIONS: &str = operations::SESSIONS;
 /// What the gateway says of answers.
 pub(crate) const ANSWERS: &str = "answers";
 
@@ -345,6 +361,12 @@ pub(super) const SERVICES: &[Service] = &[
         ],
     },
     Service {
+        name: SESSIONS,
+        home: Home::of(sessions::SESSIONS),
+        asks: ask::ask::<Operations>,
+        operations: &[],
+    },
+    Service {
         name: "violations",
         home: Home::of(violations::VIOLATIONS),
         asks: ask::ask::<Violations>,
@@ -366,11 +388,14 @@ pub(crate) fn service(name: &str) -> Option<&'static Service> {
 /// Every operation of every service, with what it needs.
 #[cfg(test)]
 pub(crate) fn all_operations() -> impl Iterator<Item = (&'static str, &'static str, Gate)> {
-    SERVICES.iter().flat_map(|service| {
+    let declared = operations::ALL.iter();
+    let declared = declared.map(|meta| (meta.service, meta.name, Needs(meta.capability)));
+    let listed = SERVICES.iter().flat_map(|service| {
         service.operations.iter().flat_map(move |(gate, names)| {
             names.iter().map(move |name| (service.name, *name, *gate))
         })
-    })
+    });
+    listed.chain(declared)
 }
 
 /// Every service outside flows.

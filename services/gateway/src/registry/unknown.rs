@@ -19,6 +19,13 @@ pub(crate) enum Unknown {
     Export,
 }
 
+/// Operations of a service that are types.
+fn declared(service: &str) -> impl Iterator<Item = &'static str> {
+    let all = tg_schemas::operations::ALL.iter();
+    let own = all.filter(move |meta| meta.service == service);
+    own.map(|meta| meta.name)
+}
+
 impl Unknown {
     /// What there is instead.
     pub(crate) fn known(self) -> String {
@@ -29,6 +36,7 @@ impl Unknown {
                 .into_iter()
                 .flat_map(|service| service.operations.iter().flat_map(|row| row.1))
                 .copied()
+                .chain(declared(name))
                 .collect(),
             Self::Kind => KINDS.iter().map(|kind| kind.name).collect(),
             Self::Import => bulk(IMPORTS),

@@ -2,15 +2,18 @@
 //! are fakes hosted here.
 
 mod access;
+mod agents;
 mod audit;
 mod bulk;
 mod cores;
+mod dialects;
 mod disk;
 mod exports;
 mod fakes;
 mod flows;
 mod imports;
 mod leaks;
+mod mcp;
 mod observe;
 mod openai;
 mod pace;

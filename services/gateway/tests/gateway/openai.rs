@@ -292,7 +292,14 @@ async fn a_key_that_is_held_to_a_model_sees_and_asks_that_one(place: Place) {
     let (_, all) = world.get("/v1/models", "tg_admin").await;
     assert_eq!(
         (all["object"].as_str(), ids(all.clone())),
-        (Some("list"), vec!["one".to_owned(), "two".to_owned()])
+        (
+            Some("list"),
+            vec![
+                "agent/default".to_owned(),
+                "one".to_owned(),
+                "two".to_owned()
+            ]
+        )
     );
     let (_, own) = world.get("/v1/models", "tg_model").await;
     assert_eq!(ids(own), ["one"]);

@@ -37,7 +37,7 @@ async fn statuses_and_bodies_follow_the_contract(place: Place) {
             r#"{"operation": "x"}"#,
             400,
             "unknown operation; the services are iam, audit, requests, answers, config, flow, librarian, \
-             collection-management, traces, usage, knowledge, threads, violations",
+             collection-management, traces, usage, knowledge, threads, sessions, violations",
         ),
         (
             "/api/v1/config",

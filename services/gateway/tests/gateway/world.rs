@@ -12,6 +12,7 @@ use tg_testkit::fakes::Played;
 use tg_testkit::place::Place;
 use tg_testkit::socket::Socket;
 
+use crate::agents::sessions;
 use crate::fakes::*;
 use crate::openai::{chats, totals};
 use crate::runs::runs;
@@ -169,6 +170,8 @@ impl World {
                 .reads(processors::rows_write::INPUT, fakes.rows.clone()),
             Processor::new(processors::rows_query::PROCESSOR)
                 .serves(processors::rows_query::REQUEST, pages_of_rows()),
+            Processor::new(processors::sessions::PROCESSOR)
+                .serves(processors::sessions::SESSIONS, sessions()),
             Processor::new(processors::knowledge::PROCESSOR).serves(
                 processors::knowledge::KNOWLEDGE,
                 knowledge(fakes.put.clone()),

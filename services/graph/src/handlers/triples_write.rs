@@ -8,7 +8,7 @@ use tg_mesh::{ConsumeError, Cx, LeasedStore, RecordConsumer};
 use tg_runs::RunContext;
 use tg_schemas::msg::Triples;
 use tg_schemas::vocabulary::POLICY_GRAPH;
-use tg_schemas::{Error, ErrorCode, Triple};
+use tg_schemas::{Error, ErrorCode, Triple, faults};
 
 use crate::error::GraphError;
 use crate::store::QuadStore;
@@ -37,10 +37,7 @@ impl<S: QuadStore> RecordConsumer<Triples> for Writer<S> {
             }
             None => cx.not_kept(ended(target.key.collection())),
         }
-        match written.refused {
-            None => Ok(()),
-            Some((first, count)) => Err(ConsumeError::Dead(refused(&first, count))),
-        }
+        refused(&written.refused).map_or(Ok(()), |error| Err(ConsumeError::Dead(error)))
     }
 }
 
@@ -56,13 +53,10 @@ fn without_policies(triples: &[Triple]) -> Result<(), ConsumeError> {
 }
 
 /// Why some triples of a record are not RDF.
-fn refused(first: &GraphError, count: usize) -> Error {
-    metrics::counter!("tg_graph_triples_refused_total").increment(count as u64);
-    let text = match count {
-        1 => first.to_string(),
-        count => format!("{first} (and {} more)", count - 1),
-    };
-    Error::new(ErrorCode::BadRequest, text)
+fn refused(triples: &[GraphError]) -> Option<Error> {
+    let text = faults::joined(triples.iter().map(ToString::to_string))?;
+    metrics::counter!("tg_graph_triples_refused_total").increment(triples.len() as u64);
+    Some(Error::new(ErrorCode::BadRequest, text))
 }
 
 #[cfg(test)]

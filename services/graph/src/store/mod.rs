@@ -39,8 +39,8 @@ pub struct TriplePattern {
 pub struct Written {
     /// How many were valid and are kept now; `None`: the write came too late, its collection has ended.
     pub kept: Option<usize>,
-    /// The first fault of triples that are not RDF, and how many triples have one. The others are kept all the same.
-    pub refused: Option<(GraphError, usize)>,
+    /// The fault of each triple that is not RDF. The others are kept all the same.
+    pub refused: Vec<GraphError>,
 }
 
 /// What kind of SPARQL query it is.

@@ -55,6 +55,7 @@ pub const ROLES: &[Role] = &[
             "flows:read",
             "collections:read",
             "knowledge:read",
+            "agents:read",
             "keys:self",
         ],
     },
@@ -72,6 +73,7 @@ pub const ROLES: &[Role] = &[
             "rows:write",
             "collections:write",
             "knowledge:write",
+            "agents:write",
         ],
     },
     Role {

@@ -8,7 +8,7 @@ use tg_mesh::{ConsumeError, Cx, LeasedStore, RecordConsumer};
 use tg_runs::RunContext;
 use tg_schemas::msg::ExtractedObject;
 use tg_schemas::table::{TABLE, Table};
-use tg_schemas::{BAD_CONTENT, Error};
+use tg_schemas::{BAD_CONTENT, Error, faults};
 
 use crate::engine::value;
 use crate::error::RowsError;
@@ -42,14 +42,11 @@ impl<S: RowStore> RecordConsumer<ExtractedObject> for Writer<S> {
             metrics::counter!("tg_rows_written_total").increment(stored as u64);
         }
         // What fits is stored all the same.
-        let Some(first) = faults.first() else {
+        let count = faults.len() as u64;
+        let Some(text) = faults::joined(faults) else {
             return Ok(());
         };
-        metrics::counter!("tg_rows_refused_total").increment(faults.len() as u64);
-        let text = match faults.len() {
-            1 => first.clone(),
-            count => format!("{first} (and {} more)", count - 1),
-        };
+        metrics::counter!("tg_rows_refused_total").increment(count);
         Err(ConsumeError::Dead(Error::typed(BAD_CONTENT, text)))
     }
 }

@@ -374,6 +374,10 @@ const RULES: &[Rule] = &[
                 "searches that wait",
             ),
             (
+                "services/sessions/src/turns.rs",
+                "workspaces with a turn; each turn is a request in progress",
+            ),
+            (
                 "services/threads/src/handlers/pumping.rs",
                 "pumps of workspaces, of no more than its bound",
             ),

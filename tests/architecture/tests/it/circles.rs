@@ -45,6 +45,7 @@ const FREE: &[&str] = &[
     "services/prompt",
     "services/rag",
     "services/rows",
+    "services/sessions",
     "services/threads",
     "services/tool",
     "services/vectors",

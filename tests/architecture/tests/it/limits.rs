@@ -110,6 +110,7 @@ const OTHERS: &[(&str, &[(&str, &str)])] = &[
             ("crates/tls/src/pem.rs", "LONGEST"),
             ("services/ingest/src/decode/frames.rs", "LONGEST"),
             ("services/ingest/src/decode/frames.rs", "PIECE"),
+            ("services/sessions/src/agents_dir.rs", "LARGEST"),
         ],
     ),
     (

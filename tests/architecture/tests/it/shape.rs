@@ -24,6 +24,7 @@ const SHAPED: &[&str] = &[
     "prompt",
     "rag",
     "rows",
+    "sessions",
     "threads",
     "tool",
     "vectors",
@@ -40,6 +41,7 @@ const KEEPERS: &[&str] = &[
     "knowledge",
     "librarian",
     "rows",
+    "sessions",
     "vectors",
 ];
 

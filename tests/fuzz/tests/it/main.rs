@@ -8,5 +8,6 @@ mod rdf;
 mod releases;
 mod replies;
 mod rows;
+mod sessions;
 mod threads;
 mod traces;

@@ -69,7 +69,7 @@ fn rows(config: &Value) -> Vec<String> {
 }
 
 /// Listings that are looked at page by page in another file, which names them: what they list takes more to make.
-const ELSEWHERE: [(&str, &str, &str); 5] = [
+const ELSEWHERE: [(&str, &str, &str); 10] = [
     (
         "requests",
         "list-runs",
@@ -91,6 +91,36 @@ const ELSEWHERE: [(&str, &str, &str); 5] = [
         "list-violations",
         include_str!("../../../../services/extract/tests/over_the_bus/ontology.rs"),
     ),
+    (
+        "sessions",
+        "list-sessions",
+        include_str!("../../../../services/sessions/src/tests/sessions.rs"),
+    ),
+    (
+        "sessions",
+        "list-messages",
+        include_str!("../../../../services/sessions/src/tests/turns.rs"),
+    ),
+    (
+        "sessions",
+        "list-agents",
+        include_str!("../../../../services/sessions/src/tests/workspace_agents.rs"),
+    ),
+    (
+        "sessions",
+        "list-conversations",
+        include_str!("../../../../services/sessions/src/tests/conversations.rs"),
+    ),
+    (
+        "sessions",
+        "list-conversation-messages",
+        include_str!("../../../../services/sessions/src/tests/conversations.rs"),
+    ),
+];
+/// Listings that are always one answer: of files that the operator wrote, and of what comes with the program.
+const WHOLE: [(&str, &str); 2] = [
+    ("sessions", "list-named-agents"),
+    ("sessions", "list-templates"),
 ];
 /// Listings of configuration, which keep the reference's names. Of all workspaces nobody outside lists anything.
 const OF_CONFIG: [&str; 3] = ["list", "getvalues", "config"];
@@ -128,7 +158,8 @@ fn every_listing_there_is_has_a_test() {
         assert!(paged, "{operation} is not looked at page by page");
         ((*service).to_owned(), (*operation).to_owned())
     });
-    let tested: BTreeSet<_> = here.chain(elsewhere).collect();
+    let whole = WHOLE.map(|(service, operation)| (service.to_owned(), operation.to_owned()));
+    let tested: BTreeSet<_> = here.chain(elsewhere).chain(whole).collect();
     assert_eq!(tested, described());
 }
 

@@ -67,6 +67,7 @@ mod detached_runs_count;
 mod disabling_keeps_everything;
 mod documents_become_answers;
 mod editors_use_the_tools;
+mod exactly_the_refused_lines_are_named;
 mod exports_come_back;
 mod files_become_rows;
 mod flow_stop_adds_up;

@@ -1,4 +1,4 @@
-//! The official client of the OpenAI API, unmodified, against a system with users and two backends of a model: whole and
+//! The official clients of the OpenAI and Anthropic APIs, unmodified, against a system with users and two backends of a model: whole and
 //! streamed answers, tools, answers of a schema, thoughts, the client for asyncio, the list of models, a key that is held to one, failures in the client's own classes, and a backend
 //! that fails without anybody noticing. Afterwards `tg route --explain` says who is left out.
 //!
@@ -40,6 +40,29 @@ async fn held(server: &Server, key: &str) -> Result<String> {
     Ok(key.with_context(|| made.to_string())?.to_owned())
 }
 
+/// Runs a client, and looks at what it found wrong.
+async fn runs(script: &str, arguments: [&str; 4], server: &Server) -> Result<()> {
+    let work = Command::new(root().join(".cache/venv/bin/python3"))
+        .arg(root().join("tests/integration/clients").join(script))
+        .args(arguments)
+        .stdin(Stdio::null())
+        .kill_on_drop(true)
+        .output();
+    let output = tokio::time::timeout(BOUND, work)
+        .await
+        .with_context(|| format!("{script} did not end\n{}", server.log()))?
+        .context("cannot run Python: run the set-up first")?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let told: Value = serde_json::from_str(&text)
+        .with_context(|| format!("{text}\n{}", String::from_utf8_lossy(&output.stderr)))?;
+    ensure!(
+        told["wrong"] == json!([]),
+        "{script}: {told:#}\n{}",
+        server.log()
+    );
+    Ok(())
+}
+
 async fn a_client_of_the_api_is_a_client(bus: Bus) -> Result<()> {
     let near = ScriptedModel::start(vec![
         Rule::contains("fail near", Reply::status(500, "{}")),
@@ -70,20 +93,11 @@ async fn a_client_of_the_api_is_a_client(bus: Bus) -> Result<()> {
     let key = first_key(&server).await?;
     let held = held(&server, &key).await?;
 
-    let work = Command::new(root().join(".cache/venv/bin/python3"))
-        .arg(root().join("tests/integration/clients/openai_chat.py"))
-        .args([&format!("{}v1", server.url()), &key, &held, OTHER])
-        .stdin(Stdio::null())
-        .kill_on_drop(true)
-        .output();
-    let output = tokio::time::timeout(BOUND, work)
-        .await
-        .with_context(|| format!("the client did not end\n{}", server.log()))?
-        .context("cannot run Python: run the set-up first")?;
-    let text = String::from_utf8_lossy(&output.stdout);
-    let told: Value = serde_json::from_str(&text)
-        .with_context(|| format!("{text}\n{}", String::from_utf8_lossy(&output.stderr)))?;
-    ensure!(told["wrong"] == json!([]), "{told:#}\n{}", server.log());
+    // The second one first: the first one makes a backend rest.
+    for (script, base) in [("anthropic_messages.py", ""), ("openai_chat.py", "v1")] {
+        let base = format!("{}{base}", server.url());
+        runs(script, [&base, &key, &held, OTHER], &server).await?;
+    }
 
     let token = [("TRUSTGRAPH_TOKEN", key.as_str())];
     let route = tg_with(&server.url(), &token, &["route", "--explain"]).await?;

@@ -59,6 +59,8 @@ const OURS: [&str; 81] = [
     "Neighbour",
     "NeighbourhoodRequest",
     "NeighbourhoodResponse",
+    "OperationRequest",
+    "OperationResponse",
     "PollRecord",
     "Presence",
     "ProcessingError",

@@ -128,7 +128,7 @@ async fn a_document(bus: Bus) -> Result<()> {
 fn watching(url: &str, folder: &Path) -> Result<Child> {
     let mut command = Command::new(bin_dir()?.join("tg"));
     command
-        .args(["sync", "--watch", "-C", "docs"])
+        .args(["add", "--watch", "--delete", "-C", "docs"])
         .arg(folder)
         .env("TRUSTGRAPH_URL", url)
         .env("XDG_CONFIG_HOME", "/nowhere")

@@ -60,6 +60,10 @@ async fn nothing_gets_through(bus: Bus) -> Result<()> {
     // The words of the OpenAI API, and runs of the agent and threads by their ids, are tried like the rest.
     for (endpoint, operation) in [
         ("POST /v1/chat/completions", ""),
+        ("POST /v1/messages", ""),
+        ("POST /v1/messages/count_tokens", ""),
+        ("POST /v1/responses", ""),
+        ("POST /v1/embeddings", ""),
         ("GET /v1/models", ""),
         ("GET /v1/models/health", ""),
         ("GET /api/v1/runs/{run}", ""),

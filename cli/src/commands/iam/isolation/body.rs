@@ -161,6 +161,7 @@ pub fn request(trial: &Trial, things: &Things, named: bool, flow: &str) -> Reque
             }
         }
         Way::Chat(method, path) => chat(method, path, workspace, flow),
+        Way::Agents(method, path) => agents(method, path, things, workspace),
         Way::Tool(tool) => called(tool, things, workspace, flow),
         Way::Resume => {
             let mut place = trial.example.clone();
@@ -191,7 +192,7 @@ fn bare() -> Request {
     }
 }
 
-/// A request in the words of the OpenAI API: workspace and flow stand in headers.
+/// A request in the words of a model API: workspace and flow stand in headers. Each reads the fields that it knows.
 fn chat(method: &'static str, path: &str, workspace: Option<&str>, flow: &str) -> Request {
     let mut headers = vec![("X-Flow", flow.to_owned())];
     headers.extend(workspace.map(|name| ("SPASS-Tenant", name.to_owned())));
@@ -199,13 +200,44 @@ fn chat(method: &'static str, path: &str, workspace: Option<&str>, flow: &str) -
         // As of the kinds of a flow, nothing needs to be done in one's own workspace.
         None => json!({}),
         Some(_) => json!({"model": "isolation",
-            "messages": [{"role": "user", "content": OUTSIDE}]}),
+            "messages": [{"role": "user", "content": OUTSIDE}], "input": OUTSIDE}),
     };
     Request {
         method,
         path: path.trim_start_matches('/').to_owned(),
         headers,
         body: (method == "POST").then(|| ("application/json", chat.to_string())),
+        ..bare()
+    }
+}
+
+/// An agent that comes with the program: which there are is the same in all workspaces.
+const AGENT: &str = "concise-de";
+
+/// A request about agents and sessions: workspace and user stand in headers. Sessions are those of somebody in the other
+/// workspace, so that nothing is asked of an agent in one's own.
+fn agents(method: &'static str, path: &str, things: &Things, workspace: Option<&str>) -> Request {
+    let mut headers = vec![("SPASS-User-Id", things.username.clone())];
+    headers.extend(workspace.map(|name| ("SPASS-Tenant", name.to_owned())));
+    let body = match workspace {
+        // As of the kinds of a flow, nothing needs to be done in one's own workspace.
+        None => json!({"message": "", "compact_keep_last_n": -1, "name": "", "templateId": ""}),
+        Some(_) => json!({"message": OUTSIDE, "name": OUTSIDE, "templateId": "bobby"}),
+    };
+    // In one's own workspace the other one is a name that is not asked for.
+    let path = path
+        .replace("{name}", AGENT)
+        .replace("{agent_id}", &things.key)
+        .replace("{conversation_id}", &things.key)
+        .replace("{workspace}", workspace.unwrap_or("default"));
+    Request {
+        method,
+        path: path
+            .replace("{session_id}", &things.key)
+            .trim_start_matches('/')
+            .to_owned(),
+        headers,
+        body: matches!(method, "POST" | "PATCH").then(|| ("application/json", body.to_string())),
         ..bare()
     }
 }
@@ -367,6 +399,8 @@ fn about(service: &str, operation: &str, things: &Things, flow: &str) -> Map<Str
         // To oneself, so that the thread is all that is of somebody else.
         "threads" => json!({"flow": flow, "thread": things.thread, "to": ROUTER,
             "type": ROUTED, "payload": {"text": OUTSIDE, "target": "nobody"}, "console": true}),
+        "sessions" => json!({"name": AGENT, "session_id": things.key, "user_id": things.username,
+            "agent_id": things.key, "conversation_id": things.key, "llm_service_id": things.key, "message": "", "compact_keep_last_n": -1}),
         "violations" => json!({"id": VIOLATION, "flow": name, "collection": name}),
         _ => json!({ "id": things.key }),
     };
@@ -480,7 +514,7 @@ mod tests {
         let chats: Vec<_> = trials
             .filter(|one| matches!(one.way, Way::Chat(..)))
             .collect();
-        assert_eq!(chats.len(), 4);
+        assert_eq!(chats.len(), 8);
         for one in chats {
             let asked = request(&one, &things(), true, "f");
             let door = format!("{} /{}", asked.method, asked.path);

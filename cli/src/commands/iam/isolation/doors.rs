@@ -69,8 +69,10 @@ pub enum Way {
     Post(String, &'static str, &'static str),
     /// A socket of records at `/api/v1/flow/<flow>/import/<kind>` or `export`.
     Upgrade(Direction, String),
-    /// A path of the OpenAI API, which takes workspace and flow from headers: with a chat to `POST` where it is one.
+    /// A path of a model API, which takes workspace and flow from headers: with a chat or a text to `POST` where it asks.
     Chat(&'static str, String),
+    /// A path of agents and sessions, which takes workspace and user from headers.
+    Agents(&'static str, String),
     /// A tool of the Model Context Protocol, by its name.
     Tool(String),
     /// A frame of the socket that joins a run of the agent again.
@@ -97,6 +99,8 @@ pub struct Trial {
 }
 
 const FLOW: &str = "/api/v1/flow/{flow}/";
+/// What paths of agents and sessions begin with.
+const AGENTS: [&str; 2] = ["/a1/", "/api/v1/workspaces/"];
 const QUERY: &str = "SELECT * WHERE { GRAPH ?g { ?s ?p ?o } }";
 
 /// Everything that a description (OpenAPI, in YAML) has.
@@ -147,13 +151,29 @@ fn at(all: &Value, path: &str, method: &str, said: &Value) -> Option<Vec<Trial>>
         trials[0].example = example(said, &format!("iam.{operation}"));
         return Some(trials);
     }
+    if AGENTS.iter().any(|one| path.starts_with(one)) {
+        let (effect, method) = match method {
+            "patch" => (Effect::Write, "PATCH"),
+            "get" => (Effect::Read, "GET"),
+            "delete" => (Effect::Delete, "DELETE"),
+            _ => (Effect::Write, "POST"),
+        };
+        return Some(one(effect, Way::Agents(method, path.to_owned())));
+    }
     if let Some(rest) = path.strip_prefix(FLOW) {
         return in_flow(all, &door, rest, method, said);
     }
     Some(match (method, path) {
         // Frames of the socket are tried with each operation.
         ("get", "/api/v1/socket" | "/api/socket") => Vec::new(),
-        ("post", "/v1/chat/completions") => one(Effect::Read, Way::Chat("POST", path.to_owned())),
+        (
+            "post",
+            "/v1/chat/completions"
+            | "/v1/messages"
+            | "/v1/messages/count_tokens"
+            | "/v1/responses"
+            | "/v1/embeddings",
+        ) => one(Effect::Read, Way::Chat("POST", path.to_owned())),
         ("get", "/v1/models" | "/v1/models/health" | "/v1/usage") => {
             one(Effect::Read, Way::Chat("GET", path.to_owned()))
         }
@@ -184,8 +204,15 @@ fn at(all: &Value, path: &str, method: &str, said: &Value) -> Option<Vec<Trial>>
         ("get", "/assets/{file}") => one(Effect::Read, Way::Page(path.replace("{file}", "none"))),
         (
             "get",
-            "/" | "/index.html" | "/docs" | "/openapi.yaml" | "/asyncapi.yaml" | "/health/live"
-            | "/health/ready",
+            "/"
+            | "/index.html"
+            | "/docs"
+            | "/openapi.yaml"
+            | "/asyncapi.yaml"
+            | "/health/live"
+            | "/health/ready"
+            | "/.well-known/oauth-protected-resource"
+            | "/.well-known/oauth-protected-resource/mcp",
         ) => one(Effect::Read, Way::Page(path.to_owned())),
         _ => return None,
     })

@@ -1,6 +1,7 @@
 //! What a call costs, by the prices that a workspace says of models.
 
 use serde_json::{Value, json};
+use tg_schemas::operations::decimal;
 pub(crate) use tg_schemas::price::{Price, ROWS as PRICES};
 
 /// Dollars of a call, by its usage.
@@ -20,6 +21,8 @@ pub(crate) struct Cost {
     /// Dollars, and euros where a rate is set; `None`: not known.
     usd: Option<String>,
     eur: Option<String>,
+    /// Calls of models that it is of.
+    sub_calls: i64,
 }
 
 impl Cost {
@@ -36,6 +39,22 @@ impl Cost {
             eur: dollars
                 .filter(|_| rate > 0.0)
                 .map(|dollars| decimal(dollars * rate)),
+            sub_calls: 1,
+        }
+    }
+
+    /// Of a run of an agent, which reports it by itself.
+    pub(crate) fn reported(cost: &Value) -> Self {
+        let amount = |key: &str| cost[key].as_f64().map(decimal);
+        Self {
+            source: match cost["source"].as_str() {
+                Some("upstream") => "upstream",
+                Some("table") => "table",
+                _ => "unknown",
+            },
+            usd: amount("usd"),
+            eur: amount("eur"),
+            sub_calls: cost["sub_calls"].as_i64().unwrap_or(1),
         }
     }
 
@@ -52,7 +71,7 @@ impl Cost {
     pub(crate) fn headers(&self) -> Vec<(&'static str, String)> {
         let mut headers = vec![
             ("spass-cost-source", self.source.to_owned()),
-            ("spass-cost-sub-calls", "1".to_owned()),
+            ("spass-cost-sub-calls", self.sub_calls.to_string()),
         ];
         headers.extend(
             self.known()
@@ -63,7 +82,7 @@ impl Cost {
 
     /// The same in the middle of a stream.
     pub(crate) fn json(&self) -> Value {
-        let mut cost = json!({"source": self.source, "sub_calls": 1});
+        let mut cost = json!({"source": self.source, "sub_calls": self.sub_calls});
         for (key, _, amount) in self.known() {
             cost[key] = json!(amount);
         }
@@ -71,17 +90,13 @@ impl Cost {
     }
 }
 
-/// With at most six digits behind the point, half to even, without zeros at the end.
-fn decimal(amount: f64) -> String {
-    let millionths = (amount * 1e6).round_ties_even();
-    let text = format!("{:.6}", millionths / 1e6);
-    let text = text.trim_end_matches('0').trim_end_matches('.');
-    text.to_owned()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn run_told() -> Value {
+        json!({"source": "table", "sub_calls": 3, "usd": "0.5"})
+    }
 
     /// 45: what is told of the cost.
     #[test]
@@ -115,5 +130,7 @@ mod tests {
             None
         );
         assert_eq!(Price::read("x"), None);
+        let run = json!({"source": "table", "usd": 0.5, "sub_calls": 3});
+        assert_eq!(Cost::reported(&run).json(), run_told());
     }
 }

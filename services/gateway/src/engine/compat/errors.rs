@@ -1,4 +1,4 @@
-//! What went wrong, in the words of the OpenAI API. Of a provider it says only what kind of failure it was.
+//! What went wrong, in the words of model APIs. Of a provider it says only what kind of failure it was.
 
 use serde_json::{Value, json};
 use tg_schemas::{Error, ErrorCode};
@@ -23,6 +23,16 @@ impl CompatError {
             message: message.into(),
             retry_after: None,
         }
+    }
+
+    /// What went wrong.
+    pub(crate) fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// In a word.
+    pub(crate) fn code(&self) -> &'static str {
+        self.code
     }
 
     /// With a pause, where one is known.
@@ -83,6 +93,18 @@ impl CompatError {
         fault.after(retry_after)
     }
 
+    /// With another name for a field, which the request called otherwise than the service does.
+    pub(crate) fn renamed(mut self, from: &str, to: &str) -> Self {
+        let field = self.field().is_some_and(|field| {
+            let rest = field.strip_prefix(from);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+        });
+        if field {
+            self.message.replace_range(..from.len(), to);
+        }
+        self
+    }
+
     fn kind(&self) -> &'static str {
         match self.status {
             400 | 404 | 413 | 422 => "invalid_request_error",
@@ -94,7 +116,7 @@ impl CompatError {
     }
 
     /// The field at fault: what stands before the colon of a message about one.
-    fn field(&self) -> Option<&str> {
+    pub(crate) fn field(&self) -> Option<&str> {
         let (field, _) = self.message.split_once(": ")?;
         let plain = |c: char| c.is_ascii_alphanumeric() || "_-.[]".contains(c);
         (self.kind() == "invalid_request_error" || self.status == 403)

@@ -1,8 +1,8 @@
 //! What the gateway says of itself: which revisions and capabilities it has, and what a model should know of its tools.
 
 use rmcp::model::{
-    DiscoverResult, Implementation, InitializeResult, ProtocolVersion, ServerCapabilities,
-    ToolsCapability,
+    DiscoverResult, Implementation, InitializeResult, PromptsCapability, ProtocolVersion,
+    ResourcesCapability, ServerCapabilities, ToolsCapability,
 };
 use serde_json::{Value, json};
 
@@ -16,6 +16,8 @@ const INSTRUCTIONS: &str = "Knowledge of one workspace: documents, a knowledge g
 fn capabilities() -> ServerCapabilities {
     let mut capabilities = ServerCapabilities::default();
     capabilities.tools = Some(ToolsCapability::default());
+    capabilities.resources = Some(ResourcesCapability::default());
+    capabilities.prompts = Some(PromptsCapability::default());
     capabilities
 }
 
@@ -55,6 +57,14 @@ pub(crate) fn listed(mut result: Value, revision: Revision) -> Value {
     result
 }
 
+/// An answer that holds for its request alone, as a revision has it.
+pub(crate) fn completed(mut result: Value, revision: Revision) -> Value {
+    if revision == Revision::Stateless {
+        result["resultType"] = json!("complete");
+    }
+    result
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -69,7 +79,9 @@ mod tests {
         ] {
             assert_eq!(initialized(asked)["protocolVersion"], answered);
         }
-        assert!(initialized("")["capabilities"]["tools"].is_object());
+        for kind in ["tools", "resources", "prompts"] {
+            assert!(initialized("")["capabilities"][kind].is_object(), "{kind}");
+        }
     }
 
     #[test]

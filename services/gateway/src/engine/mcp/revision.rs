@@ -7,6 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use rmcp::model::{ErrorData, ProtocolVersion};
 
 use super::message::{Message, Request, RpcError};
+use super::{prompts, resources};
 
 /// What a client asks instead of `initialize`.
 pub(crate) const DISCOVER: &str = "server/discover";
@@ -116,8 +117,15 @@ fn of_request(headers: &Headers, request: &Request) -> Result<Revision, RpcError
     if !headers.method.is(&request.method) {
         return Err(mismatch("Mcp-Method", "the method"));
     }
-    if request.method == CALL && !headers.name.means(request.text("name")?) {
-        return Err(mismatch("Mcp-Name", "the name of the tool"));
+    let named = match request.method.as_str() {
+        CALL | prompts::GET => Some("name"),
+        resources::READ => Some("uri"),
+        _ => None,
+    };
+    if let Some(key) = named
+        && !headers.name.means(request.text(key)?)
+    {
+        return Err(mismatch("Mcp-Name", "what the request names"));
     }
     Ok(Revision::Stateless)
 }
@@ -237,6 +245,15 @@ mod tests {
                 "{wrong:?}"
             );
         }
+        let mut read = stateless("");
+        read["uri"] = json!("threadgraph://document/a");
+        let named = headers(version, resources::READ, "threadgraph://document/a");
+        assert_eq!(
+            of(&named, resources::READ, read.clone()),
+            Ok(Revision::Stateless)
+        );
+        let unnamed = headers(version, resources::READ, "");
+        assert_eq!(of(&unnamed, resources::READ, read), mismatch);
         let twice = Headers {
             method: Header::Unclear,
             ..good.clone()

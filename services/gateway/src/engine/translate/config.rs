@@ -10,7 +10,7 @@ use tg_schemas::{Error, Message};
 
 use super::fields::{Body, Fields, Reply};
 use super::secrets::{masked_row, shown};
-use super::{About, Translate};
+use super::{About, MASKED, Translate};
 
 /// A row of an answer. The contract type cannot tell a missing value (`null`) from an empty one; callers
 /// of `get` depend on the difference.
@@ -64,6 +64,8 @@ impl Translate for Config {
     type Answer = ConfigAnswer;
 
     fn question(body: &Fields<'_>, about: &About) -> Result<ConfigRequest, Error> {
+        // What it says was noted with the call.
+        body.flag(MASKED)?;
         let mut keys = Vec::new();
         // The npm client sends the one key that it deletes without a list around it.
         let asked = match body.object("keys") {
@@ -169,6 +171,13 @@ mod tests {
         assert_eq!(wrong.message, "limit: must be a whole number");
         let wrong = question::<Config>(json!({"after": 1}), "config").unwrap_err();
         assert_eq!(wrong.message, "after: must be a string");
+    }
+
+    #[test]
+    fn who_asks_not_to_be_shown_secrets_says_so_by_true_or_false() {
+        question::<Config>(json!({"masked": true}), "config").unwrap();
+        let wrong = question::<Config>(json!({"masked": "yes"}), "config").unwrap_err();
+        assert_eq!(wrong.message, "masked: must be true or false");
     }
 
     #[test]

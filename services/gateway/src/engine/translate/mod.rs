@@ -22,6 +22,7 @@ pub mod knowledge;
 pub mod librarian;
 pub mod load;
 pub mod looked;
+pub mod operations;
 pub mod passthrough;
 pub mod prompt;
 pub mod rag;
@@ -43,6 +44,9 @@ use tg_schemas::{Error, Message, Reply};
 
 pub use fields::{Body, Fields};
 pub use looked::Looked;
+
+/// The field by which a caller who may see secrets asks not to be shown them.
+pub const MASKED: &str = "masked";
 
 /// What a translator may know beside the body.
 #[derive(Debug, Clone, Default)]

@@ -19,7 +19,7 @@ use crate::store::embedded::merge;
 use crate::store::embedded::retract::{self, TakenBack};
 use crate::store::embedded::shared::Shared;
 use tg_collections::CollectionKey;
-use tg_storage::survived;
+use tg_storage::{StorageError, survived};
 
 struct Write {
     key: CollectionKey,
@@ -150,7 +150,10 @@ fn commit(shared: &Arc<Shared>, accounting: &mut Accounting, writes: Vec<Write>)
     }
     metrics::counter!("tg_graph_commits_total").increment(1);
     if let Err(error) = &result {
-        tracing::warn!(%error, changes = writes.len(), "changes of the graph failed");
+        // The store itself logs a full disk.
+        if *error != GraphError::Journal(StorageError::Full) {
+            tracing::warn!(%error, changes = writes.len(), "changes of the graph failed");
+        }
         *accounting = Accounting::default();
     }
     for write in writes {

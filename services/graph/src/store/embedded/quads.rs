@@ -140,12 +140,12 @@ fn is_small(triples: &[Triple]) -> bool {
 
 struct Prepared {
     batch: Batch,
-    refused: Option<(GraphError, usize)>,
+    refused: Vec<GraphError>,
 }
 
 fn prepare(triples: &[Triple], batch: fn(Vec<Quad>) -> Batch) -> Prepared {
     let mut quads: Vec<Quad> = Vec::with_capacity(triples.len());
-    let mut refused: Option<(GraphError, usize)> = None;
+    let mut refused: Vec<GraphError> = Vec::new();
     for (at, triple) in triples.iter().enumerate() {
         let fault = match convert::quad("", triple) {
             Ok(quad) => {
@@ -158,10 +158,7 @@ fn prepare(triples: &[Triple], batch: fn(Vec<Quad>) -> Batch) -> Prepared {
             },
             Err(other) => other,
         };
-        match &mut refused {
-            Some((_, count)) => *count += 1,
-            none => *none = Some((fault, 1)),
-        }
+        refused.push(fault);
     }
     Prepared {
         batch: batch(quads),

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use async_trait::async_trait;
 use futures::executor::block_on;
-use tg_storage::{Database, Durability, GroupBounds, GroupCommitter};
+use tg_storage::{Database, Durability, GroupBounds, GroupCommitter, StorageError};
 use tokio::sync::oneshot;
 
 use super::{ChunkText, KeywordHit, KeywordStore, MAX_LIMIT};
@@ -122,7 +122,10 @@ fn commit(db: &Database, quota: Quota, group: Vec<(Job, Reply)>) {
             }
         }
         Err(error) => {
-            tracing::warn!(%error, changes = replies.len(), "changes of the keyword index failed");
+            // The store itself logs a full disk.
+            if error != StorageError::Full {
+                tracing::warn!(%error, changes = replies.len(), "changes of the keyword index failed");
+            }
             for reply in replies {
                 let _ = reply.send(Err(error.clone().into()));
             }

@@ -22,7 +22,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use futures::executor::block_on;
 use tg_storage::rusqlite::Connection;
-use tg_storage::{Database, Durability, GroupBounds, GroupCommitter, survived};
+use tg_storage::{Database, Durability, GroupBounds, GroupCommitter, StorageError, survived};
 use tokio::sync::oneshot;
 
 use tg_schemas::msg::Superseded;
@@ -288,7 +288,10 @@ fn commit(db: &Database, cache: &Cache, limits: Limits, group: Vec<(Job, Reply<O
             }
         }
         Err(error) => {
-            tracing::warn!(%error, changes = replies.len(), "changes of the vectors failed");
+            // The store itself logs a full disk.
+            if error != StorageError::Full {
+                tracing::warn!(%error, changes = replies.len(), "changes of the vectors failed");
+            }
             for reply in replies {
                 let _ = reply.send(Err(error.clone().into()));
             }

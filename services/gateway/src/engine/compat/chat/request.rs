@@ -1,80 +1,60 @@
-//! What a client of the OpenAI API asks, as `chat-completion` reads it.
+//! What a client of chat completions asks, as `chat-completion` reads it.
 
 use serde_json::{Map, Value, json};
 use tg_schemas::Error;
 
+use super::reply::Chat;
+use crate::engine::compat::asking::{add_sampling, begun, model};
+use crate::engine::compat::dialect::Asked;
 use crate::engine::translate::fields::fault;
 use crate::engine::translate::{Body, Fields};
 
-/// A chat that is asked for.
-#[derive(Debug, PartialEq)]
-pub(crate) struct Asked {
-    /// The body of `chat-completion`.
-    pub(crate) body: Body,
-    /// The model.
-    pub(crate) model: String,
-    /// In pieces.
-    pub(crate) streaming: bool,
-    /// With what it used, in a piece of its own.
-    pub(crate) with_usage: bool,
-}
-
-impl Asked {
-    /// Reads a request. Keys that are not known mean nothing.
-    ///
-    /// # Errors
-    /// `bad-request`, with the field that is missing or wrong.
-    pub(crate) fn read(body: &Body) -> Result<Self, Error> {
-        let fields = Fields::new(body);
-        let model = fields.required_text("model")?;
-        if model.is_empty() {
-            return Err(fault("model", "is required"));
-        }
-        let messages = fields.objects("messages")?;
-        if messages.is_empty() {
-            return Err(fault("messages", "must have at least one message"));
-        }
-        let streaming = fields.flag("stream")?;
-        let options = fields.object("stream_options")?;
-        let with_usage = options.map(|own| own.flag("include_usage")).transpose()?;
-        let messages: Result<Vec<Value>, Error> = messages.iter().map(turn).collect();
-        let tools: Result<Vec<Value>, Error> = fields.objects("tools")?.iter().map(tool).collect();
-        let mut own = Body::new();
-        own.insert("model".into(), model.clone().into());
-        own.insert("messages".into(), messages?.into());
-        own.insert("tools".into(), tools?.into());
-        own.insert("streaming".into(), streaming.into());
-        for key in ["temperature", "top_p"] {
-            if let Some(value) = fields.value(key) {
-                own.insert(key.into(), value.clone());
-            }
-        }
-        let most = fields
-            .value("max_completion_tokens")
-            .or(fields.value("max_tokens"));
-        if let Some(most) = most {
-            own.insert("max_tokens".into(), most.clone());
-        }
-        match fields.value("stop") {
-            None => {}
-            Some(Value::String(one)) => {
-                own.insert("stop".into(), json!([one]));
-            }
-            Some(_) => {
-                own.insert("stop".into(), fields.texts("stop")?.into());
-            }
-        }
-        if let Some(choice) = choice(&fields)? {
-            own.insert("tool_choice".into(), choice.into());
-        }
-        own.extend(format(&fields)?);
-        Ok(Self {
-            body: own,
-            model,
-            streaming,
-            with_usage: with_usage.unwrap_or(false),
-        })
+/// Reads a request. Fields that are not known mean nothing.
+///
+/// # Errors
+/// `bad-request`, with the field that is missing or wrong, or that asks for what is not done here.
+pub(super) fn read(body: &Body) -> Result<(Asked, Chat), Error> {
+    let fields = Fields::new(body);
+    let model = model(&fields)?;
+    let messages = fields.objects("messages")?;
+    if messages.is_empty() {
+        return Err(fault("messages", "must have at least one message"));
     }
+    if fields.integer_or("n", 1)? != 1 {
+        return Err(fault("n", "must be 1: one answer is given"));
+    }
+    let streaming = fields.flag("stream")?;
+    let options = fields.object("stream_options")?;
+    let with_usage = options.map(|own| own.flag("include_usage")).transpose()?;
+    let messages: Result<Vec<Value>, Error> = messages.iter().map(turn).collect();
+    let tools: Result<Vec<Value>, Error> = fields.objects("tools")?.iter().map(tool).collect();
+    let mut own = begun(&model, messages?, tools?, streaming);
+    add_sampling(&fields, &mut own);
+    let most = fields
+        .value("max_completion_tokens")
+        .or(fields.value("max_tokens"));
+    if let Some(most) = most {
+        own.insert("max_tokens".into(), most.clone());
+    }
+    match fields.value("stop") {
+        None => {}
+        Some(Value::String(one)) => {
+            own.insert("stop".into(), json!([one]));
+        }
+        Some(_) => {
+            own.insert("stop".into(), fields.texts("stop")?.into());
+        }
+    }
+    if let Some(choice) = choice(&fields)? {
+        own.insert("tool_choice".into(), choice.into());
+    }
+    own.extend(format(&fields)?);
+    let asked = Asked {
+        body: own,
+        model,
+        streaming,
+    };
+    Ok((asked, Chat::new(with_usage.unwrap_or(false))))
 }
 
 /// The text of a message: itself, or parts of which each is a text.
@@ -186,13 +166,13 @@ fn format(fields: &Fields<'_>) -> Result<Map<String, Value>, Error> {
 mod tests {
     use super::*;
 
-    fn read(body: Value) -> Result<Asked, Error> {
-        Asked::read(body.as_object().unwrap())
+    fn of(body: Value) -> Result<(Asked, Chat), Error> {
+        read(body.as_object().unwrap())
     }
 
     #[test]
     fn a_request_is_read_into_the_words_of_the_flow() {
-        let asked = read(json!({
+        let (asked, chat) = of(json!({
             "model": "m", "stream": true, "stream_options": {"include_usage": true},
             "max_completion_tokens": 9, "stop": "END", "user": "u", "n": 1,
             "messages": [
@@ -206,7 +186,8 @@ mod tests {
             "response_format": {"type": "json_schema", "json_schema": {"name": "n", "schema": {"type": "object"}}},
         }))
         .unwrap();
-        assert!(asked.streaming && asked.with_usage);
+        assert!(asked.streaming);
+        assert_eq!(chat, Chat::new(true));
         let body = Value::Object(asked.body);
         assert_eq!(
             body["messages"][0],
@@ -232,7 +213,7 @@ mod tests {
             for (key, value) in more.as_object().unwrap() {
                 body[key] = value.clone();
             }
-            read(body).unwrap_err().message
+            of(body).unwrap_err().message
         };
         for (more, told) in [
             (json!({"model": null}), "model: is required"),
@@ -258,6 +239,7 @@ mod tests {
                 "response_format.type: must be text, json_object or json_schema",
             ),
             (json!({"stream": "yes"}), "stream: must be true or false"),
+            (json!({"n": 2}), "n: must be 1: one answer is given"),
         ] {
             assert_eq!(ask(more), told);
         }

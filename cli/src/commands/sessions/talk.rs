@@ -1,0 +1,150 @@
+//! A conversation with a named agent, for `tg chat --agent`: one question, or a session that goes on line by line and is kept.
+
+use serde_json::json;
+use tg_schemas::operations::{
+    Chat, CreateSession, NewSession, Question, SendMessage, SentMessage, TurnResult,
+};
+
+use crate::client::{Error, Result};
+use crate::lines::{Lines, Typed};
+use crate::session::Session;
+
+/// What somebody at a terminal is asked with.
+const PROMPT: &str = "> ";
+const HELP: &str = "Ask, and ask on. /new begins another session, /session shows its id, /help shows this, /quit or Ctrl-D \
+                    ends; Ctrl-C stops waiting for an answer.";
+
+/// With whom, and in which session.
+#[derive(Debug, Clone)]
+pub struct Talk {
+    /// Name of the agent.
+    pub agent: String,
+    /// The user.
+    pub user: String,
+    /// The session to go on with; `None`: a new one.
+    pub session: Option<String>,
+}
+
+impl Talk {
+    /// One question. In a session where one is named, else nothing of it is kept.
+    ///
+    /// # Errors
+    /// The agent did not answer.
+    pub async fn once(&self, session: &mut Session, question: &str) -> Result<()> {
+        let answer = match &self.session {
+            Some(id) => self.turn(session, id, question).await?,
+            None => {
+                let asked = Question {
+                    name: self.agent.clone(),
+                    message: Some(question.to_owned()),
+                    user_id: self.user.clone(),
+                    ..Question::default()
+                };
+                session.http()?.call::<Chat>(&asked).await?
+            }
+        };
+        show(session, &answer)
+    }
+
+    /// Lines of standard input, until it ends. One that fails is told, and the conversation goes on.
+    ///
+    /// # Errors
+    /// The last of the lines that failed, or what ends the conversation.
+    pub async fn on(mut self, session: &mut Session) -> Result<()> {
+        let mut lines = Lines::of_stdin()?;
+        let typed = lines.are_typed();
+        if typed {
+            // Ctrl-C ends a wait, not the conversation.
+            session.renew_interrupt();
+            session.out.talk(HELP);
+        }
+        let mut failed = None;
+        loop {
+            let (back, line) = lines.next(PROMPT).await;
+            lines = back;
+            let line = match line? {
+                Typed::Line(line) => line,
+                Typed::Cleared => continue,
+                Typed::End => break,
+            };
+            if typed {
+                session.renew_interrupt();
+            }
+            let done = match line.trim() {
+                "" => Ok(()),
+                "/quit" | "/exit" => break,
+                "/new" => {
+                    self.session = None;
+                    Ok(())
+                }
+                "/session" => {
+                    let id = self.session.as_deref().unwrap_or("there is no session yet");
+                    session.out.talk(id);
+                    Ok(())
+                }
+                "/help" => {
+                    session.out.talk(HELP);
+                    Ok(())
+                }
+                word if word.starts_with('/') => {
+                    session.out.talk(format!("There is no {word}. {HELP}"));
+                    Ok(())
+                }
+                question => self.line(session, question).await,
+            };
+            match done {
+                Ok(()) => {}
+                Err(Error::Interrupted) if typed => {
+                    session
+                        .out
+                        .talk("\nstopped waiting; the answer is kept in the session");
+                }
+                Err(error @ Error::Service { .. }) => {
+                    session.out.talk(format!("{error}"));
+                    failed = Some(error);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        failed.map_or(Ok(()), Err)
+    }
+
+    async fn line(&mut self, session: &mut Session, question: &str) -> Result<()> {
+        let id = match &self.session {
+            Some(id) => id.clone(),
+            None => {
+                let new = NewSession {
+                    name: self.agent.clone(),
+                    user_id: self.user.clone(),
+                    ..NewSession::default()
+                };
+                session.http()?.call::<CreateSession>(&new).await?.id
+            }
+        };
+        self.session = Some(id.clone());
+        let answer = self.turn(session, &id, question).await?;
+        // A session that was shortened on the way goes on in its successor.
+        if let Some(landed) = &answer.session_id {
+            self.session = Some(landed.clone());
+        }
+        show(session, &answer)
+    }
+
+    async fn turn(&self, session: &Session, id: &str, text: &str) -> Result<TurnResult> {
+        let sent = SentMessage {
+            name: self.agent.clone(),
+            session_id: id.to_owned(),
+            user_id: self.user.clone(),
+            message: text.to_owned(),
+            ..SentMessage::default()
+        };
+        session.http()?.call::<SendMessage>(&sent).await
+    }
+}
+
+fn show(session: &mut Session, answer: &TurnResult) -> Result<()> {
+    match session.out.is_json() {
+        true => session.out.json_line(&json!(answer)),
+        false => session.out.line(&answer.content),
+    }
+}

@@ -1,0 +1,161 @@
+//! Operations as types: each is declared once, in a file of its own, and everything else follows from that.
+//!
+//! * [`Operation`] ties an operation's [`Meta`] to the types of its request, reply, chunks and error.
+//! * [`visit`] goes over all of them with their types, [`ALL`] without.
+//! * The gateway makes routes of them, services serve them, and commands and other services call them
+//!   (`tg_clients::operations`).
+//!
+//! A new operation is one file here and one line in the list below. Operations from before this list are in [`crate::msg`].
+
+mod chat;
+mod conversations;
+mod create_agent;
+mod create_conversation;
+mod create_from_template;
+mod create_session;
+mod declare;
+mod delete_agent;
+mod delete_conversation;
+mod delete_session;
+mod failure;
+mod get_agent;
+mod get_conversation;
+mod get_named_agent;
+mod get_session;
+mod list_agents;
+mod list_conversation_messages;
+mod list_conversations;
+mod list_messages;
+mod list_named_agents;
+mod list_sessions;
+mod list_templates;
+mod records;
+mod send_conversation_message;
+mod send_message;
+mod surface;
+mod update_agent;
+mod update_conversation;
+mod workspace_agents;
+
+pub use chat::{Chat, Question};
+pub use conversations::{ChatMessage, Conversation, OneConversation, WhichPage};
+pub use create_agent::{CreateAgent, NewAgent};
+pub use create_conversation::{CreateConversation, NewConversation};
+pub use create_from_template::{CreateFromTemplate, FromTemplate};
+pub use create_session::{CreateSession, NewSession};
+pub use declare::{
+    Described, Effect, Field, Form, Meta, Object, Operation, Refusal, WORKSPACE, Wire, read, write,
+};
+pub use delete_agent::DeleteAgent;
+pub use delete_conversation::DeleteConversation;
+pub use delete_session::DeleteSession;
+pub use failure::{Failure, FailureCode};
+pub use get_agent::{GetAgent, OneAgent};
+pub use get_conversation::GetConversation;
+pub use get_named_agent::{GetNamedAgent, NamedAgent};
+pub use get_session::{GetSession, OneSession};
+pub use list_agents::{ListAgents, WhichAgents, WorkspaceAgents};
+pub use list_conversation_messages::{ChatMessages, ListConversationMessages};
+pub use list_conversations::{Conversations, ListConversations};
+pub use list_messages::{ListMessages, SessionMessages, WhichMessages};
+pub use list_named_agents::{ListNamedAgents, NamedAgents};
+pub use list_sessions::{ListSessions, Sessions, WhichSessions};
+pub use list_templates::{AgentTemplates, ListTemplates};
+pub use records::{
+    AgentConfig, AgentSummary, Capability, CompactStrategy, Compacted, Cost, Empty, Session,
+    SessionMessage, ToolCall, TurnResult, Usage, decimal,
+};
+pub use send_conversation_message::{Exchange, SendConversationMessage, SentContent};
+pub use send_message::{SendMessage, SentMessage, WhenBusy};
+pub use surface::{DEPTH, PARENT, SESSIONS, TENANT, USER};
+pub use update_agent::{AgentChange, UpdateAgent};
+pub use update_conversation::{ConversationChange, UpdateConversation};
+pub use workspace_agents::{AgentTemplate, WorkspaceAgent};
+
+/// Does something for each operation with its types.
+pub trait Visit {
+    /// For one of them.
+    fn visit<O: Operation>(&mut self);
+}
+
+/// Lists the operations, with their types and without.
+macro_rules! operations {
+    ($($operation:ident),* $(,)?) => {
+        /// What is said of each operation.
+        pub const ALL: &[Meta] = &[$($operation::META),*];
+
+        /// Shows all operations to a visitor, in the order of [`ALL`].
+        pub fn visit(visitor: &mut impl Visit) {
+            $(visitor.visit::<$operation>();)*
+        }
+    };
+}
+
+operations! {
+    ListNamedAgents,
+    GetNamedAgent,
+    Chat,
+    CreateSession,
+    ListSessions,
+    GetSession,
+    DeleteSession,
+    ListMessages,
+    SendMessage,
+    ListAgents,
+    CreateAgent,
+    GetAgent,
+    UpdateAgent,
+    DeleteAgent,
+    ListTemplates,
+    CreateFromTemplate,
+    ListConversations,
+    CreateConversation,
+    GetConversation,
+    UpdateConversation,
+    DeleteConversation,
+    ListConversationMessages,
+    SendConversationMessage,
+}
+
+/// What is said of an operation of a service; `None`: there is no such operation.
+pub fn find(service: &str, name: &str) -> Option<&'static Meta> {
+    let mut all = ALL.iter();
+    all.find(|meta| meta.service == service && meta.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    /// Reads an empty request, and looks whether each declared field is one.
+    struct Fields;
+
+    impl Visit for Fields {
+        fn visit<O: Operation>(&mut self) {
+            let meta = O::META;
+            let request = read::<O::Request>(&Object::new());
+            let request = request.unwrap_or_else(|why| panic!("{}: {why}", meta.name));
+            let known = write(&request).unwrap();
+            let beside = meta.headers.iter().chain(meta.query);
+            let named = meta.path_fields().chain(beside.map(|one| one.field));
+            for field in named {
+                assert!(known.contains_key(field), "{}: {field}", meta.name);
+            }
+        }
+    }
+
+    #[test]
+    fn every_field_beside_the_body_is_a_field_of_the_request() {
+        visit(&mut Fields);
+    }
+
+    #[test]
+    fn names_and_routes_are_unique() {
+        let names: BTreeSet<_> = ALL.iter().map(|meta| (meta.service, meta.name)).collect();
+        let routes: BTreeSet<_> = ALL.iter().map(|meta| (meta.method, meta.path)).collect();
+        assert_eq!((names.len(), routes.len()), (ALL.len(), ALL.len()));
+        assert!(find(SESSIONS, "chat").is_some() && find(SESSIONS, "x").is_none());
+    }
+}

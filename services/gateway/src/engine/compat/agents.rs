@@ -1,0 +1,228 @@
+//! Agents as models: `agent/NAME` is the agent of a flow, told what a row of configuration says of it. What it answers is made
+//! into parts of a chat.
+
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use tg_schemas::Error;
+
+use super::dialect::said;
+use crate::engine::translate::Body;
+use crate::engine::translate::fields::fault;
+
+/// The type of the rows.
+pub(crate) const ROWS: &str = "agent-definition";
+/// What the name of such a model begins with.
+const PREFIX: &str = "agent/";
+/// The agent as it is. A row of this name may say otherwise.
+const OWN: &str = "default";
+
+/// The agent that a model is.
+pub(crate) fn named(model: &str) -> Option<&str> {
+    model.strip_prefix(PREFIX)
+}
+
+/// The names of the models that agents are, with these rows.
+pub(crate) fn models<'a>(rows: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let mut names: Vec<&str> = rows.chain([OWN]).collect();
+    names.sort_unstable();
+    names.dedup();
+    names.iter().map(|name| format!("{PREFIX}{name}")).collect()
+}
+
+/// What an agent is told beside the question.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub(crate) struct Definition {
+    framing: String,
+    group: Option<Vec<String>>,
+}
+
+impl Definition {
+    /// By its name and its row. One that cannot be read is none, as for agents that give work away.
+    pub(crate) fn find(name: &str, row: Option<&str>) -> Option<Self> {
+        match row {
+            Some(row) => serde_json::from_slice(row.as_bytes()).ok(),
+            None => (name == OWN).then(Self::default),
+        }
+    }
+
+    /// The body of `agent`, from that of a chat. Texts of the system are added to what the agent is told. Earlier turns stand
+    /// before the question.
+    ///
+    /// # Errors
+    /// `bad-request`: the chat brings tools or a schema, or does not end in a question.
+    pub(crate) fn question(&self, chat: &Body) -> Result<Body, Error> {
+        let list = |key: &str| chat.get(key).and_then(Value::as_array);
+        if list("tools").is_some_and(|tools| !tools.is_empty()) {
+            return Err(fault("tools", "must be empty: an agent has its own tools"));
+        }
+        if chat.contains_key("response_format") {
+            return Err(fault(
+                "model",
+                "must not be an agent where a schema is asked for",
+            ));
+        }
+        let turns = list("messages").map_or(&[][..], Vec::as_slice);
+        let of = |turn: &Value, key: &str| turn[key].as_str().unwrap_or_default().to_owned();
+        let (system, said): (Vec<&Value>, Vec<&Value>) =
+            turns.iter().partition(|turn| turn["role"] == "system");
+        let Some((last, earlier)) = said.split_last() else {
+            return Err(fault("messages", "must have a message of the user"));
+        };
+        if last["role"] != "user" {
+            return Err(fault("messages", "must end in a message of the user"));
+        }
+        let mut question = of(last, "content");
+        if !earlier.is_empty() {
+            let lines = earlier.iter();
+            let lines = lines.map(|turn| format!("{}: {}", of(turn, "role"), of(turn, "content")));
+            let lines: Vec<String> = lines.collect();
+            question = format!(
+                "The conversation so far:\n{}\n\nThe question now:\n{question}",
+                lines.join("\n")
+            );
+        }
+        let texts = system.iter().map(|turn| of(turn, "content"));
+        let texts: Vec<String> = [self.framing.clone()].into_iter().chain(texts).collect();
+        let texts = texts.into_iter().filter(|text| !text.is_empty());
+        let mut own = Map::from_iter([
+            ("question".to_owned(), question.into()),
+            (
+                "framing".to_owned(),
+                texts.collect::<Vec<_>>().join("\n\n").into(),
+            ),
+            (
+                "streaming".to_owned(),
+                chat.get("streaming").cloned().unwrap_or_default(),
+            ),
+        ]);
+        if let Some(group) = &self.group {
+            own.insert("group".to_owned(), json!(group));
+        }
+        Ok(own)
+    }
+}
+
+/// A part of an agent's answer, as a part of a chat.
+pub(crate) fn part(chunk: &Body) -> Body {
+    let mut own = ended(chunk);
+    let key = match said(chunk, "message_type") {
+        Some("thought" | "confirm") => "thinking",
+        Some("answer" | "final-answer") => "delta",
+        _ => return own,
+    };
+    if let Some(text) = said(chunk, "content") {
+        own.insert(key.to_owned(), text.into());
+    }
+    own
+}
+
+/// A whole answer of an agent, summed up, as that of a chat.
+pub(crate) fn whole(summed: &Body) -> Body {
+    let mut own = ended(summed);
+    for (key, name) in [("answer", "content"), ("thought", "thinking")] {
+        if let Some(text) = said(summed, key) {
+            own.insert(name.to_owned(), text.into());
+        }
+    }
+    own
+}
+
+/// What the last chunk reports besides texts.
+fn ended(chunk: &Body) -> Body {
+    let mut own = Body::new();
+    if let Some(used) = chunk.get("usage") {
+        let usage = json!({
+            "input": used["input"], "output": used["output"], "total": used["total"],
+            "cache_read": used["cacheRead"], "cache_write": used["cacheWrite"],
+        });
+        own.insert("usage".to_owned(), usage);
+    }
+    if let Some(cost) = chunk.get("cost") {
+        own.insert("cost".to_owned(), cost.clone());
+    }
+    own
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn body(value: Value) -> Body {
+        value.as_object().cloned().unwrap()
+    }
+
+    #[test]
+    fn a_model_is_an_agent_by_its_prefix_and_one_without_a_row_is_only_the_flows_own() {
+        assert_eq!(named("agent/reviewer"), Some("reviewer"));
+        assert_eq!(named("near/agent"), None);
+        assert_eq!(Definition::find("other", None), None);
+        assert_eq!(Definition::find("default", Some("[")), None);
+        assert_eq!(
+            Definition::find("default", None),
+            Some(Definition::default())
+        );
+        let names = models(["z", "default"].into_iter());
+        assert_eq!(names, ["agent/default", "agent/z"]);
+    }
+
+    #[test]
+    fn a_chat_becomes_a_question_with_what_was_said_before() {
+        let row = r#"{"framing": "Review code.", "group": ["code"], "capabilities": []}"#;
+        let definition = Definition::find("reviewer", Some(row)).unwrap();
+        let chat = body(json!({"streaming": true, "tools": [], "messages": [
+            {"role": "system", "content": "Be brief."},
+            {"role": "user", "content": "a?"}, {"role": "assistant", "content": "b"},
+            {"role": "user", "content": "c?"}]}));
+        assert_eq!(
+            Value::Object(definition.question(&chat).unwrap()),
+            json!({
+                "question": "The conversation so far:\nuser: a?\nassistant: b\n\nThe question now:\nc?",
+                "framing": "Review code.\n\nBe brief.", "group": ["code"], "streaming": true,
+            })
+        );
+        let own = Definition::default();
+        let told = |chat: Value| own.question(&body(chat)).unwrap_err().message;
+        let user = json!([{"role": "user", "content": "q"}]);
+        assert_eq!(
+            told(json!({"messages": user, "tools": [{"name": "add"}]})),
+            "tools: must be empty: an agent has its own tools"
+        );
+        assert_eq!(
+            told(json!({"messages": user, "response_format": "json"})),
+            "model: must not be an agent where a schema is asked for"
+        );
+        assert_eq!(
+            told(json!({"messages": [{"role": "assistant", "content": "q"}]})),
+            "messages: must end in a message of the user"
+        );
+    }
+
+    #[test]
+    fn thoughts_and_answers_are_parts_of_a_chat_and_other_chunks_are_not() {
+        let of = |kind: &str| {
+            let chunk = json!({"message_type": kind, "content": "x", "end_of_dialog": false});
+            Value::Object(part(&body(chunk)))
+        };
+        assert_eq!(of("thought"), json!({"thinking": "x"}));
+        assert_eq!(of("answer"), json!({"delta": "x"}));
+        for other in ["explain", "observation", "action"] {
+            assert_eq!(of(other), json!({}), "{other}");
+        }
+        let last = body(
+            json!({"message_type": "answer", "answer": "42", "thought": "hm",
+            "usage": {"input": 1, "output": 2, "total": 3, "cacheRead": 0, "cacheWrite": 0},
+            "cost": {"source": "table", "sub_calls": 2}}),
+        );
+        let whole = Value::Object(whole(&last));
+        assert_eq!(
+            (
+                &whole["content"],
+                &whole["thinking"],
+                &whole["usage"]["total"]
+            ),
+            (&json!("42"), &json!("hm"), &json!(3))
+        );
+        assert_eq!(whole["cost"]["sub_calls"], 2);
+    }
+}

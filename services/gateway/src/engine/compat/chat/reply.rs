@@ -1,0 +1,223 @@
+//! What a client of chat completions is answered.
+
+use bytes::Bytes;
+use serde_json::{Value, json};
+use tg_schemas::Error;
+
+use super::request;
+use crate::engine::compat::dialect::{self, Asked, Dialect, Head, data, reason, said};
+use crate::engine::compat::errors::CompatError;
+use crate::engine::compat::used::Used;
+use crate::engine::translate::Body;
+
+/// The last event.
+const DONE: &[u8] = b"data: [DONE]\n\n";
+
+/// Chat completions.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Chat {
+    /// With what it used, in a piece of its own.
+    with_usage: bool,
+    /// Something was sent.
+    begun: bool,
+}
+
+impl Chat {
+    /// An answer that nothing was sent of.
+    pub(crate) fn new(with_usage: bool) -> Self {
+        Self {
+            with_usage,
+            begun: false,
+        }
+    }
+}
+
+/// Tools that are called, in the API's words.
+fn calls(body: &Body, numbered: bool) -> Option<Vec<Value>> {
+    let call = |(at, call): (usize, &Value)| {
+        let mut own = json!({
+            "id": call["id"], "type": "function",
+            "function": {"name": call["name"], "arguments": call["arguments"]},
+        });
+        if numbered {
+            own["index"] = json!(at);
+        }
+        own
+    };
+    let calls = dialect::calls(body).iter().enumerate();
+    let calls: Vec<Value> = calls.map(call).collect();
+    (!calls.is_empty()).then_some(calls)
+}
+
+/// What a call used.
+fn usage(body: &Body) -> Value {
+    let used = Used::of(body);
+    json!({
+        "prompt_tokens": used.input,
+        "completion_tokens": used.output,
+        "total_tokens": used.total,
+        "prompt_tokens_details": {"cached_tokens": used.cache_read},
+    })
+}
+
+fn id(head: &Head) -> String {
+    format!("chatcmpl-{}", head.id)
+}
+
+fn chunk(head: &Head, model: &str, delta: Value, reason: Value) -> Value {
+    json!({
+        "id": id(head), "object": "chat.completion.chunk", "created": head.created,
+        "model": model,
+        "choices": [{"index": 0, "delta": delta, "logprobs": null, "finish_reason": reason}],
+    })
+}
+
+impl Chat {
+    /// The pieces that a part of an answer is.
+    fn chunks(&mut self, head: &Head, body: &Body, last: bool) -> Vec<Value> {
+        let model = head.model(body);
+        let mut chunks = Vec::new();
+        if !std::mem::replace(&mut self.begun, true) {
+            let delta = json!({"role": "assistant", "content": ""});
+            chunks.push(chunk(head, model, delta, Value::Null));
+        }
+        let names = [
+            ("thinking", "reasoning_content"),
+            ("delta", "content"),
+            ("content", "content"),
+        ];
+        for (key, name) in names {
+            if let Some(text) = said(body, key) {
+                chunks.push(chunk(head, model, json!({name: text}), Value::Null));
+            }
+        }
+        if last {
+            if let Some(calls) = calls(body, true) {
+                let delta = json!({"tool_calls": calls});
+                chunks.push(chunk(head, model, delta, Value::Null));
+            }
+            chunks.push(chunk(head, model, json!({}), json!(reason(body))));
+            if self.with_usage {
+                let mut own = chunk(head, model, json!({}), Value::Null);
+                own["choices"] = json!([]);
+                own["usage"] = usage(body);
+                chunks.push(own);
+            }
+        }
+        chunks
+    }
+}
+
+impl Dialect for Chat {
+    const END: &'static [u8] = DONE;
+
+    fn read(body: &Body) -> Result<(Asked, Self), Error> {
+        request::read(body)
+    }
+
+    fn failure(fault: &CompatError, request_id: &str) -> Value {
+        fault.body(request_id)
+    }
+
+    fn whole(&self, head: &Head, body: &Body) -> Value {
+        let text = said(body, "content").unwrap_or_default();
+        let mut message = json!({"role": "assistant", "content": text, "refusal": null});
+        if let Some(thought) = body.get("thinking") {
+            // As servers of reasoning models name it.
+            message["reasoning_content"] = thought.clone();
+        }
+        if let Some(calls) = calls(body, false) {
+            message["tool_calls"] = calls.into();
+            if text.is_empty() {
+                message["content"] = Value::Null;
+            }
+        }
+        json!({
+            "id": id(head), "object": "chat.completion", "created": head.created,
+            "model": head.model(body),
+            "choices": [
+                {"index": 0, "message": message, "logprobs": null, "finish_reason": reason(body)},
+            ],
+            "usage": usage(body),
+        })
+    }
+
+    fn events(&mut self, head: &Head, body: &Body, last: bool) -> Vec<Bytes> {
+        self.chunks(head, body, last).iter().map(data).collect()
+    }
+
+    fn broken(&mut self, _head: &Head, fault: &CompatError, request_id: &str) -> Vec<Bytes> {
+        vec![data(&fault.body(request_id))]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn body(value: Value) -> Body {
+        value.as_object().cloned().unwrap()
+    }
+
+    fn head() -> Head {
+        Head {
+            id: "1".into(),
+            created: 5,
+            model: "asked".into(),
+        }
+    }
+
+    /// 45: the shapes.
+    #[test]
+    fn a_whole_answer_has_the_shape_of_the_api() {
+        let used = json!({"input": 3, "output": 2, "total": 5, "cache_read": 1});
+        let last =
+            body(json!({"content": "hi", "model": "m", "finish_reason": "length", "usage": used}));
+        let chat = Chat::new(true);
+        let whole = chat.whole(&head(), &last);
+        assert_eq!(
+            (&whole["object"], &whole["model"], &whole["id"]),
+            (&json!("chat.completion"), &json!("m"), &json!("chatcmpl-1"))
+        );
+        assert_eq!(whole["choices"][0]["message"]["content"], "hi");
+        assert_eq!(whole["choices"][0]["finish_reason"], "length");
+        assert_eq!(whole["usage"]["prompt_tokens_details"]["cached_tokens"], 1);
+        let thinks = body(json!({"content": "hi", "thinking": "well"}));
+        let message = &chat.whole(&head(), &thinks)["choices"][0]["message"];
+        assert_eq!(
+            (&message["reasoning_content"], &message["content"]),
+            (&json!("well"), &json!("hi"))
+        );
+    }
+
+    #[test]
+    fn a_streamed_answer_begins_with_its_role_and_ends_with_its_usage() {
+        let mut chat = Chat::new(true);
+        let first = chat.chunks(&head(), &body(json!({"delta": "h"})), false);
+        assert_eq!(first[0]["choices"][0]["delta"]["role"], "assistant");
+        assert_eq!(first[1]["choices"][0]["delta"]["content"], "h");
+        assert_eq!(first[1]["model"], "asked");
+        let piece = chat.chunks(&head(), &body(json!({"thinking": "we"})), false);
+        assert_eq!(
+            (piece.len(), &piece[0]["choices"][0]["delta"]),
+            (1, &json!({"reasoning_content": "we"}))
+        );
+        let used = json!({"input": 3, "output": 2, "total": 5});
+        let end = body(
+            json!({"usage": used, "tool_calls": [{"id": "c", "name": "add", "arguments": "{}"}],
+                              "finish_reason": "tool_calls"}),
+        );
+        let end = chat.chunks(&head(), &end, true);
+        assert_eq!(end.len(), 3);
+        let call = &end[0]["choices"][0]["delta"]["tool_calls"][0];
+        assert_eq!(
+            (&call["index"], &call["function"]["name"]),
+            (&json!(0), &json!("add"))
+        );
+        assert_eq!(end[1]["choices"][0]["finish_reason"], "tool_calls");
+        assert_eq!(
+            (&end[2]["choices"], &end[2]["usage"]["total_tokens"]),
+            (&json!([]), &json!(5))
+        );
+    }
+}

@@ -1,0 +1,342 @@
+//! What a client of messages asks, as `chat-completion` reads it. Thoughts that it sends back are left out: no model here
+//! reads them again.
+
+use serde_json::{Map, Value, json};
+use tg_schemas::Error;
+
+use super::reply::Messages;
+use crate::engine::compat::asking::{add_most, add_sampling, begun, model};
+use crate::engine::compat::dialect::Asked;
+use crate::engine::translate::fields::fault;
+use crate::engine::translate::{Body, Fields};
+
+/// Reads a request. Fields that are not known mean nothing.
+///
+/// # Errors
+/// `bad-request`, with the field that is missing or wrong, or that asks for what is not done here.
+pub(super) fn read(body: &Body) -> Result<(Asked, Messages), Error> {
+    let fields = Fields::new(body);
+    let model = model(&fields)?;
+    let streaming = fields.flag("stream")?;
+    let tools: Result<Vec<Value>, Error> = fields.objects("tools")?.iter().map(tool).collect();
+    let mut own = begun(&model, turns(&fields)?, tools?, streaming);
+    if fields
+        .opt_list("mcp_servers")?
+        .is_some_and(|all| !all.is_empty())
+    {
+        let why = "must be empty: servers of tools are configured in the workspace";
+        return Err(fault("mcp_servers", why));
+    }
+    add_sampling(&fields, &mut own);
+    add_most(&fields, "max_tokens", &mut own);
+    let stop = fields.texts("stop_sequences")?;
+    if !stop.is_empty() {
+        own.insert("stop".into(), stop.into());
+    }
+    if let Some(choice) = choice(&fields)? {
+        own.insert("tool_choice".into(), choice.into());
+    }
+    own.extend(format(&fields)?);
+    let thinking = fields.object("thinking")?;
+    let thinking = thinking.map(|own| own.text("type")).transpose()?;
+    let shown = thinking.is_some_and(|kind| kind == "enabled" || kind == "adaptive");
+    let asked = Asked {
+        body: own,
+        model,
+        streaming,
+    };
+    Ok((asked, Messages::new(shown)))
+}
+
+/// About how many tokens a request has, by its texts.
+///
+/// # Errors
+/// As [`read`].
+pub(crate) fn tokens(body: &Body) -> Result<(String, usize), Error> {
+    let (asked, _) = read(body)?;
+    let read = ["messages", "tools"].iter();
+    let read = read.filter_map(|key| asked.body.get(*key));
+    let characters: usize = read.map(characters).sum();
+    Ok((asked.model, characters.div_ceil(4)))
+}
+
+/// Characters of all texts in a value.
+fn characters(value: &Value) -> usize {
+    match value {
+        Value::String(text) => text.chars().count(),
+        Value::Array(items) => items.iter().map(characters).sum(),
+        Value::Object(map) => map.values().map(characters).sum(),
+        _ => 0,
+    }
+}
+
+/// The chat, with the system's text first.
+fn turns(fields: &Fields<'_>) -> Result<Vec<Value>, Error> {
+    let messages = fields.objects("messages")?;
+    if messages.is_empty() {
+        return Err(fault("messages", "must have at least one message"));
+    }
+    let mut turns = Vec::with_capacity(messages.len() + 1);
+    let system = match fields.value("system") {
+        Some(Value::Array(_)) => {
+            let blocks = fields.objects("system")?;
+            let texts: Result<Vec<String>, Error> = blocks.iter().map(text_block).collect();
+            texts?.join("\n\n")
+        }
+        _ => fields.text("system")?,
+    };
+    if !system.is_empty() {
+        turns.push(json!({"role": "system", "content": system}));
+    }
+    for message in &messages {
+        add_turns(message, &mut turns)?;
+    }
+    Ok(turns)
+}
+
+/// A block that must be a text.
+fn text_block(block: &Fields<'_>) -> Result<String, Error> {
+    match block.text("type")?.as_str() {
+        "text" => block.text("text"),
+        _ => Err(block.fault("type", "must be text: other blocks are not read here")),
+    }
+}
+
+/// The turns that a message is: each result of a tool is one of its own, before what the user says.
+fn add_turns(message: &Fields<'_>, turns: &mut Vec<Value>) -> Result<(), Error> {
+    let role = message.required_text("role")?;
+    if !["user", "assistant", "system"].contains(&role.as_str()) {
+        return Err(message.fault("role", "must be user, assistant or system"));
+    }
+    if !matches!(message.value("content"), Some(Value::Array(_))) {
+        let content = message.text("content")?;
+        turns.push(json!({"role": role, "content": content}));
+        return Ok(());
+    }
+    let (mut text, mut calls, mut results) = (String::new(), Vec::new(), 0);
+    for block in message.objects("content")? {
+        match (block.text("type")?.as_str(), role.as_str()) {
+            ("text", _) => text += &block.text("text")?,
+            ("document", "user") => text += &document(&block)?,
+            ("thinking" | "redacted_thinking", "assistant") => {}
+            ("tool_use", "assistant") => calls.push(call(&block)?),
+            ("tool_result", "user") => {
+                results += 1;
+                turns.push(result(&block)?);
+            }
+            (_, role) => {
+                let known = match role {
+                    "user" => {
+                        "must be text, tool_result or document: other blocks are not read here"
+                    }
+                    "assistant" => {
+                        "must be text, tool_use or thinking: other blocks are not read here"
+                    }
+                    _ => "must be text: other blocks are not read here",
+                };
+                return Err(block.fault("type", known));
+            }
+        }
+    }
+    if !text.is_empty() || !calls.is_empty() || results == 0 {
+        turns.push(json!({"role": role, "content": text, "tool_calls": calls}));
+    }
+    Ok(())
+}
+
+/// The text of a document that comes as a text.
+fn document(block: &Fields<'_>) -> Result<String, Error> {
+    let source = block.object("source")?;
+    let source = source.ok_or_else(|| block.fault("source", "is required"))?;
+    match source.text("type")?.as_str() {
+        "text" => source.required_text("data"),
+        _ => Err(source.fault("type", "must be text: other documents are not read here")),
+    }
+}
+
+fn call(block: &Fields<'_>) -> Result<Value, Error> {
+    let input = block.map("input")?.cloned().unwrap_or_default();
+    Ok(json!({
+        "id": block.text("id")?,
+        "name": block.required_text("name")?,
+        "arguments": Value::Object(input).to_string(),
+    }))
+}
+
+fn result(block: &Fields<'_>) -> Result<Value, Error> {
+    let mut text = match block.value("content") {
+        Some(Value::Array(_)) => {
+            let blocks = block.objects("content")?;
+            let texts: Result<Vec<String>, Error> = blocks.iter().map(text_block).collect();
+            texts?.concat()
+        }
+        _ => block.text("content")?,
+    };
+    if block.flag("is_error")? {
+        text.insert_str(0, "error: ");
+    }
+    Ok(json!({
+        "role": "tool",
+        "content": text,
+        "tool_call_id": block.required_text("tool_use_id")?,
+    }))
+}
+
+fn tool(tool: &Fields<'_>) -> Result<Value, Error> {
+    if tool.name_or("type", "custom")? != "custom" {
+        let why = "must be custom: tools of providers are not run here";
+        return Err(tool.fault("type", why));
+    }
+    let mut own = json!({
+        "name": tool.required_text("name")?,
+        "description": tool.text("description")?,
+    });
+    if let Some(schema) = tool.map("input_schema")? {
+        own["parameters"] = Value::Object(schema.clone());
+    }
+    Ok(own)
+}
+
+/// Which tool is to be called: a word, or the name of one.
+fn choice(fields: &Fields<'_>) -> Result<Option<String>, Error> {
+    let Some(choice) = fields.object("tool_choice")? else {
+        return Ok(None);
+    };
+    match choice.text("type")?.as_str() {
+        word @ ("auto" | "none") => Ok(Some(word.to_owned())),
+        "any" => Ok(Some("required".to_owned())),
+        "tool" => choice.required_text("name").map(Some),
+        _ => Err(choice.fault("type", "must be auto, any, none or tool")),
+    }
+}
+
+/// The shape of the answer.
+fn format(fields: &Fields<'_>) -> Result<Map<String, Value>, Error> {
+    let mut own = Map::new();
+    let within = fields.object("output_config")?;
+    let within = within.map(|config| config.object("format")).transpose()?;
+    let format = match within.flatten() {
+        Some(format) => Some(format),
+        None => fields.object("output_format")?,
+    };
+    let Some(format) = format else {
+        return Ok(own);
+    };
+    if format.text("type")? != "json_schema" {
+        return Err(format.fault("type", "must be json_schema"));
+    }
+    let schema = format.map("schema")?.cloned();
+    let schema = schema.ok_or_else(|| format.fault("schema", "is required"))?;
+    own.insert("response_format".into(), "json".into());
+    own.insert("schema".into(), Value::Object(schema));
+    Ok(own)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(body: Value) -> Result<(Asked, Messages), Error> {
+        read(body.as_object().unwrap())
+    }
+
+    #[test]
+    fn blocks_become_turns_and_results_of_tools_come_before_what_is_said() {
+        let (asked, _) = of(json!({
+            "model": "m", "max_tokens": 9, "stream": true, "stop_sequences": ["END"],
+            "system": [{"type": "text", "text": "a", "cache_control": {"type": "ephemeral"}}, {"type": "text", "text": "b"}],
+            "metadata": {"user_id": "u"}, "tool_choice": {"type": "any"}, "temperature": 0,
+            "tools": [{"name": "add", "input_schema": {"type": "object"}}],
+            "messages": [
+                {"role": "user", "content": "q"},
+                {"role": "assistant", "content": [
+                    {"type": "thinking", "thinking": "hm", "signature": "s"}, {"type": "text", "text": "I add"},
+                    {"type": "tool_use", "id": "c", "name": "add", "input": {"a": 1}}]},
+                {"role": "user", "content": [
+                    {"type": "tool_result", "tool_use_id": "c", "content": [{"type": "text", "text": "2"}]},
+                    {"type": "text", "text": "go on"}]},
+            ],
+        }))
+        .unwrap();
+        let body = Value::Object(asked.body);
+        assert_eq!(
+            body["messages"],
+            json!([
+                {"role": "system", "content": "a\n\nb"},
+                {"role": "user", "content": "q"},
+                {"role": "assistant", "content": "I add", "tool_calls":
+                    [{"id": "c", "name": "add", "arguments": "{\"a\":1}"}]},
+                {"role": "tool", "content": "2", "tool_call_id": "c"},
+                {"role": "user", "content": "go on", "tool_calls": []},
+            ])
+        );
+        assert_eq!(
+            (&body["max_tokens"], &body["stop"], &body["tool_choice"]),
+            (&json!(9), &json!(["END"]), &json!("required"))
+        );
+        assert_eq!(body["tools"][0]["parameters"]["type"], "object");
+    }
+
+    #[test]
+    fn what_is_left_out_and_what_is_empty_is_fine() {
+        let (asked, messages) = of(json!({
+            "model": "m", "tools": [], "system": null, "stop_sequences": [],
+            "messages": [{"role": "user", "content": [{"type": "text", "text": ""}]}],
+            "output_config": {"format": {"type": "json_schema", "schema": {"type": "object"}}},
+            "thinking": {"type": "enabled", "budget_tokens": 1024},
+        }))
+        .unwrap();
+        assert!(!asked.body.contains_key("max_tokens"));
+        assert_eq!(asked.body["schema"]["type"], "object");
+        assert_eq!(messages, Messages::new(true));
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        let ask = |more: Value| {
+            let mut body = json!({"model": "m", "messages": [{"role": "user", "content": "x"}]});
+            for (key, value) in more.as_object().unwrap() {
+                body[key] = value.clone();
+            }
+            of(body).unwrap_err().message
+        };
+        for (more, told) in [
+            (json!({"model": ""}), "model: is required"),
+            (
+                json!({"messages": []}),
+                "messages: must have at least one message",
+            ),
+            (
+                json!({"messages": [{"role": "tool"}]}),
+                "messages[0].role: must be user, assistant or system",
+            ),
+            (
+                json!({"messages": [{"role": "user", "content": [{"type": "image"}]}]}),
+                "messages[0].content[0].type: must be text, tool_result or document: other blocks are not read here",
+            ),
+            (
+                json!({"tools": [{"type": "web_search_20250305", "name": "web_search"}]}),
+                "tools[0].type: must be custom: tools of providers are not run here",
+            ),
+            (
+                json!({"tool_choice": {"type": "some"}}),
+                "tool_choice.type: must be auto, any, none or tool",
+            ),
+            (
+                json!({"mcp_servers": [{"type": "url"}]}),
+                "mcp_servers: must be empty: servers of tools are configured in the workspace",
+            ),
+            (json!({"system": 3}), "system: must be a string"),
+        ] {
+            assert_eq!(ask(more), told);
+        }
+    }
+
+    #[test]
+    fn tokens_are_counted_by_the_characters_of_all_texts() {
+        let body = json!({"model": "m", "system": "12345678", "messages": [{"role": "user", "content": "12345678"}]});
+        let (model, tokens) = tokens(body.as_object().unwrap()).unwrap();
+        // The roles count as well.
+        assert_eq!((model.as_str(), tokens), ("m", 7));
+    }
+}

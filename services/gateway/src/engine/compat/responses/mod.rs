@@ -1,0 +1,4 @@
+//! Responses made of items: what is asked and what is answered.
+
+pub(crate) mod reply;
+pub(crate) mod request;

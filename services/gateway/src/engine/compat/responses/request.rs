@@ -1,0 +1,315 @@
+//! What a client of responses asks, as `chat-completion` reads it. Nothing is stored: each request brings all of its items.
+
+use serde_json::{Map, Value, json};
+use tg_schemas::Error;
+
+use super::reply::Responses;
+use crate::engine::compat::asking::{add_most, add_sampling, begun, model};
+use crate::engine::compat::dialect::Asked;
+use crate::engine::translate::fields::fault;
+use crate::engine::translate::{Body, Fields};
+
+/// What a response repeats of its request.
+const REPEATED: [&str; 9] = [
+    "instructions",
+    "max_output_tokens",
+    "metadata",
+    "parallel_tool_calls",
+    "temperature",
+    "text",
+    "tool_choice",
+    "tools",
+    "top_p",
+];
+/// What needs something that is kept here, and why there is none.
+const KEPT: [(&str, &str); 3] = [
+    (
+        "previous_response_id",
+        "must be null: responses are not stored here; send their items in input",
+    ),
+    (
+        "conversation",
+        "must be null: responses are not stored here; send their items in input",
+    ),
+    (
+        "prompt",
+        "must be null: templates are not kept here; send their text in input",
+    ),
+];
+
+/// Reads a request. Fields that are not known mean nothing.
+///
+/// # Errors
+/// `bad-request`, with the field that is missing or wrong, or that asks for what is not done here.
+pub(super) fn read(body: &Body) -> Result<(Asked, Responses), Error> {
+    let fields = Fields::new(body);
+    for (key, why) in KEPT {
+        if fields.value(key).is_some() {
+            return Err(fault(key, why));
+        }
+    }
+    if fields.flag("background")? {
+        let why = "must be false: a response is answered while its client waits";
+        return Err(fault("background", why));
+    }
+    let model = model(&fields)?;
+    let streaming = fields.flag("stream")?;
+    let tools: Result<Vec<Value>, Error> = fields.objects("tools")?.iter().map(tool).collect();
+    let mut own = begun(&model, turns(&fields)?, tools?, streaming);
+    add_sampling(&fields, &mut own);
+    add_most(&fields, "max_output_tokens", &mut own);
+    if let Some(choice) = choice(&fields)? {
+        own.insert("tool_choice".into(), choice.into());
+    }
+    own.extend(format(&fields)?);
+    let repeated = REPEATED.iter().filter_map(|key| {
+        let value = fields.value(key)?;
+        Some(((*key).to_owned(), value.clone()))
+    });
+    let responses = Responses::new(repeated.collect());
+    let asked = Asked {
+        body: own,
+        model,
+        streaming,
+    };
+    Ok((asked, responses))
+}
+
+/// The chat, with the instructions first.
+fn turns(fields: &Fields<'_>) -> Result<Vec<Value>, Error> {
+    let mut turns = Vec::new();
+    let instructions = fields.text("instructions")?;
+    if !instructions.is_empty() {
+        turns.push(json!({"role": "system", "content": instructions}));
+    }
+    match fields.value("input") {
+        None => return Err(fault("input", "is required")),
+        Some(Value::String(text)) => turns.push(json!({"role": "user", "content": text})),
+        Some(Value::Array(items)) if items.is_empty() => {
+            return Err(fault("input", "must have at least one item"));
+        }
+        Some(Value::Array(_)) => {
+            for item in fields.objects("input")? {
+                add_item(&item, &mut turns)?;
+            }
+        }
+        Some(_) => return Err(fault("input", "must be a text or a list of items")),
+    }
+    Ok(turns)
+}
+
+/// Adds an item. Calls of tools belong to what the assistant said just before them. What a model thought is left out: no
+/// model here reads it again.
+fn add_item(item: &Fields<'_>, turns: &mut Vec<Value>) -> Result<(), Error> {
+    match item.name_or("type", "message")?.as_str() {
+        "message" => turns.push(message(item)?),
+        "reasoning" => {}
+        "function_call" => {
+            let call = json!({
+                "id": item.required_text("call_id")?,
+                "name": item.required_text("name")?,
+                "arguments": item.text("arguments")?,
+            });
+            let said = turns.last_mut().filter(|turn| turn["role"] == "assistant");
+            match said.and_then(|turn| turn["tool_calls"].as_array_mut()) {
+                Some(calls) => calls.push(call),
+                None => {
+                    turns.push(json!({"role": "assistant", "content": "", "tool_calls": [call]}))
+                }
+            }
+        }
+        "function_call_output" => turns.push(json!({
+            "role": "tool",
+            "content": text(item, "output")?,
+            "tool_call_id": item.required_text("call_id")?,
+        })),
+        _ => {
+            let why = "must be message, function_call, function_call_output or reasoning: other items are not read here";
+            return Err(item.fault("type", why));
+        }
+    }
+    Ok(())
+}
+
+fn message(item: &Fields<'_>) -> Result<Value, Error> {
+    let role = match item.required_text("role")?.as_str() {
+        "developer" | "system" => "system",
+        "user" => "user",
+        "assistant" => "assistant",
+        _ => {
+            let why = "must be system, developer, user or assistant";
+            return Err(item.fault("role", why));
+        }
+    };
+    Ok(json!({"role": role, "content": text(item, "content")?, "tool_calls": []}))
+}
+
+/// A text: itself, or parts of which each is a text.
+fn text(item: &Fields<'_>, key: &str) -> Result<String, Error> {
+    if !matches!(item.value(key), Some(Value::Array(_))) {
+        return item.text(key);
+    }
+    let mut text = String::new();
+    for part in item.objects(key)? {
+        match part.text("type")?.as_str() {
+            "input_text" | "output_text" | "text" => text += &part.text("text")?,
+            "refusal" => text += &part.text("refusal")?,
+            _ => {
+                let why = "must be input_text or output_text: other parts are not read here";
+                return Err(part.fault("type", why));
+            }
+        }
+    }
+    Ok(text)
+}
+
+fn tool(tool: &Fields<'_>) -> Result<Value, Error> {
+    if tool.text("type")? != "function" {
+        let why = "must be function: tools of providers are not run here";
+        return Err(tool.fault("type", why));
+    }
+    let mut own = json!({
+        "name": tool.required_text("name")?,
+        "description": tool.text("description")?,
+    });
+    if let Some(parameters) = tool.map("parameters")? {
+        own["parameters"] = Value::Object(parameters.clone());
+    }
+    Ok(own)
+}
+
+/// Which tool is to be called: a word, or the name of one.
+fn choice(fields: &Fields<'_>) -> Result<Option<String>, Error> {
+    let wrong = || fault("tool_choice", "must be auto, none, required or a function");
+    match fields.value("tool_choice") {
+        None => Ok(None),
+        Some(Value::String(word)) if ["auto", "none", "required"].contains(&word.as_str()) => {
+            Ok(Some(word.clone()))
+        }
+        Some(Value::Object(_)) => {
+            let choice = fields.object("tool_choice")?.ok_or_else(wrong)?;
+            match choice.text("type")?.as_str() {
+                "function" => choice.required_text("name").map(Some),
+                _ => Err(wrong()),
+            }
+        }
+        Some(_) => Err(wrong()),
+    }
+}
+
+/// The shape of the answer.
+fn format(fields: &Fields<'_>) -> Result<Map<String, Value>, Error> {
+    let mut own = Map::new();
+    let text = fields.object("text")?;
+    let format = text.map(|text| text.object("format")).transpose()?;
+    let Some(format) = format.flatten() else {
+        return Ok(own);
+    };
+    match format.text("type")?.as_str() {
+        "text" | "" => {}
+        "json_object" => {
+            own.insert("response_format".into(), "json".into());
+        }
+        "json_schema" => {
+            let schema = format.map("schema")?.cloned();
+            let schema = schema.ok_or_else(|| format.fault("schema", "is required"))?;
+            own.insert("response_format".into(), "json".into());
+            own.insert("schema".into(), Value::Object(schema));
+        }
+        _ => return Err(format.fault("type", "must be text, json_object or json_schema")),
+    }
+    Ok(own)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(body: Value) -> Result<(Asked, Responses), Error> {
+        read(body.as_object().unwrap())
+    }
+
+    #[test]
+    fn a_text_or_items_become_turns() {
+        let (asked, _) = of(
+            json!({"model": "m", "input": "q", "instructions": "be brief",
+            "store": false, "include": [], "reasoning": {"effort": "low"}}),
+        )
+        .unwrap();
+        assert_eq!(
+            asked.body["messages"],
+            json!([{"role": "system", "content": "be brief"}, {"role": "user", "content": "q"}])
+        );
+        let (asked, _) = of(json!({
+            "model": "m", "max_output_tokens": 9, "tool_choice": {"type": "function", "name": "add"},
+            "tools": [{"type": "function", "name": "add", "parameters": {"type": "object"}, "strict": true}],
+            "text": {"format": {"type": "json_schema", "name": "n", "schema": {"type": "object"}}},
+            "input": [
+                {"role": "developer", "content": "d"},
+                {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "q"}]},
+                {"type": "reasoning", "id": "r", "summary": []},
+                {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "I add"}]},
+                {"type": "function_call", "call_id": "c", "name": "add", "arguments": "{}"},
+                {"type": "function_call", "call_id": "d", "name": "add", "arguments": "{}"},
+                {"type": "function_call_output", "call_id": "c", "output": "2"},
+            ],
+        }))
+        .unwrap();
+        let body = Value::Object(asked.body);
+        let roles: Vec<&str> = body["messages"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|turn| turn["role"].as_str().unwrap())
+            .collect();
+        assert_eq!(roles, ["system", "user", "assistant", "tool"]);
+        assert_eq!(body["messages"][2]["tool_calls"][1]["id"], "d");
+        assert_eq!(body["messages"][3]["tool_call_id"], "c");
+        assert_eq!(
+            (
+                &body["max_tokens"],
+                &body["tool_choice"],
+                &body["schema"]["type"]
+            ),
+            (&json!(9), &json!("add"), &json!("object"))
+        );
+    }
+
+    #[test]
+    fn what_is_wrong_or_not_done_here_is_named() {
+        let ask = |more: Value| {
+            let mut body = json!({"model": "m", "input": "q"});
+            for (key, value) in more.as_object().unwrap() {
+                body[key] = value.clone();
+            }
+            of(body).unwrap_err().message
+        };
+        for (more, told) in [
+            (json!({"model": null}), "model: is required"),
+            (json!({"input": null}), "input: is required"),
+            (json!({"input": []}), "input: must have at least one item"),
+            (
+                json!({"previous_response_id": "resp_1"}),
+                "previous_response_id: must be null: responses are not stored here; send their items in input",
+            ),
+            (
+                json!({"background": true}),
+                "background: must be false: a response is answered while its client waits",
+            ),
+            (
+                json!({"input": [{"type": "item_reference", "id": "x"}]}),
+                "input[0].type: must be message, function_call, function_call_output or reasoning: other items are not read here",
+            ),
+            (
+                json!({"input": [{"role": "user", "content": [{"type": "input_image"}]}]}),
+                "input[0].content[0].type: must be input_text or output_text: other parts are not read here",
+            ),
+            (
+                json!({"tools": [{"type": "web_search"}]}),
+                "tools[0].type: must be function: tools of providers are not run here",
+            ),
+        ] {
+            assert_eq!(ask(more), told);
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! Chats in the words of several APIs: `POST /v1/chat/completions`, `POST /v1/messages` and
+//! `POST /v1/responses`. Each is read, asked and answered alike, by a model or by an agent.
+
+use axum::body::Body as HttpBody;
+use axum::extract::{Extension, State};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::Response;
+use serde_json::json;
+use tg_mesh::clock;
+use tg_schemas::limits::CHAT_BODY;
+use tokio_util::sync::CancellationToken;
+
+use super::answer::{Answer, Source};
+use super::{call, known, let_in, part, refused, told, workspace_of};
+use crate::auth::models;
+use crate::call::Meta;
+use crate::engine::compat::agents::{self, Definition};
+use crate::engine::compat::augment;
+use crate::engine::compat::chat::reply::Chat;
+use crate::engine::compat::dialect::{Dialect, Head};
+use crate::engine::compat::errors::CompatError;
+use crate::engine::compat::messages::reply::Messages;
+use crate::engine::compat::messages::request;
+use crate::engine::compat::responses::reply::Responses;
+use crate::engine::translate::Body;
+use crate::error::json_response;
+use crate::handlers::read;
+use crate::state::{App, Shared};
+
+/// The kind of flow service that answers.
+const KIND: &str = "chat-completion";
+/// The one that answers for models that are agents.
+const AGENT: &str = "agent";
+
+/// `POST /v1/chat/completions`.
+pub(crate) async fn chat(
+    State(app): State<Shared>,
+    Extension(meta): Extension<Meta>,
+    headers: HeaderMap,
+    body: HttpBody,
+) -> Response {
+    answered::<Chat>(app, meta, headers, body).await
+}
+
+/// `POST /v1/messages`.
+pub(crate) async fn messages(
+    State(app): State<Shared>,
+    Extension(meta): Extension<Meta>,
+    headers: HeaderMap,
+    body: HttpBody,
+) -> Response {
+    answered::<Messages>(app, meta, headers, body).await
+}
+
+/// `POST /v1/responses`.
+pub(crate) async fn responses(
+    State(app): State<Shared>,
+    Extension(meta): Extension<Meta>,
+    headers: HeaderMap,
+    body: HttpBody,
+) -> Response {
+    answered::<Responses>(app, meta, headers, body).await
+}
+
+/// `POST /v1/messages/count_tokens`: about how many tokens a request has. No model is asked; whoever may ask one may count.
+pub(crate) async fn count_tokens(
+    State(app): State<Shared>,
+    Extension(meta): Extension<Meta>,
+    headers: HeaderMap,
+    body: HttpBody,
+) -> Response {
+    let id = meta.request_id.clone();
+    let counted = counted(&app, &meta, &headers, body).await;
+    counted.unwrap_or_else(|fault| told::<Messages>(&fault, &id))
+}
+
+async fn counted(
+    app: &App,
+    meta: &Meta,
+    headers: &HeaderMap,
+    body: HttpBody,
+) -> Result<Response, CompatError> {
+    let identity = known(app, headers, meta).await?;
+    let_in(app, &identity, headers, KIND).await?;
+    let read = read::body_of(app, headers, body, Some(&identity), CHAT_BODY).await;
+    let (body, _question) = read.map_err(refused)?;
+    let (model, tokens) =
+        request::tokens(&body).map_err(|error| CompatError::of(&error, None, None))?;
+    match models::may(&identity, &model) {
+        true => Ok(json_response(
+            StatusCode::OK,
+            &json!({"input_tokens": tokens}),
+        )),
+        false => Err(CompatError::not_allowed()),
+    }
+}
+
+async fn answered<D: Dialect>(
+    app: Shared,
+    meta: Meta,
+    headers: HeaderMap,
+    body: HttpBody,
+) -> Response {
+    let id = meta.request_id.clone();
+    let answered = completed::<D>(app, meta, &headers, body).await;
+    answered.unwrap_or_else(|fault| told::<D>(&fault, &id))
+}
+
+async fn completed<D: Dialect>(
+    app: Shared,
+    meta: Meta,
+    headers: &HeaderMap,
+    body: HttpBody,
+) -> Result<Response, CompatError> {
+    let identity = known(&app, headers, &meta).await?;
+    let wishes = super::text(headers, augment::HEADER)?.unwrap_or_default();
+    augment::check(wishes)
+        .map_err(|fault| CompatError::new(400, "invalid_header", fault.message))?;
+    let read = read::body_of(&app, headers, body, Some(&identity), CHAT_BODY).await;
+    let (body, question) = read.map_err(refused)?;
+    let (asked, dialect) = D::read(&body).map_err(|error| CompatError::of(&error, None, None))?;
+    drop(body);
+    if !models::may(&identity, &asked.model) {
+        return Err(CompatError::not_allowed());
+    }
+    let head = Head {
+        id: uuid::Uuid::new_v4().simple().to_string(),
+        created: clock::now().timestamp(),
+        model: asked.model,
+    };
+    let request_id = meta.request_id.to_string();
+    let workspace = workspace_of(&identity, headers)?;
+    let (kind, body, source) = match agents::named(&head.model) {
+        None => (KIND, asked.body, Source::Model),
+        Some(name) => {
+            let_in(&app, &identity, headers, AGENT).await?;
+            let body = question(&app, &workspace, name, &asked.body)?;
+            (AGENT, body, Source::agent())
+        }
+    };
+    let call = call(kind, meta, headers, body, !asked.streaming)?;
+    let running = app.start(&identity, call, CancellationToken::new()).await;
+    let mut running = running.map_err(refused)?.holding(question);
+    let outlet = app.sending.outlet(&identity);
+    // Nothing is sent before the first part is there: what fails at once has a status that says so.
+    let first = part(running.next().await)?;
+    let answer = Answer::new(app, workspace, (head, dialect), source, request_id);
+    match asked.streaming {
+        true => Ok(answer.stream(running, first, outlet)),
+        false => answer.whole(running, first, &outlet).await,
+    }
+}
+
+/// What an agent is asked, by the row of its name.
+fn question(app: &App, workspace: &str, name: &str, chat: &Body) -> Result<Body, CompatError> {
+    let row = app.mesh.config().get(workspace, agents::ROWS, name);
+    let definition = Definition::find(name, row.as_deref());
+    let definition = definition.ok_or_else(|| {
+        let text = "model: the workspace has no agent of this name";
+        CompatError::new(404, "model_not_found", text)
+    })?;
+    let question = definition.question(chat);
+    question.map_err(|error| CompatError::of(&error, None, None))
+}

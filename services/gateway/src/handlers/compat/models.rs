@@ -1,0 +1,137 @@
+//! `GET /v1/models`, its health, and what was used.
+
+use axum::extract::{Extension, State};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::Response;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use super::{call, known, let_in, part, refused, told, workspace, workspace_of};
+use crate::auth::{Identity, models};
+use crate::call::{Call, Leave, Meta, Target};
+use crate::engine::compat::agents;
+use crate::engine::compat::chat::reply::Chat;
+use crate::engine::compat::errors::CompatError;
+use crate::engine::compat::listing;
+use crate::engine::translate::Body;
+use crate::error::json_response;
+use crate::state::{App, Shared};
+
+/// The kind of flow service that knows models.
+const KIND: &str = "chat-completion";
+
+/// `GET /v1/models`.
+pub(crate) async fn list(
+    State(app): State<Shared>,
+    Extension(meta): Extension<Meta>,
+    headers: HeaderMap,
+) -> Response {
+    let id = meta.request_id.clone();
+    let outcome = async {
+        let (identity, body) = about(&app, meta, &headers, "list-models").await?;
+        let named = models::asked_about(&identity);
+        let agents = match named.is_empty() {
+            true => agents_of(&app, &identity, &headers).await?,
+            // A key that is held to models reaches none by an agent.
+            false => Vec::new(),
+        };
+        let may = |model: &str| models::may(&identity, model);
+        let listed = listing::models(&body, &named, &agents, may);
+        Ok::<_, CompatError>(json_response(StatusCode::OK, &listed))
+    };
+    outcome
+        .await
+        .unwrap_or_else(|fault| told::<Chat>(&fault, &id))
+}
+
+/// `GET /v1/models/health`.
+pub(crate) async fn health(
+    State(app): State<Shared>,
+    Extension(meta): Extension<Meta>,
+    headers: HeaderMap,
+) -> Response {
+    let id = meta.request_id.clone();
+    let outcome = async {
+        let (identity, mut body) = about(&app, meta, &headers, "health").await?;
+        let mut models = body.remove("health").unwrap_or_else(|| json!([]));
+        if let Some(models) = models.as_array_mut() {
+            let name = |one: &Value| one["model"].as_str().unwrap_or_default().to_owned();
+            models.retain(|one| models::may(&identity, &name(one)));
+        }
+        Ok::<_, CompatError>(json_response(StatusCode::OK, &json!({"models": models})))
+    };
+    outcome
+        .await
+        .unwrap_or_else(|fault| told::<Chat>(&fault, &id))
+}
+
+/// `GET /v1/usage`.
+pub(crate) async fn used(
+    State(app): State<Shared>,
+    Extension(meta): Extension<Meta>,
+    headers: HeaderMap,
+) -> Response {
+    let id = meta.request_id.clone();
+    let outcome = async {
+        let identity = known(&app, &headers, &meta).await?;
+        let of = async |by: &str| {
+            let mut body = Body::new();
+            body.insert("operation".to_owned(), "list-usage".into());
+            body.insert("by".to_owned(), by.into());
+            let call = Call {
+                target: Target::service("usage", &body).map_err(refused)?,
+                body,
+                workspace: workspace(&headers)?,
+                timeout: crate::handlers::read::timeout(&headers).map_err(refused)?,
+                leave: Leave::Cancel,
+                whole: true,
+                meta: meta.clone(),
+            };
+            let running = app.start(&identity, call, CancellationToken::new()).await;
+            part(running.map_err(refused)?.next().await)
+        };
+        let (all, sessions) = (of("workspace").await?.0, of("session").await?.0);
+        let used = listing::used(&all, &sessions);
+        Ok::<_, CompatError>(json_response(StatusCode::OK, &used))
+    };
+    outcome
+        .await
+        .unwrap_or_else(|fault| told::<Chat>(&fault, &id))
+}
+
+/// The models that agents are, for whoever may ask the agent of the flow.
+async fn agents_of(
+    app: &App,
+    identity: &Identity,
+    headers: &HeaderMap,
+) -> Result<Vec<String>, CompatError> {
+    match let_in(app, identity, headers, "agent").await {
+        Ok(()) => {}
+        Err(fault) if fault.status == 403 => return Ok(Vec::new()),
+        Err(fault) => return Err(fault),
+    }
+    let workspace = workspace_of(identity, headers)?;
+    let rows = app.mesh.config().values(&workspace, agents::ROWS);
+    Ok(agents::models(rows.keys().map(String::as_str)))
+}
+
+/// What a question about models is answered.
+async fn about(
+    app: &App,
+    meta: Meta,
+    headers: &HeaderMap,
+    operation: &str,
+) -> Result<(Identity, Body), CompatError> {
+    let identity = known(app, headers, &meta).await?;
+    let mut body = Body::new();
+    body.insert("operation".to_owned(), operation.into());
+    if operation == "health" {
+        let models = models::asked_about(&identity);
+        body.insert("models".to_owned(), models.into());
+    }
+    let call = call(KIND, meta, headers, body, true)?;
+    let running = app.start(&identity, call, CancellationToken::new()).await;
+    let mut running = running.map_err(refused)?;
+    let (body, _) = part(running.next().await)?;
+    Ok((identity, body))
+}

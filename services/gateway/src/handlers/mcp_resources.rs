@@ -1,0 +1,86 @@
+//! What clients of the Model Context Protocol read without calling a tool: documents of the library, as resources. It is the
+//! library's own operations that are asked, so it is let in, bounded and written down as there.
+
+use rmcp::model::ErrorData;
+use serde_json::Value;
+use tg_schemas::{Error, ErrorCode};
+use tokio_util::sync::CancellationToken;
+
+use super::mcp::Caller;
+use super::read;
+use super::whole::Whole;
+use crate::call::{Call, Leave, Target};
+use crate::engine::mcp::message::{Request, RpcError};
+use crate::engine::mcp::resources;
+use crate::engine::mcp::revision::Revision;
+use crate::engine::translate::Body;
+use crate::error::RequestError;
+
+impl Caller {
+    /// A page of them. Whoever may read none has none.
+    pub(super) async fn resources(&self, request: &Request) -> Result<Value, RpcError> {
+        let cursor = match request.params.get("cursor") {
+            None | Some(Value::Null) => None,
+            Some(Value::String(cursor)) => Some(cursor.as_str()),
+            Some(_) => return Err(RpcError::params("cursor: must be a string")),
+        };
+        let page = resources::page(cursor);
+        let page = page.ok_or_else(|| RpcError::params("cursor: is not one of this server"))?;
+        match self.of_library(resources::LISTS, page).await {
+            Ok(body) => Ok(resources::listed(&body)),
+            Err(RequestError::AccessDenied) => Ok(resources::listed(&Body::new())),
+            Err(fault) => Err(RpcError::internal(fault.error().message)),
+        }
+    }
+
+    /// One of them.
+    pub(super) async fn resource(
+        &self,
+        request: &Request,
+        revision: Revision,
+    ) -> Result<Value, RpcError> {
+        let address = request.text("uri")?;
+        let unknown = || {
+            let why = "uri: there is no such resource";
+            match revision {
+                Revision::Handshake => RpcError::new(400, ErrorData::resource_not_found(why, None)),
+                Revision::Stateless => RpcError::params(why),
+            }
+        };
+        let id = resources::id(address).ok_or_else(unknown)?;
+        let mut body = Body::new();
+        body.insert("document-id".to_owned(), id.into());
+        let read = self.of_library(resources::READS, body).await;
+        let read = read.map_err(|fault| match fault.error().code() {
+            ErrorCode::NotFound => unknown(),
+            _ => RpcError::internal(fault.error().message),
+        })?;
+        let contents = resources::contents(address, &read);
+        contents.map_err(|error| RpcError::internal(error.message))
+    }
+
+    /// What the library answers.
+    async fn of_library(&self, operation: &str, mut body: Body) -> Result<Body, RequestError> {
+        body.insert("operation".to_owned(), operation.into());
+        let call = Call {
+            target: Target::service(resources::SERVICE, &body)?,
+            body,
+            workspace: self.at.workspace.clone(),
+            timeout: read::timeout(&self.headers)?,
+            leave: Leave::Cancel,
+            whole: true,
+            meta: self.meta.clone(),
+        };
+        let running = self
+            .app
+            .start(&self.identity, call, CancellationToken::new());
+        let body = Whole::Last.collect(&mut running.await?).await?;
+        match body.get("error").filter(|error| !error.is_null()) {
+            None => Ok(body),
+            Some(error) => {
+                let text = |key: &str| error[key].as_str().unwrap_or_default();
+                Err(Error::typed(text("type"), text("message")).into())
+            }
+        }
+    }
+}

@@ -1,0 +1,425 @@
+//! Routes of operations as types: what an operation declares of its path, its headers and its query makes its request, and
+//! its types make the response. One function serves all of them.
+
+use std::collections::HashMap;
+
+use axum::body::Body as HttpBody;
+use axum::extract::{Extension, Path, RawQuery, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{MethodRouter, delete, get, patch, post};
+use percent_encoding::percent_decode_str;
+use serde_json::{Value, json};
+use tg_schemas::limits::CHAT_BODY;
+use tg_schemas::operations::{
+    Failure, FailureCode, Field, Meta as Declared, Object, Operation, Refusal, TENANT, WORKSPACE,
+    read as fits, write,
+};
+use tg_schemas::{Error, ErrorCode};
+use tokio_util::sync::CancellationToken;
+
+use super::read;
+use crate::ask::Part;
+use crate::call::{Call, Leave, Meta, Target};
+use crate::engine::translate::Body;
+use crate::error::{RequestError, json_response, json_written};
+use crate::state::{App, Shared};
+
+/// The endpoint of an operation.
+pub(crate) fn route<O: Operation>() -> MethodRouter<Shared> {
+    match O::META.method {
+        "GET" => get(answer::<O>),
+        "DELETE" => delete(answer::<O>),
+        "PATCH" => patch(answer::<O>),
+        _ => post(answer::<O>),
+    }
+}
+
+/// What is not there, below `/a1`.
+pub(crate) fn nothing(meta: &Meta) -> Response {
+    let failure = Failure::new(FailureCode::NotFound, "there is no such endpoint");
+    told(
+        &object_of(&failure),
+        None,
+        ("request_id", &*meta.request_id),
+    )
+}
+
+/// What a request comes with, beside its headers.
+struct Given {
+    method: Method,
+    path: HashMap<String, String>,
+    query: Option<String>,
+    body: HttpBody,
+}
+
+async fn answer<O: Operation>(
+    State(app): State<Shared>,
+    Extension(meta): Extension<Meta>,
+    method: Method,
+    Path(path): Path<HashMap<String, String>>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+    body: HttpBody,
+) -> Response {
+    let id = meta.request_id.clone();
+    let place = path.clone();
+    let given = Given {
+        method,
+        path,
+        query,
+        body,
+    };
+    match done::<O>(&app, meta, &headers, given).await {
+        Ok(response) => response,
+        Err(failure) => {
+            let place = continues_at(&O::META, place, &failure);
+            told(&failure, place, (O::META.id_key, &*id))
+        }
+    }
+}
+
+/// Reads the request, asks, and writes the reply.
+async fn done<O: Operation>(
+    app: &App,
+    meta: Meta,
+    headers: &HeaderMap,
+    given: Given,
+) -> Result<Response, Object> {
+    let identity = app.known(read::bearer(headers), &meta).await;
+    let identity = identity.map_err(|error| refused(&error))?;
+    let (mut body, question) = match is_empty(headers, &given.method) {
+        true => (Body::new(), None),
+        false => {
+            let read = read::body_of(app, headers, given.body, Some(&identity), CHAT_BODY).await;
+            let (body, question) = read.map_err(|error| refused(&error))?;
+            (body, Some(question))
+        }
+    };
+    beside::<O>(&mut body, headers, given.query.as_deref())?;
+    let mut path = given.path;
+    let in_path = path.remove(WORKSPACE);
+    for (field, text) in path {
+        body.insert(field, text.into());
+    }
+    // What does not fit is refused here, so that the field is named whoever serves the operation.
+    fits::<O::Request>(&body).map_err(|why| object_of(&O::Error::unreadable(why)))?;
+    body.insert("operation".to_owned(), O::META.name.into());
+    let target = Target::service(O::META.service, &body);
+    let call = Call {
+        target: target.map_err(|error| refused(&error))?,
+        body,
+        workspace: match in_path {
+            Some(named) => Some(named),
+            None => workspace(headers)?,
+        },
+        timeout: read::timeout(headers).map_err(|error| refused(&error))?,
+        leave: Leave::Cancel,
+        whole: true,
+        meta,
+    };
+    let running = app.start(&identity, call, CancellationToken::new()).await;
+    let mut running = running.map_err(|error| refused(&error))?;
+    if let Some(question) = question {
+        running = running.holding(question);
+    }
+    let outlet = app.sending.outlet(&identity);
+    let result = loop {
+        match running.next().await {
+            Some(Part::Body {
+                body,
+                last: true,
+                failed,
+                ..
+            }) => break result(body, failed)?,
+            Some(Part::Body { .. }) => {}
+            Some(Part::Error(error)) => return Err(failed_with(&error)),
+            None => {
+                let error = Error::new(ErrorCode::Interrupted, "the answer is incomplete");
+                return Err(failed_with(&error));
+            }
+        }
+    };
+    let reply = fits::<O::Reply>(&result).map_err(|_| {
+        let text = "the answer could not be read";
+        object_of(&Failure::new(FailureCode::InternalError, text))
+    })?;
+    let status = StatusCode::from_u16(O::META.status).unwrap_or(StatusCode::OK);
+    let mut response = match status {
+        StatusCode::NO_CONTENT => status.into_response(),
+        _ => {
+            let text = Value::Object(result).to_string();
+            json_written(status, outlet.hold(text.into()).await)
+        }
+    };
+    let more = O::headers(&reply).into_iter().filter_map(|(name, value)| {
+        let value = HeaderValue::from_str(&value).ok()?;
+        Some((HeaderName::from_static(name), value))
+    });
+    response.headers_mut().extend(more);
+    Ok(response)
+}
+
+/// Whether a request has no body: by its method, or as it says.
+fn is_empty(headers: &HeaderMap, method: &Method) -> bool {
+    let length = headers.get(header::CONTENT_LENGTH);
+    let chunked = headers.contains_key(header::TRANSFER_ENCODING);
+    let empty = length.map_or(!chunked, |length| length == "0");
+    empty || *method == Method::GET || *method == Method::HEAD || *method == Method::DELETE
+}
+
+/// Adds the fields that headers and the query carry. They win over those of the body, which cannot name another user.
+fn beside<O: Operation>(
+    body: &mut Body,
+    headers: &HeaderMap,
+    query: Option<&str>,
+) -> Result<(), Object> {
+    for field in O::META.headers {
+        body.remove(field.field);
+        let Some(value) = headers.get(field.name) else {
+            continue;
+        };
+        let value = value.to_str().ok().and_then(|text| field.read(text.trim()));
+        let value = value.ok_or_else(|| {
+            let text = format!(
+                "{}: does not have the form that the header takes",
+                field.name
+            );
+            object_of(&O::Error::bad_header(text))
+        })?;
+        body.insert(field.field.to_owned(), value);
+    }
+    for (name, text) in pairs(query.unwrap_or_default()) {
+        let known = |field: &&Field| field.name == name;
+        let Some(field) = O::META.query.iter().find(known) else {
+            continue;
+        };
+        let value = field.read(&text).ok_or_else(|| {
+            let text = format!("{name}: does not have the form that the query takes");
+            object_of(&O::Error::unreadable(text))
+        })?;
+        body.insert(field.field.to_owned(), value);
+    }
+    Ok(())
+}
+
+/// The parameters of a query.
+fn pairs(query: &str) -> impl Iterator<Item = (String, String)> + '_ {
+    let text = |part: &str| {
+        let part = part.replace('+', " ");
+        percent_decode_str(&part).decode_utf8_lossy().into_owned()
+    };
+    let pairs = query.split('&').filter(|pair| !pair.is_empty());
+    pairs.map(move |pair| {
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        (text(name), text(value))
+    })
+}
+
+/// The workspace that a request names.
+fn workspace(headers: &HeaderMap) -> Result<Option<String>, Object> {
+    let Some(value) = headers.get(TENANT) else {
+        return Ok(None);
+    };
+    match value.to_str().map(str::trim) {
+        Ok("") => Ok(None),
+        Ok(name) => Ok(Some(name.to_owned())),
+        Err(_) => {
+            let text = format!("{TENANT}: must consist of visible ASCII characters");
+            Err(object_of(&Failure::new(FailureCode::InvalidHeader, text)))
+        }
+    }
+}
+
+/// The result of the last part, or the failure that it carries.
+fn result(mut body: Body, failed: bool) -> Result<Object, Object> {
+    if !failed {
+        return match body.remove("result") {
+            Some(Value::Object(result)) => Ok(result),
+            _ => Ok(Object::new()),
+        };
+    }
+    let Some(Value::Object(mut error)) = body.remove("error") else {
+        return Err(failed_with(&Error::default()));
+    };
+    let kind = error.remove("type").unwrap_or_default();
+    let own = FailureCode::all().any(|code| kind == code.as_str());
+    if own {
+        error.insert("code".to_owned(), kind);
+        return Err(error);
+    }
+    let text = |value: Option<Value>| value.and_then(|value| value.as_str().map(str::to_owned));
+    let error = Error::typed(
+        kind.as_str().unwrap_or_default(),
+        text(error.remove("message")).unwrap_or_default(),
+    );
+    Err(failed_with(&error))
+}
+
+/// An error of the mesh in the words of the surface. What went wrong inside is not said.
+fn failed_with(error: &Error) -> Object {
+    let own = |code| Failure::new(code, error.message.clone());
+    object_of(&match error.code() {
+        ErrorCode::BadRequest | ErrorCode::BadOperation => own(FailureCode::ValidationError),
+        ErrorCode::TooLarge => own(FailureCode::PayloadTooLarge),
+        ErrorCode::Unauthenticated => own(FailureCode::Unauthorized),
+        ErrorCode::Forbidden => own(FailureCode::Forbidden),
+        ErrorCode::NotFound => own(FailureCode::NotFound),
+        ErrorCode::Busy | ErrorCode::RateLimited => Failure::new(
+            FailureCode::RateLimited,
+            "too many requests; try again later",
+        )
+        .after(1),
+        ErrorCode::Timeout => Failure::new(
+            FailureCode::UpstreamTimeout,
+            "the answer did not come in time",
+        ),
+        ErrorCode::NobodyServes | ErrorCode::Unavailable | ErrorCode::FlowStopped => Failure::new(
+            FailureCode::AgentUnavailable,
+            "agents cannot be asked at the moment",
+        ),
+        _ => Failure::new(FailureCode::InternalError, "an internal error"),
+    })
+}
+
+/// A refusal of the gateway in the words of the surface.
+fn refused(error: &RequestError) -> Object {
+    let own = |code| Failure::new(code, error.error().message);
+    object_of(&match error {
+        RequestError::AuthFailure => own(FailureCode::Unauthorized),
+        RequestError::AccessDenied => own(FailureCode::Forbidden),
+        RequestError::WorkspaceNotFound => own(FailureCode::WorkspaceNotFound),
+        RequestError::TooLarge { .. } => own(FailureCode::PayloadTooLarge),
+        RequestError::Unchecked => own(FailureCode::AgentUnavailable),
+        RequestError::NoRoom(_) => own(FailureCode::RateLimited).after(1),
+        RequestError::Slowed { seconds, .. } => {
+            let seconds = i64::try_from(*seconds).unwrap_or(i64::MAX);
+            own(FailureCode::RateLimited).after(seconds)
+        }
+        RequestError::Service(inner) => return failed_with(inner),
+        _ => own(FailureCode::ValidationError),
+    })
+}
+
+fn object_of(failure: &impl Refusal) -> Object {
+    write(failure).unwrap_or_default()
+}
+
+/// Where a session that was archived continues: the same path, with the successor in its place.
+fn continues_at(
+    declared: &Declared,
+    mut path: HashMap<String, String>,
+    failure: &Object,
+) -> Option<String> {
+    let successor = failure.get("successor_session_id")?.as_str()?;
+    path.insert("session_id".to_owned(), successor.to_owned());
+    let fields = declared.path_fields();
+    Some(fields.fold(declared.path.to_owned(), |place, field| {
+        let text = path.get(field).map_or("", String::as_str);
+        place.replace(&format!("{{{field}}}"), text)
+    }))
+}
+
+/// A failure as the surface reports it.
+fn told(failure: &Object, location: Option<String>, (id_key, id): (&str, &str)) -> Response {
+    let code = failure.get("code").and_then(Value::as_str);
+    let known = FailureCode::all().find(|one| code == Some(one.as_str()));
+    let status = known.unwrap_or(FailureCode::InternalError).status();
+    let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let message = failure.get("message").cloned().unwrap_or_default();
+    let mut body = json!({"error": {"code": code, "message": message, id_key: id}});
+    if let Some(successor) = failure.get("successor_session_id") {
+        body["successor_session_id"] = successor.clone();
+    }
+    let mut response = json_response(status, &body);
+    let headers = response.headers_mut();
+    if let Some(seconds) = failure.get("retry_after").and_then(Value::as_i64) {
+        headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+    }
+    if let Some(Ok(place)) = location.map(|place| HeaderValue::from_str(&place)) {
+        headers.insert(header::LOCATION, place);
+    }
+    if status == StatusCode::UNAUTHORIZED {
+        let bearer = HeaderValue::from_static("Bearer");
+        headers.insert(header::WWW_AUTHENTICATE, bearer);
+    }
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use tg_schemas::operations::{ListMessages, SendMessage};
+
+    use super::*;
+
+    fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
+        let pairs = pairs.iter().map(|(name, value)| {
+            let name = HeaderName::from_static(name);
+            (name, HeaderValue::from_static(value))
+        });
+        pairs.collect()
+    }
+
+    fn code(failure: &Object) -> &str {
+        failure["code"].as_str().unwrap()
+    }
+
+    #[test]
+    fn the_user_is_the_one_of_the_header_and_not_of_the_body() {
+        let mut body = Body::new();
+        body.insert("user_id".to_owned(), "eve".into());
+        let given = headers(&[("spass-user-id", " ann "), ("spass-caller-depth", "2")]);
+        beside::<SendMessage>(&mut body, &given, None).unwrap();
+        assert_eq!(body["user_id"], "ann");
+        assert_eq!(body["caller_depth"], 2);
+        beside::<SendMessage>(&mut body, &HeaderMap::new(), None).unwrap();
+        assert!(!body.contains_key("user_id"));
+    }
+
+    /// 35: the header of the depth.
+    #[test]
+    fn line_035_a_depth_that_is_not_a_number_is_refused() {
+        let given = headers(&[("spass-caller-depth", "x")]);
+        let refused = beside::<SendMessage>(&mut Body::new(), &given, None).unwrap_err();
+        assert_eq!(code(&refused), "invalid_header");
+    }
+
+    #[test]
+    fn a_query_is_read_in_the_form_of_its_fields() {
+        let mut body = Body::new();
+        let query = Some("limit=3&cursor=a%20b&live=true&other=1");
+        beside::<ListMessages>(&mut body, &HeaderMap::new(), query).unwrap();
+        let expected = json!({"limit": 3, "cursor": "a b", "live": true});
+        assert_eq!(Value::Object(body), expected);
+        let wrong = Some("limit=x");
+        let refused = beside::<ListMessages>(&mut Body::new(), &HeaderMap::new(), wrong);
+        assert_eq!(code(&refused.unwrap_err()), "validation_error");
+    }
+
+    /// 23: where an archived session continues.
+    #[test]
+    fn line_023_an_archived_session_names_the_place_of_its_successor() {
+        let path = [("name", "a"), ("session_id", "1")];
+        let path = path.map(|(name, text)| (name.to_owned(), text.to_owned()));
+        let failure = Failure::new(FailureCode::SessionArchived, "m").continued_in("2");
+        let failure = object_of(&failure);
+        let place = continues_at(&SendMessage::META, path.into(), &failure);
+        assert_eq!(place.as_deref(), Some("/a1/agents/a/sessions/2/messages"));
+        let response = told(&failure, place, ("request_id", "r"));
+        assert_eq!(response.status(), StatusCode::PERMANENT_REDIRECT);
+        assert!(response.headers().contains_key(header::LOCATION));
+    }
+
+    #[test]
+    fn an_error_of_the_mesh_says_nothing_of_what_is_inside() {
+        let error = Error::new(ErrorCode::Storage, "at /var/lib/x");
+        let failure = failed_with(&error);
+        assert_eq!(code(&failure), "internal_error");
+        assert_eq!(failure["message"], "an internal error");
+        assert_eq!(code(&refused(&RequestError::AuthFailure)), "unauthorized");
+        assert_eq!(
+            told(&failure, None, ("request_id", "r")).status(),
+            StatusCode::INTERNAL_SERVER_ERROR
+        );
+    }
+}

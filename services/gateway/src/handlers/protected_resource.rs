@@ -1,0 +1,109 @@
+//! `GET /.well-known/oauth-protected-resource`: what a client that came to `/mcp` without a key may know of it (RFC 9728). Keys
+//! and tokens are those of the iam service. Where nobody needs one, there is no such document.
+
+use axum::extract::{Extension, State};
+use axum::http::uri::Authority;
+use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
+use axum::response::{IntoResponse, Response};
+use serde_json::json;
+
+use super::mcp;
+use crate::call::Meta;
+use crate::engine::mcp::tools::TOOLS;
+use crate::error::json_response;
+use crate::registry::Gate;
+use crate::state::{App, Shared};
+
+/// The endpoint that it is about.
+const ENDPOINT: &str = "/mcp";
+/// Where the document about it is.
+const DOCUMENT: &str = "/.well-known/oauth-protected-resource/mcp";
+/// How a proxy in front says that its clients speak TLS to it. It goes into the answer to the same client and nowhere else.
+const FORWARDED_PROTO: &str = "x-forwarded-proto";
+
+/// The document.
+pub(crate) async fn metadata(
+    State(app): State<Shared>,
+    Extension(meta): Extension<Meta>,
+    uri: Uri,
+    headers: HeaderMap,
+) -> Response {
+    if let Err(fault) = app.pace.of_address(meta.address) {
+        return fault.into_response();
+    }
+    let Some(origin) = origin(&app, &headers, &uri).filter(|_| !app.auth.open()) else {
+        return (StatusCode::NOT_FOUND, "404: Not Found").into_response();
+    };
+    let document = json!({
+        "resource": format!("{origin}{ENDPOINT}"),
+        "resource_name": "Threadgraph",
+        "resource_documentation": format!("{origin}/docs"),
+        "bearer_methods_supported": ["header"],
+        "scopes_supported": scopes(),
+    });
+    json_response(StatusCode::OK, &document)
+}
+
+/// What a response says to whoever is not known: where that document is.
+pub(super) fn challenge(app: &App, headers: &HeaderMap, uri: &Uri) -> HeaderValue {
+    let origin = origin(app, headers, uri);
+    let full = origin.map(|origin| format!("Bearer resource_metadata=\"{origin}{DOCUMENT}\""));
+    let full = full.and_then(|full| HeaderValue::try_from(full).ok());
+    full.unwrap_or(HeaderValue::from_static("Bearer"))
+}
+
+/// The capabilities that the tools take, each once.
+fn scopes() -> Vec<&'static str> {
+    let gates = TOOLS.iter().filter_map(|tool| {
+        let gate = mcp::target(tool, "").ok()?.gate();
+        match gate {
+            Gate::Needs(capability) => Some(capability),
+            Gate::Public | Gate::Authenticated => None,
+        }
+    });
+    let mut scopes: Vec<&str> = gates.collect();
+    scopes.sort_unstable();
+    scopes.dedup();
+    scopes
+}
+
+/// The address by which the client came, as it names it.
+fn origin(app: &App, headers: &HeaderMap, uri: &Uri) -> Option<String> {
+    let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
+    let host = match text(header::HOST.as_str()) {
+        Some(host) => host.parse::<Authority>().ok()?,
+        None => uri.authority()?.clone(),
+    };
+    let secure = app.certificate.is_some() || text(FORWARDED_PROTO) == Some("https");
+    named(&host, secure)
+}
+
+fn named(host: &Authority, secure: bool) -> Option<String> {
+    let scheme = if secure { "https" } else { "http" };
+    let plain = !host.as_str().contains(['@', '"', '\\']);
+    plain.then(|| format!("{scheme}://{host}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_origin_is_a_scheme_and_a_host_and_no_more() {
+        let of = |host: &str, secure| named(&host.parse().unwrap(), secure);
+        assert_eq!(of("a:8888", false), Some("http://a:8888".to_owned()));
+        assert_eq!(of("a.example", true), Some("https://a.example".to_owned()));
+        assert_eq!(
+            of("[::1]:8888", false),
+            Some("http://[::1]:8888".to_owned())
+        );
+        assert_eq!(of("user@a", false), None);
+    }
+
+    #[test]
+    fn each_capability_of_a_tool_is_a_scope_once() {
+        let scopes = scopes();
+        assert!(scopes.contains(&"agent") && scopes.contains(&"documents:read"));
+        assert!(scopes.windows(2).all(|pair| pair[0] < pair[1]));
+    }
+}

@@ -1,0 +1,246 @@
+//! The doors of agents and sessions: what makes a request, statuses, headers, and errors in the words of the surface.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+use tg_gateway::AuthMode;
+use tg_schemas::msg::{OperationRequest, OperationResponse};
+use tg_schemas::{Error, ErrorCode};
+use tg_testkit::fakes::Played;
+use tg_testkit::on_both_buses;
+use tg_testkit::place::Place;
+
+use crate::world::{BOUND, World};
+
+fn object(value: Value) -> Map<String, Value> {
+    value.as_object().cloned().unwrap_or_default()
+}
+
+fn done(data: Value) -> OperationResponse {
+    OperationResponse {
+        data: object(data),
+        last: true,
+        ..OperationResponse::default()
+    }
+}
+
+/// Sessions that answer what they were asked, as the title of a session or the text of a turn. The session `old` is archived,
+/// and nobody has the session `none`.
+pub fn sessions() -> Arc<Played<OperationRequest, OperationResponse>> {
+    Played::new(|cx, ask: OperationRequest| {
+        let failed = |code, failure: Value| OperationResponse {
+            error: Some(Error::new(code, "m")),
+            failure: object(failure),
+            last: true,
+            ..OperationResponse::default()
+        };
+        let mut told = ask.request.clone();
+        told.insert("workspace".to_owned(), cx.workspace().into());
+        let told = Value::Object(told).to_string();
+        let session = ask.request.get("session_id").and_then(Value::as_str);
+        Ok(match (ask.operation.as_str(), session) {
+            (_, Some("none")) => failed(
+                ErrorCode::NotFound,
+                json!({"code": "session_not_found", "message": "there is no such session"}),
+            ),
+            ("send-message", Some("old")) => failed(
+                ErrorCode::Conflict,
+                json!({"code": "session_archived", "message": "m", "successor_session_id": "new"}),
+            ),
+            ("send-message", Some("lost")) => OperationResponse {
+                error: Some(Error::new(ErrorCode::Storage, "at /var/lib/threadgraph")),
+                last: true,
+                ..OperationResponse::default()
+            },
+            ("send-message" | "chat", _) => done(json!({
+                "content": told,
+                "cost": {"usd": 0.25, "source": "upstream", "sub_calls": 2},
+            })),
+            ("create-session" | "get-session", _) => done(json!({"id": "s", "title": told})),
+            ("list-messages", _) => done(json!({"session_id": told})),
+            _ => done(json!({})),
+        })
+    })
+}
+
+/// A request with headers; status, headers and body.
+async fn sent(
+    world: &World,
+    method: &str,
+    path: &str,
+    headers: &[(&str, &str)],
+    body: Option<Value>,
+) -> (u16, reqwest::header::HeaderMap, Value) {
+    let method = reqwest::Method::from_bytes(method.as_bytes()).unwrap();
+    let client = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none());
+    let mut request = client.build().unwrap().request(method, world.url(path));
+    for (name, value) in headers {
+        request = request.header(*name, *value);
+    }
+    if let Some(body) = body {
+        request = request.json(&body);
+    }
+    let response = request.timeout(BOUND).send().await.unwrap();
+    let (status, headers) = (response.status().as_u16(), response.headers().clone());
+    let text = response.text().await.unwrap();
+    let body = serde_json::from_slice(text.as_bytes()).unwrap_or(Value::Null);
+    (status, headers, body)
+}
+
+const SESSIONS: &str = "/a1/agents/ann/sessions";
+
+fn told(text: &Value) -> Value {
+    serde_json::from_slice(text.as_str().unwrap_or_default().as_bytes()).unwrap()
+}
+
+async fn path_headers_query_and_body_make_the_request(place: Place) {
+    let world = World::start(&place, AuthMode::None).await;
+    let user = ("SPASS-User-Id", "bob");
+    let body = Some(json!({"title": "t", "user_id": "eve", "odd": 1}));
+    let (status, headers, made) = sent(&world, "POST", SESSIONS, &[user], body).await;
+    assert_eq!((status, &made["id"]), (201, &json!("s")));
+    assert!(headers.contains_key("x-request-id"));
+    let asked = told(&made["title"]);
+    assert_eq!(
+        (&asked["name"], &asked["user_id"]),
+        (&json!("ann"), &json!("bob"))
+    );
+    assert_eq!(
+        (&asked["title"], &asked["workspace"]),
+        (&json!("t"), &json!("default"))
+    );
+    // Without a body at all, and in another workspace.
+    let other = [user, ("SPASS-Tenant", "acme")];
+    let (status, _, made) = sent(&world, "POST", SESSIONS, &other, None).await;
+    assert_eq!(
+        (status, &told(&made["title"])["workspace"]),
+        (201, &json!("acme"))
+    );
+    let path = format!("{SESSIONS}/s/messages?limit=2&live=true");
+    let (status, _, listed) = sent(&world, "GET", &path, &[user], None).await;
+    let asked = told(&listed["session_id"]);
+    assert_eq!(
+        (status, &asked["limit"], &asked["live"]),
+        (200, &json!(2), &json!(true))
+    );
+    let (status, _, gone) = sent(&world, "DELETE", &format!("{SESSIONS}/s"), &[user], None).await;
+    assert_eq!((status, gone), (204, Value::Null));
+}
+
+async fn line_038_an_answer_says_what_it_cost(place: Place) {
+    let world = World::start(&place, AuthMode::None).await;
+    let body = Some(json!({"message": "x"}));
+    let (status, headers, _) = sent(&world, "POST", "/a1/agents/ann/chat", &[], body).await;
+    assert_eq!(status, 200);
+    let header = |name: &str| headers[name].to_str().unwrap().to_owned();
+    assert_eq!(header("spass-cost-sub-calls"), "2");
+    assert_eq!(header("spass-cost-usd"), "0.25");
+    assert_eq!(header("spass-cost-source"), "upstream");
+    assert!(!headers.contains_key("spass-cost-eur"));
+}
+
+async fn line_023_an_archived_session_is_a_redirect(place: Place) {
+    let world = World::start(&place, AuthMode::None).await;
+    let path = format!("{SESSIONS}/old/messages");
+    let body = Some(json!({"message": "x"}));
+    let user = [("SPASS-User-Id", "bob")];
+    let (status, headers, told) = sent(&world, "POST", &path, &user, body).await;
+    assert_eq!(status, 308);
+    assert_eq!(headers["location"], "/a1/agents/ann/sessions/new/messages");
+    assert_eq!(told["successor_session_id"], "new");
+    assert_eq!(told["error"]["code"], "session_archived");
+}
+
+async fn failures_have_the_form_of_the_surface(place: Place) {
+    let world = World::start(&place, AuthMode::None).await;
+    let user = ("SPASS-User-Id", "bob");
+    let messages = format!("{SESSIONS}/s/messages");
+    let lost = format!("{SESSIONS}/lost/messages");
+    let none = format!("{SESSIONS}/none");
+    let depth = ("SPASS-Caller-Depth", "x");
+    let tenant = ("SPASS-Tenant", "nope");
+    let message = json!({"message": "x"});
+    for (method, path, headers, body, status, code) in [
+        (
+            "GET",
+            none.as_str(),
+            vec![user],
+            None,
+            404,
+            "session_not_found",
+        ),
+        ("GET", "/a1/nothing", vec![], None, 404, "not_found"),
+        (
+            "GET",
+            "/a1/agents",
+            vec![tenant],
+            None,
+            404,
+            "workspace_not_found",
+        ),
+        (
+            "POST",
+            messages.as_str(),
+            vec![user, depth],
+            Some(message.clone()),
+            400,
+            "invalid_header",
+        ),
+        (
+            "POST",
+            messages.as_str(),
+            vec![user],
+            Some(json!([])),
+            400,
+            "validation_error",
+        ),
+        (
+            "POST",
+            messages.as_str(),
+            vec![user],
+            Some(json!({"message": 5})),
+            400,
+            "validation_error",
+        ),
+        (
+            "POST",
+            lost.as_str(),
+            vec![user],
+            Some(message.clone()),
+            500,
+            "internal_error",
+        ),
+    ] {
+        let (found, _, told) = sent(&world, method, path, &headers, body).await;
+        assert_eq!(
+            (found, &told["error"]["code"]),
+            (status, &json!(code)),
+            "{path}: {told}"
+        );
+        assert!(told["error"]["request_id"].is_string());
+        assert!(!told.to_string().contains("/var/"), "{told}");
+    }
+}
+
+async fn callers_are_let_in_as_at_every_door(place: Place) {
+    let world = World::start(&place, AuthMode::Iam).await;
+    let (status, _, told) = sent(&world, "GET", "/a1/agents", &[], None).await;
+    assert_eq!(
+        (status, &told["error"]["code"]),
+        (401, &json!("unauthorized"))
+    );
+    let (status, _) = world.get("/a1/agents", "tg_admin").await;
+    assert_eq!(status, 200);
+    // A key that is held to a model: nobody can say which one the agent will ask.
+    let message = json!({"message": "x"});
+    let (status, told) = world.post("/a1/agents/ann/chat", "tg_model", message).await;
+    assert_eq!((status, &told["error"]["code"]), (403, &json!("forbidden")));
+}
+
+on_both_buses!(
+    path_headers_query_and_body_make_the_request,
+    line_038_an_answer_says_what_it_cost,
+    line_023_an_archived_session_is_a_redirect,
+    failures_have_the_form_of_the_surface,
+    callers_are_let_in_as_at_every_door,
+);

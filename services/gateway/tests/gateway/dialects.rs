@@ -1,0 +1,347 @@
+//! The endpoints of other words for models than chat completions: vectors of texts, and messages made of blocks. Shapes,
+//! failures, keys in their own header, and who is let in.
+
+use serde_json::{Value, json};
+use tg_gateway::AuthMode;
+use tg_testkit::place::Place;
+
+use crate::world::{BOUND, World};
+
+const MESSAGES: &str = "/v1/messages";
+const RESPONSES: &str = "/v1/responses";
+const EMBEDDINGS: &str = "/v1/embeddings";
+
+fn ask(said: &str) -> Value {
+    json!({"model": "one", "max_tokens": 64, "messages": [{"role": "user", "content": said}]})
+}
+
+/// The events of a stream: what each is called, and what it says.
+async fn events(world: &World, path: &str, body: &Value) -> Vec<(String, Value)> {
+    let request = world.http.post(world.url(path)).json(body).timeout(BOUND);
+    let response = request.send().await.unwrap();
+    assert_eq!(response.status(), 200);
+    let text = response.text().await.unwrap();
+    let events = text.split("\n\n").filter_map(|event| {
+        let (name, data) = event.split_once('\n')?;
+        let data = data.strip_prefix("data: ")?;
+        let name = name.strip_prefix("event: ")?.to_owned();
+        Some((name, serde_json::from_str(data).unwrap()))
+    });
+    events.collect()
+}
+
+async fn texts_become_vectors_as_numbers_or_base64(place: Place) {
+    let world = World::start(&place, AuthMode::None).await;
+    world.embeds("p/m/2").await;
+    let (status, whole) = world
+        .post(
+            EMBEDDINGS,
+            "",
+            json!({"model": "m", "input": ["a", "b"], "user": "u"}),
+        )
+        .await;
+    assert_eq!(status, 200, "{whole}");
+    assert_eq!(
+        (&whole["object"], &whole["model"]),
+        (&json!("list"), &json!("p/m/2"))
+    );
+    assert_eq!(
+        whole["data"][1],
+        json!({"object": "embedding", "index": 1, "embedding": [1.0, 0.0]})
+    );
+    let packed = json!({"model": "default", "input": "a", "encoding_format": "base64"});
+    let (_, packed) = world.post(EMBEDDINGS, "", packed).await;
+    assert_eq!(packed["data"][0]["embedding"], "AACAPwAAAAA=");
+    for (body, status, code, field) in [
+        (
+            json!({"model": "other", "input": "a"}),
+            404,
+            "model_not_found",
+            "model",
+        ),
+        (
+            json!({"model": "m", "input": [1, 2]}),
+            400,
+            "validation_error",
+            "input",
+        ),
+        (
+            json!({"model": "m", "input": "a", "dimensions": 3}),
+            400,
+            "validation_error",
+            "dimensions",
+        ),
+    ] {
+        let (told, body) = world.post(EMBEDDINGS, "", body).await;
+        assert_eq!((told, &body["error"]["code"]), (status, &json!(code)));
+        assert_eq!(body["error"]["param"], field);
+    }
+}
+
+async fn messages_have_the_shapes_of_the_api_whole_and_streamed(place: Place) {
+    let world = World::start(&place, AuthMode::None).await;
+    let (status, whole) = world.post(MESSAGES, "", ask("hi")).await;
+    assert_eq!(status, 200, "{whole}");
+    assert_eq!(whole["content"], json!([{"type": "text", "text": "hi!"}]));
+    assert_eq!(
+        (&whole["stop_reason"], &whole["usage"]["output_tokens"]),
+        (&json!("end_turn"), &json!(2))
+    );
+    let (_, called) = world.post(MESSAGES, "", ask("tool")).await;
+    let call = &called["content"].as_array().unwrap().last().unwrap();
+    assert_eq!(
+        (&call["type"], &call["name"], &called["stop_reason"]),
+        (&json!("tool_use"), &json!("add"), &json!("tool_use"))
+    );
+
+    let mut body = ask("hi");
+    body["stream"] = json!(true);
+    let told = events(&world, MESSAGES, &body).await;
+    let names: Vec<&str> = told.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(
+        names,
+        [
+            "message_start",
+            "ping",
+            "content_block_start",
+            "content_block_delta",
+            "content_block_delta",
+            "content_block_stop",
+            "message_delta",
+            "message_stop",
+        ]
+    );
+    let said = told
+        .iter()
+        .filter_map(|(_, event)| event["delta"]["text"].as_str());
+    assert_eq!(said.collect::<String>(), "hi!");
+
+    let mut body = ask("cut");
+    body["stream"] = json!(true);
+    let told = events(&world, MESSAGES, &body).await;
+    let (name, fault) = told.last().unwrap();
+    assert_eq!(
+        (name.as_str(), &fault["error"]["type"]),
+        ("error", &json!("api_error"))
+    );
+    assert!(!fault.to_string().contains("10.0.0.1"), "{fault}");
+
+    let path = "/v1/messages/count_tokens";
+    let (status, counted) = world.post(path, "", ask(&"x".repeat(400))).await;
+    assert_eq!((status, &counted["input_tokens"]), (200, &json!(101)));
+}
+
+async fn responses_have_the_shapes_of_the_api_whole_and_streamed(place: Place) {
+    let world = World::start(&place, AuthMode::None).await;
+    let ask = |said: &str| json!({"model": "one", "input": said});
+    let (status, whole) = world.post(RESPONSES, "", ask("hi")).await;
+    assert_eq!(status, 200, "{whole}");
+    assert_eq!(
+        (
+            &whole["object"],
+            &whole["status"],
+            &whole["usage"]["total_tokens"]
+        ),
+        (&json!("response"), &json!("completed"), &json!(5))
+    );
+    assert_eq!(whole["output"][0]["content"][0]["text"], "hi!");
+    let (_, called) = world.post(RESPONSES, "", ask("tool")).await;
+    let call = called["output"].as_array().unwrap().last().unwrap();
+    assert_eq!(
+        (&call["type"], &call["call_id"], &call["name"]),
+        (&json!("function_call"), &json!("c1"), &json!("add"))
+    );
+    let mut body = ask("hi");
+    body["stream"] = json!(true);
+    let told = events(&world, RESPONSES, &body).await;
+    let (first, last) = (&told[0], told.last().unwrap());
+    assert_eq!(
+        (first.0.as_str(), last.0.as_str()),
+        ("response.created", "response.completed")
+    );
+    let said = told
+        .iter()
+        .filter(|(name, _)| name == "response.output_text.delta");
+    let said: String = said
+        .filter_map(|(_, event)| event["delta"].as_str())
+        .collect();
+    assert_eq!(said, "hi!");
+    assert_eq!(last.1["response"]["output"][0]["content"][0]["text"], "hi!");
+    body["input"] = json!("cut");
+    let told = events(&world, RESPONSES, &body).await;
+    let (name, failed) = told.last().unwrap();
+    assert_eq!(
+        (name.as_str(), &failed["response"]["error"]["code"]),
+        ("response.failed", &json!("upstream_error"))
+    );
+    let mut body = ask("hi");
+    body["previous_response_id"] = json!("resp_1");
+    let (status, told) = world.post(RESPONSES, "", body).await;
+    assert_eq!(
+        (status, &told["error"]["param"]),
+        (400, &json!("previous_response_id"))
+    );
+}
+
+async fn an_agent_answers_as_a_model_in_every_dialect(place: Place) {
+    let world = World::start(&place, AuthMode::Iam).await;
+    let row = json!({"description": "d", "framing": "Review code.", "group": ["code"]});
+    world
+        .put(("default", "agent-definition", "reviewer"), Some(row))
+        .await;
+    let body = |model: &str| {
+        let messages = json!([{"role": "system", "content": "Be brief."}, {"role": "user", "content": "why?"}]);
+        json!({"model": model, "messages": messages, "input": "why?", "instructions": "Be brief."})
+    };
+    for (path, text) in [
+        ("/v1/chat/completions", "/choices/0/message/content"),
+        (MESSAGES, "/content/0/text"),
+        (RESPONSES, "/output/1/content/0/text"),
+    ] {
+        let (status, told) = world.post(path, "tg_admin", body("agent/reviewer")).await;
+        assert_eq!(status, 200, "{told}");
+        assert_eq!(told.pointer(text), Some(&json!("why?")), "{path}: {told}");
+        let asked = world.fakes.agent.seen.lock().last().unwrap().clone();
+        assert_eq!(
+            (asked.question.as_str(), asked.framing.as_str()),
+            ("why?", "Review code.\n\nBe brief.")
+        );
+        assert_eq!(asked.group, Some(vec!["code".to_owned()]));
+        let (status, _) = world.post(path, "tg_admin", body("agent/default")).await;
+        assert_eq!(status, 200, "{path}");
+        let (status, _) = world.post(path, "tg_admin", body("agent/nobody")).await;
+        assert_eq!(status, 404, "{path}");
+        // By no row of a workspace does anybody learn of its agents who may not ask them.
+        for name in ["agent/reviewer", "agent/nobody"] {
+            let (status, _) = world.post(path, "tg_scoped", body(name)).await;
+            assert_eq!(status, 403, "{path}");
+        }
+        let (status, _) = world.post(path, "tg_model", body("agent/default")).await;
+        assert_eq!(status, 403, "{path}");
+    }
+    let (_, listed) = world.get("/v1/models", "tg_admin").await;
+    let has = |listed: &Value, name: &str| {
+        let mut models = listed["data"].as_array().unwrap().iter();
+        models.any(|one| one["id"] == name)
+    };
+    assert!(has(&listed, "agent/reviewer") && has(&listed, "agent/default"));
+    let (_, held) = world.get("/v1/models", "tg_model").await;
+    assert!(!has(&held, "agent/default"));
+    let mut streamed = body("agent/reviewer");
+    streamed["stream"] = json!(true);
+    let request = world.http.post(world.url("/v1/chat/completions"));
+    let request = request
+        .bearer_auth("tg_admin")
+        .json(&streamed)
+        .timeout(BOUND);
+    let text = request.send().await.unwrap().text().await.unwrap();
+    assert!(text.contains("\"reasoning_content\":\"let me \""), "{text}");
+    assert!(text.contains("\"content\":\"why?\""), "{text}");
+    assert!(text.ends_with("data: [DONE]\n\n"), "{text}");
+}
+
+async fn a_key_comes_in_its_own_header_and_is_held_to_what_it_may(place: Place) {
+    let world = World::start(&place, AuthMode::Iam).await;
+    let send = async |path: &str, header: (&str, &str), body: &Value| {
+        let request = world.http.post(world.url(path)).header(header.0, header.1);
+        let request = request.header("anthropic-version", "2023-06-01");
+        let response = request.json(body).timeout(BOUND).send().await.unwrap();
+        let status = response.status().as_u16();
+        (status, response.json::<Value>().await.unwrap())
+    };
+    let asked =
+        |model: &str| json!({"model": model, "messages": [{"role": "user", "content": "hi"}]});
+    let (status, _) = send(MESSAGES, ("x-api-key", "tg_model"), &asked("one")).await;
+    assert_eq!(status, 200);
+    assert_eq!(world.fakes.chats.lock().last().unwrap().0, "acme");
+    for path in [MESSAGES, "/v1/messages/count_tokens"] {
+        for (header, body, status, kind) in [
+            (
+                ("x-api-key", "tg_nobody"),
+                asked("one"),
+                401,
+                "authentication_error",
+            ),
+            (
+                ("x-other", "tg_model"),
+                asked("one"),
+                401,
+                "authentication_error",
+            ),
+            (
+                ("x-api-key", "tg_scoped"),
+                asked("one"),
+                403,
+                "permission_error",
+            ),
+            (
+                ("x-api-key", "tg_model"),
+                asked("two"),
+                403,
+                "permission_error",
+            ),
+            (
+                ("x-api-key", "tg_admin"),
+                json!({"model": "one"}),
+                400,
+                "invalid_request_error",
+            ),
+        ] {
+            let (told, body) = send(path, header, &body).await;
+            assert_eq!(
+                (told, &body["error"]["type"]),
+                (status, &json!(kind)),
+                "{path}: {header:?}"
+            );
+            assert_eq!(body["type"], "error");
+            assert!(body["request_id"].is_string());
+        }
+    }
+    let (status, body) = send(
+        "/v1/messages/nothing",
+        ("x-api-key", "tg_admin"),
+        &json!({}),
+    )
+    .await;
+    assert_eq!(
+        (status, &body["error"]["type"]),
+        (404, &json!("not_found_error"))
+    );
+    let texts = json!({"model": "default", "input": "a"});
+    for (key, status, code) in [
+        ("tg_nobody", 401, "unauthorized"),
+        ("tg_scoped", 403, "forbidden"),
+        ("tg_model", 403, "forbidden"),
+    ] {
+        let (told, body) = send(EMBEDDINGS, ("x-api-key", key), &texts).await;
+        assert_eq!(
+            (told, &body["error"]["code"]),
+            (status, &json!(code)),
+            "{key}"
+        );
+    }
+}
+
+async fn a_key_of_one_workspace_that_names_another_is_refused_here_too(place: Place) {
+    let world = World::start(&place, AuthMode::Iam).await;
+    let asked = world.fakes.chats.lock().len();
+    for path in [MESSAGES, "/v1/messages/count_tokens", RESPONSES, EMBEDDINGS] {
+        for workspace in ["default", "nope"] {
+            let body = json!({"model": "one", "input": "a", "messages": [{"role": "user", "content": "hi"}]});
+            let request = world.http.post(world.url(path)).bearer_auth("tg_manager");
+            let request = request.header("SPASS-Tenant", workspace).json(&body);
+            let response = request.timeout(BOUND).send().await.unwrap();
+            assert_eq!(response.status(), 403, "{path}: {workspace}");
+        }
+    }
+    assert_eq!(world.fakes.chats.lock().len(), asked);
+}
+
+tg_testkit::on_both_buses!(
+    an_agent_answers_as_a_model_in_every_dialect,
+    responses_have_the_shapes_of_the_api_whole_and_streamed,
+    texts_become_vectors_as_numbers_or_base64,
+    messages_have_the_shapes_of_the_api_whole_and_streamed,
+    a_key_comes_in_its_own_header_and_is_held_to_what_it_may,
+    a_key_of_one_workspace_that_names_another_is_refused_here_too,
+);

@@ -1,0 +1,85 @@
+//! `/mcp` as clients find it: what a refusal tells them, and what they read without calling a tool.
+
+use serde_json::{Value, json};
+use tg_gateway::AuthMode;
+use tg_testkit::place::Place;
+
+use crate::world::{BOUND, World};
+
+async fn a_client_without_a_key_is_told_where_to_read_about_the_endpoint(place: Place) {
+    let world = World::start(&place, AuthMode::Iam).await;
+    let message = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"});
+    let request = world.http.post(world.url("/mcp")).json(&message);
+    let refused = request.timeout(BOUND).send().await.unwrap();
+    assert_eq!(refused.status(), 401);
+    let told = refused.headers()["www-authenticate"].to_str().unwrap();
+    let document = world.url("/.well-known/oauth-protected-resource/mcp");
+    assert_eq!(told, format!("Bearer resource_metadata=\"{document}\""));
+    for path in ["", "/mcp"] {
+        let path = format!("/.well-known/oauth-protected-resource{path}");
+        let (status, about) = world.get(&path, "").await;
+        assert_eq!(
+            (status, &about["resource"]),
+            (200, &json!(world.url("/mcp")))
+        );
+        assert_eq!(about["bearer_methods_supported"], json!(["header"]));
+        let scopes = about["scopes_supported"].as_array().unwrap();
+        assert!(scopes.contains(&json!("documents:read")), "{about}");
+    }
+}
+
+async fn where_nobody_needs_a_key_there_is_no_such_document(place: Place) {
+    let world = World::start(&place, AuthMode::None).await;
+    let path = "/.well-known/oauth-protected-resource/mcp";
+    let (status, told) = world.get(path, "").await;
+    assert_eq!((status, told), (404, Value::from("404: Not Found")));
+}
+
+async fn documents_are_resources_and_prompts_name_the_tools(place: Place) {
+    let world = World::start(&place, AuthMode::Iam).await;
+    let ask = async |token: &str, method: &str, params: Value| {
+        let message = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+        let (status, told) = world.post("/mcp", token, message).await;
+        assert_eq!(status, 200, "{told}");
+        told
+    };
+    let begun = ask(
+        "tg_admin",
+        "initialize",
+        json!({"protocolVersion": "2025-11-25"}),
+    )
+    .await;
+    for kind in ["tools", "resources", "prompts"] {
+        let capabilities = &begun["result"]["capabilities"];
+        assert!(capabilities[kind].is_object(), "{capabilities}");
+    }
+    // Whoever may read no documents has none.
+    let none = ask("tg_scoped", "resources/list", json!({})).await;
+    assert_eq!(none["result"], json!({"resources": []}));
+    let templates = ask("tg_admin", "resources/templates/list", json!({})).await;
+    assert_eq!(
+        templates["result"]["resourceTemplates"][0]["uriTemplate"],
+        "threadgraph://document/{id}"
+    );
+    let unknown = ask(
+        "tg_admin",
+        "resources/read",
+        json!({"uri": "https://a.example/"}),
+    )
+    .await;
+    assert_eq!(unknown["error"]["code"], -32002);
+    let denied = json!({"uri": "threadgraph://document/doc"});
+    let denied = ask("tg_scoped", "resources/read", denied).await;
+    assert!(denied.get("result").is_none(), "{denied}");
+    let prompts = ask("tg_scoped", "prompts/list", json!({})).await;
+    assert_eq!(prompts["result"]["prompts"].as_array().unwrap().len(), 3);
+    let arguments = json!({"name": "explore_entity", "arguments": {"entity": "urn:a"}});
+    let prompt = ask("tg_scoped", "prompts/get", arguments).await;
+    assert_eq!(prompt["result"]["messages"][0]["role"], "user");
+}
+
+tg_testkit::on_both_buses!(
+    documents_are_resources_and_prompts_name_the_tools,
+    a_client_without_a_key_is_told_where_to_read_about_the_endpoint,
+    where_nobody_needs_a_key_there_is_no_such_document,
+);

@@ -1,0 +1,282 @@
+//! Reads one agent from the text of its YAML file. Reports everything that is wrong with it, not only the first fault.
+
+use serde_yaml_ng::{Mapping, Value};
+use tg_schemas::operations::Capability;
+
+use super::definition::{Definition, TOP_K};
+
+/// Longest name.
+const NAME: usize = 64;
+/// Longest system prompt, in characters.
+const SYSTEM_PROMPT: usize = 131_072;
+/// Longest of all other texts, in characters.
+const TEXT: usize = 2_000;
+/// Longest list.
+const LIST: usize = 200;
+
+/// Fields of an agent that this release reads.
+const KNOWN: &[&str] = &[
+    "name",
+    "model",
+    "models",
+    "description",
+    "system_prompt",
+    "max_tokens",
+    "temperature",
+    "tools",
+    "rag_index",
+    "rag_top_k",
+    "flow",
+    "capabilities",
+    "engine",
+    "max_iterations",
+];
+/// Fields of an agent that a later release reads.
+const LATER: &[&str] = &["cli", "async", "peers", "loop_detection"];
+
+/// What is wrong with a field.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FieldError {
+    /// The field; empty: the file as a whole.
+    pub field: String,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
+/// Reads the text of a file.
+///
+/// # Errors
+/// Everything that is wrong with it.
+pub fn read(text: &str) -> Result<Definition, Vec<FieldError>> {
+    let whole = |reason: String| {
+        vec![FieldError {
+            field: String::new(),
+            reason,
+        }]
+    };
+    let value: Value = serde_yaml_ng::from_str(text)
+        .map_err(|error| whole(format!("cannot be read as YAML: {error}")))?;
+    let Value::Mapping(map) = value else {
+        return Err(whole("must be a mapping of fields".to_owned()));
+    };
+    let mut fields = Fields {
+        map: &map,
+        errors: Vec::new(),
+    };
+    fields.unknown();
+    let definition = Definition {
+        name: fields.name(),
+        model: fields.required("model"),
+        models: fields.texts("models"),
+        description: fields.text("description", TEXT).unwrap_or_default(),
+        system_prompt: fields
+            .text("system_prompt", SYSTEM_PROMPT)
+            .unwrap_or_default(),
+        max_tokens: fields.whole("max_tokens", 1, i64::from(i32::MAX)),
+        temperature: fields.number("temperature", 0.0, 2.0),
+        tools: fields.texts("tools"),
+        rag_index: fields.text("rag_index", TEXT),
+        rag_top_k: fields.whole("rag_top_k", 1, 50).unwrap_or(TOP_K),
+        flow: fields.text("flow", TEXT),
+        capabilities: fields.capabilities(),
+        max_iterations: fields.whole("max_iterations", 1, 50),
+    };
+    if fields
+        .text("engine", TEXT)
+        .is_some_and(|engine| engine != "router")
+    {
+        fields.fail("engine", "must be router: this release has no other engine");
+    }
+    match fields.errors.is_empty() {
+        true => Ok(definition),
+        false => Err(fields.errors),
+    }
+}
+
+/// Whether a text can be the name of an agent.
+pub fn is_name(text: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    !text.is_empty() && text.len() <= NAME && text.chars().all(plain)
+}
+
+/// The fields of a file, and what is wrong with those that were read.
+struct Fields<'a> {
+    map: &'a Mapping,
+    errors: Vec<FieldError>,
+}
+
+impl Fields<'_> {
+    fn fail(&mut self, field: &str, reason: impl Into<String>) {
+        self.errors.push(FieldError {
+            field: field.to_owned(),
+            reason: reason.into(),
+        });
+    }
+
+    fn unknown(&mut self) {
+        for key in self.map.keys() {
+            match key.as_str() {
+                Some(key) if KNOWN.contains(&key) => {}
+                Some(key) if LATER.contains(&key) => {
+                    self.fail(key, "is not available in this release");
+                }
+                Some(key) => self.fail(key, "is not a field of an agent"),
+                None => self.fail("", "has a key that is not a text"),
+            }
+        }
+    }
+
+    fn value(&self, field: &str) -> Option<&Value> {
+        self.map.get(field).filter(|value| !value.is_null())
+    }
+
+    fn text(&mut self, field: &str, most: usize) -> Option<String> {
+        let text = match self.value(field)? {
+            Value::String(text) => text.clone(),
+            _ => {
+                self.fail(field, "must be a text");
+                return None;
+            }
+        };
+        if text.chars().count() > most {
+            self.fail(field, format!("must have at most {most} characters"));
+            return None;
+        }
+        Some(text)
+    }
+
+    fn required(&mut self, field: &str) -> String {
+        let before = self.errors.len();
+        let text = self.text(field, TEXT).unwrap_or_default();
+        if text.trim().is_empty() && self.errors.len() == before {
+            self.fail(field, "is required");
+        }
+        text
+    }
+
+    fn name(&mut self) -> String {
+        let before = self.errors.len();
+        let name = self.required("name");
+        if self.errors.len() == before && !is_name(&name) {
+            self.fail(
+                "name",
+                format!("must have at most {NAME} letters, digits, '_' and '-'"),
+            );
+        }
+        name
+    }
+
+    fn whole(&mut self, field: &str, least: i64, most: i64) -> Option<i64> {
+        let number = self.value(field)?.as_i64();
+        let fits = number.filter(|number| (least..=most).contains(number));
+        if fits.is_none() {
+            let reason = format!("must be a whole number from {least} to {most}");
+            self.fail(field, reason);
+        }
+        fits
+    }
+
+    fn number(&mut self, field: &str, least: f64, most: f64) -> Option<f64> {
+        let number = self.value(field)?.as_f64();
+        let fits = number.filter(|number| (least..=most).contains(number));
+        if fits.is_none() {
+            self.fail(field, format!("must be a number from {least} to {most}"));
+        }
+        fits
+    }
+
+    fn texts(&mut self, field: &str) -> Vec<String> {
+        let listed = match self.value(field) {
+            None => return Vec::new(),
+            Some(value) => texts_of(value),
+        };
+        if listed.is_none() {
+            self.fail(field, format!("must be a list of at most {LIST} texts"));
+        }
+        listed.unwrap_or_default()
+    }
+
+    fn capabilities(&mut self) -> Vec<Capability> {
+        let read = match self.value("capabilities") {
+            None => return Vec::new(),
+            Some(Value::Sequence(listed)) if listed.len() <= LIST => {
+                listed.iter().map(capability).collect::<Option<Vec<_>>>()
+            }
+            Some(_) => None,
+        };
+        if read.is_none() {
+            let reason =
+                "must be a list of mappings with name, tags and a strength over 0 and at most 1";
+            self.fail("capabilities", reason);
+        }
+        read.unwrap_or_default()
+    }
+}
+
+/// A list of texts, none of them empty.
+fn texts_of(value: &Value) -> Option<Vec<String>> {
+    let listed = value.as_sequence().filter(|listed| listed.len() <= LIST)?;
+    let text = |value: &Value| {
+        let text = value.as_str().map(str::to_owned);
+        text.filter(|text| !text.trim().is_empty() && text.chars().count() <= TEXT)
+    };
+    listed.iter().map(text).collect()
+}
+
+fn capability(value: &Value) -> Option<Capability> {
+    let map = value.as_mapping()?;
+    let known = |key: &Value| matches!(key.as_str(), Some("name" | "tags" | "strength"));
+    if !map.keys().all(known) {
+        return None;
+    }
+    let name = map.get("name")?.as_str()?.to_owned();
+    let tags = map.get("tags").map_or(Some(Vec::new()), texts_of)?;
+    let strength = map.get("strength").map_or(Some(1.0), Value::as_f64)?;
+    let fits = !name.trim().is_empty() && strength > 0.0 && strength <= 1.0;
+    fits.then_some(Capability {
+        name,
+        tags,
+        strength,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_short_file_has_the_defaults() {
+        let agent = read("name: a-1\nmodel: m\n").unwrap();
+        assert_eq!((agent.name.as_str(), agent.model.as_str()), ("a-1", "m"));
+        assert_eq!((agent.rag_top_k, agent.rag_index), (5, None));
+        assert!(agent.tools.is_empty() && agent.temperature.is_none());
+    }
+
+    #[test]
+    fn all_errors_of_a_file_are_reported_together() {
+        let text = "name: a b\ntemperature: 3\nmax_tokens: x\ntools: [1]\nspeed: 1\npeers: []\nengine: cli\n\
+                    capabilities: [{name: a, strength: 2}]\nrag_top_k: 0\n";
+        let errors = read(text).unwrap_err();
+        let fields: Vec<&str> = errors.iter().map(|one| one.field.as_str()).collect();
+        let expected = [
+            "speed",
+            "peers",
+            "name",
+            "model",
+            "max_tokens",
+            "temperature",
+            "tools",
+            "rag_top_k",
+            "capabilities",
+            "engine",
+        ];
+        assert_eq!(fields, expected);
+    }
+
+    #[test]
+    fn a_text_that_is_not_a_mapping_is_one_error() {
+        for text in ["", "- a", "a", "name: [", "*x"] {
+            assert_eq!(read(text).unwrap_err().len(), 1, "{text}");
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! What an agent is: the one definition behind all of its sources.
+
+use tg_schemas::operations::{AgentConfig, AgentSummary, Capability};
+
+/// Passages that a search returns where nobody says how many.
+pub const TOP_K: i64 = 5;
+
+/// An agent.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Definition {
+    /// Its name, by which clients ask for it.
+    pub name: String,
+    /// The model that it asks for.
+    pub model: String,
+    /// Models that are asked in this order where the first one fails.
+    pub models: Vec<String>,
+    /// What it is for.
+    pub description: String,
+    /// What the model is told first.
+    pub system_prompt: String,
+    /// Most tokens of an answer.
+    pub max_tokens: Option<i64>,
+    /// Sampling temperature.
+    pub temperature: Option<f64>,
+    /// Names of the tools that it may use.
+    pub tools: Vec<String>,
+    /// Collection that it reads before each answer.
+    pub rag_index: Option<String>,
+    /// Passages that a search returns.
+    pub rag_top_k: i64,
+    /// The flow that answers; `None`: the one that the workspace says.
+    pub flow: Option<String>,
+    /// What it can do.
+    pub capabilities: Vec<Capability>,
+    /// Most rounds of model and tools in a turn; `None`: as the agent service says.
+    pub max_iterations: Option<i64>,
+}
+
+impl Definition {
+    /// As a listing shows it: without its system prompt.
+    pub fn summary(&self) -> AgentSummary {
+        AgentSummary {
+            name: self.name.clone(),
+            model: self.model.clone(),
+            description: self.description.clone(),
+            tools: self.tools.clone(),
+            rag_index: self.rag_index.clone(),
+        }
+    }
+
+    /// The whole of it.
+    pub fn config(&self) -> AgentConfig {
+        AgentConfig {
+            name: self.name.clone(),
+            model: self.model.clone(),
+            description: self.description.clone(),
+            tools: self.tools.clone(),
+            rag_index: self.rag_index.clone(),
+            system_prompt: self.system_prompt.clone(),
+            max_tokens: self.max_tokens,
+            temperature: self.temperature,
+            rag_top_k: self.rag_top_k,
+            capabilities: self.capabilities.clone(),
+            engine: "router".to_owned(),
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! Rules over plain values: what files say of agents, what requests say, what an agent is told of a session. Pure.
+
+pub mod agent_file;
+pub mod catalogue;
+pub mod cursor;
+pub mod definition;
+pub mod request;
+pub mod templates;
+pub mod transcript;
+pub mod workspace_agent;

@@ -1,0 +1,261 @@
+//! What requests may say: users, texts, pages, the settings of a session. Each refusal names the field.
+
+use tg_schemas::operations::{CompactStrategy, Failure, FailureCode, NewSession};
+
+use super::cursor::{self, Key};
+
+/// Longest text of a message, in characters.
+pub const MESSAGE: usize = 32_000;
+/// Longest id of a user, in characters.
+const USER: usize = 256;
+/// Longest title, in characters.
+const TITLE: usize = 200;
+/// Most messages that stay as they are when a session is shortened.
+const KEEP: i64 = 200;
+/// As many stay where nobody says how many.
+const KEEP_USUAL: i64 = 10;
+/// Most agents that call each other, one within the other.
+const DEPTH: i64 = 3;
+/// Entries of a page: most of them, and as many where nobody says how many.
+const PAGE: i64 = 200;
+const PAGE_USUAL: i64 = 50;
+
+/// What is wrong with a field.
+fn invalid(field: &str, reason: &str) -> Failure {
+    Failure::new(FailureCode::ValidationError, format!("{field}: {reason}"))
+}
+
+/// The user that a request of a session names.
+///
+/// # Errors
+/// It names none, or one that cannot be.
+pub fn user(user: &str) -> Result<&str, Failure> {
+    let name = user.trim();
+    if name.is_empty() {
+        return Err(Failure::new(
+            FailureCode::UserIdRequired,
+            "user_id: is required (header SPASS-User-Id)",
+        ));
+    }
+    optional_user(name)
+}
+
+/// The user that a request outside of sessions may name.
+///
+/// # Errors
+/// It names one that cannot be.
+pub fn optional_user(user: &str) -> Result<&str, Failure> {
+    let name = user.trim();
+    if name.chars().count() > USER || name.chars().any(char::is_control) {
+        return Err(Failure::new(
+            FailureCode::InvalidHeader,
+            format!(
+                "user_id: must have at most {USER} characters, and none of them a control character"
+            ),
+        ));
+    }
+    Ok(name)
+}
+
+/// Whether one agent more may be asked.
+///
+/// # Errors
+/// Too many called each other before, or the number cannot be.
+pub fn depth(depth: i64) -> Result<i64, Failure> {
+    match depth {
+        ..0 => Err(Failure::new(
+            FailureCode::InvalidHeader,
+            "caller_depth: must be a whole number from 0",
+        )),
+        DEPTH.. => Err(Failure::new(
+            FailureCode::RecursionDepthExceeded,
+            format!("caller_depth: at most {DEPTH} agents may call each other"),
+        )),
+        depth => Ok(depth),
+    }
+}
+
+/// The text of a message, without space around it.
+///
+/// # Errors
+/// It is empty, or too long.
+pub fn message<'a>(field: &str, text: &'a str) -> Result<&'a str, Failure> {
+    let text = text.trim();
+    match text.chars().count() {
+        0 => Err(invalid(field, "is required")),
+        1..=MESSAGE => Ok(text),
+        _ => Err(invalid(field, "must have at most 32,000 characters")),
+    }
+}
+
+/// The question of a chat, which has two names.
+///
+/// # Errors
+/// It has both or none of them, or its text cannot be.
+pub fn question<'a>(said: Option<&'a str>, prompt: Option<&'a str>) -> Result<&'a str, Failure> {
+    match (said, prompt) {
+        (Some(_), Some(_)) => Err(invalid("prompt", "must be left out where message is given")),
+        (None, Some(prompt)) => message("prompt", prompt),
+        (said, None) => message("message", said.unwrap_or_default()),
+    }
+}
+
+/// What a session is like from its creation on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionSettings {
+    /// Its title.
+    pub title: Option<String>,
+    /// When it is shortened.
+    pub strategy: CompactStrategy,
+    /// Messages that stay as they are.
+    pub keep: i64,
+    /// Whether a summary leaves out what tools returned.
+    pub mask: bool,
+}
+
+/// The settings of a new session.
+///
+/// # Errors
+/// One of them is out of its range.
+pub fn settings(asked: &NewSession) -> Result<SessionSettings, Failure> {
+    let keep = asked.compact_keep_last_n.unwrap_or(KEEP_USUAL);
+    if !(0..=KEEP).contains(&keep) {
+        let reason = "must be a whole number from 0 to 200";
+        return Err(invalid("compact_keep_last_n", reason));
+    }
+    let long = |title: &String| title.chars().count() > TITLE;
+    if asked.title.as_ref().is_some_and(long) {
+        return Err(invalid("title", "must have at most 200 characters"));
+    }
+    Ok(SessionSettings {
+        title: asked.title.clone(),
+        strategy: asked.compact_strategy.unwrap_or_default(),
+        keep,
+        mask: asked.compact_observation_mask.unwrap_or(true),
+    })
+}
+
+/// The title of a conversation: where it has one, at least one character.
+///
+/// # Errors
+/// It is empty, or too long.
+pub fn title(title: Option<&str>) -> Result<(), Failure> {
+    match title.map(|title| title.chars().count()) {
+        None | Some(1..=TITLE) => Ok(()),
+        Some(_) => Err(invalid("title", "must have 1 to 200 characters")),
+    }
+}
+
+/// Entries of a page.
+///
+/// # Errors
+/// The number is out of its range.
+pub fn limit(limit: Option<i64>) -> Result<usize, Failure> {
+    let limit = limit.unwrap_or(PAGE_USUAL);
+    match usize::try_from(limit) {
+        Ok(most) if (1..=PAGE).contains(&limit) => Ok(most),
+        _ => Err(invalid("limit", "must be a whole number from 1 to 200")),
+    }
+}
+
+/// Where a listing of sessions continues.
+///
+/// # Errors
+/// No listing of sessions gave out the cursor.
+pub fn after_session(cursor: Option<&str>) -> Result<Option<Key>, Failure> {
+    let read = |cursor| cursor::session(cursor).ok_or_else(no_cursor);
+    cursor.map(read).transpose()
+}
+
+/// Where a listing of agents continues.
+///
+/// # Errors
+/// No listing of agents gave out the cursor.
+pub fn after_agent(cursor: Option<&str>) -> Result<Option<Key>, Failure> {
+    let read = |cursor| cursor::agent(cursor).ok_or_else(no_cursor);
+    cursor.map(read).transpose()
+}
+
+/// Where a listing of messages continues; 0: at its beginning.
+///
+/// # Errors
+/// No listing of messages gave out the cursor.
+pub fn after_message(cursor: Option<&str>) -> Result<i64, Failure> {
+    cursor.map_or(Ok(0), |cursor| {
+        cursor::message(cursor).ok_or_else(no_cursor)
+    })
+}
+
+fn no_cursor() -> Failure {
+    Failure::new(
+        FailureCode::InvalidCursor,
+        "cursor: is not the cursor of an earlier page",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn code<T>(result: Result<T, Failure>) -> &'static str {
+        result.map_or_else(|failure| failure.code.as_str(), |_| "")
+    }
+
+    #[test]
+    fn line_007_a_question_without_a_text_is_refused() {
+        assert_eq!(code(question(None, None)), "validation_error");
+        assert_eq!(code(question(Some("  "), None)), "validation_error");
+        assert_eq!(code(question(Some("a"), Some("b"))), "validation_error");
+        assert_eq!(question(None, Some(" b ")).unwrap(), "b");
+        let longest = "x".repeat(MESSAGE);
+        assert!(question(Some(&longest), None).is_ok());
+        let longer = "x".repeat(MESSAGE + 1);
+        assert_eq!(code(question(Some(&longer), None)), "validation_error");
+    }
+
+    #[test]
+    fn line_012_the_messages_that_stay_are_from_0_to_200() {
+        let asked = |keep| {
+            settings(&NewSession {
+                compact_keep_last_n: Some(keep),
+                ..NewSession::default()
+            })
+        };
+        for keep in [201, -1] {
+            assert_eq!(code(asked(keep)), "validation_error");
+        }
+        for keep in [0, 200] {
+            assert_eq!(asked(keep).unwrap().keep, keep);
+        }
+        let usual = settings(&NewSession::default()).unwrap();
+        assert_eq!((usual.keep, usual.mask), (10, true));
+        assert_eq!(usual.strategy, CompactStrategy::Auto);
+    }
+
+    #[test]
+    fn line_035_the_third_nesting_is_refused() {
+        assert_eq!(depth(2), Ok(2));
+        assert_eq!(code(depth(3)), "recursion_depth_exceeded");
+        assert_eq!(code(depth(-1)), "invalid_header");
+    }
+
+    #[test]
+    fn a_user_is_required_and_plain() {
+        assert_eq!(user(" ann "), Ok("ann"));
+        assert_eq!(code(user(" ")), "user_id_required");
+        assert_eq!(code(user("a\nb")), "invalid_header");
+        assert_eq!(code(user(&"x".repeat(257))), "invalid_header");
+        assert_eq!(optional_user(""), Ok(""));
+    }
+
+    #[test]
+    fn pages_and_cursors_have_their_bounds() {
+        assert_eq!((limit(None), limit(Some(200))), (Ok(50), Ok(200)));
+        for bad in [0, 201, -1] {
+            assert_eq!(code(limit(Some(bad))), "validation_error");
+        }
+        assert_eq!(code(after_session(Some("zzz"))), "invalid_cursor");
+        assert_eq!(code(after_message(Some("zzz"))), "invalid_cursor");
+        assert_eq!(after_message(None), Ok(0));
+    }
+}

@@ -1,0 +1,83 @@
+//! What the agent is told of a session: the instructions of its definition, then what was said before.
+
+use super::definition::Definition;
+
+/// Bytes of what was said before that the agent is told at most; the oldest are left out.
+pub const TOLD: usize = 256 << 10;
+
+/// One message of the past.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Said<'a> {
+    /// Whether the user said it, and not the agent.
+    pub by_user: bool,
+    /// The text.
+    pub text: &'a str,
+}
+
+/// The text that frames the next question: instructions, and the past in its order.
+pub fn framing(agent: &Definition, past: &[Said<'_>]) -> String {
+    let mut parts = Vec::new();
+    let instructions = agent.system_prompt.trim();
+    if !instructions.is_empty() {
+        parts.push(instructions.to_owned());
+    }
+    let mut room = TOLD;
+    let fits = |one: &&Said<'_>| {
+        let size = one.text.len() + 16;
+        let fits = size <= room;
+        room = room.saturating_sub(size);
+        fits
+    };
+    let mut told: Vec<&Said<'_>> = past.iter().rev().take_while(fits).collect();
+    told.reverse();
+    if !told.is_empty() {
+        let mut text = String::from("This conversation so far:");
+        for one in told {
+            let who = if one.by_user { "User" } else { "Assistant" };
+            text.push_str(&format!("\n\n{who}: {}", one.text));
+        }
+        parts.push(text);
+    }
+    parts.join("\n\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn user(text: &str) -> Said<'_> {
+        Said {
+            by_user: true,
+            text,
+        }
+    }
+
+    #[test]
+    fn the_past_follows_the_instructions_in_its_order() {
+        let agent = Definition {
+            system_prompt: "Be brief. ".to_owned(),
+            ..Definition::default()
+        };
+        let answer = Said {
+            by_user: false,
+            text: "four",
+        };
+        let told = framing(&agent, &[user("two and two?"), answer]);
+        assert_eq!(
+            told,
+            "Be brief.\n\nThis conversation so far:\n\nUser: two and two?\n\nAssistant: four"
+        );
+        assert_eq!(framing(&agent, &[]), "Be brief.");
+        assert_eq!(framing(&Definition::default(), &[]), "");
+    }
+
+    #[test]
+    fn the_oldest_are_left_out_where_there_is_no_room() {
+        let long = "x".repeat(TOLD - 64);
+        let told = framing(
+            &Definition::default(),
+            &[user("first"), user(&long), user("last")],
+        );
+        assert!(told.ends_with("User: last") && !told.contains("first"));
+    }
+}

@@ -1,0 +1,211 @@
+//! What an agent of a workspace may be like, and how it changes.
+
+use tg_schemas::operations::{AgentChange, Failure, FailureCode, NewAgent};
+
+use super::definition::{Definition, TOP_K};
+
+/// Longest name, description and prompt, in characters.
+const NAME: usize = 200;
+const DESCRIPTION: usize = 2_000;
+const PROMPT: usize = 131_072;
+/// Most collections that an agent reads.
+const COLLECTIONS: usize = 1_000;
+
+fn invalid(field: &str, reason: &str) -> Failure {
+    Failure::new(FailureCode::ValidationError, format!("{field}: {reason}"))
+}
+
+/// Whether a text is a UUID in its usual form.
+pub fn is_id(text: &str) -> bool {
+    let digits = |part: &str, count: usize| {
+        part.len() == count && part.bytes().all(|byte| byte.is_ascii_hexdigit())
+    };
+    let parts: Vec<&str> = text.split('-').collect();
+    let sizes = [8, 4, 4, 4, 12];
+    parts.len() == sizes.len()
+        && parts
+            .iter()
+            .zip(sizes)
+            .all(|(part, size)| digits(part, size))
+}
+
+/// An id that a request names.
+///
+/// # Errors
+/// It is not a UUID.
+pub fn id<'a>(field: &str, text: &'a str) -> Result<&'a str, Failure> {
+    match is_id(text) {
+        true => Ok(text),
+        false => Err(invalid(field, "must be a UUID")),
+    }
+}
+
+/// What an agent is like, as it is kept: collections sorted, each once.
+///
+/// # Errors
+/// The first field that is out of its range, or names what is not there.
+pub fn settled(mut agent: NewAgent) -> Result<NewAgent, Failure> {
+    let name = agent.name.chars().count();
+    if agent.name.trim().is_empty() {
+        return Err(invalid("name", "is required"));
+    }
+    if name > NAME {
+        return Err(invalid("name", "must have at most 200 characters"));
+    }
+    let texts = [
+        ("description", &agent.description, DESCRIPTION),
+        ("systemPrompt", &agent.system_prompt, PROMPT),
+        ("userPrompt", &agent.user_prompt, PROMPT),
+    ];
+    for (field, text, most) in texts {
+        if text
+            .as_ref()
+            .is_some_and(|text| text.chars().count() > most)
+        {
+            return Err(invalid(
+                field,
+                &format!("must have at most {most} characters"),
+            ));
+        }
+    }
+    for (field, number) in [
+        ("ragMaxResults", agent.rag_max_results),
+        ("rerankMaxResults", agent.rerank_max_results),
+    ] {
+        if number.is_some_and(|number| number < 1) {
+            return Err(invalid(field, "must be a whole number from 1"));
+        }
+    }
+    if agent.rag_min_score.is_some_and(|score| !score.is_finite()) {
+        return Err(invalid("ragMinScore", "must be a number"));
+    }
+    if agent.llm_service_id.is_some() {
+        let text = "llmServiceId: there is no such LLM service";
+        return Err(Failure::new(FailureCode::LlmServiceNotFound, text));
+    }
+    if agent.reranking_service_id.is_some() {
+        let text = "rerankingServiceId: there is no such reranking service";
+        return Err(Failure::new(FailureCode::RerankingServiceNotFound, text));
+    }
+    agent.knowledge_base_ids = collections(agent.knowledge_base_ids)?;
+    Ok(agent)
+}
+
+/// Collections as a set: sorted, each once.
+///
+/// # Errors
+/// There are too many.
+pub fn collections(mut ids: Vec<String>) -> Result<Vec<String>, Failure> {
+    if ids.len() > COLLECTIONS {
+        let reason = "must have at most 1,000 entries";
+        return Err(invalid("knowledgeBaseIds", reason));
+    }
+    ids.sort();
+    ids.dedup();
+    Ok(ids)
+}
+
+/// The agent as it answers: in a conversation that names collections, by these.
+pub fn definition(agent: NewAgent, own: &[String]) -> Definition {
+    let collection = own.first().or(agent.knowledge_base_ids.first()).cloned();
+    Definition {
+        name: agent.name,
+        description: agent.description.unwrap_or_default(),
+        system_prompt: agent.system_prompt.unwrap_or_default(),
+        rag_index: collection,
+        rag_top_k: TOP_K,
+        ..Definition::default()
+    }
+}
+
+/// An agent with what changes of it.
+///
+/// # Errors
+/// As of [`settled`].
+pub fn changed(mut agent: NewAgent, change: AgentChange) -> Result<NewAgent, Failure> {
+    fn set<T>(field: &mut T, to: Option<T>) {
+        if let Some(to) = to {
+            *field = to;
+        }
+    }
+    set(&mut agent.name, change.name);
+    set(&mut agent.description, change.description);
+    set(&mut agent.system_prompt, change.system_prompt);
+    set(&mut agent.user_prompt, change.user_prompt);
+    set(&mut agent.llm_service_id, change.llm_service_id);
+    set(&mut agent.knowledge_base_ids, change.knowledge_base_ids);
+    set(&mut agent.rag_enabled, change.rag_enabled);
+    set(&mut agent.rag_max_results, change.rag_max_results);
+    set(&mut agent.rag_min_score, change.rag_min_score);
+    set(&mut agent.rerank_enabled, change.rerank_enabled);
+    set(&mut agent.reranking_service_id, change.reranking_service_id);
+    set(&mut agent.rerank_max_results, change.rerank_max_results);
+    settled(agent)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn named(name: &str) -> NewAgent {
+        NewAgent {
+            name: name.to_owned(),
+            ..NewAgent::default()
+        }
+    }
+
+    fn code(result: Result<NewAgent, Failure>) -> &'static str {
+        result.map_or_else(|failure| failure.code.as_str(), |_| "")
+    }
+
+    #[test]
+    fn line_054_collections_are_a_sorted_set() {
+        let agent = NewAgent {
+            knowledge_base_ids: ["b", "a", "b"].map(str::to_owned).to_vec(),
+            ..named("r")
+        };
+        assert_eq!(settled(agent).unwrap().knowledge_base_ids, ["a", "b"]);
+    }
+
+    #[test]
+    fn line_053_a_service_that_is_not_there_is_named() {
+        let agent = NewAgent {
+            llm_service_id: Some("x".to_owned()),
+            ..named("r")
+        };
+        assert_eq!(code(settled(agent)), "llm_service_not_found");
+        for bad in [named(" "), named(&"x".repeat(201))] {
+            assert_eq!(code(settled(bad)), "validation_error");
+        }
+    }
+
+    #[test]
+    fn line_052_a_change_leaves_the_rest_and_null_clears() {
+        let before = NewAgent {
+            description: Some("d".to_owned()),
+            system_prompt: Some("s".to_owned()),
+            ..named("r")
+        };
+        let change = AgentChange {
+            name: Some("q".to_owned()),
+            description: Some(None),
+            ..AgentChange::default()
+        };
+        let after = changed(before, change).unwrap();
+        assert_eq!((after.name.as_str(), after.description), ("q", None));
+        assert_eq!(after.system_prompt.as_deref(), Some("s"));
+    }
+
+    #[test]
+    fn line_058_an_id_is_a_uuid() {
+        assert!(is_id("6f1f6a52-6f0c-4d3e-9a53-3a1c4b1e2d70"));
+        for bad in [
+            "",
+            "x",
+            "6f1f6a52-6f0c-4d3e-9a53-3a1c4b1e2d7",
+            "6f1f6a526f0c4d3e9a533a1c4b1e2d70",
+        ] {
+            assert!(id("agent_id", bad).is_err(), "{bad}");
+        }
+    }
+}

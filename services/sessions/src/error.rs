@@ -1,0 +1,172 @@
+//! What can go wrong with agents and sessions.
+
+use tg_clients::operations::Refused;
+use tg_schemas::operations::{Failure, FailureCode};
+use tg_schemas::{Error, ErrorCode};
+use tg_storage::StorageError;
+
+use crate::engine::catalogue::FileError;
+
+/// The files of agents cannot be used. For operators, never shown to clients.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
+pub struct AgentFilesError(pub Vec<FileError>);
+
+/// Why a request of a session is not done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SessionsError {
+    /// The request says something that cannot be.
+    Invalid(Failure),
+    /// No file describes such an agent.
+    NoAgent,
+    /// The workspace has no such agent.
+    NoWorkspaceAgent,
+    /// The agent has no such conversation.
+    NoConversation,
+    /// No flow runs that could answer in conversations.
+    NoChat,
+    /// There is no such template.
+    NoTemplate,
+    /// Another agent or conversation has the id.
+    Taken,
+    /// The user has no such session, whoever else has.
+    NoSession,
+    /// The session belongs to another agent.
+    OtherAgent,
+    /// Another turn of the session is in progress.
+    Busy,
+    /// Too many turns wait.
+    Crowded,
+    /// The session continues in another one.
+    Archived(String),
+    /// The session was archived, and nothing continues it.
+    Gone,
+    /// No such flow with an agent runs.
+    NoFlow,
+    /// The agent did not answer.
+    Unanswered(ErrorCode),
+    /// The mesh or the store failed.
+    Failed(Error),
+}
+
+impl From<Failure> for SessionsError {
+    fn from(failure: Failure) -> Self {
+        Self::Invalid(failure)
+    }
+}
+
+impl From<Error> for SessionsError {
+    fn from(error: Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl From<StorageError> for SessionsError {
+    fn from(error: StorageError) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
+/// How a client is told that the agent did not answer: by its kind, and without what a provider said.
+fn unanswered(code: ErrorCode) -> Failure {
+    match code {
+        ErrorCode::Timeout => Failure::new(
+            FailureCode::UpstreamTimeout,
+            "the agent did not answer in time",
+        ),
+        ErrorCode::NobodyServes | ErrorCode::FlowStopped | ErrorCode::Unavailable => Failure::new(
+            FailureCode::AgentUnavailable,
+            "the flow has no agent that can be asked at the moment",
+        ),
+        ErrorCode::Busy | ErrorCode::RateLimited => Failure::new(
+            FailureCode::RateLimited,
+            "the agent has too many requests; try again later",
+        )
+        .after(1),
+        _ => Failure::new(FailureCode::UpstreamError, "the agent could not answer"),
+    }
+}
+
+impl From<SessionsError> for Refused<Failure> {
+    fn from(error: SessionsError) -> Self {
+        let of = |code, text: &str| Failure::new(code, text);
+        Self::Failure(match error {
+            SessionsError::Failed(error) => return Self::Error(error),
+            SessionsError::Invalid(failure) => failure,
+            SessionsError::NoAgent => {
+                of(FailureCode::AgentNotFound, "name: there is no such agent")
+            }
+            SessionsError::NoWorkspaceAgent => of(
+                FailureCode::AgentNotFound,
+                "agent_id: there is no such agent",
+            ),
+            SessionsError::NoConversation => of(
+                FailureCode::ConversationNotFound,
+                "conversation_id: there is no such conversation",
+            ),
+            SessionsError::NoChat => of(
+                FailureCode::ChatDisabled,
+                "no flow with an agent runs in this workspace",
+            ),
+            SessionsError::NoTemplate => of(
+                FailureCode::AgentTemplateNotFound,
+                "templateId: there is no such template",
+            ),
+            SessionsError::Taken => of(
+                FailureCode::Conflict,
+                "another agent or conversation has this id",
+            ),
+            SessionsError::NoSession => of(
+                FailureCode::SessionNotFound,
+                "session_id: there is no such session",
+            ),
+            SessionsError::OtherAgent => of(
+                FailureCode::SessionAgentMismatch,
+                "name: the session belongs to another agent",
+            ),
+            SessionsError::Busy => of(
+                FailureCode::SessionBusy,
+                "session_id: another turn of this session is in progress",
+            )
+            .after(1),
+            SessionsError::Crowded => of(
+                FailureCode::RateLimited,
+                "too many turns wait in this workspace; try again later",
+            )
+            .after(1),
+            SessionsError::Archived(successor) => of(
+                FailureCode::SessionArchived,
+                "session_id: the session continues in another one",
+            )
+            .continued_in(&successor),
+            SessionsError::Gone => of(
+                FailureCode::SessionGone,
+                "session_id: the session was archived, and the one that continued it was deleted",
+            ),
+            SessionsError::NoFlow => of(
+                FailureCode::AgentUnavailable,
+                "no flow with an agent runs in this workspace",
+            ),
+            SessionsError::Unanswered(code) => unanswered(code),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_agent_that_failed_is_reported_by_its_kind_alone() {
+        for (code, text) in [
+            (ErrorCode::Timeout, "upstream_timeout"),
+            (ErrorCode::NobodyServes, "agent_unavailable"),
+            (ErrorCode::FlowStopped, "agent_unavailable"),
+            (ErrorCode::Busy, "rate_limited"),
+            (ErrorCode::Provider, "upstream_error"),
+            (ErrorCode::Internal, "upstream_error"),
+        ] {
+            assert_eq!(unanswered(code).code.as_str(), text);
+        }
+    }
+}

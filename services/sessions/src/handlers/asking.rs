@@ -1,0 +1,256 @@
+//! Asking the agent of a flow, and putting its answer together.
+
+use std::time::Duration;
+
+use tg_clients::flow_records::{self, FlowRecord};
+use tg_clients::listeners::Listening;
+use tg_mesh::{Answer, Cx, warn_of};
+use tg_schemas::msg::{AgentRequest, AgentResponse, LoopRecord};
+use tg_schemas::operations::{Cost, Usage};
+use tg_schemas::{Class, Error, ErrorCode, FlowId, WorkspaceId, limits};
+
+use crate::engine::definition::Definition;
+use crate::error::SessionsError;
+
+/// The flow that answers where nobody names one.
+const FLOW: &str = "default";
+/// How long an agent may take for a whole turn.
+const TURN: Duration = Duration::from_secs(3_600);
+/// How long it may say nothing.
+const SILENCE: Duration = Duration::from_secs(600);
+/// How the agent works: step by step, and not as a router chooses.
+const PATTERN: &str = "react";
+/// Interface of a flow that is its agent.
+const INTERFACE: &str = "agent";
+
+/// What an agent is asked.
+pub(super) struct Asking<'a> {
+    /// The agent.
+    pub(super) agent: &'a Definition,
+    /// The question.
+    pub(super) question: &'a str,
+    /// Its instructions and what was said before.
+    pub(super) framing: String,
+    /// Its session, by which usage is counted; empty: none.
+    pub(super) session: &'a str,
+    /// The last calls of tools of the session: JSON in text.
+    pub(super) window: &'a str,
+}
+
+/// What an agent answered.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Answered {
+    pub(super) content: String,
+    pub(super) model: String,
+    pub(super) finish_reason: String,
+    pub(super) stopped: bool,
+    pub(super) tool_calls: i64,
+    pub(super) usage: Usage,
+    pub(super) cost: Cost,
+    pub(super) window: Vec<LoopRecord>,
+}
+
+/// The flow that answers for an agent, which runs and has one.
+///
+/// # Errors
+/// There is no such flow.
+pub(super) fn flow_of(cx: &Cx, agent: &Definition) -> Result<FlowId, SessionsError> {
+    let flow = agent.flow.as_deref().unwrap_or(FLOW);
+    let record = flow_records::get(cx.config(), cx.workspace(), flow);
+    let record = record.filter(FlowRecord::runs);
+    let record = record.filter(|one| one.topic(INTERFACE, Class::Request).is_some());
+    record.ok_or(SessionsError::NoFlow)?;
+    FlowId::new(flow).map_err(|_| SessionsError::NoFlow)
+}
+
+impl Asking<'_> {
+    /// The request to the agent service.
+    fn request(&self) -> AgentRequest {
+        let group = match self.agent.tools.is_empty() {
+            true => Vec::new(),
+            false => vec!["*".to_owned()],
+        };
+        let mut request = AgentRequest {
+            question: self.question.to_owned(),
+            group: Some(group),
+            pattern: PATTERN.to_owned(),
+            framing: self.framing.clone(),
+            conversation_id: self.session.to_owned(),
+            loop_window: serde_json::from_slice(self.window.as_bytes()).unwrap_or_default(),
+            // Naming a tool in the file is the permission to use it.
+            grant: self.agent.tools.clone(),
+            tool_names: Some(self.agent.tools.clone()),
+            ..AgentRequest::default()
+        };
+        if let Some(collection) = &self.agent.rag_index {
+            collection.clone_into(&mut request.collection);
+        }
+        request
+    }
+
+    /// Asks, and waits for the answer.
+    ///
+    /// # Errors
+    /// No flow runs that could answer, or the agent did not.
+    pub(super) async fn ask(&self, cx: &Cx) -> Result<Answered, SessionsError> {
+        let flow = flow_of(cx, self.agent)?;
+        let workspace = WorkspaceId::new(cx.workspace())?;
+        let listening = Listening {
+            cx,
+            workspace: &workspace,
+            flow: &flow,
+            patience: TURN,
+        };
+        let answer = listening.agent(format!("{}/turn", cx.id), &self.request())?;
+        heard(answer).await.map_err(|error| {
+            warn_of!(cx, agent = self.agent.name, %error, "an agent did not answer");
+            SessionsError::Unanswered(error.code())
+        })
+    }
+}
+
+/// Puts the parts of an answer together.
+async fn heard(mut answer: Answer<AgentResponse>) -> Result<Answered, Error> {
+    let mut heard = Answered::default();
+    loop {
+        let part = tokio::time::timeout(SILENCE, answer.next()).await;
+        let part = part.map_err(|_| Error::new(ErrorCode::Timeout, "the agent says nothing"))?;
+        let Some(part) = part else {
+            return Err(Error::new(
+                ErrorCode::Interrupted,
+                "the answer is incomplete",
+            ));
+        };
+        let part = part?;
+        if let Some(error) = part.error {
+            return Err(error);
+        }
+        let last = part.end_of_dialog;
+        heard.add(part)?;
+        if last {
+            return Ok(heard);
+        }
+    }
+}
+
+impl Answered {
+    /// Takes a part in.
+    fn add(&mut self, part: AgentResponse) -> Result<(), Error> {
+        match part.message_type.as_str() {
+            "answer" | "final-answer" => self.content.push_str(&part.content),
+            "action" if part.end_of_message => self.tool_calls += 1,
+            _ => {}
+        }
+        if self.content.len() > limits::AGENT_REPLY {
+            return Err(Error::new(ErrorCode::TooLarge, "the answer is too long"));
+        }
+        if let Some(model) = part.model {
+            self.model = model;
+        }
+        if !part.end_of_dialog {
+            return Ok(());
+        }
+        self.finish_reason = match part.finish_reason.as_str() {
+            "" => "stop".to_owned(),
+            reason => reason.to_owned(),
+        };
+        self.stopped = part.stopped;
+        self.window = part.loop_window;
+        if let Some(used) = part.usage {
+            self.usage = Usage {
+                input: used.input,
+                output: used.output,
+                cache_read: used.cache_read,
+                cache_write: used.cache_write,
+                total: used.total,
+            };
+        }
+        if let Some(cost) = part.cost {
+            self.cost = Cost {
+                eur: cost.eur,
+                usd: cost.usd,
+                source: cost.source,
+                sub_calls: cost.sub_calls,
+            };
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tg_schemas::msg::{AnswerCost, ChatUsage};
+
+    use super::*;
+
+    fn asking(agent: &Definition) -> AgentRequest {
+        let asking = Asking {
+            agent,
+            question: "q",
+            framing: "f".to_owned(),
+            session: "s",
+            window: "[]",
+        };
+        asking.request()
+    }
+
+    #[test]
+    fn an_agent_has_the_tools_that_its_file_names_and_no_others() {
+        let mut agent = Definition {
+            rag_index: Some("c".to_owned()),
+            ..Definition::default()
+        };
+        let asked = asking(&agent);
+        assert_eq!(asked.group, Some(Vec::new()));
+        assert_eq!(
+            (asked.collection.as_str(), asked.pattern.as_str()),
+            ("c", "react")
+        );
+        agent.tools = vec!["calculator".to_owned()];
+        let asked = asking(&agent);
+        assert_eq!(asked.group, Some(vec!["*".to_owned()]));
+        assert_eq!(asked.tool_names, Some(agent.tools.clone()));
+        assert_eq!(asked.grant, agent.tools);
+    }
+
+    #[test]
+    fn an_answer_is_put_together_from_its_parts() {
+        let part = |kind: &str, text: &str| AgentResponse {
+            message_type: kind.to_owned(),
+            content: text.to_owned(),
+            end_of_message: true,
+            ..AgentResponse::default()
+        };
+        let mut heard = Answered::default();
+        for one in [
+            part("thought", "hm"),
+            part("action", "x"),
+            part("observation", "y"),
+            part("answer", "h"),
+        ] {
+            heard.add(one).unwrap();
+        }
+        let last = AgentResponse {
+            end_of_dialog: true,
+            model: Some("m".to_owned()),
+            usage: Some(ChatUsage {
+                input: 2,
+                total: 3,
+                ..ChatUsage::default()
+            }),
+            cost: Some(AnswerCost {
+                source: "table".to_owned(),
+                sub_calls: 2,
+                ..AnswerCost::default()
+            }),
+            ..part("answer", "i")
+        };
+        heard.add(last).unwrap();
+        assert_eq!((heard.content.as_str(), heard.tool_calls), ("hi", 1));
+        assert_eq!(
+            (heard.model.as_str(), heard.finish_reason.as_str()),
+            ("m", "stop")
+        );
+        assert_eq!((heard.usage.input, heard.cost.sub_calls), (2, 2));
+    }
+}

@@ -1,0 +1,322 @@
+//! Conversations with agents of the workspace. They belong to nobody in particular, keep their id, and hide nothing but what tools
+//! said.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use tg_clients::operations::{Chunks, Handle, Refused};
+use tg_mesh::{Cx, clock};
+use tg_schemas::operations::{
+    ChatMessage, ChatMessages, CompactStrategy, Conversation, ConversationChange, Conversations,
+    CreateConversation, DeleteConversation, Empty, Exchange, Failure, GetConversation,
+    ListConversationMessages, ListConversations, NewConversation, OneConversation,
+    SendConversationMessage, SentContent, UpdateConversation, WhenBusy, WhichPage,
+};
+
+use super::Agents;
+use super::asking::flow_of;
+use super::sessions::own_id;
+use super::turn::{Work, turn_result};
+use super::workspace_agents::body;
+use crate::engine::cursor::{self, Key};
+use crate::engine::{request, workspace_agent};
+use crate::error::SessionsError;
+use crate::store::{Agent, Message, NewSession, Owner, Role, Session, SessionStore, Surface};
+
+/// A conversation as clients read it.
+fn shown(cx: &Cx, session: Session) -> Conversation {
+    Conversation {
+        workspace_id: cx.workspace().to_owned(),
+        agent_id: session.owner.agent,
+        conversation_id: session.id,
+        title: session.title,
+        knowledge_base_ids: session.knowledge,
+        created_at: clock::rfc3339_of(session.created),
+    }
+}
+
+/// A message as clients read it.
+fn message(cx: &Cx, conversation: &str, message: Message) -> ChatMessage {
+    let told = message.result.as_deref().and_then(turn_result);
+    let metadata = told.map_or_else(BTreeMap::new, |told| {
+        let json = |value: Result<String, _>| value.unwrap_or_default();
+        [
+            ("model", told.model.clone()),
+            ("finish_reason", told.finish_reason.clone()),
+            ("usage", json(serde_json::to_string(&told.usage))),
+            ("cost", json(serde_json::to_string(&told.cost))),
+        ]
+        .into_iter()
+        .filter(|(_, text)| !text.is_empty())
+        .map(|(key, text)| (key.to_owned(), text))
+        .collect()
+    });
+    ChatMessage {
+        workspace_id: cx.workspace().to_owned(),
+        conversation_id: conversation.to_owned(),
+        message_id: message.id,
+        message_ts: clock::rfc3339_of(message.at),
+        role: message.role.as_str().to_owned(),
+        content: Some(message.content),
+        token_count: message.usage.map(|used| used.output),
+        metadata,
+    }
+}
+
+/// Whose conversations are meant: those with an agent.
+fn owner(agent: &Agent) -> Owner {
+    Owner {
+        surface: Surface::Conversation,
+        agent: agent.id.clone(),
+        user: String::new(),
+    }
+}
+
+impl Agents {
+    /// An agent of the workspace, and a conversation with it.
+    async fn conversation(
+        &self,
+        cx: &Cx,
+        agent: &str,
+        id: &str,
+    ) -> Result<(Agent, Session), SessionsError> {
+        let agent = self.kept(cx, agent).await?;
+        let id = workspace_agent::id("conversation_id", id)?.to_lowercase();
+        let store = self.store.get().await?;
+        let found = store.session(cx.workspace_key().as_str(), &id).await?;
+        let found = found.filter(|one| one.owner == owner(&agent));
+        Ok((agent, found.ok_or(SessionsError::NoConversation)?))
+    }
+
+    async fn begin(&self, cx: &Cx, asked: NewConversation) -> Result<Conversation, SessionsError> {
+        let agent = self.kept(cx, &asked.agent_id).await?;
+        request::title(asked.title.as_deref())?;
+        let id = match &asked.conversation_id {
+            Some(id) => workspace_agent::id("conversationId", id)?.to_lowercase(),
+            None => own_id(cx),
+        };
+        let knowledge = workspace_agent::collections(asked.knowledge_base_ids)?;
+        let new = NewSession {
+            id,
+            owner: owner(&agent),
+            title: asked.title,
+            knowledge,
+            // Conversations are shortened in place, which this release does not do yet.
+            strategy: CompactStrategy::Auto,
+            keep: 0,
+            mask: true,
+            at: clock::millis(),
+        };
+        let store = self.store.get().await?;
+        let key = cx.workspace_key();
+        let named = asked.conversation_id.is_some();
+        if named && store.session(key.as_str(), &new.id).await?.is_some() {
+            return Err(SessionsError::Taken);
+        }
+        let made = store.create(key.as_str(), new).await?;
+        match made.owner == owner(&agent) {
+            true => Ok(shown(cx, made)),
+            false => Err(SessionsError::Taken),
+        }
+    }
+
+    async fn renamed(
+        &self,
+        cx: &Cx,
+        change: ConversationChange,
+    ) -> Result<Conversation, SessionsError> {
+        let key = cx.workspace_key();
+        let (agent, id) = (&change.agent_id, &change.conversation_id);
+        let (_, known) = self.conversation(cx, agent, id).await?;
+        let lane = self.turns.enter(key.clone(), &known.id, WhenBusy::Queue);
+        let _turn = lane.await?;
+        let (_, known) = self.conversation(cx, agent, id).await?;
+        let title = change.title.unwrap_or(known.title);
+        request::title(title.as_deref())?;
+        let knowledge = match change.knowledge_base_ids {
+            Some(ids) => workspace_agent::collections(ids)?,
+            None => known.knowledge,
+        };
+        let store = self.store.get().await?;
+        let done = store.rename(key.as_str(), &known.id, title, knowledge);
+        let done = done.await?.ok_or(SessionsError::NoConversation)?;
+        Ok(shown(cx, done))
+    }
+
+    async fn conversations(
+        &self,
+        cx: &Cx,
+        asked: &WhichPage,
+    ) -> Result<Conversations, SessionsError> {
+        let agent = self.kept(cx, &asked.agent_id).await?;
+        let most = request::limit(asked.limit)?;
+        let after = request::after_session(asked.cursor.as_deref())?;
+        let store = self.store.get().await?;
+        let key = cx.workspace_key();
+        let found = store.sessions(key.as_str(), owner(&agent), after, most + 1);
+        let mut found = found.await?;
+        let more = found.len() > most;
+        found.truncate(most);
+        let last = found.last().filter(|_| more).map(|last| Key {
+            created: last.created,
+            id: last.id.clone(),
+        });
+        Ok(Conversations {
+            items: found.into_iter().map(|one| shown(cx, one)).collect(),
+            next_cursor: last.as_ref().map(cursor::of_session),
+        })
+    }
+
+    async fn chat_messages(
+        &self,
+        cx: &Cx,
+        asked: &WhichPage,
+    ) -> Result<ChatMessages, SessionsError> {
+        let (agent, id) = (&asked.agent_id, &asked.conversation_id);
+        let (_, known) = self.conversation(cx, agent, id).await?;
+        let most = request::limit(asked.limit)?;
+        let after = request::after_message(asked.cursor.as_deref())?;
+        let store = self.store.get().await?;
+        let key = cx.workspace_key();
+        let found = store.messages(key.as_str(), &known.id, after, false, most + 1);
+        let mut found = found.await?;
+        let more = found.len() > most;
+        found.truncate(most);
+        let last = found.last().filter(|_| more).map(|last| last.seq);
+        let told = found
+            .into_iter()
+            .filter(|one| one.role != Role::Tool && one.tool_calls.is_empty());
+        Ok(ChatMessages {
+            items: told.map(|one| message(cx, &known.id, one)).collect(),
+            next_cursor: last.map(cursor::of_message),
+        })
+    }
+
+    async fn exchange(&self, cx: &Cx, asked: SentContent) -> Result<Exchange, SessionsError> {
+        let (agent, known) = self
+            .conversation(cx, &asked.agent_id, &asked.conversation_id)
+            .await?;
+        let text = request::message("content", &asked.content)?.to_owned();
+        let like = body(&agent)?;
+        let opening = like.user_prompt.clone();
+        let agent = Arc::new(workspace_agent::definition(like, &known.knowledge));
+        flow_of(cx, &agent).map_err(|_| SessionsError::NoChat)?;
+        let work = Work {
+            agent,
+            store: self.store.clone(),
+            turns: self.turns.clone(),
+            session: known.id.clone(),
+            text,
+            opening,
+            when_busy: WhenBusy::Queue,
+            keeps_failure: true,
+        };
+        let (turn, finished) = work.run(cx).await?;
+        let store = self.store.get().await?;
+        let key = cx.workspace_key();
+        let user = store.messages(key.as_str(), &known.id, turn - 1, false, 1);
+        let user = user.await?.pop().ok_or(SessionsError::NoConversation)?;
+        Ok(Exchange {
+            user: message(cx, &known.id, user),
+            assistant: message(cx, &known.id, finished.message),
+        })
+    }
+}
+
+#[async_trait]
+impl Handle<ListConversations> for Agents {
+    async fn handle(
+        &self,
+        cx: &Cx,
+        asked: WhichPage,
+        _: &mut Chunks<'_, ListConversations>,
+    ) -> Result<Conversations, Refused<Failure>> {
+        Ok(self.conversations(cx, &asked).await?)
+    }
+}
+
+#[async_trait]
+impl Handle<CreateConversation> for Agents {
+    async fn handle(
+        &self,
+        cx: &Cx,
+        asked: NewConversation,
+        _: &mut Chunks<'_, CreateConversation>,
+    ) -> Result<Conversation, Refused<Failure>> {
+        Ok(self.begin(cx, asked).await?)
+    }
+}
+
+#[async_trait]
+impl Handle<GetConversation> for Agents {
+    async fn handle(
+        &self,
+        cx: &Cx,
+        asked: OneConversation,
+        _: &mut Chunks<'_, GetConversation>,
+    ) -> Result<Conversation, Refused<Failure>> {
+        let (agent, id) = (&asked.agent_id, &asked.conversation_id);
+        let (_, found) = self.conversation(cx, agent, id).await?;
+        Ok(shown(cx, found))
+    }
+}
+
+#[async_trait]
+impl Handle<UpdateConversation> for Agents {
+    async fn handle(
+        &self,
+        cx: &Cx,
+        change: ConversationChange,
+        _: &mut Chunks<'_, UpdateConversation>,
+    ) -> Result<Conversation, Refused<Failure>> {
+        Ok(self.renamed(cx, change).await?)
+    }
+}
+
+#[async_trait]
+impl Handle<DeleteConversation> for Agents {
+    /// Waits for a turn in progress: its answer would be kept for nobody.
+    async fn handle(
+        &self,
+        cx: &Cx,
+        asked: OneConversation,
+        _: &mut Chunks<'_, DeleteConversation>,
+    ) -> Result<Empty, Refused<Failure>> {
+        let (agent, id) = (&asked.agent_id, &asked.conversation_id);
+        let (_, found) = self.conversation(cx, agent, id).await?;
+        let key = cx.workspace_key();
+        let lane = self.turns.enter(key.clone(), &found.id, WhenBusy::Queue);
+        let _turn = lane.await?;
+        let store = self.store.get().await.map_err(SessionsError::from)?;
+        let gone = store.delete(key.as_str(), &found.id).await;
+        match gone.map_err(SessionsError::from)? {
+            true => Ok(Empty {}),
+            false => Err(SessionsError::NoConversation.into()),
+        }
+    }
+}
+
+#[async_trait]
+impl Handle<ListConversationMessages> for Agents {
+    async fn handle(
+        &self,
+        cx: &Cx,
+        asked: WhichPage,
+        _: &mut Chunks<'_, ListConversationMessages>,
+    ) -> Result<ChatMessages, Refused<Failure>> {
+        Ok(self.chat_messages(cx, &asked).await?)
+    }
+}
+
+#[async_trait]
+impl Handle<SendConversationMessage> for Agents {
+    async fn handle(
+        &self,
+        cx: &Cx,
+        asked: SentContent,
+        _: &mut Chunks<'_, SendConversationMessage>,
+    ) -> Result<Exchange, Refused<Failure>> {
+        Ok(self.exchange(cx, asked).await?)
+    }
+}

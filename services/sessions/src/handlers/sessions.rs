@@ -1,0 +1,245 @@
+//! Sessions of users with agents: created, listed, shown, read and deleted. Nobody learns of the sessions of others.
+
+use async_trait::async_trait;
+use tg_clients::operations::{Chunks, Handle, Refused};
+use tg_mesh::{Cx, clock};
+use tg_schemas::operations::{
+    CreateSession, DeleteSession, Empty, Failure, GetSession, ListMessages, ListSessions,
+    NewSession, OneSession, Session, SessionMessage, SessionMessages, Sessions, WhenBusy,
+    WhichMessages, WhichSessions,
+};
+
+use super::Agents;
+use crate::engine::cursor::{self, Key};
+use crate::engine::definition::Definition;
+use crate::engine::request;
+use crate::error::SessionsError;
+use crate::store::{self, Message, Owner, Role, SessionStore, Surface};
+
+/// Whose session is meant, and which one.
+pub(super) struct Wanted<'a> {
+    /// Name of the agent.
+    pub(super) agent: &'a str,
+    /// The user.
+    pub(super) user: &'a str,
+    /// Id of the session.
+    pub(super) id: &'a str,
+}
+
+impl Agents {
+    /// A session of a user with an agent. One of another user is as if it were not there.
+    ///
+    /// # Errors
+    /// There is no such agent or session, or the session belongs to another agent.
+    pub(super) async fn session(
+        &self,
+        cx: &Cx,
+        wanted: &Wanted<'_>,
+    ) -> Result<store::Session, SessionsError> {
+        let user = request::user(wanted.user)?;
+        self.agent(wanted.agent)?;
+        let workspace = cx.workspace_key();
+        let store = self.store.get().await?;
+        let found = store.session(workspace.as_str(), wanted.id).await?;
+        let own =
+            |one: &store::Session| one.owner.surface == Surface::Named && one.owner.user == user;
+        let found = found.filter(own);
+        let found = found.ok_or(SessionsError::NoSession)?;
+        match found.owner.agent == wanted.agent {
+            true => Ok(found),
+            false => Err(SessionsError::OtherAgent),
+        }
+    }
+}
+
+/// A session as clients read it.
+fn shown(session: store::Session, agent: &Definition) -> Session {
+    Session {
+        id: session.id,
+        agent: session.owner.agent,
+        user_id: session.owner.user,
+        title: session.title,
+        model: agent.model.clone(),
+        message_count: session.messages,
+        live_message_count: session.live,
+        compact_strategy: session.strategy,
+        compact_keep_last_n: session.keep,
+        compact_observation_mask: session.mask,
+        parent_session_id: session.parent,
+        successor_session_id: session.successor,
+        created_at: clock::rfc3339_of(session.created),
+        updated_at: clock::rfc3339_of(session.updated),
+        archived_at: session.archived.map(clock::rfc3339_of),
+    }
+}
+
+/// A message as clients read it.
+fn message(message: Message) -> SessionMessage {
+    let role = match message.role {
+        Role::Agent => "assistant",
+        other => other.as_str(),
+    };
+    SessionMessage {
+        id: message.id,
+        role: role.to_owned(),
+        content: Some(message.content),
+        created_at: clock::rfc3339_of(message.at),
+        compacted_at: message.compacted.map(clock::rfc3339_of),
+        synthetic: message.synthetic,
+        tool_name: message.tool_name,
+        tool_calls: Some(message.tool_calls).filter(|calls| !calls.is_empty()),
+        usage: message.usage,
+    }
+}
+
+#[async_trait]
+impl Handle<CreateSession> for Agents {
+    /// The request's id is the session's: a request that comes again finds the session that it made.
+    async fn handle(
+        &self,
+        cx: &Cx,
+        asked: NewSession,
+        _: &mut Chunks<'_, CreateSession>,
+    ) -> Result<Session, Refused<Failure>> {
+        let user = request::user(&asked.user_id).map_err(SessionsError::from)?;
+        let agent = self.agent(&asked.name)?;
+        let settings = request::settings(&asked).map_err(SessionsError::from)?;
+        let new = store::NewSession {
+            id: own_id(cx),
+            owner: Owner {
+                surface: Surface::Named,
+                agent: asked.name.clone(),
+                user: user.to_owned(),
+            },
+            title: settings.title,
+            knowledge: Vec::new(),
+            strategy: settings.strategy,
+            keep: settings.keep,
+            mask: settings.mask,
+            at: clock::millis(),
+        };
+        let store = self.store.get().await.map_err(SessionsError::from)?;
+        let made = store.create(cx.workspace_key().as_str(), new).await;
+        Ok(shown(made.map_err(SessionsError::from)?, agent))
+    }
+}
+
+/// An id that a question which comes again has again.
+pub(super) fn own_id(cx: &Cx) -> String {
+    match uuid::Uuid::parse_str(&cx.id) {
+        Ok(id) => id.hyphenated().to_string(),
+        Err(_) => uuid::Uuid::new_v4().to_string(),
+    }
+}
+
+#[async_trait]
+impl Handle<ListSessions> for Agents {
+    async fn handle(
+        &self,
+        cx: &Cx,
+        asked: WhichSessions,
+        _: &mut Chunks<'_, ListSessions>,
+    ) -> Result<Sessions, Refused<Failure>> {
+        let user = request::user(&asked.user_id).map_err(SessionsError::from)?;
+        let agent = self.agent(&asked.name)?;
+        let most = request::limit(asked.limit).map_err(SessionsError::from)?;
+        let after = request::after_session(asked.cursor.as_deref());
+        let after = after.map_err(SessionsError::from)?;
+        let owner = Owner {
+            surface: Surface::Named,
+            agent: asked.name.clone(),
+            user: user.to_owned(),
+        };
+        let store = self.store.get().await.map_err(SessionsError::from)?;
+        let key = cx.workspace_key();
+        let found = store.sessions(key.as_str(), owner, after, most + 1).await;
+        let mut found = found.map_err(SessionsError::from)?;
+        let more = found.len() > most;
+        found.truncate(most);
+        let last = found.last().filter(|_| more).map(|last| Key {
+            created: last.created,
+            id: last.id.clone(),
+        });
+        Ok(Sessions {
+            sessions: found.into_iter().map(|one| shown(one, agent)).collect(),
+            next_cursor: last.as_ref().map(cursor::of_session),
+        })
+    }
+}
+
+#[async_trait]
+impl Handle<GetSession> for Agents {
+    async fn handle(
+        &self,
+        cx: &Cx,
+        asked: OneSession,
+        _: &mut Chunks<'_, GetSession>,
+    ) -> Result<Session, Refused<Failure>> {
+        let found = self.session(cx, &wanted(&asked)).await?;
+        Ok(shown(found, self.agent(&asked.name)?))
+    }
+}
+
+fn wanted(asked: &OneSession) -> Wanted<'_> {
+    Wanted {
+        agent: &asked.name,
+        user: &asked.user_id,
+        id: &asked.session_id,
+    }
+}
+
+#[async_trait]
+impl Handle<DeleteSession> for Agents {
+    /// Waits for a turn in progress: its answer would be kept for nobody.
+    async fn handle(
+        &self,
+        cx: &Cx,
+        asked: OneSession,
+        _: &mut Chunks<'_, DeleteSession>,
+    ) -> Result<Empty, Refused<Failure>> {
+        self.session(cx, &wanted(&asked)).await?;
+        let key = cx.workspace_key();
+        let turn = self
+            .turns
+            .enter(key.clone(), &asked.session_id, WhenBusy::Queue);
+        let _turn = turn.await?;
+        let store = self.store.get().await.map_err(SessionsError::from)?;
+        let gone = store.delete(key.as_str(), &asked.session_id).await;
+        match gone.map_err(SessionsError::from)? {
+            true => Ok(Empty {}),
+            false => Err(SessionsError::NoSession.into()),
+        }
+    }
+}
+
+#[async_trait]
+impl Handle<ListMessages> for Agents {
+    async fn handle(
+        &self,
+        cx: &Cx,
+        asked: WhichMessages,
+        _: &mut Chunks<'_, ListMessages>,
+    ) -> Result<SessionMessages, Refused<Failure>> {
+        let most = request::limit(asked.limit).map_err(SessionsError::from)?;
+        let after = request::after_message(asked.cursor.as_deref());
+        let after = after.map_err(SessionsError::from)?;
+        let wanted = Wanted {
+            agent: &asked.name,
+            user: &asked.user_id,
+            id: &asked.session_id,
+        };
+        let session = self.session(cx, &wanted).await?;
+        let store = self.store.get().await.map_err(SessionsError::from)?;
+        let key = cx.workspace_key();
+        let found = store.messages(key.as_str(), &session.id, after, asked.live, most + 1);
+        let mut found = found.await.map_err(SessionsError::from)?;
+        let more = found.len() > most;
+        found.truncate(most);
+        let last = found.last().filter(|_| more).map(|last| last.seq);
+        Ok(SessionMessages {
+            session_id: session.id,
+            messages: found.into_iter().map(message).collect(),
+            next_cursor: last.map(cursor::of_message),
+        })
+    }
+}

@@ -1,0 +1,41 @@
+//! What the operator decides: where agents are described, and how many turns there may be at once.
+
+use std::path::PathBuf;
+
+use tg_storage::Durability;
+
+tg_settings::options! {
+    /// Options of agents over time.
+    pub struct Options {
+        /// Directory of the files that describe agents, one `*.yaml` for each, read at the start. Empty: `agents` below the
+        /// data directory. Where there is no such directory, the agents that come with the program are there.
+        agents_dir: PathBuf = PathBuf::new();
+        /// Models that agents may ask for, separated by commas. Empty: all.
+        allowed_models: String = String::new();
+        /// Turns in progress at once in a workspace; more wait.
+        max_concurrent: usize = 64, Whole(1..=10_000);
+    }
+    given {
+        /// Directory of the service's files.
+        data_dir: PathBuf,
+        /// What a committed write survives.
+        durability: Durability,
+    }
+}
+
+impl Options {
+    /// The models that agents may ask for; none: all.
+    pub(crate) fn models(&self) -> Vec<String> {
+        let names = self.allowed_models.split(',').map(str::trim);
+        let names = names.filter(|name| !name.is_empty());
+        names.map(str::to_owned).collect()
+    }
+
+    /// Where the files of agents are.
+    pub(crate) fn agents(&self) -> PathBuf {
+        match self.agents_dir.as_os_str().is_empty() {
+            true => self.data_dir.join("agents"),
+            false => self.agents_dir.clone(),
+        }
+    }
+}

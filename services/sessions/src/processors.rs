@@ -1,0 +1,48 @@
+//! The processor `sessions`, over the files of its workspaces.
+
+use std::sync::Arc;
+
+use tg_collections::reaper;
+use tg_mesh::{LeasedStore, Mesh, Processor};
+use tg_schemas::flow_record;
+use tg_schemas::processors::sessions;
+
+use crate::agents_dir;
+use crate::error::AgentFilesError;
+use crate::handlers;
+use crate::options::Options;
+use crate::store::SqliteSessions;
+
+/// Below the data directory: whose the sessions are, and a file for each workspace.
+const INDEX: &str = "agent_sessions.sqlite";
+const ROOT: &str = "agent_sessions";
+/// Store that one process owns.
+const STORE: &str = "sessions";
+
+/// Requests in progress at once per workspace: most of them wait for an agent.
+const CONCURRENCY: usize = 2_048;
+
+/// The processors of this service, to be hosted. Reads the files of agents, which blocks.
+///
+/// Also starts the task that forgets what was said in deleted workspaces.
+///
+/// # Errors
+/// Everything that is wrong with the files of agents.
+pub fn processors(mesh: &Mesh, options: Options) -> Result<Vec<Processor>, AgentFilesError> {
+    let catalogue = Arc::new(agents_dir::load(&options.agents(), &options.models())?);
+    let index = options.data_dir.join(INDEX);
+    let (root, durability) = (options.data_dir.join(ROOT), options.durability);
+    let opened = index.clone();
+    let store = LeasedStore::blocking(STORE, move || {
+        SqliteSessions::open(&opened, &root, durability)
+    });
+    store.kept_in(index);
+    reaper::start(mesh, STORE, store.clone());
+    let served = handlers::served(catalogue, store.clone(), &options);
+    let sessions = Processor::new(sessions::PROCESSOR)
+        .serves(sessions::SESSIONS, Arc::new(served))
+        .watches(&[flow_record::KIND])
+        .concurrency(CONCURRENCY)
+        .owns(store);
+    Ok(vec![sessions])
+}

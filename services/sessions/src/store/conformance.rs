@@ -1,0 +1,347 @@
+//! What every adapter of [`SessionStore`] does. A new one is added by one line at the end.
+
+use tg_schemas::operations::{CompactStrategy, Usage};
+
+use super::memory::InMemory;
+use super::sqlite::SqliteSessions;
+use super::{AgentRow, AgentStore, Answer, Asked, NewSession, Owner, Role, SessionStore, Surface};
+use crate::engine::cursor::Key;
+
+/// A text that is kept apart from its row.
+const LARGE: usize = 20 << 10;
+
+fn owner(user: &str) -> Owner {
+    Owner {
+        surface: Surface::Named,
+        agent: "a".to_owned(),
+        user: user.to_owned(),
+    }
+}
+
+fn new(id: &str, user: &str, at: i64) -> NewSession {
+    NewSession {
+        id: id.to_owned(),
+        owner: owner(user),
+        title: Some("t".to_owned()),
+        knowledge: Vec::new(),
+        strategy: CompactStrategy::Manual,
+        keep: 3,
+        mask: true,
+        at,
+    }
+}
+
+fn asked(request: &str, text: &str) -> Asked {
+    Asked {
+        request: request.to_owned(),
+        id: format!("u-{request}"),
+        content: text.to_owned(),
+        at: 1_000,
+    }
+}
+
+fn answer(id: &str, text: &str) -> Answer {
+    Answer {
+        id: id.to_owned(),
+        content: text.to_owned(),
+        usage: Usage {
+            input: 3,
+            ..Usage::default()
+        },
+        result: format!("{{\"of\":\"{id}\"}}"),
+        loop_window: "[1]".to_owned(),
+        at: 1_000,
+    }
+}
+
+/// One whole turn; the number of its first message.
+async fn turn(store: &impl SessionStore, session: &str, request: &str, text: &str) -> i64 {
+    let began = store.begin("w", session, asked(request, text)).await;
+    let turn = began.unwrap().unwrap().turn;
+    let answer = answer(&format!("a-{request}"), &format!("re {text}"));
+    let finished = store.finish("w", session, turn, answer).await.unwrap();
+    assert!(finished.is_some());
+    turn
+}
+
+async fn texts(store: &impl SessionStore, session: &str) -> Vec<String> {
+    let all = store.messages("w", session, 0, false, 1_000).await.unwrap();
+    all.into_iter().map(|one| one.content).collect()
+}
+
+async fn a_session_is_created_once_and_listed_for_its_owner_alone(store: impl SessionStore) {
+    for (id, user, at) in [
+        ("1", "ann", 10),
+        ("2", "ann", 20),
+        ("3", "ann", 20),
+        ("4", "bob", 30),
+    ] {
+        store.create("w", new(id, user, at)).await.unwrap();
+    }
+    let again = store.create("w", new("1", "ann", 99)).await.unwrap();
+    assert_eq!((again.created, again.keep, again.mask), (10, 3, true));
+    assert_eq!(again.strategy, CompactStrategy::Manual);
+    let ids = async |user: &str, after: Option<(i64, &str)>, most| {
+        let after = after.map(|(created, id)| Key {
+            created,
+            id: id.to_owned(),
+        });
+        let found = store.sessions("w", owner(user), after, most).await.unwrap();
+        found.into_iter().map(|one| one.id).collect::<Vec<_>>()
+    };
+    assert_eq!(ids("ann", None, 10).await, ["2", "3", "1"]);
+    assert_eq!(ids("ann", None, 2).await, ["2", "3"]);
+    assert_eq!(ids("ann", Some((20, "2")), 10).await, ["3", "1"]);
+    assert_eq!(ids("bob", None, 10).await, ["4"]);
+    let other = store.sessions("x", owner("ann"), None, 10).await.unwrap();
+    assert!(other.is_empty());
+    assert_eq!(store.session("x", "1").await.unwrap(), None);
+    assert_eq!(store.session("w", "9").await.unwrap(), None);
+}
+
+/// 16: rows of older stores may name no user.
+async fn line_016_a_session_without_a_user_is_listed_for_nobody(store: impl SessionStore) {
+    store.create("w", new("1", "", 10)).await.unwrap();
+    let found = store.sessions("w", owner(""), None, 10).await.unwrap();
+    assert!(found.is_empty());
+    assert!(store.session("w", "1").await.unwrap().is_some());
+}
+
+async fn messages_are_numbered_without_gaps_and_each_is_later_than_the_last(
+    store: impl SessionStore,
+) {
+    store.create("w", new("1", "ann", 10)).await.unwrap();
+    assert_eq!(turn(&store, "1", "q1", "one").await, 1);
+    assert_eq!(turn(&store, "1", "q2", "two").await, 3);
+    let all = store.messages("w", "1", 0, true, 1_000).await.unwrap();
+    let numbers: Vec<i64> = all.iter().map(|one| one.seq).collect();
+    assert_eq!(numbers, [1, 2, 3, 4]);
+    assert!(all.windows(2).all(|two| two[0].at < two[1].at));
+    assert_eq!((all[0].role, all[1].role), (Role::User, Role::Agent));
+    assert_eq!(all[1].usage.map(|used| used.input), Some(3));
+    let session = store.session("w", "1").await.unwrap().unwrap();
+    assert_eq!((session.messages, session.live), (4, 4));
+    assert_eq!(session.loop_window, "[1]");
+    assert_eq!(session.updated, all[3].at);
+    let page = store.messages("w", "1", 1, false, 2).await.unwrap();
+    assert_eq!((page[0].seq, page.len()), (2, 2));
+}
+
+/// 130: a request that comes again.
+async fn line_130_a_repeated_request_adds_no_second_message(store: impl SessionStore) {
+    store.create("w", new("1", "ann", 10)).await.unwrap();
+    let began = store
+        .begin("w", "1", asked("q", "one"))
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!((began.turn, began.finished), (1, None));
+    let again = store
+        .begin("w", "1", asked("q", "one"))
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!((again.turn, again.finished), (1, None));
+    let first = store
+        .finish("w", "1", 1, answer("a1", "x"))
+        .await
+        .unwrap()
+        .unwrap();
+    let second = store
+        .finish("w", "1", 1, answer("a2", "y"))
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!((first.message.content.as_str(), &first), ("x", &second));
+    let known = store
+        .begin("w", "1", asked("q", "one"))
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!(known.finished, Some(first));
+    assert_eq!(texts(&store, "1").await, ["one", "x"]);
+    // The same request of another session is another one.
+    store.create("w", new("2", "ann", 10)).await.unwrap();
+    let other = Asked {
+        id: "u-2".to_owned(),
+        ..asked("q", "one")
+    };
+    let other = store.begin("w", "2", other).await.unwrap().unwrap();
+    assert_eq!(other.finished, None);
+    let none = store.begin("w", "9", asked("q", "one")).await.unwrap();
+    assert_eq!(none, None);
+    let none = store.finish("w", "9", 1, answer("a9", "x")).await.unwrap();
+    assert_eq!(none, None);
+}
+
+async fn the_past_is_what_fits_from_its_end_on(store: impl SessionStore) {
+    store.create("w", new("1", "ann", 10)).await.unwrap();
+    for (request, text) in [("q1", "aaaa"), ("q2", "bbbb"), ("q3", "cccc")] {
+        turn(&store, "1", request, text).await;
+    }
+    let past = async |before, bytes| {
+        let past = store.past("w", "1", before, bytes).await.unwrap();
+        past.into_iter().map(|one| one.content).collect::<Vec<_>>()
+    };
+    assert_eq!(past(5, 1_000).await, ["aaaa", "re aaaa", "bbbb", "re bbbb"]);
+    assert_eq!(past(5, 11).await, ["bbbb", "re bbbb"]);
+    assert_eq!(past(5, 10).await, ["re bbbb"]);
+    assert_eq!(past(1, 1_000).await, [""; 0]);
+}
+
+async fn line_018_a_deleted_session_takes_its_messages_with_it(store: impl SessionStore) {
+    let large = "x".repeat(LARGE);
+    for id in ["1", "2"] {
+        store.create("w", new(id, "ann", 10)).await.unwrap();
+        let asked = asked(&format!("{id}-q"), &large);
+        store.begin("w", id, asked).await.unwrap();
+    }
+    assert!(store.delete("w", "1").await.unwrap());
+    assert!(!store.delete("w", "1").await.unwrap());
+    assert!(!store.delete("x", "2").await.unwrap());
+    assert_eq!(store.session("w", "1").await.unwrap(), None);
+    assert!(texts(&store, "1").await.is_empty());
+    assert_eq!(texts(&store, "2").await, [large]);
+}
+
+fn agent(id: &str, request: &str) -> AgentRow {
+    AgentRow {
+        id: id.to_owned(),
+        request: request.to_owned(),
+        template: None,
+        body: format!("{{\"of\":\"{request}\"}}"),
+        at: 1_000,
+    }
+}
+
+async fn line_051_an_agent_is_added_once_in_its_workspace(store: impl AgentStore) {
+    let first = store.add_agent("w", agent("1", "q1")).await.unwrap();
+    let again = store.add_agent("w", agent("1", "q1")).await.unwrap();
+    assert!(first.is_some() && first == again);
+    let taken = store.add_agent("w", agent("1", "q2")).await.unwrap();
+    assert_eq!(taken, None);
+    let other = store.add_agent("x", agent("1", "q3")).await.unwrap();
+    assert!(other.is_some());
+    assert_eq!(store.agent("w", "1").await.unwrap(), first);
+    assert_eq!(store.agent("w", "2").await.unwrap(), None);
+    assert_eq!(store.agent("y", "1").await.unwrap(), None);
+}
+
+async fn agents_are_listed_changed_and_removed(store: impl AgentStore) {
+    for id in ["b", "a", "c"] {
+        store.add_agent("w", agent(id, id)).await.unwrap();
+    }
+    let ids = async |after: Option<&str>, most| {
+        let after = match after {
+            Some(id) => {
+                let last = store.agent("w", id).await.unwrap().unwrap();
+                Some(Key {
+                    created: last.created,
+                    id: last.id,
+                })
+            }
+            None => None,
+        };
+        let found = store.agents("w", after, most).await.unwrap();
+        found.into_iter().map(|one| one.id).collect::<Vec<_>>()
+    };
+    // The oldest first, also those of one millisecond.
+    assert_eq!(ids(None, 10).await, ["b", "a", "c"]);
+    assert_eq!(ids(Some("b"), 1).await, ["a"]);
+    let changed = store.change_agent("w", "a", "{}".to_owned(), 5).await;
+    let changed = changed.unwrap().unwrap();
+    assert_eq!(changed.body, "{}");
+    assert!(changed.updated > changed.created);
+    let none = store.change_agent("w", "z", "{}".to_owned(), 5).await;
+    assert_eq!(none.unwrap(), None);
+    assert!(store.remove_agent("w", "b").await.unwrap());
+    assert!(!store.remove_agent("w", "b").await.unwrap());
+    assert!(!store.remove_agent("y", "a").await.unwrap());
+    assert_eq!(ids(None, 10).await, ["a", "c"]);
+}
+
+async fn line_079_conversations_go_with_their_agent(store: impl AgentStore + SessionStore) {
+    for id in ["a", "b"] {
+        store.add_agent("w", agent(id, id)).await.unwrap();
+        let conversation = NewSession {
+            owner: Owner {
+                surface: Surface::Conversation,
+                agent: id.to_owned(),
+                user: String::new(),
+            },
+            ..new(&format!("of-{id}"), "", 10)
+        };
+        store.create("w", conversation).await.unwrap();
+    }
+    // A session of a user with an agent of that name is another matter.
+    store.create("w", new("1", "ann", 10)).await.unwrap();
+    let of = |id: &str| Owner {
+        surface: Surface::Conversation,
+        agent: id.to_owned(),
+        user: String::new(),
+    };
+    let listed = store.sessions("w", of("a"), None, 10).await.unwrap();
+    assert_eq!(listed.len(), 1);
+    let renamed = store.rename("w", "of-a", None, vec!["k".to_owned()]).await;
+    let renamed = renamed.unwrap().unwrap();
+    assert_eq!(
+        (renamed.title, renamed.knowledge),
+        (None, vec!["k".to_owned()])
+    );
+    let none = store.rename("w", "of-z", None, Vec::new()).await.unwrap();
+    assert_eq!(none, None);
+    assert!(store.remove_agent("w", "a").await.unwrap());
+    assert_eq!(store.session("w", "of-a").await.unwrap(), None);
+    assert!(store.session("w", "of-b").await.unwrap().is_some());
+    assert!(store.session("w", "1").await.unwrap().is_some());
+}
+
+/// Holds an adapter to all of it.
+macro_rules! conformance {
+    ($adapter:ident, $make:expr) => {
+        conformance!($adapter, $make;
+            a_session_is_created_once_and_listed_for_its_owner_alone,
+            line_016_a_session_without_a_user_is_listed_for_nobody,
+            messages_are_numbered_without_gaps_and_each_is_later_than_the_last,
+            line_130_a_repeated_request_adds_no_second_message,
+            the_past_is_what_fits_from_its_end_on,
+            line_018_a_deleted_session_takes_its_messages_with_it,
+            line_051_an_agent_is_added_once_in_its_workspace,
+            agents_are_listed_changed_and_removed,
+            line_079_conversations_go_with_their_agent);
+    };
+    ($adapter:ident, $make:expr; $($promise:ident),*) => {
+        mod $adapter {
+            use super::*;
+
+            $(#[tokio::test]
+            async fn $promise() {
+                let dir = tempfile::tempdir().unwrap();
+                super::$promise($make(dir.path())).await;
+            })*
+        }
+    };
+}
+
+fn sqlite(dir: &std::path::Path) -> SqliteSessions {
+    let durability = tg_storage::Durability::Process;
+    SqliteSessions::open(&dir.join("i.sqlite"), &dir.join("all"), durability).unwrap()
+}
+
+conformance!(in_memory, |_: &std::path::Path| InMemory::default());
+conformance!(in_sqlite, sqlite);
+
+/// What one turn writes does not grow with its session.
+#[tokio::test]
+async fn a_late_turn_writes_as_many_rows_as_an_early_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = sqlite(dir.path());
+    store.create("w", new("1", "ann", 10)).await.unwrap();
+    for at in 0..200 {
+        turn(&store, "1", &format!("q{at}"), "text").await;
+    }
+    let session = store.session("w", "1").await.unwrap().unwrap();
+    assert_eq!(session.messages, 400);
+    let last = store.messages("w", "1", 399, false, 10).await.unwrap();
+    assert_eq!((last.len(), last[0].seq), (1, 400));
+}

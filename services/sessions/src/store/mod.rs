@@ -1,0 +1,172 @@
+//! What the service keeps: sessions and what was said in them. The trait knows no database; the adapters are one over
+//! SQLite, with one file for each workspace, and one in memory for tests.
+//!
+//! Messages are only ever added. What one turn takes does not depend on how many came before it.
+
+mod lifecycle;
+#[cfg(test)]
+mod memory;
+mod record;
+mod sqlite;
+
+#[cfg(test)]
+mod conformance;
+
+use async_trait::async_trait;
+use tg_storage::StorageError;
+
+pub use record::{
+    Agent, AgentRow, Answer, Asked, Began, Finished, Message, NewSession, Owner, Role, Session,
+    Surface,
+};
+/// The adapter that is used.
+pub use sqlite::SqliteSessions;
+
+use crate::engine::cursor::Key;
+
+/// Sessions of workspaces, each named by the text form of its key. Each method is one transaction, and doing it again
+/// changes nothing more.
+#[async_trait]
+pub trait SessionStore: Send + Sync + 'static {
+    /// Adds a session, unless one of its id is there. Returns the one that is there then.
+    ///
+    /// # Errors
+    /// The store failed; nothing was added.
+    async fn create(&self, workspace: &str, new: NewSession) -> Result<Session, StorageError>;
+
+    /// A session.
+    ///
+    /// # Errors
+    /// The store failed.
+    async fn session(&self, workspace: &str, id: &str) -> Result<Option<Session>, StorageError>;
+
+    /// At most `most` sessions of an owner, the newest first, after one of them.
+    ///
+    /// # Errors
+    /// The store failed.
+    async fn sessions(
+        &self,
+        workspace: &str,
+        owner: Owner,
+        after: Option<Key>,
+        most: usize,
+    ) -> Result<Vec<Session>, StorageError>;
+
+    /// Changes the title of a session and the collections that its answers may use. `None`: it is not there.
+    ///
+    /// # Errors
+    /// The store failed; nothing was changed.
+    async fn rename(
+        &self,
+        workspace: &str,
+        id: &str,
+        title: Option<String>,
+        knowledge: Vec<String>,
+    ) -> Result<Option<Session>, StorageError>;
+
+    /// Deletes a session with its messages. `false`: it is not there.
+    ///
+    /// # Errors
+    /// The store failed; nothing was deleted.
+    async fn delete(&self, workspace: &str, id: &str) -> Result<bool, StorageError>;
+
+    /// Adds the user's message of a turn. A request that came before adds none: it finds its own message, and the answer
+    /// where the turn has one. `None`: the session is not there.
+    ///
+    /// # Errors
+    /// The store failed; nothing was added.
+    async fn begin(
+        &self,
+        workspace: &str,
+        session: &str,
+        asked: Asked,
+    ) -> Result<Option<Began>, StorageError>;
+
+    /// Adds the agent's answer to the message that began a turn, unless it has one. Returns the one that it has then.
+    /// `None`: the session is not there.
+    ///
+    /// # Errors
+    /// The store failed; nothing was added.
+    async fn finish(
+        &self,
+        workspace: &str,
+        session: &str,
+        turn: i64,
+        answer: Answer,
+    ) -> Result<Option<Finished>, StorageError>;
+
+    /// At most `most` messages of a session after a number, the oldest first; of those that no summary replaced where only
+    /// these are wanted.
+    ///
+    /// # Errors
+    /// The store failed.
+    async fn messages(
+        &self,
+        workspace: &str,
+        session: &str,
+        after: i64,
+        live: bool,
+        most: usize,
+    ) -> Result<Vec<Message>, StorageError>;
+
+    /// The last messages before a number that no summary replaced, with no more bytes of text than `bytes`, the oldest first.
+    ///
+    /// # Errors
+    /// The store failed.
+    async fn past(
+        &self,
+        workspace: &str,
+        session: &str,
+        before: i64,
+        bytes: usize,
+    ) -> Result<Vec<Message>, StorageError>;
+}
+
+/// Agents of workspaces. Each method is one transaction, and doing it again changes nothing more.
+#[async_trait]
+pub trait AgentStore: Send + Sync + 'static {
+    /// Adds an agent. A request that came before finds the one that it added. `None`: another request added one of this id.
+    ///
+    /// # Errors
+    /// The store failed; nothing was added.
+    async fn add_agent(
+        &self,
+        workspace: &str,
+        new: AgentRow,
+    ) -> Result<Option<Agent>, StorageError>;
+
+    /// An agent.
+    ///
+    /// # Errors
+    /// The store failed.
+    async fn agent(&self, workspace: &str, id: &str) -> Result<Option<Agent>, StorageError>;
+
+    /// At most `most` agents, the oldest first, after one of them.
+    ///
+    /// # Errors
+    /// The store failed.
+    async fn agents(
+        &self,
+        workspace: &str,
+        after: Option<Key>,
+        most: usize,
+    ) -> Result<Vec<Agent>, StorageError>;
+
+    /// Replaces what an agent is like. `None`: it is not there.
+    ///
+    /// # Errors
+    /// The store failed; nothing was changed.
+    async fn change_agent(
+        &self,
+        workspace: &str,
+        id: &str,
+        body: String,
+        at: i64,
+    ) -> Result<Option<Agent>, StorageError>;
+
+    /// Removes an agent with the conversations with it. `false`: it is not there.
+    ///
+    /// # Errors
+    /// The store failed; nothing was removed.
+    async fn remove_agent(&self, workspace: &str, id: &str) -> Result<bool, StorageError>;
+}

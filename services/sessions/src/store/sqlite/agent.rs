@@ -1,0 +1,78 @@
+//! Rows of the agents of a workspace.
+
+use tg_storage::rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
+use tg_storage::{StorageError, query_rows};
+
+use super::session;
+use crate::engine::cursor::Key;
+use crate::store::{Agent, AgentRow};
+
+const COLUMNS: &str = "id, body, created, updated";
+
+fn read(row: &Row<'_>) -> tg_storage::rusqlite::Result<Agent> {
+    Ok(Agent {
+        id: row.get(0)?,
+        body: row.get(1)?,
+        created: row.get(2)?,
+        updated: row.get(3)?,
+    })
+}
+
+pub(super) fn add(tx: &Transaction<'_>, new: &AgentRow) -> Result<Option<Agent>, StorageError> {
+    let by: Option<String> = tx
+        .prepare_cached("SELECT request FROM agent WHERE id = ?1")?
+        .query_row([&new.id], |row| row.get(0))
+        .optional()?;
+    match by {
+        Some(request) if request != new.request => return Ok(None),
+        Some(_) => {}
+        None => {
+            // Later ones are later: two of one millisecond would have no order.
+            tx.prepare_cached(
+                "INSERT INTO agent (id, request, template, body, created, updated)
+                 SELECT ?1, ?2, ?3, ?4, at, at FROM
+                 (SELECT max(?5, coalesce((SELECT max(created) + 1 FROM agent), 0)) AS at)",
+            )?
+            .execute(params![new.id, new.request, new.template, new.body, new.at])?;
+        }
+    }
+    get(tx, &new.id)
+}
+
+pub(super) fn get(conn: &Connection, id: &str) -> Result<Option<Agent>, StorageError> {
+    let sql = format!("SELECT {COLUMNS} FROM agent WHERE id = ?1");
+    Ok(conn
+        .prepare_cached(&sql)?
+        .query_row([id], read)
+        .optional()?)
+}
+
+pub(super) fn list(
+    conn: &Connection,
+    after: Option<&Key>,
+    most: usize,
+) -> Result<Vec<Agent>, StorageError> {
+    let sql = format!("SELECT {COLUMNS} FROM agent WHERE created > ?1 ORDER BY created LIMIT ?2");
+    let after = after.map_or(i64::MIN, |key| key.created);
+    let most = i64::try_from(most).unwrap_or(i64::MAX);
+    query_rows(conn, &sql, params![after, most], read)
+}
+
+pub(super) fn change(
+    tx: &Transaction<'_>,
+    id: &str,
+    body: &str,
+    at: i64,
+) -> Result<Option<Agent>, StorageError> {
+    tx.prepare_cached("UPDATE agent SET body = ?2, updated = max(updated + 1, ?3) WHERE id = ?1")?
+        .execute(params![id, body, at])?;
+    get(tx, id)
+}
+
+pub(super) fn remove(tx: &Transaction<'_>, id: &str) -> Result<bool, StorageError> {
+    session::delete_with(tx, id)?;
+    let gone = tx
+        .prepare_cached("DELETE FROM agent WHERE id = ?1")?
+        .execute([id])?;
+    Ok(gone > 0)
+}

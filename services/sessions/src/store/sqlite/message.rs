@@ -1,0 +1,194 @@
+//! Rows of messages: added, and never changed.
+
+use tg_schemas::operations::{ToolCall, Usage};
+use tg_storage::rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
+use tg_storage::{StorageError, query_rows};
+
+use super::part;
+use crate::store::{Answer, Asked, Began, Finished, Message, Role};
+
+const COLUMNS: &str = "m.seq, m.id, m.at, m.role, coalesce(m.content, part.content, ''), m.tool_name, m.tool_calls, \
+                       m.usage, m.synthetic, m.compacted, m.result";
+const FROM: &str =
+    "message m JOIN session s ON s.number = m.session LEFT JOIN part ON part.hash = m.part";
+
+fn read(row: &Row<'_>) -> tg_storage::rusqlite::Result<Message> {
+    let calls: Option<String> = row.get(6)?;
+    let usage: Option<String> = row.get(7)?;
+    let json = |text: String| serde_json::from_slice::<Vec<ToolCall>>(text.as_bytes()).ok();
+    let used = |text: String| serde_json::from_slice::<Usage>(text.as_bytes()).ok();
+    Ok(Message {
+        seq: row.get(0)?,
+        id: row.get(1)?,
+        at: row.get(2)?,
+        role: Role::parse(&row.get::<_, String>(3)?).unwrap_or(Role::System),
+        content: row.get(4)?,
+        tool_name: row.get(5)?,
+        tool_calls: calls.and_then(json).unwrap_or_default(),
+        usage: usage.and_then(used),
+        synthetic: row.get(8)?,
+        compacted: row.get(9)?,
+        result: row.get(10)?,
+    })
+}
+
+/// What the row of a session says to whoever adds a message.
+struct Place {
+    session: i64,
+    seq: i64,
+    at: i64,
+}
+
+/// Where the next message of a session goes. Later ones are later: two of one millisecond would have no order.
+fn next(tx: &Transaction<'_>, session: &str, at: i64) -> Result<Option<Place>, StorageError> {
+    let mut query =
+        tx.prepare_cached("SELECT number, messages, last_at FROM session WHERE id = ?1")?;
+    let row = query.query_row([session], |row| {
+        let last: i64 = row.get(2)?;
+        Ok(Place {
+            session: row.get(0)?,
+            seq: row.get::<_, i64>(1)? + 1,
+            at: at.max(last + 1),
+        })
+    });
+    Ok(row.optional()?)
+}
+
+/// The session has one message more.
+fn count(tx: &Transaction<'_>, place: &Place) -> Result<(), StorageError> {
+    tx.prepare_cached(
+        "UPDATE session SET messages = ?2, live = live + 1, last_at = ?3, updated = max(updated, ?3)
+         WHERE number = ?1",
+    )?
+    .execute(params![place.session, place.seq, place.at])?;
+    Ok(())
+}
+
+pub(super) fn begin(
+    tx: &Transaction<'_>,
+    session: &str,
+    asked: &Asked,
+) -> Result<Option<Began>, StorageError> {
+    let Some(place) = next(tx, session, asked.at)? else {
+        return Ok(None);
+    };
+    let known: Option<i64> = tx
+        .prepare_cached("SELECT seq FROM message WHERE session = ?1 AND request = ?2")?
+        .query_row(params![place.session, asked.request], |row| row.get(0))
+        .optional()?;
+    if let Some(turn) = known {
+        let finished = finished(tx, place.session, turn)?;
+        return Ok(Some(Began { turn, finished }));
+    }
+    let (content, hash) = part::keep(tx, &asked.content)?;
+    tx.prepare_cached(
+        "INSERT INTO message (session, seq, id, at, role, content, part, request, turn)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?2)",
+    )?
+    .execute(params![
+        place.session,
+        place.seq,
+        asked.id,
+        place.at,
+        Role::User.as_str(),
+        content,
+        hash,
+        asked.request
+    ])?;
+    count(tx, &place)?;
+    Ok(Some(Began {
+        turn: place.seq,
+        finished: None,
+    }))
+}
+
+/// The answer of a turn.
+fn finished(conn: &Connection, session: i64, turn: i64) -> Result<Option<Finished>, StorageError> {
+    let sql = format!(
+        "SELECT {COLUMNS} FROM {FROM} WHERE m.session = ?1 AND m.turn = ?2 AND m.result IS NOT NULL"
+    );
+    let found = conn
+        .prepare_cached(&sql)?
+        .query_row([session, turn], |row| {
+            Ok(Finished {
+                message: read(row)?,
+                result: row.get(10)?,
+            })
+        });
+    Ok(found.optional()?)
+}
+
+pub(super) fn finish(
+    tx: &Transaction<'_>,
+    session: &str,
+    turn: i64,
+    answer: &Answer,
+) -> Result<Option<Finished>, StorageError> {
+    let Some(place) = next(tx, session, answer.at)? else {
+        return Ok(None);
+    };
+    if let Some(known) = finished(tx, place.session, turn)? {
+        return Ok(Some(known));
+    }
+    let (content, hash) = part::keep(tx, &answer.content)?;
+    tx.prepare_cached(
+        "INSERT INTO message (session, seq, id, at, role, content, part, usage, turn, result)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+    )?
+    .execute(params![
+        place.session,
+        place.seq,
+        answer.id,
+        place.at,
+        Role::Agent.as_str(),
+        content,
+        hash,
+        serde_json::to_string(&answer.usage).ok(),
+        turn,
+        answer.result
+    ])?;
+    count(tx, &place)?;
+    tx.prepare_cached("UPDATE session SET loop_window = ?2 WHERE number = ?1")?
+        .execute(params![place.session, answer.loop_window])?;
+    finished(tx, place.session, turn)
+}
+
+pub(super) fn list(
+    conn: &Connection,
+    session: &str,
+    after: i64,
+    live: bool,
+    most: usize,
+) -> Result<Vec<Message>, StorageError> {
+    let sql = format!(
+        "SELECT {COLUMNS} FROM {FROM} WHERE s.id = ?1 AND m.seq > ?2 AND (NOT ?3 OR m.compacted IS NULL)
+         ORDER BY m.seq LIMIT ?4"
+    );
+    let most = i64::try_from(most).unwrap_or(i64::MAX);
+    query_rows(conn, &sql, params![session, after, live, most], read)
+}
+
+/// Read from the end on, and no further than there is room.
+pub(super) fn past(
+    conn: &Connection,
+    session: &str,
+    before: i64,
+    bytes: usize,
+) -> Result<Vec<Message>, StorageError> {
+    let sql = format!(
+        "SELECT {COLUMNS} FROM {FROM} WHERE s.id = ?1 AND m.seq < ?2 AND m.compacted IS NULL ORDER BY m.seq DESC"
+    );
+    let mut query = conn.prepare_cached(&sql)?;
+    let mut rows = query.query(params![session, before])?;
+    let (mut found, mut room) = (Vec::new(), bytes);
+    while let Some(row) = rows.next()? {
+        let message = read(row)?;
+        match room.checked_sub(message.content.len()) {
+            Some(left) => room = left,
+            None => break,
+        }
+        found.push(message);
+    }
+    found.reverse();
+    Ok(found)
+}

@@ -1,0 +1,210 @@
+//! Sessions in SQLite, one file for each workspace. All SQL of this crate is here and below.
+
+mod agent;
+mod files;
+mod message;
+mod part;
+mod session;
+
+use std::path::Path;
+
+use async_trait::async_trait;
+use tg_storage::{Durability, StorageError};
+
+use self::files::Files;
+use super::{
+    Agent, AgentRow, AgentStore, Answer, Asked, Began, Finished, Message, NewSession, Owner,
+    Session, SessionStore,
+};
+use crate::engine::cursor::Key;
+
+/// Sessions of all workspaces. Clones share the files.
+pub struct SqliteSessions {
+    files: Files,
+}
+
+impl SqliteSessions {
+    /// Opens the directory and takes its lock; the index file there says whose it is. Blocks.
+    ///
+    /// # Errors
+    /// [`StorageError::InUse`] while another process has it; otherwise what is wrong with the file.
+    pub fn open(index: &Path, root: &Path, durability: Durability) -> Result<Self, StorageError> {
+        Ok(Self {
+            files: Files::open(index, root, durability)?,
+        })
+    }
+
+    /// The files below.
+    pub(super) fn files(&self) -> &Files {
+        &self.files
+    }
+}
+
+#[async_trait]
+impl SessionStore for SqliteSessions {
+    async fn create(&self, workspace: &str, new: NewSession) -> Result<Session, StorageError> {
+        let file = self.files.create(workspace).await?;
+        file.write(move |tx| session::create(tx, &new)).await
+    }
+
+    async fn session(&self, workspace: &str, id: &str) -> Result<Option<Session>, StorageError> {
+        let Some(file) = self.files.find(workspace).await? else {
+            return Ok(None);
+        };
+        let id = id.to_owned();
+        file.read(move |conn| session::get(conn, &id)).await
+    }
+
+    async fn sessions(
+        &self,
+        workspace: &str,
+        owner: Owner,
+        after: Option<Key>,
+        most: usize,
+    ) -> Result<Vec<Session>, StorageError> {
+        let Some(file) = self.files.find(workspace).await? else {
+            return Ok(Vec::new());
+        };
+        file.read(move |conn| session::list(conn, &owner, after.as_ref(), most))
+            .await
+    }
+
+    async fn rename(
+        &self,
+        workspace: &str,
+        id: &str,
+        title: Option<String>,
+        knowledge: Vec<String>,
+    ) -> Result<Option<Session>, StorageError> {
+        let Some(file) = self.files.find(workspace).await? else {
+            return Ok(None);
+        };
+        let id = id.to_owned();
+        file.write(move |tx| session::rename(tx, &id, title.as_deref(), &knowledge))
+            .await
+    }
+
+    async fn delete(&self, workspace: &str, id: &str) -> Result<bool, StorageError> {
+        let Some(file) = self.files.find(workspace).await? else {
+            return Ok(false);
+        };
+        let id = id.to_owned();
+        file.write(move |tx| session::delete(tx, &id)).await
+    }
+
+    async fn begin(
+        &self,
+        workspace: &str,
+        session: &str,
+        asked: Asked,
+    ) -> Result<Option<Began>, StorageError> {
+        let Some(file) = self.files.find(workspace).await? else {
+            return Ok(None);
+        };
+        let session = session.to_owned();
+        file.write(move |tx| message::begin(tx, &session, &asked))
+            .await
+    }
+
+    async fn finish(
+        &self,
+        workspace: &str,
+        session: &str,
+        turn: i64,
+        answer: Answer,
+    ) -> Result<Option<Finished>, StorageError> {
+        let Some(file) = self.files.find(workspace).await? else {
+            return Ok(None);
+        };
+        let session = session.to_owned();
+        file.write(move |tx| message::finish(tx, &session, turn, &answer))
+            .await
+    }
+
+    async fn messages(
+        &self,
+        workspace: &str,
+        session: &str,
+        after: i64,
+        live: bool,
+        most: usize,
+    ) -> Result<Vec<Message>, StorageError> {
+        let Some(file) = self.files.find(workspace).await? else {
+            return Ok(Vec::new());
+        };
+        let session = session.to_owned();
+        file.read(move |conn| message::list(conn, &session, after, live, most))
+            .await
+    }
+
+    async fn past(
+        &self,
+        workspace: &str,
+        session: &str,
+        before: i64,
+        bytes: usize,
+    ) -> Result<Vec<Message>, StorageError> {
+        let Some(file) = self.files.find(workspace).await? else {
+            return Ok(Vec::new());
+        };
+        let session = session.to_owned();
+        file.read(move |conn| message::past(conn, &session, before, bytes))
+            .await
+    }
+}
+
+#[async_trait]
+impl AgentStore for SqliteSessions {
+    async fn add_agent(
+        &self,
+        workspace: &str,
+        new: AgentRow,
+    ) -> Result<Option<Agent>, StorageError> {
+        let file = self.files.create(workspace).await?;
+        file.write(move |tx| agent::add(tx, &new)).await
+    }
+
+    async fn agent(&self, workspace: &str, id: &str) -> Result<Option<Agent>, StorageError> {
+        let Some(file) = self.files.find(workspace).await? else {
+            return Ok(None);
+        };
+        let id = id.to_owned();
+        file.read(move |conn| agent::get(conn, &id)).await
+    }
+
+    async fn agents(
+        &self,
+        workspace: &str,
+        after: Option<Key>,
+        most: usize,
+    ) -> Result<Vec<Agent>, StorageError> {
+        let Some(file) = self.files.find(workspace).await? else {
+            return Ok(Vec::new());
+        };
+        file.read(move |conn| agent::list(conn, after.as_ref(), most))
+            .await
+    }
+
+    async fn change_agent(
+        &self,
+        workspace: &str,
+        id: &str,
+        body: String,
+        at: i64,
+    ) -> Result<Option<Agent>, StorageError> {
+        let Some(file) = self.files.find(workspace).await? else {
+            return Ok(None);
+        };
+        let id = id.to_owned();
+        file.write(move |tx| agent::change(tx, &id, &body, at))
+            .await
+    }
+
+    async fn remove_agent(&self, workspace: &str, id: &str) -> Result<bool, StorageError> {
+        let Some(file) = self.files.find(workspace).await? else {
+            return Ok(false);
+        };
+        let id = id.to_owned();
+        file.write(move |tx| agent::remove(tx, &id)).await
+    }
+}

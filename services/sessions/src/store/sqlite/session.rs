@@ -1,0 +1,145 @@
+//! Rows of sessions.
+
+use tg_schemas::operations::CompactStrategy;
+use tg_storage::rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
+use tg_storage::{StorageError, query_rows};
+
+use super::part;
+use crate::engine::cursor::Key;
+use crate::store::{NewSession, Owner, Session, Surface};
+
+const COLUMNS: &str = "id, surface, agent, user, title, knowledge, strategy, keep, mask, messages, live, parent, \
+                       successor, loop_window, created, updated, archived";
+
+/// How a strategy is kept.
+fn text(strategy: CompactStrategy) -> &'static str {
+    match strategy {
+        CompactStrategy::Auto => "auto",
+        CompactStrategy::Manual => "manual",
+        CompactStrategy::Off => "off",
+    }
+}
+
+fn strategy(text: &str) -> CompactStrategy {
+    match text {
+        "manual" => CompactStrategy::Manual,
+        "off" => CompactStrategy::Off,
+        _ => CompactStrategy::Auto,
+    }
+}
+
+fn read(row: &Row<'_>) -> tg_storage::rusqlite::Result<Session> {
+    let knowledge: String = row.get(5)?;
+    Ok(Session {
+        id: row.get(0)?,
+        owner: Owner {
+            surface: Surface::parse(&row.get::<_, String>(1)?),
+            agent: row.get(2)?,
+            user: row.get(3)?,
+        },
+        title: row.get(4)?,
+        knowledge: serde_json::from_slice(knowledge.as_bytes()).unwrap_or_default(),
+        strategy: strategy(&row.get::<_, String>(6)?),
+        keep: row.get(7)?,
+        mask: row.get(8)?,
+        messages: row.get(9)?,
+        live: row.get(10)?,
+        parent: row.get(11)?,
+        successor: row.get(12)?,
+        loop_window: row.get(13)?,
+        created: row.get(14)?,
+        updated: row.get(15)?,
+        archived: row.get(16)?,
+    })
+}
+
+/// How a list of collections is kept.
+fn listed(knowledge: &[String]) -> String {
+    serde_json::to_string(knowledge).unwrap_or_else(|_| "[]".to_owned())
+}
+
+pub(super) fn create(tx: &Transaction<'_>, new: &NewSession) -> Result<Session, StorageError> {
+    tx.prepare_cached(
+        "INSERT INTO session (id, surface, agent, user, title, knowledge, strategy, keep, mask, created, updated)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?10) ON CONFLICT (id) DO NOTHING",
+    )?
+    .execute(params![
+        new.id,
+        new.owner.surface.as_str(),
+        new.owner.agent,
+        new.owner.user,
+        new.title,
+        listed(&new.knowledge),
+        text(new.strategy),
+        new.keep,
+        new.mask,
+        new.at
+    ])?;
+    get(tx, &new.id)?.ok_or(StorageError::Missing)
+}
+
+pub(super) fn get(conn: &Connection, id: &str) -> Result<Option<Session>, StorageError> {
+    let sql = format!("SELECT {COLUMNS} FROM session WHERE id = ?1");
+    Ok(conn
+        .prepare_cached(&sql)?
+        .query_row([id], read)
+        .optional()?)
+}
+
+/// The newest first. In the doors of users an empty one owns nothing: rows of older stores may have it.
+pub(super) fn list(
+    conn: &Connection,
+    owner: &Owner,
+    after: Option<&Key>,
+    most: usize,
+) -> Result<Vec<Session>, StorageError> {
+    if owner.user.is_empty() && owner.surface == Surface::Named {
+        return Ok(Vec::new());
+    }
+    let sql = format!(
+        "SELECT {COLUMNS} FROM session WHERE surface = ?1 AND agent = ?2 AND user = ?3
+           AND (?4 IS NULL OR created < ?4 OR (created = ?4 AND id > ?5))
+         ORDER BY created DESC, id LIMIT ?6"
+    );
+    let most = i64::try_from(most).unwrap_or(i64::MAX);
+    let (created, id) = (after.map(|key| key.created), after.map(|key| &key.id));
+    let surface = owner.surface.as_str();
+    let bound = params![surface, owner.agent, owner.user, created, id, most];
+    query_rows(conn, &sql, bound, read)
+}
+
+pub(super) fn rename(
+    tx: &Transaction<'_>,
+    id: &str,
+    title: Option<&str>,
+    knowledge: &[String],
+) -> Result<Option<Session>, StorageError> {
+    tx.prepare_cached("UPDATE session SET title = ?2, knowledge = ?3 WHERE id = ?1")?
+        .execute(params![id, title, listed(knowledge)])?;
+    get(tx, id)
+}
+
+/// Deletes the conversations with an agent.
+pub(super) fn delete_with(tx: &Transaction<'_>, agent: &str) -> Result<(), StorageError> {
+    let gone = tx
+        .prepare_cached("DELETE FROM session WHERE surface = ?1 AND agent = ?2")?
+        .execute(params![Surface::Conversation.as_str(), agent])?;
+    match gone {
+        0 => Ok(()),
+        _ => part::forget_unused(tx),
+    }
+}
+
+pub(super) fn delete(tx: &Transaction<'_>, id: &str) -> Result<bool, StorageError> {
+    for column in ["parent", "successor"] {
+        let sql = format!("UPDATE session SET {column} = NULL WHERE {column} = ?1");
+        tx.prepare_cached(&sql)?.execute([id])?;
+    }
+    let gone = tx
+        .prepare_cached("DELETE FROM session WHERE id = ?1")?
+        .execute([id])?;
+    if gone > 0 {
+        part::forget_unused(tx)?;
+    }
+    Ok(gone > 0)
+}

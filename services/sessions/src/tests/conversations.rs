@@ -1,0 +1,260 @@
+//! Conversations with agents of the workspace.
+
+use tg_schemas::ErrorCode;
+use tg_schemas::operations::{
+    Conversation, ConversationChange, CreateAgent, CreateConversation, DeleteAgent,
+    DeleteConversation, GetConversation, ListConversationMessages, ListConversations, NewAgent,
+    NewConversation, OneConversation, SendConversationMessage, SentContent, UpdateConversation,
+    WhichPage, WorkspaceAgent,
+};
+use tg_testkit::on_both_buses;
+use tg_testkit::place::Place;
+
+use super::world::{World, code, fails};
+
+async fn agent(world: &World, name: &str) -> WorkspaceAgent {
+    let new = NewAgent {
+        name: name.to_owned(),
+        system_prompt: Some("Be kind.".to_owned()),
+        user_prompt: Some("Hello.".to_owned()),
+        ..NewAgent::default()
+    };
+    world.call::<CreateAgent>(&new).await.unwrap()
+}
+
+async fn begun(world: &World, agent: &WorkspaceAgent) -> Conversation {
+    let new = NewConversation {
+        agent_id: agent.agent_id.clone(),
+        title: Some("t".to_owned()),
+        ..NewConversation::default()
+    };
+    world.call::<CreateConversation>(&new).await.unwrap()
+}
+
+fn one(of: &Conversation) -> OneConversation {
+    OneConversation {
+        agent_id: of.agent_id.clone(),
+        conversation_id: of.conversation_id.clone(),
+    }
+}
+
+fn page(of: &Conversation) -> WhichPage {
+    WhichPage {
+        agent_id: of.agent_id.clone(),
+        conversation_id: of.conversation_id.clone(),
+        ..WhichPage::default()
+    }
+}
+
+fn says(of: &Conversation, text: &str) -> SentContent {
+    SentContent {
+        agent_id: of.agent_id.clone(),
+        conversation_id: of.conversation_id.clone(),
+        content: text.to_owned(),
+    }
+}
+
+async fn line_059_conversations_are_listed_newest_first(place: Place) {
+    let world = World::start(&place).await;
+    let ann = agent(&world, "ann").await;
+    let unknown = NewConversation {
+        agent_id: "6f1f6a52-6f0c-4d3e-9a53-3a1c4b1e2d70".to_owned(),
+        ..NewConversation::default()
+    };
+    let refused = world.call::<CreateConversation>(&unknown).await;
+    assert_eq!(code(refused), "agent_not_found");
+    let first = begun(&world, &ann).await;
+    let listed = world
+        .call::<ListConversations>(&page(&first))
+        .await
+        .unwrap();
+    assert_eq!((listed.items, listed.next_cursor), (vec![first], None));
+}
+
+async fn line_060_a_conversation_belongs_to_its_agent(place: Place) {
+    let world = World::start(&place).await;
+    let (ann, bob) = (agent(&world, "ann").await, agent(&world, "bob").await);
+    let mut other = begun(&world, &ann).await;
+    other.agent_id = bob.agent_id;
+    let change = ConversationChange {
+        agent_id: other.agent_id.clone(),
+        conversation_id: other.conversation_id.clone(),
+        ..ConversationChange::default()
+    };
+    let hidden = "conversation_not_found";
+    assert_eq!(
+        code(world.call::<GetConversation>(&one(&other)).await),
+        hidden
+    );
+    assert_eq!(
+        code(world.call::<UpdateConversation>(&change).await),
+        hidden
+    );
+    assert_eq!(
+        code(world.call::<DeleteConversation>(&one(&other)).await),
+        hidden
+    );
+    let messages = world.call::<ListConversationMessages>(&page(&other)).await;
+    assert_eq!(code(messages), hidden);
+    let sent = world
+        .call::<SendConversationMessage>(&says(&other, "x"))
+        .await;
+    assert_eq!(code(sent), hidden);
+    assert!(world.asked().is_empty());
+}
+
+async fn line_061_a_conversation_is_changed_in_parts(place: Place) {
+    let world = World::start(&place).await;
+    let ann = agent(&world, "ann").await;
+    let conversation = begun(&world, &ann).await;
+    let change = ConversationChange {
+        agent_id: conversation.agent_id.clone(),
+        conversation_id: conversation.conversation_id.clone(),
+        knowledge_base_ids: Some(vec!["b".to_owned(), "a".to_owned()]),
+        ..ConversationChange::default()
+    };
+    let changed = world.call::<UpdateConversation>(&change).await.unwrap();
+    assert_eq!(changed.title.as_deref(), Some("t"));
+    assert_eq!(changed.knowledge_base_ids, ["a", "b"]);
+    let empty = ConversationChange {
+        title: Some(Some(String::new())),
+        ..change
+    };
+    let refused = world.call::<UpdateConversation>(&empty).await;
+    assert_eq!(code(refused), "validation_error");
+}
+
+async fn line_062_a_message_is_answered(place: Place) {
+    let world = World::start(&place).await;
+    let ann = agent(&world, "ann").await;
+    let conversation = begun(&world, &ann).await;
+    let first = world
+        .call::<SendConversationMessage>(&says(&conversation, "one"))
+        .await;
+    let first = first.unwrap();
+    assert_eq!(
+        (first.user.role.as_str(), first.assistant.role.as_str()),
+        ("user", "agent")
+    );
+    assert_eq!(first.user.content.as_deref(), Some("one"));
+    assert!(first.user.message_ts < first.assistant.message_ts);
+    assert_eq!(first.assistant.metadata["finish_reason"], "stop");
+    assert_eq!(first.assistant.metadata["model"], "played");
+    let second = world
+        .call::<SendConversationMessage>(&says(&conversation, "two"))
+        .await;
+    second.unwrap();
+    // What opens a conversation is told once, and not kept.
+    let asked = world.asked();
+    assert_eq!(
+        (asked[0].question.as_str(), asked[1].question.as_str()),
+        ("Hello.\n\none", "two")
+    );
+    assert!(asked[1].framing.starts_with("Be kind.") && asked[1].framing.contains("User: one"));
+    let listed = world
+        .call::<ListConversationMessages>(&page(&conversation))
+        .await
+        .unwrap();
+    let said: Vec<_> = listed
+        .items
+        .iter()
+        .filter_map(|one| one.content.as_deref())
+        .collect();
+    assert_eq!(said, ["one", "re Hello.\n\none", "two", "re two"]);
+}
+
+async fn line_063_a_message_has_its_bounds(place: Place) {
+    let world = World::start(&place).await;
+    let ann = agent(&world, "ann").await;
+    let conversation = begun(&world, &ann).await;
+    for text in [" ", &"x".repeat(32_001)] {
+        let sent = world
+            .call::<SendConversationMessage>(&says(&conversation, text))
+            .await;
+        assert_eq!(code(sent), "validation_error");
+    }
+    let longest = says(&conversation, &"x".repeat(32_000));
+    assert!(
+        world
+            .call::<SendConversationMessage>(&longest)
+            .await
+            .is_ok()
+    );
+}
+
+async fn an_agent_that_fails_is_an_answer_that_says_so(place: Place) {
+    let world = World::start(&place).await;
+    let ann = agent(&world, "ann").await;
+    let conversation = begun(&world, &ann).await;
+    world.answers(|_| fails(ErrorCode::Provider));
+    let failed = world
+        .call::<SendConversationMessage>(&says(&conversation, "one"))
+        .await;
+    let failed = failed.unwrap().assistant;
+    assert_eq!(failed.metadata["finish_reason"], "error");
+    assert!(!failed.content.unwrap_or_default().contains("10.0.0.1"));
+    world.answers(|_| Ok("fine".to_owned()));
+    let next = world
+        .call::<SendConversationMessage>(&says(&conversation, "two"))
+        .await;
+    next.unwrap();
+    let framing = world.asked().pop().map(|asked| asked.framing);
+    assert!(!framing.unwrap_or_default().contains("could not answer"));
+}
+
+async fn line_079_conversations_go_with_their_agent(place: Place) {
+    let world = World::start(&place).await;
+    let (ann, bob) = (agent(&world, "ann").await, agent(&world, "bob").await);
+    let (gone, stays) = (begun(&world, &ann).await, begun(&world, &bob).await);
+    let of_ann = tg_schemas::operations::OneAgent {
+        agent_id: ann.agent_id,
+    };
+    world.call::<DeleteAgent>(&of_ann).await.unwrap();
+    let refused = world.call::<GetConversation>(&one(&gone)).await;
+    assert_eq!(code(refused), "agent_not_found");
+    assert!(world.call::<GetConversation>(&one(&stays)).await.is_ok());
+}
+
+/// `list-conversations` and `list-conversation-messages`
+async fn listings_come_in_pages(place: Place) {
+    let world = World::start(&place).await;
+    let ann = agent(&world, "ann").await;
+    let first = begun(&world, &ann).await;
+    begun(&world, &ann).await;
+    let mut asked = WhichPage {
+        limit: Some(1),
+        ..page(&first)
+    };
+    let one = world.call::<ListConversations>(&asked).await.unwrap();
+    asked.cursor = one.next_cursor;
+    let two = world.call::<ListConversations>(&asked).await.unwrap();
+    assert_eq!((one.items.len(), two.items.len()), (1, 1));
+    assert_ne!(one.items, two.items);
+    assert_eq!(two.next_cursor, None);
+    let sent = says(&first, "x");
+    world.call::<SendConversationMessage>(&sent).await.unwrap();
+    asked.cursor = None;
+    let one = world
+        .call::<ListConversationMessages>(&asked)
+        .await
+        .unwrap();
+    asked.cursor = one.next_cursor;
+    let two = world
+        .call::<ListConversationMessages>(&asked)
+        .await
+        .unwrap();
+    let roles = [&one.items[0].role, &two.items[0].role];
+    assert_eq!(roles, ["user", "agent"]);
+    assert_eq!(two.next_cursor, None);
+}
+
+on_both_buses!(
+    listings_come_in_pages,
+    line_059_conversations_are_listed_newest_first,
+    line_060_a_conversation_belongs_to_its_agent,
+    line_061_a_conversation_is_changed_in_parts,
+    line_062_a_message_is_answered,
+    line_063_a_message_has_its_bounds,
+    an_agent_that_fails_is_an_answer_that_says_so,
+    line_079_conversations_go_with_their_agent,
+);

@@ -1,0 +1,182 @@
+//! Agents that a workspace makes itself, and the templates of them.
+
+use tg_schemas::operations::{
+    AgentChange, CreateAgent, CreateFromTemplate, DeleteAgent, Empty, FromTemplate, GetAgent,
+    ListAgents, ListTemplates, NewAgent, OneAgent, UpdateAgent, WhichAgents,
+};
+use tg_testkit::on_both_buses;
+use tg_testkit::place::Place;
+
+use super::world::{World, code};
+
+const ID: &str = "6f1f6a52-6f0c-4d3e-9a53-3a1c4b1e2d70";
+
+fn named(name: &str) -> NewAgent {
+    NewAgent {
+        name: name.to_owned(),
+        ..NewAgent::default()
+    }
+}
+
+fn one(id: &str) -> OneAgent {
+    OneAgent {
+        agent_id: id.to_owned(),
+    }
+}
+
+async fn line_049_an_agent_is_made_from_a_template(place: Place) {
+    let world = World::start(&place).await;
+    let templates = world.call::<ListTemplates>(&Empty {}).await.unwrap().items;
+    let quill = templates
+        .iter()
+        .find(|one| one.template_id == "quill")
+        .unwrap();
+    let from = |id: &str| FromTemplate {
+        template_id: id.to_owned(),
+    };
+    let made = world
+        .call::<CreateFromTemplate>(&from("quill"))
+        .await
+        .unwrap();
+    assert_eq!(made.name, quill.name);
+    assert_eq!(made.description.as_ref(), Some(&quill.description));
+    assert_eq!(made.system_prompt.as_ref(), Some(&quill.system_prompt));
+    let again = world
+        .call::<CreateFromTemplate>(&from("quill"))
+        .await
+        .unwrap();
+    assert_ne!(made.agent_id, again.agent_id);
+    let unknown = world.call::<CreateFromTemplate>(&from("none")).await;
+    assert_eq!(code(unknown), "agent_template_not_found");
+}
+
+async fn line_050_an_agent_has_its_defaults(place: Place) {
+    let world = World::start(&place).await;
+    let made = world.call::<CreateAgent>(&named("r")).await.unwrap();
+    assert_eq!(
+        (made.workspace_id.as_str(), made.agent_id.len()),
+        ("default", 36)
+    );
+    assert_eq!((made.rag_enabled, made.rerank_enabled), (false, false));
+    assert_eq!((made.llm_service_id, made.description), (None, None));
+    assert!(made.tool_ids.is_empty() && made.knowledge_base_ids.is_empty());
+    assert_eq!(made.created_at, made.updated_at);
+}
+
+async fn line_051_an_id_is_taken_once(place: Place) {
+    let world = World::start(&place).await;
+    let new = NewAgent {
+        agent_id: Some(ID.to_owned()),
+        ..named("r")
+    };
+    let made = world.call::<CreateAgent>(&new).await.unwrap();
+    assert_eq!(made.agent_id, ID);
+    assert_eq!(code(world.call::<CreateAgent>(&new).await), "conflict");
+}
+
+async fn line_052_a_change_leaves_the_rest(place: Place) {
+    let world = World::start(&place).await;
+    let new = NewAgent {
+        agent_id: Some(ID.to_owned()),
+        description: Some("d".to_owned()),
+        ..named("r")
+    };
+    let before = world.call::<CreateAgent>(&new).await.unwrap();
+    let change = AgentChange {
+        agent_id: ID.to_owned(),
+        name: Some("q".to_owned()),
+        ..AgentChange::default()
+    };
+    let after = world.call::<UpdateAgent>(&change).await.unwrap();
+    assert_eq!(
+        (after.name.as_str(), after.description.as_deref()),
+        ("q", Some("d"))
+    );
+    assert!(after.updated_at > before.updated_at);
+    let clear = AgentChange {
+        name: None,
+        description: Some(None),
+        ..change
+    };
+    let cleared = world.call::<UpdateAgent>(&clear).await.unwrap();
+    assert_eq!((cleared.name.as_str(), cleared.description), ("q", None));
+    let kept = world.call::<GetAgent>(&one(ID)).await.unwrap();
+    assert_eq!(kept.name, "q");
+    world.call::<DeleteAgent>(&one(ID)).await.unwrap();
+    assert_eq!(
+        code(world.call::<GetAgent>(&one(ID)).await),
+        "agent_not_found"
+    );
+    assert_eq!(
+        code(world.call::<DeleteAgent>(&one(ID)).await),
+        "agent_not_found"
+    );
+}
+
+/// `list-agents`
+async fn line_055_pages_have_no_gaps_while_an_agent_is_added(place: Place) {
+    let world = World::start(&place).await;
+    for at in 0..5 {
+        world
+            .call::<CreateAgent>(&named(&format!("a{at}")))
+            .await
+            .unwrap();
+    }
+    let mut asked = WhichAgents {
+        limit: Some(2),
+        cursor: None,
+    };
+    let mut names = Vec::new();
+    let mut added = false;
+    loop {
+        let page = world.call::<ListAgents>(&asked).await.unwrap();
+        names.extend(page.items.into_iter().map(|one| one.name));
+        if !std::mem::replace(&mut added, true) {
+            world.call::<CreateAgent>(&named("late")).await.unwrap();
+        }
+        match page.next_cursor {
+            Some(next) => asked.cursor = Some(next),
+            None => break,
+        }
+    }
+    assert_eq!(names, ["a0", "a1", "a2", "a3", "a4", "late"]);
+    // 56: pages and cursors have their bounds.
+    for limit in [0, 201] {
+        asked.limit = Some(limit);
+        assert_eq!(
+            code(world.call::<ListAgents>(&asked).await),
+            "validation_error"
+        );
+    }
+    asked.limit = None;
+    asked.cursor = Some("zzz".to_owned());
+    assert_eq!(
+        code(world.call::<ListAgents>(&asked).await),
+        "invalid_cursor"
+    );
+}
+
+async fn line_058_an_id_that_is_not_a_uuid_is_refused(place: Place) {
+    let world = World::start(&place).await;
+    assert_eq!(
+        code(world.call::<GetAgent>(&one("x")).await),
+        "validation_error"
+    );
+    let new = NewAgent {
+        agent_id: Some("x".to_owned()),
+        ..named("r")
+    };
+    assert_eq!(
+        code(world.call::<CreateAgent>(&new).await),
+        "validation_error"
+    );
+}
+
+on_both_buses!(
+    line_049_an_agent_is_made_from_a_template,
+    line_050_an_agent_has_its_defaults,
+    line_051_an_id_is_taken_once,
+    line_052_a_change_leaves_the_rest,
+    line_055_pages_have_no_gaps_while_an_agent_is_added,
+    line_058_an_id_that_is_not_a_uuid_is_refused,
+);

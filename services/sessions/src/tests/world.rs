@@ -1,0 +1,228 @@
+//! A system with agents in files, and a flow whose agent is played.
+
+use std::fs;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tg_mesh::{Ask, Cx, Deadline, Processor};
+use tg_schemas::msg::{
+    AgentRequest, AgentResponse, AnswerCost, ChatUsage, OperationRequest, OperationResponse,
+};
+use tg_schemas::operations::{
+    Chat, CreateSession, Empty, Failure, ListNamedAgents, NewSession, Operation, Question,
+    SendMessage, SentMessage, Session, TurnResult, read, write,
+};
+use tg_schemas::processors::agent_manager;
+use tg_schemas::{Class, Error, ErrorCode, Topic, WorkspaceId};
+use tg_testkit::config::Config;
+use tg_testkit::fakes::{Play, Played};
+use tg_testkit::flow::{SOON, TestFlow};
+use tg_testkit::place::Place;
+
+use crate::options::Options;
+use crate::processors::processors;
+
+/// What the played agent does with a question.
+type Answers = Arc<Mutex<Box<dyn Fn(&AgentRequest) -> Result<String, Error> + Send>>>;
+
+/// One system.
+pub(super) struct World {
+    pub(super) flow: TestFlow,
+    pub(super) agent: Arc<Played<AgentRequest, AgentResponse>>,
+    answers: Answers,
+    pub(super) dir: TempDir,
+}
+
+const FILES: [(&str, &str); 3] = [
+    (
+        "b.yaml",
+        "name: zoe\nmodel: m1\nsystem_prompt: Be brief.\ntools: [calculator]\nrag_index: docs\n",
+    ),
+    ("a.yaml", "name: ann\nmodel: m2\ndescription: Answers.\n"),
+    ("c.yaml", "name: mia\nmodel: m3\nflow: other\n"),
+];
+
+/// The last part of an answer.
+fn answer(text: &str) -> AgentResponse {
+    AgentResponse {
+        message_type: "answer".to_owned(),
+        content: text.to_owned(),
+        end_of_message: true,
+        end_of_dialog: true,
+        finish_reason: "stop".to_owned(),
+        model: Some("played".to_owned()),
+        usage: Some(ChatUsage {
+            input: 5,
+            output: 2,
+            total: 7,
+            ..ChatUsage::default()
+        }),
+        cost: Some(AnswerCost {
+            usd: Some(0.5),
+            source: "upstream".to_owned(),
+            sub_calls: 1,
+            ..AnswerCost::default()
+        }),
+        ..AgentResponse::default()
+    }
+}
+
+impl World {
+    /// Whose agent answers with what it was asked.
+    pub(super) async fn start(place: &Place) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let agents = dir.path().join("agents");
+        fs::create_dir(&agents).unwrap();
+        for (name, text) in FILES {
+            fs::write(agents.join(name), text).unwrap();
+        }
+        let answers: Answers = Arc::new(Mutex::new(Box::new(|asked| {
+            Ok(format!("re {}", asked.question))
+        })));
+        let said = answers.clone();
+        let agent = Played::new(move |_: &Cx, asked: AgentRequest| {
+            let with = said.lock();
+            let said = (**with)(&asked)?;
+            Ok(Play::of(vec![answer(&said)]).yielding())
+        });
+        let config = Config::new();
+        let topic = json!({"request": "request:tg:agent:default:default",
+                           "response": "response:tg:agent:default:default"});
+        let record = json!({"description": "d", "blueprint-name": "b", "parameters": {}, "epoch": 1,
+                            "interfaces": {"agent": topic}});
+        config.put("flow", "default", &record.to_string());
+        let options = Options {
+            data_dir: dir.path().to_owned(),
+            ..Options::default()
+        };
+        let played =
+            Processor::new(agent_manager::PROCESSOR).serves(agent_manager::REQUEST, agent.clone());
+        let host = |mesh: &_| {
+            let mut all = processors(mesh, options).expect("the files can be used");
+            all.push(played);
+            all
+        };
+        let wiring = [(
+            "agent-manager",
+            &[("request", Class::Request, "agent")] as &[_],
+        )];
+        let flow = TestFlow::start(place, config, &wiring, host).await;
+        let world = Self {
+            flow,
+            agent,
+            answers,
+            dir,
+        };
+        // The store is opened once the process has its lease.
+        let serves = async || world.call::<ListNamedAgents>(&Empty {}).await.is_ok();
+        world.flow.until(serves).await;
+        world
+    }
+
+    /// The agent answers so from now on.
+    pub(super) fn answers(
+        &self,
+        with: impl Fn(&AgentRequest) -> Result<String, Error> + Send + 'static,
+    ) {
+        *self.answers.lock() = Box::new(with);
+    }
+
+    /// What the agent was asked so far.
+    pub(super) fn asked(&self) -> Vec<AgentRequest> {
+        self.agent.asked.lock().clone()
+    }
+
+    /// Calls an operation of the workspace.
+    pub(super) async fn call<O: Operation>(&self, request: &O::Request) -> Result<O::Reply, Value> {
+        self.call_as::<O>(None, request).await
+    }
+
+    /// The same under an id.
+    pub(super) async fn call_as<O: Operation>(
+        &self,
+        id: Option<&str>,
+        request: &O::Request,
+    ) -> Result<O::Reply, Value> {
+        let workspace = WorkspaceId::new("default").unwrap();
+        let topic = Topic::workspace(Class::Request, O::META.service, &workspace);
+        let question = OperationRequest {
+            operation: O::META.name.to_owned(),
+            request: write(request).unwrap(),
+        };
+        let ask = Ask {
+            deadline: Some(Deadline::after(SOON)),
+            id: id.map(str::to_owned),
+            ..Ask::default()
+        };
+        let mut answer = self
+            .flow
+            .mesh
+            .ask::<_, OperationResponse>(&topic, &question, ask);
+        loop {
+            let part = answer.next().await.expect("an answer");
+            let part = part.map_err(|error| json!({"code": error.kind}))?;
+            if let Some(error) = part.error {
+                return Err(match part.failure.is_empty() {
+                    true => json!({"code": error.kind}),
+                    false => Value::Object(part.failure),
+                });
+            }
+            if part.last {
+                return Ok(read(&part.data).unwrap());
+            }
+        }
+    }
+
+    /// A session of a user.
+    pub(super) async fn session(&self, agent: &str, user: &str) -> Session {
+        let new = NewSession {
+            name: agent.to_owned(),
+            user_id: user.to_owned(),
+            ..NewSession::default()
+        };
+        self.call::<CreateSession>(&new).await.unwrap()
+    }
+
+    /// A message in a session.
+    pub(super) async fn send(&self, session: &Session, text: &str) -> Result<TurnResult, Value> {
+        self.call::<SendMessage>(&sent(session, text)).await
+    }
+
+    /// A question outside of sessions.
+    pub(super) async fn chat(&self, agent: &str, text: &str) -> Result<TurnResult, Value> {
+        let question = Question {
+            name: agent.to_owned(),
+            message: Some(text.to_owned()),
+            ..Question::default()
+        };
+        self.call::<Chat>(&question).await
+    }
+}
+
+/// A message of a session's own user to its own agent.
+pub(super) fn sent(session: &Session, text: &str) -> SentMessage {
+    SentMessage {
+        name: session.agent.clone(),
+        session_id: session.id.clone(),
+        user_id: session.user_id.clone(),
+        message: text.to_owned(),
+        ..SentMessage::default()
+    }
+}
+
+/// The code of a failure.
+pub(super) fn code<T: std::fmt::Debug>(result: Result<T, Value>) -> String {
+    let failure = result.expect_err("it is refused");
+    let own = serde_json::from_value::<Failure>(failure.clone());
+    match own {
+        Ok(failure) => failure.code.as_str().to_owned(),
+        Err(_) => failure["code"].as_str().unwrap_or_default().to_owned(),
+    }
+}
+
+/// An agent that fails.
+pub(super) fn fails(code: ErrorCode) -> Result<String, Error> {
+    Err(Error::new(code, "at http://10.0.0.1/v1"))
+}

@@ -1,0 +1,202 @@
+//! Turns in progress. Those of a session follow one another, in the order in which they came; a workspace has so many at once.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use parking_lot::Mutex;
+use tg_schemas::WorkspaceKey;
+use tg_schemas::operations::WhenBusy;
+use tokio::sync::{OwnedMutexGuard, OwnedSemaphorePermit, Semaphore};
+
+use crate::error::SessionsError;
+
+/// Turns that may wait in a workspace; more are refused.
+const WAITING: usize = 1_024;
+
+/// The order of the turns of one session.
+type Lane = Arc<tokio::sync::Mutex<()>>;
+
+/// Turns of a workspace.
+struct Room {
+    at_once: Arc<Semaphore>,
+    waiting: AtomicUsize,
+    /// Sessions that have a turn.
+    sessions: HashMap<String, Lane>,
+}
+
+/// See the module.
+pub(crate) struct Turns {
+    most: usize,
+    /// Workspaces that have a turn.
+    rooms: Mutex<HashMap<WorkspaceKey, Room>>,
+}
+
+/// The right to a turn, until it is dropped.
+pub(crate) struct Turn {
+    // In this order: the last of a session looks whether anybody else has its lane.
+    _lane: OwnedMutexGuard<()>,
+    _permit: OwnedSemaphorePermit,
+    _place: Place,
+}
+
+/// A place among those who have a turn or wait for one. The last of a session takes its lane away, and the last of a
+/// workspace its room.
+struct Place {
+    turns: Arc<Turns>,
+    workspace: WorkspaceKey,
+    session: String,
+}
+
+impl Place {
+    /// The lane of its session, and what bounds its workspace.
+    fn of(turns: &Arc<Turns>, workspace: WorkspaceKey, session: &str) -> Self {
+        Self {
+            turns: turns.clone(),
+            workspace,
+            session: session.to_owned(),
+        }
+    }
+
+    fn enter(&self) -> (Lane, Arc<Semaphore>) {
+        let mut rooms = self.turns.rooms.lock();
+        let room = rooms.entry(self.workspace.clone()).or_insert_with(|| Room {
+            at_once: Arc::new(Semaphore::new(self.turns.most)),
+            waiting: AtomicUsize::new(0),
+            sessions: HashMap::new(),
+        });
+        let lane = room.sessions.entry(self.session.clone()).or_default();
+        (lane.clone(), room.at_once.clone())
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut rooms = self.turns.rooms.lock();
+        let Some(room) = rooms.get_mut(&self.workspace) else {
+            return;
+        };
+        let lane = room.sessions.get(&self.session);
+        if lane.is_some_and(|lane| Arc::strong_count(lane) == 1) {
+            room.sessions.remove(&self.session);
+        }
+        if room.sessions.is_empty() {
+            rooms.remove(&self.workspace);
+        }
+    }
+}
+
+/// Counts one who waits.
+struct Waiting<'a>(&'a Place);
+
+impl<'a> Waiting<'a> {
+    fn of(place: &'a Place) -> Result<Self, SessionsError> {
+        let rooms = place.turns.rooms.lock();
+        let waiting = rooms.get(&place.workspace).map(|room| &room.waiting);
+        let before = waiting.map_or(0, |waiting| waiting.fetch_add(1, Ordering::Relaxed));
+        drop(rooms);
+        let counted = Self(place);
+        match before < WAITING {
+            true => Ok(counted),
+            false => Err(SessionsError::Crowded),
+        }
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        if let Some(room) = self.0.turns.rooms.lock().get(&self.0.workspace) {
+            room.waiting.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Turns {
+    /// So many at once in a workspace.
+    pub(crate) fn new(most: usize) -> Arc<Self> {
+        Arc::new(Self {
+            most,
+            rooms: Mutex::default(),
+        })
+    }
+
+    /// Waits for the turn, or is refused where the caller does not want to wait for another turn of the session.
+    ///
+    /// # Errors
+    /// Another turn is in progress, or too many wait.
+    pub(crate) async fn enter(
+        self: &Arc<Self>,
+        workspace: WorkspaceKey,
+        session: &str,
+        when_busy: WhenBusy,
+    ) -> Result<Turn, SessionsError> {
+        let place = Place::of(self, workspace, session);
+        let (lane, at_once) = place.enter();
+        let waiting = Waiting::of(&place)?;
+        let lane = match (lane.clone().try_lock_owned(), when_busy) {
+            (Ok(free), _) => free,
+            (Err(_), WhenBusy::Refuse) => return Err(SessionsError::Busy),
+            (Err(_), WhenBusy::Queue) => lane.lock_owned().await,
+        };
+        // Nobody closes the semaphore.
+        let permit = at_once.acquire_owned().await;
+        let permit = permit.map_err(|_| SessionsError::Crowded)?;
+        drop(waiting);
+        Ok(Turn {
+            _lane: lane,
+            _permit: permit,
+            _place: place,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(workspace: &str) -> WorkspaceKey {
+        WorkspaceKey::new(workspace, 0)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn line_043_turns_of_a_session_follow_one_another() {
+        let turns = Turns::new(8);
+        let order: Arc<Mutex<Vec<usize>>> = Arc::default();
+        let first = turns.enter(key("w"), "s", WhenBusy::Queue).await.unwrap();
+        let later = |at: usize| {
+            let (turns, order) = (turns.clone(), order.clone());
+            async move {
+                let turn = turns.enter(key("w"), "s", WhenBusy::Queue).await.unwrap();
+                order.lock().push(at);
+                tokio::task::yield_now().await;
+                order.lock().push(at);
+                drop(turn);
+            }
+        };
+        let refused = turns.enter(key("w"), "s", WhenBusy::Refuse).await;
+        assert_eq!(refused.err(), Some(SessionsError::Busy));
+        let other = turns.enter(key("w"), "t", WhenBusy::Refuse).await.unwrap();
+        drop(other);
+        let rest = async {
+            tokio::task::yield_now().await;
+            assert!(order.lock().is_empty());
+            drop(first);
+        };
+        tokio::join!(later(1), later(2), rest);
+        assert_eq!(*order.lock(), [1, 1, 2, 2]);
+        assert!(turns.rooms.lock().is_empty(), "nothing is left behind");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_workspace_has_so_many_turns_at_once_and_others_have_theirs() {
+        let turns = Turns::new(1);
+        let first = turns.enter(key("w"), "a", WhenBusy::Queue).await.unwrap();
+        let mut second = std::pin::pin!(turns.enter(key("w"), "b", WhenBusy::Queue));
+        let waits = tokio::time::timeout(std::time::Duration::from_secs(1), &mut second).await;
+        assert!(waits.is_err());
+        let other = turns.enter(key("x"), "a", WhenBusy::Queue).await.unwrap();
+        drop((first, other));
+        second.await.unwrap();
+        assert!(turns.rooms.lock().is_empty());
+    }
+}

@@ -1,0 +1,148 @@
+//! Of 10,000 lines a store refuses 7. Whoever imports them is told exactly these 7, with the reason of each: over HTTP, at the
+//! socket and by `tg`, for rows and for triples.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use futures::{SinkExt, StreamExt};
+use serde_json::{Value, json};
+use tg_testkit::process::{client, tg};
+use tokio_tungstenite::tungstenite::Message;
+
+use crate::world::{Bus, on_both_buses, post, up};
+
+const LINES: u64 = 10_000;
+/// The first, the last, two beside each other, and others.
+const BAD: [u64; 7] = [1, 77, 1_024, 4_999, 5_000, 7_777, LINES];
+/// Rows of a frame of the command.
+const TOGETHER: usize = 40;
+const SCHEMA: &str = r#"{"name": "lamps", "description": "Lamps", "fields": [
+    {"name": "id", "type": "integer", "primary_key": true}, {"name": "maker", "type": "string"}]}"#;
+/// The stores have said what became of all by then.
+const BOUND: Duration = Duration::from_secs(300);
+
+fn row(line: u64) -> Value {
+    let id = match BAD.contains(&line) {
+        true => "many".to_owned(),
+        false => line.to_string(),
+    };
+    json!({"id": id, "maker": "x"})
+}
+
+fn rows(values: &[Value]) -> String {
+    json!({"metadata": {"id": "r", "collection": "default"}, "schema_name": "lamps", "values": values})
+        .to_string()
+}
+
+fn triple(line: u64) -> String {
+    let iri = |text: String| json!({"t": "i", "i": text});
+    // A name without a scheme.
+    let subject = match BAD.contains(&line) {
+        true => "no name".to_owned(),
+        false => format!("urn:s:{line}"),
+    };
+    let triple = json!({"s": iri(subject), "p": iri("urn:p".into()), "o": iri("urn:o".into())});
+    json!({"metadata": {"id": "t", "collection": "default"}, "triples": [triple]}).to_string()
+}
+
+fn lines(of: impl Fn(u64) -> String) -> Vec<String> {
+    (1..=LINES).map(of).collect()
+}
+
+/// That what an import is told names the seven lines, each with a reason, and no other.
+fn names_them(told: &Value) -> Result<()> {
+    let count = |name: &str| told[name].as_u64().unwrap_or(0);
+    let shown = told.to_string();
+    let shown: String = shown.chars().take(4_000).collect();
+    ensure!(count("received") == LINES, "{shown}");
+    ensure!(count("stored") == LINES - BAD.len() as u64, "{shown}");
+    ensure!(
+        count("refused") + count("failed") == BAD.len() as u64,
+        "{shown}"
+    );
+    let errors = told["errors"].as_array().context(shown.clone())?;
+    let why = |one: &Value| {
+        one["error"]["message"]
+            .as_str()
+            .is_some_and(|why| !why.is_empty())
+    };
+    ensure!(errors.iter().all(why), "{shown}");
+    let named: BTreeSet<u64> = errors
+        .iter()
+        .filter_map(|one| one["frame"].as_u64())
+        .collect();
+    ensure!(named == BTreeSet::from(BAD), "{shown}");
+    Ok(())
+}
+
+async fn over_http(url: &str, kind: &str, lines: &[String]) -> Result<()> {
+    let path = format!("{url}api/v1/flow/default/import/{kind}?settled=true");
+    let sent = client()?.post(path).body(lines.join("\n")).timeout(BOUND);
+    names_them(&sent.send().await?.json().await?).with_context(|| kind.to_owned())
+}
+
+async fn at_the_socket(url: &str, kind: &str, lines: &[String]) -> Result<()> {
+    let url = url.replacen("http", "ws", 1);
+    let url = format!("{url}api/v1/flow/default/import/{kind}?settled=1");
+    let (socket, _) = tokio_tungstenite::connect_async(url).await?;
+    let (mut to, mut from) = socket.split();
+    let send = async {
+        for line in lines {
+            to.send(Message::text(line.as_str())).await?;
+        }
+        to.send(Message::text(r#"{"type": "end"}"#)).await?;
+        anyhow::Ok(())
+    };
+    let hear = async {
+        while let Some(message) = from.next().await {
+            if let Message::Text(text) = message? {
+                let said: Value = serde_json::from_str(&text)?;
+                if said["status"].is_object() {
+                    return Ok(said["status"].clone());
+                }
+            }
+        }
+        anyhow::bail!("it ended without a word")
+    };
+    let (sent, heard) = tokio::time::timeout(BOUND, async { tokio::join!(send, hear) }).await?;
+    sent?;
+    names_them(&heard?).with_context(|| format!("the socket of {kind}"))
+}
+
+/// The command sends many rows in a frame, and names the rows.
+async fn by_the_command(url: &str) -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join("rows.jsonl");
+    let all: Vec<Value> = (1..=LINES).map(row).collect();
+    let frames: Vec<String> = all.chunks(TOGETHER).map(rows).collect();
+    std::fs::write(&path, frames.join("\n"))?;
+    let path = path.to_str().context("a path")?;
+    let ran = tg(url, &["load-rows", "--json", path]).await?;
+    ensure!(ran.code != Some(0), "{}", ran.stdout);
+    let told: Value = serde_json::from_str(&ran.stdout).with_context(|| ran.stdout.clone())?;
+    let refused = told["settled"]["refused"]
+        .as_array()
+        .context(ran.stdout.clone())?;
+    let items = refused
+        .iter()
+        .flat_map(|one| one["items"].as_array().into_iter().flatten());
+    let named: BTreeSet<u64> = items.filter_map(|item| item["item"].as_u64()).collect();
+    ensure!(named == BTreeSet::from(BAD), "{}", ran.stdout);
+    Ok(())
+}
+
+async fn of_ten_thousand_lines_seven(bus: Bus) -> Result<()> {
+    let (server, _node) = up(bus).await?;
+    let url = server.url();
+    let row_of = json!([{"type": "schema", "key": "lamps", "value": SCHEMA}]);
+    let put = json!({"operation": "put", "workspace": "default", "values": row_of});
+    post(&url, "api/v1/config", put).await?;
+    let of_rows = lines(|line| rows(&[row(line)]));
+    over_http(&url, "rows", &of_rows).await?;
+    at_the_socket(&url, "rows", &of_rows).await?;
+    over_http(&url, "triples", &lines(triple)).await?;
+    by_the_command(&url).await
+}
+
+on_both_buses!(of_ten_thousand_lines_seven);
