@@ -3,13 +3,13 @@
 //! A file is never held whole. A broken import is tried again from its file's start a few times,
 //! which adds nothing twice: triples are a set, and blank nodes get the same labels each time.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs::File;
-use std::io::BufReader;
+use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use oxigraph::io::{RdfFormat, RdfParser};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
 use serde_json::{Value, json};
@@ -19,6 +19,8 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
+use super::by_line::ByLine;
+use super::loaded_from::{LARGEST, LoadedFrom};
 use super::rdf::{Labels, from_quad};
 use super::{Pattern, each_batch};
 use crate::args::{InCollection, Options};
@@ -55,14 +57,29 @@ const IN_PATH: &AsciiSet = &NON_ALPHANUMERIC
 /// How long the graph may take to show what it has been given.
 const VISIBLE: Duration = Duration::from_secs(30);
 
+/// Whether the file is recorded as the source of its facts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(super) enum Recorded {
+    /// If it has at most 4 MiB
+    #[default]
+    Small,
+    /// Always; the graph takes up to twice as much room
+    Always,
+    /// Never
+    Never,
+}
+
 /// Arguments of `tg load-turtle`.
 #[derive(Debug, Args)]
 pub struct LoadTurtle {
     #[command(flatten)]
     place: InCollection,
-    /// Id of the document that the triples come from
+    /// Id of the document that the triples come from [default: the file's name]
     #[arg(short = 'i', long, value_name = "ID")]
-    document_id: String,
+    document_id: Option<String>,
+    /// Whether to record the file as the source of its facts, so that answers can cite it
+    #[arg(long, value_enum, default_value_t, value_name = "WHEN")]
+    source: Recorded,
     /// How often a broken import is tried again
     #[arg(long, default_value_t = 2, value_name = "COUNT")]
     retries: u32,
@@ -80,14 +97,22 @@ impl Command for LoadTurtle {
     }
 
     async fn run(self, session: &mut Session) -> Result<()> {
-        let loader = Loader {
-            place: &self.place,
-            document_id: &self.document_id,
-            retries: self.retries,
-            graph: None,
-            format: None,
-        };
-        let (loaded, whole) = loader.run(session, &self.files).await?;
+        let (mut loaded, mut whole) = (Vec::new(), Ok(()));
+        for file in &self.files {
+            let name = file.file_name().unwrap_or(file.as_os_str());
+            let name = name.to_string_lossy();
+            let loader = Loader {
+                place: &self.place,
+                document_id: self.document_id.as_deref().unwrap_or(&name),
+                retries: self.retries,
+                source: self.source,
+                graph: None,
+                format: None,
+            };
+            let (one, stored) = loader.run(session, std::slice::from_ref(file)).await?;
+            loaded.extend(one);
+            whole = whole.and(stored);
+        }
         session
             .out
             .show(&Value::from(loaded), || "Triples loaded.".to_owned())?;
@@ -100,6 +125,8 @@ pub(super) struct Loader<'a> {
     pub(super) place: &'a InCollection,
     pub(super) document_id: &'a str,
     pub(super) retries: u32,
+    /// Whether files are recorded as sources.
+    pub(super) source: Recorded,
     /// Graph of triples that name none.
     pub(super) graph: Option<&'a str>,
     /// What the files are; what their names say if absent.
@@ -117,7 +144,8 @@ impl Loader<'_> {
         let (mut loaded, mut whole) = (Vec::new(), Ok(()));
         for file in files {
             session.out.talk(format!("Loading {}...", file.display()));
-            let (triples, marks, settled) = self.load(session, file).await?;
+            let (triples, marks, mut settled) = self.load(session, file).await?;
+            self.look_up(file, settled.as_mut(), |_| true).await?;
             session.tell_settled(settled.as_ref(), "triples");
             match &settled {
                 Some(settled) => whole = whole.and(settled.check("triples")),
@@ -126,12 +154,69 @@ impl Loader<'_> {
             session
                 .out
                 .talk(format!("  {triples} triples from {}", file.display()));
+            let source = self.record_source(session, file).await?;
+            session.tell_settled(source.as_ref(), "sources");
+            if let Some(source) = &source {
+                whole = whole.and(source.check("sources"));
+            }
             loaded.push(
                 json!({"file": file.display().to_string(), "triples": triples,
                 "settled": settled.as_ref().map(Settled::show)}),
             );
         }
         Ok((loaded, whole))
+    }
+
+    /// Looks up the lines of what the stores refused or did not confirm. The file is read a second time,
+    /// as nobody keeps the line of each triple meanwhile. `made`: whether something was sent of a triple.
+    pub(super) async fn look_up(
+        &self,
+        file: &Path,
+        settled: Option<&mut Settled>,
+        made: impl FnMut(&Triple) -> bool + Send + 'static,
+    ) -> Result<()> {
+        let Some(settled) = settled.filter(|settled| !settled.is_whole()) else {
+            return Ok(());
+        };
+        let (parser, numbers) = (self.parser(file)?, settled.numbers());
+        let looking = tokio::task::spawn_blocking(move || parser.lines(&numbers, made));
+        settled.found_at(read_by(file, looking).await?);
+        Ok(())
+    }
+
+    /// Records the file as the source of its facts, once these are stored.
+    async fn record_source(&self, session: &mut Session, file: &Path) -> Result<Option<Settled>> {
+        let size = std::fs::metadata(file).map_err(|error| Error::file(file, error))?;
+        match self.source {
+            Recorded::Always => {}
+            Recorded::Small if size.len() <= LARGEST => {}
+            Recorded::Never => return Ok(None),
+            Recorded::Small => {
+                session.out.talk(
+                    "  The file is large: answers cannot cite it. --source always records it.",
+                );
+                return Ok(None);
+            }
+        }
+        let (parser, source) = (
+            self.parser(file)?,
+            LoadedFrom::file(self.document_id, file),
+        );
+        let flow = &self.place.flow.flow_id;
+        let mut import = session.import(flow, "triples").await?;
+        let described = source.described().iter().map(Triple::to_api).collect();
+        import.send(&self.frame("triples", described)).await?;
+        let (frames, mut ready) = mpsc::channel(AHEAD);
+        let reading = tokio::task::spawn_blocking(move || {
+            let held = |fact: Triple| source.holds(&fact).map(|held| held.to_api());
+            parser.batches(FRAME, &frames, held)
+        });
+        while let Some(held) = ready.recv().await {
+            import.send(&self.frame("triples", held)).await?;
+        }
+        read_by(file, reading).await?;
+        import.end().await?;
+        Ok(import.into_settled())
     }
 
     fn backoff(&self) -> Backoff {
@@ -189,7 +274,7 @@ impl Loader<'_> {
                 sent += count;
                 progress.inc(count);
             }
-            parsed(file, parsing).await?;
+            read_by(file, parsing).await?;
             import.end().await?;
             Ok((sent, marks, import.into_settled()))
         }
@@ -266,7 +351,7 @@ fn finish(progress: &Bar) {
 }
 
 /// Waits for the thread that reads a file.
-pub(super) async fn parsed(file: &Path, reading: JoinHandle<Result<()>>) -> Result<()> {
+pub(super) async fn read_by<T>(file: &Path, reading: JoinHandle<Result<T>>) -> Result<T> {
     let read = reading.await;
     read.map_err(|_| Error::file(file, "cannot be read: the parser failed"))?
 }
@@ -288,14 +373,43 @@ pub(super) struct Parser {
 
 impl Parser {
     /// Hands over each triple until the file ends or `take` says that it is enough.
-    pub(super) fn each(mut self, mut take: impl FnMut(Triple) -> bool) -> Result<()> {
+    pub(super) fn each(self, take: impl FnMut(Triple) -> bool) -> Result<()> {
+        let reader = self.opened()?;
+        self.each_of(reader, take)
+    }
+
+    /// The lines on which the triples with these numbers end, counted from 1 among those of which something is `made`.
+    fn lines(
+        self,
+        numbers: &BTreeSet<u64>,
+        mut made: impl FnMut(&Triple) -> bool,
+    ) -> Result<BTreeMap<u64, u64>> {
+        let (reader, line) = ByLine::new(self.opened()?);
+        let (mut found, mut number) = (BTreeMap::new(), 0);
+        self.each_of(reader, |triple| {
+            number += u64::from(made(&triple));
+            if numbers.contains(&number) {
+                found.entry(number).or_insert_with(|| line.number());
+            }
+            found.len() < numbers.len()
+        })?;
+        Ok(found)
+    }
+
+    /// The file behind its byte order mark.
+    fn opened(&self) -> Result<BufReader<File>> {
+        let wrong = |error| Error::file(&self.path, error);
+        let mut reader = BufReader::new(self.file.try_clone().map_err(wrong)?);
+        pass_mark(&mut reader).map_err(wrong)?;
+        Ok(reader)
+    }
+
+    fn each_of(mut self, reader: impl Read, mut take: impl FnMut(Triple) -> bool) -> Result<()> {
         let mut parser = RdfParser::from_format(self.format);
         if let Some(base) = base_of(&self.path) {
             let wrong = |error| Error::file(&self.path, error);
             parser = parser.with_base_iri(base).map_err(wrong)?;
         }
-        let mut reader = BufReader::new(self.file);
-        pass_mark(&mut reader).map_err(|error| Error::file(&self.path, error))?;
         for quad in parser.for_reader(reader) {
             let quad = quad.map_err(|error| Error::file(&self.path, error))?;
             let mut triple = from_quad(quad, &mut self.labels);
@@ -352,6 +466,8 @@ fn format_of(path: &Path) -> RdfFormat {
 
 #[cfg(test)]
 mod tests {
+    use tg_schemas::Term;
+
     use super::*;
 
     fn parse(name: &str, text: &str) -> Result<Vec<Value>> {
@@ -473,6 +589,32 @@ mod tests {
             text.contains("bad.ttl") && text.contains("line 1"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn triples_are_found_on_their_lines() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let lines = |name: &str, text: &str, numbers: &[u64]| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, text).expect("written");
+            let parser = Parser {
+                file: File::open(&path).expect("opened"),
+                format: format_of(&path),
+                path,
+                labels: Labels::new("doc", name),
+                graph: None,
+            };
+            let numbers = numbers.iter().copied().collect();
+            let found = parser.lines(&numbers, |triple| triple.o != Some(Term::literal("no")));
+            found.expect("parsed").into_iter().collect::<Vec<_>>()
+        };
+        let nt = "<urn:s> <urn:p> \"1\" .\n\n# words\n<urn:s> <urn:p> \"no\" .\n<urn:s> <urn:p> \"2\" .\n<urn:s> <urn:p> \"3\" .";
+        assert_eq!(lines("a.nt", nt, &[1, 2, 3]), [(1, 1), (2, 5), (3, 6)]);
+        let ttl = "@prefix e: <urn:e:> .\ne:s e:p 1 ;\n  e:q \"\"\"two\nlines\"\"\" ,\n 3 .\ne:t e:p e:s .\n";
+        assert_eq!(lines("a.ttl", ttl, &[1, 2, 3, 4]), [(1, 2), (2, 4), (3, 5), (4, 6)]);
+        let many: String = (0..9_999).map(|n| format!("<urn:s> <urn:p> {n} .\n")).collect();
+        assert_eq!(lines("b.ttl", &many, &[1, 4_999, 9_999]), [(1, 1), (4_999, 4_999), (9_999, 9_999)]);
+        assert_eq!(lines("b.ttl", &many, &[10_000]), []);
     }
 
     #[test]

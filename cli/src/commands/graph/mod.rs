@@ -1,9 +1,11 @@
 //! The knowledge graph: patterns, SPARQL, Turtle in and out.
 
+mod by_line;
 #[cfg(test)]
 mod fuzz;
 pub mod load_knowledge;
 pub mod load_turtle;
+mod loaded_from;
 pub mod query;
 mod rdf;
 pub mod show;
