@@ -225,7 +225,11 @@ impl Settled {
         ] {
             for one in &faults.told {
                 match one.named.as_slice() {
-                    [] => lines.push(format!("{} {what}: {}", self.name(items, one.items), one.why)),
+                    [] => lines.push(format!(
+                        "{} {what}: {}",
+                        self.name(items, one.items),
+                        one.why
+                    )),
                     named => lines.extend(named.iter().map(|(at, why)| {
                         format!("{} {what}: {why}", self.name(items, (*at, *at)))
                     })),

@@ -69,7 +69,9 @@ impl LoadedFrom {
     /// That a fact stands in the file; `None` for what is no fact, such as a trace, and for statements about statements.
     pub(super) fn holds(&self, fact: &Triple) -> Option<Triple> {
         let own = |graph: &String| graph.starts_with(OWN_GRAPHS);
-        let quotes = [&fact.s, &fact.o].iter().any(|term| matches!(term, Some(Term::Quoted(_))));
+        let quotes = [&fact.s, &fact.o]
+            .iter()
+            .any(|term| matches!(term, Some(Term::Quoted(_))));
         if quotes || fact.g.as_ref().is_some_and(own) {
             return None;
         }
@@ -78,7 +80,11 @@ impl LoadedFrom {
             ..fact.clone()
         };
         let quoted = Term::Quoted(Box::new(plain));
-        let held = Triple::new(Term::iri(self.subgraph.as_str()), Term::iri(tg::CONTAINS), quoted);
+        let held = Triple::new(
+            Term::iri(self.subgraph.as_str()),
+            Term::iri(tg::CONTAINS),
+            quoted,
+        );
         Some(held.in_graph(SOURCE_GRAPH))
     }
 }
@@ -94,14 +100,26 @@ mod tests {
     #[test]
     fn a_file_is_a_document_that_holds_its_facts() {
         let source = source("urn:doc:staff", "/data/team.ttl");
-        let fact = Triple::new(Term::iri("urn:anna"), Term::iri("urn:worksFor"), Term::iri("urn:ada"));
+        let fact = Triple::new(
+            Term::iri("urn:anna"),
+            Term::iri("urn:worksFor"),
+            Term::iri("urn:ada"),
+        );
         let held = source.holds(&fact).expect("held");
         assert_eq!(held.o, Some(Term::Quoted(Box::new(fact.clone()))));
         assert_eq!(held.g.as_deref(), Some(SOURCE_GRAPH));
         let said = source.described();
-        let derived = said.iter().find(|triple| triple.s == held.s && triple.p == Some(Term::iri(prov::WAS_DERIVED_FROM)));
-        assert_eq!(derived.expect("a document").o, Some(Term::iri("urn:doc:staff")));
-        assert!(said.iter().any(|triple| triple.o == Some(Term::literal("team.ttl"))));
+        let derived = said.iter().find(|triple| {
+            triple.s == held.s && triple.p == Some(Term::iri(prov::WAS_DERIVED_FROM))
+        });
+        assert_eq!(
+            derived.expect("a document").o,
+            Some(Term::iri("urn:doc:staff"))
+        );
+        assert!(
+            said.iter()
+                .any(|triple| triple.o == Some(Term::literal("team.ttl")))
+        );
         let in_graph = source.holds(&fact.clone().in_graph("urn:g")).expect("held");
         assert_eq!(in_graph, held, "whatever graph it stands in");
         assert_eq!(source.holds(&fact.in_graph("urn:graph:retrieval")), None);

@@ -8,6 +8,7 @@ pub mod load_turtle;
 mod loaded_from;
 pub mod query;
 mod rdf;
+mod rdf_file;
 pub mod show;
 pub mod sparql;
 mod term;

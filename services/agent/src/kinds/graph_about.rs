@@ -189,7 +189,11 @@ mod tests {
     #[test]
     fn numbers_stand_behind_the_facts_that_were_loaded() {
         let thing = |name: &str, lines: &[&str]| EntityFacts {
-            lines: [name].iter().chain(lines).map(|line| (*line).to_owned()).collect(),
+            lines: [name]
+                .iter()
+                .chain(lines)
+                .map(|line| (*line).to_owned())
+                .collect(),
             facts: lines
                 .iter()
                 .map(|line| Fact {
@@ -199,10 +203,22 @@ mod tests {
                 })
                 .collect(),
         };
-        let mut told = [thing("Ham", &["a | b | c"]), thing("Hamlet", &["d | e | f", "g | h | i"])];
+        let mut told = [
+            thing("Ham", &["a | b | c"]),
+            thing("Hamlet", &["d | e | f", "g | h | i"]),
+        ];
         number(&mut told, &BTreeMap::from([(0, 3), (2, 4)]));
         let lines: Vec<_> = told.iter().flat_map(|one| &one.lines).collect();
-        assert_eq!(lines, ["Ham", "a | b | c [3]", "Hamlet", "d | e | f", "g | h | i [4]"]);
+        assert_eq!(
+            lines,
+            [
+                "Ham",
+                "a | b | c [3]",
+                "Hamlet",
+                "d | e | f",
+                "g | h | i [4]"
+            ]
+        );
     }
 
     #[test]

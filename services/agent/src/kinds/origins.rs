@@ -6,9 +6,7 @@ use std::time::Duration;
 use tg_citations::excerpt;
 use tg_clients::graph;
 use tg_clients::library::Library;
-use tg_schemas::msg::{
-    Citation, SourceDocument, SourcesRequest, SourcesResponse, TracedSource,
-};
+use tg_schemas::msg::{Citation, SourceDocument, SourcesRequest, SourcesResponse, TracedSource};
 use tg_schemas::processors::agent_manager::SOURCES;
 use tg_schemas::{Error, Triple};
 
@@ -188,7 +186,8 @@ mod tests {
 
     fn origins(cites: &[Citation]) -> Vec<Origin> {
         let each = cites.iter().cloned().enumerate();
-        each.map(|(fact, citation)| Origin { fact, citation }).collect()
+        each.map(|(fact, citation)| Origin { fact, citation })
+            .collect()
     }
 
     #[test]
@@ -235,14 +234,23 @@ mod tests {
             ..TracedSource::default()
         };
         let cited = of_fact(&loaded, &fact, &file, |_| None).expect("cited");
-        assert_eq!((cited.title.as_str(), cited.text.as_str()), ("team.ttl", "Anna Berg works for Ada Ltd"));
+        assert_eq!(
+            (cited.title.as_str(), cited.text.as_str()),
+            ("team.ttl", "Anna Berg works for Ada Ltd")
+        );
         // Its number stands behind the fact, and no sentence is made up; also for a caller under policies, who sees the fact.
         let sentence = citation(0, "b", "The bridge was built in 1429.");
         let all = origins(&[sentence.clone(), cited.clone()]);
         let found = Origins::of(&all, &[], true);
         assert_eq!(found.loaded, BTreeMap::from([(1, 2)]));
-        assert_eq!(found.sentences, "\n\nRead from:\n[1] The bridge was built in 1429.");
-        assert_eq!(Origins::of(&all, &[], false).loaded, BTreeMap::from([(1, 2)]));
+        assert_eq!(
+            found.sentences,
+            "\n\nRead from:\n[1] The bridge was built in 1429."
+        );
+        assert_eq!(
+            Origins::of(&all, &[], false).loaded,
+            BTreeMap::from([(1, 2)])
+        );
         // A chunk whose text is gone is no loaded fact.
         let read = TracedSource {
             chunks: vec!["urn:chunk".into()],

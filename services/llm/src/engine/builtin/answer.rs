@@ -147,7 +147,9 @@ impl<'a> Fact<'a> {
 
 /// The object of a fact, and the number that stands behind it.
 fn cited(object: &str) -> (&str, Option<usize>) {
-    let parts = object.strip_suffix(']').and_then(|rest| rest.rsplit_once(" ["));
+    let parts = object
+        .strip_suffix(']')
+        .and_then(|rest| rest.rsplit_once(" ["));
     match parts.and_then(|(object, number)| Some((object, number.parse().ok()?))) {
         Some((object, number)) => (object, Some(number)),
         None => (object, None),
@@ -239,7 +241,10 @@ fn said<'a>(facts: &[&Fact<'_>], read_from: &[Sentence<'a>]) -> Vec<Sentence<'a>
 /// that says it.
 fn quote(facts: &[&Fact<'_>], said: &[Sentence<'_>]) -> String {
     let mut quotes: Vec<String> = Vec::new();
-    for fact in facts.iter().filter(|fact| said.is_empty() || fact.number.is_some()) {
+    for fact in facts
+        .iter()
+        .filter(|fact| said.is_empty() || fact.number.is_some())
+    {
         let quote = fact.quote();
         if !quotes.contains(&quote) {
             quotes.push(quote);

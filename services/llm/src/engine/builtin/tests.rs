@@ -267,7 +267,9 @@ fn facts_that_were_loaded_are_quoted_with_their_numbers() {
         answer("When was Anna Berg born?", loaded),
         "Anna Berg, birth year: 1984 [2]"
     );
-    let both = format!("{loaded}\nAnna Berg | leads | Rotor Team\n\nRead from:\n[3] Anna Berg leads the Rotor Team in Ham.");
+    let both = format!(
+        "{loaded}\nAnna Berg | leads | Rotor Team\n\nRead from:\n[3] Anna Berg leads the Rotor Team in Ham."
+    );
     assert_eq!(
         answer("What does Anna Berg lead?", &both),
         "Anna Berg leads the Rotor Team in Ham [3]. Anna Berg, leads: Turbine Team [1]."
