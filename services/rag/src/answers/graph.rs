@@ -204,7 +204,10 @@ async fn cited(
     }
     let named = cited.iter().zip(origins).enumerate();
     let one = |(at, (cited, origin)): (usize, (&Cited, Option<Origin>))| {
-        let passage = texts.passages.iter().find(|passage| passage.chunk == chunks[at]);
+        let passage = texts
+            .passages
+            .iter()
+            .find(|passage| passage.chunk == chunks[at]);
         let fact = known.texts[cited.passage].as_str();
         // What is said of the fact's subject tells the sentence better than the answer, and than a name that many have.
         let cited = &Cited {
