@@ -266,7 +266,7 @@ async fn what_a_store_did_not_take_is_told_and_fails_the_command() {
         .tg(&["load-turtle", "-f", "choosy", "-i", "urn:d", triples])
         .await;
     assert!(
-        ran.talk.contains("lines 1001 to 2000 (triples 1001 to 2000) refused"),
+        ran.talk.contains("line 1002 (triples 1002) refused: n: must be a number"),
         "{}",
         ran.talk
     );
