@@ -92,7 +92,7 @@ until_ready
 [ "$kind" = embedded ] && cat "$work/log"
 
 say "Loading a dataset: the time zones of the world (IANA tz database, public domain)"
-run tg-load-turtle -i time-zones demo/timezones.ttl
+run tg-load-turtle -i time-zones --source never demo/timezones.ttl
 say "Asking the agent"
 question="What is the standard UTC offset of Kathmandu?"
 run tg-invoke-agent -v -x -q "$question"
