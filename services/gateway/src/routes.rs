@@ -115,6 +115,7 @@ pub const ROUTES: &[Route] = &[
     on_post("/v1/embeddings", || post(compat::embed)),
     on_get("/v1/models", || get(compat::list)),
     on_get("/v1/models/health", || get(compat::health)),
+    on_get("/v1/models/{*model}", || get(compat::one)),
     on_get("/v1/usage", || get(compat::used)),
     on::<ListNamedAgents>(),
     on::<GetNamedAgent>(),
