@@ -370,6 +370,8 @@ namespace! {
         IMAGE = "Image";
         /// Class: what one extractor found in one chunk.
         SUBGRAPH = "Subgraph";
+        /// A file whose facts were loaded; the library does not have it.
+        LOADED_FILE = "LoadedFile";
         /// Link from a subgraph to a fact, as a quoted triple.
         CONTAINS = "contains";
         /// MIME type.

@@ -1,6 +1,6 @@
 //! What a gateway says that stores made of the frames of an import.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use serde_json::{Value, json};
 
@@ -24,6 +24,8 @@ pub struct Settled {
     sent: u64,
     /// Items up to the end of each of the last of them.
     ends: VecDeque<u64>,
+    /// Lines of a file on which items end, by their numbers, where the loader looked them up.
+    in_file: BTreeMap<u64, u64>,
 }
 
 /// Frames that are not, or not known to be, stored.
@@ -173,18 +175,40 @@ impl Settled {
         self.refused.count + self.unconfirmed.count == 0
     }
 
+    /// Numbers of the items that are reported: those with a fault, or the first and last of a frame.
+    pub fn numbers(&self) -> BTreeSet<u64> {
+        let faults = self.refused.told.iter().chain(&self.unconfirmed.told);
+        let numbers = faults.flat_map(|one| match one.named.as_slice() {
+            [] => vec![one.items.0, one.items.1],
+            named => named.iter().map(|(at, _)| *at).collect(),
+        });
+        numbers.collect()
+    }
+
+    /// Says on which lines of the file the items of [`Self::numbers`] end.
+    pub fn found_at(&mut self, lines: BTreeMap<u64, u64>) {
+        self.in_file = lines;
+    }
+
     /// For programs.
     pub fn show(&self) -> Value {
-        let list =
-            |faults: &Faults| {
-                let told = faults.told.iter();
-                let told = told.map(|one| {
-                let named = one.named.iter().map(|(at, why)| json!({"item": at, "message": why}));
-                json!({"frame": one.frame, "from": one.items.0, "to": one.items.1, "type": one.kind,
-                    "message": one.why, "items": named.collect::<Vec<_>>()})
-            });
-                Value::from(told.collect::<Vec<_>>())
-            };
+        let named = |(at, why): &(u64, String)| {
+            let mut item = json!({"item": at, "message": why});
+            if let Some(line) = self.in_file.get(at) {
+                item["line"] = json!(line);
+            }
+            item
+        };
+        let fault = |one: &FrameError| {
+            let mut shown = json!({"frame": one.frame, "from": one.items.0, "to": one.items.1, "type": one.kind,
+                "message": one.why, "items": one.named.iter().map(named).collect::<Vec<_>>()});
+            let (from, to) = one.items;
+            if let (Some(from), Some(to)) = (self.in_file.get(&from), self.in_file.get(&to)) {
+                shown["lines"] = json!([from, to]);
+            }
+            shown
+        };
+        let list = |faults: &Faults| Value::from(faults.told.iter().map(fault).collect::<Vec<_>>());
         json!({
             "stored": self.stored(),
             "refused-frames": self.refused.count, "refused": list(&self.refused),
@@ -200,15 +224,15 @@ impl Settled {
             ("not confirmed", &self.unconfirmed),
         ] {
             for one in &faults.told {
-                let (from, to) = one.items;
                 match one.named.as_slice() {
-                    [] if from == to => lines.push(format!("{items} {from} {what}: {}", one.why)),
-                    [] => lines.push(format!("{items} {from} to {to} {what}: {}", one.why)),
-                    named => lines.extend(
-                        named
-                            .iter()
-                            .map(|(at, why)| format!("{items} {at} {what}: {why}")),
-                    ),
+                    [] => lines.push(format!(
+                        "{} {what}: {}",
+                        self.name(items, one.items),
+                        one.why
+                    )),
+                    named => lines.extend(named.iter().map(|(at, why)| {
+                        format!("{} {what}: {why}", self.name(items, (*at, *at)))
+                    })),
                 }
             }
             let more = faults.count - faults.told.len() as u64;
@@ -217,6 +241,20 @@ impl Settled {
             }
         }
         lines
+    }
+
+    /// Items by their numbers, behind their lines where these are known.
+    fn name(&self, items: &str, (from, to): (u64, u64)) -> String {
+        let range = |from: &u64, to: &u64| match from == to {
+            true => from.to_string(),
+            false => format!("{from} to {to}"),
+        };
+        let numbers = format!("{items} {}", range(&from, &to));
+        match (self.in_file.get(&from), self.in_file.get(&to)) {
+            (Some(first), Some(last)) if first == last => format!("line {first} ({numbers})"),
+            (Some(first), Some(last)) => format!("lines {} ({numbers})", range(first, last)),
+            _ => numbers,
+        }
     }
 
     /// An error unless all of it is stored.
@@ -287,6 +325,30 @@ mod tests {
             error.contains("2 of 9 rows are known to be stored"),
             "{error}"
         );
+    }
+
+    #[test]
+    fn items_are_reported_by_their_lines_where_these_are_known() {
+        let mut settled = Settled::default();
+        for _ in 0..2 {
+            settled.sends(&json!({"triples": vec![json!({}); 3]}));
+        }
+        let error = json!({"type": "bad-content", "message": "triples[1].s: no IRI"});
+        settled.hear(&json!({"refused": {"frame": 1, "errors": [{"error": error}]}}));
+        let error = json!({"type": "quota", "message": "no room"});
+        settled.hear(&json!({"refused": {"frame": 2, "errors": [{"error": error}]}}));
+        assert_eq!(settled.numbers(), BTreeSet::from([2, 4, 6]));
+        settled.found_at(BTreeMap::from([(2, 7), (4, 9), (6, 12)]));
+        assert_eq!(
+            settled.lines("triples"),
+            [
+                "line 7 (triples 2) refused: s: no IRI",
+                "lines 9 to 12 (triples 4 to 6) refused: no room"
+            ]
+        );
+        let shown = settled.show();
+        assert_eq!(shown["refused"][0]["items"][0]["line"], 7);
+        assert_eq!(shown["refused"][1]["lines"], json!([9, 12]));
     }
 
     #[test]

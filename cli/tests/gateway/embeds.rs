@@ -241,7 +241,7 @@ async fn what_a_store_did_not_take_is_told_and_fails_the_command() {
     let line = ["load-rows", "-f", "choosy", rows];
     let ran = fake.tg(&line).await;
     for told in [
-        "rows 3 to 4 refused: values[1].n: must be a number",
+        "rows 4 refused: n: must be a number",
         "rows 5 to 6 not confirmed: not in time",
     ] {
         assert!(ran.talk.contains(told), "{}", ran.talk);
@@ -257,7 +257,8 @@ async fn what_a_store_did_not_take_is_told_and_fails_the_command() {
     assert_eq!(
         settled["refused"],
         json!([{"frame": 2, "from": 3, "to": 4, "type": "bad-content",
-            "message": "values[1].n: must be a number"}])
+            "message": "values[1].n: must be a number",
+            "items": [{"item": 4, "message": "n: must be a number"}]}])
     );
     assert_eq!(settled["unconfirmed"][0]["from"], 5);
 
@@ -265,12 +266,12 @@ async fn what_a_store_did_not_take_is_told_and_fails_the_command() {
         .tg(&["load-turtle", "-f", "choosy", "-i", "urn:d", triples])
         .await;
     assert!(
-        ran.talk.contains("triples 1001 to 2000 refused"),
+        ran.talk.contains("lines 1001 to 2000 (triples 1001 to 2000) refused"),
         "{}",
         ran.talk
     );
     assert!(
-        ran.talk.contains("triples 2001 to 2500 not confirmed"),
+        ran.talk.contains("lines 2001 to 2500 (triples 2001 to 2500) not confirmed"),
         "{}",
         ran.talk
     );

@@ -42,7 +42,11 @@ async fn turtle_goes_in_frames_with_its_document_and_collection() {
         .iter()
         .map(|frame| frame["triples"].as_array().map_or(0, Vec::len))
         .collect();
-    assert_eq!(sizes, [1000, 1000, 500]);
+    // The facts, then the file that they come from.
+    assert_eq!(sizes, [1000, 1000, 500, 5, 1000, 1000, 500]);
+    let held = &frames[4]["triples"][0];
+    assert_eq!(held["g"], "urn:graph:source");
+    assert_eq!(held["o"]["tr"], frames[0]["triples"][0]);
     assert_eq!(
         frames[0]["metadata"],
         json!({"id": "doc", "metadata": [], "collection": "c"})

@@ -11,16 +11,19 @@ use crate::build::{Description, Event, Usage};
 pub struct Numbered {
     /// The selection in the trace.
     pub selection: Option<String>,
-    /// The chunk.
+    /// The chunk; the document of a fact that was loaded and not read from a chunk.
     pub chunk: Option<String>,
 }
 
 impl From<&Citation> for Numbered {
     fn from(citation: &Citation) -> Self {
         let known = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
+        let selection = known(&citation.cites);
+        // Without either the trace would not say what the number names.
+        let loaded = known(&citation.document).filter(|_| selection.is_none());
         Self {
-            selection: known(&citation.cites),
-            chunk: known(&citation.chunk),
+            chunk: known(&citation.chunk).or(loaded),
+            selection,
         }
     }
 }
@@ -51,4 +54,32 @@ pub(crate) fn with_citations(
     let mut event = answer.used(usage).done();
     event.triples.extend(citations);
     event
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fact_without_a_chunk_is_named_by_its_document() {
+        let fact = Citation {
+            document: "urn:doc:team".into(),
+            ..Citation::default()
+        };
+        let of = |citation: &Citation| {
+            let named = Numbered::from(citation);
+            (named.selection, named.chunk)
+        };
+        assert_eq!(of(&fact), (None, Some("urn:doc:team".into())));
+        let selected = Citation {
+            cites: "urn:selection".into(),
+            ..fact.clone()
+        };
+        assert_eq!(of(&selected), (Some("urn:selection".into()), None));
+        let read = Citation {
+            chunk: "urn:chunk".into(),
+            ..fact
+        };
+        assert_eq!(of(&read), (None, Some("urn:chunk".into())));
+    }
 }

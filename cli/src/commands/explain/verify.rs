@@ -11,10 +11,11 @@ use clap::Args;
 use serde_json::{Value, json};
 use tg_citations::{Judged, sentences};
 use tg_schemas::vocabulary::rdf;
+use tg_schemas::vocabulary::tg::{DOCUMENT_CLASS as DOCUMENT, LOADED_FILE};
 use tg_schemas::{Term, Triple};
 
 use super::chain::{self, Against};
-use super::entity::{Entity, Kind, TG};
+use super::entity::{Entity, Kind};
 use super::fetch::{SOURCE, TraceLocation, iri, texts, trace_as_said};
 use super::heads;
 use super::links::{
@@ -250,7 +251,8 @@ impl Way<'_> {
                 for (number, chunk) in &mut known {
                     let Some(named) = chunk.take() else { continue };
                     *chunk = kept.get(&named).cloned();
-                    if chunk.is_none() {
+                    // A file that was loaded is in the graph, fact by fact, and not in the library.
+                    if chunk.is_none() && !self.is(&named, LOADED_FILE).await? {
                         told.gone.insert(*number);
                     }
                 }
@@ -295,7 +297,7 @@ impl Way<'_> {
             .filter_map(|held| iri(held.s.as_ref()))
             .collect();
         if holders.is_empty() {
-            let fault = "nothing says where it was found (facts that were loaded have no source)";
+            let fault = "nothing says where it was found (facts that were loaded without a source have none)";
             self.links
                 .broken("fact -> where it was found", &told, "", fault);
         }
@@ -324,6 +326,10 @@ impl Way<'_> {
             }
             let record = self.record(&at).await?;
             let Some(record) = record else {
+                if self.is(&at, LOADED_FILE).await? {
+                    self.links.holds("loaded file -> graph", &at, &at);
+                    return Ok(());
+                }
                 let fault = "the document was removed, or this part of it was replaced";
                 self.links.broken("part -> library", &at, "", fault);
                 return Ok(());
@@ -364,19 +370,23 @@ impl Way<'_> {
 
     /// The top of the way is a document to the graph as well.
     async fn document(&mut self, iri: &str) -> Result<()> {
+        let known = self.is(iri, DOCUMENT).await?;
+        let fault = (!known).then(|| "the graph does not know it as a document".to_owned());
+        self.links.note("document -> graph", iri, iri, fault);
+        Ok(())
+    }
+
+    /// Whether the graph says that something is of a class.
+    async fn is(&mut self, iri: &str, class: &str) -> Result<bool> {
         let pattern = Pattern {
             s: Some(Term::iri(iri)),
             p: Some(Term::iri(rdf::TYPE)),
-            o: Some(Term::iri(format!("{TG}Document"))),
+            o: Some(Term::iri(class)),
             g: None,
             ..self.place.pattern("", 1)
         };
         let reply = self.socket.ask(&pattern.call(self.place.flow)).await?;
-        let fault = triples(&reply)
-            .is_empty()
-            .then(|| "the graph does not know it as a document".to_owned());
-        self.links.note("document -> graph", iri, iri, fault);
-        Ok(())
+        Ok(!triples(&reply).is_empty())
     }
 
     /// What the library says of a document or part.

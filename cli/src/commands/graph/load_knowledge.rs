@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tg_schemas::{Term, Triple};
 use tokio::sync::mpsc;
 
-use super::load_turtle::{AHEAD, Loader, parsed};
+use super::load_turtle::{AHEAD, Loader, Recorded, read_by};
 use crate::args::{InCollection, Options};
 use crate::client::{Result, Settled};
 use crate::registry::Command;
@@ -67,6 +67,7 @@ impl Command for LoadKnowledge {
             place: &self.place,
             document_id: &self.document_id,
             retries: self.retries,
+            source: Recorded::default(),
             graph: self.graph.as_deref().filter(|graph| !graph.is_empty()),
             format: self.format.map(|format| match format {
                 Format::Turtle => RdfFormat::Turtle,
@@ -75,7 +76,10 @@ impl Command for LoadKnowledge {
         };
         let (mut loaded, mut whole) = loader.run(session, &self.files).await?;
         for (file, shown) in self.files.iter().zip(&mut loaded) {
-            let (contexts, settled) = self.load_contexts(session, &loader, file).await?;
+            let (contexts, mut settled) = self.load_contexts(session, &loader, file).await?;
+            let types = Types::default();
+            let made = move |triple: &Triple| types.context(triple).is_some();
+            loader.look_up(file, settled.as_mut(), made).await?;
             session.tell_settled(settled.as_ref(), "contexts");
             if let Some(settled) = &settled {
                 whole = whole.and(settled.check("contexts"));
@@ -118,7 +122,7 @@ impl LoadKnowledge {
             sent += entities.len() as u64;
             import.send(&loader.frame("entities", entities)).await?;
         }
-        parsed(file, reading).await?;
+        read_by(file, reading).await?;
         import.end().await?;
         Ok((sent, import.into_settled()))
     }

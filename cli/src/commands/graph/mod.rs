@@ -1,11 +1,14 @@
 //! The knowledge graph: patterns, SPARQL, Turtle in and out.
 
+mod by_line;
 #[cfg(test)]
 mod fuzz;
 pub mod load_knowledge;
 pub mod load_turtle;
+mod loaded_from;
 pub mod query;
 mod rdf;
+mod rdf_file;
 pub mod show;
 pub mod sparql;
 mod term;

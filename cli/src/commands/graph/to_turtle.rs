@@ -54,7 +54,10 @@ impl Command for GraphToTurtle {
     }
 
     fn adjust(command: clap::Command) -> clap::Command {
-        command.after_help("With --json, the triples come as a JSON list instead.")
+        command.after_help(
+            "With --json, the triples come as a JSON list instead. All graphs come unless -g names one: the facts, where they come \
+             from, and the traces of answers. -g \"\" prints the facts alone.",
+        )
     }
 
     async fn run(self, session: &mut Session) -> Result<()> {

@@ -38,7 +38,7 @@ pub struct StartLibraryProcessing {
         conflicts_with = "document_id"
     )]
     document: Option<String>,
-    /// Id of the processing record [default: made from the document's, and told]
+    /// Id of the processing record [default: made from the document's, and shown]
     #[arg(long = "processing-id", visible_alias = "id", value_name = "ID")]
     id: Option<String>,
     /// Collection the results go to

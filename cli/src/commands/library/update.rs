@@ -23,7 +23,7 @@ pub struct UpdateDocument {
     /// Wait until it is processed
     #[arg(long)]
     wait: bool,
-    /// MIME type or ending, where content and name do not tell
+    /// MIME type or ending, where content and name do not say
     #[arg(short = 'k', long, value_name = "MIME")]
     kind: Option<String>,
     /// Title [default: what the document calls itself, else its file's name]

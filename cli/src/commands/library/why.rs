@@ -26,7 +26,7 @@ pub(in crate::commands) async fn document(session: &Session, id: &str) -> Result
         return Ok(vec![line(
             id,
             "unprocessed",
-            "no flow was told to process it",
+            "no flow was asked to process it",
             command,
         )]);
     }

@@ -20,7 +20,7 @@ use crate::session::Session;
 const PROMPT: &str = "> ";
 const HELP: &str = "Ask, and ask on. /new forgets what was said, /help shows this, /quit or Ctrl-D ends; Ctrl-C stops \
                     an answer.";
-const ALONE: &str = "answers each question by itself: it is not told what was said before";
+const ALONE: &str = "answers each question by itself: it does not see what was said before";
 
 /// Arguments of `tg chat`.
 #[derive(Debug, Args)]

@@ -442,7 +442,7 @@ impl LoadStructuredData {
         if self.verbose || *told <= TOLD {
             session.out.talk(format!("  {why}"));
         } else if *told == TOLD + 1 {
-            session.out.talk("  more of them: --verbose tells all");
+            session.out.talk("  more of them: --verbose shows all");
         }
     }
 }

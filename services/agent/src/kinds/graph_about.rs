@@ -1,6 +1,6 @@
 //! Finds things by name and tells what the graph says about them, in both directions.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use futures::future::try_join_all;
 use tg_schemas::vocabulary::known_things;
@@ -48,7 +48,10 @@ pub(super) async fn call(call: &Call<'_>, arguments: &Arguments) -> Result<Outpu
     }
     let (told, others) = found.split_at(found.len().min(THINGS));
     let each = (limit / told.len()).max(1);
-    let told = try_join_all(told.iter().map(|thing| facts(call, thing, each))).await?;
+    let mut told = try_join_all(told.iter().map(|thing| facts(call, thing, each))).await?;
+    let facts: Vec<Fact> = told.iter().flat_map(|told| told.facts.clone()).collect();
+    let origins = origins::origins(call, facts).await?;
+    number(&mut told, &origins.loaded);
     let texts: Vec<_> = told.iter().map(|told| told.lines.join("\n")).collect();
     let mut lines = texts.join("\n\n");
     if !others.is_empty() {
@@ -59,8 +62,6 @@ pub(super) async fn call(call: &Call<'_>, arguments: &Arguments) -> Result<Outpu
             .collect();
         lines.push_str(&format!("\n\nOther names that match: {}", names.join("; ")));
     }
-    let facts: Vec<Fact> = told.into_iter().flat_map(|told| told.facts).collect();
-    let origins = origins::origins(call, facts).await?;
     lines.push_str(&origins.sentences);
     Ok(Output {
         citations: origins.citations,
@@ -114,6 +115,20 @@ struct EntityFacts {
     facts: Vec<Fact>,
 }
 
+/// Puts the numbers of facts behind their lines, which follow the line with the name.
+fn number(told: &mut [EntityFacts], numbers: &BTreeMap<usize, usize>) {
+    let mut fact = 0;
+    for one in told {
+        let lines = one.lines.iter_mut().skip(1).take(one.facts.len());
+        for line in lines {
+            if let Some(number) = numbers.get(&fact) {
+                line.push_str(&format!(" [{number}]"));
+            }
+            fact += 1;
+        }
+    }
+}
+
 /// `subject | predicate | object` lines: first what the thing says, then what is said of it.
 async fn facts(call: &Call<'_>, thing: &Found, limit: usize) -> Result<EntityFacts, Error> {
     let term = iri(&thing.iri)?;
@@ -145,6 +160,7 @@ async fn facts(call: &Call<'_>, thing: &Found, limit: usize) -> Result<EntityFac
             break;
         }
         if !lines.contains(&line) {
+            let words = line.replace(" | ", " ");
             lines.push(line);
             let [subject, object] = ends;
             facts.push(Fact {
@@ -154,6 +170,7 @@ async fn facts(call: &Call<'_>, thing: &Found, limit: usize) -> Result<EntityFac
                     o: object,
                     g: None,
                 },
+                words,
                 // The name of the thing stands in many sentences.
                 said: format!("{predicate} {other}"),
             });
@@ -168,6 +185,41 @@ async fn facts(call: &Call<'_>, thing: &Found, limit: usize) -> Result<EntityFac
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_stand_behind_the_facts_that_were_loaded() {
+        let thing = |name: &str, lines: &[&str]| EntityFacts {
+            lines: [name]
+                .iter()
+                .chain(lines)
+                .map(|line| (*line).to_owned())
+                .collect(),
+            facts: lines
+                .iter()
+                .map(|line| Fact {
+                    triple: Triple::default(),
+                    words: (*line).to_owned(),
+                    said: String::new(),
+                })
+                .collect(),
+        };
+        let mut told = [
+            thing("Ham", &["a | b | c"]),
+            thing("Hamlet", &["d | e | f", "g | h | i"]),
+        ];
+        number(&mut told, &BTreeMap::from([(0, 3), (2, 4)]));
+        let lines: Vec<_> = told.iter().flat_map(|one| &one.lines).collect();
+        assert_eq!(
+            lines,
+            [
+                "Ham",
+                "a | b | c [3]",
+                "Hamlet",
+                "d | e | f",
+                "g | h | i [4]"
+            ]
+        );
+    }
 
     #[test]
     fn exact_names_come_first_and_things_once() {

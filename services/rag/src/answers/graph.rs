@@ -21,6 +21,7 @@ use super::synthesis::{self, Task, usage};
 use super::trace::trace_id;
 use crate::ask::{self, Graph, Judge, Library, Spent};
 use crate::engine::concepts;
+use crate::engine::documents::Passage;
 use crate::engine::facts::{Facts, Origin};
 use crate::engine::plan::GraphPlan;
 use crate::engine::seeds::{self, Seed};
@@ -91,14 +92,17 @@ pub async fn answer(
         .store_and_tell(focused_on_edges(&names, &selected))
         .await?;
 
-    let known = Facts::new(&kept, &sources);
+    let mut known = Facts::new(&kept, &sources);
+    let mut texts = Texts::default();
+    texts.read(cx, &known.chunks()).await?;
+    known.read_from(&texts.passages);
     let task = Task {
         prompt: PROMPT,
         terms: BTreeMap::from([
             ("query".to_owned(), json!(plan.question).to_string()),
             ("knowledge".to_owned(), json!(known.facts).to_string()),
         ]),
-        passages: &known.texts,
+        passages: &known.passages,
         nothing: NOTHING,
     };
     let written = synthesis::write(cx, stream, task).await?;
@@ -111,10 +115,10 @@ pub async fn answer(
     };
     let (stored, citations) = tokio::join!(
         stream.traces.save(&answer),
-        cited(cx, plan, &names, &known, &written.cited)
+        cited(cx, plan, &names, &known, &written.cited, &mut texts)
     );
-    let (citations, read) = citations?;
-    if !read {
+    let citations = citations?;
+    if texts.unread {
         stream.warn(NO_TEXTS);
     }
     let end = Synthesis {
@@ -142,15 +146,46 @@ pub async fn answer(
     stream.end(written.text, end).await
 }
 
-/// What the cited facts are: the words that say them where they were found in a text, else they themselves. `false` where
-/// the texts could not be read.
+/// Texts of chunks that were looked up for an answer.
+#[derive(Default)]
+struct Texts {
+    passages: Vec<Passage>,
+    asked: Vec<String>,
+    /// The library could not be read.
+    unread: bool,
+}
+
+impl Texts {
+    /// Reads the texts of chunks that were not asked for before. An answer without them is better than none.
+    async fn read(&mut self, cx: &Cx, chunks: &[String]) -> Result<(), Error> {
+        // Policies are about things and not about texts: a caller who is held to them is quoted none.
+        if cx.headers.user_context.is_some() || self.unread {
+            return Ok(());
+        }
+        let new = |chunk: &&String| !chunk.is_empty() && !self.asked.contains(chunk);
+        let new: Vec<String> = chunks.iter().filter(new).cloned().collect();
+        match Library::of(cx).texts(&new).await {
+            Ok(texts) => self.passages.extend(texts),
+            Err(error) if error.code().is_over() => return Err(error),
+            Err(error) => {
+                tg_mesh::warn_of!(cx, %error, "texts of facts could not be read");
+                self.unread = true;
+            }
+        }
+        self.asked.extend(new);
+        Ok(())
+    }
+}
+
+/// What the cited facts are: the words that say them where they were found in a text, else they themselves.
 async fn cited(
     cx: &Cx,
     plan: &GraphPlan,
     names: &Retrieval,
     known: &Facts<'_>,
     cited: &[Cited],
-) -> Result<(Vec<Citation>, bool), Error> {
+    texts: &mut Texts,
+) -> Result<Vec<Citation>, Error> {
     let chunks: Vec<String> = cited.iter().map(|one| known.chunk(one.passage)).collect();
     let mut origins: Vec<Option<Origin>> =
         cited.iter().map(|one| known.origin(one.passage)).collect();
@@ -159,29 +194,20 @@ async fn cited(
         .filter(|at| origins[*at].is_none())
         .collect();
     let asked: Vec<String> = open.iter().map(|at| chunks[*at].clone()).collect();
-    // Policies are about things and not about texts: who is held to them is quoted none.
-    let quotes = cx.headers.user_context.is_none();
-    let found = chunks.iter().filter(|c| quotes && !c.is_empty());
-    let found: Vec<String> = found.cloned().collect();
-    let library = Library::of(cx);
-    let (texts, looked_up) = tokio::join!(
-        library.texts(&found),
+    let (read, looked_up) = tokio::join!(
+        texts.read(cx, &chunks),
         citations::origins(cx, &plan.collection, &asked)
     );
+    read?;
     for (at, origin) in open.into_iter().zip(looked_up?) {
         origins[at] = Some(origin);
     }
-    let (texts, read) = match texts {
-        Ok(texts) => (texts, true),
-        Err(error) if error.code().is_over() => return Err(error),
-        Err(error) => {
-            tg_mesh::warn_of!(cx, %error, "texts of facts could not be read");
-            (Vec::new(), false)
-        }
-    };
     let named = cited.iter().zip(origins).enumerate();
     let one = |(at, (cited, origin)): (usize, (&Cited, Option<Origin>))| {
-        let passage = texts.iter().find(|passage| passage.chunk == chunks[at]);
+        let passage = texts
+            .passages
+            .iter()
+            .find(|passage| passage.chunk == chunks[at]);
         let fact = known.texts[cited.passage].as_str();
         // What is said of the fact's subject tells the sentence better than the answer, and than a name that many have.
         let cited = &Cited {
@@ -198,7 +224,7 @@ async fn cited(
         };
         citations::citation(at, named, &origin.unwrap_or_default())
     };
-    Ok((named.map(one).collect(), read))
+    Ok(named.map(one).collect())
 }
 
 /// What the question is about: as given, or as the model says.

@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
-use tg_citations::{Cited, leans_on};
+use tg_citations::{Cited, excerpt, leans_on};
 use tg_schemas::Term;
 use tg_schemas::msg::{LabelledTerm, Source, SourceDocument, SourcesResponse, TracedSource};
 
 use super::budget::{fitting, shorten};
+use super::documents::Passage;
 use super::traversal::RankedEdge;
 
 /// Properties of all documents together that are told to the model.
@@ -15,6 +16,8 @@ const ALL_PROPERTIES: usize = 60;
 /// Characters of one part of a fact, and bytes of all facts, that the model is given.
 const PART: usize = 4_000;
 const FACTS: usize = 120 << 10;
+/// Facts, from the first, whose sentences the model is given.
+const READ: usize = 20;
 
 /// The numbered facts that the model is given: kept edges, then what is said of their documents.
 pub struct Facts<'a> {
@@ -22,6 +25,8 @@ pub struct Facts<'a> {
     pub facts: Vec<Value>,
     /// The same as texts.
     pub texts: Vec<String>,
+    /// The same with the sentences from which they were read: what the model has, so that its numbers can be checked.
+    pub passages: Vec<String>,
     /// Documents behind each fact, as places.
     behind: Vec<Vec<usize>>,
     documents: &'a [SourceDocument],
@@ -59,9 +64,11 @@ impl<'a> Facts<'a> {
         let texts: Vec<String> = all.iter().map(|(parts, _)| parts.join(" ")).collect();
         let count = fitting(&texts, FACTS);
         all.truncate(count);
+        let texts: Vec<String> = texts.into_iter().take(count).collect();
         let mut known = Self {
             facts: Vec::with_capacity(count),
-            texts: texts.into_iter().take(count).collect(),
+            passages: texts.clone(),
+            texts,
             behind: Vec::with_capacity(count),
             documents: &sources.documents,
             traced: &sources.traced,
@@ -72,6 +79,30 @@ impl<'a> Facts<'a> {
             known.behind.push(behind);
         }
         known
+    }
+
+    /// The chunks from which the first of the kept facts were read, each once.
+    pub fn chunks(&self) -> Vec<String> {
+        let mut chunks: Vec<String> = Vec::new();
+        for chunk in (0..READ.min(self.facts.len())).map(|fact| self.chunk(fact)) {
+            if !chunk.is_empty() && !chunks.contains(&chunk) {
+                chunks.push(chunk);
+            }
+        }
+        chunks
+    }
+
+    /// Gives the first facts the sentences that say them: a fact has only a part of what its sentence says.
+    pub fn read_from(&mut self, texts: &[Passage]) {
+        for fact in 0..READ.min(self.facts.len()) {
+            let chunk = self.chunk(fact);
+            let Some(passage) = texts.iter().find(|passage| passage.chunk == chunk) else {
+                continue;
+            };
+            let sentence = excerpt(&passage.text, &self.said(fact));
+            self.passages[fact].push_str(&format!(" {sentence}"));
+            self.facts[fact]["read"] = json!(sentence);
+        }
     }
 
     /// Whether a fact is a kept edge; the others are said of documents.
@@ -98,7 +129,9 @@ impl<'a> Facts<'a> {
     /// Where a fact comes from, unless it is told for its chunk alone.
     pub fn origin(&self, fact: usize) -> Option<Origin> {
         let traced = self.traced_of(fact);
-        if traced.is_some_and(|traced| traced.chunks.len() > 1) {
+        // Of several documents the first need not be the chunk's.
+        let many = |traced: &TracedSource| traced.chunks.len() > 1 || traced.documents.len() > 1;
+        if traced.is_some_and(|traced| !traced.chunks.is_empty() && many(traced)) {
             return None;
         }
         let place = self.behind.get(fact).and_then(|behind| behind.first());

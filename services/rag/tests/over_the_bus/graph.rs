@@ -169,6 +169,28 @@ async fn a_streamed_answer_has_its_frames_in_order_and_a_bounded_number_of_quest
     assert_eq!(stored.iter().flat_map(|one| &one.triples).count(), told);
 }
 
+async fn a_fact_comes_with_the_sentence_that_it_was_read_from(place: Place) {
+    let sentence = "The Old Bridge was built in 1429 by Anna Reed.";
+    let mut script = script();
+    script.chunks = vec![(
+        "urn:chunk:1",
+        "Ham is small. The Old Bridge was built in 1429 by Anna Reed. It is of stone.",
+    )];
+    let world = World::start(&place, true, script).await;
+    let frames: Vec<GraphRagResponse> = world.ask("graph-rag", &question(false)).await;
+    let prompted = world.prompts.asked.lock().clone();
+    let knowledge = &prompted.last().unwrap().terms["knowledge"];
+    let read = format!(r#"[{{"s":"Old Bridge","p":"built","o":"1429","read":"{sentence}"}}"#);
+    assert!(knowledge.starts_with(&read), "{knowledge}");
+    assert_eq!(knowledge.matches("\"read\"").count(), 1, "{knowledge}");
+    let [cited] = frames[0].citations.as_slice() else {
+        panic!("one citation, not {:?}", frames[0].citations);
+    };
+    assert_eq!(cited.text, sentence);
+    // The text is looked up once, for the model and for the citation.
+    assert_eq!(world.counts.of("librarian"), 1);
+}
+
 async fn the_number_of_questions_is_bounded_whatever_the_size_of_the_graph(place: Place) {
     for size in [10, 2_000] {
         let mut script = script();
@@ -387,6 +409,7 @@ async fn who_hangs_up_stops_the_model(place: Place) {
 }
 
 tg_testkit::on_both_buses!(
+    a_fact_comes_with_the_sentence_that_it_was_read_from,
     what_an_answer_goes_without_is_said_with_it,
     a_streamed_answer_has_its_frames_in_order_and_a_bounded_number_of_questions,
     the_number_of_questions_is_bounded_whatever_the_size_of_the_graph,

@@ -442,7 +442,7 @@ async fn at_ten_places(bus: Bus) -> Result<()> {
     ended(
         &tg(
             &url,
-            &["load-turtle", "-i", "urn:doc", "-C", "facts", &facts],
+            &["load-turtle", "-C", "facts", "--source", "never", &facts],
         )
         .await?,
         0,

@@ -42,7 +42,7 @@ async fn between_systems(bus: Bus) -> Result<()> {
     .await?;
     tg(
         &from,
-        &["load-turtle", "-i", "urn:doc", "-C", "facts", &data],
+        &["load-turtle", "-C", "facts", "--source", "never", &data],
     )
     .await?
     .expect("loaded")?;

@@ -82,6 +82,7 @@ mod large_questions_are_bounded;
 mod left_queries_stop;
 mod listeners_talk;
 mod listings_come_in_pages;
+mod loaded_facts_have_a_source;
 mod log_lines_are_sentences;
 mod logins_by_an_issuer;
 mod loops_are_broken;

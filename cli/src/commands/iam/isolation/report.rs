@@ -182,7 +182,7 @@ impl Report {
             text.push_str(&format!("\nFAULT: changed in the other workspace: {what}"));
         }
         let verdict = match self.faults() {
-            0 => "Nothing of the other workspace was shown, changed or told.".to_owned(),
+            0 => "Nothing of the other workspace was shown, changed or revealed.".to_owned(),
             1 => "1 fault.".to_owned(),
             many => format!("{many} faults."),
         };

@@ -48,7 +48,7 @@ pub struct Add {
     /// Remove documents whose files are gone from the directories that are named
     #[arg(long, conflicts_with = "id")]
     pub(super) delete: bool,
-    /// MIME type or ending, where content and name do not tell
+    /// MIME type or ending, where content and name do not say
     #[arg(short = 'k', long, value_name = "MIME")]
     pub(super) kind: Option<String>,
     /// Title [default: what the document calls itself, else its file's name]

@@ -111,7 +111,7 @@ impl<'a> Taker<'a> {
         };
         if became != Became::Unchanged && is_rdf(&name) {
             session.out.talk(format!(
-                "{name}: RDF is read as text here; `tg load-turtle -i ID FILE` loads its facts"
+                "{name}: RDF is read as text here; `tg load-turtle FILE` loads its facts"
             ));
         }
         let (processings, why) = self.process(source, &id, &document, became).await?;

@@ -177,7 +177,7 @@ impl Pull {
                 })?;
                 session
                     .out
-                    .talk("The hashes are the source's own: they tell damage, not another author.");
+                    .talk("The hashes are the source's own: they show damage, not another author.");
                 read_sums(&text).map_err(|why| Error::Usage(format!("SHA256SUMS: {why}")))?
             }
         };

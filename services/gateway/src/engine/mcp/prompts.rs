@@ -49,7 +49,7 @@ const PROMPTS: &[Prompt] = &[
         about: "Reads a document to its end and sums it up.",
         argument: (
             "document_id",
-            "Id of the document, as list_documents tells it",
+            "Id of the document, as list_documents shows it",
         ),
         text: (
             "Summarise the document ",

@@ -107,6 +107,8 @@ struct Fact<'a> {
     subject: &'a str,
     predicate: &'a str,
     object: &'a str,
+    /// The number by which it is cited, where it was loaded from a file.
+    number: Option<usize>,
 }
 
 impl<'a> Fact<'a> {
@@ -116,11 +118,15 @@ impl<'a> Fact<'a> {
                 subject,
                 predicate,
                 object,
-            } => Some(Self {
-                subject,
-                predicate,
-                object,
-            }),
+            } => {
+                let (object, number) = cited(object);
+                Some(Self {
+                    subject,
+                    predicate,
+                    object,
+                    number,
+                })
+            }
             Line::Text(_) => None,
         }
     }
@@ -130,11 +136,23 @@ impl<'a> Fact<'a> {
         if !predicate.contains(' ') {
             predicate = words::split(&predicate).join(" ");
         }
+        let number = self.number.map_or_else(String::new, |n| format!(" [{n}]"));
         format!(
-            "{}, {predicate}: {}",
+            "{}, {predicate}: {}{number}",
             readable(self.subject),
             value(self.object)
         )
+    }
+}
+
+/// The object of a fact, and the number that stands behind it.
+fn cited(object: &str) -> (&str, Option<usize>) {
+    let parts = object
+        .strip_suffix(']')
+        .and_then(|rest| rest.rsplit_once(" ["));
+    match parts.and_then(|(object, number)| Some((object, number.parse().ok()?))) {
+        Some((object, number)) => (object, Some(number)),
+        None => (object, None),
     }
 }
 
@@ -219,20 +237,27 @@ fn said<'a>(facts: &[&Fact<'_>], read_from: &[Sentence<'a>]) -> Vec<Sentence<'a>
     found
 }
 
-/// The sentences, if there are any: a fact is quoted only where nobody knows a sentence that says it.
+/// The sentences, if there are any, and behind them the facts that were loaded: a fact is quoted only where nobody knows a sentence
+/// that says it.
 fn quote(facts: &[&Fact<'_>], said: &[Sentence<'_>]) -> String {
-    if !said.is_empty() {
-        let quotes: Vec<String> = said.iter().map(Sentence::quote).collect();
-        return quotes.join(" ");
-    }
     let mut quotes: Vec<String> = Vec::new();
-    for fact in facts {
+    for fact in facts
+        .iter()
+        .filter(|fact| said.is_empty() || fact.number.is_some())
+    {
         let quote = fact.quote();
         if !quotes.contains(&quote) {
             quotes.push(quote);
         }
     }
-    quotes.join("; ")
+    let facts = quotes.join("; ");
+    let mut parts: Vec<String> = said.iter().map(Sentence::quote).collect();
+    match parts.is_empty() {
+        true => return facts,
+        false if !facts.is_empty() => parts.push(format!("{facts}.")),
+        false => {}
+    }
+    parts.join(" ")
 }
 
 fn score(question: &Question<'_>, about: &str, asked: &[String], fact: &Fact<'_>) -> f64 {

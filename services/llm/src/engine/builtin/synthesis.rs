@@ -14,11 +14,28 @@ const COVERED: f64 = 0.6;
 /// Most things that lead to one another.
 const HOPS: usize = 3;
 
-/// Answers from lines of the form `[n] s | p | o`.
+/// Beginning of the line below a fact that has the sentence from which it was read.
+const READ_FROM: &str = "    Read from: ";
+
+/// What was given: facts with their numbers and the sentences that say them.
+#[derive(Default)]
+struct Given<'a> {
+    facts: Vec<Line>,
+    numbers: Vec<usize>,
+    sentences: Vec<Option<&'a str>>,
+}
+
+/// Answers from lines of the form `[n] s | p | o`, below which a sentence may stand.
 pub(super) fn from_facts(lines: &[&str], question: &str) -> String {
-    let mut numbers = Vec::new();
-    let mut facts = Vec::new();
+    let mut given = Given::default();
     for line in lines {
+        if let (Some(sentence), Some(last)) =
+            (line.strip_prefix(READ_FROM), given.sentences.last_mut())
+        {
+            // One that was cut says less than its document.
+            *last = Some(sentence.trim()).filter(|text| !text.ends_with('\u{2026}'));
+            continue;
+        }
         let Some((number, text)) = numbered(line) else {
             continue;
         };
@@ -26,8 +43,9 @@ pub(super) fn from_facts(lines: &[&str], question: &str) -> String {
         if let (Some(subject), Some(predicate), Some(object)) =
             (parts.next(), parts.next(), parts.next())
         {
-            numbers.push(number);
-            facts.push(Line::Fact {
+            given.numbers.push(number);
+            given.sentences.push(None);
+            given.facts.push(Line::Fact {
                 subject,
                 predicate,
                 object,
@@ -38,18 +56,14 @@ pub(super) fn from_facts(lines: &[&str], question: &str) -> String {
     let found = question
         .names
         .iter()
-        .find_map(|name| follow(&question, name, &facts, &numbers))
-        .or_else(|| search(&question, &facts, &numbers));
+        .find_map(|name| follow(&question, name, &given))
+        .or_else(|| search(&question, &given));
     found.unwrap_or_else(|| NO_FACTS.to_owned())
 }
 
 /// Answers from what is said of a named thing, and of what that leads to.
-fn follow(
-    question: &Question<'_>,
-    name: &str,
-    facts: &[Line],
-    numbers: &[usize],
-) -> Option<String> {
+fn follow(question: &Question<'_>, name: &str, given: &Given<'_>) -> Option<String> {
+    let facts = &given.facts;
     let mut about = name.to_owned();
     let mut asked = question.asked_beside(name);
     let mut quotes: Vec<String> = Vec::new();
@@ -64,7 +78,11 @@ fn follow(
         else {
             break;
         };
-        quotes.extend(cited(&found.chosen, &own, facts, numbers));
+        for quote in given.cited(&found.chosen, &own) {
+            if !quotes.contains(&quote) {
+                quotes.push(quote);
+            }
+        }
         answered = true;
         match found.leads_to {
             Some(lead) => {
@@ -79,7 +97,7 @@ fn follow(
 }
 
 /// Answers a question that names nothing the facts know: by words alone, most of which must be found.
-fn search(question: &Question<'_>, facts: &[Line], numbers: &[usize]) -> Option<String> {
+fn search(question: &Question<'_>, given: &Given<'_>) -> Option<String> {
     if question
         .names
         .iter()
@@ -88,34 +106,34 @@ fn search(question: &Question<'_>, facts: &[Line], numbers: &[usize]) -> Option<
         // What is asked about is not there.
         return None;
     }
-    let found = answer::find(question, "", &question.words, facts)?;
+    let found = answer::find(question, "", &question.words, &given.facts)?;
     let text = found.text.to_lowercase();
     let said = words::content(&text);
     let hit = |word: &&String| said.iter().any(|other| words::alike(other, word));
     let hits = question.words.iter().filter(hit).count();
     let enough = hits as f64 >= COVERED * question.words.len() as f64 && hits > 0;
-    let all: Vec<usize> = (0..facts.len()).collect();
-    (found.fit >= Fit::Partly && enough)
-        .then(|| cited(&found.chosen, &all, facts, numbers).join(" "))
+    let all: Vec<usize> = (0..given.facts.len()).collect();
+    (found.fit >= Fit::Partly && enough).then(|| given.cited(&found.chosen, &all).join(" "))
 }
 
-/// The chosen facts in words, each with its number.
-fn cited(chosen: &[usize], own: &[usize], facts: &[Line], numbers: &[usize]) -> Vec<String> {
-    let quote = |at: &usize| {
-        let at = *own.get(*at)?;
-        Some(format!(
-            "{} [{}].",
-            answer::quote_line(&facts[at])?,
-            numbers[at]
-        ))
-    };
-    let mut quotes: Vec<String> = Vec::new();
-    for quote in chosen.iter().filter_map(quote) {
-        if !quotes.contains(&quote) {
-            quotes.push(quote);
+impl Given<'_> {
+    /// The sentences of the chosen facts, or the facts in words where no sentence says them, each with its number.
+    fn cited(&self, chosen: &[usize], own: &[usize]) -> Vec<String> {
+        let mut said: Vec<String> = Vec::new();
+        let mut quotes: Vec<String> = Vec::new();
+        for at in chosen.iter().filter_map(|at| own.get(*at)) {
+            let text = match self.sentences[*at] {
+                Some(sentence) => Some(sentence.trim_end_matches(['.', ' ']).to_owned()),
+                None => answer::quote_line(&self.facts[*at]),
+            };
+            // Two facts may have been read from one sentence.
+            if let Some(text) = text.filter(|text| !said.contains(text)) {
+                quotes.push(format!("{text} [{}].", self.numbers[*at]));
+                said.push(text);
+            }
         }
+        quotes
     }
-    quotes
 }
 
 fn speaks_of(fact: &Line, name: &str) -> bool {

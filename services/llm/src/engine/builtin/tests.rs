@@ -247,6 +247,35 @@ fn words_found_in_a_text_of_the_graph_do_not_settle_a_question() {
     assert!(answer.starts_with("Old Bridge, comment: "), "{answer}");
 }
 
+#[test]
+fn facts_that_were_loaded_are_quoted_with_their_numbers() {
+    let answer = |question: &str, observation: &str| {
+        let steps = format!(
+            "\nThought: t\nAction: graph_about\nArgs: {{\"name\": \"Anna Berg\"}}\nObservation: {observation}\n"
+        );
+        match plan::next(&Prompt::read(&prompt(question, &steps)).unwrap()) {
+            Step::Answer { text, .. } => text,
+            other => panic!("{other:?}"),
+        }
+    };
+    let loaded = "Anna Berg <urn:x:anna>\nAnna Berg | leads | Turbine Team [1]\nAnna Berg | birth year | 1984 [2]";
+    assert_eq!(
+        answer("What does Anna Berg lead?", loaded),
+        "Anna Berg, leads: Turbine Team [1]"
+    );
+    assert_eq!(
+        answer("When was Anna Berg born?", loaded),
+        "Anna Berg, birth year: 1984 [2]"
+    );
+    let both = format!(
+        "{loaded}\nAnna Berg | leads | Rotor Team\n\nRead from:\n[3] Anna Berg leads the Rotor Team in Ham."
+    );
+    assert_eq!(
+        answer("What does Anna Berg lead?", &both),
+        "Anna Berg leads the Rotor Team in Ham [3]. Anna Berg, leads: Turbine Team [1]."
+    );
+}
+
 /// What was read of a contract, with the sentences.
 const CONTRACT: &str = "Agreement <urn:x:agreement>\nAgreement | is governed by | law of Scotland\n\
                         Agreement | runs for | 24 months\nAgreement | names | Acme Ltd\n\nRead from:\n\

@@ -211,7 +211,8 @@ fn the_shipped_data_prompts_render() {
             "query": "When was the Old Bridge built?",
             "knowledge": [
                 {"s": "Old Bridge", "p": "crosses", "o": "River Sell"},
-                {"s": "Old Bridge", "p": "built", "o": "1429"},
+                {"s": "Old Bridge", "p": "built", "o": "1429",
+                    "read": "The Old Bridge was built in 1429 and restored in 1987."},
             ],
         }),
         include_str!("../../../fixtures/kg-synthesis.txt"),

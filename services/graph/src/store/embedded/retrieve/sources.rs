@@ -122,7 +122,8 @@ impl Tracer<'_> {
                 }
                 let parents = self.parents(&node)?;
                 if parents.is_empty() && (depth > 0 || self.has_type(&node, "Document")?) {
-                    documents.insert(self.place(&node));
+                    // A file that was loaded holds the fact itself; a document that has a text says more.
+                    documents.insert((depth == 1, self.place(&node)));
                 }
                 for parent in parents {
                     if seen.len() < CHAIN && seen.insert(parent.clone()) {
@@ -137,7 +138,7 @@ impl Tracer<'_> {
         }
         Ok(TracedSource {
             chunks: chunks.into_iter().collect(),
-            documents: documents.into_iter().collect(),
+            documents: documents.into_iter().map(|(_, place)| place).collect(),
             page,
         })
     }

@@ -313,3 +313,57 @@ async fn typed_facts_are_traced_to_chunk_and_document() {
     let told: Vec<String> = document.properties.iter().map(text).collect();
     assert_eq!(told, ["creator", "Ann", "title", "Bridges"]);
 }
+
+#[tokio::test]
+async fn a_document_comes_before_the_file_that_was_loaded() {
+    let built = fact("urn:x:bridge", "urn:p:built", Term::literal("1429"));
+    let crosses = fact("urn:x:bridge", "urn:p:crosses", Term::iri("urn:x:sell"));
+    let source = |s: &str, p: &str, o: Term| fact(s, p, o).in_graph("urn:graph:source");
+    let held = |fact: &Triple| Term::Quoted(Box::new(fact.clone()));
+    let (derived, contains) = (
+        "http://www.w3.org/ns/prov#wasDerivedFrom",
+        "https://trustgraph.ai/ns/contains",
+    );
+    let (engine, key) = filled(&[
+        source("urn:sub:a", contains, held(&built)),
+        source("urn:sub:a", contains, held(&crosses)),
+        source("urn:sub:a", derived, Term::iri("urn:document:bridges.ttl")),
+        source(
+            "urn:document:bridges.ttl",
+            LABEL,
+            Term::literal("bridges.ttl"),
+        ),
+        source("urn:sub:b", contains, held(&built)),
+        source("urn:sub:b", derived, Term::iri("urn:chunk:1")),
+        source(
+            "urn:chunk:1",
+            TYPE,
+            Term::iri("https://trustgraph.ai/ns/Chunk"),
+        ),
+        source("urn:chunk:1", derived, Term::iri("urn:doc:1")),
+    ])
+    .await;
+    let ask = SourcesRequest {
+        edges: vec![built, crosses],
+        ..SourcesRequest::default()
+    };
+    let found = engine
+        .sources(&key, None, ask, CancellationToken::new())
+        .await
+        .unwrap();
+    let named = |at: usize| -> Vec<&str> {
+        let places = found.traced[at].documents.iter();
+        let places = places.map(|place| usize::try_from(*place).unwrap());
+        places
+            .map(|place| found.documents[place].uri.as_str())
+            .collect()
+    };
+    assert_eq!(named(0), ["urn:doc:1", "urn:document:bridges.ttl"]);
+    assert_eq!(named(1), ["urn:document:bridges.ttl"]);
+    assert_eq!(found.traced[1].chunks, [""; 0]);
+    let file = found
+        .documents
+        .iter()
+        .find(|one| one.uri == "urn:document:bridges.ttl");
+    assert_eq!(file.unwrap().title, "bridges.ttl");
+}
