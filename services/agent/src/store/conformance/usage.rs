@@ -69,6 +69,7 @@ async fn sums(ledger: &Store, workspace: &str, scope: Scope) -> Vec<(String, u64
         scope,
         since: String::new(),
         until: "2026-11-30".into(),
+        daily: false,
     };
     let sums = ledger.usage(workspace, &days, "", 100).await.unwrap();
     let sums = sums.into_iter();
@@ -227,11 +228,26 @@ pub(super) async fn usage_is_summed_up_by_name_and_day(ledger: Store) {
         scope: Scope::Run,
         since: "2026-11-27".into(),
         until: "2026-11-27".into(),
+        daily: false,
     };
     let some = ledger.usage("ws", &days, "a", 1).await.unwrap();
     assert_eq!(some, [("b".to_owned(), tokens(5))]);
     let some = ledger.usage("ws", &days, "", 1).await.unwrap();
     assert_eq!(some, [("a".to_owned(), tokens(4))]);
+    let daily = Days {
+        scope: Scope::Workspace,
+        since: "2026-11-26".into(),
+        daily: true,
+        ..days
+    };
+    let by_day = ledger.usage("ws", &daily, "", 9).await.unwrap();
+    let by_day: Vec<_> = by_day
+        .iter()
+        .map(|(day, sum)| (&**day, sum.tokens()))
+        .collect();
+    assert_eq!(by_day, [("2026-11-26", 3), ("2026-11-27", 9)]);
+    let rest = ledger.usage("ws", &daily, "2026-11-26", 9).await.unwrap();
+    assert_eq!(rest.len(), 1, "a page goes on behind a day");
     // Of a workspace that has ended nothing is counted, and what was is purged with it.
     let late = call("z", 1, CallKind::Model);
     let used = took("z", 9);
@@ -272,6 +288,14 @@ pub(super) async fn line_106_sessions_are_summed_up_exactly(ledger: Store) {
     let exact = ["s0", "s1"].map(|session| (session.to_owned(), 25 * (10 + 11 + 12)));
     assert_eq!(sums(&ledger, "ws", Scope::Session).await, exact);
     let together = [(String::new(), 50 * (10 + 11 + 12))];
+    assert_eq!(sums(&ledger, "ws", Scope::Workspace).await, together);
+    // One that is cleared is counted anew; the other, and what all used, stay.
+    let cleared = ledger.clear_usage("ws", "s0").await.unwrap();
+    let cleared = cleared.expect("something was counted");
+    assert_eq!((cleared.tokens(), cleared.model_calls), (825, 75));
+    assert_eq!(ledger.clear_usage("ws", "s0").await.unwrap(), None);
+    assert_eq!(ledger.clear_usage("other", "s1").await.unwrap(), None);
+    assert_eq!(sums(&ledger, "ws", Scope::Session).await, exact[1..]);
     assert_eq!(sums(&ledger, "ws", Scope::Workspace).await, together);
 }
 
