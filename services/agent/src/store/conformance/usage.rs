@@ -158,6 +158,61 @@ pub(super) async fn what_is_reserved_binds_until_it_is_settled_or_over(ledger: S
     assert_eq!(ledger.reserve(&late(2), &next, 2000).await.unwrap(), None);
 }
 
+/// Of 64 runs at once, as many call a tool as may; and none begins a call once the time of all is over.
+pub(super) async fn calls_and_time_bind_runs_at_once(ledger: Store) {
+    let bounded = |budget: Budget| Bound {
+        budget,
+        ..bound(Scope::Workspace, 0)
+    };
+    let asks = |budget: Budget, step: u32| {
+        (0..64).map(move |n| (format!("r{n}"), bounded(budget), step))
+    };
+    let reserve = |(run, bound, step): (String, Bound, u32)| {
+        let ledger = ledger.clone();
+        async move {
+            let next = Reservation {
+                amount: Amount {
+                    tool_calls: 1,
+                    ..Amount::default()
+                },
+                ..reservation(&run, 0, vec![bound])
+            };
+            let call = call(&run, step, CallKind::Tool);
+            let over = ledger.reserve(&call, &next, 1).await.unwrap();
+            (run, over)
+        }
+    };
+    let calls = Budget {
+        tool_calls: 10,
+        ..Budget::default()
+    };
+    let let_in = futures::future::join_all(asks(calls, 1).map(reserve)).await;
+    let fits = let_in.iter().filter(|(_, over)| over.is_none());
+    assert_eq!(fits.count(), 10);
+    let seconds = Budget {
+        seconds: 10,
+        ..Budget::default()
+    };
+    // Ten of them take a second each: the eleventh begins no more.
+    for (run, _) in let_in.iter().filter(|(_, over)| over.is_none()) {
+        let used = Used {
+            amount: Amount {
+                tool_calls: 1,
+                duration_ms: 1000,
+                ..Amount::default()
+            },
+            ..took(run, 0)
+        };
+        let settled = call(run, 1, CallKind::Tool);
+        ledger.settle(&of(run), &settled, &used, 1).await.unwrap();
+    }
+    let late = futures::future::join_all(asks(seconds, 2).map(reserve)).await;
+    for (_, over) in late {
+        let why = over.expect("the time is over").why;
+        assert!(why.starts_with("Stopped by a budget (time): "), "{why}");
+    }
+}
+
 pub(super) async fn bounds_are_of_their_own(ledger: Store) {
     let fits = |run: &str, scope: Scope, count: u64, most: u64| {
         let (ledger, run) = (ledger.clone(), run.to_owned());
