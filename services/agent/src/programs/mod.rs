@@ -18,6 +18,5 @@ mod fuzz;
 mod tests;
 
 pub use listed::CliAgents;
-pub(crate) use listed::{CliAgent, Engine};
 pub(crate) use output::Reply;
 pub(crate) use pool::{Asked, Key, Pool};

@@ -197,6 +197,10 @@ impl Pool {
             }
         }
         let session = oldest.and_then(|(_, mut kept)| kept.session.take());
+        drop(seats);
+        // Seats that somebody left while they were looked at here.
+        let used = |seat: &mut Arc<Seat>| Arc::strong_count(seat) > 1;
+        self.sessions.lock().retain(|_, seat| used(seat));
         if let Some((session, _)) = session {
             session.end().await;
         }

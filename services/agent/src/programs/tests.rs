@@ -113,10 +113,10 @@ async fn line_124_a_program_that_takes_too_long_ends_with_its_group() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("pid");
     let mut agent = once(r#"sleep 1000 & echo $! > "$1"; wait"#);
-    agent["timeout_seconds"] = json!(1);
+    agent["timeout_seconds"] = json!(5);
     let world = World::of(agent).await;
     let answer = world.ask("", file.to_str().unwrap()).await;
-    assert_eq!(answer, Err("timeout after 1s".into()));
+    assert_eq!(answer, Err("timeout after 5s".into()));
     let pid = std::fs::read_to_string(&file).unwrap();
     let pid = pid.trim().parse().ok().and_then(Pid::from_raw);
     until_gone(pid.unwrap()).await;

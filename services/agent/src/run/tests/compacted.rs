@@ -254,7 +254,10 @@ async fn line_104_a_run_recovers_three_times_in_all_its_steps(place: Place) {
     let chunks = world.run(&after(8, 10)).await;
     let last = chunks.last().expect("an end");
     let error = last.error.clone().expect("an error");
-    assert_eq!(error.code(), ErrorCode::TooLarge, "{error:?}");
+    assert!(
+        error.message.contains("longer than the model can read"),
+        "{error}"
+    );
     let [mut tiers, ..] = compacted(&shown(&chunks));
     tiers.sort();
     assert_eq!(tiers, ["full", "full", "full", "hard_clear"]);
