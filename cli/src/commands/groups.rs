@@ -153,6 +153,7 @@ pub const GROUPS: &[Group] = &[
             "confirm",
             "show-token-rate",
             "show-usage",
+            "clear-usage",
             "show-token-costs",
             "set-token-costs",
         ],

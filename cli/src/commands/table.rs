@@ -100,6 +100,7 @@ pub static ALL: &[Row] = &[
     Row::of::<llm::token_costs::SetTokenCosts>(),
     Row::of::<llm::token_costs::ShowTokenCosts>(),
     Row::of::<llm::usage::ShowUsage>(),
+    Row::of::<llm::usage::ClearUsage>(),
     Row::of::<tools::set::SetTool>(),
     Row::of::<tools::show::ShowTools>(),
     Row::of::<tools::delete::DeleteTool>(),

@@ -190,6 +190,8 @@ const LINES: &[&str] = &[
     "set-token-costs --model m -i 0.15 -o 0.6 -t x",
     "show-token-costs",
     "show-usage --by run --since 2026-11-01 --until 2026-11-27 -w acme --json",
+    "show-usage --by day",
+    "clear-usage ann/talk -w acme --json",
     "set-tool --id t --name n --description d --type knowledge-query --collection c --group g \
      --state s --applicable-states a b",
     "show-tools",

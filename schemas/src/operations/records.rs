@@ -228,6 +228,9 @@ pub struct TurnResult {
     pub cost: Cost,
     /// Set where the session was shortened on the way.
     pub compacted: Option<Compacted>,
+    /// IRI of the trace that explains the answer, in the flow's graph.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub explain_session: String,
 }
 
 impl TurnResult {

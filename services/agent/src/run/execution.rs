@@ -481,6 +481,7 @@ impl StepExecution {
             model: self.run.model.clone(),
             duration_ms: 0,
             cache_read: self.run.cache_read,
+            cache_write: self.run.cache_write,
             cost: Cost::from(self.run.cost),
         }
     }

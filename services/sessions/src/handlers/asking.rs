@@ -48,6 +48,8 @@ pub(super) struct Answered {
     pub(super) usage: Usage,
     pub(super) cost: Cost,
     pub(super) window: Vec<LoopRecord>,
+    /// IRI of its trace.
+    pub(super) trace: String,
 }
 
 /// The flow that answers for an agent, which runs and has one.
@@ -156,6 +158,7 @@ impl Answered {
         };
         self.stopped = part.stopped;
         self.window = part.loop_window;
+        self.trace = part.trace;
         if let Some(used) = part.usage {
             self.usage = Usage {
                 input: used.input,
@@ -243,6 +246,7 @@ mod tests {
                 sub_calls: 2,
                 ..AnswerCost::default()
             }),
+            trace: "urn:t".to_owned(),
             ..part("answer", "i")
         };
         heard.add(last).unwrap();
@@ -252,5 +256,6 @@ mod tests {
             ("m", "stop")
         );
         assert_eq!((heard.usage.input, heard.cost.sub_calls), (2, 2));
+        assert_eq!(heard.trace, "urn:t");
     }
 }

@@ -44,6 +44,7 @@ fn message(cx: &Cx, conversation: &str, message: Message) -> ChatMessage {
         [
             ("model", told.model.clone()),
             ("finish_reason", told.finish_reason.clone()),
+            ("explain_session", told.explain_session.clone()),
             ("usage", json(serde_json::to_string(&told.usage))),
             ("cost", json(serde_json::to_string(&told.cost))),
         ]

@@ -36,6 +36,7 @@ fn result(cx: &Cx, agent: &str, session: Option<String>, answered: Answered) -> 
         usage: answered.usage,
         cost: answered.cost,
         compacted: None,
+        explain_session: answered.trace,
     }
 }
 

@@ -44,6 +44,9 @@ const FILES: [(&str, &str); 3] = [
     ("c.yaml", "name: mia\nmodel: m3\nflow: other\n"),
 ];
 
+/// What explains an answer.
+pub(super) const TRACE: &str = "urn:trustgraph:agent:7d0c3c58-0000-4000-8000-000000000000";
+
 /// The last part of an answer.
 fn answer(text: &str) -> AgentResponse {
     AgentResponse {
@@ -52,6 +55,7 @@ fn answer(text: &str) -> AgentResponse {
         end_of_message: true,
         end_of_dialog: true,
         finish_reason: "stop".to_owned(),
+        trace: TRACE.to_owned(),
         model: Some("played".to_owned()),
         usage: Some(ChatUsage {
             input: 5,
