@@ -56,7 +56,7 @@ pub const DEPLOYED: [Deployed; 19] = [
     outside("tool", &["mcp-tool"]),
     row("sessions", &["sessions"], &["sessions"]),
     row("threads", &["threads"], &["threads"]),
-    row("agent", &["agent-manager"], &["agent"]),
+    row("agent", &["agent-manager"], &["agent-manager"]),
     row("extract", &["kg-extract-definitions", "kg-extract-relationships", "kg-extract-ontology", "kg-extract-rows", "kg-extract-agent", "violations"], &["extract"]),
     row("gateway", &["api-gateway"], &[]),
 ];

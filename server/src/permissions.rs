@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 use tg_mesh::Mode;
-use tg_schemas::processors::{PROCESSORS, Role, SpecRow, TopicScope, system_readers};
+use tg_schemas::processors::{PROCESSORS, Role, SpecRow, TopicScope, is_relay, system_readers};
 use tg_schemas::topic::Class;
 
 use crate::deployed::{DEPLOYED, Deployed};
@@ -54,7 +54,9 @@ const BESIDE: &[(&str, &[(Class, &str)])] = &[
             (Class::Flow, "document-embeddings-store"),
         ],
     ),
-    ("extract", &[(Class::Request, "librarian")]),
+    ("extract", &[
+        (Class::Request, "librarian"), (Class::Request, "text-completion"), (Class::Request, "text-completion-rag"),
+    ]),
     ("rag", &[(Class::Request, "traces")]),
     (
         "sessions",
@@ -211,6 +213,11 @@ fn some(one: &Deployed, streams: &Streams) -> Permissions {
             let bases = bases(declared.id, spec, streams);
             match spec.role {
                 Role::Serves | Role::Reads => reads.extend(bases),
+                // Whoever writes to a relay binds its readers to it.
+                Role::Writes if is_relay(spec.name) => {
+                    reads.extend(bases.clone());
+                    writes.extend(bases);
+                }
                 Role::Asks | Role::Writes => writes.extend(bases),
                 Role::Answers | Role::Hears => {}
             }
