@@ -5,7 +5,9 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use tg_clients::operations::{Chunks, Handle, Refused};
 use tg_mesh::{Cx, LeasedStore, TaskKind, clock};
-use tg_schemas::operations::{Chat, Failure, Question, SendMessage, SentMessage, TurnResult};
+use tg_schemas::operations::{
+    Chat, Failure, Question, SendMessage, SentMessage, TurnResult, WhenBusy,
+};
 use tg_schemas::{Error, ErrorCode};
 use tokio::sync::oneshot;
 use uuid::Uuid;
