@@ -54,9 +54,14 @@ const BESIDE: &[(&str, &[(Class, &str)])] = &[
             (Class::Flow, "document-embeddings-store"),
         ],
     ),
-    ("extract", &[
-        (Class::Request, "librarian"), (Class::Request, "text-completion"), (Class::Request, "text-completion-rag"),
-    ]),
+    (
+        "extract",
+        &[
+            (Class::Request, "librarian"),
+            (Class::Request, "text-completion"),
+            (Class::Request, "text-completion-rag"),
+        ],
+    ),
     ("rag", &[(Class::Request, "traces")]),
     (
         "sessions",

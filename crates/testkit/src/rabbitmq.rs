@@ -323,6 +323,23 @@ impl RabbitNode {
         Ok(times)
     }
 
+    /// Every access that it has refused to a user, by its log: `… refused for user 'name'`.
+    ///
+    /// # Errors
+    /// The log cannot be read.
+    pub fn refusals(&self) -> Result<Vec<String>> {
+        let mut refusals = Vec::new();
+        for entry in fs::read_dir(self.path("log"))? {
+            let text = fs::read(entry?.path())?;
+            let text = String::from_utf8_lossy(&text);
+            let lines = text
+                .lines()
+                .filter(|line| line.contains("refused for user"));
+            refusals.extend(lines.map(str::to_owned));
+        }
+        Ok(refusals)
+    }
+
     /// Raises (or clears) the memory alarm: publishers are blocked.
     ///
     /// # Errors

@@ -50,7 +50,10 @@ fn what_is_deployed_is_what_the_table_says() {
     for generated in GENERATED {
         below(&folder().join(generated), &mut there);
     }
-    let unmade: Vec<_> = there.iter().filter(|path| !files.contains_key(*path)).collect();
+    let unmade: Vec<_> = there
+        .iter()
+        .filter(|path| !files.contains_key(*path))
+        .collect();
     assert!(unmade.is_empty(), "{unmade:?}: {again}");
 }
 
@@ -61,7 +64,10 @@ fn a_pod_may_drain_before_it_is_killed() {
     assert!(pod::GRACE >= settings.drain().as_secs() + 15);
     let unit = folder().join("systemd/threadgraph.service");
     let unit = std::fs::read_to_string(unit).expect("the unit");
-    assert!(unit.contains(&format!("TimeoutStopSec={}", pod::GRACE)), "{unit}");
+    assert!(
+        unit.contains(&format!("TimeoutStopSec={}", pod::GRACE)),
+        "{unit}"
+    );
 }
 
 /// The page about operation shows the unit that is shipped.
@@ -99,20 +105,30 @@ fn dashboard_and_alerts_are_about_metrics_that_exist() {
 fn alerts_are_rules_that_prometheus_takes() {
     let page = std::fs::read_to_string(folder().join("../docs/operate.md")).expect("the page");
     let alerts = std::fs::read_to_string(folder().join("monitoring/alerts.yaml")).expect("rules");
-    for name in page.lines().filter_map(|line| line.trim().strip_prefix("- alert: ")) {
+    for name in page
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("- alert: "))
+    {
         assert!(alerts.contains(&format!("alert: {name}\n")), "{name}");
     }
     let dir = tempfile::tempdir().expect("a folder");
     std::fs::write(dir.path().join("rules.yaml"), &alerts).expect("a file");
     std::fs::write(dir.path().join("tests.yaml"), SERIES).expect("a file");
-    for what in [["check", "rules", "rules.yaml"], ["test", "rules", "tests.yaml"]] {
+    for what in [
+        ["check", "rules", "rules.yaml"],
+        ["test", "rules", "tests.yaml"],
+    ] {
         let ran = Command::new(folder().join("../.cache/promtool/usr/bin/promtool"))
             .args(what)
             .current_dir(dir.path())
             .output()
             .expect("promtool, as `make setup-test` brings it");
         let told = String::from_utf8_lossy(&ran.stdout);
-        assert!(ran.status.success(), "{told}{}", String::from_utf8_lossy(&ran.stderr));
+        assert!(
+            ran.status.success(),
+            "{told}{}",
+            String::from_utf8_lossy(&ran.stderr)
+        );
     }
 }
 
@@ -159,17 +175,30 @@ tests:
 fn overlays_are_valid_for_each_version_of_kubernetes() {
     let root = folder().join("..");
     let python = root.join(".cache/kubernetes/bin/python");
-    let single = DEPLOYED.iter().filter(|one| one.is_single()).map(|one| one.name);
-    let workers = DEPLOYED.iter().filter(|one| !one.is_single()).map(|one| one.name);
+    let single = DEPLOYED
+        .iter()
+        .filter(|one| one.is_single())
+        .map(|one| one.name);
+    let workers = DEPLOYED
+        .iter()
+        .filter(|one| !one.is_single())
+        .map(|one| one.name);
     let ran = Command::new(&python)
         .arg(root.join("scripts/manifests.py"))
         .arg(format!("--versions={}", VERSIONS.join(",")))
         .arg(format!("--single={}", single.collect::<Vec<_>>().join(",")))
-        .arg(format!("--workers={}", workers.collect::<Vec<_>>().join(",")))
+        .arg(format!(
+            "--workers={}",
+            workers.collect::<Vec<_>>().join(",")
+        ))
         .output()
         .expect("the validator, as `make setup-test` brings it");
     let told = String::from_utf8_lossy(&ran.stdout);
-    assert!(ran.status.success(), "{told}{}", String::from_utf8_lossy(&ran.stderr));
+    assert!(
+        ran.status.success(),
+        "{told}{}",
+        String::from_utf8_lossy(&ran.stderr)
+    );
     for overlay in ["small", "standard", "production"] {
         for version in VERSIONS {
             assert!(told.contains(&format!("{overlay} {version}: ")), "{told}");
@@ -187,5 +216,9 @@ fn the_validator_refuses_what_it_should() {
         .output()
         .expect("the validator, as `make setup-test` brings it");
     let told = String::from_utf8_lossy(&ran.stdout);
-    assert!(ran.status.success(), "{told}{}", String::from_utf8_lossy(&ran.stderr));
+    assert!(
+        ran.status.success(),
+        "{told}{}",
+        String::from_utf8_lossy(&ran.stderr)
+    );
 }

@@ -51,7 +51,13 @@ pub fn text() -> String {
     };
     add("small", "up", true, true, true);
     for one in DEPLOYED {
-        add("standard", one.name, one.name == "gateway", one.is_single(), one.outside);
+        add(
+            "standard",
+            one.name,
+            one.name == "gateway",
+            one.is_single(),
+            one.outside,
+        );
     }
     volumes.insert("rabbitmq-data".to_owned(), json!({}));
     services.insert(BROKER.to_owned(), broker());

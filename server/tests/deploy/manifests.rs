@@ -17,23 +17,40 @@ pub fn files() -> Files {
     let mut add = |path: &str, documents: &[Value]| {
         files.insert(format!("k8s/{path}"), yaml::file(documents));
     };
-    add("base/kustomization.yaml", &[kustomization(&["common.yaml"], json!({}))]);
+    add(
+        "base/kustomization.yaml",
+        &[kustomization(&["common.yaml"], json!({}))],
+    );
     add("base/common.yaml", &common());
     let image = || {
         let version = env!("CARGO_PKG_VERSION");
         json!({"namespace": NAME, "images": [{"name": NAME, "newTag": version}]})
     };
     let small = ["../../base", "up.yaml"];
-    add("overlays/small/kustomization.yaml", &[kustomization(&small, image())]);
+    add(
+        "overlays/small/kustomization.yaml",
+        &[kustomization(&small, image())],
+    );
     add("overlays/small/up.yaml", &up());
-    let standard = ["../../base", "services.yaml", "policies.yaml", "budgets.yaml"];
-    add("overlays/standard/kustomization.yaml", &[kustomization(&standard, image())]);
+    let standard = [
+        "../../base",
+        "services.yaml",
+        "policies.yaml",
+        "budgets.yaml",
+    ];
+    add(
+        "overlays/standard/kustomization.yaml",
+        &[kustomization(&standard, image())],
+    );
     add("overlays/standard/services.yaml", &services());
     add("overlays/standard/policies.yaml", &policies::of_services());
     add("overlays/standard/budgets.yaml", &budgets());
     let own = ["../standard", "broker.yaml", "scaling.yaml"];
     let zones = json!({"patches": production::zones()});
-    add("overlays/production/kustomization.yaml", &[kustomization(&own, zones)]);
+    add(
+        "overlays/production/kustomization.yaml",
+        &[kustomization(&own, zones)],
+    );
     add("overlays/production/broker.yaml", &production::broker());
     add("overlays/production/scaling.yaml", &production::scaling());
     files
@@ -152,7 +169,12 @@ fn up() -> Vec<Value> {
         broker: false,
         keeps: true,
     };
-    vec![names(), keeper(&run), policies::outside("up"), budget("up", json!({"maxUnavailable": 1}))]
+    vec![
+        names(),
+        keeper(&run),
+        policies::outside("up"),
+        budget("up", json!({"maxUnavailable": 1})),
+    ]
 }
 
 fn services() -> Vec<Value> {
@@ -182,5 +204,8 @@ fn budgets() -> Vec<Value> {
         true => json!({"maxUnavailable": 1}),
         false => json!({"minAvailable": 1}),
     };
-    DEPLOYED.iter().map(|one| budget(one.name, bound(one.is_single()))).collect()
+    DEPLOYED
+        .iter()
+        .map(|one| budget(one.name, bound(one.is_single())))
+        .collect()
 }

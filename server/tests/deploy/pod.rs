@@ -26,7 +26,10 @@ pub fn memory(service: &str) -> (Memory, Vec<(&'static str, u64)>) {
     match service {
         "graph" => (
             Memory(512, 4096),
-            vec![("GRAPH__MEMORY_MB", 2560), ("GRAPH__QUERIES_MEMORY_MB", 512)],
+            vec![
+                ("GRAPH__MEMORY_MB", 2560),
+                ("GRAPH__QUERIES_MEMORY_MB", 512),
+            ],
         ),
         "vectors" => (Memory(256, 2048), vec![("VECTORS__MEMORY_MB", 1024)]),
         "ingest" => (Memory(256, 2048), vec![("INGEST__MEMORY_MB", 1024)]),

@@ -57,9 +57,14 @@ pub fn scaling() -> Vec<Value> {
         ]},
     });
     // Clients come to the gateway, and no queue.
-    let workers = DEPLOYED.iter().filter(|one| !one.is_single() && one.name != "gateway");
+    let workers = DEPLOYED
+        .iter()
+        .filter(|one| !one.is_single() && one.name != "gateway");
     let each = workers.map(|one| {
-        let queues = format!("^nt\\.(request|flow)\\..*\\.({})(--.*)?$", one.processors.join("|"));
+        let queues = format!(
+            "^nt\\.(request|flow)\\..*\\.({})(--.*)?$",
+            one.processors.join("|")
+        );
         json!({
             "apiVersion": "keda.sh/v1alpha1",
             "kind": "ScaledObject",

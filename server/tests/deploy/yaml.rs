@@ -102,7 +102,8 @@ mod tests {
     fn values_are_written_as_blocks_and_texts_stay_texts() {
         let value = json!({"a": {"b": [1, "x y", {"c": "yes", "d": []}]}, "e": "v1", "f": [["g"]]});
         let text = file(&[value]);
-        let expected = "a:\n  b:\n  - 1\n  - \"x y\"\n  - c: \"yes\"\n    d: []\ne: v1\nf:\n- - g\n";
+        let expected =
+            "a:\n  b:\n  - 1\n  - \"x y\"\n  - c: \"yes\"\n    d: []\ne: v1\nf:\n- - g\n";
         assert_eq!(text.strip_prefix(HEAD), Some(expected));
     }
 }

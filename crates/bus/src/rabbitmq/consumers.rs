@@ -160,7 +160,11 @@ impl Lost {
 impl Registry {
     /// No consumers yet. Sinks run in the context of this runtime.
     /// They hold so many bytes of records at once.
-    pub(super) fn new(rules: &'static WireRules, starter: Starter, options: &RabbitOptions) -> Self {
+    pub(super) fn new(
+        rules: &'static WireRules,
+        starter: Starter,
+        options: &RabbitOptions,
+    ) -> Self {
         let in_hand = options.in_hand;
         Self {
             rules,
