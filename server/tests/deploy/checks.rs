@@ -8,7 +8,8 @@ use tg_server::deployed::DEPLOYED;
 use tg_server::metrics::METRICS;
 use tg_server::settings::{Flags, Settings};
 
-use crate::{files, folder, monitoring, pod};
+use crate::all::{files, folder};
+use crate::{monitoring, pod};
 
 /// Folders whose files are all generated.
 const GENERATED: [&str; 2] = ["k8s", "monitoring"];

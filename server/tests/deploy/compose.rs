@@ -92,7 +92,7 @@ fn environment(profile: &str) -> Value {
 fn broker() -> Value {
     json!({
         "profiles": ["standard"],
-        "image": "docker.io/library/rabbitmq:4",
+        "image": "rabbitmq:4",
         "hostname": BROKER,
         "restart": "unless-stopped",
         "volumes": ["rabbitmq-data:/var/lib/rabbitmq"],

@@ -3,11 +3,10 @@
 use serde_json::{Value, json};
 use tg_server::deployed::DEPLOYED;
 
-use crate::pod::{self, DOOR, NAME, REPORT, Run};
-use crate::{Files, policies, production, yaml};
+use crate::pod::{self, DOOR, NAME, REPLICAS, REPORT, Run, name};
+use crate::yaml::{self, Files};
+use crate::{policies, production};
 
-/// Replicas of a service that keeps nothing.
-pub const REPLICAS: u64 = 2;
 /// Service that gives pods with a store their names.
 const STORES: &str = "threadgraph-stores";
 
@@ -140,11 +139,6 @@ fn worker(run: &Run<'_>) -> Value {
             "template": pod::template(run),
         },
     })
-}
-
-/// Name of what runs a service.
-pub fn name(service: &str) -> String {
-    format!("{NAME}-{service}")
 }
 
 fn names() -> Value {

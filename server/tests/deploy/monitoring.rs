@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::{Files, yaml};
+use crate::yaml::{self, Files};
 
 /// A panel: title, unit, and its queries with their legends.
 type Panel = (

@@ -9,6 +9,8 @@ pub const DOOR: u16 = 8888;
 pub const REPORT: u16 = 9090;
 /// Seconds for a stop: `drain_seconds` and what is left to the mesh and to blocking work after it.
 pub const GRACE: u64 = 40;
+/// Replicas of a service that keeps nothing.
+pub const REPLICAS: u64 = 2;
 /// The user that nobody else is.
 pub const USER: u64 = 65532;
 /// Name of everything.
@@ -37,6 +39,11 @@ pub fn memory(service: &str) -> (Memory, Vec<(&'static str, u64)>) {
         "up" => (Memory(512, 4096), Vec::new()),
         _ => (Memory(128, 512), Vec::new()),
     }
+}
+
+/// Name of what runs a service.
+pub fn name(service: &str) -> String {
+    format!("{NAME}-{service}")
 }
 
 /// Labels by which a service's pods are found.

@@ -4,8 +4,7 @@
 use serde_json::{Value, json};
 use tg_server::deployed::DEPLOYED;
 
-use crate::manifests::name;
-use crate::pod::{self, NAME};
+use crate::pod::{self, NAME, name};
 
 /// Ports of a broker, plain and with TLS.
 const BROKER: [u16; 2] = [5671, 5672];

@@ -4,8 +4,7 @@
 use serde_json::{Value, json};
 use tg_server::deployed::DEPLOYED;
 
-use crate::manifests::{REPLICAS, name};
-use crate::pod;
+use crate::pod::{self, REPLICAS, name};
 
 /// Replicas of a service at most.
 const MOST: u64 = 10;

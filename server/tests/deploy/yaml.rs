@@ -1,8 +1,12 @@
 //! Writes values as YAML, with what stands at the top of each generated file.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use serde_json::Value;
+
+/// Text of each generated file, by its path below `deploy/`.
+pub type Files = BTreeMap<String, String>;
 
 const HEAD: &str = "# Made from the table of deployed services (server/src/deployed.rs) by\n\
     # `UPDATE=1 cargo test -p tg-server --test deploy`; do not edit.\n";
