@@ -1,7 +1,6 @@
 //! What is in `deploy/` is made from the table of deployed services: manifests for Kubernetes, a file for Compose, alert rules
-//! and a dashboard. A file that
-//! differs from what the table gives fails, as does one that nobody makes. `UPDATE=1 cargo test -p tg-server --test deploy`
-//! writes them.
+//! and a dashboard. The test fails where a file differs from what the table gives, and where there is one that nobody makes.
+//! `UPDATE=1 cargo test -p tg-server --test deploy` writes them.
 
 mod all;
 mod checks;
