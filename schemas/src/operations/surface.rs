@@ -16,6 +16,9 @@ pub(super) const OF_WORKSPACE: &str = "requestId";
 /// Capabilities for the agents of a workspace.
 pub(super) const READS: &str = "agents:read";
 pub(super) const WRITES: &str = "agents:write";
+/// Capabilities for what a workspace says of its sessions.
+pub(super) const CONFIG_READ: &str = "config:read";
+pub(super) const CONFIG_WRITE: &str = "config:write";
 
 /// The header that names the user.
 pub const USER: Field = Field::new("spass-user-id", "user_id", Form::Text);

@@ -34,6 +34,8 @@ pub struct Definition {
     pub capabilities: Vec<Capability>,
     /// Most rounds of model and tools in a turn; `None`: as the agent service says.
     pub max_iterations: Option<i64>,
+    /// Whether what its users say of themselves is remembered across sessions.
+    pub memory: bool,
 }
 
 impl Definition {

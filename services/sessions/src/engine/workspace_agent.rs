@@ -105,13 +105,19 @@ pub fn collections(mut ids: Vec<String>) -> Result<Vec<String>, Failure> {
     Ok(ids)
 }
 
-/// The agent as it answers: in a conversation that names collections, by these.
-pub fn definition(agent: NewAgent, own: &[String]) -> Definition {
+/// What an agent without instructions is told where the operator says nothing else.
+const INSTRUCTIONS: &str = "You are a helpful assistant. Answer what you are asked, briefly and truthfully, and say so where you do not know.";
+
+/// The agent as it answers: in a conversation that names collections, by these. One without instructions has those that are
+/// usual, or ours where there are none.
+pub fn definition(agent: NewAgent, own: &[String], usual: &str) -> Definition {
+    let usual = if usual.is_empty() { INSTRUCTIONS } else { usual };
+    let prompt = agent.system_prompt.filter(|own| !own.trim().is_empty());
     let collection = own.first().or(agent.knowledge_base_ids.first()).cloned();
     Definition {
         name: agent.name,
         description: agent.description.unwrap_or_default(),
-        system_prompt: agent.system_prompt.unwrap_or_default(),
+        system_prompt: prompt.unwrap_or_else(|| usual.to_owned()),
         rag_index: collection,
         rag_top_k: TOP_K,
         ..Definition::default()

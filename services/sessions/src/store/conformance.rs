@@ -44,6 +44,7 @@ fn answer(id: &str, text: &str) -> Answer {
     Answer {
         id: id.to_owned(),
         content: text.to_owned(),
+        steps: Vec::new(),
         usage: Usage {
             input: 3,
             ..Usage::default()
@@ -180,7 +181,7 @@ async fn the_past_is_what_fits_from_its_end_on(store: impl SessionStore) {
         turn(&store, "1", request, text).await;
     }
     let past = async |before, bytes| {
-        let past = store.past("w", "1", before, bytes).await.unwrap();
+        let past = store.past("w", "1", (0, before), bytes).await.unwrap();
         past.into_iter().map(|one| one.content).collect::<Vec<_>>()
     };
     assert_eq!(past(5, 1_000).await, ["aaaa", "re aaaa", "bbbb", "re bbbb"]);
