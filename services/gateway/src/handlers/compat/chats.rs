@@ -117,7 +117,7 @@ async fn completed<D: Dialect>(
     augment::check(wishes)
         .map_err(|fault| CompatError::new(400, "invalid_header", fault.message))?;
     let read = read::body_of(&app, headers, body, Some(&identity), CHAT_BODY).await;
-    let (body, question) = read.map_err(refused)?;
+    let (body, reading) = read.map_err(refused)?;
     let (asked, dialect) = D::read(&body).map_err(|error| CompatError::of(&error, None, None))?;
     drop(body);
     if !models::may(&identity, &asked.model) {
@@ -140,7 +140,7 @@ async fn completed<D: Dialect>(
     };
     let call = call(kind, meta, headers, body, !asked.streaming)?;
     let running = app.start(&identity, call, CancellationToken::new()).await;
-    let mut running = running.map_err(refused)?.holding(question);
+    let mut running = running.map_err(refused)?.holding(reading);
     let outlet = app.sending.outlet(&identity);
     // Nothing is sent before the first part is there: what fails at once has a status that says so.
     let first = part(running.next().await)?;
