@@ -1,10 +1,13 @@
 //! What every adapter of [`SessionStore`] does. A new one is added by one line at the end.
 
-use tg_schemas::operations::{CompactStrategy, Usage};
+use tg_schemas::operations::{CompactStrategy, ToolCall, Usage};
 
 use super::memory::InMemory;
 use super::sqlite::SqliteSessions;
-use super::{AgentRow, AgentStore, Answer, Asked, NewSession, Owner, Role, SessionStore, Surface};
+use super::{
+    AgentRow, AgentStore, Answer, Asked, LineageStore, MemoryRow, MemoryStore, NewSession, Owner,
+    Role, SessionStore, SettingStore, Shortening, Step, SummaryKind, SummaryRow, Surface,
+};
 use crate::engine::cursor::Key;
 
 /// A text that is kept apart from its row.
@@ -297,6 +300,133 @@ async fn line_079_conversations_go_with_their_agent(store: impl AgentStore + Ses
     assert!(store.session("w", "1").await.unwrap().is_some());
 }
 
+fn shortening(of: &str, to: &str, first_kept: i64) -> Shortening {
+    Shortening {
+        summary: SummaryRow {
+            id: format!("y-{of}"),
+            session: of.to_owned(),
+            successor: Some(to.to_owned()),
+            kind: SummaryKind::Lineage,
+            tier: "full".to_owned(),
+            text: "short".to_owned(),
+            model: "m".to_owned(),
+            prompt: "p".to_owned(),
+            mask: true,
+            first: 1,
+            last: first_kept - 1,
+            count: first_kept - 1,
+            before: 9,
+            after: 0,
+            trigger: "manual".to_owned(),
+            request: "r".to_owned(),
+            at: 2_000,
+        },
+        opening: "sum: short".to_owned(),
+        first_kept,
+        ids: (0..10).map(|at| format!("{to}-{at}")).collect(),
+    }
+}
+
+async fn line_021_a_shortened_session_goes_on_in_another_and_can_be_restored(
+    store: impl LineageStore + SessionStore,
+) {
+    store.create("w", new("1", "ann", 10)).await.unwrap();
+    for request in ["q1", "q2"] {
+        turn(&store, "1", request, request).await;
+    }
+    let next = store.shorten("w", shortening("1", "2", 3)).await.unwrap();
+    let next = next.unwrap();
+    assert_eq!((next.messages, next.live, next.parent.as_deref()), (3, 3, Some("1")));
+    assert_eq!((next.strategy, next.keep), (CompactStrategy::Manual, 3));
+    assert_eq!(texts(&store, "2").await, ["sum: short", "q2", "re q2"]);
+    let source = store.session("w", "1").await.unwrap().unwrap();
+    assert_eq!((source.live, source.characters), (2, 7));
+    assert_eq!((source.archived, source.successor.as_deref()), (Some(2_000), Some("2")));
+    let again = store.shorten("w", shortening("1", "3", 3)).await.unwrap();
+    assert_eq!(again, None);
+    let all = store.summaries("w", "1").await.unwrap();
+    assert_eq!((all.len(), all[0].after), (1, next.characters / 4));
+    assert!(store.is_begun("w", "1", "q1").await.unwrap());
+    assert!(!store.is_begun("w", "2", "q1").await.unwrap());
+    let back = store.restore("w", "1").await.unwrap().unwrap();
+    assert_eq!((back.live, back.characters, back.archived), (4, 14, None));
+    assert_eq!(store.session("w", "2").await.unwrap(), None);
+    assert!(store.summaries("w", "1").await.unwrap().is_empty());
+    // One with a turn of its own stays.
+    store.shorten("w", shortening("1", "2", 5)).await.unwrap().unwrap();
+    turn(&store, "2", "q3", "q3").await;
+    assert_eq!(store.restore("w", "1").await.unwrap(), None);
+    store.delete("w", "2").await.unwrap();
+    let source = store.session("w", "1").await.unwrap().unwrap();
+    assert_eq!((source.archived.is_some(), source.successor), (true, None));
+    assert_eq!(store.summaries("w", "1").await.unwrap()[0].successor, None);
+}
+
+async fn line_022_calls_of_tools_are_kept_before_their_answer(store: impl SessionStore) {
+    store.create("w", new("1", "ann", 10)).await.unwrap();
+    let began = store.begin("w", "1", asked("q", "look")).await.unwrap();
+    let step = Step {
+        call: ToolCall {
+            id: "c".to_owned(),
+            name: "search".to_owned(),
+            arguments: "{}".to_owned(),
+        },
+        result: "found".to_owned(),
+        ids: ["s1", "s2"].map(str::to_owned),
+    };
+    let answer = Answer {
+        steps: vec![step.clone()],
+        ..answer("a", "there")
+    };
+    store.finish("w", "1", began.unwrap().turn, answer).await.unwrap();
+    let all = store.messages("w", "1", 0, true, 10).await.unwrap();
+    let roles: Vec<Role> = all.iter().map(|one| one.role).collect();
+    assert_eq!(roles, [Role::User, Role::Agent, Role::Tool, Role::Agent]);
+    assert_eq!(all[1].tool_calls, [step.call]);
+    assert_eq!((all[2].content.as_str(), all[2].tool_name.as_deref()), ("found", Some("search")));
+    assert!(all.windows(2).all(|two| two[0].at < two[1].at && two[0].seq + 1 == two[1].seq));
+    let session = store.session("w", "1").await.unwrap().unwrap();
+    assert_eq!((session.messages, session.characters), (4, 14));
+}
+
+async fn settings_and_facts_stay_with_their_workspace_and_user(
+    store: impl SettingStore + MemoryStore,
+) {
+    let set = |value: Option<&str>| [("k".to_owned(), value.map(str::to_owned))].into();
+    store.set("w", set(Some("1")), 5).await.unwrap();
+    store.set("w", set(Some("2")), 6).await.unwrap();
+    assert_eq!(store.settings("w").await.unwrap()["k"], "2");
+    assert!(store.settings("x").await.unwrap().is_empty());
+    store.set("w", set(None), 7).await.unwrap();
+    assert!(store.settings("w").await.unwrap().is_empty());
+    let fact = |id: &str, user: &str, object: &str| MemoryRow {
+        id: id.to_owned(),
+        user: user.to_owned(),
+        subject: "s".to_owned(),
+        predicate: "p".to_owned(),
+        object: object.to_owned(),
+        agent: "a".to_owned(),
+        session: "1".to_owned(),
+        message: "m".to_owned(),
+        at: 5,
+    };
+    let facts = vec![fact("1", "ann", "x"), fact("2", "ann", "x"), fact("3", "ann", "y")];
+    store.remember("w", facts, 2).await.unwrap();
+    store.remember("w", vec![fact("4", "bob", "x")], 2).await.unwrap();
+    let ids = async |user: &str, after| {
+        let all = store.memories("w", user, after, 10).await.unwrap();
+        all.into_iter().map(|one| (one.id, one.at)).collect::<Vec<_>>()
+    };
+    let anns = ids("ann", i64::MIN).await;
+    assert_eq!(anns.iter().map(|one| one.0.as_str()).collect::<Vec<_>>(), ["1", "3"]);
+    assert_eq!(ids("ann", anns[0].1).await, [anns[1].clone()]);
+    store.remember("w", vec![fact("5", "ann", "z")], 2).await.unwrap();
+    assert_eq!(ids("ann", i64::MIN).await.len(), 2);
+    assert!(!store.forget("w", "bob", "5").await.unwrap());
+    assert!(store.forget("w", "ann", "5").await.unwrap());
+    assert!(store.memories("x", "ann", i64::MIN, 10).await.unwrap().is_empty());
+}
+
 /// Holds an adapter to all of it.
 macro_rules! conformance {
     ($adapter:ident, $make:expr) => {
@@ -306,6 +436,7 @@ macro_rules! conformance {
             messages_are_numbered_without_gaps_and_each_is_later_than_the_last,
             line_130_a_repeated_request_adds_no_second_message,
             the_past_is_what_fits_from_its_end_on,
+            line_022_calls_of_tools_are_kept_before_their_answer,
             line_018_a_deleted_session_takes_its_messages_with_it,
             line_051_an_agent_is_added_once_in_its_workspace,
             agents_are_listed_changed_and_removed,
@@ -331,6 +462,10 @@ fn sqlite(dir: &std::path::Path) -> SqliteSessions {
 
 conformance!(in_memory, |_: &std::path::Path| InMemory::default());
 conformance!(in_sqlite, sqlite);
+// What the adapter in memory does not have.
+conformance!(more_in_sqlite, sqlite;
+    line_021_a_shortened_session_goes_on_in_another_and_can_be_restored,
+    settings_and_facts_stay_with_their_workspace_and_user);
 
 /// What one turn writes does not grow with its session.
 #[tokio::test]

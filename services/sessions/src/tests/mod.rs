@@ -1,8 +1,14 @@
 //! Agents and sessions over the bus, with an agent that the test plays. The numbers are those of the contract's acceptance table.
 
+mod access;
 mod agents;
+mod compaction;
 mod conversations;
+mod documents;
+mod memory;
 mod sessions;
+mod streams;
+mod tenant;
 mod turns;
 mod workspace_agents;
 mod world;
