@@ -237,6 +237,9 @@ pub struct TurnResult {
     /// Why the agent did not finish, where it did not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error_message: Option<String>,
+    /// The passages that the agent was given, each as chunk, collection and document; an empty one is not known.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub context_chunks: Vec<Vec<String>>,
 }
 
 impl TurnResult {

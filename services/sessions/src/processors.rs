@@ -21,6 +21,8 @@ const STORE: &str = "sessions";
 
 /// Requests in progress at once per workspace: most of them wait for an agent.
 const CONCURRENCY: usize = 2_048;
+/// Config type of collections: an agent that names none reads all.
+const COLLECTION: &str = "collection";
 
 /// The processors of this service, to be hosted. Reads the files of agents, which blocks.
 ///
@@ -42,7 +44,7 @@ pub fn processors(mesh: &Mesh, options: Options) -> Result<Vec<Processor>, Agent
     let served = handlers::served(catalogue, levels, store.clone(), &options);
     let sessions = Processor::new(sessions::PROCESSOR)
         .serves(sessions::SESSIONS, Arc::new(served))
-        .watches(&[flow_record::KIND, tg_compaction::MODEL_TYPE])
+        .watches(&[flow_record::KIND, tg_compaction::MODEL_TYPE, COLLECTION])
         .concurrency(CONCURRENCY)
         .owns(store);
     Ok(vec![sessions])

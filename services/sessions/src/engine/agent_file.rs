@@ -82,6 +82,8 @@ pub fn read(text: &str) -> Result<Definition, Vec<FieldError>> {
         capabilities: fields.capabilities(),
         max_iterations: fields.whole("max_iterations", 1, 50),
         memory: fields.flag("memory"),
+        collections: fields.text("rag_index", TEXT).into_iter().collect(),
+        rag_min_score: None,
     };
     if fields
         .text("engine", TEXT)

@@ -28,6 +28,10 @@ pub struct Definition {
     pub rag_index: Option<String>,
     /// Passages that a search returns.
     pub rag_top_k: i64,
+    /// Collections whose passages it is given before each answer.
+    pub collections: Vec<String>,
+    /// Passages below this score are left out.
+    pub rag_min_score: Option<f64>,
     /// The flow that answers; `None`: the one that the workspace says.
     pub flow: Option<String>,
     /// What it can do.

@@ -6,6 +6,7 @@ pub mod cursor;
 pub mod definition;
 pub mod memory;
 pub mod request;
+pub mod retrieval;
 pub mod summing;
 pub mod templates;
 pub mod tenant;

@@ -14,12 +14,15 @@ pub struct Said {
     pub text: String,
 }
 
-/// The text that frames the next question: instructions, and the past in its order.
-pub fn framing(agent: &Definition, past: &[Said]) -> String {
+/// The text that frames the next question: instructions, passages, and the past in its order.
+pub fn framing(agent: &Definition, passages: &str, past: &[Said]) -> String {
     let mut parts = Vec::new();
     let instructions = agent.system_prompt.trim();
     if !instructions.is_empty() {
         parts.push(instructions.to_owned());
+    }
+    if !passages.is_empty() {
+        parts.push(passages.to_owned());
     }
     let mut room = TOLD;
     let fits = |one: &&Said| {
@@ -58,20 +61,21 @@ mod tests {
             ..Definition::default()
         };
         let past = [said("User", "two and two?"), said("Assistant", "four")];
-        let told = framing(&agent, &past);
+        let told = framing(&agent, "", &past);
         assert_eq!(
             told,
             "Be brief.\n\nThis conversation so far:\n\nUser: two and two?\n\nAssistant: four"
         );
-        assert_eq!(framing(&agent, &[]), "Be brief.");
-        assert_eq!(framing(&Definition::default(), &[]), "");
+        assert_eq!(framing(&agent, "", &[]), "Be brief.");
+        assert_eq!(framing(&agent, "[1] x", &[]), "Be brief.\n\n[1] x");
+        assert_eq!(framing(&Definition::default(), "", &[]), "");
     }
 
     #[test]
     fn the_oldest_are_left_out_where_there_is_no_room() {
         let long = "x".repeat(TOLD - 64);
         let past = [said("User", "first"), said("User", &long), said("User", "last")];
-        let told = framing(&Definition::default(), &past);
+        let told = framing(&Definition::default(), "", &past);
         assert!(told.ends_with("User: last") && !told.contains("first"));
     }
 }

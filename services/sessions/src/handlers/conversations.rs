@@ -28,6 +28,8 @@ use crate::store::{Agent, Message, NewSession, Owner, Role, Session, SessionStor
 
 /// Calls of tools in one turn.
 const CALLS: usize = 6;
+/// Config type of collections.
+const COLLECTION: &str = "collection";
 
 /// A conversation as clients read it.
 fn shown(cx: &Cx, session: Session) -> Conversation {
@@ -47,8 +49,17 @@ fn message(cx: &Cx, conversation: &str, message: Message) -> ChatMessage {
     let metadata = told.map_or_else(BTreeMap::new, |told| {
         let json = |value: Result<String, _>| value.unwrap_or_default();
         let fault = told.error_message.clone().unwrap_or_default();
+        let (chunks, ids) = match told.context_chunks.as_slice() {
+            [] => (String::new(), String::new()),
+            all => {
+                let ids: Vec<&str> = all.iter().filter_map(|one| Some(one.first()?.as_str())).collect();
+                (json(serde_json::to_string(all)), ids.join(","))
+            }
+        };
         [
             ("error_message", fault),
+            ("context_chunks", chunks),
+            ("context_document_ids", ids),
             ("model", told.model.clone()),
             ("finish_reason", told.finish_reason.clone()),
             ("usage", json(serde_json::to_string(&told.usage))),
@@ -69,6 +80,12 @@ fn message(cx: &Cx, conversation: &str, message: Message) -> ChatMessage {
         token_count: message.usage.map(|used| used.output),
         metadata,
     }
+}
+
+/// The collections of the workspace.
+fn collections(cx: &Cx) -> Vec<String> {
+    let rows = cx.config().values(cx.workspace(), COLLECTION);
+    rows.keys().cloned().collect()
 }
 
 /// Whose conversations are meant: those with an agent.
@@ -212,7 +229,12 @@ impl Agents {
         let text = request::message("content", &asked.content)?.to_owned();
         let like = body(&agent)?;
         let opening = like.user_prompt.clone();
-        let agent = Arc::new(workspace_agent::definition(like, &known.knowledge, &self.prompt));
+        let usual = workspace_agent::Usual {
+            own: &known.knowledge,
+            all: collections(cx),
+            prompt: &self.prompt,
+        };
+        let agent = Arc::new(workspace_agent::definition(like, usual));
         let settings = self.tenant(cx).await?.effective;
         let usual = settings.agent_flow.as_deref().unwrap_or_default();
         flow_of(cx, &agent, usual).map_err(|_| SessionsError::NoChat)?;

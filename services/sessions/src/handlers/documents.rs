@@ -105,8 +105,9 @@ impl Agents {
             at: now,
         };
         let store = self.store.get().await?;
-        let made = store.import(cx.workspace_key().as_str(), new, messages);
-        Ok(shown(made.await?, agent))
+        let key = cx.workspace_key();
+        let made = store.import(key.as_str(), new, messages).await?;
+        Ok(shown(made, agent))
     }
 }
 

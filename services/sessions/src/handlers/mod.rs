@@ -6,6 +6,7 @@ mod conversations;
 mod documents;
 mod lineage;
 mod recalling;
+mod retrieving;
 mod sessions;
 mod streaming;
 mod summing;

@@ -9,6 +9,7 @@ use tg_schemas::{Error, ErrorCode};
 
 use super::Agents;
 use super::asking::{Asking, Events, Hearing, flow_of};
+use super::retrieving::passages;
 use super::sessions::{Wanted, message};
 use super::streaming::streamed;
 use super::work::{Work, result, turn_result};
@@ -32,13 +33,15 @@ impl Handle<Chat> for Agents {
         request::depth(asked.caller_depth).map_err(SessionsError::from)?;
         let settings = self.tenant(cx).await?.effective;
         let usual = settings.agent_flow.as_deref().unwrap_or_default();
+        let flow = flow_of(cx, agent, usual)?;
+        let found = passages(cx, &flow, agent, question).await;
         let asking = Asking {
             agent,
             question,
-            framing: framing(agent, &[]),
+            framing: framing(agent, &found.shown, &[]),
             session: "",
             window: "[]",
-            flow: flow_of(cx, agent, usual)?,
+            flow,
         };
         let answered = asking.ask(cx, &Hearing::whole()).await?;
         Ok(result(cx, &agent.name, None, answered))

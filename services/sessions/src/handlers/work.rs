@@ -12,6 +12,7 @@ use uuid::Uuid;
 
 use super::asking::{Answered, Asking, Events, FAILED, Hearing, flow_of};
 use super::recalling;
+use super::retrieving::passages;
 use super::summing::{Shortened, Shortener, Spent, Trigger};
 use crate::engine::definition::Definition;
 use crate::engine::transcript::{Said, TOLD, framing};
@@ -45,6 +46,7 @@ pub(super) fn result(
         cost: answered.cost,
         compacted: None,
         error_message: answered.fault,
+        context_chunks: Vec::new(),
     }
 }
 
@@ -89,6 +91,8 @@ struct Place {
 struct Past {
     said: Vec<Said>,
     spent: Spent,
+    /// The passages that it is given.
+    context: Vec<Vec<String>>,
 }
 
 impl Work {
@@ -167,6 +171,7 @@ impl Work {
         }
         drop(store);
         let past = self.past(cx, &shortener, &place.session, began.turn).await?;
+        let found = passages(cx, &flow, &self.agent, &self.text).await;
         let question = match self.opening.as_deref().filter(|_| began.turn == 1) {
             Some(opening) => format!("{opening}\n\n{}", self.text),
             None => self.text.clone(),
@@ -174,7 +179,7 @@ impl Work {
         let asking = Asking {
             agent: &self.agent,
             question: &question,
-            framing: framing(&self.agent, &past.said),
+            framing: framing(&self.agent, &found.shown, &past.said),
             session,
             window: &place.session.loop_window,
             flow: flow.clone(),
@@ -188,7 +193,13 @@ impl Work {
             },
             heard => heard?,
         };
-        let finished = self.keep(cx, &place, &past, began.turn, heard).await?;
+        let context = found.chunks.into_iter();
+        let context = context.map(|(chunk, of)| vec![chunk, of, String::new()]);
+        let past = Past {
+            context: context.collect(),
+            ..past
+        };
+        let finished = self.keep(cx, &place, past, began.turn, heard).await?;
         Ok((session.to_owned(), began.turn, finished))
     }
 
@@ -303,14 +314,18 @@ impl Work {
             });
         }
         said.extend(found.iter().filter_map(told));
-        Ok(Past { said, spent })
+        Ok(Past {
+            said,
+            spent,
+            context: Vec::new(),
+        })
     }
 
     async fn keep(
         &self,
         cx: &Cx,
         place: &Place,
-        past: &Past,
+        past: Past,
         turn: i64,
         mut heard: Answered,
     ) -> Result<Finished, SessionsError> {
@@ -322,6 +337,7 @@ impl Work {
         for spent in [&place.spent, &past.spent] {
             spent.onto(&mut told.usage, &mut told.cost);
         }
+        told.context_chunks = past.context;
         told.compacted.clone_from(&place.compacted);
         let content = std::mem::take(&mut told.content);
         let answer = store::Answer {

@@ -1,10 +1,18 @@
 //! What is remembered of a user across sessions.
 
+use std::fs;
+
 use tg_schemas::operations::{ForgetMemory, ListMemories, Memory, OneMemory, WhichMemories};
 use tg_testkit::on_both_buses;
 use tg_testkit::place::Place;
 
 use super::world::{World, code};
+
+/// With an agent that remembers.
+async fn remembering(place: &Place) -> World {
+    let text = "name: rex\nmodel: m2\nmemory: true\n";
+    World::start_with(place, |dir| fs::write(dir.join("agents/d.yaml"), text).unwrap()).await
+}
 
 async fn memories(world: &World, user: &str) -> Vec<Memory> {
     let which = WhichMemories {
@@ -15,7 +23,7 @@ async fn memories(world: &World, user: &str) -> Vec<Memory> {
 }
 
 async fn what_a_user_says_is_known_in_later_sessions_until_it_is_forgotten(place: Place) {
-    let world = World::start(&place).await;
+    let world = remembering(&place).await;
     world.sums_up(|asked| {
         Ok(match asked.messages[1].content.contains("Kassel") {
             true => "Bob | lives in | Kassel".to_owned(),
@@ -54,7 +62,7 @@ async fn what_a_user_says_is_known_in_later_sessions_until_it_is_forgotten(place
 
 /// `list-memories`
 async fn pages_of_what_is_remembered_are_oldest_first(place: Place) {
-    let world = World::start(&place).await;
+    let world = remembering(&place).await;
     world.sums_up(|_| Ok("Bob | likes | tea\nBob | likes | rye\nBob | plays | chess".to_owned()));
     let session = world.session("rex", "bob").await;
     world.send(&session, "I like tea and rye, and play chess").await.unwrap();

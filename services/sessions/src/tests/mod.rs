@@ -2,10 +2,12 @@
 
 mod access;
 mod agents;
+mod around;
 mod compaction;
 mod conversations;
 mod documents;
 mod memory;
+mod retrieval;
 mod sessions;
 mod streams;
 mod tenant;

@@ -9,21 +9,21 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tg_mesh::{Ask, Cx, Deadline, Processor};
 use tg_schemas::msg::{
-    AgentRequest, AgentResponse, AnswerCost, ChatCompletionRequest, ChatCompletionResponse,
-    ChatUsage, OperationRequest, OperationResponse,
+    AgentRequest, AgentResponse, AnswerCost, ChatCompletionRequest, ChatUsage, OperationRequest, OperationResponse,
 };
 use tg_schemas::operations::{
     Chat, CreateSession, Empty, Failure, ListMessages, ListNamedAgents, NewSession, Object,
     OneSession, Operation, Question, SESSIONS, SendMessage, SentMessage, Session, SessionMessage,
     TurnResult, WhichMessages, read, write,
 };
-use tg_schemas::processors::{agent_manager, text_completion};
+use tg_schemas::processors::agent_manager;
 use tg_schemas::{Class, Error, ErrorCode, Topic, WorkspaceId};
 use tg_testkit::config::Config;
 use tg_testkit::fakes::{Play, Played};
-use tg_testkit::flow::{SOON, TestFlow};
+use tg_testkit::flow::{SOON, TestFlow, Wiring};
 use tg_testkit::place::Place;
 
+use super::around::{self, Chunks, Model, Sums};
 use crate::options::Options;
 use crate::processors::processors;
 
@@ -32,22 +32,20 @@ type Answers = Arc<Mutex<Box<dyn Fn(&AgentRequest) -> Result<String, Error> + Se
 
 /// What the played agent plays instead of one answer.
 type Script = Box<dyn Fn(&AgentRequest) -> Play<AgentResponse> + Send>;
-/// What the played model says.
-type Sums = Arc<Mutex<Box<dyn Fn(&ChatCompletionRequest) -> Result<String, Error> + Send>>>;
 
 /// One system.
 pub(super) struct World {
     pub(super) flow: TestFlow,
     pub(super) agent: Arc<Played<AgentRequest, AgentResponse>>,
-    pub(super) model: Arc<Played<ChatCompletionRequest, ChatCompletionResponse>>,
+    pub(super) model: Model,
+    pub(super) chunks: Chunks,
     answers: Answers,
     script: Arc<Mutex<Option<Script>>>,
     sums: Sums,
     pub(super) dir: TempDir,
 }
 
-const FILES: [(&str, &str); 4] = [
-    ("d.yaml", "name: rex\nmodel: m2\nmemory: true\n"),
+const FILES: [(&str, &str); 3] = [
     (
         "b.yaml",
         "name: zoe\nmodel: m1\nsystem_prompt: Be brief.\ntools: [calculator]\nrag_index: docs\n",
@@ -89,13 +87,22 @@ impl World {
 
     /// The same with more files below the data directory.
     pub(super) async fn start_with(place: &Place, more: impl FnOnce(&Path)) -> Self {
+        Self::start_as(place, more, false).await
+    }
+
+    /// The same with a flow that finds passages.
+    pub(super) async fn start_as(
+        place: &Place,
+        files: impl FnOnce(&Path),
+        retrieves: bool,
+    ) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        more(dir.path());
         let agents = dir.path().join("agents");
         fs::create_dir(&agents).unwrap();
         for (name, text) in FILES {
             fs::write(agents.join(name), text).unwrap();
         }
+        files(dir.path());
         let answers: Answers = Arc::new(Mutex::new(Box::new(|asked| {
             Ok(format!("re {}", asked.question))
         })));
@@ -103,16 +110,7 @@ impl World {
         let script: Arc<Mutex<Option<Script>>> = Arc::default();
         let played_script = script.clone();
         let sums: Sums = Arc::new(Mutex::new(Box::new(|_| Ok("in short".to_owned()))));
-        let summed = sums.clone();
-        let model = Played::new(move |_: &Cx, asked: ChatCompletionRequest| {
-            let with = summed.lock();
-            Ok(Play::of(vec![ChatCompletionResponse {
-                content: (**with)(&asked)?,
-                model: Some(asked.model.unwrap_or_else(|| "of-flow".to_owned())),
-                end_of_stream: true,
-                ..ChatCompletionResponse::default()
-            }]))
-        });
+        let (model, chunks) = (around::model(&sums), around::chunks());
         let agent = Played::new(move |_: &Cx, asked: AgentRequest| {
             if let Some(script) = &*played_script.lock() {
                 return Ok(script(&asked));
@@ -122,11 +120,10 @@ impl World {
             Ok(Play::of(vec![answer(&said)]).yielding())
         });
         let config = Config::new();
-        let topic = json!({"request": "request:tg:agent:default:default",
-                           "response": "response:tg:agent:default:default"});
-        let record = json!({"description": "d", "blueprint-name": "b", "parameters": {}, "epoch": 1,
-                            "interfaces": {"agent": topic}});
-        config.put("flow", "default", &record.to_string());
+        config.put("flow", "default", &around::record(retrieves).to_string());
+        for (name, generation) in [("k1", 1), ("k2", 2), ("bad", 3)] {
+            config.collection(name, generation);
+        }
         config.put("llm-model", "m2", r#"{"context_window": 16000}"#);
         config.register("other");
         let options = Options {
@@ -135,26 +132,21 @@ impl World {
         };
         let played =
             Processor::new(agent_manager::PROCESSOR).serves(agent_manager::REQUEST, agent.clone());
-        let chats = Processor::new(text_completion::PROCESSOR)
-            .serves(text_completion::CHAT, model.clone());
+        let more = around::processors(&model, &chunks);
         let host = |mesh: &_| {
             let mut all = processors(mesh, options).expect("the files can be used");
             all.push(played);
-            all.push(chats);
+            all.extend(more);
             all
         };
-        let wiring = [
-            (
-                "agent-manager",
-                &[("request", Class::Request, "agent")] as &[_],
-            ),
-            ("text-completion", &[]),
-        ];
+        let mut wiring: Vec<Wiring> = around::WIRING.to_vec();
+        wiring.push(("agent-manager", &[("request", Class::Request, "agent")]));
         let flow = TestFlow::start(place, config, &wiring, host).await;
         let world = Self {
             flow,
             agent,
             model,
+            chunks,
             answers,
             script,
             sums,
