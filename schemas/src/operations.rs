@@ -51,6 +51,7 @@ mod update_conversation;
 mod workspace_agents;
 
 pub use chat::{Chat, Question};
+pub use compact_session::CompactSession;
 pub use conversations::{ChatMessage, Conversation, OneConversation, WhichPage};
 pub use create_agent::{CreateAgent, NewAgent};
 pub use create_conversation::{CreateConversation, NewConversation};
@@ -62,41 +63,40 @@ pub use declare::{
 pub use delete_agent::DeleteAgent;
 pub use delete_conversation::DeleteConversation;
 pub use delete_session::DeleteSession;
+pub use expand_summary::{ExpandSummary, Expanded, OneSummary};
+pub use export::{FORM, SessionDocument};
+pub use export_session::ExportSession;
 pub use failure::{Failure, FailureCode};
+pub use forget_memory::{ForgetMemory, OneMemory};
 pub use get_agent::{GetAgent, OneAgent};
 pub use get_conversation::GetConversation;
 pub use get_named_agent::{GetNamedAgent, NamedAgent};
 pub use get_session::{GetSession, OneSession};
+pub use get_tenant_config::GetTenantConfig;
+pub use import_session::{ImportSession, ImportedSession};
+pub use lineage::{CompactResult, Lineage, LineageNode, Summary};
 pub use list_agents::{ListAgents, WhichAgents, WorkspaceAgents};
 pub use list_conversation_messages::{ChatMessages, ListConversationMessages};
 pub use list_conversations::{Conversations, ListConversations};
+pub use list_memories::{ListMemories, Memories, Memory, WhichMemories};
 pub use list_messages::{ListMessages, SessionMessages, WhichMessages};
 pub use list_named_agents::{ListNamedAgents, NamedAgents};
 pub use list_sessions::{ListSessions, Sessions, WhichSessions};
 pub use list_templates::{AgentTemplates, ListTemplates};
+pub use put_tenant_config::PutTenantConfig;
 pub use records::{
     AgentConfig, AgentSummary, Capability, CompactStrategy, Compacted, Cost, Empty, Session,
     SessionMessage, ToolCall, TurnEvent, TurnResult, Usage, decimal,
 };
 pub use send_conversation_message::{Exchange, SendConversationMessage, SentContent};
 pub use send_message::{SendMessage, SentMessage, WhenBusy};
+pub use session_lineage::SessionLineage;
 pub use surface::{DEPTH, PARENT, SESSIONS, TENANT, USER};
+pub use tenant_config::{TenantChange, TenantConfig, TenantLevels, TenantSettings};
+pub use undo_compaction::UndoCompaction;
 pub use update_agent::{AgentChange, UpdateAgent};
 pub use update_conversation::{ConversationChange, UpdateConversation};
 pub use workspace_agents::{AgentTemplate, WorkspaceAgent};
-pub use compact_session::CompactSession;
-pub use expand_summary::{ExpandSummary, Expanded, OneSummary};
-pub use export::{FORM, SessionDocument};
-pub use export_session::ExportSession;
-pub use forget_memory::{ForgetMemory, OneMemory};
-pub use get_tenant_config::GetTenantConfig;
-pub use import_session::{ImportSession, ImportedSession};
-pub use lineage::{CompactResult, Lineage, LineageNode, Summary};
-pub use list_memories::{ListMemories, Memories, Memory, WhichMemories};
-pub use put_tenant_config::PutTenantConfig;
-pub use session_lineage::SessionLineage;
-pub use tenant_config::{TenantChange, TenantConfig, TenantLevels, TenantSettings};
-pub use undo_compaction::UndoCompaction;
 
 /// Does something for each operation with its types.
 pub trait Visit {

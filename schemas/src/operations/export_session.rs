@@ -1,8 +1,8 @@
 //! `export-session`: a session as one document.
 
 use super::declare::{Effect, Meta, Operation};
-use super::failure::Failure;
 use super::export::SessionDocument;
+use super::failure::Failure;
 use super::get_session::OneSession;
 use super::records::Empty;
 use super::surface::{AGENT, OF_USER, REQUEST_ID, SESSIONS, SINCE};

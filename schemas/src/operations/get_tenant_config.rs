@@ -3,8 +3,8 @@
 use super::declare::{Effect, Meta, Operation};
 use super::failure::Failure;
 use super::records::Empty;
-use super::tenant_config::TenantConfig;
 use super::surface::{CONFIG_READ, REQUEST_ID, SESSIONS, SINCE};
+use super::tenant_config::TenantConfig;
 use crate::topic::Class;
 
 /// The operation.

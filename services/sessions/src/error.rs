@@ -81,6 +81,16 @@ impl From<StorageError> for SessionsError {
     }
 }
 
+impl SessionsError {
+    /// The code that its client reads.
+    pub(crate) fn code(&self) -> &'static str {
+        match Refused::<Failure>::from(self.clone()) {
+            Refused::Failure(failure) => failure.code.as_str(),
+            Refused::Error(error) => error.code().as_str(),
+        }
+    }
+}
+
 /// How a client is told that the agent did not answer: by its kind, and without what a provider said.
 fn unanswered(code: ErrorCode) -> Failure {
     match code {

@@ -177,11 +177,7 @@ impl Turns {
     }
 
     /// Waits for a turn of another session, whoever has one already: of the session that continues one's own.
-    pub(crate) async fn beside(
-        self: &Arc<Self>,
-        workspace: WorkspaceKey,
-        session: &str,
-    ) -> Beside {
+    pub(crate) async fn beside(self: &Arc<Self>, workspace: WorkspaceKey, session: &str) -> Beside {
         let place = Place::of(self, workspace, session);
         let (lane, _) = place.enter();
         Beside {

@@ -2,8 +2,8 @@
 
 use clap::Args;
 use serde_json::{Value, json};
-use tg_schemas::operations::{CompactSession as Compact, OneSession, SessionLineage};
 use tg_schemas::operations::UndoCompaction as Undo;
+use tg_schemas::operations::{CompactSession as Compact, OneSession, SessionLineage};
 
 use super::Which;
 use crate::args::{Common, Options};

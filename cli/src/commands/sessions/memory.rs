@@ -55,7 +55,14 @@ impl Command for ListMemories {
 }
 
 fn render(shown: &Value, width: Width) -> String {
-    let columns = ["id", "subject", "predicate", "object", "agent", "created_at"];
+    let columns = [
+        "id",
+        "subject",
+        "predicate",
+        "object",
+        "agent",
+        "created_at",
+    ];
     let rows: Vec<_> = list(shown, "memories")
         .iter()
         .map(|one| columns.map(|column| text(one, column)))
@@ -97,7 +104,9 @@ impl Command for ForgetMemory {
         };
         session.http()?.call::<Forget>(&asked).await?;
         let shown = json!({"forgotten": self.memory_id});
-        session.out.lay(&shown, |_| format!("forgotten: {}", self.memory_id))
+        session
+            .out
+            .lay(&shown, |_| format!("forgotten: {}", self.memory_id))
     }
 }
 

@@ -165,12 +165,19 @@ fn event(part: Part) -> Bytes {
         Part::Error(error) => ("error".to_owned(), failed_with(&error)),
         Part::Body {
             body, failed: true, ..
-        } => ("error".to_owned(), result(body, true).err().unwrap_or_default()),
+        } => (
+            "error".to_owned(),
+            result(body, true).err().unwrap_or_default(),
+        ),
         Part::Body { mut body, .. } => {
             let name = body.get("event").and_then(Value::as_str);
             let name = name.unwrap_or("done").to_owned();
             let data = body.remove("data").or_else(|| body.remove("result"));
-            (name, data.and_then(|data| data.as_object().cloned()).unwrap_or_default())
+            (
+                name,
+                data.and_then(|data| data.as_object().cloned())
+                    .unwrap_or_default(),
+            )
         }
     };
     Bytes::from(format!("event: {name}\ndata: {}\n\n", Value::Object(data)))
@@ -520,7 +527,12 @@ mod tests {
         let path = path.map(|(name, text)| (name.to_owned(), text.to_owned()));
         let failure = Failure::new(FailureCode::SessionArchived, "m").continued_in("2");
         let failure = object_of(&failure);
-        let place = continues_at(&SendMessage::META, SendMessage::META.path, path.into(), &failure);
+        let place = continues_at(
+            &SendMessage::META,
+            SendMessage::META.path,
+            path.into(),
+            &failure,
+        );
         assert_eq!(place.as_deref(), Some("/a1/agents/a/sessions/2/messages"));
         let response = told(&failure, place, ("request_id", "r"));
         assert_eq!(response.status(), StatusCode::PERMANENT_REDIRECT);
@@ -535,9 +547,17 @@ mod tests {
             last,
             failed,
         };
-        let told = event(part(json!({"event": "token", "data": {"delta": "a\nb"}}), false, false));
+        let told = event(part(
+            json!({"event": "token", "data": {"delta": "a\nb"}}),
+            false,
+            false,
+        ));
         assert_eq!(&told[..], b"event: token\ndata: {\"delta\":\"a\\nb\"}\n\n");
-        let failed = part(json!({"error": {"type": "upstream_error", "message": "m"}}), true, true);
+        let failed = part(
+            json!({"error": {"type": "upstream_error", "message": "m"}}),
+            true,
+            true,
+        );
         let told = String::from_utf8(event(failed).to_vec()).unwrap();
         assert!(told.starts_with("event: error\n") && told.contains("upstream_error"));
     }

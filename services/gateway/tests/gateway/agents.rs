@@ -175,12 +175,17 @@ async fn line_024_a_client_that_follows_lands_on_the_successor(place: Place) {
     let world = World::start(&place, AuthMode::None).await;
     let path = format!("{SESSIONS}/old/messages");
     let request = reqwest::Client::new().post(world.url(&path));
-    let request = request.header("SPASS-User-Id", "bob").json(&json!({"message": "x"}));
+    let request = request
+        .header("SPASS-User-Id", "bob")
+        .json(&json!({"message": "x"}));
     let response = request.timeout(BOUND).send().await.unwrap();
     assert_eq!(response.status().as_u16(), 200);
     let body: Value = response.json().await.unwrap();
     let asked = told(&body["content"]);
-    assert_eq!((&asked["session_id"], &asked["message"]), (&json!("new"), &json!("x")));
+    assert_eq!(
+        (&asked["session_id"], &asked["message"]),
+        (&json!("new"), &json!("x"))
+    );
 }
 
 /// 69: what a stream looks like, and how one is refused.
@@ -189,14 +194,19 @@ async fn line_069_a_stream_has_events_with_names(place: Place) {
     let stream = |session: &str| {
         let path = format!("{SESSIONS}/{session}/messages/stream");
         let request = reqwest::Client::new().post(world.url(&path));
-        let request = request.header("SPASS-User-Id", "bob").json(&json!({"message": "x"}));
+        let request = request
+            .header("SPASS-User-Id", "bob")
+            .json(&json!({"message": "x"}));
         request.timeout(BOUND).send()
     };
     let response = stream("s").await.unwrap();
     assert_eq!(response.status().as_u16(), 200);
     let header = |name: &str| response.headers()[name].to_str().unwrap().to_owned();
     assert_eq!(header("content-type"), "text/event-stream");
-    assert_eq!((header("cache-control"), header("x-accel-buffering")), ("no-cache".into(), "no".into()));
+    assert_eq!(
+        (header("cache-control"), header("x-accel-buffering")),
+        ("no-cache".into(), "no".into())
+    );
     let text = response.text().await.unwrap();
     let expected = "event: user-message\ndata: {\"content\":\"x\"}\n\n\
                     event: token\ndata: {\"delta\":\"a\\nb\"}\n\n\
@@ -214,10 +224,19 @@ async fn line_131_a_socket_has_the_same_events(place: Place) {
     let socket = world.socket("").await;
     let request = json!({"operation": "send-message", "name": "ann", "session_id": "s", "user_id": "bob",
                          "message": "x", "streaming": true});
-    let frames = socket.send(json!({"service": "sessions", "request": request})).await.unwrap();
+    let frames = socket
+        .send(json!({"service": "sessions", "request": request}))
+        .await
+        .unwrap();
     let frames = frames.all(BOUND).await.unwrap();
-    let names: Vec<_> = frames.iter().map(|one| one["response"]["event"].clone()).collect();
-    assert_eq!(names, [json!("user-message"), json!("token"), json!("done")]);
+    let names: Vec<_> = frames
+        .iter()
+        .map(|one| one["response"]["event"].clone())
+        .collect();
+    assert_eq!(
+        names,
+        [json!("user-message"), json!("token"), json!("done")]
+    );
     let ends: Vec<_> = frames.iter().map(|one| one["complete"].clone()).collect();
     assert_eq!(ends, [json!(false), json!(false), json!(true)]);
 }
@@ -233,7 +252,10 @@ async fn line_010_settings_of_a_workspace_are_put(place: Place) {
     let expected = json!({"compact_keep_last_n": 3, "agent_flow": null, "workspace": "default"});
     assert_eq!(asked, expected);
     let (status, _, told) = sent(&world, "PUT", path, &[], Some(json!({"speed": 1}))).await;
-    assert_eq!((status, &told["error"]["code"]), (400, &json!("validation_error")));
+    assert_eq!(
+        (status, &told["error"]["code"]),
+        (400, &json!("validation_error"))
+    );
 }
 
 async fn failures_have_the_form_of_the_surface(place: Place) {

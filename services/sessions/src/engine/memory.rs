@@ -22,7 +22,10 @@ pub type Fact = (String, String, String);
 /// The facts that a model wrote down. Lines of another form are passed over.
 pub fn facts(text: &str) -> Vec<Fact> {
     let fact = |line: &str| {
-        let parts: Vec<&str> = line.trim_start_matches(['-', '*', ' ']).split('|').collect();
+        let parts: Vec<&str> = line
+            .trim_start_matches(['-', '*', ' '])
+            .split('|')
+            .collect();
         let fits = |part: &&str| (1..=PART).contains(&part.trim().chars().count());
         match parts.as_slice() {
             [subject, predicate, object] if parts.iter().all(|part| fits(&part)) => Some((

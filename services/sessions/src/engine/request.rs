@@ -1,8 +1,6 @@
 //! What requests may say: users, texts, pages, the settings of a session. Each refusal names the field.
 
-use tg_schemas::operations::{
-    CompactStrategy, Failure, FailureCode, NewSession, TenantSettings,
-};
+use tg_schemas::operations::{CompactStrategy, Failure, FailureCode, NewSession, TenantSettings};
 
 use super::cursor::{self, Key};
 
@@ -119,10 +117,7 @@ pub struct SessionSettings {
 ///
 /// # Errors
 /// One of them is out of its range.
-pub fn settings(
-    asked: &NewSession,
-    usual: &TenantSettings,
-) -> Result<SessionSettings, Failure> {
+pub fn settings(asked: &NewSession, usual: &TenantSettings) -> Result<SessionSettings, Failure> {
     let keep = asked.compact_keep_last_n.or(usual.compact_keep_last_n);
     let keep = keep.unwrap_or(KEEP_USUAL);
     if !(0..=KEEP).contains(&keep) {

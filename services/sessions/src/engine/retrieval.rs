@@ -69,7 +69,10 @@ mod tests {
         let scores: Vec<f64> = best.iter().map(|hit| hit.score).collect();
         assert_eq!(scores, [0.9, 0.8, 0.7]);
         assert_eq!(merged(found, 2, None).len(), 3);
-        assert_eq!(shown(&["x ".to_owned()]), "Passages that may help:\n\n[1] x");
+        assert_eq!(
+            shown(&["x ".to_owned()]),
+            "Passages that may help:\n\n[1] x"
+        );
         assert_eq!(shown(&[]), "");
     }
 }

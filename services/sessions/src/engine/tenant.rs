@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use tg_schemas::operations::{
-    CompactStrategy, Failure, FailureCode, TenantChange, TenantConfig, TenantLevels,
-    TenantSettings,
+    CompactStrategy, Failure, FailureCode, TenantChange, TenantConfig, TenantLevels, TenantSettings,
 };
 
 /// Most messages that stay as they are when a session is shortened.
@@ -88,7 +87,8 @@ pub fn read(text: &str, models: &[String]) -> Result<BTreeMap<String, TenantSett
     }
     let mut all = BTreeMap::new();
     for one in file.tenants {
-        checked(&one.defaults, models).map_err(|failure| format!("{}: {}", one.id, failure.message))?;
+        checked(&one.defaults, models)
+            .map_err(|failure| format!("{}: {}", one.id, failure.message))?;
         if all.insert(one.id.clone(), one.defaults).is_some() {
             return Err(format!("tenants: {} stands there twice", one.id));
         }
@@ -188,7 +188,11 @@ mod tests {
         let counts = |levels: &Levels, own| config("w", levels, own).effective.compact_keep_last_n;
         assert_eq!(counts(&levels, TenantSettings::default()), Some(10));
         levels.process = keep(9);
-        levels.yaml = read("tenants: [{id: w, defaults: {compact_keep_last_n: 7}}]", &[]).unwrap();
+        levels.yaml = read(
+            "tenants: [{id: w, defaults: {compact_keep_last_n: 7}}]",
+            &[],
+        )
+        .unwrap();
         assert_eq!(counts(&levels, TenantSettings::default()), Some(7));
         assert_eq!(counts(&levels, keep(4)), Some(4));
         let other = config("x", &levels, TenantSettings::default());

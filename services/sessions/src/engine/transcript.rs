@@ -74,7 +74,11 @@ mod tests {
     #[test]
     fn the_oldest_are_left_out_where_there_is_no_room() {
         let long = "x".repeat(TOLD - 64);
-        let past = [said("User", "first"), said("User", &long), said("User", "last")];
+        let past = [
+            said("User", "first"),
+            said("User", &long),
+            said("User", "last"),
+        ];
         let told = framing(&Definition::default(), "", &past);
         assert!(told.ends_with("User: last") && !told.contains("first"));
     }

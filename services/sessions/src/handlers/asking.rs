@@ -139,11 +139,7 @@ impl Asking<'_> {
     ///
     /// # Errors
     /// No flow runs that could answer, or the agent did not.
-    pub(super) async fn ask(
-        &self,
-        cx: &Cx,
-        hearing: &Hearing,
-    ) -> Result<Answered, SessionsError> {
+    pub(super) async fn ask(&self, cx: &Cx, hearing: &Hearing) -> Result<Answered, SessionsError> {
         let workspace = WorkspaceId::new(cx.workspace())?;
         let listening = Listening {
             cx,
@@ -213,8 +209,7 @@ impl Answered {
     /// The agent called more tools than it may.
     fn too_many(mut self, most: usize) -> Self {
         self.steps.truncate(most);
-        self.content =
-            "The agent called too many tools without coming to an answer.".to_owned();
+        self.content = "The agent called too many tools without coming to an answer.".to_owned();
         self.finish_reason = FAILED.to_owned();
         self.fault = Some(format!("a turn may call tools {most} times"));
         self
@@ -243,7 +238,8 @@ impl Answered {
         };
         if self.steps.len() < hearing.calls {
             hearing.tell("token-reset", json!({})).await;
-            let told = json!({"toolName": step.call.name, "args": part.args, "callId": step.call.id});
+            let told =
+                json!({"toolName": step.call.name, "args": part.args, "callId": step.call.id});
             hearing.tell("tool-call", told).await;
         }
         self.steps.push(step);
@@ -256,7 +252,8 @@ impl Answered {
         };
         step.result.push_str(&part.content);
         if part.end_of_message {
-            let told = json!({"toolName": step.call.name, "callId": step.call.id, "result": step.result});
+            let told =
+                json!({"toolName": step.call.name, "callId": step.call.id, "result": step.result});
             hearing.tell("tool-result", told).await;
         }
     }

@@ -25,6 +25,7 @@ use crate::engine::cursor::{self, Key};
 use crate::engine::{request, workspace_agent};
 use crate::error::SessionsError;
 use crate::store::{Agent, Message, NewSession, Owner, Role, Session, SessionStore, Surface};
+use crate::trail::Who;
 
 /// Calls of tools in one turn.
 const CALLS: usize = 6;
@@ -52,7 +53,10 @@ fn message(cx: &Cx, conversation: &str, message: Message) -> ChatMessage {
         let (chunks, ids) = match told.context_chunks.as_slice() {
             [] => (String::new(), String::new()),
             all => {
-                let ids: Vec<&str> = all.iter().filter_map(|one| Some(one.first()?.as_str())).collect();
+                let ids: Vec<&str> = all
+                    .iter()
+                    .filter_map(|one| Some(one.first()?.as_str()))
+                    .collect();
                 (json(serde_json::to_string(all)), ids.join(","))
             }
         };
@@ -252,6 +256,13 @@ impl Agents {
             ends_with_reader: events.is_some(),
             events,
             shows: |cx, id, one| json!(message(cx, id, one)),
+            trail: self.trail.clone(),
+            who: Who {
+                surface: "ws",
+                agent: asked.agent_id.clone(),
+                session: Some(known.id.clone()),
+                ..Who::default()
+            },
         };
         let (_, turn, finished) = work.run(cx).await?;
         let store = self.store.get().await?;

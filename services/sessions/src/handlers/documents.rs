@@ -58,7 +58,10 @@ impl Agents {
         let said = store.messages(key.as_str(), &session.id, 0, false, MOST + 1);
         let said = said.await?;
         if said.len() > MOST {
-            return Err(invalid("session_id", "has too many messages for one document"));
+            return Err(invalid(
+                "session_id",
+                "has too many messages for one document",
+            ));
         }
         Ok(SessionDocument {
             form: FORM.to_owned(),
@@ -76,7 +79,10 @@ impl Agents {
             return Err(invalid("document.form", "must be threadgraph-session-1"));
         }
         if document.messages.len() > MOST {
-            return Err(invalid("document.messages", "must have at most 10,000 entries"));
+            return Err(invalid(
+                "document.messages",
+                "must have at most 10,000 entries",
+            ));
         }
         let old = document.session;
         let like = NewSession {

@@ -32,6 +32,7 @@ use crate::engine::catalogue::Catalogue;
 use crate::engine::tenant::Levels;
 use crate::options::Options;
 use crate::store::SqliteSessions;
+use crate::trail::Trail;
 use crate::turns::Turns;
 
 /// What all handlers go by.
@@ -40,6 +41,7 @@ pub(crate) struct Agents {
     store: Arc<LeasedStore<SqliteSessions>>,
     turns: Arc<Turns>,
     levels: Levels,
+    trail: Arc<Trail>,
     /// What an agent of a workspace is told that has no instructions; empty: what we say.
     prompt: String,
 }
@@ -56,6 +58,7 @@ pub(crate) fn served(
         store,
         turns: Turns::new(options.max_concurrent),
         levels,
+        trail: Arc::new(Trail::below(&options.data_dir)),
         prompt: options.system_prompt.clone(),
     });
     Served::default()
@@ -108,7 +111,12 @@ mod tests {
         let durability = tg_storage::Durability::Process;
         let store = SqliteSessions::open(&dir.path().join("i"), dir.path(), durability).unwrap();
         let store = LeasedStore::opened_with("sessions", store);
-        let served = served(Arc::default(), Levels::default(), store, &Options::default());
+        let served = served(
+            Arc::default(),
+            Levels::default(),
+            store,
+            &Options::default(),
+        );
         let declared = ALL.iter().filter(|meta| meta.service == SESSIONS);
         let declared: BTreeSet<_> = declared.map(|meta| meta.name).collect();
         assert_eq!(served.names().collect::<BTreeSet<_>>(), declared);

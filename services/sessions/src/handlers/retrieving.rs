@@ -43,7 +43,9 @@ struct Search<'a> {
 /// The topic of an interface of a flow.
 fn topic(cx: &Cx, flow: &FlowId, interface: &str) -> Result<Topic, Error> {
     let record = flow_records::get(cx.config(), cx.workspace(), flow.as_str());
-    let named = record.as_ref().and_then(|one| one.topic(interface, Class::Request));
+    let named = record
+        .as_ref()
+        .and_then(|one| one.topic(interface, Class::Request));
     let named = named.ok_or_else(|| {
         let text = "the flow has nothing that finds passages";
         Error::new(ErrorCode::NotImplemented, text)
@@ -101,7 +103,9 @@ async fn found(cx: &Cx, flow: &FlowId, agent: &Definition, query: &str) -> Resul
         texts: vec![query.to_owned()],
         ..EmbeddingsRequest::default()
     };
-    let answer = cx.mesh.ask(&topic(cx, flow, EMBEDDINGS)?, &question, options(cx));
+    let answer = cx
+        .mesh
+        .ask(&topic(cx, flow, EMBEDDINGS)?, &question, options(cx));
     let mut answer: EmbeddingsResponse = answer.last().await?;
     let vector = answer.take_vectors(1).and_then(|mut all| all.pop());
     let search = Search {
@@ -124,12 +128,18 @@ async fn found(cx: &Cx, flow: &FlowId, agent: &Definition, query: &str) -> Resul
     }
     let best = merged(all, search.each, agent.rag_min_score);
     let ids: Vec<String> = best.iter().map(|hit| hit.chunk.clone()).collect();
-    let texts = Library::of_workspace(cx).at_most(PATIENCE).texts(&ids).await?;
+    let texts = Library::of_workspace(cx)
+        .at_most(PATIENCE)
+        .texts(&ids)
+        .await?;
     let there = best.into_iter().zip(texts);
     let there = there.filter_map(|(hit, passage)| Some((hit, passage?.text)));
     let (hits, texts): (Vec<Hit>, Vec<String>) = there.unzip();
     Ok(Found {
         shown: shown(&texts),
-        chunks: hits.into_iter().map(|hit| (hit.chunk, hit.collection)).collect(),
+        chunks: hits
+            .into_iter()
+            .map(|hit| (hit.chunk, hit.collection))
+            .collect(),
     })
 }

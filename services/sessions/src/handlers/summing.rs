@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tg_compaction::{
-    Asked, Failure as Unsummed, KEPT, MODEL_TYPE, Row, Summariser, Tier, is_full, said, split_point,
-    summarise, window,
+    Asked, Failure as Unsummed, KEPT, MODEL_TYPE, Row, Summariser, Tier, is_full, said,
+    split_point, summarise, window,
 };
 use tg_mesh::tg_bus::pause::after;
 use tg_mesh::{Ask, Cx, LeasedStore, clock, warn_of};
@@ -20,6 +20,7 @@ use crate::store::{
     LineageStore, Message, Session, SessionStore, Shortening, SqliteSessions, SummaryKind,
     SummaryRow,
 };
+use crate::trail::ModelCall;
 
 /// Base of the topic on which the model of a flow is asked.
 const CHAT: &str = "chat-completion";
@@ -49,6 +50,8 @@ pub(super) struct Spent {
     pub(super) usage: Usage,
     pub(super) calls: i64,
     usd: Option<f64>,
+    /// Each of the calls.
+    pub(super) made: Vec<ModelCall>,
 }
 
 impl Spent {
@@ -101,6 +104,25 @@ impl<'a> Model<'a> {
         })
     }
 
+    /// A call, for the trail.
+    fn made(&self, answer: Option<&ChatCompletionResponse>) -> ModelCall {
+        let used = answer.and_then(|answer| answer.usage).unwrap_or_default();
+        let model = answer.and_then(|answer| answer.model.clone());
+        ModelCall {
+            surface: self.name,
+            model: model.or_else(|| self.model.clone()).unwrap_or_default(),
+            is_done: answer.is_some(),
+            usage: Usage {
+                input: used.input,
+                output: used.output,
+                cache_read: used.cache_read,
+                cache_write: used.cache_write,
+                total: used.total,
+            },
+            usd: answer.and_then(|answer| answer.cost),
+        }
+    }
+
     /// Its answer.
     pub(super) async fn chat(&mut self, system: String, text: &str) -> Result<String, Error> {
         let turn = |role: &str, content: String| ChatTurn {
@@ -121,10 +143,13 @@ impl<'a> Model<'a> {
             ..self.cx.ask_options()
         };
         let answer = self.cx.mesh.ask(&self.topic, &question, ask);
-        let answer: ChatCompletionResponse = answer.last().await?;
-        if let Some(error) = answer.error {
-            return Err(error);
-        }
+        let answer: Result<ChatCompletionResponse, Error> = answer.last().await;
+        let answer = answer.and_then(|answer| match answer.error {
+            Some(error) => Err(error),
+            None => Ok(answer),
+        });
+        self.spent.made.push(self.made(answer.as_ref().ok()));
+        let answer = answer?;
         if let Some(used) = answer.usage {
             let usage = &mut self.spent.usage;
             usage.input += used.input;
@@ -199,7 +224,8 @@ impl Shortener<'_> {
     ) -> Result<(tg_compaction::Summary, String, Spent), Unsummed<SessionsError>> {
         let model = self.settings.compact_summary_model.clone();
         let window = window_of(self.cx, model.as_deref().unwrap_or_default());
-        let mut by = Model::new(self.cx, self.flow, model, "summary").map_err(Unsummed::Stopped)?;
+        let mut by =
+            Model::new(self.cx, self.flow, model, "compaction").map_err(Unsummed::Stopped)?;
         match summarise(rows, window, mask, &mut by).await {
             Ok(summary) => Ok((summary, by.answered, by.spent)),
             Err(Unsummed::TooSmall) => Err(Unsummed::TooSmall),
@@ -232,7 +258,9 @@ impl Shortener<'_> {
         let new = Shortening {
             opening: opening(&session.id, &summary.text),
             first_kept: last + 1,
-            ids: (cut..=live.len()).map(|_| Uuid::new_v4().to_string()).collect(),
+            ids: (cut..=live.len())
+                .map(|_| Uuid::new_v4().to_string())
+                .collect(),
             summary: SummaryRow {
                 id: Uuid::new_v4().to_string(),
                 session: session.id.clone(),

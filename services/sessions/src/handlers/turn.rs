@@ -6,6 +6,7 @@ use tg_clients::operations::{Chunks, Handle, Refused};
 use tg_mesh::Cx;
 use tg_schemas::operations::{Chat, Failure, Question, SendMessage, SentMessage, TurnResult};
 use tg_schemas::{Error, ErrorCode};
+use tokio::time::Instant;
 
 use super::Agents;
 use super::asking::{Asking, Events, Hearing, flow_of};
@@ -17,6 +18,7 @@ use crate::engine::request;
 use crate::engine::transcript::framing;
 use crate::error::SessionsError;
 use crate::store::Finished;
+use crate::trail::Who;
 
 #[async_trait]
 impl Handle<Chat> for Agents {
@@ -43,8 +45,21 @@ impl Handle<Chat> for Agents {
             window: "[]",
             flow,
         };
-        let answered = asking.ask(cx, &Hearing::whole()).await?;
-        Ok(result(cx, &agent.name, None, answered))
+        let started = Instant::now();
+        let answered = asking.ask(cx, &Hearing::whole()).await;
+        let done = answered.map(|answered| result(cx, &agent.name, None, answered));
+        let who = Who {
+            surface: "a1",
+            agent: agent.name.clone(),
+            user: asked.user_id.trim().to_owned(),
+            session: None,
+            depth: asked.caller_depth,
+            parent: asked.parent_request_id.clone(),
+        };
+        let took = i64::try_from(started.elapsed().as_millis()).unwrap_or(i64::MAX);
+        let ended = done.as_ref().map_err(SessionsError::code);
+        self.trail.turn(cx, &who, &[], ended, took).await;
+        Ok(done?)
     }
 }
 
@@ -93,6 +108,15 @@ impl Agents {
             events,
             shows: |_, _, one| json!(message(one)),
             ends_with_reader: false,
+            trail: self.trail.clone(),
+            who: Who {
+                surface: "a1",
+                agent: asked.name.clone(),
+                user: session.owner.user,
+                session: Some(asked.session_id.clone()),
+                depth: asked.caller_depth,
+                parent: asked.parent_request_id.clone(),
+            },
         };
         let (_, _, finished) = work.run(cx).await?;
         answered(finished)

@@ -7,6 +7,7 @@ use tg_mesh::{Cx, LeasedStore, TaskKind, clock, warn_of};
 use tg_schemas::operations::{Compacted, TenantSettings, TurnResult, WhenBusy};
 use tg_schemas::{Error, ErrorCode};
 use tokio::sync::oneshot;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
@@ -21,6 +22,7 @@ use crate::store::{
     self, Asked, Finished, LineageStore, Message, Role, Session, SessionStore, SqliteSessions,
     Surface,
 };
+use crate::trail::{ModelCall, Trail, Who};
 use crate::turns::{Turn, Turns};
 
 /// Sessions of a chain that are looked at to find the one that goes on.
@@ -78,6 +80,10 @@ pub(super) struct Work {
     pub(super) shows: fn(&Cx, &str, Message) -> Value,
     /// Whether the turn ends when its reader is gone.
     pub(super) ends_with_reader: bool,
+    /// Where it is written down that there was a turn.
+    pub(super) trail: Arc<Trail>,
+    /// Who asked.
+    pub(super) who: Who,
 }
 
 /// Where a turn runs: in the session that it was sent to, or in the one that continues it.
@@ -106,8 +112,14 @@ impl Work {
         own.cancel = cx.mesh.shutdown().child_token();
         let (tell, told) = oneshot::channel();
         cx.mesh.spawn(TaskKind::Handler, async move {
-            let done = self.done(&own, left).await;
-            let heard = done.as_ref().ok().map(|(session, turn, _)| (session.clone(), *turn));
+            let started = Instant::now();
+            let mut made = Vec::new();
+            let done = self.done(&own, left, &mut made).await;
+            self.note(&own, &done, &made, started).await;
+            let heard = done
+                .as_ref()
+                .ok()
+                .map(|(session, turn, _)| (session.clone(), *turn));
             // The caller may have gone: what was answered is kept all the same.
             let _ = tell.send(done);
             if let Some((session, turn)) = heard.filter(|_| self.agent.memory) {
@@ -133,6 +145,7 @@ impl Work {
         &self,
         cx: &Cx,
         left: CancellationToken,
+        made: &mut Vec<ModelCall>,
     ) -> Result<(String, i64, Finished), SessionsError> {
         let key = cx.workspace_key();
         let turn = self.turns.enter(key.clone(), &self.session, self.when_busy);
@@ -145,6 +158,7 @@ impl Work {
             flow: &flow,
         };
         let place = self.place(cx, &shortener).await?;
+        made.extend(place.spent.made.iter().cloned());
         // Nobody else knows the session that was just made, but a repetition of this request.
         let _beside = match place.session.id == self.session {
             true => None,
@@ -170,7 +184,10 @@ impl Work {
             hearing.tell("user-message", shown).await;
         }
         drop(store);
-        let past = self.past(cx, &shortener, &place.session, began.turn).await?;
+        let past = self
+            .past(cx, &shortener, &place.session, began.turn)
+            .await?;
+        made.extend(past.spent.made.iter().cloned());
         let found = passages(cx, &flow, &self.agent, &self.text).await;
         let question = match self.opening.as_deref().filter(|_| began.turn == 1) {
             Some(opening) => format!("{opening}\n\n{}", self.text),
@@ -201,6 +218,23 @@ impl Work {
         };
         let finished = self.keep(cx, &place, past, began.turn, heard).await?;
         Ok((session.to_owned(), began.turn, finished))
+    }
+
+    /// Writes the turn down.
+    async fn note(
+        &self,
+        cx: &Cx,
+        done: &Result<(String, i64, Finished), SessionsError>,
+        made: &[ModelCall],
+        started: Instant,
+    ) {
+        let took = i64::try_from(started.elapsed().as_millis()).unwrap_or(i64::MAX);
+        let told = match done {
+            Ok((_, _, finished)) => Ok(turn_result(&finished.result).unwrap_or_default()),
+            Err(error) => Err(error.code()),
+        };
+        let ended = told.as_ref().map_err(|code| *code);
+        self.trail.turn(cx, &self.who, made, ended, took).await;
     }
 
     fn hearing(&self, turn: &Turn, left: CancellationToken) -> Hearing {
@@ -270,7 +304,11 @@ impl Work {
                 spent,
             }),
             Err(error) => {
-                warn_of!(cx, ?error, "a session could not be shortened, and goes on as it is");
+                warn_of!(
+                    cx,
+                    ?error,
+                    "a session could not be shortened, and goes on as it is"
+                );
                 Ok(stays(kept))
             }
         }

@@ -336,12 +336,18 @@ async fn line_021_a_shortened_session_goes_on_in_another_and_can_be_restored(
     }
     let next = store.shorten("w", shortening("1", "2", 3)).await.unwrap();
     let next = next.unwrap();
-    assert_eq!((next.messages, next.live, next.parent.as_deref()), (3, 3, Some("1")));
+    assert_eq!(
+        (next.messages, next.live, next.parent.as_deref()),
+        (3, 3, Some("1"))
+    );
     assert_eq!((next.strategy, next.keep), (CompactStrategy::Manual, 3));
     assert_eq!(texts(&store, "2").await, ["sum: short", "q2", "re q2"]);
     let source = store.session("w", "1").await.unwrap().unwrap();
     assert_eq!((source.live, source.characters), (2, 7));
-    assert_eq!((source.archived, source.successor.as_deref()), (Some(2_000), Some("2")));
+    assert_eq!(
+        (source.archived, source.successor.as_deref()),
+        (Some(2_000), Some("2"))
+    );
     let again = store.shorten("w", shortening("1", "3", 3)).await.unwrap();
     assert_eq!(again, None);
     let all = store.summaries("w", "1").await.unwrap();
@@ -353,7 +359,11 @@ async fn line_021_a_shortened_session_goes_on_in_another_and_can_be_restored(
     assert_eq!(store.session("w", "2").await.unwrap(), None);
     assert!(store.summaries("w", "1").await.unwrap().is_empty());
     // One with a turn of its own stays.
-    store.shorten("w", shortening("1", "2", 5)).await.unwrap().unwrap();
+    store
+        .shorten("w", shortening("1", "2", 5))
+        .await
+        .unwrap()
+        .unwrap();
     turn(&store, "2", "q3", "q3").await;
     assert_eq!(store.restore("w", "1").await.unwrap(), None);
     store.delete("w", "2").await.unwrap();
@@ -378,13 +388,22 @@ async fn line_022_calls_of_tools_are_kept_before_their_answer(store: impl Sessio
         steps: vec![step.clone()],
         ..answer("a", "there")
     };
-    store.finish("w", "1", began.unwrap().turn, answer).await.unwrap();
+    store
+        .finish("w", "1", began.unwrap().turn, answer)
+        .await
+        .unwrap();
     let all = store.messages("w", "1", 0, true, 10).await.unwrap();
     let roles: Vec<Role> = all.iter().map(|one| one.role).collect();
     assert_eq!(roles, [Role::User, Role::Agent, Role::Tool, Role::Agent]);
     assert_eq!(all[1].tool_calls, [step.call]);
-    assert_eq!((all[2].content.as_str(), all[2].tool_name.as_deref()), ("found", Some("search")));
-    assert!(all.windows(2).all(|two| two[0].at < two[1].at && two[0].seq + 1 == two[1].seq));
+    assert_eq!(
+        (all[2].content.as_str(), all[2].tool_name.as_deref()),
+        ("found", Some("search"))
+    );
+    assert!(
+        all.windows(2)
+            .all(|two| two[0].at < two[1].at && two[0].seq + 1 == two[1].seq)
+    );
     let session = store.session("w", "1").await.unwrap().unwrap();
     assert_eq!((session.messages, session.characters), (4, 14));
 }
@@ -410,21 +429,42 @@ async fn settings_and_facts_stay_with_their_workspace_and_user(
         message: "m".to_owned(),
         at: 5,
     };
-    let facts = vec![fact("1", "ann", "x"), fact("2", "ann", "x"), fact("3", "ann", "y")];
+    let facts = vec![
+        fact("1", "ann", "x"),
+        fact("2", "ann", "x"),
+        fact("3", "ann", "y"),
+    ];
     store.remember("w", facts, 2).await.unwrap();
-    store.remember("w", vec![fact("4", "bob", "x")], 2).await.unwrap();
+    store
+        .remember("w", vec![fact("4", "bob", "x")], 2)
+        .await
+        .unwrap();
     let ids = async |user: &str, after| {
         let all = store.memories("w", user, after, 10).await.unwrap();
-        all.into_iter().map(|one| (one.id, one.at)).collect::<Vec<_>>()
+        all.into_iter()
+            .map(|one| (one.id, one.at))
+            .collect::<Vec<_>>()
     };
     let anns = ids("ann", i64::MIN).await;
-    assert_eq!(anns.iter().map(|one| one.0.as_str()).collect::<Vec<_>>(), ["1", "3"]);
+    assert_eq!(
+        anns.iter().map(|one| one.0.as_str()).collect::<Vec<_>>(),
+        ["1", "3"]
+    );
     assert_eq!(ids("ann", anns[0].1).await, [anns[1].clone()]);
-    store.remember("w", vec![fact("5", "ann", "z")], 2).await.unwrap();
+    store
+        .remember("w", vec![fact("5", "ann", "z")], 2)
+        .await
+        .unwrap();
     assert_eq!(ids("ann", i64::MIN).await.len(), 2);
     assert!(!store.forget("w", "bob", "5").await.unwrap());
     assert!(store.forget("w", "ann", "5").await.unwrap());
-    assert!(store.memories("x", "ann", i64::MIN, 10).await.unwrap().is_empty());
+    assert!(
+        store
+            .memories("x", "ann", i64::MIN, 10)
+            .await
+            .unwrap()
+            .is_empty()
+    );
 }
 
 /// Holds an adapter to all of it.

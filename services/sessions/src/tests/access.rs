@@ -21,7 +21,9 @@ fn names(meta: &Meta, field: &str) -> bool {
 
 /// How a request was refused.
 async fn refused(world: &World, workspace: &str, meta: &Meta, request: &Object) -> String {
-    let done = world.told(workspace, None, meta.name, request.clone()).await;
+    let done = world
+        .told(workspace, None, meta.name, request.clone())
+        .await;
     let failure = done.expect_err(meta.name);
     failure["code"].as_str().unwrap_or_default().to_owned()
 }

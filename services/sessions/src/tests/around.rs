@@ -18,7 +18,8 @@ use tg_testkit::fakes::{Play, Played};
 use tg_testkit::flow::Wiring;
 
 /// What the played model says.
-pub(super) type Sums = Arc<Mutex<Box<dyn Fn(&ChatCompletionRequest) -> Result<String, Error> + Send>>>;
+pub(super) type Sums =
+    Arc<Mutex<Box<dyn Fn(&ChatCompletionRequest) -> Result<String, Error> + Send>>>;
 /// The played model.
 pub(super) type Model = Arc<Played<ChatCompletionRequest, ChatCompletionResponse>>;
 /// What finds chunks. Of the collection `bad` it finds none: it fails.
@@ -71,7 +72,11 @@ pub(super) fn chunks() -> Chunks {
 pub(super) fn processors(model: &Model, chunks: &Chunks) -> Vec<Processor> {
     let vectors = Played::new(|_: &Cx, asked: EmbeddingsRequest| {
         let vectors = vec![vec![1.0_f32, 0.0]; asked.texts.len()];
-        Ok(EmbeddingsResponse::new(&vectors, "e".to_owned(), asked.packed))
+        Ok(EmbeddingsResponse::new(
+            &vectors,
+            "e".to_owned(),
+            asked.packed,
+        ))
     });
     let library = Played::new(|_: &Cx, asked: LibrarianRequest| {
         let text = |id: &String| STANDARD.encode(format!("text of {id}"));

@@ -81,7 +81,10 @@ async fn line_022_a_result_stays_with_its_call(place: Place) {
     let next = world.call::<GetSession>(&next).await.unwrap();
     let all = said(&world, &next).await;
     assert!(all[1].tool_calls.is_some());
-    assert_eq!((all[2].role.as_str(), all[2].tool_name.as_deref()), ("tool", Some("search")));
+    assert_eq!(
+        (all[2].role.as_str(), all[2].tool_name.as_deref()),
+        ("tool", Some("search"))
+    );
 }
 
 async fn line_023_a_message_to_an_archived_session_names_its_successor(place: Place) {
@@ -102,17 +105,26 @@ async fn line_023_a_message_to_an_archived_session_names_its_successor(place: Pl
     // 25: archived twice over.
     let second = world.call::<CompactSession>(&one(&next)).await.unwrap();
     let refused = world.send(&session, "x").await.unwrap_err();
-    assert_eq!(refused["successor_session_id"], *second.successor_session_id);
+    assert_eq!(
+        refused["successor_session_id"],
+        *second.successor_session_id
+    );
     // 28: the chain, seen from its middle.
     let chain = world.call::<SessionLineage>(&one(&next)).await.unwrap();
     assert_eq!((chain.backward.len(), chain.forward.len()), (1, 1));
     assert_eq!(chain.backward[0].id, session.id);
     assert_eq!(chain.forward[0].id, second.successor_session_id);
-    assert_eq!(chain.live_session_id.as_ref(), Some(&second.successor_session_id));
+    assert_eq!(
+        chain.live_session_id.as_ref(),
+        Some(&second.successor_session_id)
+    );
     let summaries: Vec<_> = chain.summaries.iter().map(|one| &one.id).collect();
     assert_eq!(summaries, [&first.summary_id, &second.summary_id]);
     let summary = &chain.summaries[0];
-    assert_eq!((summary.messages.as_slice(), summary.model.as_str()), (&[1, 2][..], "of-flow"));
+    assert_eq!(
+        (summary.messages.as_slice(), summary.model.as_str()),
+        (&[1, 2][..], "of-flow")
+    );
     assert_eq!(summary.prompt, "summary-1");
     // 26: nothing continues it any more.
     let last = other(&session, &second.successor_session_id);
@@ -157,9 +169,15 @@ async fn line_030_a_full_session_goes_on_in_its_successor(place: Place) {
     let tokens = before.iter().map(text).sum::<usize>() / 4;
     let request = sent(&session, "on");
     let id = "6f1f6a52-6f0c-4d3e-9a53-3a1c4b1e2d71";
-    let answer = world.call_as::<SendMessage>(Some(id), &request).await.unwrap();
+    let answer = world
+        .call_as::<SendMessage>(Some(id), &request)
+        .await
+        .unwrap();
     let compacted = answer.compacted.clone().expect("it was shortened");
-    assert_eq!((&compacted.from, compacted.tokens), (&session.id, tokens as i64));
+    assert_eq!(
+        (&compacted.from, compacted.tokens),
+        (&session.id, tokens as i64)
+    );
     assert_eq!(answer.session_id.as_ref(), Some(&compacted.to));
     let headers = answer.headers();
     let named = |name: &str| headers.iter().any(|(key, _)| *key == name);
@@ -171,7 +189,10 @@ async fn line_030_a_full_session_goes_on_in_its_successor(place: Place) {
     assert_eq!(after[11].content.as_deref(), Some("on"));
     assert_eq!(said(&world, &session).await.len(), 12);
     // The same request once more finds its turn.
-    let again = world.call_as::<SendMessage>(Some(id), &request).await.unwrap();
+    let again = world
+        .call_as::<SendMessage>(Some(id), &request)
+        .await
+        .unwrap();
     assert_eq!(again.session_id, answer.session_id);
     assert_eq!(said(&world, &next).await.len(), 13);
 }
@@ -245,11 +266,17 @@ async fn a_shortening_is_expanded_and_taken_back(place: Place) {
         summary_id: "x".to_owned(),
         ..which
     };
-    assert_eq!(code(world.call::<ExpandSummary>(&unknown).await), "summary_not_found");
+    assert_eq!(
+        code(world.call::<ExpandSummary>(&unknown).await),
+        "summary_not_found"
+    );
     let back = world.call::<UndoCompaction>(&one(&session)).await.unwrap();
     assert_eq!((back.live_message_count, back.archived_at), (6, None));
     let next = other(&session, &done.successor_session_id);
-    assert_eq!(code(world.call::<GetSession>(&next).await), "session_not_found");
+    assert_eq!(
+        code(world.call::<GetSession>(&next).await),
+        "session_not_found"
+    );
     let again = world.call::<UndoCompaction>(&one(&session)).await;
     assert_eq!(code(again), "session_compact_conflict");
     // Once the successor has a turn of its own there is no way back.

@@ -11,7 +11,10 @@ use super::world::{World, code};
 /// With an agent that remembers.
 async fn remembering(place: &Place) -> World {
     let text = "name: rex\nmodel: m2\nmemory: true\n";
-    World::start_with(place, |dir| fs::write(dir.join("agents/d.yaml"), text).unwrap()).await
+    World::start_with(place, |dir| {
+        fs::write(dir.join("agents/d.yaml"), text).unwrap()
+    })
+    .await
 }
 
 async fn memories(world: &World, user: &str) -> Vec<Memory> {
@@ -35,7 +38,10 @@ async fn what_a_user_says_is_known_in_later_sessions_until_it_is_forgotten(place
     let known = async || memories(&world, "bob").await.len() == 1;
     world.flow.until(known).await;
     let fact = memories(&world, "bob").await.remove(0);
-    assert_eq!((fact.predicate.as_str(), fact.object.as_str()), ("lives in", "Kassel"));
+    assert_eq!(
+        (fact.predicate.as_str(), fact.object.as_str()),
+        ("lives in", "Kassel")
+    );
     assert_eq!((&fact.session_id, fact.agent.as_str()), (&first.id, "rex"));
     let later = world.session("rex", "bob").await;
     world.send(&later, "where?").await.unwrap();
@@ -65,7 +71,10 @@ async fn pages_of_what_is_remembered_are_oldest_first(place: Place) {
     let world = remembering(&place).await;
     world.sums_up(|_| Ok("Bob | likes | tea\nBob | likes | rye\nBob | plays | chess".to_owned()));
     let session = world.session("rex", "bob").await;
-    world.send(&session, "I like tea and rye, and play chess").await.unwrap();
+    world
+        .send(&session, "I like tea and rye, and play chess")
+        .await
+        .unwrap();
     let known = async || memories(&world, "bob").await.len() == 3;
     world.flow.until(known).await;
     let mut which = WhichMemories {
@@ -74,13 +83,23 @@ async fn pages_of_what_is_remembered_are_oldest_first(place: Place) {
         cursor: None,
     };
     let first = world.call::<ListMemories>(&which).await.unwrap();
-    let objects: Vec<_> = first.memories.iter().map(|one| one.object.as_str()).collect();
+    let objects: Vec<_> = first
+        .memories
+        .iter()
+        .map(|one| one.object.as_str())
+        .collect();
     assert_eq!(objects, ["tea", "rye"]);
     which.cursor = first.next_cursor;
     let second = world.call::<ListMemories>(&which).await.unwrap();
-    assert_eq!((second.memories[0].object.as_str(), second.next_cursor), ("chess", None));
+    assert_eq!(
+        (second.memories[0].object.as_str(), second.next_cursor),
+        ("chess", None)
+    );
     which.cursor = Some("zzz".to_owned());
-    assert_eq!(code(world.call::<ListMemories>(&which).await), "invalid_cursor");
+    assert_eq!(
+        code(world.call::<ListMemories>(&which).await),
+        "invalid_cursor"
+    );
 }
 
 on_both_buses!(

@@ -11,6 +11,7 @@ mod retrieval;
 mod sessions;
 mod streams;
 mod tenant;
+mod trail;
 mod turns;
 mod workspace_agents;
 mod world;

@@ -59,7 +59,10 @@ async fn turn(world: &World, own: &[&str], agents: &[&str], enabled: bool) -> Ex
         content: "what?".to_owned(),
         streaming: false,
     };
-    world.call::<SendConversationMessage>(&content).await.unwrap()
+    world
+        .call::<SendConversationMessage>(&content)
+        .await
+        .unwrap()
 }
 
 /// The collections that were searched since the last look.

@@ -3,10 +3,10 @@
 use serde_json::{Value, json};
 use tg_schemas::ErrorCode;
 use tg_schemas::operations::{
-    Conversation, CreateAgent, CreateConversation, DeleteAgent, GetAgent, ListConversationMessages,
-    NewAgent, NewConversation, Object, OneAgent, PutTenantConfig, SendConversationMessage,
-    SendMessage, SentContent, SentMessage, TenantChange, UpdateAgent, AgentChange, WhenBusy,
-    WhichPage,
+    AgentChange, Conversation, CreateAgent, CreateConversation, DeleteAgent, GetAgent,
+    ListConversationMessages, NewAgent, NewConversation, Object, OneAgent, PutTenantConfig,
+    SendConversationMessage, SendMessage, SentContent, SentMessage, TenantChange, UpdateAgent,
+    WhenBusy, WhichPage,
 };
 use tg_testkit::fakes::Play;
 use tg_testkit::on_both_buses;
@@ -40,7 +40,10 @@ fn content(to: &Conversation, text: &str, streaming: bool) -> SentContent {
 
 async fn streamed(world: &World, to: &Conversation, text: &str) -> Vec<(String, Object)> {
     let asked = content(to, text, true);
-    world.events::<SendConversationMessage>(&asked).await.unwrap()
+    world
+        .events::<SendConversationMessage>(&asked)
+        .await
+        .unwrap()
 }
 
 fn names(told: &[(String, Object)]) -> Vec<&str> {
@@ -77,7 +80,14 @@ async fn line_070_calls_of_tools_are_told_in_their_order(place: Place) {
     world.plays(|_| with_tools(1));
     let told = streamed(&world, &to, "look").await;
     let expected = [
-        "user-message", "token", "token-reset", "tool-call", "tool-result", "token", "token", "done",
+        "user-message",
+        "token",
+        "token-reset",
+        "tool-call",
+        "tool-result",
+        "token",
+        "token",
+        "done",
     ];
     assert_eq!(names(&told), expected);
     let call = json!({"toolName": "search", "args": {"q": "frask"}, "callId": "c0"});
@@ -89,7 +99,10 @@ async fn line_070_calls_of_tools_are_told_in_their_order(place: Place) {
     assert_eq!(listed(&world, &to).await, ["look", "it is there"]);
     streamed(&world, &to, "again").await;
     let framing = world.asked().pop().unwrap().framing;
-    assert!(framing.contains("Assistant calls: search {\"q\":\"frask\"}"), "{framing}");
+    assert!(
+        framing.contains("Assistant calls: search {\"q\":\"frask\"}"),
+        "{framing}"
+    );
     assert!(framing.contains("Result of search: found"), "{framing}");
 }
 
@@ -98,7 +111,10 @@ async fn line_071_a_seventh_call_of_a_tool_ends_the_turn(place: Place) {
     let to = conversation(&world, None).await;
     world.plays(|_| with_tools(7));
     let told = streamed(&world, &to, "look").await;
-    let calls = names(&told).iter().filter(|name| **name == "tool-call").count();
+    let calls = names(&told)
+        .iter()
+        .filter(|name| **name == "tool-call")
+        .count();
     assert_eq!((calls, told.last().unwrap().0.as_str()), (6, "error"));
     let last = &told.last().unwrap().1["metadata"];
     assert_eq!(last["finish_reason"], "error");
@@ -112,7 +128,10 @@ async fn line_072_an_agent_that_fails_ends_the_stream_with_a_readable_answer(pla
     let told = streamed(&world, &to, "hi").await;
     assert_eq!(names(&told), ["user-message", "error"]);
     let last = Value::Object(told[1].1.clone()).to_string();
-    assert!(last.contains("could not answer") && !last.contains("10.0.0.1"), "{last}");
+    assert!(
+        last.contains("could not answer") && !last.contains("10.0.0.1"),
+        "{last}"
+    );
     assert_eq!(listed(&world, &to).await.len(), 2);
 }
 
@@ -145,7 +164,10 @@ async fn line_064_without_a_flow_nothing_is_sent_and_agents_can_be_changed(place
 
 async fn line_068_an_agent_without_instructions_has_the_usual_ones(place: Place) {
     let world = World::start(&place).await;
-    for (own, told) in [(Some("Be terse."), "Be terse."), (None, "You are a helpful assistant.")] {
+    for (own, told) in [
+        (Some("Be terse."), "Be terse."),
+        (None, "You are a helpful assistant."),
+    ] {
         let to = conversation(&world, own).await;
         streamed(&world, &to, "x").await;
         let framing = world.asked().pop().unwrap().framing;
@@ -163,10 +185,17 @@ async fn line_084_a_long_conversation_goes_on_with_a_summary(place: Place) {
         world.call::<SendConversationMessage>(&asked).await.unwrap();
     }
     let asked = world.asked().pop().unwrap();
-    assert!(asked.framing.contains("Summary of what was said before: in short"));
+    assert!(
+        asked
+            .framing
+            .contains("Summary of what was said before: in short")
+    );
     assert_eq!(listed(&world, &to).await.len(), 16);
     let sums = world.model.asked.lock().len();
-    world.call::<SendConversationMessage>(&content(&to, "on", false)).await.unwrap();
+    world
+        .call::<SendConversationMessage>(&content(&to, "on", false))
+        .await
+        .unwrap();
     let asked = world.asked().pop().unwrap();
     assert!(asked.framing.contains("in short") && asked.framing.len() < 150_000);
     assert_eq!(world.model.asked.lock().len(), sums, "the summary is kept");

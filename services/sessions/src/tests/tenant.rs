@@ -61,7 +61,10 @@ async fn line_127_without_its_flow_a_session_waits_and_keeps_what_it_has(place: 
         agent_flow: Some(name.map(str::to_owned)),
         ..TenantChange::default()
     };
-    world.call::<PutTenantConfig>(&flow(Some("none"))).await.unwrap();
+    world
+        .call::<PutTenantConfig>(&flow(Some("none")))
+        .await
+        .unwrap();
     assert_eq!(code(world.send(&session, "two").await), "agent_unavailable");
     assert_eq!(said(&world, &session).await.len(), 2);
     let named = NamedAgent {
@@ -73,7 +76,10 @@ async fn line_127_without_its_flow_a_session_waits_and_keeps_what_it_has(place: 
         message: Some("x".to_owned()),
         ..Question::default()
     };
-    assert_eq!(code(world.call::<Chat>(&question).await), "agent_unavailable");
+    assert_eq!(
+        code(world.call::<Chat>(&question).await),
+        "agent_unavailable"
+    );
     world.call::<PutTenantConfig>(&flow(None)).await.unwrap();
     world.send(&session, "two").await.unwrap();
     assert_eq!(said(&world, &session).await.len(), 4);

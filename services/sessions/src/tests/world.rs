@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tg_mesh::{Ask, Cx, Deadline, Processor};
 use tg_schemas::msg::{
-    AgentRequest, AgentResponse, AnswerCost, ChatCompletionRequest, ChatUsage, OperationRequest, OperationResponse,
+    AgentRequest, AgentResponse, AnswerCost, ChatCompletionRequest, ChatUsage, OperationRequest,
+    OperationResponse,
 };
 use tg_schemas::operations::{
     Chat, CreateSession, Empty, Failure, ListMessages, ListNamedAgents, NewSession, Object,

@@ -82,7 +82,10 @@ mod tests {
         assert_eq!(asked.operation, "chat");
         assert_eq!(asked.request, object(json!({"name": "a", "message": "x"})));
         let body = json!({"operation": "x", "streaming": true});
-        for (operation, told) in [("chat", json!({})), ("send-message", json!({"streaming": true}))] {
+        for (operation, told) in [
+            ("chat", json!({})),
+            ("send-message", json!({"streaming": true})),
+        ] {
             let asked = question::<Operations>(body.clone(), operation).unwrap();
             assert_eq!(asked.request, object(told), "{operation}");
         }

@@ -80,7 +80,13 @@ fn step(tx: &Transaction<'_>, session: &str, turn: i64, one: &Step) -> Result<()
     let calls = serde_json::to_string(&[&one.call]).ok();
     let rows = [
         (Role::Agent, &one.ids[0], "", None, calls),
-        (Role::Tool, &one.ids[1], one.result.as_str(), Some(&one.call.name), None),
+        (
+            Role::Tool,
+            &one.ids[1],
+            one.result.as_str(),
+            Some(&one.call.name),
+            None,
+        ),
     ];
     for (role, id, text, tool, calls) in rows {
         let Some(place) = next(tx, session, 0)? else {

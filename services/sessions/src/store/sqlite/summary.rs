@@ -4,9 +4,7 @@ use tg_storage::rusqlite::{Connection, OptionalExtension, Row, Transaction, para
 use tg_storage::{StorageError, query_rows};
 
 use super::{message, part, session};
-use crate::store::{
-    Message, NewSession, Role, Session, Shortening, SummaryKind, SummaryRow,
-};
+use crate::store::{Message, NewSession, Role, Session, Shortening, SummaryKind, SummaryRow};
 
 const COLUMNS: &str = "y.id, s.id, y.successor, y.kind, y.tier, y.content, y.model, y.prompt, y.mask, y.first_seq, y.last_seq, \
                        y.messages, y.tokens_before, y.tokens_after, y.cause, y.request, y.at";
@@ -263,10 +261,8 @@ pub(super) fn restore(tx: &Transaction<'_>, id: &str) -> Result<Option<Session>,
     tx.prepare_cached("DELETE FROM summary WHERE session = ?1 AND successor = ?2")?
         .execute(params![number, successor])?;
     session::delete(tx, &successor)?;
-    tx.prepare_cached(
-        "UPDATE message SET compacted = NULL WHERE session = ?1 AND compacted = ?2",
-    )?
-    .execute(params![number, archived])?;
+    tx.prepare_cached("UPDATE message SET compacted = NULL WHERE session = ?1 AND compacted = ?2")?
+        .execute(params![number, archived])?;
     tx.prepare_cached("UPDATE session SET archived = NULL WHERE number = ?1")?
         .execute([number])?;
     recount(tx, number)?;
