@@ -4,9 +4,9 @@ use serde_json::{Value, json};
 use tg_schemas::ErrorCode;
 use tg_schemas::operations::{
     AgentChange, Conversation, CreateAgent, CreateConversation, DeleteAgent, GetAgent,
-    ListConversationMessages, NewAgent, NewConversation, Object, OneAgent, PutTenantConfig,
-    SendConversationMessage, SendMessage, SentContent, SentMessage, TenantChange, UpdateAgent,
-    WhenBusy, WhichPage,
+    ListConversationMessages, NewAgent, NewConversation, Object, OneAgent, Operation,
+    PutTenantConfig, SendConversationMessage, SendMessage, SentContent, SentMessage, TenantChange,
+    UpdateAgent, WhenBusy, WhichPage, write,
 };
 use tg_testkit::fakes::Play;
 use tg_testkit::on_both_buses;
@@ -135,6 +135,23 @@ async fn line_072_an_agent_that_fails_ends_the_stream_with_a_readable_answer(pla
     assert_eq!(listed(&world, &to).await.len(), 2);
 }
 
+async fn line_073_a_reader_that_leaves_ends_the_turn_with_what_was_said(place: Place) {
+    let world = World::start(&place).await;
+    let to = conversation(&world, None).await;
+    world.plays(|_| Play::of(vec![part("answer", "one "), part("answer", "two")]).hanging());
+    let asked = write(&content(&to, "hi", true)).unwrap();
+    let mut answer = world.ask("default", None, SendConversationMessage::META.name, asked);
+    let mut tokens = 0;
+    while tokens < 2 {
+        let part = answer.next().await.unwrap().unwrap();
+        tokens += usize::from(part.event == "token");
+    }
+    drop(answer);
+    world.agent.cancelled.notified().await;
+    let kept = async || listed(&world, &to).await == ["hi", "one two"];
+    world.flow.until(kept).await;
+}
+
 async fn line_064_without_a_flow_nothing_is_sent_and_agents_can_be_changed(place: Place) {
     let world = World::start(&place).await;
     let to = conversation(&world, None).await;
@@ -251,6 +268,7 @@ on_both_buses!(
     line_070_calls_of_tools_are_told_in_their_order,
     line_071_a_seventh_call_of_a_tool_ends_the_turn,
     line_072_an_agent_that_fails_ends_the_stream_with_a_readable_answer,
+    line_073_a_reader_that_leaves_ends_the_turn_with_what_was_said,
     line_084_a_long_conversation_goes_on_with_a_summary,
     line_131_a_turn_of_a_session_is_streamed,
     an_interrupting_turn_takes_the_place_of_the_other_one,

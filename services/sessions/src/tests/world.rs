@@ -7,7 +7,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tg_mesh::{Ask, Cx, Deadline, Processor};
+use tg_mesh::{Answer, Ask, Cx, Deadline, Processor};
 use tg_schemas::msg::{
     AgentRequest, AgentResponse, AnswerCost, ChatCompletionRequest, ChatUsage, OperationRequest,
     OperationResponse,
@@ -214,14 +214,14 @@ impl World {
         self.told("default", None, O::META.name, request).await
     }
 
-    /// All parts of the answer of an operation of a workspace.
-    pub(super) async fn told(
+    /// The answer of an operation of a workspace, under way.
+    pub(super) fn ask(
         &self,
         workspace: &str,
         id: Option<&str>,
         operation: &str,
         request: Object,
-    ) -> Result<Vec<(String, Object)>, Value> {
+    ) -> Answer<OperationResponse> {
         let workspace = WorkspaceId::new(workspace).unwrap();
         let topic = Topic::workspace(Class::Request, SESSIONS, &workspace);
         let question = OperationRequest {
@@ -233,10 +233,18 @@ impl World {
             id: id.map(str::to_owned),
             ..Ask::default()
         };
-        let mut answer = self
-            .flow
-            .mesh
-            .ask::<_, OperationResponse>(&topic, &question, ask);
+        self.flow.mesh.ask(&topic, &question, ask)
+    }
+
+    /// All parts of it.
+    pub(super) async fn told(
+        &self,
+        workspace: &str,
+        id: Option<&str>,
+        operation: &str,
+        request: Object,
+    ) -> Result<Vec<(String, Object)>, Value> {
+        let mut answer = self.ask(workspace, id, operation, request);
         let mut told = Vec::new();
         loop {
             let part = answer.next().await.expect("an answer");
