@@ -3,6 +3,7 @@
 use async_trait::async_trait;
 use tg_clients::operations::{Chunks, Handle, Refused};
 use tg_mesh::{Cx, clock};
+use tg_schemas::limits;
 use tg_schemas::operations::{
     ExportSession, FORM, Failure, FailureCode, ImportSession, ImportedSession, NewSession,
     OneSession, Session, SessionDocument, SessionMessage,
@@ -17,8 +18,6 @@ use crate::store::{self, LineageStore, Message, Owner, Role, SessionStore, Surfa
 
 /// Most messages of a document.
 const MOST: usize = 10_000;
-/// Longest text of a message that is taken in, in bytes.
-const TEXT: usize = 4 << 20;
 
 fn invalid(field: &str, reason: &str) -> SessionsError {
     let text = format!("{field}: {reason}");
@@ -32,7 +31,7 @@ fn taken(told: SessionMessage, at: i64) -> Result<Message, SessionsError> {
         other => Role::parse(other),
     };
     let content = told.content.unwrap_or_default();
-    if content.len() > TEXT {
+    if content.len() > limits::AGENT_REPLY {
         return Err(invalid("document.messages", "has a text that is too long"));
     }
     Ok(Message {
