@@ -1,6 +1,8 @@
 //! What every adapter of [`SessionStore`] does. A new one is added by one line at the end.
 
+use tg_collections::WorkspaceStore;
 use tg_schemas::operations::{CompactStrategy, ToolCall, Usage};
+use tg_schemas::{WorkspaceKey, WorkspaceTombstone};
 
 use super::memory::InMemory;
 use super::sqlite::SqliteSessions;
@@ -465,6 +467,33 @@ async fn settings_and_facts_stay_with_their_workspace_and_user(
             .unwrap()
             .is_empty()
     );
+}
+
+/// Of a deleted workspace nothing is left, of whatever kind, and nothing of another one goes.
+#[tokio::test]
+async fn line_082_a_deleted_workspace_leaves_nothing_behind() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = sqlite(dir.path());
+    let gone = WorkspaceTombstone {
+        generation: 0,
+        deleted_at: 1,
+        purge_after: 1,
+    };
+    let keys = ["w", "x"].map(|name| WorkspaceKey::new(name, 0));
+    for key in &keys {
+        let at = key.as_str();
+        store.create(at, new("1", "ann", 10)).await.unwrap();
+        store.add_agent(at, agent("a", "q")).await.unwrap();
+        let set = [("k".to_owned(), Some("1".to_owned()))].into();
+        store.set(at, set, 5).await.unwrap();
+    }
+    store.purge(&keys[0], &gone).await.unwrap();
+    for (key, left) in keys.iter().zip([false, true]) {
+        let at = key.as_str();
+        assert_eq!(store.session(at, "1").await.unwrap().is_some(), left);
+        assert_eq!(store.agent(at, "a").await.unwrap().is_some(), left);
+        assert_eq!(store.settings(at).await.unwrap().is_empty(), !left);
+    }
 }
 
 /// Holds an adapter to all of it.
