@@ -66,10 +66,19 @@ impl Spent {
         usage.cache_read += self.usage.cache_read;
         usage.cache_write += self.usage.cache_write;
         cost.sub_calls += self.calls;
-        match self.usd {
-            Some(usd) => cost.usd = Some(cost.usd.unwrap_or_default() + usd),
-            None => "mixed".clone_into(&mut cost.source),
-        }
+        let own = match self.usd {
+            Some(usd) => {
+                cost.usd = Some(cost.usd.unwrap_or_default() + usd);
+                "upstream"
+            }
+            None => "unknown",
+        };
+        let source = match cost.source.as_str() {
+            "" => own,
+            known if known == own => own,
+            _ => "mixed",
+        };
+        cost.source = source.to_owned();
     }
 }
 
@@ -364,5 +373,49 @@ impl Shortener<'_> {
         let store = self.store.get().await?;
         store.summed_up(&self.key(), new).await?;
         Ok(Some((summary.text, cut, spent)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cost(usd: Option<f64>, source: &str) -> Cost {
+        Cost {
+            usd,
+            source: source.to_owned(),
+            sub_calls: 1,
+            ..Cost::default()
+        }
+    }
+
+    #[test]
+    fn line_039_costs_of_several_sources_are_mixed() {
+        let spent = |usd| Spent {
+            calls: 2,
+            usd,
+            ..Spent::default()
+        };
+        for (own, before, source, usd) in [
+            (
+                Some(0.5),
+                cost(Some(0.25), "upstream"),
+                "upstream",
+                Some(0.75),
+            ),
+            (Some(0.5), cost(Some(0.25), "table"), "mixed", Some(0.75)),
+            (None, cost(Some(0.25), "local"), "mixed", Some(0.25)),
+            (None, cost(None, "unknown"), "unknown", None),
+        ] {
+            let mut after = before;
+            spent(own).onto(&mut Usage::default(), &mut after);
+            assert_eq!(
+                (after.source.as_str(), after.usd, after.sub_calls),
+                (source, usd, 3)
+            );
+        }
+        let mut same = cost(None, "local");
+        Spent::default().onto(&mut Usage::default(), &mut same);
+        assert_eq!(same, cost(None, "local"));
     }
 }
