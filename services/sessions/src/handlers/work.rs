@@ -179,11 +179,12 @@ impl Work {
         }
         let hearing = self.hearing(&turn, left);
         let own = store.messages(workspace, session, began.turn - 1, false, 1);
-        if let Some(own) = own.await?.pop() {
+        let own = own.await?.pop();
+        drop(store);
+        if let Some(own) = own {
             let shown = (self.shows)(cx, session, own);
             hearing.tell("user-message", shown).await;
         }
-        drop(store);
         let past = self
             .past(cx, &shortener, &place.session, began.turn)
             .await?;
