@@ -73,7 +73,7 @@ mod tests {
 
     #[test]
     fn the_oldest_are_left_out_where_there_is_no_room() {
-        let long = "x".repeat(TOLD - 64);
+        let long = "x".repeat(TOLD - 50);
         let past = [
             said("User", "first"),
             said("User", &long),
