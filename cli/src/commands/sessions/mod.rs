@@ -23,7 +23,7 @@ pub struct Whose {
 }
 
 /// Which session is meant.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Args)]
 pub struct Which {
     #[command(flatten)]
     agent: Agent,
