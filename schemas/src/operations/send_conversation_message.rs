@@ -6,7 +6,7 @@ use super::conversations::ChatMessage;
 use super::declare::{Effect, Meta, Object, Operation, write};
 use super::failure::Failure;
 use super::records::TurnEvent;
-use super::surface::{AGENT, OF_WORKSPACE, SESSIONS, SINCE};
+use super::surface::{AGENT, OF_NOBODY, OF_WORKSPACE, SESSIONS, SINCE};
 use crate::topic::Class;
 
 /// A message to an agent.
@@ -22,6 +22,10 @@ pub struct SentContent {
     pub content: String,
     /// Whether the answer is wanted as events: over the socket and the bus.
     pub streaming: bool,
+    /// How many agents called each other before this request.
+    pub caller_depth: i64,
+    /// The request that caused this one; empty: none.
+    pub parent_request_id: String,
 }
 
 /// What was said in a turn.
@@ -49,7 +53,7 @@ impl Operation for SendConversationMessage {
         status: 201,
         stream: "/api/v1/workspaces/{workspace}/agents/{agent_id}/conversations/{conversation_id}/messages/stream",
         id_key: OF_WORKSPACE,
-        headers: &[],
+        headers: OF_NOBODY,
         query: &[],
         class: Class::Request,
         effect: Effect::Write,

@@ -34,6 +34,9 @@ pub(super) const OF_USER: &[Field] = &[USER];
 /// Headers of what asks an agent.
 pub(super) const OF_TURN: &[Field] = &[USER, DEPTH, PARENT];
 
+/// Headers of a turn of nobody in particular.
+pub(super) const OF_NOBODY: &[Field] = &[DEPTH, PARENT];
+
 /// Query of a listing.
 pub(super) const PAGE: &[Field] = &[
     Field::new("limit", "limit", Form::Whole),

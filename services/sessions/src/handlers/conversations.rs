@@ -231,6 +231,7 @@ impl Agents {
             .conversation(cx, &asked.agent_id, &asked.conversation_id)
             .await?;
         let text = request::message("content", &asked.content)?.to_owned();
+        request::depth(asked.caller_depth)?;
         let like = body(&agent)?;
         let opening = like.user_prompt.clone();
         let usual = workspace_agent::Usual {
@@ -261,6 +262,8 @@ impl Agents {
                 surface: "ws",
                 agent: asked.agent_id.clone(),
                 session: Some(known.id.clone()),
+                depth: asked.caller_depth,
+                parent: asked.parent_request_id.clone(),
                 ..Who::default()
             },
         };

@@ -48,10 +48,10 @@ fn page(of: &Conversation) -> WhichPage {
 
 fn says(of: &Conversation, text: &str) -> SentContent {
     SentContent {
-        streaming: false,
         agent_id: of.agent_id.clone(),
         conversation_id: of.conversation_id.clone(),
         content: text.to_owned(),
+        ..SentContent::default()
     }
 }
 

@@ -57,7 +57,7 @@ async fn turn(world: &World, own: &[&str], agents: &[&str], enabled: bool) -> Ex
         agent_id: agent.agent_id,
         conversation_id: conversation.conversation_id,
         content: "what?".to_owned(),
-        streaming: false,
+        ..SentContent::default()
     };
     world
         .call::<SendConversationMessage>(&content)

@@ -35,6 +35,7 @@ fn content(to: &Conversation, text: &str, streaming: bool) -> SentContent {
         conversation_id: to.conversation_id.clone(),
         content: text.to_owned(),
         streaming,
+        ..SentContent::default()
     }
 }
 
@@ -152,6 +153,20 @@ async fn line_073_a_reader_that_leaves_ends_the_turn_with_what_was_said(place: P
     world.flow.until(kept).await;
 }
 
+async fn line_035_a_conversation_is_no_way_around_the_depth(place: Place) {
+    let world = World::start(&place).await;
+    let to = conversation(&world, None).await;
+    for (depth, refused) in [(3, "recursion_depth_exceeded"), (-1, "invalid_header")] {
+        let deep = SentContent {
+            caller_depth: depth,
+            ..content(&to, "x", false)
+        };
+        let done = world.call::<SendConversationMessage>(&deep).await;
+        assert_eq!(code(done), refused);
+    }
+    assert!(world.asked().is_empty());
+}
+
 async fn line_064_without_a_flow_nothing_is_sent_and_agents_can_be_changed(place: Place) {
     let world = World::start(&place).await;
     let to = conversation(&world, None).await;
@@ -262,6 +277,7 @@ async fn an_interrupting_turn_takes_the_place_of_the_other_one(place: Place) {
 }
 
 on_both_buses!(
+    line_035_a_conversation_is_no_way_around_the_depth,
     line_064_without_a_flow_nothing_is_sent_and_agents_can_be_changed,
     line_068_an_agent_without_instructions_has_the_usual_ones,
     line_069_a_stream_begins_with_the_message_and_ends_with_the_answer,
