@@ -7,12 +7,19 @@ use tg_schemas::operations::{
 };
 
 use super::Whose;
-use crate::args::{Common, Options};
+use crate::args::{Common, Options, subject};
 use crate::client::Result;
 use crate::fields::{list, text};
 use crate::layout::{Width, table};
 use crate::registry::Command;
 use crate::session::Session;
+
+subject!(
+    /// What is forgotten.
+    Fact,
+    "Id of the fact",
+    long = "memory-id"
+);
 
 /// Entries of a page.
 const PAGE: i64 = 200;
@@ -84,9 +91,8 @@ pub struct ForgetMemory {
     common: Common,
     #[command(flatten)]
     whose: Whose,
-    /// Id of the fact
-    #[arg(long, value_name = "ID")]
-    memory_id: String,
+    #[command(flatten)]
+    fact: Fact,
 }
 
 impl Command for ForgetMemory {
@@ -99,14 +105,14 @@ impl Command for ForgetMemory {
 
     async fn run(self, session: &mut Session) -> Result<()> {
         let asked = OneMemory {
-            memory_id: self.memory_id.clone(),
+            memory_id: self.fact.id().to_owned(),
             user_id: self.whose.user_id.clone(),
         };
         session.http()?.call::<Forget>(&asked).await?;
-        let shown = json!({"forgotten": self.memory_id});
+        let shown = json!({"forgotten": self.fact.id()});
         session
             .out
-            .lay(&shown, |_| format!("forgotten: {}", self.memory_id))
+            .lay(&shown, |_| format!("forgotten: {}", self.fact.id()))
     }
 }
 
