@@ -150,8 +150,8 @@ impl Asking<'_> {
         let streaming = hearing.events.is_some();
         let answer = listening.agent(format!("{}/turn", cx.id), &self.request(streaming))?;
         heard(answer, hearing).await.map_err(|fault| match fault {
-            Fault::Interrupted => SessionsError::Interrupted,
-            Fault::Error(error) => {
+            NotHeard::Interrupted => SessionsError::Interrupted,
+            NotHeard::Error(error) => {
                 warn_of!(cx, agent = self.agent.name, %error, "an agent did not answer");
                 SessionsError::Unanswered(error.code())
             }
@@ -160,24 +160,24 @@ impl Asking<'_> {
 }
 
 /// Why there is no answer.
-enum Fault {
+enum NotHeard {
     Interrupted,
     Error(Error),
 }
 
-impl From<Error> for Fault {
+impl From<Error> for NotHeard {
     fn from(error: Error) -> Self {
         Self::Error(error)
     }
 }
 
 /// Puts the parts of an answer together.
-async fn heard(mut answer: Answer<AgentResponse>, hearing: &Hearing) -> Result<Answered, Fault> {
+async fn heard(mut answer: Answer<AgentResponse>, hearing: &Hearing) -> Result<Answered, NotHeard> {
     let mut heard = Answered::default();
     loop {
         let part = tokio::select! {
             biased;
-            () = hearing.interrupted.cancelled() => return Err(Fault::Interrupted),
+            () = hearing.interrupted.cancelled() => return Err(NotHeard::Interrupted),
             () = hearing.left.cancelled() => {
                 // What was said so far is the answer.
                 heard.finish_reason = "stop".to_owned();

@@ -16,7 +16,7 @@ use crate::engine::memory::{FIND, KEPT, TOLD, facts, told};
 use crate::engine::transcript::Said;
 use crate::engine::{cursor, request};
 use crate::error::SessionsError;
-use crate::store::{MemoryRow, MemoryStore, SessionStore, SqliteSessions};
+use crate::store::{FactStore, MemoryRow, SessionStore, SqliteSessions};
 
 /// What is known of a user, as the agent is told it.
 pub(super) async fn recalled(

@@ -18,7 +18,7 @@ use crate::engine::retrieval::{Hit, merged, shown};
 const EMBEDDINGS: &str = "embeddings";
 const CHUNKS: &str = "document-embeddings";
 /// How long each question may take.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 /// Most collections that are searched for one question.
 const COLLECTIONS: usize = 100;
 
@@ -54,7 +54,7 @@ fn topic(cx: &Cx, flow: &FlowId, interface: &str) -> Result<Topic, Error> {
 }
 
 fn options(cx: &Cx) -> Ask {
-    let end = Deadline::after(PATIENCE);
+    let end = Deadline::after(TIMEOUT);
     Ask {
         deadline: Some(end.min(cx.deadline)),
         ..cx.ask_options()
@@ -129,7 +129,7 @@ async fn found(cx: &Cx, flow: &FlowId, agent: &Definition, query: &str) -> Resul
     let best = merged(all, search.each, agent.rag_min_score);
     let ids: Vec<String> = best.iter().map(|hit| hit.chunk.clone()).collect();
     let texts = Library::of_workspace(cx)
-        .at_most(PATIENCE)
+        .at_most(TIMEOUT)
         .texts(&ids)
         .await?;
     let there = best.into_iter().zip(texts);

@@ -7,8 +7,8 @@ use tg_schemas::{WorkspaceKey, WorkspaceTombstone};
 use super::memory::InMemory;
 use super::sqlite::SqliteSessions;
 use super::{
-    AgentRow, AgentStore, Answer, Asked, LineageStore, MemoryRow, MemoryStore, NewSession, Owner,
-    Role, SessionStore, SettingStore, Shortening, Step, SummaryKind, SummaryRow, Surface,
+    AgentRow, AgentStore, Answer, Asked, FactStore, LineageStore, MemoryRow, Message, NewSession,
+    Owner, Role, SessionStore, SettingStore, Shortening, Step, SummaryKind, SummaryRow, Surface,
 };
 use crate::engine::cursor::Key;
 
@@ -374,6 +374,56 @@ async fn line_021_a_shortened_session_goes_on_in_another_and_can_be_restored(
     assert_eq!(store.summaries("w", "1").await.unwrap()[0].successor, None);
 }
 
+async fn line_084_a_summary_in_place_leaves_its_session_as_it_is(
+    store: impl LineageStore + SessionStore,
+) {
+    store.create("w", new("1", "ann", 10)).await.unwrap();
+    turn(&store, "1", "q1", "one").await;
+    let row = SummaryRow {
+        successor: None,
+        kind: SummaryKind::InPlace,
+        tier: "hard_clear".to_owned(),
+        ..shortening("1", "2", 3).summary
+    };
+    assert!(store.summed_up("w", row.clone()).await.unwrap());
+    assert_eq!(store.summaries("w", "1").await.unwrap(), [row.clone()]);
+    assert_eq!(texts(&store, "1").await.len(), 2);
+    let session = store.session("w", "1").await.unwrap().unwrap();
+    assert_eq!((session.live, session.archived), (2, None));
+    let nowhere = SummaryRow {
+        id: "y".to_owned(),
+        session: "9".to_owned(),
+        ..row
+    };
+    assert!(!store.summed_up("w", nowhere).await.unwrap());
+}
+
+async fn a_session_is_taken_in_once_with_its_messages(store: impl LineageStore + SessionStore) {
+    store.create("w", new("1", "ann", 10)).await.unwrap();
+    turn(&store, "1", "q1", "one").await;
+    let told = store.messages("w", "1", 0, false, 10).await.unwrap();
+    let copies = |told: &[Message]| {
+        let copy = |one: &Message| Message {
+            id: format!("copy-{}", one.id),
+            ..one.clone()
+        };
+        told.iter().map(copy).collect::<Vec<_>>()
+    };
+    let made = store
+        .import("w", new("2", "eve", 20), copies(&told))
+        .await
+        .unwrap();
+    assert_eq!((made.messages, made.live, made.characters), (2, 2, 9));
+    assert_eq!(texts(&store, "2").await, ["one", "re one"]);
+    let again = store
+        .import("w", new("2", "eve", 20), copies(&told))
+        .await
+        .unwrap();
+    assert_eq!(again, made);
+    // A turn goes on after them.
+    assert_eq!(turn(&store, "2", "q1", "two").await, 3);
+}
+
 async fn line_022_calls_of_tools_are_kept_before_their_answer(store: impl SessionStore) {
     store.create("w", new("1", "ann", 10)).await.unwrap();
     let began = store.begin("w", "1", asked("q", "look")).await.unwrap();
@@ -411,7 +461,7 @@ async fn line_022_calls_of_tools_are_kept_before_their_answer(store: impl Sessio
 }
 
 async fn settings_and_facts_stay_with_their_workspace_and_user(
-    store: impl SettingStore + MemoryStore,
+    store: impl SettingStore + FactStore,
 ) {
     let set = |value: Option<&str>| [("k".to_owned(), value.map(str::to_owned))].into();
     store.set("w", set(Some("1")), 5).await.unwrap();
@@ -534,6 +584,8 @@ conformance!(in_sqlite, sqlite);
 // What the adapter in memory does not have.
 conformance!(more_in_sqlite, sqlite;
     line_021_a_shortened_session_goes_on_in_another_and_can_be_restored,
+    line_084_a_summary_in_place_leaves_its_session_as_it_is,
+    a_session_is_taken_in_once_with_its_messages,
     settings_and_facts_stay_with_their_workspace_and_user);
 
 /// What one turn writes does not grow with its session.

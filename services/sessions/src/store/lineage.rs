@@ -190,7 +190,7 @@ pub trait SettingStore: Send + Sync + 'static {
 
 /// What users said of themselves.
 #[async_trait]
-pub trait MemoryStore: Send + Sync + 'static {
+pub trait FactStore: Send + Sync + 'static {
     /// Remembers facts. Of a fact that is known nothing changes, and of a user no more than so many are kept: the oldest go.
     ///
     /// # Errors

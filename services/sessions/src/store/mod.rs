@@ -17,7 +17,7 @@ use async_trait::async_trait;
 use tg_storage::StorageError;
 
 pub use lineage::{
-    LineageStore, MemoryRow, MemoryStore, SettingStore, Shortening, SummaryKind, SummaryRow,
+    FactStore, LineageStore, MemoryRow, SettingStore, Shortening, SummaryKind, SummaryRow,
 };
 pub use record::{
     Agent, AgentRow, Answer, Asked, Began, Finished, Message, NewSession, Owner, Role, Session,

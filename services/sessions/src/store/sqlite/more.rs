@@ -7,7 +7,7 @@ use tg_storage::StorageError;
 
 use super::{SqliteSessions, setting, summary};
 use crate::store::{
-    LineageStore, MemoryRow, MemoryStore, Message, NewSession, Session, SettingStore, Shortening,
+    FactStore, LineageStore, MemoryRow, Message, NewSession, Session, SettingStore, Shortening,
     SummaryRow,
 };
 
@@ -98,7 +98,7 @@ impl SettingStore for SqliteSessions {
 }
 
 #[async_trait]
-impl MemoryStore for SqliteSessions {
+impl FactStore for SqliteSessions {
     async fn remember(
         &self,
         workspace: &str,
