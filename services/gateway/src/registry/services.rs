@@ -79,7 +79,7 @@ pub(crate) fn asks_models(service: &str, operation: &str) -> bool {
     service == SESSIONS
         && matches!(
             operation,
-            "chat" | "send-message" | "send-conversation-message"
+            "chat" | "send-message" | "send-conversation-message" | "compact-session"
         )
 }
 

@@ -51,6 +51,7 @@ fn says(of: &Conversation, text: &str) -> SentContent {
         agent_id: of.agent_id.clone(),
         conversation_id: of.conversation_id.clone(),
         content: text.to_owned(),
+        ..SentContent::default()
     }
 }
 

@@ -5,20 +5,7 @@ use tg_schemas::operations::{ListMessages, SendMessage, SessionMessage, WhichMes
 use tg_testkit::on_both_buses;
 use tg_testkit::place::Place;
 
-use super::world::{TRACE, World, code, fails, sent};
-
-async fn said(world: &World, session: &tg_schemas::operations::Session) -> Vec<SessionMessage> {
-    let which = WhichMessages {
-        name: session.agent.clone(),
-        session_id: session.id.clone(),
-        user_id: session.user_id.clone(),
-        limit: Some(200),
-        ..WhichMessages::default()
-    };
-    let all = world.call::<ListMessages>(&which).await.unwrap();
-    assert_eq!(all.next_cursor, None);
-    all.messages
-}
+use super::world::{TRACE, World, code, fails, said, sent};
 
 fn texts(all: &[SessionMessage]) -> Vec<(&str, &str)> {
     let text = |one: &SessionMessage| one.content.as_deref().map(str::len);
