@@ -266,12 +266,14 @@ async fn what_a_store_did_not_take_is_told_and_fails_the_command() {
         .tg(&["load-turtle", "-f", "choosy", "-i", "urn:d", triples])
         .await;
     assert!(
-        ran.talk.contains("lines 1001 to 2000 (triples 1001 to 2000) refused"),
+        ran.talk
+            .contains("lines 1001 to 2000 (triples 1001 to 2000) refused"),
         "{}",
         ran.talk
     );
     assert!(
-        ran.talk.contains("lines 2001 to 2500 (triples 2001 to 2500) not confirmed"),
+        ran.talk
+            .contains("lines 2001 to 2500 (triples 2001 to 2500) not confirmed"),
         "{}",
         ran.talk
     );
