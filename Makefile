@@ -9,12 +9,13 @@ ifdef CI
 export CARGO_INCREMENTAL := 0
 endif
 
-.PHONY: help demo demo-rabbitmq console release test soak check bench setup-build setup-console setup-test
+.PHONY: help demo demo-rabbitmq console release image test soak check bench setup-build setup-console setup-test
 
 help:
 	@echo "make demo           build, start on embedded defaults, ask the agent of a dataset and documents, show the traces"
 	@echo "make demo-rabbitmq  the same with a process per service over a private RabbitMQ node"
-	@echo "make release        the build that ships, with the page: target/dist/threadgraph and target/dist/tg"
+	@echo "make release        the build that ships, with the page: target/dist/threadgraph and target/dist/tg, packed with checksums"
+	@echo "make image          a container image of static binaries (needs musl-tools and buildah or podman)"
 	@echo "make console        build the page at /, which the next build puts into the binary"
 	@echo "make test           all set-up and the gate: every suite over a real broker, the official clients and a browser"
 	@echo "make soak           hours: tests of tests/soak.toml, kills, outages and outside bytes, a gigabyte through the shipped flow"
@@ -38,6 +39,10 @@ console: setup-console
 
 release: console
 	@cargo build --profile dist -p tg-server -p tg-cli --locked
+	scripts/release.sh
+
+image: console
+	@scripts/image.sh
 
 demo: setup-build console
 	@scripts/demo.sh embedded

@@ -77,6 +77,16 @@ if [ ! -x .cache/promtool/usr/bin/promtool ]; then
   (cd .cache/promtool && rm -f prometheus_*.deb && apt-get download -qq prometheus 2>/dev/null &&
     dpkg-deb --fsys-tarfile prometheus_*.deb | tar -xf - ./usr/bin/promtool && rm -f prometheus_*.deb)
 fi
+# What makes manifests of overlays, and their schemas for each version of Kubernetes, which are read offline.
+command -v kubectl >/dev/null || apt_install kubectl 2>/dev/null || apt_install kubernetes-client
+manifests="kubernetes-validate==1.37.0"
+if [ "$(cat .cache/kubernetes/wanted 2>/dev/null)" != "$manifests" ]; then
+  echo "setup: installing the validator of manifests into .cache/kubernetes" >&2
+  rm -rf .cache/kubernetes
+  python3 -m venv .cache/kubernetes
+  .cache/kubernetes/bin/pip install -q "$manifests"
+  echo "$manifests" > .cache/kubernetes/wanted
+fi
 # The clients and two processors of the reference, unmodified, the engine that SPARQL answers are held against, and
 # clients of the SPARQL protocol and of the OpenAI and Anthropic APIs; versions fixed.
 wanted="trustgraph-cli==2.11.1 trustgraph-base==2.11.1 pyoxigraph==0.5.13 rdflib==7.6.0 openai==3.57.0 anthropic==2.14.0"

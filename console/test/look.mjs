@@ -7,7 +7,7 @@ import { ask, tell, violations, withBrowser } from "./browser.mjs";
 
 const [url, bound, pictures] = process.argv.slice(2);
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-const VIEWS = ["", "#/library", "#/traces", "#/flows", "#/health", "docs"];
+const VIEWS = ["", "#/agents", "#/library", "#/traces", "#/flows", "#/health", "docs"];
 const QUESTION = "Who built the Harrowgate lantern?";
 const SPLIT = `${QUESTION} Who calibrated the Corvane gauge?`;
 
@@ -28,7 +28,7 @@ const settle = async (page, view) => {
     return;
   }
   await page.locator(".state .pill.good").waitFor();
-  const wants = { "#/library": ".documents li", "#/traces": ".rows li", "#/flows": ".cards li", "#/health": ".checks li" }[view];
+  const wants = { "#/agents": ".cards li", "#/library": ".documents li", "#/traces": ".rows li", "#/flows": ".cards li", "#/health": ".checks li" }[view];
   if (wants) await page.locator(wants).first().waitFor();
 };
 

@@ -8,6 +8,7 @@
 //! A new operation is one file here and one line in the list below. Operations from before this list are in [`crate::msg`].
 
 mod chat;
+mod compact_session;
 mod conversations;
 mod create_agent;
 mod create_conversation;
@@ -17,27 +18,40 @@ mod declare;
 mod delete_agent;
 mod delete_conversation;
 mod delete_session;
+mod expand_summary;
+mod export;
+mod export_session;
 mod failure;
+mod forget_memory;
 mod get_agent;
 mod get_conversation;
 mod get_named_agent;
 mod get_session;
+mod get_tenant_config;
+mod import_session;
+mod lineage;
 mod list_agents;
 mod list_conversation_messages;
 mod list_conversations;
+mod list_memories;
 mod list_messages;
 mod list_named_agents;
 mod list_sessions;
 mod list_templates;
+mod put_tenant_config;
 mod records;
 mod send_conversation_message;
 mod send_message;
+mod session_lineage;
 mod surface;
+mod tenant_config;
+mod undo_compaction;
 mod update_agent;
 mod update_conversation;
 mod workspace_agents;
 
 pub use chat::{Chat, Question};
+pub use compact_session::CompactSession;
 pub use conversations::{ChatMessage, Conversation, OneConversation, WhichPage};
 pub use create_agent::{CreateAgent, NewAgent};
 pub use create_conversation::{CreateConversation, NewConversation};
@@ -49,25 +63,37 @@ pub use declare::{
 pub use delete_agent::DeleteAgent;
 pub use delete_conversation::DeleteConversation;
 pub use delete_session::DeleteSession;
+pub use expand_summary::{ExpandSummary, Expanded, OneSummary};
+pub use export::{FORM, SessionDocument};
+pub use export_session::ExportSession;
 pub use failure::{Failure, FailureCode};
+pub use forget_memory::{ForgetMemory, OneMemory};
 pub use get_agent::{GetAgent, OneAgent};
 pub use get_conversation::GetConversation;
 pub use get_named_agent::{GetNamedAgent, NamedAgent};
 pub use get_session::{GetSession, OneSession};
+pub use get_tenant_config::GetTenantConfig;
+pub use import_session::{ImportSession, ImportedSession};
+pub use lineage::{CompactResult, Lineage, LineageNode, Summary};
 pub use list_agents::{ListAgents, WhichAgents, WorkspaceAgents};
 pub use list_conversation_messages::{ChatMessages, ListConversationMessages};
 pub use list_conversations::{Conversations, ListConversations};
+pub use list_memories::{ListMemories, Memories, Memory, WhichMemories};
 pub use list_messages::{ListMessages, SessionMessages, WhichMessages};
 pub use list_named_agents::{ListNamedAgents, NamedAgents};
 pub use list_sessions::{ListSessions, Sessions, WhichSessions};
 pub use list_templates::{AgentTemplates, ListTemplates};
+pub use put_tenant_config::PutTenantConfig;
 pub use records::{
     AgentConfig, AgentSummary, Capability, CompactStrategy, Compacted, Cost, Empty, Session,
-    SessionMessage, ToolCall, TurnResult, Usage, decimal,
+    SessionMessage, ToolCall, TurnEvent, TurnResult, Usage, decimal,
 };
 pub use send_conversation_message::{Exchange, SendConversationMessage, SentContent};
 pub use send_message::{SendMessage, SentMessage, WhenBusy};
+pub use session_lineage::SessionLineage;
 pub use surface::{DEPTH, PARENT, SESSIONS, TENANT, USER};
+pub use tenant_config::{TenantChange, TenantConfig, TenantLevels, TenantSettings};
+pub use undo_compaction::UndoCompaction;
 pub use update_agent::{AgentChange, UpdateAgent};
 pub use update_conversation::{ConversationChange, UpdateConversation};
 pub use workspace_agents::{AgentTemplate, WorkspaceAgent};
@@ -115,6 +141,16 @@ operations! {
     DeleteConversation,
     ListConversationMessages,
     SendConversationMessage,
+    CompactSession,
+    SessionLineage,
+    UndoCompaction,
+    ExpandSummary,
+    ExportSession,
+    ImportSession,
+    ListMemories,
+    ForgetMemory,
+    GetTenantConfig,
+    PutTenantConfig,
 }
 
 /// What is said of an operation of a service; `None`: there is no such operation.

@@ -1,6 +1,8 @@
 //! IRIs of RDF: namespaces and terms that the product reads or writes, exactly as readers of graphs and traces expect
 //! them. They stand here alone, so that two readers of one term cannot differ.
 
+/// Beginning of the graphs of the product's own, which hold no facts.
+pub const OWN_GRAPHS: &str = "urn:graph:";
 /// Graph of query-time traces.
 pub const RETRIEVAL_GRAPH: &str = "urn:graph:retrieval";
 /// Graph of extraction provenance.

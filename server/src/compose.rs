@@ -168,6 +168,7 @@ mod tests {
     use tg_schemas::processors::PROCESSORS;
 
     use super::*;
+    use crate::deployed::DEPLOYED;
     use crate::settings::Flags;
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -187,6 +188,49 @@ mod tests {
         for hosted in &all {
             let left: Vec<_> = hosted.unserved().map(|spec| spec.name).collect();
             assert!(left.is_empty(), "{}: {left:?}", hosted.declared().id);
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn the_table_of_deployed_services_is_what_they_host() {
+        let dir = tempfile::tempdir().unwrap();
+        let flags = Flags {
+            data_dir: Some(dir.path().display().to_string()),
+            ..Flags::default()
+        };
+        let settings = Settings::load(&flags, Default::default()).unwrap();
+        let host = tg_testkit::place::host(Arc::new(EmbeddedBus::in_memory())).await;
+        assert_eq!(DEPLOYED.map(|one| one.name), SERVICES);
+        for (told, (_, construct)) in DEPLOYED.iter().zip(TABLE) {
+            let hosted = construct(host.mesh(), &settings).unwrap();
+            let ids: BTreeSet<_> = hosted.iter().map(|one| one.declared().id).collect();
+            let leases: BTreeSet<_> = hosted.iter().filter_map(Processor::lease).collect();
+            assert_eq!(
+                ids,
+                told.processors.iter().copied().collect(),
+                "{}",
+                told.name
+            );
+            assert_eq!(
+                leases,
+                told.stores.iter().copied().collect(),
+                "{}",
+                told.name
+            );
+        }
+    }
+
+    /// What a service may reach outside follows from what it is built with.
+    #[test]
+    fn services_with_a_client_of_outside_servers_are_told_so() {
+        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../services");
+        for told in DEPLOYED {
+            let manifest = root.join(told.name).join("Cargo.toml");
+            let manifest = std::fs::read_to_string(manifest).unwrap();
+            let used = manifest.split("[dev-dependencies]").next().unwrap();
+            let outside = ["\ntg-provider-http", "\nreqwest"];
+            let reaches = outside.iter().any(|name| used.contains(name));
+            assert_eq!(reaches, told.outside, "{}", told.name);
         }
     }
 }

@@ -5,12 +5,15 @@
 
 mod broker;
 pub mod compose;
+pub mod deployed;
 mod disk;
 pub mod greeting;
 mod guarded;
+pub mod health;
 pub mod logs;
 pub mod machine;
 pub mod metrics;
+pub mod permissions;
 pub mod process;
 pub mod seed;
 pub mod settings;

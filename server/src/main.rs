@@ -9,7 +9,7 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand};
 use tg_server::compose::{SERVICES, Services};
 use tg_server::settings::{Flags, Settings, page};
-use tg_server::{machine, process};
+use tg_server::{machine, permissions, process};
 use tg_settings::SettingError;
 
 /// Many small allocations on all threads are what this program does most: see docs/decisions/0010. What a query takes
@@ -45,6 +45,12 @@ enum Command {
         /// As a JSON list.
         #[arg(long)]
         json: bool,
+    },
+    /// Prints what each service may do at a RabbitMQ broker, where each has a user of its own (`broker.own_users`).
+    Permissions {
+        /// As commands of `rabbitmqctl` for this virtual host, instead of JSON.
+        #[arg(long, value_name = "VHOST")]
+        ctl: Option<String>,
     },
     /// Takes one document apart: started by this program itself.
     #[command(name = tg_server::DECODE, hide = true)]
@@ -155,6 +161,7 @@ fn main() -> ExitCode {
             (Flags::from(common), Services::some(services))
         }
         Command::Settings { common, json } => return show(&Flags::from(common), json),
+        Command::Permissions { ctl } => return permissions(ctl.as_deref()),
         Command::Decode { format, limits } => return decode(&format, limits.as_deref()),
     };
     machine::keep_to_itself();
@@ -206,6 +213,20 @@ fn show(flags: &Flags, json: bool) -> ExitCode {
         true => ExitCode::SUCCESS,
         false => refuse(&faults),
     }
+}
+
+/// Prints the broker's permissions for all services.
+fn permissions(vhost: Option<&str>) -> ExitCode {
+    let text = match (permissions::all(), vhost) {
+        (Ok(all), Some(vhost)) => permissions::commands(&all, vhost),
+        (Ok(all), None) => format!("{:#}\n", serde_json::json!(all)),
+        (Err(error), _) => {
+            eprintln!("threadgraph: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let _ = std::io::stdout().write_all(text.as_bytes());
+    ExitCode::SUCCESS
 }
 
 /// Tells all mistakes in the settings.

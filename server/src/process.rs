@@ -16,6 +16,7 @@ use tokio::time::Instant;
 
 use crate::compose::{self, Services};
 use crate::greeting::{self, FirstKey, Local, Models};
+use crate::health::Health;
 use crate::metrics::Recorder;
 use crate::settings::{self, Auth, BusChoice, MeshMode, Settings};
 use crate::signals::{Signals, Told};
@@ -156,18 +157,15 @@ pub async fn start(settings: &Settings, services: &Services) -> Result<Running> 
     if let Some(exporter) = exporter {
         exporter.start(&mesh);
     }
-    if let Some(recorder) = &recorder {
-        recorder.keep_small(&mesh);
-        if let Some(listen) = settings.metrics.listen {
-            tg_gateway::serve_metrics(mesh.mesh(), listen, recorder.exposition())
-                .await
-                .context("metrics.listen")?;
-        }
-    }
-    let composed = compose(&mesh, settings, services).await?.into_iter();
-    for processor in composed.filter(|one| !settings.without.has(one)) {
+    let health = Health::new(&mesh);
+    report(&mesh, settings, recorder.as_ref(), &health).await?;
+    let mut composed = compose(&mesh, settings, services).await?;
+    composed.retain(|one| !settings.without.has(one));
+    let expected = health.expect(&composed);
+    for processor in composed {
         mesh.host(settings.concurrency.of(processor)).await?;
     }
+    expected.all_hosted();
     if services.has("gateway") || services.has("iam") {
         crate::guarded::mark(settings)?;
     }
@@ -203,6 +201,31 @@ pub async fn start(settings: &Settings, services: &Services) -> Result<Running> 
         gateway,
         drain: settings.drain(),
     })
+}
+
+/// Starts the listeners that report on this process, before its services: they tell that it lives while stores are opened.
+async fn report(
+    mesh: &Host,
+    settings: &Settings,
+    recorder: Option<&Recorder>,
+    health: &Health,
+) -> Result<()> {
+    let Some(recorder) = recorder else {
+        return Ok(());
+    };
+    recorder.keep_small(mesh);
+    if let Some(listen) = settings.metrics.listen {
+        tg_gateway::serve_metrics(mesh.mesh(), listen, recorder.exposition())
+            .await
+            .context("metrics.listen")?;
+    }
+    if let Some(listen) = settings.report.listen {
+        let metrics = recorder.exposition();
+        tg_gateway::serve_report(mesh.mesh(), listen, metrics, health.readiness())
+            .await
+            .context("report.listen")?;
+    }
+    Ok(())
 }
 
 /// What goes on beside the services at a start: the process with the configuration fills it, and greets where it has the
@@ -358,6 +381,7 @@ async fn open_bus(settings: &Settings) -> Result<Arc<dyn Bus>> {
             let options = RabbitOptions {
                 in_hand: settings.bus_memory_mb << 20,
                 tls: settings.bus_tls.files(),
+                inbox_exchange: settings.broker.own_users,
                 ..RabbitOptions::of(rules)
             };
             Arc::new(broker::connect(url, rules, options).await?)

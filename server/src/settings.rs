@@ -25,7 +25,7 @@ pub use memory::overdrawn;
 pub use choices::{AmqpUrl, Auth, BusChoice, MeshMode};
 pub use concurrency::Concurrency;
 pub use left_out::LeftOut;
-pub use sections::{BusTls, Log, LogFormat, Metrics, Money};
+pub use sections::{Broker, BusTls, Log, LogFormat, Metrics, Money, Report};
 pub use sources::{Given, Source};
 pub use telemetry::{Receiver, Telemetry};
 
@@ -78,12 +78,16 @@ tg_settings::options! {
         log: Log,
         /// The metrics of the process.
         metrics: Metrics,
+        /// What the process reports on itself.
+        report: Report,
         /// Traces of requests.
         telemetry: Telemetry,
         /// In which money costs are told.
         cost: Money,
         /// Secure connections with the broker.
         bus_tls: BusTls,
+        /// Users of the broker.
+        broker: Broker,
         /// How documents are taken apart.
         ingest: tg_ingest::Settings,
         /// The gateway: its bounds and its certificate.

@@ -12,6 +12,7 @@ mod program;
 mod streams;
 mod structured;
 mod tables;
+mod talk;
 mod traces;
 mod uploads;
 mod verified;

@@ -80,7 +80,7 @@ impl RabbitBus {
             link: watch::Sender::new(Link::Down),
             generation: AtomicU64::new(1),
             reads_longest: AtomicBool::new(false),
-            consumers: Registry::new(rules, starter.clone(), options.in_hand),
+            consumers: Registry::new(rules, starter.clone(), &options),
             options,
             claims: Claims::new(rules),
             tasks,

@@ -96,9 +96,15 @@ impl<O: Operation, H: Handle<O>> Erased for Entry<O, H> {
             out,
             operation: PhantomData,
         };
+        let asked = request.clone();
         let done = self.handler.handle(cx, request, &mut chunks).await;
-        match done.map(|reply| write(&reply)) {
-            Ok(Ok(data)) => OperationResponse {
+        let last = done.map(|reply| match O::end(&asked, &reply) {
+            Some((event, data)) => Ok((event, data)),
+            None => write(&reply).map(|data| ("", data)),
+        });
+        match last {
+            Ok(Ok((event, data))) => OperationResponse {
+                event: event.to_owned(),
                 data,
                 last: true,
                 ..OperationResponse::default()

@@ -26,6 +26,8 @@ pub struct Spent {
     pub out_token: Option<i64>,
     /// Of the input tokens, what the provider had kept.
     pub cache_read: Option<i64>,
+    /// Tokens that the provider keeps from now on.
+    pub cache_write: Option<i64>,
     /// Billionths of a dollar that providers say it cost.
     pub nanodollars: Option<u64>,
     /// Model that answered last.
@@ -169,6 +171,7 @@ impl Piece {
                 in_token: part.in_token,
                 out_token: part.out_token,
                 cache_read: part.cache_read,
+                cache_write: part.cache_write,
                 nanodollars: part.cost.and_then(nanodollars),
                 model: part.model,
                 duration_ms: None,
@@ -200,6 +203,7 @@ impl Spent {
         self.in_token = sum(self.in_token, other.in_token);
         self.out_token = sum(self.out_token, other.out_token);
         self.cache_read = sum(self.cache_read, other.cache_read);
+        self.cache_write = sum(self.cache_write, other.cache_write);
         self.nanodollars = match (self.nanodollars, other.nanodollars) {
             (Some(a), Some(b)) => Some(a.saturating_add(b)),
             (a, b) => a.or(b),

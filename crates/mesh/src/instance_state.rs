@@ -18,7 +18,7 @@ use crate::middleware::Follow;
 use crate::scope::{Cx, InstanceScope};
 use tg_bus::TaskKind;
 use tg_rpc::deadline::Deadline;
-use tg_telemetry::{Span, SpanKind};
+use tg_telemetry::{Span, SpanKind, attributes};
 
 /// An attached instance.
 pub(crate) struct InstanceState {
@@ -165,13 +165,13 @@ impl InstanceState {
         let processor = &cx.scope.processor;
         let mut span = cx.span(SpanKind::Consumer, || format!("process {processor}"));
         if span.is_recorded() {
-            span.say("messaging.operation.type", "process");
-            span.say("messaging.destination.name", queue);
-            span.say("messaging.message.id", &cx.id);
-            span.say("threadgraph.processor", processor);
-            span.say("threadgraph.workspace", cx.workspace());
-            span.say("threadgraph.flow", cx.flow());
-            span.say("threadgraph.request_id", cx.request().unwrap_or_default());
+            span.say(attributes::MESSAGING_OPERATION, "process");
+            span.say(attributes::MESSAGING_DESTINATION, queue);
+            span.say(attributes::MESSAGING_MESSAGE_ID, &cx.id);
+            span.say(attributes::PROCESSOR, processor);
+            span.say(attributes::WORKSPACE, cx.workspace());
+            span.say(attributes::FLOW, cx.flow());
+            span.say(attributes::REQUEST_ID, cx.request().unwrap_or_default());
         }
         span
     }

@@ -13,8 +13,9 @@ pub(crate) enum Lease {
     Others,
 }
 
-fn topic() -> Topic {
-    Topic::system(Class::Flow, "store-lease")
+/// Each store has a topic of its own, so that a broker's user may write the lease of its own store and no other.
+fn topic(store: &str) -> Topic {
+    Topic::system(Class::Flow, &format!("store-lease:{store}"))
 }
 
 /// Looks whether this store served last, and notes it where none did. With `adopt` it is noted in any case.
@@ -27,8 +28,9 @@ pub(crate) async fn check(
     identity: &str,
     adopt: bool,
 ) -> Result<Lease, Error> {
-    let queue = Subscription::service(topic(), store);
-    bus.declare(&[topic()], std::slice::from_ref(&queue))
+    let topic = topic(store);
+    let queue = Subscription::service(topic.clone(), store);
+    bus.declare(std::slice::from_ref(&topic), std::slice::from_ref(&queue))
         .await?;
     if let Some(delivery) = bus.take(&queue).await? {
         let ours = delivery.envelope.body == identity.as_bytes();
@@ -42,7 +44,7 @@ pub(crate) async fn check(
         body: identity.to_owned().into(),
         ..Envelope::default()
     };
-    bus.publish(&Target::Subscription(queue), record, PublishMode::Confirmed)
+    bus.publish(&Target::Topic(topic), record, PublishMode::Confirmed)
         .await?;
     Ok(Lease::Ours)
 }

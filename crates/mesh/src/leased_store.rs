@@ -46,6 +46,9 @@ pub trait Leased: Send + Sync + 'static {
     /// # Errors
     /// When the store cannot be read.
     async fn identity(&self) -> Result<Option<String>, Error>;
+
+    /// Whether it is open now; for reports on this process.
+    fn is_open(&self) -> bool;
 }
 
 /// Why a store did not open.
@@ -240,6 +243,10 @@ impl<T: Send + Sync + 'static> Leased for Arc<LeasedStore<T>> {
     async fn release(&self) {
         let was = self.state.send_replace(State::Closed);
         drop_apart(was).await;
+    }
+
+    fn is_open(&self) -> bool {
+        self.opened().is_some()
     }
 }
 

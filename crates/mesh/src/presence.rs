@@ -327,7 +327,7 @@ impl PresenceView {
     }
 
     /// All that this process says of itself.
-    pub(crate) fn own_full(&self) -> Presence {
+    pub fn own_full(&self) -> Presence {
         let processes = self.0.processes.lock();
         let own = processes.get(&*self.0.own);
         own.map_or_else(Presence::default, |own| full(&self.0.own, own))

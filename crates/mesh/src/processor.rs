@@ -185,6 +185,16 @@ impl Processor {
         self
     }
 
+    /// The store that it shares with the processors that own the same one, if it owns one.
+    pub fn store(&self) -> Option<Arc<dyn Leased>> {
+        self.owner.as_ref().and_then(|owner| owner.owned.clone())
+    }
+
+    /// Name of the lease under which one process alone serves it, if there is one.
+    pub fn lease(&self) -> Option<&str> {
+        self.owner.as_ref().map(|owner| owner.store.as_str())
+    }
+
     /// What it was declared as.
     pub fn declared(&self) -> &ProcessorSpec {
         &self.declared

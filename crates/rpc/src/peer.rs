@@ -12,7 +12,7 @@ use tg_schemas::codec::{self, ContentType};
 use tg_schemas::limits;
 use tg_schemas::processors;
 use tg_schemas::{Class, Error, ErrorCode, Frame, Headers, Message, Reply, Topic, WorkspaceId};
-use tg_telemetry::{Span, SpanKind, Tracer};
+use tg_telemetry::{Span, SpanKind, Tracer, attributes};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -368,9 +368,9 @@ impl Peer {
             format!("ask {base}")
         });
         if span.is_recorded() {
-            span.say("messaging.operation.type", "send");
-            span.say("messaging.destination.name", topic.name());
-            span.say("messaging.message.conversation_id", id);
+            span.say(attributes::MESSAGING_OPERATION, "send");
+            span.say(attributes::MESSAGING_DESTINATION, topic.name());
+            span.say(attributes::MESSAGING_CONVERSATION, id);
         }
         span
     }

@@ -20,6 +20,7 @@
 //! assert_eq!(off.traceparent(), None);
 //! ```
 
+pub mod attributes;
 mod context;
 mod finished;
 pub mod otlp;

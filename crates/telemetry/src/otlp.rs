@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use crate::attributes;
 use crate::finished::{Finished, SpanKind, Value};
 
 /// Who recorded them, in the words of OpenTelemetry.
@@ -56,7 +57,7 @@ fn write(out: &mut String, span: &Finished) {
         r#","kind":{kind},"startTimeUnixNano":"{began}","endTimeUnixNano":"{ended}","attributes":["#
     );
     let failed = span.failed.map(|kind| Value::Text(kind.to_owned()));
-    let failed = failed.as_ref().map(|kind| ("error.type", kind));
+    let failed = failed.as_ref().map(|kind| (attributes::ERROR_TYPE, kind));
     let all = span.attributes.iter().map(|(name, value)| (*name, value));
     for (at, (name, value)) in all.chain(failed).enumerate() {
         comma(out, at);

@@ -3,7 +3,7 @@
 //! Only what a real broker may do: records that were confirmed are never lost, questions and answers
 //! may be. Everything random comes from a seed.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -54,6 +54,8 @@ struct Core {
     link: watch::Sender<Link>,
     generation: AtomicU64,
     records: Mutex<Vec<Topic>>,
+    /// Everything on the bus that has a name and was used.
+    names: Mutex<BTreeSet<String>>,
     consumers: AsyncMutex<HashMap<u64, Attached>>,
     next: AtomicU64,
     tasks: Tasks,
@@ -83,6 +85,7 @@ impl FaultyBus {
                 link: watch::Sender::new(Link::Up { generation: 1 }),
                 generation: AtomicU64::new(1),
                 records: Mutex::default(),
+                names: Mutex::default(),
                 consumers: AsyncMutex::default(),
                 next: AtomicU64::new(0),
                 tasks: Tasks::default(),
@@ -98,6 +101,11 @@ impl FaultyBus {
     /// The topics of the records that were confirmed, in their order.
     pub fn confirmed(&self) -> Vec<Topic> {
         self.core.records.lock().clone()
+    }
+
+    /// The topics, queues and inboxes that were declared, read or published to, as the bus names them.
+    pub fn names(&self) -> Vec<String> {
+        self.core.names.lock().iter().cloned().collect()
     }
 
     /// Cuts the connection: `Down` at once, consumers are gone, what is handed out comes again.
@@ -143,6 +151,10 @@ impl Core {
         }
     }
 
+    fn name(&self, what: &dyn std::fmt::Debug) {
+        self.names.lock().insert(format!("{what:?}"));
+    }
+
     fn happens(&self, chance: f64) -> bool {
         chance > 0.0 && self.random.lock().random_bool(chance.min(1.0))
     }
@@ -176,6 +188,11 @@ impl Core {
         sink: Arc<dyn Sink>,
     ) -> Result<Box<dyn Consumer>, BusError> {
         self.up()?;
+        match &source {
+            Source::Subscription(subscription, _) => self.name(subscription),
+            Source::Topic(topic) => self.name(topic),
+            Source::Inbox(name) => self.name(name),
+        }
         let mut consumers = self.consumers.lock().await;
         let running = self.start(&source, &sink).await?;
         let id = self.next.fetch_add(1, Ordering::Relaxed);
@@ -220,6 +237,8 @@ impl Bus for FaultyBus {
 
     async fn declare(&self, topics: &[Topic], queues: &[Subscription]) -> Result<(), BusError> {
         self.core.up()?;
+        topics.iter().for_each(|topic| self.core.name(topic));
+        queues.iter().for_each(|queue| self.core.name(queue));
         self.core.inner.declare(topics, queues).await
     }
 
@@ -236,6 +255,7 @@ impl Bus for FaultyBus {
     ) -> Result<Routed, BusError> {
         let core = &self.core;
         core.up()?;
+        core.name(target);
         let faults = *core.faults.lock();
         if core.happens(faults.refuse) {
             return Err(BusError::Down);

@@ -314,13 +314,29 @@ impl RabbitNode {
     /// # Errors
     /// The log cannot be read.
     pub fn taken_back(&self) -> Result<usize> {
-        let mut times = 0;
+        Ok(self.log()?.matches("has timed out waiting for").count())
+    }
+
+    /// Every access that it has refused to a user, by its log.
+    ///
+    /// # Errors
+    /// The log cannot be read.
+    pub fn refusals(&self) -> Result<Vec<String>> {
+        let refusals = |line: &&str| line.contains("refused for user");
+        Ok(self
+            .log()?
+            .lines()
+            .filter(refusals)
+            .map(str::to_owned)
+            .collect())
+    }
+
+    fn log(&self) -> Result<String> {
+        let mut log = String::new();
         for entry in fs::read_dir(self.path("log"))? {
-            let text = fs::read(entry?.path())?;
-            let text = String::from_utf8_lossy(&text);
-            times += text.matches("has timed out waiting for").count();
+            log.push_str(&String::from_utf8_lossy(&fs::read(entry?.path())?));
         }
-        Ok(times)
+        Ok(log)
     }
 
     /// Raises (or clears) the memory alarm: publishers are blocked.

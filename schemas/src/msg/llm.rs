@@ -124,6 +124,9 @@ pub struct TextCompletionResponse {
     /// Dollars that the provider says it cost; `None` where it did not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost: Option<f64>,
+    /// Tokens that the provider keeps from now on; `None` where it did not say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cache_write: Option<i64>,
 }
 
 message!(TextCompletionResponse);
@@ -266,6 +269,9 @@ pub struct PromptResponse {
     /// Dollars that the provider says it cost; `None` where it did not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost: Option<f64>,
+    /// Tokens that the provider keeps from now on; `None` where it did not say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cache_write: Option<i64>,
 }
 
 message!(PromptResponse);

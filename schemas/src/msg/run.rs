@@ -183,6 +183,12 @@ pub struct AgentRun {
     pub cache_read: i64,
     /// What the models cost so far; `None`: none was asked.
     pub cost: Option<RunCost>,
+    /// Tokens that providers keep since then.
+    #[serde(deserialize_with = "nullable")]
+    pub cache_write: i64,
+    /// How often the model said that it was shown too much, and was shown less.
+    #[serde(deserialize_with = "nullable")]
+    pub recoveries: i64,
 }
 
 /// What calls of models cost, by how that is known.
@@ -250,6 +256,8 @@ impl Default for AgentRun {
             polls: Vec::new(),
             cache_read: 0,
             cost: None,
+            cache_write: 0,
+            recoveries: 0,
         }
     }
 }

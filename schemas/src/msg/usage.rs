@@ -10,10 +10,10 @@ use crate::error::Error;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct UsageRequest {
-    /// `list-usage`.
+    /// `list-usage` or `clear-usage`.
     #[serde(deserialize_with = "nullable")]
     pub operation: String,
-    /// What it is summed up by: `run`, `tool`, `model`, `workspace`, `key` or `session`. Empty: `workspace`.
+    /// What it is summed up by: `run`, `tool`, `model`, `workspace`, `key`, `session` or `day`. Empty: `workspace`.
     #[serde(deserialize_with = "nullable")]
     pub by: String,
     /// The first day in UTC, `YYYY-MM-DD`; empty: all that is known.
@@ -28,6 +28,9 @@ pub struct UsageRequest {
     /// Where the page begins, as `next` of the one before says.
     #[serde(deserialize_with = "nullable")]
     pub after: String,
+    /// `clear-usage`: the session that is counted anew.
+    #[serde(deserialize_with = "nullable")]
+    pub session: String,
 }
 
 message!(UsageRequest);
@@ -36,7 +39,7 @@ message!(UsageRequest);
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct UsageTotal {
-    /// Id of the run, name of the tool or model, key, or session.
+    /// Id of the run, name of the tool or model, key, session, or day.
     #[serde(deserialize_with = "nullable")]
     pub name: String,
     /// Calls of models.
@@ -60,6 +63,12 @@ pub struct UsageTotal {
     /// Milliseconds that the calls took together.
     #[serde(deserialize_with = "nullable")]
     pub duration_ms: i64,
+    /// Tokens that providers keep since then.
+    #[serde(deserialize_with = "nullable")]
+    pub cache_write: i64,
+    /// Tokens that went in and came out.
+    #[serde(deserialize_with = "nullable")]
+    pub total: i64,
 }
 
 message!(UsageTotal);

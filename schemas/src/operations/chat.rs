@@ -39,6 +39,7 @@ impl Operation for Chat {
         method: "POST",
         path: "/a1/agents/{name}/chat",
         status: 200,
+        stream: "",
         id_key: REQUEST_ID,
         headers: OF_TURN,
         query: &[],

@@ -65,6 +65,7 @@ impl Operation for CreateAgent {
         method: "POST",
         path: "/api/v1/workspaces/{workspace}/agents",
         status: 201,
+        stream: "",
         id_key: OF_WORKSPACE,
         headers: &[],
         query: &[],

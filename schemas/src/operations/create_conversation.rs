@@ -39,6 +39,7 @@ impl Operation for CreateConversation {
         method: "POST",
         path: "/api/v1/workspaces/{workspace}/agents/{agent_id}/conversations",
         status: 201,
+        stream: "",
         id_key: OF_WORKSPACE,
         headers: &[],
         query: &[],

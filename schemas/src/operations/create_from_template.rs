@@ -31,6 +31,7 @@ impl Operation for CreateFromTemplate {
         method: "POST",
         path: "/api/v1/workspaces/{workspace}/agents/from-template",
         status: 201,
+        stream: "",
         id_key: OF_WORKSPACE,
         headers: &[],
         query: &[],

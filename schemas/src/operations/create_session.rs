@@ -39,6 +39,7 @@ impl Operation for CreateSession {
         method: "POST",
         path: "/a1/agents/{name}/sessions",
         status: 201,
+        stream: "",
         id_key: REQUEST_ID,
         headers: OF_USER,
         query: &[],

@@ -106,6 +106,8 @@ pub struct Meta {
     pub path: &'static str,
     /// HTTP status of its reply.
     pub status: u16,
+    /// HTTP path where the same request is answered as server-sent events; empty: there is none.
+    pub stream: &'static str,
     /// What the id of the request is called in an error over HTTP.
     pub id_key: &'static str,
     /// Fields that headers carry.
@@ -145,6 +147,11 @@ pub trait Operation: Send + Sync + 'static {
     /// Headers of the HTTP response.
     fn headers(_reply: &Self::Reply) -> Vec<(&'static str, String)> {
         Vec::new()
+    }
+
+    /// Of a request that is answered as events: the last of them. `None`: the reply is one part.
+    fn end(_request: &Self::Request, _reply: &Self::Reply) -> Option<(&'static str, Object)> {
+        None
     }
 }
 

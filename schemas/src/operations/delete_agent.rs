@@ -19,6 +19,7 @@ impl Operation for DeleteAgent {
         method: "DELETE",
         path: "/api/v1/workspaces/{workspace}/agents/{agent_id}",
         status: 204,
+        stream: "",
         id_key: OF_WORKSPACE,
         headers: &[],
         query: &[],

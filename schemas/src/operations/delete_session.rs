@@ -19,6 +19,7 @@ impl Operation for DeleteSession {
         method: "DELETE",
         path: "/a1/agents/{name}/sessions/{session_id}",
         status: 204,
+        stream: "",
         id_key: REQUEST_ID,
         headers: OF_USER,
         query: &[],

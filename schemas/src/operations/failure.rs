@@ -118,6 +118,54 @@ const TABLE: &[(FailureCode, &str, u16, ErrorCode)] = &[
         ErrorCode::Conflict,
     ),
     (
+        FailureCode::SessionCompactConflict,
+        "session_compact_conflict",
+        409,
+        ErrorCode::Conflict,
+    ),
+    (
+        FailureCode::SessionCompactDisabled,
+        "session_compact_disabled",
+        409,
+        ErrorCode::Conflict,
+    ),
+    (
+        FailureCode::TurnInterrupted,
+        "turn_interrupted",
+        409,
+        ErrorCode::Conflict,
+    ),
+    (
+        FailureCode::SummaryNotFound,
+        "summary_not_found",
+        404,
+        ErrorCode::NotFound,
+    ),
+    (
+        FailureCode::MemoryNotFound,
+        "memory_not_found",
+        404,
+        ErrorCode::NotFound,
+    ),
+    (
+        FailureCode::LlmProviderUnsupported,
+        "llm_provider_unsupported",
+        422,
+        ErrorCode::BadRequest,
+    ),
+    (
+        FailureCode::LlmCredentialMissing,
+        "llm_credential_missing",
+        422,
+        ErrorCode::BadRequest,
+    ),
+    (
+        FailureCode::CompactSummaryFailed,
+        "compact_summary_failed",
+        502,
+        ErrorCode::Provider,
+    ),
+    (
         FailureCode::SessionArchived,
         "session_archived",
         308,
@@ -218,6 +266,22 @@ pub enum FailureCode {
     Conflict,
     /// Another turn of the session is in progress.
     SessionBusy,
+    /// The session is archived, or so short that there is nothing to sum up.
+    SessionCompactConflict,
+    /// The session is never shortened.
+    SessionCompactDisabled,
+    /// A later message of the session took the place of this one.
+    TurnInterrupted,
+    /// The session has no such summary.
+    SummaryNotFound,
+    /// Nothing of this id is remembered of the user.
+    MemoryNotFound,
+    /// No agent of a workspace can be bound to this provider.
+    LlmProviderUnsupported,
+    /// The LLM service names no credential, or one that is not there.
+    LlmCredentialMissing,
+    /// No model summed the session up; nothing was changed.
+    CompactSummaryFailed,
     /// The session continues in its successor.
     SessionArchived,
     /// The session was archived, and its successors were deleted.

@@ -30,6 +30,7 @@ impl Operation for GetAgent {
         method: "GET",
         path: "/api/v1/workspaces/{workspace}/agents/{agent_id}",
         status: 200,
+        stream: "",
         id_key: OF_WORKSPACE,
         headers: &[],
         query: &[],

@@ -19,6 +19,7 @@ impl Operation for GetConversation {
         method: "GET",
         path: "/api/v1/workspaces/{workspace}/agents/{agent_id}/conversations/{conversation_id}",
         status: 200,
+        stream: "",
         id_key: OF_WORKSPACE,
         headers: &[],
         query: &[],

@@ -29,6 +29,7 @@ impl Operation for GetNamedAgent {
         method: "GET",
         path: "/a1/agents/{name}",
         status: 200,
+        stream: "",
         id_key: REQUEST_ID,
         headers: &[],
         query: &[],

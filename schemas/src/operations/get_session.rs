@@ -33,6 +33,7 @@ impl Operation for GetSession {
         method: "GET",
         path: "/a1/agents/{name}/sessions/{session_id}",
         status: 200,
+        stream: "",
         id_key: REQUEST_ID,
         headers: OF_USER,
         query: &[],

@@ -43,6 +43,7 @@ impl Operation for ListAgents {
         method: "GET",
         path: "/api/v1/workspaces/{workspace}/agents",
         status: 200,
+        stream: "",
         id_key: OF_WORKSPACE,
         headers: &[],
         query: PAGE,

@@ -32,6 +32,7 @@ impl Operation for ListConversationMessages {
         method: "GET",
         path: "/api/v1/workspaces/{workspace}/agents/{agent_id}/conversations/{conversation_id}/messages",
         status: 200,
+        stream: "",
         id_key: OF_WORKSPACE,
         headers: &[],
         query: PAGE,

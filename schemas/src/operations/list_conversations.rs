@@ -32,6 +32,7 @@ impl Operation for ListConversations {
         method: "GET",
         path: "/api/v1/workspaces/{workspace}/agents/{agent_id}/conversations",
         status: 200,
+        stream: "",
         id_key: OF_WORKSPACE,
         headers: &[],
         query: PAGE,

@@ -52,6 +52,7 @@ impl Operation for ListMessages {
         method: "GET",
         path: "/a1/agents/{name}/sessions/{session_id}/messages",
         status: 200,
+        stream: "",
         id_key: REQUEST_ID,
         headers: OF_USER,
         query: PAGE_OF_MESSAGES,

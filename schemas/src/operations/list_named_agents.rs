@@ -29,6 +29,7 @@ impl Operation for ListNamedAgents {
         method: "GET",
         path: "/a1/agents",
         status: 200,
+        stream: "",
         id_key: REQUEST_ID,
         headers: &[],
         query: &[],

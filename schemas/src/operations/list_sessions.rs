@@ -46,6 +46,7 @@ impl Operation for ListSessions {
         method: "GET",
         path: "/a1/agents/{name}/sessions",
         status: 200,
+        stream: "",
         id_key: REQUEST_ID,
         headers: OF_USER,
         query: PAGE,

@@ -32,6 +32,7 @@ impl Operation for ListTemplates {
         method: "GET",
         path: "/api/v1/workspaces/{workspace}/agent-templates",
         status: 200,
+        stream: "",
         id_key: OF_WORKSPACE,
         headers: &[],
         query: &[],

@@ -7,6 +7,12 @@ use serde::{Deserialize, Serialize};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Empty {}
 
+/// What happens in a turn, as an event: an object that is like its name says.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(transparent)]
+pub struct TurnEvent(pub serde_json::Map<String, serde_json::Value>);
+
 /// An agent in a listing.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -228,6 +234,15 @@ pub struct TurnResult {
     pub cost: Cost,
     /// Set where the session was shortened on the way.
     pub compacted: Option<Compacted>,
+    /// IRI of the trace that explains the answer, in the flow's graph.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub explain_session: String,
+    /// Why the agent did not finish, where it did not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error_message: Option<String>,
+    /// The passages that the agent was given, each as chunk, collection and document; an empty one is not known.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub context_chunks: Vec<Vec<String>>,
 }
 
 impl TurnResult {

@@ -3,10 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::conversations::ChatMessage;
-use super::declare::{Effect, Meta, Operation};
+use super::declare::{Effect, Meta, Object, Operation, write};
 use super::failure::Failure;
-use super::records::Empty;
-use super::surface::{AGENT, OF_WORKSPACE, SESSIONS, SINCE};
+use super::records::TurnEvent;
+use super::surface::{AGENT, OF_NOBODY, OF_WORKSPACE, SESSIONS, SINCE};
 use crate::topic::Class;
 
 /// A message to an agent.
@@ -20,6 +20,12 @@ pub struct SentContent {
     pub conversation_id: String,
     /// The text: 1 to 32,000 characters.
     pub content: String,
+    /// Whether the answer is wanted as events: over the socket and the bus.
+    pub streaming: bool,
+    /// How many agents called each other before this request.
+    pub caller_depth: i64,
+    /// The request that caused this one; empty: none.
+    pub parent_request_id: String,
 }
 
 /// What was said in a turn.
@@ -45,8 +51,9 @@ impl Operation for SendConversationMessage {
         method: "POST",
         path: "/api/v1/workspaces/{workspace}/agents/{agent_id}/conversations/{conversation_id}/messages",
         status: 201,
+        stream: "/api/v1/workspaces/{workspace}/agents/{agent_id}/conversations/{conversation_id}/messages/stream",
         id_key: OF_WORKSPACE,
-        headers: &[],
+        headers: OF_NOBODY,
         query: &[],
         class: Class::Request,
         effect: Effect::Write,
@@ -54,6 +61,16 @@ impl Operation for SendConversationMessage {
     };
     type Request = SentContent;
     type Reply = Exchange;
-    type Chunk = Empty;
+    type Chunk = TurnEvent;
     type Error = Failure;
+
+    fn end(request: &SentContent, reply: &Exchange) -> Option<(&'static str, Object)> {
+        let reason = reply.assistant.metadata.get("finish_reason");
+        let event = match reason.map(String::as_str) {
+            Some("error") => "error",
+            _ => "done",
+        };
+        let data = write(&reply.assistant).ok().filter(|_| request.streaming)?;
+        Some((event, data))
+    }
 }

@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::declare::{Effect, Meta, Operation};
+use super::declare::{Effect, Meta, Object, Operation, write};
 use super::failure::Failure;
-use super::records::{Empty, TurnResult};
+use super::records::{TurnEvent, TurnResult};
 use super::surface::{AGENT, OF_TURN, REQUEST_ID, SESSIONS, SINCE};
 use crate::topic::Class;
 
@@ -18,6 +18,8 @@ pub enum WhenBusy {
     Queue,
     /// It is refused.
     Refuse,
+    /// It ends the other one, which is answered `turn_interrupted`, and takes its place.
+    Interrupt,
 }
 
 /// A message to an agent.
@@ -35,6 +37,8 @@ pub struct SentMessage {
     pub message: String,
     /// What happens while another turn of the session is in progress.
     pub when_busy: WhenBusy,
+    /// Whether the answer is wanted as events: over the socket and the bus.
+    pub streaming: bool,
     /// How many agents called each other before this request.
     pub caller_depth: i64,
     /// The request that caused this one; empty: none.
@@ -53,6 +57,7 @@ impl Operation for SendMessage {
         method: "POST",
         path: "/a1/agents/{name}/sessions/{session_id}/messages",
         status: 200,
+        stream: "/a1/agents/{name}/sessions/{session_id}/messages/stream",
         id_key: REQUEST_ID,
         headers: OF_TURN,
         query: &[],
@@ -62,10 +67,19 @@ impl Operation for SendMessage {
     };
     type Request = SentMessage;
     type Reply = TurnResult;
-    type Chunk = Empty;
+    type Chunk = TurnEvent;
     type Error = Failure;
 
     fn headers(reply: &TurnResult) -> Vec<(&'static str, String)> {
         reply.headers()
+    }
+
+    fn end(request: &SentMessage, reply: &TurnResult) -> Option<(&'static str, Object)> {
+        let event = match reply.finish_reason.as_str() {
+            "error" => "error",
+            _ => "done",
+        };
+        let data = write(reply).ok().filter(|_| request.streaming)?;
+        Some((event, data))
     }
 }

@@ -16,6 +16,9 @@ pub(super) const OF_WORKSPACE: &str = "requestId";
 /// Capabilities for the agents of a workspace.
 pub(super) const READS: &str = "agents:read";
 pub(super) const WRITES: &str = "agents:write";
+/// Capabilities for what a workspace says of its sessions.
+pub(super) const CONFIG_READ: &str = "config:read";
+pub(super) const CONFIG_WRITE: &str = "config:write";
 
 /// The header that names the user.
 pub const USER: Field = Field::new("spass-user-id", "user_id", Form::Text);
@@ -30,6 +33,9 @@ pub const TENANT: &str = "spass-tenant";
 pub(super) const OF_USER: &[Field] = &[USER];
 /// Headers of what asks an agent.
 pub(super) const OF_TURN: &[Field] = &[USER, DEPTH, PARENT];
+
+/// Headers of a turn of nobody in particular.
+pub(super) const OF_NOBODY: &[Field] = &[DEPTH, PARENT];
 
 /// Query of a listing.
 pub(super) const PAGE: &[Field] = &[

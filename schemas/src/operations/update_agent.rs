@@ -107,6 +107,7 @@ impl Operation for UpdateAgent {
         method: "PATCH",
         path: "/api/v1/workspaces/{workspace}/agents/{agent_id}",
         status: 200,
+        stream: "",
         id_key: OF_WORKSPACE,
         headers: &[],
         query: &[],

@@ -45,6 +45,7 @@ impl Operation for UpdateConversation {
         method: "PATCH",
         path: "/api/v1/workspaces/{workspace}/agents/{agent_id}/conversations/{conversation_id}",
         status: 200,
+        stream: "",
         id_key: OF_WORKSPACE,
         headers: &[],
         query: &[],

@@ -86,6 +86,7 @@ pub const METRICS: &[Metric] = &[
     row("tg_agent_hooks_total", Counter, "when outcome", "Questions to hooks of flows before and after tool calls, by what was decided."),
     row("tg_agent_iterations_total", Counter, "", "Steps of agent runs that were begun."),
     row("tg_agent_poll_held_total", Counter, "", "Polls of agents that were asked too soon and answered with their last result."),
+    row("tg_agent_program_calls_total", Counter, "outcome", "Messages to agents that are programs, by what came of them."),
     row("tg_agent_run_iterations", Counts, "", "Steps that an agent run had when it ended."),
     row("tg_agent_session_total", Counter, "outcome", "Agent runs that ended, by outcome."),
     row("tg_agent_tool_duration_seconds", Seconds, "tool", "How long a tool call of an agent took, by kind of tool."),

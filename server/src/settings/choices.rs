@@ -96,6 +96,18 @@ pub(super) fn listen_or_not<'de, D: Deserializer<'de>>(
     address.map(Some).ok_or_else(fault)
 }
 
+/// Any address to listen on, or none.
+pub(super) fn anywhere_or_not<'de, D: Deserializer<'de>>(
+    from: D,
+) -> Result<Option<SocketAddr>, D::Error> {
+    let text = String::deserialize(from)?;
+    if text.is_empty() {
+        return Ok(None);
+    }
+    let fault = |_| D::Error::custom("must be an address and port, e.g. 0.0.0.0:9090");
+    text.parse().map(Some).map_err(fault)
+}
+
 /// A filter of log lines.
 pub(super) fn log_filter<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
     let text = String::deserialize(from)?;

@@ -235,7 +235,7 @@ mod tests {
         let (all, filled) = shared(&[], Some(10_000 << 20));
         assert_eq!((all.memory_mb, all.graph.memory_mb), (10_000, 4_600));
         assert_eq!((all.vectors.memory_mb, all.gateway.parsing_mb), (900, 400));
-        assert_eq!((all.answers_mb, all.embeddings.cache_mb), (11, 64));
+        assert_eq!((all.answers_mb, all.embeddings.cache_mb), (10, 64));
         assert_eq!(filled.len(), SHARES.len() + 1);
         assert_eq!(filled[0].by, Some("machine"));
         assert!(overdrawn(&all).is_none());

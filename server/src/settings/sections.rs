@@ -51,6 +51,16 @@ tg_settings::options! {
     }
 }
 
+tg_settings::options! {
+    /// How this process is known to the broker.
+    pub struct Broker {
+        /// Answers travel through an exchange of their own, so that no service needs the right to write to every queue: for
+        /// systems in which each service has a user of its own at the broker (`threadgraph permissions`). All processes of a
+        /// system need the same.
+        own_users: bool = false;
+    }
+}
+
 impl BusTls {
     /// The files that are given.
     pub(crate) fn files(&self) -> ClientFiles {
@@ -92,6 +102,17 @@ tg_settings::options! {
         /// Loopback address at which this process tells its own metrics (`GET /metrics`), for one without a gateway.
         /// Empty: nowhere but at the gateway.
         #[serde(deserialize_with = "choices::listen_or_not")]
+        listen: Option<SocketAddr> = None;
+    }
+}
+
+tg_settings::options! {
+    /// How the process reports on itself.
+    pub struct Report {
+        /// Address at which this process reports its own health and metrics (`GET /health/live`, `/health/ready`, `/metrics`),
+        /// without credentials: for containers, where only their machinery and Prometheus reach it. Empty: nowhere but at the
+        /// gateway.
+        #[serde(deserialize_with = "choices::anywhere_or_not")]
         listen: Option<SocketAddr> = None;
     }
 }

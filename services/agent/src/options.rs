@@ -8,6 +8,7 @@ use tg_storage::Durability;
 use crate::engine::compacting::Compacting;
 use crate::engine::guards::budget::{Budgets, Share};
 use crate::engine::guards::{Budget, Thresholds};
+use crate::programs::CliAgents;
 
 tg_settings::options! {
     /// Options of the agent.
@@ -24,6 +25,12 @@ tg_settings::options! {
         delegate_tasks: usize = 5, Whole(1..=1000);
         /// Longest that one may take, in seconds.
         task_seconds: u64 = 3600, Whole(1..=86_400);
+        /// Agents that are programs on this machine: a JSON object of objects with `engine` (`cli` or `cli-stream`), `command` and more by
+        /// the id of the agent, or `file:PATH` of one (see [agent.md](agent.md#agents-that-are-programs)). Runs give them work with
+        /// the tools `delegate` and `dispatch`. Empty: none.
+        cli_agents: Option<CliAgents> = None;
+        /// Processes of such programs at once.
+        cli_processes: usize = 8, Whole(1..=1_000);
         /// How often more the main agent of a session is told what came of a task, where it fails; then it is told as it is.
         announce_retries: u32 = 3, Whole(0..=20);
         /// Seconds after the first time until the second; each later one is twice as long after the first.

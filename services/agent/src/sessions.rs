@@ -6,6 +6,7 @@ use std::collections::{HashMap, VecDeque};
 use async_trait::async_trait;
 use parking_lot::Mutex;
 use tg_schemas::Error;
+use tg_schemas::msg::LoopRecord;
 
 use crate::engine::bounds::shorten;
 
@@ -40,6 +41,8 @@ pub struct Turn {
     pub asked: String,
     /// What it answered.
     pub answered: String,
+    /// The last calls that it had made by then, by their hashes: the next turn goes on from there.
+    pub window: Vec<LoopRecord>,
 }
 
 /// Who gave a task, and what its session is told of it.
@@ -97,7 +100,11 @@ struct Kept {
 
 /// What a turn takes, with what it is kept in.
 fn size(turn: &Turn) -> usize {
-    size_of::<Turn>() + turn.id.len() + turn.asked.len() + turn.answered.len()
+    let calls = turn.window.iter();
+    let calls =
+        calls.map(|call| size_of::<LoopRecord>() + call.t.len() + call.a.len() + call.r.len());
+    let texts = turn.id.len() + turn.asked.len() + turn.answered.len();
+    size_of::<Turn>() + texts + calls.sum::<usize>()
 }
 
 /// What a session takes beside its turns.
@@ -161,6 +168,7 @@ impl Sessions for InMemory {
             asked: shorten(&turn.asked, MAX_TEXT),
             answered: shorten(&turn.answered, MAX_TEXT),
             id: turn.id,
+            window: turn.window,
         };
         let mut all = self.0.lock();
         let now = all.tick();
@@ -211,6 +219,7 @@ mod tests {
             id: id.into(),
             asked: "q".into(),
             answered: text.into(),
+            window: Vec::new(),
         }
     }
 

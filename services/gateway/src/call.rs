@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
-use tg_mesh::telemetry::Tracer;
+use tg_mesh::telemetry::{Tracer, attributes};
 use tg_mesh::{Span, SpanKind};
 
 use crate::engine::translate::Body;
@@ -210,16 +210,16 @@ impl Call {
             return span;
         };
         self.meta.traceparent = traceparent.into();
-        span.say("threadgraph.endpoint", endpoint);
-        span.say("threadgraph.service", service);
-        span.say("threadgraph.operation", self.target.operation());
-        span.say("threadgraph.request_id", &self.meta.request_id);
+        span.say(attributes::ENDPOINT, endpoint);
+        span.say(attributes::SERVICE, service);
+        span.say(attributes::OPERATION, self.target.operation());
+        span.say(attributes::REQUEST_ID, &self.meta.request_id);
         span.say(
-            "threadgraph.workspace",
+            attributes::WORKSPACE,
             self.workspace.as_deref().unwrap_or_default(),
         );
         if let Target::Kind { flow, .. } = &self.target {
-            span.say("threadgraph.flow", flow);
+            span.say(attributes::FLOW, flow);
         }
         span
     }

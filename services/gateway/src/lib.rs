@@ -64,5 +64,5 @@ pub use exposition::Exposition;
 pub use options::{AuthMode, GatewayOptions, OnDisconnect, Settings};
 pub use processors::processors;
 pub use routes::{ROUTES, Route};
-pub use scraped::serve_metrics;
+pub use scraped::{Readiness, serve_metrics, serve_report};
 pub use server::{GatewayHandle, has_page, serve};

@@ -7,10 +7,12 @@ use axum::middleware;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, get, post};
 use tg_schemas::operations::{
-    Chat, CreateAgent, CreateConversation, CreateFromTemplate, CreateSession, DeleteAgent,
-    DeleteConversation, DeleteSession, GetAgent, GetConversation, GetNamedAgent, GetSession,
-    ListAgents, ListConversationMessages, ListConversations, ListMessages, ListNamedAgents,
-    ListSessions, ListTemplates, Operation, SendConversationMessage, SendMessage, UpdateAgent,
+    Chat, CompactSession, CreateAgent, CreateConversation, CreateFromTemplate, CreateSession,
+    DeleteAgent, DeleteConversation, DeleteSession, ExpandSummary, ExportSession, ForgetMemory,
+    GetAgent, GetConversation, GetNamedAgent, GetSession, GetTenantConfig, ImportSession,
+    ListAgents, ListConversationMessages, ListConversations, ListMemories, ListMessages,
+    ListNamedAgents, ListSessions, ListTemplates, Operation, PutTenantConfig,
+    SendConversationMessage, SendMessage, SessionLineage, UndoCompaction, UpdateAgent,
     UpdateConversation,
 };
 
@@ -69,6 +71,16 @@ const fn on<O: Operation>() -> Route {
     }
 }
 
+/// The same operation, answered with events.
+const fn streamed<O: Operation>() -> Route {
+    Route {
+        method: O::META.method,
+        path: O::META.stream,
+        page: false,
+        endpoint: operations::stream_route::<O>,
+    }
+}
+
 /// The endpoints of the standards for graphs.
 const SPARQL: &str = "/api/v1/flow/{flow}/sparql/{collection}";
 const GRAPH_STORE: &str = "/api/v1/flow/{flow}/graph/{collection}";
@@ -115,6 +127,7 @@ pub const ROUTES: &[Route] = &[
     on_post("/v1/embeddings", || post(compat::embed)),
     on_get("/v1/models", || get(compat::list)),
     on_get("/v1/models/health", || get(compat::health)),
+    on_get("/v1/models/{*model}", || get(compat::one)),
     on_get("/v1/usage", || get(compat::used)),
     on::<ListNamedAgents>(),
     on::<GetNamedAgent>(),
@@ -139,6 +152,18 @@ pub const ROUTES: &[Route] = &[
     on::<DeleteConversation>(),
     on::<ListConversationMessages>(),
     on::<SendConversationMessage>(),
+    streamed::<SendConversationMessage>(),
+    streamed::<SendMessage>(),
+    on::<CompactSession>(),
+    on::<SessionLineage>(),
+    on::<UndoCompaction>(),
+    on::<ExpandSummary>(),
+    on::<ExportSession>(),
+    on::<ImportSession>(),
+    on::<ListMemories>(),
+    on::<ForgetMemory>(),
+    on::<GetTenantConfig>(),
+    on::<PutTenantConfig>(),
     on_post("/mcp", || post(mcp::post)),
     on_get("/.well-known/oauth-protected-resource", || {
         get(protected_resource::metadata)
@@ -196,6 +221,8 @@ mod tests {
         let routes: Vec<_> = ROUTES.iter().map(|one| (one.method, one.path)).collect();
         for meta in tg_schemas::operations::ALL {
             assert!(routes.contains(&(meta.method, meta.path)), "{}", meta.name);
+            let streamed = meta.stream.is_empty() || routes.contains(&(meta.method, meta.stream));
+            assert!(streamed, "{}", meta.stream);
         }
     }
 

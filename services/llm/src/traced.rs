@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 
 use futures::StreamExt;
+use tg_mesh::telemetry::attributes;
 use tg_mesh::{Span, SpanKind};
 use tg_schemas::ErrorCode;
 
@@ -55,10 +56,10 @@ fn begun(model: &dyn ChatModel, request: &ChatRequest, backend: &str) -> Span {
     };
     let mut span = request.place.span(kind, || format!("chat {name}"));
     if span.is_recorded() {
-        span.say("gen_ai.operation.name", "chat");
-        span.say("gen_ai.provider.name", provider);
-        span.say("gen_ai.request.model", name);
-        span.say("threadgraph.backend", backend);
+        span.say(attributes::GEN_AI_OPERATION, "chat");
+        span.say(attributes::GEN_AI_PROVIDER, provider);
+        span.say(attributes::GEN_AI_REQUEST_MODEL, name);
+        span.say(attributes::BACKEND, backend);
     }
     span
 }
@@ -69,12 +70,12 @@ fn seen(span: &mut Span, event: &Result<ChatEvent, LlmError>) {
         Ok(ChatEvent::Delta(_) | ChatEvent::Thinking(_)) => {}
         Ok(ChatEvent::Done(completion)) => {
             span.well();
-            span.say("gen_ai.response.model", &completion.model);
+            span.say(attributes::GEN_AI_RESPONSE_MODEL, &completion.model);
             if let Some(tokens) = completion.in_token {
-                span.count("gen_ai.usage.input_tokens", tokens);
+                span.count(attributes::GEN_AI_INPUT_TOKENS, tokens);
             }
             if let Some(tokens) = completion.out_token {
-                span.count("gen_ai.usage.output_tokens", tokens);
+                span.count(attributes::GEN_AI_OUTPUT_TOKENS, tokens);
             }
             span.end();
         }

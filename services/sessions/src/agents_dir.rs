@@ -4,7 +4,10 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
 
+use tg_schemas::operations::TenantSettings;
+
 use crate::engine::catalogue::{Catalogue, FileError};
+use crate::engine::tenant::{self, Levels};
 use crate::error::AgentFilesError;
 
 /// Largest file, in bytes.
@@ -39,6 +42,34 @@ const BUNDLED: [(&str, &str); 6] = [
         include_str!("../../../blueprints/agents/researcher.yaml"),
     ),
 ];
+
+/// Reads what the operator says of workspaces. Where there is no file, nothing. Blocks.
+///
+/// # Errors
+/// What is wrong with the file.
+pub(crate) fn levels(
+    file: &Path,
+    process: TenantSettings,
+    models: Vec<String>,
+) -> Result<Levels, AgentFilesError> {
+    let fail = |reason: String| {
+        AgentFilesError(vec![FileError {
+            file: file.file_name().unwrap_or_default().display().to_string(),
+            field: String::new(),
+            reason,
+        }])
+    };
+    let text = match fs::read_to_string(file) {
+        Ok(text) => text,
+        Err(error) if error.kind() == ErrorKind::NotFound => String::from("tenants: []"),
+        Err(error) => return Err(fail(error.to_string())),
+    };
+    Ok(Levels {
+        yaml: tenant::read(&text, &models).map_err(fail)?,
+        process,
+        models,
+    })
+}
 
 /// Reads the agents of a directory. Where there is none, those that come with the program. Blocks.
 ///

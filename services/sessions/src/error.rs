@@ -43,6 +43,20 @@ pub enum SessionsError {
     Gone,
     /// No such flow with an agent runs.
     NoFlow,
+    /// The session is archived, or there is nothing in it to sum up.
+    NothingToCompact,
+    /// The session is never shortened.
+    CompactDisabled,
+    /// No model summed the session up.
+    NotSummedUp,
+    /// The shortening cannot be taken back.
+    NotUndone,
+    /// The chain has no such summary.
+    NoSummary,
+    /// Nothing of this id is remembered of the user.
+    NoMemory,
+    /// A later message took the place of this turn.
+    Interrupted,
     /// The agent did not answer.
     Unanswered(ErrorCode),
     /// The mesh or the store failed.
@@ -64,6 +78,16 @@ impl From<Error> for SessionsError {
 impl From<StorageError> for SessionsError {
     fn from(error: StorageError) -> Self {
         Self::Failed(error.into())
+    }
+}
+
+impl SessionsError {
+    /// The code that its client reads.
+    pub(crate) fn code(&self) -> &'static str {
+        match Refused::<Failure>::from(self.clone()) {
+            Refused::Failure(failure) => failure.code.as_str(),
+            Refused::Error(error) => error.code().as_str(),
+        }
     }
 }
 
@@ -146,6 +170,34 @@ impl From<SessionsError> for Refused<Failure> {
             SessionsError::NoFlow => of(
                 FailureCode::AgentUnavailable,
                 "no flow with an agent runs in this workspace",
+            ),
+            SessionsError::NothingToCompact => of(
+                FailureCode::SessionCompactConflict,
+                "session_id: the session is archived, or it has no more messages than stay as they are",
+            ),
+            SessionsError::CompactDisabled => of(
+                FailureCode::SessionCompactDisabled,
+                "session_id: the session was created with compact_strategy off",
+            ),
+            SessionsError::NotSummedUp => of(
+                FailureCode::CompactSummaryFailed,
+                "no model summed the session up; nothing was changed",
+            ),
+            SessionsError::NotUndone => of(
+                FailureCode::SessionCompactConflict,
+                "session_id: the session was not shortened, or the one that continues it has messages of its own",
+            ),
+            SessionsError::NoSummary => of(
+                FailureCode::SummaryNotFound,
+                "summary_id: there is no such summary",
+            ),
+            SessionsError::NoMemory => of(
+                FailureCode::MemoryNotFound,
+                "memory_id: nothing of this id is remembered",
+            ),
+            SessionsError::Interrupted => of(
+                FailureCode::TurnInterrupted,
+                "a later message of the session took the place of this one",
             ),
             SessionsError::Unanswered(code) => unanswered(code),
         })

@@ -16,6 +16,7 @@ mod processors;
 pub mod store;
 #[cfg(test)]
 mod tests;
+mod trail;
 mod turns;
 
 pub use error::{AgentFilesError, SessionsError};

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use tg_schemas::operations::TenantSettings;
 use tg_storage::Durability;
 
 tg_settings::options! {
@@ -12,6 +13,15 @@ tg_settings::options! {
         agents_dir: PathBuf = PathBuf::new();
         /// Models that agents may ask for, separated by commas. Empty: all.
         allowed_models: String = String::new();
+        /// File of workspaces: what the operator says of the sessions of each. Empty: `tenants.yaml` below the data directory,
+        /// where there is one.
+        tenants_file: PathBuf = PathBuf::new();
+        /// Messages that stay as they are when a session is shortened, where a workspace says nothing else.
+        compact_keep: u32 = 10, Whole(0..=200);
+        /// Model that sums sessions up, where a workspace says nothing else. Empty: that of the flow.
+        summary_model: String = String::new();
+        /// What an agent of a workspace is told that has no instructions of its own. Empty: a text of ours.
+        system_prompt: String = String::new();
         /// Turns in progress at once in a workspace; more wait.
         max_concurrent: usize = 64, Whole(1..=10_000);
     }
@@ -29,6 +39,24 @@ impl Options {
         let names = self.allowed_models.split(',').map(str::trim);
         let names = names.filter(|name| !name.is_empty());
         names.map(str::to_owned).collect()
+    }
+
+    /// Where the file of workspaces is.
+    pub(crate) fn tenants(&self) -> PathBuf {
+        match self.tenants_file.as_os_str().is_empty() {
+            true => self.data_dir.join("tenants.yaml"),
+            false => self.tenants_file.clone(),
+        }
+    }
+
+    /// What the process says of sessions.
+    pub(crate) fn settings(&self) -> TenantSettings {
+        let model = Some(self.summary_model.trim()).filter(|model| !model.is_empty());
+        TenantSettings {
+            compact_keep_last_n: Some(self.compact_keep.into()),
+            compact_summary_model: model.map(str::to_owned),
+            ..TenantSettings::default()
+        }
     }
 
     /// Where the files of agents are.

@@ -21,6 +21,8 @@ const STORE: &str = "sessions";
 
 /// Requests in progress at once per workspace: most of them wait for an agent.
 const CONCURRENCY: usize = 2_048;
+/// Config type of collections: an agent that names none reads all.
+const COLLECTION: &str = "collection";
 
 /// The processors of this service, to be hosted. Reads the files of agents, which blocks.
 ///
@@ -30,6 +32,7 @@ const CONCURRENCY: usize = 2_048;
 /// Everything that is wrong with the files of agents.
 pub fn processors(mesh: &Mesh, options: Options) -> Result<Vec<Processor>, AgentFilesError> {
     let catalogue = Arc::new(agents_dir::load(&options.agents(), &options.models())?);
+    let levels = agents_dir::levels(&options.tenants(), options.settings(), options.models())?;
     let index = options.data_dir.join(INDEX);
     let (root, durability) = (options.data_dir.join(ROOT), options.durability);
     let opened = index.clone();
@@ -38,10 +41,10 @@ pub fn processors(mesh: &Mesh, options: Options) -> Result<Vec<Processor>, Agent
     });
     store.kept_in(index);
     reaper::start(mesh, STORE, store.clone());
-    let served = handlers::served(catalogue, store.clone(), &options);
+    let served = handlers::served(catalogue, levels, store.clone(), &options);
     let sessions = Processor::new(sessions::PROCESSOR)
         .serves(sessions::SESSIONS, Arc::new(served))
-        .watches(&[flow_record::KIND])
+        .watches(&[flow_record::KIND, tg_compaction::MODEL_TYPE, COLLECTION])
         .concurrency(CONCURRENCY)
         .owns(store);
     Ok(vec![sessions])

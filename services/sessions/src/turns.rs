@@ -8,14 +8,19 @@ use parking_lot::Mutex;
 use tg_schemas::WorkspaceKey;
 use tg_schemas::operations::WhenBusy;
 use tokio::sync::{OwnedMutexGuard, OwnedSemaphorePermit, Semaphore};
+use tokio_util::sync::CancellationToken;
 
 use crate::error::SessionsError;
 
 /// Turns that may wait in a workspace; more are refused.
 const WAITING: usize = 1_024;
 
-/// The order of the turns of one session.
-type Lane = Arc<tokio::sync::Mutex<()>>;
+/// The order of the turns of one session, and what ends the one in progress.
+#[derive(Clone, Default)]
+struct Lane {
+    order: Arc<tokio::sync::Mutex<()>>,
+    running: Arc<Mutex<CancellationToken>>,
+}
 
 /// Turns of a workspace.
 struct Room {
@@ -37,6 +42,20 @@ pub(crate) struct Turn {
     // In this order: the last of a session looks whether anybody else has its lane.
     _lane: OwnedMutexGuard<()>,
     _permit: OwnedSemaphorePermit,
+    _place: Place,
+    interrupted: CancellationToken,
+}
+
+impl Turn {
+    /// Cancelled when a later turn takes the place of this one.
+    pub(crate) fn interrupted(&self) -> &CancellationToken {
+        &self.interrupted
+    }
+}
+
+/// The right to a turn of another session beside one's own, until it is dropped.
+pub(crate) struct Beside {
+    _lane: OwnedMutexGuard<()>,
     _place: Place,
 }
 
@@ -77,7 +96,7 @@ impl Drop for Place {
             return;
         };
         let lane = room.sessions.get(&self.session);
-        if lane.is_some_and(|lane| Arc::strong_count(lane) == 1) {
+        if lane.is_some_and(|lane| Arc::strong_count(&lane.order) == 1) {
             room.sessions.remove(&self.session);
         }
         if room.sessions.is_empty() {
@@ -133,20 +152,38 @@ impl Turns {
         let place = Place::of(self, workspace, session);
         let (lane, at_once) = place.enter();
         let waiting = Waiting::of(&place)?;
-        let lane = match (lane.clone().try_lock_owned(), when_busy) {
+        let order = lane.order;
+        let own = match (order.clone().try_lock_owned(), when_busy) {
             (Ok(free), _) => free,
             (Err(_), WhenBusy::Refuse) => return Err(SessionsError::Busy),
-            (Err(_), WhenBusy::Queue) => lane.lock_owned().await,
+            (Err(_), WhenBusy::Queue) => order.lock_owned().await,
+            (Err(_), WhenBusy::Interrupt) => {
+                lane.running.lock().cancel();
+                order.lock_owned().await
+            }
         };
+        let interrupted = CancellationToken::new();
+        lane.running.lock().clone_from(&interrupted);
         // Nobody closes the semaphore.
         let permit = at_once.acquire_owned().await;
         let permit = permit.map_err(|_| SessionsError::Crowded)?;
         drop(waiting);
         Ok(Turn {
-            _lane: lane,
+            _lane: own,
             _permit: permit,
             _place: place,
+            interrupted,
         })
+    }
+
+    /// Waits for a turn of another session, whoever has one already: of the session that continues one's own.
+    pub(crate) async fn beside(self: &Arc<Self>, workspace: WorkspaceKey, session: &str) -> Beside {
+        let place = Place::of(self, workspace, session);
+        let (lane, _) = place.enter();
+        Beside {
+            _lane: lane.order.lock_owned().await,
+            _place: place,
+        }
     }
 }
 
@@ -184,6 +221,24 @@ mod tests {
         };
         tokio::join!(later(1), later(2), rest);
         assert_eq!(*order.lock(), [1, 1, 2, 2]);
+        assert!(turns.rooms.lock().is_empty(), "nothing is left behind");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_interruption_ends_the_turn_in_progress_and_waits_for_its_place() {
+        let turns = Turns::new(8);
+        let first = turns.enter(key("w"), "s", WhenBusy::Queue).await.unwrap();
+        let ended = first.interrupted().clone();
+        let running = async move {
+            first.interrupted().cancelled().await;
+            drop(first);
+        };
+        let next = turns.enter(key("w"), "s", WhenBusy::Interrupt);
+        let ((), next) = tokio::join!(running, next);
+        let next = next.unwrap();
+        assert!(ended.is_cancelled() && !next.interrupted().is_cancelled());
+        let beside = turns.beside(key("w"), "t").await;
+        drop((next, beside));
         assert!(turns.rooms.lock().is_empty(), "nothing is left behind");
     }
 

@@ -35,7 +35,7 @@ impl System {
             let one = json!({"server": name, "remote-name": "pid"});
             config.put("mcp", &format!("pid of {name}"), &one.to_string());
         }
-        let mut options = json!({"mcp_servers": programs.to_string()});
+        let mut options = json!({"mcp_servers": programs.to_string(), "private_addresses": "true"});
         let more = more.as_object().unwrap().clone();
         options.as_object_mut().unwrap().extend(more);
         let given = options.as_object().unwrap().iter();

@@ -1,10 +1,10 @@
-//! Why a request or a run of the agent does not move: what it waits for, since when, and the command that helps.
+//! Why a request, a run of the agent or a thread of listeners does not move: what it waits for, since when, and the command that helps.
 
 use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
 
 use crate::client::{Call, Error, Result};
-use crate::fields::{embedded, in_shell, list, text};
+use crate::fields::{embedded, in_shell, list, text, texts};
 use crate::session::Session;
 
 /// A line for the run and each of its subagents, and those for what they wait for.
@@ -46,6 +46,27 @@ pub(in crate::commands) async fn request(session: &Session, id: &str) -> Result<
         }
     }
     Ok(lines)
+}
+
+/// A line for the thread, and those for what its flow waits for.
+pub(in crate::commands) async fn thread(
+    session: &Session,
+    flow: &str,
+    id: &str,
+) -> Result<Vec<Value>> {
+    let request = json!({"operation": "show-thread", "flow": flow, "thread": id});
+    let told = session.http()?.service("threads", request).await?;
+    let mut lines = vec![of_thread(&told, flow, id)];
+    lines.extend(of_flow(session, flow).await?);
+    Ok(lines)
+}
+
+/// Whoever stands last in the chain has the thread's latest message.
+fn of_thread(told: &Value, flow: &str, id: &str) -> Value {
+    let chain = texts(told, "chain");
+    let last = chain.last().map_or("", String::as_str);
+    let detail = format!("it is with '{last}': {}", chain.join(" > "));
+    line(id, "open", &detail, &format!("tg why {}", in_shell(flow)))
 }
 
 /// What of the flow is not as it should be, where the caller may know it.
@@ -232,6 +253,20 @@ fn line(subject: &str, state: &str, detail: &str, command: &str) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_thread_is_with_the_last_of_its_chain() {
+        let told = json!({"chain": ["console", "writer", "shouter"]});
+        assert_eq!(
+            of_thread(&told, "f", "t"),
+            line(
+                "t",
+                "open",
+                "it is with 'shouter': console > writer > shouter",
+                "tg why f"
+            )
+        );
+    }
 
     fn told(standing: Value) -> Vec<Value> {
         let told = json!({"run": "r", "state": "running", "flow": "f", "deadline-ms": 7_200_000,

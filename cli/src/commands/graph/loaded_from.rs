@@ -6,7 +6,7 @@ use std::path::Path;
 use oxigraph::model::NamedNode;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use sha2::{Digest, Sha256};
-use tg_schemas::vocabulary::{SOURCE_GRAPH, made, prov, rdf, rdfs, tg};
+use tg_schemas::vocabulary::{OWN_GRAPHS, SOURCE_GRAPH, made, prov, rdf, rdfs, tg};
 use tg_schemas::{Term, Triple};
 
 /// Largest file whose facts get a source unless the caller asks for it: each takes as much room again.
@@ -19,8 +19,6 @@ const IN_ID: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'.')
     .remove(b'_')
     .remove(b'~');
-/// Graphs of our own, which hold no facts.
-const OWN_GRAPHS: &str = "urn:graph:";
 
 /// The source of the facts of one file.
 #[derive(Debug)]

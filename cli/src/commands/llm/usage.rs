@@ -1,4 +1,4 @@
-//! `tg show-usage`: what the agent's runs used and cost.
+//! `tg show-usage`: what the agent's runs used and cost. `tg clear-usage` counts a conversation anew.
 
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
@@ -25,6 +25,8 @@ enum By {
     Key,
     /// Each conversation.
     Session,
+    /// Each day of the workspace.
+    Day,
 }
 
 impl By {
@@ -36,6 +38,7 @@ impl By {
             Self::Workspace => "workspace",
             Self::Key => "key",
             Self::Session => "session",
+            Self::Day => "day",
         }
     }
 }
@@ -91,12 +94,54 @@ fn render(by: &str, usage: &[Value], width: Width) -> String {
             count(one, "tool_calls"),
             count(one, "in_token"),
             count(one, "out_token"),
+            count(one, "cache_read"),
+            count(one, "cache_write"),
+            count(one, "total"),
             format!("{:.6}", one["dollars"].as_f64().unwrap_or(0.0)),
             format!("{:.1}", one["duration_ms"].as_f64().unwrap_or(0.0) / 1000.0),
         ]
     });
-    let head = [by, "model calls", "tool calls", "in", "out", "$", "seconds"];
+    let head = [
+        by,
+        "model calls",
+        "tool calls",
+        "in",
+        "out",
+        "cache read",
+        "cache write",
+        "total",
+        "$",
+        "seconds",
+    ];
     table(head, rows, width)
+}
+
+/// Arguments of `tg clear-usage`.
+#[derive(Debug, Args)]
+pub struct ClearUsage {
+    #[command(flatten)]
+    common: Common,
+    /// The conversation, as `tg show-usage --by session` names it
+    session: String,
+}
+
+impl Command for ClearUsage {
+    const NAME: &'static str = "clear-usage";
+    const ABOUT: &'static str = "Count what a conversation uses anew";
+
+    fn options(&self) -> Options {
+        Options::from(&self.common)
+    }
+
+    async fn run(self, session: &mut Session) -> Result<()> {
+        let request = json!({"operation": "clear-usage", "session": self.session});
+        let reply = session.http()?.service("usage", request).await?;
+        let cleared = list(&reply, "usage").to_vec();
+        let shown = Value::from(cleared.clone());
+        session
+            .out
+            .lay(&shown, |width| render("session", &cleared, width))
+    }
 }
 
 #[cfg(test)]
@@ -107,10 +152,19 @@ mod tests {
     fn what_was_used_is_a_table() {
         let one = json!({
             "name": "calculator", "model_calls": 0, "tool_calls": 3, "in_token": 40, "out_token": 2,
-            "dollars": 0.0125, "duration_ms": 1500,
+            "cache_read": 31, "cache_write": 17, "total": 42, "dollars": 0.0125, "duration_ms": 1500,
         });
         let shown = render("tool", &[one], None);
-        for part in ["tool", "calculator", "40", "0.012500", "1.5"] {
+        for part in [
+            "tool",
+            "calculator",
+            "40",
+            "31",
+            "17",
+            "42",
+            "0.012500",
+            "1.5",
+        ] {
             assert!(shown.contains(part), "{part}: {shown}");
         }
         assert_eq!(render("tool", &[], None), "Nothing was used.");

@@ -1,4 +1,4 @@
-//! `tg why`: why a request, a run of the agent, a flow, a queue or a document does not move.
+//! `tg why`: why a request, a run of the agent, a flow, a queue, a document or a thread does not move.
 
 use clap::Args;
 use serde_json::{Value, json};
@@ -17,20 +17,23 @@ pub struct Why {
     #[command(flatten)]
     flow: InFlow,
     /// The flow [default: that of --flow-id]
-    #[arg(value_name = "FLOW", conflicts_with_all = ["queue", "document_id", "request_id", "run"])]
+    #[arg(value_name = "FLOW", conflicts_with_all = ["queue", "document_id", "request_id", "run", "thread"])]
     named: Option<String>,
     /// Say it of one queue, by its name at the broker; of the flow that has it
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["document_id", "request_id", "run"])]
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["document_id", "request_id", "run", "thread"])]
     queue: Option<String>,
     /// Say it of a document: how its processings stand, and what of their flows does not move
-    #[arg(long, visible_alias = "id", value_name = "IRI", conflicts_with_all = ["request_id", "run"])]
+    #[arg(long, visible_alias = "id", value_name = "IRI", conflicts_with_all = ["request_id", "run", "thread"])]
     document_id: Option<String>,
     /// Say it of a request of yours, by its X-Request-Id or as `tg list-requests` names it
-    #[arg(long, value_name = "ID", conflicts_with = "run")]
+    #[arg(long, value_name = "ID", conflicts_with_all = ["run", "thread"])]
     request_id: Option<String>,
     /// Say it of a run of the agent, as `tg list-runs` names it
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", conflicts_with = "thread")]
     run: Option<String>,
+    /// Say it of a thread of listeners of the flow --flow-id, as `/status` of `tg console` names it
+    #[arg(long, value_name = "ID")]
+    thread: Option<String>,
     /// Show what serves and what is not part of this release, too; of --run: one of somebody else, for administrators
     #[arg(long)]
     all: bool,
@@ -38,7 +41,7 @@ pub struct Why {
 
 impl Command for Why {
     const NAME: &'static str = "why";
-    const ABOUT: &'static str = "Say why a request, a run, a flow, a queue or a document does not move (for an answer: tg show-explain-trace)";
+    const ABOUT: &'static str = "Say why a request, a run, a flow, a queue, a document or a thread does not move (for an answer: tg show-explain-trace)";
 
     fn options(&self) -> Options {
         Options::from(&self.flow)
@@ -51,10 +54,11 @@ impl Command for Why {
             let shown = |width| render(id, &reasons, self.all, width);
             return session.out.lay(&Value::from(reasons.clone()), shown);
         }
-        let asked = match (&self.request_id, &self.run) {
-            (Some(id), _) => Some(agent::why::request(session, id).await?),
-            (_, Some(id)) => Some(agent::why::run(session, id, self.all).await?),
-            _ => None,
+        let asked = match (&self.request_id, &self.run, &self.thread) {
+            (Some(id), _, _) => Some(agent::why::request(session, id).await?),
+            (_, Some(id), _) => Some(agent::why::run(session, id, self.all).await?),
+            (_, _, Some(id)) => Some(agent::why::thread(session, flow, id).await?),
+            (None, None, None) => None,
         };
         if let Some(reasons) = asked {
             let shown = |width| rows(&reasons, width);

@@ -25,6 +25,7 @@ use tokio::time::timeout;
 use super::arguments;
 use super::deferred::Deferred;
 use super::held::Held;
+use super::options::RabbitOptions;
 use super::session::Session;
 use super::settle::Ticket;
 use super::topology;
@@ -72,6 +73,7 @@ impl Source {
 /// All consumers of this process.
 pub(super) struct Registry {
     rules: &'static WireRules,
+    inbox_exchange: bool,
     starter: Starter,
     entries: Mutex<HashMap<u64, Arc<Entry>>>,
     next: AtomicU64,
@@ -158,9 +160,15 @@ impl Lost {
 impl Registry {
     /// No consumers yet. Sinks run in the context of this runtime.
     /// They hold so many bytes of records at once.
-    pub(super) fn new(rules: &'static WireRules, starter: Starter, in_hand: usize) -> Self {
+    pub(super) fn new(
+        rules: &'static WireRules,
+        starter: Starter,
+        options: &RabbitOptions,
+    ) -> Self {
+        let in_hand = options.in_hand;
         Self {
             rules,
+            inbox_exchange: options.inbox_exchange,
             starter,
             entries: Mutex::default(),
             next: AtomicU64::new(0),
@@ -279,8 +287,15 @@ impl Registry {
             match topology::declare_liveness(session, name).await {
                 // The broker has not noticed yet that the connection before is gone.
                 Err(AmqpError::Locked) => self.lost.push(session.generation, id),
+                Ok(()) if self.inbox_exchange => {
+                    let alive = topology::liveness(name);
+                    topology::bind_inbox(session, self.rules, &alive).await?;
+                }
                 declared => declared?,
             }
+        }
+        if self.inbox_exchange {
+            topology::bind_inbox(session, self.rules, name).await?;
         }
         Ok(queue)
     }

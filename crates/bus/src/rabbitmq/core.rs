@@ -116,16 +116,27 @@ impl Core {
                 key: short(self.queue(of))?,
                 record: of.topic.class() == Class::Flow,
             },
-            Target::Inbox(name) => Address {
-                exchange: "".into(),
-                key: short(name.to_string())?,
-                record: false,
-            },
-            Target::Liveness(inbox) => Address {
-                exchange: "".into(),
-                key: short(topology::liveness(inbox))?,
-                record: false,
-            },
+            Target::Inbox(name) => return self.inbox(session, name.to_string()).await,
+            Target::Liveness(inbox) => {
+                return self.inbox(session, topology::liveness(inbox)).await;
+            }
+        }))
+    }
+
+    /// Where a message to an inbox goes, or to the queue that says whether its process is there.
+    async fn inbox(&self, session: &Session, key: String) -> Result<Option<Address>, BusError> {
+        let exchange = match self.options.inbox_exchange {
+            true => topology::inboxes(self.rules),
+            false => String::new(),
+        };
+        // Publishing to an exchange that does not exist would kill the channel for all.
+        if !exchange.is_empty() && !session.exchange_exists(&exchange, false).await? {
+            return Ok(None);
+        }
+        Ok(Some(Address {
+            exchange: short(exchange)?,
+            key: short(key)?,
+            record: false,
         }))
     }
 }

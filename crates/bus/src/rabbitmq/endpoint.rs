@@ -1,6 +1,7 @@
 //! Where the broker is, and how a connection to it is made: in the clear, or secure by what is in files at that moment.
 
 use std::io;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use lapin::tcp::{AMQPUriTcpExt, RustlsConnector};
 use lapin::uri::{AMQPScheme, AMQPUri};
@@ -41,28 +42,60 @@ impl ConnectError {
     }
 }
 
+/// Nodes that an address may name.
+const NODES: usize = 16;
+
 /// Where the broker is.
 pub(super) struct Endpoint {
-    uri: AMQPUri,
+    /// Its nodes, at least one: the same but for host and port.
+    nodes: Vec<AMQPUri>,
+    /// The node that was reached last.
+    last: AtomicUsize,
     tls: ClientFiles,
+}
+
+/// The address with each of the nodes that it names: `amqp://user:password@one:5672,two:5672/vhost`.
+fn each_node(url: &str) -> Vec<String> {
+    let Some((scheme, rest)) = url.split_once("://") else {
+        return vec![url.to_owned()];
+    };
+    let end = rest.find(['/', '?']).unwrap_or(rest.len());
+    let (authority, path) = rest.split_at(end);
+    let (user, hosts) = match authority.rsplit_once('@') {
+        Some((user, hosts)) => (format!("{user}@"), hosts),
+        None => (String::new(), authority),
+    };
+    let node = |host| format!("{scheme}://{user}{host}{path}");
+    hosts.split(',').take(NODES).map(node).collect()
 }
 
 impl Endpoint {
     /// From its address.
     pub(super) fn new(url: &str, options: &RabbitOptions) -> Result<Self, ConnectError> {
-        let mut uri: AMQPUri = url.parse().map_err(|reason: String| {
-            tracing::error!(%reason, "the broker's address is not an AMQP URL");
-            ConnectError::Address
-        })?;
-        uri.query.heartbeat = Some(options.heartbeat);
-        // A URL's own has precedence.
-        uri.query.frame_max = uri.query.frame_max.or(Some(limits::FRAME as u32));
-        if uri.vhost.is_empty() {
-            // What people mean by a trailing slash.
-            "/".clone_into(&mut uri.vhost);
-        }
-        let tls = options.tls.clone();
-        Ok(Self { uri, tls })
+        let nodes = each_node(url).into_iter().map(|url| {
+            let mut uri: AMQPUri = url.parse().map_err(|reason: String| {
+                tracing::error!(%reason, "the broker's address is not an AMQP URL");
+                ConnectError::Address
+            })?;
+            uri.query.heartbeat = Some(options.heartbeat);
+            // A URL's own has precedence.
+            uri.query.frame_max = uri.query.frame_max.or(Some(limits::FRAME as u32));
+            if uri.vhost.is_empty() {
+                // What people mean by a trailing slash.
+                "/".clone_into(&mut uri.vhost);
+            }
+            Ok(uri)
+        });
+        Ok(Self {
+            nodes: nodes.collect::<Result<_, _>>()?,
+            last: AtomicUsize::new(0),
+            tls: options.tls.clone(),
+        })
+    }
+
+    /// The node that was reached last.
+    fn node(&self) -> &AMQPUri {
+        &self.nodes[self.last.load(Ordering::Relaxed) % self.nodes.len()]
     }
 
     /// Scheme, host, port and virtual host; nothing that could be a secret.
@@ -72,28 +105,46 @@ impl Endpoint {
             authority,
             vhost,
             ..
-        } = &self.uri;
+        } = self.node();
         let (host, port) = (&authority.host, authority.port);
         // The one that is called `/` is what an address without any means.
         let vhost = if vhost == "/" { "" } else { vhost };
         format!("{scheme}://{host}:{port}/{vhost}")
     }
 
-    /// Opens two connections: one that publishes, and one that reads, the longest frames there are if asked to.
+    /// Opens two connections to one node: one that publishes, and one that reads, the longest frames there are if asked to. The
+    /// node that was reached last comes first, then each other one once.
     pub(super) async fn open(
         &self,
         reads_longest: bool,
     ) -> lapin::Result<(Connection, Connection)> {
-        let mut reading = self.uri.clone();
+        let first = self.last.load(Ordering::Relaxed);
+        let mut outcome = self.open_at(self.node(), reads_longest).await;
+        for next in (first + 1)..(first + self.nodes.len()) {
+            if outcome.is_ok() {
+                break;
+            }
+            self.last.store(next % self.nodes.len(), Ordering::Relaxed);
+            outcome = self.open_at(self.node(), reads_longest).await;
+        }
+        outcome
+    }
+
+    async fn open_at(
+        &self,
+        uri: &AMQPUri,
+        reads_longest: bool,
+    ) -> lapin::Result<(Connection, Connection)> {
+        let mut reading = uri.clone();
         if reads_longest {
             let longest = Some(limits::LONGEST_FRAME as u32);
             reading.query.frame_max = reading.query.frame_max.max(longest);
         }
-        let secure = match self.uri.scheme {
+        let secure = match uri.scheme {
             AMQPScheme::AMQP => None,
             AMQPScheme::AMQPS => Some(connector(self.tls.clone()).await?),
         };
-        let publishing = connect(self.uri.clone(), secure.clone(), "publishing");
+        let publishing = connect(uri.clone(), secure.clone(), "publishing");
         let consuming = connect(reading, secure.clone(), "consuming");
         if secure.is_none() {
             // A broker that just starts refuses one and leaves the other without an answer.
@@ -144,6 +195,28 @@ async fn connect(
 mod tests {
     use super::*;
     use crate::mode::WireRules;
+
+    #[test]
+    fn an_address_may_name_several_nodes() {
+        let all = [
+            (
+                "amqps://me:a,b%40@one:5671,two/shop?heartbeat=9",
+                vec![
+                    "amqps://me:a,b%40@one:5671/shop?heartbeat=9",
+                    "amqps://me:a,b%40@two/shop?heartbeat=9",
+                ],
+            ),
+            ("amqp://one", vec!["amqp://one"]),
+            ("nonsense", vec!["nonsense"]),
+        ];
+        for (url, nodes) in all {
+            assert_eq!(each_node(url), nodes);
+        }
+        let options = RabbitOptions::of(<&WireRules>::default());
+        assert!(Endpoint::new("amqp://one:5672,two:port/", &options).is_err());
+        let two = Endpoint::new("amqp://one:5672,two:5673/", &options);
+        assert_eq!(two.map(|two| two.nodes.len()).ok(), Some(2));
+    }
 
     #[test]
     fn an_address_is_told_without_what_may_be_secret() {

@@ -19,6 +19,9 @@ pub struct RabbitOptions {
     pub in_hand: usize,
     /// Channels with confirms, for questions and for records each.
     pub publishers: usize,
+    /// Answers travel through the exchange of inboxes, and not through the broker's default one, on which whoever may publish
+    /// reaches every queue. All processes of a system need the same.
+    pub inbox_exchange: bool,
     /// Whom this process trusts to be the broker, and what it shows of itself, where the address begins with `amqps://`.
     pub tls: ClientFiles,
 }
@@ -31,6 +34,7 @@ impl RabbitOptions {
             max_body: MAX_BODY,
             in_hand: IN_HAND,
             publishers: 4,
+            inbox_exchange: false,
             tls: ClientFiles::default(),
         }
     }

@@ -11,6 +11,7 @@ use tg_schemas::Topic;
 use tg_schemas::topic::Class;
 use tg_testkit::process::root;
 use tg_testkit::rabbitmq::RabbitNode;
+use tg_testkit::shared_node::VirtualHost;
 
 use tg_testkit::bus::*;
 
@@ -26,6 +27,38 @@ mod interop {
     use tg_testkit::bus::World;
 
     crate::suite::suite!(World::rabbit(Mode::Interop));
+}
+
+/// The address names several nodes: one that is away is passed over, and answers travel through the exchange of inboxes where
+/// processes have users of their own.
+#[tokio::test]
+async fn a_node_that_is_away_is_passed_over() {
+    let host = VirtualHost::new().await.unwrap();
+    // Nobody listens on the first port.
+    let url = host.url().replace("@127.0.0.1:", "@127.0.0.1:1,127.0.0.1:");
+    let options = || RabbitOptions {
+        inbox_exchange: true,
+        ..RabbitOptions::of(Mode::Native)
+    };
+    let connect = || RabbitBus::connect(&url, Mode::Native.rules(), options());
+    let (asks, answers) = (connect().await.unwrap(), connect().await.unwrap());
+    assert!(!asks.address().contains(":1/"), "{}", asks.address());
+    let inbox = "nt.inbox.test.1";
+    let (sink, deliveries) = collector();
+    let consumer = asks.open_inbox(inbox, sink).await.unwrap();
+    let mut ear = Ear {
+        consumer,
+        deliveries,
+    };
+    let answers: Arc<dyn Bus> = Arc::new(answers);
+    let to = Target::Inbox(inbox.into());
+    assert_eq!(answers.say(&to, "answer").await, Ok(Routed::Queued));
+    assert_eq!(ear.texts(1).await, ["answer"]);
+    let lives = Target::Liveness(inbox.into());
+    assert_eq!(answers.say(&lives, "").await, Ok(Routed::Queued));
+    ear.consumer.stop().await;
+    assert_eq!(answers.say(&to, "late").await, Ok(Routed::Unroutable));
+    assert_eq!(answers.say(&lives, "").await, Ok(Routed::Unroutable));
 }
 
 /// Everything that needs a broker of its own, on one: starting it takes seconds.

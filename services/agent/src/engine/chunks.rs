@@ -133,6 +133,7 @@ impl Spent<'_> {
             output,
             total,
             cache_read: count(self.total.cache_read),
+            cache_write: count(self.total.cache_write),
             ..ChatUsage::default()
         })
     }

@@ -151,6 +151,7 @@ mod tests {
             after: 0,
             usage: Usage::default(),
             calls: 1,
+            recoveries: 0,
         };
         first.apply(&mut run);
         assert_eq!(shown(&run).len(), 3);

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use tg_compaction::Tier;
 use tg_provenance::Reason;
-use tg_schemas::msg::{AgentRun, Citation, PlanStep, PollRecord};
+use tg_schemas::msg::{AgentRun, Citation, LoopRecord, PlanStep, PollRecord};
 use tg_schemas::{Error, ErrorCode, Triple};
 
 use super::bounds::PARSE_ERROR;
@@ -29,6 +29,9 @@ pub struct Usage {
     /// Of the input tokens, what providers had kept.
     #[serde(skip_serializing_if = "is_zero")]
     pub cache_read: i64,
+    /// Tokens that providers keep since then.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub cache_write: i64,
     /// What it cost.
     #[serde(skip_serializing_if = "Cost::is_none")]
     pub cost: Cost,
@@ -46,6 +49,7 @@ impl Usage {
         self.out_token = self.out_token.saturating_add(other.out_token);
         self.duration_ms = self.duration_ms.saturating_add(other.duration_ms);
         self.cache_read = self.cache_read.saturating_add(other.cache_read);
+        self.cache_write = self.cache_write.saturating_add(other.cache_write);
         self.cost = self.cost.and(&other.cost);
         if !other.model.is_empty() {
             self.model.clone_from(&other.model);
@@ -122,6 +126,9 @@ pub struct Compacted {
     pub usage: Usage,
     /// How often the model was asked for it.
     pub calls: u64,
+    /// How often the model had said by then that it was shown too much.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub recoveries: i64,
 }
 
 impl Compacted {
@@ -129,6 +136,7 @@ impl Compacted {
     pub fn apply(&self, run: &mut AgentRun) {
         run.summary.clone_from(&self.text);
         run.summarised = self.steps;
+        run.recoveries = run.recoveries.max(self.recoveries);
     }
 }
 
@@ -182,6 +190,7 @@ impl Decision {
             usage.out_token = usage.out_token.saturating_sub(summed.out_token);
             usage.duration_ms = usage.duration_ms.saturating_sub(summed.duration_ms);
             usage.cache_read = usage.cache_read.saturating_sub(summed.cache_read);
+            usage.cache_write = usage.cache_write.saturating_sub(summed.cache_write);
             usage.cost = usage.cost.without(&summed.cost);
         }
         usage
@@ -333,6 +342,9 @@ pub struct Finding {
     pub late: bool,
     /// How long it went on, in milliseconds.
     pub took_ms: u64,
+    /// The last calls that it made, of an agent that was given the work.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub window: Vec<LoopRecord>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants it so")]

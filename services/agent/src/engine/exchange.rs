@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use tg_provenance::text_hash;
 use tg_schemas::Error;
-use tg_schemas::msg::{AgentRun, Citation, ToolHookResponse};
+use tg_schemas::msg::{AgentRun, Citation, LoopRecord, ToolHookResponse};
 
 use super::decision::{Explained, Usage};
 use super::prompt::Terms;
@@ -192,6 +192,9 @@ pub struct Returned {
     pub trace: Vec<Explained>,
     /// What numbers in the text name that the run did not know.
     pub citations: Vec<Citation>,
+    /// Of an agent that is come back to: the last calls that it had made.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub window: Vec<LoopRecord>,
 }
 
 /// What a hook decided.

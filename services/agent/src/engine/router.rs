@@ -56,6 +56,8 @@ pub struct Route {
     pub cache_read: i64,
     /// What the choice cost.
     pub cost: Cost,
+    /// Tokens that the provider keeps since then.
+    pub cache_write: i64,
 }
 
 impl Route {
@@ -83,6 +85,7 @@ impl Route {
         run.in_token = run.in_token.saturating_add(self.in_token);
         run.out_token = run.out_token.saturating_add(self.out_token);
         run.cache_read = run.cache_read.saturating_add(self.cache_read);
+        run.cache_write = run.cache_write.saturating_add(self.cache_write);
         run.cost = Cost::from(run.cost).and(&self.cost).of_run();
         if !self.model.is_empty() {
             run.model = self.model;

@@ -39,7 +39,7 @@ impl ToolSet {
     pub fn read(rows: &Rows<'_>) -> Self {
         let mut tools: BTreeMap<String, Tool> = BTreeMap::new();
         let mut faults = Vec::new();
-        let agents = Arc::new(Roster::read(rows.agents, &mut faults));
+        let agents = Arc::new(Roster::read(rows.agents, rows.programs, &mut faults));
         let mut servers = Vec::new();
         let native = rows.native.iter().map(|row| (row, true));
         for ((key, value), native) in native.chain(rows.tools.iter().map(|row| (row, false))) {

@@ -65,6 +65,8 @@ pub struct Amount {
     pub duration_ms: u64,
     /// Of the tokens that went in, what providers had kept.
     pub cache_read: u64,
+    /// Tokens that providers keep since then.
+    pub cache_write: u64,
 }
 
 impl Amount {
@@ -75,6 +77,7 @@ impl Amount {
             in_token: count(usage.in_token),
             out_token: count(usage.out_token),
             cache_read: count(usage.cache_read),
+            cache_write: count(usage.cache_write),
             nanodollars: usage.cost.nanodollars,
             duration_ms: usage.duration_ms,
             ..Self::default()
@@ -103,6 +106,7 @@ impl Amount {
             nanodollars: self.nanodollars.saturating_add(other.nanodollars),
             duration_ms: self.duration_ms.saturating_add(other.duration_ms),
             cache_read: self.cache_read.saturating_add(other.cache_read),
+            cache_write: self.cache_write.saturating_add(other.cache_write),
         }
     }
 }
@@ -126,16 +130,15 @@ mod tests {
             in_token: 10,
             out_token: 1,
             cache_read: 4,
+            cache_write: 3,
             cost: Cost::told(2100),
             ..Usage::default()
         };
         let one = Amount::of(&usage);
-        assert_eq!(
-            (one.tokens(), one.nanodollars, one.cache_read),
-            (11, 2100, 4)
-        );
+        assert_eq!((one.tokens(), one.nanodollars), (11, 2100));
+        assert_eq!((one.cache_read, one.cache_write), (4, 3));
         let sum = (0..1000).fold(Amount::default(), |sum, _| sum.and(&one));
-        assert_eq!(sum.nanodollars, 2_100_000);
+        assert_eq!((sum.nanodollars, sum.cache_write), (2_100_000, 3000));
         let odd = Usage {
             in_token: -5,
             ..usage

@@ -29,13 +29,29 @@ impl RequestHandler<UsageRequest, UsageResponse> for Usage {
     ) -> Result<(), Error> {
         let answer = match ask.operation.as_str() {
             "list-usage" => self.list(&cx, &ask).await?,
-            _ => return Err(fault("operation: must be list-usage")),
+            "clear-usage" => self.clear(&cx, &ask).await?,
+            _ => return Err(fault("operation: must be list-usage or clear-usage")),
         };
         out.send(answer).await
     }
 }
 
 impl Usage {
+    /// Counts a session anew, and says what was counted of it.
+    async fn clear(&self, cx: &Cx, ask: &UsageRequest) -> Result<UsageResponse, Error> {
+        if ask.session.is_empty() {
+            return Err(fault("session: is required"));
+        }
+        let ledger = self.0.ledger().await?;
+        let workspace = cx.workspace_key().to_string();
+        let cleared = ledger.clear_usage(&workspace, &ask.session).await?;
+        let cleared = cleared.map(|amount| total(ask.session.clone(), &amount));
+        Ok(UsageResponse {
+            usage: cleared.into_iter().collect(),
+            ..UsageResponse::default()
+        })
+    }
+
     async fn list(&self, cx: &Cx, ask: &UsageRequest) -> Result<UsageResponse, Error> {
         let days = days(ask)?;
         let asked = Asked::read(&ask.operation, ask.limit, &ask.after)?;
@@ -52,7 +68,7 @@ impl Usage {
                 }
                 after.clone_from(&name);
                 let name = match days.scope {
-                    Scope::Workspace => cx.workspace().to_owned(),
+                    Scope::Workspace if !days.daily => cx.workspace().to_owned(),
                     _ => name,
                 };
                 page.add(&after, total(name, &amount))?;
@@ -70,12 +86,13 @@ impl Usage {
 }
 
 fn days(ask: &UsageRequest) -> Result<Days, Error> {
+    let daily = ask.by == "day";
     let by = match ask.by.as_str() {
-        "" => Some(Scope::Workspace),
+        "" | "day" => Some(Scope::Workspace),
         by => Scope::read(by),
     };
     let scope =
-        by.ok_or_else(|| fault("by: must be run, tool, model, workspace, key or session"))?;
+        by.ok_or_else(|| fault("by: must be run, tool, model, workspace, key, session or day"))?;
     Ok(Days {
         scope,
         since: match ask.since.as_str() {
@@ -83,6 +100,7 @@ fn days(ask: &UsageRequest) -> Result<Days, Error> {
             since => day::read("since", since)?,
         },
         until: day::read("until", &ask.until)?,
+        daily,
     })
 }
 
@@ -101,5 +119,7 @@ fn total(name: String, amount: &Amount) -> UsageTotal {
         cache_read: count(amount.cache_read),
         dollars: amount.dollars(),
         duration_ms: count(amount.duration_ms),
+        cache_write: count(amount.cache_write),
+        total: count(amount.tokens()),
     }
 }

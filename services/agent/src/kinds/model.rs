@@ -32,6 +32,7 @@ pub(super) async fn prompt(
         in_token: answer.spent.in_token.unwrap_or(0),
         out_token: answer.spent.out_token.unwrap_or(0),
         cache_read: answer.spent.cache_read.unwrap_or(0),
+        cache_write: answer.spent.cache_write.unwrap_or(0),
         ..Usage::default()
     };
     let told = answer.spent.nanodollars;

@@ -59,6 +59,7 @@ impl From<Output> for Returned {
             usage,
             trace,
             citations,
+            window: Vec::new(),
         }
     }
 }
@@ -70,6 +71,8 @@ impl From<Returned> for Output {
             usage,
             trace,
             citations,
+            // Of agents alone, and no tool is one.
+            window: _,
         } = returned;
         Self {
             text,

@@ -212,6 +212,7 @@ impl StepExecution {
             in_token: total.in_token,
             out_token: total.out_token,
             cache_read: total.cache_read,
+            cache_write: total.cache_write,
             cost: total.cost.of_run(),
             model: total.model,
             chain: self.head(&Left {

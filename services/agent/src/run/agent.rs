@@ -16,6 +16,7 @@ use super::tools::Tools;
 use super::transcript::Transcripts;
 use crate::engine::toolset::ToolSet;
 use crate::options::Options;
+use crate::programs::Pool;
 use crate::sessions::{InMemory, Sessions};
 use crate::store::Ledger;
 
@@ -40,6 +41,8 @@ pub struct Agent {
     pub(super) routers: Routers,
     pub(super) slots: Slots,
     pub(crate) tasks: Tasks,
+    /// Agents that are programs.
+    pub(super) programs: Arc<Pool>,
 }
 
 impl Agent {
@@ -68,13 +71,14 @@ impl Agent {
         });
         Arc::new(Self {
             tasks: Tasks::new(options.delegate_tasks, sessions),
+            programs: Pool::new(options.cli_processes),
+            tools: Tools::with(options.cli_agents.as_ref()),
             options,
             store,
             leases,
             transcripts,
             answers: Notify::new(),
             replays: Arc::new(Semaphore::new(REPLAYS)),
-            tools: Tools::default(),
             servers: Servers::default(),
             routers: Routers::default(),
             slots: Slots::default(),
@@ -104,13 +108,14 @@ impl Agent {
         let transcripts = Arc::new(Transcripts::within(0));
         Ok(Arc::new(Self {
             tasks: Tasks::new(0, Arc::new(InMemory::default())),
+            programs: Pool::new(0),
+            tools: Tools::with(options.cli_agents.as_ref()),
             options,
             store: LeasedStore::opened_with(STORE, Ledger::in_memory()?),
             leases: Arc::default(),
             transcripts,
             answers: Notify::new(),
             replays: Arc::new(Semaphore::new(0)),
-            tools: Tools::default(),
             servers: Servers::default(),
             routers: Routers::default(),
             slots: Slots::default(),

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use tg_mesh::telemetry::attributes;
 use tg_mesh::{Cx, Deadline, Span, SpanKind};
 use tg_schemas::Error;
 use tg_schemas::msg::Citation;
@@ -57,9 +58,9 @@ impl StepExecution {
     ) -> Calling {
         let name = || format!("execute_tool {}", tool.name);
         let mut span = self.cx.span(SpanKind::Internal, name);
-        span.say("gen_ai.operation.name", "execute_tool");
-        span.say("gen_ai.tool.name", &tool.name);
-        span.say("threadgraph.tool.kind", tool.kind.label());
+        span.say(attributes::GEN_AI_OPERATION, "execute_tool");
+        span.say(attributes::GEN_AI_TOOL, &tool.name);
+        span.say(attributes::TOOL_KIND, tool.kind.label());
         Calling {
             agent: self.agent.clone(),
             cx: self.cx.clone().within(&span),

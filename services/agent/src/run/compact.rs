@@ -34,7 +34,8 @@ const LEAST: u64 = 16_000;
 pub(super) struct View {
     pub(super) run: AgentRun,
     pub(super) compacted: Option<Compacted>,
-    recoveries: u32,
+    /// How often the model said that it was shown too much, in this step and those before.
+    recoveries: i64,
 }
 
 /// Whether an error says that the request is longer than the model can read.
@@ -76,7 +77,7 @@ impl StepExecution {
         let mut view = View {
             run: self.run.clone(),
             compacted: None,
-            recoveries: 0,
+            recoveries: self.run.recoveries,
         };
         if !how.enabled || !is_too_full(&view.run, window) {
             return Ok(view);
@@ -90,18 +91,22 @@ impl StepExecution {
         Ok(view)
     }
 
-    /// The model says that what it is shown is too much. Whether there is less to be shown.
+    /// The model says that what it is shown is too much. Whether there is less to be shown: a run sums up so often for that, is then
+    /// asked the question alone once, and fails the next time.
     pub(super) async fn recover(&mut self, view: &mut View) -> Result<bool, Stop> {
         let before = size(&view.run);
-        if view.recoveries < RECOVERIES {
-            view.recoveries += 1;
+        let most = i64::from(RECOVERIES);
+        if view.recoveries > most {
+            return Ok(false);
+        }
+        view.recoveries += 1;
+        if view.recoveries <= most {
             // It reads less than it was shown, whatever is said of it.
             let window = self.model_window().min(before.max(LEAST));
             if self.compact(view, self.compacting(), window).await? {
                 return Ok(true);
             }
         }
-        view.recoveries = RECOVERIES;
         let nothing = shown(&view.run).is_empty() && view.run.summary.is_empty();
         if nothing {
             return Ok(false);
@@ -185,6 +190,7 @@ impl View {
             after: 0,
             usage,
             calls,
+            recoveries: self.recoveries,
         };
         compacted.apply(&mut self.run);
         compacted.after = size(&self.run);

@@ -72,6 +72,7 @@ impl Work for Tasks {
             timeout: Some(node.timeout_seconds.map_or(self.usual, Duration::from_secs)),
             slot: self.slots,
             session: String::new(),
+            window: Vec::new(),
         })
     }
 
@@ -121,9 +122,10 @@ impl StepExecution {
             return self.once(tool, arguments, agents).await;
         }
         let lasts = session.lasts.then(|| self.session_of(&id, &session.name));
+        let mut window = Vec::new();
         if let Some(session) = &lasts {
             let back = (session, &mut one);
-            self.come_back(tool, arguments, back).await?;
+            window = self.come_back(tool, arguments, back).await?;
         }
         let mut work = One {
             step: self.step,
@@ -134,6 +136,7 @@ impl StepExecution {
                 timeout: Some(self.agent.options.tool_timeout()),
                 slot: false,
                 session: session.name,
+                window,
             }),
         };
         let mut seen = self.fan_out(decision, &mut work).await?;
@@ -145,7 +148,9 @@ impl StepExecution {
         {
             Some(Ok(text)) => {
                 if let Some(session) = &lasts {
-                    self.keep_turn(session, message, &text).await?;
+                    let made = seen.findings.first().map(|found| found.window.clone());
+                    self.keep_turn(session, message, (&text, made.unwrap_or_default()))
+                        .await?;
                 }
                 seen.text = text;
             }

@@ -12,6 +12,7 @@ use std::time::Duration;
 use tg_clients::neighbours::Neighbours;
 use tg_clients::traces::TraceWriter;
 use tg_mesh::config_view::Rows;
+use tg_mesh::telemetry::attributes;
 use tg_mesh::{Cx, Responder, Span, SpanKind, clock};
 use tg_provenance::{Ended, Event, Reason, Session};
 use tg_schemas::Error;
@@ -112,9 +113,9 @@ impl StepExecution {
         detach: bool,
     ) -> Self {
         let mut span = cx.span(SpanKind::Internal, || "agent step".to_owned());
-        span.say("gen_ai.operation.name", "invoke_agent");
-        span.say("threadgraph.run", &run.run);
-        span.count("threadgraph.step", i64::from(step));
+        span.say(attributes::GEN_AI_OPERATION, "invoke_agent");
+        span.say(attributes::RUN, &run.run);
+        span.count(attributes::STEP, i64::from(step));
         let cx = cx.within(&span);
         Self {
             id: Session::new(&run.run),
@@ -480,6 +481,7 @@ impl StepExecution {
             model: self.run.model.clone(),
             duration_ms: 0,
             cache_read: self.run.cache_read,
+            cache_write: self.run.cache_write,
             cost: Cost::from(self.run.cost),
         }
     }

@@ -15,11 +15,12 @@ use futures::stream::FuturesUnordered;
 use tg_clients::traces::Text;
 use tg_mesh::{Cx, Deadline, Mesh, TaskKind, clock};
 use tg_schemas::Error;
-use tg_schemas::msg::{AgentResponse, AgentRun};
+use tg_schemas::msg::{AgentResponse, AgentRun, LoopRecord};
 use tokio::sync::{mpsc, oneshot};
 
 use super::agent::Agent;
 use super::execution::{StepExecution, is_over, there};
+use super::program;
 use super::titles;
 use super::went::{Relay, Went};
 use crate::engine::bounds::{MAX_OBSERVATION, shorten};
@@ -60,6 +61,8 @@ pub(super) struct Task {
     pub(super) slot: bool,
     /// Session in which it is done; empty: that of its parent.
     pub(super) session: String,
+    /// The last calls that were made in it.
+    pub(super) window: Vec<LoopRecord>,
 }
 
 /// What is to be done by subagents, by what was found so far: a function of that alone, so that whoever takes the step up has
@@ -360,7 +363,12 @@ async fn work(agent: &Arc<Agent>, under: Under, task: Task) -> Result<Finding, S
         cx.deadline = cx.deadline.min(end);
     }
     let late = nothing(&AgentError::Timeout);
-    let walked = walk(agent, &cx, run, &relay);
+    let walked = async {
+        match &task.agent {
+            Some((id, one, _)) if one.program => by_program(agent, &cx, (run, new), id).await,
+            _ => walk(agent, &cx, run, &relay).await,
+        }
+    };
     let mut finding = match end {
         None => walked.await?,
         Some(end) => match tokio::time::timeout(end.left() + STOP_TIMEOUT, walked).await {
@@ -379,6 +387,45 @@ async fn work(agent: &Arc<Agent>, under: Under, task: Task) -> Result<Finding, S
     drop(slot);
     finding.took_ms = u64::try_from(clock::millis() - began_ms).unwrap_or(0);
     Ok(finding)
+}
+
+/// Has a program do a task. One that was begun before may have done some of it: it is not asked again.
+async fn by_program(
+    agent: &Arc<Agent>,
+    cx: &Cx,
+    (run, new): (AgentRun, bool),
+    id: &str,
+) -> Result<Finding, Stop> {
+    let (goal, name) = (run.question.clone(), run.run.clone());
+    let answer = match new {
+        false => Err("interrupted by restart".to_owned()),
+        true => {
+            let given = program::Given {
+                session: &name,
+                agent: id,
+                lasts: false,
+                message: &goal,
+                run,
+            };
+            program::ask(agent, cx, &given).await?
+        }
+    };
+    let finding = Finding {
+        run: name,
+        goal: goal.clone(),
+        ..Finding::default()
+    };
+    Ok(match answer {
+        Ok(reply) => Finding {
+            text: reply.text,
+            usage: reply.usage,
+            ..finding
+        },
+        Err(error) => Finding {
+            error: Some(error),
+            ..finding
+        },
+    })
 }
 
 /// Takes a run to its end.
@@ -444,6 +491,7 @@ pub(super) fn subagent(
             own => own.to_owned(),
         },
         tree: session::tree(parent).to_owned(),
+        loop_window: task.window.clone(),
         ..run
     };
     match &task.agent {

@@ -2,7 +2,7 @@
 //! twice: ids follow from the step.
 
 use tg_mesh::clock;
-use tg_schemas::msg::AgentRun;
+use tg_schemas::msg::{AgentRun, LoopRecord};
 use tg_schemas::{Error, ErrorCode};
 
 use super::execution::{StepExecution, is_over};
@@ -112,9 +112,12 @@ impl StepExecution {
             name => name.to_owned(),
         };
         let lasts = session.lasts.then(|| self.session_of(&id, &session.name));
+        let mut window = Vec::new();
         if let Some(session) = &lasts {
             let turns = self.agent.tasks.sessions.turns(session).await;
-            remember(&mut one, &turns.map_err(Stop::Error)?);
+            let turns = turns.map_err(Stop::Error)?;
+            remember(&mut one, &turns);
+            window = made(&turns);
         }
         let run = AgentRun {
             parent: String::new(),
@@ -122,6 +125,7 @@ impl StepExecution {
             record: false,
             session: session.name.clone(),
             tree: session::tree(&self.run).to_owned(),
+            loop_window: window,
             ..splitting::subagent(&self.run, message, String::new(), String::new())
         };
         let given = Given {
@@ -139,6 +143,7 @@ impl StepExecution {
             },
             run: as_defined(run, &id, &one, 1, String::new()),
             name,
+            program: one.program,
             session: lasts,
             turn: session::turn_id(&self.run),
             parent: session::of(&self.run).to_owned(),
@@ -263,35 +268,38 @@ impl StepExecution {
         self.open((id, one), session, message).await
     }
 
-    /// What was said in a session that is come back to; it is noted, of a run that is recorded.
+    /// Tells an agent what was said in a session that is come back to, and returns the last calls of it; both are noted, of a run that
+    /// is recorded.
     pub(super) async fn come_back(
         &mut self,
         tool: &Tool,
         arguments: &Arguments,
         (session, one): (&SessionId, &mut Definition),
-    ) -> Result<(), Stop> {
-        let earlier = match &self.playback {
+    ) -> Result<Vec<LoopRecord>, Stop> {
+        let (earlier, window) = match &self.playback {
             Some(playback) => {
                 let which = ((&*self.run.run, self.step), 0);
                 let known = playback.tool(which, &tool.name, arguments)?;
                 match known {
-                    Outcome::Returned(returned) => returned.text,
-                    Outcome::Failed(_) | Outcome::Unknown => String::new(),
+                    Outcome::Returned(returned) => (returned.text, returned.window),
+                    Outcome::Failed(_) | Outcome::Unknown => Default::default(),
                 }
             }
             None => {
                 let turns = self.agent.tasks.sessions.turns(session).await;
-                let text = earlier(&turns.map_err(Stop::Error)?);
+                let turns = turns.map_err(Stop::Error)?;
+                let known = (earlier(&turns), made(&turns));
                 let returned = Returned {
-                    text: text.clone(),
+                    text: known.0.clone(),
+                    window: known.1.clone(),
                     ..Returned::default()
                 };
                 self.note_tool(tool, arguments.clone(), Outcome::Returned(returned))?;
-                text
+                known
             }
         };
         add(one, &earlier);
-        Ok(())
+        Ok(window)
     }
 
     /// Keeps what was said in a session.
@@ -299,7 +307,7 @@ impl StepExecution {
         &self,
         session: &SessionId,
         asked: &str,
-        answered: &str,
+        (answered, window): (&str, Vec<LoopRecord>),
     ) -> Result<(), Stop> {
         if self.playback.is_some() {
             return Ok(());
@@ -308,6 +316,7 @@ impl StepExecution {
             id: session::turn_id(&self.run),
             asked: asked.to_owned(),
             answered: answered.to_owned(),
+            window,
         };
         let kept = self.agent.tasks.sessions.add(session, turn).await;
         kept.map_err(Stop::Error)
@@ -349,6 +358,13 @@ pub(super) fn wanted(arguments: &Arguments) -> Wanted<'_> {
 fn earlier(turns: &[Turn]) -> String {
     let turns = turns.iter();
     session::earlier(turns.map(|turn| (&*turn.asked, &*turn.answered)))
+}
+
+/// The last calls that were made in a session.
+fn made(turns: &[Turn]) -> Vec<LoopRecord> {
+    turns
+        .last()
+        .map_or_else(Vec::new, |turn| turn.window.clone())
 }
 
 fn remember(one: &mut Definition, turns: &[Turn]) {

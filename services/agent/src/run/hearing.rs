@@ -69,6 +69,7 @@ fn unpriced(spent: Spent, started: Instant) -> Usage {
         in_token: spent.in_token.unwrap_or(0),
         out_token: spent.out_token.unwrap_or(0),
         cache_read: spent.cache_read.unwrap_or(0),
+        cache_write: spent.cache_write.unwrap_or(0),
         model: spent.model.unwrap_or_default(),
         duration_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
         ..Usage::default()

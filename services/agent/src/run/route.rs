@@ -94,6 +94,7 @@ async fn choose(
         in_token: spent.in_token,
         out_token: spent.out_token,
         cache_read: spent.cache_read,
+        cache_write: spent.cache_write,
         cost: spent.cost,
         model: spent.model,
         named: false,

@@ -25,7 +25,7 @@ impl StepExecution {
         match &self.playback {
             Some(playback) => {
                 let rows = playback.rows((&self.run.run, self.step));
-                Arc::new(tools::recorded(&rows, self.cx.workspace()))
+                Arc::new(self.agent.tools.recorded(&rows, self.cx.workspace()))
             }
             None => self.agent.tools.of(&self.cx, &self.listed),
         }

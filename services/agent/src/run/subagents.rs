@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use tg_provenance::Reason;
+use tg_schemas::msg::LoopRecord;
 
 use super::execution::StepExecution;
 use super::fan_in::{Task, Work};
@@ -36,6 +37,7 @@ impl Work for Goals {
             timeout: None,
             slot: false,
             session: String::new(),
+            window: Vec::new(),
         })
     }
 
@@ -116,6 +118,18 @@ impl StepExecution {
         })
     }
 
+    /// The last calls of an agent that was given work: somebody may come back to its session.
+    fn made(&self, decision: Option<&Decision>, seen: Option<&Observation>) -> Vec<LoopRecord> {
+        if self.run.agent.is_empty() {
+            return Vec::new();
+        }
+        let window = match (decision, seen) {
+            (Some(decision), Some(seen)) => self.window_after(decision, seen),
+            _ => self.window(),
+        };
+        window.into_records()
+    }
+
     fn over_with(
         &self,
         decision: Option<&Decision>,
@@ -132,6 +146,7 @@ impl StepExecution {
             goal: self.run.question.clone(),
             run: self.run.run.clone(),
             usage,
+            window: self.made(decision, seen),
             ..Finding::default()
         };
         say(&mut finding);

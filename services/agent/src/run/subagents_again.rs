@@ -188,6 +188,10 @@ impl StepExecution {
         let Some((run, started_at)) = known.cloned() else {
             return Ok(None);
         };
+        if matches!(&task.agent, Some((_, one, _)) if one.program) {
+            // Nobody asks a program twice: what it found stands in the record.
+            return Ok(None);
+        }
         let caller = self.phase.gives_work(&self.run, self.step);
         let run = subagent(&self.run, &task, (run, started_at), caller);
         let again = Again {

@@ -7,13 +7,14 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use tg_mesh::{Cx, Deadline, TaskKind, clock};
 use tg_schemas::Error;
-use tg_schemas::msg::AgentRun;
+use tg_schemas::msg::{AgentRun, LoopRecord};
 use tokio::sync::mpsc;
 
 use super::agent::Agent;
 use super::announce::{Parent, announce};
 use super::execution::is_over;
 use super::fan_in::{apart, walk};
+use super::program;
 use crate::engine::decision::Finding;
 use crate::engine::router::Route;
 use crate::error::{AgentError, Stop};
@@ -36,6 +37,8 @@ pub(super) struct Given {
     pub(super) run: AgentRun,
     /// What people call the agent.
     pub(super) name: String,
+    /// It is a program.
+    pub(super) program: bool,
     /// Where what it answers is kept; `None`: nobody comes back to the session.
     pub(super) session: Option<SessionId>,
     /// Names the turn there.
@@ -138,6 +141,9 @@ async fn work(agent: &Arc<Agent>, cx: &Cx, given: &Given) -> Result<String, Stri
     let _place = place.map_err(|_| AgentError::Stopping.to_string())?;
     let mut cx = cx.clone();
     cx.deadline = Deadline::after(Duration::from_secs(agent.options.task_seconds));
+    if given.program {
+        return by_program(agent, &cx, given).await;
+    }
     let run = start(agent, &cx, given)
         .await
         .map_err(|stop| fault(&stop))?;
@@ -155,19 +161,55 @@ async fn work(agent: &Arc<Agent>, cx: &Cx, given: &Given) -> Result<String, Stri
     if let Some(error) = finding.error {
         return Err(error);
     }
-    if let Some(session) = &given.session {
-        let turn = Turn {
-            id: given.turn.clone(),
-            asked: given.run.question.clone(),
-            answered: finding.text.clone(),
-        };
-        let kept = agent.tasks.sessions.add(session, turn).await;
-        kept.map_err(|error| error.message)?;
-    }
+    keep(agent, given, (&finding.text, finding.window.clone())).await?;
     Ok(match finding.stopped {
         true => format!("[subagent stopped] {}", finding.text),
         false => finding.text,
     })
+}
+
+/// Has a program do it: that is no run of its own, and no trace.
+async fn by_program(agent: &Arc<Agent>, cx: &Cx, given: &Given) -> Result<String, String> {
+    let row = &given.row;
+    let ledger = agent.ledger().await.map_err(|error| error.message)?;
+    let started = ledger.start_task(&row.workspace, &row.id, "", clock::millis());
+    if !started.await.map_err(|error| Error::from(error).message)? {
+        return Err(AgentError::Cancelled.to_string());
+    }
+    let asked = program::Given {
+        run: AgentRun {
+            run: row.id.clone(),
+            started_at: clock::rfc3339(),
+            ..given.run.clone()
+        },
+        agent: &row.agent,
+        session: &row.session,
+        lasts: given.session.is_some(),
+        message: &given.run.question,
+    };
+    let answer = program::ask(agent, cx, &asked).await;
+    let reply = answer.map_err(|stop| fault(&stop))??;
+    keep(agent, given, (&reply.text, Vec::new())).await?;
+    Ok(reply.text)
+}
+
+/// Keeps what was said in a session that somebody may come back to.
+async fn keep(
+    agent: &Agent,
+    given: &Given,
+    (answered, window): (&str, Vec<LoopRecord>),
+) -> Result<(), String> {
+    let Some(session) = &given.session else {
+        return Ok(());
+    };
+    let turn = Turn {
+        id: given.turn.clone(),
+        asked: given.run.question.clone(),
+        answered: answered.to_owned(),
+        window,
+    };
+    let kept = agent.tasks.sessions.add(session, turn).await;
+    kept.map_err(|error| error.message)
 }
 
 fn fault(stop: &Stop) -> String {

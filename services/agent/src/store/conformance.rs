@@ -557,6 +557,7 @@ macro_rules! suite {
                 detached_runs_of_a_user_are_listed_until_they_end_or_are_cancelled,
                 what_is_reserved_binds_until_it_is_settled_or_over,
                 a_run_that_ends_before_anything_was_decided_is_over,
+                calls_and_time_bind_runs_at_once,
                 bounds_are_of_their_own,
                 a_bound_of_a_day_or_month_begins_anew,
                 usage_is_summed_up_by_name_and_day,

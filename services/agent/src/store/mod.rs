@@ -467,6 +467,13 @@ pub trait LedgerStore: TaskStore + CallStore {
         now_ms: i64,
     ) -> Result<(), StorageError>;
 
+    /// Counts what a session used anew: what was counted until now, if anything was.
+    async fn clear_usage(
+        &self,
+        workspace: &str,
+        session: &str,
+    ) -> Result<Option<Amount>, StorageError>;
+
     /// What was used on some days, summed up by name and in the order of the names: so many of those behind one at most.
     async fn usage(
         &self,

@@ -517,6 +517,18 @@ impl LedgerStore for SqliteLedger {
         write.await
     }
 
+    async fn clear_usage(
+        &self,
+        workspace: &str,
+        session: &str,
+    ) -> Result<Option<Amount>, StorageError> {
+        let (workspace, session) = (workspace.to_owned(), session.to_owned());
+        let write = self
+            .db
+            .write(move |tx| usage::clear(tx, &workspace, &session));
+        write.await
+    }
+
     async fn usage(
         &self,
         workspace: &str,

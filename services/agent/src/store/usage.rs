@@ -109,4 +109,6 @@ pub struct Days {
     pub since: String,
     /// The last day.
     pub until: String,
+    /// Each day is summed up by itself, and named instead: of the workspace.
+    pub daily: bool,
 }

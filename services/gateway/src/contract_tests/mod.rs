@@ -10,7 +10,8 @@ use crate::call::Target;
 use crate::engine::mcp::tools::TOOLS;
 use crate::engine::translate::Body;
 use crate::engine::translate::bulk::{BulkKind, Record};
-use crate::handlers::{mcp, socket_frame};
+use crate::handlers::mcp_target::target;
+use crate::handlers::socket_frame;
 use crate::registry::{self, Gate};
 use crate::routes::ROUTES;
 
@@ -248,7 +249,7 @@ fn every_tool_is_described_with_its_capability_and_nothing_else() {
     let served: BTreeSet<_> = TOOLS
         .iter()
         .map(|tool| {
-            let target = mcp::target(tool, "f").unwrap_or_else(|_| panic!("{}", tool.name));
+            let target = target(tool, "f").unwrap_or_else(|_| panic!("{}", tool.name));
             (tool.name.to_owned(), text(target.gate()).to_owned())
         })
         .collect();

@@ -94,10 +94,19 @@ impl Visit for Emitter {
             "parameters": parameters(&meta),
             "responses": {meta.status.to_string(): done, "default": failed()},
         });
-        if matches!(meta.method, "POST" | "PATCH") {
+        if matches!(meta.method, "POST" | "PATCH" | "PUT") {
             // The path and headers say the rest of it.
             let content = json!({"application/json": {"schema": request}});
             described["requestBody"] = json!({"required": false, "content": content});
+        }
+        if !meta.stream.is_empty() {
+            let mut streamed = described.clone();
+            streamed["operationId"] = format!("{}-stream", meta.name).into();
+            let events = json!({"text/event-stream": {"schema": {"type": "string"}}});
+            let done = json!({"description": "What happens, as events.", "content": events});
+            streamed["responses"] = json!({"200": done, "default": failed()});
+            let path = self.paths.entry(meta.stream).or_insert_with(|| json!({}));
+            path[meta.method.to_lowercase()] = streamed;
         }
         let path = self.paths.entry(meta.path).or_insert_with(|| json!({}));
         path[meta.method.to_lowercase()] = described;

@@ -25,8 +25,8 @@ use super::secret_texts::without_secrets;
 use super::translate::bulk::{BulkKind, Record};
 use super::translate::{
     About, Body, Fields, Translate, agent, audit, chat, collection, completion, config, embeddings,
-    flow, generic, iam, image, knowledge, librarian, load, passthrough, prompt, rag, reranker,
-    rows, sparql, structured, threads, tool, traces, triples, usage, vectors, violations,
+    flow, generic, iam, image, knowledge, librarian, load, operations, passthrough, prompt, rag,
+    reranker, rows, sparql, structured, threads, tool, traces, triples, usage, vectors, violations,
 };
 
 /// Reads a body as this kind's question, and as its answer in the form of the bus.
@@ -77,6 +77,7 @@ const ALL: &[(&str, Translator)] = &[
     ("", both::<reranker::Reranker>),
     ("", both::<rows::Rows>),
     ("", both::<sparql::Sparql>),
+    ("chat", both::<operations::Operations>),
     ("", both::<structured::NlpQuery>),
     ("", both::<structured::StructuredQuery>),
     ("", both::<structured::StructuredDiag>),

@@ -16,10 +16,11 @@ use tg_schemas::{FlowId, WorkspaceId};
 use tokio_util::sync::CancellationToken;
 
 use super::mcp_answer::{Answer, Exchange};
+use super::mcp_target::target;
 use super::{protected_resource, read, sse};
 use crate::auth::{Identity, Resource};
 use crate::budget::Reading;
-use crate::call::{Call, Leave, Meta, Target};
+use crate::call::{Call, Leave, Meta};
 use crate::calls::Name;
 use crate::engine::mcp::about;
 use crate::engine::mcp::called::Asked;
@@ -328,18 +329,6 @@ impl Caller {
             meta: self.meta.clone(),
         };
         self.app.start(&self.identity, call, cancel).await
-    }
-}
-
-/// What answers a tool.
-pub(crate) fn target(tool: &Tool, flow: &str) -> Result<Target, RequestError> {
-    match tool.of {
-        Of::Kind(kind) => Target::kind(kind, flow),
-        Of::Operation(service, operation) => {
-            let mut body = Body::new();
-            body.insert("operation".to_owned(), operation.into());
-            Target::service(service, &body)
-        }
     }
 }
 

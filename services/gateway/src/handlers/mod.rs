@@ -23,6 +23,7 @@ mod look_ahead;
 pub(crate) mod mcp;
 mod mcp_answer;
 mod mcp_resources;
+pub(crate) mod mcp_target;
 pub(crate) mod metrics;
 mod narrow;
 mod ndjson;

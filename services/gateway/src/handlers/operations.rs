@@ -7,7 +7,9 @@ use axum::body::Body as HttpBody;
 use axum::extract::{Extension, Path, RawQuery, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{MethodRouter, delete, get, patch, post};
+use axum::routing::{MethodRouter, delete, get, patch, post, put};
+use bytes::Bytes;
+use futures::stream;
 use percent_encoding::percent_decode_str;
 use serde_json::{Value, json};
 use tg_schemas::limits::CHAT_BODY;
@@ -18,11 +20,13 @@ use tg_schemas::operations::{
 use tg_schemas::{Error, ErrorCode};
 use tokio_util::sync::CancellationToken;
 
-use super::read;
+use super::{read, sse};
 use crate::ask::Part;
 use crate::call::{Call, Leave, Meta, Target};
 use crate::engine::translate::Body;
 use crate::error::{RequestError, json_response, json_written};
+use crate::running::Running;
+use crate::sending::Outlet;
 use crate::state::{App, Shared};
 
 /// The endpoint of an operation.
@@ -31,8 +35,14 @@ pub(crate) fn route<O: Operation>() -> MethodRouter<Shared> {
         "GET" => get(answer::<O>),
         "DELETE" => delete(answer::<O>),
         "PATCH" => patch(answer::<O>),
+        "PUT" => put(answer::<O>),
         _ => post(answer::<O>),
     }
+}
+
+/// The endpoint that answers the same with events.
+pub(crate) fn stream_route<O: Operation>() -> MethodRouter<Shared> {
+    post(events::<O>)
 }
 
 /// What is not there, below `/a1`.
@@ -73,19 +83,114 @@ async fn answer<O: Operation>(
     match done::<O>(&app, meta, &headers, given).await {
         Ok(response) => response,
         Err(failure) => {
-            let place = continues_at(&O::META, place, &failure);
+            let place = continues_at(&O::META, O::META.path, place, &failure);
             told(&failure, place, (O::META.id_key, &*id))
         }
     }
 }
 
-/// Reads the request, asks, and writes the reply.
-async fn done<O: Operation>(
+async fn events<O: Operation>(
+    State(app): State<Shared>,
+    Extension(meta): Extension<Meta>,
+    method: Method,
+    Path(path): Path<HashMap<String, String>>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+    body: HttpBody,
+) -> Response {
+    let id = meta.request_id.clone();
+    let place = path.clone();
+    let given = Given {
+        method,
+        path,
+        query,
+        body,
+    };
+    match streamed::<O>(&app, meta, &headers, given).await {
+        Ok(response) => response,
+        Err(failure) => {
+            let place = continues_at(&O::META, O::META.stream, place, &failure);
+            told(&failure, place, (O::META.id_key, &*id))
+        }
+    }
+}
+
+/// An answer under way, and what sends it.
+struct Asked {
+    running: Running,
+    outlet: Outlet,
+}
+
+/// Asks, and answers with events. What goes wrong before the first one is answered as everywhere.
+async fn streamed<O: Operation>(
     app: &App,
     meta: Meta,
     headers: &HeaderMap,
     given: Given,
 ) -> Result<Response, Object> {
+    let Asked {
+        mut running,
+        outlet,
+    } = asked::<O>(app, meta, headers, given, true).await?;
+    let first = running.next().await;
+    match first {
+        Some(Part::Body {
+            body, failed: true, ..
+        }) => return Err(result(body, true).err().unwrap_or_default()),
+        Some(Part::Error(error)) => return Err(failed_with(&error)),
+        _ => {}
+    }
+    let events = stream::unfold(Some((first, running, outlet)), |rest| async {
+        let (first, mut running, outlet) = rest?;
+        let part = match first {
+            Some(part) => part,
+            None => running.next().await?,
+        };
+        let last = !matches!(part, Part::Body { last: false, .. });
+        let event = outlet.hold(event(part)).await;
+        Some((event, (!last).then_some((None, running, outlet))))
+    });
+    let mut response = sse::kept_alive(events, app.options.heartbeat);
+    let unbuffered = (
+        HeaderName::from_static("x-accel-buffering"),
+        HeaderValue::from_static("no"),
+    );
+    response.headers_mut().extend([unbuffered]);
+    Ok(response)
+}
+
+/// A part as an event with its name. JSON has no line ends outside of texts, and escapes them there: it is one line.
+fn event(part: Part) -> Bytes {
+    let (name, data) = match part {
+        Part::Error(error) => ("error".to_owned(), failed_with(&error)),
+        Part::Body {
+            body, failed: true, ..
+        } => (
+            "error".to_owned(),
+            result(body, true).err().unwrap_or_default(),
+        ),
+        Part::Body { mut body, .. } => {
+            let name = body.get("event").and_then(Value::as_str);
+            let name = name.unwrap_or("done").to_owned();
+            let data = body.remove("data").or_else(|| body.remove("result"));
+            (
+                name,
+                data.and_then(|data| data.as_object().cloned())
+                    .unwrap_or_default(),
+            )
+        }
+    };
+    Bytes::from(format!("event: {name}\ndata: {}\n\n", Value::Object(data)))
+}
+
+/// Reads the request and asks.
+async fn asked<O: Operation>(
+    app: &App,
+    meta: Meta,
+    headers: &HeaderMap,
+    given: Given,
+    streaming: bool,
+) -> Result<Asked, Object> {
     let identity = app.known(read::bearer(headers), &meta).await;
     let identity = identity.map_err(|error| refused(&error))?;
     let (mut body, question) = match is_empty(headers, &given.method) {
@@ -105,6 +210,10 @@ async fn done<O: Operation>(
     // What does not fit is refused here, so that the field is named whoever serves the operation.
     fits::<O::Request>(&body).map_err(|why| object_of(&O::Error::unreadable(why)))?;
     body.insert("operation".to_owned(), O::META.name.into());
+    body.remove("streaming");
+    if streaming {
+        body.insert("streaming".to_owned(), true.into());
+    }
     let target = Target::service(O::META.service, &body);
     let call = Call {
         target: target.map_err(|error| refused(&error))?,
@@ -115,7 +224,7 @@ async fn done<O: Operation>(
         },
         timeout: read::timeout(headers).map_err(|error| refused(&error))?,
         leave: Leave::Cancel,
-        whole: true,
+        whole: !streaming,
         meta,
     };
     let running = app.start(&identity, call, CancellationToken::new()).await;
@@ -124,6 +233,20 @@ async fn done<O: Operation>(
         running = running.holding(question);
     }
     let outlet = app.sending.outlet(&identity);
+    Ok(Asked { running, outlet })
+}
+
+/// Reads the request, asks, and writes the reply.
+async fn done<O: Operation>(
+    app: &App,
+    meta: Meta,
+    headers: &HeaderMap,
+    given: Given,
+) -> Result<Response, Object> {
+    let Asked {
+        mut running,
+        outlet,
+    } = asked::<O>(app, meta, headers, given, false).await?;
     let result = loop {
         match running.next().await {
             Some(Part::Body {
@@ -308,13 +431,14 @@ fn object_of(failure: &impl Refusal) -> Object {
 /// Where a session that was archived continues: the same path, with the successor in its place.
 fn continues_at(
     declared: &Declared,
+    pattern: &str,
     mut path: HashMap<String, String>,
     failure: &Object,
 ) -> Option<String> {
     let successor = failure.get("successor_session_id")?.as_str()?;
     path.insert("session_id".to_owned(), successor.to_owned());
     let fields = declared.path_fields();
-    Some(fields.fold(declared.path.to_owned(), |place, field| {
+    Some(fields.fold(pattern.to_owned(), |place, field| {
         let text = path.get(field).map_or("", String::as_str);
         place.replace(&format!("{{{field}}}"), text)
     }))
@@ -403,11 +527,39 @@ mod tests {
         let path = path.map(|(name, text)| (name.to_owned(), text.to_owned()));
         let failure = Failure::new(FailureCode::SessionArchived, "m").continued_in("2");
         let failure = object_of(&failure);
-        let place = continues_at(&SendMessage::META, path.into(), &failure);
+        let place = continues_at(
+            &SendMessage::META,
+            SendMessage::META.path,
+            path.into(),
+            &failure,
+        );
         assert_eq!(place.as_deref(), Some("/a1/agents/a/sessions/2/messages"));
         let response = told(&failure, place, ("request_id", "r"));
         assert_eq!(response.status(), StatusCode::PERMANENT_REDIRECT);
         assert!(response.headers().contains_key(header::LOCATION));
+    }
+
+    #[test]
+    fn a_part_is_an_event_of_its_own_name() {
+        let body = |value: Value| value.as_object().cloned().unwrap();
+        let part = |value, last, failed| Part::Body {
+            body: body(value),
+            last,
+            failed,
+        };
+        let told = event(part(
+            json!({"event": "token", "data": {"delta": "a\nb"}}),
+            false,
+            false,
+        ));
+        assert_eq!(&told[..], b"event: token\ndata: {\"delta\":\"a\\nb\"}\n\n");
+        let failed = part(
+            json!({"error": {"type": "upstream_error", "message": "m"}}),
+            true,
+            true,
+        );
+        let told = String::from_utf8(event(failed).to_vec()).unwrap();
+        assert!(told.starts_with("event: error\n") && told.contains("upstream_error"));
     }
 
     #[test]

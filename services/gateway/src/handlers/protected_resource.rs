@@ -7,7 +7,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
 
-use super::mcp;
+use super::mcp_target::target;
 use crate::call::Meta;
 use crate::engine::mcp::tools::TOOLS;
 use crate::error::json_response;
@@ -55,7 +55,7 @@ pub(super) fn challenge(app: &App, headers: &HeaderMap, uri: &Uri) -> HeaderValu
 /// The capabilities that the tools take, each once.
 fn scopes() -> Vec<&'static str> {
     let gates = TOOLS.iter().filter_map(|tool| {
-        let gate = mcp::target(tool, "").ok()?.gate();
+        let gate = target(tool, "").ok()?.gate();
         match gate {
             Gate::Needs(capability) => Some(capability),
             Gate::Public | Gate::Authenticated => None,

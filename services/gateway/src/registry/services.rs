@@ -79,7 +79,7 @@ pub(crate) fn asks_models(service: &str, operation: &str) -> bool {
     service == SESSIONS
         && matches!(
             operation,
-            "chat" | "send-message" | "send-conversation-message"
+            "chat" | "send-message" | "send-conversation-message" | "compact-session"
         )
 }
 
@@ -317,7 +317,10 @@ pub(super) const SERVICES: &[Service] = &[
         name: "usage",
         home: Home::of(agent_manager::USAGE_TOTALS),
         asks: ask::ask::<Usage>,
-        operations: &[(Needs("metrics:read"), &["list-usage"])],
+        operations: &[
+            (Needs("metrics:read"), &["list-usage"]),
+            (Needs("config:write"), &["clear-usage"]),
+        ],
     },
     Service {
         name: "knowledge",

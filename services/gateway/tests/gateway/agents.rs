@@ -38,7 +38,11 @@ pub fn sessions() -> Arc<Played<OperationRequest, OperationResponse>> {
         told.insert("workspace".to_owned(), cx.workspace().into());
         let told = Value::Object(told).to_string();
         let session = ask.request.get("session_id").and_then(Value::as_str);
-        Ok(match (ask.operation.as_str(), session) {
+        let streaming = ask.request.get("streaming") == Some(&json!(true));
+        if streaming && session != Some("none") {
+            return Ok(events());
+        }
+        Ok(vec![match (ask.operation.as_str(), session) {
             (_, Some("none")) => failed(
                 ErrorCode::NotFound,
                 json!({"code": "session_not_found", "message": "there is no such session"}),
@@ -58,9 +62,24 @@ pub fn sessions() -> Arc<Played<OperationRequest, OperationResponse>> {
             })),
             ("create-session" | "get-session", _) => done(json!({"id": "s", "title": told})),
             ("list-messages", _) => done(json!({"session_id": told})),
+            ("put-tenant-config", _) => done(json!({"tenant": told})),
             _ => done(json!({})),
-        })
+        }])
     })
+}
+
+/// A turn as it is streamed.
+fn events() -> Vec<OperationResponse> {
+    let event = |event: &str, data: Value, last: bool| OperationResponse {
+        event: event.to_owned(),
+        last,
+        ..done(data)
+    };
+    vec![
+        event("user-message", json!({"content": "x"}), false),
+        event("token", json!({"delta": "a\nb"}), false),
+        event("done", json!({"content": "a\nb"}), true),
+    ]
 }
 
 /// A request with headers; status, headers and body.
@@ -149,6 +168,94 @@ async fn line_023_an_archived_session_is_a_redirect(place: Place) {
     assert_eq!(headers["location"], "/a1/agents/ann/sessions/new/messages");
     assert_eq!(told["successor_session_id"], "new");
     assert_eq!(told["error"]["code"], "session_archived");
+}
+
+/// 24: an ordinary client repeats the request where it is told to.
+async fn line_024_a_client_that_follows_lands_on_the_successor(place: Place) {
+    let world = World::start(&place, AuthMode::None).await;
+    let path = format!("{SESSIONS}/old/messages");
+    let request = reqwest::Client::new().post(world.url(&path));
+    let request = request
+        .header("SPASS-User-Id", "bob")
+        .json(&json!({"message": "x"}));
+    let response = request.timeout(BOUND).send().await.unwrap();
+    assert_eq!(response.status().as_u16(), 200);
+    let body: Value = response.json().await.unwrap();
+    let asked = told(&body["content"]);
+    assert_eq!(
+        (&asked["session_id"], &asked["message"]),
+        (&json!("new"), &json!("x"))
+    );
+}
+
+/// 69: what a stream looks like, and how one is refused.
+async fn line_069_a_stream_has_events_with_names(place: Place) {
+    let world = World::start(&place, AuthMode::None).await;
+    let stream = |session: &str| {
+        let path = format!("{SESSIONS}/{session}/messages/stream");
+        let request = reqwest::Client::new().post(world.url(&path));
+        let request = request
+            .header("SPASS-User-Id", "bob")
+            .json(&json!({"message": "x"}));
+        request.timeout(BOUND).send()
+    };
+    let response = stream("s").await.unwrap();
+    assert_eq!(response.status().as_u16(), 200);
+    let header = |name: &str| response.headers()[name].to_str().unwrap().to_owned();
+    assert_eq!(header("content-type"), "text/event-stream");
+    assert_eq!(
+        (header("cache-control"), header("x-accel-buffering")),
+        ("no-cache".into(), "no".into())
+    );
+    let text = response.text().await.unwrap();
+    let expected = "event: user-message\ndata: {\"content\":\"x\"}\n\n\
+                    event: token\ndata: {\"delta\":\"a\\nb\"}\n\n\
+                    event: done\ndata: {\"content\":\"a\\nb\"}\n\n";
+    assert_eq!(text, expected);
+    let refused = stream("none").await.unwrap();
+    assert_eq!(refused.status().as_u16(), 404);
+    let told: Value = refused.json().await.unwrap();
+    assert_eq!(told["error"]["code"], "session_not_found");
+}
+
+/// 131: the same over the socket.
+async fn line_131_a_socket_has_the_same_events(place: Place) {
+    let world = World::start(&place, AuthMode::None).await;
+    let socket = world.socket("").await;
+    let request = json!({"operation": "send-message", "name": "ann", "session_id": "s", "user_id": "bob",
+                         "message": "x", "streaming": true});
+    let frames = socket
+        .send(json!({"service": "sessions", "request": request}))
+        .await
+        .unwrap();
+    let frames = frames.all(BOUND).await.unwrap();
+    let names: Vec<_> = frames
+        .iter()
+        .map(|one| one["response"]["event"].clone())
+        .collect();
+    assert_eq!(
+        names,
+        [json!("user-message"), json!("token"), json!("done")]
+    );
+    let ends: Vec<_> = frames.iter().map(|one| one["complete"].clone()).collect();
+    assert_eq!(ends, [json!(false), json!(false), json!(true)]);
+}
+
+/// 10: a setting is changed by PUT, and an unknown one is refused.
+async fn line_010_settings_of_a_workspace_are_put(place: Place) {
+    let world = World::start(&place, AuthMode::None).await;
+    let path = "/v1/tenant/config";
+    let body = Some(json!({"compact_keep_last_n": 3, "agent_flow": null}));
+    let (status, _, done) = sent(&world, "PUT", path, &[], body).await;
+    assert_eq!(status, 200);
+    let asked = told(&done["tenant"]);
+    let expected = json!({"compact_keep_last_n": 3, "agent_flow": null, "workspace": "default"});
+    assert_eq!(asked, expected);
+    let (status, _, told) = sent(&world, "PUT", path, &[], Some(json!({"speed": 1}))).await;
+    assert_eq!(
+        (status, &told["error"]["code"]),
+        (400, &json!("validation_error"))
+    );
 }
 
 async fn failures_have_the_form_of_the_surface(place: Place) {
@@ -241,6 +348,10 @@ on_both_buses!(
     path_headers_query_and_body_make_the_request,
     line_038_an_answer_says_what_it_cost,
     line_023_an_archived_session_is_a_redirect,
+    line_024_a_client_that_follows_lands_on_the_successor,
+    line_069_a_stream_has_events_with_names,
+    line_131_a_socket_has_the_same_events,
+    line_010_settings_of_a_workspace_are_put,
     failures_have_the_form_of_the_surface,
     callers_are_let_in_as_at_every_door,
 );

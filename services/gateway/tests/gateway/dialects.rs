@@ -227,6 +227,15 @@ async fn an_agent_answers_as_a_model_in_every_dialect(place: Place) {
     assert!(has(&listed, "agent/reviewer") && has(&listed, "agent/default"));
     let (_, held) = world.get("/v1/models", "tg_model").await;
     assert!(!has(&held, "agent/default"));
+    let of = async |key, model| world.get(&format!("/v1/models/{model}"), key).await;
+    let (status, one) = of("tg_admin", "agent/reviewer").await;
+    assert_eq!((status, &one["id"]), (200, &json!("agent/reviewer")));
+    // What a key may not ask for is as if it were not there.
+    let (status, hidden) = of("tg_model", "agent/default").await;
+    assert_eq!(status, 404);
+    let (_, absent) = of("tg_model", "agent/nobody").await;
+    assert_eq!(hidden["error"]["message"], absent["error"]["message"]);
+    assert_eq!(hidden["error"]["code"], "model_not_found");
     let mut streamed = body("agent/reviewer");
     streamed["stream"] = json!(true);
     let request = world.http.post(world.url("/v1/chat/completions"));

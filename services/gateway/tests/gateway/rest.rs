@@ -417,14 +417,19 @@ pub fn path_of(route: &tg_gateway::Route) -> String {
         ("{collection}", "default"),
         ("{lang}", "en"),
         ("{run}", "r"),
+        ("{workspace}", "default"),
         ("{file}", "icon.svg"),
         ("{*path}", "query"),
     ];
     let path = parts.iter();
-    let path = path.fold(route.path.to_owned(), |path, (name, value)| {
+    let mut path = path.fold(route.path.to_owned(), |path, (name, value)| {
         path.replace(name, value)
     });
-    assert!(!path.contains('{'), "{path}");
+    // What else a path names is an id of something: any will do.
+    while let Some((before, rest)) = path.split_once('{') {
+        let (_, after) = rest.split_once('}').expect("a parameter has an end");
+        path = format!("{before}x{after}");
+    }
     path
 }
 

@@ -256,6 +256,7 @@ fn end(written: &mut Written, completion: &Completion) -> TextCompletionResponse
         model: Some(completion.model.clone()),
         cache_read: completion.counts.cache_read,
         cost: completion.dollars(),
+        cache_write: completion.counts.cache_write,
         end_of_stream: true,
         ..TextCompletionResponse::default()
     }

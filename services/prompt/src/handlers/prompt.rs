@@ -93,6 +93,7 @@ async fn relay(
             model: part.model,
             cache_read: part.cache_read,
             cost: part.cost,
+            cache_write: part.cache_write,
             ..PromptResponse::default()
         })
         .await?;
@@ -154,6 +155,7 @@ async fn whole(
         thinking: spent.thinking,
         cache_read: spent.cache_read,
         cost: spent.cost,
+        cache_write: spent.cache_write,
         ..reply
     })
     .await
@@ -166,6 +168,7 @@ struct Spent {
     out_token: Option<i64>,
     model: Option<String>,
     cache_read: Option<i64>,
+    cache_write: Option<i64>,
     /// Dollars; nothing where a provider of one of them did not say.
     cost: Option<f64>,
     /// What it thought, where that is wanted.
@@ -189,6 +192,7 @@ async fn complete(
         add(&mut spent.in_token, part.in_token);
         add(&mut spent.out_token, part.out_token);
         add(&mut spent.cache_read, part.cache_read);
+        add(&mut spent.cache_write, part.cache_write);
         if let Some(more) = part.cost {
             spent.cost = Some(spent.cost.unwrap_or(0.0) + more);
         }

@@ -30,6 +30,7 @@ const KNOWN: &[&str] = &[
     "capabilities",
     "engine",
     "max_iterations",
+    "memory",
 ];
 /// Fields of an agent that a later release reads.
 const LATER: &[&str] = &["cli", "async", "peers", "loop_detection"];
@@ -80,6 +81,9 @@ pub fn read(text: &str) -> Result<Definition, Vec<FieldError>> {
         flow: fields.text("flow", TEXT),
         capabilities: fields.capabilities(),
         max_iterations: fields.whole("max_iterations", 1, 50),
+        memory: fields.flag("memory"),
+        collections: fields.text("rag_index", TEXT).into_iter().collect(),
+        rag_min_score: None,
     };
     if fields
         .text("engine", TEXT)
@@ -174,6 +178,17 @@ impl Fields<'_> {
             self.fail(field, reason);
         }
         fits
+    }
+
+    fn flag(&mut self, field: &str) -> bool {
+        let flag = match self.value(field) {
+            None => return false,
+            Some(value) => value.as_bool(),
+        };
+        if flag.is_none() {
+            self.fail(field, "must be true or false");
+        }
+        flag.unwrap_or_default()
     }
 
     fn number(&mut self, field: &str, least: f64, most: f64) -> Option<f64> {

@@ -17,6 +17,7 @@ pub struct Key {
 const SESSIONS: &str = "s";
 const MESSAGES: &str = "m";
 const AGENTS: &str = "a";
+const MEMORIES: &str = "f";
 
 /// A cursor of a listing of sessions.
 pub fn of_session(key: &Key) -> String {
@@ -35,6 +36,16 @@ fn written(kind: &str, key: &Key) -> String {
 /// A cursor of a listing of messages.
 pub fn of_message(seq: i64) -> String {
     URL_SAFE_NO_PAD.encode(format!("{MESSAGES} {seq}"))
+}
+
+/// A cursor of a listing of what is remembered.
+pub fn of_memory(at: i64) -> String {
+    URL_SAFE_NO_PAD.encode(format!("{MEMORIES} {at}"))
+}
+
+/// Reads a cursor of what is remembered. `None`: no listing gave it out.
+pub fn memory(cursor: &str) -> Option<i64> {
+    number(MEMORIES, cursor)
 }
 
 /// Reads a cursor of sessions. `None`: no listing gave it out.
@@ -60,9 +71,16 @@ fn key(of: &str, cursor: &str) -> Option<Key> {
 
 /// Reads a cursor of messages. `None`: no listing gave it out.
 pub fn message(cursor: &str) -> Option<i64> {
+    number(MESSAGES, cursor)
+}
+
+fn number(of: &str, cursor: &str) -> Option<i64> {
     let text = decoded(cursor)?;
-    let (kind, seq) = text.split_once(' ')?;
-    seq.parse().ok().filter(|seq| kind == MESSAGES && *seq >= 0)
+    let (kind, number) = text.split_once(' ')?;
+    number
+        .parse()
+        .ok()
+        .filter(|number| kind == of && *number >= 0)
 }
 
 fn decoded(cursor: &str) -> Option<String> {

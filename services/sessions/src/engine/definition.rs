@@ -28,12 +28,18 @@ pub struct Definition {
     pub rag_index: Option<String>,
     /// Passages that a search returns.
     pub rag_top_k: i64,
+    /// Collections whose passages it is given before each answer.
+    pub collections: Vec<String>,
+    /// Passages below this score are left out.
+    pub rag_min_score: Option<f64>,
     /// The flow that answers; `None`: the one that the workspace says.
     pub flow: Option<String>,
     /// What it can do.
     pub capabilities: Vec<Capability>,
     /// Most rounds of model and tools in a turn; `None`: as the agent service says.
     pub max_iterations: Option<i64>,
+    /// Whether what its users say of themselves is remembered across sessions.
+    pub memory: bool,
 }
 
 impl Definition {

@@ -1,6 +1,6 @@
 //! What requests may say: users, texts, pages, the settings of a session. Each refusal names the field.
 
-use tg_schemas::operations::{CompactStrategy, Failure, FailureCode, NewSession};
+use tg_schemas::operations::{CompactStrategy, Failure, FailureCode, NewSession, TenantSettings};
 
 use super::cursor::{self, Key};
 
@@ -113,12 +113,13 @@ pub struct SessionSettings {
     pub mask: bool,
 }
 
-/// The settings of a new session.
+/// The settings of a new session: its own, or the usual ones.
 ///
 /// # Errors
 /// One of them is out of its range.
-pub fn settings(asked: &NewSession) -> Result<SessionSettings, Failure> {
-    let keep = asked.compact_keep_last_n.unwrap_or(KEEP_USUAL);
+pub fn settings(asked: &NewSession, usual: &TenantSettings) -> Result<SessionSettings, Failure> {
+    let keep = asked.compact_keep_last_n.or(usual.compact_keep_last_n);
+    let keep = keep.unwrap_or(KEEP_USUAL);
     if !(0..=KEEP).contains(&keep) {
         let reason = "must be a whole number from 0 to 200";
         return Err(invalid("compact_keep_last_n", reason));
@@ -129,9 +130,15 @@ pub fn settings(asked: &NewSession) -> Result<SessionSettings, Failure> {
     }
     Ok(SessionSettings {
         title: asked.title.clone(),
-        strategy: asked.compact_strategy.unwrap_or_default(),
+        strategy: asked
+            .compact_strategy
+            .or(usual.compact_strategy)
+            .unwrap_or_default(),
         keep,
-        mask: asked.compact_observation_mask.unwrap_or(true),
+        mask: asked
+            .compact_observation_mask
+            .or(usual.compact_observation_mask)
+            .unwrap_or(true),
     })
 }
 
@@ -186,6 +193,16 @@ pub fn after_message(cursor: Option<&str>) -> Result<i64, Failure> {
     })
 }
 
+/// Where a listing of what is remembered continues; before everything: at its beginning.
+///
+/// # Errors
+/// No such listing gave out the cursor.
+pub fn after_memory(cursor: Option<&str>) -> Result<i64, Failure> {
+    cursor.map_or(Ok(i64::MIN), |cursor| {
+        cursor::memory(cursor).ok_or_else(no_cursor)
+    })
+}
+
 fn no_cursor() -> Failure {
     Failure::new(
         FailureCode::InvalidCursor,
@@ -216,10 +233,11 @@ mod tests {
     #[test]
     fn line_012_the_messages_that_stay_are_from_0_to_200() {
         let asked = |keep| {
-            settings(&NewSession {
+            let asked = NewSession {
                 compact_keep_last_n: Some(keep),
                 ..NewSession::default()
-            })
+            };
+            settings(&asked, &TenantSettings::default())
         };
         for keep in [201, -1] {
             assert_eq!(code(asked(keep)), "validation_error");
@@ -227,7 +245,7 @@ mod tests {
         for keep in [0, 200] {
             assert_eq!(asked(keep).unwrap().keep, keep);
         }
-        let usual = settings(&NewSession::default()).unwrap();
+        let usual = settings(&NewSession::default(), &TenantSettings::default()).unwrap();
         assert_eq!((usual.keep, usual.mask), (10, true));
         assert_eq!(usual.strategy, CompactStrategy::Auto);
     }

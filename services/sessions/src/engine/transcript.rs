@@ -6,35 +6,37 @@ use super::definition::Definition;
 pub const TOLD: usize = 256 << 10;
 
 /// One message of the past.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Said<'a> {
-    /// Whether the user said it, and not the agent.
-    pub by_user: bool,
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Said {
+    /// Who said it, as the agent is told.
+    pub who: String,
     /// The text.
-    pub text: &'a str,
+    pub text: String,
 }
 
-/// The text that frames the next question: instructions, and the past in its order.
-pub fn framing(agent: &Definition, past: &[Said<'_>]) -> String {
+/// The text that frames the next question: instructions, passages, and the past in its order.
+pub fn framing(agent: &Definition, passages: &str, past: &[Said]) -> String {
     let mut parts = Vec::new();
     let instructions = agent.system_prompt.trim();
     if !instructions.is_empty() {
         parts.push(instructions.to_owned());
     }
+    if !passages.is_empty() {
+        parts.push(passages.to_owned());
+    }
     let mut room = TOLD;
-    let fits = |one: &&Said<'_>| {
+    let fits = |one: &&Said| {
         let size = one.text.len() + 16;
         let fits = size <= room;
         room = room.saturating_sub(size);
         fits
     };
-    let mut told: Vec<&Said<'_>> = past.iter().rev().take_while(fits).collect();
+    let mut told: Vec<&Said> = past.iter().rev().take_while(fits).collect();
     told.reverse();
     if !told.is_empty() {
         let mut text = String::from("This conversation so far:");
         for one in told {
-            let who = if one.by_user { "User" } else { "Assistant" };
-            text.push_str(&format!("\n\n{who}: {}", one.text));
+            text.push_str(&format!("\n\n{}: {}", one.who, one.text));
         }
         parts.push(text);
     }
@@ -45,10 +47,10 @@ pub fn framing(agent: &Definition, past: &[Said<'_>]) -> String {
 mod tests {
     use super::*;
 
-    fn user(text: &str) -> Said<'_> {
+    fn said(who: &str, text: &str) -> Said {
         Said {
-            by_user: true,
-            text,
+            who: who.to_owned(),
+            text: text.to_owned(),
         }
     }
 
@@ -58,26 +60,26 @@ mod tests {
             system_prompt: "Be brief. ".to_owned(),
             ..Definition::default()
         };
-        let answer = Said {
-            by_user: false,
-            text: "four",
-        };
-        let told = framing(&agent, &[user("two and two?"), answer]);
+        let past = [said("User", "two and two?"), said("Assistant", "four")];
+        let told = framing(&agent, "", &past);
         assert_eq!(
             told,
             "Be brief.\n\nThis conversation so far:\n\nUser: two and two?\n\nAssistant: four"
         );
-        assert_eq!(framing(&agent, &[]), "Be brief.");
-        assert_eq!(framing(&Definition::default(), &[]), "");
+        assert_eq!(framing(&agent, "", &[]), "Be brief.");
+        assert_eq!(framing(&agent, "[1] x", &[]), "Be brief.\n\n[1] x");
+        assert_eq!(framing(&Definition::default(), "", &[]), "");
     }
 
     #[test]
     fn the_oldest_are_left_out_where_there_is_no_room() {
-        let long = "x".repeat(TOLD - 64);
-        let told = framing(
-            &Definition::default(),
-            &[user("first"), user(&long), user("last")],
-        );
+        let long = "x".repeat(TOLD - 50);
+        let past = [
+            said("User", "first"),
+            said("User", &long),
+            said("User", "last"),
+        ];
+        let told = framing(&Definition::default(), "", &past);
         assert!(told.ends_with("User: last") && !told.contains("first"));
     }
 }

@@ -2,7 +2,7 @@
 
 use tg_schemas::operations::{AgentChange, Failure, FailureCode, NewAgent};
 
-use super::definition::{Definition, TOP_K};
+use super::definition::Definition;
 
 /// Longest name, description and prompt, in characters.
 const NAME: usize = 200;
@@ -105,15 +105,42 @@ pub fn collections(mut ids: Vec<String>) -> Result<Vec<String>, Failure> {
     Ok(ids)
 }
 
-/// The agent as it answers: in a conversation that names collections, by these.
-pub fn definition(agent: NewAgent, own: &[String]) -> Definition {
-    let collection = own.first().or(agent.knowledge_base_ids.first()).cloned();
+/// What an agent without instructions is told where the operator says nothing else.
+const INSTRUCTIONS: &str = "You are a helpful assistant. Answer what you are asked, briefly and truthfully, and say so where you do not know.";
+
+/// Passages that are read where an agent does not say how many.
+const PASSAGES: i64 = 6;
+
+/// What an agent of a workspace answers by.
+pub struct Usual<'a> {
+    /// The collections of its conversation.
+    pub own: &'a [String],
+    /// All collections of the workspace.
+    pub all: Vec<String>,
+    /// The instructions of an agent that has none; empty: ours.
+    pub prompt: &'a str,
+}
+
+/// The agent as it answers: by the collections of its conversation, else by its own, else by all of the workspace.
+pub fn definition(agent: NewAgent, usual: Usual<'_>) -> Definition {
+    let instructions = match usual.prompt {
+        "" => INSTRUCTIONS,
+        prompt => prompt,
+    };
+    let prompt = agent.system_prompt.filter(|own| !own.trim().is_empty());
+    let read = match (usual.own, agent.knowledge_base_ids) {
+        ([], own) if own.is_empty() => usual.all,
+        ([], own) => own,
+        (own, _) => own.to_vec(),
+    };
     Definition {
         name: agent.name,
         description: agent.description.unwrap_or_default(),
-        system_prompt: agent.system_prompt.unwrap_or_default(),
-        rag_index: collection,
-        rag_top_k: TOP_K,
+        system_prompt: prompt.unwrap_or_else(|| instructions.to_owned()),
+        rag_index: read.first().cloned(),
+        rag_top_k: agent.rag_max_results.unwrap_or(PASSAGES),
+        rag_min_score: agent.rag_min_score,
+        collections: if agent.rag_enabled { read } else { Vec::new() },
         ..Definition::default()
     }
 }
@@ -194,6 +221,29 @@ mod tests {
         let after = changed(before, change).unwrap();
         assert_eq!((after.name.as_str(), after.description), ("q", None));
         assert_eq!(after.system_prompt.as_deref(), Some("s"));
+    }
+
+    #[test]
+    fn line_076_the_collections_of_the_conversation_come_first() {
+        let list = |all: &[&str]| all.iter().map(|one| (*one).to_owned()).collect::<Vec<_>>();
+        let read = |own: &[&str], agents: &[&str], enabled| {
+            let agent = NewAgent {
+                knowledge_base_ids: list(agents),
+                rag_enabled: enabled,
+                ..named("r")
+            };
+            let own = list(own);
+            let usual = Usual {
+                own: &own,
+                all: list(&["k1", "k2", "k3"]),
+                prompt: "",
+            };
+            definition(agent, usual).collections
+        };
+        assert_eq!(read(&["k1"], &["k2"], true), ["k1"]);
+        assert_eq!(read(&[], &["k2"], true), ["k2"]);
+        assert_eq!(read(&[], &[], true), ["k1", "k2", "k3"]);
+        assert!(read(&["k1"], &["k2"], false).is_empty());
     }
 
     #[test]

@@ -2,18 +2,21 @@
 
 use std::time::Duration;
 
+use serde_json::json;
 use tg_clients::flow_records::{self, FlowRecord};
 use tg_clients::listeners::Listening;
 use tg_mesh::{Answer, Cx, warn_of};
 use tg_schemas::msg::{AgentRequest, AgentResponse, LoopRecord};
-use tg_schemas::operations::{Cost, Usage};
+use tg_schemas::operations::{Cost, Object, ToolCall, Usage};
 use tg_schemas::{Class, Error, ErrorCode, FlowId, WorkspaceId, limits};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
 
 use crate::engine::definition::Definition;
 use crate::error::SessionsError;
+use crate::store::Step;
 
-/// The flow that answers where nobody names one.
-const FLOW: &str = "default";
 /// How long an agent may take for a whole turn.
 const TURN: Duration = Duration::from_secs(3_600);
 /// How long it may say nothing.
@@ -35,6 +38,42 @@ pub(super) struct Asking<'a> {
     pub(super) session: &'a str,
     /// The last calls of tools of the session: JSON in text.
     pub(super) window: &'a str,
+    /// The flow that answers.
+    pub(super) flow: FlowId,
+}
+
+/// Events of a turn, for whoever reads them as they come.
+pub(super) type Events = mpsc::Sender<(&'static str, Object)>;
+
+/// How an answer is listened to.
+pub(super) struct Hearing {
+    /// Who reads what happens as it comes; `None`: nobody.
+    pub(super) events: Option<Events>,
+    /// Cancelled when a later turn takes the place of this one.
+    pub(super) interrupted: CancellationToken,
+    /// Cancelled when the reader has gone, where the turn ends with its reader.
+    pub(super) left: CancellationToken,
+    /// Most calls of tools.
+    pub(super) calls: usize,
+}
+
+impl Hearing {
+    /// To the end, for nobody.
+    pub(super) fn whole() -> Self {
+        Self {
+            events: None,
+            interrupted: CancellationToken::new(),
+            left: CancellationToken::new(),
+            calls: usize::MAX,
+        }
+    }
+
+    /// Reports an event. Nobody may read it any more: the turn goes on.
+    pub(super) async fn tell(&self, event: &'static str, data: serde_json::Value) {
+        if let (Some(events), serde_json::Value::Object(data)) = (&self.events, data) {
+            let _ = events.send((event, data)).await;
+        }
+    }
 }
 
 /// What an agent answered.
@@ -48,14 +87,23 @@ pub(super) struct Answered {
     pub(super) usage: Usage,
     pub(super) cost: Cost,
     pub(super) window: Vec<LoopRecord>,
+    /// IRI of its trace.
+    pub(super) trace: String,
+    /// The tools that were called, with what they returned.
+    pub(super) steps: Vec<Step>,
+    /// Why there is no answer.
+    pub(super) fault: Option<String>,
 }
+
+/// How a turn ends whose agent failed.
+pub(super) const FAILED: &str = "error";
 
 /// The flow that answers for an agent, which runs and has one.
 ///
 /// # Errors
 /// There is no such flow.
-pub(super) fn flow_of(cx: &Cx, agent: &Definition) -> Result<FlowId, SessionsError> {
-    let flow = agent.flow.as_deref().unwrap_or(FLOW);
+pub(super) fn flow_of(cx: &Cx, agent: &Definition, usual: &str) -> Result<FlowId, SessionsError> {
+    let flow = agent.flow.as_deref().unwrap_or(usual);
     let record = flow_records::get(cx.config(), cx.workspace(), flow);
     let record = record.filter(FlowRecord::runs);
     let record = record.filter(|one| one.topic(INTERFACE, Class::Request).is_some());
@@ -65,7 +113,7 @@ pub(super) fn flow_of(cx: &Cx, agent: &Definition) -> Result<FlowId, SessionsErr
 
 impl Asking<'_> {
     /// The request to the agent service.
-    fn request(&self) -> AgentRequest {
+    fn request(&self, streaming: bool) -> AgentRequest {
         let group = match self.agent.tools.is_empty() {
             true => Vec::new(),
             false => vec!["*".to_owned()],
@@ -80,6 +128,7 @@ impl Asking<'_> {
             // Naming a tool in the file is the permission to use it.
             grant: self.agent.tools.clone(),
             tool_names: Some(self.agent.tools.clone()),
+            streaming,
             ..AgentRequest::default()
         };
         if let Some(collection) = &self.agent.rag_index {
@@ -92,41 +141,66 @@ impl Asking<'_> {
     ///
     /// # Errors
     /// No flow runs that could answer, or the agent did not.
-    pub(super) async fn ask(&self, cx: &Cx) -> Result<Answered, SessionsError> {
-        let flow = flow_of(cx, self.agent)?;
+    pub(super) async fn ask(&self, cx: &Cx, hearing: &Hearing) -> Result<Answered, SessionsError> {
         let workspace = WorkspaceId::new(cx.workspace())?;
         let listening = Listening {
             cx,
             workspace: &workspace,
-            flow: &flow,
+            flow: &self.flow,
             patience: TURN,
         };
-        let answer = listening.agent(format!("{}/turn", cx.id), &self.request())?;
-        heard(answer).await.map_err(|error| {
-            warn_of!(cx, agent = self.agent.name, %error, "an agent did not answer");
-            SessionsError::Unanswered(error.code())
+        let streaming = hearing.events.is_some();
+        let answer = listening.agent(format!("{}/turn", cx.id), &self.request(streaming))?;
+        heard(answer, hearing).await.map_err(|fault| match fault {
+            NotHeard::Interrupted => SessionsError::Interrupted,
+            NotHeard::Error(error) => {
+                warn_of!(cx, agent = self.agent.name, %error, "an agent did not answer");
+                SessionsError::Unanswered(error.code())
+            }
         })
     }
 }
 
+/// Why there is no answer.
+enum NotHeard {
+    Interrupted,
+    Error(Error),
+}
+
+impl From<Error> for NotHeard {
+    fn from(error: Error) -> Self {
+        Self::Error(error)
+    }
+}
+
 /// Puts the parts of an answer together.
-async fn heard(mut answer: Answer<AgentResponse>) -> Result<Answered, Error> {
+async fn heard(mut answer: Answer<AgentResponse>, hearing: &Hearing) -> Result<Answered, NotHeard> {
     let mut heard = Answered::default();
     loop {
-        let part = tokio::time::timeout(SILENCE, answer.next()).await;
+        let part = tokio::select! {
+            biased;
+            () = hearing.interrupted.cancelled() => return Err(NotHeard::Interrupted),
+            () = hearing.left.cancelled() => {
+                // What was said so far is the answer.
+                heard.finish_reason = "stop".to_owned();
+                return Ok(heard);
+            }
+            part = tokio::time::timeout(SILENCE, answer.next()) => part,
+        };
         let part = part.map_err(|_| Error::new(ErrorCode::Timeout, "the agent says nothing"))?;
         let Some(part) = part else {
-            return Err(Error::new(
-                ErrorCode::Interrupted,
-                "the answer is incomplete",
-            ));
+            let text = "the answer is incomplete";
+            return Err(Error::new(ErrorCode::Interrupted, text).into());
         };
         let part = part?;
         if let Some(error) = part.error {
-            return Err(error);
+            return Err(error.into());
         }
         let last = part.end_of_dialog;
-        heard.add(part)?;
+        heard.add(part, hearing).await?;
+        if heard.steps.len() > hearing.calls {
+            return Ok(heard.too_many(hearing.calls));
+        }
         if last {
             return Ok(heard);
         }
@@ -134,11 +208,67 @@ async fn heard(mut answer: Answer<AgentResponse>) -> Result<Answered, Error> {
 }
 
 impl Answered {
+    /// The agent called more tools than it may.
+    fn too_many(mut self, most: usize) -> Self {
+        self.steps.truncate(most);
+        self.content = "The agent called too many tools without coming to an answer.".to_owned();
+        self.finish_reason = FAILED.to_owned();
+        self.fault = Some(format!("a turn may call tools {most} times"));
+        self
+    }
+
+    /// A tool is called. What was said before was no answer yet.
+    async fn call(&mut self, part: &AgentResponse, hearing: &Hearing) {
+        self.tool_calls += 1;
+        self.content.clear();
+        let id = match part.call_id.as_str() {
+            "" => format!("call-{}", self.tool_calls),
+            id => id.to_owned(),
+        };
+        let name = match part.tool_name.as_str() {
+            "" => part.content.clone(),
+            name => name.to_owned(),
+        };
+        let step = Step {
+            call: ToolCall {
+                id,
+                name,
+                arguments: serde_json::Value::Object(part.args.clone()).to_string(),
+            },
+            result: String::new(),
+            ids: [(); 2].map(|()| Uuid::new_v4().to_string()),
+        };
+        if self.steps.len() < hearing.calls {
+            hearing.tell("token-reset", json!({})).await;
+            let told =
+                json!({"toolName": step.call.name, "args": part.args, "callId": step.call.id});
+            hearing.tell("tool-call", told).await;
+        }
+        self.steps.push(step);
+    }
+
+    /// A tool returned.
+    async fn observe(&mut self, part: &AgentResponse, hearing: &Hearing) {
+        let Some(step) = self.steps.last_mut() else {
+            return;
+        };
+        step.result.push_str(&part.content);
+        if part.end_of_message {
+            let told =
+                json!({"toolName": step.call.name, "callId": step.call.id, "result": step.result});
+            hearing.tell("tool-result", told).await;
+        }
+    }
+
     /// Takes a part in.
-    fn add(&mut self, part: AgentResponse) -> Result<(), Error> {
+    async fn add(&mut self, part: AgentResponse, hearing: &Hearing) -> Result<(), Error> {
         match part.message_type.as_str() {
-            "answer" | "final-answer" => self.content.push_str(&part.content),
-            "action" if part.end_of_message => self.tool_calls += 1,
+            "answer" | "final-answer" if !part.content.is_empty() => {
+                self.content.push_str(&part.content);
+                hearing.tell("token", json!({"delta": part.content})).await;
+            }
+            "action" if part.end_of_message => self.call(&part, hearing).await,
+            "observation" => self.observe(&part, hearing).await,
             _ => {}
         }
         if self.content.len() > limits::AGENT_REPLY {
@@ -156,6 +286,7 @@ impl Answered {
         };
         self.stopped = part.stopped;
         self.window = part.loop_window;
+        self.trace = part.trace;
         if let Some(used) = part.usage {
             self.usage = Usage {
                 input: used.input,
@@ -190,8 +321,9 @@ mod tests {
             framing: "f".to_owned(),
             session: "s",
             window: "[]",
+            flow: FlowId::new("default").unwrap(),
         };
-        asking.request()
+        asking.request(false)
     }
 
     #[test]
@@ -213,8 +345,9 @@ mod tests {
         assert_eq!(asked.grant, agent.tools);
     }
 
-    #[test]
-    fn an_answer_is_put_together_from_its_parts() {
+    #[tokio::test]
+    async fn an_answer_is_put_together_from_its_parts() {
+        let hearing = Hearing::whole();
         let part = |kind: &str, text: &str| AgentResponse {
             message_type: kind.to_owned(),
             content: text.to_owned(),
@@ -228,7 +361,7 @@ mod tests {
             part("observation", "y"),
             part("answer", "h"),
         ] {
-            heard.add(one).unwrap();
+            heard.add(one, &hearing).await.unwrap();
         }
         let last = AgentResponse {
             end_of_dialog: true,
@@ -243,14 +376,16 @@ mod tests {
                 sub_calls: 2,
                 ..AnswerCost::default()
             }),
+            trace: "urn:t".to_owned(),
             ..part("answer", "i")
         };
-        heard.add(last).unwrap();
+        heard.add(last, &hearing).await.unwrap();
         assert_eq!((heard.content.as_str(), heard.tool_calls), ("hi", 1));
         assert_eq!(
             (heard.model.as_str(), heard.finish_reason.as_str()),
             ("m", "stop")
         );
         assert_eq!((heard.usage.input, heard.cost.sub_calls), (2, 2));
+        assert_eq!(heard.trace, "urn:t");
     }
 }

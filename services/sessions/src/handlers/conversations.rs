@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use serde_json::json;
 use tg_clients::operations::{Chunks, Handle, Refused};
 use tg_mesh::{Cx, clock};
 use tg_schemas::operations::{
@@ -15,14 +16,21 @@ use tg_schemas::operations::{
 };
 
 use super::Agents;
-use super::asking::flow_of;
+use super::asking::{Events, flow_of};
 use super::sessions::own_id;
-use super::turn::{Work, turn_result};
+use super::streaming::streamed;
+use super::work::{Work, turn_result};
 use super::workspace_agents::body;
 use crate::engine::cursor::{self, Key};
 use crate::engine::{request, workspace_agent};
 use crate::error::SessionsError;
 use crate::store::{Agent, Message, NewSession, Owner, Role, Session, SessionStore, Surface};
+use crate::trail::Who;
+
+/// Calls of tools in one turn.
+const CALLS: usize = 6;
+/// Config type of collections.
+const COLLECTION: &str = "collection";
 
 /// A conversation as clients read it.
 fn shown(cx: &Cx, session: Session) -> Conversation {
@@ -41,9 +49,24 @@ fn message(cx: &Cx, conversation: &str, message: Message) -> ChatMessage {
     let told = message.result.as_deref().and_then(turn_result);
     let metadata = told.map_or_else(BTreeMap::new, |told| {
         let json = |value: Result<String, _>| value.unwrap_or_default();
+        let fault = told.error_message.clone().unwrap_or_default();
+        let (chunks, ids) = match told.context_chunks.as_slice() {
+            [] => (String::new(), String::new()),
+            all => {
+                let ids: Vec<&str> = all
+                    .iter()
+                    .filter_map(|one| Some(one.first()?.as_str()))
+                    .collect();
+                (json(serde_json::to_string(all)), ids.join(","))
+            }
+        };
         [
+            ("error_message", fault),
+            ("context_chunks", chunks),
+            ("context_document_ids", ids),
             ("model", told.model.clone()),
             ("finish_reason", told.finish_reason.clone()),
+            ("explain_session", told.explain_session.clone()),
             ("usage", json(serde_json::to_string(&told.usage))),
             ("cost", json(serde_json::to_string(&told.cost))),
         ]
@@ -62,6 +85,12 @@ fn message(cx: &Cx, conversation: &str, message: Message) -> ChatMessage {
         token_count: message.usage.map(|used| used.output),
         metadata,
     }
+}
+
+/// The collections of the workspace.
+fn collections(cx: &Cx) -> Vec<String> {
+    let rows = cx.config().values(cx.workspace(), COLLECTION);
+    rows.keys().cloned().collect()
 }
 
 /// Whose conversations are meant: those with an agent.
@@ -102,7 +131,7 @@ impl Agents {
             owner: owner(&agent),
             title: asked.title,
             knowledge,
-            // Conversations are shortened in place, which this release does not do yet.
+            // Conversations are summed up in place.
             strategy: CompactStrategy::Auto,
             keep: 0,
             mask: true,
@@ -193,26 +222,53 @@ impl Agents {
         })
     }
 
-    async fn exchange(&self, cx: &Cx, asked: SentContent) -> Result<Exchange, SessionsError> {
+    async fn exchange(
+        &self,
+        cx: &Cx,
+        asked: SentContent,
+        events: Option<Events>,
+    ) -> Result<Exchange, SessionsError> {
         let (agent, known) = self
             .conversation(cx, &asked.agent_id, &asked.conversation_id)
             .await?;
         let text = request::message("content", &asked.content)?.to_owned();
+        request::depth(asked.caller_depth)?;
         let like = body(&agent)?;
         let opening = like.user_prompt.clone();
-        let agent = Arc::new(workspace_agent::definition(like, &known.knowledge));
-        flow_of(cx, &agent).map_err(|_| SessionsError::NoChat)?;
+        let usual = workspace_agent::Usual {
+            own: &known.knowledge,
+            all: collections(cx),
+            prompt: &self.prompt,
+        };
+        let agent = Arc::new(workspace_agent::definition(like, usual));
+        let settings = self.tenant(cx).await?.effective;
+        let usual = settings.agent_flow.as_deref().unwrap_or_default();
+        flow_of(cx, &agent, usual).map_err(|_| SessionsError::NoChat)?;
         let work = Work {
             agent,
             store: self.store.clone(),
             turns: self.turns.clone(),
+            settings,
             session: known.id.clone(),
             text,
             opening,
             when_busy: WhenBusy::Queue,
             keeps_failure: true,
+            calls: CALLS,
+            ends_with_reader: events.is_some(),
+            events,
+            shows: |cx, id, one| json!(message(cx, id, one)),
+            trail: self.trail.clone(),
+            who: Who {
+                surface: "ws",
+                agent: asked.agent_id.clone(),
+                session: Some(known.id.clone()),
+                depth: asked.caller_depth,
+                parent: asked.parent_request_id.clone(),
+                ..Who::default()
+            },
         };
-        let (turn, finished) = work.run(cx).await?;
+        let (_, turn, finished) = work.run(cx).await?;
         let store = self.store.get().await?;
         let key = cx.workspace_key();
         let user = store.messages(key.as_str(), &known.id, turn - 1, false, 1);
@@ -315,8 +371,12 @@ impl Handle<SendConversationMessage> for Agents {
         &self,
         cx: &Cx,
         asked: SentContent,
-        _: &mut Chunks<'_, SendConversationMessage>,
+        out: &mut Chunks<'_, SendConversationMessage>,
     ) -> Result<Exchange, Refused<Failure>> {
-        Ok(self.exchange(cx, asked).await?)
+        let done = match asked.streaming {
+            true => streamed(out, |events| self.exchange(cx, asked, Some(events))).await,
+            false => self.exchange(cx, asked, None).await,
+        };
+        Ok(done?)
     }
 }

@@ -3,8 +3,16 @@
 mod agents;
 mod asking;
 mod conversations;
+mod documents;
+mod lineage;
+mod recalling;
+mod retrieving;
 mod sessions;
+mod streaming;
+mod summing;
+mod tenant;
 mod turn;
+mod work;
 mod workspace_agents;
 
 use std::sync::Arc;
@@ -12,16 +20,19 @@ use std::sync::Arc;
 use tg_clients::operations::Served;
 use tg_mesh::LeasedStore;
 use tg_schemas::operations::{
-    Chat, CreateAgent, CreateConversation, CreateFromTemplate, CreateSession, DeleteAgent,
-    DeleteConversation, DeleteSession, GetAgent, GetConversation, GetNamedAgent, GetSession,
-    ListAgents, ListConversationMessages, ListConversations, ListMessages, ListNamedAgents,
-    ListSessions, ListTemplates, SendConversationMessage, SendMessage, UpdateAgent,
-    UpdateConversation,
+    Chat, CompactSession, CreateAgent, CreateConversation, CreateFromTemplate, CreateSession,
+    DeleteAgent, DeleteConversation, DeleteSession, ExpandSummary, ExportSession, ForgetMemory,
+    GetAgent, GetConversation, GetNamedAgent, GetSession, GetTenantConfig, ImportSession,
+    ListAgents, ListConversationMessages, ListConversations, ListMemories, ListMessages,
+    ListNamedAgents, ListSessions, ListTemplates, PutTenantConfig, SendConversationMessage,
+    SendMessage, SessionLineage, UndoCompaction, UpdateAgent, UpdateConversation,
 };
 
 use crate::engine::catalogue::Catalogue;
+use crate::engine::tenant::Levels;
 use crate::options::Options;
 use crate::store::SqliteSessions;
+use crate::trail::Trail;
 use crate::turns::Turns;
 
 /// What all handlers go by.
@@ -29,11 +40,16 @@ pub(crate) struct Agents {
     catalogue: Arc<Catalogue>,
     store: Arc<LeasedStore<SqliteSessions>>,
     turns: Arc<Turns>,
+    levels: Levels,
+    trail: Arc<Trail>,
+    /// What an agent of a workspace is told that has no instructions; empty: what we say.
+    prompt: String,
 }
 
 /// All operations of the service.
 pub(crate) fn served(
     catalogue: Arc<Catalogue>,
+    levels: Levels,
     store: Arc<LeasedStore<SqliteSessions>>,
     options: &Options,
 ) -> Served {
@@ -41,6 +57,9 @@ pub(crate) fn served(
         catalogue,
         store,
         turns: Turns::new(options.max_concurrent),
+        levels,
+        trail: Arc::new(Trail::below(&options.data_dir)),
+        prompt: options.system_prompt.clone(),
     });
     Served::default()
         .serve::<ListNamedAgents>(agents.clone())
@@ -65,6 +84,16 @@ pub(crate) fn served(
         .serve::<UpdateConversation>(agents.clone())
         .serve::<DeleteConversation>(agents.clone())
         .serve::<ListConversationMessages>(agents.clone())
+        .serve::<CompactSession>(agents.clone())
+        .serve::<SessionLineage>(agents.clone())
+        .serve::<UndoCompaction>(agents.clone())
+        .serve::<ExpandSummary>(agents.clone())
+        .serve::<ExportSession>(agents.clone())
+        .serve::<ImportSession>(agents.clone())
+        .serve::<ListMemories>(agents.clone())
+        .serve::<ForgetMemory>(agents.clone())
+        .serve::<GetTenantConfig>(agents.clone())
+        .serve::<PutTenantConfig>(agents.clone())
         .serve::<SendConversationMessage>(agents)
 }
 
@@ -82,7 +111,12 @@ mod tests {
         let durability = tg_storage::Durability::Process;
         let store = SqliteSessions::open(&dir.path().join("i"), dir.path(), durability).unwrap();
         let store = LeasedStore::opened_with("sessions", store);
-        let served = served(Arc::default(), store, &Options::default());
+        let served = served(
+            Arc::default(),
+            Levels::default(),
+            store,
+            &Options::default(),
+        );
         let declared = ALL.iter().filter(|meta| meta.service == SESSIONS);
         let declared: BTreeSet<_> = declared.map(|meta| meta.name).collect();
         assert_eq!(served.names().collect::<BTreeSet<_>>(), declared);

@@ -53,7 +53,7 @@ impl Agents {
 }
 
 /// A session as clients read it.
-fn shown(session: store::Session, agent: &Definition) -> Session {
+pub(super) fn shown(session: store::Session, agent: &Definition) -> Session {
     Session {
         id: session.id,
         agent: session.owner.agent,
@@ -74,7 +74,7 @@ fn shown(session: store::Session, agent: &Definition) -> Session {
 }
 
 /// A message as clients read it.
-fn message(message: Message) -> SessionMessage {
+pub(super) fn message(message: Message) -> SessionMessage {
     let role = match message.role {
         Role::Agent => "assistant",
         other => other.as_str(),
@@ -103,7 +103,8 @@ impl Handle<CreateSession> for Agents {
     ) -> Result<Session, Refused<Failure>> {
         let user = request::user(&asked.user_id).map_err(SessionsError::from)?;
         let agent = self.agent(&asked.name)?;
-        let settings = request::settings(&asked).map_err(SessionsError::from)?;
+        let usual = self.tenant(cx).await?.effective;
+        let settings = request::settings(&asked, &usual).map_err(SessionsError::from)?;
         let new = store::NewSession {
             id: own_id(cx),
             owner: Owner {
@@ -180,7 +181,7 @@ impl Handle<GetSession> for Agents {
     }
 }
 
-fn wanted(asked: &OneSession) -> Wanted<'_> {
+pub(super) fn wanted(asked: &OneSession) -> Wanted<'_> {
     Wanted {
         agent: &asked.name,
         user: &asked.user_id,

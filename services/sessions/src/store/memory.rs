@@ -28,6 +28,7 @@ impl Kept {
         let at = at.max(last + 1);
         self.session.messages += 1;
         self.session.live += 1;
+        self.session.characters += i64::try_from(content.chars().count()).unwrap_or(i64::MAX);
         self.session.updated = self.session.updated.max(at);
         self.messages.push(Message {
             seq: self.session.messages,
@@ -74,6 +75,7 @@ impl SessionStore for InMemory {
                 mask: new.mask,
                 messages: 0,
                 live: 0,
+                characters: 0,
                 parent: None,
                 successor: None,
                 loop_window: "[]".to_owned(),
@@ -178,6 +180,12 @@ impl SessionStore for InMemory {
             return Ok(Some(known.clone()));
         }
         kept.session.loop_window = answer.loop_window;
+        for step in answer.steps {
+            let call = kept.add(&step.ids[0], Role::Agent, "", 0);
+            call.tool_calls = vec![step.call.clone()];
+            let result = kept.add(&step.ids[1], Role::Tool, &step.result, 0);
+            result.tool_name = Some(step.call.name);
+        }
         let message = kept.add(&answer.id, Role::Agent, &answer.content, answer.at);
         message.usage = Some(answer.usage);
         message.result = Some(answer.result.clone());
@@ -210,7 +218,7 @@ impl SessionStore for InMemory {
         &self,
         workspace: &str,
         session: &str,
-        before: i64,
+        (after, before): (i64, i64),
         bytes: usize,
     ) -> Result<Vec<Message>, StorageError> {
         let all = self.0.lock();
@@ -225,7 +233,7 @@ impl SessionStore for InMemory {
             left.is_some()
         };
         let mut past: Vec<Message> = messages
-            .filter(|one| one.seq < before && one.compacted.is_none())
+            .filter(|one| one.seq < before && one.seq > after && one.compacted.is_none())
             .take_while(fits)
             .cloned()
             .collect();

@@ -4,6 +4,7 @@
 //! Messages are only ever added. What one turn takes does not depend on how many came before it.
 
 mod lifecycle;
+mod lineage;
 #[cfg(test)]
 mod memory;
 mod record;
@@ -15,9 +16,12 @@ mod conformance;
 use async_trait::async_trait;
 use tg_storage::StorageError;
 
+pub use lineage::{
+    FactStore, LineageStore, MemoryRow, SettingStore, Shortening, SummaryKind, SummaryRow,
+};
 pub use record::{
     Agent, AgentRow, Answer, Asked, Began, Finished, Message, NewSession, Owner, Role, Session,
-    Surface,
+    Step, Surface,
 };
 /// The adapter that is used.
 pub use sqlite::SqliteSessions;
@@ -109,7 +113,8 @@ pub trait SessionStore: Send + Sync + 'static {
         most: usize,
     ) -> Result<Vec<Message>, StorageError>;
 
-    /// The last messages before a number that no summary replaced, with no more bytes of text than `bytes`, the oldest first.
+    /// The last messages between two numbers that no summary replaced, with no more bytes of text than `bytes`, the oldest
+    /// first.
     ///
     /// # Errors
     /// The store failed.
@@ -117,7 +122,7 @@ pub trait SessionStore: Send + Sync + 'static {
         &self,
         workspace: &str,
         session: &str,
-        before: i64,
+        between: (i64, i64),
         bytes: usize,
     ) -> Result<Vec<Message>, StorageError>;
 }

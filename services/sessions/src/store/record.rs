@@ -82,6 +82,8 @@ pub struct Session {
     pub messages: i64,
     /// Messages that no summary replaced.
     pub live: i64,
+    /// Characters of these.
+    pub characters: i64,
     /// The session that it continues.
     pub parent: Option<String>,
     /// The session that continues it.
@@ -176,11 +178,24 @@ pub struct Began {
     pub finished: Option<Finished>,
 }
 
+/// A tool that the agent called on its way to the answer.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Step {
+    /// The call.
+    pub call: ToolCall,
+    /// What the tool returned.
+    pub result: String,
+    /// Ids of the two messages.
+    pub ids: [String; 2],
+}
+
 /// The agent's answer of a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
     /// Id of the message.
     pub id: String,
+    /// The tools that it called before.
+    pub steps: Vec<Step>,
     /// The text.
     pub content: String,
     /// What it used.

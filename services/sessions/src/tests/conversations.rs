@@ -10,7 +10,7 @@ use tg_schemas::operations::{
 use tg_testkit::on_both_buses;
 use tg_testkit::place::Place;
 
-use super::world::{World, code, fails};
+use super::world::{TRACE, World, code, fails};
 
 async fn agent(world: &World, name: &str) -> WorkspaceAgent {
     let new = NewAgent {
@@ -51,6 +51,7 @@ fn says(of: &Conversation, text: &str) -> SentContent {
         agent_id: of.agent_id.clone(),
         conversation_id: of.conversation_id.clone(),
         content: text.to_owned(),
+        ..SentContent::default()
     }
 }
 
@@ -140,6 +141,8 @@ async fn line_062_a_message_is_answered(place: Place) {
     assert!(first.user.message_ts < first.assistant.message_ts);
     assert_eq!(first.assistant.metadata["finish_reason"], "stop");
     assert_eq!(first.assistant.metadata["model"], "played");
+    // Line 128: it resolves in the graph of the flow.
+    assert_eq!(first.assistant.metadata["explain_session"], TRACE);
     let second = world
         .call::<SendConversationMessage>(&says(&conversation, "two"))
         .await;

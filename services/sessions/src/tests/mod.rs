@@ -1,8 +1,17 @@
 //! Agents and sessions over the bus, with an agent that the test plays. The numbers are those of the contract's acceptance table.
 
+mod access;
 mod agents;
+mod around;
+mod compaction;
 mod conversations;
+mod documents;
+mod memory;
+mod retrieval;
 mod sessions;
+mod streams;
+mod tenant;
+mod trail;
 mod turns;
 mod workspace_agents;
 mod world;

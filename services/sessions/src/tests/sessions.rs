@@ -2,20 +2,12 @@
 
 use tg_schemas::operations::{
     CompactStrategy, CreateSession, DeleteSession, GetSession, ListMessages, ListSessions,
-    NewSession, OneSession, SendMessage, SentMessage, Session, WhichMessages, WhichSessions,
+    NewSession, SendMessage, SentMessage, Session, WhichMessages, WhichSessions,
 };
 use tg_testkit::on_both_buses;
 use tg_testkit::place::Place;
 
-use super::world::{World, code, sent};
-
-fn one(session: &Session) -> OneSession {
-    OneSession {
-        name: session.agent.clone(),
-        session_id: session.id.clone(),
-        user_id: session.user_id.clone(),
-    }
-}
+use super::world::{World, code, one, sent};
 
 fn which(session: &Session) -> WhichMessages {
     WhichMessages {

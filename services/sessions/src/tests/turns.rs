@@ -5,20 +5,7 @@ use tg_schemas::operations::{ListMessages, SendMessage, SessionMessage, WhichMes
 use tg_testkit::on_both_buses;
 use tg_testkit::place::Place;
 
-use super::world::{World, code, fails, sent};
-
-async fn said(world: &World, session: &tg_schemas::operations::Session) -> Vec<SessionMessage> {
-    let which = WhichMessages {
-        name: session.agent.clone(),
-        session_id: session.id.clone(),
-        user_id: session.user_id.clone(),
-        limit: Some(200),
-        ..WhichMessages::default()
-    };
-    let all = world.call::<ListMessages>(&which).await.unwrap();
-    assert_eq!(all.next_cursor, None);
-    all.messages
-}
+use super::world::{TRACE, World, code, fails, said, sent};
 
 fn texts(all: &[SessionMessage]) -> Vec<(&str, &str)> {
     let text = |one: &SessionMessage| one.content.as_deref().map(str::len);
@@ -31,6 +18,14 @@ fn texts(all: &[SessionMessage]) -> Vec<(&str, &str)> {
             )
         })
         .collect()
+}
+
+/// Line 128: a turn names the trace that explains it.
+async fn line_128_a_turn_names_the_trace_that_explains_it(place: Place) {
+    let world = World::start(&place).await;
+    let session = world.session("zoe", "bob").await;
+    let turn = world.send(&session, "one").await.unwrap();
+    assert_eq!(turn.explain_session, TRACE);
 }
 
 async fn line_013_the_second_turn_knows_the_first(place: Place) {
@@ -142,6 +137,7 @@ async fn pages_of_messages_are_oldest_first(place: Place) {
 }
 
 on_both_buses!(
+    line_128_a_turn_names_the_trace_that_explains_it,
     pages_of_messages_are_oldest_first,
     line_013_the_second_turn_knows_the_first,
     a_turn_that_fails_keeps_the_users_message_alone,

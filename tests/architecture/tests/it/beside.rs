@@ -296,6 +296,10 @@ const RULES: &[Rule] = &[
             ("crates/rpc/src/client.rs", "questions in flight"),
             ("crates/rpc/src/server.rs", "answers in progress"),
             (
+                "services/agent/src/programs/pool.rs",
+                "sessions of programs while somebody uses them; the programs that may run bound those in between",
+            ),
+            (
                 "services/agent/src/run/slots.rs",
                 "workspaces with tasks under way",
             ),

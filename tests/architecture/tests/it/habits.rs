@@ -262,6 +262,10 @@ const RULES: &[Rule] = &[
                 "services/tool/src/programs.rs",
                 "programs that are servers of tools are settings, too",
             ),
+            (
+                "services/agent/src/programs/listed.rs",
+                "so are programs that are agents",
+            ),
         ],
     },
     Rule {

@@ -116,6 +116,7 @@ const OTHERS: &[(&str, &[(&str, &str)])] = &[
     (
         "from so many bytes on something is done another way; nothing is refused",
         &[
+            ("cli/src/commands/graph/loaded_from.rs", "LARGEST"),
             ("cli/src/commands/workspace/import/documents.rs", "WHOLE"),
             ("cli/src/content.rs", "WHOLE"),
             ("services/gateway/src/budget.rs", "LARGE"),

@@ -62,6 +62,13 @@ const RULES: &[Rule] = &[
         ],
     },
     Rule {
+        says: "names of a span's attributes stand in crates/telemetry/src/attributes.rs",
+        words: &["gen_ai.", "messaging."],
+        within: &["crates/", "services/", "server/", "cli/"],
+        strings: true,
+        but: &[("crates/telemetry/src/attributes.rs", "the place")],
+    },
+    Rule {
         says: "a graph is asked by what translates a client's question and by the services that reason over one: no second way",
         words: &["TriplesQueryRequest {", "SparqlQueryRequest {"],
         within: &["crates/", "services/", "server/", "cli/"],

@@ -10,7 +10,7 @@ use anyhow::{Context, Result, ensure};
 use flate2::read::GzDecoder;
 use serde_json::{Value, json};
 use tg_testkit::machine::Machine;
-use tg_testkit::model::{Rule, ScriptedModel, two_step_react};
+use tg_testkit::model::{Reply, Rule, ScriptedModel, final_answer, two_step_react};
 use tg_testkit::process::{Launch, free_port, root};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, Command};
@@ -309,6 +309,39 @@ async fn a_key_is_asked_for_and_kept_nowhere_on_the_embedded_bus() -> Result<()>
 #[tokio::test]
 async fn a_key_is_asked_for_and_kept_nowhere_on_rabbitmq() -> Result<()> {
     signed_in(Bus::Rabbit).await
+}
+
+/// An agent that is like a template is talked to; the conversation is there when the page comes again.
+async fn conversation(bus: Bus) -> Result<()> {
+    // What was said before is told with the next question: the later one is looked for first.
+    let rules = ["And a lantern?", "What is a lamp?"].map(|asked| {
+        let answer = final_answer("it is known.", &format!("About '{asked}': a light."));
+        Rule::contains(asked, Reply::text(answer))
+    });
+    let world = World::with(bus, rules.to_vec()).await?;
+    let seen = story("agents.mjs", &[&world.server.url()]).await?;
+    is_clean(&seen)?;
+    let said = |asked: &str| {
+        let answer = format!("About '{asked}': a light.");
+        [json!(["said user", asked]), json!(["said agent", answer])]
+    };
+    let first = said("What is a lamp?");
+    let both = [first.clone(), said("And a lantern?")].concat();
+    ensure!(seen["first"] == json!(first), "{seen}");
+    ensure!(seen["both"] == json!(both), "{seen}");
+    ensure!(seen["again"] == json!(both), "{seen}");
+    ensure!(seen["violations"] == json!([]), "{seen}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_conversation_is_there_again_on_the_embedded_bus() -> Result<()> {
+    conversation(Bus::Embedded).await
+}
+
+#[tokio::test]
+async fn a_conversation_is_there_again_on_rabbitmq() -> Result<()> {
+    conversation(Bus::Rabbit).await
 }
 
 async fn streams(bus: Bus) -> Result<()> {

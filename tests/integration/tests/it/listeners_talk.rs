@@ -5,9 +5,9 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use serde_json::json;
+use serde_json::{Value, json};
 use tg_testkit::model::{Reply, Rule, ScriptedModel, final_answer};
-use tg_testkit::process::{root, tg, tg_as};
+use tg_testkit::process::{client, root, tg, tg_as};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 
@@ -88,6 +88,27 @@ async fn a_person_talks_to_listeners(bus: Bus) -> Result<()> {
     };
     ensure!(told.stdout.ends_with(&format!("{loud}{nobody}")), "{shown}");
     ensure!(told.stderr.contains("running, thread "), "{shown}");
+    an_open_thread_is_explained(&url).await
+}
+
+/// A message to nobody leaves its thread open: `tg why` names who has it.
+async fn an_open_thread_is_explained(url: &str) -> Result<()> {
+    let send = json!({"operation": "send-message", "flow": "default", "to": "console-router",
+        "type": "consoleinput", "payload": {"text": "hi", "target": "nobody"}, "console": true});
+    let threads = client()?.post(format!("{url}api/v1/threads")).json(&send);
+    let sent: Value = threads.send().await?.json().await?;
+    let thread = sent["thread"].as_str().context(sent.to_string())?;
+    let why = ["why", "--json", "--thread", thread];
+    let told = tg(url, &why).await?;
+    let lines: Vec<Value> = serde_json::from_str(&told.stdout).context(told.stderr)?;
+    ensure!(lines[0]["state"] == "open", "{lines:?}");
+    let detail = lines[0]["detail"].as_str().unwrap_or_default();
+    ensure!(
+        detail.starts_with("it is with 'console-router': "),
+        "{detail}"
+    );
+    let unknown = tg(url, &["why", "--thread", "nobody"]).await?;
+    ensure!(unknown.code != Some(0), "{}", unknown.stdout);
     Ok(())
 }
 

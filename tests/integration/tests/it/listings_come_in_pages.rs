@@ -103,6 +103,11 @@ const ELSEWHERE: [(&str, &str, &str); 10] = [
     ),
     (
         "sessions",
+        "list-memories",
+        include_str!("../../../../services/sessions/src/tests/memory.rs"),
+    ),
+    (
+        "sessions",
         "list-agents",
         include_str!("../../../../services/sessions/src/tests/workspace_agents.rs"),
     ),

@@ -66,6 +66,7 @@ async fn nothing_gets_through(bus: Bus) -> Result<()> {
         ("POST /v1/embeddings", ""),
         ("GET /v1/models", ""),
         ("GET /v1/models/health", ""),
+        ("GET /v1/models/{model}", ""),
         ("GET /api/v1/runs/{run}", ""),
         ("POST /api/v1/requests", "read-run"),
         ("POST /api/v1/requests", "replay-run"),

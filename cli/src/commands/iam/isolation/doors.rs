@@ -174,7 +174,7 @@ fn at(all: &Value, path: &str, method: &str, said: &Value) -> Option<Vec<Trial>>
             | "/v1/responses"
             | "/v1/embeddings",
         ) => one(Effect::Read, Way::Chat("POST", path.to_owned())),
-        ("get", "/v1/models" | "/v1/models/health" | "/v1/usage") => {
+        ("get", "/v1/models" | "/v1/models/health" | "/v1/models/{model}" | "/v1/usage") => {
             one(Effect::Read, Way::Chat("GET", path.to_owned()))
         }
         ("post", "/api/v1/import-core") => one(

@@ -289,8 +289,10 @@ fn error_of(status: u16, text: &str) -> Option<String> {
     if status != 200 {
         let said: Option<Value> = serde_json::from_slice(text.as_bytes()).ok();
         let said = said.and_then(|mut said| {
-            let error = said.get_mut("error")?.as_object_mut()?;
-            error.remove("request_id")?;
+            let within = said.get_mut("error").and_then(Value::as_object_mut);
+            // In the words of one dialect it stands in the error, of the other beside it.
+            let id = within.and_then(|error| error.remove("request_id"));
+            id.or_else(|| said.as_object_mut()?.remove("request_id"))?;
             Some(said.to_string())
         });
         return Some(said.unwrap_or_else(|| text.to_owned()));
@@ -407,6 +409,8 @@ mod tests {
         let said = rest(403, &denied("r-1")).error;
         assert_eq!(said, rest(403, &denied("r-2")).error);
         assert!(said.unwrap().contains("forbidden"));
+        let beside = |id: &str| format!(r#"{{"error": {{"type": "a"}}, "request_id": "{id}"}}"#);
+        assert_eq!(rest(403, &beside("1")).error, rest(403, &beside("2")).error);
         let denied = Error::Service {
             kind: "access-denied".to_owned(),
             message: "no".to_owned(),

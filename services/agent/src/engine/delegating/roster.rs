@@ -3,12 +3,15 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
+use serde_json::Value;
 use tg_schemas::msg::AgentRun;
 
 use super::capability::{self, Capability};
 
 /// Agents of a workspace; more are left out, in the order of their ids.
 const MAX_AGENTS: usize = 200;
+/// Fields of agents that are programs.
+const OF_PROGRAMS: [&str; 2] = ["engine", "cli"];
 /// Longest part of a description that a model is shown with the list, in characters.
 const MAX_LINE: usize = 300;
 
@@ -30,6 +33,9 @@ pub struct Definition {
     pub r#async: bool,
     /// Agents that it may give work to in its turn; `None`: all.
     pub agents: Option<Vec<String>>,
+    /// It is a program on this machine, as whoever runs the system says: no row does.
+    #[serde(skip)]
+    pub program: bool,
 }
 
 /// The agents of a workspace by id.
@@ -37,11 +43,18 @@ pub struct Definition {
 pub struct Roster(BTreeMap<String, Definition>);
 
 impl Roster {
-    /// Reads the rows; what cannot be read costs its own agent and no other.
-    pub fn read(rows: &[(&str, &str)], faults: &mut Vec<String>) -> Self {
-        let mut agents = BTreeMap::new();
+    /// Reads the rows; what cannot be read costs its own agent and no other. Programs come first: no row replaces one.
+    pub fn read(
+        rows: &[(&str, &str)],
+        programs: &[(String, Definition)],
+        faults: &mut Vec<String>,
+    ) -> Self {
+        let mut agents: BTreeMap<String, Definition> = programs.iter().cloned().collect();
         for (id, value) in rows {
             match definition(value) {
+                Ok(_) if agents.get(*id).is_some_and(|known| known.program) => {
+                    faults.push(format!("agent-definition '{id}': a program has this id"));
+                }
                 Ok(_) if agents.len() == MAX_AGENTS => {
                     faults.push(format!(
                         "agent-definition '{id}': there are more than {MAX_AGENTS}"
@@ -151,8 +164,11 @@ impl Roster {
 }
 
 fn definition(value: &str) -> Result<Definition, String> {
-    let one: Definition =
-        serde_json::from_slice(value.as_bytes()).map_err(|error| error.to_string())?;
+    let row: Value = serde_json::from_slice(value.as_bytes()).map_err(|error| error.to_string())?;
+    if let Some(field) = OF_PROGRAMS.iter().find(|field| row.get(field).is_some()) {
+        return Err(format!("{field}: only whoever runs the system sets it"));
+    }
+    let one: Definition = serde_json::from_value(row).map_err(|error| error.to_string())?;
     for capability in &one.capabilities {
         if capability.name.trim().is_empty() {
             return Err("capabilities: name: is required".to_owned());
@@ -182,7 +198,7 @@ mod tests {
             ("c", "{}"),
         ];
         let mut faults = Vec::new();
-        let roster = Roster::read(&rows, &mut faults);
+        let roster = Roster::read(&rows, &[], &mut faults);
         assert_eq!(faults.len(), 1, "{faults:?}");
         roster
     }
@@ -210,6 +226,35 @@ mod tests {
             told(&run, "b"),
             "agent_id: there is no agent 'b'. Agents: none"
         );
+    }
+
+    /// C.11: a row neither is a program nor takes the place of one.
+    #[test]
+    fn only_whoever_runs_the_system_sets_programs() {
+        let coder = Definition {
+            description: "Writes code.".into(),
+            program: true,
+            ..Definition::default()
+        };
+        let rows = [
+            ("coder", r#"{"description": "Mine now."}"#),
+            ("a", r#"{"engine": "cli"}"#),
+            ("b", r#"{"cli": {"command": "sh"}}"#),
+            ("c", r#"{"program": true}"#),
+        ];
+        let mut faults = Vec::new();
+        let roster = Roster::read(&rows, &[("coder".into(), coder.clone())], &mut faults);
+        assert_eq!(
+            faults,
+            [
+                "agent-definition 'coder': a program has this id",
+                "agent-definition 'a': engine: only whoever runs the system sets it",
+                "agent-definition 'b': cli: only whoever runs the system sets it",
+            ]
+        );
+        let run = AgentRun::default();
+        assert_eq!(roster.choose(&run, "coder", "t").unwrap().1, coder);
+        assert!(!roster.choose(&run, "c", "t").unwrap().1.program);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use tg_schemas::msg::AgentRun;
 
 use crate::engine::arguments::Argument;
-use crate::engine::delegating::Roster;
+use crate::engine::delegating::{Definition, Roster};
 
 /// State of a run that has none.
 pub const UNDEFINED: &str = "undefined";
@@ -236,6 +236,8 @@ pub struct Rows<'a> {
     pub agents: &'a [(&'a str, &'a str)],
     /// The tools of MCP servers as they say, in JSON, by their keys in config type `mcp`.
     pub listed: &'a [(&'a str, &'a str)],
+    /// Agents that are programs, by id.
+    pub programs: &'a [(String, Definition)],
     /// Workspace they belong to.
     pub workspace: &'a str,
 }

@@ -116,6 +116,7 @@ async fn used(world: &World, scope: Scope) -> Vec<(String, [u64; 4])> {
         scope,
         since: String::new(),
         until: "9999".into(),
+        daily: false,
     };
     let sums = world.ledger.usage("default", &days, "", 99).await.unwrap();
     let sums = sums.into_iter().map(|(name, sum)| {

@@ -242,7 +242,33 @@ async fn a_workspace_says_what_its_model_reads(place: Place) {
     assert!(dialog.ends_with("\n[tool]: 1 says 4"), "{dialog}");
 }
 
+/// 104: counted over all steps of a run. Three times it is summed up, then the model is asked the question alone, then it is an error.
+async fn line_104_a_run_recovers_three_times_in_all_its_steps(place: Place) {
+    let add = || Say::Text("Action: calculator\nArgs: {\"expression\": \"2+2\"}");
+    let mut script = Vec::new();
+    for summary in ["One.", "Two.", "Three."] {
+        script.extend([too_long(), Say::Text(summary), add()]);
+    }
+    script.extend([too_long(), add(), too_long(), ANSWER]);
+    let world = World::with(&place, script, reads(128_000)).await;
+    let chunks = world.run(&after(8, 10)).await;
+    let last = chunks.last().expect("an end");
+    let error = last.error.clone().expect("an error");
+    assert!(
+        error.message.contains("longer than the model can read"),
+        "{error}"
+    );
+    let [mut tiers, ..] = compacted(&shown(&chunks));
+    tiers.sort();
+    assert_eq!(tiers, ["full", "full", "full", "hard_clear"]);
+    let asked = world.asked.lock().clone();
+    assert_eq!(asked.len(), 12, "nobody is asked after the last");
+    // Of the steps that were left out nothing is shown in the next one, either.
+    assert_eq!([history(&asked[10]), history(&asked[11])], [0, 1]);
+}
+
 tg_testkit::on_both_buses!(
+    line_104_a_run_recovers_three_times_in_all_its_steps,
     a_long_run_goes_on_with_a_summary,
     line_098_a_window_that_leaves_no_room_for_a_summary_is_cleared,
     line_101_where_no_summary_can_be_had_a_note_stands_for_the_steps,

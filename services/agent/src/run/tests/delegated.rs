@@ -1,6 +1,7 @@
 //! Runs that give work to other agents.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 use tg_provenance::{Session, Stored, Texts};
@@ -9,9 +10,12 @@ use tg_schemas::{Error, ErrorCode};
 use tg_testkit::config::Config;
 use tg_testkit::place::Place;
 
+use super::repeats::{RUN, continued, decision, died, of, run};
 use super::supervised::give;
 use super::world::{Say, World, question, rows};
+use crate::engine::decision::Taken;
 use crate::options::Options;
+use crate::sessions::{InMemory, SessionId, Sessions, Turn};
 
 const ASK_A: &str =
     "Thought: ask\nAction: delegate\nArgs: {\"agent_id\": \"a\", \"message\": \"a?\"}\n";
@@ -180,6 +184,35 @@ async fn a_result_says_that_it_was_stopped_or_cut(place: Place) {
     assert!(!chunks.last().unwrap().stopped);
 }
 
+/// Line 92: an agent that is come back to goes on counting its calls.
+async fn line_092_a_persistent_agent_goes_on_with_its_window(place: Place) {
+    let config = agents();
+    let loops =
+        json!({"warningThreshold": 2, "criticalThreshold": 3, "globalCircuitBreakerThreshold": 4});
+    config.put("agent", "loop_detection", &loops.to_string());
+    let asks = |message: &str| {
+        let call = json!({"agent_id": "b", "message": message, "mode": "persistent"});
+        calls("delegate", &call)
+    };
+    let script = [asks("1?"), asks("2?"), Say::Text("Final Answer: done")];
+    let world = World::among(&place, script, config, Vec::new()).await;
+    let again = || calls("calculator", &json!({"expression": "2+2"}));
+    give(
+        &world,
+        "1?",
+        [again(), again(), Say::Text("Final Answer: not yet")],
+    );
+    give(&world, "2?", [again(), Say::Text("Final Answer: at last")]);
+    let chunks = world.run(&question("q", false)).await;
+    let told = observed(&chunks);
+    assert_eq!(told[0], "not yet");
+    assert!(
+        told[1].starts_with("[subagent stopped] Stopped by loop detection"),
+        "{told:?}"
+    );
+    assert_eq!(world.tools.asked.lock().len(), 2, "the third is not made");
+}
+
 /// A step of a plan gives work on as well.
 async fn a_step_of_a_plan_asks_another_agent(place: Place) {
     let script = [
@@ -258,7 +291,48 @@ async fn a_call_that_cannot_be_made_is_told(place: Place) {
     assert_eq!(chunks.last().unwrap().content, "done");
 }
 
+/// Line 130: whoever takes a step up again adds no second turn to the session of the agent that it asked.
+async fn line_130_a_step_that_is_taken_again_adds_no_second_turn(place: Place) {
+    for kept_before in [false, true] {
+        let sessions = Arc::new(InMemory::default());
+        let script = [Say::Text("Final Answer: done")];
+        let place = place.another().await;
+        let world = World::with_sessions(&place, script, agents(), sessions.clone()).await;
+        give(&world, "b?", [Say::Text("Final Answer: B")]);
+        let asks = json!({"agent_id": "b", "message": "b?", "mode": "persistent"});
+        let asks = Taken::Action {
+            name: "delegate".into(),
+            arguments: asks.as_object().unwrap().clone(),
+        };
+        let decided = decision(asks);
+        world.ledger.decide(&of(RUN), 1, &decided, 1).await.unwrap();
+        let session = SessionId {
+            workspace: "default".into(),
+            user: String::new(),
+            agent: "b".into(),
+            name: format!("subagent:b:persistent:{RUN}"),
+        };
+        let turn = Turn {
+            id: format!("{RUN}/1"),
+            asked: "b?".into(),
+            answered: "B".into(),
+            ..Turn::default()
+        };
+        if kept_before {
+            // Whoever died had kept the turn, and not what came of the call.
+            sessions.add(&session, turn.clone()).await.unwrap();
+        }
+        let chunks = continued(&world, died(run(1, false), Vec::new(), 0)).await;
+        assert_eq!(chunks.last().unwrap().content, "done");
+        let turns = sessions.turns(&session).await.unwrap();
+        let turns: Vec<_> = turns.iter().map(|one| (&one.id, &one.answered)).collect();
+        assert_eq!(turns, [(&turn.id, &turn.answered)], "{kept_before}");
+    }
+}
+
 tg_testkit::on_both_buses!(
+    line_092_a_persistent_agent_goes_on_with_its_window,
+    line_130_a_step_that_is_taken_again_adds_no_second_turn,
     another_agent_does_it_and_its_trace_is_part_of_the_run,
     a_call_that_cannot_be_made_is_told,
     line_113_a_chain_ends_at_its_depth,

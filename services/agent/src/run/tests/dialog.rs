@@ -1,15 +1,22 @@
 //! What the asker of a run gets, and what the run leaves behind.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
+use async_trait::async_trait;
 use serde_json::json;
 use tg_provenance::{Stored, Texts};
+use tg_schemas::Error;
 use tg_schemas::msg::{AgentResponse, AgentStep};
 use tg_testkit::place::Place;
 
+use crate::engine::usage::Scope;
 use crate::run::day::today;
+use crate::sessions::{Notification, SessionId, Sessions, Turn};
+use crate::store::Days;
 
-use super::world::{Say, World, question, shown, triples, values};
+use super::world::{Say, World, question, rows, shown, triples, values};
 
 const ADD: &str =
     "Thought: I need to add.\nIt is easy.\nAction: calculator\nArgs: {\"expression\": \"2+2\"}\n";
@@ -94,6 +101,54 @@ async fn a_whole_reply_dialog_has_its_chunks_in_order(place: Place) {
             .iter()
             .all(|c| c.in_token.is_none())
     );
+}
+
+/// Sessions that count how often anybody uses them.
+#[derive(Default)]
+struct Counted(AtomicUsize);
+
+impl Counted {
+    fn one_more(&self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[async_trait]
+impl Sessions for Counted {
+    async fn turns(&self, _: &SessionId) -> Result<Vec<Turn>, Error> {
+        self.one_more();
+        Ok(Vec::new())
+    }
+
+    async fn add(&self, _: &SessionId, _: Turn) -> Result<(), Error> {
+        self.one_more();
+        Ok(())
+    }
+
+    async fn tell(&self, _: &Notification) -> Result<Option<String>, Error> {
+        self.one_more();
+        Ok(None)
+    }
+}
+
+/// Line 126: a request without any key of ours has the chunks that it always had, and no session.
+async fn line_126_a_plain_question_has_its_chunks_and_no_session(place: Place) {
+    let sessions = Arc::new(Counted::default());
+    let script = [Say::Text(ADD), Say::Text(END)];
+    let world = World::with_sessions(&place, script, rows(), sessions.clone()).await;
+    let chunks = world.run(&question("2+2?", false)).await;
+    let mut expected = EXPECTED.to_vec();
+    expected.extend(["explain /final ", "answer /final eom eod It is:\n- 4"]);
+    assert_eq!(outline(&chunks), expected);
+    assert_eq!(sessions.0.load(Ordering::Relaxed), 0);
+    let days = Days {
+        scope: Scope::Session,
+        since: String::new(),
+        until: "9999".into(),
+        daily: false,
+    };
+    let of_sessions = world.ledger.usage("default", &days, "", 9).await.unwrap();
+    assert!(of_sessions.is_empty(), "{of_sessions:?}");
 }
 
 async fn a_streamed_dialog_has_the_same_texts_in_pieces(place: Place) {
@@ -342,6 +397,7 @@ async fn a_client_history_is_context_only(place: Place) {
 }
 
 tg_testkit::on_both_buses!(
+    line_126_a_plain_question_has_its_chunks_and_no_session,
     a_whole_reply_dialog_has_its_chunks_in_order,
     a_streamed_dialog_has_the_same_texts_in_pieces,
     the_trace_is_stored_before_the_end_and_equals_what_was_shown,

@@ -1,6 +1,7 @@
 //! Whole runs on the embedded bus, with everything the agent asks played by the test.
 
 mod budgets;
+mod callers;
 mod compacted;
 mod costs;
 mod delegated;
@@ -15,6 +16,7 @@ mod loops;
 mod pictures;
 mod planned;
 mod polled;
+mod programs;
 mod recorded;
 mod repeats;
 mod replayed;

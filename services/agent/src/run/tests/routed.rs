@@ -5,7 +5,10 @@ use tg_provenance::{Stored, Texts};
 use tg_testkit::config::Config;
 use tg_testkit::place::Place;
 
+use super::supervised::give;
 use super::world::{Say, World, question, rows, values};
+use crate::engine::phase::{PLAN, SUPERVISOR};
+use crate::engine::router::{REACT, SELECT};
 
 const PATTERN: &str = "https://trustgraph.ai/ns/pattern";
 const TASK_TYPE: &str = "https://trustgraph.ai/ns/taskType";
@@ -69,6 +72,65 @@ async fn a_task_of_a_type_has_its_framing_and_a_decision(place: Place) {
     assert_eq!(whole.entities, 3);
 }
 
+/// The run proceeds by the pattern that the model selects; a reply that names none means the first.
+async fn the_selected_pattern_is_the_one_that_runs(place: Place) {
+    let supervised = [Say::Text(r#"["a?"]"#), Say::Text("both")];
+    let planned = [
+        Say::Text(r#"[{"goal": "one", "tool_hint": "calculator"}]"#),
+        Say::Text(r#"{"tool": "calculator", "arguments": {"expression": "2+2"}}"#),
+        Say::Text("put together"),
+    ];
+    let plainly = [Say::Text("Final Answer: plainly")];
+    for (selects, pattern, script, begins, answer) in [
+        (
+            "Supervisor",
+            SUPERVISOR,
+            supervised.into_iter().collect::<Vec<_>>(),
+            "Decomposed into 1",
+            "both",
+        ),
+        (
+            "`plan-then-execute`.",
+            PLAN,
+            planned.into_iter().collect(),
+            "Created plan with 1",
+            "put together",
+        ),
+        (
+            "neither",
+            REACT,
+            plainly.into_iter().collect(),
+            "",
+            "plainly",
+        ),
+    ] {
+        let config = with_types();
+        let all = json!({"description": "hazards", "valid_patterns": [REACT, SUPERVISOR, PLAN]});
+        config.put("agent-task-type", "risk", &all.to_string());
+        for name in [SUPERVISOR, PLAN] {
+            config.put("agent-pattern", name, r#"{"description": "several parts"}"#);
+        }
+        let world = World::among(&place.another().await, script, config, vec![]).await;
+        give(&world, SELECT, [Say::Text(selects)]);
+        give(&world, "a?", [Say::Text("Final Answer: A")]);
+        let chunks = world.run(&question("Which?", false)).await;
+        let last = chunks.last().expect("an end");
+        assert_eq!(last.content, answer, "{selects}");
+        let thoughts: Vec<&str> = chunks
+            .iter()
+            .filter(|chunk| chunk.message_type == "thought")
+            .map(|chunk| chunk.content.as_str())
+            .collect();
+        let first = thoughts.first().copied().unwrap_or_default();
+        assert!(first.starts_with(begins), "{selects}: {thoughts:?}");
+        let stored = world.trace(|all| !values(all, PATTERN).is_empty()).await;
+        assert!(
+            values(&stored, PATTERN).contains(&pattern.to_owned()),
+            "{selects}"
+        );
+    }
+}
+
 async fn who_names_a_pattern_is_not_routed(place: Place) {
     let world = sorted(&place).await;
     let mut asked = question("Which?", false);
@@ -82,6 +144,7 @@ async fn who_names_a_pattern_is_not_routed(place: Place) {
 }
 
 tg_testkit::on_both_buses!(
+    the_selected_pattern_is_the_one_that_runs,
     a_task_of_a_type_has_its_framing_and_a_decision,
     who_names_a_pattern_is_not_routed,
 );

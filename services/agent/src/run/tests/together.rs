@@ -231,6 +231,7 @@ async fn used(world: &World, scope: Scope) -> Vec<(String, u64)> {
         scope,
         since: String::new(),
         until: "9999".into(),
+        daily: false,
     };
     let sums = world.ledger.usage("default", &days, "", 99).await.unwrap();
     sums.into_iter()

@@ -18,7 +18,7 @@ use tg_testkit::place::Place;
 
 use crate::engine::compacting::{MERGE, SUMMARISE};
 use crate::engine::planning::{CREATE, EXECUTE, SYNTHESISE};
-use crate::engine::router::CLASSIFY;
+use crate::engine::router::{CLASSIFY, SELECT};
 use crate::engine::splitting::{self, DECOMPOSE};
 use crate::options::Options;
 use crate::processors::processor;
@@ -413,6 +413,14 @@ fn model(
         }
         if ask.id == CLASSIFY {
             return Ok(last("\"Risk\"\n").into());
+        }
+        if ask.id == SELECT {
+            // What it selects stands in the scripts of questions, under the prompt's own name.
+            let said = goals.lock().get_mut(SELECT).and_then(VecDeque::pop_front);
+            let Some(Say::Text(text)) = said else {
+                return Err(Error::new(ErrorCode::Provider, "no pattern in the script"));
+            };
+            return Ok(last(text).into());
         }
         assert!(ask.id == "agent-react" || PATTERNS.contains(&ask.id.as_str()));
         let of_goal = terms.get("question").and_then(Value::as_str).map(|text| {

@@ -69,6 +69,7 @@ async fn sums(ledger: &Store, workspace: &str, scope: Scope) -> Vec<(String, u64
         scope,
         since: String::new(),
         until: "2026-11-30".into(),
+        daily: false,
     };
     let sums = ledger.usage(workspace, &days, "", 100).await.unwrap();
     let sums = sums.into_iter();
@@ -157,6 +158,60 @@ pub(super) async fn what_is_reserved_binds_until_it_is_settled_or_over(ledger: S
     assert_eq!(ledger.reserve(&late(2), &next, 2000).await.unwrap(), None);
 }
 
+/// Of 64 runs at once, as many call a tool as may; and none begins a call once the time of all is over.
+pub(super) async fn calls_and_time_bind_runs_at_once(ledger: Store) {
+    let bounded = |budget: Budget| Bound {
+        budget,
+        ..bound(Scope::Workspace, 0)
+    };
+    let asks =
+        |budget: Budget, step: u32| (0..64).map(move |n| (format!("r{n}"), bounded(budget), step));
+    let reserve = |(run, bound, step): (String, Bound, u32)| {
+        let ledger = ledger.clone();
+        async move {
+            let next = Reservation {
+                amount: Amount {
+                    tool_calls: 1,
+                    ..Amount::default()
+                },
+                ..reservation(&run, 0, vec![bound])
+            };
+            let call = call(&run, step, CallKind::Tool);
+            let over = ledger.reserve(&call, &next, 1).await.unwrap();
+            (run, over)
+        }
+    };
+    let calls = Budget {
+        tool_calls: 10,
+        ..Budget::default()
+    };
+    let let_in = futures::future::join_all(asks(calls, 1).map(reserve)).await;
+    let fits = let_in.iter().filter(|(_, over)| over.is_none());
+    assert_eq!(fits.count(), 10);
+    let seconds = Budget {
+        seconds: 10,
+        ..Budget::default()
+    };
+    // Ten of them take a second each: the eleventh begins no more.
+    for (run, _) in let_in.iter().filter(|(_, over)| over.is_none()) {
+        let used = Used {
+            amount: Amount {
+                tool_calls: 1,
+                duration_ms: 1000,
+                ..Amount::default()
+            },
+            ..took(run, 0)
+        };
+        let settled = call(run, 1, CallKind::Tool);
+        ledger.settle(&of(run), &settled, &used, 1).await.unwrap();
+    }
+    let late = futures::future::join_all(asks(seconds, 2).map(reserve)).await;
+    for (_, over) in late {
+        let why = over.expect("the time is over").why;
+        assert!(why.starts_with("Stopped by a budget (time): "), "{why}");
+    }
+}
+
 pub(super) async fn bounds_are_of_their_own(ledger: Store) {
     let fits = |run: &str, scope: Scope, count: u64, most: u64| {
         let (ledger, run) = (ledger.clone(), run.to_owned());
@@ -227,11 +282,26 @@ pub(super) async fn usage_is_summed_up_by_name_and_day(ledger: Store) {
         scope: Scope::Run,
         since: "2026-11-27".into(),
         until: "2026-11-27".into(),
+        daily: false,
     };
     let some = ledger.usage("ws", &days, "a", 1).await.unwrap();
     assert_eq!(some, [("b".to_owned(), tokens(5))]);
     let some = ledger.usage("ws", &days, "", 1).await.unwrap();
     assert_eq!(some, [("a".to_owned(), tokens(4))]);
+    let daily = Days {
+        scope: Scope::Workspace,
+        since: "2026-11-26".into(),
+        daily: true,
+        ..days
+    };
+    let by_day = ledger.usage("ws", &daily, "", 9).await.unwrap();
+    let by_day: Vec<_> = by_day
+        .iter()
+        .map(|(day, sum)| (&**day, sum.tokens()))
+        .collect();
+    assert_eq!(by_day, [("2026-11-26", 3), ("2026-11-27", 9)]);
+    let rest = ledger.usage("ws", &daily, "2026-11-26", 9).await.unwrap();
+    assert_eq!(rest.len(), 1, "a page goes on behind a day");
     // Of a workspace that has ended nothing is counted, and what was is purged with it.
     let late = call("z", 1, CallKind::Model);
     let used = took("z", 9);
@@ -272,6 +342,14 @@ pub(super) async fn line_106_sessions_are_summed_up_exactly(ledger: Store) {
     let exact = ["s0", "s1"].map(|session| (session.to_owned(), 25 * (10 + 11 + 12)));
     assert_eq!(sums(&ledger, "ws", Scope::Session).await, exact);
     let together = [(String::new(), 50 * (10 + 11 + 12))];
+    assert_eq!(sums(&ledger, "ws", Scope::Workspace).await, together);
+    // One that is cleared is counted anew; the other, and what all used, stay.
+    let cleared = ledger.clear_usage("ws", "s0").await.unwrap();
+    let cleared = cleared.expect("something was counted");
+    assert_eq!((cleared.tokens(), cleared.model_calls), (825, 75));
+    assert_eq!(ledger.clear_usage("ws", "s0").await.unwrap(), None);
+    assert_eq!(ledger.clear_usage("other", "s1").await.unwrap(), None);
+    assert_eq!(sums(&ledger, "ws", Scope::Session).await, exact[1..]);
     assert_eq!(sums(&ledger, "ws", Scope::Workspace).await, together);
 }
 

@@ -284,8 +284,8 @@ fn add(
     let amount = &used.amount;
     tx.prepare_cached(
         "INSERT INTO usage_total (workspace, scope, name, day, model_calls, tool_calls, in_token,
-           out_token, nanodollars, duration_ms, most_tokens, most_nanodollars, cache_read)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?9, ?13)
+           out_token, nanodollars, duration_ms, most_tokens, most_nanodollars, cache_read, cache_write)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?9, ?13, ?14)
          ON CONFLICT (workspace, scope, name, day) DO UPDATE SET
            model_calls = MIN(model_calls + excluded.model_calls, ?12),
            tool_calls = MIN(tool_calls + excluded.tool_calls, ?12),
@@ -294,6 +294,7 @@ fn add(
            nanodollars = MIN(nanodollars + excluded.nanodollars, ?12),
            duration_ms = MIN(duration_ms + excluded.duration_ms, ?12),
            cache_read = MIN(cache_read + excluded.cache_read, ?12),
+           cache_write = MIN(cache_write + excluded.cache_write, ?12),
            most_tokens = MAX(most_tokens, excluded.most_tokens),
            most_nanodollars = MAX(most_nanodollars, excluded.most_nanodollars)",
     )?
@@ -310,7 +311,8 @@ fn add(
         kept(amount.duration_ms),
         kept(amount.tokens()),
         MOST,
-        kept(amount.cache_read)
+        kept(amount.cache_read),
+        kept(amount.cache_write)
     ])?;
     Ok(())
 }
@@ -356,7 +358,7 @@ pub(super) fn release(tx: &Transaction<'_>, run: &str, now_ms: i64) -> Result<()
     Ok(())
 }
 
-/// Sums by name.
+/// Sums by name, or by day.
 pub(super) fn list(
     conn: &Connection,
     workspace: &str,
@@ -364,13 +366,17 @@ pub(super) fn list(
     after: &str,
     most: usize,
 ) -> Result<Vec<(String, Amount)>, StorageError> {
+    let by = match days.daily {
+        true => "day",
+        false => "name",
+    };
     // The one entry of a workspace has no name, and no other is empty.
-    let sql = "SELECT name, SUM(model_calls), SUM(tool_calls), SUM(in_token), SUM(out_token),
-                 SUM(nanodollars), SUM(duration_ms), SUM(cache_read)
-               FROM usage_total
-               WHERE workspace = ?1 AND scope = ?2 AND day BETWEEN ?3 AND ?4
-                 AND (name > ?5 OR (?5 = '' AND name = ''))
-               GROUP BY name ORDER BY name LIMIT ?6";
+    let sql = &format!(
+        "SELECT {by}, {SUMS} FROM usage_total
+         WHERE workspace = ?1 AND scope = ?2 AND day BETWEEN ?3 AND ?4
+           AND ({by} > ?5 OR (?5 = '' AND {by} = ''))
+         GROUP BY {by} ORDER BY {by} LIMIT ?6"
+    );
     let most = i64::try_from(most).unwrap_or(i64::MAX);
     let asked = params![
         workspace,
@@ -380,13 +386,37 @@ pub(super) fn list(
         after,
         most
     ];
-    query_rows(conn, sql, asked, |row| {
-        let amount = Amount {
-            cache_read: counted(row, 7)?,
-            ..amount(row, 1)?
-        };
-        Ok((row.get(0)?, amount))
+    query_rows(conn, sql, asked, |row| Ok((row.get(0)?, summed(row)?)))
+}
+
+/// All sums of a row, behind its name.
+const SUMS: &str = "SUM(model_calls), SUM(tool_calls), SUM(in_token), SUM(out_token),
+    SUM(nanodollars), SUM(duration_ms), SUM(cache_read), SUM(cache_write)";
+
+fn summed(row: &Row<'_>) -> Result<Amount, tg_storage::rusqlite::Error> {
+    Ok(Amount {
+        cache_read: counted(row, 7)?,
+        cache_write: counted(row, 8)?,
+        ..amount(row, 1)?
     })
+}
+
+/// Counts a session anew; what was counted of it.
+pub(super) fn clear(
+    tx: &Transaction<'_>,
+    workspace: &str,
+    session: &str,
+) -> Result<Option<Amount>, StorageError> {
+    let of = params![workspace, Scope::Session.as_str(), session];
+    let sums = format!(
+        "SELECT COUNT(*), {SUMS} FROM usage_total WHERE workspace = ?1 AND scope = ?2 AND name = ?3"
+    );
+    let (days, amount): (i64, Amount) = tx
+        .prepare_cached(&sums)?
+        .query_row(of, |row| Ok((row.get(0)?, summed(row)?)))?;
+    tx.prepare_cached("DELETE FROM usage_total WHERE workspace = ?1 AND scope = ?2 AND name = ?3")?
+        .execute(of)?;
+    Ok((days > 0).then_some(amount))
 }
 
 /// Removes some of what is too old; whether there is more.

@@ -12,7 +12,7 @@ pub(crate) fn used(all: &Body, sessions: &Body) -> Value {
         let total = count("in_token").saturating_add(count("out_token"));
         json!({
             "input": count("in_token"), "output": count("out_token"),
-            "cacheRead": count("cache_read"), "cacheWrite": 0, "total": total,
+            "cacheRead": count("cache_read"), "cacheWrite": count("cache_write"), "total": total,
         })
     };
     let aggregate = sums(all).unwrap_or_default();

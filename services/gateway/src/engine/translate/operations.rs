@@ -4,12 +4,15 @@
 use serde_json::Value;
 use tg_schemas::Error;
 use tg_schemas::msg::{OperationRequest, OperationResponse};
+use tg_schemas::operations::{SESSIONS, find};
 
 use super::fields::{Body, Fields};
 use super::{About, Translate, error_body};
 
 /// Keys of a body that are for the gateway.
-const OWN: [&str; 3] = ["operation", "workspace", "streaming"];
+const OWN: [&str; 2] = ["operation", "workspace"];
+/// The key that asks for events. Only some operations have them.
+const STREAMING: &str = "streaming";
 
 /// Any service whose operations are declared in `tg_schemas::operations`.
 pub struct Operations;
@@ -20,7 +23,11 @@ impl Translate for Operations {
 
     fn question(body: &Fields<'_>, about: &About) -> Result<Self::Question, Error> {
         let fields = body.whole().iter();
-        let fields = fields.filter(|(key, _)| !OWN.contains(&key.as_str()));
+        let streams = find(SESSIONS, &about.operation).is_some_and(|meta| !meta.stream.is_empty());
+        let fields = fields.filter(|(key, _)| {
+            let key = key.as_str();
+            !OWN.contains(&key) && (streams || key != STREAMING)
+        });
         Ok(OperationRequest {
             operation: about.operation.clone(),
             request: fields
@@ -74,6 +81,14 @@ mod tests {
         let asked = question::<Operations>(body, "chat").unwrap();
         assert_eq!(asked.operation, "chat");
         assert_eq!(asked.request, object(json!({"name": "a", "message": "x"})));
+        let body = json!({"operation": "x", "streaming": true});
+        for (operation, told) in [
+            ("chat", json!({})),
+            ("send-message", json!({"streaming": true})),
+        ] {
+            let asked = question::<Operations>(body.clone(), operation).unwrap();
+            assert_eq!(asked.request, object(told), "{operation}");
+        }
         let reply = OperationResponse {
             data: object(json!({"a": 1})),
             last: true,

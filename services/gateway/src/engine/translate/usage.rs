@@ -22,6 +22,7 @@ impl Translate for Usage {
             until: body.text("until")?,
             limit: body.integer_or("limit", 0)?,
             after: body.text("after")?,
+            session: body.text("session")?,
         })
     }
 
@@ -34,6 +35,8 @@ impl Translate for Usage {
                 "in_token": one.in_token,
                 "out_token": one.out_token,
                 "cache_read": one.cache_read,
+                "cache_write": one.cache_write,
+                "total": one.total,
                 "dollars": one.dollars,
                 "duration_ms": one.duration_ms,
             })
@@ -53,13 +56,14 @@ mod tests {
 
     #[test]
     fn usage_is_asked_for_and_told() {
-        let ask = json!({"by": "run", "since": "2026-11-01", "until": "2026-11-27", "limit": 7, "after": "r"});
+        let ask = json!({"by": "run", "since": "2026-11-01", "until": "2026-11-27", "limit": 7, "after": "r", "session": "s"});
         let ask = question::<Usage>(ask, "list-usage").unwrap();
         assert_eq!(
             (ask.by.as_str(), ask.since.as_str(), ask.until.as_str()),
             ("run", "2026-11-01", "2026-11-27")
         );
         assert_eq!((ask.limit, ask.after.as_str()), (7, "r"));
+        assert_eq!(ask.session, "s");
         let reply = UsageResponse {
             usage: vec![UsageTotal {
                 name: "r".into(),
@@ -70,6 +74,8 @@ mod tests {
                 cache_read: 1,
                 dollars: 0.5,
                 duration_ms: 6,
+                cache_write: 2,
+                total: 7,
             }],
             next: "r".into(),
             ..UsageResponse::default()
@@ -77,7 +83,7 @@ mod tests {
         let told = json!({
             "usage": [{
                 "name": "r", "model_calls": 1, "tool_calls": 2, "in_token": 3, "out_token": 4,
-                "cache_read": 1, "dollars": 0.5, "duration_ms": 6,
+                "cache_read": 1, "cache_write": 2, "total": 7, "dollars": 0.5, "duration_ms": 6,
             }],
             "next": "r",
         });

@@ -13,7 +13,7 @@ use tg_schemas::{Error, ErrorCode, WorkspaceId};
 
 pub(crate) use chats::{chat, count_tokens, messages, responses};
 pub(crate) use embeddings::embed;
-pub(crate) use models::{health, list, used};
+pub(crate) use models::{health, list, one, used};
 
 use super::read;
 use crate::ask::Part;

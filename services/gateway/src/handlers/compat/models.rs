@@ -1,6 +1,6 @@
-//! `GET /v1/models`, its health, and what was used.
+//! `GET /v1/models`, one of them, their health, and what was used.
 
-use axum::extract::{Extension, State};
+use axum::extract::{Extension, Path, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use serde_json::{Value, json};
@@ -27,21 +27,47 @@ pub(crate) async fn list(
     headers: HeaderMap,
 ) -> Response {
     let id = meta.request_id.clone();
-    let outcome = async {
-        let (identity, body) = about(&app, meta, &headers, "list-models").await?;
-        let named = models::asked_about(&identity);
-        let agents = match named.is_empty() {
-            true => agents_of(&app, &identity, &headers).await?,
-            // A key that is held to models reaches none by an agent.
-            false => Vec::new(),
-        };
-        let may = |model: &str| models::may(&identity, model);
-        let listed = listing::models(&body, &named, &agents, may);
-        Ok::<_, CompatError>(json_response(StatusCode::OK, &listed))
+    let listed = listed(&app, meta, &headers).await;
+    listed.map_or_else(
+        |fault| told::<Chat>(&fault, &id),
+        |listed| json_response(StatusCode::OK, &listed),
+    )
+}
+
+/// `GET /v1/models/{model}`: one of those that [`list`] has.
+pub(crate) async fn one(
+    State(app): State<Shared>,
+    Extension(meta): Extension<Meta>,
+    Path(model): Path<String>,
+    headers: HeaderMap,
+) -> Response {
+    let id = meta.request_id.clone();
+    let found = async {
+        let mut listed = listed(&app, meta, &headers).await?;
+        let all = listed["data"].as_array_mut();
+        let one = all.and_then(|all| all.iter_mut().find(|one| one["id"] == model));
+        one.map(Value::take).ok_or_else(|| {
+            let text = "model: there is no such model, or this key may not ask for it";
+            CompatError::new(404, "model_not_found", text)
+        })
     };
-    outcome
-        .await
-        .unwrap_or_else(|fault| told::<Chat>(&fault, &id))
+    found.await.map_or_else(
+        |fault| told::<Chat>(&fault, &id),
+        |one| json_response(StatusCode::OK, &one),
+    )
+}
+
+/// The models that a caller may ask for, as the API lists them.
+async fn listed(app: &Shared, meta: Meta, headers: &HeaderMap) -> Result<Value, CompatError> {
+    let (identity, body) = about(app, meta, headers, "list-models").await?;
+    let named = models::asked_about(&identity);
+    let agents = match named.is_empty() {
+        true => agents_of(app, &identity, headers).await?,
+        // A key that is held to models reaches none by an agent.
+        false => Vec::new(),
+    };
+    let may = |model: &str| models::may(&identity, model);
+    Ok(listing::models(&body, &named, &agents, may))
 }
 
 /// `GET /v1/models/health`.

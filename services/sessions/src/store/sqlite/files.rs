@@ -79,6 +79,48 @@ CREATE TABLE agent (
   updated INTEGER NOT NULL
 ) STRICT;
 ",
+    "
+ALTER TABLE session ADD COLUMN characters INTEGER NOT NULL DEFAULT 0;
+UPDATE session SET characters =
+  (SELECT coalesce(sum(length(coalesce(m.content, part.content, ''))), 0)
+   FROM message m LEFT JOIN part ON part.hash = m.part WHERE m.session = session.number);
+ALTER TABLE message ADD COLUMN origin TEXT;
+CREATE TABLE summary (
+  id TEXT PRIMARY KEY,
+  session INTEGER NOT NULL REFERENCES session (number) ON DELETE CASCADE,
+  successor TEXT,
+  kind TEXT NOT NULL CHECK (kind IN ('lineage', 'in_place')),
+  tier TEXT NOT NULL CHECK (tier IN ('full', 'partial', 'note', 'hard_clear')),
+  content TEXT NOT NULL,
+  model TEXT NOT NULL,
+  prompt TEXT NOT NULL,
+  mask INTEGER NOT NULL,
+  first_seq INTEGER NOT NULL,
+  last_seq INTEGER NOT NULL,
+  messages INTEGER NOT NULL,
+  tokens_before INTEGER NOT NULL,
+  tokens_after INTEGER NOT NULL,
+  cause TEXT NOT NULL,
+  request TEXT NOT NULL,
+  at INTEGER NOT NULL,
+  CHECK (kind = 'in_place' OR tier IN ('full', 'partial'))
+) STRICT;
+CREATE INDEX summary_by_session ON summary (session, at);
+CREATE TABLE setting (key TEXT PRIMARY KEY, value TEXT NOT NULL, at INTEGER NOT NULL) STRICT;
+CREATE TABLE memory (
+  id TEXT PRIMARY KEY,
+  user TEXT NOT NULL CHECK (user <> ''),
+  subject TEXT NOT NULL,
+  predicate TEXT NOT NULL,
+  object TEXT NOT NULL,
+  agent TEXT NOT NULL,
+  session TEXT NOT NULL,
+  message TEXT NOT NULL,
+  at INTEGER NOT NULL UNIQUE,
+  UNIQUE (user, subject, predicate, object)
+) STRICT;
+CREATE INDEX memory_by_user ON memory (user, at);
+",
 ];
 
 /// One file that is open.

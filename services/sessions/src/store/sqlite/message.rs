@@ -5,7 +5,7 @@ use tg_storage::rusqlite::{Connection, OptionalExtension, Row, Transaction, para
 use tg_storage::{StorageError, query_rows};
 
 use super::part;
-use crate::store::{Answer, Asked, Began, Finished, Message, Role};
+use crate::store::{Answer, Asked, Began, Finished, Message, Role, Step};
 
 const COLUMNS: &str = "m.seq, m.id, m.at, m.role, coalesce(m.content, part.content, ''), m.tool_name, m.tool_calls, \
                        m.usage, m.synthetic, m.compacted, m.result";
@@ -54,13 +54,63 @@ fn next(tx: &Transaction<'_>, session: &str, at: i64) -> Result<Option<Place>, S
     Ok(row.optional()?)
 }
 
+/// Characters of a text.
+pub(super) fn characters(text: &str) -> i64 {
+    i64::try_from(text.chars().count()).unwrap_or(i64::MAX)
+}
+
 /// The session has one message more.
-fn count(tx: &Transaction<'_>, place: &Place) -> Result<(), StorageError> {
+fn count(tx: &Transaction<'_>, place: &Place, text: &str) -> Result<(), StorageError> {
     tx.prepare_cached(
-        "UPDATE session SET messages = ?2, live = live + 1, last_at = ?3, updated = max(updated, ?3)
+        "UPDATE session SET messages = ?2, live = live + 1, characters = characters + ?4, last_at = ?3,
+                            updated = max(updated, ?3)
          WHERE number = ?1",
     )?
-    .execute(params![place.session, place.seq, place.at])?;
+    .execute(params![
+        place.session,
+        place.seq,
+        place.at,
+        characters(text)
+    ])?;
+    Ok(())
+}
+
+/// The two messages of a tool that was called on the way to an answer. The call itself is no text.
+fn step(tx: &Transaction<'_>, session: &str, turn: i64, one: &Step) -> Result<(), StorageError> {
+    let calls = serde_json::to_string(&[&one.call]).ok();
+    let rows = [
+        (Role::Agent, &one.ids[0], "", None, calls),
+        (
+            Role::Tool,
+            &one.ids[1],
+            one.result.as_str(),
+            Some(&one.call.name),
+            None,
+        ),
+    ];
+    for (role, id, text, tool, calls) in rows {
+        let Some(place) = next(tx, session, 0)? else {
+            return Ok(());
+        };
+        let (content, hash) = part::keep(tx, text)?;
+        tx.prepare_cached(
+            "INSERT INTO message (session, seq, id, at, role, content, part, tool_name, tool_calls, turn)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+        )?
+        .execute(params![
+            place.session,
+            place.seq,
+            id,
+            place.at,
+            role.as_str(),
+            content,
+            hash,
+            tool,
+            calls,
+            turn
+        ])?;
+        count(tx, &place, text)?;
+    }
     Ok(())
 }
 
@@ -95,7 +145,7 @@ pub(super) fn begin(
         hash,
         asked.request
     ])?;
-    count(tx, &place)?;
+    count(tx, &place, &asked.content)?;
     Ok(Some(Began {
         turn: place.seq,
         finished: None,
@@ -130,6 +180,12 @@ pub(super) fn finish(
     if let Some(known) = finished(tx, place.session, turn)? {
         return Ok(Some(known));
     }
+    for one in &answer.steps {
+        step(tx, session, turn, one)?;
+    }
+    let Some(place) = next(tx, session, answer.at)? else {
+        return Ok(None);
+    };
     let (content, hash) = part::keep(tx, &answer.content)?;
     tx.prepare_cached(
         "INSERT INTO message (session, seq, id, at, role, content, part, usage, turn, result)
@@ -147,7 +203,7 @@ pub(super) fn finish(
         turn,
         answer.result
     ])?;
-    count(tx, &place)?;
+    count(tx, &place, &answer.content)?;
     tx.prepare_cached("UPDATE session SET loop_window = ?2 WHERE number = ?1")?
         .execute(params![place.session, answer.loop_window])?;
     finished(tx, place.session, turn)
@@ -172,14 +228,15 @@ pub(super) fn list(
 pub(super) fn past(
     conn: &Connection,
     session: &str,
-    before: i64,
+    (after, before): (i64, i64),
     bytes: usize,
 ) -> Result<Vec<Message>, StorageError> {
     let sql = format!(
-        "SELECT {COLUMNS} FROM {FROM} WHERE s.id = ?1 AND m.seq < ?2 AND m.compacted IS NULL ORDER BY m.seq DESC"
+        "SELECT {COLUMNS} FROM {FROM} WHERE s.id = ?1 AND m.seq < ?2 AND m.seq > ?3 AND m.compacted IS NULL
+         ORDER BY m.seq DESC"
     );
     let mut query = conn.prepare_cached(&sql)?;
-    let mut rows = query.query(params![session, before])?;
+    let mut rows = query.query(params![session, before, after])?;
     let (mut found, mut room) = (Vec::new(), bytes);
     while let Some(row) = rows.next()? {
         let message = read(row)?;

@@ -3,8 +3,11 @@
 mod agent;
 mod files;
 mod message;
+mod more;
 mod part;
 mod session;
+mod setting;
+mod summary;
 
 use std::path::Path;
 
@@ -141,14 +144,14 @@ impl SessionStore for SqliteSessions {
         &self,
         workspace: &str,
         session: &str,
-        before: i64,
+        (after, before): (i64, i64),
         bytes: usize,
     ) -> Result<Vec<Message>, StorageError> {
         let Some(file) = self.files.find(workspace).await? else {
             return Ok(Vec::new());
         };
         let session = session.to_owned();
-        file.read(move |conn| message::past(conn, &session, before, bytes))
+        file.read(move |conn| message::past(conn, &session, (after, before), bytes))
             .await
     }
 }

@@ -9,7 +9,7 @@ use crate::engine::cursor::Key;
 use crate::store::{NewSession, Owner, Session, Surface};
 
 const COLUMNS: &str = "id, surface, agent, user, title, knowledge, strategy, keep, mask, messages, live, parent, \
-                       successor, loop_window, created, updated, archived";
+                       successor, loop_window, created, updated, archived, characters";
 
 /// How a strategy is kept.
 fn text(strategy: CompactStrategy) -> &'static str {
@@ -50,6 +50,7 @@ fn read(row: &Row<'_>) -> tg_storage::rusqlite::Result<Session> {
         created: row.get(14)?,
         updated: row.get(15)?,
         archived: row.get(16)?,
+        characters: row.get(17)?,
     })
 }
 
@@ -135,6 +136,8 @@ pub(super) fn delete(tx: &Transaction<'_>, id: &str) -> Result<bool, StorageErro
         let sql = format!("UPDATE session SET {column} = NULL WHERE {column} = ?1");
         tx.prepare_cached(&sql)?.execute([id])?;
     }
+    tx.prepare_cached("UPDATE summary SET successor = NULL WHERE successor = ?1")?
+        .execute([id])?;
     let gone = tx
         .prepare_cached("DELETE FROM session WHERE id = ?1")?
         .execute([id])?;

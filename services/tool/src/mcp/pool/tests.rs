@@ -18,7 +18,11 @@ async fn serve() -> (String, Arc<McpServer>) {
 
 async fn servers() -> Servers {
     let mesh = tg_testkit::place::host(tg_testkit::place::Place::embedded().connect().await).await;
-    Servers::new(&mesh, &Options::default())
+    let options = Options {
+        private_addresses: true,
+        ..Options::default()
+    };
+    Servers::new(&mesh, &options)
 }
 
 fn tool(url: &str, name: &str) -> Server {

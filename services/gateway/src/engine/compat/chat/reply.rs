@@ -24,7 +24,7 @@ pub(crate) struct Chat {
 
 impl Chat {
     /// An answer that nothing was sent of.
-    pub(crate) fn new(with_usage: bool) -> Self {
+    fn new(with_usage: bool) -> Self {
         Self {
             with_usage,
             begun: false,
@@ -112,7 +112,7 @@ impl Dialect for Chat {
     const END: &'static [u8] = DONE;
 
     fn read(body: &Body) -> Result<(Asked, Self), Error> {
-        request::read(body)
+        request::read(body).map(|(asked, with_usage)| (asked, Self::new(with_usage)))
     }
 
     fn failure(fault: &CompatError, request_id: &str) -> Value {

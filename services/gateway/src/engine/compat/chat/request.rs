@@ -3,17 +3,16 @@
 use serde_json::{Map, Value, json};
 use tg_schemas::Error;
 
-use super::reply::Chat;
 use crate::engine::compat::asking::{add_sampling, begun, model};
 use crate::engine::compat::dialect::Asked;
 use crate::engine::translate::fields::fault;
 use crate::engine::translate::{Body, Fields};
 
-/// Reads a request. Fields that are not known mean nothing.
+/// Reads a request, and whether its answer says what it used. Fields that are not known mean nothing.
 ///
 /// # Errors
 /// `bad-request`, with the field that is missing or wrong, or that asks for what is not done here.
-pub(super) fn read(body: &Body) -> Result<(Asked, Chat), Error> {
+pub(super) fn read(body: &Body) -> Result<(Asked, bool), Error> {
     let fields = Fields::new(body);
     let model = model(&fields)?;
     let messages = fields.objects("messages")?;
@@ -54,7 +53,7 @@ pub(super) fn read(body: &Body) -> Result<(Asked, Chat), Error> {
         model,
         streaming,
     };
-    Ok((asked, Chat::new(with_usage.unwrap_or(false))))
+    Ok((asked, with_usage.unwrap_or(false)))
 }
 
 /// The text of a message: itself, or parts of which each is a text.
@@ -166,13 +165,13 @@ fn format(fields: &Fields<'_>) -> Result<Map<String, Value>, Error> {
 mod tests {
     use super::*;
 
-    fn of(body: Value) -> Result<(Asked, Chat), Error> {
+    fn of(body: Value) -> Result<(Asked, bool), Error> {
         read(body.as_object().unwrap())
     }
 
     #[test]
     fn a_request_is_read_into_the_words_of_the_flow() {
-        let (asked, chat) = of(json!({
+        let (asked, with_usage) = of(json!({
             "model": "m", "stream": true, "stream_options": {"include_usage": true},
             "max_completion_tokens": 9, "stop": "END", "user": "u", "n": 1,
             "messages": [
@@ -187,7 +186,7 @@ mod tests {
         }))
         .unwrap();
         assert!(asked.streaming);
-        assert_eq!(chat, Chat::new(true));
+        assert!(with_usage);
         let body = Value::Object(asked.body);
         assert_eq!(
             body["messages"][0],

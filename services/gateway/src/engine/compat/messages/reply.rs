@@ -31,7 +31,7 @@ pub(crate) struct Messages {
 
 impl Messages {
     /// An answer that nothing was sent of.
-    pub(crate) fn new(thoughts: bool) -> Self {
+    fn new(thoughts: bool) -> Self {
         Self {
             thoughts,
             begun: false,
@@ -178,7 +178,7 @@ fn failure(fault: &CompatError, request_id: &str) -> Value {
 
 impl Dialect for Messages {
     fn read(body: &Body) -> Result<(Asked, Self), Error> {
-        request::read(body)
+        request::read(body).map(|(asked, thoughts)| (asked, Self::new(thoughts)))
     }
 
     fn failure(fault: &CompatError, request_id: &str) -> Value {

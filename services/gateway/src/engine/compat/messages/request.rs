@@ -4,17 +4,16 @@
 use serde_json::{Map, Value, json};
 use tg_schemas::Error;
 
-use super::reply::Messages;
 use crate::engine::compat::asking::{add_most, add_sampling, begun, model};
 use crate::engine::compat::dialect::Asked;
 use crate::engine::translate::fields::fault;
 use crate::engine::translate::{Body, Fields};
 
-/// Reads a request. Fields that are not known mean nothing.
+/// Reads a request, and whether its answer has thoughts. Fields that are not known mean nothing.
 ///
 /// # Errors
 /// `bad-request`, with the field that is missing or wrong, or that asks for what is not done here.
-pub(super) fn read(body: &Body) -> Result<(Asked, Messages), Error> {
+pub(super) fn read(body: &Body) -> Result<(Asked, bool), Error> {
     let fields = Fields::new(body);
     let model = model(&fields)?;
     let streaming = fields.flag("stream")?;
@@ -45,7 +44,7 @@ pub(super) fn read(body: &Body) -> Result<(Asked, Messages), Error> {
         model,
         streaming,
     };
-    Ok((asked, Messages::new(shown)))
+    Ok((asked, shown))
 }
 
 /// About how many tokens a request has, by its texts.
@@ -236,7 +235,7 @@ fn format(fields: &Fields<'_>) -> Result<Map<String, Value>, Error> {
 mod tests {
     use super::*;
 
-    fn of(body: Value) -> Result<(Asked, Messages), Error> {
+    fn of(body: Value) -> Result<(Asked, bool), Error> {
         read(body.as_object().unwrap())
     }
 
@@ -279,7 +278,7 @@ mod tests {
 
     #[test]
     fn what_is_left_out_and_what_is_empty_is_fine() {
-        let (asked, messages) = of(json!({
+        let (asked, thoughts) = of(json!({
             "model": "m", "tools": [], "system": null, "stop_sequences": [],
             "messages": [{"role": "user", "content": [{"type": "text", "text": ""}]}],
             "output_config": {"format": {"type": "json_schema", "schema": {"type": "object"}}},
@@ -288,7 +287,7 @@ mod tests {
         .unwrap();
         assert!(!asked.body.contains_key("max_tokens"));
         assert_eq!(asked.body["schema"]["type"], "object");
-        assert_eq!(messages, Messages::new(true));
+        assert!(thoughts);
     }
 
     #[test]

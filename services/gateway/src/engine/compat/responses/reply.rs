@@ -89,7 +89,7 @@ pub(crate) struct Responses {
 
 impl Responses {
     /// An answer that nothing was sent of.
-    pub(crate) fn new(repeated: Body) -> Self {
+    fn new(repeated: Body) -> Self {
         Self {
             repeated,
             number: 0,
@@ -267,7 +267,7 @@ fn called(id: &str, call: &Value) -> Value {
 
 impl Dialect for Responses {
     fn read(body: &Body) -> Result<(Asked, Self), Error> {
-        request::read(body)
+        request::read(body).map(|(asked, repeated)| (asked, Self::new(repeated)))
     }
 
     fn failure(fault: &CompatError, request_id: &str) -> Value {

@@ -3,7 +3,6 @@
 use serde_json::{Map, Value, json};
 use tg_schemas::Error;
 
-use super::reply::Responses;
 use crate::engine::compat::asking::{add_most, add_sampling, begun, model};
 use crate::engine::compat::dialect::Asked;
 use crate::engine::translate::fields::fault;
@@ -37,11 +36,11 @@ const KEPT: [(&str, &str); 3] = [
     ),
 ];
 
-/// Reads a request. Fields that are not known mean nothing.
+/// Reads a request, and what a response repeats of it. Fields that are not known mean nothing.
 ///
 /// # Errors
 /// `bad-request`, with the field that is missing or wrong, or that asks for what is not done here.
-pub(super) fn read(body: &Body) -> Result<(Asked, Responses), Error> {
+pub(super) fn read(body: &Body) -> Result<(Asked, Body), Error> {
     let fields = Fields::new(body);
     for (key, why) in KEPT {
         if fields.value(key).is_some() {
@@ -66,13 +65,13 @@ pub(super) fn read(body: &Body) -> Result<(Asked, Responses), Error> {
         let value = fields.value(key)?;
         Some(((*key).to_owned(), value.clone()))
     });
-    let responses = Responses::new(repeated.collect());
+    let repeated = repeated.collect();
     let asked = Asked {
         body: own,
         model,
         streaming,
     };
-    Ok((asked, responses))
+    Ok((asked, repeated))
 }
 
 /// The chat, with the instructions first.
@@ -225,7 +224,7 @@ fn format(fields: &Fields<'_>) -> Result<Map<String, Value>, Error> {
 mod tests {
     use super::*;
 
-    fn of(body: Value) -> Result<(Asked, Responses), Error> {
+    fn of(body: Value) -> Result<(Asked, Body), Error> {
         read(body.as_object().unwrap())
     }
 

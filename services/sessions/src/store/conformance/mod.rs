@@ -1,10 +1,15 @@
 //! What every adapter of [`SessionStore`] does. A new one is added by one line at the end.
 
-use tg_schemas::operations::{CompactStrategy, Usage};
+use tg_collections::WorkspaceStore;
+use tg_schemas::operations::{CompactStrategy, ToolCall, Usage};
+use tg_schemas::{WorkspaceKey, WorkspaceTombstone};
 
 use super::memory::InMemory;
 use super::sqlite::SqliteSessions;
-use super::{AgentRow, AgentStore, Answer, Asked, NewSession, Owner, Role, SessionStore, Surface};
+use super::{
+    AgentRow, AgentStore, Answer, Asked, NewSession, Owner, Role, SessionStore, SettingStore, Step,
+    Surface,
+};
 use crate::engine::cursor::Key;
 
 /// A text that is kept apart from its row.
@@ -44,6 +49,7 @@ fn answer(id: &str, text: &str) -> Answer {
     Answer {
         id: id.to_owned(),
         content: text.to_owned(),
+        steps: Vec::new(),
         usage: Usage {
             input: 3,
             ..Usage::default()
@@ -180,7 +186,7 @@ async fn the_past_is_what_fits_from_its_end_on(store: impl SessionStore) {
         turn(&store, "1", request, text).await;
     }
     let past = async |before, bytes| {
-        let past = store.past("w", "1", before, bytes).await.unwrap();
+        let past = store.past("w", "1", (0, before), bytes).await.unwrap();
         past.into_iter().map(|one| one.content).collect::<Vec<_>>()
     };
     assert_eq!(past(5, 1_000).await, ["aaaa", "re aaaa", "bbbb", "re bbbb"]);
@@ -296,6 +302,69 @@ async fn line_079_conversations_go_with_their_agent(store: impl AgentStore + Ses
     assert!(store.session("w", "1").await.unwrap().is_some());
 }
 
+async fn line_022_calls_of_tools_are_kept_before_their_answer(store: impl SessionStore) {
+    store.create("w", new("1", "ann", 10)).await.unwrap();
+    let began = store.begin("w", "1", asked("q", "look")).await.unwrap();
+    let step = Step {
+        call: ToolCall {
+            id: "c".to_owned(),
+            name: "search".to_owned(),
+            arguments: "{}".to_owned(),
+        },
+        result: "found".to_owned(),
+        ids: ["s1", "s2"].map(str::to_owned),
+    };
+    let answer = Answer {
+        steps: vec![step.clone()],
+        ..answer("a", "there")
+    };
+    store
+        .finish("w", "1", began.unwrap().turn, answer)
+        .await
+        .unwrap();
+    let all = store.messages("w", "1", 0, true, 10).await.unwrap();
+    let roles: Vec<Role> = all.iter().map(|one| one.role).collect();
+    assert_eq!(roles, [Role::User, Role::Agent, Role::Tool, Role::Agent]);
+    assert_eq!(all[1].tool_calls, [step.call]);
+    assert_eq!(
+        (all[2].content.as_str(), all[2].tool_name.as_deref()),
+        ("found", Some("search"))
+    );
+    assert!(
+        all.windows(2)
+            .all(|two| two[0].at < two[1].at && two[0].seq + 1 == two[1].seq)
+    );
+    let session = store.session("w", "1").await.unwrap().unwrap();
+    assert_eq!((session.messages, session.characters), (4, 14));
+}
+
+/// Of a deleted workspace nothing is left, of whatever kind, and nothing of another one goes.
+#[tokio::test]
+async fn line_082_a_deleted_workspace_leaves_nothing_behind() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = sqlite(dir.path());
+    let gone = WorkspaceTombstone {
+        generation: 0,
+        deleted_at: 1,
+        purge_after: 1,
+    };
+    let keys = ["w", "x"].map(|name| WorkspaceKey::new(name, 0));
+    for key in &keys {
+        let at = key.as_str();
+        store.create(at, new("1", "ann", 10)).await.unwrap();
+        store.add_agent(at, agent("a", "q")).await.unwrap();
+        let set = [("k".to_owned(), Some("1".to_owned()))].into();
+        store.set(at, set, 5).await.unwrap();
+    }
+    store.purge(&keys[0], &gone).await.unwrap();
+    for (key, left) in keys.iter().zip([false, true]) {
+        let at = key.as_str();
+        assert_eq!(store.session(at, "1").await.unwrap().is_some(), left);
+        assert_eq!(store.agent(at, "a").await.unwrap().is_some(), left);
+        assert_eq!(store.settings(at).await.unwrap().is_empty(), !left);
+    }
+}
+
 /// Holds an adapter to all of it.
 macro_rules! conformance {
     ($adapter:ident, $make:expr) => {
@@ -305,6 +374,7 @@ macro_rules! conformance {
             messages_are_numbered_without_gaps_and_each_is_later_than_the_last,
             line_130_a_repeated_request_adds_no_second_message,
             the_past_is_what_fits_from_its_end_on,
+            line_022_calls_of_tools_are_kept_before_their_answer,
             line_018_a_deleted_session_takes_its_messages_with_it,
             line_051_an_agent_is_added_once_in_its_workspace,
             agents_are_listed_changed_and_removed,
@@ -330,6 +400,8 @@ fn sqlite(dir: &std::path::Path) -> SqliteSessions {
 
 conformance!(in_memory, |_: &std::path::Path| InMemory::default());
 conformance!(in_sqlite, sqlite);
+
+mod shortened;
 
 /// What one turn writes does not grow with its session.
 #[tokio::test]

@@ -1,0 +1,60 @@
+//! `tg chat --agent` as a program that reads lines: a session that is shortened on the way goes on without notice (line 132 of the
+//! contract).
+
+use std::process::Stdio;
+
+use serde_json::{Value, json};
+use tokio::io::AsyncWriteExt;
+use tokio::process::Command;
+
+use crate::fake::{Fake, asked, bounded};
+
+/// Runs the program with these lines; its exit code and what it printed.
+async fn talk(url: &str, lines: &str) -> (Option<i32>, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tg"));
+    command.args(["chat", "--agent", "ann", "--user-id", "bob", "-u", url]);
+    command.env("XDG_CONFIG_HOME", "/nowhere");
+    for name in ["URL", "TOKEN", "WORKSPACE", "PROFILE"] {
+        command.env_remove(format!("THREADGRAPH_{name}"));
+        command.env_remove(format!("TRUSTGRAPH_{name}"));
+    }
+    command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    command.stderr(Stdio::piped()).kill_on_drop(true);
+    let mut program = command.spawn().unwrap();
+    let mut stdin = program.stdin.take().unwrap();
+    stdin.write_all(lines.as_bytes()).await.unwrap();
+    drop(stdin);
+    let output = bounded(program.wait_with_output()).await.unwrap();
+    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+    (output.status.code(), printed)
+}
+
+#[tokio::test]
+async fn line_132_a_session_that_is_shortened_goes_on_without_notice() {
+    let fake = Fake::rest(|_, body| {
+        let result = match body["operation"].as_str() {
+            Some("create-session") => json!({"id": "s1"}),
+            _ => {
+                let text = body["message"].as_str().unwrap_or_default();
+                json!({"content": format!("re {text}"), "session_id": "s2",
+                       "compacted": {"from": "s1", "to": "s2", "tokens": 9}})
+            }
+        };
+        (200, json!({"result": result}))
+    })
+    .await;
+    let (code, printed) = talk(&fake.url, "one\ntwo\n").await;
+    assert_eq!((code, printed.as_str()), (Some(0), "re one\nre two\n"));
+    let sent: Vec<Value> = asked(&fake);
+    let sent = sent.iter().filter(|one| one["operation"] == "send-message");
+    let sessions: Vec<_> = sent.map(|one| one["session_id"].clone()).collect();
+    assert_eq!(sessions, ["s1", "s2"]);
+}
+
+#[tokio::test]
+async fn line_132_a_wrong_token_is_an_error() {
+    let fake = Fake::rest(|_, _| (401, json!({"error": "auth failure"}))).await;
+    let (code, printed) = talk(&fake.url, "one\n").await;
+    assert!(code.is_some_and(|code| code != 0), "{code:?}");
+    assert_eq!(printed, "");
+}

@@ -1,0 +1,105 @@
+// The conversations with one agent, and the one that is open: what was said, and a box for what is said next.
+import { useState } from "preact/hooks";
+import { begin, conversations, messages, send, type Agent, type Said } from "../../client/agents.js";
+import { failure } from "../../client/wire.js";
+import { useLoaded } from "../../parts/loaded.js";
+
+/** Characters of the first message that name a conversation. */
+const TITLE = 60;
+
+const Message = ({ said, agent }: { said: Said; agent: Agent }) => (
+  <li class={`said ${said.by}${said.failed ? " failed" : ""}`}>
+    <span class="label">{said.by === "user" ? "You" : agent.name}</span>
+    <p>{said.text}</p>
+  </li>
+);
+
+interface Props {
+  agent: Agent;
+  leave: () => void;
+}
+
+export const Conversations = ({ agent, leave }: Props) => {
+  const [open, setOpen] = useState("");
+  const [asked, setAsked] = useState("");
+  const [piece, setPiece] = useState("");
+  const [draft, setDraft] = useState("");
+  const [fault, setFault] = useState("");
+  const listed = useLoaded(() => conversations(agent), agent.id);
+  const told = useLoaded(() => (open ? messages(agent, open) : Promise.resolve([])), open);
+  const talk = async (content: string) => {
+    setAsked(content), setPiece(""), setFault(""), setDraft("");
+    try {
+      let id = open;
+      if (!id) {
+        id = (await begin(agent, content.slice(0, TITLE))).id;
+        setOpen(id);
+      }
+      await send(agent, id, content, (more) => setPiece((now) => now + more));
+    } catch (why) {
+      setFault(failure(why).message);
+      setDraft(content);
+    }
+    await Promise.all([told.again(), listed.again()]);
+    setAsked("");
+  };
+  const submit = (event: Event) => {
+    event.preventDefault();
+    const content = draft.trim();
+    if (content && !asked) void talk(content);
+  };
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.key === "Enter" && !event.shiftKey && !event.isComposing) submit(event);
+  };
+  // Until the message that is under way is read back, it stands below what was read.
+  const all = told.data ?? [];
+  const isRead = all.some((one, at) => at >= all.length - 2 && one.by === "user" && one.text === asked);
+  return (
+    <>
+      <h1>{agent.name}</h1>
+      <div class="bar">
+        <button type="button" class="quiet" onClick={leave}>
+          All agents
+        </button>
+        <label class="hidden" for="conversation">
+          Conversation
+        </label>
+        <select id="conversation" value={open} disabled={asked !== ""} onChange={(event) => setOpen(event.currentTarget.value)}>
+          <option value="">New conversation</option>
+          {listed.data?.map((one) => (
+            <option key={one.id} value={one.id}>
+              {one.title || one.created}
+            </option>
+          ))}
+        </select>
+      </div>
+      <p role="status">{fault || listed.error || told.error}</p>
+      <ol class="conversation" aria-label="Messages" aria-busy={asked !== ""}>
+        {all.map((one) => (
+          <Message key={one.id} said={one} agent={agent} />
+        ))}
+        {asked && !isRead && <Message said={{ id: "asked", by: "user", text: asked, failed: false }} agent={agent} />}
+        {asked && <Message said={{ id: "piece", by: "agent", text: piece || "…", failed: false }} agent={agent} />}
+      </ol>
+      <form class="ask card" onSubmit={submit}>
+        <label class="hidden" for="message">
+          Message
+        </label>
+        <textarea
+          id="message"
+          rows={2}
+          placeholder={`Write to ${agent.name}…`}
+          value={draft}
+          onInput={(event) => setDraft(event.currentTarget.value)}
+          onKeyDown={onKeyDown}
+        />
+        <div class="bar">
+          <span />
+          <button type="submit" disabled={asked !== ""}>
+            Send
+          </button>
+        </div>
+      </form>
+    </>
+  );
+};

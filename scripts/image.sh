@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# Builds the container image: static binaries for one processor (x86_64 or aarch64, this machine's unless said), then
+# `deploy/container/Containerfile` with buildah or podman. `image.sh binaries` stops before the image.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+what=${1:-image}
+arch=${ARCH:-$(uname -m)}
+version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)
+target=$arch-unknown-linux-musl
+most=$((50 * 1024 * 1024))
+
+case "$arch" in
+  x86_64) platform=linux/amd64 ;;
+  aarch64) platform=linux/arm64 ;;
+  *) echo "image: no image for $arch" >&2; exit 1 ;;
+esac
+command -v musl-gcc >/dev/null || [ -n "${CC_x86_64_unknown_linux_musl:-}${CC_aarch64_unknown_linux_musl:-}" ] || {
+  echo "image: musl-gcc is missing (Debian: musl-tools)" >&2; exit 1; }
+rustup target list --installed 2>/dev/null | grep -qx "$target" || rustup target add "$target"
+
+cargo build --profile "${PROFILE:-dist}" --target "$target" -p tg-server -p tg-cli --locked
+built=${CARGO_TARGET_DIR:-target}/$target/${PROFILE:-dist}
+for program in threadgraph tg; do
+  if readelf -d "$built/$program" | grep -q NEEDED; then
+    echo "image: $program is not static" >&2
+    exit 1
+  fi
+done
+[ "$what" != binaries ] || { ls -l "$built/threadgraph" "$built/tg"; exit 0; }
+
+stage=$(mktemp -d)
+trap 'rm -rf "$stage"' EXIT
+mkdir "$stage/data" "$stage/tmp"
+chmod 700 "$stage/data"
+cp "$built/threadgraph" "$built/tg" "$stage"
+cp "${CA_CERTIFICATES:-/etc/ssl/certs/ca-certificates.crt}" "$stage/ca-certificates.crt"
+cp deploy/container/Containerfile "$stage"
+
+tag=threadgraph:$version
+if command -v buildah >/dev/null; then
+  buildah bud --platform "$platform" --tag "$tag" "$stage"
+  buildah push "$tag" "oci-archive:$stage/image.tar:$tag" >/dev/null
+elif command -v podman >/dev/null; then
+  podman build --platform "$platform" --tag "$tag" "$stage"
+  podman save --format oci-archive --output "$stage/image.tar" "$tag"
+else
+  echo "image: needs buildah or podman" >&2
+  exit 1
+fi
+size=$(stat -c %s "$stage/image.tar")
+[ -z "${ARCHIVE:-}" ] || cp "$stage/image.tar" "$ARCHIVE"
+echo "$tag for $platform: $((size / 1024 / 1024)) MiB to transfer"
+[ "$size" -le "$most" ] || { echo "image: more than $((most / 1024 / 1024)) MiB" >&2; exit 1; }

@@ -1,0 +1,188 @@
+#!/usr/bin/env python3
+"""Holds what `kubectl kustomize` makes of each overlay against the schemas of Kubernetes, strictly and offline, and against rules
+of our own: every service is there, a service with a store runs once, nothing runs as root or writes to its image, and no manifest
+contains a secret. Kinds of operators have no schema at hand: they are counted as unchecked. Started by `--test deploy` of tg-server."""
+
+import argparse
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import kubernetes_validate
+import yaml
+
+ROOT = Path(__file__).resolve().parent.parent
+OVERLAYS = ["small", "standard", "production"]
+# Groups of operators, whose schemas nobody here has.
+FOREIGN = ("rabbitmq.com/", "keda.sh/")
+SECRET_NAMES = re.compile(r"(password|passwd|secret|token|api_?key|_KEY$)", re.I)
+CREDENTIALS = re.compile(r"://[^/@\s]+:[^/@\s]+@")
+
+
+def made(overlay):
+    folder = ROOT / "deploy/k8s/overlays" / overlay
+    ran = subprocess.run(["kubectl", "kustomize", str(folder)], capture_output=True, text=True)
+    if ran.returncode != 0:
+        sys.exit(f"{overlay}: kubectl kustomize: {ran.stderr}")
+    return [one for one in yaml.safe_load_all(ran.stdout) if one]
+
+
+def name(one):
+    return f"{one['kind']}/{one['metadata']['name']}"
+
+
+def texts(value, key=""):
+    """Each text below a value, with the key that it stands under."""
+    if isinstance(value, dict):
+        for below, inner in value.items():
+            yield from texts(inner, below)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from texts(inner, key)
+    elif isinstance(value, str):
+        yield key, value
+
+
+def secrets(one):
+    """Why a manifest counts as one that contains a secret."""
+    if one["kind"] == "Secret":
+        yield f"{name(one)} is a secret"
+    for _, text in texts(one):
+        if CREDENTIALS.search(text):
+            yield f"{name(one)} has an address with credentials"
+    for key, text in (one.get("data") or {}).items() if one["kind"] == "ConfigMap" else []:
+        if SECRET_NAMES.search(key) and text:
+            yield f"{name(one)}: {key}"
+    for container in containers(one):
+        for variable in container.get("env", []):
+            if SECRET_NAMES.search(variable["name"]) and "value" in variable:
+                yield f"{name(one)}: {variable['name']}"
+
+
+def template(one):
+    return one.get("spec", {}).get("template", {}).get("spec", {}) if one["kind"] in ("Deployment", "StatefulSet") else {}
+
+
+def containers(one):
+    pod = template(one)
+    return pod.get("containers", []) + pod.get("initContainers", [])
+
+
+def closed(one):
+    """Why a pod is more open than it has to be."""
+    pod = template(one)
+    if not pod:
+        return
+    whole = pod.get("securityContext", {})
+    if not whole.get("runAsNonRoot") or not whole.get("runAsUser"):
+        yield f"{name(one)} may run as root"
+    if pod.get("automountServiceAccountToken") is not False:
+        yield f"{name(one)} has a token of the cluster"
+    for container in containers(one):
+        own = container.get("securityContext", {})
+        if not own.get("readOnlyRootFilesystem"):
+            yield f"{name(one)} may write to its image"
+        if own.get("allowPrivilegeEscalation") is not False or own.get("capabilities", {}).get("drop") != ["ALL"]:
+            yield f"{name(one)} has privileges"
+        for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
+            if probe not in container:
+                yield f"{name(one)} has no {probe}"
+        if "memory" not in container.get("resources", {}).get("limits", {}):
+            yield f"{name(one)} has no limit of memory"
+
+
+def replicas(all_of, single):
+    for one in all_of:
+        service = one["metadata"].get("labels", {}).get("app.kubernetes.io/component")
+        count = one.get("spec", {}).get("replicas")
+        if one["kind"] in ("Deployment", "StatefulSet") and service in single and (count != 1 or one["kind"] != "StatefulSet"):
+            yield f"{name(one)} is the owner of a store: {one['kind']}, {count} replicas"
+        target = one.get("spec", {}).get("scaleTargetRef", {}).get("name", "")
+        if target.removeprefix("threadgraph-") in single:
+            yield f"{name(one)} scales the owner of a store"
+
+
+def services(all_of, single, workers):
+    there = {}
+    for one in all_of:
+        if one["kind"] in ("Deployment", "StatefulSet"):
+            there.setdefault(one["metadata"]["labels"]["app.kubernetes.io/component"], []).append(one)
+    wanted = set(single) | set(workers)
+    if set(there) != wanted:
+        yield f"services: {sorted(set(there) ^ wanted)} differ from the table"
+    for service, ones in there.items():
+        if len(ones) != 1:
+            yield f"{service} is there {len(ones)} times"
+    budgets = {one["metadata"]["name"].removeprefix("threadgraph-") for one in all_of if one["kind"] == "PodDisruptionBudget"}
+    if budgets != wanted:
+        yield f"budgets: {sorted(budgets ^ wanted)} differ from the table"
+
+
+def schema(one, version):
+    """Whether a schema was there, and what it refuses."""
+    if one["apiVersion"].startswith(FOREIGN):
+        return False, None
+    try:
+        kubernetes_validate.validate(one, version, strict=True)
+        return True, None
+    except kubernetes_validate.ValidationError as fault:
+        return True, f"{name(one)}: {fault.message} at {'.'.join(str(part) for part in fault.path)}"
+
+
+def own_rules(all_of, single):
+    for one in all_of:
+        yield from secrets(one)
+        yield from closed(one)
+    yield from replicas(all_of, single)
+
+
+def self_test():
+    """Each rule refuses what it is there for."""
+    pod = {"containers": [{"name": "c", "image": "i", "env": [{"name": "OPENAI_API_KEY", "value": "x"}]}]}
+    labels = {"app.kubernetes.io/component": "graph"}
+    bad = {
+        "apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "threadgraph-graph", "labels": labels},
+        "spec": {"replicas": 2, "serviceName": "s", "selector": {"matchLabels": labels}, "unknown": 1,
+                 "template": {"metadata": {"labels": labels}, "spec": pod}},
+    }
+    scaled = {"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject", "metadata": {"name": "s"},
+              "spec": {"scaleTargetRef": {"name": "threadgraph-graph"}, "host": "amqp://u:p@h/"}}
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "k"}, "data": {"a": "YQ=="}}
+    told = list(own_rules([bad, scaled, secret], ["graph"]))
+    for wanted in ("OPENAI_API_KEY", "2 replicas", "scales the owner", "is a secret", "with credentials", "may run as root",
+                   "may write to its image", "has no readinessProbe", "has no limit of memory"):
+        assert any(wanted in one for one in told), (wanted, told)
+    _, fault = schema(bad, "1.33")
+    assert fault and "unknown" in fault, fault
+    assert list(services([bad], ["graph"], ["llm"])), "a service is missing"
+    print("ok")
+
+
+def main():
+    parse = argparse.ArgumentParser()
+    parse.add_argument("--versions", default="1.30,1.33,1.36")
+    parse.add_argument("--single", default="")
+    parse.add_argument("--workers", default="")
+    parse.add_argument("--self-test", action="store_true")
+    told = parse.parse_args()
+    if told.self_test:
+        return self_test()
+    single, workers = [list(filter(None, one.split(","))) for one in (told.single, told.workers)]
+    faults = []
+    for overlay in OVERLAYS:
+        all_of = made(overlay)
+        faults += [f"{overlay}: {one}" for one in own_rules(all_of, [*single, "up"])]
+        if overlay != "small":
+            faults += [f"{overlay}: {one}" for one in services(all_of, single, workers)]
+        for version in told.versions.split(","):
+            seen = [schema(one, version) for one in all_of]
+            faults += [f"{overlay} {version}: {fault}" for _, fault in seen if fault]
+            checked = sum(known for known, _ in seen)
+            print(f"{overlay} {version}: {checked} checked, {len(seen) - checked} without a schema")
+    print("\n".join(faults))
+    sys.exit(1 if faults else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,322 @@
+//! What each service may do at a RabbitMQ broker, as regular expressions over names of queues and exchanges: derived from the
+//! table of processors, the shipped blueprints and the short list of what services ask beside their table.
+//!
+//! RabbitMQ compares names only: `configure` declares and deletes, `write` publishes to an exchange and binds a queue, `read`
+//! consumes, purges and binds from an exchange. What every process of the mesh does at its start (its inbox, the queues of dead
+//! letters and reports) is allowed to all of them. The gateway lets clients in and may ask everything; the flow service makes and
+//! removes what flows need and may do everything.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+use tg_mesh::Mode;
+use tg_schemas::processors::{PROCESSORS, Role, SpecRow, TopicScope, is_relay, system_readers};
+use tg_schemas::topic::Class;
+
+use crate::deployed::{DEPLOYED, Deployed};
+use crate::seed;
+
+/// What one user may do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Permissions {
+    /// The user, which is named after its service.
+    pub user: &'static str,
+    /// Declare and delete.
+    pub configure: String,
+    /// Publish to exchanges and bind queues.
+    pub write: String,
+    /// Consume and bind from exchanges.
+    pub read: String,
+}
+
+/// What a service asks or writes beside its rows of the table: class and base of topics.
+const BESIDE: &[(&str, &[(Class, &str)])] = &[
+    (
+        "config",
+        &[(Class::Notify, "config"), (Class::Request, "flow")],
+    ),
+    ("iam", &[(Class::Request, "flow")]),
+    (
+        "agent",
+        &[
+            (Class::Notify, "session"),
+            (Class::Request, "agent"),
+            (Class::Request, "flow"),
+        ],
+    ),
+    (
+        "knowledge",
+        &[
+            (Class::Request, "collection"),
+            (Class::Request, "librarian"),
+            (Class::Flow, "triples-store"),
+            (Class::Flow, "graph-embeddings-store"),
+            (Class::Flow, "document-embeddings-store"),
+        ],
+    ),
+    (
+        "extract",
+        &[
+            (Class::Request, "librarian"),
+            (Class::Request, "text-completion"),
+            (Class::Request, "text-completion-rag"),
+        ],
+    ),
+    ("rag", &[(Class::Request, "traces")]),
+    (
+        "sessions",
+        &[
+            (Class::Request, "agent"),
+            (Class::Request, "threads"),
+            (Class::Request, "librarian"),
+        ],
+    ),
+    (
+        "threads",
+        &[(Class::Request, "agent"), (Class::Notify, "thread")],
+    ),
+    ("llm", &[(Class::Notify, "model-rests")]),
+    ("vectors", &[(Class::Request, "embeddings")]),
+];
+
+/// What processes of a service hear that is no spec: notices.
+const HEARS: &[(&str, &[&str])] = &[
+    ("llm", &["model-rests"]),
+    ("sessions", &["session", "thread"]),
+    ("threads", &["thread"]),
+];
+
+/// The permissions of all services.
+///
+/// # Errors
+/// The shipped blueprints cannot be read.
+pub fn all() -> Result<Vec<Permissions>, serde_json::Error> {
+    let streams = streams()?;
+    let of = |one: &Deployed| match one.name {
+        "flow" => everything(),
+        _ => some(one, &streams),
+    };
+    Ok(DEPLOYED.iter().map(of).collect())
+}
+
+/// The permissions as commands of `rabbitmqctl`; users and their passwords are made by whoever runs them.
+pub fn commands(all: &[Permissions], vhost: &str) -> String {
+    let quoted = |text: &str| format!("'{}'", text.replace('\'', r"'\''"));
+    let vhost = quoted(vhost);
+    let line = |one: &Permissions| {
+        let [configure, write, read] =
+            [&one.configure, &one.write, &one.read].map(|one| quoted(one));
+        format!(
+            "rabbitmqctl set_permissions -p {vhost} {} {configure} {write} {read}\n",
+            one.user
+        )
+    };
+    all.iter().map(line).collect()
+}
+
+/// The user of the flow service.
+fn everything() -> Permissions {
+    let own = format!("^({}\\..*|amq_[0-9a-f]{{32}})$", prefix());
+    Permissions {
+        user: "flow",
+        configure: own.clone(),
+        // It sends dead letters back to the queue that they came from.
+        write: format!("{own}|^amq\\.default$"),
+        read: own,
+    }
+}
+
+/// What names begin with.
+fn prefix() -> &'static str {
+    Mode::Native
+        .rules()
+        .prefix
+        .unwrap_or(tg_schemas::topic::SPACE)
+}
+
+/// Base of the topic of each processor's spec that blueprints wire, as (processor, spec).
+type Streams = BTreeMap<(String, String), BTreeSet<String>>;
+
+fn streams() -> Result<Streams, serde_json::Error> {
+    let seed = seed::seed()?;
+    let mut streams = Streams::new();
+    let blueprints = seed.types.get("flow-blueprint").into_iter().flatten();
+    for (_, blueprint) in blueprints {
+        let parts = ["flow", "blueprint"].map(|part| blueprint[part].as_object());
+        for (name, row) in parts.into_iter().flatten().flatten() {
+            let id = name.split(':').next().unwrap_or_default();
+            for (spec, topic) in row["topics"].as_object().into_iter().flatten() {
+                let base = topic.as_str().and_then(|topic| topic.split(':').nth(2));
+                let key = (id.to_owned(), spec.clone());
+                streams
+                    .entry(key)
+                    .or_default()
+                    .extend(base.map(str::to_owned));
+            }
+        }
+    }
+    Ok(streams)
+}
+
+/// A topic by class and base, whichever workspace or flow it belongs to.
+type Base = (Class, String);
+
+fn bases(id: &str, spec: &SpecRow, streams: &Streams) -> Vec<Base> {
+    let class = spec.role.class();
+    match spec.place {
+        TopicScope::Flow => {
+            let wired = streams.get(&(id.to_owned(), spec.name.to_owned()));
+            wired
+                .into_iter()
+                .flatten()
+                .map(|base| (class, base.clone()))
+                .collect()
+        }
+        _ => vec![(class, spec.name.to_owned())],
+    }
+}
+
+/// Names of exchanges of these topics. A name of a queue never matches: it goes on with a dot and its reader.
+fn exchanges(of: &BTreeSet<Base>) -> Option<String> {
+    let mut by_class: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for (class, base) in of {
+        by_class
+            .entry(class.as_str())
+            .or_default()
+            .push(escaped(base));
+    }
+    let classes = by_class
+        .iter()
+        .map(|(class, bases)| format!("{class}\\.({})", bases.join("|")));
+    let classes: Vec<String> = classes.collect();
+    let no_queue = format!(
+        "(?!.*\\.({})(--|$))",
+        ids(PROCESSORS.iter().map(|one| one.id))
+    );
+    (!classes.is_empty()).then(|| format!("{no_queue}{}\\.({})(:.*)?", prefix(), classes.join("|")))
+}
+
+/// Names of queues of these processors, whatever they read.
+fn queues(processors: &[&str]) -> String {
+    let ids = ids(processors.iter().copied());
+    format!("{}\\.(request|flow)\\.[^ ]*\\.({ids})(--.*)?", prefix())
+}
+
+fn ids<'a>(all: impl Iterator<Item = &'a str>) -> String {
+    all.map(escaped).collect::<Vec<_>>().join("|")
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('.', "\\.")
+}
+
+fn some(one: &Deployed, streams: &Streams) -> Permissions {
+    let prefix = prefix();
+    let (mut reads, mut writes) = (BTreeSet::new(), BTreeSet::new());
+    for declared in one.declared() {
+        for spec in declared.specs {
+            let bases = bases(declared.id, spec, streams);
+            match spec.role {
+                Role::Serves | Role::Reads => reads.extend(bases),
+                // Whoever writes to a relay binds its readers to it.
+                Role::Writes if is_relay(spec.name) => {
+                    reads.extend(bases.clone());
+                    writes.extend(bases);
+                }
+                Role::Asks | Role::Writes => writes.extend(bases),
+                Role::Answers | Role::Hears => {}
+            }
+        }
+    }
+    let beside = BESIDE.iter().filter(|(name, _)| *name == one.name);
+    let beside = beside.flat_map(|(_, bases)| bases.iter());
+    writes.extend(beside.map(|(class, base)| (*class, (*base).to_owned())));
+    let hears = HEARS.iter().filter(|(name, _)| *name == one.name);
+    let hears = hears.flat_map(|(_, bases)| bases.iter());
+    reads.extend(hears.map(|base| (Class::Notify, (*base).to_owned())));
+    // What every process does.
+    let mut fabric = BTreeSet::new();
+    let mut waiting = Vec::new();
+    for (spec, reader) in system_readers() {
+        fabric.insert((Class::Flow, spec.name.to_owned()));
+        waiting.push(format!(
+            "{prefix}\\.flow\\.{}\\.{}",
+            escaped(spec.name),
+            escaped(reader.id)
+        ));
+    }
+    let notices = ["control", "config"].map(|base| (Class::Notify, base.to_owned()));
+    reads.extend(notices);
+    reads.extend(fabric.iter().cloned());
+    writes.extend(fabric);
+    writes.extend([
+        (Class::Notify, "control".to_owned()),
+        (Class::Request, "config".to_owned()),
+    ]);
+    let stores: Vec<String> = one.stores.iter().map(|store| escaped(store)).collect();
+    let mut own = vec![
+        format!("{prefix}\\.inbox\\.{}\\..*", escaped(one.name)),
+        "amq_[0-9a-f]{32}".to_owned(),
+        queues(one.processors),
+        format!("{prefix}\\.inboxes"),
+    ];
+    own.extend(waiting);
+    if !stores.is_empty() {
+        let stores = stores.join("|");
+        own.push(format!("{prefix}\\.claim\\.({stores})"));
+        own.push(format!(
+            "{prefix}\\.flow\\.store-lease:({stores})(\\.({stores}))?"
+        ));
+    }
+    let regex = |more: Option<String>, whole: Option<&str>| {
+        let mut all = own.clone();
+        all.extend(more);
+        all.extend(whole.map(|classes| {
+            let no_queue = format!(
+                "(?!.*\\.({})(--|$))",
+                ids(PROCESSORS.iter().map(|one| one.id))
+            );
+            format!("{no_queue}{prefix}\\.({classes})\\..*")
+        }));
+        format!("^({})$", all.join("|"))
+    };
+    // Clients come in through these two, on topics of every flow.
+    let (asks, looks_on) = match one.name {
+        "gateway" => (Some("request|flow|notify"), Some("flow|notify")),
+        "librarian" => (Some("request|flow"), None),
+        _ => (None, None),
+    };
+    Permissions {
+        user: one.name,
+        configure: regex(exchanges(&reads), looks_on),
+        write: regex(exchanges(&writes), asks),
+        read: regex(exchanges(&reads), looks_on),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_service_has_permissions_and_none_but_the_flow_service_reaches_every_queue() {
+        let all = all().unwrap();
+        assert_eq!(all.len(), DEPLOYED.len());
+        for one in &all {
+            let default = one.write.contains("amq\\.default");
+            assert_eq!(default, one.user == "flow", "{}", one.user);
+            // Longer ones a broker would still take, and nobody could read.
+            assert!(one.read.len().max(one.write.len()) < 8_000, "{}", one.user);
+        }
+    }
+
+    #[test]
+    fn commands_are_one_a_service() {
+        let text = commands(&all().unwrap(), "it's");
+        assert_eq!(text.lines().count(), DEPLOYED.len());
+        assert!(
+            text.starts_with(r"rabbitmqctl set_permissions -p 'it'\''s' config '^("),
+            "{text}"
+        );
+    }
+}

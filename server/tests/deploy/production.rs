@@ -1,0 +1,91 @@
+//! What a cluster with operators has beside `standard`: three broker nodes, replicas by the length of queues, and pods in
+//! different zones. The kinds of the operators are not Kubernetes' own: no schema of them is at hand, so they are unchecked.
+
+use serde_json::{Value, json};
+use tg_server::deployed::DEPLOYED;
+
+use crate::pod::{self, REPLICAS, name};
+
+/// Replicas of a service at most.
+const MOST: u64 = 10;
+/// Messages that wait for one replica before another is started.
+const WAITING: u64 = 64;
+const BROKER: &str = "threadgraph-broker";
+
+/// Patches that spread the workers over zones.
+pub fn zones() -> Value {
+    let workers = DEPLOYED.iter().filter(|one| !one.is_single());
+    let patch = |service: &str| {
+        let spread = pod::spread("topology.kubernetes.io/zone", "DoNotSchedule", service);
+        let path = "/spec/template/spec/topologySpreadConstraints/-";
+        let operation = json!([{"op": "add", "path": path, "value": spread}]);
+        json!({
+            "target": {"kind": "Deployment", "name": name(service)},
+            "patch": operation.to_string(),
+        })
+    };
+    workers.map(|one| patch(one.name)).collect()
+}
+
+/// The broker, as its cluster operator makes it.
+pub fn broker() -> Vec<Value> {
+    let settings = "cluster_partition_handling = pause_minority\n\
+        # Longer than the longest step: what takes longer is handed out again.\n\
+        consumer_timeout = 7200000\n";
+    vec![json!({
+        "apiVersion": "rabbitmq.com/v1beta1",
+        "kind": "RabbitmqCluster",
+        "metadata": {"name": BROKER},
+        "spec": {
+            "replicas": 3,
+            "resources": {"requests": {"cpu": "500m", "memory": "2Gi"}, "limits": {"memory": "2Gi"}},
+            "persistence": {"storage": "50Gi"},
+            "rabbitmq": {"additionalConfig": settings},
+        },
+    })]
+}
+
+/// Workers by what waits in their queues.
+pub fn scaling() -> Vec<Value> {
+    let access = json!({
+        "apiVersion": "keda.sh/v1alpha1",
+        "kind": "TriggerAuthentication",
+        "metadata": {"name": BROKER},
+        "spec": {"secretTargetRef": [
+            {"parameter": "host", "name": "threadgraph-broker-management", "key": "url"},
+        ]},
+    });
+    // Clients come to the gateway, and no queue.
+    let workers = DEPLOYED
+        .iter()
+        .filter(|one| !one.is_single() && one.name != "gateway");
+    let each = workers.map(|one| {
+        let queues = format!(
+            "^nt\\.(request|flow)\\..*\\.({})(--.*)?$",
+            one.processors.join("|")
+        );
+        json!({
+            "apiVersion": "keda.sh/v1alpha1",
+            "kind": "ScaledObject",
+            "metadata": {"name": name(one.name)},
+            "spec": {
+                "scaleTargetRef": {"name": name(one.name)},
+                "minReplicaCount": REPLICAS,
+                "maxReplicaCount": MOST,
+                "triggers": [{
+                    "type": "rabbitmq",
+                    "metadata": {
+                        "protocol": "http",
+                        "queueName": queues,
+                        "useRegex": "true",
+                        "operation": "sum",
+                        "mode": "QueueLength",
+                        "value": WAITING.to_string(),
+                    },
+                    "authenticationRef": {"name": BROKER},
+                }],
+            },
+        })
+    });
+    std::iter::once(access).chain(each).collect()
+}

@@ -1,0 +1,79 @@
+//! A program that runs, in a process group of its own: whoever lets go of it ends it, with all that it started.
+
+use std::io;
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process_group};
+use tokio::process::{Child, ChildStdin, Command};
+use tokio::time::timeout;
+
+use super::listed::CliAgent;
+
+/// Variables of this process that each program has. None of the others: keys of providers are among them.
+const INHERITED: &[&str] = &["PATH", "HOME", "LANG"];
+/// How long a program may take to go after its input ended.
+const LEAVE: Duration = Duration::from_secs(5);
+
+/// A running program.
+pub(super) struct Process {
+    pub(super) child: Child,
+    group: Option<Pid>,
+}
+
+impl Process {
+    /// Starts the program of an agent with these arguments. There is no shell between.
+    pub(super) fn start(
+        agent: &CliAgent,
+        args: &[&str],
+        [input, output, errors]: [Stdio; 3],
+    ) -> io::Result<Self> {
+        let mut command = Command::new(agent.command());
+        command.args(args).env_clear();
+        let own = agent.env.iter().map(String::as_str);
+        for name in INHERITED.iter().copied().chain(own) {
+            if let Some(value) = std::env::var_os(name) {
+                command.env(name, value);
+            }
+        }
+        command
+            .stdin(input)
+            .stdout(output)
+            .stderr(errors)
+            .process_group(0)
+            .kill_on_drop(true);
+        let child = command.spawn()?;
+        let group = child
+            .id()
+            .and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
+        Ok(Self { child, group })
+    }
+
+    /// Waits for its end, and ends what it left behind.
+    pub(super) async fn wait(&mut self) -> io::Result<ExitStatus> {
+        let status = self.child.wait().await;
+        self.kill();
+        status
+    }
+
+    /// Ends its input, and has it go.
+    pub(super) async fn leave(mut self, input: ChildStdin) {
+        drop(input);
+        // Whoever does not go is ended by what follows.
+        let _ = timeout(LEAVE, self.child.wait()).await;
+        self.kill();
+    }
+
+    fn kill(&mut self) {
+        if let Some(group) = self.group.take() {
+            // It may be gone already.
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}

@@ -1,0 +1,152 @@
+//! When a session is shortened, where it is cut, and what the model is asked that sums it up.
+
+use tg_compaction::{Asked, GATE, Role as Who, Row};
+
+use super::transcript::TOLD;
+use crate::store::{Message, Role, Session};
+
+/// The prompts below; a summary says which ones it was asked for with.
+pub const PROMPT: &str = "summary-1";
+/// Characters that are a token, about.
+const CHARACTERS: i64 = 4;
+
+const SUM_UP: &str = "You sum up an earlier part of a conversation, so that an assistant can go on with it without having read \
+    it. Write down: tasks that are under way and how far they are, decisions, facts and figures, open questions, things still to \
+    do, promises, and where the work stands. Copy every identifier exactly as it stands: ids, hashes, addresses, ports, paths, \
+    and names of packages, variables, functions and classes. Write nothing but the summary.";
+const WITHOUT_NOISE: &str = " Leave out greetings, acknowledgements, raw output of tools and error traces; keep what has a name, \
+    figures, decisions and questions that are still open.";
+const MERGE: &str = "You are given numbered summaries of consecutive parts of one conversation. Make one summary of them. Where \
+    they differ, the later one is right. Say nothing twice. Copy every identifier exactly as it stands. Write nothing but the \
+    summary.";
+
+/// What the model is told to do, and with which text.
+pub fn asked<'a>(asked: &Asked<'a>) -> (String, &'a str) {
+    match asked {
+        Asked::Chunk { text, mask: true } => (format!("{SUM_UP}{WITHOUT_NOISE}"), text),
+        Asked::Chunk { text, mask: false } => (SUM_UP.to_owned(), text),
+        Asked::Merge { text } => (MERGE.to_owned(), text),
+    }
+}
+
+/// Tokens of so many characters, about.
+pub fn tokens(characters: i64) -> i64 {
+    characters / CHARACTERS
+}
+
+/// Whether a session fills its model. An agent is told no more than so much of a session, however large its model is.
+pub fn is_full(session: &Session, window: u64) -> bool {
+    let told = TOLD as u64 / CHARACTERS.unsigned_abs();
+    let window = window.min(told);
+    let tokens = tokens(session.characters).unsigned_abs();
+    tokens.saturating_mul(100) > window.saturating_mul(GATE)
+}
+
+/// Number of messages before those that stay: the last `keep`, with the call that a kept result belongs to. `None`: there
+/// is nothing before them.
+pub fn cut(live: &[Message], keep: i64) -> Option<usize> {
+    let keep = usize::try_from(keep).unwrap_or_default();
+    let mut at = live.len().checked_sub(keep)?;
+    while at > 0 && live.get(at).is_some_and(|one| one.role == Role::Tool) {
+        at -= 1;
+    }
+    (at > 0).then_some(at)
+}
+
+/// A message as what is summed up.
+pub fn row(message: &Message) -> Row {
+    match (message.role, message.tool_calls.first()) {
+        (Role::Tool, _) => Row::result(
+            message.content.clone(),
+            message.tool_name.as_deref().unwrap_or("unknown"),
+        ),
+        (Role::Agent, Some(call)) => {
+            Row::call(message.content.clone(), &call.name, &call.arguments)
+        }
+        (Role::Agent, None) => Row::text(Who::Assistant, message.content.clone()),
+        (Role::User | Role::System, _) => Row::text(Who::User, message.content.clone()),
+    }
+}
+
+/// The first message of the session that continues another one.
+pub fn opening(source: &str, text: &str) -> String {
+    format!("[compaction summary from session {source}] {text}")
+}
+
+#[cfg(test)]
+mod tests {
+    use tg_schemas::operations::{CompactStrategy, ToolCall};
+
+    use super::*;
+    use crate::store::{Owner, Surface};
+
+    fn message(role: Role, calls: usize) -> Message {
+        Message {
+            seq: 1,
+            id: String::new(),
+            at: 0,
+            role,
+            content: String::new(),
+            tool_name: None,
+            tool_calls: vec![ToolCall::default(); calls],
+            usage: None,
+            synthetic: false,
+            compacted: None,
+            result: None,
+        }
+    }
+
+    #[test]
+    fn line_022_a_result_stays_with_its_call() {
+        let live = [
+            message(Role::User, 0),
+            message(Role::Agent, 1),
+            message(Role::Tool, 0),
+            message(Role::Agent, 0),
+        ];
+        assert_eq!(cut(&live, 2), Some(1));
+        assert_eq!(cut(&live, 1), Some(3));
+        assert_eq!(cut(&live, 0), Some(4));
+        assert_eq!((cut(&live, 4), cut(&live, 5)), (None, None));
+    }
+
+    fn session(characters: i64) -> Session {
+        Session {
+            id: String::new(),
+            owner: Owner {
+                surface: Surface::Named,
+                agent: String::new(),
+                user: String::new(),
+            },
+            title: None,
+            knowledge: Vec::new(),
+            strategy: CompactStrategy::Auto,
+            keep: 10,
+            mask: true,
+            messages: 0,
+            live: 0,
+            characters,
+            parent: None,
+            successor: None,
+            loop_window: String::new(),
+            created: 0,
+            updated: 0,
+            archived: None,
+        }
+    }
+
+    #[test]
+    fn line_031_four_fifths_are_not_too_much_and_a_token_more_is() {
+        let gate = 4 * 16_000 * 8 / 10;
+        assert!(!is_full(&session(gate), 16_000));
+        assert!(!is_full(&session(gate + 3), 16_000));
+        assert!(is_full(&session(gate + 4), 16_000));
+    }
+
+    #[test]
+    fn line_029_with_a_mask_the_model_is_told_to_drop_noise() {
+        let chunk = |mask| asked(&Asked::Chunk { text: "t", mask }).0;
+        assert!(chunk(true).contains("Leave out greetings"));
+        assert!(!chunk(false).contains("greetings"));
+    }
+}

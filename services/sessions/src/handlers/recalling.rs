@@ -1,0 +1,141 @@
+//! What is remembered of users across sessions: found in what they say, told to the agent, listed and forgotten.
+
+use async_trait::async_trait;
+use tg_clients::operations::{Chunks, Handle, Refused};
+use tg_mesh::{Cx, LeasedStore, clock, warn_of};
+use tg_schemas::operations::{
+    Empty, Failure, ForgetMemory, ListMemories, Memories, Memory, OneMemory, WhichMemories,
+};
+use uuid::Uuid;
+
+use super::Agents;
+use super::asking::flow_of;
+use super::summing::Model;
+use crate::engine::definition::Definition;
+use crate::engine::memory::{FIND, KEPT, TOLD, facts, told};
+use crate::engine::transcript::Said;
+use crate::engine::{cursor, request};
+use crate::error::SessionsError;
+use crate::store::{FactStore, MemoryRow, SessionStore, SqliteSessions};
+
+/// What is known of a user, as the agent is told it.
+pub(super) async fn recalled(
+    store: &SqliteSessions,
+    workspace: &str,
+    user: &str,
+) -> Result<Vec<Said>, SessionsError> {
+    let all = store.memories(workspace, user, i64::MIN, KEPT).await?;
+    let newest = all.iter().skip(all.len().saturating_sub(TOLD));
+    let newest = newest.map(|one| (&*one.subject, &*one.predicate, &*one.object));
+    Ok(told(newest).into_iter().collect())
+}
+
+/// A turn whose message is looked through.
+pub(super) struct Over<'a> {
+    pub(super) agent: &'a Definition,
+    pub(super) store: &'a LeasedStore<SqliteSessions>,
+    pub(super) usual_flow: &'a str,
+    pub(super) session: &'a str,
+    pub(super) turn: i64,
+}
+
+/// Looks for what the user said of himself or herself. The turn is over; a failure is only logged.
+pub(super) async fn remember(cx: &Cx, over: Over<'_>) {
+    if let Err(error) = found(cx, over).await {
+        warn_of!(cx, ?error, "what a user said is not remembered");
+    }
+}
+
+async fn found(cx: &Cx, over: Over<'_>) -> Result<(), SessionsError> {
+    let (session, turn) = (over.session, over.turn);
+    let key = cx.workspace_key();
+    let store = over.store.get().await?;
+    let known = store.session(key.as_str(), session).await?;
+    let said = store.messages(key.as_str(), session, turn - 1, false, 1);
+    let (Some(known), Some(said)) = (known, said.await?.pop()) else {
+        return Ok(());
+    };
+    drop(store);
+    if known.owner.user.is_empty() {
+        return Ok(());
+    }
+    let flow = flow_of(cx, over.agent, over.usual_flow)?;
+    let mut model = Model::new(cx, &flow, None, "memory")?;
+    let text = model.chat(FIND.to_owned(), &said.content).await?;
+    let row = |(subject, predicate, object)| MemoryRow {
+        id: Uuid::new_v4().to_string(),
+        user: known.owner.user.clone(),
+        subject,
+        predicate,
+        object,
+        agent: known.owner.agent.clone(),
+        session: session.to_owned(),
+        message: said.id.clone(),
+        at: clock::millis(),
+    };
+    let rows: Vec<MemoryRow> = facts(&text).into_iter().map(row).collect();
+    if rows.is_empty() {
+        return Ok(());
+    }
+    let store = over.store.get().await?;
+    Ok(store.remember(key.as_str(), rows, KEPT).await?)
+}
+
+#[async_trait]
+impl Handle<ListMemories> for Agents {
+    async fn handle(
+        &self,
+        cx: &Cx,
+        asked: WhichMemories,
+        _: &mut Chunks<'_, ListMemories>,
+    ) -> Result<Memories, Refused<Failure>> {
+        Ok(self.remembered(cx, &asked).await?)
+    }
+}
+
+#[async_trait]
+impl Handle<ForgetMemory> for Agents {
+    async fn handle(
+        &self,
+        cx: &Cx,
+        asked: OneMemory,
+        _: &mut Chunks<'_, ForgetMemory>,
+    ) -> Result<Empty, Refused<Failure>> {
+        let user = request::user(&asked.user_id).map_err(SessionsError::from)?;
+        let store = self.store.get().await.map_err(SessionsError::from)?;
+        let key = cx.workspace_key();
+        let gone = store.forget(key.as_str(), user, &asked.memory_id).await;
+        match gone.map_err(SessionsError::from)? {
+            true => Ok(Empty {}),
+            false => Err(SessionsError::NoMemory.into()),
+        }
+    }
+}
+
+impl Agents {
+    async fn remembered(&self, cx: &Cx, asked: &WhichMemories) -> Result<Memories, SessionsError> {
+        let user = request::user(&asked.user_id)?;
+        let most = request::limit(asked.limit)?;
+        let after = request::after_memory(asked.cursor.as_deref())?;
+        let store = self.store.get().await?;
+        let key = cx.workspace_key();
+        let mut all = store.memories(key.as_str(), user, after, most + 1).await?;
+        let more = all.len() > most;
+        all.truncate(most);
+        let last = all.last().filter(|_| more).map(|last| last.at);
+        let shown = all.into_iter().map(|one| Memory {
+            id: one.id,
+            subject: one.subject,
+            predicate: one.predicate,
+            object: one.object,
+            agent: one.agent,
+            session_id: one.session,
+            message_id: one.message,
+            created_at: clock::rfc3339_of(one.at),
+        });
+        Ok(Memories {
+            memories: shown.collect(),
+            next_cursor: last.map(cursor::of_memory),
+        })
+    }
+}

@@ -1,0 +1,145 @@
+//! Passages for an agent before it answers: its question becomes a vector, the flow finds chunks, and the library has their texts.
+//! What fails is logged, and the agent answers without it.
+
+use std::time::Duration;
+
+use tg_clients::flow_records;
+use tg_clients::library::Library;
+use tg_mesh::{Ask, Cx, Deadline, warn_of};
+use tg_schemas::msg::{
+    DocumentEmbeddingsRequest, DocumentEmbeddingsResponse, EmbeddingsRequest, EmbeddingsResponse,
+};
+use tg_schemas::{Class, Error, ErrorCode, FlowId, Topic};
+
+use crate::engine::definition::Definition;
+use crate::engine::retrieval::{Hit, merged, shown};
+
+/// Interfaces of a flow that makes vectors, and that finds chunks by them.
+const EMBEDDINGS: &str = "embeddings";
+const CHUNKS: &str = "document-embeddings";
+/// How long each question may take.
+const TIMEOUT: Duration = Duration::from_secs(30);
+/// Most collections that are searched for one question.
+const COLLECTIONS: usize = 100;
+
+/// What was found for a question.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    /// As the agent is shown it; empty: nothing.
+    pub(super) shown: String,
+    /// Chunk and collection of each passage.
+    pub(super) chunks: Vec<(String, String)>,
+}
+
+/// One search.
+struct Search<'a> {
+    cx: &'a Cx,
+    chunks: Topic,
+    vector: Vec<f32>,
+    model: String,
+    each: usize,
+}
+
+/// The topic of an interface of a flow.
+fn topic(cx: &Cx, flow: &FlowId, interface: &str) -> Result<Topic, Error> {
+    let record = flow_records::get(cx.config(), cx.workspace(), flow.as_str());
+    let named = record
+        .as_ref()
+        .and_then(|one| one.topic(interface, Class::Request));
+    let named = named.ok_or_else(|| {
+        let text = "the flow has nothing that finds passages";
+        Error::new(ErrorCode::NotImplemented, text)
+    })?;
+    Topic::parse(named)
+}
+
+fn options(cx: &Cx) -> Ask {
+    let end = Deadline::after(TIMEOUT);
+    Ask {
+        deadline: Some(end.min(cx.deadline)),
+        ..cx.ask_options()
+    }
+}
+
+impl Search<'_> {
+    async fn of(&self, collection: &str) -> Result<Vec<Hit>, Error> {
+        let question = DocumentEmbeddingsRequest {
+            vector: self.vector.clone(),
+            limit: i64::try_from(self.each).unwrap_or(i64::MAX),
+            collection: collection.to_owned(),
+            model: self.model.clone(),
+            ..DocumentEmbeddingsRequest::default()
+        };
+        let answer = self.cx.mesh.ask(&self.chunks, &question, options(self.cx));
+        let answer: DocumentEmbeddingsResponse = answer.last().await?;
+        if let Some(error) = answer.error {
+            return Err(error);
+        }
+        let hit = |one: tg_schemas::msg::ChunkMatch| Hit {
+            chunk: one.chunk_id,
+            collection: collection.to_owned(),
+            score: one.score,
+        };
+        Ok(answer.chunks.into_iter().map(hit).collect())
+    }
+}
+
+/// Passages for a question, of the collections that the agent reads before it answers.
+pub(super) async fn passages(cx: &Cx, flow: &FlowId, agent: &Definition, query: &str) -> Found {
+    if agent.collections.is_empty() {
+        return Found::default();
+    }
+    match found(cx, flow, agent, query).await {
+        Ok(found) => found,
+        Err(error) => {
+            warn_of!(cx, agent = agent.name, %error, "an agent answers without passages");
+            Found::default()
+        }
+    }
+}
+
+async fn found(cx: &Cx, flow: &FlowId, agent: &Definition, query: &str) -> Result<Found, Error> {
+    let question = EmbeddingsRequest {
+        texts: vec![query.to_owned()],
+        ..EmbeddingsRequest::default()
+    };
+    let answer = cx
+        .mesh
+        .ask(&topic(cx, flow, EMBEDDINGS)?, &question, options(cx));
+    let mut answer: EmbeddingsResponse = answer.last().await?;
+    let vector = answer.take_vectors(1).and_then(|mut all| all.pop());
+    let search = Search {
+        cx,
+        chunks: topic(cx, flow, CHUNKS)?,
+        vector: vector.ok_or_else(|| Error::new(ErrorCode::Internal, "there is no vector"))?,
+        model: answer.model,
+        each: usize::try_from(agent.rag_top_k).unwrap_or(1).max(1),
+    };
+    let mut all = Vec::new();
+    for collection in agent.collections.iter().take(COLLECTIONS) {
+        match search.of(collection).await {
+            Ok(hits) => all.push(hits),
+            Err(error) => {
+                // The others are searched all the same.
+                all.push(Vec::new());
+                warn_of!(cx, collection, %error, "a collection is not searched");
+            }
+        }
+    }
+    let best = merged(all, search.each, agent.rag_min_score);
+    let ids: Vec<String> = best.iter().map(|hit| hit.chunk.clone()).collect();
+    let texts = Library::of_workspace(cx)
+        .at_most(TIMEOUT)
+        .texts(&ids)
+        .await?;
+    let there = best.into_iter().zip(texts);
+    let there = there.filter_map(|(hit, passage)| Some((hit, passage?.text)));
+    let (hits, texts): (Vec<Hit>, Vec<String>) = there.unzip();
+    Ok(Found {
+        shown: shown(&texts),
+        chunks: hits
+            .into_iter()
+            .map(|hit| (hit.chunk, hit.collection))
+            .collect(),
+    })
+}

@@ -1,0 +1,421 @@
+//! Shortening sessions: a model of the flow sums up what was said, and the store cuts there.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tg_compaction::{
+    Asked, Failure as Unsummed, KEPT, MODEL_TYPE, Row, Summariser, Tier, is_full, said,
+    split_point, summarise, window,
+};
+use tg_mesh::tg_bus::pause::after;
+use tg_mesh::{Ask, Cx, LeasedStore, clock, warn_of};
+use tg_schemas::msg::{ChatCompletionRequest, ChatCompletionResponse, ChatTurn};
+use tg_schemas::operations::{Cost, TenantSettings, Usage};
+use tg_schemas::{Class, Error, FlowId, Topic, WorkspaceId};
+use uuid::Uuid;
+
+use crate::engine::summing::{self, PROMPT, cut, opening, row};
+use crate::error::SessionsError;
+use crate::store::{
+    LineageStore, Message, Session, SessionStore, Shortening, SqliteSessions, SummaryKind,
+    SummaryRow,
+};
+use crate::trail::ModelCall;
+
+/// Base of the topic on which the model of a flow is asked.
+const CHAT: &str = "chat-completion";
+/// Between two questions for the same summary: doubling from the first up to the second.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(5));
+/// Most messages that are summed up at once; a session with more is summed up as far as these go.
+const MOST: usize = 50_000;
+
+/// Tokens that a model reads, as the workspace says.
+pub(super) fn window_of(cx: &Cx, model: &str) -> u64 {
+    let row = cx.config().get(cx.workspace(), MODEL_TYPE, model);
+    window(row.and_then(|row| said(&row).ok()), None, None)
+}
+
+/// What caused a session to be shortened.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Trigger {
+    /// Somebody asked for it.
+    Manual,
+    /// It filled its model.
+    Auto,
+}
+
+/// What it cost to ask a model.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Spent {
+    pub(super) usage: Usage,
+    pub(super) calls: i64,
+    usd: Option<f64>,
+    /// Each of the calls.
+    pub(super) made: Vec<ModelCall>,
+}
+
+impl Spent {
+    /// Adds it to what a turn cost.
+    pub(super) fn onto(&self, usage: &mut Usage, cost: &mut Cost) {
+        if self.calls == 0 {
+            return;
+        }
+        usage.input += self.usage.input;
+        usage.output += self.usage.output;
+        usage.total += self.usage.total;
+        usage.cache_read += self.usage.cache_read;
+        usage.cache_write += self.usage.cache_write;
+        cost.sub_calls += self.calls;
+        let own = match self.usd {
+            Some(usd) => {
+                cost.usd = Some(cost.usd.unwrap_or_default() + usd);
+                "upstream"
+            }
+            None => "unknown",
+        };
+        let source = match cost.source.as_str() {
+            "" => own,
+            known if known == own => own,
+            _ => "mixed",
+        };
+        cost.source = source.to_owned();
+    }
+}
+
+/// Asks the model of a flow, by a chat.
+pub(super) struct Model<'a> {
+    cx: &'a Cx,
+    topic: Topic,
+    /// The model that is asked; `None`: that of the flow.
+    model: Option<String>,
+    /// What its questions are called.
+    name: &'static str,
+    /// The model that answered.
+    pub(super) answered: String,
+    pub(super) spent: Spent,
+}
+
+impl<'a> Model<'a> {
+    pub(super) fn new(
+        cx: &'a Cx,
+        flow: &FlowId,
+        model: Option<String>,
+        name: &'static str,
+    ) -> Result<Self, SessionsError> {
+        let workspace = WorkspaceId::new(cx.workspace())?;
+        Ok(Self {
+            cx,
+            topic: Topic::flow(Class::Request, CHAT, &workspace, flow),
+            model,
+            name,
+            answered: String::new(),
+            spent: Spent::default(),
+        })
+    }
+
+    /// A call, for the trail.
+    fn made(&self, answer: Option<&ChatCompletionResponse>) -> ModelCall {
+        let used = answer.and_then(|answer| answer.usage).unwrap_or_default();
+        let model = answer.and_then(|answer| answer.model.clone());
+        ModelCall {
+            surface: self.name,
+            model: model.or_else(|| self.model.clone()).unwrap_or_default(),
+            is_done: answer.is_some(),
+            usage: Usage {
+                input: used.input,
+                output: used.output,
+                cache_read: used.cache_read,
+                cache_write: used.cache_write,
+                total: used.total,
+            },
+            usd: answer.and_then(|answer| answer.cost),
+        }
+    }
+
+    /// Its answer.
+    pub(super) async fn chat(&mut self, system: String, text: &str) -> Result<String, Error> {
+        let turn = |role: &str, content: String| ChatTurn {
+            role: role.to_owned(),
+            content,
+            ..ChatTurn::default()
+        };
+        let question = ChatCompletionRequest {
+            operation: "completion".to_owned(),
+            model: self.model.clone(),
+            messages: vec![turn("system", system), turn("user", text.to_owned())],
+            ..ChatCompletionRequest::default()
+        };
+        self.spent.calls += 1;
+        let ask = Ask {
+            // Asked again after a crash it is the same question.
+            id: Some(format!("{}/{}/{}", self.cx.id, self.name, self.spent.calls)),
+            ..self.cx.ask_options()
+        };
+        let answer = self.cx.mesh.ask(&self.topic, &question, ask);
+        let answer: Result<ChatCompletionResponse, Error> = answer.last().await;
+        let answer = answer.and_then(|answer| match answer.error {
+            Some(error) => Err(error),
+            None => Ok(answer),
+        });
+        self.spent.made.push(self.made(answer.as_ref().ok()));
+        let answer = answer?;
+        if let Some(used) = answer.usage {
+            let usage = &mut self.spent.usage;
+            usage.input += used.input;
+            usage.output += used.output;
+            usage.cache_read += used.cache_read;
+            usage.cache_write += used.cache_write;
+            usage.total += used.total;
+        }
+        if let Some(usd) = answer.cost {
+            self.spent.usd = Some(self.spent.usd.unwrap_or_default() + usd);
+        }
+        self.answered = answer.model.unwrap_or_default();
+        Ok(match answer.content.is_empty() {
+            true => answer.delta,
+            false => answer.content,
+        })
+    }
+}
+
+impl Summariser for Model<'_> {
+    type Stop = Error;
+
+    async fn ask(&mut self, asked: Asked<'_>) -> Result<Option<String>, Error> {
+        let (system, text) = summing::asked(&asked);
+        match self.chat(system, text).await {
+            Ok(text) => Ok(Some(text)),
+            Err(error) if self.cx.cancel.is_cancelled() || self.cx.deadline.passed() => Err(error),
+            Err(error) => {
+                warn_of!(self.cx, %error, "a model did not sum a session up");
+                Ok(None)
+            }
+        }
+    }
+
+    async fn pause(&mut self, attempts: u32) -> Result<(), Error> {
+        tokio::time::sleep(after(PAUSES.0, attempts - 1, PAUSES.1)).await;
+        Ok(())
+    }
+}
+
+/// What sessions are shortened with.
+pub(super) struct Shortener<'a> {
+    pub(super) cx: &'a Cx,
+    pub(super) store: &'a Arc<LeasedStore<SqliteSessions>>,
+    pub(super) settings: &'a TenantSettings,
+    pub(super) flow: &'a FlowId,
+}
+
+/// A session that was shortened.
+pub(super) struct Shortened {
+    pub(super) successor: Session,
+    pub(super) summary: SummaryRow,
+    pub(super) spent: Spent,
+}
+
+impl Shortener<'_> {
+    fn key(&self) -> String {
+        self.cx.workspace_key().as_str().to_owned()
+    }
+
+    /// Whether the session has to be shortened before it goes on.
+    pub(super) fn is_due(&self, session: &Session, model: &str) -> bool {
+        session.archived.is_none()
+            && session.live > session.keep
+            && summing::is_full(session, window_of(self.cx, model))
+    }
+
+    async fn summary(
+        &self,
+        rows: &[Row],
+        mask: bool,
+    ) -> Result<(tg_compaction::Summary, String, Spent), Unsummed<SessionsError>> {
+        let model = self.settings.compact_summary_model.clone();
+        let window = window_of(self.cx, model.as_deref().unwrap_or_default());
+        let mut by =
+            Model::new(self.cx, self.flow, model, "compaction").map_err(Unsummed::Stopped)?;
+        match summarise(rows, window, mask, &mut by).await {
+            Ok(summary) => Ok((summary, by.answered, by.spent)),
+            Err(Unsummed::TooSmall) => Err(Unsummed::TooSmall),
+            Err(Unsummed::Stopped(error)) => Err(Unsummed::Stopped(error.into())),
+        }
+    }
+
+    /// Sums a session up and makes the one that continues it. Whoever calls this has the turn.
+    ///
+    /// # Errors
+    /// There is nothing to sum up, or no model did it; nothing was changed.
+    pub(super) async fn shorten(
+        &self,
+        session: &Session,
+        trigger: Trigger,
+    ) -> Result<Shortened, SessionsError> {
+        let key = self.key();
+        let store = self.store.get().await?;
+        let live = store.messages(&key, &session.id, 0, true, MOST).await?;
+        drop(store);
+        let cut = cut(&live, session.keep).filter(|_| session.archived.is_none());
+        let cut = cut.ok_or(SessionsError::NothingToCompact)?;
+        let rows: Vec<Row> = live[..cut].iter().map(row).collect();
+        let summed = self.summary(&rows, session.mask).await;
+        let (summary, model, spent) = summed.map_err(|_| SessionsError::NotSummedUp)?;
+        if summary.tier > Tier::Partial {
+            return Err(SessionsError::NotSummedUp);
+        }
+        let (first, last) = (live[0].seq, live[cut - 1].seq);
+        let new = Shortening {
+            opening: opening(&session.id, &summary.text),
+            first_kept: last + 1,
+            ids: (cut..=live.len())
+                .map(|_| Uuid::new_v4().to_string())
+                .collect(),
+            summary: SummaryRow {
+                id: Uuid::new_v4().to_string(),
+                session: session.id.clone(),
+                successor: Some(Uuid::new_v4().to_string()),
+                kind: SummaryKind::Lineage,
+                tier: summary.tier.as_str().to_owned(),
+                text: summary.text,
+                model,
+                prompt: PROMPT.to_owned(),
+                mask: session.mask,
+                first,
+                last,
+                count: i64::try_from(cut).unwrap_or(i64::MAX),
+                before: summing::tokens(session.characters),
+                after: 0,
+                trigger: match trigger {
+                    Trigger::Manual => "manual",
+                    Trigger::Auto => "auto",
+                }
+                .to_owned(),
+                request: self.cx.id.to_string(),
+                at: clock::millis(),
+            },
+        };
+        let mut summary = new.summary.clone();
+        let store = self.store.get().await?;
+        let made = store.shorten(&key, new).await?;
+        let successor = made.ok_or(SessionsError::NothingToCompact)?;
+        summary.after = summing::tokens(successor.characters);
+        Ok(Shortened {
+            successor,
+            summary,
+            spent,
+        })
+    }
+
+    /// The newest summary in place of a conversation's messages, with the number of the last one that it stands for.
+    pub(super) async fn in_place(
+        &self,
+        session: &str,
+    ) -> Result<Option<(String, i64)>, SessionsError> {
+        let store = self.store.get().await?;
+        let all = store.summaries(&self.key(), session).await?;
+        let mut all = all.into_iter().rev();
+        let newest = all.find(|one| one.kind == SummaryKind::InPlace);
+        Ok(newest.map(|one| (one.text, one.last)))
+    }
+
+    /// Sums up what an agent would be told of a conversation, where that fills its model. The conversation stays as it is.
+    /// Returns the summary, and how many of the messages it stands for.
+    pub(super) async fn sum_up(
+        &self,
+        session: &Session,
+        before: &str,
+        past: &[Message],
+    ) -> Result<Option<(String, usize, Spent)>, SessionsError> {
+        let mut rows: Vec<Row> = past.iter().map(row).collect();
+        let window = window_of(self.cx, "");
+        let told = (crate::engine::transcript::TOLD / 4) as u64;
+        if !is_full(&rows, window.min(told)) {
+            return Ok(None);
+        }
+        let Some(cut) = split_point(&rows, KEPT) else {
+            return Ok(None);
+        };
+        rows.truncate(cut);
+        if !before.is_empty() {
+            rows.insert(0, Row::text(tg_compaction::Role::Assistant, before));
+        }
+        let (summary, model, spent) = match self.summary(&rows, true).await {
+            Ok(summed) => summed,
+            Err(Unsummed::TooSmall) => {
+                let nothing = tg_compaction::Summary {
+                    text: String::new(),
+                    tier: Tier::HardClear,
+                };
+                (nothing, String::new(), Spent::default())
+            }
+            Err(Unsummed::Stopped(error)) => return Err(error),
+        };
+        let (first, last) = (past[0].seq, past[cut - 1].seq);
+        let new = SummaryRow {
+            id: Uuid::new_v4().to_string(),
+            session: session.id.clone(),
+            successor: None,
+            kind: SummaryKind::InPlace,
+            tier: summary.tier.as_str().to_owned(),
+            text: summary.text.clone(),
+            model,
+            prompt: PROMPT.to_owned(),
+            mask: true,
+            first,
+            last,
+            count: i64::try_from(cut).unwrap_or(i64::MAX),
+            before: summing::tokens(session.characters),
+            after: 0,
+            trigger: "auto".to_owned(),
+            request: self.cx.id.to_string(),
+            at: clock::millis(),
+        };
+        let store = self.store.get().await?;
+        store.summed_up(&self.key(), new).await?;
+        Ok(Some((summary.text, cut, spent)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cost(usd: Option<f64>, source: &str) -> Cost {
+        Cost {
+            usd,
+            source: source.to_owned(),
+            sub_calls: 1,
+            ..Cost::default()
+        }
+    }
+
+    #[test]
+    fn line_039_costs_of_several_sources_are_mixed() {
+        let spent = |usd| Spent {
+            calls: 2,
+            usd,
+            ..Spent::default()
+        };
+        for (own, before, source, usd) in [
+            (
+                Some(0.5),
+                cost(Some(0.25), "upstream"),
+                "upstream",
+                Some(0.75),
+            ),
+            (Some(0.5), cost(Some(0.25), "table"), "mixed", Some(0.75)),
+            (None, cost(Some(0.25), "local"), "mixed", Some(0.25)),
+            (None, cost(None, "unknown"), "unknown", None),
+        ] {
+            let mut after = before;
+            spent(own).onto(&mut Usage::default(), &mut after);
+            assert_eq!(
+                (after.source.as_str(), after.usd, after.sub_calls),
+                (source, usd, 3)
+            );
+        }
+        let mut same = cost(None, "local");
+        Spent::default().onto(&mut Usage::default(), &mut same);
+        assert_eq!(same, cost(None, "local"));
+    }
+}

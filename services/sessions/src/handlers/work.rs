@@ -1,0 +1,446 @@
+//! The work of a turn: keeps the message, asks the agent and keeps its answer, in the order of the session's turns.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use tg_mesh::{Cx, LeasedStore, TaskKind, clock, warn_of};
+use tg_schemas::operations::{Compacted, TenantSettings, TurnResult, WhenBusy};
+use tg_schemas::{Error, ErrorCode};
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use super::asking::{Answered, Asking, Events, FAILED, Hearing, flow_of};
+use super::recalling;
+use super::retrieving::passages;
+use super::summing::{Shortened, Shortener, Spent, Trigger};
+use crate::engine::definition::Definition;
+use crate::engine::transcript::{Said, TOLD, framing};
+use crate::error::SessionsError;
+use crate::store::{
+    self, Asked, Finished, LineageStore, Message, Role, Session, SessionStore, SqliteSessions,
+    Surface,
+};
+use crate::trail::{ModelCall, Trail, Who};
+use crate::turns::{Turn, Turns};
+
+/// Sessions of a chain that are looked at to find the one that goes on.
+const CHAIN: usize = 1_000;
+
+/// What a client is answered, of what an agent answered.
+pub(super) fn result(
+    cx: &Cx,
+    agent: &str,
+    session: Option<String>,
+    answered: Answered,
+) -> TurnResult {
+    TurnResult {
+        request_id: cx.request().unwrap_or(&cx.id).to_owned(),
+        agent: agent.to_owned(),
+        session_id: session,
+        model: answered.model,
+        content: answered.content,
+        finish_reason: answered.finish_reason,
+        stopped: answered.stopped,
+        tool_calls: answered.tool_calls,
+        usage: answered.usage,
+        cost: answered.cost,
+        compacted: None,
+        error_message: answered.fault,
+        context_chunks: Vec::new(),
+        explain_session: answered.trace,
+    }
+}
+
+/// A turn of a session or of a conversation.
+pub(super) struct Work {
+    /// Who answers.
+    pub(super) agent: Arc<Definition>,
+    /// Not held while the agent works: it may have to go to another process meanwhile.
+    pub(super) store: Arc<LeasedStore<SqliteSessions>>,
+    /// In which order.
+    pub(super) turns: Arc<Turns>,
+    /// What the workspace says of its sessions.
+    pub(super) settings: TenantSettings,
+    /// Id of the session.
+    pub(super) session: String,
+    /// What the user says.
+    pub(super) text: String,
+    /// What the agent is told before the first message of the session.
+    pub(super) opening: Option<String>,
+    /// What happens while another turn is in progress.
+    pub(super) when_busy: WhenBusy,
+    /// Whether an agent that fails is kept as an answer.
+    pub(super) keeps_failure: bool,
+    /// Most calls of tools.
+    pub(super) calls: usize,
+    /// Who reads what happens as it comes.
+    pub(super) events: Option<Events>,
+    /// How these show a message.
+    pub(super) shows: fn(&Cx, &str, Message) -> Value,
+    /// Whether the turn ends when its reader is gone.
+    pub(super) ends_with_reader: bool,
+    /// Where it is written down that there was a turn.
+    pub(super) trail: Arc<Trail>,
+    /// Who asked.
+    pub(super) who: Who,
+}
+
+/// Where a turn runs: in the session that it was sent to, or in the one that continues it.
+struct Place {
+    session: Session,
+    compacted: Option<Compacted>,
+    spent: Spent,
+}
+
+/// What an agent is told, and what it cost to make it fit.
+struct Past {
+    said: Vec<Said>,
+    spent: Spent,
+    /// The passages that it is given.
+    context: Vec<Vec<String>>,
+}
+
+impl Work {
+    /// Runs the turn beside its caller: it goes on when the caller is gone. Returns its session, its number and its answer.
+    pub(super) async fn run(self, cx: &Cx) -> Result<(String, i64, Finished), SessionsError> {
+        let mut own = cx.outliving();
+        let left = match self.ends_with_reader {
+            true => cx.cancel.clone(),
+            false => CancellationToken::new(),
+        };
+        own.cancel = cx.mesh.shutdown().child_token();
+        let (tell, told) = oneshot::channel();
+        cx.mesh.spawn(TaskKind::Handler, async move {
+            let started = Instant::now();
+            let mut made = Vec::new();
+            let done = self.done(&own, left, &mut made).await;
+            self.note(&own, &done, &made, started).await;
+            let heard = done
+                .as_ref()
+                .ok()
+                .map(|(session, turn, _)| (session.clone(), *turn));
+            // The caller may have gone: what was answered is kept all the same.
+            let _ = tell.send(done);
+            if let Some((session, turn)) = heard.filter(|_| self.agent.memory) {
+                let over = recalling::Over {
+                    agent: &self.agent,
+                    store: &self.store,
+                    usual_flow: self.usual_flow(),
+                    session: &session,
+                    turn,
+                };
+                recalling::remember(&own, over).await;
+            }
+        });
+        told.await.map_err(|_| {
+            let text = "the turn was not finished";
+            SessionsError::from(Error::new(ErrorCode::Interrupted, text))
+        })?
+    }
+
+    /// Waits for its turn, keeps the message, asks the agent, and keeps its answer. A request that comes again goes on where it
+    /// stands.
+    async fn done(
+        &self,
+        cx: &Cx,
+        left: CancellationToken,
+        made: &mut Vec<ModelCall>,
+    ) -> Result<(String, i64, Finished), SessionsError> {
+        let key = cx.workspace_key();
+        let turn = self.turns.enter(key.clone(), &self.session, self.when_busy);
+        let turn = turn.await?;
+        let flow = flow_of(cx, &self.agent, self.usual_flow())?;
+        let shortener = Shortener {
+            cx,
+            store: &self.store,
+            settings: &self.settings,
+            flow: &flow,
+        };
+        let place = self.place(cx, &shortener).await?;
+        made.extend(place.spent.made.iter().cloned());
+        // Nobody else knows the session that was just made, but a repetition of this request.
+        let _beside = match place.session.id == self.session {
+            true => None,
+            false => Some(self.turns.beside(key.clone(), &place.session.id).await),
+        };
+        let asked = Asked {
+            request: cx.id.to_string(),
+            id: Uuid::new_v4().to_string(),
+            content: self.text.clone(),
+            at: clock::millis(),
+        };
+        let (workspace, session) = (key.as_str(), place.session.id.as_str());
+        let store = self.store.get().await?;
+        let began = store.begin(workspace, session, asked).await?;
+        let began = began.ok_or(SessionsError::NoSession)?;
+        if let Some(finished) = began.finished {
+            return Ok((session.to_owned(), began.turn, finished));
+        }
+        let hearing = self.hearing(&turn, left);
+        let own = store.messages(workspace, session, began.turn - 1, false, 1);
+        let own = own.await?.pop();
+        drop(store);
+        if let Some(own) = own {
+            let shown = (self.shows)(cx, session, own);
+            hearing.tell("user-message", shown).await;
+        }
+        let past = self
+            .past(cx, &shortener, &place.session, began.turn)
+            .await?;
+        made.extend(past.spent.made.iter().cloned());
+        let found = passages(cx, &flow, &self.agent, &self.text).await;
+        let question = match self.opening.as_deref().filter(|_| began.turn == 1) {
+            Some(opening) => format!("{opening}\n\n{}", self.text),
+            None => self.text.clone(),
+        };
+        let asking = Asking {
+            agent: &self.agent,
+            question: &question,
+            framing: framing(&self.agent, &found.shown, &past.said),
+            session,
+            window: &place.session.loop_window,
+            flow: flow.clone(),
+        };
+        let heard = match asking.ask(cx, &hearing).await {
+            Err(SessionsError::Unanswered(code)) if self.keeps_failure => Answered {
+                content: "The agent could not answer. Please try again.".to_owned(),
+                finish_reason: FAILED.to_owned(),
+                fault: Some(format!("the agent failed: {}", code.as_str())),
+                ..Answered::default()
+            },
+            heard => heard?,
+        };
+        let context = found.chunks.into_iter();
+        let context = context.map(|(chunk, of)| vec![chunk, of, String::new()]);
+        let past = Past {
+            context: context.collect(),
+            ..past
+        };
+        let finished = self.keep(cx, &place, past, began.turn, heard).await?;
+        Ok((session.to_owned(), began.turn, finished))
+    }
+
+    /// Writes the turn down.
+    async fn note(
+        &self,
+        cx: &Cx,
+        done: &Result<(String, i64, Finished), SessionsError>,
+        made: &[ModelCall],
+        started: Instant,
+    ) {
+        let took = i64::try_from(started.elapsed().as_millis()).unwrap_or(i64::MAX);
+        let told = match done {
+            Ok((_, _, finished)) => Ok(turn_result(&finished.result).unwrap_or_default()),
+            Err(error) => Err(error.code()),
+        };
+        let ended = told.as_ref().map_err(|code| *code);
+        self.trail.turn(cx, &self.who, made, ended, took).await;
+    }
+
+    fn hearing(&self, turn: &Turn, left: CancellationToken) -> Hearing {
+        Hearing {
+            events: self.events.clone(),
+            interrupted: turn.interrupted().clone(),
+            left,
+            calls: self.calls,
+        }
+    }
+
+    fn usual_flow(&self) -> &str {
+        self.settings.agent_flow.as_deref().unwrap_or_default()
+    }
+
+    /// The session in which the turn runs, shortened before where it fills its model.
+    async fn place(&self, cx: &Cx, by: &Shortener<'_>) -> Result<Place, SessionsError> {
+        let key = cx.workspace_key();
+        let store = self.store.get().await?;
+        // Whoever waited finds the session as the turn before left it.
+        let kept = store.session(key.as_str(), &self.session).await?;
+        let kept = kept.ok_or(SessionsError::NoSession)?;
+        let stays = |session| Place {
+            session,
+            compacted: None,
+            spent: Spent::default(),
+        };
+        if kept.archived.is_some() {
+            let all = store.summaries(key.as_str(), &kept.id).await?;
+            let own = all.into_iter().find(|one| *one.request == *cx.id);
+            let next = own.as_ref().and_then(|one| one.successor.clone());
+            let (Some(own), Some(next)) = (own, next) else {
+                return Err(continued(&store, key.as_str(), kept).await?);
+            };
+            let next = store.session(key.as_str(), &next).await?;
+            return Ok(Place {
+                session: next.ok_or(SessionsError::NoSession)?,
+                compacted: Some(Compacted {
+                    from: kept.id,
+                    to: own.successor.unwrap_or_default(),
+                    tokens: own.before,
+                }),
+                spent: Spent::default(),
+            });
+        }
+        let lineage = kept.owner.surface == Surface::Named;
+        let auto = kept.strategy == tg_schemas::operations::CompactStrategy::Auto;
+        if !lineage || !auto || !by.is_due(&kept, &self.agent.model) {
+            return Ok(stays(kept));
+        }
+        if store.is_begun(key.as_str(), &kept.id, &cx.id).await? {
+            return Ok(stays(kept));
+        }
+        drop(store);
+        match by.shorten(&kept, Trigger::Auto).await {
+            Ok(Shortened {
+                successor,
+                summary,
+                spent,
+            }) => Ok(Place {
+                compacted: Some(Compacted {
+                    from: kept.id,
+                    to: successor.id.clone(),
+                    tokens: summary.before,
+                }),
+                session: successor,
+                spent,
+            }),
+            Err(error) => {
+                warn_of!(
+                    cx,
+                    ?error,
+                    "a session could not be shortened, and goes on as it is"
+                );
+                Ok(stays(kept))
+            }
+        }
+    }
+
+    /// What was said before, as the agent is told it.
+    async fn past(
+        &self,
+        cx: &Cx,
+        by: &Shortener<'_>,
+        session: &Session,
+        turn: i64,
+    ) -> Result<Past, SessionsError> {
+        let key = cx.workspace_key();
+        let newest = match session.owner.surface {
+            Surface::Named => None,
+            Surface::Conversation => by.in_place(&session.id).await?,
+        };
+        let (mut summary, after) = newest.unwrap_or_default();
+        let store = self.store.get().await?;
+        let found = store.past(key.as_str(), &session.id, (after, turn), TOLD);
+        let mut found = found.await?;
+        let user = &session.owner.user;
+        let mut said = match self.agent.memory && !user.is_empty() {
+            true => recalling::recalled(&store, key.as_str(), user).await?,
+            false => Vec::new(),
+        };
+        drop(store);
+        let mut spent = Spent::default();
+        if session.owner.surface == Surface::Conversation
+            && let Some((text, cut, own)) = by.sum_up(session, &summary, &found).await?
+        {
+            found.drain(..cut);
+            summary = text;
+            spent = own;
+        }
+        if !summary.is_empty() {
+            said.push(Said {
+                who: "Summary of what was said before".to_owned(),
+                text: summary,
+            });
+        }
+        said.extend(found.iter().filter_map(told));
+        Ok(Past {
+            said,
+            spent,
+            context: Vec::new(),
+        })
+    }
+
+    async fn keep(
+        &self,
+        cx: &Cx,
+        place: &Place,
+        past: Past,
+        turn: i64,
+        mut heard: Answered,
+    ) -> Result<Finished, SessionsError> {
+        let key = cx.workspace_key();
+        let session = &place.session.id;
+        let window = serde_json::to_string(&heard.window).unwrap_or_default();
+        let steps = std::mem::take(&mut heard.steps);
+        let mut told = result(cx, &self.agent.name, Some(session.clone()), heard);
+        for spent in [&place.spent, &past.spent] {
+            spent.onto(&mut told.usage, &mut told.cost);
+        }
+        told.context_chunks = past.context;
+        told.compacted.clone_from(&place.compacted);
+        let content = std::mem::take(&mut told.content);
+        let answer = store::Answer {
+            id: Uuid::new_v4().to_string(),
+            steps,
+            content,
+            usage: told.usage,
+            // The text stands in the message.
+            result: serde_json::to_string(&told).unwrap_or_default(),
+            loop_window: window,
+            at: clock::millis(),
+        };
+        let store = self.store.get().await?;
+        let finished = store.finish(key.as_str(), session, turn, answer);
+        finished.await?.ok_or(SessionsError::NoSession)
+    }
+}
+
+/// Where an archived session continues: in the first one of its chain that was not archived.
+async fn continued(
+    store: &SqliteSessions,
+    workspace: &str,
+    session: Session,
+) -> Result<SessionsError, SessionsError> {
+    let mut next = session.successor;
+    for _ in 0..CHAIN {
+        let Some(id) = next else {
+            break;
+        };
+        let Some(found) = store.session(workspace, &id).await? else {
+            break;
+        };
+        if found.archived.is_none() {
+            return Ok(SessionsError::Archived(found.id));
+        }
+        next = found.successor;
+    }
+    Ok(SessionsError::Gone)
+}
+
+/// What an agent is told of a message; nothing of one that only says that the agent failed.
+fn told(message: &Message) -> Option<Said> {
+    let failed = message.result.as_deref().and_then(turn_result);
+    if failed.is_some_and(|told| told.finish_reason == FAILED) {
+        return None;
+    }
+    let (who, text) = match (message.role, message.tool_calls.first()) {
+        (Role::System, _) => return None,
+        (Role::User, _) => ("User".to_owned(), message.content.clone()),
+        (Role::Agent, Some(call)) => (
+            "Assistant calls".to_owned(),
+            format!("{} {}", call.name, call.arguments),
+        ),
+        (Role::Agent, None) => ("Assistant".to_owned(), message.content.clone()),
+        (Role::Tool, _) => {
+            let tool = message.tool_name.as_deref().unwrap_or("tool");
+            (format!("Result of {tool}"), message.content.clone())
+        }
+    };
+    Some(Said { who, text })
+}
+
+/// What a turn was answered, without its text.
+pub(super) fn turn_result(kept: &str) -> Option<TurnResult> {
+    serde_json::from_slice(kept.as_bytes()).ok()
+}

@@ -1,0 +1,196 @@
+//! The suite of what the adapter in memory does not have: shortened sessions, settings of workspaces, facts about users.
+
+use tg_schemas::operations::CompactStrategy;
+
+use super::{new, sqlite, texts, turn};
+use crate::store::{
+    FactStore, LineageStore, MemoryRow, Message, SessionStore, SettingStore, Shortening,
+    SummaryKind, SummaryRow,
+};
+
+fn shortening(of: &str, to: &str, first_kept: i64) -> Shortening {
+    Shortening {
+        summary: SummaryRow {
+            id: format!("y-{of}"),
+            session: of.to_owned(),
+            successor: Some(to.to_owned()),
+            kind: SummaryKind::Lineage,
+            tier: "full".to_owned(),
+            text: "short".to_owned(),
+            model: "m".to_owned(),
+            prompt: "p".to_owned(),
+            mask: true,
+            first: 1,
+            last: first_kept - 1,
+            count: first_kept - 1,
+            before: 9,
+            after: 0,
+            trigger: "manual".to_owned(),
+            request: "r".to_owned(),
+            at: 2_000,
+        },
+        opening: "sum: short".to_owned(),
+        first_kept,
+        ids: (0..10).map(|at| format!("{to}-{at}")).collect(),
+    }
+}
+
+async fn line_021_a_shortened_session_goes_on_in_another_and_can_be_restored(
+    store: impl LineageStore + SessionStore,
+) {
+    store.create("w", new("1", "ann", 10)).await.unwrap();
+    for request in ["q1", "q2"] {
+        turn(&store, "1", request, request).await;
+    }
+    let next = store.shorten("w", shortening("1", "2", 3)).await.unwrap();
+    let next = next.unwrap();
+    assert_eq!(
+        (next.messages, next.live, next.parent.as_deref()),
+        (3, 3, Some("1"))
+    );
+    assert_eq!((next.strategy, next.keep), (CompactStrategy::Manual, 3));
+    assert_eq!(texts(&store, "2").await, ["sum: short", "q2", "re q2"]);
+    let source = store.session("w", "1").await.unwrap().unwrap();
+    assert_eq!((source.live, source.characters), (2, 7));
+    assert_eq!(
+        (source.archived, source.successor.as_deref()),
+        (Some(2_000), Some("2"))
+    );
+    let again = store.shorten("w", shortening("1", "3", 3)).await.unwrap();
+    assert_eq!(again, None);
+    let all = store.summaries("w", "1").await.unwrap();
+    assert_eq!((all.len(), all[0].after), (1, next.characters / 4));
+    assert!(store.is_begun("w", "1", "q1").await.unwrap());
+    assert!(!store.is_begun("w", "2", "q1").await.unwrap());
+    let back = store.restore("w", "1").await.unwrap().unwrap();
+    assert_eq!((back.live, back.characters, back.archived), (4, 14, None));
+    assert_eq!(store.session("w", "2").await.unwrap(), None);
+    assert!(store.summaries("w", "1").await.unwrap().is_empty());
+    // One with a turn of its own stays.
+    store
+        .shorten("w", shortening("1", "2", 5))
+        .await
+        .unwrap()
+        .unwrap();
+    turn(&store, "2", "q3", "q3").await;
+    assert_eq!(store.restore("w", "1").await.unwrap(), None);
+    store.delete("w", "2").await.unwrap();
+    let source = store.session("w", "1").await.unwrap().unwrap();
+    assert_eq!((source.archived.is_some(), source.successor), (true, None));
+    assert_eq!(store.summaries("w", "1").await.unwrap()[0].successor, None);
+}
+
+async fn line_084_a_summary_in_place_leaves_its_session_as_it_is(
+    store: impl LineageStore + SessionStore,
+) {
+    store.create("w", new("1", "ann", 10)).await.unwrap();
+    turn(&store, "1", "q1", "one").await;
+    let row = SummaryRow {
+        successor: None,
+        kind: SummaryKind::InPlace,
+        tier: "hard_clear".to_owned(),
+        ..shortening("1", "2", 3).summary
+    };
+    assert!(store.summed_up("w", row.clone()).await.unwrap());
+    assert_eq!(store.summaries("w", "1").await.unwrap(), [row.clone()]);
+    assert_eq!(texts(&store, "1").await.len(), 2);
+    let session = store.session("w", "1").await.unwrap().unwrap();
+    assert_eq!((session.live, session.archived), (2, None));
+    let nowhere = SummaryRow {
+        id: "y".to_owned(),
+        session: "9".to_owned(),
+        ..row
+    };
+    assert!(!store.summed_up("w", nowhere).await.unwrap());
+}
+
+async fn a_session_is_taken_in_once_with_its_messages(store: impl LineageStore + SessionStore) {
+    store.create("w", new("1", "ann", 10)).await.unwrap();
+    turn(&store, "1", "q1", "one").await;
+    let told = store.messages("w", "1", 0, false, 10).await.unwrap();
+    let copies = |told: &[Message]| {
+        let copy = |one: &Message| Message {
+            id: format!("copy-{}", one.id),
+            ..one.clone()
+        };
+        told.iter().map(copy).collect::<Vec<_>>()
+    };
+    let made = store
+        .import("w", new("2", "eve", 20), copies(&told))
+        .await
+        .unwrap();
+    assert_eq!((made.messages, made.live, made.characters), (2, 2, 9));
+    assert_eq!(texts(&store, "2").await, ["one", "re one"]);
+    let again = store
+        .import("w", new("2", "eve", 20), copies(&told))
+        .await
+        .unwrap();
+    assert_eq!(again, made);
+    // A turn goes on after them.
+    assert_eq!(turn(&store, "2", "q1", "two").await, 3);
+}
+
+async fn settings_and_facts_stay_with_their_workspace_and_user(
+    store: impl SettingStore + FactStore,
+) {
+    let set = |value: Option<&str>| [("k".to_owned(), value.map(str::to_owned))].into();
+    store.set("w", set(Some("1")), 5).await.unwrap();
+    store.set("w", set(Some("2")), 6).await.unwrap();
+    assert_eq!(store.settings("w").await.unwrap()["k"], "2");
+    assert!(store.settings("x").await.unwrap().is_empty());
+    store.set("w", set(None), 7).await.unwrap();
+    assert!(store.settings("w").await.unwrap().is_empty());
+    let fact = |id: &str, user: &str, object: &str| MemoryRow {
+        id: id.to_owned(),
+        user: user.to_owned(),
+        subject: "s".to_owned(),
+        predicate: "p".to_owned(),
+        object: object.to_owned(),
+        agent: "a".to_owned(),
+        session: "1".to_owned(),
+        message: "m".to_owned(),
+        at: 5,
+    };
+    let facts = vec![
+        fact("1", "ann", "x"),
+        fact("2", "ann", "x"),
+        fact("3", "ann", "y"),
+    ];
+    store.remember("w", facts, 2).await.unwrap();
+    store
+        .remember("w", vec![fact("4", "bob", "x")], 2)
+        .await
+        .unwrap();
+    let ids = async |user: &str, after| {
+        let all = store.memories("w", user, after, 10).await.unwrap();
+        all.into_iter()
+            .map(|one| (one.id, one.at))
+            .collect::<Vec<_>>()
+    };
+    let anns = ids("ann", i64::MIN).await;
+    assert_eq!(
+        anns.iter().map(|one| one.0.as_str()).collect::<Vec<_>>(),
+        ["1", "3"]
+    );
+    assert_eq!(ids("ann", anns[0].1).await, [anns[1].clone()]);
+    store
+        .remember("w", vec![fact("5", "ann", "z")], 2)
+        .await
+        .unwrap();
+    assert_eq!(ids("ann", i64::MIN).await.len(), 2);
+    assert!(!store.forget("w", "bob", "5").await.unwrap());
+    assert!(store.forget("w", "ann", "5").await.unwrap());
+    assert!(
+        store
+            .memories("x", "ann", i64::MIN, 10)
+            .await
+            .unwrap()
+            .is_empty()
+    );
+}
+
+conformance!(in_sqlite, sqlite;
+    line_021_a_shortened_session_goes_on_in_another_and_can_be_restored,
+    line_084_a_summary_in_place_leaves_its_session_as_it_is,
+    a_session_is_taken_in_once_with_its_messages,
+    settings_and_facts_stay_with_their_workspace_and_user);

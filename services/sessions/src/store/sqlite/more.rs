@@ -1,0 +1,135 @@
+//! The other traits of the store over the same files.
+
+use std::collections::BTreeMap;
+
+use async_trait::async_trait;
+use tg_storage::StorageError;
+
+use super::{SqliteSessions, setting, summary};
+use crate::store::{
+    FactStore, LineageStore, MemoryRow, Message, NewSession, Session, SettingStore, Shortening,
+    SummaryRow,
+};
+
+#[async_trait]
+impl LineageStore for SqliteSessions {
+    async fn shorten(
+        &self,
+        workspace: &str,
+        new: Shortening,
+    ) -> Result<Option<Session>, StorageError> {
+        let Some(file) = self.files.find(workspace).await? else {
+            return Ok(None);
+        };
+        file.write(move |tx| summary::shorten(tx, &new)).await
+    }
+
+    async fn restore(&self, workspace: &str, id: &str) -> Result<Option<Session>, StorageError> {
+        let Some(file) = self.files.find(workspace).await? else {
+            return Ok(None);
+        };
+        let id = id.to_owned();
+        file.write(move |tx| summary::restore(tx, &id)).await
+    }
+
+    async fn summed_up(&self, workspace: &str, new: SummaryRow) -> Result<bool, StorageError> {
+        let Some(file) = self.files.find(workspace).await? else {
+            return Ok(false);
+        };
+        file.write(move |tx| summary::add(tx, &new)).await
+    }
+
+    async fn summaries(
+        &self,
+        workspace: &str,
+        session: &str,
+    ) -> Result<Vec<SummaryRow>, StorageError> {
+        let Some(file) = self.files.find(workspace).await? else {
+            return Ok(Vec::new());
+        };
+        let session = session.to_owned();
+        file.read(move |conn| summary::list(conn, &session)).await
+    }
+
+    async fn is_begun(
+        &self,
+        workspace: &str,
+        session: &str,
+        request: &str,
+    ) -> Result<bool, StorageError> {
+        let Some(file) = self.files.find(workspace).await? else {
+            return Ok(false);
+        };
+        let (session, request) = (session.to_owned(), request.to_owned());
+        file.read(move |conn| summary::is_begun(conn, &session, &request))
+            .await
+    }
+
+    async fn import(
+        &self,
+        workspace: &str,
+        new: NewSession,
+        messages: Vec<Message>,
+    ) -> Result<Session, StorageError> {
+        let file = self.files.create(workspace).await?;
+        file.write(move |tx| summary::import(tx, &new, &messages))
+            .await
+    }
+}
+
+#[async_trait]
+impl SettingStore for SqliteSessions {
+    async fn settings(&self, workspace: &str) -> Result<BTreeMap<String, String>, StorageError> {
+        let Some(file) = self.files.find(workspace).await? else {
+            return Ok(BTreeMap::new());
+        };
+        file.read(setting::all).await
+    }
+
+    async fn set(
+        &self,
+        workspace: &str,
+        changes: BTreeMap<String, Option<String>>,
+        at: i64,
+    ) -> Result<(), StorageError> {
+        let file = self.files.create(workspace).await?;
+        file.write(move |tx| setting::set(tx, &changes, at)).await
+    }
+}
+
+#[async_trait]
+impl FactStore for SqliteSessions {
+    async fn remember(
+        &self,
+        workspace: &str,
+        facts: Vec<MemoryRow>,
+        most: usize,
+    ) -> Result<(), StorageError> {
+        let file = self.files.create(workspace).await?;
+        file.write(move |tx| setting::remember(tx, &facts, most))
+            .await
+    }
+
+    async fn memories(
+        &self,
+        workspace: &str,
+        user: &str,
+        after: i64,
+        most: usize,
+    ) -> Result<Vec<MemoryRow>, StorageError> {
+        let Some(file) = self.files.find(workspace).await? else {
+            return Ok(Vec::new());
+        };
+        let user = user.to_owned();
+        file.read(move |conn| setting::memories(conn, &user, after, most))
+            .await
+    }
+
+    async fn forget(&self, workspace: &str, user: &str, id: &str) -> Result<bool, StorageError> {
+        let Some(file) = self.files.find(workspace).await? else {
+            return Ok(false);
+        };
+        let (user, id) = (user.to_owned(), id.to_owned());
+        file.write(move |tx| setting::forget(tx, &user, &id)).await
+    }
+}

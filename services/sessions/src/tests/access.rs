@@ -1,0 +1,116 @@
+//! Who may see what: each operation that names a session, an agent, a conversation or a fact, asked by its owner, by another user
+//! and in another workspace. The list of operations is the one that they are declared in: a new one is held to it at once.
+
+use serde_json::{Value, json};
+use tg_schemas::operations::{
+    ALL, CreateAgent, CreateConversation, GetAgent, GetConversation, GetSession, Meta, NewAgent,
+    NewConversation, Object, OneAgent, OneConversation,
+};
+use tg_testkit::on_both_buses;
+use tg_testkit::place::Place;
+
+use super::world::{World, one};
+
+fn object(value: Value) -> Object {
+    value.as_object().cloned().unwrap()
+}
+
+fn names(meta: &Meta, field: &str) -> bool {
+    meta.path_fields().any(|one| one == field)
+}
+
+/// How a request was refused.
+async fn refused(world: &World, workspace: &str, meta: &Meta, request: &Object) -> String {
+    let done = world
+        .told(workspace, None, meta.name, request.clone())
+        .await;
+    let failure = done.expect_err(meta.name);
+    failure["code"].as_str().unwrap_or_default().to_owned()
+}
+
+/// 14 and 15.
+async fn line_014_a_session_is_nobody_elses(place: Place) {
+    let world = World::start(&place).await;
+    let session = world.session("ann", "bob").await;
+    world.send(&session, "secret").await.unwrap();
+    let request = |user: &str| {
+        object(json!({
+            "name": session.agent, "session_id": session.id, "user_id": user, "message": "x",
+            "summary_id": "x",
+        }))
+    };
+    let mut seen = 0;
+    for meta in ALL.iter().filter(|meta| names(meta, "session_id")) {
+        seen += 1;
+        let eve = refused(&world, "default", meta, &request("eve")).await;
+        assert_eq!(eve, "session_not_found", "{}", meta.name);
+        let elsewhere = refused(&world, "other", meta, &request("bob")).await;
+        assert_eq!(elsewhere, "session_not_found", "{}", meta.name);
+        let nobody = refused(&world, "default", meta, &request(" ")).await;
+        assert_eq!(nobody, "user_id_required", "{}", meta.name);
+        let mut other = request("bob");
+        other.insert("name".to_owned(), "zoe".into());
+        let agent = refused(&world, "default", meta, &other).await;
+        assert_eq!(agent, "session_agent_mismatch", "{}", meta.name);
+    }
+    assert!(seen >= 9, "{seen}");
+    let same = world.call::<GetSession>(&one(&session)).await.unwrap();
+    assert_eq!((same.message_count, same.archived_at), (2, None));
+    assert_eq!(world.asked().len(), 1);
+}
+
+/// 57 and 60.
+async fn line_060_agents_and_conversations_stay_in_their_workspace(place: Place) {
+    let world = World::start(&place).await;
+    let mut agents = Vec::new();
+    for name in ["a", "b"] {
+        let new = NewAgent {
+            name: name.to_owned(),
+            ..NewAgent::default()
+        };
+        agents.push(world.call::<CreateAgent>(&new).await.unwrap().agent_id);
+    }
+    let new = NewConversation {
+        agent_id: agents[0].clone(),
+        ..NewConversation::default()
+    };
+    let conversation = world.call::<CreateConversation>(&new).await.unwrap();
+    let request = |agent: &str| {
+        object(json!({
+            "agent_id": agent, "conversation_id": conversation.conversation_id, "content": "x",
+        }))
+    };
+    let mut seen = 0;
+    for meta in ALL.iter().filter(|meta| names(meta, "agent_id")) {
+        seen += 1;
+        let mut asked = request(&agents[0]);
+        if !names(meta, "conversation_id") {
+            asked.remove("conversation_id");
+            asked.remove("content");
+        } else if meta.method == "PATCH" {
+            asked.remove("content");
+        }
+        let elsewhere = refused(&world, "other", meta, &asked).await;
+        assert_eq!(elsewhere, "agent_not_found", "{}", meta.name);
+        if names(meta, "conversation_id") {
+            asked.insert("agent_id".to_owned(), agents[1].clone().into());
+            let other = refused(&world, "default", meta, &asked).await;
+            assert_eq!(other, "conversation_not_found", "{}", meta.name);
+        }
+    }
+    assert!(seen >= 10, "{seen}");
+    let agent = OneAgent {
+        agent_id: agents[0].clone(),
+    };
+    world.call::<GetAgent>(&agent).await.unwrap();
+    let conversation = OneConversation {
+        agent_id: agents[0].clone(),
+        conversation_id: conversation.conversation_id,
+    };
+    world.call::<GetConversation>(&conversation).await.unwrap();
+}
+
+on_both_buses!(
+    line_014_a_session_is_nobody_elses,
+    line_060_agents_and_conversations_stay_in_their_workspace,
+);

@@ -1,0 +1,291 @@
+//! Turns whose answers are read as they come, and turns that end others.
+
+use serde_json::{Value, json};
+use tg_schemas::ErrorCode;
+use tg_schemas::operations::{
+    AgentChange, Conversation, CreateAgent, CreateConversation, DeleteAgent, GetAgent,
+    ListConversationMessages, NewAgent, NewConversation, Object, OneAgent, Operation,
+    PutTenantConfig, SendConversationMessage, SendMessage, SentContent, SentMessage, TenantChange,
+    UpdateAgent, WhenBusy, WhichPage, write,
+};
+use tg_testkit::fakes::Play;
+use tg_testkit::on_both_buses;
+use tg_testkit::place::Place;
+
+use super::world::{World, code, fails, part, said, sent, with_tools};
+
+/// A conversation with an agent of the workspace that has these instructions.
+async fn conversation(world: &World, prompt: Option<&str>) -> Conversation {
+    let agent = NewAgent {
+        name: "r".to_owned(),
+        system_prompt: prompt.map(str::to_owned),
+        ..NewAgent::default()
+    };
+    let agent = world.call::<CreateAgent>(&agent).await.unwrap();
+    let new = NewConversation {
+        agent_id: agent.agent_id,
+        ..NewConversation::default()
+    };
+    world.call::<CreateConversation>(&new).await.unwrap()
+}
+
+fn content(to: &Conversation, text: &str, streaming: bool) -> SentContent {
+    SentContent {
+        agent_id: to.agent_id.clone(),
+        conversation_id: to.conversation_id.clone(),
+        content: text.to_owned(),
+        streaming,
+        ..SentContent::default()
+    }
+}
+
+async fn streamed(world: &World, to: &Conversation, text: &str) -> Vec<(String, Object)> {
+    let asked = content(to, text, true);
+    world
+        .events::<SendConversationMessage>(&asked)
+        .await
+        .unwrap()
+}
+
+fn names(told: &[(String, Object)]) -> Vec<&str> {
+    told.iter().map(|(name, _)| name.as_str()).collect()
+}
+
+async fn listed(world: &World, of: &Conversation) -> Vec<String> {
+    let page = WhichPage {
+        agent_id: of.agent_id.clone(),
+        conversation_id: of.conversation_id.clone(),
+        ..WhichPage::default()
+    };
+    let all = world.call::<ListConversationMessages>(&page).await.unwrap();
+    let text = |one: tg_schemas::operations::ChatMessage| one.content.unwrap_or_default();
+    all.items.into_iter().map(text).collect()
+}
+
+async fn line_069_a_stream_begins_with_the_message_and_ends_with_the_answer(place: Place) {
+    let world = World::start(&place).await;
+    let to = conversation(&world, None).await;
+    let told = streamed(&world, &to, "hi").await;
+    assert_eq!(names(&told), ["user-message", "token", "done"]);
+    assert_eq!(told[0].1["content"], "hi");
+    let deltas = told.iter().filter_map(|(_, data)| data.get("delta"));
+    let deltas: String = deltas.filter_map(Value::as_str).collect();
+    assert_eq!(told[2].1["content"], *deltas);
+    assert_eq!(told[2].1["metadata"]["finish_reason"], "stop");
+    assert!(world.asked()[0].streaming);
+}
+
+async fn line_070_calls_of_tools_are_told_in_their_order(place: Place) {
+    let world = World::start(&place).await;
+    let to = conversation(&world, None).await;
+    world.plays(|_| with_tools(1));
+    let told = streamed(&world, &to, "look").await;
+    let expected = [
+        "user-message",
+        "token",
+        "token-reset",
+        "tool-call",
+        "tool-result",
+        "token",
+        "token",
+        "done",
+    ];
+    assert_eq!(names(&told), expected);
+    let call = json!({"toolName": "search", "args": {"q": "frask"}, "callId": "c0"});
+    assert_eq!(Value::Object(told[3].1.clone()), call);
+    let result = json!({"toolName": "search", "callId": "c0", "result": "found"});
+    assert_eq!(Value::Object(told[4].1.clone()), result);
+    assert_eq!(told[7].1["content"], "it is there");
+    // 74: the listing hides the call, and the next prompt has it.
+    assert_eq!(listed(&world, &to).await, ["look", "it is there"]);
+    streamed(&world, &to, "again").await;
+    let framing = world.asked().pop().unwrap().framing;
+    assert!(
+        framing.contains("Assistant calls: search {\"q\":\"frask\"}"),
+        "{framing}"
+    );
+    assert!(framing.contains("Result of search: found"), "{framing}");
+}
+
+async fn line_071_a_seventh_call_of_a_tool_ends_the_turn(place: Place) {
+    let world = World::start(&place).await;
+    let to = conversation(&world, None).await;
+    world.plays(|_| with_tools(7));
+    let told = streamed(&world, &to, "look").await;
+    let calls = names(&told)
+        .iter()
+        .filter(|name| **name == "tool-call")
+        .count();
+    assert_eq!((calls, told.last().unwrap().0.as_str()), (6, "error"));
+    let last = &told.last().unwrap().1["metadata"];
+    assert_eq!(last["finish_reason"], "error");
+    assert!(last["error_message"].as_str().unwrap().contains('6'));
+}
+
+async fn line_072_an_agent_that_fails_ends_the_stream_with_a_readable_answer(place: Place) {
+    let world = World::start(&place).await;
+    let to = conversation(&world, None).await;
+    world.answers(|_| fails(ErrorCode::Provider));
+    let told = streamed(&world, &to, "hi").await;
+    assert_eq!(names(&told), ["user-message", "error"]);
+    let last = Value::Object(told[1].1.clone()).to_string();
+    assert!(
+        last.contains("could not answer") && !last.contains("10.0.0.1"),
+        "{last}"
+    );
+    assert_eq!(listed(&world, &to).await.len(), 2);
+}
+
+async fn line_073_a_reader_that_leaves_ends_the_turn_with_what_was_said(place: Place) {
+    let world = World::start(&place).await;
+    let to = conversation(&world, None).await;
+    world.plays(|_| Play::of(vec![part("answer", "one "), part("answer", "two")]).hanging());
+    let asked = write(&content(&to, "hi", true)).unwrap();
+    let mut answer = world.ask("default", None, SendConversationMessage::META.name, asked);
+    let mut tokens = 0;
+    while tokens < 2 {
+        let part = answer.next().await.unwrap().unwrap();
+        tokens += usize::from(part.event == "token");
+    }
+    drop(answer);
+    world.agent.cancelled.notified().await;
+    let kept = async || listed(&world, &to).await == ["hi", "one two"];
+    world.flow.until(kept).await;
+}
+
+async fn line_035_a_conversation_is_no_way_around_the_depth(place: Place) {
+    let world = World::start(&place).await;
+    let to = conversation(&world, None).await;
+    for (depth, refused) in [(3, "recursion_depth_exceeded"), (-1, "invalid_header")] {
+        let deep = SentContent {
+            caller_depth: depth,
+            ..content(&to, "x", false)
+        };
+        let done = world.call::<SendConversationMessage>(&deep).await;
+        assert_eq!(code(done), refused);
+    }
+    assert!(world.asked().is_empty());
+}
+
+async fn line_064_without_a_flow_nothing_is_sent_and_agents_can_be_changed(place: Place) {
+    let world = World::start(&place).await;
+    let to = conversation(&world, None).await;
+    let flow = TenantChange {
+        agent_flow: Some(Some("none".to_owned())),
+        ..TenantChange::default()
+    };
+    world.call::<PutTenantConfig>(&flow).await.unwrap();
+    for streaming in [false, true] {
+        let asked = content(&to, "x", streaming);
+        let refused = world.events::<SendConversationMessage>(&asked).await;
+        assert_eq!(code(refused), "chat_disabled");
+    }
+    assert!(listed(&world, &to).await.is_empty());
+    let agent = OneAgent {
+        agent_id: to.agent_id.clone(),
+    };
+    world.call::<GetAgent>(&agent).await.unwrap();
+    let change = AgentChange {
+        agent_id: to.agent_id.clone(),
+        name: Some("q".to_owned()),
+        ..AgentChange::default()
+    };
+    world.call::<UpdateAgent>(&change).await.unwrap();
+    world.call::<DeleteAgent>(&agent).await.unwrap();
+}
+
+async fn line_068_an_agent_without_instructions_has_the_usual_ones(place: Place) {
+    let world = World::start(&place).await;
+    for (own, told) in [
+        (Some("Be terse."), "Be terse."),
+        (None, "You are a helpful assistant."),
+    ] {
+        let to = conversation(&world, own).await;
+        streamed(&world, &to, "x").await;
+        let framing = world.asked().pop().unwrap().framing;
+        assert!(framing.starts_with(told), "{framing}");
+    }
+}
+
+async fn line_084_a_long_conversation_goes_on_with_a_summary(place: Place) {
+    let world = World::start(&place).await;
+    world.answers(|_| Ok("ok".to_owned()));
+    let to = conversation(&world, None).await;
+    let text = "x".repeat(31_000);
+    for _ in 0..8 {
+        let asked = content(&to, &text, false);
+        world.call::<SendConversationMessage>(&asked).await.unwrap();
+    }
+    let asked = world.asked().pop().unwrap();
+    assert!(
+        asked
+            .framing
+            .contains("Summary of what was said before: in short")
+    );
+    assert_eq!(listed(&world, &to).await.len(), 16);
+    let sums = world.model.asked.lock().len();
+    world
+        .call::<SendConversationMessage>(&content(&to, "on", false))
+        .await
+        .unwrap();
+    let asked = world.asked().pop().unwrap();
+    assert!(asked.framing.contains("in short") && asked.framing.len() < 150_000);
+    assert_eq!(world.model.asked.lock().len(), sums, "the summary is kept");
+}
+
+/// `/a1`: the same events, with the answer of a session at their end.
+async fn line_131_a_turn_of_a_session_is_streamed(place: Place) {
+    let world = World::start(&place).await;
+    let session = world.session("ann", "bob").await;
+    let asked = SentMessage {
+        streaming: true,
+        ..sent(&session, "hi")
+    };
+    let told = world.events::<SendMessage>(&asked).await.unwrap();
+    assert_eq!(names(&told), ["user-message", "token", "done"]);
+    assert_eq!(told[2].1["content"], "re hi");
+    let nobody = SentMessage {
+        user_id: String::new(),
+        ..asked
+    };
+    let refused = world.events::<SendMessage>(&nobody).await;
+    assert_eq!(code(refused), "user_id_required");
+}
+
+async fn an_interrupting_turn_takes_the_place_of_the_other_one(place: Place) {
+    let world = World::start(&place).await;
+    let session = world.session("ann", "bob").await;
+    world.plays(|asked| match asked.question.as_str() {
+        "slow" => Play::of(vec![part("thought", "hm")]).hanging(),
+        _ => with_tools(0),
+    });
+    let slow = world.send(&session, "slow");
+    let next = async {
+        world.agent.hanging.notified().await;
+        let next = SentMessage {
+            when_busy: WhenBusy::Interrupt,
+            ..sent(&session, "now")
+        };
+        world.call::<SendMessage>(&next).await
+    };
+    let (slow, next) = tokio::join!(slow, next);
+    assert_eq!(code(slow), "turn_interrupted");
+    assert_eq!(next.unwrap().content, "let me seeit is there");
+    let all = said(&world, &session).await;
+    let roles: Vec<_> = all.iter().map(|one| one.role.as_str()).collect();
+    assert_eq!(roles, ["user", "user", "assistant"]);
+}
+
+on_both_buses!(
+    line_035_a_conversation_is_no_way_around_the_depth,
+    line_064_without_a_flow_nothing_is_sent_and_agents_can_be_changed,
+    line_068_an_agent_without_instructions_has_the_usual_ones,
+    line_069_a_stream_begins_with_the_message_and_ends_with_the_answer,
+    line_070_calls_of_tools_are_told_in_their_order,
+    line_071_a_seventh_call_of_a_tool_ends_the_turn,
+    line_072_an_agent_that_fails_ends_the_stream_with_a_readable_answer,
+    line_073_a_reader_that_leaves_ends_the_turn_with_what_was_said,
+    line_084_a_long_conversation_goes_on_with_a_summary,
+    line_131_a_turn_of_a_session_is_streamed,
+    an_interrupting_turn_takes_the_place_of_the_other_one,
+);

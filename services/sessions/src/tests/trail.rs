@@ -1,0 +1,70 @@
+//! The trail of turns.
+
+use std::fs;
+
+use serde_json::Value;
+use tg_schemas::ErrorCode;
+use tg_schemas::operations::{CreateSession, NewSession, SendMessage, SentMessage};
+use tg_testkit::on_both_buses;
+use tg_testkit::place::Place;
+
+use super::world::{World, fails, sent};
+
+/// The lines of the trail, and their fields.
+fn trail(world: &World) -> (String, Vec<Value>) {
+    let files = fs::read_dir(world.dir.path().join("audit")).unwrap();
+    let text = |file: std::io::Result<fs::DirEntry>| fs::read_to_string(file.unwrap().path());
+    let text: String = files.map(|file| text(file).unwrap()).collect();
+    let fields = |line: &str| {
+        let line: Value = serde_json::from_slice(line.as_bytes()).unwrap();
+        assert_eq!(line["target"], "audit");
+        line["fields"].clone()
+    };
+    let lines = text.lines().map(fields).collect();
+    (text, lines)
+}
+
+async fn line_037_a_turn_is_written_down_with_the_calls_that_were_made_for_it(place: Place) {
+    let world = World::start(&place).await;
+    let new = NewSession {
+        name: "ann".to_owned(),
+        user_id: "bob".to_owned(),
+        ..NewSession::default()
+    };
+    let session = world.call::<CreateSession>(&new).await.unwrap();
+    world.fill(&session, 6, &"secret ".repeat(640)).await;
+    let asked = SentMessage {
+        caller_depth: 1,
+        parent_request_id: "outer".to_owned(),
+        ..sent(&session, "secret")
+    };
+    let turn = world.call::<SendMessage>(&asked).await.unwrap();
+    world.answers(|_| fails(ErrorCode::Provider));
+    world.chat("ann", "secret").await.unwrap_err();
+    let (text, lines) = trail(&world);
+    assert_eq!(lines.len(), 9);
+    let (call, own, failed) = (&lines[6], &lines[7], &lines[8]);
+    assert_eq!(
+        (&call["event"], &own["event"]),
+        (&"llm.call".into(), &"agent.turn".into())
+    );
+    assert_eq!(call["parent_request_id"], own["request_id"]);
+    assert_eq!(
+        (&call["surface"], &call["caller_depth"]),
+        (&"compaction".into(), &2.into())
+    );
+    assert_eq!(
+        (&own["parent_request_id"], &own["caller_depth"]),
+        (&"outer".into(), &1.into())
+    );
+    assert_eq!(own["session_id"].as_str(), turn.session_id.as_deref());
+    assert_eq!(own["sub_calls"], 2);
+    assert_eq!(
+        (&failed["status"], &failed["error_code"]),
+        (&"error".into(), &"upstream_error".into())
+    );
+    // 40: nothing of what was said.
+    assert!(!text.contains("secret") && !text.contains("in short"));
+}
+
+on_both_buses!(line_037_a_turn_is_written_down_with_the_calls_that_were_made_for_it,);

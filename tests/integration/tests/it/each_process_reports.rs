@@ -1,0 +1,124 @@
+//! Each process reports its own health and metrics at an address of its own: that it lives from the start on, that it is ready
+//! while everything that it hosts serves, and what is missing where not.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
+use tg_testkit::process::{Launch, Server, client, free_port};
+use tg_testkit::rabbitmq::RabbitNode;
+use tokio::time::Instant;
+
+use crate::small_disk::SmallDisk;
+
+/// A report changes by then, also on a busy machine.
+const BOUND: Duration = Duration::from_secs(90);
+
+/// A process that reports.
+struct Reporting {
+    server: Server,
+    at: String,
+}
+
+impl Reporting {
+    async fn start(launch: Launch) -> Result<Self> {
+        let at = format!("127.0.0.1:{}", free_port()?);
+        let server = launch
+            .env("THREADGRAPH_REPORT__LISTEN", &at)
+            .spawn()
+            .await?;
+        Ok(Self { server, at })
+    }
+
+    async fn get(&self, path: &str) -> Result<(u16, String)> {
+        let answer = client()?
+            .get(format!("http://{}{path}", self.at))
+            .send()
+            .await?;
+        Ok((answer.status().as_u16(), answer.text().await?))
+    }
+
+    /// Waits until the process is ready, or says that this is missing.
+    async fn until(&mut self, missing: Option<&str>) -> Result<()> {
+        let end = Instant::now() + BOUND;
+        loop {
+            let told = self.get("/health/ready").await;
+            if let Ok((status, body)) = &told {
+                let body: Value = serde_json::from_str(body)?;
+                let said = body["missing"].to_string();
+                let as_wanted = match missing {
+                    None => *status == 200 && body["ready"] == true && said == "[]",
+                    Some(missing) => {
+                        *status == 503 && body["ready"] == false && said.contains(missing)
+                    }
+                };
+                if as_wanted {
+                    return Ok(());
+                }
+            }
+            ensure!(
+                self.server.alive() && Instant::now() < end,
+                "{missing:?}: {told:?}\n{}",
+                self.server.log()
+            );
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_process_is_ready_while_its_bus_and_its_stores_serve() -> Result<()> {
+    let mut node = RabbitNode::start().await?;
+    let folder = tempfile::tempdir()?;
+    let config = Launch::serve(&["config"], &node.url()).data(&folder.path().join("config"));
+    let mut config = Reporting::start(config).await?;
+    config.until(None).await?;
+    let graph = || Launch::serve(&["graph"], &node.url());
+    let mut owner = Reporting::start(graph().data(&folder.path().join("graph"))).await?;
+    owner.until(None).await?;
+    // A second process of a store only stands by.
+    let mut standby = Reporting::start(graph()).await?;
+    standby.until(Some("triples-write does not serve")).await?;
+    let (status, body) = standby.get("/health/live").await?;
+    ensure!(status == 200 && body.contains("true"), "{status} {body}");
+
+    let (status, page) = owner.get("/metrics").await?;
+    ensure!(
+        status == 200 && page.contains("tg_build_info"),
+        "{status} {page}"
+    );
+    ensure!(owner.get("/api/v1/flow").await?.0 == 404);
+    let posted = client()?
+        .post(format!("http://{}/health/live", owner.at))
+        .send()
+        .await?;
+    ensure!(posted.status() == 405, "{}", posted.status());
+
+    node.stop().await?;
+    owner
+        .until(Some("the message bus is not connected"))
+        .await?;
+    ensure!(owner.get("/health/live").await?.0 == 200);
+    node.restart().await?;
+    config.until(None).await?;
+    owner.until(None).await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_process_with_everything_is_not_ready_while_its_disk_is_full() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let disk = SmallDisk::mount(&folder.path().join("disk"), "256m").await?;
+    let data = folder.path().join("disk/data");
+    let mut all = Reporting::start(Launch::up().data(&data)).await?;
+    all.until(None).await?;
+    let (status, body) = all.get("/health/ready").await.context("the report")?;
+    ensure!(
+        status == 200 && body == r#"{"ready":true,"missing":[]}"#,
+        "{body}"
+    );
+    disk.fill().await?;
+    all.until(Some("the disk is full")).await?;
+    disk.resize("256m").await?;
+    all.until(None).await
+}

@@ -1,0 +1,205 @@
+//! Each service has a user of its own at the broker, with the permissions that `threadgraph permissions` prints: the system
+//! answers with them, and whoever has the credentials of one service can do nothing in the name of another.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
+use tg_bus::rabbitmq::{RabbitBus, RabbitOptions};
+use tg_bus::{Bus, Consume, Delete, Delivery, Envelope, Mode, PublishMode, Routed, Sink, Target};
+use tg_schemas::topic::Class;
+use tg_schemas::{FlowId, Subscription, Topic, WorkspaceId};
+use tg_testkit::process::{Launch, Server, bin_dir, root, tg};
+use tg_testkit::rabbitmq::RabbitNode;
+use tokio::process::Command;
+
+/// What a file with a broker's password would hold.
+const PASSWORD: &str = "own";
+
+/// Takes nothing and says nothing.
+struct Deaf;
+
+impl Sink for Deaf {
+    fn deliver(&self, delivery: Delivery) {
+        drop(delivery);
+    }
+}
+
+/// The permissions of all services, as the program prints them.
+async fn permissions() -> Result<Vec<Value>> {
+    let mut command = Command::new(bin_dir()?.join("threadgraph"));
+    let printed = command.arg("permissions").output().await?;
+    ensure!(printed.status.success(), "{printed:?}");
+    Ok(serde_json::from_slice(&printed.stdout)?)
+}
+
+/// Makes all users at once: the node's own command takes a second for each.
+async fn make_users(node: &RabbitNode, permissions: &[Value]) -> Result<Vec<String>> {
+    let (mut names, mut lines) = (Vec::new(), Vec::new());
+    for one in permissions {
+        let text = |key: &str| -> Result<String> {
+            let text = one[key]
+                .as_str()
+                .with_context(|| format!("{key} of {one}"))?;
+            Ok(format!("<<{}>>", Value::from(text)))
+        };
+        let (user, configure, write, read) = (
+            text("user")?,
+            text("configure")?,
+            text("write")?,
+            text("read")?,
+        );
+        lines.push(format!(
+            "ok = rabbit_auth_backend_internal:add_user({user}, <<\"{PASSWORD}\">>, <<\"test\">>), \
+             ok = rabbit_auth_backend_internal:set_permissions({user}, <<\"/\">>, {configure}, {write}, {read}, <<\"test\">>)"
+        ));
+        names.push(one["user"].as_str().unwrap_or_default().to_owned());
+    }
+    node.ctl(&["eval", &format!("{}.", lines.join(", "))])
+        .await?;
+    Ok(names)
+}
+
+fn address(node: &RabbitNode, user: &str) -> String {
+    format!("amqp://{user}:{PASSWORD}@127.0.0.1:{}/", node.port())
+}
+
+/// A process for each service, each with its own user.
+async fn start(
+    node: &RabbitNode,
+    users: &[String],
+    folder: &Path,
+) -> Result<(Server, BTreeMap<String, Server>)> {
+    let launch = |user: &str| {
+        Launch::serve(&[user], &address(node, user))
+            .env("THREADGRAPH_BROKER__OWN_USERS", "true")
+            .data(&folder.join(user))
+    };
+    let mut others = BTreeMap::new();
+    for user in users.iter().filter(|user| *user != "gateway") {
+        others.insert(user.clone(), launch(user).spawn().await?);
+    }
+    Ok((launch("gateway").ready().await?, others))
+}
+
+fn flow_topic(class: Class, base: &str) -> Result<Topic> {
+    let (workspace, flow) = (WorkspaceId::new("default")?, FlowId::new("default")?);
+    Ok(Topic::flow(class, base, &workspace, &flow))
+}
+
+/// The reader of a flow's topic.
+fn queue(class: Class, base: &str, processor: &str, spec: &str) -> Result<Subscription> {
+    let topic = flow_topic(class, base)?;
+    Ok(Subscription::flow(
+        topic, processor, "default", "default", spec,
+    ))
+}
+
+/// What whoever holds the credentials of the model's service tries: each with whether it worked.
+async fn forgeries(bus: &RabbitBus) -> Result<Vec<(String, bool)>> {
+    let mut tried = Vec::new();
+    let envelope = || Envelope {
+        body: b"forged".to_vec().into(),
+        ..Envelope::default()
+    };
+    let (flow, request, notify) = (Class::Flow, Class::Request, Class::Notify);
+    let topics = [
+        Topic::system(request, "iam"),
+        Topic::system(request, "audit"),
+        Topic::system(request, "flow"),
+        Topic::system(request, "drop-graph"),
+        Topic::system(notify, "config"),
+        flow_topic(request, "agent")?,
+        flow_topic(request, "mcp-tool")?,
+        flow_topic(flow, "triples-store")?,
+        flow_topic(flow, "document-load")?,
+        flow_topic(flow, "agent-step")?,
+        flow_topic(flow, "retract")?,
+    ];
+    for topic in topics {
+        let sent = bus
+            .publish(
+                &Target::Topic(topic.clone()),
+                envelope(),
+                PublishMode::Confirmed,
+            )
+            .await;
+        tried.push((format!("write to {topic}"), sent == Ok(Routed::Queued)));
+    }
+    let queues = [
+        Subscription::service(Topic::system(request, "iam"), "iam-svc"),
+        queue(flow, "triples-store", "triples-write", "input")?,
+        queue(request, "agent", "agent-manager", "request")?,
+    ];
+    for queue in queues {
+        // Around the exchange, by the broker's default one.
+        let sent = bus
+            .publish(
+                &Target::Subscription(queue.clone()),
+                envelope(),
+                PublishMode::Confirmed,
+            )
+            .await;
+        tried.push((format!("write into {queue:?}"), sent == Ok(Routed::Queued)));
+        let heard = bus
+            .consume(&queue, Consume::prefetch(1), Arc::new(Deaf))
+            .await;
+        tried.push((format!("read from {queue:?}"), heard.is_ok()));
+        let gone = bus.delete_queue(&queue, Delete::Always).await;
+        tried.push((format!("delete {queue:?}"), gone.is_ok()));
+    }
+    let topic = flow_topic(flow, "triples-store")?;
+    let listened = bus.observe(&topic, Arc::new(Deaf)).await;
+    tried.push((format!("look on at {topic}"), listened.is_ok()));
+    let gone = bus.delete_topic(&flow_topic(request, "agent")?).await;
+    tried.push(("delete the topic of the agent".to_owned(), gone == Ok(true)));
+    let claimed = bus.claim("graph").await;
+    tried.push(("claim the graph".to_owned(), matches!(claimed, Ok(Some(_)))));
+    let lease = Topic::system(flow, "store-lease:graph");
+    let noted = bus
+        .publish(&Target::Topic(lease), envelope(), PublishMode::Confirmed)
+        .await;
+    tried.push((
+        "write the lease of the graph".to_owned(),
+        noted == Ok(Routed::Queued),
+    ));
+    let inbox = "nt.inbox.gateway.forged";
+    let opened = bus.open_inbox(inbox, Arc::new(Deaf)).await;
+    tried.push(("open an inbox of the gateway".to_owned(), opened.is_ok()));
+    Ok(tried)
+}
+
+#[tokio::test]
+async fn a_service_can_do_nothing_in_the_name_of_another() -> Result<()> {
+    let node = RabbitNode::start().await?;
+    let users = make_users(&node, &permissions().await?).await?;
+    let folder = tempfile::tempdir()?;
+    let (gateway, others) = start(&node, &users, folder.path()).await?;
+    let url = gateway.url();
+    let document = root().join("demo/documents/uncommon-clocks.pdf");
+    let document = document.to_string_lossy();
+    tg(&url, &["add", &*document, "--wait"])
+        .await?
+        .expect("1 added.")?;
+    let question = "Which mountain is the meridian of Nepal Standard Time close to?";
+    tg(&url, &["ask", question]).await?.expect("Gaurishankar")?;
+    let refused = node.refusals()?;
+    ensure!(refused.is_empty(), "the system needs more: {refused:#?}");
+
+    let options = RabbitOptions {
+        inbox_exchange: true,
+        ..RabbitOptions::of(Mode::Native)
+    };
+    let forger = RabbitBus::connect(&address(&node, "llm"), Mode::Native.rules(), options).await?;
+    let tried = forgeries(&forger).await?;
+    ensure!(tried.len() >= 20, "{}", tried.len());
+    let worked: Vec<_> = tried.iter().filter(|(_, worked)| *worked).collect();
+    ensure!(worked.is_empty(), "{worked:#?}");
+    forger.close().await;
+    // What is meant for it goes on.
+    tg(&url, &["ask", question]).await?.expect("Gaurishankar")?;
+    drop(others);
+    Ok(())
+}
