@@ -93,9 +93,7 @@ pub async fn answer(
         .await?;
 
     let mut known = Facts::new(&kept, &sources);
-    let mut texts = Texts::default();
-    texts.read(cx, &known.chunks()).await?;
-    known.read_from(&texts.passages);
+    let mut texts = Texts::of(cx, &mut known).await?;
     let task = Task {
         prompt: PROMPT,
         terms: BTreeMap::from([
@@ -156,6 +154,14 @@ struct Texts {
 }
 
 impl Texts {
+    /// Reads what the first facts were read from, and gives them their sentences.
+    async fn of(cx: &Cx, known: &mut Facts<'_>) -> Result<Self, Error> {
+        let mut texts = Self::default();
+        texts.read(cx, &known.chunks()).await?;
+        known.read_from(&texts.passages);
+        Ok(texts)
+    }
+
     /// Reads the texts of chunks that were not asked for before. An answer without them is better than none.
     async fn read(&mut self, cx: &Cx, chunks: &[String]) -> Result<(), Error> {
         // Policies are about things and not about texts: a caller who is held to them is quoted none.
