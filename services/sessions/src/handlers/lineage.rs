@@ -121,7 +121,7 @@ impl Agents {
         let store = self.store.get().await?;
         let all = store.summaries(key.as_str(), &session.id).await?;
         if let Some(own) = all.into_iter().find(|one| *one.request == *cx.id) {
-            return Ok(compacted(own, session.keep.min(session.live)));
+            return Ok(compacted(own, session.live));
         }
         drop(store);
         if session.archived.is_some() {

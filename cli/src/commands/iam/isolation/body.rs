@@ -224,11 +224,18 @@ fn agents(method: &'static str, path: &str, things: &Things, workspace: Option<&
         None => json!({"message": "", "compact_keep_last_n": -1, "name": "", "templateId": ""}),
         Some(_) => json!({"message": OUTSIDE, "name": OUTSIDE, "templateId": "bobby"}),
     };
+    // Settings: nothing of them changes.
+    let body = match method {
+        "PUT" => json!({}),
+        _ => body,
+    };
     // In one's own workspace the other one is a name that is not asked for.
     let path = path
         .replace("{name}", AGENT)
         .replace("{agent_id}", &things.key)
         .replace("{conversation_id}", &things.key)
+        .replace("{summary_id}", &things.key)
+        .replace("{memory_id}", &things.key)
         .replace("{workspace}", workspace.unwrap_or("default"));
     Request {
         method,
@@ -237,7 +244,8 @@ fn agents(method: &'static str, path: &str, things: &Things, workspace: Option<&
             .trim_start_matches('/')
             .to_owned(),
         headers,
-        body: matches!(method, "POST" | "PATCH").then(|| ("application/json", body.to_string())),
+        body: matches!(method, "POST" | "PATCH" | "PUT")
+            .then(|| ("application/json", body.to_string())),
         ..bare()
     }
 }

@@ -100,7 +100,7 @@ pub struct Trial {
 
 const FLOW: &str = "/api/v1/flow/{flow}/";
 /// What paths of agents and sessions begin with.
-const AGENTS: [&str; 2] = ["/a1/", "/api/v1/workspaces/"];
+const AGENTS: [&str; 3] = ["/a1/", "/api/v1/workspaces/", "/v1/tenant/"];
 const QUERY: &str = "SELECT * WHERE { GRAPH ?g { ?s ?p ?o } }";
 
 /// Everything that a description (OpenAPI, in YAML) has.
@@ -156,6 +156,7 @@ fn at(all: &Value, path: &str, method: &str, said: &Value) -> Option<Vec<Trial>>
             "patch" => (Effect::Write, "PATCH"),
             "get" => (Effect::Read, "GET"),
             "delete" => (Effect::Delete, "DELETE"),
+            "put" => (Effect::Write, "PUT"),
             _ => (Effect::Write, "POST"),
         };
         return Some(one(effect, Way::Agents(method, path.to_owned())));

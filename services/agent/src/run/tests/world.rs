@@ -380,6 +380,14 @@ pub fn rows() -> Config {
 /// Variables of each `agent-react` question.
 type Terms = BTreeMap<String, Value>;
 
+/// The pattern that the model selects: it stands in the scripts of questions, under the prompt's own name.
+fn selected(goals: &Goals) -> &'static str {
+    match goals.lock().get_mut(SELECT).and_then(VecDeque::pop_front) {
+        Some(Say::Text(text)) => text,
+        _ => "none in the script",
+    }
+}
+
 /// Plays the prompt service with a model behind it, which notes what it is asked.
 fn model(
     script: impl IntoIterator<Item = Say>,
@@ -415,12 +423,7 @@ fn model(
             return Ok(last("\"Risk\"\n").into());
         }
         if ask.id == SELECT {
-            // What it selects stands in the scripts of questions, under the prompt's own name.
-            let said = goals.lock().get_mut(SELECT).and_then(VecDeque::pop_front);
-            let Some(Say::Text(text)) = said else {
-                return Err(Error::new(ErrorCode::Provider, "no pattern in the script"));
-            };
-            return Ok(last(text).into());
+            return Ok(last(selected(&goals)).into());
         }
         assert!(ask.id == "agent-react" || PATTERNS.contains(&ask.id.as_str()));
         let of_goal = terms.get("question").and_then(Value::as_str).map(|text| {
