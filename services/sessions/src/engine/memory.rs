@@ -28,7 +28,7 @@ pub fn facts(text: &str) -> Vec<Fact> {
             .collect();
         let fits = |part: &&str| (1..=PART).contains(&part.trim().chars().count());
         match parts.as_slice() {
-            [subject, predicate, object] if parts.iter().all(|part| fits(part)) => Some((
+            [subject, predicate, object] if parts.iter().all(fits) => Some((
                 subject.trim().to_owned(),
                 predicate.trim().to_owned(),
                 object.trim().to_owned(),
