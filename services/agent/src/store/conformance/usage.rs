@@ -164,9 +164,8 @@ pub(super) async fn calls_and_time_bind_runs_at_once(ledger: Store) {
         budget,
         ..bound(Scope::Workspace, 0)
     };
-    let asks = |budget: Budget, step: u32| {
-        (0..64).map(move |n| (format!("r{n}"), bounded(budget), step))
-    };
+    let asks =
+        |budget: Budget, step: u32| (0..64).map(move |n| (format!("r{n}"), bounded(budget), step));
     let reserve = |(run, bound, step): (String, Bound, u32)| {
         let ledger = ledger.clone();
         async move {
