@@ -380,7 +380,8 @@ pub fn rows() -> Config {
 /// Variables of each `agent-react` question.
 type Terms = BTreeMap<String, Value>;
 
-/// Plays the prompt service with a model behind it, which notes what it is asked.
+/// Plays the prompt service with a model behind it, which notes what it is asked. Templates for JSON have the reply
+/// given as an object. The pattern that it selects stands in the scripts of questions, under the prompt's own name.
 fn model(
     script: impl IntoIterator<Item = Say>,
     asked: Arc<Mutex<Vec<Terms>>>,
@@ -415,7 +416,6 @@ fn model(
             return Ok(last("\"Risk\"\n").into());
         }
         if ask.id == SELECT {
-            // What it selects stands in the scripts of questions, under the prompt's own name.
             let said = goals.lock().get_mut(SELECT).and_then(VecDeque::pop_front);
             let Some(Say::Text(text)) = said else {
                 return Err(Error::new(ErrorCode::Provider, "no pattern in the script"));
@@ -430,7 +430,6 @@ fn model(
         asked.lock().push(terms);
         let say = of_goal.flatten().or_else(|| script.lock().pop_front());
         if [CREATE, EXECUTE, DECOMPOSE].contains(&ask.id.as_str()) {
-            // Templates for JSON have it given as an object.
             if let Some(Say::Text(text)) = say {
                 let object = PromptResponse {
                     text: String::new(),
