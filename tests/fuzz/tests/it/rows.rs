@@ -64,7 +64,7 @@ fn rows_of_agents() {
         );
         let _ = (router.classify(&text, "x"), router.select(&text, &task));
         let mut faults = Vec::new();
-        let roster = Roster::read(&rows, &mut faults);
+        let roster = Roster::read(&rows, &[], &mut faults);
         let _ = roster.list(&AgentRun::default());
         if let Ok(own) = Overrides::read(&text) {
             assert!(Thresholds::default().with(&own).window() > 0);
@@ -166,6 +166,7 @@ fn tools() {
             native: &[("b", &text)],
             services: &[("c", &text)],
             agents: &[("d", &text)],
+            programs: &[],
             listed: &[("m", &text), ("d", LISTED)],
             workspace: "w",
         };

@@ -380,15 +380,8 @@ pub fn rows() -> Config {
 /// Variables of each `agent-react` question.
 type Terms = BTreeMap<String, Value>;
 
-/// The pattern that the model selects: it stands in the scripts of questions, under the prompt's own name.
-fn selected(goals: &Goals) -> &'static str {
-    match goals.lock().get_mut(SELECT).and_then(VecDeque::pop_front) {
-        Some(Say::Text(text)) => text,
-        _ => "none in the script",
-    }
-}
-
-/// Plays the prompt service with a model behind it, which notes what it is asked.
+/// Plays the prompt service with a model behind it, which notes what it is asked. Templates for JSON have the reply
+/// given as an object. The pattern that it selects stands in the scripts of questions, under the prompt's own name.
 fn model(
     script: impl IntoIterator<Item = Say>,
     asked: Arc<Mutex<Vec<Terms>>>,
@@ -423,7 +416,11 @@ fn model(
             return Ok(last("\"Risk\"\n").into());
         }
         if ask.id == SELECT {
-            return Ok(last(selected(&goals)).into());
+            let said = goals.lock().get_mut(SELECT).and_then(VecDeque::pop_front);
+            let Some(Say::Text(text)) = said else {
+                return Err(Error::new(ErrorCode::Provider, "no pattern in the script"));
+            };
+            return Ok(last(text).into());
         }
         assert!(ask.id == "agent-react" || PATTERNS.contains(&ask.id.as_str()));
         let of_goal = terms.get("question").and_then(Value::as_str).map(|text| {
@@ -433,7 +430,6 @@ fn model(
         asked.lock().push(terms);
         let say = of_goal.flatten().or_else(|| script.lock().pop_front());
         if [CREATE, EXECUTE, DECOMPOSE].contains(&ask.id.as_str()) {
-            // Templates for JSON have it given as an object.
             if let Some(Say::Text(text)) = say {
                 let object = PromptResponse {
                     text: String::new(),
