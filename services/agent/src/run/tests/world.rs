@@ -429,15 +429,15 @@ fn model(
         });
         asked.lock().push(terms);
         let say = of_goal.flatten().or_else(|| script.lock().pop_front());
-        if [CREATE, EXECUTE, DECOMPOSE].contains(&ask.id.as_str()) {
-            if let Some(Say::Text(text)) = say {
-                let object = PromptResponse {
-                    text: String::new(),
-                    object: text.to_owned(),
-                    ..last("")
-                };
-                return Ok(object.into());
-            }
+        if [CREATE, EXECUTE, DECOMPOSE].contains(&ask.id.as_str())
+            && let Some(Say::Text(text)) = say
+        {
+            let object = PromptResponse {
+                text: String::new(),
+                object: text.to_owned(),
+                ..last("")
+            };
+            return Ok(object.into());
         }
         match say.unwrap_or(Say::Text("Final Answer: out of script")) {
             Say::Fail(error) => Err(error),
