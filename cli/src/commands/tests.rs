@@ -366,7 +366,7 @@ const LINES: &[&str] = &[
     "list-memories --user-id ann",
     "forget-memory --memory-id m",
     "show-tenant-config --json",
-    "set-tenant-config --set compact_keep_last_n=3 --set agent_flow=main",
+    "set-tenant-config compact_keep_last_n=3 agent_flow=main",
     "chat --agent researcher --session-id s -q why",
     "parked list",
     "process-status --watch",

@@ -36,7 +36,7 @@ pub struct SetTenantConfig {
     #[command(flatten)]
     common: Common,
     /// Setting and value, as in `compact_keep_last_n=3`; `null` takes a setting back
-    #[arg(long = "set", value_name = "KEY=VALUE", required = true)]
+    #[arg(value_name = "KEY=VALUE", required = true)]
     settings: Vec<String>,
 }
 

@@ -13,7 +13,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 use super::listed::{CliAgent, Engine};
 use super::once;
 use super::output::Reply;
-use super::session::{Session, TurnFault};
+use super::session::{Session, TurnError};
 
 /// While no other program may be started, so long until one that nobody asks is ended again.
 const ROOM: Duration = Duration::from_secs(1);
@@ -161,8 +161,8 @@ impl Pool {
                     session.end().await;
                     return Ok(reply);
                 }
-                Err(TurnFault::Gone(_)) if again => again = false,
-                Err(TurnFault::Gone(why) | TurnFault::Failed(why)) => return Err(why),
+                Err(TurnError::Gone(_)) if again => again = false,
+                Err(TurnError::Gone(why) | TurnError::Failed(why)) => return Err(why),
             }
         }
     }

@@ -26,7 +26,7 @@ const SPEAKS: [&str; 7] = [
 
 /// What went wrong in a turn; what the program says of it is for the log.
 #[derive(Debug)]
-pub(super) enum TurnFault {
+pub(super) enum TurnError {
     /// It took no message: it is gone.
     Gone(String),
     /// It failed.
@@ -82,9 +82,9 @@ impl Session {
     }
 
     /// Gives it a message, and waits for its answer. After a failure it is of no more use.
-    pub(super) async fn turn(&mut self, message: &str) -> Result<Reply, TurnFault> {
+    pub(super) async fn turn(&mut self, message: &str) -> Result<Reply, TurnError> {
         let said = json!({"type": "user", "message": {"role": "user", "content": message}});
-        let gone = |fault: std::io::Error| TurnFault::Gone(fault.to_string());
+        let gone = |fault: std::io::Error| TurnError::Gone(fault.to_string());
         self.input
             .write_all(format!("{said}\n").as_bytes())
             .await
@@ -94,19 +94,19 @@ impl Session {
         let mut heard = false;
         loop {
             let line = self.line().await;
-            let line = line.map_err(|fault| TurnFault::Failed(fault.to_string()))?;
+            let line = line.map_err(|fault| TurnError::Failed(fault.to_string()))?;
             let Some(line) = line else {
                 let why = "its output ended".to_owned();
                 // One that was gone before may have left room for the message.
                 return Err(match heard {
-                    true => TurnFault::Failed(why),
-                    false => TurnFault::Gone(why),
+                    true => TurnError::Failed(why),
+                    false => TurnError::Gone(why),
                 });
             };
             heard = true;
             match turn.line(&line) {
                 Some(Ok(reply)) => return Ok(reply),
-                Some(Err(fault)) => return Err(TurnFault::Failed(fault)),
+                Some(Err(fault)) => return Err(TurnError::Failed(fault)),
                 None => {}
             }
         }

@@ -28,7 +28,13 @@ const RULES: &[Rule] = &[
         words: &["Mode::Interop", "Mode::Native"],
         within: &[],
         strings: false,
-        but: &[("server/src/process.rs", "the setting chooses one")],
+        but: &[
+            ("server/src/process.rs", "the setting chooses one"),
+            (
+                "server/src/permissions.rs",
+                "there are users of the broker for each service in this mode alone",
+            ),
+        ],
     },
     Rule {
         says: "whether services may be foreign is known to crates/clients, which says what follows from it",

@@ -337,6 +337,10 @@ const VENDORS: &[&str] = &[
 
 /// Where they may be named: adapters, what chooses among them, and texts that tell people what can be set.
 const NAMED: &[Exception] = &[
+    (
+        "services/agent/src/programs/listed.rs",
+        "the program that keeps a session where the operator names none",
+    ),
     ("services/llm/src/providers/", "the adapters of models"),
     (
         "services/llm/src/options.rs",

@@ -130,7 +130,7 @@ async fn a_session_is_taken_in_once_with_its_messages(store: impl LineageStore +
         .unwrap();
     assert_eq!(again, made);
     // A turn goes on after them.
-    assert_eq!(turn(&store, "2", "q1", "two").await, 3);
+    assert_eq!(turn(&store, "2", "q2", "two").await, 3);
 }
 
 async fn settings_and_facts_stay_with_their_workspace_and_user(
