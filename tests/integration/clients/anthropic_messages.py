@@ -45,7 +45,8 @@ def client(key):
 def whole(api):
     system = [{"type": "text", "text": "be brief", "cache_control": {"type": "ephemeral"}}]
     answer = api.messages.create(
-        model="scripted", max_tokens=64, system=system, messages=HELLO, metadata={"user_id": "u"}, temperature=0.5
+        model="scripted", max_tokens=64, system=system, messages=HELLO, metadata={"user_id": "u"},
+        extra_body={"temperature": 0.5},
     )
     same("text", [block.text for block in answer.content], ["hello from near"])
     same("reason", answer.stop_reason, "end_turn")
