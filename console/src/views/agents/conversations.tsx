@@ -25,12 +25,14 @@ export const Conversations = ({ agent, leave }: Props) => {
   const [piece, setPiece] = useState("");
   const [draft, setDraft] = useState("");
   const [fault, setFault] = useState("");
+  // What was read after the last message, and of which conversation.
+  const [fresh, setFresh] = useState<{ of: string; all: Said[] }>();
   const listed = useLoaded(() => conversations(agent), agent.id);
   const told = useLoaded(() => (open ? messages(agent, open) : Promise.resolve([])), open);
   const talk = async (content: string) => {
     setAsked(content), setPiece(""), setFault(""), setDraft("");
+    let id = open;
     try {
-      let id = open;
       if (!id) {
         id = (await begin(agent, content.slice(0, TITLE))).id;
         setOpen(id);
@@ -40,8 +42,10 @@ export const Conversations = ({ agent, leave }: Props) => {
       setFault(failure(why).message);
       setDraft(content);
     }
-    await Promise.all([told.again(), listed.again()]);
+    const all = await (id ? messages(agent, id) : Promise.resolve([])).catch(() => undefined);
+    if (all) setFresh({ of: id, all });
     setAsked("");
+    await listed.again();
   };
   const submit = (event: Event) => {
     event.preventDefault();
@@ -52,7 +56,7 @@ export const Conversations = ({ agent, leave }: Props) => {
     if (event.key === "Enter" && !event.shiftKey && !event.isComposing) submit(event);
   };
   // Until the message that is under way is read back, it stands below what was read.
-  const all = told.data ?? [];
+  const all = (fresh?.of === open ? fresh.all : told.data) ?? [];
   const isRead = all.some((one, at) => at >= all.length - 2 && one.by === "user" && one.text === asked);
   return (
     <>
@@ -64,7 +68,7 @@ export const Conversations = ({ agent, leave }: Props) => {
         <label class="hidden" for="conversation">
           Conversation
         </label>
-        <select id="conversation" value={open} disabled={asked !== ""} onChange={(event) => setOpen(event.currentTarget.value)}>
+        <select id="conversation" value={open} disabled={asked !== ""} onChange={(event) => (setFresh(undefined), setOpen(event.currentTarget.value))}>
           <option value="">New conversation</option>
           {listed.data?.map((one) => (
             <option key={one.id} value={one.id}>
