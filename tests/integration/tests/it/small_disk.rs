@@ -8,6 +8,9 @@ use tokio::process::Command;
 /// A file system of its own for one data directory, so that it can be full.
 pub struct SmallDisk(PathBuf);
 
+/// How often a disk that grows meanwhile is measured again.
+const FILLS: usize = 20;
+
 impl SmallDisk {
     /// Mounts an empty one. Fails where nothing can be mounted: a full disk that is not tried is no test.
     pub async fn mount(at: &Path, size: &str) -> Result<Self> {
@@ -27,8 +30,20 @@ impl SmallDisk {
         Ok(Self(at.to_path_buf()))
     }
 
-    /// Leaves next to no room beside what it holds.
+    /// Leaves next to no room beside what it holds. Whoever writes meanwhile may need more than was measured: then it is
+    /// measured again.
     pub async fn fill(&self) -> Result<()> {
+        let mut filled = self.resize_to_what_is_used().await;
+        for _ in 0..FILLS {
+            if filled.is_ok() {
+                break;
+            }
+            filled = self.resize_to_what_is_used().await;
+        }
+        filled
+    }
+
+    async fn resize_to_what_is_used(&self) -> Result<()> {
         let mut df = Command::new("df");
         df.args(["-k", "--output=used"]).arg(&self.0);
         let told = df.output().await?;
