@@ -154,9 +154,9 @@ await step("answers", async () => {
   await until("documentRag", () => flow.documentRag(BUILT, 10, "docs"), (text) => text === ANSWER);
   const explained = await streamed((on, no, explain) => flow.documentRagStreaming(BUILT, on, no, 10, "docs", explain));
   check("documentRagStreaming", explained.text === ANSWER && explained.explains > 2, explained);
-  await until("graphRag", () => flow.graphRag(FRASK, { entityLimit: 50 }, "docs"), (text) => String(text).includes("glassblower [1]"));
+  await until("graphRag", () => flow.graphRag(FRASK, { entityLimit: 50 }, "docs"), (text) => String(text).includes("glassblower from Pellworth [1]"));
   const graph = await streamed((on, no, explain) => flow.graphRagStreaming(FRASK, on, no, { entityLimit: 50 }, "docs", explain));
-  check("graphRagStreaming", graph.text.includes("glassblower [1]") && graph.explains > 2, graph);
+  check("graphRagStreaming", graph.text.includes("glassblower from Pellworth [1]") && graph.explains > 2, graph);
   let answer = "";
   await flow.agent(BUILT, () => {}, () => {}, (text) => (answer += text), (error) => wrong.push(`agent: ${error}`), undefined, "docs");
   check("agent", answer.includes("Ottoline Frask"), answer);

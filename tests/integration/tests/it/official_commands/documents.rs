@@ -222,7 +222,7 @@ pub(super) const STEPS: &[Step] = &[
         "[synthesis]",
     ]),
     run(&["tg-invoke-graph-rag", "-q", WHO_IS, "-C", "docs"])
-        .says(&["glassblower [1]"])
+        .says(&["glassblower from Pellworth [1]"])
         .tells(&["Sources:\n  - Lantern (urn:doc:lantern)"])
         .until(),
     // The command hands over an argument that the library does not take: nothing is ever asked.
@@ -236,7 +236,7 @@ pub(super) const STEPS: &[Step] = &[
     ])
     .exactly("Exception: FlowInstance.graph_rag() got an unexpected keyword argument 'graph'"),
     run(&["tg-invoke-graph-rag", "-q", WHO_IS, "-C", "docs", "-x"])
-        .says(&["glassblower [1]"])
+        .says(&["glassblower from Pellworth [1]"])
         .tells(&[
             "[question] urn:trustgraph:question:",
             "[focus]",
