@@ -45,7 +45,7 @@ pub fn files() -> Files {
     add("overlays/standard/policies.yaml", &policies::of_services());
     add("overlays/standard/budgets.yaml", &budgets());
     let own = ["../standard", "broker.yaml", "scaling.yaml"];
-    let zones = json!({"patches": production::zones()});
+    let zones = json!({"namespace": NAME, "patches": production::zones()});
     add(
         "overlays/production/kustomization.yaml",
         &[kustomization(&own, zones)],
@@ -71,7 +71,6 @@ fn kustomization(resources: &[&str], more: Value) -> Value {
 fn common() -> Vec<Value> {
     let settings = json!({
         "THREADGRAPH_AUTH": "iam",
-        "THREADGRAPH_BROKER__OWN_USERS": "true",
         "THREADGRAPH_DATA_DIR": "/data/threadgraph",
         "THREADGRAPH_DURABILITY": "power",
         "THREADGRAPH_LISTEN": format!("0.0.0.0:{DOOR}"),

@@ -143,11 +143,20 @@ fn by_name() -> Value {
         "tags": ["agents"],
         "summary": "Agents and sessions, by the name of the operation.",
         "requestBody": {"required": true, "content": {"application/json": {"schema": request}}},
-        "responses": {"200": {
+        "responses": refused_before(json!({
             "description": "The result, or why there is none.",
             "content": {"application/json": {"schema": reply}},
-        }},
+        })),
     }})
+}
+
+/// The answer of a service below `/api/v1`, and what is refused before it is asked.
+fn refused_before(answered: Value) -> Value {
+    let of = |name: &str| json!({"$ref": format!("#/components/responses/{name}")});
+    json!({
+        "200": answered, "400": of("Malformed"), "401": of("Unknown"), "403": of("Denied"),
+        "404": of("NoWorkspace"), "413": of("TooLarge"), "429": of("Paced"),
+    })
 }
 
 fn failure() -> Value {
