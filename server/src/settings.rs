@@ -20,6 +20,9 @@ use tg_storage::Durability;
 
 use crate::compose::Services;
 
+/// The setting that is on without users.
+const PRIVATE_ADDRESSES: &str = "tool.private_addresses";
+
 pub use memory::overdrawn;
 
 pub use choices::{AmqpUrl, Auth, BusChoice, MeshMode};
@@ -191,6 +194,15 @@ impl Settings {
         settings.gateway.usd_eur_rate = settings.cost.usd_eur_rate;
         let machine = tg_storage::memory::of_this_process();
         settings.filled = memory::share_out(&mut settings, &given, machine);
+        // Without users whoever asks runs the system, on this machine.
+        if settings.auth == Auth::None && given.source(PRIVATE_ADDRESSES) == Source::Default {
+            settings.tool.private_addresses = true;
+            settings.filled.push(Filled {
+                name: PRIVATE_ADDRESSES,
+                value: true.to_string(),
+                by: Some("auth"),
+            });
+        }
         match unread {
             // What follows from settings that could not be read says nothing.
             Some(fault) => faults = vec![fault],

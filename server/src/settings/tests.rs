@@ -13,6 +13,18 @@ fn told(pairs: &[(&str, &str)]) -> Vec<String> {
 }
 
 #[test]
+fn servers_of_tools_on_this_machine_need_consent_where_there_are_users() {
+    let allowed = |pairs: &[(&str, &str)]| {
+        let settings = Settings::load(&Flags::default(), env(pairs)).unwrap();
+        settings.tool.private_addresses
+    };
+    let users = ("THREADGRAPH_AUTH", "iam");
+    let said = |value| ("THREADGRAPH_TOOL__PRIVATE_ADDRESSES", value);
+    assert!(allowed(&[]) && !allowed(&[users]));
+    assert!(!allowed(&[said("false")]) && allowed(&[users, said("true")]));
+}
+
+#[test]
 fn flags_win_over_environment_over_file_over_defaults() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("own.toml");

@@ -14,8 +14,9 @@ tg_settings::options! {
         sessions: u64 = 64, Whole(1..=100_000);
         /// How long a session that is not used is kept, in seconds.
         session_idle_seconds: u64 = 300, Whole(1..=86_400);
-        /// Whether servers of tools may be at private addresses: of this machine, of local networks. Where they may not, names count by
-        /// what they resolve to, and no proxy is asked. Link-local addresses and those of a cloud's metadata are never asked.
+        /// Whether servers of tools may be at private addresses: of this machine, of local networks. Without users (`auth = none`) they
+        /// may unless this says otherwise. Where they may not, names count by what they resolve to, and no proxy is asked.
+        /// Link-local addresses and those of a cloud's metadata are never asked.
         private_addresses: bool = false;
         /// Programs that are MCP servers and speak over their standard input and output: a JSON object of objects with `command`,
         /// `args`, `env` and `workspaces` by name, or `file:PATH` of one (see [tools.md](tools.md#programs)). Rows of type `mcp`
