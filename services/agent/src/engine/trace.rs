@@ -461,6 +461,7 @@ impl Entries<'_> {
         let asked = decision.asked();
         let facts = Conclusion {
             reason: phase.reason(),
+            answered: true,
             derived_from: &phase::before(self.run, self.step),
             usage: used(&asked),
             stored: stored.text,
@@ -508,6 +509,7 @@ impl Entries<'_> {
             id,
             &Conclusion {
                 reason: stopped.reason,
+                answered: true,
                 derived_from: &from,
                 usage: Used::default(),
                 stored: stopped.stored,
@@ -526,6 +528,7 @@ impl Entries<'_> {
             id,
             &Conclusion {
                 reason: ending.reason(),
+                answered: false,
                 derived_from: &from,
                 usage: Used::default(),
                 stored: false,
