@@ -240,7 +240,7 @@ impl Entries<'_> {
                 };
                 self.reasoned(id, &first, stored, linked);
             } else if let Some(guard) = &one.guard {
-                linked.add(guard_chose(&id.call(self.step, nth), guard), None);
+                linked.guarded(&id.call(self.step, nth), guard, before_call(guard));
             }
         }
         let seen = seen.filter(|seen| seen.is_there());
@@ -267,7 +267,7 @@ impl Entries<'_> {
             linked.add(entry, Some(&reflected));
         }
         if let Some(guard) = &decision.guard {
-            linked.add(guard_chose(&id.iteration(self.step), guard), None);
+            linked.guarded(&id.iteration(self.step), guard, before_call(guard));
         }
         if let Some(compacted) = &decision.compacted {
             let about = id.iteration(self.step);
@@ -356,7 +356,7 @@ impl Entries<'_> {
         linked.join(entry, Some(&seen.text), other);
     }
 
-    /// What a guard said of what the tool returned; what it had not said before, it notes as well.
+    /// What a guard did about what the tool returned: it warned and told the model, or stopped the run.
     fn told(
         &self,
         id: &Session,
@@ -364,15 +364,17 @@ impl Entries<'_> {
         seen: &Observation,
         linked: &mut Linked,
     ) {
-        let Some(guard) = seen.guard.as_ref().filter(|guard| guard.rung == Rung::Tell) else {
+        let Some(guard) = &seen.guard else {
             return;
         };
-        let about = id.observation_of(self.step, nth);
         let warned = decision.guard.as_ref();
-        if warned.is_none_or(|warned| warned.key != guard.key) {
-            linked.add(guard_did(&about, guard, Rung::Warn), None);
-        }
-        linked.add(guard_did(&about, guard, Rung::Tell), None);
+        let rungs: &[Rung] = match guard.rung {
+            Rung::Stop => &[Rung::Stop],
+            Rung::Tell if warned.is_some_and(|warned| warned.key == guard.key) => &[Rung::Tell],
+            Rung::Tell => &[Rung::Warn, Rung::Tell],
+            Rung::Warn | Rung::Block => &[],
+        };
+        linked.guarded(&id.observation_of(self.step, nth), guard, rungs);
     }
 
     /// The steps were planned, or planned anew.
@@ -545,23 +547,14 @@ fn has_returned(left: &Left<'_>) -> bool {
     left.seen.is_some_and(Observation::is_there)
 }
 
-/// What a guard did about a choice; the end that it may have led to is the run's.
-fn guard_chose(about: &str, guard: &Climbed) -> Event {
-    let rung = match guard.rung {
-        Rung::Stop => Rung::Block,
-        rung => rung,
-    };
-    guard_did(about, guard, rung)
-}
-
-fn guard_did(about: &str, guard: &Climbed, rung: Rung) -> Event {
-    guarded(&Guarded {
-        about,
-        rung: rung.as_str(),
-        detector: guard.detector.as_str(),
-        count: guard.count,
-        message: &guard.message,
-    })
+/// What a guard did about a call that was not made yet. One that has the run stopped does not let it be made.
+fn before_call(guard: &Climbed) -> &'static [Rung] {
+    match guard.rung {
+        Rung::Warn => &[Rung::Warn],
+        Rung::Tell => &[Rung::Tell],
+        Rung::Block => &[Rung::Block],
+        Rung::Stop => &[Rung::Block, Rung::Stop],
+    }
 }
 
 /// Entries as they are chained.
@@ -574,6 +567,20 @@ struct Linked {
 impl Linked {
     fn add(&mut self, event: Event, text: Option<&str>) {
         self.join(event, text, None);
+    }
+
+    /// What a guard did about an entity, rung by rung.
+    fn guarded(&mut self, about: &str, guard: &Climbed, rungs: &[Rung]) {
+        for rung in rungs {
+            let entry = guarded(&Guarded {
+                about,
+                rung: rung.as_str(),
+                detector: guard.detector.as_str(),
+                count: guard.count,
+                message: &guard.message,
+            });
+            self.add(entry, None);
+        }
     }
 
     fn join(&mut self, event: Event, text: Option<&str>, other: Option<&str>) {
