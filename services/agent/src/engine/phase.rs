@@ -6,7 +6,7 @@ use tg_schemas::msg::AgentRun;
 use super::bounds;
 use super::plan;
 
-/// The pattern of a plan whose steps are taken one after the other.
+/// The pattern of a plan whose steps are taken as soon as those are done that they depend on.
 pub const PLAN: &str = "plan-then-execute";
 /// The pattern of a question that is split among subagents.
 pub const SUPERVISOR: &str = "supervisor";
@@ -18,7 +18,7 @@ pub enum Phase {
     React,
     /// To plan, or to revise the plan.
     Plan,
-    /// To take a step of the plan, by its place.
+    /// To take the step of the plan at this place, and with it others that wait for nothing.
     Execute(usize),
     /// To answer from what the plan's steps found.
     Conclude,
@@ -66,19 +66,20 @@ impl Phase {
         }
     }
 
-    /// Id of the text that a tool returned.
-    pub fn observed_document(self, id: &Session, step: u32) -> String {
-        match self {
-            Self::Execute(at) => id.step_document(at),
-            _ => id.observation(step),
-        }
-    }
-
     /// The entity that a tool's own trace follows from.
     pub fn caller(self, id: &Session, step: u32) -> String {
         match self {
             Self::Execute(at) => id.step_result(at),
             _ => id.iteration(step),
+        }
+    }
+
+    /// The same of one of several calls, by its number; it takes a step of the plan if it has a place there.
+    pub fn caller_of(self, id: &Session, step: u32, (nth, place): (u32, Option<usize>)) -> String {
+        match (place, nth) {
+            (Some(place), _) => id.step_result(place),
+            (None, 0) => self.caller(id, step),
+            (None, nth) => id.call(step, nth),
         }
     }
 

@@ -2,18 +2,23 @@
 //! hashes, whoever takes the step, and however often.
 
 use tg_provenance::{
-    Analysis, Asked, Chain, Compaction, Conclusion, Event, Finding, Guarded, Numbered, Plan,
-    Reason, Session, SessionFacts, StepResult, Usage as Used, analysis, compaction, conclusion,
-    confirmation, decomposition, finding, guarded, hash_of, observation, pattern_decision, plan,
-    session, step_result, synthesis, thought,
+    Analysis, Asked, Chain, Compaction, Conclusion, Event, Finding, Numbered, Plan, Reason,
+    Session, SessionFacts, StepResult, Usage as Used, analysis, compaction, conclusion,
+    confirmation, decomposition, finding, hash_of, observation, pattern_decision, plan, session,
+    step_result, synthesis, thought,
 };
 use tg_schemas::msg::{AgentRun, PlanStep};
 
 use super::bounds;
 use super::compacting::SUMMARISE;
-use super::decision::{Compacted, Decision, Ending, Finding as Found, Observation, Taken, Usage};
-use super::guards::{Climbed, Rung};
+use super::decision::{
+    Compacted, Decision, Ending, Finding as Found, Observation, Taken, Usage, outcomes,
+};
+use super::guards::Rung;
 use super::phase::{self, Phase};
+use linked::{Linked, before_call};
+
+mod linked;
 
 /// What became of a text that was given to the library.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -119,8 +124,7 @@ impl Entries<'_> {
                         self.found(id, &seen.findings, &from, &mut linked);
                     }
                     if let Some(seen) = left.seen.filter(|seen| seen.is_there()) {
-                        self.asked(id, (0, decision), seen, &mut linked);
-                        self.executed(id, (at, decision), seen, stored, &mut linked);
+                        self.steps(id, (at, decision), seen, stored, &mut linked);
                     }
                 }
                 (Taken::Actions { .. }, _) => {
@@ -246,15 +250,19 @@ impl Entries<'_> {
         let seen = seen.filter(|seen| seen.is_there());
         let seen = seen.map_or(&[][..], |seen| &seen.calls);
         for ((nth, one), seen) in (0..).zip(&apart).zip(seen) {
-            let stored = match nth {
-                0 => stored,
-                // These are stored before it is known that the step saw them.
-                _ => Stored {
-                    text: self.library && !seen.text.is_empty(),
-                    ..stored
-                },
-            };
+            let stored = self.stored_of(nth, seen, stored);
             self.returned(id, (nth, one), seen, stored, linked);
+        }
+    }
+
+    /// What became of the text of one of several calls: all but the first are stored before it is known that the step saw them.
+    fn stored_of(&self, nth: u32, seen: &Observation, stored: Stored) -> Stored {
+        match nth {
+            0 => stored,
+            _ => Stored {
+                text: self.library && !seen.text.is_empty(),
+                ..stored
+            },
         }
     }
 
@@ -324,10 +332,8 @@ impl Entries<'_> {
         let Some(confirmed) = &seen.confirmed else {
             return;
         };
-        let about = match nth {
-            0 => Phase::of(self.run).caller(id, self.step),
-            nth => id.call(self.step, nth),
-        };
+        let phase = Phase::of(self.run);
+        let about = phase.caller_of(id, self.step, (nth, decision.place));
         let facts = Asked {
             id: &id.confirmation(self.step, nth),
             about: &about,
@@ -416,8 +422,8 @@ impl Entries<'_> {
         revisions + usize::from(!self.run.plan.is_empty())
     }
 
-    /// A step of a plan was taken; what its tool left behind follows from it.
-    fn executed(
+    /// Steps of a plan were taken, the one `at` this place or several.
+    fn steps(
         &self,
         id: &Session,
         (at, decision): (usize, &Decision),
@@ -425,15 +431,37 @@ impl Entries<'_> {
         stored: Stored,
         linked: &mut Linked,
     ) {
+        let took = decision.asked();
+        for (nth, one, seen) in outcomes(decision, seen) {
+            // What the choice of all took stands with the first.
+            let usage = match nth {
+                0 => used(&took),
+                _ => Used::default(),
+            };
+            let at = one.place.unwrap_or(at);
+            self.asked(id, (nth, &one), seen, linked);
+            let stored = self.stored_of(nth, seen, stored);
+            self.executed(id, (at, &one, usage), seen, stored, linked);
+        }
+    }
+
+    /// A step of a plan was taken; what its tool left behind follows from it.
+    fn executed(
+        &self,
+        id: &Session,
+        (at, decision, usage): (usize, &Decision, Used<'_>),
+        seen: &Observation,
+        stored: Stored,
+        linked: &mut Linked,
+    ) {
         let (action, arguments) = decision.action();
-        let asked = decision.asked();
         let facts = StepResult {
             number: at,
             revision: self.run.revisions.len(),
             goal: self.run.plan.get(at).map_or("", |step| &step.goal),
             action: &action,
             arguments: &arguments,
-            usage: used(&asked),
+            usage,
             duration_ms: Some(seen.duration_ms),
             error: seen.error.as_deref(),
             stored: stored.text,
@@ -493,7 +521,12 @@ impl Entries<'_> {
             (Some(Taken::Plan { .. }), _) => id.plan(self.revision()),
             (Some(Taken::Goals { .. }), _) => id.decomposition(),
             (Some(Taken::Answer { .. }) | None, _) => phase::before(self.run, self.step),
-            (Some(_), Phase::Execute(at)) if has_returned(left) => id.step_result(at),
+            (Some(_), Phase::Execute(at)) if has_returned(left) => {
+                let calls = left.decision.zip(left.seen);
+                let calls = calls.map(|(decision, seen)| outcomes(decision, seen));
+                let last = calls.and_then(|calls| calls.last()?.1.place);
+                id.step_result(last.unwrap_or(at))
+            }
             (Some(_), Phase::Execute(_)) => phase::before(self.run, self.step),
             (Some(_), _) if has_returned(left) => {
                 let calls = left.seen.map_or(0, |seen| seen.calls.len());
@@ -545,50 +578,4 @@ impl Entries<'_> {
 
 fn has_returned(left: &Left<'_>) -> bool {
     left.seen.is_some_and(Observation::is_there)
-}
-
-/// What a guard did about a call that was not made yet. One that has the run stopped does not let it be made.
-fn before_call(guard: &Climbed) -> &'static [Rung] {
-    match guard.rung {
-        Rung::Warn => &[Rung::Warn],
-        Rung::Tell => &[Rung::Tell],
-        Rung::Block => &[Rung::Block],
-        Rung::Stop => &[Rung::Block, Rung::Stop],
-    }
-}
-
-/// Entries as they are chained.
-struct Linked {
-    chain: Option<Chain>,
-    library: bool,
-    events: Vec<Event>,
-}
-
-impl Linked {
-    fn add(&mut self, event: Event, text: Option<&str>) {
-        self.join(event, text, None);
-    }
-
-    /// What a guard did about an entity, rung by rung.
-    fn guarded(&mut self, about: &str, guard: &Climbed, rungs: &[Rung]) {
-        for rung in rungs {
-            let entry = guarded(&Guarded {
-                about,
-                rung: rung.as_str(),
-                detector: guard.detector.as_str(),
-                count: guard.count,
-                message: &guard.message,
-            });
-            self.add(entry, None);
-        }
-    }
-
-    fn join(&mut self, event: Event, text: Option<&str>, other: Option<&str>) {
-        // One that is empty is not stored.
-        let text = text.filter(|text| self.library && !text.is_empty());
-        self.events.push(match &mut self.chain {
-            Some(chain) => chain.join(event, text, other),
-            None => event,
-        });
-    }
 }

@@ -15,13 +15,13 @@ use super::guard;
 use super::ready::{Prepared, Ready};
 use super::step::begin_at_once;
 use super::subagents::nothing_found;
-use super::together::{self, outcomes};
+use super::together;
 use super::went::Went;
 use crate::engine::arguments;
 use crate::engine::bounds::{self, MAX_IN_VAIN, MAX_OBSERVATION};
 use crate::engine::chunks;
 use crate::engine::confirmation::Answer;
-use crate::engine::decision::{Decision, Ending, Observation, Taken};
+use crate::engine::decision::{Decision, Ending, Observation, Taken, outcomes};
 use crate::engine::exchange::{Entry, Outcome, ToolUse};
 use crate::engine::guards::ladder;
 use crate::engine::phase::Phase;
@@ -251,8 +251,12 @@ impl StepExecution {
             (_, Phase::Execute(at)) => {
                 next.state.clone_from(&self.run.state);
                 let most = usize::try_from(self.agent.options.max_iterations).unwrap_or(usize::MAX);
-                let may_revise = plan::taken(&self.run.plan) + 1 < most;
-                plan::settle(&mut next, at, &seen.text, failed, may_revise);
+                let steps = outcomes(decision, seen);
+                let may_revise = plan::taken(&self.run.plan) + steps.len() < most;
+                for (_, one, seen) in steps {
+                    let (at, failed) = (one.place.unwrap_or(at), seen.error.is_some());
+                    plan::settle(&mut next, at, &seen.text, failed, may_revise);
+                }
             }
             _ => {
                 self.remember(&mut next, decision, seen);
