@@ -1,10 +1,7 @@
-//! What a run's next step is for, by its pattern and how far it has come; and the names that follow from it.
+//! What a step of a run is for, and the names that follow from it.
 
 use tg_provenance::{Reason, Session};
 use tg_schemas::msg::AgentRun;
-
-use super::bounds;
-use super::plan;
 
 /// The pattern of a plan whose steps are taken as soon as those are done that they depend on.
 pub const PLAN: &str = "plan-then-execute";
@@ -29,17 +26,6 @@ pub enum Phase {
 }
 
 impl Phase {
-    /// Of a run's next step.
-    pub fn of(run: &AgentRun) -> Self {
-        match run.pattern.as_str() {
-            PLAN if run.plan.is_empty() || plan::is_to_be_revised(run) => Self::Plan,
-            PLAN => plan::ready(&run.plan).map_or(Self::Conclude, Self::Execute),
-            SUPERVISOR if run.plan.is_empty() => Self::Decompose,
-            SUPERVISOR => Self::Merge,
-            _ => Self::React,
-        }
-    }
-
     /// Id of the message that says what was thought; empty: it has none.
     pub fn thought(self, id: &Session, step: u32) -> String {
         match self {
@@ -114,25 +100,5 @@ impl Phase {
     /// Whether what the model thinks is an entity of its own, and the choice of a tool another.
     pub fn is_react(self) -> bool {
         self == Self::React
-    }
-}
-
-/// The entity that a step follows from, before it has any itself.
-pub fn before(run: &AgentRun, step: u32) -> String {
-    let id = Session::new(&run.run);
-    match Phase::of(run) {
-        Phase::React if step > 1 => {
-            return id.observation_of(step - 1, bounds::last_call(run));
-        }
-        Phase::React | Phase::Decompose => return id.iri().to_owned(),
-        // What it rests on, it names beside.
-        Phase::Merge => return id.decomposition(),
-        _ => {}
-    }
-    let taken = |at: &usize| plan::taken(&run.plan[*at..=*at]) > 0;
-    match (0..run.plan.len()).rev().find(taken) {
-        Some(last) => id.step_result(last),
-        None if run.plan.is_empty() => id.iri().to_owned(),
-        None => id.plan(run.revisions.len()),
     }
 }

@@ -118,7 +118,7 @@ impl StepExecution {
         let cx = cx.within(&span);
         Self {
             id: Session::new(&run.run),
-            phase: Phase::of(&run),
+            phase: crate::engine::patterns::next(&run),
             traces: TraceWriter::outliving(&cx, &run.collection),
             agent,
             cx,

@@ -39,7 +39,7 @@ impl StepExecution {
                 },
                 text,
             },
-            (_, _) => self.observed(left),
+            _ => self.observed(left),
         };
         [thought, text]
     }

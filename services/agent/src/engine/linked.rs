@@ -5,7 +5,7 @@ use tg_provenance::{Chain, Event, Guarded, guarded};
 use crate::engine::guards::{Climbed, Rung};
 
 /// What a guard did about a call that was not made yet. One that has the run stopped does not let it be made.
-pub(super) fn before_call(guard: &Climbed) -> &'static [Rung] {
+pub fn before_call(guard: &Climbed) -> &'static [Rung] {
     match guard.rung {
         Rung::Warn => &[Rung::Warn],
         Rung::Tell => &[Rung::Tell],
@@ -15,19 +15,30 @@ pub(super) fn before_call(guard: &Climbed) -> &'static [Rung] {
 }
 
 /// Entries as they are chained.
-pub(super) struct Linked {
-    pub(super) chain: Option<Chain>,
-    pub(super) library: bool,
-    pub(super) events: Vec<Event>,
+pub struct Linked {
+    chain: Option<Chain>,
+    library: bool,
+    /// All so far.
+    pub events: Vec<Event>,
 }
 
 impl Linked {
-    pub(super) fn add(&mut self, event: Event, text: Option<&str>) {
+    /// None yet. `chain`: what they go on with; `None` of a run that has none. `library`: it takes the texts.
+    pub fn new(chain: Option<Chain>, library: bool) -> Self {
+        Self {
+            chain,
+            library,
+            events: Vec::with_capacity(4),
+        }
+    }
+
+    /// The next entry, with the text that it has in the library.
+    pub fn add(&mut self, event: Event, text: Option<&str>) {
         self.join(event, text, None);
     }
 
     /// What a guard did about an entity, rung by rung.
-    pub(super) fn guarded(&mut self, about: &str, guard: &Climbed, rungs: &[Rung]) {
+    pub fn guarded(&mut self, about: &str, guard: &Climbed, rungs: &[Rung]) {
         for rung in rungs {
             let entry = guarded(&Guarded {
                 about,
@@ -40,7 +51,8 @@ impl Linked {
         }
     }
 
-    pub(super) fn join(&mut self, event: Event, text: Option<&str>, other: Option<&str>) {
+    /// The same of one in which another chain ends, whose last entry has this hash.
+    pub fn join(&mut self, event: Event, text: Option<&str>, other: Option<&str>) {
         // One that is empty is not stored.
         let text = text.filter(|text| self.library && !text.is_empty());
         self.events.push(match &mut self.chain {
