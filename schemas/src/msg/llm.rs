@@ -8,6 +8,31 @@ use super::lenient::{nullable, string_map};
 use super::message;
 use crate::error::Error;
 
+/// Which model answers, and how: what an agent says instead of its flow.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
+#[serde(default)]
+pub struct ModelSettings {
+    #[serde(deserialize_with = "nullable")]
+    /// The model; empty: that of the flow.
+    pub model: String,
+    #[serde(deserialize_with = "nullable")]
+    /// Models to be asked in this order where the first cannot answer.
+    pub models: Vec<String>,
+    /// Most tokens of a reply; `None`: as many as the model writes.
+    pub max_tokens: Option<i64>,
+    /// Sampling temperature; `None`: that of the flow.
+    pub temperature: Option<f64>,
+}
+
+message!(ModelSettings);
+
+impl ModelSettings {
+    /// These, unless they say nothing.
+    pub fn said(self) -> Option<Self> {
+        (self != Self::default()).then_some(self)
+    }
+}
+
 /// A question to a model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -31,6 +56,9 @@ pub struct TextCompletionRequest {
     /// Whether what a reasoning model thinks is wanted as well. Ours: foreign peers ignore it.
     #[serde(deserialize_with = "nullable")]
     pub thinking: bool,
+    /// What the asker says of the model; `None`: as the flow says. Ours.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub settings: Option<ModelSettings>,
 }
 
 impl Default for TextCompletionRequest {
@@ -43,6 +71,7 @@ impl Default for TextCompletionRequest {
             response_format: None,
             schema: None,
             thinking: false,
+            settings: None,
         }
     }
 }
@@ -227,6 +256,9 @@ pub struct PromptRequest {
     /// Whether what a reasoning model thinks is wanted as well. Ours: foreign peers ignore it.
     #[serde(deserialize_with = "nullable")]
     pub thinking: bool,
+    /// What the asker says of the model; `None`: as the flow says. Ours.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub settings: Option<ModelSettings>,
 }
 
 message!(PromptRequest);

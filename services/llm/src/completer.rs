@@ -1,6 +1,7 @@
 //! Runs one request against a model: retries until the first piece, then passes pieces on, all within
 //! one deadline and one cancel token. Never repeats a request after a piece was passed on.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::error::LlmError;
 use crate::model::{ChatEvent, ChatModel, ChatRequest, ChatStream};
-use crate::routing::Router;
+use crate::routing::{Judged, Router, judged};
 use crate::traced;
 
 /// Models of which it is kept what their provider lists of them.
@@ -138,10 +139,26 @@ impl Completer {
         if let Some(router) = &self.router {
             return router.open(request, until).await;
         }
-        let attempt = || self.attempt(request);
-        self.backoff
-            .run(until, self.chance, LlmError::again, attempt)
-            .await
+        let mut asked = Cow::Borrowed(request);
+        let mut others = request.fallbacks.iter();
+        loop {
+            let attempt = || self.attempt(&asked);
+            let tried = self
+                .backoff
+                .run(until, self.chance, LlmError::again, attempt);
+            let error = match tried.await {
+                Ok(opened) => return Ok(opened),
+                Err(error) => error,
+            };
+            let next = others.next();
+            match next.filter(|_| judged(&error, request.streaming) != Judged::Final) {
+                None => return Err(error),
+                Some(model) => {
+                    tracing::info!(model, %error, "another model is asked");
+                    asked.to_mut().model = Some(model.clone());
+                }
+            }
+        }
     }
 
     async fn attempt(&self, request: &ChatRequest) -> Result<(ChatEvent, ChatStream), LlmError> {

@@ -50,6 +50,8 @@ pub struct ChatRequest {
     pub model: Option<String>,
     /// Sampling temperature; the provider's default when absent.
     pub temperature: Option<f64>,
+    /// Most tokens of the answer; as many as the model writes when absent.
+    pub max_tokens: Option<i64>,
     /// Wanted shape.
     pub format: Format,
     /// Whether the answer is wanted in pieces. A provider may still give it in one.
@@ -75,8 +77,6 @@ pub struct Dialog {
     pub tool_choice: Option<String>,
     /// Share of the likeliest words that is chosen from.
     pub top_p: Option<f64>,
-    /// Most tokens of the answer.
-    pub max_tokens: Option<i64>,
     /// Texts at which the answer ends.
     pub stop: Vec<String>,
 }

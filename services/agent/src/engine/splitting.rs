@@ -72,6 +72,7 @@ pub fn subagent(parent: &AgentRun, goal: &str, run: String, started_at: String) 
         tools: parent.tools.clone(),
         grant: parent.grant.clone(),
         record: parent.record,
+        settings: parent.settings.clone(),
         ..AgentRun::default()
     }
 }

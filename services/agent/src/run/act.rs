@@ -250,7 +250,7 @@ impl StepExecution {
             // What it found stands in the plan.
             (_, Phase::Execute(at)) => {
                 next.state.clone_from(&self.run.state);
-                let most = usize::try_from(self.agent.options.max_iterations).unwrap_or(usize::MAX);
+                let most = self.most_steps();
                 let may_revise = plan::taken(&self.run.plan) + 1 < most;
                 plan::settle(&mut next, at, &seen.text, failed, may_revise);
             }

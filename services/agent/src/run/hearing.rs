@@ -101,6 +101,11 @@ impl Hearing {
 }
 
 impl StepExecution {
+    /// The prompt service, with what the run says of its model.
+    fn prompts(&self) -> Prompts {
+        Prompts::of_flow(&self.cx).with_settings(self.run.settings.clone())
+    }
+
     /// Asks a model by a prompt.
     pub(super) fn hear(&mut self, prompt: &str, terms: &Terms) -> Result<Hearing, Unheard> {
         if let Some(playback) = &self.playback {
@@ -114,7 +119,7 @@ impl StepExecution {
         if self.records() {
             self.note(&Entry::Asked(Asked::of(prompt, terms)))?;
         }
-        let mut prompts = Prompts::of_flow(&self.cx);
+        let mut prompts = self.prompts();
         if prompt == PROMPT {
             // Of other questions the asker is told by narration.
             prompts = prompts.with_thinking();
@@ -239,7 +244,7 @@ impl StepExecution {
             self.note(&Entry::Asked(Asked::of(prompt, terms)))?;
         }
         let started = Instant::now();
-        let prompts = Prompts::of_flow(&self.cx);
+        let prompts = self.prompts();
         let piece = match prompts.whole(prompt, terms.clone()).await {
             Ok(piece) => piece,
             Err(error) => {

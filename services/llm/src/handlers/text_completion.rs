@@ -12,6 +12,7 @@ use tg_schemas::msg::{TextCompletionRequest, TextCompletionResponse};
 use tg_schemas::{Error, ErrorCode};
 use tokio::time::Instant;
 
+use super::wishes::{are_named, temperature_of};
 use super::written::Written;
 use super::{Rooms, usage};
 use crate::error::LlmError;
@@ -202,10 +203,10 @@ async fn gather(
 }
 
 fn request(cx: &Cx, question: TextCompletionRequest) -> Result<ChatRequest, LlmError> {
-    let temperature = match cx.parameter("temperature") {
-        None => None,
-        Some(text) => Some(temperature(text)?),
-    };
+    let own = question.settings.unwrap_or_default();
+    are_named(Some(&own.model), &own.models)?;
+    let temperature = temperature_of(own.temperature, cx.parameter("temperature"))?;
+    let model = Some(own.model).filter(|model| !model.is_empty());
     let format = match (question.response_format.as_deref(), question.schema) {
         (Some("json"), Some(schema)) => Format::Schema(schema),
         (Some("json"), None) => Format::Json,
@@ -215,21 +216,17 @@ fn request(cx: &Cx, question: TextCompletionRequest) -> Result<ChatRequest, LlmE
     Ok(ChatRequest {
         system: question.system,
         prompt: question.prompt,
-        model: cx.parameter("model").map(str::to_owned),
+        model: model.or_else(|| cx.parameter("model").map(str::to_owned)),
         temperature,
+        // None at all is no wish.
+        max_tokens: own.max_tokens.filter(|most| *most > 0),
+        fallbacks: own.models,
         format,
         streaming: question.streaming,
         workspace: cx.workspace().to_owned(),
         place: cx.place(),
         ..ChatRequest::default()
     })
-}
-
-pub(super) fn temperature(text: &str) -> Result<f64, LlmError> {
-    let number = text.trim().parse().ok();
-    number
-        .filter(|number| (0.0..=10.0).contains(number))
-        .ok_or(LlmError::Temperature)
 }
 
 fn label(processor: &str) -> &'static str {

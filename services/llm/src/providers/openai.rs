@@ -115,6 +115,9 @@ fn body(request: &ChatRequest, model: &str) -> Value {
     if let Some(temperature) = request.temperature {
         body["temperature"] = json!(temperature);
     }
+    if let Some(most) = request.max_tokens {
+        body["max_tokens"] = json!(most);
+    }
     if request.streaming {
         body["stream"] = json!(true);
         body["stream_options"] = json!({"include_usage": true});

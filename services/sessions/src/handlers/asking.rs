@@ -118,7 +118,13 @@ impl Asking<'_> {
             true => Vec::new(),
             false => vec!["*".to_owned()],
         };
+        let settings = self.agent.settings();
         let mut request = AgentRequest {
+            model: settings.model,
+            models: settings.models,
+            max_tokens: settings.max_tokens,
+            temperature: settings.temperature,
+            max_iterations: self.agent.max_iterations.unwrap_or_default(),
             question: self.question.to_owned(),
             group: Some(group),
             pattern: PATTERN.to_owned(),

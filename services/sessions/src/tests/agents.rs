@@ -1,8 +1,10 @@
 //! Agents as their files describe them, and questions outside of sessions.
 
 use std::fs;
+use std::path::Path;
 
 use tg_schemas::ErrorCode;
+use tg_schemas::msg::ModelSettings;
 use tg_schemas::operations::{
     Chat, Empty, GetNamedAgent, ListNamedAgents, ListSessions, NamedAgent, Question, WhichSessions,
 };
@@ -79,6 +81,28 @@ async fn line_006_a_chat_is_answered_and_nothing_of_it_is_kept(place: Place) {
     assert!(kept.sessions.is_empty() && kept.next_cursor.is_none());
 }
 
+async fn what_a_file_says_of_the_model_reaches_the_agent(place: Place) {
+    let text = "name: eva\nmodel: m1\nmodels: [m2]\nmax_tokens: 9\ntemperature: 0.5\nmax_iterations: 3\n";
+    let file = |dir: &Path| fs::write(dir.join("agents/e.yaml"), text).unwrap();
+    let world = World::start_with(&place, file).await;
+    world.chat("eva", "x").await.unwrap();
+    let session = world.session("eva", "ann").await;
+    world.send(&session, "y").await.unwrap();
+    for asked in world.asked() {
+        let settings = ModelSettings {
+            model: "m1".to_owned(),
+            models: vec!["m2".to_owned()],
+            max_tokens: Some(9),
+            temperature: Some(0.5),
+        };
+        assert_eq!((asked.settings(), asked.max_iterations), (Some(settings), 3));
+    }
+    world.chat("zoe", "x").await.unwrap();
+    let asked = world.asked().pop().unwrap();
+    assert_eq!((asked.model.as_str(), asked.max_iterations), ("m1", 10));
+    assert_eq!((asked.max_tokens, asked.temperature), (None, None));
+}
+
 async fn line_007_a_chat_without_a_message_asks_nobody(place: Place) {
     let world = World::start(&place).await;
     let question = Question {
@@ -118,6 +142,7 @@ on_both_buses!(
     line_002_an_agent_is_shown_with_its_instructions,
     line_005_a_file_that_changes_is_read_at_the_next_start,
     line_006_a_chat_is_answered_and_nothing_of_it_is_kept,
+    what_a_file_says_of_the_model_reaches_the_agent,
     line_007_a_chat_without_a_message_asks_nobody,
     an_agent_that_fails_is_reported_by_its_kind,
 );

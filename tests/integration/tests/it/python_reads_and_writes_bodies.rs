@@ -22,6 +22,7 @@ const OURS: [&str; 83] = [
     "AgentRunCall",
     "RunCost",
     "AnswerCost",
+    "ModelSettings",
     "AgentRunsRequest",
     "AgentRunsResponse",
     "AgentTask",

@@ -23,6 +23,7 @@ mod replayed;
 mod retrieval;
 mod routed;
 mod services;
+mod settings;
 mod supervised;
 mod tasks;
 mod thinking;
