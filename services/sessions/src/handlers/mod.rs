@@ -35,6 +35,8 @@ use crate::store::SqliteSessions;
 use crate::trail::Trail;
 use crate::turns::Turns;
 
+pub(crate) use workspace_agents::SEED;
+
 /// What all handlers go by.
 pub(crate) struct Agents {
     catalogue: Arc<Catalogue>,

@@ -1,6 +1,6 @@
 //! Sessions in memory, for tests: what the trait says, in as few words as possible.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use async_trait::async_trait;
 use parking_lot::Mutex;
@@ -54,6 +54,8 @@ pub(crate) struct InMemory(
     Mutex<BTreeMap<(String, String), Kept>>,
     /// Agents, each with the request that added it.
     Mutex<BTreeMap<(String, String), (String, Agent)>>,
+    /// Workspaces that have had the agents that they begin with.
+    Mutex<BTreeSet<String>>,
 );
 
 fn key(workspace: &str, id: &str) -> (String, String) {
@@ -264,6 +266,19 @@ impl AgentStore for InMemory {
         };
         all.insert(key(workspace, &new.id), (new.request, agent.clone()));
         Ok(Some(agent))
+    }
+
+    async fn seed(&self, workspace: &str, agents: Vec<AgentRow>) -> Result<(), StorageError> {
+        if self.2.lock().insert(workspace.to_owned()) {
+            for new in agents {
+                self.add_agent(workspace, new).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn is_seeded(&self, workspace: &str) -> Result<bool, StorageError> {
+        Ok(self.2.lock().contains(workspace))
     }
 
     async fn agent(&self, workspace: &str, id: &str) -> Result<Option<Agent>, StorageError> {

@@ -140,6 +140,18 @@ pub trait AgentStore: Send + Sync + 'static {
         new: AgentRow,
     ) -> Result<Option<Agent>, StorageError>;
 
+    /// Adds the agents that a workspace begins with, in this order, unless that was done before.
+    ///
+    /// # Errors
+    /// The store failed; nothing was added.
+    async fn seed(&self, workspace: &str, agents: Vec<AgentRow>) -> Result<(), StorageError>;
+
+    /// Whether a workspace has had the agents that it begins with.
+    ///
+    /// # Errors
+    /// The store failed.
+    async fn is_seeded(&self, workspace: &str) -> Result<bool, StorageError>;
+
     /// An agent.
     ///
     /// # Errors

@@ -30,6 +30,7 @@ mod a_killed_process_is_survived;
 mod a_late_retraction_changes_nothing;
 mod a_lost_config_purges_nothing;
 mod a_model_away_is_told;
+mod a_new_workspace_has_agents;
 mod a_new_workspace_of_an_old_name_is_empty;
 mod a_newcomer_gets_answers;
 mod a_provider_that_refuses_is_told;

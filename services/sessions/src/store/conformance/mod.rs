@@ -7,7 +7,7 @@ use tg_schemas::{WorkspaceKey, WorkspaceTombstone};
 use super::memory::InMemory;
 use super::sqlite::SqliteSessions;
 use super::{
-    AgentRow, AgentStore, Answer, Asked, NewSession, Owner, Role, SessionStore, SettingStore, Step,
+    Agent, AgentRow, AgentStore, Answer, Asked, NewSession, Owner, Role, SessionStore, SettingStore, Step,
     Surface,
 };
 use crate::engine::cursor::Key;
@@ -233,6 +233,21 @@ async fn line_051_an_agent_is_added_once_in_its_workspace(store: impl AgentStore
     assert_eq!(store.agent("y", "1").await.unwrap(), None);
 }
 
+async fn line_047_a_workspace_has_its_first_agents_once(store: impl AgentStore) {
+    let ids = |found: Vec<Agent>| -> Vec<String> { found.into_iter().map(|one| one.id).collect() };
+    assert!(!store.is_seeded("w").await.unwrap());
+    let first = || ["b", "a"].map(|id| agent(id, "q")).to_vec();
+    for _ in 0..2 {
+        store.seed("w", first()).await.unwrap();
+        assert!(store.is_seeded("w").await.unwrap());
+        assert_eq!(ids(store.agents("w", None, 10).await.unwrap()), ["b", "a"]);
+    }
+    store.remove_agent("w", "b").await.unwrap();
+    store.seed("w", first()).await.unwrap();
+    assert_eq!(ids(store.agents("w", None, 10).await.unwrap()), ["a"]);
+    assert!(!store.is_seeded("x").await.unwrap());
+}
+
 async fn agents_are_listed_changed_and_removed(store: impl AgentStore) {
     for id in ["b", "a", "c"] {
         store.add_agent("w", agent(id, id)).await.unwrap();
@@ -377,6 +392,7 @@ macro_rules! conformance {
             line_022_calls_of_tools_are_kept_before_their_answer,
             line_018_a_deleted_session_takes_its_messages_with_it,
             line_051_an_agent_is_added_once_in_its_workspace,
+            line_047_a_workspace_has_its_first_agents_once,
             agents_are_listed_changed_and_removed,
             line_079_conversations_go_with_their_agent);
     };

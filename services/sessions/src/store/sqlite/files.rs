@@ -121,6 +121,9 @@ CREATE TABLE memory (
 ) STRICT;
 CREATE INDEX memory_by_user ON memory (user, at);
 ",
+    "
+CREATE TABLE seeded (number INTEGER PRIMARY KEY CHECK (number = 1)) STRICT;
+",
 ];
 
 /// One file that is open.

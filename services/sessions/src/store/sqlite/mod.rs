@@ -167,6 +167,18 @@ impl AgentStore for SqliteSessions {
         file.write(move |tx| agent::add(tx, &new)).await
     }
 
+    async fn seed(&self, workspace: &str, agents: Vec<AgentRow>) -> Result<(), StorageError> {
+        let file = self.files.create(workspace).await?;
+        file.write(move |tx| agent::seed(tx, &agents)).await
+    }
+
+    async fn is_seeded(&self, workspace: &str) -> Result<bool, StorageError> {
+        match self.files.find(workspace).await? {
+            None => Ok(false),
+            Some(file) => file.read(agent::is_seeded).await,
+        }
+    }
+
     async fn agent(&self, workspace: &str, id: &str) -> Result<Option<Agent>, StorageError> {
         let Some(file) = self.files.find(workspace).await? else {
             return Ok(None);
