@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::chat::ChatUsage;
 use super::lenient::{is_zero, nullable, string_map};
-use super::llm::ModelSettings;
+use super::llm::{ModelService, ModelSettings};
 use super::message;
 use super::metadata::DEFAULT_COLLECTION;
 use super::rag::Citation;
@@ -165,6 +165,9 @@ pub struct AgentRequest {
     #[serde(deserialize_with = "nullable", skip_serializing_if = "is_zero")]
     /// Most rounds of model and tools, at most 50. A run that needs more is stopped with what it has. 0: as the service says.
     pub max_iterations: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The LLM service of the workspace that answers; `None`: the provider of the flow.
+    pub service: Option<ModelService>,
 }
 
 impl Default for AgentRequest {
@@ -195,6 +198,7 @@ impl Default for AgentRequest {
             max_tokens: None,
             temperature: None,
             max_iterations: 0,
+            service: None,
         }
     }
 }
@@ -207,6 +211,7 @@ impl AgentRequest {
             models: self.models.clone(),
             max_tokens: self.max_tokens,
             temperature: self.temperature,
+            service: self.service.clone(),
         };
         settings.said()
     }

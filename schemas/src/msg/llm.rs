@@ -22,9 +22,32 @@ pub struct ModelSettings {
     pub max_tokens: Option<i64>,
     /// Sampling temperature; `None`: that of the flow.
     pub temperature: Option<f64>,
+    /// The LLM service of the workspace that answers; `None`: the provider of the flow.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub service: Option<ModelService>,
 }
 
 message!(ModelSettings);
+
+/// An LLM service of a workspace. It says where its credential is, and never holds it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[serde(default)]
+pub struct ModelService {
+    #[serde(deserialize_with = "nullable")]
+    /// Who runs it: `openai`, `openrouter` or `ollama`.
+    pub provider: String,
+    #[serde(deserialize_with = "nullable")]
+    /// Its address, up to and including the version; empty: the usual one of the provider.
+    pub url: String,
+    #[serde(deserialize_with = "nullable")]
+    /// Reference of its credential, as the operator lists it; empty: it has none.
+    pub credential: String,
+    #[serde(deserialize_with = "nullable")]
+    /// Longest time of a reply, in milliseconds; 0: as long as there is.
+    pub timeout_ms: i64,
+}
+
+message!(ModelService);
 
 impl ModelSettings {
     /// These, unless they say nothing.

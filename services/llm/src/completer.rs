@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 use crate::error::LlmError;
 use crate::model::{ChatEvent, ChatModel, ChatRequest, ChatStream};
 use crate::routing::{Judged, Router, judged};
+use crate::services::Services;
 use crate::traced;
 
 /// Models of which it is kept what their provider lists of them.
@@ -30,6 +31,8 @@ pub struct Completer {
     chance: fn() -> f64,
     /// Chooses among several backends, each with rules of its own.
     router: Option<Arc<Router>>,
+    /// The services of workspaces.
+    services: Arc<Services>,
     /// Tokens that models read at once, as their provider listed them last.
     windows: Arc<watch::Sender<BTreeMap<String, u64>>>,
 }
@@ -42,6 +45,7 @@ impl Completer {
             backoff: Backoff::default(),
             chance: rand::random::<f64>,
             router: None,
+            services: Arc::default(),
             windows: Arc::new(watch::Sender::new(BTreeMap::new())),
         }
     }
@@ -65,6 +69,12 @@ impl Completer {
         self
     }
 
+    /// With credentials that workspaces may name.
+    pub(crate) fn with_services(mut self, services: Services) -> Self {
+        self.services = Arc::new(services);
+        self
+    }
+
     /// The model.
     pub fn model(&self) -> &Arc<dyn ChatModel> {
         &self.model
@@ -82,6 +92,9 @@ impl Completer {
         left: Duration,
         cancel: &CancellationToken,
     ) -> Result<ChatStream, LlmError> {
+        let own = request.service.as_ref().map(|own| own.timeout_ms);
+        let own = own.and_then(|own| u64::try_from(own).ok()).filter(|own| *own > 0);
+        let left = own.map_or(left, |own| left.min(Duration::from_millis(own)));
         let until = Instant::now() + left;
         let (first, rest) = bounded(until, cancel, self.attempts(request, until)).await??;
         let cancel = cancel.clone();
@@ -136,13 +149,15 @@ impl Completer {
         request: &ChatRequest,
         until: Instant,
     ) -> Result<(ChatEvent, ChatStream), LlmError> {
-        if let Some(router) = &self.router {
-            return router.open(request, until).await;
-        }
+        let model = match (&request.service, &self.router) {
+            (Some(service), _) => self.services.of(&request.workspace, service)?,
+            (None, Some(router)) => return router.open(request, until).await,
+            (None, None) => self.model.clone(),
+        };
         let mut asked = Cow::Borrowed(request);
         let mut others = request.fallbacks.iter();
         loop {
-            let attempt = || self.attempt(&asked);
+            let attempt = || attempt(&*model, &asked);
             let tried = self
                 .backoff
                 .run(until, self.chance, LlmError::again, attempt);
@@ -161,18 +176,23 @@ impl Completer {
         }
     }
 
-    async fn attempt(&self, request: &ChatRequest) -> Result<(ChatEvent, ChatStream), LlmError> {
-        let mut events = traced::chat(&*self.model, request, "").await?;
-        match events.next().await {
-            Some(Ok(first)) => {
-                if matches!(first, ChatEvent::Done(_)) {
-                    events = stream::empty().boxed();
-                }
-                Ok((first, events))
+}
+
+/// Asks a model once.
+async fn attempt(
+    model: &dyn ChatModel,
+    request: &ChatRequest,
+) -> Result<(ChatEvent, ChatStream), LlmError> {
+    let mut events = traced::chat(model, request, "").await?;
+    match events.next().await {
+        Some(Ok(first)) => {
+            if matches!(first, ChatEvent::Done(_)) {
+                events = stream::empty().boxed();
             }
-            Some(Err(error)) => Err(error),
-            None => Err(LlmError::BrokenOff),
+            Ok((first, events))
         }
+        Some(Err(error)) => Err(error),
+        None => Err(LlmError::BrokenOff),
     }
 }
 

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use futures::stream::BoxStream;
 use serde_json::{Map, Value};
 use tg_mesh::telemetry::Place;
-use tg_schemas::msg::{ChatTool, ChatToolCall, ChatTurn, ModelInfo};
+use tg_schemas::msg::{ChatTool, ChatToolCall, ChatTurn, ModelInfo, ModelService};
 
 use crate::engine::tokens::{Counts, nanodollars};
 use crate::error::LlmError;
@@ -60,6 +60,8 @@ pub struct ChatRequest {
     pub fallbacks: Vec<String>,
     /// The workspace that asks.
     pub workspace: String,
+    /// The LLM service of the workspace that answers, instead of the provider.
+    pub service: Option<ModelService>,
     /// A chat of several turns; then `system` and `prompt` are what of it a model without turns reads.
     pub dialog: Option<Arc<Dialog>>,
     /// Where in a trace it is asked.

@@ -109,7 +109,9 @@ impl TextCompletion {
         let thinks = question.thinking;
         let request = request(cx, question)?;
         let asked = request.model.as_deref();
-        self.rooms.check(cx, &self.provider_client, asked)?;
+        if request.service.is_none() {
+            self.rooms.check(cx, &self.provider_client, asked)?;
+        }
         let began = Instant::now();
         let done = self.complete(cx, (&request, thinks), out).await;
         metrics::histogram!(
@@ -129,7 +131,11 @@ impl TextCompletion {
     ) -> Result<Completion, Error> {
         let left = within(cx.deadline.left());
         let model = request.model.as_deref();
-        let failed = |error| provider_client::failed(&self.provider_client, cx, model, error);
+        let failed = |error| match request.service {
+            None => provider_client::failed(&self.provider_client, cx, model, error),
+            // Nothing of the provider of the flow.
+            Some(_) => Error::from(error),
+        };
         let opening = self.provider_client.client.open(request, left, &cx.cancel);
         let mut events = opening.await.map_err(failed)?;
         let mut written = Written::default();
@@ -166,7 +172,9 @@ impl TextCompletion {
                 if completion.truncated {
                     tracing::info!(model = completion.model, "answer cut at the length limit");
                 }
-                provider_client::note(true);
+                if request.service.is_none() {
+                    provider_client::note(true);
+                }
                 out.send(end(&mut written, &completion)).await?;
                 return Ok(completion);
             }
@@ -221,6 +229,7 @@ fn request(cx: &Cx, question: TextCompletionRequest) -> Result<ChatRequest, LlmE
         // None at all is no wish.
         max_tokens: own.max_tokens.filter(|most| *most > 0),
         fallbacks: own.models,
+        service: own.service,
         format,
         streaming: question.streaming,
         workspace: cx.workspace().to_owned(),

@@ -88,6 +88,7 @@ pub fn read(text: &str) -> Result<Definition, Vec<FieldError>> {
         memory: fields.flag("memory"),
         collections: fields.text("rag_index", TEXT).into_iter().collect(),
         rag_min_score: None,
+        service: None,
     };
     if fields
         .text("engine", TEXT)

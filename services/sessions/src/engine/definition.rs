@@ -1,6 +1,6 @@
 //! What an agent is: the one definition behind all of its sources.
 
-use tg_schemas::msg::ModelSettings;
+use tg_schemas::msg::{ModelService, ModelSettings};
 use tg_schemas::operations::{AgentConfig, AgentSummary, Capability};
 
 /// Passages that a search returns where nobody says how many.
@@ -41,6 +41,8 @@ pub struct Definition {
     pub capabilities: Vec<Capability>,
     /// Most rounds of model and tools in a turn; `None`: as the agent service says.
     pub max_iterations: Option<i64>,
+    /// The LLM service that answers; `None`: the provider of the flow.
+    pub service: Option<ModelService>,
     /// Whether what its users say of themselves is remembered across sessions.
     pub memory: bool,
 }
@@ -57,6 +59,7 @@ impl Definition {
             models,
             max_tokens: self.max_tokens,
             temperature: self.temperature,
+            service: self.service.clone(),
         }
     }
 

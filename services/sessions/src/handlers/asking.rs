@@ -124,6 +124,7 @@ impl Asking<'_> {
             models: settings.models,
             max_tokens: settings.max_tokens,
             temperature: settings.temperature,
+            service: settings.service,
             max_iterations: self.agent.max_iterations.unwrap_or_default(),
             question: self.question.to_owned(),
             group: Some(group),

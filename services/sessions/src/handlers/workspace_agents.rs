@@ -103,6 +103,7 @@ impl Agents {
             None => own_id(cx),
         };
         let like = workspace_agent::settled(like)?;
+        self.is_bound(cx, &like).await?;
         self.seed(cx).await?;
         let new = AgentRow {
             id,
@@ -137,6 +138,7 @@ impl Agents {
             .await?;
         let known = self.kept(cx, &change.agent_id).await?;
         let like = workspace_agent::changed(body(&known)?, change)?;
+        self.is_bound(cx, &like).await?;
         let store = self.store.get().await?;
         let done = store.change_agent(key.as_str(), &known.id, written(&like)?, clock::millis());
         shown(cx, &done.await?.ok_or(SessionsError::NoWorkspaceAgent)?)

@@ -8,6 +8,7 @@ mod lineage;
 #[cfg(test)]
 mod memory;
 mod record;
+mod services;
 mod sqlite;
 
 #[cfg(test)]
@@ -23,6 +24,7 @@ pub use record::{
     Agent, AgentRow, Answer, Asked, Began, Finished, Message, NewSession, Owner, Role, Session,
     Step, Surface,
 };
+pub use services::{LlmService, LlmServiceRow, LlmServiceStore, Removed};
 /// The adapter that is used.
 pub use sqlite::SqliteSessions;
 

@@ -94,6 +94,7 @@ async fn what_a_file_says_of_the_model_reaches_the_agent(place: Place) {
             models: vec!["m2".to_owned()],
             max_tokens: Some(9),
             temperature: Some(0.5),
+            service: None,
         };
         assert_eq!((asked.settings(), asked.max_iterations), (Some(settings), 3));
     }

@@ -16,7 +16,7 @@ async fn names(url: &str, workspace: &str) -> Result<Vec<String>> {
 }
 
 async fn line_047(bus: Bus) -> Result<()> {
-    let world = World::new(bus).await?;
+    let world = World::with(bus, Vec::new()).await?;
     let url = world.server.url();
     iam(&url, "create-workspace", "made").await?;
     // Asking again makes no others.

@@ -113,6 +113,11 @@ const ELSEWHERE: [(&str, &str, &str); 11] = [
     ),
     (
         "sessions",
+        "list-llm-services",
+        include_str!("../../../../services/sessions/src/tests/llm_services.rs"),
+    ),
+    (
+        "sessions",
         "list-conversations",
         include_str!("../../../../services/sessions/src/tests/conversations.rs"),
     ),

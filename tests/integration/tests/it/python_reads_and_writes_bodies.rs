@@ -22,6 +22,7 @@ const OURS: [&str; 83] = [
     "AgentRunCall",
     "RunCost",
     "AnswerCost",
+    "ModelService",
     "ModelSettings",
     "AgentRunsRequest",
     "AgentRunsResponse",

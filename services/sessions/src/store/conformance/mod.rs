@@ -417,6 +417,7 @@ fn sqlite(dir: &std::path::Path) -> SqliteSessions {
 conformance!(in_memory, |_: &std::path::Path| InMemory::default());
 conformance!(in_sqlite, sqlite);
 
+mod services;
 mod shortened;
 
 /// What one turn writes does not grow with its session.

@@ -5,6 +5,7 @@ mod files;
 mod message;
 mod more;
 mod part;
+mod service;
 mod session;
 mod setting;
 mod summary;
