@@ -168,6 +168,9 @@ pub struct AgentRequest {
     #[serde(skip_serializing_if = "Option::is_none")]
     /// The LLM service of the workspace that answers; `None`: the provider of the flow.
     pub service: Option<ModelService>,
+    #[serde(deserialize_with = "nullable", skip_serializing_if = "is_zero")]
+    /// Passages that a search of a tool returns where the model does not say how many, at most 50; 0: as the tool says.
+    pub top_k: i64,
 }
 
 impl Default for AgentRequest {
@@ -199,6 +202,7 @@ impl Default for AgentRequest {
             temperature: None,
             max_iterations: 0,
             service: None,
+            top_k: 0,
         }
     }
 }

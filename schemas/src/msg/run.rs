@@ -195,6 +195,9 @@ pub struct AgentRun {
     /// Most steps that it may take, as its question says; 0: as the service says.
     #[serde(deserialize_with = "nullable")]
     pub max_iterations: i64,
+    /// Passages that a search returns where the model does not say how many; 0: as the tool says.
+    #[serde(deserialize_with = "nullable")]
+    pub top_k: i64,
 }
 
 /// What calls of models cost, by how that is known.
@@ -266,6 +269,7 @@ impl Default for AgentRun {
             recoveries: 0,
             settings: None,
             max_iterations: 0,
+            top_k: 0,
         }
     }
 }

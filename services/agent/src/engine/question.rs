@@ -79,6 +79,7 @@ pub fn first_step(
         record: question.record,
         settings,
         max_iterations: question.max_iterations.clamp(0, MAX_ITERATIONS),
+        top_k: question.top_k.max(0),
         prior: i64::try_from(history.len()).unwrap_or(0),
         loop_window: Window::new(question.loop_window, MAX_WINDOW).into_records(),
         history,

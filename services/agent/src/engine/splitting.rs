@@ -73,6 +73,7 @@ pub fn subagent(parent: &AgentRun, goal: &str, run: String, started_at: String) 
         grant: parent.grant.clone(),
         record: parent.record,
         settings: parent.settings.clone(),
+        top_k: parent.top_k,
         ..AgentRun::default()
     }
 }

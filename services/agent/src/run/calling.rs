@@ -35,6 +35,7 @@ pub(super) struct Calling {
     /// IRI of the choice.
     caller: String,
     pub(super) collection: String,
+    passages: i64,
     state: String,
     /// The model that chose it.
     model: String,
@@ -72,6 +73,7 @@ impl StepExecution {
                 nth => self.id.call(self.step, nth),
             },
             collection: self.run.collection.clone(),
+            passages: self.run.top_k,
             state: self.run.state.clone(),
             model: decision.usage.model.clone(),
             known: known.clone(),
@@ -210,6 +212,7 @@ impl Calling {
             collection: tool.collection.as_deref().unwrap_or(&self.collection),
             key: self.key(),
             iteration: self.caller.clone(),
+            passages: self.passages,
             known: &self.known,
         };
         let started = Instant::now();

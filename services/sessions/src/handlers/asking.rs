@@ -125,6 +125,7 @@ impl Asking<'_> {
             max_tokens: settings.max_tokens,
             temperature: settings.temperature,
             service: settings.service,
+            top_k: self.agent.rag_top_k,
             max_iterations: self.agent.max_iterations.unwrap_or_default(),
             question: self.question.to_owned(),
             group: Some(group),

@@ -97,6 +97,8 @@ async fn what_a_file_says_of_the_model_reaches_the_agent(place: Place) {
             service: None,
         };
         assert_eq!((asked.settings(), asked.max_iterations), (Some(settings), 3));
+        // Also of what tools search.
+        assert_eq!(asked.top_k, 5);
     }
     world.chat("zoe", "x").await.unwrap();
     let asked = world.asked().pop().unwrap();

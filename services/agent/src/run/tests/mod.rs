@@ -13,6 +13,7 @@ mod graph;
 mod hooked;
 mod joined;
 mod loops;
+mod passages;
 mod pictures;
 mod planned;
 mod polled;
