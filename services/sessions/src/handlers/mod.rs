@@ -4,6 +4,7 @@ mod agents;
 mod asking;
 mod conversations;
 mod documents;
+mod dropped;
 mod lineage;
 mod llm_services;
 mod recalling;
@@ -38,6 +39,7 @@ use crate::store::SqliteSessions;
 use crate::trail::Trail;
 use crate::turns::Turns;
 
+pub(crate) use dropped::Dropped;
 pub(crate) use workspace_agents::SEED;
 
 /// What all handlers go by.

@@ -140,6 +140,23 @@ impl SessionStore for InMemory {
         }))
     }
 
+    async fn forget_collection(
+        &self,
+        workspace: &str,
+        collection: &str,
+    ) -> Result<usize, StorageError> {
+        let mut all = self.0.lock();
+        let own = all.iter_mut().filter(|((of, _), _)| of == workspace);
+        let own = own.map(|(_, kept)| &mut kept.session);
+        let mut changed = 0;
+        for session in own.filter(|one| one.owner.surface == Surface::Conversation) {
+            let before = session.knowledge.len();
+            session.knowledge.retain(|one| one != collection);
+            changed += usize::from(session.knowledge.len() < before);
+        }
+        Ok(changed)
+    }
+
     async fn delete(&self, workspace: &str, id: &str) -> Result<bool, StorageError> {
         let gone = self.0.lock().remove(&key(workspace, id));
         Ok(gone.is_some())

@@ -70,6 +70,16 @@ pub trait SessionStore: Send + Sync + 'static {
         knowledge: Vec<String>,
     ) -> Result<Option<Session>, StorageError>;
 
+    /// Takes a collection from all conversations that may use it. How many there were.
+    ///
+    /// # Errors
+    /// The store failed; nothing was changed.
+    async fn forget_collection(
+        &self,
+        workspace: &str,
+        collection: &str,
+    ) -> Result<usize, StorageError>;
+
     /// Deletes a session with its messages. `false`: it is not there.
     ///
     /// # Errors

@@ -317,6 +317,40 @@ async fn line_079_conversations_go_with_their_agent(store: impl AgentStore + Ses
     assert!(store.session("w", "1").await.unwrap().is_some());
 }
 
+async fn line_080_conversations_forget_a_collection(store: impl SessionStore) {
+    let with = |id: &str, surface, knowledge: &[&str]| NewSession {
+        owner: Owner {
+            surface,
+            ..owner("")
+        },
+        knowledge: knowledge.iter().map(|&one| one.to_owned()).collect(),
+        ..new(id, "", 10)
+    };
+    let of = Surface::Conversation;
+    for (workspace, one) in [
+        ("w", with("1", of, &["a", "k", "z"])),
+        ("w", with("2", of, &["k"])),
+        ("w", with("3", of, &["a"])),
+        ("w", with("4", Surface::Named, &["k"])),
+        ("x", with("5", of, &["k"])),
+    ] {
+        store.create(workspace, one).await.unwrap();
+    }
+    assert_eq!(store.forget_collection("w", "k").await.unwrap(), 2);
+    assert_eq!(store.forget_collection("w", "k").await.unwrap(), 0);
+    assert_eq!(store.forget_collection("none", "k").await.unwrap(), 0);
+    for (workspace, id, left) in [
+        ("w", "1", &["a", "z"][..]),
+        ("w", "2", &[]),
+        ("w", "3", &["a"]),
+        ("w", "4", &["k"]),
+        ("x", "5", &["k"]),
+    ] {
+        let kept = store.session(workspace, id).await.unwrap().unwrap();
+        assert_eq!(kept.knowledge, left, "{id}");
+    }
+}
+
 async fn line_022_calls_of_tools_are_kept_before_their_answer(store: impl SessionStore) {
     store.create("w", new("1", "ann", 10)).await.unwrap();
     let began = store.begin("w", "1", asked("q", "look")).await.unwrap();
@@ -390,6 +424,7 @@ macro_rules! conformance {
             line_130_a_repeated_request_adds_no_second_message,
             the_past_is_what_fits_from_its_end_on,
             line_022_calls_of_tools_are_kept_before_their_answer,
+            line_080_conversations_forget_a_collection,
             line_018_a_deleted_session_takes_its_messages_with_it,
             line_051_an_agent_is_added_once_in_its_workspace,
             line_047_a_workspace_has_its_first_agents_once,

@@ -88,6 +88,19 @@ impl SessionStore for SqliteSessions {
             .await
     }
 
+    async fn forget_collection(
+        &self,
+        workspace: &str,
+        collection: &str,
+    ) -> Result<usize, StorageError> {
+        let Some(file) = self.files.find(workspace).await? else {
+            return Ok(0);
+        };
+        let collection = collection.to_owned();
+        file.write(move |tx| session::forget_collection(tx, &collection))
+            .await
+    }
+
     async fn delete(&self, workspace: &str, id: &str) -> Result<bool, StorageError> {
         let Some(file) = self.files.find(workspace).await? else {
             return Ok(false);
