@@ -38,6 +38,7 @@ mod a_purged_run_leaves_nothing;
 mod a_reranker_elsewhere_decides;
 mod a_restore_is_killed_anywhere;
 mod a_restore_never_empties;
+mod a_session_outlives_its_flow;
 mod a_torn_blob_is_mended;
 mod a_user_is_asked;
 mod an_upload_survives;
