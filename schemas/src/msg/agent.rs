@@ -171,6 +171,9 @@ pub struct AgentRequest {
     #[serde(deserialize_with = "nullable", skip_serializing_if = "is_zero")]
     /// Passages that a search of a tool returns where the model does not say how many, at most 50; 0: as the tool says.
     pub top_k: i64,
+    #[serde(deserialize_with = "nullable", skip_serializing_if = "is_zero")]
+    /// How many agents called each other before what a tool of the run asks, counted at the doors; 0: nobody counts.
+    pub caller_depth: i64,
 }
 
 impl Default for AgentRequest {
@@ -203,6 +206,7 @@ impl Default for AgentRequest {
             max_iterations: 0,
             service: None,
             top_k: 0,
+            caller_depth: 0,
         }
     }
 }
@@ -334,6 +338,9 @@ pub struct ToolServiceRequest {
     #[serde(deserialize_with = "nullable")]
     /// Arguments of the call, as a JSON object in text.
     pub arguments: String,
+    #[serde(deserialize_with = "nullable", skip_serializing_if = "is_zero")]
+    /// Depth that a question of the tool to an agent has: its `SPASS-Caller-Depth`; 0: nobody counts. Ours.
+    pub caller_depth: i64,
 }
 
 message!(ToolServiceRequest);

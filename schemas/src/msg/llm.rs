@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::lenient::{nullable, string_map};
+use super::lenient::{is_zero, nullable, string_map};
 use super::message;
 use crate::error::Error;
 
@@ -202,6 +202,9 @@ pub struct ToolRequest {
     /// Whether pictures that the tool returns are wanted. Ours.
     #[serde(deserialize_with = "nullable")]
     pub pictures: bool,
+    #[serde(deserialize_with = "nullable", skip_serializing_if = "is_zero")]
+    /// Depth that a question of the tool to an agent has: its `SPASS-Caller-Depth`; 0: nobody counts. Ours.
+    pub caller_depth: i64,
 }
 
 message!(ToolRequest);

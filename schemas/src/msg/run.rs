@@ -198,6 +198,9 @@ pub struct AgentRun {
     /// Passages that a search returns where the model does not say how many; 0: as the tool says.
     #[serde(deserialize_with = "nullable")]
     pub top_k: i64,
+    /// How many agents called each other before what a tool of the run asks, counted at the doors; 0: nobody counts.
+    #[serde(deserialize_with = "nullable")]
+    pub caller_depth: i64,
 }
 
 /// What calls of models cost, by how that is known.
@@ -270,6 +273,7 @@ impl Default for AgentRun {
             settings: None,
             max_iterations: 0,
             top_k: 0,
+            caller_depth: 0,
         }
     }
 }

@@ -80,6 +80,7 @@ pub fn first_step(
         settings,
         max_iterations: question.max_iterations.clamp(0, MAX_ITERATIONS),
         top_k: question.top_k.max(0),
+        caller_depth: question.caller_depth.max(0),
         prior: i64::try_from(history.len()).unwrap_or(0),
         loop_window: Window::new(question.loop_window, MAX_WINDOW).into_records(),
         history,

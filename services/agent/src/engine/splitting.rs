@@ -74,6 +74,7 @@ pub fn subagent(parent: &AgentRun, goal: &str, run: String, started_at: String) 
         record: parent.record,
         settings: parent.settings.clone(),
         top_k: parent.top_k,
+        caller_depth: parent.caller_depth,
         ..AgentRun::default()
     }
 }

@@ -22,6 +22,8 @@ pub struct Call<'a> {
     pub iteration: String,
     /// Passages that a search returns where the model does not say how many; 0: as the tool says.
     pub passages: i64,
+    /// Depth that a question of the tool to an agent has; 0: nobody counts.
+    pub caller_depth: i64,
     /// What numbers of the run name already.
     pub known: &'a [Citation],
 }

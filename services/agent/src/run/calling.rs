@@ -36,6 +36,7 @@ pub(super) struct Calling {
     caller: String,
     pub(super) collection: String,
     passages: i64,
+    caller_depth: i64,
     state: String,
     /// The model that chose it.
     model: String,
@@ -74,6 +75,7 @@ impl StepExecution {
             },
             collection: self.run.collection.clone(),
             passages: self.run.top_k,
+            caller_depth: self.run.caller_depth,
             state: self.run.state.clone(),
             model: decision.usage.model.clone(),
             known: known.clone(),
@@ -213,6 +215,7 @@ impl Calling {
             key: self.key(),
             iteration: self.caller.clone(),
             passages: self.passages,
+            caller_depth: self.caller_depth,
             known: &self.known,
         };
         let started = Instant::now();

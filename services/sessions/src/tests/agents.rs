@@ -129,6 +129,30 @@ async fn line_007_a_chat_without_a_message_asks_nobody(place: Place) {
     assert!(world.asked().is_empty());
 }
 
+/// A tool is told the depth of what it asks, and asks so.
+async fn line_036_the_third_nesting_through_a_tool_is_refused(place: Place) {
+    let world = World::start(&place).await;
+    let mut depth = 0;
+    let refused = loop {
+        let question = Question {
+            name: "ann".to_owned(),
+            message: Some("x".to_owned()),
+            caller_depth: depth,
+            ..Question::default()
+        };
+        match world.call::<Chat>(&question).await {
+            Ok(_) => depth = world.asked().last().unwrap().caller_depth,
+            refused => break refused,
+        }
+    };
+    assert_eq!(code(refused), "recursion_depth_exceeded");
+    assert_eq!((world.asked().len(), depth), (3, 3));
+    // In a session, too.
+    let session = world.session("ann", "bob").await;
+    world.send(&session, "x").await.unwrap();
+    assert_eq!(world.asked().last().unwrap().caller_depth, 1);
+}
+
 async fn an_agent_that_fails_is_reported_by_its_kind(place: Place) {
     let world = World::start(&place).await;
     world.answers(|_| fails(ErrorCode::Provider));
@@ -147,5 +171,6 @@ on_both_buses!(
     line_006_a_chat_is_answered_and_nothing_of_it_is_kept,
     what_a_file_says_of_the_model_reaches_the_agent,
     line_007_a_chat_without_a_message_asks_nobody,
+    line_036_the_third_nesting_through_a_tool_is_refused,
     an_agent_that_fails_is_reported_by_its_kind,
 );

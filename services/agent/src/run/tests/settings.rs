@@ -29,6 +29,23 @@ async fn what_a_question_says_of_its_model_reaches_each_call(place: Place) {
     assert_eq!(told().last(), Some(&None));
 }
 
+async fn line_036_a_tool_is_told_the_depth_of_what_it_asks(place: Place) {
+    let remote = "Action: remote\nArgs: {\"x\": 1}";
+    let script = [remote, END, remote, END].map(Say::Text);
+    let world = World::new(&place, script).await;
+    let asked = AgentRequest {
+        caller_depth: 2,
+        ..question("q", false)
+    };
+    world.run(&asked).await;
+    world.run(&question("r", false)).await;
+    let told: Vec<i64> = {
+        let asked = world.tools.asked.lock();
+        asked.iter().map(|one| one.caller_depth).collect()
+    };
+    assert_eq!(told, [2, 0]);
+}
+
 async fn a_run_with_a_bound_of_its_own_is_stopped_with_what_it_has(place: Place) {
     let world = World::new(&place, [Say::Text(ADD), Say::Text(ADD)]).await;
     let asked = AgentRequest {
@@ -45,5 +62,6 @@ async fn a_run_with_a_bound_of_its_own_is_stopped_with_what_it_has(place: Place)
 
 tg_testkit::on_both_buses!(
     what_a_question_says_of_its_model_reaches_each_call,
+    line_036_a_tool_is_told_the_depth_of_what_it_asks,
     a_run_with_a_bound_of_its_own_is_stopped_with_what_it_has,
 );
