@@ -45,7 +45,9 @@ fn read(text: &str) -> Result<Credentials, String> {
         let shape = "must be WORKSPACE=env:NAME or WORKSPACE=file:PATH, separated by commas";
         let (of, reference) = entry.split_once('=').ok_or(shape)?;
         let (of, reference) = (of.trim(), reference.trim());
-        let named = ["env:", "file:"].iter().any(|kind| reference.starts_with(kind));
+        let named = ["env:", "file:"]
+            .iter()
+            .any(|kind| reference.starts_with(kind));
         if of.is_empty() || !named {
             // What is written may be a key: it is not repeated.
             return Err(shape.to_owned());
@@ -85,7 +87,10 @@ mod tests {
     fn a_key_that_is_written_out_is_refused_and_not_repeated() {
         for wrong in ["sk-1", "a=sk-1", "=env:PATH", "a=env:PATH,,"] {
             let told = read(wrong).unwrap_err();
-            assert!(told.starts_with("must be") && !told.contains("sk-1"), "{told}");
+            assert!(
+                told.starts_with("must be") && !told.contains("sk-1"),
+                "{told}"
+            );
         }
     }
 }

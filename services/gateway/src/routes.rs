@@ -12,8 +12,8 @@ use tg_schemas::operations::{
     ExportSession, ForgetMemory, GetAgent, GetConversation, GetLlmService, GetNamedAgent,
     GetSession, GetTenantConfig, ImportSession, ListAgents, ListConversationMessages,
     ListConversations, ListLlmServices, ListMemories, ListMessages, ListNamedAgents, ListSessions,
-    ListTemplates, Operation, PutTenantConfig, SendConversationMessage, SendMessage, SessionLineage,
-    UndoCompaction, UpdateAgent, UpdateConversation, UpdateLlmService,
+    ListTemplates, Operation, PutTenantConfig, SendConversationMessage, SendMessage,
+    SessionLineage, UndoCompaction, UpdateAgent, UpdateConversation, UpdateLlmService,
 };
 
 use crate::call::Meta;

@@ -93,7 +93,9 @@ impl Completer {
         cancel: &CancellationToken,
     ) -> Result<ChatStream, LlmError> {
         let own = request.service.as_ref().map(|own| own.timeout_ms);
-        let own = own.and_then(|own| u64::try_from(own).ok()).filter(|own| *own > 0);
+        let own = own
+            .and_then(|own| u64::try_from(own).ok())
+            .filter(|own| *own > 0);
         let left = own.map_or(left, |own| left.min(Duration::from_millis(own)));
         let until = Instant::now() + left;
         let (first, rest) = bounded(until, cancel, self.attempts(request, until)).await??;
@@ -175,7 +177,6 @@ impl Completer {
             }
         }
     }
-
 }
 
 /// Asks a model once.

@@ -69,7 +69,11 @@ impl Services {
             .map_err(|_| LlmError::Unsupported)?;
         let credential = match service.credential.as_str() {
             "" => None,
-            name => Some(self.credentials.get(workspace, name).ok_or(LlmError::Auth(None))?),
+            name => Some(
+                self.credentials
+                    .get(workspace, name)
+                    .ok_or(LlmError::Auth(None))?,
+            ),
         };
         if credential.is_none() && service.provider != NEEDS_NONE {
             return Err(LlmError::Auth(None));
@@ -112,7 +116,11 @@ mod tests {
     #[test]
     fn line_083_no_service_is_at_an_address_of_a_link() {
         let services = Services::default();
-        for url in ["http://169.254.169.254/v1", "http://[fe80::1]/v1", "nothing"] {
+        for url in [
+            "http://169.254.169.254/v1",
+            "http://[fe80::1]/v1",
+            "nothing",
+        ] {
             let asked = services.of("w", &service("ollama", url, "")).map(drop);
             assert_eq!(asked, Err(LlmError::Unsupported), "{url}");
         }

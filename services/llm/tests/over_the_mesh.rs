@@ -153,12 +153,17 @@ async fn a_question_names_its_model_and_those_in_its_place(place: Place) {
     assert_eq!(told.response, "yes");
     let models = |calls: &[tg_testkit::model::Call]| -> Vec<String> {
         let named = calls.iter().map(|call| call.body["model"].as_str());
-        named.map(|name| name.unwrap_or_default().to_owned()).collect()
+        named
+            .map(|name| name.unwrap_or_default().to_owned())
+            .collect()
     };
     let calls = world.server.calls();
     assert_eq!(models(&calls), ["gone", "own"]);
     for call in calls {
-        assert_eq!((&call.body["max_tokens"], &call.body["temperature"]), (&json!(9), &json!(1.5)));
+        assert_eq!(
+            (&call.body["max_tokens"], &call.body["temperature"]),
+            (&json!(9), &json!(1.5))
+        );
     }
     // Without another one it fails, and without a name the flow's own is asked.
     let alone = TextCompletionRequest {
@@ -169,7 +174,11 @@ async fn a_question_names_its_model_and_those_in_its_place(place: Place) {
         ..question("alone", false)
     };
     assert!(world.ask(&alone).last().await.is_err());
-    world.ask(&asked(ModelSettings::default())).last().await.unwrap();
+    world
+        .ask(&asked(ModelSettings::default()))
+        .last()
+        .await
+        .unwrap();
     assert_eq!(world.server.calls().last().unwrap().body["model"], "chosen");
 }
 

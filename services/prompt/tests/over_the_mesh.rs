@@ -155,7 +155,9 @@ async fn what_the_asker_says_of_the_model_reaches_it(place: Place) {
     for (id, streaming) in [("say", true), ("say", false), ("count", false)] {
         let ask = PromptRequest {
             id: id.to_owned(),
-            terms: ["word", "tone"].map(|name| (name.to_owned(), "\"x\"".to_owned())).into(),
+            terms: ["word", "tone"]
+                .map(|name| (name.to_owned(), "\"x\"".to_owned()))
+                .into(),
             streaming,
             settings: settings.clone(),
             ..PromptRequest::default()

@@ -44,10 +44,7 @@ pub fn processors(mesh: &Mesh, options: Options) -> Result<Vec<Processor>, Agent
     let served = handlers::served(catalogue, levels, store.clone(), &options);
     let sessions = Processor::new(sessions::PROCESSOR)
         .serves(sessions::SESSIONS, Arc::new(served))
-        .serves(
-            sessions::DROP,
-            Arc::new(handlers::Dropped(store.clone())),
-        )
+        .serves(sessions::DROP, Arc::new(handlers::Dropped(store.clone())))
         .watches(&[
             flow_record::KIND,
             tg_compaction::MODEL_TYPE,

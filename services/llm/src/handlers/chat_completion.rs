@@ -320,7 +320,6 @@ fn end(text: String, completion: &Completion) -> ChatCompletionResponse {
     }
 }
 
-
 /// Texts of one role, for models that read no turns.
 fn joined<'a>(turns: impl Iterator<Item = &'a ChatTurn>) -> String {
     let texts: Vec<&str> = turns.map(|turn| turn.content.as_str()).collect();

@@ -20,7 +20,10 @@ pub(super) fn are_named(model: Option<&str>, models: &[String]) -> Result<(), Ll
 }
 
 /// The temperature that a question names, else that of its flow.
-pub(super) fn temperature_of(own: Option<f64>, flow: Option<&str>) -> Result<Option<f64>, LlmError> {
+pub(super) fn temperature_of(
+    own: Option<f64>,
+    flow: Option<&str>,
+) -> Result<Option<f64>, LlmError> {
     let number = match (own, flow) {
         (Some(own), _) => Some(own),
         (None, Some(text)) => text.trim().parse().ok(),
@@ -63,7 +66,11 @@ mod tests {
         assert_eq!(temperature_of(Some(0.5), Some("0.3")), Ok(Some(0.5)));
         assert_eq!(temperature_of(None, Some(" 0.3 ")), Ok(Some(0.3)));
         assert_eq!(temperature_of(None, None), Ok(None));
-        for (own, flow) in [(Some(11.0), None), (Some(f64::NAN), None), (None, Some("warm"))] {
+        for (own, flow) in [
+            (Some(11.0), None),
+            (Some(f64::NAN), None),
+            (None, Some("warm")),
+        ] {
             assert_eq!(temperature_of(own, flow), Err(LlmError::Temperature));
         }
     }

@@ -73,7 +73,10 @@ pub fn settled(mut service: NewLlmService) -> Result<NewLlmService, Failure> {
         ("credentialRef", &service.credential_ref),
     ];
     for (field, text) in texts {
-        if text.as_ref().is_some_and(|text| text.chars().count() > TEXT) {
+        if text
+            .as_ref()
+            .is_some_and(|text| text.chars().count() > TEXT)
+        {
             return Err(invalid(field, "must have at most 2,000 characters"));
         }
     }
@@ -213,7 +216,8 @@ pub fn bound(
 ) -> Result<Definition, Failure> {
     let known = PROVIDERS.iter().find(|(name, _)| *name == service.provider);
     let Some((_, needs)) = known else {
-        let text = "llmServiceId: the service has a provider other than openai, openrouter and ollama";
+        let text =
+            "llmServiceId: the service has a provider other than openai, openrouter and ollama";
         return Err(Failure::new(FailureCode::LlmProviderUnsupported, text));
     };
     let named = service.credential_ref.unwrap_or_default();
@@ -222,8 +226,12 @@ pub fn bound(
         let text = "llmServiceId: the service names no credential that the operator allows in this workspace";
         return Err(Failure::new(FailureCode::LlmCredentialMissing, text));
     }
-    if let Some(window) = service.context_window_tokens.filter(|own| *own < LEAST_WINDOW) {
-        let text = format!("the model reads {window} tokens at once; it must be at least {LEAST_WINDOW}");
+    if let Some(window) = service
+        .context_window_tokens
+        .filter(|own| *own < LEAST_WINDOW)
+    {
+        let text =
+            format!("the model reads {window} tokens at once; it must be at least {LEAST_WINDOW}");
         return Err(Failure::new(FailureCode::ContextWindowTooSmall, text));
     }
     let path = service.endpoint_path.unwrap_or_default();
@@ -298,7 +306,12 @@ mod tests {
             };
             assert_eq!(field(one).is_ok(), fits, "{url}");
         }
-        for (path, fits) in [("/v1", true), ("v1", false), ("/a/../b", false), ("/a\n", false)] {
+        for (path, fits) in [
+            ("/v1", true),
+            ("v1", false),
+            ("/a/../b", false),
+            ("/a\n", false),
+        ] {
             let one = NewLlmService {
                 endpoint_path: Some(path.to_owned()),
                 ..service("openai")
@@ -310,11 +323,26 @@ mod tests {
     #[test]
     fn a_service_has_its_defaults_and_needs_three_fields() {
         let kept = settled(service("x")).unwrap();
-        assert_eq!((kept.status.as_str(), kept.auth_type.as_str()), ("active", "none"));
+        assert_eq!(
+            (kept.status.as_str(), kept.auth_type.as_str()),
+            ("active", "none")
+        );
         for (without, field) in [
-            (NewLlmService { name: String::new(), ..service("x") }, "name"),
+            (
+                NewLlmService {
+                    name: String::new(),
+                    ..service("x")
+                },
+                "name",
+            ),
             (service(" "), "provider"),
-            (NewLlmService { model_name: String::new(), ..service("x") }, "modelName"),
+            (
+                NewLlmService {
+                    model_name: String::new(),
+                    ..service("x")
+                },
+                "modelName",
+            ),
         ] {
             assert!(settled(without).unwrap_err().message.starts_with(field));
         }

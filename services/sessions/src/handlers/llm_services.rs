@@ -106,7 +106,12 @@ impl Agents {
         };
         let like = body(&self.named_service(cx, id).await?)?;
         let credentials = self.credentials.as_ref();
-        Ok(llm_service::bound(agent, like, credentials, cx.workspace())?)
+        Ok(llm_service::bound(
+            agent,
+            like,
+            credentials,
+            cx.workspace(),
+        )?)
     }
 
     async fn add_llm_service(

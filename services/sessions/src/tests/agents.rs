@@ -82,7 +82,8 @@ async fn line_006_a_chat_is_answered_and_nothing_of_it_is_kept(place: Place) {
 }
 
 async fn what_a_file_says_of_the_model_reaches_the_agent(place: Place) {
-    let text = "name: eva\nmodel: m1\nmodels: [m2]\nmax_tokens: 9\ntemperature: 0.5\nmax_iterations: 3\n";
+    let text =
+        "name: eva\nmodel: m1\nmodels: [m2]\nmax_tokens: 9\ntemperature: 0.5\nmax_iterations: 3\n";
     let file = |dir: &Path| fs::write(dir.join("agents/e.yaml"), text).unwrap();
     let world = World::start_with(&place, file).await;
     world.chat("eva", "x").await.unwrap();
@@ -96,7 +97,10 @@ async fn what_a_file_says_of_the_model_reaches_the_agent(place: Place) {
             temperature: Some(0.5),
             service: None,
         };
-        assert_eq!((asked.settings(), asked.max_iterations), (Some(settings), 3));
+        assert_eq!(
+            (asked.settings(), asked.max_iterations),
+            (Some(settings), 3)
+        );
         // Also of what tools search.
         assert_eq!(asked.top_k, 5);
     }

@@ -281,7 +281,10 @@ async fn line_080_a_deleted_collection_is_taken_from_conversations(place: Place)
             ..Ask::default()
         };
         let topic = drop_topic("sessions");
-        let asked = world.flow.mesh.ask::<_, CollectionDropped>(&topic, &gone, options);
+        let asked = world
+            .flow
+            .mesh
+            .ask::<_, CollectionDropped>(&topic, &gone, options);
         asked.last().await.unwrap().removed["conversations"]
     };
     assert_eq!(ask().await, 1);

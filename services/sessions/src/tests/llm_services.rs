@@ -59,10 +59,17 @@ async fn services_are_kept_listed_and_changed(place: Place) {
         .await
         .unwrap();
     assert_eq!(
-        (made.workspace_id.as_str(), made.status.as_str(), made.auth_type.as_str()),
+        (
+            made.workspace_id.as_str(),
+            made.status.as_str(),
+            made.auth_type.as_str()
+        ),
         ("default", "active", "none")
     );
-    assert_eq!((made.max_output_tokens, made.credential_ref.as_ref()), (None, None));
+    assert_eq!(
+        (made.max_output_tokens, made.credential_ref.as_ref()),
+        (None, None)
+    );
     for at in 0..2 {
         let other = NewLlmService {
             name: format!("far {at}"),
@@ -95,7 +102,11 @@ async fn services_are_kept_listed_and_changed(place: Place) {
     };
     let changed = world.call::<UpdateLlmService>(&change).await.unwrap();
     assert_eq!(
-        (changed.name.as_str(), changed.model_name.as_str(), changed.max_output_tokens),
+        (
+            changed.name.as_str(),
+            changed.model_name.as_str(),
+            changed.max_output_tokens
+        ),
         ("near", "m2", Some(9))
     );
     let kept = world.call::<GetLlmService>(&one(&made)).await.unwrap();
@@ -155,7 +166,10 @@ async fn line_067_the_model_of_the_service_answers(place: Place) {
     assert_eq!(done.assistant.metadata["model"], "played");
     let asked = world.asked();
     let settings = asked[0].settings().unwrap();
-    assert_eq!((settings.model.as_str(), settings.max_tokens), ("m9", Some(1024)));
+    assert_eq!(
+        (settings.model.as_str(), settings.max_tokens),
+        ("m9", Some(1024))
+    );
     let settings = asked[1].settings().unwrap();
     let expected = ModelService {
         provider: "openai".to_owned(),
@@ -163,7 +177,10 @@ async fn line_067_the_model_of_the_service_answers(place: Place) {
         credential: reference,
         timeout_ms: 0,
     };
-    assert_eq!((settings.service, settings.max_tokens), (Some(expected), Some(9)));
+    assert_eq!(
+        (settings.service, settings.max_tokens),
+        (Some(expected), Some(9))
+    );
     assert_eq!(asked[1].group, Some(Vec::new()));
     // The credential itself is nowhere.
     assert!(!serde_json::to_string(&asked).unwrap().contains("sk-played"));
@@ -203,7 +220,13 @@ async fn line_083_a_written_key_and_the_address_of_metadata_are_refused(place: P
         ..service("openai")
     };
     let refused = world.call::<CreateLlmService>(&key).await;
-    assert!(!refused.as_ref().unwrap_err().to_string().contains("sk-proj-1"));
+    assert!(
+        !refused
+            .as_ref()
+            .unwrap_err()
+            .to_string()
+            .contains("sk-proj-1")
+    );
     assert_eq!(code(refused), "validation_error");
     let metadata = NewLlmService {
         endpoint_base_url: Some("http://169.254.169.254/v1".to_owned()),

@@ -43,7 +43,11 @@ async fn line_047_a_new_workspace_has_two_agents(place: Place) {
     let names: Vec<_> = all.iter().map(|one| one.name.as_str()).collect();
     assert_eq!(names, ["Bobby", "Maven"]);
     for one in &all {
-        assert!(one.system_prompt.as_ref().is_some_and(|text| !text.is_empty()));
+        assert!(
+            one.system_prompt
+                .as_ref()
+                .is_some_and(|text| !text.is_empty())
+        );
         assert_eq!(one.llm_service_id, None);
     }
     assert!(all[0].created_at < all[1].created_at);

@@ -10,7 +10,12 @@ use crate::workspaces::{patiently, start};
 
 const SESSIONS: &str = "a1/agents/concise-de/sessions";
 
-async fn asked(url: &str, method: reqwest::Method, path: &str, body: Value) -> Result<(u16, Value)> {
+async fn asked(
+    url: &str,
+    method: reqwest::Method,
+    path: &str,
+    body: Value,
+) -> Result<(u16, Value)> {
     let request = client()?
         .request(method, format!("{url}{path}"))
         .header("SPASS-User-Id", "ann")
@@ -29,7 +34,12 @@ async fn said(url: &str, session: &str) -> Result<usize> {
 
 /// Names of queues that hold one of these, the flow's first.
 async fn queues(node: &RabbitNode) -> Result<[usize; 2]> {
-    let names: Vec<String> = node.queues().await?.into_iter().map(|one| one.name).collect();
+    let names: Vec<String> = node
+        .queues()
+        .await?
+        .into_iter()
+        .map(|one| one.name)
+        .collect();
     Ok(["chat-completion:default", ":sessions"].map(|part| {
         let named = names.iter().filter(|name| name.contains(part));
         named.count()

@@ -321,7 +321,11 @@ fn fixed_arguments(kind: &Kind) -> Option<Vec<Argument>> {
         Kind::RowEmbeddingsQuery { .. } => vec![text("query", "What to look for", true)],
         Kind::RagQuery => vec![
             text("query", "What to look for", true),
-            text("index", "Collection to look in, if it is another one", false),
+            text(
+                "index",
+                "Collection to look in, if it is another one",
+                false,
+            ),
             one(
                 "top_k",
                 arguments::Kind::Integer,

@@ -66,7 +66,11 @@ async fn world(place: &Place, call: &'static str) -> (World, Chunks) {
 /// The agent `librarian` asks so.
 async fn line_042_passages_are_found_and_told_to_the_model(place: Place) {
     for (call, collection, most) in [
-        ("Action: rag_query\nArgs: {\"query\": \"Which?\"}", "docs", 3),
+        (
+            "Action: rag_query\nArgs: {\"query\": \"Which?\"}",
+            "docs",
+            3,
+        ),
         (
             "Action: rag_query\nArgs: {\"query\": \"Which?\", \"index\": \"other\", \"top_k\": 99}",
             "other",

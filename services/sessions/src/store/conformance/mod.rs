@@ -7,8 +7,8 @@ use tg_schemas::{WorkspaceKey, WorkspaceTombstone};
 use super::memory::InMemory;
 use super::sqlite::SqliteSessions;
 use super::{
-    Agent, AgentRow, AgentStore, Answer, Asked, NewSession, Owner, Role, SessionStore, SettingStore, Step,
-    Surface,
+    Agent, AgentRow, AgentStore, Answer, Asked, NewSession, Owner, Role, SessionStore,
+    SettingStore, Step, Surface,
 };
 use crate::engine::cursor::Key;
 

@@ -16,13 +16,15 @@ async fn services_are_added_once_listed_and_changed(store: impl LlmServiceStore)
     let first = store.add_service("w", service("a", "1")).await.unwrap();
     let again = store.add_service("w", service("a", "1")).await.unwrap();
     assert!(first.is_some() && first == again);
-    assert_eq!(store.add_service("w", service("a", "2")).await.unwrap(), None);
+    assert_eq!(
+        store.add_service("w", service("a", "2")).await.unwrap(),
+        None
+    );
     for id in ["b", "c"] {
         store.add_service("w", service(id, "1")).await.unwrap();
     }
-    let ids = |found: &[LlmService]| -> Vec<String> {
-        found.iter().map(|one| one.id.clone()).collect()
-    };
+    let ids =
+        |found: &[LlmService]| -> Vec<String> { found.iter().map(|one| one.id.clone()).collect() };
     let page = store.services("w", None, 2).await.unwrap();
     assert_eq!(ids(&page), ["a", "b"]);
     let after = page.last().map(|last| Key {
@@ -52,9 +54,15 @@ async fn line_081_a_service_that_an_agent_names_stays(store: impl AgentStore + L
     let kept = store.remove_service("w", "s").await.unwrap();
     assert_eq!(kept, Removed::Named(named.to_owned()));
     assert!(store.service("w", "s").await.unwrap().is_some());
-    store.change_agent("w", "a", "{}".to_owned(), 9).await.unwrap();
+    store
+        .change_agent("w", "a", "{}".to_owned(), 9)
+        .await
+        .unwrap();
     assert_eq!(store.remove_service("w", "s").await.unwrap(), Removed::Gone);
-    assert_eq!(store.remove_service("w", "s").await.unwrap(), Removed::Missing);
+    assert_eq!(
+        store.remove_service("w", "s").await.unwrap(),
+        Removed::Missing
+    );
     assert_eq!(store.service("w", "s").await.unwrap(), None);
 }
 

@@ -82,7 +82,9 @@ async fn events_before_an_answer_are_passed_over() {
         *fake.before.lock() = Some(before);
         let server = tool(&url, "find");
         let (workspace, row) = (format!("w{at}"), ("key", &server));
-        let found = servers.call(&workspace, row, Map::new(), ("", false, 0)).await;
+        let found = servers
+            .call(&workspace, row, Map::new(), ("", false, 0))
+            .await;
         assert_eq!(found.unwrap().text, "found", "{at}");
     }
 }
