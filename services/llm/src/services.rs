@@ -61,7 +61,7 @@ impl Services {
         let usual = KNOWN.iter().find(|(name, _)| *name == service.provider);
         let (_, usual) = usual.ok_or(LlmError::Unsupported)?;
         let url = match service.url.trim_end_matches('/') {
-            "" => usual,
+            "" => *usual,
             own => own,
         };
         Reach::BeyondLink

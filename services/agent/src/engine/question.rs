@@ -24,8 +24,8 @@ pub fn check(question: &AgentRequest) -> Result<(), AgentError> {
     if !pattern.is_empty() && !BUILT.contains(&pattern) {
         return Err(AgentError::UnknownPattern(BUILT.join(", ")));
     }
-    let models = std::iter::once(&question.model).chain(&question.models);
-    let are_long = models.clone().any(|model| model.len() > limits::MODEL_NAME);
+    let mut models = std::iter::once(&question.model).chain(&question.models);
+    let are_long = models.any(|model| model.len() > limits::MODEL_NAME);
     match are_long || question.models.len() > limits::CHAT_MODELS {
         true => Err(AgentError::Models),
         false => Ok(()),

@@ -34,9 +34,6 @@ pub(super) async fn call(call: &Call<'_>, arguments: &Arguments) -> Result<Outpu
             ..DocumentEmbeddingsRequest::default()
         };
         let found = call.cx.ask(DOCUMENT_EMBEDDINGS, &request)?.last().await?;
-        if let Some(error) = found.error {
-            return Err(error);
-        }
         if found.model.is_empty() {
             let ids: Vec<String> = found.chunks.into_iter().map(of_chunk).collect();
             let passages = Library::of_flow(call.cx).texts(&ids).await?;
