@@ -234,8 +234,9 @@ async fn line_083_a_written_key_and_the_address_of_metadata_are_refused(place: P
     };
     let refused = world.call::<CreateLlmService>(&metadata).await;
     assert_eq!(code(refused), "validation_error");
-    let none = world.call::<ListLlmServices>(&WhichLlmServices::default());
-    assert!(none.await.unwrap().items.is_empty());
+    let which = WhichLlmServices::default();
+    let none = world.call::<ListLlmServices>(&which).await.unwrap();
+    assert!(none.items.is_empty());
 }
 
 on_both_buses!(
