@@ -22,12 +22,14 @@ pub(super) async fn call(call: &Call<'_>, arguments: &Arguments) -> Result<Outpu
         "" => call.collection,
         named => named,
     };
+    let most = count(arguments, "top_k", usual, MOST);
+    let limit = i64::try_from(most).unwrap_or(i64::MAX);
     let texts = vec![text(arguments, "query").to_owned()];
     let mut embedded = tg_clients::embeddings::embed(call.cx, texts, None).await?;
     for left in (0..=RETRIES).rev() {
         let request = DocumentEmbeddingsRequest {
             vector: embedded.vectors.first().cloned().unwrap_or_default(),
-            limit: count(arguments, "top_k", usual, MOST) as i64,
+            limit,
             collection: collection.to_owned(),
             model: embedded.model.clone(),
             tell_model: left > 0,
