@@ -29,6 +29,8 @@ pub enum SessionsError {
     NoTemplate,
     /// Another agent or conversation has the id.
     Taken,
+    /// Another session has the id.
+    SessionTaken,
     /// The user has no such session, whoever else has.
     NoSession,
     /// The session belongs to another agent.
@@ -139,6 +141,10 @@ impl From<SessionsError> for Refused<Failure> {
             SessionsError::Taken => of(
                 FailureCode::Conflict,
                 "another agent or conversation has this id",
+            ),
+            SessionsError::SessionTaken => of(
+                FailureCode::Conflict,
+                "session_id: another session has this id",
             ),
             SessionsError::NoSession => of(
                 FailureCode::SessionNotFound,
