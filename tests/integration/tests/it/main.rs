@@ -77,6 +77,7 @@ mod foreign;
 mod ids_are_completed;
 mod ingestion_is_exact;
 mod injection_is_refused;
+mod langgraph_clients_work;
 mod large_answers_are_told;
 mod large_documents_pass_in_little_memory;
 mod large_questions_are_bounded;

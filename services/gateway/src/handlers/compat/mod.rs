@@ -62,11 +62,15 @@ fn told<D: Dialect>(fault: &CompatError, request_id: &str) -> Response {
 
 /// Who asks, by a bearer token, else by the header in which some clients send their key.
 async fn known(app: &App, headers: &HeaderMap, meta: &Meta) -> Result<Identity, CompatError> {
-    let token = read::bearer(headers).or_else(|| {
+    app.known(token(headers), meta).await.map_err(refused)
+}
+
+/// A bearer token, else the key in the header of its own.
+pub(super) fn token(headers: &HeaderMap) -> Option<&str> {
+    read::bearer(headers).or_else(|| {
         let key = headers.get(KEY_HEADER)?.to_str().ok()?.trim();
         (!key.is_empty()).then_some(key)
-    });
-    app.known(token, meta).await.map_err(refused)
+    })
 }
 
 /// A refusal of the gateway in the words of these APIs.
