@@ -26,6 +26,7 @@ mod a_frozen_owner_consumes_nothing;
 mod a_full_disk_is_reported;
 mod a_graph_over_quota_is_refused;
 mod a_heading_finds_its_chunk;
+mod a_killed_decoder_is_named;
 mod a_killed_process_is_survived;
 mod a_late_retraction_changes_nothing;
 mod a_lost_config_purges_nothing;
