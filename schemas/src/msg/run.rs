@@ -189,6 +189,9 @@ pub struct AgentRun {
     /// How often the model said that it was shown too much, and was shown less.
     #[serde(deserialize_with = "nullable")]
     pub recoveries: i64,
+    /// Name of the agent that its usage counts for, unless it follows a definition; empty: none.
+    #[serde(deserialize_with = "nullable")]
+    pub account: String,
 }
 
 /// What calls of models cost, by how that is known.
@@ -258,6 +261,7 @@ impl Default for AgentRun {
             cost: None,
             cache_write: 0,
             recoveries: 0,
+            account: String::default(),
         }
     }
 }

@@ -30,10 +30,10 @@ pub fn check(question: &AgentRequest) -> Result<(), AgentError> {
 /// Most tools that a question lets its run use without being asked.
 const MAX_GRANTS: usize = 64;
 
-/// Most bytes of the id of a conversation, by which its usage is counted.
+/// Most bytes of the id of a conversation, or of the name of an agent, by which usage is counted.
 const MAX_CONVERSATION: usize = 256;
 
-/// As much of the id of a conversation as is kept.
+/// As much of such a name as is kept.
 fn named(id: &str) -> String {
     let mut at = id.len().min(MAX_CONVERSATION);
     while !id.is_char_boundary(at) {
@@ -67,6 +67,7 @@ pub fn first_step(
         streaming: question.streaming,
         framing: question.framing,
         conversation: named(question.conversation_id.trim()),
+        account: named(question.agent.trim()),
         record: question.record,
         prior: i64::try_from(history.len()).unwrap_or(0),
         loop_window: Window::new(question.loop_window, MAX_WINDOW).into_records(),

@@ -38,6 +38,7 @@ impl Translate for Agent {
             framing: body.text("framing")?,
             grace: about.grace,
             record: body.flag("record")?,
+            agent: body.text("agent")?,
             grant: [body.texts("grant")?, about.granted.clone()].concat(),
             ..AgentRequest::default()
         })
