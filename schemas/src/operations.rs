@@ -50,7 +50,7 @@ mod update_agent;
 mod update_conversation;
 mod workspace_agents;
 
-pub use chat::{Chat, Question};
+pub use chat::{Chat, EarlierMessage, Question};
 pub use compact_session::CompactSession;
 pub use conversations::{ChatMessage, Conversation, OneConversation, WhichPage};
 pub use create_agent::{CreateAgent, NewAgent};

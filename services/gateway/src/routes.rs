@@ -163,6 +163,7 @@ pub const ROUTES: &[Route] = &[
     on::<SendConversationMessage>(),
     streamed::<SendConversationMessage>(),
     streamed::<SendMessage>(),
+    streamed::<Chat>(),
     on::<CompactSession>(),
     on::<SessionLineage>(),
     on::<UndoCompaction>(),

@@ -56,6 +56,12 @@ pub fn sessions() -> Arc<Played<OperationRequest, OperationResponse>> {
                 last: true,
                 ..OperationResponse::default()
             },
+            ("chat", _) if ask.request["name"] == "nobody" => failed(
+                ErrorCode::NotFound,
+                json!({"code": "agent_not_found", "message": "m"}),
+            ),
+            ("list-named-agents", _) => done(json!({"agents": [{"name": "concise"}]})),
+            ("list-agents", _) => done(json!({"items": [{"agentId": "maven", "name": "Maven"}]})),
             ("send-message" | "chat", _) => done(json!({
                 "content": told,
                 "cost": {"usd": 0.25, "source": "upstream", "sub_calls": 2},

@@ -1,8 +1,9 @@
 //! What requests may say: users, texts, pages, the settings of a session. Each refusal names the field.
 
-use tg_schemas::operations::{CompactStrategy, Failure, FailureCode, NewSession, TenantSettings, WhenBusy};
+use tg_schemas::operations::{CompactStrategy, EarlierMessage, Failure, FailureCode, NewSession, TenantSettings, WhenBusy};
 
 use super::cursor::{self, Key};
+use super::transcript::Said;
 
 /// Longest text of a message, in characters.
 pub const MESSAGE: usize = 32_000;
@@ -98,6 +99,35 @@ pub fn question<'a>(said: Option<&'a str>, prompt: Option<&'a str>) -> Result<&'
         (None, Some(prompt)) => message("prompt", prompt),
         (said, None) => message("message", said.unwrap_or_default()),
     }
+}
+
+/// Messages that may come before a question.
+const EARLIER: usize = 1_000;
+
+/// What was said before a question, as the agent reads it.
+///
+/// # Errors
+/// There is too much, or nobody who says something.
+pub fn earlier(said: &[EarlierMessage]) -> Result<Vec<Said>, Failure> {
+    if said.len() > EARLIER {
+        return Err(invalid("earlier", "must have at most 1,000 entries"));
+    }
+    let read = |one: &EarlierMessage| {
+        let who = match one.role.as_str() {
+            "user" => "User",
+            "assistant" => "Assistant",
+            "system" => "Instructions",
+            _ => {
+                let reason = "must be user, assistant or system";
+                return Err(invalid("earlier.role", reason));
+            }
+        };
+        Ok(Said {
+            who: who.to_owned(),
+            text: one.content.clone(),
+        })
+    };
+    said.iter().map(read).collect()
 }
 
 /// What a session is like from its creation on.
