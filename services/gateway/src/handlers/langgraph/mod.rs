@@ -15,8 +15,8 @@ use axum::response::Response;
 use serde_json::{Value, json};
 use tg_schemas::limits::CHAT_BODY;
 use tg_schemas::operations::{
-    Failure, FailureCode, ListMessages, Object, Operation, SESSIONS, Session, SessionMessage,
-    TENANT, WhenBusy, WhichMessages, read as fits, write,
+    Failure, FailureCode, GetSession, ListMessages, Object, OneSession, Operation, SESSIONS,
+    Session, SessionMessage, TENANT, WhenBusy, WhichMessages, read as fits, write,
 };
 use tg_schemas::{Error, ErrorCode};
 use tokio_util::sync::CancellationToken;
@@ -165,7 +165,16 @@ impl Caller {
 
     /// The thread with an id, whichever agent it has.
     async fn thread(&self, id: &str) -> Result<Session, Object> {
-        threads::find(self, id).await
+        self.ask::<GetSession>(&self.which(id)).await
+    }
+
+    /// Names a thread without its agent.
+    fn which(&self, id: &str) -> OneSession {
+        OneSession {
+            name: String::new(),
+            session_id: id.to_owned(),
+            user_id: self.user.clone(),
+        }
     }
 
     /// A reply of some size.

@@ -253,7 +253,7 @@ async fn starts(
 
 /// The thread of a run. One in which nothing was said yet takes the agent of its first run.
 async fn place_of(caller: &Caller, thread: &str, run: &Run) -> Result<Session, Object> {
-    let found = match threads::find(caller, thread).await {
+    let found = match caller.thread(thread).await {
         Ok(found) => found,
         Err(failure) if threads::is_unknown(&failure) && run.creates => {
             return threads::create(caller, &run.assistant, Some(thread.to_owned())).await;

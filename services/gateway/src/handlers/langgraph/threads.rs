@@ -6,8 +6,8 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde_json::Value;
 use tg_schemas::operations::{
-    CompactStrategy, CreateSession, DeleteSession, Empty, Failure, FailureCode, GetSession,
-    ListNamedAgents, NewSession, Object, OneSession, Session,
+    CompactStrategy, CreateSession, DeleteSession, Empty, Failure, FailureCode, ListNamedAgents,
+    NewSession, Object, Session,
 };
 
 use super::{Caller, answered, code, unfit};
@@ -27,7 +27,7 @@ pub(crate) async fn begin(
         let (body, _reading) = caller.body(body).await?;
         let new = NewThread::read(&body).map_err(unfit)?;
         if let Some(id) = &new.id {
-            match find(&caller, id).await {
+            match caller.thread(id).await {
                 Ok(found) if new.finds => return shown_as_is(&caller, &found).await,
                 Ok(_) => {
                     let text = "thread_id: there is a thread of this id";
@@ -55,7 +55,7 @@ pub(crate) async fn thread(
     headers: HeaderMap,
 ) -> Response {
     answered(app, meta, headers, |caller| async move {
-        let found = find(&caller, &id).await?;
+        let found = caller.thread(&id).await?;
         shown_as_is(&caller, &found).await
     })
     .await
@@ -83,7 +83,7 @@ pub(crate) async fn state(
     headers: HeaderMap,
 ) -> Response {
     answered(app, meta, headers, |caller| async move {
-        let found = find(&caller, &id).await?;
+        let found = caller.thread(&id).await?;
         let messages = caller.messages(&found.id, None).await?;
         Ok(caller.reply(&shown::state(&found, &messages)).await)
     })
@@ -101,7 +101,7 @@ pub(crate) async fn history(
     answered(app, meta, headers, |caller| async move {
         let (body, _reading) = caller.body(body).await?;
         let asked = History::read(&body).map_err(unfit)?;
-        let found = find(&caller, &id).await?;
+        let found = caller.thread(&id).await?;
         let messages = caller.messages(&found.id, None).await?;
         let which = (asked.limit, asked.before.as_deref());
         let states: Value = shown::history(&found, &messages, which);
@@ -116,19 +116,6 @@ async fn shown_as_is(caller: &Caller, thread: &Session) -> Result<Response, Obje
     Ok(caller.reply(&shown::thread(thread, &messages, busy)).await)
 }
 
-/// The thread with an id, whichever agent it has.
-pub(super) async fn find(caller: &Caller, id: &str) -> Result<Session, Object> {
-    caller.ask::<GetSession>(&which(caller, id)).await
-}
-
-fn which(caller: &Caller, id: &str) -> OneSession {
-    OneSession {
-        name: String::new(),
-        session_id: id.to_owned(),
-        user_id: caller.user.clone(),
-    }
-}
-
 /// Whether there is no such thread.
 pub(super) fn is_unknown(failure: &Object) -> bool {
     code(failure) == FailureCode::SessionNotFound.as_str()
@@ -136,7 +123,7 @@ pub(super) fn is_unknown(failure: &Object) -> bool {
 
 /// Deletes a thread.
 pub(super) async fn remove(caller: &Caller, id: &str) -> Result<(), Object> {
-    let gone = caller.ask::<DeleteSession>(&which(caller, id)).await;
+    let gone = caller.ask::<DeleteSession>(&caller.which(id)).await;
     gone.map(|Empty {}| ())
 }
 
