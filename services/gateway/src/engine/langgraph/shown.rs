@@ -102,7 +102,7 @@ pub(crate) fn plain(kind: &str, id: &str, text: &str) -> Value {
 }
 
 fn call(call: &ToolCall) -> Value {
-    let arguments = serde_json::from_str::<Map<String, Value>>(&call.arguments);
+    let arguments = serde_json::from_slice::<Map<String, Value>>(call.arguments.as_bytes());
     json!({"name": call.name, "args": arguments.unwrap_or_default(), "id": call.id,
         "type": "tool_call"})
 }
