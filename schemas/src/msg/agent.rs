@@ -146,7 +146,10 @@ pub struct AgentRequest {
     #[serde(skip_serializing_if = "Option::is_none")]
     /// Names of the tools that the run may use, of those that its groups have. `None`: all of these. Ours.
     pub tool_names: Option<Vec<String>>,
-    #[serde(deserialize_with = "nullable", skip_serializing_if = "String::is_empty")]
+    #[serde(
+        deserialize_with = "nullable",
+        skip_serializing_if = "String::is_empty"
+    )]
     /// Name of the agent that the run's usage counts for; empty: none. Ours.
     pub agent: String,
 }

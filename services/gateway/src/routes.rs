@@ -207,9 +207,10 @@ pub const ROUTES: &[Route] = &[
     on_get("/langgraph/threads/{thread_id}/runs/{run_id}/join", || {
         get(langgraph::join)
     }),
-    on_get("/langgraph/threads/{thread_id}/runs/{run_id}/stream", || {
-        get(langgraph::stream_joined)
-    }),
+    on_get(
+        "/langgraph/threads/{thread_id}/runs/{run_id}/stream",
+        || get(langgraph::stream_joined),
+    ),
     on_post("/langgraph/runs/wait", || post(langgraph::stateless)),
     on_post("/langgraph/runs/stream", || {
         post(langgraph::stateless_stream)

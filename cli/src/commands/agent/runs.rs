@@ -130,7 +130,9 @@ async fn follow(session: &mut Session, request: Value, verbose: bool) -> Result<
             false => session.out.piece(&view.chunk(&chunk))?,
         }
         if let Some(parts) = missing(&reply) {
-            session.out.talk(format!("{parts} parts of the run are not kept."));
+            session
+                .out
+                .talk(format!("{parts} parts of the run are not kept."));
         }
         if matches!(chunk.shown(), Some(Shown::Answer)) {
             last_answer = reply;

@@ -150,9 +150,7 @@ impl Command for ClearUsage {
         let reply = session.http()?.service("usage", request).await?;
         let cleared = list(&reply, "usage").to_vec();
         let shown = Value::from(cleared.clone());
-        session
-            .out
-            .lay(&shown, |width| render(by, &cleared, width))
+        session.out.lay(&shown, |width| render(by, &cleared, width))
     }
 }
 

@@ -85,7 +85,9 @@ fn in_thread(ask: &OperationRequest) -> Vec<OperationResponse> {
     let said = json!([{"id": "m1", "role": "user", "content": "x"},
         {"id": "m2", "role": "assistant", "content": "a\nb"}]);
     match ask.operation.as_str() {
-        "get-session" => vec![done(json!({"id": THREAD, "agent": "ann", "message_count": 2}))],
+        "get-session" => vec![done(
+            json!({"id": THREAD, "agent": "ann", "message_count": 2}),
+        )],
         "list-messages" => vec![done(json!({"session_id": THREAD, "messages": said}))],
         _ => {
             let mut told = events();

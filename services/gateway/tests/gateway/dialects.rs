@@ -252,19 +252,32 @@ async fn an_agent_answers_as_a_model_in_every_dialect(place: Place) {
 async fn agents_of_files_and_of_the_workspace_are_models(place: Place) {
     let world = World::start(&place, AuthMode::Iam).await;
     let (_, listed) = world.get("/v1/models", "tg_admin").await;
-    let ids: Vec<&Value> = listed["data"].as_array().unwrap().iter().map(|one| &one["id"]).collect();
+    let ids: Vec<&Value> = listed["data"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| &one["id"])
+        .collect();
     for id in ["agent/concise", "agent/maven", "agent/default"] {
         assert!(ids.contains(&&json!(id)), "{listed}");
     }
     let messages = json!([{"role": "user", "content": "a?"}, {"role": "assistant", "content": "b"},
         {"role": "user", "content": "why?"}]);
     let mut body = json!({"model": "agent/maven", "messages": messages});
-    let (status, told) = world.post("/v1/chat/completions", "tg_admin", body.clone()).await;
+    let (status, told) = world
+        .post("/v1/chat/completions", "tg_admin", body.clone())
+        .await;
     assert_eq!(status, 200, "{told}");
     let asked = told["choices"][0]["message"]["content"].as_str().unwrap();
     let asked: Value = serde_json::from_str(asked).unwrap();
-    assert_eq!((&asked["name"], &asked["message"]), (&json!("maven"), &json!("why?")));
-    assert_eq!(asked["earlier"][1], json!({"role": "assistant", "content": "b"}));
+    assert_eq!(
+        (&asked["name"], &asked["message"]),
+        (&json!("maven"), &json!("why?"))
+    );
+    assert_eq!(
+        asked["earlier"][1],
+        json!({"role": "assistant", "content": "b"})
+    );
     assert_eq!(asked["workspace"], "default");
     body["stream"] = json!(true);
     let request = world.http.post(world.url("/v1/chat/completions"));

@@ -1,6 +1,8 @@
 //! What requests may say: users, texts, pages, the settings of a session. Each refusal names the field.
 
-use tg_schemas::operations::{CompactStrategy, EarlierMessage, Failure, FailureCode, NewSession, TenantSettings, WhenBusy};
+use tg_schemas::operations::{
+    CompactStrategy, EarlierMessage, Failure, FailureCode, NewSession, TenantSettings, WhenBusy,
+};
 
 use super::cursor::{self, Key};
 use super::transcript::Said;

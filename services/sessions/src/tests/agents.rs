@@ -100,7 +100,10 @@ async fn a_chat_knows_what_was_said_before_and_is_streamed(place: Place) {
     assert_eq!(names.last(), Some(&"done"));
     assert!(names.contains(&"token"), "{names:?}");
     let framing = &world.asked()[0].framing;
-    assert!(framing.ends_with("User: one\n\nAssistant: two"), "{framing}");
+    assert!(
+        framing.ends_with("User: one\n\nAssistant: two"),
+        "{framing}"
+    );
     asked.earlier = vec![said("nobody", "x")];
     asked.streaming = false;
     let refused = world.call::<Chat>(&asked).await;

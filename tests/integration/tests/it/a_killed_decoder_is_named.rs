@@ -42,7 +42,10 @@ async fn ended(server: &Server, id: &str) -> Result<Value> {
     loop {
         let listed = json!({"operation": "list-processing"});
         let reply = ask(server, listed).await?;
-        let mut records = reply["processing-metadatas"].as_array().into_iter().flatten();
+        let mut records = reply["processing-metadatas"]
+            .as_array()
+            .into_iter()
+            .flatten();
         let record = records.find(|record| record["id"] == id);
         let record = record.with_context(|| reply.to_string())?;
         if record["status"] != "processing" {
@@ -67,7 +70,11 @@ fn decoder(server: u32) -> Result<Option<u32>> {
         let parent = behind.split_whitespace().nth(1);
         let own = parent.and_then(|parent| parent.parse::<u32>().ok()) == Some(server);
         let arguments = read("cmdline");
-        if own && arguments.split(|byte| *byte == 0).any(|word| word == b"pdf") {
+        if own
+            && arguments
+                .split(|byte| *byte == 0)
+                .any(|word| word == b"pdf")
+        {
             return Ok(Some(pid));
         }
     }

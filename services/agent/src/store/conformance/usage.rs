@@ -350,7 +350,10 @@ pub(super) async fn line_106_sessions_are_summed_up_exactly(ledger: Store) {
     let cleared = cleared.expect("something was counted");
     assert_eq!((cleared.tokens(), cleared.model_calls), (825, 75));
     assert_eq!(ledger.clear_usage("ws", session("s0")).await.unwrap(), None);
-    assert_eq!(ledger.clear_usage("other", session("s1")).await.unwrap(), None);
+    assert_eq!(
+        ledger.clear_usage("other", session("s1")).await.unwrap(),
+        None
+    );
     assert_eq!(sums(&ledger, "ws", Scope::Session).await, exact[1..]);
     assert_eq!(sums(&ledger, "ws", Scope::Workspace).await, together);
 }

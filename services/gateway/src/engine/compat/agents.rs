@@ -278,8 +278,16 @@ mod tests {
             {"role": "user", "content": "a?"}, {"role": "assistant", "content": "b"},
             {"role": "system", "content": "Be brief."}, {"role": "user", "content": "c?"}]}));
         let asked = session_question("maven", &chat).unwrap();
-        assert_eq!((&asked["name"], &asked["message"]), (&json!("maven"), &json!("c?")));
-        let roles: Vec<&Value> = asked["earlier"].as_array().unwrap().iter().map(|one| &one["role"]).collect();
+        assert_eq!(
+            (&asked["name"], &asked["message"]),
+            (&json!("maven"), &json!("c?"))
+        );
+        let roles: Vec<&Value> = asked["earlier"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|one| &one["role"])
+            .collect();
         assert_eq!(roles, ["system", "user", "assistant"]);
         assert_eq!(asked["streaming"], true);
         let told = |chunk: Value| Value::Object(session_part(body(chunk)));
@@ -289,9 +297,14 @@ mod tests {
         let done = json!({"event": "done", "data": {"content": "x", "usage": {"input": 1, "output": 2,
             "total": 3, "cacheRead": 0, "cacheWrite": 0}, "cost": {"source": "table"}}});
         let done = told(done);
-        assert_eq!((&done["usage"]["total"], &done["cost"]["source"]), (&json!(3), &json!("table")));
+        assert_eq!(
+            (&done["usage"]["total"], &done["cost"]["source"]),
+            (&json!(3), &json!("table"))
+        );
         assert!(done.get("delta").is_none());
-        let whole = session_whole(body(json!({"result": {"content": "x", "cost": {"source": "local"}}})));
+        let whole = session_whole(body(
+            json!({"result": {"content": "x", "cost": {"source": "local"}}}),
+        ));
         assert_eq!(whole["content"], "x");
     }
 

@@ -183,7 +183,12 @@ fn message(body: &Body) -> Result<String, Failure> {
 
 /// A text, or the texts of parts.
 fn content(content: &Value) -> Result<String, Failure> {
-    let wrong = || invalid("input.messages", "must have a text, or parts that are texts");
+    let wrong = || {
+        invalid(
+            "input.messages",
+            "must have a text, or parts that are texts",
+        )
+    };
     match content {
         Value::String(text) => Ok(text.clone()),
         Value::Array(parts) => {
@@ -330,7 +335,10 @@ mod tests {
     #[test]
     fn a_run_is_one_message_to_an_agent() {
         let plain = run(json!({"config": {"configurable": {}}, "metadata": {"a": 1}})).unwrap();
-        assert_eq!((plain.assistant.as_str(), plain.message.as_str()), ("a", "q"));
+        assert_eq!(
+            (plain.assistant.as_str(), plain.message.as_str()),
+            ("a", "q")
+        );
         assert_eq!(plain.modes, Modes::of_values());
         assert_eq!(plain.when_busy, WhenBusy::Queue);
         let parts = json!([{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]);
@@ -338,7 +346,10 @@ mod tests {
         assert_eq!(run(human).unwrap().message, "a\nb");
         let modes = run(json!({"stream_mode": ["updates", "messages-tuple"]})).unwrap();
         let modes = modes.modes;
-        assert_eq!((modes.values, modes.updates, modes.tuples), (false, true, true));
+        assert_eq!(
+            (modes.values, modes.updates, modes.tuples),
+            (false, true, true)
+        );
     }
 
     #[test]
@@ -350,7 +361,12 @@ mod tests {
         }
         assert!(run(json!({"interrupt_before": [], "command": null})).is_ok());
         let two = json!([{"role": "user", "content": "a"}, {"role": "user", "content": "b"}]);
-        for messages in [two, json!([]), json!([{"role": "ai", "content": "a"}]), json!("q")] {
+        for messages in [
+            two,
+            json!([]),
+            json!([{"role": "ai", "content": "a"}]),
+            json!("q"),
+        ] {
             let told = told(json!({"input": {"messages": messages}}));
             assert!(told.starts_with("input.messages: "), "{told}");
         }
@@ -377,9 +393,13 @@ mod tests {
 
     #[test]
     fn threads_and_histories_are_read() {
-        let new = json!({"thread_id": "t", "if_exists": "do_nothing", "metadata": {"graph_id": "a"}});
+        let new =
+            json!({"thread_id": "t", "if_exists": "do_nothing", "metadata": {"graph_id": "a"}});
         let new = NewThread::read(&body(new)).unwrap();
-        assert_eq!((new.id.as_deref(), new.graph.as_deref()), (Some("t"), Some("a")));
+        assert_eq!(
+            (new.id.as_deref(), new.graph.as_deref()),
+            (Some("t"), Some("a"))
+        );
         assert!(new.finds);
         let refused = NewThread::read(&body(json!({"ttl": {"ttl": 1}}))).unwrap_err();
         assert_eq!(refused.message, "ttl: is not served here");

@@ -31,7 +31,10 @@ pub(crate) fn end() -> Bytes {
 /// The event that a failure is.
 pub(crate) fn failed(failure: &Body) -> Bytes {
     let of = |key: &str| failure.get(key).cloned().unwrap_or_default();
-    event("error", &json!({"error": of("code"), "message": of("message")}))
+    event(
+        "error",
+        &json!({"error": of("code"), "message": of("message")}),
+    )
 }
 
 impl Told {
@@ -143,7 +146,10 @@ mod tests {
         });
         let token = body(json!({"delta": "x"}));
         let (name, first) = read(&told.take("token", &token)[0]);
-        assert_eq!((name.as_str(), &first[0]["content"]), ("messages", &json!("x")));
+        assert_eq!(
+            (name.as_str(), &first[0]["content"]),
+            ("messages", &json!("x"))
+        );
         assert_eq!(first[1]["thread_id"], "t");
         assert!(told.take("token-reset", &Body::new()).is_empty());
         let (_, second) = read(&told.take("token", &token)[0]);
@@ -158,8 +164,16 @@ mod tests {
             ..Modes::default()
         });
         for (name, data, node) in [
-            ("tool-call", json!({"toolName": "add", "args": {}, "callId": "c"}), "agent"),
-            ("tool-result", json!({"toolName": "add", "callId": "c", "result": "2"}), "tools"),
+            (
+                "tool-call",
+                json!({"toolName": "add", "args": {}, "callId": "c"}),
+                "agent",
+            ),
+            (
+                "tool-result",
+                json!({"toolName": "add", "callId": "c", "result": "2"}),
+                "tools",
+            ),
             ("done", json!({"content": "two"}), "agent"),
         ] {
             let data = body(data);
@@ -170,6 +184,9 @@ mod tests {
         }
         let failure = body(json!({"code": "upstream_error", "message": "m"}));
         let (name, told) = read(&failed(&failure));
-        assert_eq!((name.as_str(), &told["error"]), ("error", &json!("upstream_error")));
+        assert_eq!(
+            (name.as_str(), &told["error"]),
+            ("error", &json!("upstream_error"))
+        );
     }
 }

@@ -177,7 +177,9 @@ pub(crate) enum Status {
 /// How a run went, which is the turn that the message with its id began. `None`: there is no such message of the user.
 pub(crate) fn status(messages: &[SessionMessage], run: &str) -> Option<Status> {
     let of_user = |one: &SessionMessage| kind(&one.role) == HUMAN;
-    let at = messages.iter().position(|one| one.id == run && of_user(one))?;
+    let at = messages
+        .iter()
+        .position(|one| one.id == run && of_user(one))?;
     let rest = messages.get(at + 1..).unwrap_or_default();
     let mut own = rest.iter().take_while(|one| !of_user(one));
     let answered = own.any(|one| kind(&one.role) == AI && calls_nothing(one));
@@ -256,7 +258,8 @@ mod tests {
         let session = Session::default();
         let ids = |value: &Value| -> Vec<Value> {
             let all = value.as_array().unwrap().iter();
-            all.map(|one| one["checkpoint"]["checkpoint_id"].clone()).collect()
+            all.map(|one| one["checkpoint"]["checkpoint_id"].clone())
+                .collect()
         };
         let all = history(&session, &two_turns(), (10, None));
         assert_eq!(ids(&all), ["5", "4"]);

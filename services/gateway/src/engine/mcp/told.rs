@@ -304,7 +304,8 @@ mod tests {
         );
         let (text, _) = told("list_flows", json!({"flow-ids": ["default"]}), 0);
         assert_eq!(text, "{\"flows\":[\"default\"]}");
-        let body = json!({"result": {"agents": [{"name": "maven", "model": "m", "description": "d"}]}});
+        let body =
+            json!({"result": {"agents": [{"name": "maven", "model": "m", "description": "d"}]}});
         let (_, shown) = told("list_agents", body, 0);
         assert_eq!(
             shown["structuredContent"],

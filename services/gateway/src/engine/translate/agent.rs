@@ -209,9 +209,7 @@ impl Summary {
         let gaps = self
             .gaps
             .then(|| "parts of the run are not kept: texts are missing".to_owned());
-        let cut = cut
-            .iter()
-            .filter_map(|(what, text)| text.too_long(what));
+        let cut = cut.iter().filter_map(|(what, text)| text.too_long(what));
         for warning in cut.chain(gaps) {
             let told = last.entry("warnings").or_insert_with(|| json!([]));
             if let Value::Array(told) = told {

@@ -143,7 +143,9 @@ async fn agents_of(
     let rows = app.mesh.config().values(&workspace, agents::ROWS);
     let of_sessions = of_sessions(app, identity, headers, meta).await;
     let rows = rows.keys().map(String::as_str);
-    Ok(agents::models(rows.chain(of_sessions.iter().map(String::as_str))))
+    Ok(agents::models(
+        rows.chain(of_sessions.iter().map(String::as_str)),
+    ))
 }
 
 /// The names of the agents of files and the ids of those of the workspace. A listing has none of those that the caller may not

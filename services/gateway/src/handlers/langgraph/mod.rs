@@ -22,7 +22,9 @@ use tg_schemas::{Error, ErrorCode};
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use assistants::{assistant, search};
-pub(crate) use runs::{create, join, list, one, stateless, stateless_stream, stream, stream_joined, wait};
+pub(crate) use runs::{
+    create, join, list, one, stateless, stateless_stream, stream, stream_joined, wait,
+};
 pub(crate) use threads::{begin, delete, history, state, thread};
 
 use super::operations::{failed_with, object_of, refused, result};
@@ -270,9 +272,7 @@ where
         let caller = Caller::new(app, meta, headers).await?;
         work(caller).await
     };
-    outcome
-        .await
-        .unwrap_or_else(|failure| told(&failure, &id))
+    outcome.await.unwrap_or_else(|failure| told(&failure, &id))
 }
 
 /// What is not there, below `/langgraph`.

@@ -113,7 +113,11 @@ pub(crate) async fn list(
             let how = how(&messages, run, busy).unwrap_or("error");
             shown::run(&session, &messages, run, how)
         });
-        let wanted = |run: &Value| page.status.as_ref().is_none_or(|how| run["status"] == **how);
+        let wanted = |run: &Value| {
+            page.status
+                .as_ref()
+                .is_none_or(|how| run["status"] == **how)
+        };
         let some = all.filter(wanted).skip(page.offset.unwrap_or(0));
         let all: Vec<Value> = some.take(page.limit.unwrap_or(RUNS)).collect();
         Ok(caller.reply(&Value::from(all)).await)
@@ -210,10 +214,7 @@ pub(crate) async fn stateless_stream(
 }
 
 /// Asks one question outside of any thread.
-async fn asked(
-    caller: &Caller,
-    body: HttpBody,
-) -> Result<(Run, Value, TurnResult), Object> {
+async fn asked(caller: &Caller, body: HttpBody) -> Result<(Run, Value, TurnResult), Object> {
     let (body, _reading) = caller.body(body).await?;
     let run = Run::read(&body).map_err(unfit)?;
     let question = Question {
