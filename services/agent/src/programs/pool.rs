@@ -140,7 +140,9 @@ impl Pool {
         let mut known = kept.session.take().map(|(session, _)| session);
         let mut again = true;
         loop {
-            let mut session = match known.take() {
+            let kept_before = known.take();
+            let is_old = kept_before.is_some();
+            let mut session = match kept_before {
                 Some(session) => session,
                 None => Session::start(asked.agent, self.place().await?)?,
             };
@@ -162,7 +164,11 @@ impl Pool {
                     return Ok(reply);
                 }
                 Err(TurnError::Gone(_)) if again => again = false,
-                Err(TurnError::Gone(why) | TurnError::Failed(why)) => return Err(why),
+                // One that was kept may have gone before it was asked. A new one was there, and may have done what it was asked.
+                Err(TurnError::Silent(_)) if again && is_old => again = false,
+                Err(TurnError::Gone(why) | TurnError::Silent(why) | TurnError::Failed(why)) => {
+                    return Err(why);
+                }
             }
         }
     }

@@ -29,6 +29,8 @@ const SPEAKS: [&str; 7] = [
 pub(super) enum TurnError {
     /// It took no message: it is gone.
     Gone(String),
+    /// It took the message, or had gone before, and ended without a word.
+    Silent(String),
     /// It failed.
     Failed(String),
 }
@@ -97,10 +99,9 @@ impl Session {
             let line = line.map_err(|fault| TurnError::Failed(fault.to_string()))?;
             let Some(line) = line else {
                 let why = "its output ended".to_owned();
-                // One that was gone before may have left room for the message.
                 return Err(match heard {
                     true => TurnError::Failed(why),
-                    false => TurnError::Gone(why),
+                    false => TurnError::Silent(why),
                 });
             };
             heard = true;

@@ -7,7 +7,11 @@ while IFS= read -r line; do
     turn=$((turn + 1))
     answer="$$ $turn"
     case "$line" in
-    *leave*) exit 1 ;;
+    *leave*)
+        # Its first argument, where there is one, is a file that counts how often it left.
+        case "$1" in */*) echo left >> "$1" ;; esac
+        exit 1
+        ;;
     *fail*)
         echo '{"type":"result","is_error":true,"result":"no"}'
         continue

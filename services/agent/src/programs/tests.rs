@@ -177,6 +177,29 @@ async fn line_125_a_killed_program_is_started_once_more() {
     );
 }
 
+/// One that is new and ends without a word may have done what it was asked: it is not asked twice.
+#[tokio::test]
+async fn a_new_program_that_ends_without_a_word_is_not_asked_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("left");
+    std::fs::write(&file, "").unwrap();
+    let program = dir.path().join("program");
+    let script = format!("#!/bin/sh\nexec {STAYS} {}\n", file.display());
+    std::fs::write(&program, script).unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o700);
+    std::fs::set_permissions(&program, mode).unwrap();
+    let mut agent = stays();
+    agent["command"] = json!(program);
+    let world = World::of(agent).await;
+    let failed = Err("the program failed".into());
+    assert_eq!(world.ask("s", "leave").await, failed);
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "left\n");
+    // One that answered before and then left is followed by one other, which is asked once.
+    let _ = turn_of(&world.text("s", "m").await);
+    assert_eq!(world.ask("s", "leave").await, failed);
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "left\n".repeat(3));
+}
+
 /// Line 125: one that nobody asks goes, and nothing stays of its session.
 #[tokio::test]
 async fn line_125_a_program_that_nobody_asks_goes() {

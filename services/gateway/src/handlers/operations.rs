@@ -32,17 +32,17 @@ use crate::state::{App, Shared};
 /// The endpoint of an operation.
 pub(crate) fn route<O: Operation>() -> MethodRouter<Shared> {
     match O::META.method {
-        "GET" => get(answer::<O>),
-        "DELETE" => delete(answer::<O>),
-        "PATCH" => patch(answer::<O>),
-        "PUT" => put(answer::<O>),
-        _ => post(answer::<O>),
+        "GET" => get(answer::<O, false>),
+        "DELETE" => delete(answer::<O, false>),
+        "PATCH" => patch(answer::<O, false>),
+        "PUT" => put(answer::<O, false>),
+        _ => post(answer::<O, false>),
     }
 }
 
 /// The endpoint that answers the same with events.
 pub(crate) fn stream_route<O: Operation>() -> MethodRouter<Shared> {
-    post(events::<O>)
+    post(answer::<O, true>)
 }
 
 /// What is not there, below `/a1`.
@@ -63,7 +63,8 @@ struct Given {
     body: HttpBody,
 }
 
-async fn answer<O: Operation>(
+/// Answers whole, or with events.
+async fn answer<O: Operation, const EVENTS: bool>(
     State(app): State<Shared>,
     Extension(meta): Extension<Meta>,
     method: Method,
@@ -80,39 +81,17 @@ async fn answer<O: Operation>(
         query,
         body,
     };
-    match done::<O>(&app, meta, &headers, given).await {
-        Ok(response) => response,
-        Err(failure) => {
-            let place = continues_at(&O::META, O::META.path, place, &failure);
-            told(&failure, place, (O::META.id_key, &*id))
-        }
-    }
-}
-
-async fn events<O: Operation>(
-    State(app): State<Shared>,
-    Extension(meta): Extension<Meta>,
-    method: Method,
-    Path(path): Path<HashMap<String, String>>,
-    RawQuery(query): RawQuery,
-    headers: HeaderMap,
-    body: HttpBody,
-) -> Response {
-    let id = meta.request_id.clone();
-    let place = path.clone();
-    let given = Given {
-        method,
-        path,
-        query,
-        body,
+    let (answered, at) = match EVENTS {
+        true => (
+            streamed::<O>(&app, meta, &headers, given).await,
+            O::META.stream,
+        ),
+        false => (done::<O>(&app, meta, &headers, given).await, O::META.path),
     };
-    match streamed::<O>(&app, meta, &headers, given).await {
-        Ok(response) => response,
-        Err(failure) => {
-            let place = continues_at(&O::META, O::META.stream, place, &failure);
-            told(&failure, place, (O::META.id_key, &*id))
-        }
-    }
+    answered.unwrap_or_else(|failure| {
+        let place = continues_at(&O::META, at, place, &failure);
+        told(&failure, place, (O::META.id_key, &*id))
+    })
 }
 
 /// An answer under way, and what sends it.

@@ -41,7 +41,11 @@ pub(crate) async fn metadata(
         "bearer_methods_supported": ["header"],
         "scopes_supported": scopes(),
     });
-    json_response(StatusCode::OK, &document)
+    let mut response = json_response(StatusCode::OK, &document);
+    // It repeats how its client came, which holds for nobody else.
+    let kept = HeaderValue::from_static("no-store");
+    response.headers_mut().insert(header::CACHE_CONTROL, kept);
+    response
 }
 
 /// What a response says to whoever is not known: where that document is.

@@ -8,8 +8,11 @@ use super::definition::Definition;
 const NAME: usize = 200;
 const DESCRIPTION: usize = 2_000;
 const PROMPT: usize = 131_072;
-/// Most collections that an agent reads.
-const COLLECTIONS: usize = 1_000;
+/// Most collections that an agent reads, and longest name of one, in characters.
+pub const COLLECTIONS: usize = 100;
+const COLLECTION: usize = 256;
+/// Most passages of a collection.
+const MOST_PASSAGES: i64 = 100;
 
 fn invalid(field: &str, reason: &str) -> Failure {
     Failure::new(FailureCode::ValidationError, format!("{field}: {reason}"))
@@ -72,8 +75,9 @@ pub fn settled(mut agent: NewAgent) -> Result<NewAgent, Failure> {
         ("ragMaxResults", agent.rag_max_results),
         ("rerankMaxResults", agent.rerank_max_results),
     ] {
-        if number.is_some_and(|number| number < 1) {
-            return Err(invalid(field, "must be a whole number from 1"));
+        if number.is_some_and(|number| !(1..=MOST_PASSAGES).contains(&number)) {
+            let reason = format!("must be a whole number from 1 to {MOST_PASSAGES}");
+            return Err(invalid(field, &reason));
         }
     }
     if agent.rag_min_score.is_some_and(|score| !score.is_finite()) {
@@ -94,14 +98,19 @@ pub fn settled(mut agent: NewAgent) -> Result<NewAgent, Failure> {
 /// Collections as a set: sorted, each once.
 ///
 /// # Errors
-/// There are too many.
+/// There are too many, or one has no name or a long one.
 pub fn collections(mut ids: Vec<String>) -> Result<Vec<String>, Failure> {
-    if ids.len() > COLLECTIONS {
-        let reason = "must have at most 1,000 entries";
-        return Err(invalid("knowledgeBaseIds", reason));
+    let named = |id: &String| (1..=COLLECTION).contains(&id.chars().count());
+    if !ids.iter().all(named) {
+        let reason = format!("must hold names of 1 to {COLLECTION} characters");
+        return Err(invalid("knowledgeBaseIds", &reason));
     }
     ids.sort();
     ids.dedup();
+    if ids.len() > COLLECTIONS {
+        let reason = format!("must have at most {COLLECTIONS} entries");
+        return Err(invalid("knowledgeBaseIds", &reason));
+    }
     Ok(ids)
 }
 
@@ -192,6 +201,22 @@ mod tests {
             ..named("r")
         };
         assert_eq!(settled(agent).unwrap().knowledge_base_ids, ["a", "b"]);
+    }
+
+    #[test]
+    fn what_an_agent_reads_is_bounded() {
+        let read = |ids: Vec<String>| collections(ids).is_ok();
+        let many = |count: usize| (0..count).map(|n| n.to_string()).collect::<Vec<_>>();
+        assert!(read(many(COLLECTIONS)) && !read(many(COLLECTIONS + 1)));
+        // Each counts once.
+        assert!(read(vec!["a".to_owned(); COLLECTIONS + 1]));
+        assert!(read(vec!["é".repeat(COLLECTION)]) && !read(vec!["é".repeat(COLLECTION + 1)]));
+        assert!(!read(vec![String::new()]));
+        for (most, is_well) in [(0, false), (1, true), (100, true), (101, false)] {
+            let mut agent = named("a");
+            agent.rag_max_results = Some(most);
+            assert_eq!(settled(agent).is_ok(), is_well, "{most}");
+        }
     }
 
     #[test]

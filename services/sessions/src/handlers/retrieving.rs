@@ -13,14 +13,13 @@ use tg_schemas::{Class, Error, ErrorCode, FlowId, Topic};
 
 use crate::engine::definition::Definition;
 use crate::engine::retrieval::{Hit, merged, shown};
+use crate::engine::workspace_agent::COLLECTIONS;
 
 /// Interfaces of a flow that makes vectors, and that finds chunks by them.
 const EMBEDDINGS: &str = "embeddings";
 const CHUNKS: &str = "document-embeddings";
 /// How long each question may take.
 const TIMEOUT: Duration = Duration::from_secs(30);
-/// Most collections that are searched for one question.
-const COLLECTIONS: usize = 100;
 
 /// What was found for a question.
 #[derive(Debug, Default)]

@@ -96,7 +96,8 @@ impl Agents {
     /// Changes of one agent follow one another, so that none is lost.
     async fn change(&self, cx: &Cx, change: AgentChange) -> Result<WorkspaceAgent, SessionsError> {
         let key = cx.workspace_key();
-        let lane = format!("agent {}", change.agent_id);
+        // However it is spelled.
+        let lane = format!("agent {}", change.agent_id.to_lowercase());
         let _turn = self
             .turns
             .enter(key.clone(), &lane, WhenBusy::Queue)
