@@ -9,7 +9,7 @@ use crate::build::{Description, Event};
 pub struct Guarded<'a> {
     /// IRI of the decision or observation that it is about.
     pub about: &'a str,
-    /// Name of the rung: `warn`, `tell`, `block`.
+    /// Name of the rung: `warn`, `tell`, `block`, `stop`.
     pub rung: &'a str,
     /// What found it.
     pub detector: &'a str,

@@ -71,7 +71,7 @@ pub enum Reason {
     SubagentsComplete,
     /// With the best that there was: the next call did not fit its budget.
     Budget,
-    /// Without one, after the last step allowed.
+    /// After the last step allowed: an agent that was given work has the best that there was, any other run has no answer.
     MaxIterations,
     /// Something failed.
     Error,
@@ -98,18 +98,13 @@ impl Reason {
     }
 }
 
-impl Reason {
-    /// Whether the run has an answer, if not always the one that was wanted.
-    pub fn answers(self) -> bool {
-        matches!(self, Self::FinalAnswer | Self::Loop | Self::Budget)
-    }
-}
-
 /// The end of a run.
 #[derive(Debug, Clone, Copy)]
 pub struct Conclusion<'a> {
     /// Why.
     pub reason: Reason,
+    /// Whether the run has an answer, if not always the one that was wanted.
+    pub answered: bool,
     /// IRI of what came before: the last observation or decision, else the session.
     pub derived_from: &'a str,
     /// What the model calls of the last step took.
@@ -207,8 +202,7 @@ pub fn observation(session: &Session, facts: &Observation<'_>) -> Event {
 /// The run ended, in whatever way.
 pub fn conclusion(session: &Session, facts: &Conclusion<'_>) -> Event {
     let document = session.answer_document();
-    let answered = facts.reason.answers();
-    let classes: &[&str] = if answered {
+    let classes: &[&str] = if facts.answered {
         &[tg::CONCLUSION, tg::ANSWER]
     } else {
         &[tg::CONCLUSION, tg::ERROR]
@@ -219,7 +213,7 @@ pub fn conclusion(session: &Session, facts: &Conclusion<'_>) -> Event {
         .derived_from(facts.derived_from)
         .link_if(
             tg::DOCUMENT,
-            (answered && facts.stored).then_some(document.as_str()),
+            (facts.answered && facts.stored).then_some(document.as_str()),
         )
         .text(tg::TERMINATION_REASON, facts.reason.as_str());
     if let Some(step) = facts.thought_of {

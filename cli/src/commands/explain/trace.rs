@@ -133,6 +133,7 @@ fn order(left: &Entity, right: &Entity) -> Ordering {
     rank(left.kind)
         .cmp(&rank(right.kind))
         .then_with(|| numbers(&left.iri).cmp(&numbers(&right.iri)))
+        .then_with(|| rung(&left.iri).cmp(&rung(&right.iri)))
         .then_with(|| left.iri.cmp(&right.iri))
 }
 
@@ -147,6 +148,16 @@ fn rank(kind: Kind) -> u8 {
         Kind::Conclusion => 7,
         _ => 5,
     }
+}
+
+/// How high on the ladder of guards an entity stands, by the last part of its IRI; 0: it is none of a guard.
+fn rung(iri: &str) -> usize {
+    let name = iri.rsplit_once("/guard/").map_or("", |(_, name)| name);
+    let rungs = ["warn", "tell", "block", "stop"].iter();
+    rungs
+        .zip(1..)
+        .find(|(rung, _)| **rung == name)
+        .map_or(0, |(_, height)| height)
 }
 
 /// The numbers in the last part of an IRI, so that `i10` comes after `i9`.
@@ -324,6 +335,34 @@ mod tests {
                 ("1/synthesis", 0)
             ]
         );
+    }
+
+    #[test]
+    fn what_a_guard_did_is_told_rung_by_rung() {
+        let own = |part: &str| format!("{ROOT}/i1{part}");
+        let [choice, stop, block, tell, warn] = [
+            "",
+            "/guard/stop",
+            "/guard/block",
+            "/guard/tell",
+            "/guard/warn",
+        ]
+        .map(own);
+        let rungs = [&stop, &block, &tell, &warn];
+        let mut entities = vec![(ROOT, "Question"), (choice.as_str(), "Analysis")];
+        entities.extend(rungs.map(|iri| (iri.as_str(), "Guard")));
+        let mut links = vec![(choice.as_str(), ROOT)];
+        links.extend(rungs.map(|iri| (iri.as_str(), choice.as_str())));
+        let trace = trace(&entities, &links);
+        let told: Vec<_> = told(&trace).into_iter().map(|(iri, _)| iri).collect();
+        let expected = [
+            "",
+            "/guard/warn",
+            "/guard/tell",
+            "/guard/block",
+            "/guard/stop",
+        ];
+        assert_eq!(told, expected.map(|part| format!("1/i1{part}")));
     }
 
     #[test]

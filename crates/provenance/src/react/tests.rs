@@ -153,6 +153,7 @@ fn a_failed_observation_says_so() {
 fn every_outcome_has_a_conclusion() {
     let mut facts = Conclusion {
         reason: Reason::FinalAnswer,
+        answered: true,
         derived_from: "urn:x",
         usage: usage(),
         stored: true,
@@ -176,6 +177,24 @@ fn every_outcome_has_a_conclusion() {
         texts(&["final-answer"])
     );
     facts.error = Some("agent-error: Too many agent iterations");
+    for (reason, word) in [
+        (Reason::Loop, "loop"),
+        (Reason::Budget, "budget"),
+        (Reason::MaxIterations, "max-iterations"),
+    ] {
+        facts.reason = reason;
+        let stopped = conclusion(&Session::new("7d0c"), &facts);
+        assert_eq!(
+            objects(&stopped, rdf::TYPE),
+            iris(&[prov::ENTITY, tg::CONCLUSION, tg::ANSWER])
+        );
+        assert_eq!(
+            objects(&stopped, tg::DOCUMENT),
+            iris(&[&format!("{S}/answer")])
+        );
+        assert_eq!(objects(&stopped, tg::TERMINATION_REASON), texts(&[word]));
+    }
+    facts.answered = false;
     for (reason, word) in [
         (Reason::MaxIterations, "max-iterations"),
         (Reason::Error, "error"),

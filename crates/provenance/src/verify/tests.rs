@@ -79,6 +79,7 @@ fn run() -> Vec<Event> {
     let reflected = chain.link_text(thought(&id, 2, &id.conclusion(), true), Some("So."));
     let end = Conclusion {
         reason: Reason::FinalAnswer,
+        answered: true,
         derived_from: &id.observation(1),
         usage: Usage::default(),
         stored: true,

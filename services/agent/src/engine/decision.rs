@@ -68,7 +68,7 @@ pub enum Taken {
         /// Arguments as the model wrote them.
         arguments: Map<String, Value>,
     },
-    /// Several tools side by side: two at least.
+    /// Several tools side by side, or one for a step of the plan that is not the first of those that could be taken.
     Actions {
         /// In the order in which the model wrote them.
         calls: Vec<Chosen>,
@@ -107,6 +107,9 @@ pub struct Chosen {
     /// What a guard did about it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub guard: Option<Climbed>,
+    /// The step of the plan that it takes, by its place there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<usize>,
 }
 
 /// What stands for the first steps of a run.
@@ -168,6 +171,25 @@ pub struct Decision {
     /// What the model was shown instead of earlier steps, from this one on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compacted: Option<Compacted>,
+    /// The step of the plan that it takes, of one of several that are taken together. It stands with that call.
+    #[serde(skip)]
+    pub place: Option<usize>,
+}
+
+/// Each call of a decision with what came of it, by number; a call that is put off is left out.
+pub fn outcomes<'a>(
+    decision: &'a Decision,
+    seen: &'a Observation,
+) -> Vec<(u32, Cow<'a, Decision>, &'a Observation)> {
+    let apart = decision.apart();
+    if apart.is_empty() {
+        return vec![(0, Cow::Borrowed(decision), seen)];
+    }
+    let calls = (0..).zip(apart).zip(&seen.calls);
+    calls
+        .filter(|(_, seen)| !seen.put_off)
+        .map(|((nth, one), seen)| (nth, Cow::Owned(one), seen))
+        .collect()
 }
 
 impl Decision {
@@ -243,6 +265,7 @@ impl Decision {
         calls
             .map(|call| Self {
                 guard: call.guard,
+                place: call.place,
                 usage: Usage {
                     model: self.usage.model.clone(),
                     ..Usage::default()
@@ -268,6 +291,7 @@ impl Decision {
             refused: false,
             guard: None,
             compacted: None,
+            place: None,
         }
     }
 }
@@ -292,6 +316,9 @@ pub struct Observation {
     pub usage: Usage,
     /// Whether a tool was called for it.
     pub called: bool,
+    /// It is one of several steps of a plan, and was not taken: it waits for its turn.
+    #[serde(skip_serializing_if = "is_false")]
+    pub put_off: bool,
     /// The trace that the tool itself left, in order: what a later repeat passes on again.
     pub trace: Vec<Explained>,
     /// What numbers in the text name that no step before named.

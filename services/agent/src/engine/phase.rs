@@ -1,12 +1,9 @@
-//! What a run's next step is for, by its pattern and how far it has come; and the names that follow from it.
+//! What a step of a run is for, and the names that follow from it.
 
 use tg_provenance::{Reason, Session};
 use tg_schemas::msg::AgentRun;
 
-use super::bounds;
-use super::plan;
-
-/// The pattern of a plan whose steps are taken one after the other.
+/// The pattern of a plan whose steps are taken as soon as those are done that they depend on.
 pub const PLAN: &str = "plan-then-execute";
 /// The pattern of a question that is split among subagents.
 pub const SUPERVISOR: &str = "supervisor";
@@ -18,7 +15,7 @@ pub enum Phase {
     React,
     /// To plan, or to revise the plan.
     Plan,
-    /// To take a step of the plan, by its place.
+    /// To take the step of the plan at this place, and with it others that wait for nothing.
     Execute(usize),
     /// To answer from what the plan's steps found.
     Conclude,
@@ -29,17 +26,6 @@ pub enum Phase {
 }
 
 impl Phase {
-    /// Of a run's next step.
-    pub fn of(run: &AgentRun) -> Self {
-        match run.pattern.as_str() {
-            PLAN if run.plan.is_empty() || plan::is_to_be_revised(run) => Self::Plan,
-            PLAN => plan::ready(&run.plan).map_or(Self::Conclude, Self::Execute),
-            SUPERVISOR if run.plan.is_empty() => Self::Decompose,
-            SUPERVISOR => Self::Merge,
-            _ => Self::React,
-        }
-    }
-
     /// Id of the message that says what was thought; empty: it has none.
     pub fn thought(self, id: &Session, step: u32) -> String {
         match self {
@@ -66,19 +52,20 @@ impl Phase {
         }
     }
 
-    /// Id of the text that a tool returned.
-    pub fn observed_document(self, id: &Session, step: u32) -> String {
-        match self {
-            Self::Execute(at) => id.step_document(at),
-            _ => id.observation(step),
-        }
-    }
-
     /// The entity that a tool's own trace follows from.
     pub fn caller(self, id: &Session, step: u32) -> String {
         match self {
             Self::Execute(at) => id.step_result(at),
             _ => id.iteration(step),
+        }
+    }
+
+    /// The same of one of several calls, by its number; it takes a step of the plan if it has a place there.
+    pub fn caller_of(self, id: &Session, step: u32, (nth, place): (u32, Option<usize>)) -> String {
+        match (place, nth) {
+            (Some(place), _) => id.step_result(place),
+            (None, 0) => self.caller(id, step),
+            (None, nth) => id.call(step, nth),
         }
     }
 
@@ -113,25 +100,5 @@ impl Phase {
     /// Whether what the model thinks is an entity of its own, and the choice of a tool another.
     pub fn is_react(self) -> bool {
         self == Self::React
-    }
-}
-
-/// The entity that a step follows from, before it has any itself.
-pub fn before(run: &AgentRun, step: u32) -> String {
-    let id = Session::new(&run.run);
-    match Phase::of(run) {
-        Phase::React if step > 1 => {
-            return id.observation_of(step - 1, bounds::last_call(run));
-        }
-        Phase::React | Phase::Decompose => return id.iri().to_owned(),
-        // What it rests on, it names beside.
-        Phase::Merge => return id.decomposition(),
-        _ => {}
-    }
-    let taken = |at: &usize| plan::taken(&run.plan[*at..=*at]) > 0;
-    match (0..run.plan.len()).rev().find(taken) {
-        Some(last) => id.step_result(last),
-        None if run.plan.is_empty() => id.iri().to_owned(),
-        None => id.plan(run.revisions.len()),
     }
 }

@@ -1,6 +1,6 @@
 //! Plans: what is read of one that a model wrote, which step comes next, and what becomes of the others.
 //!
-//! A step waits for those that it depends on. One that fails takes with it what depends on it, unless the plan may be
+//! A step waits for those that it depends on; those that wait for nothing are taken at the same time. One that fails takes with it what depends on it, unless the plan may be
 //! revised: then what is left is planned anew, behind the steps there are.
 
 use serde_json::Value;
@@ -130,11 +130,23 @@ pub fn current(run: &AgentRun) -> usize {
     usize::try_from(from).unwrap_or(0).min(run.plan.len())
 }
 
-/// The step that comes next: the first in order that waits for nothing any more.
-pub fn ready(plan: &[PlanStep]) -> Option<usize> {
+/// The steps that wait for nothing any more, in order.
+fn all_ready(plan: &[PlanStep]) -> impl Iterator<Item = usize> {
     let completed = |at: usize| plan.get(at).is_some_and(|step| step.status == COMPLETED);
-    let mut steps = plan.iter();
-    steps.position(|step| step.status == PENDING && places(step).all(completed))
+    let steps = plan.iter().enumerate();
+    let ready =
+        steps.filter(move |(_, step)| step.status == PENDING && places(step).all(completed));
+    ready.map(|(at, _)| at)
+}
+
+/// The first step that comes next.
+pub fn ready(plan: &[PlanStep]) -> Option<usize> {
+    all_ready(plan).next()
+}
+
+/// The steps that can be taken at the same time, `most` at the most.
+pub fn together(plan: &[PlanStep], most: usize) -> Vec<usize> {
+    all_ready(plan).take(most).collect()
 }
 
 /// Whether the plan that is followed now is to be revised: a step of it failed, and it may be.

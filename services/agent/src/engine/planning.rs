@@ -1,9 +1,12 @@
 //! The variables of the prompts by which a run plans, takes a step of its plan, and answers; and what their replies say.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value, json};
 use tg_schemas::msg::{AgentRun, PlanStep};
 
 use super::bounds::shorten;
+use super::decision::{Chosen, Taken};
 use super::plan::{COMPLETED, FAILED, SKIPPED};
 use super::prompt::{Terms, framing, offer, terms_of};
 use super::toolset::Tool;
@@ -119,6 +122,42 @@ pub fn choice(text: &str) -> Option<(String, Map<String, Value>)> {
     }
 }
 
+/// What the model chose where nothing can be read of it.
+pub fn unreadable() -> Taken {
+    let detail = "the reply names no tool with its arguments".to_owned();
+    Taken::Unreadable { detail }
+}
+
+/// What is done of what was `chosen` for steps, by their places, the first of which are `places`; and the tool of each that is
+/// taken. Those that give work to other agents are taken alone, and as the last.
+pub fn chosen(
+    places: &[usize],
+    mut chosen: BTreeMap<usize, (String, Map<String, Value>)>,
+    gives_work: impl Fn(&str) -> bool,
+) -> (Vec<(usize, String)>, Taken) {
+    let first = places.first().copied().unwrap_or_default();
+    if chosen.values().all(|(name, _)| gives_work(name)) {
+        return match chosen.remove(&first) {
+            Some((name, arguments)) => {
+                let told = vec![(first, name.clone())];
+                (told, Taken::Action { name, arguments })
+            }
+            None => (vec![(first, String::new())], unreadable()),
+        };
+    }
+    chosen.retain(|_, (name, _)| !gives_work(name));
+    let told = chosen.iter().map(|(at, (name, _))| (*at, name.clone()));
+    let told = told.collect();
+    let calls = chosen.into_iter().map(|(at, (name, arguments))| Chosen {
+        name,
+        arguments,
+        guard: None,
+        place: Some(at),
+    });
+    let calls = calls.collect();
+    (told, Taken::Actions { calls })
+}
+
 /// Variables of [`SYNTHESISE`].
 pub fn synthesise(run: &AgentRun, additional: Option<&str>) -> Terms {
     let steps = run.plan.iter().enumerate();
@@ -178,6 +217,37 @@ mod tests {
         assert_eq!(shown, r#"[{"index":0,"result":"of a"}]"#);
         let steps = synthesise(&run, None)["steps"].clone();
         assert!(steps.contains("of a") && steps.contains("away") && !steps.contains("\"c\""));
+    }
+
+    #[test]
+    fn who_gives_work_is_taken_alone_and_last() {
+        let choices = |names: &[(usize, &str)]| -> BTreeMap<_, _> {
+            let names = names.iter();
+            names
+                .map(|(at, name)| (*at, ((*name).to_owned(), Map::new())))
+                .collect()
+        };
+        let taken = |names: &[(usize, &str)]| {
+            let gives_work = |name: &str| name == "delegate";
+            let (told, taken) = chosen(&[1, 2, 4], choices(names), gives_work);
+            let told: Vec<_> = told.into_iter().map(|(at, _)| at).collect();
+            let places = match taken {
+                Taken::Actions { calls } => calls.iter().map(|call| call.place).collect(),
+                Taken::Action { .. } => vec![None],
+                _ => Vec::new(),
+            };
+            (told, places)
+        };
+        assert_eq!(
+            taken(&[(1, "delegate"), (2, "t"), (4, "")]),
+            (vec![2, 4], vec![Some(2), Some(4)])
+        );
+        assert_eq!(taken(&[(4, "t")]), (vec![4], vec![Some(4)]));
+        assert_eq!(
+            taken(&[(1, "delegate"), (4, "delegate")]),
+            (vec![1], vec![None])
+        );
+        assert_eq!(taken(&[]), (vec![1], Vec::new()), "it cannot be read");
     }
 
     #[test]

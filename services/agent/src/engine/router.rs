@@ -29,6 +29,9 @@ const REVISIONS: i64 = 2;
 const SUBAGENTS: usize = 5;
 /// Most subagents that a row can allow.
 const MAX_SUBAGENTS: usize = 16;
+/// Steps of a plan that are taken at the same time where the row does not say, and the most that it can allow.
+const TOGETHER: usize = 4;
+const MAX_TOGETHER: usize = 8;
 /// Most revisions that a row can allow.
 const MAX_REVISIONS: i64 = 10;
 /// Most bytes of a type's framing: it travels with each step.
@@ -108,6 +111,7 @@ struct Pattern {
     description: String,
     max_replan_depth: Option<i64>,
     max_subagents: Option<usize>,
+    max_parallel_steps: Option<usize>,
 }
 
 /// Task types of a workspace: all of them travel with each question that is classified.
@@ -191,6 +195,13 @@ impl Router {
         let row = self.patterns.get(PLAN);
         let given = row.and_then(|row| row.max_replan_depth);
         given.unwrap_or(REVISIONS).clamp(0, MAX_REVISIONS)
+    }
+
+    /// How many steps of a plan may be taken at the same time.
+    pub fn together(&self) -> usize {
+        let row = self.patterns.get(PLAN);
+        let given = row.and_then(|row| row.max_parallel_steps);
+        given.unwrap_or(TOGETHER).clamp(1, MAX_TOGETHER)
     }
 
     /// Among how many subagents a question may be split.

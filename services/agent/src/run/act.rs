@@ -15,18 +15,18 @@ use super::guard;
 use super::ready::{Prepared, Ready};
 use super::step::begin_at_once;
 use super::subagents::nothing_found;
-use super::together::{self, outcomes};
+use super::together;
 use super::went::Went;
 use crate::engine::arguments;
 use crate::engine::bounds::{self, MAX_IN_VAIN, MAX_OBSERVATION};
 use crate::engine::chunks;
 use crate::engine::confirmation::Answer;
-use crate::engine::decision::{Decision, Ending, Observation, Taken};
+use crate::engine::decision::{Decision, Ending, Observation, Taken, outcomes};
 use crate::engine::exchange::{Entry, Outcome, ToolUse};
 use crate::engine::guards::ladder;
+use crate::engine::pattern::Done;
+use crate::engine::patterns;
 use crate::engine::phase::Phase;
-use crate::engine::plan;
-use crate::engine::splitting;
 use crate::engine::toolset::{self, Kind, Tool, ToolSet};
 use crate::engine::trace::{Left, Stored};
 use crate::error::{AgentError, Stop};
@@ -224,46 +224,24 @@ impl StepExecution {
         };
         next.citations.extend(seen.citations.iter().cloned());
         next.findings += i64::try_from(seen.findings.len()).unwrap_or(0);
-        let failed = seen.error.is_some();
-        let mut step = AgentRunStep {
-            action: action.into_owned(),
-            arguments,
-            failed,
-            calls: together::calls(decision),
-            ..AgentRunStep::default()
-        };
-        match (&decision.taken, self.phase) {
-            (
-                Taken::Plan {
-                    steps,
-                    revisions_left,
-                },
-                _,
-            ) => {
-                plan::adopt(&mut next, steps, *revisions_left);
-                return next;
-            }
-            (Taken::Goals { .. }, _) => {
-                next.plan = splitting::found(&seen.findings);
-                return next;
-            }
-            // What it found stands in the plan.
-            (_, Phase::Execute(at)) => {
-                next.state.clone_from(&self.run.state);
-                let most = usize::try_from(self.agent.options.max_iterations).unwrap_or(usize::MAX);
-                let may_revise = plan::taken(&self.run.plan) + 1 < most;
-                plan::settle(&mut next, at, &seen.text, failed, may_revise);
-            }
-            _ => {
-                self.remember(&mut next, decision, seen);
-                if let Some(compacted) = &decision.compacted {
-                    compacted.apply(&mut next);
-                }
-                step.thought = decision.thought_text();
-                step.observation = together::shown(decision, seen);
-            }
+        if self.phase.is_react() {
+            self.remember(&mut next, decision, seen);
         }
-        next.history.push(step);
+        let done = Done {
+            run: &self.run,
+            decision,
+            seen,
+            step: AgentRunStep {
+                action: action.into_owned(),
+                arguments,
+                failed: seen.error.is_some(),
+                calls: together::calls(decision),
+                ..AgentRunStep::default()
+            },
+            shown: &|| together::shown(decision, seen),
+            most: usize::try_from(self.agent.options.max_iterations).unwrap_or(usize::MAX),
+        };
+        patterns::of(&self.run).record(&mut next, done);
         next
     }
 

@@ -167,6 +167,39 @@ impl StepExecution {
         Ok(())
     }
 
+    /// The model is about to be asked several things at the same time, after whatever it was asked before: how many of them fit,
+    /// in their order. Where none does, it is why.
+    pub(super) async fn ask_several(&mut self, most: usize) -> Result<usize, Stop> {
+        let first = self.asks.models;
+        if first > 0 {
+            self.settle_last((CallKind::Model, first - 1)).await?;
+        }
+        let mut fit = 0;
+        for nth in (first..).take(most) {
+            // The first of all is reserved before the step is gone about.
+            if nth > 0
+                && let Some(over) = self.no_ask(nth).await?
+            {
+                match fit {
+                    0 => return Err(Stop::Spent(over)),
+                    _ => break,
+                }
+            }
+            fit += 1;
+        }
+        Ok(fit)
+    }
+
+    /// One of those is heard: what the one before it took is counted, unless it is the first of them.
+    pub(super) async fn asked_next(&mut self, first: bool) -> Result<(), Stop> {
+        if !first {
+            self.settle_last((CallKind::Model, self.asks.models.saturating_sub(1)))
+                .await?;
+        }
+        self.asks.models += 1;
+        Ok(())
+    }
+
     /// The model is about to be asked to sum up so many tokens.
     pub(super) async fn sum_up_again(&mut self, tokens: u64) -> Result<(), Stop> {
         if self.asks.models > 0 {

@@ -67,10 +67,9 @@ impl StepExecution {
             run: self.run.run.clone(),
             step: self.step,
             nth,
-            caller: match nth {
-                0 => self.phase.caller(&self.id, self.step),
-                nth => self.id.call(self.step, nth),
-            },
+            caller: self
+                .phase
+                .caller_of(&self.id, self.step, (nth, decision.place)),
             collection: self.run.collection.clone(),
             state: self.run.state.clone(),
             model: decision.usage.model.clone(),

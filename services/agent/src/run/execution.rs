@@ -118,7 +118,7 @@ impl StepExecution {
         let cx = cx.within(&span);
         Self {
             id: Session::new(&run.run),
-            phase: Phase::of(&run),
+            phase: crate::engine::patterns::next(&run),
             traces: TraceWriter::outliving(&cx, &run.collection),
             agent,
             cx,
@@ -273,7 +273,7 @@ impl StepExecution {
         let mut decision = match self.phase {
             Phase::React => self.think(tools).await?,
             Phase::Plan => self.plan(tools).await?,
-            Phase::Execute(at) => self.choose(at, tools).await?,
+            Phase::Execute(at) => self.choose_steps(at, tools).await?,
             Phase::Conclude | Phase::Merge => self.put_together().await?,
             Phase::Decompose => self.decompose(tools).await?,
         };

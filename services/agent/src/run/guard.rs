@@ -169,6 +169,9 @@ impl StepExecution {
         apart: &[Decision],
         seen: &mut [Observation],
     ) {
+        if !self.phase.is_react() {
+            return;
+        }
         let limits = self.limits();
         let mut window = Window::of(&self.run, limits.window());
         let mut told = self.run.told.clone();

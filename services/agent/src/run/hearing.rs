@@ -3,6 +3,7 @@
 use std::vec::IntoIter;
 
 use futures::FutureExt;
+use futures::future::join_all;
 use tg_clients::prompt::{Pieces, Prompts, Spent};
 use tg_mesh::Cx;
 use tg_schemas::Error;
@@ -98,6 +99,17 @@ impl Hearing {
             }
         }
     }
+}
+
+/// Asks a model by a prompt, and waits for all of the reply.
+async fn whole(cx: &Cx, prompt: &str, terms: &Terms) -> Result<Whole, Error> {
+    let started = Instant::now();
+    let piece = Prompts::of_flow(cx).whole(prompt, terms.clone()).await?;
+    Ok(Whole {
+        usage: used(cx, piece.spent, started),
+        usable: piece.unusable.is_empty(),
+        text: piece.text,
+    })
 }
 
 impl StepExecution {
@@ -212,45 +224,85 @@ impl StepExecution {
         prompt: &str,
         terms: &Terms,
     ) -> Result<Whole, Unheard> {
-        if let Some(playback) = &self.playback {
-            let asked = Asked::of(prompt, terms);
-            let known = playback.exchange((&self.run.run, self.step), &asked)?;
-            if let Some(replied) = &known.replied {
-                self.asks.took(&replied.usage);
-            }
-            return match known.replied {
-                None => Err(self.breaks_off().into()),
-                Some(Replied {
-                    error: Some(error), ..
-                }) => Err(error.into()),
-                Some(replied) => Ok(Whole {
-                    text: known
-                        .groups
-                        .into_iter()
-                        .flatten()
-                        .filter_map(Heard::text)
-                        .collect(),
-                    usage: replied.usage,
-                    usable: !replied.unusable,
-                }),
-            };
+        if self.playback.is_some() {
+            return self.heard_before(prompt, terms);
         }
+        let came = whole(&self.cx, prompt, terms).await;
+        self.heard_now(prompt, terms, came)
+    }
+
+    /// The replies to a prompt with each of these, which are asked for at the same time, for all of which there is room. They are
+    /// kept and counted in this order.
+    pub(super) async fn hear_together(
+        &mut self,
+        prompt: &str,
+        all: &[Terms],
+    ) -> Result<Vec<Result<Whole, Error>>, Stop> {
+        let came = match self.playback {
+            Some(_) => Vec::new(),
+            None => join_all(all.iter().map(|terms| whole(&self.cx, prompt, terms))).await,
+        };
+        let mut came = came.into_iter();
+        let mut heard = Vec::with_capacity(all.len());
+        for (nth, terms) in all.iter().enumerate() {
+            self.asked_next(nth == 0).await?;
+            let one = match came.next() {
+                Some(came) => self.heard_now(prompt, terms, came),
+                None => self.heard_before(prompt, terms),
+            };
+            heard.push(match one {
+                Ok(whole) => Ok(whole),
+                Err(Unheard::Failed(error)) => Err(error),
+                Err(Unheard::Stop(stop)) => return Err(stop),
+            });
+        }
+        Ok(heard)
+    }
+
+    /// What the record of a replayed run has.
+    fn heard_before(&mut self, prompt: &str, terms: &Terms) -> Result<Whole, Unheard> {
+        let Some(playback) = &self.playback else {
+            return Err(self.breaks_off().into());
+        };
+        let asked = Asked::of(prompt, terms);
+        let known = playback.exchange((&self.run.run, self.step), &asked)?;
+        if let Some(replied) = &known.replied {
+            self.asks.took(&replied.usage);
+        }
+        match known.replied {
+            None => Err(self.breaks_off().into()),
+            Some(Replied {
+                error: Some(error), ..
+            }) => Err(error.into()),
+            Some(replied) => Ok(Whole {
+                text: known
+                    .groups
+                    .into_iter()
+                    .flatten()
+                    .filter_map(Heard::text)
+                    .collect(),
+                usage: replied.usage,
+                usable: !replied.unusable,
+            }),
+        }
+    }
+
+    /// What came is noted and counted.
+    fn heard_now(
+        &mut self,
+        prompt: &str,
+        terms: &Terms,
+        came: Result<Whole, Error>,
+    ) -> Result<Whole, Unheard> {
         if self.records() {
             self.note(&Entry::Asked(Asked::of(prompt, terms)))?;
         }
-        let started = Instant::now();
-        let prompts = Prompts::of_flow(&self.cx);
-        let piece = match prompts.whole(prompt, terms.clone()).await {
-            Ok(piece) => piece,
+        let whole = match came {
+            Ok(whole) => whole,
             Err(error) => {
                 self.note_failed(&error, Usage::default())?;
                 return Err(error.into());
             }
-        };
-        let whole = Whole {
-            usage: used(&self.cx, piece.spent, started),
-            usable: piece.unusable.is_empty(),
-            text: piece.text,
         };
         self.asks.took(&whole.usage);
         if self.records() {

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use tg_schemas::Error;
+
 use super::execution::StepExecution;
 use super::hearing::Unheard;
 use super::think::{RETRIES, Reply, Shown, broke_off, decided};
@@ -11,12 +13,37 @@ use crate::engine::phase::Phase;
 use crate::engine::plan;
 use crate::engine::planning::{self, CREATE, EXECUTE, SYNTHESISE, SYNTHESISING};
 use crate::engine::splitting;
-use crate::engine::toolset::ToolSet;
+use crate::engine::toolset::{self, ToolSet};
 use crate::error::{AgentError, Stop};
 use crate::store::PieceKind;
 
 /// How the prompt service, ours or a foreign one, says that the model's reply is not the JSON that was asked for.
 const UNUSABLE: [&str; 2] = ["JSON parse fail", "Schema validation fail"];
+
+fn is_unusable(error: &Error) -> bool {
+    let mut faults = UNUSABLE.iter();
+    faults.any(|fault| error.message.starts_with(fault))
+}
+
+/// A step of the plan whose tool is being chosen.
+struct Choosing {
+    at: usize,
+    /// The last reply that could not be read.
+    unread: Option<String>,
+    repairs: u32,
+    tries: u32,
+}
+
+impl Choosing {
+    fn of(at: usize) -> Self {
+        Self {
+            at,
+            unread: None,
+            repairs: 0,
+            tries: 0,
+        }
+    }
+}
 
 impl StepExecution {
     /// Has the model plan. What is no plan is asked for again, and then done without.
@@ -54,8 +81,93 @@ impl StepExecution {
         Ok(decided(taken, Shown::whole(told), usage, &available))
     }
 
+    /// Has the model choose the tools of the steps that can be taken now, of which `at` is the first.
+    pub(super) async fn choose_steps(
+        &mut self,
+        at: usize,
+        tools: &ToolSet,
+    ) -> Result<Decision, Stop> {
+        let places = plan::together(&self.run.plan, self.router().together());
+        match places.len() {
+            0 | 1 => self.choose(at, tools).await,
+            _ => self.choose_several(&places, tools).await,
+        }
+    }
+
+    /// The same of several, at the same time. A step whose tool gives work to other agents, that the budget has no room for, or
+    /// whose tool nobody can read waits for its turn, so that the others go on.
+    async fn choose_several(
+        &mut self,
+        places: &[usize],
+        tools: &ToolSet,
+    ) -> Result<Decision, Stop> {
+        let available = tools.available(&self.run);
+        let mut usage = Usage::default();
+        let mut chosen = BTreeMap::new();
+        let mut left: Vec<Choosing> = places.iter().copied().map(Choosing::of).collect();
+        while !left.is_empty() {
+            match self.ask_several(left.len()).await {
+                Ok(fit) => left.truncate(fit),
+                Err(Stop::Spent(_)) if !chosen.is_empty() => break,
+                Err(stop) => return Err(stop),
+            }
+            let terms = left
+                .iter()
+                .map(|one| planning::execute(&self.run, one.at, &available, one.unread.as_deref()));
+            let terms: Vec<_> = terms.collect();
+            let replies = self.hear_together(EXECUTE, &terms).await?;
+            // They came side by side: time passed once for all.
+            let mut took = 0;
+            let mut again = Vec::new();
+            for (mut one, reply) in left.into_iter().zip(replies) {
+                let text = match reply {
+                    Ok(whole) => {
+                        took = took.max(whole.usage.duration_ms);
+                        usage.add(&Usage {
+                            duration_ms: 0,
+                            ..whole.usage
+                        });
+                        whole.usable.then_some(whole.text)
+                    }
+                    Err(error) if is_unusable(&error) => None,
+                    Err(error) => {
+                        one.tries += 1;
+                        let late = self.cx.deadline.passed();
+                        if !broke_off(&error) || one.tries > RETRIES || late {
+                            return Err(self.ending(&error));
+                        }
+                        again.push(one);
+                        continue;
+                    }
+                };
+                if let Some(choice) = text.as_deref().and_then(planning::choice) {
+                    chosen.insert(one.at, choice);
+                    continue;
+                }
+                metrics::counter!("tg_agent_unreadable_replies_total").increment(1);
+                one.unread = Some(text.unwrap_or_default());
+                one.repairs += 1;
+                if one.repairs <= self.agent.options.repairs {
+                    again.push(one);
+                }
+            }
+            usage.duration_ms = usage.duration_ms.saturating_add(took);
+            left = again;
+        }
+        let gives_work = |name: &str| {
+            let tool = toolset::find(&available, name);
+            tool.is_some_and(|tool| tool.kind.gives_work())
+        };
+        let (told, taken) = planning::chosen(places, chosen, gives_work);
+        let told = told
+            .iter()
+            .map(|(at, name)| planning::executing(&self.run, *at, name));
+        let told = told.collect::<Vec<_>>().join("\n");
+        Ok(decided(taken, Shown::whole(told), usage, &available))
+    }
+
     /// Has the model choose the tool of a step.
-    pub(super) async fn choose(&mut self, at: usize, tools: &ToolSet) -> Result<Decision, Stop> {
+    async fn choose(&mut self, at: usize, tools: &ToolSet) -> Result<Decision, Stop> {
         let available = tools.available(&self.run);
         let mut usage = Usage::default();
         let mut unread: Option<String> = None;
@@ -77,8 +189,7 @@ impl StepExecution {
             }
             None => {
                 let told = planning::executing(&self.run, at, "");
-                let detail = "the reply names no tool with its arguments".to_owned();
-                (told, Taken::Unreadable { detail })
+                (told, planning::unreadable())
             }
         };
         Ok(decided(taken, Shown::whole(told), usage, &available))
@@ -139,10 +250,7 @@ impl StepExecution {
                 Err(Unheard::Stop(stop)) => return Err(stop),
                 Err(Unheard::Failed(error)) => error,
             };
-            if UNUSABLE
-                .iter()
-                .any(|fault| error.message.starts_with(fault))
-            {
+            if is_unusable(&error) {
                 return Ok(None);
             }
             if !broke_off(&error) || tries == RETRIES || self.cx.deadline.passed() {

@@ -23,7 +23,7 @@ use super::leases::StepLease;
 use super::recorded::Recorded;
 use super::telling::Telling;
 use crate::engine::decision::Ending;
-use crate::engine::phase::Phase;
+use crate::engine::patterns;
 use crate::engine::trace::Entries;
 use crate::error::AgentError;
 use crate::store::{Ledger, Piece, StepRow};
@@ -229,7 +229,7 @@ async fn broken_off(
         return None;
     }
     // What an answer begins with is not of the model.
-    let opening = Phase::of(run).concludes();
+    let opening = patterns::next(run).concludes();
     let certain = certain(address, run, step) + u64::from(opening);
     let lacks = if address.plain {
         None

@@ -4,7 +4,7 @@ use tg_clients::traces::Text;
 
 use super::execution::StepExecution;
 use super::titles;
-use crate::engine::decision::{Decision, Observation, Taken};
+use crate::engine::decision::{Decision, Taken};
 use crate::engine::phase::Phase;
 use crate::engine::trace::Left;
 
@@ -39,24 +39,39 @@ impl StepExecution {
                 },
                 text,
             },
-            (_, seen) => self.observed(seen),
+            _ => self.observed(left),
         };
         [thought, text]
     }
 
-    fn observed<'a>(&self, seen: Option<&'a Observation>) -> Text<'a> {
-        let title = match self.phase {
-            Phase::Execute(at) => {
-                let step = self.run.plan.get(at);
-                titles::step_result(step.map_or("", |step| &step.goal))
-            }
-            _ => titles::OBSERVATION.to_owned(),
+    /// Id and title of what a call returned, or of what a step of the plan found, by the call's number and the step's place.
+    pub(super) fn named(&self, nth: u32, place: Option<usize>) -> (String, String) {
+        let place = match self.phase {
+            Phase::Execute(first) => Some(place.unwrap_or(first)),
+            _ => None,
         };
+        match place {
+            Some(at) => {
+                let goal = self.run.plan.get(at).map_or("", |step| &step.goal);
+                (self.id.step_document(at), titles::step_result(goal))
+            }
+            None => {
+                let id = self.id.observation_of(self.step, nth);
+                (id, titles::OBSERVATION.to_owned())
+            }
+        }
+    }
+
+    fn observed<'a>(&self, left: &Left<'a>) -> Text<'a> {
+        let place = left
+            .decision
+            .and_then(|decision| decision.apart().first()?.place);
+        let (id, title) = self.named(0, place);
         Text {
-            id: self.phase.observed_document(&self.id, self.step),
+            id,
             title,
             // Those of other calls were stored as they returned.
-            text: seen.map_or("", |seen| {
+            text: left.seen.map_or("", |seen| {
                 seen.calls.first().map_or(&*seen.text, |first| &first.text)
             }),
         }

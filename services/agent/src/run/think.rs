@@ -214,6 +214,7 @@ impl StepExecution {
                     name,
                     arguments,
                     guard: None,
+                    place: None,
                 });
                 let calls = calls.collect();
                 (Taken::Actions { calls }, Cited::default())

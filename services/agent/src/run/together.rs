@@ -2,7 +2,6 @@
 //! its own, and committed as it returns; who takes the step up again makes none of those that have returned. What they returned is
 //! read in the order in which they were chosen.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -16,28 +15,13 @@ use tokio::time::Instant;
 use super::execution::{StepExecution, there};
 use super::guard;
 use super::ready::{Prepared, Ready};
-use super::titles;
 use crate::engine::bounds::{MAX_OBSERVATION, MAX_SHOWN};
 use crate::engine::chunks;
 use crate::engine::citing;
 use crate::engine::decision::{Decision, Observation, Usage};
+use crate::engine::phase::Phase;
 use crate::engine::toolset::ToolSet;
 use crate::error::Stop;
-
-/// Each call of a decision with what came of it, by number.
-pub(super) fn outcomes<'a>(
-    decision: &'a Decision,
-    seen: &'a Observation,
-) -> Vec<(u32, Cow<'a, Decision>, &'a Observation)> {
-    let apart = decision.apart();
-    if apart.is_empty() {
-        return vec![(0, Cow::Borrowed(decision), seen)];
-    }
-    let calls = (0..).zip(apart).zip(&seen.calls);
-    calls
-        .map(|((nth, one), seen)| (nth, Cow::Owned(one), seen))
-        .collect()
-}
 
 /// Several calls as the next steps know them.
 pub(super) fn calls(decision: &Decision) -> Vec<AgentRunCall> {
@@ -93,7 +77,7 @@ impl StepExecution {
             }
             let started = Instant::now();
             match self.prepare_one(tools, (nth, one), repeated).await? {
-                Prepared::Ready(one) => ready.push((nth, one)),
+                Prepared::Ready(made) => ready.push(((nth, one), made)),
                 Prepared::Known(known) => {
                     let known = self.came(nth, known, started, most)?;
                     self.commit(nth, &known).await?;
@@ -101,7 +85,7 @@ impl StepExecution {
                 }
             }
         }
-        self.make_all((decision, ready), &mut seen, most).await?;
+        self.make_all(ready, &mut seen, most).await?;
         Ok(self
             .put_side_by_side(tools, &apart, seen.into_values().collect())
             .await)
@@ -125,7 +109,11 @@ impl StepExecution {
     ) -> Result<Prepared<'a>, Stop> {
         if let Some((_, why)) = self.asks.refused.as_ref().filter(|(from, _)| nth >= *from) {
             let told = format!("this call was not made. {why}");
-            return Ok(Prepared::Known(Observation::failed(told)));
+            return Ok(Prepared::Known(Observation {
+                // A step of a plan is not taken by that.
+                put_off: matches!(self.phase, Phase::Execute(_)),
+                ..Observation::failed(told)
+            }));
         }
         if self.gives_work(tools, one) {
             let told = format!(
@@ -140,14 +128,14 @@ impl StepExecution {
     /// Makes all that are ready at the same time; each is committed as it returns.
     async fn make_all(
         &mut self,
-        (decision, ready): (&Decision, Vec<(u32, Ready<'_>)>),
+        ready: Vec<((u32, &Decision), Ready<'_>)>,
         seen: &mut BTreeMap<u32, Observation>,
         most: usize,
     ) -> Result<(), Stop> {
         let known = Arc::new(self.run.citations.clone());
         let mut going = FuturesUnordered::new();
-        for (nth, ready) in ready {
-            let mut call = self.calling((nth, decision), ready.tool, &known);
+        for ((nth, one), ready) in ready {
+            let mut call = self.calling((nth, one), ready.tool, &known);
             going.push(async move {
                 let started = Instant::now();
                 let made = call.make(ready.tool, ready.arguments.clone()).await;
@@ -197,10 +185,14 @@ impl StepExecution {
             cited.extend(seen.citations.iter().cloned());
         }
         self.guard_results(tools, apart, &mut calls);
-        for (nth, seen) in (0..).zip(&calls).skip(1) {
+        for ((nth, one), seen) in (0..).zip(apart).zip(&calls).skip(1) {
+            if seen.put_off {
+                continue;
+            }
+            let (id, title) = self.named(nth, one.place);
             let text = Text {
-                id: self.id.observation_of(self.step, nth),
-                title: titles::OBSERVATION.to_owned(),
+                id,
+                title,
                 text: &seen.text,
             };
             self.traces.save(&text).await;

@@ -93,12 +93,13 @@ impl Router {
             let patience = later.then_some(hurried);
             match self.asked(request, model, policy, patience, until).await {
                 Ok(opened) => return Ok(opened),
-                Err(error)
-                    if judged(&error, request.streaming) == Judged::Final && !is_ours(&error) =>
-                {
-                    return Err(error);
+                Err(error) => {
+                    let left = at + 1 < chain.len() && Instant::now() < until;
+                    if ends(&error, request.streaming, left) {
+                        return Err(error);
+                    }
+                    last = Some(worse(last, error));
                 }
-                Err(error) => last = Some(worse(last, error)),
             }
         }
         Err(last.unwrap_or(LlmError::UnknownModel(None)))
@@ -344,6 +345,15 @@ impl Answering {
             0 => self.guessed(),
             told => told,
         }
+    }
+}
+
+/// Whether no other model is asked after a failure. Another model may be quicker with a whole answer, so a timeout ends the
+/// question only where none is `left`.
+fn ends(error: &LlmError, streaming: bool, left: bool) -> bool {
+    match error {
+        LlmError::Timeout if left => false,
+        error => judged(error, streaming) == Judged::Final && !is_ours(error),
     }
 }
 

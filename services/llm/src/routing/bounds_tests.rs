@@ -29,6 +29,41 @@ async fn a_whole_answer_that_takes_long_is_not_asked_for_again_and_blames_nobody
 }
 
 #[tokio::test(start_paused = true)]
+async fn after_a_whole_answer_that_takes_long_the_next_model_is_asked() {
+    let stalls = || Fake::new(&[Does::Stalls, Does::Stalls]);
+    let whole = ChatRequest {
+        streaming: false,
+        ..asks("m", &["n"])
+    };
+    let model = Fake::new(&[Does::Stalls]);
+    let one = router(&[(about("a", 1), &model)], Strategy::Failover);
+    let (text, done) = ask_for(&one, &whole).await.unwrap();
+    assert_eq!((text.as_str(), done.model.as_str()), ("yes", "n"));
+    let asked: Vec<String> = model
+        .calls
+        .lock()
+        .iter()
+        .map(|call| call.1.clone())
+        .collect();
+    assert_eq!(asked, ["m", "n"]);
+    assert_eq!(model.pauses(), [60.0]);
+    let rests = one.health.lock().resting("a/m", Instant::now());
+    assert_eq!(rests, None, "it blames nobody");
+
+    // Each model is asked once, and a question out of time goes to none.
+    let model = stalls();
+    let one = router(&[(about("a", 1), &model)], Strategy::Failover);
+    let failed = ask_for(&one, &whole).await.unwrap_err().1;
+    assert_eq!((failed, model.calls()), (LlmError::Timeout, 2));
+    let model = stalls();
+    let one = router(&[(about("a", 1), &model)], Strategy::Failover);
+    let until = Instant::now() + Duration::from_secs(60);
+    let opened = one.open(&whole, until).await.map(|_| ());
+    assert_eq!(opened.unwrap_err(), LlmError::Timeout);
+    assert_eq!(model.calls(), 1);
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_error_of_unknown_kind_ends_an_answer_and_is_no_outage() {
     let model = Fake::new(&[Does::Fails(LlmError::Interrupted)]);
     let one = router(&[(about("a", 1), &model)], Strategy::Failover);

@@ -41,7 +41,7 @@ fn schemas_of_tables() {
 #[test]
 fn rows_of_agents() {
     let seeds: [&[u8]; 5] = [
-        br#"{"description": "d", "max_replan_depth": 3, "max_subagents": 8, "valid_patterns": ["react", "supervisor"]}"#,
+        br#"{"description": "d", "max_replan_depth": 3, "max_parallel_steps": 2, "max_subagents": 8, "valid_patterns": ["react", "supervisor"]}"#,
         br#"{"name": "a", "description": "d", "capabilities": [{"name": "code-review", "domains": ["go"], "score": 0.8}],
             "agents": ["b"], "group": ["g"], "async": true, "pattern": "react"}"#,
         br#"{"warningThreshold": 3, "criticalThreshold": -4, "historySize": 100000000, "pingPong": false}"#,

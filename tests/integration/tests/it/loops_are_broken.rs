@@ -63,6 +63,7 @@ async fn a_loop_is_stopped_and_explained(bus: Bus) -> Result<()> {
         .collect();
     let mut expected = vec!["warn", "tell"];
     expected.extend(["block"; 10]);
+    expected.push("stop");
     ensure!(rungs == expected, "{rungs:?}");
     let last = steps.last().context("an end")?;
     ensure!(last["ended_by"] == "loop" && last["why"] == WHY, "{last}");

@@ -23,12 +23,12 @@ const GRAPH: &str = "Dispatch it:";
 /// How long a trace may lag behind its answer.
 const LAG: Duration = Duration::from_secs(60);
 
-/// A model that plans two steps, splits into two goals, and otherwise is that of two steps.
+/// A model that plans two steps side by side and one after both, splits into two goals, and otherwise is that of two steps.
 fn model() -> Vec<Rule> {
     let about = |heading: &'static str| move |prompt: &str| prompt.contains(heading);
     let mut rules = vec![
         Rule::computed(about("## Plan wanted"), |_| {
-            Reply::text(r#"[{"goal": "first"}, {"goal": "second", "depends_on": [0]}]"#)
+            Reply::text(r#"["first", "beside", {"goal": "second", "depends_on": [0, 1]}]"#)
         }),
         Rule::computed(about("## Tool for a step wanted"), |_| {
             Reply::text(r#"{"tool": "calculator", "arguments": {"expression": "6*7"}}"#)

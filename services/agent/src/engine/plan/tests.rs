@@ -51,6 +51,22 @@ fn a_step_waits_for_a_later_one_that_it_depends_on_but_never_in_a_circle() {
 }
 
 #[test]
+fn steps_that_wait_for_nothing_are_taken_together() {
+    let steps = read(
+        r#"["a", {"goal": "b", "depends_on": [0]}, "c", {"goal": "d", "depends_on": [2]}]"#,
+        9,
+    );
+    let mut run = following(steps.unwrap(), 0);
+    assert_eq!(together(&run.plan, 9), [0, 2]);
+    assert_eq!(together(&run.plan, 1), [0]);
+    settle(&mut run, 2, "c", false, true);
+    assert_eq!(together(&run.plan, 9), [0, 3]);
+    settle(&mut run, 0, "no", true, true);
+    settle(&mut run, 3, "d", false, true);
+    assert_eq!(together(&run.plan, 9), [0; 0], "{:?}", statuses(&run));
+}
+
+#[test]
 fn what_depends_on_a_failure_is_skipped_and_the_rest_goes_on() {
     let steps = read(
         r#"[{"goal": "a"}, {"goal": "b", "depends_on": [0]}, {"goal": "c", "depends_on": [1]}, {"goal": "d"}]"#,
@@ -92,8 +108,8 @@ fn plans() -> impl Strategy<Value = Vec<PlanStep>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
-    /// Whatever the plan and whatever fails: each step is taken once at most, after all that it depends on, and in the end none
-    /// waits.
+    /// Whatever the plan, whatever fails and however many are taken together: each step is taken once at most, after all that it
+    /// depends on, and in the end none waits.
     #[test]
     fn every_plan_comes_to_an_end(
         first in plans(),
@@ -101,6 +117,7 @@ proptest! {
         revisions in 0_i64..3,
         fails in prop::collection::vec(any::<bool>(), 64),
         may_revise in any::<bool>(),
+        most in 1_usize..5,
     ) {
         let mut run = following(first, revisions);
         let (mut seen, mut fails) = (Vec::new(), fails.into_iter());
@@ -110,14 +127,22 @@ proptest! {
                 adopt(&mut run, &later, left);
                 continue;
             }
-            let Some(at) = ready(&run.plan) else { break };
-            prop_assert!(!seen.contains(&at));
-            for other in places(&run.plan[at]) {
-                prop_assert_eq!(run.plan[other].status.as_str(), COMPLETED);
+            let now = together(&run.plan, most);
+            prop_assert_eq!(now.first().copied(), ready(&run.plan));
+            if now.is_empty() {
+                break;
             }
-            seen.push(at);
-            let failed = fails.next().unwrap_or(false);
-            settle(&mut run, at, "r", failed, may_revise);
+            for at in &now {
+                prop_assert!(!seen.contains(at));
+                for other in places(&run.plan[*at]) {
+                    prop_assert_eq!(run.plan[other].status.as_str(), COMPLETED);
+                }
+            }
+            for at in now {
+                seen.push(at);
+                let failed = fails.next().unwrap_or(false);
+                settle(&mut run, at, "r", failed, may_revise);
+            }
         }
         prop_assert!(!is_to_be_revised(&run) && ready(&run.plan).is_none());
         prop_assert!(run.plan.iter().all(|step| step.status != PENDING));

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use tg_provenance::{Session, Stored, Texts};
 use tg_schemas::msg::AgentResponse;
-use tg_schemas::{Error, ErrorCode};
+use tg_schemas::vocabulary::tg;
+use tg_schemas::{Error, ErrorCode, Term, Triple};
 use tg_testkit::config::Config;
 use tg_testkit::place::Place;
 
@@ -85,16 +86,13 @@ async fn another_agent_does_it_and_its_trace_is_part_of_the_run(place: Place) {
     let id = Session::new(root.rsplit(':').next().unwrap());
     let from = |entity: &str| {
         let of = stored.iter().filter(|triple| {
-            triple.s == Some(tg_schemas::Term::iri(entity))
-                && triple.p
-                    == Some(tg_schemas::Term::iri(
-                        "http://www.w3.org/ns/prov#wasDerivedFrom",
-                    ))
+            triple.s == Some(Term::iri(entity))
+                && triple.p == Some(Term::iri("http://www.w3.org/ns/prov#wasDerivedFrom"))
         });
         of.filter_map(|triple| triple.o.clone())
             .collect::<BTreeSet<_>>()
     };
-    assert!(from(&id.finding(0)).contains(&tg_schemas::Term::iri(id.iteration(1))));
+    assert!(from(&id.finding(0)).contains(&Term::iri(id.iteration(1))));
 }
 
 /// A reply that calls a tool.
@@ -149,6 +147,19 @@ async fn a_delegate_at_its_limit_gives_what_it_has(place: Place) {
         "{told:?}"
     );
     assert_eq!(chunks.last().unwrap().content, "done");
+    // The conclusion of the delegate is an answer, with a link to its document.
+    let limit = Term::literal("max-iterations");
+    let of = |all: &BTreeSet<Triple>| -> Option<Vec<Term>> {
+        let end = all.iter().find(|triple| triple.o == Some(limit.clone()))?;
+        let about = all.iter().filter(|triple| triple.s == end.s);
+        Some(about.filter_map(|triple| triple.o.clone()).collect())
+    };
+    let stored = world.trace(|all| of(all).is_some()).await;
+    let about = of(&stored).unwrap();
+    assert!(about.contains(&Term::iri(tg::ANSWER)), "{about:?}");
+    assert!(!about.contains(&Term::iri(tg::ERROR)), "{about:?}");
+    let document = |term: &Term| matches!(term, Term::Iri(iri) if iri.ends_with("/answer"));
+    assert!(about.iter().any(document), "{about:?}");
 }
 
 /// Lines 93 and 117: what was stopped says so, and a long result is cut.

@@ -80,12 +80,13 @@ async fn line_085_094_the_same_call_is_warned_of_told_blocked_and_stopped(place:
     let of = |rung: &str| [rung.to_owned(), "generic_repeat".to_owned()];
     let mut climbed = vec![of("warn"), of("tell")];
     climbed.extend((11..=20).map(|_| of("block")));
+    climbed.push(of("stop"));
     assert_eq!(rungs(&chunks), climbed);
 
     let stored = whole(&world, &chunks).await;
     assert_eq!(world.ended().await, "loop");
     assert!(values(&stored, WHY).contains(&why.to_owned()));
-    assert_eq!(values(&stored, RUNG).len(), 12);
+    assert_eq!(values(&stored, RUNG).len(), 13);
     let texts = world.library.holds(1).await;
     assert!(
         texts
@@ -164,12 +165,14 @@ async fn line_088_a_poll_without_progress_ends_with_what_it_last_returned(place:
     );
     assert_eq!(world.tools.asked.lock().len(), 5);
     let of = |rung: &str| [rung.to_owned(), "known_poll_no_progress".to_owned()];
-    assert_eq!(rungs(&chunks), [of("warn"), of("tell")]);
+    assert_eq!(rungs(&chunks), [of("warn"), of("tell"), of("stop")]);
     let seen = chunks
         .iter()
         .filter(|chunk| chunk.message_type == "observation");
     assert_eq!(seen.count(), 5);
-    whole(&world, &chunks).await;
+    let stored = whole(&world, &chunks).await;
+    let rungs = values(&stored, RUNG);
+    assert_eq!((rungs.len(), rungs.contains(&"stop".to_owned())), (3, true));
 }
 
 /// 89, with the thresholds of the workspace.
@@ -183,7 +186,7 @@ async fn line_089_two_calls_in_turn_are_stopped(place: Place) {
     assert!(stopped(&chunks).content.contains("(ping_pong)"));
     assert_eq!(world.calls(), 6);
     let did: Vec<_> = rungs(&chunks).into_iter().map(|[rung, _]| rung).collect();
-    assert_eq!(did, ["warn", "tell", "warn", "tell", "block"]);
+    assert_eq!(did, ["warn", "tell", "warn", "tell", "block", "stop"]);
     whole(&world, &chunks).await;
 }
 

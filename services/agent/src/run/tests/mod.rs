@@ -15,6 +15,7 @@ mod joined;
 mod loops;
 mod pictures;
 mod planned;
+mod planned_together;
 mod polled;
 mod programs;
 mod recorded;

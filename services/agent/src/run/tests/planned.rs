@@ -160,25 +160,35 @@ async fn what_is_no_plan_is_one_step(place: Place) {
 
 /// Steps that always fail, plans without end: the bound of steps holds, and there is an answer.
 async fn a_plan_never_takes_more_steps_than_a_run_may(place: Place) {
-    let options = Options {
+    let options = || Options {
         max_iterations: 3,
         ..Options::default()
     };
-    let script = [
+    let at_once = vec![
         Say::Text(r#"["a", "b", "c", "d", "e"]"#),
+        Say::Text(ADD),
+        Say::Text(DIVIDE),
+        Say::Text(ADD),
+        Say::Text("the end"),
+    ];
+    let in_turn = vec![
+        Say::Text(r#"["a", {"goal": "b", "depends_on": [0]}]"#),
         Say::Text(ADD),
         Say::Text(DIVIDE),
         Say::Text(r#"["f", "g", "h"]"#),
         Say::Text(DIVIDE),
         Say::Text("the end"),
     ];
-    let world = World::with(&place, script, options).await;
-    let chunks = world.run(&planned("?", false)).await;
-    let told = outline(&chunks);
-    assert_eq!(told[1], "thought  eom Created plan with 3 steps");
-    let seen = |chunk: &&AgentResponse| chunk.message_type == "observation";
-    assert_eq!(chunks.iter().filter(seen).count(), 3);
-    assert_eq!(told.last().unwrap(), "answer /synthesis eom eod the end");
+    for (script, planned_first) in [(at_once, 3), (in_turn, 2)] {
+        let world = World::with(&place.another().await, script, options()).await;
+        let chunks = world.run(&planned("?", false)).await;
+        let told = outline(&chunks);
+        let first = format!("thought  eom Created plan with {planned_first} steps");
+        assert_eq!(told[1], first);
+        let seen = |chunk: &&AgentResponse| chunk.message_type == "observation";
+        assert_eq!(chunks.iter().filter(seen).count(), 3);
+        assert_eq!(told.last().unwrap(), "answer /synthesis eom eod the end");
+    }
 }
 
 tg_testkit::on_both_buses!(

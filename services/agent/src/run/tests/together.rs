@@ -33,9 +33,18 @@ const MEET: Spec<Serves<ToolServiceRequest, ToolServiceResponse>> =
 const END: &str = "Thought: known\nFinal Answer: done";
 
 /// A tool that returns once as many of its calls are under way, the later sooner.
-struct Meet {
+pub(super) struct Meet {
     all: Barrier,
     keys: Mutex<Vec<String>>,
+}
+
+impl Meet {
+    /// The keys of its calls, in order.
+    pub(super) fn keys(&self) -> Vec<String> {
+        let mut keys = self.keys.lock().clone();
+        keys.sort_unstable();
+        keys
+    }
 }
 
 #[async_trait]
@@ -74,7 +83,7 @@ fn add() -> Value {
 }
 
 /// A world with the tool `meet`, whose calls wait for so many.
-async fn meeting(place: &Place, count: usize, script: Vec<Say>) -> (World, Arc<Meet>) {
+pub(super) async fn meeting(place: &Place, count: usize, script: Vec<Say>) -> (World, Arc<Meet>) {
     let config = rows();
     let request = topic(Class::Request, "tool-meet").to_string();
     let service = json!({"request-queue": request, "response-queue": "r"});
@@ -95,7 +104,7 @@ async fn meeting(place: &Place, count: usize, script: Vec<Say>) -> (World, Arc<M
     (world, meet)
 }
 
-fn of_kind<'a>(chunks: &'a [AgentResponse], kind: &str) -> Vec<&'a AgentResponse> {
+pub(super) fn of_kind<'a>(chunks: &'a [AgentResponse], kind: &str) -> Vec<&'a AgentResponse> {
     let of_kind = chunks.iter().filter(|chunk| chunk.message_type == kind);
     of_kind.collect()
 }
@@ -161,8 +170,7 @@ async fn several_tools_are_used_at_the_same_time_and_read_in_their_order(place: 
         chosen[2].content,
         r#"{"name": "calculator", "arguments": {"expression":"2+2"}}"#
     );
-    let mut keys = meet.keys.lock().clone();
-    keys.sort_unstable();
+    let keys = meet.keys();
     assert!(
         keys[0].ends_with("/1") && keys[1].ends_with("/1/1"),
         "{keys:?}"
@@ -196,6 +204,7 @@ async fn what_has_returned_is_not_called_again(place: Place) {
         name: name.into(),
         arguments: arguments.as_object().unwrap().clone(),
         guard: None,
+        place: None,
     };
     let calls = vec![
         chosen("remote", json!({"x": 1})),

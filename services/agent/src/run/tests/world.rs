@@ -61,7 +61,7 @@ const PATTERNS: &[&str] = &[
 ];
 /// What a server says of its tools.
 pub type Listed = Arc<Mutex<Option<Vec<McpTool>>>>;
-/// What the model says of questions that have a script of their own.
+/// What the model says of questions, and of steps of a plan, that have a script of their own.
 pub type Goals = Arc<Mutex<BTreeMap<String, VecDeque<Say>>>>;
 
 pub struct World {
@@ -380,6 +380,15 @@ pub fn rows() -> Config {
 /// Variables of each `agent-react` question.
 type Terms = BTreeMap<String, Value>;
 
+/// What the model says of a question, or of a step of a plan, that has a script of its own.
+fn of_its_own(goals: &Goals, terms: &Terms) -> Option<Say> {
+    let text = |name: &str| terms.get(name).and_then(Value::as_str);
+    // A step may be told more behind its goal.
+    let goal = || text("goal").and_then(|goal| goal.lines().next());
+    let mut goals = goals.lock();
+    goals.get_mut(text("question").or_else(goal)?)?.pop_front()
+}
+
 /// Plays the prompt service with a model behind it, which notes what it is asked. Templates for JSON have the reply
 /// given as an object. The pattern that it selects stands in the scripts of questions, under the prompt's own name.
 fn model(
@@ -423,12 +432,9 @@ fn model(
             return Ok(last(text).into());
         }
         assert!(ask.id == "agent-react" || PATTERNS.contains(&ask.id.as_str()));
-        let of_goal = terms.get("question").and_then(Value::as_str).map(|text| {
-            let mut goals = goals.lock();
-            goals.get_mut(text).and_then(VecDeque::pop_front)
-        });
+        let of_goal = of_its_own(&goals, &terms);
         asked.lock().push(terms);
-        let say = of_goal.flatten().or_else(|| script.lock().pop_front());
+        let say = of_goal.or_else(|| script.lock().pop_front());
         if [CREATE, EXECUTE, DECOMPOSE].contains(&ask.id.as_str())
             && let Some(Say::Text(text)) = say
         {
