@@ -13,10 +13,12 @@ mod conversations;
 mod create_agent;
 mod create_conversation;
 mod create_from_template;
+mod create_llm_service;
 mod create_session;
 mod declare;
 mod delete_agent;
 mod delete_conversation;
+mod delete_llm_service;
 mod delete_session;
 mod expand_summary;
 mod export;
@@ -25,6 +27,7 @@ mod failure;
 mod forget_memory;
 mod get_agent;
 mod get_conversation;
+mod get_llm_service;
 mod get_named_agent;
 mod get_session;
 mod get_tenant_config;
@@ -33,11 +36,13 @@ mod lineage;
 mod list_agents;
 mod list_conversation_messages;
 mod list_conversations;
+mod list_llm_services;
 mod list_memories;
 mod list_messages;
 mod list_named_agents;
 mod list_sessions;
 mod list_templates;
+mod llm_services;
 mod put_tenant_config;
 mod records;
 mod send_conversation_message;
@@ -48,6 +53,7 @@ mod tenant_config;
 mod undo_compaction;
 mod update_agent;
 mod update_conversation;
+mod update_llm_service;
 mod workspace_agents;
 
 pub use chat::{Chat, Question};
@@ -56,12 +62,14 @@ pub use conversations::{ChatMessage, Conversation, OneConversation, WhichPage};
 pub use create_agent::{CreateAgent, NewAgent};
 pub use create_conversation::{CreateConversation, NewConversation};
 pub use create_from_template::{CreateFromTemplate, FromTemplate};
+pub use create_llm_service::{CreateLlmService, NewLlmService};
 pub use create_session::{CreateSession, NewSession};
 pub use declare::{
     Described, Effect, Field, Form, Meta, Object, Operation, Refusal, WORKSPACE, Wire, read, write,
 };
 pub use delete_agent::DeleteAgent;
 pub use delete_conversation::DeleteConversation;
+pub use delete_llm_service::DeleteLlmService;
 pub use delete_session::DeleteSession;
 pub use expand_summary::{ExpandSummary, Expanded, OneSummary};
 pub use export::{FORM, SessionDocument};
@@ -70,6 +78,7 @@ pub use failure::{Failure, FailureCode};
 pub use forget_memory::{ForgetMemory, OneMemory};
 pub use get_agent::{GetAgent, OneAgent};
 pub use get_conversation::GetConversation;
+pub use get_llm_service::GetLlmService;
 pub use get_named_agent::{GetNamedAgent, NamedAgent};
 pub use get_session::{GetSession, OneSession};
 pub use get_tenant_config::GetTenantConfig;
@@ -78,11 +87,13 @@ pub use lineage::{CompactResult, Lineage, LineageNode, Summary};
 pub use list_agents::{ListAgents, WhichAgents, WorkspaceAgents};
 pub use list_conversation_messages::{ChatMessages, ListConversationMessages};
 pub use list_conversations::{Conversations, ListConversations};
+pub use list_llm_services::{ListLlmServices, LlmServices, WhichLlmServices};
 pub use list_memories::{ListMemories, Memories, Memory, WhichMemories};
 pub use list_messages::{ListMessages, SessionMessages, WhichMessages};
 pub use list_named_agents::{ListNamedAgents, NamedAgents};
 pub use list_sessions::{ListSessions, Sessions, WhichSessions};
 pub use list_templates::{AgentTemplates, ListTemplates};
+pub use llm_services::{LlmService, OneLlmService};
 pub use put_tenant_config::PutTenantConfig;
 pub use records::{
     AgentConfig, AgentSummary, Capability, CompactStrategy, Compacted, Cost, Empty, Session,
@@ -96,6 +107,7 @@ pub use tenant_config::{TenantChange, TenantConfig, TenantLevels, TenantSettings
 pub use undo_compaction::UndoCompaction;
 pub use update_agent::{AgentChange, UpdateAgent};
 pub use update_conversation::{ConversationChange, UpdateConversation};
+pub use update_llm_service::{LlmServiceChange, UpdateLlmService};
 pub use workspace_agents::{AgentTemplate, WorkspaceAgent};
 
 /// Does something for each operation with its types.
@@ -141,6 +153,11 @@ operations! {
     DeleteConversation,
     ListConversationMessages,
     SendConversationMessage,
+    ListLlmServices,
+    CreateLlmService,
+    GetLlmService,
+    UpdateLlmService,
+    DeleteLlmService,
     CompactSession,
     SessionLineage,
     UndoCompaction,

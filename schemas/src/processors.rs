@@ -189,6 +189,6 @@ mod tests {
         assert_eq!(readers, all);
         let mut stores: Vec<_> = collection_stores().collect();
         stores.sort();
-        assert_eq!(stores, ["graph", "keywords", "rows", "vectors"]);
+        assert_eq!(stores, ["graph", "keywords", "rows", "sessions", "vectors"]);
     }
 }

@@ -67,6 +67,9 @@ const BESIDE: &[(&str, &[(Class, &str)])] = &[
         "sessions",
         &[
             (Class::Request, "agent"),
+            (Class::Request, "chat-completion"),
+            (Class::Request, "document-embeddings"),
+            (Class::Request, "embeddings"),
             (Class::Request, "threads"),
             (Class::Request, "librarian"),
         ],
@@ -307,6 +310,21 @@ mod tests {
             assert_eq!(default, one.user == "flow", "{}", one.user);
             // Longer ones a broker would still take, and nobody could read.
             assert!(one.read.len().max(one.write.len()) < 8_000, "{}", one.user);
+        }
+    }
+
+    #[test]
+    fn sessions_may_ask_what_finds_passages_and_sums_up() {
+        let all = all().unwrap();
+        let sessions = all.iter().find(|one| one.user == "sessions").unwrap();
+        for base in [
+            "agent",
+            "chat-completion",
+            "document-embeddings",
+            "embeddings",
+        ] {
+            let may = |text: &str| text.split(['(', ')', '|']).any(|one| one == base);
+            assert!(may(&sessions.write) && !may(&sessions.read), "{base}");
         }
     }
 

@@ -10,6 +10,7 @@ const TYPED: &[&str] = &[
     include_str!("../../blueprints/blueprints.json"),
     include_str!("../../blueprints/collections.json"),
     include_str!("../../blueprints/interface-descriptions.json"),
+    include_str!("../../blueprints/new-workspaces.json"),
     include_str!("../../blueprints/parameter-types.json"),
     include_str!("../../blueprints/token-costs.json"),
     include_str!("../../blueprints/tools.json"),
@@ -58,6 +59,7 @@ mod tests {
             ("prompt", "template.agent-react"),
             ("parameter-type", "llm-model"),
             ("tool-native", "graph_about"),
+            ("agent-seed", "templates"),
         ] {
             assert!(seed.types[kind].contains_key(key), "{kind}/{key}");
         }

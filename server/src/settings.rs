@@ -188,6 +188,7 @@ impl Settings {
         settings.telemetry.variables = variables(env).0;
         settings.llm.tells_address = settings.auth == Auth::None;
         settings.embeddings.tells_address = settings.auth == Auth::None;
+        settings.sessions.credentials = settings.llm.credentials.clone();
         settings.embeddings.variables = variables(env).0;
         settings.embeddings.data_dir = settings.data_dir.clone();
         settings.agent.usd_eur_rate = settings.cost.usd_eur_rate;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tg_mesh::{Answer, Cx};
-use tg_schemas::msg::{PromptRequest, PromptResponse};
+use tg_schemas::msg::{ModelSettings, PromptRequest, PromptResponse};
 use tg_schemas::processors::shared;
 use tg_schemas::{Error, ErrorCode, Reply};
 
@@ -15,6 +15,7 @@ use crate::caller::Caller;
 pub struct Prompts {
     caller: Caller<PromptRequest, PromptResponse>,
     thinking: bool,
+    settings: Option<ModelSettings>,
 }
 
 /// What model calls took, where the model told it.
@@ -60,6 +61,7 @@ impl Prompts {
             // The model may answer itself: its parts read as those of the prompt service.
             caller: Caller::of_flow(cx, shared::PROMPT).forwarded(),
             thinking: false,
+            settings: None,
         }
     }
 
@@ -72,6 +74,12 @@ impl Prompts {
     /// What a reasoning model thinks is wanted as well.
     pub fn with_thinking(mut self) -> Self {
         self.thinking = true;
+        self
+    }
+
+    /// Which model answers, and how; `None`: as the flow says.
+    pub fn with_settings(mut self, settings: Option<ModelSettings>) -> Self {
+        self.settings = settings;
         self
     }
 
@@ -96,6 +104,7 @@ impl Prompts {
             terms,
             streaming,
             thinking: self.thinking,
+            settings: self.settings.clone(),
         };
         Ok(Pieces {
             answer: self.caller.ask(&request)?,

@@ -30,6 +30,7 @@
 mod answer;
 mod backoff;
 mod client;
+mod credentials;
 mod egress;
 mod error;
 mod listing;
@@ -42,6 +43,7 @@ mod settings;
 pub use answer::Answer;
 pub use backoff::{Again, Backoff};
 pub use client::{HttpClient, Limits, client, client_with};
+pub use credentials::Credentials;
 pub use egress::{DeniedAddress, Reach, is_public};
 pub use error::{HttpError, NoClient, Refusal};
 pub use listing::{Listed, Look};

@@ -31,7 +31,7 @@ macro_rules! messages {
 
 messages! {
     AgentRequest AgentResponse AnswerCost AgentStep PlanStep ToolServiceRequest ToolServiceResponse ToolHookRequest ToolHookResponse PassthroughRequest
-    PassthroughResponse TextCompletionRequest TextCompletionResponse ModelInfo ToolRequest ToolResponse
+    PassthroughResponse TextCompletionRequest TextCompletionResponse ModelInfo ModelService ModelSettings ToolRequest ToolResponse
     PromptRequest PromptResponse EntityContext EntityContexts Triples TriplesQueryRequest TriplesQueryResponse
     SparqlBinding SparqlQueryRequest SparqlQueryResponse Document TextDocument Chunk DocumentMetadata
     ProcessingMetadata Criteria UploadProgress UploadSession LibrarianRequest LibrarianResponse ConfigKey

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::chat::ChatUsage;
 use super::lenient::{is_zero, nullable, string_map};
+use super::llm::{ModelService, ModelSettings};
 use super::message;
 use super::metadata::DEFAULT_COLLECTION;
 use super::rag::Citation;
@@ -146,6 +147,33 @@ pub struct AgentRequest {
     #[serde(skip_serializing_if = "Option::is_none")]
     /// Names of the tools that the run may use, of those that its groups have. `None`: all of these. Ours.
     pub tool_names: Option<Vec<String>>,
+    #[serde(
+        deserialize_with = "nullable",
+        skip_serializing_if = "String::is_empty"
+    )]
+    /// The model that answers; empty: that of the flow. Ours, as what follows.
+    pub model: String,
+    #[serde(deserialize_with = "nullable", skip_serializing_if = "Vec::is_empty")]
+    /// Models to be asked in this order where the first cannot answer.
+    pub models: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Most tokens of a reply of the model; `None`: as many as it writes.
+    pub max_tokens: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Sampling temperature; `None`: that of the flow.
+    pub temperature: Option<f64>,
+    #[serde(deserialize_with = "nullable", skip_serializing_if = "is_zero")]
+    /// Most rounds of model and tools, at most 50. A run that needs more is stopped with what it has. 0: as the service says.
+    pub max_iterations: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The LLM service of the workspace that answers; `None`: the provider of the flow.
+    pub service: Option<ModelService>,
+    #[serde(deserialize_with = "nullable", skip_serializing_if = "is_zero")]
+    /// Passages that a search of a tool returns where the model does not say how many, at most 50; 0: as the tool says.
+    pub top_k: i64,
+    #[serde(deserialize_with = "nullable", skip_serializing_if = "is_zero")]
+    /// How many agents called each other before what a tool of the run asks, counted at the doors; 0: nobody counts.
+    pub caller_depth: i64,
 }
 
 impl Default for AgentRequest {
@@ -171,7 +199,29 @@ impl Default for AgentRequest {
             grant: Vec::new(),
             record: false,
             tool_names: None,
+            model: String::new(),
+            models: Vec::new(),
+            max_tokens: None,
+            temperature: None,
+            max_iterations: 0,
+            service: None,
+            top_k: 0,
+            caller_depth: 0,
         }
+    }
+}
+
+impl AgentRequest {
+    /// What it says of the model; `None`: nothing.
+    pub fn settings(&self) -> Option<ModelSettings> {
+        let settings = ModelSettings {
+            model: self.model.clone(),
+            models: self.models.clone(),
+            max_tokens: self.max_tokens,
+            temperature: self.temperature,
+            service: self.service.clone(),
+        };
+        settings.said()
     }
 }
 
@@ -288,6 +338,9 @@ pub struct ToolServiceRequest {
     #[serde(deserialize_with = "nullable")]
     /// Arguments of the call, as a JSON object in text.
     pub arguments: String,
+    #[serde(deserialize_with = "nullable", skip_serializing_if = "is_zero")]
+    /// Depth that a question of the tool to an agent has: its `SPASS-Caller-Depth`; 0: nobody counts. Ours.
+    pub caller_depth: i64,
 }
 
 message!(ToolServiceRequest);

@@ -4,9 +4,57 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::lenient::{nullable, string_map};
+use super::lenient::{is_zero, nullable, string_map};
 use super::message;
 use crate::error::Error;
+
+/// Which model answers, and how: what an agent says instead of its flow.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
+#[serde(default)]
+pub struct ModelSettings {
+    #[serde(deserialize_with = "nullable")]
+    /// The model; empty: that of the flow.
+    pub model: String,
+    #[serde(deserialize_with = "nullable")]
+    /// Models to be asked in this order where the first cannot answer.
+    pub models: Vec<String>,
+    /// Most tokens of a reply; `None`: as many as the model writes.
+    pub max_tokens: Option<i64>,
+    /// Sampling temperature; `None`: that of the flow.
+    pub temperature: Option<f64>,
+    /// The LLM service of the workspace that answers; `None`: the provider of the flow.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub service: Option<ModelService>,
+}
+
+message!(ModelSettings);
+
+/// An LLM service of a workspace. It says where its credential is, and never holds it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[serde(default)]
+pub struct ModelService {
+    #[serde(deserialize_with = "nullable")]
+    /// Who runs it: `openai`, `openrouter` or `ollama`.
+    pub provider: String,
+    #[serde(deserialize_with = "nullable")]
+    /// Its address, up to and including the version; empty: the usual one of the provider.
+    pub url: String,
+    #[serde(deserialize_with = "nullable")]
+    /// Reference of its credential, as the operator lists it; empty: it has none.
+    pub credential: String,
+    #[serde(deserialize_with = "nullable")]
+    /// Longest time of a reply, in milliseconds; 0: as long as there is.
+    pub timeout_ms: i64,
+}
+
+message!(ModelService);
+
+impl ModelSettings {
+    /// These, unless they say nothing.
+    pub fn said(self) -> Option<Self> {
+        (self != Self::default()).then_some(self)
+    }
+}
 
 /// A question to a model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -31,6 +79,9 @@ pub struct TextCompletionRequest {
     /// Whether what a reasoning model thinks is wanted as well. Ours: foreign peers ignore it.
     #[serde(deserialize_with = "nullable")]
     pub thinking: bool,
+    /// What the asker says of the model; `None`: as the flow says. Ours.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub settings: Option<ModelSettings>,
 }
 
 impl Default for TextCompletionRequest {
@@ -43,6 +94,7 @@ impl Default for TextCompletionRequest {
             response_format: None,
             schema: None,
             thinking: false,
+            settings: None,
         }
     }
 }
@@ -150,6 +202,9 @@ pub struct ToolRequest {
     /// Whether pictures that the tool returns are wanted. Ours.
     #[serde(deserialize_with = "nullable")]
     pub pictures: bool,
+    #[serde(deserialize_with = "nullable", skip_serializing_if = "is_zero")]
+    /// Depth that a question of the tool to an agent has: its `SPASS-Caller-Depth`; 0: nobody counts. Ours.
+    pub caller_depth: i64,
 }
 
 message!(ToolRequest);
@@ -227,6 +282,9 @@ pub struct PromptRequest {
     /// Whether what a reasoning model thinks is wanted as well. Ours: foreign peers ignore it.
     #[serde(deserialize_with = "nullable")]
     pub thinking: bool,
+    /// What the asker says of the model; `None`: as the flow says. Ours.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub settings: Option<ModelSettings>,
 }
 
 message!(PromptRequest);

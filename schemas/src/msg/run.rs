@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::agent::{LoopRecord, PlanStep, PollRecord};
 use super::lenient::nullable;
+use super::llm::ModelSettings;
 use super::message;
 use super::metadata::DEFAULT_COLLECTION;
 use super::rag::Citation;
@@ -189,6 +190,17 @@ pub struct AgentRun {
     /// How often the model said that it was shown too much, and was shown less.
     #[serde(deserialize_with = "nullable")]
     pub recoveries: i64,
+    /// What its question says of the model; `None`: as the flow says.
+    pub settings: Option<ModelSettings>,
+    /// Most steps that it may take, as its question says; 0: as the service says.
+    #[serde(deserialize_with = "nullable")]
+    pub max_iterations: i64,
+    /// Passages that a search returns where the model does not say how many; 0: as the tool says.
+    #[serde(deserialize_with = "nullable")]
+    pub top_k: i64,
+    /// How many agents called each other before what a tool of the run asks, counted at the doors; 0: nobody counts.
+    #[serde(deserialize_with = "nullable")]
+    pub caller_depth: i64,
 }
 
 /// What calls of models cost, by how that is known.
@@ -258,6 +270,10 @@ impl Default for AgentRun {
             cost: None,
             cache_write: 0,
             recoveries: 0,
+            settings: None,
+            max_iterations: 0,
+            top_k: 0,
+            caller_depth: 0,
         }
     }
 }

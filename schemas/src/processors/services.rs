@@ -54,6 +54,7 @@ processors! {
 
     /// Keeps agents over time: their definitions, and sessions with their turns.
     sessions("sessions", Workspace, hosted: true) {
+        DROP: Serves<CollectionDrop, CollectionDropped> = Spec::new("drop-sessions").system();
         SESSIONS: Serves<OperationRequest, OperationResponse> = Spec::new("sessions").workspace();
     }
 

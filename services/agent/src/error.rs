@@ -73,6 +73,13 @@ pub enum AgentError {
     /// The question names a pattern that there is not: those that there are.
     #[error("pattern: must be one of {0}, or empty")]
     UnknownPattern(String),
+    /// The question names too many models, or one with a long name.
+    #[error(
+        "model, models: must be at most {} names of at most {} bytes",
+        limits::CHAT_MODELS,
+        limits::MODEL_NAME
+    )]
+    Models,
     /// The workspace's own budgets cannot be read: why.
     #[error("agent/budget: {0}")]
     Budget(String),
@@ -116,6 +123,7 @@ impl From<AgentError> for Error {
             | AgentError::Name
             | AgentError::EmptyPattern
             | AgentError::UnknownPattern(_)
+            | AgentError::Models
             | AgentError::Budget(_)
             | AgentError::NotIri(_) => ErrorCode::BadRequest,
             AgentError::LargeQuestion => ErrorCode::TooLarge,

@@ -30,6 +30,9 @@ type Row = (Key, String);
 const STATE: &str = "__system__";
 const STATE_TYPE: &str = "init-state";
 
+/// Row of a workspace, by type and key, that says with which agents it begins.
+const AGENT_SEED: (&str, &str) = ("agent-seed", "templates");
+
 /// The workspace and flow that a fresh system has.
 const DEFAULT: &str = "default";
 /// The blueprint of the first flow.
@@ -102,6 +105,12 @@ async fn create_workspace(mesh: &Mesh) -> Result<(), Error> {
     {
         let config = Config::new(mesh);
         patiently(|| config.register(DEFAULT)).await?;
+        // Nobody asked for this workspace: it begins without agents.
+        let none = (
+            (AGENT_SEED.0.to_owned(), AGENT_SEED.1.to_owned()),
+            "[]".to_owned(),
+        );
+        put(mesh, DEFAULT, &[none]).await?;
     }
     set_flag(mesh, "default-workspace", "v1").await
 }

@@ -7,13 +7,13 @@ use axum::middleware;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, get, post};
 use tg_schemas::operations::{
-    Chat, CompactSession, CreateAgent, CreateConversation, CreateFromTemplate, CreateSession,
-    DeleteAgent, DeleteConversation, DeleteSession, ExpandSummary, ExportSession, ForgetMemory,
-    GetAgent, GetConversation, GetNamedAgent, GetSession, GetTenantConfig, ImportSession,
-    ListAgents, ListConversationMessages, ListConversations, ListMemories, ListMessages,
-    ListNamedAgents, ListSessions, ListTemplates, Operation, PutTenantConfig,
-    SendConversationMessage, SendMessage, SessionLineage, UndoCompaction, UpdateAgent,
-    UpdateConversation,
+    Chat, CompactSession, CreateAgent, CreateConversation, CreateFromTemplate, CreateLlmService,
+    CreateSession, DeleteAgent, DeleteConversation, DeleteLlmService, DeleteSession, ExpandSummary,
+    ExportSession, ForgetMemory, GetAgent, GetConversation, GetLlmService, GetNamedAgent,
+    GetSession, GetTenantConfig, ImportSession, ListAgents, ListConversationMessages,
+    ListConversations, ListLlmServices, ListMemories, ListMessages, ListNamedAgents, ListSessions,
+    ListTemplates, Operation, PutTenantConfig, SendConversationMessage, SendMessage,
+    SessionLineage, UndoCompaction, UpdateAgent, UpdateConversation, UpdateLlmService,
 };
 
 use crate::call::Meta;
@@ -152,6 +152,11 @@ pub const ROUTES: &[Route] = &[
     on::<DeleteConversation>(),
     on::<ListConversationMessages>(),
     on::<SendConversationMessage>(),
+    on::<ListLlmServices>(),
+    on::<CreateLlmService>(),
+    on::<GetLlmService>(),
+    on::<UpdateLlmService>(),
+    on::<DeleteLlmService>(),
     streamed::<SendConversationMessage>(),
     streamed::<SendMessage>(),
     on::<CompactSession>(),

@@ -1,6 +1,7 @@
 //! Runs one request against a model: retries until the first piece, then passes pieces on, all within
 //! one deadline and one cancel token. Never repeats a request after a piece was passed on.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +16,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::error::LlmError;
 use crate::model::{ChatEvent, ChatModel, ChatRequest, ChatStream};
-use crate::routing::Router;
+use crate::routing::{Judged, Router, judged};
+use crate::services::Services;
 use crate::traced;
 
 /// Models of which it is kept what their provider lists of them.
@@ -29,6 +31,8 @@ pub struct Completer {
     chance: fn() -> f64,
     /// Chooses among several backends, each with rules of its own.
     router: Option<Arc<Router>>,
+    /// The services of workspaces.
+    services: Arc<Services>,
     /// Tokens that models read at once, as their provider listed them last.
     windows: Arc<watch::Sender<BTreeMap<String, u64>>>,
 }
@@ -41,6 +45,7 @@ impl Completer {
             backoff: Backoff::default(),
             chance: rand::random::<f64>,
             router: None,
+            services: Arc::default(),
             windows: Arc::new(watch::Sender::new(BTreeMap::new())),
         }
     }
@@ -64,6 +69,12 @@ impl Completer {
         self
     }
 
+    /// With credentials that workspaces may name.
+    pub(crate) fn with_services(mut self, services: Services) -> Self {
+        self.services = Arc::new(services);
+        self
+    }
+
     /// The model.
     pub fn model(&self) -> &Arc<dyn ChatModel> {
         &self.model
@@ -81,6 +92,11 @@ impl Completer {
         left: Duration,
         cancel: &CancellationToken,
     ) -> Result<ChatStream, LlmError> {
+        let own = request.service.as_ref().map(|own| own.timeout_ms);
+        let own = own
+            .and_then(|own| u64::try_from(own).ok())
+            .filter(|own| *own > 0);
+        let left = own.map_or(left, |own| left.min(Duration::from_millis(own)));
         let until = Instant::now() + left;
         let (first, rest) = bounded(until, cancel, self.attempts(request, until)).await??;
         let cancel = cancel.clone();
@@ -135,27 +151,49 @@ impl Completer {
         request: &ChatRequest,
         until: Instant,
     ) -> Result<(ChatEvent, ChatStream), LlmError> {
-        if let Some(router) = &self.router {
-            return router.open(request, until).await;
-        }
-        let attempt = || self.attempt(request);
-        self.backoff
-            .run(until, self.chance, LlmError::again, attempt)
-            .await
-    }
-
-    async fn attempt(&self, request: &ChatRequest) -> Result<(ChatEvent, ChatStream), LlmError> {
-        let mut events = traced::chat(&*self.model, request, "").await?;
-        match events.next().await {
-            Some(Ok(first)) => {
-                if matches!(first, ChatEvent::Done(_)) {
-                    events = stream::empty().boxed();
+        let model = match (&request.service, &self.router) {
+            (Some(service), _) => self.services.of(&request.workspace, service)?,
+            (None, Some(router)) => return router.open(request, until).await,
+            (None, None) => self.model.clone(),
+        };
+        let mut asked = Cow::Borrowed(request);
+        let mut others = request.fallbacks.iter();
+        loop {
+            let attempt = || attempt(&*model, &asked);
+            let tried = self
+                .backoff
+                .run(until, self.chance, LlmError::again, attempt);
+            let error = match tried.await {
+                Ok(opened) => return Ok(opened),
+                Err(error) => error,
+            };
+            let next = others.next();
+            match next.filter(|_| judged(&error, request.streaming) != Judged::Final) {
+                None => return Err(error),
+                Some(model) => {
+                    tracing::info!(model, %error, "another model is asked");
+                    asked.to_mut().model = Some(model.clone());
                 }
-                Ok((first, events))
             }
-            Some(Err(error)) => Err(error),
-            None => Err(LlmError::BrokenOff),
         }
+    }
+}
+
+/// Asks a model once.
+async fn attempt(
+    model: &dyn ChatModel,
+    request: &ChatRequest,
+) -> Result<(ChatEvent, ChatStream), LlmError> {
+    let mut events = traced::chat(model, request, "").await?;
+    match events.next().await {
+        Some(Ok(first)) => {
+            if matches!(first, ChatEvent::Done(_)) {
+                events = stream::empty().boxed();
+            }
+            Ok((first, events))
+        }
+        Some(Err(error)) => Err(error),
+        None => Err(LlmError::BrokenOff),
     }
 }
 

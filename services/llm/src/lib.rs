@@ -22,6 +22,7 @@ mod processors;
 mod provider_client;
 pub mod providers;
 mod routing;
+mod services;
 mod traced;
 
 pub use completer::Completer;
@@ -31,4 +32,4 @@ pub use options::{Backends, Options, ProviderKind, Variables};
 pub use picture::Picture;
 pub use processors::processors;
 pub use routing::{Router, Rules};
-pub use tg_provider_http::{Backoff, Secret};
+pub use tg_provider_http::{Backoff, Credentials, Secret};

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use futures::stream::BoxStream;
 use serde_json::{Map, Value};
 use tg_mesh::telemetry::Place;
-use tg_schemas::msg::{ChatTool, ChatToolCall, ChatTurn, ModelInfo};
+use tg_schemas::msg::{ChatTool, ChatToolCall, ChatTurn, ModelInfo, ModelService};
 
 use crate::engine::tokens::{Counts, nanodollars};
 use crate::error::LlmError;
@@ -50,6 +50,8 @@ pub struct ChatRequest {
     pub model: Option<String>,
     /// Sampling temperature; the provider's default when absent.
     pub temperature: Option<f64>,
+    /// Most tokens of the answer; as many as the model writes when absent.
+    pub max_tokens: Option<i64>,
     /// Wanted shape.
     pub format: Format,
     /// Whether the answer is wanted in pieces. A provider may still give it in one.
@@ -58,6 +60,8 @@ pub struct ChatRequest {
     pub fallbacks: Vec<String>,
     /// The workspace that asks.
     pub workspace: String,
+    /// The LLM service of the workspace that answers, instead of the provider.
+    pub service: Option<ModelService>,
     /// A chat of several turns; then `system` and `prompt` are what of it a model without turns reads.
     pub dialog: Option<Arc<Dialog>>,
     /// Where in a trace it is asked.
@@ -75,8 +79,6 @@ pub struct Dialog {
     pub tool_choice: Option<String>,
     /// Share of the likeliest words that is chosen from.
     pub top_p: Option<f64>,
-    /// Most tokens of the answer.
-    pub max_tokens: Option<i64>,
     /// Texts at which the answer ends.
     pub stop: Vec<String>,
 }

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use tg_provider_http::{Backoff, NoClient, Origin, Secret, address, ollama_address, sendable};
+use tg_provider_http::{
+    Backoff, Credentials, NoClient, Origin, Secret, address, ollama_address, sendable,
+};
 use tg_settings::{Filled, SettingError};
 
 use crate::completer::Completer;
@@ -15,6 +17,7 @@ use crate::engine::router::pauses::Policy;
 use crate::model::ChatModel;
 use crate::providers::{Anthropic, Ollama, OpenAi};
 use crate::routing::{Router, Rules};
+use crate::services::Services;
 
 mod backends;
 
@@ -60,6 +63,10 @@ tg_settings::options! {
         /// `supported_models`, `model`, `priority`, `rate_limit_tpm`, `max_concurrent` and `timeout`, or `file:PATH` of one
         /// (see [models.md](models.md)). Empty: one provider, as `llm.provider`, `llm.url` and `llm.key` say.
         backends: Option<Backends> = None;
+        /// Credentials that LLM services of workspaces may name, each for one workspace or for all (`*`):
+        /// `WORKSPACE=env:NAME` or `WORKSPACE=file:PATH`, separated by commas. Whoever changes the LLM services of a workspace
+        /// decides where such a credential is sent. Empty: none.
+        credentials: Option<Credentials> = None;
         /// Which backend is asked: `failover` (the lowest priority number, then the next), `round-robin` or `least-loaded`.
         strategy: Option<String> = None;
         /// Attempts after the first, of a question to several backends.
@@ -369,8 +376,10 @@ impl Options {
     /// # Errors
     /// As for [`Self::model`].
     pub(crate) fn completer(&self) -> Result<Completer, SettingError> {
+        let services = || Services::with(self.credentials.clone().unwrap_or_default());
         let Some(backends) = &self.backends else {
-            return Ok(Completer::new(self.model()?).with_backoff(self.backoff));
+            let completer = Completer::new(self.model()?).with_backoff(self.backoff);
+            return Ok(completer.with_services(services()));
         };
         if let Some(fault) = self.faults().into_iter().next() {
             return Err(fault);
@@ -390,7 +399,7 @@ impl Options {
             },
         };
         let router = Router::new(backends.clients(usual)?, usual, rules);
-        Ok(Completer::routed(Arc::new(router)))
+        Ok(Completer::routed(Arc::new(router)).with_services(services()))
     }
 
     /// The model of a single provider, ready to be asked. Opens no connection.

@@ -7,7 +7,9 @@ use std::time::Duration;
 use serde_json::json;
 use tg_llm::{Backoff, Options, processors};
 use tg_mesh::{Ask, Processor};
-use tg_schemas::msg::{TextCompletionRequest, TextCompletionResponse, Usage};
+use tg_schemas::msg::{
+    ModelService, ModelSettings, TextCompletionRequest, TextCompletionResponse, Usage,
+};
 use tg_schemas::processors::{ProcessorSpec, Reads, Spec};
 use tg_schemas::{Class, ErrorCode};
 use tg_testkit::config::Config;
@@ -126,6 +128,99 @@ async fn a_stream_has_pieces_and_ends_with_the_totals(place: Place) {
     assert_eq!((usage.in_token, usage.out_token), (3, 3));
     let call = &world.server.calls()[0];
     assert_eq!(call.body["temperature"], 0.5);
+}
+
+async fn a_question_names_its_model_and_those_in_its_place(place: Place) {
+    let unknown = || Reply::status(404, "");
+    let rules = vec![
+        Rule::contains("alone", unknown()),
+        Rule::always(unknown()).times(1),
+        Rule::always(Reply::pieces(["yes"])),
+    ];
+    let world = world(&place, rules).await;
+    let asked = |settings: ModelSettings| TextCompletionRequest {
+        settings: Some(settings),
+        ..question("go", false)
+    };
+    let settings = ModelSettings {
+        model: "gone".to_owned(),
+        models: vec!["own".to_owned()],
+        max_tokens: Some(9),
+        temperature: Some(1.5),
+        service: None,
+    };
+    let told = world.ask(&asked(settings.clone())).last().await.unwrap();
+    assert_eq!(told.response, "yes");
+    let models = |calls: &[tg_testkit::model::Call]| -> Vec<String> {
+        let named = calls.iter().map(|call| call.body["model"].as_str());
+        named
+            .map(|name| name.unwrap_or_default().to_owned())
+            .collect()
+    };
+    let calls = world.server.calls();
+    assert_eq!(models(&calls), ["gone", "own"]);
+    for call in calls {
+        assert_eq!(
+            (&call.body["max_tokens"], &call.body["temperature"]),
+            (&json!(9), &json!(1.5))
+        );
+    }
+    // Without another one it fails, and without a name the flow's own is asked.
+    let alone = TextCompletionRequest {
+        settings: Some(ModelSettings {
+            models: Vec::new(),
+            ..settings
+        }),
+        ..question("alone", false)
+    };
+    assert!(world.ask(&alone).last().await.is_err());
+    world
+        .ask(&asked(ModelSettings::default()))
+        .last()
+        .await
+        .unwrap();
+    assert_eq!(world.server.calls().last().unwrap().body["model"], "chosen");
+}
+
+/// 67: another server than that of the flow, which is told the credential of the workspace.
+async fn line_067_the_service_of_a_workspace_answers(place: Place) {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("key");
+    std::fs::write(&file, "sk-own").unwrap();
+    let reference = format!("file:{}", file.display());
+    let credentials = json!(format!("default={reference}"));
+    let own = Options {
+        credentials: Some(serde_json::from_value(credentials).unwrap()),
+        ..Options::default()
+    };
+    let world = world_with(&place, vec![Rule::always(Reply::text("flow"))], own).await;
+    let near = ScriptedModel::start(vec![Rule::always(Reply::text("own"))])
+        .await
+        .unwrap();
+    let settings = |credential: &str| ModelSettings {
+        model: "m9".to_owned(),
+        service: Some(ModelService {
+            provider: "openai".to_owned(),
+            url: near.url(),
+            credential: credential.to_owned(),
+            timeout_ms: 0,
+        }),
+        ..ModelSettings::default()
+    };
+    let asked = |credential: &str| TextCompletionRequest {
+        settings: Some(settings(credential)),
+        ..question("go", false)
+    };
+    let told = world.ask(&asked(&reference)).last().await.unwrap();
+    assert_eq!(told.response, "own");
+    let call = near.calls().remove(0);
+    assert_eq!(call.body["model"], "m9");
+    let signed = call.authorization.unwrap_or_default();
+    assert!(signed.ends_with("sk-own"), "{signed}");
+    // One that is not listed is not read, and nobody is asked.
+    let refused = world.ask(&asked("env:PATH")).last().await.unwrap_err();
+    assert!(!refused.message.contains("PATH"), "{refused:?}");
+    assert_eq!((near.calls().len(), world.server.calls().len()), (1, 0));
 }
 
 /// Who does not ask for what the model thinks is told the answer alone, as ever.
@@ -322,6 +417,8 @@ async fn usage_that_nobody_of_the_flow_reads_is_not_published(place: Place) {
 tg_testkit::on_both_buses!(
     usage_that_nobody_of_the_flow_reads_is_not_published,
     a_stream_has_pieces_and_ends_with_the_totals,
+    a_question_names_its_model_and_those_in_its_place,
+    line_067_the_service_of_a_workspace_answers,
     a_whole_answer_is_one_message,
     what_a_model_thinks_is_told_to_who_wants_it,
     failures_are_typed_metered_and_silent_about_the_provider,

@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use tg_mesh::Processor;
 use tg_prompt::{Options, processors};
 use tg_schemas::msg::{
-    PromptRequest, PromptResponse, TextCompletionRequest, TextCompletionResponse,
+    ModelSettings, PromptRequest, PromptResponse, TextCompletionRequest, TextCompletionResponse,
 };
 use tg_schemas::processors;
 use tg_schemas::{Class, Error, ErrorCode};
@@ -143,6 +143,32 @@ async fn text_is_rendered_and_relayed_streamed_and_whole(place: Place) {
     assert_eq!(asked[0].response_format, None);
 }
 
+/// Also where the model is asked a second time.
+async fn what_the_asker_says_of_the_model_reaches_it(place: Place) {
+    let world = world(&place).await;
+    world.replies([&["hi"][..], &["hi"][..], &["no"][..], &["{\"n\": 3}"][..]]);
+    let settings = Some(ModelSettings {
+        model: "m1".to_owned(),
+        temperature: Some(0.5),
+        ..ModelSettings::default()
+    });
+    for (id, streaming) in [("say", true), ("say", false), ("count", false)] {
+        let ask = PromptRequest {
+            id: id.to_owned(),
+            terms: ["word", "tone"]
+                .map(|name| (name.to_owned(), "\"x\"".to_owned()))
+                .into(),
+            streaming,
+            settings: settings.clone(),
+            ..PromptRequest::default()
+        };
+        let _: Vec<PromptResponse> = world.flow.parts("prompt", &ask).await.unwrap();
+    }
+    let asked = world.model.asked.lock();
+    let told: Vec<_> = asked.iter().map(|one| one.settings.clone()).collect();
+    assert_eq!(told, vec![settings; 4]);
+}
+
 async fn json_is_enforced_repaired_once_and_answered_in_one_message(place: Place) {
     let world = world(&place).await;
     world.replies([
@@ -203,6 +229,7 @@ async fn errors_keep_their_kind_and_words(place: Place) {
 
 tg_testkit::on_both_buses!(
     text_is_rendered_and_relayed_streamed_and_whole,
+    what_the_asker_says_of_the_model_reaches_it,
     json_is_enforced_repaired_once_and_answered_in_one_message,
     lines_keep_what_is_good,
     errors_keep_their_kind_and_words,

@@ -94,9 +94,10 @@ pub(crate) fn load(directory: &Path, allowed: &[String]) -> Result<Catalogue, Ag
         .ok_or(AgentFilesError(errors))
 }
 
-/// The agents that come with the program: of them the operator's list of models says nothing.
+/// The agents that come with the program: of them the operator's list of models says nothing, and few systems have theirs.
 fn bundled() -> Result<Catalogue, AgentFilesError> {
-    Catalogue::read(BUNDLED, &[]).map_err(AgentFilesError)
+    let read = Catalogue::read(BUNDLED, &[]).map_err(AgentFilesError);
+    read.map(Catalogue::of_flows)
 }
 
 type Files = (Vec<(String, String)>, Vec<FileError>);
@@ -178,6 +179,8 @@ mod tests {
         assert_eq!(of("researcher").tools.len(), 4);
         assert!(of("concise-de").tools.is_empty());
         assert!(agents.all().all(|one| !one.system_prompt.is_empty()));
+        // They answer by whatever model there is.
+        assert!(agents.all().all(|one| one.settings().model.is_empty()));
     }
 
     #[test]

@@ -27,6 +27,10 @@ pub enum SessionsError {
     NoChat,
     /// There is no such template.
     NoTemplate,
+    /// The workspace has no such LLM service.
+    NoLlmService,
+    /// An agent of this name is bound to the LLM service.
+    LlmServiceInUse(String),
     /// Another agent or conversation has the id.
     Taken,
     /// The user has no such session, whoever else has.
@@ -136,9 +140,17 @@ impl From<SessionsError> for Refused<Failure> {
                 FailureCode::AgentTemplateNotFound,
                 "templateId: there is no such template",
             ),
+            SessionsError::NoLlmService => of(
+                FailureCode::LlmServiceNotFound,
+                "llmServiceId: there is no such LLM service",
+            ),
+            SessionsError::LlmServiceInUse(agent) => Failure::new(
+                FailureCode::Conflict,
+                format!("llm_service_id: the agent '{agent}' names this LLM service"),
+            ),
             SessionsError::Taken => of(
                 FailureCode::Conflict,
-                "another agent or conversation has this id",
+                "another agent, conversation or LLM service has this id",
             ),
             SessionsError::NoSession => of(
                 FailureCode::SessionNotFound,

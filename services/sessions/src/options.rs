@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use tg_provider_http::Credentials;
 use tg_schemas::operations::TenantSettings;
 use tg_storage::Durability;
 
@@ -26,6 +27,8 @@ tg_settings::options! {
         max_concurrent: usize = 64, Whole(1..=10_000);
     }
     given {
+        /// Credentials that LLM services may name.
+        credentials: Option<Credentials>,
         /// Directory of the service's files.
         data_dir: PathBuf,
         /// What a committed write survives.

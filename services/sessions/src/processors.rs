@@ -44,7 +44,13 @@ pub fn processors(mesh: &Mesh, options: Options) -> Result<Vec<Processor>, Agent
     let served = handlers::served(catalogue, levels, store.clone(), &options);
     let sessions = Processor::new(sessions::PROCESSOR)
         .serves(sessions::SESSIONS, Arc::new(served))
-        .watches(&[flow_record::KIND, tg_compaction::MODEL_TYPE, COLLECTION])
+        .serves(sessions::DROP, Arc::new(handlers::Dropped(store.clone())))
+        .watches(&[
+            flow_record::KIND,
+            tg_compaction::MODEL_TYPE,
+            COLLECTION,
+            handlers::SEED.0,
+        ])
         .concurrency(CONCURRENCY)
         .owns(store);
     Ok(vec![sessions])

@@ -93,6 +93,19 @@ fn ask(name: &str, parameters: &str) -> ToolRequest {
     }
 }
 
+async fn line_036_a_server_is_told_the_depth_of_what_it_asks(place: Place) {
+    let system = System::start(&place).await;
+    let asked = ToolRequest {
+        caller_depth: 2,
+        ..ask("my find", r#"{"q": "x"}"#)
+    };
+    let _: ToolResponse = system.flow.ask("mcp-tool", &asked).await.unwrap();
+    system.call("my find", r#"{"q": "x"}"#).await.unwrap();
+    let calls = system.server.calls.lock().clone();
+    assert_eq!(calls[0]["_meta"]["threadgraph/caller-depth"], 2);
+    assert!(calls[1]["_meta"]["threadgraph/caller-depth"].is_null());
+}
+
 async fn a_tool_answers_in_text_or_with_an_object(place: Place) {
     let system = System::start(&place).await;
     let found = system.call("my find", r#"{"q": "x"}"#).await.unwrap();
@@ -296,6 +309,7 @@ tg_testkit::on_both_buses!(
     a_link_is_never_asked_and_private_networks_are_where_they_are_allowed,
     wikipedia_is_searched_and_summed_up,
     private_addresses_are_asked_only_where_they_may_be,
+    line_036_a_server_is_told_the_depth_of_what_it_asks,
     a_tool_answers_in_text_or_with_an_object,
     what_went_wrong_is_told_in_the_words_of_whose_it_is,
     a_slow_tool_ends_with_who_asked_for_it,

@@ -48,6 +48,8 @@ pub fn as_defined(
     id.clone_into(&mut run.agent);
     run.caller = caller;
     run.delegate_depth += hops;
+    // What is said of the caller's model is not said of this agent's.
+    run.settings = None;
     if let Some(group) = &one.group {
         run.group = Some(group.clone());
         run.state = String::new();

@@ -24,7 +24,12 @@ pub fn check(question: &AgentRequest) -> Result<(), AgentError> {
     if !pattern.is_empty() && !BUILT.contains(&pattern) {
         return Err(AgentError::UnknownPattern(BUILT.join(", ")));
     }
-    Ok(())
+    let mut models = std::iter::once(&question.model).chain(&question.models);
+    let are_long = models.any(|model| model.len() > limits::MODEL_NAME);
+    match are_long || question.models.len() > limits::CHAT_MODELS {
+        true => Err(AgentError::Models),
+        false => Ok(()),
+    }
 }
 
 /// Most tools that a question lets its run use without being asked.
@@ -32,6 +37,9 @@ const MAX_GRANTS: usize = 64;
 
 /// Most bytes of the id of a conversation, by which its usage is counted.
 const MAX_CONVERSATION: usize = 256;
+
+/// Most rounds of model and tools that a question may ask for.
+const MAX_ITERATIONS: i64 = 50;
 
 /// As much of the id of a conversation as is kept.
 fn named(id: &str) -> String {
@@ -54,6 +62,7 @@ pub fn first_step(
     let history = bounds::prior_steps(&question.history);
     let collection = collection_or_default(question.collection.trim()).to_owned();
     let roles = roles.unwrap_or_default().split_whitespace();
+    let settings = question.settings();
     let grant = question.grant.into_iter().take(MAX_GRANTS);
     AgentRun {
         run,
@@ -68,6 +77,10 @@ pub fn first_step(
         framing: question.framing,
         conversation: named(question.conversation_id.trim()),
         record: question.record,
+        settings,
+        max_iterations: question.max_iterations.clamp(0, MAX_ITERATIONS),
+        top_k: question.top_k.max(0),
+        caller_depth: question.caller_depth.max(0),
         prior: i64::try_from(history.len()).unwrap_or(0),
         loop_window: Window::new(question.loop_window, MAX_WINDOW).into_records(),
         history,
@@ -102,6 +115,21 @@ mod tests {
         assert!(bounds::own_steps(&run).is_empty());
         assert_eq!(run.collection, "default");
         assert!(!serde_json::to_string(&run).unwrap().contains("stolen"));
+    }
+
+    #[test]
+    fn a_question_names_few_models_with_short_names() {
+        let ask = |model: String, models: usize| {
+            check(&AgentRequest {
+                question: "q".into(),
+                model,
+                models: vec!["m".into(); models],
+                ..AgentRequest::default()
+            })
+        };
+        assert!(ask("m".repeat(256), 16).is_ok());
+        assert_eq!(ask("m".repeat(257), 0), Err(AgentError::Models));
+        assert_eq!(ask(String::new(), 17), Err(AgentError::Models));
     }
 
     #[test]

@@ -72,6 +72,9 @@ pub fn subagent(parent: &AgentRun, goal: &str, run: String, started_at: String) 
         tools: parent.tools.clone(),
         grant: parent.grant.clone(),
         record: parent.record,
+        settings: parent.settings.clone(),
+        top_k: parent.top_k,
+        caller_depth: parent.caller_depth,
         ..AgentRun::default()
     }
 }

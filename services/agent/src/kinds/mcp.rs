@@ -36,6 +36,7 @@ pub(super) async fn call_at(
         parameters: serde_json::to_string(arguments).map_err(AgentError::from)?,
         server: server.to_owned(),
         pictures: call.cx.has(IMAGE_TO_TEXT),
+        caller_depth: call.caller_depth,
         ..ToolRequest::default()
     };
     let mut ask = call.cx.ask_options();

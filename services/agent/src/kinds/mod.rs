@@ -8,6 +8,7 @@ mod graph_sparql;
 mod mcp;
 mod model;
 mod origins;
+mod passages;
 mod picture;
 mod retrieval;
 mod rows;
@@ -46,6 +47,7 @@ pub async fn call(call: &Call<'_>, tool: &Tool, arguments: Arguments) -> Result<
         Kind::GraphPattern => graph_pattern::call(call, &arguments).await,
         Kind::GraphSparql => graph_sparql::call(call, &arguments).await,
         Kind::KnowledgeQuery => retrieval::graph(call, &arguments).await,
+        Kind::RagQuery => passages::call(call, &arguments).await,
         Kind::DocumentQuery => retrieval::documents(call, &arguments).await,
         Kind::StructuredQuery => rows::question(call, &arguments).await,
         // Runs of the agent's own.

@@ -17,6 +17,7 @@ pub(super) async fn call(
     let question = ToolServiceRequest {
         config: json(config)?,
         arguments: json(arguments)?,
+        caller_depth: call.caller_depth,
     };
     let topic = Topic::parse(request)?;
     let mut ask = call.cx.ask_options();

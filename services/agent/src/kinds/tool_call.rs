@@ -20,6 +20,10 @@ pub struct Call<'a> {
     pub key: String,
     /// IRI of the decision that led here.
     pub iteration: String,
+    /// Passages that a search returns where the model does not say how many; 0: as the tool says.
+    pub passages: i64,
+    /// Depth that a question of the tool to an agent has; 0: nobody counts.
+    pub caller_depth: i64,
     /// What numbers of the run name already.
     pub known: &'a [Citation],
 }
@@ -94,7 +98,12 @@ pub(crate) fn text<'a>(arguments: &'a Arguments, name: &str) -> &'a str {
 
 /// How much is asked for, within bounds.
 pub(super) fn limit(arguments: &Arguments, usual: usize, most: usize) -> usize {
-    let given = arguments.get("limit").and_then(Value::as_u64);
+    count(arguments, "limit", usual, most)
+}
+
+/// The same under another name.
+pub(super) fn count(arguments: &Arguments, name: &str, usual: usize, most: usize) -> usize {
+    let given = arguments.get(name).and_then(Value::as_u64);
     let given = given.and_then(|limit| usize::try_from(limit).ok());
     given.unwrap_or(usual).clamp(1, most)
 }

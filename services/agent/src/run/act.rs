@@ -239,7 +239,7 @@ impl StepExecution {
                 ..AgentRunStep::default()
             },
             shown: &|| together::shown(decision, seen),
-            most: usize::try_from(self.agent.options.max_iterations).unwrap_or(usize::MAX),
+            most: self.most_steps(),
         };
         patterns::of(&self.run).record(&mut next, done);
         next

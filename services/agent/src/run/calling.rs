@@ -35,6 +35,8 @@ pub(super) struct Calling {
     /// IRI of the choice.
     caller: String,
     pub(super) collection: String,
+    passages: i64,
+    caller_depth: i64,
     state: String,
     /// The model that chose it.
     model: String,
@@ -71,6 +73,8 @@ impl StepExecution {
                 .phase
                 .caller_of(&self.id, self.step, (nth, decision.place)),
             collection: self.run.collection.clone(),
+            passages: self.run.top_k,
+            caller_depth: self.run.caller_depth,
             state: self.run.state.clone(),
             model: decision.usage.model.clone(),
             known: known.clone(),
@@ -209,6 +213,8 @@ impl Calling {
             collection: tool.collection.as_deref().unwrap_or(&self.collection),
             key: self.key(),
             iteration: self.caller.clone(),
+            passages: self.passages,
+            caller_depth: self.caller_depth,
             known: &self.known,
         };
         let started = Instant::now();

@@ -56,9 +56,11 @@ impl StepExecution {
         })
     }
 
-    /// Tokens that the model reads which answered last.
+    /// Tokens that the model reads which answered last; before the first answer, the one that the question names.
     fn model_window(&self) -> u64 {
-        let row = match self.run.model.as_str() {
+        let named = self.run.settings.as_ref().map(|one| one.model.as_str());
+        let answered = Some(self.run.model.as_str()).filter(|model| !model.is_empty());
+        let row = match answered.or(named).unwrap_or_default() {
             "" => None,
             model => self.row(MODEL_TYPE, model),
         };

@@ -219,10 +219,10 @@ impl StepExecution {
                 heard(self.send_all(Vec::new()).await)?;
             }
         }
-        let limit = usize::try_from(self.agent.options.max_iterations).unwrap_or(usize::MAX);
+        let limit = self.most_steps();
         if self.phase.is_react() && own_steps(&self.run).len() >= limit {
-            if !self.run.agent.is_empty() {
-                // Who gave it work gets what there is.
+            if !self.run.agent.is_empty() || self.run.max_iterations > 0 {
+                // Who gave it work, or such a bound, gets what there is.
                 let why = &AgentError::Iterations.to_string();
                 let why = (Reason::MaxIterations, why.as_str());
                 return self.stopped(None, None, why).await;

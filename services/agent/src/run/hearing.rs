@@ -102,9 +102,9 @@ impl Hearing {
 }
 
 /// Asks a model by a prompt, and waits for all of the reply.
-async fn whole(cx: &Cx, prompt: &str, terms: &Terms) -> Result<Whole, Error> {
+async fn whole(cx: &Cx, prompts: &Prompts, prompt: &str, terms: &Terms) -> Result<Whole, Error> {
     let started = Instant::now();
-    let piece = Prompts::of_flow(cx).whole(prompt, terms.clone()).await?;
+    let piece = prompts.whole(prompt, terms.clone()).await?;
     Ok(Whole {
         usage: used(cx, piece.spent, started),
         usable: piece.unusable.is_empty(),
@@ -113,6 +113,11 @@ async fn whole(cx: &Cx, prompt: &str, terms: &Terms) -> Result<Whole, Error> {
 }
 
 impl StepExecution {
+    /// The prompt service, with what the run says of its model.
+    fn prompts(&self) -> Prompts {
+        Prompts::of_flow(&self.cx).with_settings(self.run.settings.clone())
+    }
+
     /// Asks a model by a prompt.
     pub(super) fn hear(&mut self, prompt: &str, terms: &Terms) -> Result<Hearing, Unheard> {
         if let Some(playback) = &self.playback {
@@ -126,7 +131,7 @@ impl StepExecution {
         if self.records() {
             self.note(&Entry::Asked(Asked::of(prompt, terms)))?;
         }
-        let mut prompts = Prompts::of_flow(&self.cx);
+        let mut prompts = self.prompts();
         if prompt == PROMPT {
             // Of other questions the asker is told by narration.
             prompts = prompts.with_thinking();
@@ -227,7 +232,7 @@ impl StepExecution {
         if self.playback.is_some() {
             return self.heard_before(prompt, terms);
         }
-        let came = whole(&self.cx, prompt, terms).await;
+        let came = whole(&self.cx, &self.prompts(), prompt, terms).await;
         self.heard_now(prompt, terms, came)
     }
 
@@ -238,9 +243,13 @@ impl StepExecution {
         prompt: &str,
         all: &[Terms],
     ) -> Result<Vec<Result<Whole, Error>>, Stop> {
+        let prompts = self.prompts();
         let came = match self.playback {
             Some(_) => Vec::new(),
-            None => join_all(all.iter().map(|terms| whole(&self.cx, prompt, terms))).await,
+            None => {
+                let one = |terms| whole(&self.cx, &prompts, prompt, terms);
+                join_all(all.iter().map(one)).await
+            }
         };
         let mut came = came.into_iter();
         let mut heard = Vec::with_capacity(all.len());

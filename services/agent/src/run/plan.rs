@@ -51,7 +51,7 @@ impl StepExecution {
         let available = tools.available(&self.run);
         let additional = self.additional();
         let terms = planning::create(&self.run, &available, additional.as_deref());
-        let most = usize::try_from(self.agent.options.max_iterations).unwrap_or(usize::MAX);
+        let most = self.most_steps();
         let most = most.saturating_sub(plan::taken(&self.run.plan));
         let mut usage = Usage::default();
         let mut steps = None;

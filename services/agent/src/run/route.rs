@@ -55,6 +55,7 @@ pub(crate) async fn settle(
         run: began.run.clone(),
         started_at: began.started_at.clone(),
         conversation: question.conversation_id.clone(),
+        settings: question.settings(),
         ..AgentRun::default()
     };
     // Its model is asked on the run's account, before its steps.

@@ -13,6 +13,13 @@ use crate::engine::trace::{Entries, Left, Stopped, Stored};
 use crate::error::Stop;
 
 impl StepExecution {
+    /// Most steps that the run may take: as its question says, else as the settings do.
+    pub(super) fn most_steps(&self) -> usize {
+        let usual = i64::from(self.agent.options.max_iterations);
+        let own = Some(self.run.max_iterations).filter(|own| *own > 0);
+        usize::try_from(own.unwrap_or(usual)).unwrap_or(usize::MAX)
+    }
+
     /// What the run used up to its end in this step.
     pub(super) fn total(&self, decision: Option<&Decision>, seen: Option<&Observation>) -> Usage {
         let mut total = self.used_before();

@@ -167,7 +167,7 @@ impl StepExecution {
         shown: &mut Shown,
         usage: &mut Usage,
     ) -> Result<(String, Parsed), Stop> {
-        let limit = usize::try_from(self.agent.options.max_iterations).unwrap_or(usize::MAX);
+        let limit = self.most_steps();
         let nudge = prompt::nudge(own_steps(&self.run).len(), limit);
         let told: Vec<String> = self.additional().into_iter().chain(nudge).collect();
         let additional = (!told.is_empty()).then(|| told.join("\n\n"));

@@ -28,6 +28,7 @@ fn keepers(store: &str) -> &'static [&'static str] {
         ],
         "keywords" => &["kw-index"],
         "rows" => &["rows-write", "rows-query"],
+        "sessions" => &["sessions"],
         _ => &[],
     }
 }

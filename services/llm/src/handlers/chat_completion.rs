@@ -9,13 +9,13 @@ use tg_mesh::{Cx, RequestHandler, Responder, clock};
 use tg_provider_http::within;
 use tg_replies::may_be_calls;
 use tg_schemas::Error;
-use tg_schemas::limits::{CHAT_MODELS, MODEL_NAME};
 use tg_schemas::msg::{
     ChatCompletionRequest, ChatCompletionResponse, ChatTurn, ChatUsage, ModelHealth, ModelRoute,
     RouteBackend,
 };
 use tokio::time::Instant;
 
+use super::wishes::{are_named, temperature_of};
 use super::{Rooms, usage};
 use crate::engine::repair::calls;
 use crate::engine::tokens::estimated;
@@ -37,7 +37,7 @@ impl RequestHandler<ChatCompletionRequest, ChatCompletionResponse> for ChatCompl
         question: ChatCompletionRequest,
         mut out: Responder<ChatCompletionResponse>,
     ) -> Result<(), Error> {
-        named(&question)?;
+        are_named(question.model.as_deref(), &question.models)?;
         match question.operation.as_str() {
             "completion" | "" => self.answer(&cx, question, &mut out).await,
             "list-models" => {
@@ -320,22 +320,6 @@ fn end(text: String, completion: &Completion) -> ChatCompletionResponse {
     }
 }
 
-/// Whether the models that a question names are few and their names short: they are compared with each other, and each
-/// may be asked.
-fn named(question: &ChatCompletionRequest) -> Result<(), LlmError> {
-    if question.models.len() > CHAT_MODELS {
-        return Err(LlmError::Models);
-    }
-    let is_long = |name: &String| name.len() > MODEL_NAME;
-    if question.model.as_ref().is_some_and(is_long) {
-        return Err(LlmError::ModelName("model"));
-    }
-    match question.models.iter().any(is_long) {
-        true => Err(LlmError::ModelName("models")),
-        false => Ok(()),
-    }
-}
-
 /// Texts of one role, for models that read no turns.
 fn joined<'a>(turns: impl Iterator<Item = &'a ChatTurn>) -> String {
     let texts: Vec<&str> = turns.map(|turn| turn.content.as_str()).collect();
@@ -348,12 +332,7 @@ fn request(cx: &Cx, question: ChatCompletionRequest) -> Result<ChatRequest, LlmE
     if turns.is_empty() || !turns.iter().all(|turn| roles.contains(&turn.role.as_str())) {
         return Err(LlmError::Turns);
     }
-    let within = |temperature: &f64| (0.0..=10.0).contains(temperature);
-    let temperature = match (question.temperature, cx.parameter("temperature")) {
-        (Some(own), _) => Some(Some(own).filter(within).ok_or(LlmError::Temperature)?),
-        (None, Some(text)) => super::text_completion::temperature(text).map(Some)?,
-        (None, None) => None,
-    };
+    let temperature = temperature_of(question.temperature, cx.parameter("temperature"))?;
     let format = match (question.response_format.as_deref(), question.schema) {
         (Some("json"), Some(schema)) => Format::Schema(schema),
         (Some("json"), None) => Format::Json,
@@ -372,13 +351,13 @@ fn request(cx: &Cx, question: ChatCompletionRequest) -> Result<ChatRequest, LlmE
         temperature,
         format,
         streaming: question.streaming,
+        max_tokens: question.max_tokens,
         fallbacks: question.models,
         dialog: Some(Arc::new(Dialog {
             turns,
             tools: question.tools,
             tool_choice: question.tool_choice,
             top_p: question.top_p,
-            max_tokens: question.max_tokens,
             stop: question.stop,
         })),
         workspace: cx.workspace().to_owned(),
@@ -403,26 +382,5 @@ mod tests {
         };
         assert!(may_call(&request(None)) && may_call(&request(Some("auto"))));
         assert!(!may_call(&request(Some("none"))) && !may_call(&ChatRequest::default()));
-    }
-
-    #[test]
-    fn a_chat_names_few_models_with_short_names() {
-        let question = |model: &str, models: &[&str]| ChatCompletionRequest {
-            model: Some(model.to_owned()),
-            models: models.iter().map(|&name| name.to_owned()).collect(),
-            ..ChatCompletionRequest::default()
-        };
-        let (fits, long) = ("m".repeat(MODEL_NAME), "m".repeat(MODEL_NAME + 1));
-        let (most, many) = (vec![fits.as_str(); 16], vec!["m"; 17]);
-        assert_eq!(named(&question(&fits, &most)), Ok(()));
-        for (question, field) in [
-            (question("m", &many), "models:"),
-            (question("m", &[&long]), "models:"),
-            (question(&long, &[]), "model:"),
-        ] {
-            let told = Error::from(named(&question).unwrap_err());
-            assert_eq!(told.code(), tg_schemas::ErrorCode::BadRequest);
-            assert!(told.message.starts_with(field), "{}", told.message);
-        }
     }
 }

@@ -6,6 +6,7 @@ mod picture_room;
 mod room;
 mod text_completion;
 mod usage;
+mod wishes;
 mod written;
 
 pub(crate) use chat_completion::ChatCompletion;

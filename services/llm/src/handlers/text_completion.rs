@@ -12,6 +12,7 @@ use tg_schemas::msg::{TextCompletionRequest, TextCompletionResponse};
 use tg_schemas::{Error, ErrorCode};
 use tokio::time::Instant;
 
+use super::wishes::{are_named, temperature_of};
 use super::written::Written;
 use super::{Rooms, usage};
 use crate::error::LlmError;
@@ -108,7 +109,9 @@ impl TextCompletion {
         let thinks = question.thinking;
         let request = request(cx, question)?;
         let asked = request.model.as_deref();
-        self.rooms.check(cx, &self.provider_client, asked)?;
+        if request.service.is_none() {
+            self.rooms.check(cx, &self.provider_client, asked)?;
+        }
         let began = Instant::now();
         let done = self.complete(cx, (&request, thinks), out).await;
         metrics::histogram!(
@@ -128,7 +131,11 @@ impl TextCompletion {
     ) -> Result<Completion, Error> {
         let left = within(cx.deadline.left());
         let model = request.model.as_deref();
-        let failed = |error| provider_client::failed(&self.provider_client, cx, model, error);
+        let failed = |error| match request.service {
+            None => provider_client::failed(&self.provider_client, cx, model, error),
+            // Nothing of the provider of the flow.
+            Some(_) => Error::from(error),
+        };
         let opening = self.provider_client.client.open(request, left, &cx.cancel);
         let mut events = opening.await.map_err(failed)?;
         let mut written = Written::default();
@@ -165,7 +172,9 @@ impl TextCompletion {
                 if completion.truncated {
                     tracing::info!(model = completion.model, "answer cut at the length limit");
                 }
-                provider_client::note(true);
+                if request.service.is_none() {
+                    provider_client::note(true);
+                }
                 out.send(end(&mut written, &completion)).await?;
                 return Ok(completion);
             }
@@ -202,10 +211,10 @@ async fn gather(
 }
 
 fn request(cx: &Cx, question: TextCompletionRequest) -> Result<ChatRequest, LlmError> {
-    let temperature = match cx.parameter("temperature") {
-        None => None,
-        Some(text) => Some(temperature(text)?),
-    };
+    let own = question.settings.unwrap_or_default();
+    are_named(Some(&own.model), &own.models)?;
+    let temperature = temperature_of(own.temperature, cx.parameter("temperature"))?;
+    let model = Some(own.model).filter(|model| !model.is_empty());
     let format = match (question.response_format.as_deref(), question.schema) {
         (Some("json"), Some(schema)) => Format::Schema(schema),
         (Some("json"), None) => Format::Json,
@@ -215,21 +224,18 @@ fn request(cx: &Cx, question: TextCompletionRequest) -> Result<ChatRequest, LlmE
     Ok(ChatRequest {
         system: question.system,
         prompt: question.prompt,
-        model: cx.parameter("model").map(str::to_owned),
+        model: model.or_else(|| cx.parameter("model").map(str::to_owned)),
         temperature,
+        // None at all is no wish.
+        max_tokens: own.max_tokens.filter(|most| *most > 0),
+        fallbacks: own.models,
+        service: own.service,
         format,
         streaming: question.streaming,
         workspace: cx.workspace().to_owned(),
         place: cx.place(),
         ..ChatRequest::default()
     })
-}
-
-pub(super) fn temperature(text: &str) -> Result<f64, LlmError> {
-    let number = text.trim().parse().ok();
-    number
-        .filter(|number| (0.0..=10.0).contains(number))
-        .ok_or(LlmError::Temperature)
 }
 
 fn label(processor: &str) -> &'static str {

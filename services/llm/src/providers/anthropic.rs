@@ -16,7 +16,7 @@ use crate::model::{ChatModel, ChatRequest, ChatStream, Completion};
 
 const VERSION: &str = "2023-06-01";
 /// The dialect demands a limit; this one every current model allows.
-const MAX_TOKENS: u32 = 8192;
+const MAX_TOKENS: i64 = 8192;
 const TOOL: &str = "answer";
 /// Why an answer ended that is kept back.
 const REFUSED: &str = "refusal";
@@ -116,7 +116,7 @@ fn content(request: &ChatRequest) -> Value {
 fn body(request: &ChatRequest, model: &str) -> Value {
     let mut body = json!({
         "model": model,
-        "max_tokens": MAX_TOKENS,
+        "max_tokens": request.max_tokens.unwrap_or(MAX_TOKENS),
         "messages": [{"role": "user", "content": content(request)}],
     });
     if !request.system.is_empty() {

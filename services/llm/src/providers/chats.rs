@@ -3,7 +3,7 @@
 use reqwest::RequestBuilder;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use tg_provider_http::{Answer, HttpClient, Limits, NoClient};
+use tg_provider_http::{Answer, HttpClient, Limits, NoClient, Reach};
 
 use super::failure::Failure;
 use super::fields::{Field, Refused};
@@ -31,8 +31,17 @@ pub(super) struct Chats {
 
 impl Chats {
     pub(super) fn new(base_url: &str) -> Result<Self, NoClient> {
+        Self::within(base_url, Reach::Anywhere)
+    }
+
+    /// One that goes nowhere else.
+    pub(super) fn within(base_url: &str, reach: Reach) -> Result<Self, NoClient> {
+        let limits = Limits {
+            reach,
+            ..Limits::default()
+        };
         Ok(Self {
-            client: HttpClient::new(base_url, Limits::default())?,
+            client: HttpClient::new(base_url, limits)?,
             refused: Refused::default(),
         })
     }

@@ -193,9 +193,6 @@ pub(super) fn openai_wishes(dialog: &Dialog, body: &mut Value) {
             };
         }
     }
-    if let Some(most) = dialog.max_tokens {
-        body["max_tokens"] = json!(most);
-    }
     if let Some(share) = dialog.top_p {
         body["top_p"] = json!(share);
     }
@@ -224,9 +221,6 @@ pub(super) fn ollama(dialog: &Dialog, body: &mut Value) {
         body["tools"] = openai_tools(dialog).into();
     }
     let options = &mut body["options"];
-    if let Some(most) = dialog.max_tokens {
-        options["num_predict"] = json!(most);
-    }
     if let Some(share) = dialog.top_p {
         options["top_p"] = json!(share);
     }
@@ -285,9 +279,6 @@ pub(super) fn anthropic(dialog: &Dialog, body: &mut Value) {
             };
         }
     }
-    if let Some(most) = dialog.max_tokens {
-        body["max_tokens"] = json!(most);
-    }
     if let Some(share) = dialog.top_p {
         body["top_p"] = json!(share);
     }
@@ -333,7 +324,6 @@ mod tests {
                 ..ChatTool::default()
             }],
             tool_choice: Some("add".to_owned()),
-            max_tokens: Some(9),
             stop: vec!["END".to_owned()],
             top_p: Some(0.5),
         }
@@ -352,10 +342,7 @@ mod tests {
         let mut body = json!({});
         openai_wishes(&dialog, &mut body);
         assert_eq!(body["tool_choice"]["function"]["name"], "add");
-        assert_eq!(
-            (&body["max_tokens"], &body["stop"]),
-            (&json!(9), &json!(["END"]))
-        );
+        assert_eq!(body["stop"], json!(["END"]));
 
         let mut body = json!({"options": {}});
         ollama(&dialog, &mut body);

@@ -359,9 +359,9 @@ async fn a_refused_member_is_left_out_and_remembered() {
         format: Format::Schema(json!({"type": "object"}).as_object().unwrap().clone()),
         dialog: Some(Arc::new(Dialog {
             turns: vec![turn("system", "be brief"), turn("user", "hello")],
-            max_tokens: Some(9),
             ..Dialog::default()
         })),
+        max_tokens: Some(9),
         ..request(true)
     };
     for _ in 0..2 {

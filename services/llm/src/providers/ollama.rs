@@ -43,6 +43,9 @@ impl Ollama {
         if let Some(temperature) = request.temperature {
             options["temperature"] = json!(temperature);
         }
+        if let Some(most) = request.max_tokens {
+            options["num_predict"] = json!(most);
+        }
         if let Some(context) = self.context {
             options["num_ctx"] = json!(context);
         }

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use futures::stream;
 use reqwest::RequestBuilder;
 use serde_json::{Value, json};
-use tg_provider_http::{NoClient, Secret};
+use tg_provider_http::{NoClient, Reach, Secret};
 use tg_schemas::msg::ModelInfo;
 
 use super::chats::{Chats, messages};
@@ -28,8 +28,21 @@ impl OpenAi {
     /// # Errors
     /// [`NoClient`] if TLS cannot be set up.
     pub fn new(base_url: &str, key: Option<Secret>, model: &str) -> Result<Self, NoClient> {
+        Self::within(base_url, key, model, Reach::Anywhere)
+    }
+
+    /// The same, asked only at these addresses.
+    ///
+    /// # Errors
+    /// As of [`Self::new`].
+    pub(crate) fn within(
+        base_url: &str,
+        key: Option<Secret>,
+        model: &str,
+        reach: Reach,
+    ) -> Result<Self, NoClient> {
         Ok(Self {
-            http: Chats::new(base_url)?,
+            http: Chats::within(base_url, reach)?,
             base_url: base_url.to_owned(),
             key,
             model: model.to_owned(),
@@ -114,6 +127,9 @@ fn body(request: &ChatRequest, model: &str) -> Value {
     let mut body = json!({"model": model, "messages": messages(request, user(request))});
     if let Some(temperature) = request.temperature {
         body["temperature"] = json!(temperature);
+    }
+    if let Some(most) = request.max_tokens {
+        body["max_tokens"] = json!(most);
     }
     if request.streaming {
         body["stream"] = json!(true);

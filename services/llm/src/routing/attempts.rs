@@ -27,7 +27,7 @@ type Opened = (ChatEvent, ChatStream);
 
 /// What follows from a failure before the first piece.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Judged {
+pub(crate) enum Judged {
     /// It may pass: the backend is tried again or left alone.
     Passes,
     /// This backend never answers this question; another may.
@@ -38,7 +38,7 @@ pub(super) enum Judged {
 
 /// What follows from a failure. One that says that the key or the question is wrong says nothing of health, nor does it that
 /// an answer which comes as a whole takes long: asked again it would take as long.
-pub(super) fn judged(error: &LlmError, streaming: bool) -> Judged {
+pub(crate) fn judged(error: &LlmError, streaming: bool) -> Judged {
     match error {
         LlmError::Timeout if !streaming => Judged::Final,
         LlmError::RateLimited { .. }

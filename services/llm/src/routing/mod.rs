@@ -27,6 +27,7 @@ use crate::error::LlmError;
 use crate::model::{ChatModel, ChatRequest, ChatStream};
 use held::Held;
 
+pub(crate) use attempts::{Judged, judged};
 pub(crate) use shared::share;
 
 /// Models by several backends.

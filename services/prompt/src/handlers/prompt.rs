@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use tg_mesh::{Cx, RequestHandler, Responder};
 use tg_schemas::Error;
-use tg_schemas::msg::{PromptRequest, PromptResponse, TextCompletionRequest};
+use tg_schemas::msg::{ModelSettings, PromptRequest, PromptResponse, TextCompletionRequest};
 use tg_schemas::processors::shared::TEXT_COMPLETION;
 
 use crate::engine::prompts::{Kind, Prompt};
@@ -41,16 +41,22 @@ impl RequestHandler<PromptRequest, PromptResponse> for PromptHandler {
         if prompt.kind == Kind::Text && cx.forwards() {
             let ask = TextCompletionRequest {
                 thinking: question.thinking,
+                settings: question.settings,
                 ..ask(&prompt, question.streaming)
             };
             cx.forward(TEXT_COMPLETION, &ask, out).await
-        } else if prompt.kind == Kind::Text && question.streaming {
-            relay(&cx, &prompt, question.thinking, out).await
         } else {
-            whole(&cx, &prompt, question.thinking, out).await
+            let wishes = (question.thinking, question.settings);
+            match prompt.kind == Kind::Text && question.streaming {
+                true => relay(&cx, &prompt, wishes, out).await,
+                false => whole(&cx, &prompt, wishes, out).await,
+            }
         }
     }
 }
+
+/// Whether what the model thinks is wanted, and what is said of the model.
+type Wishes = (bool, Option<ModelSettings>);
 
 fn ask(prompt: &Prompt<'_>, streaming: bool) -> TextCompletionRequest {
     let schema = prompt.enforceable().cloned();
@@ -68,11 +74,12 @@ fn ask(prompt: &Prompt<'_>, streaming: bool) -> TextCompletionRequest {
 async fn relay(
     cx: &Cx,
     prompt: &Prompt<'_>,
-    thinking: bool,
+    (thinking, settings): Wishes,
     mut out: Responder<PromptResponse>,
 ) -> Result<(), Error> {
     let ask = TextCompletionRequest {
         thinking,
+        settings,
         ..ask(prompt, true)
     };
     let mut answer = cx.ask(TEXT_COMPLETION, &ask)?;
@@ -111,12 +118,13 @@ const UNUSABLE: usize = 200;
 async fn whole(
     cx: &Cx,
     prompt: &Prompt<'_>,
-    thinking: bool,
+    (thinking, settings): Wishes,
     mut out: Responder<PromptResponse>,
 ) -> Result<(), Error> {
     let mut spent = Spent::default();
     let first = TextCompletionRequest {
         thinking: thinking && prompt.kind == Kind::Text,
+        settings: settings.clone(),
         ..ask(prompt, false)
     };
     let text = complete(cx, &first, &mut spent).await?;
@@ -125,6 +133,7 @@ async fn whole(
         Err(fault) => {
             let again = TextCompletionRequest {
                 prompt: repair(&prompt.text, &text, &fault),
+                settings,
                 ..ask(prompt, false)
             };
             let text = complete(cx, &again, &mut spent).await?;

@@ -1,6 +1,7 @@
 //! Reads one agent from the text of its YAML file. Reports everything that is wrong with it, not only the first fault.
 
 use serde_yaml_ng::{Mapping, Value};
+use tg_schemas::limits::{CHAT_MODELS, MODEL_NAME};
 use tg_schemas::operations::Capability;
 
 use super::definition::{Definition, TOP_K};
@@ -13,6 +14,8 @@ const SYSTEM_PROMPT: usize = 131_072;
 const TEXT: usize = 2_000;
 /// Longest list.
 const LIST: usize = 200;
+/// Rounds of model and tools in a turn where a file does not say how many.
+const ITERATIONS: i64 = 10;
 
 /// Fields of an agent that this release reads.
 const KNOWN: &[&str] = &[
@@ -67,8 +70,9 @@ pub fn read(text: &str) -> Result<Definition, Vec<FieldError>> {
     fields.unknown();
     let definition = Definition {
         name: fields.name(),
-        model: fields.required("model"),
-        models: fields.texts("models"),
+        model: fields.model(),
+        models: fields.models(),
+        of_flow: false,
         description: fields.text("description", TEXT).unwrap_or_default(),
         system_prompt: fields
             .text("system_prompt", SYSTEM_PROMPT)
@@ -80,10 +84,11 @@ pub fn read(text: &str) -> Result<Definition, Vec<FieldError>> {
         rag_top_k: fields.whole("rag_top_k", 1, 50).unwrap_or(TOP_K),
         flow: fields.text("flow", TEXT),
         capabilities: fields.capabilities(),
-        max_iterations: fields.whole("max_iterations", 1, 50),
+        max_iterations: fields.whole("max_iterations", 1, 50).or(Some(ITERATIONS)),
         memory: fields.flag("memory"),
         collections: fields.text("rag_index", TEXT).into_iter().collect(),
         rag_min_score: None,
+        service: None,
     };
     if fields
         .text("engine", TEXT)
@@ -168,6 +173,24 @@ impl Fields<'_> {
             );
         }
         name
+    }
+
+    fn model(&mut self) -> String {
+        let model = self.required("model");
+        if model.len() > MODEL_NAME {
+            self.fail("model", format!("must have at most {MODEL_NAME} bytes"));
+        }
+        model
+    }
+
+    fn models(&mut self) -> Vec<String> {
+        let models = self.texts("models");
+        if models.len() > CHAT_MODELS || models.iter().any(|model| model.len() > MODEL_NAME) {
+            let reason =
+                format!("must be at most {CHAT_MODELS} names of at most {MODEL_NAME} bytes");
+            self.fail("models", reason);
+        }
+        models
     }
 
     fn whole(&mut self, field: &str, least: i64, most: i64) -> Option<i64> {
@@ -265,6 +288,7 @@ mod tests {
         assert_eq!((agent.name.as_str(), agent.model.as_str()), ("a-1", "m"));
         assert_eq!((agent.rag_top_k, agent.rag_index), (5, None));
         assert!(agent.tools.is_empty() && agent.temperature.is_none());
+        assert_eq!(agent.max_iterations, Some(10));
     }
 
     #[test]
@@ -286,6 +310,19 @@ mod tests {
             "engine",
         ];
         assert_eq!(fields, expected);
+    }
+
+    #[test]
+    fn the_models_of_an_agent_are_few_and_have_short_names() {
+        let read = |model: &str, models: usize| {
+            let models = vec!["m"; models].join(", ");
+            let errors = read(&format!("name: a\nmodel: {model}\nmodels: [{models}]\n"));
+            let errors = errors.err().unwrap_or_default();
+            let fields = errors.into_iter().map(|one| one.field);
+            fields.collect::<Vec<_>>()
+        };
+        assert!(read(&"m".repeat(256), 16).is_empty());
+        assert_eq!(read(&"m".repeat(257), 17), ["model", "models"]);
     }
 
     #[test]

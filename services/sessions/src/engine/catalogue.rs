@@ -90,6 +90,19 @@ impl Catalogue {
         }
     }
 
+    /// The same agents, for whom the models of their flows answer.
+    #[must_use]
+    pub fn of_flows(self) -> Self {
+        let answered = |(name, agent): (String, Arc<Definition>)| {
+            let agent = Definition {
+                of_flow: true,
+                ..(*agent).clone()
+            };
+            (name, Arc::new(agent))
+        };
+        Self(self.0.into_iter().map(answered).collect())
+    }
+
     /// An agent by name.
     pub fn get(&self, name: &str) -> Option<&Arc<Definition>> {
         self.0.get(name)

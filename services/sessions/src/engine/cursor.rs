@@ -18,6 +18,7 @@ const SESSIONS: &str = "s";
 const MESSAGES: &str = "m";
 const AGENTS: &str = "a";
 const MEMORIES: &str = "f";
+const LLM_SERVICES: &str = "l";
 
 /// A cursor of a listing of sessions.
 pub fn of_session(key: &Key) -> String {
@@ -27,6 +28,11 @@ pub fn of_session(key: &Key) -> String {
 /// A cursor of a listing of agents.
 pub fn of_agent(key: &Key) -> String {
     written(AGENTS, key)
+}
+
+/// A cursor of a listing of LLM services.
+pub fn of_llm_service(key: &Key) -> String {
+    written(LLM_SERVICES, key)
 }
 
 fn written(kind: &str, key: &Key) -> String {
@@ -56,6 +62,11 @@ pub fn session(cursor: &str) -> Option<Key> {
 /// Reads a cursor of agents. `None`: no listing gave it out.
 pub fn agent(cursor: &str) -> Option<Key> {
     key(AGENTS, cursor)
+}
+
+/// Reads a cursor of LLM services. `None`: no listing gave it out.
+pub fn llm_service(cursor: &str) -> Option<Key> {
+    key(LLM_SERVICES, cursor)
 }
 
 fn key(of: &str, cursor: &str) -> Option<Key> {

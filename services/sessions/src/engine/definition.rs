@@ -1,5 +1,6 @@
 //! What an agent is: the one definition behind all of its sources.
 
+use tg_schemas::msg::{ModelService, ModelSettings};
 use tg_schemas::operations::{AgentConfig, AgentSummary, Capability};
 
 /// Passages that a search returns where nobody says how many.
@@ -12,6 +13,8 @@ pub struct Definition {
     pub name: String,
     /// The model that it asks for.
     pub model: String,
+    /// The model of its flow answers all the same: it is an example, and nobody here chose its model.
+    pub of_flow: bool,
     /// Models that are asked in this order where the first one fails.
     pub models: Vec<String>,
     /// What it is for.
@@ -38,11 +41,28 @@ pub struct Definition {
     pub capabilities: Vec<Capability>,
     /// Most rounds of model and tools in a turn; `None`: as the agent service says.
     pub max_iterations: Option<i64>,
+    /// The LLM service that answers; `None`: the provider of the flow.
+    pub service: Option<ModelService>,
     /// Whether what its users say of themselves is remembered across sessions.
     pub memory: bool,
 }
 
 impl Definition {
+    /// What it says of its model.
+    pub fn settings(&self) -> ModelSettings {
+        let (model, models) = match self.of_flow {
+            true => (String::new(), Vec::new()),
+            false => (self.model.clone(), self.models.clone()),
+        };
+        ModelSettings {
+            model,
+            models,
+            max_tokens: self.max_tokens,
+            temperature: self.temperature,
+            service: self.service.clone(),
+        }
+    }
+
     /// As a listing shows it: without its system prompt.
     pub fn summary(&self) -> AgentSummary {
         AgentSummary {

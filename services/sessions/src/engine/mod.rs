@@ -4,6 +4,7 @@ pub mod agent_file;
 pub mod catalogue;
 pub mod cursor;
 pub mod definition;
+pub mod llm_service;
 pub mod memory;
 pub mod request;
 pub mod retrieval;

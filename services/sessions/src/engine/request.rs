@@ -174,7 +174,16 @@ pub fn after_session(cursor: Option<&str>) -> Result<Option<Key>, Failure> {
     cursor.map(read).transpose()
 }
 
-/// Where a listing of agents continues.
+/// Where a listing of LLM services continues; `None`: at its beginning.
+///
+/// # Errors
+/// No listing of LLM services gave out the cursor.
+pub fn after_llm_service(cursor: Option<&str>) -> Result<Option<Key>, Failure> {
+    let read = |cursor| cursor::llm_service(cursor).ok_or_else(no_cursor);
+    cursor.map(read).transpose()
+}
+
+/// Where a listing of agents continues; `None`: at its beginning.
 ///
 /// # Errors
 /// No listing of agents gave out the cursor.

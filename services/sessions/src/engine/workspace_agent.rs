@@ -83,9 +83,8 @@ pub fn settled(mut agent: NewAgent) -> Result<NewAgent, Failure> {
     if agent.rag_min_score.is_some_and(|score| !score.is_finite()) {
         return Err(invalid("ragMinScore", "must be a number"));
     }
-    if agent.llm_service_id.is_some() {
-        let text = "llmServiceId: there is no such LLM service";
-        return Err(Failure::new(FailureCode::LlmServiceNotFound, text));
+    if let Some(service) = &mut agent.llm_service_id {
+        *service = service.to_lowercase();
     }
     if agent.reranking_service_id.is_some() {
         let text = "rerankingServiceId: there is no such reranking service";
@@ -222,10 +221,10 @@ mod tests {
     #[test]
     fn line_053_a_service_that_is_not_there_is_named() {
         let agent = NewAgent {
-            llm_service_id: Some("x".to_owned()),
+            reranking_service_id: Some("x".to_owned()),
             ..named("r")
         };
-        assert_eq!(code(settled(agent)), "llm_service_not_found");
+        assert_eq!(code(settled(agent)), "reranking_service_not_found");
         for bad in [named(" "), named(&"x".repeat(201))] {
             assert_eq!(code(settled(bad)), "validation_error");
         }

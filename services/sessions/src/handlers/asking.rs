@@ -40,6 +40,8 @@ pub(super) struct Asking<'a> {
     pub(super) window: &'a str,
     /// The flow that answers.
     pub(super) flow: FlowId,
+    /// How many agents called each other before this question.
+    pub(super) depth: i64,
 }
 
 /// Events of a turn, for whoever reads them as they come.
@@ -118,7 +120,16 @@ impl Asking<'_> {
             true => Vec::new(),
             false => vec!["*".to_owned()],
         };
+        let settings = self.agent.settings();
         let mut request = AgentRequest {
+            model: settings.model,
+            models: settings.models,
+            max_tokens: settings.max_tokens,
+            temperature: settings.temperature,
+            service: settings.service,
+            top_k: self.agent.rag_top_k,
+            caller_depth: self.depth + 1,
+            max_iterations: self.agent.max_iterations.unwrap_or_default(),
             question: self.question.to_owned(),
             group: Some(group),
             pattern: PATTERN.to_owned(),
@@ -322,6 +333,7 @@ mod tests {
             session: "s",
             window: "[]",
             flow: FlowId::new("default").unwrap(),
+            depth: 0,
         };
         asking.request(false)
     }

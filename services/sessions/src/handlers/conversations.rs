@@ -235,12 +235,14 @@ impl Agents {
         request::depth(asked.caller_depth)?;
         let like = body(&agent)?;
         let opening = like.user_prompt.clone();
+        let service = like.llm_service_id.clone();
         let usual = workspace_agent::Usual {
             own: &known.knowledge,
             all: collections(cx),
             prompt: &self.prompt,
         };
-        let agent = Arc::new(workspace_agent::definition(like, usual));
+        let agent = workspace_agent::definition(like, usual);
+        let agent = Arc::new(self.bound(cx, agent, service.as_deref()).await?);
         let settings = self.tenant(cx).await?.effective;
         let usual = settings.agent_flow.as_deref().unwrap_or_default();
         flow_of(cx, &agent, usual).map_err(|_| SessionsError::NoChat)?;

@@ -4,7 +4,9 @@ mod agents;
 mod asking;
 mod conversations;
 mod documents;
+mod dropped;
 mod lineage;
+mod llm_services;
 mod recalling;
 mod retrieving;
 mod sessions;
@@ -19,13 +21,15 @@ use std::sync::Arc;
 
 use tg_clients::operations::Served;
 use tg_mesh::LeasedStore;
+use tg_provider_http::Credentials;
 use tg_schemas::operations::{
-    Chat, CompactSession, CreateAgent, CreateConversation, CreateFromTemplate, CreateSession,
-    DeleteAgent, DeleteConversation, DeleteSession, ExpandSummary, ExportSession, ForgetMemory,
-    GetAgent, GetConversation, GetNamedAgent, GetSession, GetTenantConfig, ImportSession,
-    ListAgents, ListConversationMessages, ListConversations, ListMemories, ListMessages,
-    ListNamedAgents, ListSessions, ListTemplates, PutTenantConfig, SendConversationMessage,
-    SendMessage, SessionLineage, UndoCompaction, UpdateAgent, UpdateConversation,
+    Chat, CompactSession, CreateAgent, CreateConversation, CreateFromTemplate, CreateLlmService,
+    CreateSession, DeleteAgent, DeleteConversation, DeleteLlmService, DeleteSession, ExpandSummary,
+    ExportSession, ForgetMemory, GetAgent, GetConversation, GetLlmService, GetNamedAgent,
+    GetSession, GetTenantConfig, ImportSession, ListAgents, ListConversationMessages,
+    ListConversations, ListLlmServices, ListMemories, ListMessages, ListNamedAgents, ListSessions,
+    ListTemplates, PutTenantConfig, SendConversationMessage, SendMessage, SessionLineage,
+    UndoCompaction, UpdateAgent, UpdateConversation, UpdateLlmService,
 };
 
 use crate::engine::catalogue::Catalogue;
@@ -35,6 +39,9 @@ use crate::store::SqliteSessions;
 use crate::trail::Trail;
 use crate::turns::Turns;
 
+pub(crate) use dropped::Dropped;
+pub(crate) use workspace_agents::SEED;
+
 /// What all handlers go by.
 pub(crate) struct Agents {
     catalogue: Arc<Catalogue>,
@@ -42,6 +49,8 @@ pub(crate) struct Agents {
     turns: Arc<Turns>,
     levels: Levels,
     trail: Arc<Trail>,
+    /// Credentials that LLM services may name.
+    credentials: Option<Credentials>,
     /// What an agent of a workspace is told that has no instructions; empty: what we say.
     prompt: String,
 }
@@ -59,6 +68,7 @@ pub(crate) fn served(
         turns: Turns::new(options.max_concurrent),
         levels,
         trail: Arc::new(Trail::below(&options.data_dir)),
+        credentials: options.credentials.clone(),
         prompt: options.system_prompt.clone(),
     });
     Served::default()
@@ -84,6 +94,11 @@ pub(crate) fn served(
         .serve::<UpdateConversation>(agents.clone())
         .serve::<DeleteConversation>(agents.clone())
         .serve::<ListConversationMessages>(agents.clone())
+        .serve::<ListLlmServices>(agents.clone())
+        .serve::<CreateLlmService>(agents.clone())
+        .serve::<GetLlmService>(agents.clone())
+        .serve::<UpdateLlmService>(agents.clone())
+        .serve::<DeleteLlmService>(agents.clone())
         .serve::<CompactSession>(agents.clone())
         .serve::<SessionLineage>(agents.clone())
         .serve::<UndoCompaction>(agents.clone())

@@ -44,6 +44,7 @@ impl Handle<Chat> for Agents {
             session: "",
             window: "[]",
             flow,
+            depth: asked.caller_depth,
         };
         let started = Instant::now();
         let answered = asking.ask(cx, &Hearing::whole()).await;

@@ -202,6 +202,7 @@ impl Work {
             session,
             window: &place.session.loop_window,
             flow: flow.clone(),
+            depth: self.who.depth,
         };
         let heard = match asking.ask(cx, &hearing).await {
             Err(SessionsError::Unanswered(code)) if self.keeps_failure => Answered {

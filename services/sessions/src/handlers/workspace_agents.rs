@@ -2,13 +2,14 @@
 
 use async_trait::async_trait;
 use tg_clients::operations::{Chunks, Handle, Refused};
-use tg_mesh::{Cx, clock};
+use tg_mesh::{Cx, clock, warn_of};
 use tg_schemas::operations::{
     AgentChange, AgentTemplates, CreateAgent, CreateFromTemplate, DeleteAgent, Empty, Failure,
     FromTemplate, GetAgent, ListAgents, ListTemplates, NewAgent, OneAgent, UpdateAgent, WhenBusy,
     WhichAgents, WorkspaceAgent, WorkspaceAgents,
 };
 use tg_schemas::{Error, ErrorCode};
+use uuid::Uuid;
 
 use super::Agents;
 use super::sessions::own_id;
@@ -16,6 +17,9 @@ use crate::engine::cursor::{self, Key};
 use crate::engine::{request, templates, workspace_agent};
 use crate::error::SessionsError;
 use crate::store::{Agent, AgentRow, AgentStore};
+
+/// Row of a workspace, by type and key: a list of the templates of the agents that it begins with.
+pub(crate) const SEED: (&str, &str) = ("agent-seed", "templates");
 
 /// What an agent that is kept is like.
 pub(super) fn body(agent: &Agent) -> Result<NewAgent, SessionsError> {
@@ -58,6 +62,35 @@ fn shown(cx: &Cx, agent: &Agent) -> Result<WorkspaceAgent, SessionsError> {
 }
 
 impl Agents {
+    /// A workspace that was made for somebody has the agents that it begins with before anybody looks.
+    async fn seed(&self, cx: &Cx) -> Result<(), SessionsError> {
+        let row = cx.config().get(cx.workspace(), SEED.0, SEED.1);
+        let ids = row.and_then(|row| serde_json::from_slice::<Vec<String>>(row.as_bytes()).ok());
+        let ids = ids.unwrap_or_default();
+        if ids.is_empty() {
+            return Ok(());
+        }
+        let (store, key) = (self.store.get().await?, cx.workspace_key());
+        if store.is_seeded(key.as_str()).await? {
+            return Ok(());
+        }
+        let mut agents = Vec::new();
+        for id in ids {
+            let Some(like) = templates::agent_of(&id) else {
+                warn_of!(cx, id, "there is no such template of an agent");
+                continue;
+            };
+            agents.push(AgentRow {
+                id: Uuid::new_v4().to_string(),
+                request: cx.id.to_string(),
+                template: Some(id),
+                body: written(&like)?,
+                at: clock::millis(),
+            });
+        }
+        Ok(store.seed(key.as_str(), agents).await?)
+    }
+
     /// Adds an agent. Without an id of its own the request's id is the agent's.
     async fn add(
         &self,
@@ -70,6 +103,8 @@ impl Agents {
             None => own_id(cx),
         };
         let like = workspace_agent::settled(like)?;
+        self.is_bound(cx, &like).await?;
+        self.seed(cx).await?;
         let new = AgentRow {
             id,
             request: cx.id.to_string(),
@@ -104,6 +139,7 @@ impl Agents {
             .await?;
         let known = self.kept(cx, &change.agent_id).await?;
         let like = workspace_agent::changed(body(&known)?, change)?;
+        self.is_bound(cx, &like).await?;
         let store = self.store.get().await?;
         let done = store.change_agent(key.as_str(), &known.id, written(&like)?, clock::millis());
         shown(cx, &done.await?.ok_or(SessionsError::NoWorkspaceAgent)?)
@@ -112,6 +148,7 @@ impl Agents {
     async fn page(&self, cx: &Cx, asked: &WhichAgents) -> Result<WorkspaceAgents, SessionsError> {
         let most = request::limit(asked.limit)?;
         let after = request::after_agent(asked.cursor.as_deref())?;
+        self.seed(cx).await?;
         let store = self.store.get().await?;
         let key = cx.workspace_key();
         let mut found = store.agents(key.as_str(), after, most + 1).await?;

@@ -1,14 +1,14 @@
 //! Sessions in memory, for tests: what the trait says, in as few words as possible.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use async_trait::async_trait;
 use parking_lot::Mutex;
 use tg_storage::StorageError;
 
 use super::{
-    Agent, AgentRow, AgentStore, Answer, Asked, Began, Finished, Message, NewSession, Owner, Role,
-    Session, SessionStore, Surface,
+    Agent, AgentRow, AgentStore, Answer, Asked, Began, Finished, LlmService, LlmServiceRow,
+    LlmServiceStore, Message, NewSession, Owner, Removed, Role, Session, SessionStore, Surface,
 };
 use crate::engine::cursor::Key;
 
@@ -54,6 +54,10 @@ pub(crate) struct InMemory(
     Mutex<BTreeMap<(String, String), Kept>>,
     /// Agents, each with the request that added it.
     Mutex<BTreeMap<(String, String), (String, Agent)>>,
+    /// Workspaces that have had the agents that they begin with.
+    Mutex<BTreeSet<String>>,
+    /// LLM services, each with the request that added it.
+    Mutex<BTreeMap<(String, String), (String, LlmService)>>,
 );
 
 fn key(workspace: &str, id: &str) -> (String, String) {
@@ -134,6 +138,23 @@ impl SessionStore for InMemory {
             kept.session.knowledge = knowledge;
             kept.session.clone()
         }))
+    }
+
+    async fn forget_collection(
+        &self,
+        workspace: &str,
+        collection: &str,
+    ) -> Result<usize, StorageError> {
+        let mut all = self.0.lock();
+        let own = all.iter_mut().filter(|((of, _), _)| of == workspace);
+        let own = own.map(|(_, kept)| &mut kept.session);
+        let mut changed = 0;
+        for session in own.filter(|one| one.owner.surface == Surface::Conversation) {
+            let before = session.knowledge.len();
+            session.knowledge.retain(|one| one != collection);
+            changed += usize::from(session.knowledge.len() < before);
+        }
+        Ok(changed)
     }
 
     async fn delete(&self, workspace: &str, id: &str) -> Result<bool, StorageError> {
@@ -266,6 +287,19 @@ impl AgentStore for InMemory {
         Ok(Some(agent))
     }
 
+    async fn seed(&self, workspace: &str, agents: Vec<AgentRow>) -> Result<(), StorageError> {
+        if self.2.lock().insert(workspace.to_owned()) {
+            for new in agents {
+                self.add_agent(workspace, new).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn is_seeded(&self, workspace: &str) -> Result<bool, StorageError> {
+        Ok(self.2.lock().contains(workspace))
+    }
+
     async fn agent(&self, workspace: &str, id: &str) -> Result<Option<Agent>, StorageError> {
         let all = self.1.lock();
         Ok(all.get(&key(workspace, id)).map(|(_, one)| one.clone()))
@@ -314,5 +348,83 @@ impl AgentStore for InMemory {
         sessions.retain(|(place, _), kept| place != workspace || !of(kept));
         let gone = self.1.lock().remove(&key(workspace, id));
         Ok(gone.is_some())
+    }
+}
+
+#[async_trait]
+impl LlmServiceStore for InMemory {
+    async fn add_service(
+        &self,
+        workspace: &str,
+        new: LlmServiceRow,
+    ) -> Result<Option<LlmService>, StorageError> {
+        let mut all = self.3.lock();
+        if let Some((request, known)) = all.get(&key(workspace, &new.id)) {
+            return Ok((*request == new.request).then(|| known.clone()));
+        }
+        let own = all.iter().filter(|((of, _), _)| of == workspace);
+        let last = own.map(|(_, (_, one))| one.created).max().unwrap_or(0);
+        let created = new.at.max(last + 1);
+        let service = LlmService {
+            id: new.id.clone(),
+            body: new.body,
+            created,
+            updated: created,
+        };
+        all.insert(key(workspace, &new.id), (new.request, service.clone()));
+        Ok(Some(service))
+    }
+
+    async fn service(&self, workspace: &str, id: &str) -> Result<Option<LlmService>, StorageError> {
+        let all = self.3.lock();
+        Ok(all.get(&key(workspace, id)).map(|(_, one)| one.clone()))
+    }
+
+    async fn services(
+        &self,
+        workspace: &str,
+        after: Option<Key>,
+        most: usize,
+    ) -> Result<Vec<LlmService>, StorageError> {
+        let after = after.map_or(i64::MIN, |after| after.created);
+        let all = self.3.lock();
+        let own = all.iter().filter(|((of, _), _)| of == workspace);
+        let own = own.map(|(_, (_, one))| one.clone());
+        let mut own: Vec<LlmService> = own.filter(|one| one.created > after).collect();
+        own.sort_by_key(|one| one.created);
+        own.truncate(most);
+        Ok(own)
+    }
+
+    async fn change_service(
+        &self,
+        workspace: &str,
+        id: &str,
+        body: String,
+        at: i64,
+    ) -> Result<Option<LlmService>, StorageError> {
+        let mut all = self.3.lock();
+        let found = all.get_mut(&key(workspace, id));
+        Ok(found.map(|(_, one)| {
+            one.body = body;
+            one.updated = at.max(one.updated + 1);
+            one.clone()
+        }))
+    }
+
+    async fn remove_service(&self, workspace: &str, id: &str) -> Result<Removed, StorageError> {
+        let names = |agent: &Agent| {
+            let body = serde_json::from_slice::<serde_json::Value>(agent.body.as_bytes());
+            body.is_ok_and(|body| body["llmServiceId"] == id)
+        };
+        let agents = self.1.lock();
+        let mut own = agents.iter().filter(|((of, _), _)| of == workspace);
+        if let Some((_, (_, agent))) = own.find(|(_, (_, agent))| names(agent)) {
+            return Ok(Removed::Named(agent.body.clone()));
+        }
+        Ok(match self.3.lock().remove(&key(workspace, id)) {
+            Some(_) => Removed::Gone,
+            None => Removed::Missing,
+        })
     }
 }

@@ -8,6 +8,7 @@ mod lineage;
 #[cfg(test)]
 mod memory;
 mod record;
+mod services;
 mod sqlite;
 
 #[cfg(test)]
@@ -23,6 +24,7 @@ pub use record::{
     Agent, AgentRow, Answer, Asked, Began, Finished, Message, NewSession, Owner, Role, Session,
     Step, Surface,
 };
+pub use services::{LlmService, LlmServiceRow, LlmServiceStore, Removed};
 /// The adapter that is used.
 pub use sqlite::SqliteSessions;
 
@@ -67,6 +69,16 @@ pub trait SessionStore: Send + Sync + 'static {
         title: Option<String>,
         knowledge: Vec<String>,
     ) -> Result<Option<Session>, StorageError>;
+
+    /// Takes a collection from all conversations that may use it. How many there were.
+    ///
+    /// # Errors
+    /// The store failed; nothing was changed.
+    async fn forget_collection(
+        &self,
+        workspace: &str,
+        collection: &str,
+    ) -> Result<usize, StorageError>;
 
     /// Deletes a session with its messages. `false`: it is not there.
     ///
@@ -139,6 +151,18 @@ pub trait AgentStore: Send + Sync + 'static {
         workspace: &str,
         new: AgentRow,
     ) -> Result<Option<Agent>, StorageError>;
+
+    /// Adds the agents that a workspace begins with, in this order, unless that was done before.
+    ///
+    /// # Errors
+    /// The store failed; nothing was added.
+    async fn seed(&self, workspace: &str, agents: Vec<AgentRow>) -> Result<(), StorageError>;
+
+    /// Whether a workspace has had the agents that it begins with.
+    ///
+    /// # Errors
+    /// The store failed.
+    async fn is_seeded(&self, workspace: &str) -> Result<bool, StorageError>;
 
     /// An agent.
     ///

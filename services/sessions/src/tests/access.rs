@@ -3,8 +3,9 @@
 
 use serde_json::{Value, json};
 use tg_schemas::operations::{
-    ALL, CreateAgent, CreateConversation, GetAgent, GetConversation, GetSession, Meta, NewAgent,
-    NewConversation, Object, OneAgent, OneConversation,
+    ALL, CreateAgent, CreateConversation, CreateLlmService, GetAgent, GetConversation,
+    GetLlmService, GetSession, Meta, NewAgent, NewConversation, NewLlmService, Object, OneAgent,
+    OneConversation, OneLlmService,
 };
 use tg_testkit::on_both_buses;
 use tg_testkit::place::Place;
@@ -110,7 +111,32 @@ async fn line_060_agents_and_conversations_stay_in_their_workspace(place: Place)
     world.call::<GetConversation>(&conversation).await.unwrap();
 }
 
+/// 57, of LLM services.
+async fn line_057_llm_services_stay_in_their_workspace(place: Place) {
+    let world = World::start(&place).await;
+    let new = NewLlmService {
+        name: "n".to_owned(),
+        provider: "ollama".to_owned(),
+        model_name: "m".to_owned(),
+        ..NewLlmService::default()
+    };
+    let made = world.call::<CreateLlmService>(&new).await.unwrap();
+    let request = object(json!({"llm_service_id": made.llm_service_id}));
+    let mut seen = 0;
+    for meta in ALL.iter().filter(|meta| names(meta, "llm_service_id")) {
+        seen += 1;
+        let elsewhere = refused(&world, "other", meta, &request).await;
+        assert_eq!(elsewhere, "llm_service_not_found", "{}", meta.name);
+    }
+    assert_eq!(seen, 3);
+    let one = OneLlmService {
+        llm_service_id: made.llm_service_id.clone(),
+    };
+    assert_eq!(world.call::<GetLlmService>(&one).await.unwrap(), made);
+}
+
 on_both_buses!(
+    line_057_llm_services_stay_in_their_workspace,
     line_014_a_session_is_nobody_elses,
     line_060_agents_and_conversations_stay_in_their_workspace,
 );

@@ -1,8 +1,10 @@
 //! Agents as their files describe them, and questions outside of sessions.
 
 use std::fs;
+use std::path::Path;
 
 use tg_schemas::ErrorCode;
+use tg_schemas::msg::ModelSettings;
 use tg_schemas::operations::{
     Chat, Empty, GetNamedAgent, ListNamedAgents, ListSessions, NamedAgent, Question, WhichSessions,
 };
@@ -79,6 +81,35 @@ async fn line_006_a_chat_is_answered_and_nothing_of_it_is_kept(place: Place) {
     assert!(kept.sessions.is_empty() && kept.next_cursor.is_none());
 }
 
+async fn what_a_file_says_of_the_model_reaches_the_agent(place: Place) {
+    let text =
+        "name: eva\nmodel: m1\nmodels: [m2]\nmax_tokens: 9\ntemperature: 0.5\nmax_iterations: 3\n";
+    let file = |dir: &Path| fs::write(dir.join("agents/e.yaml"), text).unwrap();
+    let world = World::start_with(&place, file).await;
+    world.chat("eva", "x").await.unwrap();
+    let session = world.session("eva", "ann").await;
+    world.send(&session, "y").await.unwrap();
+    for asked in world.asked() {
+        let settings = ModelSettings {
+            model: "m1".to_owned(),
+            models: vec!["m2".to_owned()],
+            max_tokens: Some(9),
+            temperature: Some(0.5),
+            service: None,
+        };
+        assert_eq!(
+            (asked.settings(), asked.max_iterations),
+            (Some(settings), 3)
+        );
+        // Also of what tools search.
+        assert_eq!(asked.top_k, 5);
+    }
+    world.chat("zoe", "x").await.unwrap();
+    let asked = world.asked().pop().unwrap();
+    assert_eq!((asked.model.as_str(), asked.max_iterations), ("m1", 10));
+    assert_eq!((asked.max_tokens, asked.temperature), (None, None));
+}
+
 async fn line_007_a_chat_without_a_message_asks_nobody(place: Place) {
     let world = World::start(&place).await;
     let question = Question {
@@ -102,6 +133,30 @@ async fn line_007_a_chat_without_a_message_asks_nobody(place: Place) {
     assert!(world.asked().is_empty());
 }
 
+/// A tool is told the depth of what it asks, and asks so.
+async fn line_036_the_third_nesting_through_a_tool_is_refused(place: Place) {
+    let world = World::start(&place).await;
+    let mut depth = 0;
+    let refused = loop {
+        let question = Question {
+            name: "ann".to_owned(),
+            message: Some("x".to_owned()),
+            caller_depth: depth,
+            ..Question::default()
+        };
+        match world.call::<Chat>(&question).await {
+            Ok(_) => depth = world.asked().last().unwrap().caller_depth,
+            refused => break refused,
+        }
+    };
+    assert_eq!(code(refused), "recursion_depth_exceeded");
+    assert_eq!((world.asked().len(), depth), (3, 3));
+    // In a session, too.
+    let session = world.session("ann", "bob").await;
+    world.send(&session, "x").await.unwrap();
+    assert_eq!(world.asked().last().unwrap().caller_depth, 1);
+}
+
 async fn an_agent_that_fails_is_reported_by_its_kind(place: Place) {
     let world = World::start(&place).await;
     world.answers(|_| fails(ErrorCode::Provider));
@@ -118,6 +173,8 @@ on_both_buses!(
     line_002_an_agent_is_shown_with_its_instructions,
     line_005_a_file_that_changes_is_read_at_the_next_start,
     line_006_a_chat_is_answered_and_nothing_of_it_is_kept,
+    what_a_file_says_of_the_model_reaches_the_agent,
     line_007_a_chat_without_a_message_asks_nobody,
+    line_036_the_third_nesting_through_a_tool_is_refused,
     an_agent_that_fails_is_reported_by_its_kind,
 );

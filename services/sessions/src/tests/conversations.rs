@@ -1,12 +1,16 @@
 //! Conversations with agents of the workspace.
 
+use tg_mesh::{Ask, Deadline};
 use tg_schemas::ErrorCode;
+use tg_schemas::msg::{CollectionDrop, CollectionDropped};
 use tg_schemas::operations::{
     Conversation, ConversationChange, CreateAgent, CreateConversation, DeleteAgent,
-    DeleteConversation, GetConversation, ListConversationMessages, ListConversations, NewAgent,
-    NewConversation, OneConversation, SendConversationMessage, SentContent, UpdateConversation,
-    WhichPage, WorkspaceAgent,
+    DeleteConversation, GetAgent, GetConversation, ListConversationMessages, ListConversations,
+    NewAgent, NewConversation, OneAgent, OneConversation, SendConversationMessage, SentContent,
+    UpdateConversation, WhichPage, WorkspaceAgent,
 };
+use tg_schemas::processors::drop_topic;
+use tg_testkit::flow::SOON;
 use tg_testkit::on_both_buses;
 use tg_testkit::place::Place;
 
@@ -251,7 +255,56 @@ async fn listings_come_in_pages(place: Place) {
     assert_eq!(two.next_cursor, None);
 }
 
+async fn line_080_a_deleted_collection_is_taken_from_conversations(place: Place) {
+    let world = World::start(&place).await;
+    let list = |all: &[&str]| -> Vec<String> { all.iter().map(|&one| one.to_owned()).collect() };
+    let agent = NewAgent {
+        name: "r".to_owned(),
+        knowledge_base_ids: list(&["k1", "k2"]),
+        ..NewAgent::default()
+    };
+    let agent = world.call::<CreateAgent>(&agent).await.unwrap();
+    let new = NewConversation {
+        agent_id: agent.agent_id.clone(),
+        knowledge_base_ids: list(&["k1", "k2"]),
+        ..NewConversation::default()
+    };
+    let begun = world.call::<CreateConversation>(&new).await.unwrap();
+    let gone = CollectionDrop {
+        workspace: "default".to_owned(),
+        collection: "k1".to_owned(),
+        generation: 1,
+    };
+    let ask = || async {
+        let options = Ask {
+            deadline: Some(Deadline::after(SOON)),
+            ..Ask::default()
+        };
+        let topic = drop_topic("sessions");
+        let asked = world
+            .flow
+            .mesh
+            .ask::<_, CollectionDropped>(&topic, &gone, options);
+        asked.last().await.unwrap().removed["conversations"]
+    };
+    assert_eq!(ask().await, 1);
+    let one = OneConversation {
+        agent_id: agent.agent_id.clone(),
+        conversation_id: begun.conversation_id,
+    };
+    let kept = world.call::<GetConversation>(&one).await.unwrap();
+    assert_eq!(kept.knowledge_base_ids, ["k2"]);
+    // What the agent reads is not changed.
+    let named = OneAgent {
+        agent_id: agent.agent_id,
+    };
+    let agent = world.call::<GetAgent>(&named).await.unwrap();
+    assert_eq!(agent.knowledge_base_ids, ["k1", "k2"]);
+    assert_eq!(ask().await, 0);
+}
+
 on_both_buses!(
+    line_080_a_deleted_collection_is_taken_from_conversations,
     listings_come_in_pages,
     line_059_conversations_are_listed_newest_first,
     line_060_a_conversation_belongs_to_its_agent,

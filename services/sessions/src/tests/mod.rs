@@ -6,6 +6,7 @@ mod around;
 mod compaction;
 mod conversations;
 mod documents;
+mod llm_services;
 mod memory;
 mod retrieval;
 mod sessions;

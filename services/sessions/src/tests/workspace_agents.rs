@@ -2,7 +2,8 @@
 
 use tg_schemas::operations::{
     AgentChange, CreateAgent, CreateFromTemplate, DeleteAgent, Empty, FromTemplate, GetAgent,
-    ListAgents, ListTemplates, NewAgent, OneAgent, UpdateAgent, WhichAgents,
+    ListAgents, ListTemplates, NewAgent, Object, OneAgent, UpdateAgent, WhichAgents,
+    WorkspaceAgent, WorkspaceAgents, read, write,
 };
 use tg_testkit::on_both_buses;
 use tg_testkit::place::Place;
@@ -22,6 +23,42 @@ fn one(id: &str) -> OneAgent {
     OneAgent {
         agent_id: id.to_owned(),
     }
+}
+
+async fn line_047_a_new_workspace_has_two_agents(place: Place) {
+    let world = World::start(&place).await;
+    let which = WhichAgents::default();
+    // One that nobody made has none.
+    let none = world.call::<ListAgents>(&which).await.unwrap();
+    assert!(none.items.is_empty());
+    let seed = [("agent-seed", "templates", Some(r#"["bobby", "maven"]"#))];
+    let config = &world.flow.config;
+    config.apply_all(&world.flow.mesh, "other", &seed).await;
+    let list = async || -> Vec<WorkspaceAgent> {
+        let told = world.told("other", None, "list-agents", Object::new());
+        let (_, found) = told.await.unwrap().pop().unwrap();
+        read::<WorkspaceAgents>(&found).unwrap().items
+    };
+    let all = list().await;
+    let names: Vec<_> = all.iter().map(|one| one.name.as_str()).collect();
+    assert_eq!(names, ["Bobby", "Maven"]);
+    for one in &all {
+        assert!(
+            one.system_prompt
+                .as_ref()
+                .is_some_and(|text| !text.is_empty())
+        );
+        assert_eq!(one.llm_service_id, None);
+    }
+    assert!(all[0].created_at < all[1].created_at);
+    // One that was deleted stays deleted.
+    let gone = write(&one(&all[0].agent_id)).unwrap();
+    world
+        .told("other", None, "delete-agent", gone)
+        .await
+        .unwrap();
+    let left: Vec<_> = list().await.into_iter().map(|one| one.name).collect();
+    assert_eq!(left, ["Maven"]);
 }
 
 async fn line_049_an_agent_is_made_from_a_template(place: Place) {
@@ -173,6 +210,7 @@ async fn line_058_an_id_that_is_not_a_uuid_is_refused(place: Place) {
 }
 
 on_both_buses!(
+    line_047_a_new_workspace_has_two_agents,
     line_049_an_agent_is_made_from_a_template,
     line_050_an_agent_has_its_defaults,
     line_051_an_id_is_taken_once,

@@ -55,6 +55,9 @@ const FILES: [(&str, &str); 3] = [
     ("c.yaml", "name: mia\nmodel: m3\nflow: other\n"),
 ];
 
+/// File below the data directory that holds a credential which the workspace may name.
+pub(super) const KEY: &str = "key";
+
 /// What explains an answer.
 pub(super) const TRACE: &str = "urn:trustgraph:agent:7d0c3c58-0000-4000-8000-000000000000";
 
@@ -131,8 +134,12 @@ impl World {
         }
         config.put("llm-model", "m2", r#"{"context_window": 16000}"#);
         config.register("other");
+        let key = dir.path().join(KEY);
+        fs::write(&key, "sk-played").unwrap();
+        let credentials = json!(format!("default=file:{}", key.display()));
         let options = Options {
             data_dir: dir.path().to_owned(),
+            credentials: Some(serde_json::from_value(credentials).unwrap()),
             ..Options::default()
         };
         let played =

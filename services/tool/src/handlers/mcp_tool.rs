@@ -40,7 +40,7 @@ impl ToolCalls {
             let server = server(cx, &request.server)?.with_tool(&request.name);
             let server = server.ok_or_else(|| ToolError::Unknown(request.name.clone()))?;
             let server = (request.server.as_str(), &server);
-            return self.ask(cx, server, parameters, request.pictures).await;
+            return self.ask(cx, server, parameters, request).await;
         }
         if let Some(result) = engine::call(&request.name, &parameters, clock::now()) {
             count("builtin");
@@ -60,7 +60,7 @@ impl ToolCalls {
         }
         let server = server(cx, &request.name)?;
         let server = (request.name.as_str(), &server);
-        self.ask(cx, server, parameters, request.pictures).await
+        self.ask(cx, server, parameters, request).await
     }
 
     async fn ask(
@@ -68,11 +68,11 @@ impl ToolCalls {
         cx: &Cx,
         server: (&str, &Server),
         parameters: Map<String, Value>,
-        pictures: bool,
+        request: &ToolRequest,
     ) -> Result<ToolResponse, ToolError> {
         count("mcp");
-        let key = (&*cx.id, pictures);
-        let call = self.servers.call(cx.workspace(), server, parameters, key);
+        let asked = (&*cx.id, request.pictures, request.caller_depth);
+        let call = self.servers.call(cx.workspace(), server, parameters, asked);
         until_over(cx, call).await?
     }
 

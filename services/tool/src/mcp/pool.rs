@@ -14,7 +14,7 @@ use tokio::sync::{OnceCell, OwnedSemaphorePermit, Semaphore};
 use super::listing::Listing;
 use super::process::{InUse, Process};
 use super::row::{Place, Server};
-use super::session::{self, Session};
+use super::session::{self, Asked, Session};
 use crate::error::ToolError;
 use crate::options::Options;
 use crate::programs::Programs;
@@ -68,16 +68,16 @@ impl Servers {
         }
     }
 
-    /// Calls a tool. `key` names the call, which is the same when it is made again, with whether pictures are wanted.
+    /// Calls a tool. The key of the call is the same when it is made again.
     pub(crate) async fn call(
         &self,
         workspace: &str,
         (row, server): (&str, &Server),
         arguments: Map<String, Value>,
-        key: (&str, bool),
+        asked: Asked<'_>,
     ) -> Result<ToolResponse, ToolError> {
         let (slot, session, _in_use) = self.session(workspace, (row, server)).await?;
-        let result = session.call(&server.remote_name, arguments, key).await;
+        let result = session.call(&server.remote_name, arguments, asked).await;
         self.let_go(&slot, &session).await;
         result
     }

@@ -31,6 +31,11 @@ pub(super) const CONNECT: Duration = Duration::from_secs(10);
 pub(super) const OPEN: Duration = Duration::from_secs(30);
 /// Name of the call's key in `_meta`, for servers that want to know a call made twice.
 const CALL_KEY: &str = "threadgraph/call";
+/// Name of the depth in `_meta` that a server says as `SPASS-Caller-Depth` where it asks an agent in its turn.
+const DEPTH: &str = "threadgraph/caller-depth";
+/// The key of a call, whether pictures are wanted, and the depth of what it asks an agent.
+pub(crate) type Asked<'a> = (&'a str, bool, i64);
+
 /// How long a list of tools holds whose server does not tell of changes.
 const HOLDS: Duration = Duration::from_secs(60);
 
@@ -131,11 +136,14 @@ impl Session {
         &self,
         name: &str,
         arguments: Map<String, Value>,
-        (key, pictures): (&str, bool),
+        (key, pictures, depth): Asked<'_>,
     ) -> Result<ToolResponse, ToolError> {
         let mut params = CallToolRequestParams::new(name.to_owned()).with_arguments(arguments);
         if !key.is_empty() {
-            let meta = Map::from_iter([(CALL_KEY.to_owned(), Value::from(key))]);
+            let mut meta = Map::from_iter([(CALL_KEY.to_owned(), Value::from(key))]);
+            if depth > 0 {
+                meta.insert(DEPTH.to_owned(), Value::from(depth));
+            }
             params.meta = Some(RequestMetaObject(MetaObject(meta)));
         }
         let result = self.running.peer().call_tool(params).await;

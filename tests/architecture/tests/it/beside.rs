@@ -329,6 +329,10 @@ const RULES: &[Rule] = &[
             ),
             ("services/gateway/src/auth/cache.rs", "named in once.rs"),
             (
+                "services/llm/src/services.rs",
+                "clients of the LLM services of workspaces, as many as its bound says",
+            ),
+            (
                 "services/gateway/src/calls.rs",
                 "calls of tools under way, each a request in progress",
             ),

@@ -351,6 +351,14 @@ const NAMED: &[Exception] = &[
         "lists several by their names and addresses",
     ),
     (
+        "services/llm/src/services.rs",
+        "the providers whose servers workspaces may name, with their addresses",
+    ),
+    (
+        "services/sessions/src/engine/llm_service.rs",
+        "which of them an agent of a workspace may be bound to",
+    ),
+    (
         "services/embeddings/src/provider/",
         "the adapters of vectors",
     ),

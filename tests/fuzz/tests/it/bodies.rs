@@ -42,7 +42,7 @@ type Target = (&'static str, Reader, Vec<u8>, Vec<u8>);
 
 fn targets() -> Vec<Target> {
     each!(target: AgentRequest AgentResponse AgentStep PlanStep ToolServiceRequest ToolServiceResponse ToolHookRequest ToolHookResponse
-        PassthroughRequest PassthroughResponse TextCompletionRequest TextCompletionResponse ModelInfo ToolRequest
+        PassthroughRequest PassthroughResponse TextCompletionRequest TextCompletionResponse ModelInfo ModelService ModelSettings ToolRequest
         ToolResponse PromptRequest PromptResponse EntityContext EntityContexts Triples TriplesQueryRequest
         TriplesQueryResponse SparqlBinding SparqlQueryRequest SparqlQueryResponse Document TextDocument Chunk
         DocumentMetadata ProcessingMetadata Criteria UploadProgress UploadSession LibrarianRequest LibrarianResponse

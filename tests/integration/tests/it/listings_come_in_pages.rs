@@ -69,7 +69,7 @@ fn rows(config: &Value) -> Vec<String> {
 }
 
 /// Listings that are looked at page by page in another file, which names them: what they list takes more to make.
-const ELSEWHERE: [(&str, &str, &str); 11] = [
+const ELSEWHERE: [(&str, &str, &str); 12] = [
     (
         "requests",
         "list-runs",
@@ -110,6 +110,11 @@ const ELSEWHERE: [(&str, &str, &str); 11] = [
         "sessions",
         "list-agents",
         include_str!("../../../../services/sessions/src/tests/workspace_agents.rs"),
+    ),
+    (
+        "sessions",
+        "list-llm-services",
+        include_str!("../../../../services/sessions/src/tests/llm_services.rs"),
     ),
     (
         "sessions",

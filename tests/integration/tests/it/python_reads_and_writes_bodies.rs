@@ -16,12 +16,14 @@ use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
 
 /// Messages that only processors of ours say to each other.
-const OURS: [&str; 83] = [
+const OURS: [&str; 85] = [
     "AgentRun",
     "AgentRunStep",
     "AgentRunCall",
     "RunCost",
     "AnswerCost",
+    "ModelService",
+    "ModelSettings",
     "AgentRunsRequest",
     "AgentRunsResponse",
     "AgentTask",

@@ -229,6 +229,7 @@ fn kind(
         "current-datetime" if native => Kind::CurrentDatetime,
         "wikipedia-search" if native => Kind::WikipediaSearch,
         "wikipedia-summary" if native => Kind::WikipediaSummary,
+        "rag-query" if native => Kind::RagQuery,
         "image-to-text" if native => Kind::ImageToText,
         "graph-about" if native => Kind::GraphAbout,
         "graph-pattern" if native => Kind::GraphPattern,
@@ -318,6 +319,20 @@ fn fixed_arguments(kind: &Kind) -> Option<Vec<Argument>> {
         | Kind::DocumentQuery
         | Kind::StructuredQuery => vec![text("question", "The question to ask", true)],
         Kind::RowEmbeddingsQuery { .. } => vec![text("query", "What to look for", true)],
+        Kind::RagQuery => vec![
+            text("query", "What to look for", true),
+            text(
+                "index",
+                "Collection to look in, if it is another one",
+                false,
+            ),
+            one(
+                "top_k",
+                arguments::Kind::Integer,
+                "Most passages to return",
+                false,
+            ),
+        ],
         Kind::Calculator => vec![text(
             "expression",
             "The expression, such as (2 + 3) * 4",

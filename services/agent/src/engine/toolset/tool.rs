@@ -60,6 +60,8 @@ pub enum Kind {
     KnowledgeQuery,
     /// Asks document RAG.
     DocumentQuery,
+    /// Finds passages.
+    RagQuery,
     /// Asks the structured query service.
     StructuredQuery,
     /// Searches rows by meaning.
@@ -103,6 +105,7 @@ impl Kind {
             Self::ToolService { .. } => "tool-service",
             Self::KnowledgeQuery => "knowledge-query",
             Self::DocumentQuery => "document-query",
+            Self::RagQuery => "rag-query",
             Self::StructuredQuery => "structured-query",
             Self::RowEmbeddingsQuery { .. } => "row-embeddings-query",
             Self::Delegate { .. } => "delegate",

@@ -68,7 +68,18 @@ async fn what_the_provider_says_wins(place: Place) {
     let last = chunks.last().unwrap();
     assert_eq!(last.usage, used(200, 20, 120));
     assert_eq!(last.cost, cost(Some(0.5125), None, "upstream", 2));
+}
 
+async fn line_039_costs_of_several_sources_are_mixed_and_a_local_model_costs_nothing(place: Place) {
+    let script = vec![Say::Costs(ADD, 0.25), Say::Text(END)];
+    let world = world(&place, script, priced(), 0.0).await;
+    let chunks = world.run(&question("q", false)).await;
+    assert_eq!(
+        chunks.last().unwrap().cost,
+        cost(Some(0.37), None, "mixed", 2)
+    );
+
+    // Of one call nothing is known.
     let script = vec![Say::Costs(ADD, 0.25), Say::Text(END)];
     let world = self::world(&place.another().await, script, rows(), 0.0).await;
     let chunks = world.run(&question("q", false)).await;
@@ -124,6 +135,7 @@ async fn it_is_told_again(place: Place) {
 tg_testkit::on_both_buses!(
     an_answer_says_its_tokens_and_their_price,
     what_the_provider_says_wins,
+    line_039_costs_of_several_sources_are_mixed_and_a_local_model_costs_nothing,
     all_that_was_asked_counts,
     it_is_told_again,
 );

@@ -7,8 +7,8 @@ use tg_schemas::{WorkspaceKey, WorkspaceTombstone};
 use super::memory::InMemory;
 use super::sqlite::SqliteSessions;
 use super::{
-    AgentRow, AgentStore, Answer, Asked, NewSession, Owner, Role, SessionStore, SettingStore, Step,
-    Surface,
+    Agent, AgentRow, AgentStore, Answer, Asked, NewSession, Owner, Role, SessionStore,
+    SettingStore, Step, Surface,
 };
 use crate::engine::cursor::Key;
 
@@ -233,6 +233,21 @@ async fn line_051_an_agent_is_added_once_in_its_workspace(store: impl AgentStore
     assert_eq!(store.agent("y", "1").await.unwrap(), None);
 }
 
+async fn line_047_a_workspace_has_its_first_agents_once(store: impl AgentStore) {
+    let ids = |found: Vec<Agent>| -> Vec<String> { found.into_iter().map(|one| one.id).collect() };
+    assert!(!store.is_seeded("w").await.unwrap());
+    let first = || ["b", "a"].map(|id| agent(id, "q")).to_vec();
+    for _ in 0..2 {
+        store.seed("w", first()).await.unwrap();
+        assert!(store.is_seeded("w").await.unwrap());
+        assert_eq!(ids(store.agents("w", None, 10).await.unwrap()), ["b", "a"]);
+    }
+    store.remove_agent("w", "b").await.unwrap();
+    store.seed("w", first()).await.unwrap();
+    assert_eq!(ids(store.agents("w", None, 10).await.unwrap()), ["a"]);
+    assert!(!store.is_seeded("x").await.unwrap());
+}
+
 async fn agents_are_listed_changed_and_removed(store: impl AgentStore) {
     for id in ["b", "a", "c"] {
         store.add_agent("w", agent(id, id)).await.unwrap();
@@ -300,6 +315,40 @@ async fn line_079_conversations_go_with_their_agent(store: impl AgentStore + Ses
     assert_eq!(store.session("w", "of-a").await.unwrap(), None);
     assert!(store.session("w", "of-b").await.unwrap().is_some());
     assert!(store.session("w", "1").await.unwrap().is_some());
+}
+
+async fn line_080_conversations_forget_a_collection(store: impl SessionStore) {
+    let with = |id: &str, surface, knowledge: &[&str]| NewSession {
+        owner: Owner {
+            surface,
+            ..owner("")
+        },
+        knowledge: knowledge.iter().map(|&one| one.to_owned()).collect(),
+        ..new(id, "", 10)
+    };
+    let of = Surface::Conversation;
+    for (workspace, one) in [
+        ("w", with("1", of, &["a", "k", "z"])),
+        ("w", with("2", of, &["k"])),
+        ("w", with("3", of, &["a"])),
+        ("w", with("4", Surface::Named, &["k"])),
+        ("x", with("5", of, &["k"])),
+    ] {
+        store.create(workspace, one).await.unwrap();
+    }
+    assert_eq!(store.forget_collection("w", "k").await.unwrap(), 2);
+    assert_eq!(store.forget_collection("w", "k").await.unwrap(), 0);
+    assert_eq!(store.forget_collection("none", "k").await.unwrap(), 0);
+    for (workspace, id, left) in [
+        ("w", "1", &["a", "z"][..]),
+        ("w", "2", &[]),
+        ("w", "3", &["a"]),
+        ("w", "4", &["k"]),
+        ("x", "5", &["k"]),
+    ] {
+        let kept = store.session(workspace, id).await.unwrap().unwrap();
+        assert_eq!(kept.knowledge, left, "{id}");
+    }
 }
 
 async fn line_022_calls_of_tools_are_kept_before_their_answer(store: impl SessionStore) {
@@ -375,8 +424,10 @@ macro_rules! conformance {
             line_130_a_repeated_request_adds_no_second_message,
             the_past_is_what_fits_from_its_end_on,
             line_022_calls_of_tools_are_kept_before_their_answer,
+            line_080_conversations_forget_a_collection,
             line_018_a_deleted_session_takes_its_messages_with_it,
             line_051_an_agent_is_added_once_in_its_workspace,
+            line_047_a_workspace_has_its_first_agents_once,
             agents_are_listed_changed_and_removed,
             line_079_conversations_go_with_their_agent);
     };
@@ -401,6 +452,7 @@ fn sqlite(dir: &std::path::Path) -> SqliteSessions {
 conformance!(in_memory, |_: &std::path::Path| InMemory::default());
 conformance!(in_sqlite, sqlite);
 
+mod services;
 mod shortened;
 
 /// What one turn writes does not grow with its session.

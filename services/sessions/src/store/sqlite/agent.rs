@@ -39,6 +39,23 @@ pub(super) fn add(tx: &Transaction<'_>, new: &AgentRow) -> Result<Option<Agent>,
     get(tx, &new.id)
 }
 
+pub(super) fn is_seeded(conn: &Connection) -> Result<bool, StorageError> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM seeded)";
+    Ok(conn.prepare_cached(sql)?.query_row([], |row| row.get(0))?)
+}
+
+pub(super) fn seed(tx: &Transaction<'_>, agents: &[AgentRow]) -> Result<(), StorageError> {
+    if is_seeded(tx)? {
+        return Ok(());
+    }
+    for new in agents {
+        add(tx, new)?;
+    }
+    tx.prepare_cached("INSERT INTO seeded (number) VALUES (1)")?
+        .execute([])?;
+    Ok(())
+}
+
 pub(super) fn get(conn: &Connection, id: &str) -> Result<Option<Agent>, StorageError> {
     let sql = format!("SELECT {COLUMNS} FROM agent WHERE id = ?1");
     Ok(conn

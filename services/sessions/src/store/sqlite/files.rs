@@ -121,6 +121,16 @@ CREATE TABLE memory (
 ) STRICT;
 CREATE INDEX memory_by_user ON memory (user, at);
 ",
+    "
+CREATE TABLE seeded (number INTEGER PRIMARY KEY CHECK (number = 1)) STRICT;
+CREATE TABLE llm_service (
+  id TEXT PRIMARY KEY,
+  request TEXT NOT NULL,
+  body TEXT NOT NULL,
+  created INTEGER NOT NULL UNIQUE,
+  updated INTEGER NOT NULL
+) STRICT;
+",
 ];
 
 /// One file that is open.

@@ -5,6 +5,7 @@ mod files;
 mod message;
 mod more;
 mod part;
+mod service;
 mod session;
 mod setting;
 mod summary;
@@ -87,6 +88,19 @@ impl SessionStore for SqliteSessions {
             .await
     }
 
+    async fn forget_collection(
+        &self,
+        workspace: &str,
+        collection: &str,
+    ) -> Result<usize, StorageError> {
+        let Some(file) = self.files.find(workspace).await? else {
+            return Ok(0);
+        };
+        let collection = collection.to_owned();
+        file.write(move |tx| session::forget_collection(tx, &collection))
+            .await
+    }
+
     async fn delete(&self, workspace: &str, id: &str) -> Result<bool, StorageError> {
         let Some(file) = self.files.find(workspace).await? else {
             return Ok(false);
@@ -165,6 +179,18 @@ impl AgentStore for SqliteSessions {
     ) -> Result<Option<Agent>, StorageError> {
         let file = self.files.create(workspace).await?;
         file.write(move |tx| agent::add(tx, &new)).await
+    }
+
+    async fn seed(&self, workspace: &str, agents: Vec<AgentRow>) -> Result<(), StorageError> {
+        let file = self.files.create(workspace).await?;
+        file.write(move |tx| agent::seed(tx, &agents)).await
+    }
+
+    async fn is_seeded(&self, workspace: &str) -> Result<bool, StorageError> {
+        match self.files.find(workspace).await? {
+            None => Ok(false),
+            Some(file) => file.read(agent::is_seeded).await,
+        }
     }
 
     async fn agent(&self, workspace: &str, id: &str) -> Result<Option<Agent>, StorageError> {

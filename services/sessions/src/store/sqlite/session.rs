@@ -120,6 +120,22 @@ pub(super) fn rename(
     get(tx, id)
 }
 
+/// Takes a collection from all conversations.
+pub(super) fn forget_collection(
+    tx: &Transaction<'_>,
+    collection: &str,
+) -> Result<usize, StorageError> {
+    let changed = tx
+        .prepare_cached(
+            "UPDATE session SET knowledge =
+               (SELECT json_group_array(value) FROM json_each(session.knowledge) WHERE value <> ?1)
+             WHERE surface = ?2
+               AND EXISTS (SELECT 1 FROM json_each(session.knowledge) WHERE value = ?1)",
+        )?
+        .execute(params![collection, Surface::Conversation.as_str()])?;
+    Ok(changed)
+}
+
 /// Deletes the conversations with an agent.
 pub(super) fn delete_with(tx: &Transaction<'_>, agent: &str) -> Result<(), StorageError> {
     let gone = tx

@@ -32,7 +32,7 @@ fn tool(url: &str, name: &str) -> Server {
 
 async fn call(servers: &Servers, server: &Server) -> Result<ToolResponse, Error> {
     let arguments = Map::from_iter([("q".to_owned(), json!("x"))]);
-    let call = servers.call("default", ("key", server), arguments, ("run/1", false));
+    let call = servers.call("default", ("key", server), arguments, ("run/1", false, 0));
     Ok(call.await?)
 }
 
@@ -82,7 +82,9 @@ async fn events_before_an_answer_are_passed_over() {
         *fake.before.lock() = Some(before);
         let server = tool(&url, "find");
         let (workspace, row) = (format!("w{at}"), ("key", &server));
-        let found = servers.call(&workspace, row, Map::new(), ("", false)).await;
+        let found = servers
+            .call(&workspace, row, Map::new(), ("", false, 0))
+            .await;
         assert_eq!(found.unwrap().text, "found", "{at}");
     }
 }
@@ -93,7 +95,7 @@ async fn workspaces_share_no_session() {
     let servers = servers().await;
     for workspace in ["a", "b", "a"] {
         let server = tool(&url, "find");
-        let call = servers.call(workspace, ("key", &server), Map::new(), ("", false));
+        let call = servers.call(workspace, ("key", &server), Map::new(), ("", false, 0));
         call.await.unwrap();
     }
     assert_eq!(fake.opened.load(Ordering::SeqCst), 2);

@@ -1,0 +1,58 @@
+//! `list-llm-services`: the LLM services of a workspace.
+
+use serde::{Deserialize, Serialize};
+
+use super::declare::{Effect, Meta, Operation};
+use super::failure::Failure;
+use super::llm_services::LlmService;
+use super::records::Empty;
+use super::surface::{OF_WORKSPACE, PAGE, READS, SESSIONS, SINCE};
+use crate::topic::Class;
+
+/// Which page of the LLM services of a workspace.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default)]
+pub struct WhichLlmServices {
+    /// Most entries of the page: 1 to 200; left out: 50.
+    pub limit: Option<i64>,
+    /// The `nextCursor` of the page before; left out: the first page.
+    pub cursor: Option<String>,
+}
+
+/// A page of LLM services.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default, rename_all = "camelCase")]
+pub struct LlmServices {
+    /// The services, oldest first.
+    pub items: Vec<LlmService>,
+    /// The `cursor` of the next page; `null`: this is the last one.
+    pub next_cursor: Option<String>,
+}
+
+/// The operation.
+pub struct ListLlmServices;
+
+impl Operation for ListLlmServices {
+    const META: Meta = Meta {
+        service: SESSIONS,
+        name: "list-llm-services",
+        summary: "Lists the LLM services of a workspace, oldest first.",
+        capability: READS,
+        method: "GET",
+        path: "/api/v1/workspaces/{workspace}/llm-services",
+        status: 200,
+        stream: "",
+        id_key: OF_WORKSPACE,
+        headers: &[],
+        query: PAGE,
+        class: Class::Request,
+        effect: Effect::Read,
+        since: SINCE,
+    };
+    type Request = WhichLlmServices;
+    type Reply = LlmServices;
+    type Chunk = Empty;
+    type Error = Failure;
+}

@@ -1,0 +1,128 @@
+//! LLM services that workspaces name, as their agents are bound to them: a client for each, which only its workspace asks. None is
+//! told an address of a link or of a cloud's metadata, and none a credential that the operator did not list for the workspace.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use tg_provider_http::{Credentials, Reach};
+use tg_schemas::msg::ModelService;
+
+use crate::error::LlmError;
+use crate::model::ChatModel;
+use crate::providers::OpenAi;
+
+/// Clients that are kept; one more, and all are made again.
+const KEPT: usize = 64;
+/// Providers whose services are asked, with their usual addresses.
+const KNOWN: [(&str, &str); 3] = [
+    ("openai", "https://api.openai.com/v1"),
+    ("openrouter", "https://openrouter.ai/api/v1"),
+    ("ollama", "http://localhost:11434/v1"),
+];
+/// The one that needs no credential.
+const NEEDS_NONE: &str = "ollama";
+
+/// A workspace and a service that it names: provider, address, reference of the credential.
+type Key = [String; 4];
+
+/// See the module.
+#[derive(Default)]
+pub(crate) struct Services {
+    credentials: Credentials,
+    /// No cache of moka's: clients are few, and each is made again in no time.
+    known: Mutex<BTreeMap<Key, Arc<dyn ChatModel>>>,
+}
+
+impl Services {
+    /// Which may use these credentials.
+    pub(crate) fn with(credentials: Credentials) -> Self {
+        Self {
+            credentials,
+            ..Self::default()
+        }
+    }
+
+    /// The client of a service.
+    pub(crate) fn of(
+        &self,
+        workspace: &str,
+        service: &ModelService,
+    ) -> Result<Arc<dyn ChatModel>, LlmError> {
+        let key = [
+            workspace.to_owned(),
+            service.provider.clone(),
+            service.url.clone(),
+            service.credential.clone(),
+        ];
+        if let Some(known) = self.known.lock().get(&key) {
+            return Ok(known.clone());
+        }
+        let usual = KNOWN.iter().find(|(name, _)| *name == service.provider);
+        let (_, usual) = usual.ok_or(LlmError::Unsupported)?;
+        let url = match service.url.trim_end_matches('/') {
+            "" => *usual,
+            own => own,
+        };
+        Reach::BeyondLink
+            .check(url)
+            .map_err(|_| LlmError::Unsupported)?;
+        let credential = match service.credential.as_str() {
+            "" => None,
+            name => Some(
+                self.credentials
+                    .get(workspace, name)
+                    .ok_or(LlmError::Auth(None))?,
+            ),
+        };
+        if credential.is_none() && service.provider != NEEDS_NONE {
+            return Err(LlmError::Auth(None));
+        }
+        let client = OpenAi::within(url, credential.cloned(), "", Reach::BeyondLink);
+        let client: Arc<dyn ChatModel> = Arc::new(client.map_err(|_| LlmError::Unsupported)?);
+        let mut known = self.known.lock();
+        if known.len() >= KEPT {
+            known.clear();
+        }
+        known.insert(key, client.clone());
+        Ok(client)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn service(provider: &str, url: &str, credential: &str) -> ModelService {
+        ModelService {
+            provider: provider.to_owned(),
+            url: url.to_owned(),
+            credential: credential.to_owned(),
+            ..ModelService::default()
+        }
+    }
+
+    #[test]
+    fn line_066_a_service_without_its_credential_is_not_asked() {
+        let services = Services::default();
+        let of = |one: ModelService| services.of("w", &one).map(drop);
+        assert_eq!(of(service("ollama", "", "")), Ok(()));
+        assert_eq!(of(service("openai", "", "")), Err(LlmError::Auth(None)));
+        let unlisted = service("openai", "", "env:PATH");
+        assert_eq!(of(unlisted), Err(LlmError::Auth(None)));
+        assert_eq!(of(service("x", "", "")), Err(LlmError::Unsupported));
+    }
+
+    #[test]
+    fn line_083_no_service_is_at_an_address_of_a_link() {
+        let services = Services::default();
+        for url in [
+            "http://169.254.169.254/v1",
+            "http://[fe80::1]/v1",
+            "nothing",
+        ] {
+            let asked = services.of("w", &service("ollama", url, "")).map(drop);
+            assert_eq!(asked, Err(LlmError::Unsupported), "{url}");
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! What every adapter of [`LlmServiceStore`] does.
+
+use super::*;
+use crate::store::{LlmService, LlmServiceRow, LlmServiceStore, Removed};
+
+fn service(id: &str, request: &str) -> LlmServiceRow {
+    LlmServiceRow {
+        id: id.to_owned(),
+        request: request.to_owned(),
+        body: "{}".to_owned(),
+        at: 5,
+    }
+}
+
+async fn services_are_added_once_listed_and_changed(store: impl LlmServiceStore) {
+    let first = store.add_service("w", service("a", "1")).await.unwrap();
+    let again = store.add_service("w", service("a", "1")).await.unwrap();
+    assert!(first.is_some() && first == again);
+    assert_eq!(
+        store.add_service("w", service("a", "2")).await.unwrap(),
+        None
+    );
+    for id in ["b", "c"] {
+        store.add_service("w", service(id, "1")).await.unwrap();
+    }
+    let ids =
+        |found: &[LlmService]| -> Vec<String> { found.iter().map(|one| one.id.clone()).collect() };
+    let page = store.services("w", None, 2).await.unwrap();
+    assert_eq!(ids(&page), ["a", "b"]);
+    let after = page.last().map(|last| Key {
+        created: last.created,
+        id: last.id.clone(),
+    });
+    let rest = store.services("w", after, 2).await.unwrap();
+    assert_eq!(ids(&rest), ["c"]);
+    assert!(store.services("x", None, 2).await.unwrap().is_empty());
+    let changed = store.change_service("w", "a", "[]".to_owned(), 1).await;
+    let changed = changed.unwrap().unwrap();
+    assert_eq!(changed.body, "[]");
+    assert!(changed.updated > changed.created);
+    assert_eq!(store.service("w", "a").await.unwrap(), Some(changed));
+    let none = store.change_service("x", "a", "[]".to_owned(), 1).await;
+    assert_eq!(none.unwrap(), None);
+}
+
+async fn line_081_a_service_that_an_agent_names_stays(store: impl AgentStore + LlmServiceStore) {
+    store.add_service("w", service("s", "1")).await.unwrap();
+    let named = r#"{"llmServiceId":"s","name":"n"}"#;
+    let bound = AgentRow {
+        body: named.to_owned(),
+        ..agent("a", "q")
+    };
+    store.add_agent("w", bound).await.unwrap();
+    let kept = store.remove_service("w", "s").await.unwrap();
+    assert_eq!(kept, Removed::Named(named.to_owned()));
+    assert!(store.service("w", "s").await.unwrap().is_some());
+    store
+        .change_agent("w", "a", "{}".to_owned(), 9)
+        .await
+        .unwrap();
+    assert_eq!(store.remove_service("w", "s").await.unwrap(), Removed::Gone);
+    assert_eq!(
+        store.remove_service("w", "s").await.unwrap(),
+        Removed::Missing
+    );
+    assert_eq!(store.service("w", "s").await.unwrap(), None);
+}
+
+conformance!(in_memory, |_: &std::path::Path| InMemory::default();
+    services_are_added_once_listed_and_changed,
+    line_081_a_service_that_an_agent_names_stays);
+conformance!(in_sqlite, sqlite;
+    services_are_added_once_listed_and_changed,
+    line_081_a_service_that_an_agent_names_stays);

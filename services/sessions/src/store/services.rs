@@ -1,0 +1,92 @@
+//! What is kept of the LLM services of a workspace.
+
+use async_trait::async_trait;
+use tg_storage::StorageError;
+
+use crate::engine::cursor::Key;
+
+/// An LLM service that is added to a workspace.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LlmServiceRow {
+    /// Its id.
+    pub id: String,
+    /// Id of the request, by which a repetition is known.
+    pub request: String,
+    /// What it is like: JSON in text.
+    pub body: String,
+    /// When, in milliseconds.
+    pub at: i64,
+}
+
+/// An LLM service of a workspace.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LlmService {
+    /// Its id.
+    pub id: String,
+    /// What it is like: JSON in text.
+    pub body: String,
+    /// When it was created, in milliseconds. Later services of a workspace are later here, too.
+    pub created: i64,
+    /// When it changed last.
+    pub updated: i64,
+}
+
+/// What came of the wish to remove one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Removed {
+    /// It is gone.
+    Gone,
+    /// It was not there.
+    Missing,
+    /// An agent names it, whose body this is.
+    Named(String),
+}
+
+/// LLM services of workspaces. Each method is one transaction, and doing it again changes nothing more.
+#[async_trait]
+pub trait LlmServiceStore: Send + Sync + 'static {
+    /// Adds one. A request that came before finds the one that it added. `None`: another request added one of this id.
+    ///
+    /// # Errors
+    /// The store failed; nothing was added.
+    async fn add_service(
+        &self,
+        workspace: &str,
+        new: LlmServiceRow,
+    ) -> Result<Option<LlmService>, StorageError>;
+
+    /// One of them.
+    ///
+    /// # Errors
+    /// The store failed.
+    async fn service(&self, workspace: &str, id: &str) -> Result<Option<LlmService>, StorageError>;
+
+    /// At most `most` of them, the oldest first, after one of them.
+    ///
+    /// # Errors
+    /// The store failed.
+    async fn services(
+        &self,
+        workspace: &str,
+        after: Option<Key>,
+        most: usize,
+    ) -> Result<Vec<LlmService>, StorageError>;
+
+    /// Replaces what one is like. `None`: it is not there.
+    ///
+    /// # Errors
+    /// The store failed; nothing was changed.
+    async fn change_service(
+        &self,
+        workspace: &str,
+        id: &str,
+        body: String,
+        at: i64,
+    ) -> Result<Option<LlmService>, StorageError>;
+
+    /// Removes one that no agent names.
+    ///
+    /// # Errors
+    /// The store failed; nothing was removed.
+    async fn remove_service(&self, workspace: &str, id: &str) -> Result<Removed, StorageError>;
+}

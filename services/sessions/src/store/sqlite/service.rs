@@ -1,0 +1,148 @@
+//! Rows of the LLM services of a workspace.
+
+use async_trait::async_trait;
+use tg_storage::rusqlite::{self, Connection, OptionalExtension, Row, Transaction, params};
+use tg_storage::{StorageError, query_rows};
+
+use super::SqliteSessions;
+use crate::engine::cursor::Key;
+use crate::store::{LlmService, LlmServiceRow, LlmServiceStore, Removed};
+
+const COLUMNS: &str = "id, body, created, updated";
+
+fn read(row: &Row<'_>) -> rusqlite::Result<LlmService> {
+    Ok(LlmService {
+        id: row.get(0)?,
+        body: row.get(1)?,
+        created: row.get(2)?,
+        updated: row.get(3)?,
+    })
+}
+
+fn add(tx: &Transaction<'_>, new: &LlmServiceRow) -> Result<Option<LlmService>, StorageError> {
+    let by: Option<String> = tx
+        .prepare_cached("SELECT request FROM llm_service WHERE id = ?1")?
+        .query_row([&new.id], |row| row.get(0))
+        .optional()?;
+    match by {
+        Some(request) if request != new.request => return Ok(None),
+        Some(_) => {}
+        None => {
+            // Later ones are later: two of one millisecond would have no order.
+            tx.prepare_cached(
+                "INSERT INTO llm_service (id, request, body, created, updated)
+                 SELECT ?1, ?2, ?3, at, at FROM
+                 (SELECT max(?4, coalesce((SELECT max(created) + 1 FROM llm_service), 0)) AS at)",
+            )?
+            .execute(params![new.id, new.request, new.body, new.at])?;
+        }
+    }
+    get(tx, &new.id)
+}
+
+fn get(conn: &Connection, id: &str) -> Result<Option<LlmService>, StorageError> {
+    let sql = format!("SELECT {COLUMNS} FROM llm_service WHERE id = ?1");
+    Ok(conn
+        .prepare_cached(&sql)?
+        .query_row([id], read)
+        .optional()?)
+}
+
+fn list(
+    conn: &Connection,
+    after: Option<&Key>,
+    most: usize,
+) -> Result<Vec<LlmService>, StorageError> {
+    let sql =
+        format!("SELECT {COLUMNS} FROM llm_service WHERE created > ?1 ORDER BY created LIMIT ?2");
+    let after = after.map_or(i64::MIN, |key| key.created);
+    let most = i64::try_from(most).unwrap_or(i64::MAX);
+    query_rows(conn, &sql, params![after, most], read)
+}
+
+fn change(
+    tx: &Transaction<'_>,
+    id: &str,
+    body: &str,
+    at: i64,
+) -> Result<Option<LlmService>, StorageError> {
+    tx.prepare_cached(
+        "UPDATE llm_service SET body = ?2, updated = max(updated + 1, ?3) WHERE id = ?1",
+    )?
+    .execute(params![id, body, at])?;
+    get(tx, id)
+}
+
+fn remove(tx: &Transaction<'_>, id: &str) -> Result<Removed, StorageError> {
+    let by: Option<String> = tx
+        .prepare_cached(
+            "SELECT body FROM agent WHERE json_extract(body, '$.llmServiceId') = ?1 ORDER BY created LIMIT 1",
+        )?
+        .query_row([id], |row| row.get(0))
+        .optional()?;
+    if let Some(agent) = by {
+        return Ok(Removed::Named(agent));
+    }
+    let gone = tx
+        .prepare_cached("DELETE FROM llm_service WHERE id = ?1")?
+        .execute([id])?;
+    Ok(match gone {
+        0 => Removed::Missing,
+        _ => Removed::Gone,
+    })
+}
+
+#[async_trait]
+impl LlmServiceStore for SqliteSessions {
+    async fn add_service(
+        &self,
+        workspace: &str,
+        new: LlmServiceRow,
+    ) -> Result<Option<LlmService>, StorageError> {
+        let file = self.files.create(workspace).await?;
+        file.write(move |tx| add(tx, &new)).await
+    }
+
+    async fn service(&self, workspace: &str, id: &str) -> Result<Option<LlmService>, StorageError> {
+        let Some(file) = self.files.find(workspace).await? else {
+            return Ok(None);
+        };
+        let id = id.to_owned();
+        file.read(move |conn| get(conn, &id)).await
+    }
+
+    async fn services(
+        &self,
+        workspace: &str,
+        after: Option<Key>,
+        most: usize,
+    ) -> Result<Vec<LlmService>, StorageError> {
+        let Some(file) = self.files.find(workspace).await? else {
+            return Ok(Vec::new());
+        };
+        file.read(move |conn| list(conn, after.as_ref(), most))
+            .await
+    }
+
+    async fn change_service(
+        &self,
+        workspace: &str,
+        id: &str,
+        body: String,
+        at: i64,
+    ) -> Result<Option<LlmService>, StorageError> {
+        let Some(file) = self.files.find(workspace).await? else {
+            return Ok(None);
+        };
+        let id = id.to_owned();
+        file.write(move |tx| change(tx, &id, &body, at)).await
+    }
+
+    async fn remove_service(&self, workspace: &str, id: &str) -> Result<Removed, StorageError> {
+        let Some(file) = self.files.find(workspace).await? else {
+            return Ok(Removed::Missing);
+        };
+        let id = id.to_owned();
+        file.write(move |tx| remove(tx, &id)).await
+    }
+}

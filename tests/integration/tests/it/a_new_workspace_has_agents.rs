@@ -1,0 +1,39 @@
+//! A workspace that somebody makes begins with two agents, in the same order everywhere, and the one that the system made has none.
+
+use anyhow::{Result, ensure};
+use serde_json::{Value, json};
+
+use crate::workspaces::{iam, patiently};
+use crate::world::{Bus, World};
+
+async fn names(url: &str, workspace: &str) -> Result<Vec<String>> {
+    let ask = json!({"operation": "list-agents", "workspace": workspace});
+    let told = patiently(url, "api/v1/sessions", ask).await?;
+    let items = told["result"]["items"].as_array();
+    let name = |one: &Value| one["name"].as_str().unwrap_or_default().to_owned();
+    ensure!(items.is_some(), "{told}");
+    Ok(items.into_iter().flatten().map(name).collect())
+}
+
+async fn line_047(bus: Bus) -> Result<()> {
+    let world = World::with(bus, Vec::new()).await?;
+    let url = world.server.url();
+    iam(&url, "create-workspace", "made").await?;
+    // Asking again makes no others.
+    for _ in 0..2 {
+        let found = names(&url, "made").await?;
+        ensure!(found == ["Bobby", "Maven"], "{found:?}");
+    }
+    ensure!(names(&url, "default").await?.is_empty());
+    Ok(())
+}
+
+#[tokio::test]
+async fn line_047_on_the_embedded_bus() -> Result<()> {
+    line_047(Bus::Embedded).await
+}
+
+#[tokio::test]
+async fn line_047_over_rabbitmq() -> Result<()> {
+    line_047(Bus::Rabbit).await
+}
