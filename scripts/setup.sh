@@ -117,6 +117,16 @@ if [ "$(cat .cache/mcp/wanted 2>/dev/null)" != "$protocol" ]; then
   echo "$protocol" > .cache/mcp/wanted
 fi
 
+# The official client of the LangGraph API.
+graphs="langgraph-sdk==0.4.14"
+if [ "$(cat .cache/langgraph/wanted 2>/dev/null)" != "$graphs" ]; then
+  echo "setup: installing the LangGraph client into .cache/langgraph" >&2
+  rm -rf .cache/langgraph
+  python3 -m venv .cache/langgraph
+  .cache/langgraph/bin/pip install -q "$graphs"
+  echo "$graphs" > .cache/langgraph/wanted
+fi
+
 # The client from npm.
 client="@trustgraph/client@1.7.2"
 if [ "$(cat .cache/npm/wanted 2>/dev/null)" != "$client" ]; then

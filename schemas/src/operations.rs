@@ -56,7 +56,7 @@ mod update_conversation;
 mod update_llm_service;
 mod workspace_agents;
 
-pub use chat::{Chat, Question};
+pub use chat::{Chat, EarlierMessage, Question};
 pub use compact_session::CompactSession;
 pub use conversations::{ChatMessage, Conversation, OneConversation, WhichPage};
 pub use create_agent::{CreateAgent, NewAgent};

@@ -192,6 +192,8 @@ const LINES: &[&str] = &[
     "show-usage --by run --since 2026-11-01 --until 2026-11-27 -w acme --json",
     "show-usage --by day",
     "clear-usage ann/talk -w acme --json",
+    "clear-usage --agent maven",
+    "show-usage --by agent",
     "set-tool --id t --name n --description d --type knowledge-query --collection c --group g \
      --state s --applicable-states a b",
     "show-tools",

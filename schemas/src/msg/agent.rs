@@ -174,6 +174,8 @@ pub struct AgentRequest {
     #[serde(deserialize_with = "nullable", skip_serializing_if = "is_zero")]
     /// How many agents called each other before what a tool of the run asks, counted at the doors; 0: nobody counts.
     pub caller_depth: i64,
+    /// Name of the agent that the run's usage counts for; empty: none. Ours.
+    pub agent: String,
 }
 
 impl Default for AgentRequest {
@@ -207,6 +209,7 @@ impl Default for AgentRequest {
             service: None,
             top_k: 0,
             caller_depth: 0,
+            agent: String::new(),
         }
     }
 }

@@ -373,7 +373,7 @@ pub struct AgentRunsResponse {
     /// `after` of the next page; empty: there is none.
     #[serde(deserialize_with = "nullable")]
     pub next: String,
-    /// Number of the first of the parts.
+    /// Number of the first of the parts. Parts between those that came before and this one are not kept.
     #[serde(deserialize_with = "nullable")]
     pub first: i64,
     /// Parts of the answer, each an `AgentResponse` as JSON.

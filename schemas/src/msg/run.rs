@@ -201,6 +201,9 @@ pub struct AgentRun {
     /// How many agents called each other before what a tool of the run asks, counted at the doors; 0: nobody counts.
     #[serde(deserialize_with = "nullable")]
     pub caller_depth: i64,
+    /// Name of the agent that its usage counts for, unless it follows a definition; empty: none.
+    #[serde(deserialize_with = "nullable")]
+    pub account: String,
 }
 
 /// What calls of models cost, by how that is known.
@@ -274,6 +277,7 @@ impl Default for AgentRun {
             max_iterations: 0,
             top_k: 0,
             caller_depth: 0,
+            account: String::default(),
         }
     }
 }

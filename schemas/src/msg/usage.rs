@@ -13,7 +13,7 @@ pub struct UsageRequest {
     /// `list-usage` or `clear-usage`.
     #[serde(deserialize_with = "nullable")]
     pub operation: String,
-    /// What it is summed up by: `run`, `tool`, `model`, `workspace`, `key`, `session` or `day`. Empty: `workspace`.
+    /// What it is summed up by: `run`, `tool`, `model`, `workspace`, `key`, `session`, `agent` or `day`. Empty: `workspace`.
     #[serde(deserialize_with = "nullable")]
     pub by: String,
     /// The first day in UTC, `YYYY-MM-DD`; empty: all that is known.
@@ -31,6 +31,9 @@ pub struct UsageRequest {
     /// `clear-usage`: the session that is counted anew.
     #[serde(deserialize_with = "nullable")]
     pub session: String,
+    /// `clear-usage`: the agent that is counted anew, instead of a session.
+    #[serde(deserialize_with = "nullable")]
+    pub agent: String,
 }
 
 message!(UsageRequest);
@@ -39,7 +42,7 @@ message!(UsageRequest);
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct UsageTotal {
-    /// Id of the run, name of the tool or model, key, session, or day.
+    /// Id of the run, name of the tool or model, key, session, agent, or day.
     #[serde(deserialize_with = "nullable")]
     pub name: String,
     /// Calls of models.

@@ -17,6 +17,8 @@ pub struct NewSession {
     pub name: String,
     /// The user whose session it is.
     pub user_id: String,
+    /// Its id, a UUID; left out: one that is new. The same session is the answer if it was created before.
+    pub session_id: Option<String>,
     /// Its title, at most 200 characters.
     pub title: Option<String>,
     /// When it is shortened; left out: as the workspace says.

@@ -13,7 +13,7 @@ use crate::topic::Class;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct OneSession {
-    /// Name of the agent.
+    /// Name of the agent; empty: whichever agent the session has.
     pub name: String,
     /// Id of the session.
     pub session_id: String,

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::declare::{Effect, Meta, Operation};
 use super::failure::Failure;
 use super::records::{Empty, SessionMessage};
+use super::send_message::WhenBusy;
 use super::surface::{AGENT, OF_USER, PAGE_OF_MESSAGES, REQUEST_ID, SESSIONS, SINCE};
 use crate::topic::Class;
 
@@ -13,7 +14,7 @@ use crate::topic::Class;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct WhichMessages {
-    /// Name of the agent.
+    /// Name of the agent; empty: whichever agent the session has.
     pub name: String,
     /// Id of the session.
     pub session_id: String,
@@ -25,6 +26,9 @@ pub struct WhichMessages {
     pub cursor: Option<String>,
     /// Whether messages that a summary replaced are left out.
     pub live: bool,
+    /// What happens while a turn of the session is in progress: `queue` waits for its end, `refuse` answers `session_busy`;
+    /// left out: the messages are read at once.
+    pub when_busy: Option<WhenBusy>,
 }
 
 /// A page of messages.

@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::ask::{self, Part, Parts};
 use crate::engine::scrub::scrub_for;
-use crate::engine::translate::agent::Agent;
+use crate::engine::translate::agent::{Agent, gap};
 use crate::engine::translate::{About, Body, Fields};
 use crate::registry;
 
@@ -173,9 +173,18 @@ impl Joined {
                 };
             }
             match self.more().await {
-                Ok(Some(parts)) => {
+                Ok(Some((first, parts))) => {
                     self.tries = 0;
                     self.waiting = parts.into();
+                    if first > self.request.from {
+                        let missing = std::mem::replace(&mut self.request.from, first);
+                        let number = |part: i64| u64::try_from(part).unwrap_or(0);
+                        return Part::Body {
+                            body: gap(number(missing), number(first)),
+                            last: false,
+                            failed: false,
+                        };
+                    }
                 }
                 // The client has it all.
                 Ok(None) => {
@@ -195,8 +204,8 @@ impl Joined {
         }
     }
 
-    /// What it tells next.
-    async fn more(&mut self) -> Result<Option<Vec<String>>, Error> {
+    /// What it tells next, and the number of the first of these parts.
+    async fn more(&mut self) -> Result<Option<(i64, Vec<String>)>, Error> {
         let answer = match &mut self.answer {
             Some(answer) => answer,
             none => none.insert(AgentRuns::read(&self.mesh, &self.request)?),
@@ -204,7 +213,7 @@ impl Joined {
         match answer.next().await {
             Some(Ok(some)) => match some.error {
                 Some(error) => Err(error),
-                None if some.more => Ok(Some(some.parts)),
+                None if some.more => Ok(Some((some.first, some.parts))),
                 None => Ok(None),
             },
             Some(Err(error)) => Err(error),

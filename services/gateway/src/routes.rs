@@ -5,7 +5,7 @@ use axum::extract::{DefaultBodyLimit, Extension};
 use axum::http::{StatusCode, Uri};
 use axum::middleware;
 use axum::response::{IntoResponse, Response};
-use axum::routing::{MethodRouter, get, post};
+use axum::routing::{MethodRouter, delete, get, post};
 use tg_schemas::operations::{
     Chat, CompactSession, CreateAgent, CreateConversation, CreateFromTemplate, CreateLlmService,
     CreateSession, DeleteAgent, DeleteConversation, DeleteLlmService, DeleteSession, ExpandSummary,
@@ -18,8 +18,8 @@ use tg_schemas::operations::{
 
 use crate::call::Meta;
 use crate::handlers::{
-    auth, bulk, compat, cores, documents, edge, flow_service, graph_store, health, i18n, mcp,
-    metrics, operations, page, protected_resource, runs, service, socket, sparql,
+    auth, bulk, compat, cores, documents, edge, flow_service, graph_store, health, i18n, langgraph,
+    mcp, metrics, operations, page, protected_resource, runs, service, socket, sparql,
 };
 use crate::paths::{EXPORT, IMPORT};
 use crate::state::Shared;
@@ -55,6 +55,15 @@ const fn on_get(path: &'static str, endpoint: fn() -> MethodRouter<Shared>) -> R
 const fn on_post(path: &'static str, endpoint: fn() -> MethodRouter<Shared>) -> Route {
     Route {
         method: "POST",
+        path,
+        page: false,
+        endpoint,
+    }
+}
+
+const fn on_delete(path: &'static str, endpoint: fn() -> MethodRouter<Shared>) -> Route {
+    Route {
+        method: "DELETE",
         path,
         page: false,
         endpoint,
@@ -159,6 +168,7 @@ pub const ROUTES: &[Route] = &[
     on::<DeleteLlmService>(),
     streamed::<SendConversationMessage>(),
     streamed::<SendMessage>(),
+    streamed::<Chat>(),
     on::<CompactSession>(),
     on::<SessionLineage>(),
     on::<UndoCompaction>(),
@@ -169,6 +179,47 @@ pub const ROUTES: &[Route] = &[
     on::<ForgetMemory>(),
     on::<GetTenantConfig>(),
     on::<PutTenantConfig>(),
+    on_post("/langgraph/assistants/search", || post(langgraph::search)),
+    on_get("/langgraph/assistants/{assistant_id}", || {
+        get(langgraph::assistant)
+    }),
+    on_post("/langgraph/threads", || post(langgraph::begin)),
+    on_get("/langgraph/threads/{thread_id}", || get(langgraph::thread)),
+    on_delete("/langgraph/threads/{thread_id}", || {
+        delete(langgraph::delete)
+    }),
+    on_get("/langgraph/threads/{thread_id}/state", || {
+        get(langgraph::state)
+    }),
+    on_post("/langgraph/threads/{thread_id}/history", || {
+        post(langgraph::history)
+    }),
+    on_get("/langgraph/threads/{thread_id}/runs", || {
+        get(langgraph::list)
+    }),
+    on_post("/langgraph/threads/{thread_id}/runs", || {
+        post(langgraph::create)
+    }),
+    on_post("/langgraph/threads/{thread_id}/runs/stream", || {
+        post(langgraph::stream)
+    }),
+    on_post("/langgraph/threads/{thread_id}/runs/wait", || {
+        post(langgraph::wait)
+    }),
+    on_get("/langgraph/threads/{thread_id}/runs/{run_id}", || {
+        get(langgraph::one)
+    }),
+    on_get("/langgraph/threads/{thread_id}/runs/{run_id}/join", || {
+        get(langgraph::join)
+    }),
+    on_get(
+        "/langgraph/threads/{thread_id}/runs/{run_id}/stream",
+        || get(langgraph::stream_joined),
+    ),
+    on_post("/langgraph/runs/wait", || post(langgraph::stateless)),
+    on_post("/langgraph/runs/stream", || {
+        post(langgraph::stateless_stream)
+    }),
     on_post("/mcp", || post(mcp::post)),
     on_get("/.well-known/oauth-protected-resource", || {
         get(protected_resource::metadata)
@@ -191,9 +242,10 @@ pub const ROUTES: &[Route] = &[
 /// What is not there.
 async fn nothing(uri: Uri, Extension(meta): Extension<Meta>) -> Response {
     let below = |surface: &str| uri.path().starts_with(surface);
-    match (below("/v1/"), below("/a1/")) {
-        (true, _) => compat::nothing(uri.path(), &meta),
-        (_, true) => operations::nothing(&meta),
+    match (below("/v1/"), below("/a1/"), below("/langgraph/")) {
+        (true, ..) => compat::nothing(uri.path(), &meta),
+        (_, true, _) => operations::nothing(&meta),
+        (.., true) => langgraph::nothing(&meta),
         _ => (StatusCode::NOT_FOUND, "404: Not Found").into_response(),
     }
 }

@@ -13,6 +13,7 @@ use crate::ask::{Part, Parts};
 use crate::auth::Lapse;
 use crate::budget::{Reading, Share};
 use crate::detached::Listed;
+use crate::engine::translate::agent::behind_gap;
 use crate::flows;
 use crate::inflight::Permit;
 
@@ -91,8 +92,10 @@ impl Running {
             ))
         });
         self.placed = matches!(&part, Part::Body { body, .. } if !body.is_empty());
-        if let (true, Some((_, next))) = (self.placed, &mut self.run) {
-            *next += 1;
+        if let (Part::Body { body, .. }, true, Some((_, next))) =
+            (&part, self.placed, &mut self.run)
+        {
+            *next = behind_gap(body).unwrap_or(*next + 1);
         }
         let outcome = match &part {
             Part::Body { last: false, .. } => return Some(part),

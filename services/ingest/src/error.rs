@@ -8,7 +8,7 @@ use tg_document::text::NoText;
 use tg_mesh::ConsumeError;
 use tg_schemas::{BAD_CONTENT, Error, ErrorCode};
 
-use crate::decode::DecodeError;
+use crate::decode::{DecodeError, Format};
 use crate::engine::chunks::CuttingError;
 
 /// Most bad pages that an error names.
@@ -65,8 +65,15 @@ pub enum Unreadable {
     Text(NoText),
     /// It could not be taken apart.
     Decode(DecodeError),
-    /// It took too long, or too much memory, after this page.
+    /// It took too long after this page.
     After(u32),
+    /// It killed the process that takes such documents apart, most likely for memory.
+    Killed {
+        /// Which decoder that was.
+        decoder: Format,
+        /// The last page that it read; 0: none.
+        after: u32,
+    },
     /// These pages could not be read, or not all that is on them; the others were.
     Pages {
         /// Not at all.
@@ -86,6 +93,14 @@ impl fmt::Display for Unreadable {
             Self::Text(why) => why.fmt(f),
             Self::Decode(why) => why.fmt(f),
             Self::After(page) => write!(f, "could be read only up to page {page}"),
+            Self::Killed { decoder, after } => {
+                let (why, decoder) = (DecodeError::Died, decoder.name());
+                write!(f, "{why}: the {decoder} decoder was killed")?;
+                match after {
+                    0 => Ok(()),
+                    page => write!(f, " after page {page}; all before was processed"),
+                }
+            }
             Self::Pages { bad, partly } => {
                 let mut told = Vec::new();
                 if !bad.is_empty() {

@@ -130,9 +130,11 @@ impl TakeApart<'_> {
         // What could be read goes on, also of a document that is refused in the end.
         parts.finish().await?;
         let why = match fault {
-            Some(DecodeError::TooSlow | DecodeError::Died) if !parts.is_empty() => {
-                Unreadable::After(parts.last_page())
-            }
+            Some(DecodeError::Died) => Unreadable::Killed {
+                decoder: format,
+                after: parts.last_page(),
+            },
+            Some(DecodeError::TooSlow) if !parts.is_empty() => Unreadable::After(parts.last_page()),
             Some(fault) => fault.into(),
             None if bad.is_empty() && partly.is_empty() => return Ok(()),
             None => Unreadable::Pages { bad, partly },

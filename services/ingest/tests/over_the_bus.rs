@@ -258,6 +258,32 @@ async fn bad_documents_are_dead_letter_by_name_and_others_go_on(place: Place) {
     assert_eq!(system.chunks(1).await[0].chunk, "All is well.");
 }
 
+/// 34.5: a decoder that is killed for memory. The kill is that of the system: nothing is told before it.
+async fn a_killed_decoder_is_named_with_its_document_and_the_next_is_read(place: Place) {
+    let folder = tempfile::tempdir().unwrap();
+    let script = format!(
+        "F={}/$$; /bin/cat >$F; if /bin/grep -q 'Too much' $F; then kill -9 $$; fi; exec \"$DECODE\" \"$@\" <$F",
+        folder.path().display()
+    );
+    let system = System::scripted(&place, &script).await;
+    let killed = [
+        ("urn:html", "text/html", &b"<p>Too much"[..], "HTML"),
+        ("urn:pdf", "application/pdf", b"%PDF-1.7 Too much", "PDF"),
+    ];
+    for (id, kind, content, decoder) in killed {
+        system.put(id, kind, content);
+        system.load_document(id, "").await;
+        let told = system.dead_letter().await;
+        let why = format!(
+            "document '{id}' could not be read within the memory allowed: the {decoder} decoder was killed"
+        );
+        assert!(told.contains(&why), "{told}");
+    }
+    system.put("urn:next", "text/html", b"<p>All is well.");
+    system.load_document("urn:next", "").await;
+    assert_eq!(system.chunks(1).await[0].chunk, "All is well.");
+}
+
 fn kind_docx() -> &'static str {
     "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 }
@@ -298,5 +324,6 @@ tg_testkit::on_both_buses!(
     a_pdf_goes_through_its_pages,
     content_that_came_by_itself_gets_a_document,
     bad_documents_are_dead_letter_by_name_and_others_go_on,
+    a_killed_decoder_is_named_with_its_document_and_the_next_is_read,
     a_long_text_passes_in_windows_with_exact_offsets,
 );

@@ -33,6 +33,8 @@ pub enum SessionsError {
     LlmServiceInUse(String),
     /// Another agent or conversation has the id.
     Taken,
+    /// Another session has the id.
+    SessionTaken,
     /// The user has no such session, whoever else has.
     NoSession,
     /// The session belongs to another agent.
@@ -151,6 +153,10 @@ impl From<SessionsError> for Refused<Failure> {
             SessionsError::Taken => of(
                 FailureCode::Conflict,
                 "another agent, conversation or LLM service has this id",
+            ),
+            SessionsError::SessionTaken => of(
+                FailureCode::Conflict,
+                "session_id: another session has this id",
             ),
             SessionsError::NoSession => of(
                 FailureCode::SessionNotFound,

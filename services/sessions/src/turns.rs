@@ -176,6 +176,30 @@ impl Turns {
         })
     }
 
+    /// Returns when the turns of a session are over that are in progress or wait. Takes no place among them: whoever only
+    /// reads must not keep anybody from a turn.
+    ///
+    /// # Errors
+    /// A turn is in progress and is not to be waited for, or too many wait.
+    pub(crate) async fn settled(
+        self: &Arc<Self>,
+        workspace: WorkspaceKey,
+        session: &str,
+        when_busy: WhenBusy,
+    ) -> Result<(), SessionsError> {
+        let place = Place::of(self, workspace, session);
+        let (lane, _) = place.enter();
+        let _waiting = Waiting::of(&place)?;
+        if lane.order.try_lock().is_ok() {
+            return Ok(());
+        }
+        if when_busy == WhenBusy::Refuse {
+            return Err(SessionsError::Busy);
+        }
+        drop(lane.order.lock().await);
+        Ok(())
+    }
+
     /// Waits for a turn of another session, whoever has one already: of the session that continues one's own.
     pub(crate) async fn beside(self: &Arc<Self>, workspace: WorkspaceKey, session: &str) -> Beside {
         let place = Place::of(self, workspace, session);
@@ -193,6 +217,25 @@ mod tests {
 
     fn key(workspace: &str) -> WorkspaceKey {
         WorkspaceKey::new(workspace, 0)
+    }
+
+    #[tokio::test]
+    async fn reading_waits_for_a_turn_and_takes_no_place() {
+        let turns = Turns::new(1);
+        let read = |when_busy| turns.settled(key("w"), "s", when_busy);
+        assert_eq!(read(WhenBusy::Refuse).await, Ok(()));
+        let turn = turns.enter(key("w"), "s", WhenBusy::Queue).await.unwrap();
+        assert_eq!(read(WhenBusy::Refuse).await, Err(SessionsError::Busy));
+        let mut waits = std::pin::pin!(read(WhenBusy::Queue));
+        tokio::select! {
+            biased;
+            _ = &mut waits => panic!("it does not wait for the turn"),
+            () = std::future::ready(()) => {}
+        }
+        assert!(!turn.interrupted().is_cancelled());
+        drop(turn);
+        assert_eq!(waits.await, Ok(()));
+        assert!(turns.rooms.lock().is_empty());
     }
 
     #[tokio::test(start_paused = true)]

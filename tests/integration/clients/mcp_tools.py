@@ -17,6 +17,8 @@ from mcp.client.streamable_http import streamable_http_client
 URL, TG, READER, HELD, ADMIN = sys.argv[1:]
 ALL = [
     "ask_agent",
+    "list_agents",
+    "chat_with_agent",
     "graph_rag",
     "document_rag",
     "query_triples",
@@ -96,6 +98,12 @@ async def used(what, transport, mode, revision):
         same(f"{what}: as text", json.loads(text(found)), found.structured_content)
         flows = await client.call_tool("list_flows", {})
         same(f"{what}: flows", flows.structured_content, {"flows": ["default"]})
+
+        agents = await client.call_tool("list_agents", {})
+        names = [agent["name"] for agent in agents.structured_content["agents"]]
+        has(f"{what}: agents", names, "concise-de")
+        nobody = {"name": "nobody", "message": "q"}
+        await refused(f"{what}: no such agent", client, "chat_with_agent", nobody, "name: there is no such agent")
 
         added = {"text": "t", "title": "t"}
         await refused(f"{what}: a writer's tool", client, "add_document", added, "access denied")

@@ -7,6 +7,7 @@ use tg_schemas::vocabulary::tg;
 use tg_schemas::{ErrorCode, Term};
 
 use super::parting::{Reader, Step, parting};
+use super::runs::missing;
 use crate::args::{InCollection, Options};
 use crate::client::{Call, Error, Result, Socket};
 use crate::commands::explain::told::messages;
@@ -89,6 +90,12 @@ async fn read(socket: &mut Socket, operation: &str, run: &str, all: bool) -> Res
     let mut reader = Reader::default();
     loop {
         match replies.next().await {
+            Ok(Some(reply)) if missing(&reply).is_some() => {
+                return Err(Error::Service {
+                    kind: ErrorCode::NotFound.as_str().to_owned(),
+                    message: "parts of the run are not kept".to_owned(),
+                });
+            }
             Ok(Some(reply)) => reader.add(&reply, goal),
             Ok(None) => return Ok(reader.steps()),
             // So it ended, unless nothing of it was told.

@@ -105,6 +105,12 @@ impl Command for Attach {
     }
 }
 
+/// How many parts of a run a message announces as not kept.
+pub(super) fn missing(reply: &Value) -> Option<i64> {
+    let number = |key: &str| reply.get("gap")?.get(key)?.as_i64();
+    Some(number("next")? - number("first")?)
+}
+
 /// Prints what a run tells, as it comes.
 async fn follow(session: &mut Session, request: Value, verbose: bool) -> Result<()> {
     let mut socket = session.socket().await?;
@@ -122,6 +128,11 @@ async fn follow(session: &mut Session, request: Value, verbose: bool) -> Result<
         match session.out.is_json() {
             true => session.out.json_line(&reply)?,
             false => session.out.piece(&view.chunk(&chunk))?,
+        }
+        if let Some(parts) = missing(&reply) {
+            session
+                .out
+                .talk(format!("{parts} parts of the run are not kept."));
         }
         if matches!(chunk.shown(), Some(Shown::Answer)) {
             last_answer = reply;

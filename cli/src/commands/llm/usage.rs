@@ -1,4 +1,4 @@
-//! `tg show-usage`: what the agent's runs used and cost. `tg clear-usage` counts a conversation anew.
+//! `tg show-usage`: what the agent's runs used and cost. `tg clear-usage` counts a conversation or an agent anew.
 
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
@@ -25,6 +25,8 @@ enum By {
     Key,
     /// Each conversation.
     Session,
+    /// Each agent that has a name.
+    Agent,
     /// Each day of the workspace.
     Day,
 }
@@ -38,6 +40,7 @@ impl By {
             Self::Workspace => "workspace",
             Self::Key => "key",
             Self::Session => "session",
+            Self::Agent => "agent",
             Self::Day => "day",
         }
     }
@@ -122,25 +125,32 @@ pub struct ClearUsage {
     #[command(flatten)]
     common: Common,
     /// The conversation, as `tg show-usage --by session` names it
-    session: String,
+    #[arg(required_unless_present = "agent")]
+    session: Option<String>,
+    /// An agent instead, as `tg show-usage --by agent` names it
+    #[arg(long, value_name = "NAME", conflicts_with = "session")]
+    agent: Option<String>,
 }
 
 impl Command for ClearUsage {
     const NAME: &'static str = "clear-usage";
-    const ABOUT: &'static str = "Count what a conversation uses anew";
+    const ABOUT: &'static str = "Count what a conversation, or an agent, uses anew";
 
     fn options(&self) -> Options {
         Options::from(&self.common)
     }
 
     async fn run(self, session: &mut Session) -> Result<()> {
-        let request = json!({"operation": "clear-usage", "session": self.session});
+        let (by, name) = match (self.session, self.agent) {
+            (Some(name), _) => ("session", name),
+            (None, agent) => ("agent", agent.unwrap_or_default()),
+        };
+        let mut request = json!({"operation": "clear-usage"});
+        request[by] = name.into();
         let reply = session.http()?.service("usage", request).await?;
         let cleared = list(&reply, "usage").to_vec();
         let shown = Value::from(cleared.clone());
-        session
-            .out
-            .lay(&shown, |width| render("session", &cleared, width))
+        session.out.lay(&shown, |width| render(by, &cleared, width))
     }
 }
 

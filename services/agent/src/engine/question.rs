@@ -35,13 +35,13 @@ pub fn check(question: &AgentRequest) -> Result<(), AgentError> {
 /// Most tools that a question lets its run use without being asked.
 const MAX_GRANTS: usize = 64;
 
-/// Most bytes of the id of a conversation, by which its usage is counted.
+/// Most bytes of the id of a conversation, or of the name of an agent, by which usage is counted.
 const MAX_CONVERSATION: usize = 256;
 
 /// Most rounds of model and tools that a question may ask for.
 const MAX_ITERATIONS: i64 = 50;
 
-/// As much of the id of a conversation as is kept.
+/// As much of such a name as is kept.
 fn named(id: &str) -> String {
     let mut at = id.len().min(MAX_CONVERSATION);
     while !id.is_char_boundary(at) {
@@ -76,6 +76,7 @@ pub fn first_step(
         streaming: question.streaming,
         framing: question.framing,
         conversation: named(question.conversation_id.trim()),
+        account: named(question.agent.trim()),
         record: question.record,
         settings,
         max_iterations: question.max_iterations.clamp(0, MAX_ITERATIONS),

@@ -62,6 +62,7 @@ pub fn subagent(parent: &AgentRun, goal: &str, run: String, started_at: String) 
         task_type: parent.task_type.clone(),
         parent: parent.run.clone(),
         conversation: parent.conversation.clone(),
+        account: parent.account.clone(),
         root: match parent.root.as_str() {
             "" => parent.run.clone(),
             root => root.to_owned(),

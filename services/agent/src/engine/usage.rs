@@ -17,17 +17,20 @@ pub enum Scope {
     Model,
     /// The tool that was called.
     Tool,
+    /// The agent that answered, by its name.
+    Agent,
 }
 
 impl Scope {
     /// All of them.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Run,
         Self::Session,
         Self::Workspace,
         Self::Key,
         Self::Model,
         Self::Tool,
+        Self::Agent,
     ];
 
     /// The word for it.
@@ -39,6 +42,7 @@ impl Scope {
             Self::Key => "key",
             Self::Model => "model",
             Self::Tool => "tool",
+            Self::Agent => "agent",
         }
     }
 

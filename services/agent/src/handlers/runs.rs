@@ -288,26 +288,22 @@ impl Runs {
         }
         drop(ledger);
         let mut from = u64::try_from(ask.from).unwrap_or(0);
+        let mut sent = false;
         let gone = out.cancelled();
         loop {
             let news = joined.as_ref().map(|joined| joined.transcript.news());
             let over = run.over || joined.as_ref().is_some_and(|one| one.transcript.is_over());
             if let Some((first, parts)) = self.told(joined.as_ref(), &run, from).await? {
-                if first > from {
-                    return Err(not_kept());
-                }
-                from += parts.len() as u64;
-                let some = AgentRunsResponse {
-                    first: i64::try_from(first).unwrap_or(i64::MAX),
-                    parts,
-                    more: true,
-                    ..AgentRunsResponse::default()
-                };
-                out.send(some).await?;
+                // The number of the first part announces what is not kept any more, for a reader that is slower than the writer.
+                from = first.saturating_add(parts.len() as u64);
+                sent = true;
+                out.send(some(first, parts)).await?;
                 continue;
             }
             let Some(news) = news.filter(|_| !over) else {
-                self.ended(&whose, &ask.id, from).await?;
+                if let Some(ends) = self.ended(&whose, &ask.id, (from, sent)).await? {
+                    out.send(some(ends, Vec::new())).await?;
+                }
                 return out.send(AgentRunsResponse::default()).await;
             };
             tokio::select! {
@@ -328,17 +324,24 @@ impl Runs {
         }
     }
 
-    /// A run is over, and nothing is there from a number on: whether it has ended there, or its rest is not kept.
-    async fn ended(&self, whose: &Whose, id: &str, from: u64) -> Result<(), Error> {
+    /// A run is over, and nothing is there from a number on: it has ended there, or its rest is not kept. A reader to whom parts
+    /// were sent learns where the run ended; for the others it is as if there were no run.
+    async fn ended(
+        &self,
+        whose: &Whose,
+        id: &str,
+        (from, sent): (u64, bool),
+    ) -> Result<Option<u64>, Error> {
         let ledger = self.0.ledger().await?;
         let run = ledger.of_question(whose, id).await?.ok_or_else(unknown)?;
         match run.ends {
             Some(ends) if from > ends => Err(beyond()),
-            Some(ends) if from == ends => Ok(()),
+            Some(ends) if from == ends => Ok(None),
+            Some(ends) if sent => Ok(Some(ends)),
             Some(_) => Err(not_kept()),
             // Runs that tell nothing here, or ended before their ends were noted.
             None => match ledger.told(&run.run, 0, 1).await? {
-                Some(_) => Ok(()),
+                Some(_) => Ok(None),
                 None => Err(not_kept()),
             },
         }
@@ -365,6 +368,16 @@ impl Runs {
         let ledger = self.0.ledger().await?;
         let kept = ledger.told(&run.run, from, TOGETHER).await?;
         Ok(kept.or(here))
+    }
+}
+
+/// Some parts, the first of them with this number.
+fn some(first: u64, parts: Vec<String>) -> AgentRunsResponse {
+    AgentRunsResponse {
+        first: i64::try_from(first).unwrap_or(i64::MAX),
+        parts,
+        more: true,
+        ..AgentRunsResponse::default()
     }
 }
 

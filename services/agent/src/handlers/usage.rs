@@ -1,4 +1,4 @@
-//! A workspace's `usage`: what its runs used, summed up by run, session, key, model, tool, or altogether.
+//! A workspace's `usage`: what its runs used, summed up by run, session, agent, key, model, tool, or altogether.
 
 use std::sync::Arc;
 
@@ -37,15 +37,18 @@ impl RequestHandler<UsageRequest, UsageResponse> for Usage {
 }
 
 impl Usage {
-    /// Counts a session anew, and says what was counted of it.
+    /// Counts a session or an agent anew, and says what was counted of it.
     async fn clear(&self, cx: &Cx, ask: &UsageRequest) -> Result<UsageResponse, Error> {
-        if ask.session.is_empty() {
-            return Err(fault("session: is required"));
-        }
+        let (scope, name) = match (ask.session.as_str(), ask.agent.as_str()) {
+            ("", "") => return Err(fault("session: is required, or agent")),
+            (session, "") => (Scope::Session, session),
+            ("", agent) => (Scope::Agent, agent),
+            _ => return Err(fault("agent: must be left out where session is given")),
+        };
         let ledger = self.0.ledger().await?;
         let workspace = cx.workspace_key().to_string();
-        let cleared = ledger.clear_usage(&workspace, &ask.session).await?;
-        let cleared = cleared.map(|amount| total(ask.session.clone(), &amount));
+        let cleared = ledger.clear_usage(&workspace, (scope, name)).await?;
+        let cleared = cleared.map(|amount| total(name.to_owned(), &amount));
         Ok(UsageResponse {
             usage: cleared.into_iter().collect(),
             ..UsageResponse::default()
@@ -91,8 +94,9 @@ fn days(ask: &UsageRequest) -> Result<Days, Error> {
         "" | "day" => Some(Scope::Workspace),
         by => Scope::read(by),
     };
-    let scope =
-        by.ok_or_else(|| fault("by: must be run, tool, model, workspace, key, session or day"))?;
+    let scope = by.ok_or_else(|| {
+        fault("by: must be run, tool, model, workspace, key, session, agent or day")
+    })?;
     Ok(Days {
         scope,
         since: match ask.since.as_str() {

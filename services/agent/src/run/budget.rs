@@ -76,6 +76,10 @@ impl StepExecution {
             run: splitting::whole(&self.run).to_owned(),
             session,
             key,
+            agent: match self.run.agent.as_str() {
+                "" => self.run.account.clone(),
+                definition => definition.to_owned(),
+            },
         }
     }
 

@@ -56,6 +56,7 @@ pub(crate) async fn settle(
         started_at: began.started_at.clone(),
         conversation: question.conversation_id.clone(),
         settings: question.settings(),
+        account: question.agent.clone(),
         ..AgentRun::default()
     };
     // Its model is asked on the run's account, before its steps.

@@ -562,6 +562,7 @@ macro_rules! suite {
                 a_bound_of_a_day_or_month_begins_anew,
                 usage_is_summed_up_by_name_and_day,
                 line_106_sessions_are_summed_up_exactly,
+                line_151_usage_counts_for_the_agent,
                 old_usage_goes_when_its_time_is_over,
                 a_known_config_store_is_remembered,
                 a_user_answers_once_and_in_time,

@@ -37,7 +37,7 @@ use crate::engine::confirmation::Answer;
 use crate::engine::decision::{Decision, Ending, Finding, Observation};
 use crate::engine::guards::Exhausted;
 use crate::engine::router::Route;
-use crate::engine::usage::Amount;
+use crate::engine::usage::{Amount, Scope};
 
 /// Rows are kept this long, in milliseconds: well past any deadline.
 const KEEP_MS: i64 = 48 * 3600 * 1000;
@@ -467,11 +467,11 @@ pub trait LedgerStore: TaskStore + CallStore {
         now_ms: i64,
     ) -> Result<(), StorageError>;
 
-    /// Counts what a session used anew: what was counted until now, if anything was.
+    /// Counts what a session or an agent used anew: what was counted until now, if anything was.
     async fn clear_usage(
         &self,
         workspace: &str,
-        session: &str,
+        of: (Scope, &str),
     ) -> Result<Option<Amount>, StorageError>;
 
     /// What was used on some days, summed up by name and in the order of the names: so many of those behind one at most.

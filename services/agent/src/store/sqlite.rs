@@ -36,7 +36,7 @@ use crate::engine::confirmation::Answer;
 use crate::engine::decision::{Decision, Ending, Finding, Observation};
 use crate::engine::guards::Exhausted;
 use crate::engine::router::Route;
-use crate::engine::usage::Amount;
+use crate::engine::usage::{Amount, Scope};
 
 /// The ledger's file.
 #[derive(Debug, Clone)]
@@ -520,12 +520,12 @@ impl LedgerStore for SqliteLedger {
     async fn clear_usage(
         &self,
         workspace: &str,
-        session: &str,
+        (scope, name): (Scope, &str),
     ) -> Result<Option<Amount>, StorageError> {
-        let (workspace, session) = (workspace.to_owned(), session.to_owned());
+        let (workspace, name) = (workspace.to_owned(), name.to_owned());
         let write = self
             .db
-            .write(move |tx| usage::clear(tx, &workspace, &session));
+            .write(move |tx| usage::clear(tx, &workspace, (scope, &name)));
         write.await
     }
 

@@ -38,6 +38,8 @@ pub struct Account {
     pub session: String,
     /// Who asked; empty: nobody who is known.
     pub key: String,
+    /// The agent that answers; empty: none that has a name.
+    pub agent: String,
 }
 
 impl Account {
@@ -49,6 +51,7 @@ impl Account {
             // A ledger is asked within one.
             Scope::Workspace => return Some(""),
             Scope::Key => &self.key,
+            Scope::Agent => &self.agent,
             Scope::Model | Scope::Tool => return None,
         };
         Some(name.as_str()).filter(|name| !name.is_empty())

@@ -4,6 +4,7 @@
 pub(crate) mod compat;
 #[cfg(test)]
 mod fuzz;
+pub(crate) mod langgraph;
 pub(crate) mod mcp;
 pub(crate) mod promql;
 pub(crate) mod rdf;

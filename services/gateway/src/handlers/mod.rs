@@ -19,6 +19,7 @@ mod heart;
 pub(crate) mod i18n;
 mod import;
 mod intake;
+pub(crate) mod langgraph;
 mod look_ahead;
 pub(crate) mod mcp;
 mod mcp_answer;

@@ -334,7 +334,7 @@ fn workspace(headers: &HeaderMap) -> Result<Option<String>, Object> {
 }
 
 /// The result of the last part, or the failure that it carries.
-fn result(mut body: Body, failed: bool) -> Result<Object, Object> {
+pub(super) fn result(mut body: Body, failed: bool) -> Result<Object, Object> {
     if !failed {
         return match body.remove("result") {
             Some(Value::Object(result)) => Ok(result),
@@ -359,7 +359,7 @@ fn result(mut body: Body, failed: bool) -> Result<Object, Object> {
 }
 
 /// An error of the mesh in the words of the surface. What went wrong inside is not said.
-fn failed_with(error: &Error) -> Object {
+pub(super) fn failed_with(error: &Error) -> Object {
     let own = |code| Failure::new(code, error.message.clone());
     object_of(&match error.code() {
         ErrorCode::BadRequest | ErrorCode::BadOperation => own(FailureCode::ValidationError),
@@ -385,7 +385,7 @@ fn failed_with(error: &Error) -> Object {
 }
 
 /// A refusal of the gateway in the words of the surface.
-fn refused(error: &RequestError) -> Object {
+pub(super) fn refused(error: &RequestError) -> Object {
     let own = |code| Failure::new(code, error.error().message);
     object_of(&match error {
         RequestError::AuthFailure => own(FailureCode::Unauthorized),
@@ -403,7 +403,7 @@ fn refused(error: &RequestError) -> Object {
     })
 }
 
-fn object_of(failure: &impl Refusal) -> Object {
+pub(super) fn object_of(failure: &impl Refusal) -> Object {
     write(failure).unwrap_or_default()
 }
 

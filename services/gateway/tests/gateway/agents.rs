@@ -39,6 +39,9 @@ pub fn sessions() -> Arc<Played<OperationRequest, OperationResponse>> {
         let told = Value::Object(told).to_string();
         let session = ask.request.get("session_id").and_then(Value::as_str);
         let streaming = ask.request.get("streaming") == Some(&json!(true));
+        if session == Some(THREAD) {
+            return Ok(in_thread(&ask));
+        }
         if streaming && session != Some("none") {
             return Ok(events());
         }
@@ -56,6 +59,12 @@ pub fn sessions() -> Arc<Played<OperationRequest, OperationResponse>> {
                 last: true,
                 ..OperationResponse::default()
             },
+            ("chat", _) if ask.request["name"] == "nobody" => failed(
+                ErrorCode::NotFound,
+                json!({"code": "agent_not_found", "message": "m"}),
+            ),
+            ("list-named-agents", _) => done(json!({"agents": [{"name": "concise"}]})),
+            ("list-agents", _) => done(json!({"items": [{"agentId": "maven", "name": "Maven"}]})),
             ("send-message" | "chat", _) => done(json!({
                 "content": told,
                 "cost": {"usd": 0.25, "source": "upstream", "sub_calls": 2},
@@ -66,6 +75,26 @@ pub fn sessions() -> Arc<Played<OperationRequest, OperationResponse>> {
             _ => done(json!({})),
         }])
     })
+}
+
+/// A session that has one turn.
+pub const THREAD: &str = "thread";
+
+/// What happens in it.
+fn in_thread(ask: &OperationRequest) -> Vec<OperationResponse> {
+    let said = json!([{"id": "m1", "role": "user", "content": "x"},
+        {"id": "m2", "role": "assistant", "content": "a\nb"}]);
+    match ask.operation.as_str() {
+        "get-session" => vec![done(
+            json!({"id": THREAD, "agent": "ann", "message_count": 2}),
+        )],
+        "list-messages" => vec![done(json!({"session_id": THREAD, "messages": said}))],
+        _ => {
+            let mut told = events();
+            told[0].data.insert("id".to_owned(), json!("m1"));
+            told
+        }
+    }
 }
 
 /// A turn as it is streamed.

@@ -249,6 +249,44 @@ async fn an_agent_answers_as_a_model_in_every_dialect(place: Place) {
     assert!(text.ends_with("data: [DONE]\n\n"), "{text}");
 }
 
+async fn agents_of_files_and_of_the_workspace_are_models(place: Place) {
+    let world = World::start(&place, AuthMode::Iam).await;
+    let (_, listed) = world.get("/v1/models", "tg_admin").await;
+    let ids: Vec<&Value> = listed["data"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| &one["id"])
+        .collect();
+    for id in ["agent/concise", "agent/maven", "agent/default"] {
+        assert!(ids.contains(&&json!(id)), "{listed}");
+    }
+    let messages = json!([{"role": "user", "content": "a?"}, {"role": "assistant", "content": "b"},
+        {"role": "user", "content": "why?"}]);
+    let mut body = json!({"model": "agent/maven", "messages": messages});
+    let (status, told) = world
+        .post("/v1/chat/completions", "tg_admin", body.clone())
+        .await;
+    assert_eq!(status, 200, "{told}");
+    let asked = told["choices"][0]["message"]["content"].as_str().unwrap();
+    let asked: Value = serde_json::from_str(asked).unwrap();
+    assert_eq!(
+        (&asked["name"], &asked["message"]),
+        (&json!("maven"), &json!("why?"))
+    );
+    assert_eq!(
+        asked["earlier"][1],
+        json!({"role": "assistant", "content": "b"})
+    );
+    assert_eq!(asked["workspace"], "default");
+    body["stream"] = json!(true);
+    let request = world.http.post(world.url("/v1/chat/completions"));
+    let request = request.bearer_auth("tg_admin").json(&body).timeout(BOUND);
+    let text = request.send().await.unwrap().text().await.unwrap();
+    assert!(text.contains("\"content\":\"a\\nb\""), "{text}");
+    assert!(text.ends_with("data: [DONE]\n\n"), "{text}");
+}
+
 async fn a_key_comes_in_its_own_header_and_is_held_to_what_it_may(place: Place) {
     let world = World::start(&place, AuthMode::Iam).await;
     let send = async |path: &str, header: (&str, &str), body: &Value| {
@@ -348,6 +386,7 @@ async fn a_key_of_one_workspace_that_names_another_is_refused_here_too(place: Pl
 
 tg_testkit::on_both_buses!(
     an_agent_answers_as_a_model_in_every_dialect,
+    agents_of_files_and_of_the_workspace_are_models,
     responses_have_the_shapes_of_the_api_whole_and_streamed,
     texts_become_vectors_as_numbers_or_base64,
     messages_have_the_shapes_of_the_api_whole_and_streamed,

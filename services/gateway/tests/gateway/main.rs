@@ -12,6 +12,7 @@ mod exports;
 mod fakes;
 mod flows;
 mod imports;
+mod langgraph;
 mod leaks;
 mod mcp;
 mod observe;

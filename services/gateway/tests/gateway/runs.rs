@@ -18,8 +18,8 @@ use crate::world::World;
 
 const AGENT: &str = "/api/v1/flow/default/service/agent";
 
-/// An agent with the runs `r`, which is over, `away`, whose agent goes away at every second part, and `hang`, which tells no
-/// more than its first part.
+/// An agent with the runs `r`, which is over, `away`, whose agent goes away at every second part, `gap`, of which parts are
+/// not kept, and `hang`, which tells no more than its first part.
 pub fn runs(
     cancelled: Arc<Mutex<Vec<String>>>,
     left: Arc<Mutex<Vec<String>>>,
@@ -50,6 +50,9 @@ pub fn runs(
                 let some = told(ask.from..ask.from + 1);
                 Play::of(vec![some, AgentRunsResponse::failure(away)])
             }
+            // It is slower than what writes: parts 1 and 2 are not kept when it asks for more.
+            ("read-run", "gap") if ask.from > 3 => Play::from(last),
+            ("read-run", "gap") => Play::of(vec![told(0..1), told(3..4), last]),
             ("read-run", "hang") => Play::of(vec![told(ask.from..1)]).hanging(),
             ("replay-run", "r") => Play::of(vec![told(ask.from..4), last]),
             ("replay-run", "hang") => Play::of(vec![told(ask.from..1)]).hanging(),
@@ -392,6 +395,35 @@ async fn a_run_is_told_that_its_asker_is_gone(place: Place) {
     assert_eq!(*world.fakes.agent.cancelled.borrow(), 0);
 }
 
+/// 34.3: a reader slower than the writer.
+async fn a_gap_is_announced_and_the_stream_goes_on(place: Place) {
+    let world = World::start(&place, AuthMode::None).await;
+    let all = streamed(world.http.get(world.url("/api/v1/runs/gap"))).await;
+    let ids: Vec<&str> = all.iter().map(|(id, _)| id.as_str()).collect();
+    // Whoever has the announcement goes on behind it.
+    assert_eq!(ids[..3], ["gap:0", "gap:2", "gap:3"]);
+    let announced = &all[1].1["response"];
+    assert_eq!(announced["message_type"], "gap");
+    assert_eq!(announced["gap"], json!({"first": 1, "next": 3}));
+    assert_eq!(all[1].1["complete"], false);
+    assert_eq!(contents(&all), ["part 0", "", "part 3"]);
+    let mut socket = raw(&world, "/api/v1/socket").await;
+    let resume = json!({"id": "s", "resume": {"run": "gap"}});
+    say(&mut socket, resume).await;
+    let mut offsets = Vec::new();
+    for _ in 0..3 {
+        offsets.push(hear(&mut socket).await["offset"].clone());
+    }
+    assert_eq!(offsets, [0, 2, 3]);
+    // One reply says that it is not all.
+    let (_, reply) = world.get("/api/v1/runs/gap", "").await;
+    assert_eq!(reply["answer"], "part 0part 3");
+    assert!(
+        reply["warnings"][0].to_string().contains("not kept"),
+        "{reply}"
+    );
+}
+
 tg_testkit::on_both_buses!(
     events_bear_the_place_behind_which_a_run_is_joined,
     an_agent_that_goes_away_is_asked_again_from_the_part_that_is_missing,
@@ -401,4 +433,5 @@ tg_testkit::on_both_buses!(
     runs_of_everybody_are_for_administrators,
     a_run_is_told_that_its_asker_is_gone,
     tasks_are_listed,
+    a_gap_is_announced_and_the_stream_goes_on,
 );

@@ -40,6 +40,15 @@ impl Format {
         }
     }
 
+    /// As people call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Pdf => "PDF",
+            Self::Html => "HTML",
+            Self::Docx => "Word",
+        }
+    }
+
     /// Reads the word on the command line.
     pub fn parse(text: &str) -> Option<Self> {
         [Self::Pdf, Self::Html, Self::Docx]

@@ -50,6 +50,30 @@ pub struct System {
 
 impl System {
     pub async fn start(place: &Place, parameters: &[(&str, &str)]) -> Self {
+        let options = Options {
+            program: PathBuf::from(env!("CARGO_BIN_EXE_ingest-decode")),
+            args: Vec::new(),
+            ..Options::of_this_program("")
+        };
+        Self::with(place, parameters, options).await
+    }
+
+    /// With children that a shell script starts, which finds the decoder in `$DECODE`; what follows are its arguments.
+    pub async fn scripted(place: &Place, script: &str) -> Self {
+        let decode = env!("CARGO_BIN_EXE_ingest-decode");
+        let options = Options {
+            program: PathBuf::from("/bin/sh"),
+            args: vec![
+                "-c".to_owned(),
+                format!("DECODE='{decode}'; {script}"),
+                "sh".to_owned(),
+            ],
+            ..Options::of_this_program("")
+        };
+        Self::with(place, &[], options).await
+    }
+
+    async fn with(place: &Place, parameters: &[(&str, &str)], options: Options) -> Self {
         let (library, triples, chunks) = (
             Arc::<Library>::default(),
             RecordingConsumer::new(),
@@ -57,11 +81,6 @@ impl System {
         );
         let named = parameters.iter().map(|(name, value)| (*name, *value));
         let parameters: Value = named.collect();
-        let options = Options {
-            program: PathBuf::from(env!("CARGO_BIN_EXE_ingest-decode")),
-            args: Vec::new(),
-            ..Options::of_this_program("")
-        };
         let (shelf, store, index) = (library.clone(), triples.clone(), chunks.clone());
         let host = |mesh: &_| {
             let mut hosted = tg_ingest::processors(mesh, options);

@@ -1,8 +1,11 @@
 //! What requests may say: users, texts, pages, the settings of a session. Each refusal names the field.
 
-use tg_schemas::operations::{CompactStrategy, Failure, FailureCode, NewSession, TenantSettings};
+use tg_schemas::operations::{
+    CompactStrategy, EarlierMessage, Failure, FailureCode, NewSession, TenantSettings, WhenBusy,
+};
 
 use super::cursor::{self, Key};
+use super::transcript::Said;
 
 /// Longest text of a message, in characters.
 pub const MESSAGE: usize = 32_000;
@@ -100,6 +103,35 @@ pub fn question<'a>(said: Option<&'a str>, prompt: Option<&'a str>) -> Result<&'
     }
 }
 
+/// Messages that may come before a question.
+const EARLIER: usize = 1_000;
+
+/// What was said before a question, as the agent reads it.
+///
+/// # Errors
+/// There is too much, or nobody who says something.
+pub fn earlier(said: &[EarlierMessage]) -> Result<Vec<Said>, Failure> {
+    if said.len() > EARLIER {
+        return Err(invalid("earlier", "must have at most 1,000 entries"));
+    }
+    let read = |one: &EarlierMessage| {
+        let who = match one.role.as_str() {
+            "user" => "User",
+            "assistant" => "Assistant",
+            "system" => "Instructions",
+            _ => {
+                let reason = "must be user, assistant or system";
+                return Err(invalid("earlier.role", reason));
+            }
+        };
+        Ok(Said {
+            who: who.to_owned(),
+            text: one.content.clone(),
+        })
+    };
+    said.iter().map(read).collect()
+}
+
 /// What a session is like from its creation on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionSettings {
@@ -140,6 +172,32 @@ pub fn settings(asked: &NewSession, usual: &TenantSettings) -> Result<SessionSet
             .or(usual.compact_observation_mask)
             .unwrap_or(true),
     })
+}
+
+/// The id that a new session is to have, as ids are written.
+///
+/// # Errors
+/// It is no UUID.
+pub fn session_id(id: Option<&str>) -> Result<Option<String>, Failure> {
+    let read = |id: &str| {
+        let id = uuid::Uuid::parse_str(id).map_err(|_| invalid("session_id", "must be a UUID"))?;
+        Ok(id.hyphenated().to_string())
+    };
+    id.map(read).transpose()
+}
+
+/// What a reader of a session may do about a turn that is in progress.
+///
+/// # Errors
+/// It would end the turn.
+pub fn reading(when_busy: WhenBusy) -> Result<(), Failure> {
+    match when_busy {
+        WhenBusy::Queue | WhenBusy::Refuse => Ok(()),
+        WhenBusy::Interrupt => Err(invalid(
+            "when_busy",
+            "must be queue or refuse: reading ends no turn",
+        )),
+    }
 }
 
 /// The title of a conversation: where it has one, at least one character.
@@ -273,6 +331,16 @@ mod tests {
         assert_eq!(code(user("a\nb")), "invalid_header");
         assert_eq!(code(user(&"x".repeat(257))), "invalid_header");
         assert_eq!(optional_user(""), Ok(""));
+    }
+
+    #[test]
+    fn an_id_of_a_session_is_a_uuid_in_its_usual_form() {
+        let id = "0198A5C2-0000-7000-8000-000000000001";
+        assert_eq!(session_id(Some(id)), Ok(Some(id.to_lowercase())));
+        assert_eq!(session_id(None), Ok(None));
+        assert_eq!(code(session_id(Some("mine"))), "validation_error");
+        assert_eq!(reading(WhenBusy::Queue), Ok(()));
+        assert_eq!(code(reading(WhenBusy::Interrupt)), "validation_error");
     }
 
     #[test]

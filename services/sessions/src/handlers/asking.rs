@@ -135,6 +135,7 @@ impl Asking<'_> {
             pattern: PATTERN.to_owned(),
             framing: self.framing.clone(),
             conversation_id: self.session.to_owned(),
+            agent: self.agent.name.clone(),
             loop_window: serde_json::from_slice(self.window.as_bytes()).unwrap_or_default(),
             // Naming a tool in the file is the permission to use it.
             grant: self.agent.tools.clone(),

@@ -88,7 +88,7 @@ fn message(cx: &Cx, conversation: &str, message: Message) -> ChatMessage {
 }
 
 /// The collections of the workspace.
-fn collections(cx: &Cx) -> Vec<String> {
+pub(super) fn collections(cx: &Cx) -> Vec<String> {
     let rows = cx.config().values(cx.workspace(), COLLECTION);
     rows.keys().cloned().collect()
 }

@@ -18,7 +18,7 @@ use crate::store::{self, Message, Owner, Role, SessionStore, Surface};
 
 /// Whose session is meant, and which one.
 pub(super) struct Wanted<'a> {
-    /// Name of the agent.
+    /// Name of the agent; empty: whichever it has.
     pub(super) agent: &'a str,
     /// The user.
     pub(super) user: &'a str,
@@ -37,7 +37,9 @@ impl Agents {
         wanted: &Wanted<'_>,
     ) -> Result<store::Session, SessionsError> {
         let user = request::user(wanted.user)?;
-        self.agent(wanted.agent)?;
+        if !wanted.agent.is_empty() {
+            self.agent(wanted.agent)?;
+        }
         let workspace = cx.workspace_key();
         let store = self.store.get().await?;
         let found = store.session(workspace.as_str(), wanted.id).await?;
@@ -45,7 +47,7 @@ impl Agents {
             |one: &store::Session| one.owner.surface == Surface::Named && one.owner.user == user;
         let found = found.filter(own);
         let found = found.ok_or(SessionsError::NoSession)?;
-        match found.owner.agent == wanted.agent {
+        match wanted.agent.is_empty() || found.owner.agent == wanted.agent {
             true => Ok(found),
             false => Err(SessionsError::OtherAgent),
         }
@@ -105,13 +107,16 @@ impl Handle<CreateSession> for Agents {
         let agent = self.agent(&asked.name)?;
         let usual = self.tenant(cx).await?.effective;
         let settings = request::settings(&asked, &usual).map_err(SessionsError::from)?;
+        let named = request::session_id(asked.session_id.as_deref());
+        let named = named.map_err(SessionsError::from)?;
+        let owner = Owner {
+            surface: Surface::Named,
+            agent: asked.name.clone(),
+            user: user.to_owned(),
+        };
         let new = store::NewSession {
-            id: own_id(cx),
-            owner: Owner {
-                surface: Surface::Named,
-                agent: asked.name.clone(),
-                user: user.to_owned(),
-            },
+            id: named.unwrap_or_else(|| own_id(cx)),
+            owner: owner.clone(),
             title: settings.title,
             knowledge: Vec::new(),
             strategy: settings.strategy,
@@ -121,7 +126,11 @@ impl Handle<CreateSession> for Agents {
         };
         let store = self.store.get().await.map_err(SessionsError::from)?;
         let made = store.create(cx.workspace_key().as_str(), new).await;
-        Ok(shown(made.map_err(SessionsError::from)?, agent))
+        let made = made.map_err(SessionsError::from)?;
+        match made.owner == owner {
+            true => Ok(shown(made, agent)),
+            false => Err(SessionsError::SessionTaken.into()),
+        }
     }
 }
 
@@ -177,7 +186,8 @@ impl Handle<GetSession> for Agents {
         _: &mut Chunks<'_, GetSession>,
     ) -> Result<Session, Refused<Failure>> {
         let found = self.session(cx, &wanted(&asked)).await?;
-        Ok(shown(found, self.agent(&asked.name)?))
+        let agent = self.agent(&found.owner.agent)?;
+        Ok(shown(found, agent))
     }
 }
 
@@ -230,6 +240,11 @@ impl Handle<ListMessages> for Agents {
             id: &asked.session_id,
         };
         let session = self.session(cx, &wanted).await?;
+        if let Some(when_busy) = asked.when_busy {
+            request::reading(when_busy).map_err(SessionsError::from)?;
+            let key = cx.workspace_key();
+            self.turns.settled(key, &session.id, when_busy).await?;
+        }
         let store = self.store.get().await.map_err(SessionsError::from)?;
         let key = cx.workspace_key();
         let found = store.messages(key.as_str(), &session.id, after, asked.live, most + 1);

@@ -1,5 +1,7 @@
 //! One question outside of sessions, and one message in a session.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use serde_json::json;
 use tg_clients::operations::{Chunks, Handle, Refused};
@@ -10,14 +12,18 @@ use tokio::time::Instant;
 
 use super::Agents;
 use super::asking::{Asking, Events, Hearing, flow_of};
+use super::conversations::collections;
 use super::retrieving::passages;
 use super::sessions::{Wanted, message};
 use super::streaming::streamed;
 use super::work::{Work, result, turn_result};
+use super::workspace_agents::body;
+use crate::engine::definition::Definition;
 use crate::engine::request;
 use crate::engine::transcript::framing;
+use crate::engine::workspace_agent::{self, Usual};
 use crate::error::SessionsError;
-use crate::store::Finished;
+use crate::store::{AgentStore, Finished};
 use crate::trail::Who;
 
 #[async_trait]
@@ -26,28 +32,77 @@ impl Handle<Chat> for Agents {
         &self,
         cx: &Cx,
         asked: Question,
-        _: &mut Chunks<'_, Chat>,
+        out: &mut Chunks<'_, Chat>,
     ) -> Result<TurnResult, Refused<Failure>> {
-        request::optional_user(&asked.user_id).map_err(SessionsError::from)?;
-        let agent = self.agent(&asked.name)?;
-        let question = request::question(asked.message.as_deref(), asked.prompt.as_deref());
-        let question = question.map_err(SessionsError::from)?;
-        request::depth(asked.caller_depth).map_err(SessionsError::from)?;
+        let done = match asked.streaming {
+            true => {
+                let heard = |events| Hearing {
+                    events: Some(events),
+                    ..Hearing::whole()
+                };
+                streamed(out, |events| self.chatted(cx, asked, heard(events))).await
+            }
+            false => self.chatted(cx, asked, Hearing::whole()).await,
+        };
+        Ok(done?)
+    }
+}
+
+impl Agents {
+    /// The agent of a file with a name, else the agent of the workspace with this id; and what that is told before the first
+    /// message.
+    async fn either(
+        &self,
+        cx: &Cx,
+        name: &str,
+    ) -> Result<(Arc<Definition>, Option<String>), SessionsError> {
+        if let Ok(agent) = self.agent(name) {
+            return Ok((agent.clone(), None));
+        }
+        let store = self.store.get().await?;
+        let found = store.agent(cx.workspace_key().as_str(), name).await?;
+        drop(store);
+        let like = body(&found.ok_or(SessionsError::NoAgent)?)?;
+        let opening = like.user_prompt.clone();
+        let usual = Usual {
+            own: &[],
+            all: collections(cx),
+            prompt: &self.prompt,
+        };
+        Ok((Arc::new(workspace_agent::definition(like, usual)), opening))
+    }
+
+    async fn chatted(
+        &self,
+        cx: &Cx,
+        asked: Question,
+        hearing: Hearing,
+    ) -> Result<TurnResult, SessionsError> {
+        request::optional_user(&asked.user_id)?;
+        let (agent, opening) = self.either(cx, &asked.name).await?;
+        let agent = &*agent;
+        let question = request::question(asked.message.as_deref(), asked.prompt.as_deref())?;
+        let past = request::earlier(&asked.earlier)?;
+        request::depth(asked.caller_depth)?;
         let settings = self.tenant(cx).await?.effective;
         let usual = settings.agent_flow.as_deref().unwrap_or_default();
         let flow = flow_of(cx, agent, usual)?;
         let found = passages(cx, &flow, agent, question).await;
+        let opened = match opening.filter(|_| past.is_empty()) {
+            Some(opening) => format!("{opening}\n\n{question}"),
+            None => question.to_owned(),
+        };
         let asking = Asking {
             agent,
-            question,
-            framing: framing(agent, &found.shown, &[]),
+            question: &opened,
+            framing: framing(agent, &found.shown, &past),
             session: "",
             window: "[]",
             flow,
             depth: asked.caller_depth,
         };
         let started = Instant::now();
-        let answered = asking.ask(cx, &Hearing::whole()).await;
+        let answered = asking.ask(cx, &hearing).await;
         let done = answered.map(|answered| result(cx, &agent.name, None, answered));
         let who = Who {
             surface: "a1",
@@ -60,7 +115,7 @@ impl Handle<Chat> for Agents {
         let took = i64::try_from(started.elapsed().as_millis()).unwrap_or(i64::MAX);
         let ended = done.as_ref().map_err(SessionsError::code);
         self.trail.turn(cx, &who, &[], ended, took).await;
-        Ok(done?)
+        done
     }
 }
 

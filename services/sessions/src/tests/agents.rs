@@ -6,7 +6,8 @@ use std::path::Path;
 use tg_schemas::ErrorCode;
 use tg_schemas::msg::ModelSettings;
 use tg_schemas::operations::{
-    Chat, Empty, GetNamedAgent, ListNamedAgents, ListSessions, NamedAgent, Question, WhichSessions,
+    Chat, CreateAgent, EarlierMessage, Empty, GetNamedAgent, ListNamedAgents, ListSessions,
+    NamedAgent, NewAgent, Question, WhichSessions,
 };
 use tg_testkit::on_both_buses;
 use tg_testkit::place::Place;
@@ -110,6 +111,49 @@ async fn what_a_file_says_of_the_model_reaches_the_agent(place: Place) {
     assert_eq!((asked.max_tokens, asked.temperature), (None, None));
 }
 
+/// Clients that keep their conversations themselves, and agents of a workspace.
+async fn a_chat_knows_what_was_said_before_and_is_streamed(place: Place) {
+    let world = World::start(&place).await;
+    world.answers(|_| Ok("hi".to_owned()));
+    let said = |role: &str, content: &str| EarlierMessage {
+        role: role.to_owned(),
+        content: content.to_owned(),
+    };
+    let mut asked = Question {
+        name: "zoe".to_owned(),
+        message: Some("and?".to_owned()),
+        earlier: vec![said("user", "one"), said("assistant", "two")],
+        streaming: true,
+        ..Question::default()
+    };
+    let told = world.events::<Chat>(&asked).await.unwrap();
+    let names: Vec<&str> = told.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names.last(), Some(&"done"));
+    assert!(names.contains(&"token"), "{names:?}");
+    let framing = &world.asked()[0].framing;
+    assert!(
+        framing.ends_with("User: one\n\nAssistant: two"),
+        "{framing}"
+    );
+    asked.earlier = vec![said("nobody", "x")];
+    asked.streaming = false;
+    let refused = world.call::<Chat>(&asked).await;
+    assert_eq!(code(refused), "validation_error");
+    let agent = NewAgent {
+        name: "r".to_owned(),
+        system_prompt: Some("Read code.".to_owned()),
+        user_prompt: Some("Look at this.".to_owned()),
+        ..NewAgent::default()
+    };
+    let agent = world.call::<CreateAgent>(&agent).await.unwrap();
+    world.chat(&agent.agent_id, "x").await.unwrap();
+    let last = world.asked().pop().unwrap();
+    assert_eq!(last.framing, "Read code.");
+    assert_eq!(last.question, "Look at this.\n\nx");
+    // Line 151: its usage counts for it by its name.
+    assert_eq!(last.agent, "r");
+}
+
 async fn line_007_a_chat_without_a_message_asks_nobody(place: Place) {
     let world = World::start(&place).await;
     let question = Question {
@@ -174,6 +218,7 @@ on_both_buses!(
     line_005_a_file_that_changes_is_read_at_the_next_start,
     line_006_a_chat_is_answered_and_nothing_of_it_is_kept,
     what_a_file_says_of_the_model_reaches_the_agent,
+    a_chat_knows_what_was_said_before_and_is_streamed,
     line_007_a_chat_without_a_message_asks_nobody,
     line_036_the_third_nesting_through_a_tool_is_refused,
     an_agent_that_fails_is_reported_by_its_kind,

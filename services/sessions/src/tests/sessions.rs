@@ -166,6 +166,36 @@ async fn line_018_a_deleted_session_is_gone_with_its_messages(place: Place) {
     );
 }
 
+async fn a_session_has_the_id_that_it_was_created_with(place: Place) {
+    let world = World::start(&place).await;
+    let new = NewSession {
+        name: "ann".to_owned(),
+        user_id: "bob".to_owned(),
+        session_id: Some("0198A5C2-0000-7000-8000-000000000001".to_owned()),
+        ..NewSession::default()
+    };
+    let made = world.call::<CreateSession>(&new).await.unwrap();
+    assert_eq!(made.id, "0198a5c2-0000-7000-8000-000000000001");
+    let again = world.call::<CreateSession>(&new).await.unwrap();
+    assert_eq!(again, made);
+    let taken = |name: &str, user: &str| NewSession {
+        name: name.to_owned(),
+        user_id: user.to_owned(),
+        ..new.clone()
+    };
+    for other in [taken("zoe", "bob"), taken("ann", "eve")] {
+        assert_eq!(code(world.call::<CreateSession>(&other).await), "conflict");
+    }
+    // Whoever knows only the id learns the agent, if the session is theirs.
+    let mut asked = one(&made);
+    asked.name = String::new();
+    let found = world.call::<GetSession>(&asked).await.unwrap();
+    assert_eq!(found.agent, "ann");
+    asked.user_id = "eve".to_owned();
+    let hidden = world.call::<GetSession>(&asked).await;
+    assert_eq!(code(hidden), "session_not_found");
+}
+
 /// `list-sessions`
 async fn pages_of_sessions_have_no_gaps_and_no_repeats(place: Place) {
     let world = World::start(&place).await;
@@ -206,5 +236,6 @@ on_both_buses!(
     line_014_a_session_is_hidden_from_other_users,
     line_017_a_session_belongs_to_its_agent,
     line_018_a_deleted_session_is_gone_with_its_messages,
+    a_session_has_the_id_that_it_was_created_with,
     pages_of_sessions_have_no_gaps_and_no_repeats,
 );

@@ -224,14 +224,20 @@ fn agents(method: &'static str, path: &str, things: &Things, workspace: Option<&
         None => json!({"message": "", "compact_keep_last_n": -1, "name": "", "templateId": ""}),
         Some(_) => json!({"message": OUTSIDE, "name": OUTSIDE, "templateId": "bobby"}),
     };
-    // Settings: nothing of them changes.
-    let body = match method {
-        "PUT" => json!({}),
+    let body = match (method, path.starts_with("/langgraph/"), workspace) {
+        // Settings: nothing of them changes.
+        ("PUT", ..) => json!({}),
+        (_, true, None) => json!({"thread_id": "", "metadata": {"graph_id": ""}}),
+        (_, true, Some(_)) => json!({"assistant_id": AGENT,
+            "input": {"messages": [{"role": "user", "content": OUTSIDE}]}}),
         _ => body,
     };
     // In one's own workspace the other one is a name that is not asked for.
     let path = path
         .replace("{name}", AGENT)
+        .replace("{assistant_id}", AGENT)
+        .replace("{thread_id}", &things.key)
+        .replace("{run_id}", &things.key)
         .replace("{agent_id}", &things.key)
         .replace("{conversation_id}", &things.key)
         .replace("{summary_id}", &things.key)
@@ -261,13 +267,15 @@ fn called(tool: &str, things: &Things, workspace: Option<&str>, flow: &str) -> R
         // As of the kinds of a flow, nothing needs to be done in one's own workspace.
         _ if workspace.is_none() => json!({}),
         "ask_agent" => json!({"question": OUTSIDE}),
+        "chat_with_agent" => json!({"name": AGENT, "message": OUTSIDE}),
         "graph_rag" | "document_rag" | "search_documents" => json!({"query": OUTSIDE}),
         "add_document" => {
             json!({"text": OUTSIDE, "title": OUTSIDE, "document_id": document(things)})
         }
         _ => json!({}),
     };
-    if tool != "get_document" && !tool.starts_with("list_") {
+    let of_flow = !matches!(tool, "get_document" | "chat_with_agent");
+    if of_flow && !tool.starts_with("list_") {
         arguments["flow"] = json!(flow);
         arguments["collection"] = json!(things.name);
     }

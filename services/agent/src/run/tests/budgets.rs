@@ -136,6 +136,7 @@ async fn several_runs_have_one_budget(place: Place) {
     let world = world(&place, budget, ADD).await;
     let mut asked = question("q", false);
     asked.conversation_id = "talk".into();
+    asked.agent = "maven".into();
     let chunks = world.run(&asked).await;
     let text = &chunks.last().expect("an end").content;
     let why = "Stopped by the budget of its session (tool-calls): all 3 calls of tools are made";
@@ -151,6 +152,11 @@ async fn several_runs_have_one_budget(place: Place) {
     assert_eq!(
         used(&world, Scope::Session).await,
         [("talk".to_owned(), [4, 3, 440, 440])]
+    );
+    // Line 151: the second question names no agent.
+    assert_eq!(
+        used(&world, Scope::Agent).await,
+        [("maven".to_owned(), [4, 3, 440, 440])]
     );
     assert_eq!(
         used(&world, Scope::Model).await,

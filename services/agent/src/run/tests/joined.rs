@@ -12,6 +12,7 @@ use tokio::time::Instant;
 use super::endings::ADD;
 use super::world::*;
 use crate::options::Options;
+use crate::store::Whose;
 
 /// How many join a run that is under way, and one that is over.
 const JOIN: usize = 500;
@@ -271,6 +272,45 @@ async fn what_is_not_kept_is_not_there(place: Place) {
     assert_eq!(error.code(), ErrorCode::NotFound);
 }
 
+/// 34.3: a reader slower than the writer.
+async fn parts_that_are_not_kept_are_announced_and_the_rest_follows(place: Place) {
+    let world = World::new(&place, [Say::Hang("Thought: hm")]).await;
+    let mut asking = world.ask_with(&question("q", true), asks("ann", true));
+    asking.next().await.unwrap().unwrap();
+    world.model.hanging.notified().await;
+    let topic = Topic::system(Class::Request, RUNS.name);
+    let mut reading =
+        world
+            .mesh
+            .ask::<_, AgentRunsResponse>(&topic, &of("ann", "read-run"), Ask::default());
+    let mut next = async || {
+        let some = tokio::time::timeout(SOON, reading.next()).await.unwrap();
+        some.unwrap().unwrap()
+    };
+    let before = next().await;
+    assert_eq!(before.first, 0);
+    // The writer is so far ahead that memory has none of what the reader needs next.
+    let ledger = world.agent.ledger().await.unwrap();
+    let run = ledger.of_question(&Whose::User("ann".into()), "q").await;
+    let run = run.unwrap().unwrap();
+    drop(ledger);
+    let far = AgentResponse {
+        message_type: "thought".into(),
+        content: "far ahead".into(),
+        ..AgentResponse::default()
+    };
+    let far = serde_json::to_string(&far).unwrap();
+    let transcript = world.agent.transcripts.of(&run.run, &run.workspace);
+    transcript.add(1_000, vec![far.clone()]);
+    let after = loop {
+        let some = next().await;
+        if some.parts.contains(&far) {
+            break some;
+        }
+    };
+    assert_eq!((after.first, after.more), (1_000, true));
+}
+
 tg_testkit::on_both_buses!(
     a_run_is_joined_at_any_part_without_a_gap_or_repeat,
     a_run_under_way_is_joined_while_nobody_else_listens,
@@ -278,4 +318,5 @@ tg_testkit::on_both_buses!(
     a_cancel_stops_the_model_at_once,
     a_run_waits_for_its_asker_as_long_as_it_was_told_to,
     what_is_not_kept_is_not_there,
+    parts_that_are_not_kept_are_announced_and_the_rest_follows,
 );

@@ -20,6 +20,7 @@ fn account(run: &str) -> Account {
         run: run.into(),
         session: "s".into(),
         key: "key:k".into(),
+        agent: "maven".into(),
     }
 }
 
@@ -344,13 +345,39 @@ pub(super) async fn line_106_sessions_are_summed_up_exactly(ledger: Store) {
     let together = [(String::new(), 50 * (10 + 11 + 12))];
     assert_eq!(sums(&ledger, "ws", Scope::Workspace).await, together);
     // One that is cleared is counted anew; the other, and what all used, stay.
-    let cleared = ledger.clear_usage("ws", "s0").await.unwrap();
+    let session = |name| (Scope::Session, name);
+    let cleared = ledger.clear_usage("ws", session("s0")).await.unwrap();
     let cleared = cleared.expect("something was counted");
     assert_eq!((cleared.tokens(), cleared.model_calls), (825, 75));
-    assert_eq!(ledger.clear_usage("ws", "s0").await.unwrap(), None);
-    assert_eq!(ledger.clear_usage("other", "s1").await.unwrap(), None);
+    assert_eq!(ledger.clear_usage("ws", session("s0")).await.unwrap(), None);
+    assert_eq!(
+        ledger.clear_usage("other", session("s1")).await.unwrap(),
+        None
+    );
     assert_eq!(sums(&ledger, "ws", Scope::Session).await, exact[1..]);
     assert_eq!(sums(&ledger, "ws", Scope::Workspace).await, together);
+}
+
+/// Line 151, C.12: usage counts for the agent by its name, also of calls that were left, and is counted anew by itself.
+pub(super) async fn line_151_usage_counts_for_the_agent(ledger: Store) {
+    let key = of("r");
+    let model = call("r", 1, CallKind::Model);
+    ledger.settle(&key, &model, &took("r", 7), 1).await.unwrap();
+    let mut nameless = took("r", 5);
+    nameless.account.agent = String::new();
+    let other = call("r", 2, CallKind::Model);
+    ledger.settle(&key, &other, &nameless, 1).await.unwrap();
+    assert_eq!(
+        sums(&ledger, "ws", Scope::Agent).await,
+        [("maven".to_owned(), 7)]
+    );
+    let agent = (Scope::Agent, "maven");
+    let cleared = ledger.clear_usage("ws", agent).await.unwrap();
+    assert_eq!(cleared.map(|amount| amount.tokens()), Some(7));
+    assert_eq!(ledger.clear_usage("ws", agent).await.unwrap(), None);
+    assert!(sums(&ledger, "ws", Scope::Agent).await.is_empty());
+    let session = [("s".to_owned(), 12)];
+    assert_eq!(sums(&ledger, "ws", Scope::Session).await, session);
 }
 
 pub(super) async fn old_usage_goes_when_its_time_is_over(ledger: Store) {

@@ -290,4 +290,5 @@ CREATE INDEX confirmation_created ON confirmation (created_ms);
 ",
     "ALTER TABLE usage_total ADD COLUMN cache_read INTEGER NOT NULL DEFAULT 0;",
     "ALTER TABLE usage_total ADD COLUMN cache_write INTEGER NOT NULL DEFAULT 0;",
+    "ALTER TABLE usage_call ADD COLUMN agent TEXT NOT NULL DEFAULT '';",
 ];

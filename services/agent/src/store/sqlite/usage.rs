@@ -122,11 +122,12 @@ fn enter(
         run,
         session,
         key,
+        agent,
     } = &next.account;
     tx.prepare_cached(
         "INSERT INTO usage_call (run, step, kind, workspace, root, session, key, tool_calls,
-           in_token, out_token, nanodollars, expires_ms, created_ms, settled, refused)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
+           in_token, out_token, nanodollars, expires_ms, created_ms, settled, refused, agent)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)",
     )?
     .execute(params![
         call.run,
@@ -143,7 +144,8 @@ fn enter(
         next.expires_ms,
         now_ms,
         refused.is_some(),
-        refused.map(steps::write_json).transpose()?
+        refused.map(steps::write_json).transpose()?,
+        agent
     ])?;
     Ok(())
 }
@@ -226,6 +228,7 @@ fn open(
         Scope::Run => sums("root", &account.run),
         Scope::Session => sums("session", &account.session),
         Scope::Key => sums("key", &account.key),
+        Scope::Agent => sums("agent", &account.agent),
         Scope::Workspace | Scope::Model | Scope::Tool => sums("workspace", &account.workspace),
     }
 }
@@ -242,12 +245,13 @@ pub(super) fn settle(
         run,
         session,
         key,
+        agent,
     } = &used.account;
     let settled = tx
         .prepare_cached(
             "INSERT INTO usage_call
-               (run, step, kind, workspace, root, session, key, settled, expires_ms, created_ms)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 1, ?8, ?8)
+               (run, step, kind, workspace, root, session, key, settled, expires_ms, created_ms, agent)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 1, ?8, ?8, ?9)
              ON CONFLICT (run, step, kind) DO UPDATE SET settled = 1 WHERE settled = 0",
         )?
         .execute(params![
@@ -258,12 +262,19 @@ pub(super) fn settle(
             run,
             session,
             key,
-            now_ms
+            now_ms,
+            agent
         ])?;
     if settled == 0 {
         return Ok(());
     }
-    for scope in [Scope::Run, Scope::Session, Scope::Workspace, Scope::Key] {
+    for scope in [
+        Scope::Run,
+        Scope::Session,
+        Scope::Workspace,
+        Scope::Key,
+        Scope::Agent,
+    ] {
         if let Some(name) = used.account.name(scope) {
             add(tx, workspace, (scope, name), used)?;
         }
@@ -322,7 +333,7 @@ fn add(
 pub(super) fn release(tx: &Transaction<'_>, run: &str, now_ms: i64) -> Result<(), StorageError> {
     let mut open = tx.prepare_cached(
         "SELECT step, kind, workspace, root, session, key, 0, tool_calls, in_token, out_token,
-           nanodollars, 0
+           nanodollars, 0, agent
          FROM usage_call WHERE run = ?1 AND settled = 0",
     )?;
     let left = open.query_map([run], |row| {
@@ -331,6 +342,7 @@ pub(super) fn release(tx: &Transaction<'_>, run: &str, now_ms: i64) -> Result<()
             run: row.get(3)?,
             session: row.get(4)?,
             key: row.get(5)?,
+            agent: row.get(12)?,
         };
         let (kind, nth) = kind(row.get(1)?);
         let amount = Amount {
@@ -401,13 +413,13 @@ fn summed(row: &Row<'_>) -> Result<Amount, tg_storage::rusqlite::Error> {
     })
 }
 
-/// Counts a session anew; what was counted of it.
+/// Counts a session or an agent anew; what was counted of it.
 pub(super) fn clear(
     tx: &Transaction<'_>,
     workspace: &str,
-    session: &str,
+    (scope, name): (Scope, &str),
 ) -> Result<Option<Amount>, StorageError> {
-    let of = params![workspace, Scope::Session.as_str(), session];
+    let of = params![workspace, scope.as_str(), name];
     let sums = format!(
         "SELECT COUNT(*), {SUMS} FROM usage_total WHERE workspace = ?1 AND scope = ?2 AND name = ?3"
     );

@@ -52,26 +52,11 @@ impl Definition {
     /// # Errors
     /// `bad-request`: the chat brings tools or a schema, or does not end in a question.
     pub(crate) fn question(&self, chat: &Body) -> Result<Body, Error> {
-        let list = |key: &str| chat.get(key).and_then(Value::as_array);
-        if list("tools").is_some_and(|tools| !tools.is_empty()) {
-            return Err(fault("tools", "must be empty: an agent has its own tools"));
-        }
-        if chat.contains_key("response_format") {
-            return Err(fault(
-                "model",
-                "must not be an agent where a schema is asked for",
-            ));
-        }
-        let turns = list("messages").map_or(&[][..], Vec::as_slice);
-        let of = |turn: &Value, key: &str| turn[key].as_str().unwrap_or_default().to_owned();
-        let (system, said): (Vec<&Value>, Vec<&Value>) =
-            turns.iter().partition(|turn| turn["role"] == "system");
-        let Some((last, earlier)) = said.split_last() else {
-            return Err(fault("messages", "must have a message of the user"));
-        };
-        if last["role"] != "user" {
-            return Err(fault("messages", "must end in a message of the user"));
-        }
+        let Turns {
+            system,
+            earlier,
+            last,
+        } = Turns::read(chat)?;
         let mut question = of(last, "content");
         if !earlier.is_empty() {
             let lines = earlier.iter();
@@ -101,6 +86,95 @@ impl Definition {
         }
         Ok(own)
     }
+}
+
+/// The turns of a chat that an agent is asked.
+struct Turns<'a> {
+    system: Vec<&'a Value>,
+    earlier: Vec<&'a Value>,
+    last: &'a Value,
+}
+
+/// The text of a turn under a key.
+fn of(turn: &Value, key: &str) -> String {
+    turn[key].as_str().unwrap_or_default().to_owned()
+}
+
+impl<'a> Turns<'a> {
+    /// # Errors
+    /// `bad-request`: the chat brings tools or a schema, or does not end in a question.
+    fn read(chat: &'a Body) -> Result<Self, Error> {
+        let list = |key: &str| chat.get(key).and_then(Value::as_array);
+        if list("tools").is_some_and(|tools| !tools.is_empty()) {
+            return Err(fault("tools", "must be empty: an agent has its own tools"));
+        }
+        if chat.contains_key("response_format") {
+            return Err(fault(
+                "model",
+                "must not be an agent where a schema is asked for",
+            ));
+        }
+        let turns = list("messages").map_or(&[][..], Vec::as_slice);
+        let (system, mut said): (Vec<&Value>, Vec<&Value>) =
+            turns.iter().partition(|turn| turn["role"] == "system");
+        let Some(last) = said.pop() else {
+            return Err(fault("messages", "must have a message of the user"));
+        };
+        if last["role"] != "user" {
+            return Err(fault("messages", "must end in a message of the user"));
+        }
+        Ok(Self {
+            system,
+            earlier: said,
+            last,
+        })
+    }
+}
+
+/// The body of `chat` of the sessions, from that of a chat: for an agent of a file or of the workspace.
+///
+/// # Errors
+/// As of [`Definition::question`].
+pub(crate) fn session_question(name: &str, chat: &Body) -> Result<Body, Error> {
+    let turns = Turns::read(chat)?;
+    let before = turns.system.iter().chain(&turns.earlier);
+    let earlier: Vec<Value> = before
+        .map(|turn| json!({"role": of(turn, "role"), "content": of(turn, "content")}))
+        .collect();
+    let streaming = chat.get("streaming").cloned().unwrap_or(Value::Bool(false));
+    Ok(Map::from_iter([
+        ("operation".to_owned(), "chat".into()),
+        ("name".to_owned(), name.into()),
+        ("message".to_owned(), of(turns.last, "content").into()),
+        ("earlier".to_owned(), earlier.into()),
+        ("streaming".to_owned(), streaming),
+    ]))
+}
+
+/// A part of the answer of such an agent, as a part of a chat.
+pub(crate) fn session_part(mut chunk: Body) -> Body {
+    let token = chunk.get("event").is_some_and(|event| event == "token");
+    let data = chunk.remove("data").or_else(|| chunk.remove("result"));
+    let Some(Value::Object(mut data)) = data else {
+        return Body::new();
+    };
+    let mut own = ended(&data);
+    if let Some(text) = data.remove("delta").filter(|_| token) {
+        own.insert("delta".to_owned(), text);
+    }
+    own
+}
+
+/// The whole answer of such an agent, as that of a chat.
+pub(crate) fn session_whole(mut last: Body) -> Body {
+    let Some(Value::Object(mut result)) = last.remove("result") else {
+        return Body::new();
+    };
+    let mut own = ended(&result);
+    if let Some(text) = result.remove("content") {
+        own.insert("content".to_owned(), text);
+    }
+    own
 }
 
 /// A part of an agent's answer, as a part of a chat.
@@ -196,6 +270,42 @@ mod tests {
             told(json!({"messages": [{"role": "assistant", "content": "q"}]})),
             "messages: must end in a message of the user"
         );
+    }
+
+    #[test]
+    fn a_chat_with_an_agent_of_sessions_keeps_its_turns() {
+        let chat = body(json!({"streaming": true, "messages": [
+            {"role": "user", "content": "a?"}, {"role": "assistant", "content": "b"},
+            {"role": "system", "content": "Be brief."}, {"role": "user", "content": "c?"}]}));
+        let asked = session_question("maven", &chat).unwrap();
+        assert_eq!(
+            (&asked["name"], &asked["message"]),
+            (&json!("maven"), &json!("c?"))
+        );
+        let roles: Vec<&Value> = asked["earlier"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|one| &one["role"])
+            .collect();
+        assert_eq!(roles, ["system", "user", "assistant"]);
+        assert_eq!(asked["streaming"], true);
+        let told = |chunk: Value| Value::Object(session_part(body(chunk)));
+        let token = json!({"event": "token", "data": {"delta": "x"}});
+        assert_eq!(told(token), json!({"delta": "x"}));
+        assert_eq!(told(json!({"event": "token-reset", "data": {}})), json!({}));
+        let done = json!({"event": "done", "data": {"content": "x", "usage": {"input": 1, "output": 2,
+            "total": 3, "cacheRead": 0, "cacheWrite": 0}, "cost": {"source": "table"}}});
+        let done = told(done);
+        assert_eq!(
+            (&done["usage"]["total"], &done["cost"]["source"]),
+            (&json!(3), &json!("table"))
+        );
+        assert!(done.get("delta").is_none());
+        let whole = session_whole(body(
+            json!({"result": {"content": "x", "cost": {"source": "local"}}}),
+        ));
+        assert_eq!(whole["content"], "x");
     }
 
     #[test]

@@ -18,6 +18,11 @@ pub(crate) fn result(tool: &Tool, body: &Body, offset: usize) -> CallToolResult 
         let text = |key: &str| error.get(key).and_then(Value::as_str).unwrap_or_default();
         return failure(&Error::typed(text("type"), text("message")));
     }
+    // What an operation of the sessions answers stands below one key.
+    let body = body
+        .get("result")
+        .and_then(Value::as_object)
+        .unwrap_or(body);
     let told = match tool.answer {
         Answer::Prose(key) => Ok(text(prose(body, key))),
         Answer::Triples => Ok(text(triples(body.get("response")))),
@@ -299,6 +304,15 @@ mod tests {
         );
         let (text, _) = told("list_flows", json!({"flow-ids": ["default"]}), 0);
         assert_eq!(text, "{\"flows\":[\"default\"]}");
+        let body =
+            json!({"result": {"agents": [{"name": "maven", "model": "m", "description": "d"}]}});
+        let (_, shown) = told("list_agents", body, 0);
+        assert_eq!(
+            shown["structuredContent"],
+            json!({"agents": [{"name": "maven", "description": "d"}]})
+        );
+        let (text, _) = told("chat_with_agent", json!({"result": {"content": "hi"}}), 0);
+        assert_eq!(text, "hi");
     }
 
     #[test]

@@ -180,6 +180,39 @@ pub(crate) const TOOLS: &[Tool] = &[
             Answer::Prose("answer"),
         )
     },
+    reads(
+        "list_agents",
+        ("sessions", "list-named-agents"),
+        (
+            "List agents",
+            "Lists the agents that are described here: names, what they are for, their tools. chat_with_agent asks one.",
+        ),
+        &[],
+        Answer::Listing("agents", "agents", &["name", "description", "tools"]),
+    ),
+    Tool {
+        // As those of the agent of the flow.
+        writes: true,
+        ..reads(
+            "chat_with_agent",
+            ("sessions", "chat"),
+            (
+                "Ask an agent by name",
+                "Asks one of the agents that list_agents names, by its own instructions, tools and documents. Nothing of it is \
+                 kept: the message is complete in itself. It may take minutes.",
+            ),
+            &[
+                argument(
+                    "name",
+                    Form::Required,
+                    "name",
+                    "Name of the agent; of an agent of the workspace its id",
+                ),
+                argument("message", Form::Required, "message", "The question"),
+            ],
+            Answer::Prose("content"),
+        )
+    },
     asks(
         "graph_rag",
         "graph-rag",
@@ -410,11 +443,12 @@ impl Tool {
         schema.insert("properties".to_owned(), properties.into());
         schema.insert("required".to_owned(), required.into());
         schema.insert("additionalProperties".to_owned(), false.into());
+        let acts = matches!(self.name, "ask_agent" | "chat_with_agent");
         let hints = ToolAnnotations::with_title(self.title)
             .read_only(!self.writes)
-            .destructive(self.name == "ask_agent")
+            .destructive(acts)
             .idempotent(!self.writes || self.name == "add_document")
-            .open_world(self.name == "ask_agent");
+            .open_world(acts);
         Shown::new(self.name, self.about, schema)
             .with_title(self.title)
             .with_annotations(hints)
@@ -441,6 +475,8 @@ mod tests {
         }
         let names: BTreeSet<_> = TOOLS.iter().map(|tool| tool.name).collect();
         assert_eq!(names.len(), TOOLS.len());
+        // A model chooses badly among many.
+        assert!(TOOLS.len() <= 25);
     }
 
     #[test]

@@ -38,6 +38,7 @@ impl Translate for Agent {
             framing: body.text("framing")?,
             grace: about.grace,
             record: body.flag("record")?,
+            agent: body.text("agent")?,
             grant: [body.texts("grant")?, about.granted.clone()].concat(),
             ..AgentRequest::default()
         })
@@ -146,9 +147,28 @@ impl Text {
     }
 }
 
+/// The kind of message that announces parts of a run which are not kept any more.
+const GAP: &str = "gap";
+
+/// Announces that the parts of a run from a number up to the next one are not kept.
+pub(crate) fn gap(first: u64, next: u64) -> Body {
+    let told = json!({
+        "message_type": GAP, "chunk_type": GAP, "content": "", "end_of_message": true,
+        "end_of_dialog": false, GAP: {"first": first, "next": next},
+    });
+    told.as_object().cloned().unwrap_or_default()
+}
+
+/// The number of the part behind an announced gap. `None`: the part announces none.
+pub(crate) fn behind_gap(part: &Body) -> Option<u64> {
+    part.get(GAP)?.get("next")?.as_u64()
+}
+
 /// Sums a dialog up, chunk by chunk.
 #[derive(Debug, Default)]
 pub struct Summary {
+    /// Parts of it are not kept.
+    gaps: bool,
     thought: Text,
     observation: Text,
     answer: Text,
@@ -163,6 +183,10 @@ impl Summary {
             "thought" => &mut self.thought,
             "observation" => &mut self.observation,
             "answer" | "final-answer" => &mut self.answer,
+            GAP => {
+                self.gaps = true;
+                return;
+            }
             _ => return,
         };
         of_kind.add(text("content"), end);
@@ -182,7 +206,11 @@ impl Summary {
             ("thought", &self.thought),
             ("observation", &self.observation),
         ];
-        for warning in cut.iter().filter_map(|(what, text)| text.too_long(what)) {
+        let gaps = self
+            .gaps
+            .then(|| "parts of the run are not kept: texts are missing".to_owned());
+        let cut = cut.iter().filter_map(|(what, text)| text.too_long(what));
+        for warning in cut.chain(gaps) {
             let told = last.entry("warnings").or_insert_with(|| json!([]));
             if let Value::Array(told) = told {
                 told.push(json!(warning));

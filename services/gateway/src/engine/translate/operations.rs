@@ -83,7 +83,7 @@ mod tests {
         assert_eq!(asked.request, object(json!({"name": "a", "message": "x"})));
         let body = json!({"operation": "x", "streaming": true});
         for (operation, told) in [
-            ("chat", json!({})),
+            ("create-session", json!({})),
             ("send-message", json!({"streaming": true})),
         ] {
             let asked = question::<Operations>(body.clone(), operation).unwrap();

@@ -23,6 +23,7 @@ impl Translate for Usage {
             limit: body.integer_or("limit", 0)?,
             after: body.text("after")?,
             session: body.text("session")?,
+            agent: body.text("agent")?,
         })
     }
 
@@ -56,14 +57,14 @@ mod tests {
 
     #[test]
     fn usage_is_asked_for_and_told() {
-        let ask = json!({"by": "run", "since": "2026-11-01", "until": "2026-11-27", "limit": 7, "after": "r", "session": "s"});
+        let ask = json!({"by": "run", "since": "2026-11-01", "until": "2026-11-27", "limit": 7, "after": "r", "session": "s", "agent": "a"});
         let ask = question::<Usage>(ask, "list-usage").unwrap();
         assert_eq!(
             (ask.by.as_str(), ask.since.as_str(), ask.until.as_str()),
             ("run", "2026-11-01", "2026-11-27")
         );
         assert_eq!((ask.limit, ask.after.as_str()), (7, "r"));
-        assert_eq!(ask.session, "s");
+        assert_eq!((ask.session.as_str(), ask.agent.as_str()), ("s", "a"));
         let reply = UsageResponse {
             usage: vec![UsageTotal {
                 name: "r".into(),

@@ -29,6 +29,8 @@ pub(super) enum Source {
     Model,
     /// An agent: its chunks are made into such parts, and summed up for a whole answer.
     Agent(Box<Summary>),
+    /// An agent of a file or of the workspace, by the sessions: its events are made into such parts.
+    Session,
 }
 
 impl Source {
@@ -42,6 +44,7 @@ impl Source {
         match self {
             Self::Model => body,
             Self::Agent(_) => agents::part(&body),
+            Self::Session => agents::session_part(body),
         }
     }
 
@@ -54,8 +57,10 @@ impl Source {
 
     /// The whole answer, by its last part.
     fn whole(self, last: Body) -> Result<Body, CompatError> {
-        let Self::Agent(summary) = self else {
-            return Ok(last);
+        let summary = match self {
+            Self::Model => return Ok(last),
+            Self::Session => return Ok(agents::session_whole(last)),
+            Self::Agent(summary) => summary,
         };
         let summed = summary.finish(last);
         match summed.contains_key("error") {

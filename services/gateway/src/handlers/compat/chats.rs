@@ -11,7 +11,7 @@ use tg_schemas::limits::CHAT_BODY;
 use tokio_util::sync::CancellationToken;
 
 use super::answer::{Answer, Source};
-use super::{call, known, let_in, part, refused, told, workspace_of};
+use super::{call, known, let_in, operation, part, refused, told, workspace_of};
 use crate::auth::models;
 use crate::call::Meta;
 use crate::engine::compat::agents::{self, Definition};
@@ -130,15 +130,17 @@ async fn completed<D: Dialect>(
     };
     let request_id = meta.request_id.to_string();
     let workspace = workspace_of(&identity, headers)?;
-    let (kind, body, source) = match agents::named(&head.model) {
-        None => (KIND, asked.body, Source::Model),
+    let whole = !asked.streaming;
+    let (call, source) = match agents::named(&head.model) {
+        None => (call(KIND, meta, headers, asked.body, whole)?, Source::Model),
         Some(name) => {
             let_in(&app, &identity, headers, AGENT).await?;
-            let body = question(&app, &workspace, name, &asked.body)?;
-            (AGENT, body, Source::agent())
+            match question(&app, &workspace, name, &asked.body)? {
+                Asked::Flow(body) => (call(AGENT, meta, headers, body, whole)?, Source::agent()),
+                Asked::Session(body) => (operation(meta, headers, body, whole)?, Source::Session),
+            }
         }
     };
-    let call = call(kind, meta, headers, body, !asked.streaming)?;
     let running = app.start(&identity, call, CancellationToken::new()).await;
     let mut running = running.map_err(refused)?.holding(reading);
     let outlet = app.sending.outlet(&identity);
@@ -151,14 +153,29 @@ async fn completed<D: Dialect>(
     }
 }
 
-/// What an agent is asked, by the row of its name.
-fn question(app: &App, workspace: &str, name: &str, chat: &Body) -> Result<Body, CompatError> {
+/// Who is asked for a model that is an agent.
+enum Asked {
+    /// The agent of the flow, as a row describes it.
+    Flow(Body),
+    /// The sessions, which have agents of files and of the workspace.
+    Session(Body),
+}
+
+/// What an agent is asked: by the row of its name, else by the sessions.
+fn question(app: &App, workspace: &str, name: &str, chat: &Body) -> Result<Asked, CompatError> {
+    let refused = |error| CompatError::of(&error, None, None);
     let row = app.mesh.config().get(workspace, agents::ROWS, name);
-    let definition = Definition::find(name, row.as_deref());
-    let definition = definition.ok_or_else(|| {
-        let text = "model: the workspace has no agent of this name";
-        CompatError::new(404, "model_not_found", text)
-    })?;
-    let question = definition.question(chat);
-    question.map_err(|error| CompatError::of(&error, None, None))
+    let Some(definition) = Definition::find(name, row.as_deref()) else {
+        if row.is_none() {
+            let body = agents::session_question(name, chat).map_err(refused)?;
+            return Ok(Asked::Session(body));
+        }
+        let text = "model: the agent of this name cannot be read";
+        return Err(CompatError::new(404, "model_not_found", text));
+    };
+    let mut body = definition.question(chat).map_err(refused)?;
+    if row.is_some() {
+        body.insert("agent".to_owned(), name.into());
+    }
+    Ok(Asked::Flow(body))
 }

@@ -9,6 +9,7 @@ mod models;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::Response;
 use serde_json::Value;
+use tg_schemas::operations::{FailureCode, SESSIONS};
 use tg_schemas::{Error, ErrorCode, WorkspaceId};
 
 pub(crate) use chats::{chat, count_tokens, messages, responses};
@@ -62,11 +63,15 @@ fn told<D: Dialect>(fault: &CompatError, request_id: &str) -> Response {
 
 /// Who asks, by a bearer token, else by the header in which some clients send their key.
 async fn known(app: &App, headers: &HeaderMap, meta: &Meta) -> Result<Identity, CompatError> {
-    let token = read::bearer(headers).or_else(|| {
+    app.known(token(headers), meta).await.map_err(refused)
+}
+
+/// A bearer token, else the key in the header of its own.
+pub(super) fn token(headers: &HeaderMap) -> Option<&str> {
+    read::bearer(headers).or_else(|| {
         let key = headers.get(KEY_HEADER)?.to_str().ok()?.trim();
         (!key.is_empty()).then_some(key)
-    });
-    app.known(token, meta).await.map_err(refused)
+    })
 }
 
 /// A refusal of the gateway in the words of these APIs.
@@ -160,6 +165,24 @@ fn call(
     })
 }
 
+/// An operation of the sessions, whose name the body has.
+fn operation(
+    meta: Meta,
+    headers: &HeaderMap,
+    body: Body,
+    whole: bool,
+) -> Result<Call, CompatError> {
+    Ok(Call {
+        target: Target::service(SESSIONS, &body).map_err(refused)?,
+        body,
+        workspace: workspace(headers)?,
+        timeout: read::timeout(headers).map_err(refused)?,
+        leave: Leave::Cancel,
+        whole,
+        meta,
+    })
+}
+
 /// A part of an answer, and whether it is the last.
 fn part(part: Option<Part>) -> Result<(Body, bool), CompatError> {
     match part {
@@ -178,6 +201,19 @@ fn part(part: Option<Part>) -> Result<(Body, bool), CompatError> {
 /// What a part that failed says of it.
 fn failure(body: &Body) -> CompatError {
     let error = body.get("error").cloned().unwrap_or_default();
+    // The sessions have codes of their own, with their statuses.
+    let named = error["type"].as_str().unwrap_or_default();
+    if let Some(code) = FailureCode::all().find(|code| code.as_str() == named) {
+        let text = error["message"].as_str().unwrap_or_default();
+        let seconds = error["retry_after"].as_i64();
+        return match code {
+            FailureCode::AgentNotFound => {
+                let text = "model: the workspace has no agent of this name";
+                CompatError::new(404, "model_not_found", text)
+            }
+            code => CompatError::new(code.status(), code.as_str(), text).after(seconds),
+        };
+    }
     let error: Error = serde_json::from_value(error).unwrap_or_default();
     let failure = body.get("failure").and_then(Value::as_str);
     let seconds = body.get("retry_after").and_then(Value::as_i64);

@@ -6,7 +6,7 @@ use axum::response::Response;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::{call, known, let_in, part, refused, told, workspace, workspace_of};
+use super::{call, known, let_in, operation, part, refused, told, workspace, workspace_of};
 use crate::auth::{Identity, models};
 use crate::call::{Call, Leave, Meta, Target};
 use crate::engine::compat::agents;
@@ -17,6 +17,8 @@ use crate::engine::translate::Body;
 use crate::error::json_response;
 use crate::state::{App, Shared};
 
+/// Pages of agents of the workspace that a listing has at most.
+const PAGES: usize = 5;
 /// The kind of flow service that knows models.
 const KIND: &str = "chat-completion";
 
@@ -59,10 +61,10 @@ pub(crate) async fn one(
 
 /// The models that a caller may ask for, as the API lists them.
 async fn listed(app: &Shared, meta: Meta, headers: &HeaderMap) -> Result<Value, CompatError> {
-    let (identity, body) = about(app, meta, headers, "list-models").await?;
+    let (identity, body) = about(app, meta.clone(), headers, "list-models").await?;
     let named = models::asked_about(&identity);
     let agents = match named.is_empty() {
-        true => agents_of(app, &identity, headers).await?,
+        true => agents_of(app, &identity, headers, &meta).await?,
         // A key that is held to models reaches none by an agent.
         false => Vec::new(),
     };
@@ -130,6 +132,7 @@ async fn agents_of(
     app: &App,
     identity: &Identity,
     headers: &HeaderMap,
+    meta: &Meta,
 ) -> Result<Vec<String>, CompatError> {
     match let_in(app, identity, headers, "agent").await {
         Ok(()) => {}
@@ -138,7 +141,57 @@ async fn agents_of(
     }
     let workspace = workspace_of(identity, headers)?;
     let rows = app.mesh.config().values(&workspace, agents::ROWS);
-    Ok(agents::models(rows.keys().map(String::as_str)))
+    let of_sessions = of_sessions(app, identity, headers, meta).await;
+    let rows = rows.keys().map(String::as_str);
+    Ok(agents::models(
+        rows.chain(of_sessions.iter().map(String::as_str)),
+    ))
+}
+
+/// The names of the agents of files and the ids of those of the workspace. A listing has none of those that the caller may not
+/// list, and none while the sessions are away.
+async fn of_sessions(
+    app: &App,
+    identity: &Identity,
+    headers: &HeaderMap,
+    meta: &Meta,
+) -> Vec<String> {
+    let ask = async |body: Value| {
+        let body = body.as_object().cloned().unwrap_or_default();
+        let meta = Meta {
+            number: uuid::Uuid::new_v4().to_string().into(),
+            ..meta.clone()
+        };
+        let call = operation(meta, headers, body, true)?;
+        let running = app.start(identity, call, CancellationToken::new()).await;
+        let (mut body, _) = part(running.map_err(refused)?.next().await)?;
+        Ok::<_, CompatError>(body.remove("result").unwrap_or_default())
+    };
+    let mut names = Vec::new();
+    let mut add = |listed: &Value, key: &str| {
+        let listed = listed.as_array().into_iter().flatten();
+        names.extend(listed.filter_map(|one| one[key].as_str().map(str::to_owned)));
+    };
+    match ask(json!({"operation": "list-named-agents"})).await {
+        Ok(listed) => add(&listed["agents"], "name"),
+        Err(fault) => {
+            tracing::debug!(code = fault.code(), "no agents of files are listed");
+            return names;
+        }
+    }
+    let mut cursor = Value::Null;
+    for _ in 0..PAGES {
+        let page = json!({"operation": "list-agents", "limit": 200, "cursor": cursor});
+        let Ok(listed) = ask(page).await else {
+            break;
+        };
+        add(&listed["items"], "agentId");
+        cursor = listed["nextCursor"].clone();
+        if cursor.is_null() {
+            break;
+        }
+    }
+    names
 }
 
 /// What a question about models is answered.

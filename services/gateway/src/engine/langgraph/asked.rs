@@ -1,0 +1,412 @@
+//! Requests of LangGraph clients. Keys that would change what a run does and have no counterpart here are refused by name;
+//! `config`, `context` and `metadata` are read past.
+
+use serde_json::Value;
+use tg_schemas::operations::{Failure, FailureCode, WhenBusy};
+
+use crate::engine::translate::Body;
+
+/// States of a thread that a history has at most, and as many where none are named.
+const STATES: u64 = 100;
+const STATES_USUAL: u64 = 10;
+/// Assistants of a page at most, and as many where none are named.
+const ASSISTANTS: u64 = 1_000;
+const ASSISTANTS_USUAL: u64 = 10;
+
+/// A key that cannot be what it is.
+pub(crate) fn invalid(key: &str, reason: &str) -> Failure {
+    Failure::new(FailureCode::ValidationError, format!("{key}: {reason}"))
+}
+
+/// Whether a key says something.
+fn says(body: &Body, key: &str) -> bool {
+    match body.get(key) {
+        None | Some(Value::Null | Value::Bool(false)) => false,
+        Some(Value::Array(list)) => !list.is_empty(),
+        Some(Value::Object(object)) => !object.is_empty(),
+        Some(_) => true,
+    }
+}
+
+fn text<'a>(body: &'a Body, key: &str) -> Result<Option<&'a str>, Failure> {
+    match body.get(key) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text)),
+        Some(_) => Err(invalid(key, "must be a text")),
+    }
+}
+
+fn number(body: &Body, key: &str, (usual, most): (u64, u64)) -> Result<usize, Failure> {
+    let number = match body.get(key) {
+        None | Some(Value::Null) => Some(usual),
+        Some(value) => value.as_u64().filter(|number| *number <= most),
+    };
+    let number = number.and_then(|number| usize::try_from(number).ok());
+    number.ok_or_else(|| invalid(key, &format!("must be a whole number from 0 to {most}")))
+}
+
+fn refuse(body: &Body, keys: &[&str]) -> Result<(), Failure> {
+    match keys.iter().find(|key| says(body, key)) {
+        Some(key) => Err(invalid(key, "is not served here")),
+        None => Ok(()),
+    }
+}
+
+/// What a stream is to report.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Modes {
+    /// The messages of the thread, at the beginning and at the end.
+    pub(crate) values: bool,
+    /// The messages that are new, one after the other.
+    pub(crate) updates: bool,
+    /// Pieces of the answer.
+    pub(crate) tuples: bool,
+}
+
+impl Modes {
+    fn read(body: &Body) -> Result<Self, Failure> {
+        let wrong = || {
+            let reason = "must be of values, updates and messages-tuple";
+            invalid("stream_mode", reason)
+        };
+        let named: Vec<&Value> = match body.get("stream_mode") {
+            None | Some(Value::Null) => return Ok(Self::of_values()),
+            Some(Value::Array(list)) => list.iter().collect(),
+            Some(one) => vec![one],
+        };
+        let mut modes = Self::default();
+        for one in named {
+            match one.as_str().ok_or_else(wrong)? {
+                "values" => modes.values = true,
+                "updates" => modes.updates = true,
+                "messages-tuple" => modes.tuples = true,
+                _ => return Err(wrong()),
+            }
+        }
+        Ok(modes)
+    }
+
+    /// As where none are named.
+    pub(crate) fn of_values() -> Self {
+        Self {
+            values: true,
+            ..Self::default()
+        }
+    }
+}
+
+/// A run that is to begin.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Run {
+    /// The agent that answers.
+    pub(crate) assistant: String,
+    /// What the user says.
+    pub(crate) message: String,
+    /// What a stream of it reports.
+    pub(crate) modes: Modes,
+    /// Whether the thread begins with it, where there is none.
+    pub(crate) creates: bool,
+    /// What it does while another run of the thread is in progress.
+    pub(crate) when_busy: WhenBusy,
+}
+
+/// What a run cannot be told here.
+const NOT_SERVED: &[&str] = &[
+    "command",
+    "checkpoint",
+    "checkpoint_id",
+    "interrupt_before",
+    "interrupt_after",
+    "webhook",
+    "after_seconds",
+    "feedback_keys",
+    "stream_subgraphs",
+];
+
+impl Run {
+    /// Reads a run of a thread.
+    ///
+    /// # Errors
+    /// A key is missing, cannot be what it is, or is not served.
+    pub(crate) fn read(body: &Body) -> Result<Self, Failure> {
+        refuse(body, NOT_SERVED)?;
+        for (key, usual) in [("on_disconnect", "continue"), ("on_completion", "delete")] {
+            if text(body, key)?.is_some_and(|text| text != usual) {
+                return Err(invalid(key, &format!("must be {usual}")));
+            }
+        }
+        let assistant = text(body, "assistant_id")?.filter(|name| !name.is_empty());
+        let assistant = assistant.ok_or_else(|| invalid("assistant_id", "is required"))?;
+        Ok(Self {
+            assistant: assistant.to_owned(),
+            message: message(body)?,
+            modes: Modes::read(body)?,
+            creates: match text(body, "if_not_exists")? {
+                None | Some("reject") => false,
+                Some("create") => true,
+                Some(_) => return Err(invalid("if_not_exists", "must be reject or create")),
+            },
+            when_busy: match text(body, "multitask_strategy")? {
+                None | Some("enqueue") => WhenBusy::Queue,
+                Some("reject") => WhenBusy::Refuse,
+                Some("interrupt") => WhenBusy::Interrupt,
+                Some(_) => {
+                    let reason = "must be enqueue, reject or interrupt";
+                    return Err(invalid("multitask_strategy", reason));
+                }
+            },
+        })
+    }
+}
+
+/// The message of the user. The thread has the earlier ones, so there is one.
+fn message(body: &Body) -> Result<String, Failure> {
+    let wrong = || {
+        let reason = "must be one message of the user: the thread has the earlier ones";
+        invalid("input.messages", reason)
+    };
+    let input = body.get("input").and_then(Value::as_object);
+    let input = input.ok_or_else(|| invalid("input", "must be an object with messages"))?;
+    let one = match input.get("messages") {
+        Some(Value::Array(list)) if list.len() == 1 => list.first(),
+        one @ Some(Value::Object(_)) => one,
+        _ => None,
+    };
+    let one = one.ok_or_else(wrong)?;
+    let role = one.get("role").or_else(|| one.get("type"));
+    match role.and_then(Value::as_str) {
+        Some("user" | "human") => {}
+        _ => return Err(wrong()),
+    }
+    content(&one["content"])
+}
+
+/// A text, or the texts of parts.
+fn content(content: &Value) -> Result<String, Failure> {
+    let wrong = || {
+        invalid(
+            "input.messages",
+            "must have a text, or parts that are texts",
+        )
+    };
+    match content {
+        Value::String(text) => Ok(text.clone()),
+        Value::Array(parts) => {
+            let text = |part: &Value| match part {
+                Value::String(text) => Some(text.clone()),
+                part if part["type"] == "text" => part["text"].as_str().map(str::to_owned),
+                _ => None,
+            };
+            let texts: Option<Vec<String>> = parts.iter().map(text).collect();
+            Ok(texts.ok_or_else(wrong)?.join("\n"))
+        }
+        _ => Err(wrong()),
+    }
+}
+
+/// A thread that is to be created.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct NewThread {
+    /// Its id.
+    pub(crate) id: Option<String>,
+    /// The agent that answers in it.
+    pub(crate) graph: Option<String>,
+    /// Whether one that is there is the answer, and not a conflict.
+    pub(crate) finds: bool,
+}
+
+impl NewThread {
+    /// Reads it.
+    ///
+    /// # Errors
+    /// A key cannot be what it is, or is not served.
+    pub(crate) fn read(body: &Body) -> Result<Self, Failure> {
+        refuse(body, &["supersteps", "ttl"])?;
+        let metadata = body.get("metadata").and_then(Value::as_object);
+        let graph = match metadata {
+            Some(metadata) => text(metadata, "graph_id")?,
+            None => None,
+        };
+        Ok(Self {
+            id: text(body, "thread_id")?.map(str::to_owned),
+            graph: graph.map(str::to_owned),
+            finds: match text(body, "if_exists")? {
+                None | Some("raise") => false,
+                Some("do_nothing") => true,
+                Some(_) => return Err(invalid("if_exists", "must be raise or do_nothing")),
+            },
+        })
+    }
+}
+
+/// Which assistants are looked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Search {
+    graph: Option<String>,
+    name: Option<String>,
+    limit: usize,
+    offset: usize,
+}
+
+impl Search {
+    /// Reads it.
+    ///
+    /// # Errors
+    /// A key cannot be what it is, or is not served.
+    pub(crate) fn read(body: &Body) -> Result<Self, Failure> {
+        refuse(body, &["metadata"])?;
+        Ok(Self {
+            graph: text(body, "graph_id")?.map(str::to_owned),
+            name: text(body, "name")?.map(str::to_lowercase),
+            limit: number(body, "limit", (ASSISTANTS_USUAL, ASSISTANTS))?,
+            offset: number(body, "offset", (0, u64::MAX))?,
+        })
+    }
+
+    /// Those that it finds, of agents in the order of their names.
+    pub(crate) fn page<T>(&self, all: Vec<T>, name: impl Fn(&T) -> &str) -> Vec<T> {
+        let fits = |one: &T| {
+            let name = name(one);
+            self.graph.as_deref().is_none_or(|graph| graph == name)
+                && self
+                    .name
+                    .as_deref()
+                    .is_none_or(|part| name.to_lowercase().contains(part))
+        };
+        let found = all.into_iter().filter(fits);
+        found.skip(self.offset).take(self.limit).collect()
+    }
+}
+
+/// Which states of a thread are wanted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct History {
+    /// Most of them.
+    pub(crate) limit: usize,
+    /// The state before which they are.
+    pub(crate) before: Option<String>,
+}
+
+impl History {
+    /// Reads it.
+    ///
+    /// # Errors
+    /// A key cannot be what it is, or is not served.
+    pub(crate) fn read(body: &Body) -> Result<Self, Failure> {
+        refuse(body, &["metadata", "checkpoint"])?;
+        let before = match body.get("before") {
+            None | Some(Value::Null) => None,
+            Some(Value::String(id)) => Some(id.as_str()),
+            Some(place) => {
+                let of = |place: &Value| place["checkpoint_id"].as_str().map(str::to_owned);
+                let id = of(place).or_else(|| of(&place["configurable"]));
+                let id = id.ok_or_else(|| invalid("before", "must name a checkpoint_id"))?;
+                return Self::with(body, Some(id));
+            }
+        };
+        Self::with(body, before.map(str::to_owned))
+    }
+
+    fn with(body: &Body, before: Option<String>) -> Result<Self, Failure> {
+        Ok(Self {
+            limit: number(body, "limit", (STATES_USUAL, STATES))?,
+            before,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn body(value: Value) -> Body {
+        value.as_object().cloned().unwrap()
+    }
+
+    fn run(more: Value) -> Result<Run, Failure> {
+        let mut run = body(json!({"assistant_id": "a",
+            "input": {"messages": [{"role": "user", "content": "q"}]}}));
+        run.extend(body(more));
+        Run::read(&run)
+    }
+
+    #[test]
+    fn a_run_is_one_message_to_an_agent() {
+        let plain = run(json!({"config": {"configurable": {}}, "metadata": {"a": 1}})).unwrap();
+        assert_eq!(
+            (plain.assistant.as_str(), plain.message.as_str()),
+            ("a", "q")
+        );
+        assert_eq!(plain.modes, Modes::of_values());
+        assert_eq!(plain.when_busy, WhenBusy::Queue);
+        let parts = json!([{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]);
+        let human = json!({"input": {"messages": {"type": "human", "content": parts}}});
+        assert_eq!(run(human).unwrap().message, "a\nb");
+        let modes = run(json!({"stream_mode": ["updates", "messages-tuple"]})).unwrap();
+        let modes = modes.modes;
+        assert_eq!(
+            (modes.values, modes.updates, modes.tuples),
+            (false, true, true)
+        );
+    }
+
+    #[test]
+    fn what_is_not_served_is_refused_by_name() {
+        let told = |more: Value| run(more).unwrap_err().message;
+        for key in NOT_SERVED {
+            let more = Value::Object([((*key).to_owned(), json!("x"))].into_iter().collect());
+            assert_eq!(told(more), format!("{key}: is not served here"));
+        }
+        assert!(run(json!({"interrupt_before": [], "command": null})).is_ok());
+        let two = json!([{"role": "user", "content": "a"}, {"role": "user", "content": "b"}]);
+        for messages in [
+            two,
+            json!([]),
+            json!([{"role": "ai", "content": "a"}]),
+            json!("q"),
+        ] {
+            let told = told(json!({"input": {"messages": messages}}));
+            assert!(told.starts_with("input.messages: "), "{told}");
+        }
+        assert!(told(json!({"stream_mode": "debug"})).starts_with("stream_mode: "));
+        assert!(told(json!({"assistant_id": ""})).starts_with("assistant_id: "));
+        assert_eq!(
+            told(json!({"on_disconnect": "cancel"})),
+            "on_disconnect: must be continue"
+        );
+        let rollback = json!({"multitask_strategy": "rollback"});
+        assert!(told(rollback).starts_with("multitask_strategy: "));
+    }
+
+    #[test]
+    fn assistants_are_found_by_name_in_pages() {
+        let search = |value| Search::read(&body(value)).unwrap();
+        let found = |value| search(value).page(vec!["a", "b", "ba"], |one| *one);
+        assert_eq!(found(json!({})), ["a", "b", "ba"]);
+        assert_eq!(found(json!({"graph_id": "b"})), ["b"]);
+        assert_eq!(found(json!({"name": "B"})), ["b", "ba"]);
+        assert_eq!(found(json!({"limit": 1, "offset": 1})), ["b"]);
+        assert!(Search::read(&body(json!({"limit": 1_001}))).is_err());
+    }
+
+    #[test]
+    fn threads_and_histories_are_read() {
+        let new =
+            json!({"thread_id": "t", "if_exists": "do_nothing", "metadata": {"graph_id": "a"}});
+        let new = NewThread::read(&body(new)).unwrap();
+        assert_eq!(
+            (new.id.as_deref(), new.graph.as_deref()),
+            (Some("t"), Some("a"))
+        );
+        assert!(new.finds);
+        let refused = NewThread::read(&body(json!({"ttl": {"ttl": 1}}))).unwrap_err();
+        assert_eq!(refused.message, "ttl: is not served here");
+        let history = |value| History::read(&body(value));
+        assert_eq!(history(json!({})).unwrap().limit, 10);
+        let before = json!({"before": {"configurable": {"checkpoint_id": "m"}}});
+        assert_eq!(history(before).unwrap().before.as_deref(), Some("m"));
+        assert!(history(json!({"before": {}})).is_err());
+    }
+}

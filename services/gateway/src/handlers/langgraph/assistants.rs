@@ -1,0 +1,46 @@
+//! Assistants: the agents that the operator's files describe.
+
+use axum::body::Body as HttpBody;
+use axum::extract::{Extension, Path, State};
+use axum::http::HeaderMap;
+use axum::response::Response;
+use serde_json::Value;
+use tg_schemas::operations::{Empty, GetNamedAgent, ListNamedAgents, NamedAgent};
+
+use super::{answered, unfit};
+use crate::call::Meta;
+use crate::engine::langgraph::asked::Search;
+use crate::engine::langgraph::shown;
+use crate::state::Shared;
+
+/// `POST /langgraph/assistants/search`.
+pub(crate) async fn search(
+    State(app): State<Shared>,
+    Extension(meta): Extension<Meta>,
+    headers: HeaderMap,
+    body: HttpBody,
+) -> Response {
+    answered(app, meta, headers, |caller| async move {
+        let (body, _reading) = caller.body(body).await?;
+        let search = Search::read(&body).map_err(unfit)?;
+        let all = caller.ask::<ListNamedAgents>(&Empty {}).await?;
+        let found = search.page(all.agents, |agent| &agent.name);
+        let found: Vec<Value> = found.iter().map(shown::listed).collect();
+        Ok(caller.reply(&Value::from(found)).await)
+    })
+    .await
+}
+
+/// `GET /langgraph/assistants/{assistant_id}`.
+pub(crate) async fn assistant(
+    State(app): State<Shared>,
+    Extension(meta): Extension<Meta>,
+    Path(name): Path<String>,
+    headers: HeaderMap,
+) -> Response {
+    answered(app, meta, headers, |caller| async move {
+        let agent = caller.ask::<GetNamedAgent>(&NamedAgent { name }).await?;
+        Ok(caller.reply(&shown::agent(&agent)).await)
+    })
+    .await
+}

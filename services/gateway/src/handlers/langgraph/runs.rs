@@ -1,0 +1,314 @@
+//! Runs: turns of a session, or one question outside of any. The id of a run is that of the user's message.
+
+use axum::body::Body as HttpBody;
+use axum::extract::{Extension, Path, Query, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue};
+use axum::response::Response;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tg_schemas::operations::{
+    Chat, Failure, FailureCode, ListMessages, Object, Question, SendMessage, SentMessage, Session,
+    SessionMessage, TurnResult, WhenBusy, WhichMessages,
+};
+
+use super::stream::{Begun, Stream, begun};
+use super::{Caller, answered, threads, unfit};
+use crate::call::Meta;
+use crate::engine::langgraph::asked::{Modes, Run};
+use crate::engine::langgraph::events::Told;
+use crate::engine::langgraph::shown::{self, Status, plain};
+use crate::state::Shared;
+
+/// Runs of a page where nobody says how many.
+const RUNS: usize = 10;
+/// The header by which clients learn the id of a run that they wait for.
+const PLACE: HeaderName = HeaderName::from_static("content-location");
+
+/// `POST /langgraph/threads/{thread_id}/runs`: begins a run, and waits for nothing of it.
+pub(crate) async fn create(
+    State(app): State<Shared>,
+    Extension(meta): Extension<Meta>,
+    Path(thread): Path<String>,
+    headers: HeaderMap,
+    body: HttpBody,
+) -> Response {
+    answered(app, meta, headers, |caller| async move {
+        let (_, session, begun) = starts(&caller, &thread, body).await?;
+        // The turn goes on without its reader.
+        let run = shown::run(&session, &[], &begun.run, "running");
+        let mut response = caller.reply(&run).await;
+        response.headers_mut().extend(place(&thread, &begun.run));
+        Ok(response)
+    })
+    .await
+}
+
+/// `POST /langgraph/threads/{thread_id}/runs/stream`.
+pub(crate) async fn stream(
+    State(app): State<Shared>,
+    Extension(meta): Extension<Meta>,
+    Path(thread): Path<String>,
+    headers: HeaderMap,
+    body: HttpBody,
+) -> Response {
+    answered(app, meta, headers, |caller| async move {
+        let (run, session, begun) = starts(&caller, &thread, body).await?;
+        let place = place(&thread, &begun.run);
+        let told = Told::new(run.modes, (&session.id, &begun.run), &session.agent);
+        let mut response = Stream::new(caller, session.id, told).of(begun).await?;
+        response.headers_mut().extend(place);
+        Ok(response)
+    })
+    .await
+}
+
+/// `POST /langgraph/threads/{thread_id}/runs/wait`.
+pub(crate) async fn wait(
+    State(app): State<Shared>,
+    Extension(meta): Extension<Meta>,
+    Path(thread): Path<String>,
+    headers: HeaderMap,
+    body: HttpBody,
+) -> Response {
+    answered(app, meta, headers, |caller| async move {
+        let (body, reading) = caller.body(body).await?;
+        let run = Run::read(&body).map_err(unfit)?;
+        drop(body);
+        let session = place_of(&caller, &thread, &run).await?;
+        let sent = sent(&caller, &session, &run);
+        let mut running = caller.start::<SendMessage>(&sent, false).await?;
+        if let Some(reading) = reading {
+            running = running.holding(reading);
+        }
+        super::replied::<SendMessage>(running).await?;
+        let messages = caller.messages(&session.id, None).await?;
+        let last = shown::runs(&messages).next().map(|run| place(&thread, run));
+        let mut response = caller.reply(&shown::values(&messages)).await;
+        response.headers_mut().extend(last.into_iter().flatten());
+        Ok(response)
+    })
+    .await
+}
+
+/// Which runs are listed.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Page {
+    limit: Option<usize>,
+    offset: Option<usize>,
+    status: Option<String>,
+}
+
+/// `GET /langgraph/threads/{thread_id}/runs`: the runs of a thread, the newest first.
+pub(crate) async fn list(
+    State(app): State<Shared>,
+    Extension(meta): Extension<Meta>,
+    Path(thread): Path<String>,
+    Query(page): Query<Page>,
+    headers: HeaderMap,
+) -> Response {
+    answered(app, meta, headers, |caller| async move {
+        let session = caller.thread(&thread).await?;
+        let (messages, busy) = caller.messages_now(&session.id).await?;
+        let all = shown::runs(&messages).map(|run| {
+            let how = how(&messages, run, busy).unwrap_or("error");
+            shown::run(&session, &messages, run, how)
+        });
+        let wanted = |run: &Value| {
+            page.status
+                .as_ref()
+                .is_none_or(|how| run["status"] == **how)
+        };
+        let some = all.filter(wanted).skip(page.offset.unwrap_or(0));
+        let all: Vec<Value> = some.take(page.limit.unwrap_or(RUNS)).collect();
+        Ok(caller.reply(&Value::from(all)).await)
+    })
+    .await
+}
+
+/// `GET /langgraph/threads/{thread_id}/runs/{run_id}`.
+pub(crate) async fn one(
+    State(app): State<Shared>,
+    Extension(meta): Extension<Meta>,
+    Path((thread, run)): Path<(String, String)>,
+    headers: HeaderMap,
+) -> Response {
+    answered(app, meta, headers, |caller| async move {
+        let session = caller.thread(&thread).await?;
+        let (messages, busy) = caller.messages_now(&session.id).await?;
+        let how = how(&messages, &run, busy).ok_or_else(unknown)?;
+        let shown = shown::run(&session, &messages, &run, how);
+        Ok(caller.reply(&shown).await)
+    })
+    .await
+}
+
+/// `GET /langgraph/threads/{thread_id}/runs/{run_id}/join`: waits for the end of a run.
+pub(crate) async fn join(
+    State(app): State<Shared>,
+    Extension(meta): Extension<Meta>,
+    Path((thread, run)): Path<(String, String)>,
+    headers: HeaderMap,
+) -> Response {
+    answered(app, meta, headers, |caller| async move {
+        let messages = joined(&caller, &thread, &run).await?;
+        Ok(caller.reply(&shown::values(&messages)).await)
+    })
+    .await
+}
+
+/// `GET /langgraph/threads/{thread_id}/runs/{run_id}/stream`: the same, as events. Pieces that were told are not told again.
+pub(crate) async fn stream_joined(
+    State(app): State<Shared>,
+    Extension(meta): Extension<Meta>,
+    Path((thread, run)): Path<(String, String)>,
+    headers: HeaderMap,
+) -> Response {
+    answered(app, meta, headers, |caller| async move {
+        let session = caller.thread(&thread).await?;
+        let messages = caller.messages(&session.id, None).await?;
+        shown::status(&messages, &run).ok_or_else(unknown)?;
+        drop(messages);
+        let which = WhichMessages {
+            session_id: session.id.clone(),
+            user_id: caller.user.clone(),
+            limit: Some(1),
+            when_busy: Some(WhenBusy::Queue),
+            ..WhichMessages::default()
+        };
+        let running = caller.start::<ListMessages>(&which, false).await?;
+        let told = Told::new(Modes::of_values(), (&session.id, &run), &session.agent);
+        Ok(Stream::new(caller, session.id, told).until(running))
+    })
+    .await
+}
+
+/// `POST /langgraph/runs/wait`: one question, of which nothing is kept.
+pub(crate) async fn stateless(
+    State(app): State<Shared>,
+    Extension(meta): Extension<Meta>,
+    headers: HeaderMap,
+    body: HttpBody,
+) -> Response {
+    answered(app, meta, headers, |caller| async move {
+        let (_, mut values, result) = asked(&caller, body).await?;
+        values["messages"][1]["response_metadata"] =
+            json!({"model_name": result.model, "finish_reason": result.finish_reason});
+        Ok(caller.reply(&values).await)
+    })
+    .await
+}
+
+/// `POST /langgraph/runs/stream`: the same, as events once the answer is there.
+pub(crate) async fn stateless_stream(
+    State(app): State<Shared>,
+    Extension(meta): Extension<Meta>,
+    headers: HeaderMap,
+    body: HttpBody,
+) -> Response {
+    answered(app, meta, headers, |caller| async move {
+        let (run, values, result) = asked(&caller, body).await?;
+        let told = Told::new(run.modes, ("", &result.request_id), &run.assistant);
+        Ok(Stream::new(caller, String::new(), told).whole(&result.content, &values))
+    })
+    .await
+}
+
+/// Asks one question outside of any thread.
+async fn asked(caller: &Caller, body: HttpBody) -> Result<(Run, Value, TurnResult), Object> {
+    let (body, _reading) = caller.body(body).await?;
+    let run = Run::read(&body).map_err(unfit)?;
+    let question = Question {
+        name: run.assistant.clone(),
+        message: Some(run.message.clone()),
+        user_id: caller.user.clone(),
+        ..Question::default()
+    };
+    let result = caller.ask::<Chat>(&question).await?;
+    let id = &result.request_id;
+    let human = plain("human", &format!("input-{id}"), &run.message);
+    let mut answer = plain("ai", &format!("run-{id}"), &result.content);
+    answer["tool_calls"] = json!([]);
+    answer["invalid_tool_calls"] = json!([]);
+    let values = json!({"messages": [human, answer]});
+    Ok((run, values, result))
+}
+
+/// Begins the run that a request asks for, up to its message being kept.
+async fn starts(
+    caller: &Caller,
+    thread: &str,
+    body: HttpBody,
+) -> Result<(Run, Session, Begun), Object> {
+    let (body, reading) = caller.body(body).await?;
+    let run = Run::read(&body).map_err(unfit)?;
+    drop(body);
+    let session = place_of(caller, thread, &run).await?;
+    let sent = sent(caller, &session, &run);
+    let mut running = caller.start::<SendMessage>(&sent, true).await?;
+    if let Some(reading) = reading {
+        running = running.holding(reading);
+    }
+    let begun = begun(running).await?;
+    Ok((run, session, begun))
+}
+
+/// The thread of a run. One in which nothing was said yet takes the agent of its first run.
+async fn place_of(caller: &Caller, thread: &str, run: &Run) -> Result<Session, Object> {
+    let found = match caller.thread(thread).await {
+        Ok(found) => found,
+        Err(failure) if threads::is_unknown(&failure) && run.creates => {
+            return threads::create(caller, &run.assistant, Some(thread.to_owned())).await;
+        }
+        Err(failure) => return Err(failure),
+    };
+    if found.agent == run.assistant {
+        return Ok(found);
+    }
+    if found.message_count > 0 {
+        let text = "assistant_id: the thread belongs to another agent";
+        return Err(unfit(Failure::new(FailureCode::SessionAgentMismatch, text)));
+    }
+    threads::remove(caller, &found.id).await?;
+    threads::create(caller, &run.assistant, Some(found.id)).await
+}
+
+fn sent(caller: &Caller, session: &Session, run: &Run) -> SentMessage {
+    SentMessage {
+        name: session.agent.clone(),
+        session_id: session.id.clone(),
+        user_id: caller.user.clone(),
+        message: run.message.clone(),
+        when_busy: run.when_busy,
+        ..SentMessage::default()
+    }
+}
+
+/// The messages of a thread once a run of it is over.
+async fn joined(caller: &Caller, thread: &str, run: &str) -> Result<Vec<SessionMessage>, Object> {
+    let messages = caller.messages(thread, Some(WhenBusy::Queue)).await?;
+    match shown::status(&messages, run) {
+        Some(_) => Ok(messages),
+        None => Err(unknown()),
+    }
+}
+
+/// How a run goes. `None`: there is no such run.
+fn how(messages: &[SessionMessage], run: &str, busy: bool) -> Option<&'static str> {
+    let newest = shown::runs(messages).next() == Some(run);
+    Some(match shown::status(messages, run)? {
+        Status::Success => "success",
+        Status::Unanswered if busy && newest => "running",
+        Status::Unanswered => "error",
+    })
+}
+
+fn unknown() -> Object {
+    let text = "run_id: there is no such run";
+    unfit(Failure::new(FailureCode::NotFound, text))
+}
+
+/// Where a run is found.
+fn place(thread: &str, run: &str) -> Option<(HeaderName, HeaderValue)> {
+    let place = format!("/threads/{thread}/runs/{run}");
+    Some((PLACE, HeaderValue::from_str(&place).ok()?))
+}

@@ -1,0 +1,177 @@
+//! A run as server-sent events. A client that goes away ends no turn.
+
+use std::collections::VecDeque;
+
+use axum::response::Response;
+use bytes::Bytes;
+use futures::stream;
+use serde_json::{Value, json};
+use tg_schemas::operations::{FailureCode, Object};
+
+use super::{Caller, failed_with, incomplete, result};
+use crate::ask::Part;
+use crate::engine::langgraph::events::{self, Told, event};
+use crate::engine::langgraph::shown;
+use crate::engine::translate::Body;
+use crate::handlers::sse;
+use crate::running::Running;
+
+/// A run whose message is kept.
+pub(super) struct Begun {
+    /// Its id.
+    pub(super) run: String,
+    running: Running,
+    /// What was told instead of the message: an answer that was there already.
+    first: Option<(String, Body)>,
+}
+
+/// Waits until the message of a run is kept. What fails before has a status that says so.
+pub(super) async fn begun(mut running: Running) -> Result<Begun, Object> {
+    let (name, data) = match running.next().await {
+        Some(Part::Body { body, failed, .. }) => named(body, failed)?,
+        Some(Part::Error(error)) => return Err(failed_with(&error)),
+        None => return Err(incomplete()),
+    };
+    let id = data.get("id").and_then(Value::as_str).map(str::to_owned);
+    Ok(match (name.as_str(), id) {
+        ("user-message", Some(run)) => Begun {
+            run,
+            running,
+            first: None,
+        },
+        _ => Begun {
+            run: uuid::Uuid::new_v4().to_string(),
+            running,
+            first: Some((name, data)),
+        },
+    })
+}
+
+/// The name of an event and what it says.
+fn named(mut body: Body, failed: bool) -> Result<(String, Body), Object> {
+    if failed {
+        return Err(result(body, true).err().unwrap_or_default());
+    }
+    let name = body.get("event").and_then(Value::as_str);
+    let name = name.unwrap_or("done").to_owned();
+    let data = body.remove("data").or_else(|| body.remove("result"));
+    let data = data.and_then(|data| data.as_object().cloned());
+    Ok((name, data.unwrap_or_default()))
+}
+
+/// Events on their way.
+pub(super) struct Stream {
+    caller: Caller,
+    thread: String,
+    told: Told,
+    /// Events that are to be sent.
+    pending: VecDeque<Bytes>,
+    running: Option<Running>,
+}
+
+impl Stream {
+    /// Of a run of a thread.
+    pub(super) fn new(caller: Caller, thread: String, told: Told) -> Self {
+        let pending = VecDeque::from([told.begun()]);
+        Self {
+            caller,
+            thread,
+            told,
+            pending,
+            running: None,
+        }
+    }
+
+    /// From the user's message on.
+    pub(super) async fn of(mut self, begun: Begun) -> Result<Response, Object> {
+        self.values().await?;
+        match begun.first {
+            None => self.running = Some(begun.running),
+            Some((name, data)) => self.over(&name, &data).await,
+        }
+        Ok(self.respond())
+    }
+
+    /// The thread once a question is answered that waits for the run.
+    pub(super) fn until(mut self, running: Running) -> Response {
+        self.running = Some(running);
+        self.respond()
+    }
+
+    /// An answer that is there.
+    pub(super) fn whole(mut self, content: &str, values: &Value) -> Response {
+        let done = json!({"content": content});
+        let told = done.as_object().map(|done| self.told.take("done", done));
+        self.pending.extend(told.into_iter().flatten());
+        if self.told.tells_values() {
+            self.pending.push_back(event("values", values));
+        }
+        self.pending.push_back(events::end());
+        self.respond()
+    }
+
+    /// Adds the messages of the thread, if they are wanted.
+    async fn values(&mut self) -> Result<(), Object> {
+        if self.told.tells_values() {
+            let messages = self.caller.messages(&self.thread, None).await?;
+            let values = shown::values(&messages);
+            self.pending.push_back(event("values", &values));
+        }
+        Ok(())
+    }
+
+    /// Adds what the last event of a turn is.
+    async fn over(&mut self, name: &str, data: &Body) {
+        if name == "error" {
+            let text = data.get("error_message").cloned().unwrap_or_default();
+            let code = FailureCode::UpstreamError.as_str();
+            let failure = [("code", code.into()), ("message", text)];
+            let failure = failure.map(|(key, value)| (key.to_owned(), value));
+            self.failed(&failure.into_iter().collect());
+            return;
+        }
+        self.pending.extend(self.told.take(name, data));
+        if let Err(failure) = self.values().await {
+            self.pending.push_back(events::failed(&failure));
+        }
+        self.pending.push_back(events::end());
+    }
+
+    fn failed(&mut self, failure: &Object) {
+        self.pending.push_back(events::failed(failure));
+        self.pending.push_back(events::end());
+    }
+
+    /// The next event.
+    async fn next(mut self) -> Option<(Bytes, Self)> {
+        loop {
+            if let Some(event) = self.pending.pop_front() {
+                return Some((event, self));
+            }
+            let mut running = self.running.take()?;
+            match running.next().await {
+                Some(Part::Body { body, last, failed }) => match named(body, failed) {
+                    Ok((name, data)) if last => self.over(&name, &data).await,
+                    Ok((name, data)) => {
+                        self.pending.extend(self.told.take(&name, &data));
+                        self.running = Some(running);
+                    }
+                    Err(failure) => self.failed(&failure),
+                },
+                Some(Part::Error(error)) => self.failed(&failed_with(&error)),
+                None => self.failed(&incomplete()),
+            }
+        }
+    }
+
+    fn respond(self) -> Response {
+        let heartbeat = self.caller.app.options.heartbeat;
+        let outlet = self.caller.app.sending.outlet(&self.caller.identity);
+        let events = stream::unfold((self, outlet), |(stream, outlet)| async {
+            let (event, stream) = stream.next().await?;
+            let event = outlet.hold(event).await;
+            Some((event, (stream, outlet)))
+        });
+        sse::kept_alive(events, heartbeat)
+    }
+}
