@@ -190,7 +190,7 @@ pub(crate) fn status(messages: &[SessionMessage], run: &str) -> Option<Status> {
 }
 
 /// The runs of a thread, the newest first.
-pub(crate) fn runs<'a>(messages: &'a [SessionMessage]) -> impl Iterator<Item = &'a str> {
+pub(crate) fn runs(messages: &[SessionMessage]) -> impl Iterator<Item = &str> {
     let of_user = messages.iter().rev().filter(|one| kind(&one.role) == HUMAN);
     of_user.map(|one| one.id.as_str())
 }
