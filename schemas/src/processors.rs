@@ -153,7 +153,7 @@ mod tests {
         );
         let writer = processor("triples-write").unwrap();
         assert!(writer.has(&triples_write::RETRACT.row()) && writer.spec("retract").is_none());
-        assert_eq!(processor("agent-manager").unwrap().wired().count(), 30);
+        assert_eq!(processor("agent-manager").unwrap().wired().count(), 32);
     }
 
     #[test]

@@ -124,7 +124,9 @@ fn transaction(
         }
     }
     // On failure the transaction is rolled back when `tx` is dropped.
-    Ok(tx.commit()?)
+    tx.commit()?;
+    metrics::counter!("tg_store_commits_total").increment(1);
+    Ok(())
 }
 
 fn fail(work: Work, error: &StorageError) {

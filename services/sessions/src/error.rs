@@ -117,6 +117,11 @@ fn unanswered(code: ErrorCode) -> Failure {
     }
 }
 
+fn archived(successor: &str) -> Failure {
+    let text = "session_id: the session continues in another one";
+    Failure::new(FailureCode::SessionArchived, text).continued_in(successor)
+}
+
 impl From<SessionsError> for Refused<Failure> {
     fn from(error: SessionsError) -> Self {
         let of = |code, text: &str| Failure::new(code, text);
@@ -176,11 +181,7 @@ impl From<SessionsError> for Refused<Failure> {
                 "too many turns wait in this workspace; try again later",
             )
             .after(1),
-            SessionsError::Archived(successor) => of(
-                FailureCode::SessionArchived,
-                "session_id: the session continues in another one",
-            )
-            .continued_in(&successor),
+            SessionsError::Archived(successor) => archived(&successor),
             SessionsError::Gone => of(
                 FailureCode::SessionGone,
                 "session_id: the session was archived, and the one that continued it was deleted",

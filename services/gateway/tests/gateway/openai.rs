@@ -294,11 +294,15 @@ async fn a_key_that_is_held_to_a_model_sees_and_asks_that_one(place: Place) {
         (all["object"].as_str(), ids(all.clone())),
         (
             Some("list"),
-            vec![
-                "agent/default".to_owned(),
-                "one".to_owned(),
-                "two".to_owned()
+            [
+                "agent/concise",
+                "agent/default",
+                "agent/maven",
+                "one",
+                "two"
             ]
+            .map(str::to_owned)
+            .to_vec()
         )
     );
     let (_, own) = world.get("/v1/models", "tg_model").await;

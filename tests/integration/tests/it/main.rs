@@ -152,5 +152,6 @@ mod traces_tell_of_tampering;
 mod upgrades_lose_nothing;
 mod uploads_go_on;
 mod vectors_are_kept_in_files;
+mod what_a_run_costs;
 mod what_is_loaded_by_hand_stays;
 mod workspaces_are_walls;

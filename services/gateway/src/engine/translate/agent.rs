@@ -208,7 +208,7 @@ impl Summary {
         ];
         let gaps = self
             .gaps
-            .then(|| "parts of the run are not kept: texts are missing".to_owned());
+            .then(|| "the run keeps only some of its parts: the texts have gaps".to_owned());
         let cut = cut.iter().filter_map(|(what, text)| text.too_long(what));
         for warning in cut.chain(gaps) {
             let told = last.entry("warnings").or_insert_with(|| json!([]));

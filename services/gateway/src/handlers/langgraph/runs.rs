@@ -11,8 +11,9 @@ use tg_schemas::operations::{
     SessionMessage, TurnResult, WhenBusy, WhichMessages,
 };
 
+use super::caller::{Caller, answered, replied, unfit};
 use super::stream::{Begun, Stream, begun};
-use super::{Caller, answered, threads, unfit};
+use super::threads;
 use crate::call::Meta;
 use crate::engine::langgraph::asked::{Modes, Run};
 use crate::engine::langgraph::events::Told;
@@ -80,7 +81,7 @@ pub(crate) async fn wait(
         if let Some(reading) = reading {
             running = running.holding(reading);
         }
-        super::replied::<SendMessage>(running).await?;
+        replied::<SendMessage>(running).await?;
         let messages = caller.messages(&session.id, None).await?;
         let last = shown::runs(&messages).next().map(|run| place(&thread, run));
         let mut response = caller.reply(&shown::values(&messages)).await;

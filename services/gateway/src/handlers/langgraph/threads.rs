@@ -10,7 +10,7 @@ use tg_schemas::operations::{
     NewSession, Object, Session,
 };
 
-use super::{Caller, answered, code, unfit};
+use super::caller::{Caller, answered, code, unfit};
 use crate::call::Meta;
 use crate::engine::langgraph::asked::{History, NewThread};
 use crate::engine::langgraph::shown;

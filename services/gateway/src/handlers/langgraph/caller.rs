@@ -1,0 +1,276 @@
+//! Who calls, how operations are asked for them, and how failures are told.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use axum::body::Body as HttpBody;
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::Response;
+use serde_json::{Value, json};
+use tg_schemas::limits::CHAT_BODY;
+use tg_schemas::operations::{
+    Failure, FailureCode, GetSession, ListMessages, Object, OneSession, Operation, SESSIONS,
+    Session, SessionMessage, TENANT, WhenBusy, WhichMessages, read as fits, write,
+};
+use tg_schemas::{Error, ErrorCode};
+use tokio_util::sync::CancellationToken;
+
+use crate::ask::Part;
+use crate::auth::Identity;
+use crate::budget::Reading;
+use crate::call::{Call, Leave, Meta, Target};
+use crate::engine::langgraph::shown;
+use crate::engine::translate::Body;
+use crate::error::{json_response, json_written};
+use crate::handlers::operations::{failed_with, object_of, refused, result};
+use crate::handlers::{compat, read};
+use crate::running::Running;
+use crate::state::Shared;
+
+/// The header that names the user; without it the caller is their own user.
+const USER: &str = "spass-user-id";
+/// Messages of a page, and messages of a thread that are told at most: the newest.
+const PAGE: i64 = 200;
+const MESSAGES: usize = 1_000;
+
+/// Who asks, for whom and where.
+pub(super) struct Caller {
+    pub(super) app: Shared,
+    pub(super) identity: Identity,
+    pub(super) meta: Meta,
+    pub(super) headers: HeaderMap,
+    pub(super) workspace: Option<String>,
+    pub(super) user: String,
+    pub(super) timeout: Option<Duration>,
+}
+
+impl Caller {
+    pub(super) async fn new(app: Shared, meta: Meta, headers: HeaderMap) -> Result<Self, Object> {
+        let identity = app.known(compat::token(&headers), &meta).await;
+        let identity = identity.map_err(|error| refused(&error))?;
+        let user = named(&headers, USER)?.unwrap_or_else(|| identity.id.to_string());
+        Ok(Self {
+            workspace: named(&headers, TENANT)?,
+            timeout: read::timeout(&headers).map_err(|error| refused(&error))?,
+            app,
+            identity,
+            meta,
+            headers,
+            user,
+        })
+    }
+
+    /// The body of a request; what is held of it counts. None is an empty one.
+    pub(super) async fn body(&self, body: HttpBody) -> Result<(Body, Option<Reading>), Object> {
+        let headers = &self.headers;
+        let length = headers.get(header::CONTENT_LENGTH);
+        let chunked = headers.contains_key(header::TRANSFER_ENCODING);
+        if length.map_or(!chunked, |length| length == "0") {
+            return Ok((Body::new(), None));
+        }
+        let read = read::body_of(&self.app, headers, body, Some(&self.identity), CHAT_BODY).await;
+        let (body, reading) = read.map_err(|error| refused(&error))?;
+        Ok((body, Some(reading)))
+    }
+
+    /// Starts an operation. Each is a question of its own.
+    pub(super) async fn start<O: Operation>(
+        &self,
+        request: &O::Request,
+        streaming: bool,
+    ) -> Result<Running, Object> {
+        let mut body = write(request).map_err(|error| failed_with(&error))?;
+        body.insert("operation".to_owned(), O::META.name.into());
+        body.remove("streaming");
+        if streaming {
+            body.insert("streaming".to_owned(), true.into());
+        }
+        let target = Target::service(SESSIONS, &body);
+        let call = Call {
+            target: target.map_err(|error| refused(&error))?,
+            body,
+            workspace: self.workspace.clone(),
+            timeout: self.timeout,
+            leave: Leave::Cancel,
+            whole: !streaming,
+            meta: Meta {
+                number: uuid::Uuid::new_v4().to_string().into(),
+                ..self.meta.clone()
+            },
+        };
+        let running = self
+            .app
+            .start(&self.identity, call, CancellationToken::new());
+        running.await.map_err(|error| refused(&error))
+    }
+
+    /// Asks an operation, and waits for its reply.
+    pub(super) async fn ask<O: Operation>(&self, request: &O::Request) -> Result<O::Reply, Object> {
+        let running = self.start::<O>(request, false).await?;
+        replied::<O>(running).await
+    }
+
+    /// The newest messages of a thread, once its runs are over where that is waited for.
+    pub(super) async fn messages(
+        &self,
+        thread: &str,
+        when_busy: Option<WhenBusy>,
+    ) -> Result<Vec<SessionMessage>, Object> {
+        let mut which = WhichMessages {
+            session_id: thread.to_owned(),
+            user_id: self.user.clone(),
+            limit: Some(PAGE),
+            when_busy,
+            ..WhichMessages::default()
+        };
+        let mut newest = VecDeque::new();
+        let mut bytes = 0_usize;
+        loop {
+            let page = self.ask::<ListMessages>(&which).await?;
+            for message in page.messages {
+                bytes = bytes.saturating_add(shown::size(&message));
+                newest.push_back(message);
+                while newest.len() > MESSAGES || (bytes > CHAT_BODY && newest.len() > 1) {
+                    let oldest = newest.pop_front().as_ref().map_or(0, shown::size);
+                    bytes = bytes.saturating_sub(oldest);
+                }
+            }
+            which.when_busy = None;
+            which.cursor = page.next_cursor;
+            if which.cursor.is_none() {
+                return Ok(newest.into());
+            }
+        }
+    }
+
+    /// The messages of a thread as they are, and whether a run of it is in progress.
+    pub(super) async fn messages_now(
+        &self,
+        thread: &str,
+    ) -> Result<(Vec<SessionMessage>, bool), Object> {
+        match self.messages(thread, Some(WhenBusy::Refuse)).await {
+            Err(failure) if code(&failure) == FailureCode::SessionBusy.as_str() => {
+                Ok((self.messages(thread, None).await?, true))
+            }
+            found => Ok((found?, false)),
+        }
+    }
+
+    /// The thread with an id, whichever agent it has.
+    pub(super) async fn thread(&self, id: &str) -> Result<Session, Object> {
+        self.ask::<GetSession>(&self.which(id)).await
+    }
+
+    /// Names a thread without its agent.
+    pub(super) fn which(&self, id: &str) -> OneSession {
+        OneSession {
+            name: String::new(),
+            session_id: id.to_owned(),
+            user_id: self.user.clone(),
+        }
+    }
+
+    /// A reply of some size.
+    pub(super) async fn reply(&self, value: &Value) -> Response {
+        let outlet = self.app.sending.outlet(&self.identity);
+        json_written(StatusCode::OK, outlet.hold(value.to_string().into()).await)
+    }
+}
+
+/// The reply of an operation that was started.
+pub(super) async fn replied<O: Operation>(mut running: Running) -> Result<O::Reply, Object> {
+    loop {
+        match running.next().await {
+            Some(Part::Body {
+                body,
+                last: true,
+                failed,
+            }) => {
+                let reply = fits::<O::Reply>(&result(body, failed)?);
+                return reply.map_err(|_| {
+                    let text = "the answer could not be read";
+                    object_of(&Failure::new(FailureCode::InternalError, text))
+                });
+            }
+            Some(Part::Body { .. }) => {}
+            Some(Part::Error(error)) => return Err(failed_with(&error)),
+            None => return Err(incomplete()),
+        }
+    }
+}
+
+pub(super) fn incomplete() -> Object {
+    failed_with(&Error::new(
+        ErrorCode::Interrupted,
+        "the answer is incomplete",
+    ))
+}
+
+/// The text of a header, if it says something.
+fn named(headers: &HeaderMap, name: &str) -> Result<Option<String>, Object> {
+    let Some(value) = headers.get(name) else {
+        return Ok(None);
+    };
+    let text = value.to_str().map_err(|_| {
+        let text = format!("{name}: must consist of visible ASCII characters");
+        object_of(&Failure::new(FailureCode::InvalidHeader, text))
+    })?;
+    let text = text.trim();
+    Ok((!text.is_empty()).then(|| text.to_owned()))
+}
+
+pub(super) fn code(failure: &Object) -> &str {
+    let code = failure.get("code").and_then(Value::as_str);
+    code.unwrap_or_default()
+}
+
+/// A refusal of what a request says.
+pub(super) fn unfit(failure: Failure) -> Object {
+    object_of(&failure)
+}
+
+/// A failure as these clients read it.
+fn told(failure: &Object, id: &str) -> Response {
+    let known = FailureCode::all().find(|one| code(failure) == one.as_str());
+    let status = match known.unwrap_or(FailureCode::InternalError).status() {
+        // A redirect would send the message to an endpoint of another API.
+        308 => 409,
+        status => status,
+    };
+    let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let detail = failure.get("message").cloned().unwrap_or_default();
+    let body = json!({"detail": detail, "code": code(failure), "request_id": id});
+    let mut response = json_response(status, &body);
+    let headers = response.headers_mut();
+    if let Some(seconds) = failure.get("retry_after").and_then(Value::as_i64) {
+        headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+    }
+    if status == StatusCode::UNAUTHORIZED {
+        let bearer = HeaderValue::from_static("Bearer");
+        headers.insert(header::WWW_AUTHENTICATE, bearer);
+    }
+    response
+}
+
+/// Answers, or says what failed.
+pub(super) async fn answered<W, F>(app: Shared, meta: Meta, headers: HeaderMap, work: W) -> Response
+where
+    W: FnOnce(Caller) -> F,
+    F: Future<Output = Result<Response, Object>>,
+{
+    let id = meta.request_id.clone();
+    let outcome = async {
+        let caller = Caller::new(app, meta, headers).await?;
+        work(caller).await
+    };
+    outcome.await.unwrap_or_else(|failure| told(&failure, &id))
+}
+
+/// What is not there, below `/langgraph`.
+pub(crate) fn nothing(meta: &Meta) -> Response {
+    let failure = object_of(&Failure::new(
+        FailureCode::NotFound,
+        "there is no such endpoint",
+    ));
+    told(&failure, &meta.request_id)
+}
