@@ -148,6 +148,16 @@ if [ "$(cat .cache/everything/wanted 2>/dev/null)" != "$server" ]; then
   echo "$server" > .cache/everything/wanted
 fi
 
+# The conformance suite of the Model Context Protocol, for what it requires of a server.
+suite="@modelcontextprotocol/conformance@0.2.0-alpha.12"
+if [ "$(cat .cache/conformance/wanted 2>/dev/null)" != "$suite" ]; then
+  echo "setup: installing the conformance suite of MCP into .cache/conformance" >&2
+  rm -rf .cache/conformance
+  mkdir -p .cache/conformance
+  npm install --silent --no-audit --no-fund --ignore-scripts --prefix .cache/conformance "$suite"
+  echo "$suite" > .cache/conformance/wanted
+fi
+
 # An OpenID provider, for logins by tokens of an external issuer.
 provider="oidc-provider@9.13.3"
 if [ "$(cat .cache/oidc/wanted 2>/dev/null)" != "$provider" ]; then
