@@ -127,6 +127,16 @@ if [ "$(cat .cache/langgraph/wanted 2>/dev/null)" != "$graphs" ]; then
   echo "$graphs" > .cache/langgraph/wanted
 fi
 
+# The checker of providers, for /v1.
+checker="trustedrouter-provider-check==0.1.8"
+if [ "$(cat .cache/checker/wanted 2>/dev/null)" != "$checker" ]; then
+  echo "setup: installing the checker of providers into .cache/checker" >&2
+  rm -rf .cache/checker
+  python3 -m venv .cache/checker
+  .cache/checker/bin/pip install -q "$checker"
+  echo "$checker" > .cache/checker/wanted
+fi
+
 # The client from npm.
 client="@trustgraph/client@1.7.2"
 if [ "$(cat .cache/npm/wanted 2>/dev/null)" != "$client" ]; then

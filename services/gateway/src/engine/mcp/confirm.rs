@@ -23,7 +23,7 @@ pub(crate) fn question(run: &str, part: &Body) -> Option<Value> {
         return None;
     }
     let asked = text("message_id").filter(|id| !id.is_empty())?;
-    let content: Value = serde_json::from_str(text("content")?).ok()?;
+    let content: Value = serde_json::from_slice(text("content")?.as_bytes()).ok()?;
     let tool = content["tool"].as_str()?;
     let arguments = content["arguments"].to_string();
     let arguments = match floor(&arguments, SHOWN_BYTES) {
