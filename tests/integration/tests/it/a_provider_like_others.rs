@@ -24,9 +24,10 @@ async fn the_checker_finds_nothing(bus: Bus) -> Result<()> {
     let model = ScriptedModel::start(rules).await?;
     let node = bus.broker().await?;
     let server = launch(&model, node.as_ref()).ready().await?;
+    let base = format!("{}v1", server.url());
     let work = Command::new(root().join(".cache/checker/bin/python3"))
         .arg(root().join("tests/integration/clients/provider_check.py"))
-        .args([&format!("{}v1", server.url()), "", "scripted"])
+        .args([base.as_str(), "", "scripted"])
         .stdin(Stdio::null())
         .kill_on_drop(true)
         .output();
