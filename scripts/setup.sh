@@ -127,6 +127,26 @@ if [ "$(cat .cache/langgraph/wanted 2>/dev/null)" != "$graphs" ]; then
   echo "$graphs" > .cache/langgraph/wanted
 fi
 
+# Frameworks and clients from npm that ask the APIs of OpenAI and Anthropic; each set has its own place, as they need other versions.
+frameworks="langchain-openai==1.7.4 openai-agents==0.24.0"
+if [ "$(cat .cache/frameworks/wanted 2>/dev/null)" != "$frameworks" ]; then
+  echo "setup: installing frameworks into .cache/frameworks" >&2
+  rm -rf .cache/frameworks
+  python3 -m venv .cache/frameworks
+  # shellcheck disable=SC2086
+  .cache/frameworks/bin/pip install -q $frameworks
+  echo "$frameworks" > .cache/frameworks/wanted
+fi
+models="openai@7.59.0 @anthropic-ai/sdk@1.14.0"
+if [ "$(cat .cache/models/wanted 2>/dev/null)" != "$models" ]; then
+  echo "setup: installing clients of models into .cache/models" >&2
+  rm -rf .cache/models
+  mkdir -p .cache/models
+  # shellcheck disable=SC2086
+  npm install --silent --no-audit --no-fund --ignore-scripts --prefix .cache/models $models
+  echo "$models" > .cache/models/wanted
+fi
+
 # The checker of providers, for /v1.
 checker="trustedrouter-provider-check==0.1.8"
 if [ "$(cat .cache/checker/wanted 2>/dev/null)" != "$checker" ]; then
