@@ -127,6 +127,36 @@ if [ "$(cat .cache/langgraph/wanted 2>/dev/null)" != "$graphs" ]; then
   echo "$graphs" > .cache/langgraph/wanted
 fi
 
+# Frameworks and clients from npm that ask the APIs of OpenAI and Anthropic; each set has its own place, as they need other versions.
+frameworks="langchain-openai==1.7.4 openai-agents==0.24.0"
+if [ "$(cat .cache/frameworks/wanted 2>/dev/null)" != "$frameworks" ]; then
+  echo "setup: installing frameworks into .cache/frameworks" >&2
+  rm -rf .cache/frameworks
+  python3 -m venv .cache/frameworks
+  # shellcheck disable=SC2086
+  .cache/frameworks/bin/pip install -q $frameworks
+  echo "$frameworks" > .cache/frameworks/wanted
+fi
+models="openai@7.59.0 @anthropic-ai/sdk@1.14.0"
+if [ "$(cat .cache/models/wanted 2>/dev/null)" != "$models" ]; then
+  echo "setup: installing clients of models into .cache/models" >&2
+  rm -rf .cache/models
+  mkdir -p .cache/models
+  # shellcheck disable=SC2086
+  npm install --silent --no-audit --no-fund --ignore-scripts --prefix .cache/models $models
+  echo "$models" > .cache/models/wanted
+fi
+
+# The checker of providers, for /v1.
+checker="trustedrouter-provider-check==0.1.8"
+if [ "$(cat .cache/checker/wanted 2>/dev/null)" != "$checker" ]; then
+  echo "setup: installing the checker of providers into .cache/checker" >&2
+  rm -rf .cache/checker
+  python3 -m venv .cache/checker
+  .cache/checker/bin/pip install -q "$checker"
+  echo "$checker" > .cache/checker/wanted
+fi
+
 # The client from npm.
 client="@trustgraph/client@1.7.2"
 if [ "$(cat .cache/npm/wanted 2>/dev/null)" != "$client" ]; then
@@ -146,6 +176,16 @@ if [ "$(cat .cache/everything/wanted 2>/dev/null)" != "$server" ]; then
   mkdir -p .cache/everything
   npm install --silent --no-audit --no-fund --ignore-scripts --prefix .cache/everything "$server"
   echo "$server" > .cache/everything/wanted
+fi
+
+# The conformance suite of the Model Context Protocol, for what it requires of a server.
+suite="@modelcontextprotocol/conformance@0.2.0-alpha.12"
+if [ "$(cat .cache/conformance/wanted 2>/dev/null)" != "$suite" ]; then
+  echo "setup: installing the conformance suite of MCP into .cache/conformance" >&2
+  rm -rf .cache/conformance
+  mkdir -p .cache/conformance
+  npm install --silent --no-audit --no-fund --ignore-scripts --prefix .cache/conformance "$suite"
+  echo "$suite" > .cache/conformance/wanted
 fi
 
 # An OpenID provider, for logins by tokens of an external issuer.

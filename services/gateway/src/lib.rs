@@ -33,7 +33,9 @@ mod iam_call;
 mod inflight;
 mod judge;
 mod judging;
+mod levels;
 mod listener;
+mod offers;
 mod opened;
 mod options;
 mod pace;
@@ -61,6 +63,8 @@ mod wire;
 pub use engine::translate;
 pub use error::GatewayError;
 pub use exposition::Exposition;
+#[doc(hidden)]
+pub use offers::{Client, Offers};
 pub use options::{AuthMode, GatewayOptions, OnDisconnect, Settings};
 pub use processors::processors;
 pub use routes::{ROUTES, Route};

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tg_schemas::limits;
@@ -10,6 +11,7 @@ use tg_tls::PairFiles;
 
 use crate::error::GatewayError;
 use crate::exposition::Exposition;
+use crate::offers::Offers;
 
 /// Who may come in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -177,6 +179,9 @@ pub struct GatewayOptions {
     pub default_workspace: String,
     /// Source of `/metrics`; absent: an empty page.
     pub metrics: Option<Exposition>,
+    /// What `/mcp` offers beside the operations of this system: for tests of the protocol.
+    #[doc(hidden)]
+    pub offers: Option<Arc<dyn Offers>>,
 }
 
 impl GatewayOptions {
@@ -194,6 +199,7 @@ impl GatewayOptions {
             drain: Duration::from_secs(10),
             default_workspace: "default".to_owned(),
             metrics: None,
+            offers: None,
         }
     }
 

@@ -18,6 +18,8 @@ use crate::error::RequestError;
 use crate::flows::Flows;
 use crate::inflight::{InFlight, Permit};
 use crate::judging::JudgeRoom;
+use crate::levels::Levels;
+use crate::offers::Asked;
 use crate::options::{AuthMode, GatewayOptions};
 use crate::pace::Pace;
 use crate::receipts::Receipts;
@@ -52,6 +54,10 @@ pub(crate) struct App {
     pub(crate) detached: Detached,
     /// Calls of tools that their callers may cancel.
     pub(crate) calls: Calls,
+    /// What clients of `/mcp` were asked.
+    pub(crate) asked: Asked,
+    /// What they want to hear of.
+    pub(crate) levels: Levels,
     /// Cancelled when the endpoints close.
     pub(crate) closing: CancellationToken,
     /// Cancelled when the drain time is over.
@@ -105,6 +111,8 @@ impl App {
             judges: JudgeRoom::default(),
             detached: Detached::new(options.settings.detached_per_user),
             calls: Calls::default(),
+            asked: Asked::default(),
+            levels: Levels::default(),
             closing: mesh.shutdown().child_token(),
             cut: CancellationToken::new(),
             connections: TaskTracker::new(),

@@ -59,7 +59,8 @@ pub(super) fn message(line: String) -> std::result::Result<Message, Value> {
     let of = read.pointer("/params/requestId");
     let of = of.filter(|_| method == "notifications/cancelled");
     Ok(Message {
-        id: read.get("id").cloned(),
+        // What answers a question of the gateway's is not answered.
+        id: read.get("id").filter(|_| !method.is_empty()).cloned(),
         version: version.map(str::to_owned),
         name: text("/params/name")
             .filter(|_| method == "tools/call")
@@ -274,7 +275,8 @@ impl Asking {
         for event in events.push(&bytes)? {
             let message: Value = serde_json::from_slice(event.as_bytes())
                 .map_err(|error| Error::Protocol(format!("not JSON ({error})")))?;
-            answered |= message.get("id").is_some();
+            // Others are what it tells and asks before.
+            answered |= message.get("id").is_some() && message.get("method").is_none();
             self.pending.push_back(message.to_string());
         }
         if !answered {
@@ -331,6 +333,8 @@ mod tests {
             "params": {"requestId": 7}}),
         );
         assert_eq!(cancel.cancels(), Some("7"));
+        let reply = read(json!({"jsonrpc": "2.0", "id": "confirm r m", "result": {}}));
+        assert_eq!((call.id(), reply.id()), (Some("7".to_owned()), None));
         for wrong in ["", "[]", "3", "{"] {
             let answer = message(wrong.to_owned()).expect_err("refused");
             assert_eq!(answer["error"]["code"], PARSE_ERROR, "{wrong}");

@@ -14,6 +14,8 @@ use super::compat::messages::reply::Messages;
 use super::compat::messages::request;
 use super::compat::responses::reply::Responses;
 use super::mcp::called;
+use super::mcp::completion as completed;
+use super::mcp::confirm;
 use super::mcp::message::Message;
 use super::mcp::revision::{Header, Headers, Revision};
 use super::mcp::told;
@@ -155,7 +157,9 @@ fn bodies_of_requests() {
 /// As a message, as the arguments of each tool, and as the answer to it.
 #[test]
 fn messages_of_the_model_context_protocol() {
-    let seeds: [&[u8]; 6] = [
+    let seeds: [&[u8]; 8] = [
+        br#"{"jsonrpc": "2.0", "id": 2, "method": "completion/complete", "params": {"ref": {"type": "ref/prompt", "name": "summarise_document"}, "argument": {"name": "document_id", "value": "urn"}}}"#,
+        br#"{"jsonrpc": "2.0", "id": "confirm r m", "result": {"action": "accept", "content": {"allow": true}}}"#,
         br#"{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "ask_agent", "arguments": {"question": "q"}, "_meta": {"progressToken": "t"}}}"#,
         br#"{"jsonrpc": "2.0", "id": "a", "method": "server/discover", "params": {"_meta": {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}}}"#,
         br#"{"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}"#,
@@ -185,6 +189,18 @@ fn messages_of_the_model_context_protocol() {
                 Ok(message) => {
                     if let Err(fault) = Revision::of(&headers, &message) {
                         sayings.say(fault.body());
+                    }
+                    match message {
+                        Message::Request(request) => {
+                            if let Err(fault) = completed::source(&request) {
+                                sayings.say(fault.body());
+                            }
+                        }
+                        Message::Reply {
+                            id: Some(id),
+                            result: Some(result),
+                        } => drop(confirm::answer(&id, &result)),
+                        _ => {}
                     }
                 }
             }

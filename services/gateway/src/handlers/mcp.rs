@@ -26,9 +26,10 @@ use crate::engine::mcp::about;
 use crate::engine::mcp::called::Asked;
 use crate::engine::mcp::message::{Message, Request, RpcError, id};
 use crate::engine::mcp::revision::{CALL, DISCOVER, Header, Headers, INITIALIZE, Revision};
+use crate::engine::mcp::session::Declared;
 use crate::engine::mcp::told;
 use crate::engine::mcp::tools::{Of, TOOLS, Tool, find};
-use crate::engine::mcp::{prompts, resources};
+use crate::engine::mcp::{completion, level, prompts, resources};
 use crate::engine::translate::Body;
 use crate::error::{RequestError, json_response, json_written};
 use crate::running::Running;
@@ -149,7 +150,10 @@ impl Caller {
                 }
                 return Ok(StatusCode::ACCEPTED.into_response());
             }
-            Message::Reply => return Ok(StatusCode::ACCEPTED.into_response()),
+            Message::Reply { id, result } => {
+                self.replied(session, id, result).await?;
+                return Ok(StatusCode::ACCEPTED.into_response());
+            }
         };
         let of = request.id.clone();
         let answered = self.answer_one(request, revision, session, question).await;
@@ -170,11 +174,18 @@ impl Caller {
         session: Option<String>,
         question: Reading,
     ) -> Result<Response, RpcError> {
+        let offered = self.offered(&request, revision, session.as_deref());
+        if let Some(answered) = offered.await {
+            return answered;
+        }
         let result = match (request.method.as_str(), revision) {
             (INITIALIZE, Revision::Handshake) => {
                 let result = about::initialized(request.text("protocolVersion")?);
+                let result = self.with_offers(INITIALIZE, result);
                 let mut response = json_response(StatusCode::OK, &request.answer(result));
-                let name = uuid::Uuid::new_v4().simple().to_string();
+                let declared = request.params.get("capabilities").map(Declared::of);
+                let random = uuid::Uuid::new_v4().simple().to_string();
+                let name = declared.unwrap_or_default().session(&random);
                 if let Ok(name) = HeaderValue::from_str(&name) {
                     response.headers_mut().insert(SESSION, name);
                 }
@@ -182,6 +193,10 @@ impl Caller {
             }
             (DISCOVER, Revision::Stateless) => about::discovered(),
             ("ping", Revision::Handshake) => json!({}),
+            (level::SET, Revision::Handshake) => self.set_level(&request, session.as_deref())?,
+            (completion::COMPLETE, _) => {
+                about::completed(self.completed(&request).await?, revision)
+            }
             ("tools/list", _) => {
                 if request
                     .params
@@ -207,6 +222,7 @@ impl Caller {
             (CALL, _) => return self.call(request, revision, session, question).await,
             (other, _) => return Err(RpcError::method(other)),
         };
+        let result = self.with_offers(&request.method, result);
         Ok(json_response(StatusCode::OK, &request.answer(result)))
     }
 
@@ -268,6 +284,7 @@ impl Caller {
             Some(Value::Object(arguments)) => arguments,
             Some(_) => return Err(RpcError::params("arguments: must be an object")),
         };
+        let tells = self.tells(&request, revision, session.as_deref());
         request.params.clear();
         let cancel = CancellationToken::new();
         let known = match session {
@@ -299,12 +316,11 @@ impl Caller {
             Err(fault) => return Ok(told(told::failure(&fault.error()))),
         };
         let answer = Answer { offset, ..answer };
-        let token = answer.request.meta.get_progress_token();
         let outlet = self.app.sending.outlet(&self.identity);
         let exchange = Exchange::new(answer, running, known);
-        match token.filter(|_| tool.tells() && sse::wanted(&self.headers)) {
-            Some(token) => Ok(exchange.stream(token, self.app.options.heartbeat, outlet)),
-            None => Ok(exchange.whole(&outlet).await),
+        match tells.any() && tool.tells() && sse::wanted(&self.headers) {
+            true => Ok(exchange.stream(tells, self.app.options.heartbeat, outlet)),
+            false => Ok(exchange.whole(&outlet).await),
         }
     }
 

@@ -16,12 +16,15 @@ use super::sse;
 use super::whole::Whole;
 use crate::ask::Part;
 use crate::calls::Entered;
+use crate::engine::mcp::confirm;
+use crate::engine::mcp::level::Level;
 use crate::engine::mcp::message::Request;
 use crate::engine::mcp::revision::Revision;
 use crate::engine::mcp::told::{self, floor};
 use crate::engine::mcp::tools::Tool;
 use crate::engine::translate::Body;
 use crate::error::json_written;
+use crate::offers::logged;
 use crate::running::Running;
 use crate::sending::Outlet;
 
@@ -59,6 +62,28 @@ impl Answer {
     }
 }
 
+/// What a client hears before the answer.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Tells {
+    /// How it goes, by this token.
+    pub(super) token: Option<ProgressToken>,
+    /// The same as a log, from this level on.
+    pub(super) level: Option<Level>,
+    /// What the run asks its user.
+    pub(super) asks: bool,
+}
+
+impl Tells {
+    /// Whether it hears of anything.
+    pub(super) fn any(&self) -> bool {
+        self.token.is_some() || self.logs() || self.asks
+    }
+
+    fn logs(&self) -> bool {
+        self.level.is_some_and(|from| Level::Info >= from)
+    }
+}
+
 /// A call under way. Dropping it cancels what it asked for.
 pub(super) struct Exchange {
     answer: Answer,
@@ -90,16 +115,11 @@ impl Exchange {
     }
 
     /// Thoughts, and what tools are used, as they come; then the answer.
-    pub(super) fn stream(
-        self,
-        token: ProgressToken,
-        heartbeat: Duration,
-        outlet: Outlet,
-    ) -> Response {
+    pub(super) fn stream(self, tells: Tells, heartbeat: Duration, outlet: Outlet) -> Response {
         let told = Told {
             whole: Some(self.collects()),
             exchange: self,
-            token,
+            tells,
             count: 0,
             pending: VecDeque::new(),
         };
@@ -116,7 +136,7 @@ struct Told {
     exchange: Exchange,
     /// Until the answer is made of it.
     whole: Option<Whole>,
-    token: ProgressToken,
+    tells: Tells,
     count: u64,
     /// Events that are to be sent: of one part.
     pending: VecDeque<Bytes>,
@@ -132,14 +152,13 @@ impl Told {
             let ended = match self.exchange.running.next().await {
                 Some(Part::Body { body, last, .. }) => {
                     whole.add(&body);
-                    let run = self.exchange.running.run.as_ref();
-                    let said = progress(&body, run.map(|(run, _)| &**run));
-                    let ended = last.then_some(Ok(body));
-                    if let (Some(said), None) = (said, &ended) {
-                        let event = self.progress(&said);
-                        self.pending.push_back(event);
+                    match last {
+                        true => Some(Ok(body)),
+                        false => {
+                            self.tell(&body);
+                            None
+                        }
                     }
-                    ended
                 }
                 Some(Part::Error(error)) => Some(Err(error)),
                 None => Some(Ok(Body::new())),
@@ -152,14 +171,29 @@ impl Told {
         }
     }
 
-    fn progress(&mut self, said: &str) -> Bytes {
-        self.count += 1;
-        let notice = json!({
-            "jsonrpc": "2.0",
-            "method": "notifications/progress",
-            "params": {"progressToken": self.token, "progress": self.count, "message": said},
-        });
-        event(notice.to_string().as_bytes())
+    /// What a part says, in each way in which its client hears of it.
+    fn tell(&mut self, part: &Body) {
+        let run = self.exchange.running.run.as_ref();
+        let run = run.map(|(run, _)| run.clone());
+        if let Some(said) = progress(part, run.as_deref()) {
+            if let Some(token) = &self.tells.token {
+                self.count += 1;
+                let notice = json!({
+                    "jsonrpc": "2.0",
+                    "method": "notifications/progress",
+                    "params": {"progressToken": token, "progress": self.count, "message": said},
+                });
+                self.pending.push_back(message(&notice));
+            }
+            if self.tells.logs() {
+                let notice = logged("info", "agent", &said);
+                self.pending.push_back(message(&notice));
+            }
+        }
+        let asks = run.filter(|_| self.tells.asks);
+        if let Some(question) = asks.and_then(|run| confirm::question(&run, part)) {
+            self.pending.push_back(message(&question));
+        }
     }
 }
 
@@ -176,13 +210,18 @@ fn progress(part: &Body, run: Option<&str>) -> Option<String> {
     };
     match kind {
         "thought" | "observation" | "action" => Some(format!("{kind}: {said}")),
-        // No message of this protocol answers it.
+        // Whoever can be asked is asked, too.
         "confirm" => {
             let run = run.unwrap_or_default();
             Some(format!("waits for `tg confirm {run} yes`, or no: {said}"))
         }
         _ => None,
     }
+}
+
+/// The same of a message as a value.
+pub(super) fn message(message: &Value) -> Bytes {
+    event(message.to_string().as_bytes())
 }
 
 /// A message as an event of one line: JSON has no line ends outside of texts, and escapes them there.
@@ -216,6 +255,17 @@ mod tests {
         assert_eq!(long.len(), "observation: …".len() + STEP_BYTES);
         assert_eq!(of("answer", "42"), None);
         assert_eq!(of("explain", "x"), None);
+    }
+
+    #[test]
+    fn whoever_hears_of_nothing_waits_for_the_answer() {
+        assert!(!Tells::default().any());
+        let from = |level| Tells {
+            level: Some(level),
+            ..Tells::default()
+        };
+        assert!(from(Level::Debug).any() && from(Level::Info).any());
+        assert!(!from(Level::Warning).any());
     }
 
     #[test]

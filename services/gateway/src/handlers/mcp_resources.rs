@@ -2,7 +2,7 @@
 //! library's own operations that are asked, so it is let in, bounded and written down as there.
 
 use rmcp::model::ErrorData;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tg_schemas::{Error, ErrorCode};
 use tokio_util::sync::CancellationToken;
 
@@ -41,11 +41,12 @@ impl Caller {
     ) -> Result<Value, RpcError> {
         let address = request.text("uri")?;
         let unknown = || {
-            let why = "uri: there is no such resource";
-            match revision {
-                Revision::Handshake => RpcError::new(400, ErrorData::resource_not_found(why, None)),
-                Revision::Stateless => RpcError::params(why),
-            }
+            let (why, data) = ("uri: there is no such resource", json!({"uri": address}));
+            let error = match revision {
+                Revision::Handshake => ErrorData::resource_not_found(why, Some(data)),
+                Revision::Stateless => ErrorData::invalid_params(why, Some(data)),
+            };
+            RpcError::new(400, error)
         };
         let id = resources::id(address).ok_or_else(unknown)?;
         let mut body = Body::new();
@@ -60,7 +61,11 @@ impl Caller {
     }
 
     /// What the library answers.
-    async fn of_library(&self, operation: &str, mut body: Body) -> Result<Body, RequestError> {
+    pub(super) async fn of_library(
+        &self,
+        operation: &str,
+        mut body: Body,
+    ) -> Result<Body, RequestError> {
         body.insert("operation".to_owned(), operation.into());
         let call = Call {
             target: Target::service(resources::SERVICE, &body)?,

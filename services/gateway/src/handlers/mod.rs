@@ -23,6 +23,8 @@ pub(crate) mod langgraph;
 mod look_ahead;
 pub(crate) mod mcp;
 mod mcp_answer;
+mod mcp_client;
+mod mcp_offers;
 mod mcp_resources;
 pub(crate) mod mcp_target;
 pub(crate) mod metrics;

@@ -97,6 +97,10 @@ pub fn chats(
         Ok(match (said.as_str(), ask.streaming) {
             ("fail", _) => vec![failed(ErrorCode::Provider, None, None)],
             ("unknown", _) => vec![failed(ErrorCode::Provider, Some("model_not_found"), None)],
+            ("long", _) => {
+                let failure = Some("context_window_too_small");
+                vec![failed(ErrorCode::Provider, failure, None)]
+            }
             ("rest", _) => vec![failed(ErrorCode::Unavailable, None, Some(40))],
             ("cut", _) => vec![piece("half "), failed(ErrorCode::Provider, None, None)],
             (_, true) => vec![piece(&said), piece("!"), last],
@@ -378,6 +382,13 @@ async fn failures_have_the_apis_shape_and_say_nothing_of_the_system(place: Place
         ("tg_admin", json!([1]), 400, "validation_error"),
         ("tg_admin", ask("one", "fail"), 502, "upstream_error"),
         ("tg_admin", ask("one", "unknown"), 404, "model_not_found"),
+        // 95
+        (
+            "tg_admin",
+            ask("one", "long"),
+            422,
+            "context_window_too_small",
+        ),
         ("tg_admin", ask("one", "rest"), 503, "agent_unavailable"),
     ] {
         let request = world.http.post(world.url(CHAT)).json(&body);

@@ -235,6 +235,7 @@ async fn the_doors_of_clouds_are_asked_by_their_own_paths() {
     for (provider, path, model) in [
         ("bedrock", "openai/v1", "openai.gpt-oss-20b-1:0"),
         ("vertex", vertex, "google/gemini-2.5-flash"),
+        ("gemini", "v1", "gemini-2.5-flash"),
     ] {
         let backend = serde_json::json!([{
             "provider": provider, "url": format!("{}/{path}/", server.root()), "key": "door-key", "model": model,
@@ -255,4 +256,16 @@ async fn the_doors_of_clouds_are_asked_by_their_own_paths() {
         assert_eq!(call.authorization.as_deref(), Some("Bearer door-key"));
         assert_eq!(call.body["model"], model);
     }
+}
+
+/// One door of a cloud is the same for everybody.
+#[test]
+fn gemini_is_at_its_usual_address() {
+    let backend = r#"[{"provider": "gemini", "key": "k", "model": "m"}]"#;
+    let options = from(&[("backends", backend)]);
+    assert_eq!(options.faults(), []);
+    assert_eq!(
+        options.origin().unwrap().address(),
+        "https://generativelanguage.googleapis.com/v1beta/openai"
+    );
 }

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 use tg_testkit::mcp::McpServer;
 use tg_testkit::model::{ScriptedModel, two_step_react};
-use tg_testkit::process::{Launch, Server, official, tg};
+use tg_testkit::process::{Launch, Server, client, official, tg};
 use tg_testkit::services::{ANSWERING, without};
 use tg_testkit::shared_node::VirtualHost;
 use tg_testkit::socket::{Frames, Socket, brief, text_of};
@@ -246,8 +246,75 @@ async fn the_official_command_takes_the_question_as_nothing(bus: Bus) -> Result<
     Ok(())
 }
 
+/// What a client of the Model Context Protocol is sent before the answer to its call, up to now.
+fn sent(events: &str) -> Vec<Value> {
+    let data = events
+        .lines()
+        .filter_map(|line| line.strip_prefix("data: "));
+    data.filter_map(|data| serde_json::from_str(data).ok())
+        .collect()
+}
+
+async fn an_editor_asks_its_user(bus: Bus) -> Result<()> {
+    let (server, _model, mcp, _node) = up(bus).await?;
+    let url = format!("{}mcp", server.url());
+    let post = |session: &str, message: &Value| {
+        let request = client().map(|client| client.post(&url).json(message));
+        let kinds = "application/json, text/event-stream";
+        request.map(|request| {
+            request
+                .header("mcp-session-id", session)
+                .header("accept", kinds)
+                .send()
+        })
+    };
+    let begin = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
+        "protocolVersion": "2025-11-25", "capabilities": {"elicitation": {}},
+        "clientInfo": {"name": "t", "version": "1"}}});
+    let begun = post("", &begin)?.await?;
+    let session = begun.headers().get("mcp-session-id");
+    let session = session.context("no session")?.to_str()?.to_owned();
+    let yes = json!({"action": "accept", "content": {"allow": true}});
+    for (nonce, answer, seen) in [
+        ("nonce-allowed", yes, "pay"),
+        ("nonce-refused", json!({"action": "decline"}), "pay"),
+    ] {
+        let question = format!("Pay it. {nonce}");
+        let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+            "params": {"name": "ask_agent", "arguments": {"question": question}}});
+        let mut shown = post(&session, &call)?.await?;
+        let (mut events, mut answered) = (String::new(), false);
+        loop {
+            let piece = tokio::time::timeout(BOUND, shown.chunk()).await;
+            let piece = piece.with_context(|| format!("nothing is told: {events}"))?;
+            let Some(piece) = piece? else { break };
+            events.push_str(&String::from_utf8_lossy(&piece));
+            let told = sent(&events);
+            let asked = told
+                .iter()
+                .find(|message| message["method"] == "elicitation/create");
+            let Some(asked) = asked.filter(|_| !answered) else {
+                continue;
+            };
+            let text = asked["params"]["message"].to_string();
+            ensure!(text.contains(seen), "{asked}");
+            let reply = json!({"jsonrpc": "2.0", "id": asked["id"], "result": answer});
+            let taken = post(&session, &reply)?.await?;
+            ensure!(taken.status().as_u16() == 202, "{}", taken.text().await?);
+            answered = true;
+        }
+        let told = sent(&events);
+        let last = told.last().with_context(|| events.clone())?;
+        let text = last["result"]["content"][0]["text"].to_string();
+        ensure!(answered && text.contains(nonce), "{events}");
+        ensure!(mcp.count("pay") == 1, "{nonce}: {}", mcp.count("pay"));
+    }
+    Ok(())
+}
+
 on_both_buses!(
     a_yes_is_a_call_and_a_no_is_none,
+    an_editor_asks_its_user,
     no_answer_in_time_is_a_no_and_a_grant_asks_nothing,
     the_official_command_takes_the_question_as_nothing,
 );

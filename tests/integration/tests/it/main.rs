@@ -34,6 +34,7 @@ mod a_model_away_is_told;
 mod a_new_workspace_has_agents;
 mod a_new_workspace_of_an_old_name_is_empty;
 mod a_newcomer_gets_answers;
+mod a_provider_like_others;
 mod a_provider_that_refuses_is_told;
 mod a_purged_run_leaves_nothing;
 mod a_reranker_elsewhere_decides;

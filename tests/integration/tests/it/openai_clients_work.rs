@@ -1,4 +1,5 @@
-//! The official clients of the OpenAI and Anthropic APIs, unmodified, against a system with users and two backends of a model: whole and
+//! The official clients of the OpenAI and Anthropic APIs from PyPI and npm, and frameworks that ask these APIs (langchain-openai,
+//! openai-agents), all unmodified, against a system with users and two backends of a model: whole and
 //! streamed answers, tools, answers of a schema, thoughts, the client for asyncio, the list of models, a key that is held to one, failures in the client's own classes, and a backend
 //! that fails without anybody noticing. Afterwards `tg route --explain` says who is left out.
 //!
@@ -40,10 +41,15 @@ async fn held(server: &Server, key: &str) -> Result<String> {
     Ok(key.with_context(|| made.to_string())?.to_owned())
 }
 
-/// Runs a client, and looks at what it found wrong.
-async fn runs(script: &str, arguments: [&str; 4], server: &Server) -> Result<()> {
-    let work = Command::new(root().join(".cache/venv/bin/python3"))
+/// Runs a client with its interpreter, and looks at what it found wrong.
+async fn runs(
+    (program, script): (&str, &str),
+    arguments: [&str; 4],
+    server: &Server,
+) -> Result<()> {
+    let work = Command::new(root().join(".cache").join(program))
         .arg(root().join("tests/integration/clients").join(script))
+        .env("MODULES", root().join(".cache/models"))
         .args(arguments)
         .stdin(Stdio::null())
         .kill_on_drop(true)
@@ -51,7 +57,7 @@ async fn runs(script: &str, arguments: [&str; 4], server: &Server) -> Result<()>
     let output = tokio::time::timeout(BOUND, work)
         .await
         .with_context(|| format!("{script} did not end\n{}", server.log()))?
-        .context("cannot run Python: run the set-up first")?;
+        .context("cannot run the client: run the set-up first")?;
     let text = String::from_utf8_lossy(&output.stdout);
     let told: Value = serde_json::from_str(&text)
         .with_context(|| format!("{text}\n{}", String::from_utf8_lossy(&output.stderr)))?;
@@ -93,10 +99,21 @@ async fn a_client_of_the_api_is_a_client(bus: Bus) -> Result<()> {
     let key = first_key(&server).await?;
     let held = held(&server, &key).await?;
 
-    // The second one first: the first one makes a backend rest.
-    for (script, base) in [("anthropic_messages.py", ""), ("openai_chat.py", "v1")] {
+    // That one last: it makes a backend rest.
+    let (python, frameworks, npm) = (
+        "venv/bin/python3",
+        "frameworks/bin/python3",
+        "node/bin/node",
+    );
+    for (program, script, base) in [
+        (npm, "npm_models.mjs", ""),
+        (frameworks, "frameworks.py", "v1"),
+        (python, "anthropic_messages.py", ""),
+        (python, "openai_chat.py", "v1"),
+    ] {
         let base = format!("{}{base}", server.url());
-        runs(script, [&base, &key, &held, OTHER], &server).await?;
+        let arguments = [base.as_str(), &key, &held, OTHER];
+        runs((program, script), arguments, &server).await?;
     }
 
     let token = [("TRUSTGRAPH_TOKEN", key.as_str())];

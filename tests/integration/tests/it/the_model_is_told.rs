@@ -176,6 +176,64 @@ async fn one_that_is_not_listed(bus: Bus) -> Result<()> {
     Ok(())
 }
 
+/// 95: a model that reads too little is not asked, by `/v1` either; one that reads little is warned of.
+async fn one_that_reads_little(bus: Bus) -> Result<()> {
+    const LITTLE: &str = "the model can read little at once";
+    let model = ScriptedModel::start(vec![Rule::always(Reply::text("fine"))]).await?;
+    let launch = Launch::up()
+        .env("OPENAI_BASE_URL", model.url())
+        .env("OPENAI_API_KEY", "sk-test-secret-4711")
+        .env("OPENAI_MODEL", "scripted");
+    let (server, _node) = on(bus, launch).await?;
+    let url = server.url();
+    let reads = async |window: u64| -> Result<()> {
+        let row = json!({"type": "llm-model", "key": "scripted",
+            "value": json!({"context_window": window}).to_string()});
+        let put = json!({"operation": "put", "values": [row]});
+        let (status, reply) = post(&url, "api/v1/config", put).await?;
+        anyhow::ensure!(status == 200, "{reply}");
+        Ok(())
+    };
+    // Asks until the answer has a status: a row is seen a moment after it was put there.
+    let asked = async |wanted: u16| -> Result<Value> {
+        let turns = json!([{"role": "user", "content": "hi"}]);
+        let ask = json!({"model": "scripted", "messages": turns});
+        for _ in 0..200 {
+            let (status, reply) = post(&url, "v1/chat/completions", ask.clone()).await?;
+            if status == wanted {
+                return Ok(reply);
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        }
+        anyhow::bail!("never {wanted}:\n{}", server.log())
+    };
+    reads(15_999).await?;
+    let told = asked(422).await?;
+    assert_eq!(told["error"]["code"], "context_window_too_small", "{told}");
+    reads(32_000).await?;
+    asked(200).await?;
+    assert!(!server.log().contains(LITTLE), "{}", server.log());
+    reads(16_000).await?;
+    for _ in 0..200 {
+        if server.log().contains(LITTLE) {
+            return Ok(());
+        }
+        asked(200).await?;
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    }
+    anyhow::bail!("no warning:\n{}", server.log())
+}
+
+#[tokio::test]
+async fn reads_little_embedded() -> Result<()> {
+    one_that_reads_little(Bus::Embedded).await
+}
+
+#[tokio::test]
+async fn reads_little_over_rabbitmq() -> Result<()> {
+    one_that_reads_little(Bus::Rabbit).await
+}
+
 /// The same of the server that makes vectors: at start in the log, and in the doctor.
 async fn one_for_vectors(bus: Bus) -> Result<()> {
     const CHECK: &str = "embeddings provider";

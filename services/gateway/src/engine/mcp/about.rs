@@ -35,7 +35,7 @@ pub(crate) fn initialized(asked: &str) -> Value {
         .with_protocol_version(version.clone())
         .with_server_info(server())
         .with_instructions(INSTRUCTIONS);
-    serde_json::to_value(result).unwrap_or_default()
+    with_more(serde_json::to_value(result).unwrap_or_default())
 }
 
 /// The answer to `server/discover`.
@@ -43,7 +43,15 @@ pub(crate) fn discovered() -> Value {
     let versions = ProtocolVersion::KNOWN_VERSIONS.to_vec();
     let mut result = DiscoverResult::new(versions, capabilities()).with_server_info(server());
     result.instructions = Some(INSTRUCTIONS.to_owned());
-    serde_json::to_value(result).unwrap_or_default()
+    with_more(serde_json::to_value(result).unwrap_or_default())
+}
+
+/// What rmcp has as deprecated, or under a feature.
+fn with_more(mut result: Value) -> Value {
+    for capability in ["completions", "logging"] {
+        result["capabilities"][capability] = json!({});
+    }
+    result
 }
 
 /// A listing as a revision has it: the newest says how long it holds, which is until it is asked for again, as what
@@ -79,7 +87,7 @@ mod tests {
         ] {
             assert_eq!(initialized(asked)["protocolVersion"], answered);
         }
-        for kind in ["tools", "resources", "prompts"] {
+        for kind in ["tools", "resources", "prompts", "completions", "logging"] {
             assert!(initialized("")["capabilities"][kind].is_object(), "{kind}");
         }
     }

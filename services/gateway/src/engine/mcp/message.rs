@@ -22,8 +22,13 @@ pub(crate) enum Message {
         /// What is said of it.
         params: Body,
     },
-    /// An answer to something that was never asked: this server asks clients nothing.
-    Reply,
+    /// An answer to something that was asked.
+    Reply {
+        /// What that was known by.
+        id: Option<RequestId>,
+        /// The answer; nothing where the client refused it.
+        result: Option<Value>,
+    },
 }
 
 /// A request.
@@ -116,7 +121,8 @@ impl Message {
         let method = match body.remove("method") {
             Some(Value::String(method)) => method,
             None if body.contains_key("result") || body.contains_key("error") => {
-                return Ok(Self::Reply);
+                let result = body.remove("result");
+                return Ok(Self::Reply { id, result });
             }
             _ => return Err(of(RpcError::invalid("method: must be a string"))),
         };
@@ -205,7 +211,13 @@ mod tests {
         let notice = read(json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
         assert!(matches!(notice, Ok(Message::Notification { .. })));
         let reply = read(json!({"jsonrpc": "2.0", "id": 1, "result": {}}));
-        assert_eq!(reply, Ok(Message::Reply));
+        let told = |result| {
+            let id = Some(RequestId::Number(1));
+            Ok(Message::Reply { id, result })
+        };
+        assert_eq!(reply, told(Some(json!({}))));
+        let error = json!({"jsonrpc": "2.0", "id": 1, "error": {"code": 1, "message": "no"}});
+        assert_eq!(read(error), told(None));
     }
 
     #[test]

@@ -71,6 +71,13 @@ pub(crate) fn listed() -> Value {
     json!({"prompts": prompts.collect::<Vec<Value>>()})
 }
 
+/// The name of the argument of one; `None`: there is no such prompt.
+pub(crate) fn argument(prompt: &str) -> Option<&'static str> {
+    let mut prompts = PROMPTS.iter();
+    let found = prompts.find(|known| known.name == prompt)?;
+    Some(found.argument.0)
+}
+
 /// The text of one.
 ///
 /// # Errors

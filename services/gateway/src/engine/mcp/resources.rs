@@ -78,10 +78,15 @@ pub(crate) fn listed(body: &Body) -> Value {
     page
 }
 
-/// How addresses are formed.
+/// How addresses are formed, as RFC 6570 has it.
+pub(crate) fn template() -> String {
+    format!("{BEGINNING}{{id}}")
+}
+
+/// How addresses are formed, as it is listed.
 pub(crate) fn templates() -> Value {
     json!({"resourceTemplates": [{
-        "uriTemplate": format!("{BEGINNING}{{id}}"),
+        "uriTemplate": template(),
         "name": "document",
         "title": "A document, page or passage",
         "description": "The content of a document of the library, or of a part of one, by its id.",

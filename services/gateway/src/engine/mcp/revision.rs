@@ -79,7 +79,8 @@ impl Revision {
             return by_header(&headers.version);
         };
         // Only the revisions with a beginning have one, whatever it names.
-        if request.method == INITIALIZE {
+        let declared = request.meta.protocol_version();
+        if request.method == INITIALIZE && declared.is_none_or(|one| one.has_initialize()) {
             return Ok(Self::Handshake);
         }
         let told = of_request(headers, request);
@@ -209,6 +210,13 @@ mod tests {
         // Whatever it names, it is the beginning of what has one.
         let newest = json!({"protocolVersion": "2026-07-28"});
         assert_eq!(of(&headers("", "", ""), "initialize", newest), handshake);
+        // The newest says in each request that it is the newest, and has none.
+        let stateless = of(
+            &headers("2026-07-28", "initialize", ""),
+            "initialize",
+            stateless(""),
+        );
+        assert_eq!(stateless, Ok(Revision::Stateless));
     }
 
     #[test]

@@ -1,0 +1,69 @@
+//! From which level on clients of `/mcp` want to hear of a log, by their sessions. This gateway alone knows it: at another one, and
+//! once newer sessions have taken the room, a client hears nothing until it says so again.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use crate::engine::mcp::level::Level;
+
+/// Sessions of which it is known; one more takes the place of the oldest.
+const MOST: usize = 4_096;
+
+/// A user and their session.
+type Of = (Arc<str>, String);
+
+/// All of them.
+#[derive(Debug, Default)]
+pub(crate) struct Levels(Mutex<Kept>);
+
+#[derive(Debug, Default)]
+struct Kept {
+    levels: HashMap<Of, Level>,
+    /// The oldest first.
+    order: VecDeque<Of>,
+}
+
+impl Levels {
+    /// Notes it of a session.
+    pub(crate) fn set(&self, user: &Arc<str>, session: &str, level: Level) {
+        let of = (user.clone(), session.to_owned());
+        let mut kept = self.0.lock();
+        if kept.levels.insert(of.clone(), level).is_some() {
+            return;
+        }
+        kept.order.push_back(of);
+        if kept.order.len() > MOST
+            && let Some(oldest) = kept.order.pop_front()
+        {
+            kept.levels.remove(&oldest);
+        }
+    }
+
+    /// That of a session; `None`: it wants to hear of nothing.
+    pub(crate) fn of(&self, user: &Arc<str>, session: &str) -> Option<Level> {
+        let of = (user.clone(), session.to_owned());
+        self.0.lock().levels.get(&of).copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_oldest_session_makes_room() {
+        let levels = Levels::default();
+        let (user, other): (Arc<str>, Arc<str>) = ("u".into(), "v".into());
+        levels.set(&user, "0", Level::Debug);
+        levels.set(&user, "0", Level::Error);
+        assert_eq!(levels.of(&user, "0"), Some(Level::Error));
+        assert_eq!(levels.of(&other, "0"), None);
+        for session in 1..=MOST {
+            levels.set(&user, &session.to_string(), Level::Info);
+        }
+        assert_eq!(levels.of(&user, "0"), None);
+        assert_eq!(levels.of(&user, "1"), Some(Level::Info));
+    }
+}
