@@ -177,7 +177,7 @@ fn seal(round: usize) -> String {
 }
 
 fn opened(state: &Value, rounds: usize) -> Result<usize, ErrorData> {
-    let found = (0..rounds).find(|round| *state == Value::from(seal(*round)));
+    let found = (0..rounds).find(|round| *state == seal(*round));
     found.ok_or_else(|| ErrorData::invalid_params("requestState: is not one of this server", None))
 }
 
