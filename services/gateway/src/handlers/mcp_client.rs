@@ -87,7 +87,7 @@ impl Caller {
         session: Option<&str>,
     ) -> Result<Value, RpcError> {
         let level = Level::of(request.text("level")?);
-        let level = level.ok_or_else(|| RpcError::params("level: is none of the protocol"))?;
+        let level = level.ok_or_else(|| RpcError::params("level: must be one of debug, info, notice, warning, error, critical, alert and emergency"))?;
         if let Some(session) = session {
             let user: &Arc<str> = &self.identity.id;
             self.app.levels.set(user, session, level);

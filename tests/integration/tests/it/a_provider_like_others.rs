@@ -14,13 +14,18 @@ use crate::world::{Bus, launch, on_both_buses};
 
 const BOUND: Duration = Duration::from_secs(240);
 
+/// Between two pieces of the model.
+const PAUSE: Duration = Duration::from_millis(30);
+
 /// Checks of the tiers 1 to 4.
 const CHECKS: usize = 18;
 
 async fn the_checker_finds_nothing(bus: Bus) -> Result<()> {
     // Plain models are asked the same as agents, whose model has to say that it is done.
     let says = final_answer("easy.", "PONG");
-    let rules = vec![Rule::always(Reply::pieces(cut(&says, 8)))];
+    // One piece after the other, as a model writes them: the checker looks at when they come.
+    let paced = Reply::pieces(cut(&says, 8)).delayed(PAUSE);
+    let rules = vec![Rule::always(paced)];
     let model = ScriptedModel::start(rules).await?;
     let node = bus.broker().await?;
     let server = launch(&model, node.as_ref()).ready().await?;
