@@ -6,6 +6,7 @@
 //! and beyond a budget of memory on disk only. Other processes cannot reach this bus.
 
 mod consumer;
+mod copied;
 mod core;
 mod frame;
 #[cfg(test)]
@@ -34,6 +35,7 @@ use tokio::sync::watch;
 use self::consumer::{EmbeddedClaim, EmbeddedConsumer, Source};
 use self::core::{Core, Kind, Reader};
 use self::frame::Entry;
+pub use self::copied::LogCopy;
 pub use self::options::EmbeddedOptions;
 use self::queue::Queue;
 use self::store::Store;

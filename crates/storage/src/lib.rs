@@ -38,6 +38,7 @@ pub mod memory;
 mod private;
 mod query;
 mod reader;
+mod snapshot;
 mod writer;
 
 pub use config_known::ConfigKnown;
@@ -50,6 +51,7 @@ pub use identity::identity_of;
 pub use lock::OwnerLock;
 pub use query::query_rows;
 pub use rusqlite;
+pub use snapshot::Snapshot;
 use serde::{Deserialize, Serialize};
 
 /// Stack of the threads that read and write, in bytes: said here, as the process may say another default.
