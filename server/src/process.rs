@@ -388,6 +388,7 @@ async fn open_bus(settings: &Settings) -> Result<Arc<dyn Bus>> {
                 in_hand: settings.bus_memory_mb << 20,
                 tls: settings.bus_tls.files(),
                 inbox_exchange: settings.broker.own_users,
+                queues: settings.broker.queues.into(),
                 ..RabbitOptions::of(rules)
             };
             Arc::new(broker::connect(url, rules, options).await?)

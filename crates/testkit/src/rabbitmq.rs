@@ -19,8 +19,10 @@ use tokio::net::TcpStream;
 use tokio::process::{Child, ChildStdin, Command};
 use tokio::time::{Instant, sleep, timeout};
 
+mod cluster;
 mod listed;
 
+pub use self::cluster::RabbitCluster;
 pub use self::listed::{BindingInfo, ExchangeInfo, QueueInfo};
 use crate::process::free_port;
 
@@ -58,6 +60,8 @@ pub struct RabbitNode {
     port: u16,
     mapper_port: u16,
     distribution_port: u16,
+    /// Where its cookie is.
+    home: PathBuf,
     /// Where it speaks TLS, if it does.
     secure_port: Option<u16>,
     running: Option<Running>,
@@ -152,6 +156,13 @@ impl RabbitNode {
     }
 
     async fn start_as(leash: Stdio, secured: Option<&Secured>, settings: &str) -> Result<Self> {
+        let mut node = Self::placed(secured, settings)?;
+        node.boot(leash).await?;
+        Ok(node)
+    }
+
+    /// A node with its directory and ports, not started yet.
+    fn placed(secured: Option<&Secured>, settings: &str) -> Result<Self> {
         let scripts =
             scripts().context("rabbitmq-server is required: run scripts/install-rabbitmq.sh")?;
         let dir = TempDir::with_prefix("tg-rabbit-")?;
@@ -172,7 +183,8 @@ impl RabbitNode {
         )?;
         // A connection of others takes none of these while the node is away.
         let [port, mapper_port, distribution_port] = [free_port()?, free_port()?, free_port()?];
-        let mut node = Self {
+        Ok(Self {
+            home: dir.path().join("home"),
             dir,
             scripts,
             port,
@@ -180,9 +192,7 @@ impl RabbitNode {
             distribution_port,
             secure_port,
             running: None,
-        };
-        node.boot(leash).await?;
-        Ok(node)
+        })
     }
 
     /// Address for clients: the default user and virtual host.
@@ -503,7 +513,7 @@ impl RabbitNode {
     fn command_at(&self, program: &Path) -> Command {
         let mut command = Command::new(program);
         command
-            .env("HOME", self.path("home"))
+            .env("HOME", &self.home)
             .env("ERL_EPMD_PORT", self.mapper_port.to_string())
             .env("ERL_EPMD_ADDRESS", "127.0.0.1")
             // A node that does not start, for its port was taken meanwhile, leaves no dump in the folder of the test.
