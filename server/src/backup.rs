@@ -38,6 +38,7 @@ pub fn take(data_dir: &Path, to: &Path) -> Result<Manifest> {
     copying::make(to)?;
     let (data_dir, to) = (whole(data_dir)?, whole(to)?);
     if to.starts_with(&data_dir) {
+        let _ = std::fs::remove_dir(&to);
         bail!(
             "{} is in the data directory; a backup needs a place of its own",
             to.display()

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory, Parser, Subcommand};
 use tg_server::backup::Manifest;
 use tg_server::compose::{SERVICES, Services};
 use tg_server::settings::{Flags, Settings, page};
@@ -57,6 +57,12 @@ enum Command {
     Backup(Copied),
     /// Copies a backup into an empty data directory.
     Restore(Copied),
+    /// Writes man pages of this program into a directory.
+    #[command(hide = true)]
+    ManPages {
+        /// Directory, which is there.
+        directory: PathBuf,
+    },
     /// Takes one document apart: started by this program itself.
     #[command(name = tg_server::DECODE, hide = true)]
     Decode {
@@ -182,6 +188,7 @@ fn main() -> ExitCode {
         }
         Command::Settings { common, json } => return show(&Flags::from(common), json),
         Command::Permissions { ctl } => return permissions(ctl.as_deref()),
+        Command::ManPages { directory } => return man_pages(&directory),
         Command::Backup(copied) => return copy(&copied, backup),
         Command::Restore(copied) => return copy(&copied, restore),
         Command::Decode { format, limits } => return decode(&format, limits.as_deref()),
@@ -234,6 +241,16 @@ fn show(flags: &Flags, json: bool) -> ExitCode {
     match faults.is_empty() {
         true => ExitCode::SUCCESS,
         false => refuse(&faults),
+    }
+}
+
+fn man_pages(directory: &Path) -> ExitCode {
+    match clap_mangen::generate_to(Cli::command(), directory) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("threadgraph: {}: {error}", directory.display());
+            ExitCode::FAILURE
+        }
     }
 }
 

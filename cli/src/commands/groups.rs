@@ -245,7 +245,7 @@ pub const GROUPS: &[Group] = &[
             "restore-workspace",
         ],
     ),
-    ("This program", &["links", "completions"]),
+    ("This program", &["links", "completions", "man-pages"]),
 ];
 
 /// What people type who do not know the name yet, and the commands they look for.

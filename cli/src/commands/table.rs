@@ -183,5 +183,6 @@ pub static ALL: &[Row] = &[
     Row::of::<local::backup::Restore>(),
     Row::of::<local::links::Links>(),
     Row::of::<local::completions::Completions>(),
+    Row::of::<local::man_pages::ManPages>(),
     Row::of::<local::models::Models>(),
 ];

@@ -3,4 +3,5 @@
 pub mod backup;
 pub mod completions;
 pub mod links;
+pub mod man_pages;
 pub mod models;
