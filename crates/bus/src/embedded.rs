@@ -33,9 +33,9 @@ use tg_storage::{Durability, OwnerLock, StorageError};
 use tokio::sync::watch;
 
 use self::consumer::{EmbeddedClaim, EmbeddedConsumer, Source};
+pub use self::copied::LogCopy;
 use self::core::{Core, Kind, Reader};
 use self::frame::Entry;
-pub use self::copied::LogCopy;
 pub use self::options::EmbeddedOptions;
 use self::queue::Queue;
 use self::store::Store;

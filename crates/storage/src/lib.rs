@@ -51,8 +51,8 @@ pub use identity::identity_of;
 pub use lock::OwnerLock;
 pub use query::query_rows;
 pub use rusqlite;
-pub use snapshot::Snapshot;
 use serde::{Deserialize, Serialize};
+pub use snapshot::Snapshot;
 
 /// Stack of the threads that read and write, in bytes: said here, as the process may say another default.
 const STACK: usize = 2 << 20;

@@ -21,9 +21,11 @@ use tokio::time::{Instant, sleep, timeout};
 
 mod cluster;
 mod listed;
+mod secured;
 
 pub use self::cluster::RabbitCluster;
 pub use self::listed::{BindingInfo, ExchangeInfo, QueueInfo};
+pub use self::secured::Secured;
 use crate::process::free_port;
 
 /// Where distributions keep the scripts themselves; the ones on `PATH` change the user first.
@@ -65,38 +67,6 @@ pub struct RabbitNode {
     /// Where it speaks TLS, if it does.
     secure_port: Option<u16>,
     running: Option<Running>,
-}
-
-/// What a node shows on a port of its own for TLS.
-#[derive(Debug, Clone)]
-pub struct Secured {
-    /// Whose certificates it takes.
-    pub ca: PathBuf,
-    /// Its certificate.
-    pub cert: PathBuf,
-    /// The key of that.
-    pub key: PathBuf,
-    /// Whether it lets only those in that show a certificate.
-    pub asks: bool,
-}
-
-impl Secured {
-    /// The same in the node's own words.
-    fn lines(&self, port: u16) -> String {
-        let verify = if self.asks {
-            "verify_peer"
-        } else {
-            "verify_none"
-        };
-        format!(
-            "listeners.ssl.1 = 127.0.0.1:{port}\nssl_options.cacertfile = {}\nssl_options.certfile = {}\n\
-             ssl_options.keyfile = {}\nssl_options.verify = {verify}\nssl_options.fail_if_no_peer_cert = {}\n",
-            self.ca.display(),
-            self.cert.display(),
-            self.key.display(),
-            self.asks
-        )
-    }
 }
 
 /// A started node; it lives as long as the leash.

@@ -43,7 +43,9 @@ impl Moment {
                 return Ok((moment, clock::millis()));
             }
         }
-        bail!("the system makes stores faster than they can be backed up; try again when it does less")
+        bail!(
+            "the system makes stores faster than they can be backed up; try again when it does less"
+        )
     }
 
     /// The stores, open. None: one of them is gone.

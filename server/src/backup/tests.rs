@@ -73,10 +73,17 @@ async fn what_was_there_is_restored_and_nothing_that_came_later() {
     assert_eq!(restored, taken);
     for name in ["config.sqlite", "agent_sessions/acme.sqlite"] {
         assert_eq!(noted(&back, name).await, 1, "{name}");
-        assert_eq!(back.join(name).metadata().unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(
+            back.join(name).metadata().unwrap().permissions().mode() & 0o777,
+            0o600
+        );
     }
     assert_eq!(back.metadata().unwrap().permissions().mode() & 0o777, 0o700);
-    let mut listed: Vec<String> = taken.files.iter().map(|file| file.path.display().to_string()).collect();
+    let mut listed: Vec<String> = taken
+        .files
+        .iter()
+        .map(|file| file.path.display().to_string())
+        .collect();
     listed.retain(|path| !path.starts_with("content/") || path.contains("staged"));
     assert_eq!(
         listed,
@@ -90,7 +97,10 @@ async fn what_was_there_is_restored_and_nothing_that_came_later() {
     let own = BlobStore::open(back.join("content"), Durability::Process).unwrap();
     let id = own.put("a document").await.unwrap();
     assert_eq!(own.size(id).await.unwrap(), Some(10));
-    assert_eq!(fs::read_to_string(back.join("content/staged/upload-1")).unwrap(), "half an");
+    assert_eq!(
+        fs::read_to_string(back.join("content/staged/upload-1")).unwrap(),
+        "half an"
+    );
     assert!(!unfinished(&back));
     let again = back.with_file_name("again");
     assert_eq!(take(&back, &again).unwrap().files.len(), taken.files.len());
@@ -183,7 +193,10 @@ async fn stores_that_are_written_meanwhile_show_what_was_confirmed_before() {
             let after = *confirmed.borrow() + 1;
             for name in ["config.sqlite", "agent_sessions/acme.sqlite"] {
                 let shown = noted(&back, name).await;
-                assert!((before..=after).contains(&shown), "{name}: {before} {shown} {after}");
+                assert!(
+                    (before..=after).contains(&shown),
+                    "{name}: {before} {shown} {after}"
+                );
             }
             let shown = noted(&back, "config.sqlite").await;
             let own = BlobStore::open(back.join("content"), Durability::Process).unwrap();

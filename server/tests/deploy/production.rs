@@ -14,7 +14,8 @@ const BROKER: &str = "threadgraph-broker";
 
 /// Patches of `standard`: records in quorum queues, workers over zones.
 pub fn patches() -> Value {
-    let value = json!([{"op": "add", "path": "/data/THREADGRAPH_BROKER__QUEUES", "value": "quorum"}]);
+    let value =
+        json!([{"op": "add", "path": "/data/THREADGRAPH_BROKER__QUEUES", "value": "quorum"}]);
     let queues = json!({
         "target": {"kind": "ConfigMap", "name": NAME},
         "patch": value.to_string(),

@@ -40,7 +40,8 @@ pub struct Backup {
 
 impl Command for Backup {
     const NAME: &'static str = "backup";
-    const ABOUT: &'static str = "Copy all data of the system on this machine, as they are at one moment";
+    const ABOUT: &'static str =
+        "Copy all data of the system on this machine, as they are at one moment";
 
     fn options(&self) -> Options {
         self.places.options()

@@ -9,8 +9,8 @@ use lapin::options::{
     BasicGetOptions, ExchangeBindOptions, ExchangeDeclareOptions, ExchangeDeleteOptions,
     QueueBindOptions, QueueDeclareOptions, QueueDeleteOptions,
 };
-use lapin::types::ShortString;
-use lapin::{Channel, ExchangeKind};
+use lapin::types::{FieldTable, ShortString};
+use lapin::{Channel, ErrorKind, ExchangeKind};
 use tg_schemas::topic::{Class, SPACE};
 use tg_schemas::{Subscription, Topic};
 
@@ -25,6 +25,8 @@ use crate::mode::WireRules;
 const PIPELINE: usize = 128;
 /// Channels that many declarations are spread over.
 const CHANNELS: usize = 8;
+/// What a broker says of something that is there with other properties.
+const OTHER: u16 = 406;
 /// How long a message that the broker has routed may take to arrive in its queue.
 const ARRIVAL: Duration = Duration::from_millis(20);
 
@@ -126,9 +128,7 @@ async fn declaration(
         Declaration::Exchange(name, lasts) => exchange(channel, name, *lasts).await,
         Declaration::Queue(name) => {
             let options = queue_options(Class::Flow, rules);
-            let table = arguments::records(session.queues);
-            let declared = channel.queue_declare(name.clone(), options, table);
-            declared.await.map(drop)
+            declare_queue(channel, name, options, arguments::records(session.queues)).await
         }
         Declaration::Binding(queue, source) => bind(channel, queue.clone(), source.clone()).await,
     }
@@ -187,7 +187,7 @@ async fn declare_bound(
             // Sent in one go; the broker answers in order.
             futures::try_join!(
                 exchange(channel, &source_name, lasts),
-                channel.queue_declare(name.clone(), options, table),
+                declare_queue(channel, &name, options, table),
                 bind(channel, name.clone(), source_name.clone()),
             )?;
             Ok(())
@@ -446,6 +446,26 @@ async fn exchange(channel: &Channel, name: &ShortString, lasts: bool) -> lapin::
     channel
         .exchange_declare(name.clone(), kind, options, arguments::none())
         .await
+}
+
+async fn declare_queue(
+    channel: &Channel,
+    name: &ShortString,
+    options: QueueDeclareOptions,
+    table: FieldTable,
+) -> lapin::Result<()> {
+    let declared = channel.queue_declare(name.clone(), options, table).await;
+    if let Err(error) = &declared
+        && let ErrorKind::ProtocolError(error) = error.kind()
+        && error.get_id() == OTHER
+    {
+        tracing::warn!(
+            queue = %name,
+            "the broker has a queue of this name with other properties; is broker.queues the same in all processes, and \
+             what the system began with?"
+        );
+    }
+    declared.map(drop)
 }
 
 async fn bind(channel: &Channel, queue: ShortString, source: ShortString) -> lapin::Result<()> {

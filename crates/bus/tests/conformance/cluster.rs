@@ -92,7 +92,13 @@ async fn what_was_confirmed_outlives_any_node() {
         cluster.nodes[at].kill9().await.unwrap();
         take(&mut ear, &mut got, EACH).await;
         // Questions, answers and claims are in place at another node.
-        until(async || publisher.say(&Target::Topic(question.clone()), "why?").await == Ok(Routed::Queued)).await;
+        until(async || {
+            publisher
+                .say(&Target::Topic(question.clone()), "why?")
+                .await
+                == Ok(Routed::Queued)
+        })
+        .await;
         assert_eq!(server.texts(1).await, ["why?"]);
         let to = Target::Inbox("the-inbox".into());
         until(async || publisher.say(&to, "because").await == Ok(Routed::Queued)).await;

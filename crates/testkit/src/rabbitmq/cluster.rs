@@ -19,7 +19,8 @@ use super::{CONNECT_PAUSE, RabbitNode, START};
 /// How many there are.
 const NODES: usize = 3;
 /// The port mapper; it ends when the pipe on its standard input closes, as with this process.
-const MAPPER: &str = r#"epmd -address 127.0.0.1 -port "$0" </dev/null >/dev/null 2>&1 & cat >/dev/null; kill $!"#;
+const MAPPER: &str =
+    r#"epmd -address 127.0.0.1 -port "$0" </dev/null >/dev/null 2>&1 & cat >/dev/null; kill $!"#;
 
 /// A broker of three nodes. A minority that is cut off pauses. Dropping it kills all.
 #[derive(Debug)]
@@ -52,14 +53,22 @@ impl RabbitCluster {
         let mapper = mapper(mapper_port).await?;
         let names: String = (1..)
             .zip(&nodes)
-            .map(|(n, node)| format!("cluster_formation.classic_config.nodes.{n} = {}\n", node.name()))
+            .map(|(n, node)| {
+                format!(
+                    "cluster_formation.classic_config.nodes.{n} = {}\n",
+                    node.name()
+                )
+            })
             .collect();
         for node in &mut nodes {
             node.mapper_port = mapper_port;
             home.path().clone_into(&mut node.home);
             let path = node.path("rabbitmq.conf");
             let mut settings = fs::File::options().append(true).open(path)?;
-            write!(settings, "cluster_partition_handling = pause_minority\n{names}")?;
+            write!(
+                settings,
+                "cluster_partition_handling = pause_minority\n{names}"
+            )?;
         }
         try_join_all(nodes.iter_mut().map(|node| node.boot(Stdio::piped()))).await?;
         let cluster = Self {
@@ -91,7 +100,10 @@ impl RabbitCluster {
             let last = self.nodes.last().context("a node")?;
             let status = last.ctl(&["cluster_status", "--formatter", "json"]).await;
             let status = status.and_then(|text| Ok(serde_json::from_str::<Value>(&text)?));
-            let running = status.as_ref().ok().and_then(|all| all["running_nodes"].as_array());
+            let running = status
+                .as_ref()
+                .ok()
+                .and_then(|all| all["running_nodes"].as_array());
             if running.is_some_and(|running| running.len() == NODES) {
                 return Ok(());
             }
@@ -109,7 +121,10 @@ async fn mapper(port: u16) -> Result<Child> {
         .spawn()
         .context("cannot start the port mapper")?;
     let started = Instant::now();
-    while TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await.is_err() {
+    while TcpStream::connect((Ipv4Addr::LOCALHOST, port))
+        .await
+        .is_err()
+    {
         ensure!(started.elapsed() < START, "no port mapper");
         sleep(CONNECT_PAUSE).await;
     }

@@ -66,7 +66,8 @@ async fn write(url: &str, (place, writer): (Place, usize), number: usize) -> Res
             return Ok(());
         }
         Place::Config => {
-            let row = json!({"type": format!("notes-{writer}"), "key": number.to_string(), "value": "1"});
+            let row =
+                json!({"type": format!("notes-{writer}"), "key": number.to_string(), "value": "1"});
             (
                 "api/v1/config",
                 json!({"operation": "put", "values": [row]}),
@@ -125,9 +126,7 @@ async fn found(url: &str, (place, writer): (Place, usize)) -> Result<BTreeSet<us
         Place::Config => {
             let ask = json!({"operation": "list", "type": format!("notes-{writer}")});
             let keys = list(url, "api/v1/config", ask, "/directory").await?;
-            keys.iter()
-                .map(|key| key.as_str()?.parse().ok())
-                .collect()
+            keys.iter().map(|key| key.as_str()?.parse().ok()).collect()
         }
         Place::Library => {
             let ask = json!({"operation": "list-documents"});
@@ -145,7 +144,8 @@ async fn found(url: &str, (place, writer): (Place, usize)) -> Result<BTreeSet<us
 /// The texts of all documents are those that were sent.
 async fn has_its_texts(url: &str, writer: usize, count: usize) -> Result<()> {
     for number in 0..count {
-        let ask = json!({"operation": "get-document-content", "document-id": document(writer, number)});
+        let ask =
+            json!({"operation": "get-document-content", "document-id": document(writer, number)});
         let (status, told) = post(url, "api/v1/librarian", ask).await?;
         ensure!(told["content"] == text(writer, number), "{status}: {told}");
     }
@@ -169,9 +169,14 @@ fn path(path: &Path) -> String {
 
 async fn written_all_the_while(bus: Bus) -> Result<()> {
     let folder = tempfile::tempdir()?;
-    let [data, backup, elsewhere] = ["data", "backup", "elsewhere"].map(|one| folder.path().join(one));
+    let [data, backup, elsewhere] =
+        ["data", "backup", "elsewhere"].map(|one| folder.path().join(one));
     let (first, second) = (bus.broker().await?, bus.broker().await?);
-    let server = Launch::up().data(&data).over(first.as_ref()).ready().await?;
+    let server = Launch::up()
+        .data(&data)
+        .over(first.as_ref())
+        .ready()
+        .await?;
     let url = server.url();
     let (stop, enough) = watch::channel(false);
     let (senders, confirmed): (Vec<_>, Vec<_>) = WRITERS.iter().map(|_| watch::channel(0)).unzip();
@@ -202,7 +207,10 @@ async fn written_all_the_while(bus: Bus) -> Result<()> {
     }
     let again = tg(&url, &arguments).await?;
     ensure!(again.code == Some(1), "{again:?}");
-    ensure!(again.stderr.contains("needs an empty directory"), "{again:?}");
+    ensure!(
+        again.stderr.contains("needs an empty directory"),
+        "{again:?}"
+    );
     let arguments = ["restore", &path(&backup), "--data-dir", &path(&data)];
     let over = tg(&url, &arguments).await?;
     ensure!(over.code == Some(1), "{over:?}");
@@ -211,7 +219,11 @@ async fn written_all_the_while(bus: Bus) -> Result<()> {
     let arguments = ["restore", &path(&backup), "--data-dir", &path(&elsewhere)];
     let told = tg(&url, &arguments).await?;
     ensure!(told.code == Some(0), "{told:?}");
-    let other = Launch::up().data(&elsewhere).over(second.as_ref()).ready().await?;
+    let other = Launch::up()
+        .data(&elsewhere)
+        .over(second.as_ref())
+        .ready()
+        .await?;
     let url = other.url();
     for ((writer, before), sent) in WRITERS.iter().zip(before).zip(sent) {
         let there = comes(&url, *writer, before).await?;

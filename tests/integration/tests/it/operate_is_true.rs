@@ -40,7 +40,11 @@ async fn its_blocks_work_when_pasted() -> Result<()> {
     }
     let healthy = stdout.matches("The system is healthy.").count();
     ensure!(healthy == 3, "{healthy} starts\n{stdout}\n{stderr}");
-    for file in ["data/backup.json", "default.tgx", "before-upgrade/backup.json"] {
+    for file in [
+        "data/backup.json",
+        "default.tgx",
+        "before-upgrade/backup.json",
+    ] {
         ensure!(backup.join(file).metadata()?.len() > 1_000, "{file}");
     }
     ensure!(folder.path().join("data.before/config.sqlite").exists());
