@@ -9,7 +9,7 @@ use lapin::options::{
     BasicGetOptions, ExchangeBindOptions, ExchangeDeclareOptions, ExchangeDeleteOptions,
     QueueBindOptions, QueueDeclareOptions, QueueDeleteOptions,
 };
-use lapin::types::{FieldTable, ShortString};
+use lapin::types::ShortString;
 use lapin::{Channel, ErrorKind, ExchangeKind};
 use tg_schemas::topic::{Class, SPACE};
 use tg_schemas::{Subscription, Topic};
@@ -126,10 +126,7 @@ async fn declaration(
 ) -> lapin::Result<()> {
     match of {
         Declaration::Exchange(name, lasts) => exchange(channel, name, *lasts).await,
-        Declaration::Queue(name) => {
-            let options = queue_options(Class::Flow, rules);
-            declare_queue(channel, name, options, arguments::records(session.queues)).await
-        }
+        Declaration::Queue(name) => declare_queue(session, channel, rules, Class::Flow, name).await,
         Declaration::Binding(queue, source) => bind(channel, queue.clone(), source.clone()).await,
     }
 }
@@ -178,16 +175,11 @@ async fn declare_bound(
     let name = queue.clone();
     session
         .apart(async |channel| {
-            let options = queue_options(class, rules);
             let lasts = lasts(topic.class(), rules);
-            let table = match class {
-                Class::Flow => arguments::records(session.queues),
-                Class::Request | Class::Response | Class::Notify => arguments::none(),
-            };
             // Sent in one go; the broker answers in order.
             futures::try_join!(
                 exchange(channel, &source_name, lasts),
-                declare_queue(channel, &name, options, table),
+                declare_queue(session, channel, rules, class, &name),
                 bind(channel, name.clone(), source_name.clone()),
             )?;
             Ok(())
@@ -449,11 +441,17 @@ async fn exchange(channel: &Channel, name: &ShortString, lasts: bool) -> lapin::
 }
 
 async fn declare_queue(
+    session: &Session,
     channel: &Channel,
+    rules: &WireRules,
+    class: Class,
     name: &ShortString,
-    options: QueueDeclareOptions,
-    table: FieldTable,
 ) -> lapin::Result<()> {
+    let options = queue_options(class, rules);
+    let table = match class {
+        Class::Flow => arguments::records(session.queues),
+        Class::Request | Class::Response | Class::Notify => arguments::none(),
+    };
     let declared = channel.queue_declare(name.clone(), options, table).await;
     if let Err(error) = &declared
         && let ErrorKind::ProtocolError(error) = error.kind()
