@@ -41,7 +41,7 @@ async fn system(dir: &Path) -> (Vec<Database>, BlobStore, EmbeddedBus) {
     for store in &stores {
         note(store, 1).await;
     }
-    let content = BlobStore::open(dir.join("content"), Durability::Process).unwrap();
+    let content = BlobStore::open(&dir.join("content"), Durability::Process).unwrap();
     content.put("a document").await.unwrap();
     let stage = StageId::parse("upload-1").unwrap();
     content.stage_write(&stage, 0, "half an").await.unwrap();
@@ -94,7 +94,7 @@ async fn what_was_there_is_restored_and_nothing_that_came_later() {
             "content/staged/upload-1"
         ]
     );
-    let own = BlobStore::open(back.join("content"), Durability::Process).unwrap();
+    let own = BlobStore::open(&back.join("content"), Durability::Process).unwrap();
     let id = own.put("a document").await.unwrap();
     assert_eq!(own.size(id).await.unwrap(), Some(10));
     assert_eq!(
@@ -199,7 +199,7 @@ async fn stores_that_are_written_meanwhile_show_what_was_confirmed_before() {
                 );
             }
             let shown = noted(&back, "config.sqlite").await;
-            let own = BlobStore::open(back.join("content"), Durability::Process).unwrap();
+            let own = BlobStore::open(&back.join("content"), Durability::Process).unwrap();
             for version in 2..=shown {
                 let id = tg_storage::blob::BlobId::of(version.to_string().as_bytes());
                 assert!(own.get(id).await.unwrap().is_some(), "content of {version}");

@@ -1,6 +1,7 @@
 //! Three nodes that are one broker: records in quorum queues, questions, answers and claims go on when a node is killed.
 
 use std::collections::BTreeSet;
+use std::slice::from_ref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -126,7 +127,7 @@ async fn queues_of_the_other_kind_are_refused() {
     let classic: Arc<dyn Bus> = Arc::new(connect(&url, Mode::Native).await);
     let record = topic(Class::Flow);
     let reader = sub(&record, "reader");
-    let declare = async |bus: &dyn Bus| bus.declare(&[record.clone()], &[reader.clone()]).await;
+    let declare = async |bus: &dyn Bus| bus.declare(from_ref(&record), from_ref(&reader)).await;
     assert_eq!(declare(&*quorum).await, Ok(()));
     quorum.send(&record, "stays").await;
     assert_eq!(declare(&*classic).await, Err(BusError::Refused));
