@@ -15,8 +15,15 @@ case "$arch" in
   aarch64) platform=linux/arm64 ;;
   *) echo "image: no image for $arch" >&2; exit 1 ;;
 esac
-command -v musl-gcc >/dev/null || [ -n "${CC_x86_64_unknown_linux_musl:-}${CC_aarch64_unknown_linux_musl:-}" ] || {
+compiler=CC_${target//-/_}
+command -v musl-gcc >/dev/null || [ -n "${!compiler:-}" ] || {
   echo "image: musl-gcc is missing (Debian: musl-tools)" >&2; exit 1; }
+# Another processor's programs are linked by its own C compiler.
+if [ "$arch" != "$(uname -m)" ]; then
+  [ -n "${!compiler:-}" ] || { echo "image: $compiler must name a C compiler for $arch" >&2; exit 1; }
+  linker=CARGO_TARGET_$(echo "${target//-/_}" | tr a-z A-Z)_LINKER
+  export "$linker=${!linker:-${!compiler}}"
+fi
 rustup target list --installed 2>/dev/null | grep -qx "$target" || rustup target add "$target"
 
 cargo build --profile "${PROFILE:-dist}" --target "$target" -p tg-server -p tg-cli --locked

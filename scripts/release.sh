@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Packs what `make release` built: an archive of the binaries, completions, units and licence, what they are made of (CycloneDX), and checksums. The same binaries give the
+# Packs what `make release` built: an archive of the binaries, completions, man pages, units and licence, what they are made of (CycloneDX), and checksums. The same binaries give the
 # same archive: owner, order and times are fixed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -11,12 +11,14 @@ out=${OUT:-target/release-files}
 stage=$(mktemp -d)
 trap 'rm -rf "$stage"' EXIT
 
-mkdir -p "$out" "$stage/$name/systemd" "$stage/$name/completions"
+mkdir -p "$out" "$stage/$name/systemd" "$stage/$name/completions" "$stage/$name/man/man1"
 cp "$built/threadgraph" "$built/tg" LICENSE CHANGELOG.md "$stage/$name"
 cp deploy/systemd/*.service "$stage/$name/systemd"
 for shell in bash zsh fish; do
   "$built/tg" completions "$shell" > "$stage/$name/completions/tg.$shell"
 done
+"$built/tg" man-pages "$stage/$name/man/man1" > /dev/null
+"$built/threadgraph" man-pages "$stage/$name/man/man1"
 chmod 755 "$stage/$name/threadgraph" "$stage/$name/tg"
 when=$(git log -1 --format=%ct 2>/dev/null || echo 0)
 tar -C "$stage" --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$when" -cf - "$name" | gzip -n > "$out/$name.tar.gz"

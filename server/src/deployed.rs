@@ -15,6 +15,8 @@ pub struct Deployed {
     pub stores: &'static [&'static str],
     /// It is a client of servers outside: model providers, tools, an issuer of tokens.
     pub outside: bool,
+    /// It has keys of model providers: no other service is given them.
+    pub models: bool,
 }
 
 const fn row(
@@ -27,12 +29,14 @@ const fn row(
         processors,
         stores,
         outside: false,
+        models: false,
     }
 }
 
-const fn outside(name: &'static str, processors: &'static [&'static str]) -> Deployed {
+const fn models(name: &'static str, processors: &'static [&'static str]) -> Deployed {
     Deployed {
         outside: true,
+        models: true,
         ..row(name, processors, &[])
     }
 }
@@ -49,11 +53,11 @@ pub const DEPLOYED: [Deployed; 19] = [
     row("graph", &["triples-write", "triples-query", "sparql-query"], &["graph"]),
     row("rows", &["rows-write", "rows-query"], &["rows"]),
     row("vectors", &["graph-embeddings-write", "doc-embeddings-write", "row-embeddings-write", "graph-embeddings-query", "doc-embeddings-query", "row-embeddings-query", "kw-index"], &["vectors", "keywords"]),
-    outside("embeddings", &["document-embeddings", "graph-embeddings", "row-embeddings", "embeddings"]),
-    outside("llm", &["text-completion", "text-completion-rag", "image-to-text"]),
+    models("embeddings", &["document-embeddings", "graph-embeddings", "row-embeddings", "embeddings"]),
+    models("llm", &["text-completion", "text-completion-rag", "image-to-text"]),
     row("prompt", &["prompt", "prompt-rag"], &[]),
-    outside("rag", &["graph-rag", "document-rag", "reranker", "nlp-query", "structured-query", "structured-diag"]),
-    outside("tool", &["mcp-tool"]),
+    models("rag", &["graph-rag", "document-rag", "reranker", "nlp-query", "structured-query", "structured-diag"]),
+    Deployed { outside: true, ..row("tool", &["mcp-tool"], &[]) },
     row("sessions", &["sessions"], &["sessions"]),
     row("threads", &["threads"], &["threads"]),
     row("agent", &["agent-manager"], &["agent-manager"]),

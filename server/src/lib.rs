@@ -3,6 +3,7 @@
 //! The only crate that knows every service. It holds no logic of its own beyond settings, wiring, the
 //! first-start greeting and an orderly stop.
 
+pub mod backup;
 mod broker;
 pub mod compose;
 pub mod deployed;

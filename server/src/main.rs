@@ -2,14 +2,15 @@
 
 use std::io::Write;
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory, Parser, Subcommand};
+use tg_server::backup::Manifest;
 use tg_server::compose::{SERVICES, Services};
 use tg_server::settings::{Flags, Settings, page};
-use tg_server::{machine, permissions, process};
+use tg_server::{backup, machine, permissions, process};
 use tg_settings::SettingError;
 
 /// Many small allocations on all threads are what this program does most: see docs/decisions/0010. What a query takes
@@ -52,6 +53,16 @@ enum Command {
         #[arg(long, value_name = "VHOST")]
         ctl: Option<String>,
     },
+    /// Copies the data of a running or stopped system, as it is at one moment, into an empty directory.
+    Backup(Copied),
+    /// Copies a backup into an empty data directory.
+    Restore(Copied),
+    /// Writes man pages of this program into a directory.
+    #[command(hide = true)]
+    ManPages {
+        /// Directory, which is there.
+        directory: PathBuf,
+    },
     /// Takes one document apart: started by this program itself.
     #[command(name = tg_server::DECODE, hide = true)]
     Decode {
@@ -60,6 +71,21 @@ enum Command {
         /// What it may use up.
         limits: Option<String>,
     },
+}
+
+#[derive(Args)]
+struct Copied {
+    /// Directory of the backup.
+    directory: PathBuf,
+    /// Settings file (default: threadgraph.toml in this directory, if there).
+    #[arg(long)]
+    config: Option<PathBuf>,
+    /// Where stores live.
+    #[arg(long)]
+    data_dir: Option<String>,
+    /// What was copied, as JSON.
+    #[arg(long)]
+    json: bool,
 }
 
 #[derive(Args)]
@@ -162,6 +188,9 @@ fn main() -> ExitCode {
         }
         Command::Settings { common, json } => return show(&Flags::from(common), json),
         Command::Permissions { ctl } => return permissions(ctl.as_deref()),
+        Command::ManPages { directory } => return man_pages(&directory),
+        Command::Backup(copied) => return copy(&copied, backup),
+        Command::Restore(copied) => return copy(&copied, restore),
         Command::Decode { format, limits } => return decode(&format, limits.as_deref()),
     };
     machine::keep_to_itself();
@@ -215,6 +244,16 @@ fn show(flags: &Flags, json: bool) -> ExitCode {
     }
 }
 
+fn man_pages(directory: &Path) -> ExitCode {
+    match clap_mangen::generate_to(Cli::command(), directory) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("threadgraph: {}: {error}", directory.display());
+            ExitCode::FAILURE
+        }
+    }
+}
+
 /// Prints the broker's permissions for all services.
 fn permissions(vhost: Option<&str>) -> ExitCode {
     let text = match (permissions::all(), vhost) {
@@ -227,6 +266,52 @@ fn permissions(vhost: Option<&str>) -> ExitCode {
     };
     let _ = std::io::stdout().write_all(text.as_bytes());
     ExitCode::SUCCESS
+}
+
+/// Copies a data directory out or in, and prints what was copied.
+fn copy(of: &Copied, how: fn(&Path, &Settings) -> anyhow::Result<(Manifest, String)>) -> ExitCode {
+    machine::keep_to_itself();
+    machine::raise();
+    let flags = Flags {
+        config: of.config.clone(),
+        data_dir: of.data_dir.clone(),
+        ..Flags::default()
+    };
+    let settings = match Settings::load(&flags, std::env::vars().collect()) {
+        Ok(settings) => settings,
+        Err(faults) => return refuse(&faults),
+    };
+    match how(&of.directory, &settings) {
+        Ok((manifest, text)) => {
+            let text = match of.json {
+                true => format!("{}\n", serde_json::json!(manifest)),
+                false => text,
+            };
+            let _ = std::io::stdout().write_all(text.as_bytes());
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("threadgraph: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn backup(to: &Path, settings: &Settings) -> anyhow::Result<(Manifest, String)> {
+    let manifest = backup::take(&settings.data_dir, to)?;
+    let records = match manifest.records {
+        true => "",
+        false => "Records that wait are at the broker, and not in it.\n",
+    };
+    let text = format!("{} in {}.\n{records}", manifest.summary(), to.display());
+    Ok((manifest, text))
+}
+
+fn restore(from: &Path, settings: &Settings) -> anyhow::Result<(Manifest, String)> {
+    let manifest = backup::restore(from, &settings.data_dir)?;
+    let to = settings.data_dir.display();
+    let text = format!("{} restored into {to}.\n", manifest.summary());
+    Ok((manifest, text))
 }
 
 /// Tells all mistakes in the settings.

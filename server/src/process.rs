@@ -21,7 +21,7 @@ use crate::metrics::Recorder;
 use crate::settings::{self, Auth, BusChoice, MeshMode, Settings};
 use crate::signals::{Signals, Told};
 use crate::telemetry::Exporter;
-use crate::{broker, disk, logs, machine, seed};
+use crate::{backup, broker, disk, logs, machine, seed};
 
 /// Pause before a bootstrap that failed is tried again.
 const BOOTSTRAP_RETRY_DELAY: Duration = Duration::from_secs(2);
@@ -132,6 +132,12 @@ pub async fn start(settings: &Settings, services: &Services) -> Result<Running> 
         .create(&settings.data_dir)
         .with_context(|| format!("data_dir: cannot create {}", settings.data_dir.display()))?;
     machine::close(&settings.data_dir);
+    if backup::unfinished(&settings.data_dir) {
+        bail!(
+            "data_dir: a restore into {} did not end; empty it and restore again",
+            settings.data_dir.display()
+        );
+    }
     if services.has("gateway") || services.has("iam") {
         crate::guarded::check(settings)?;
     }
@@ -382,6 +388,7 @@ async fn open_bus(settings: &Settings) -> Result<Arc<dyn Bus>> {
                 in_hand: settings.bus_memory_mb << 20,
                 tls: settings.bus_tls.files(),
                 inbox_exchange: settings.broker.own_users,
+                queues: settings.broker.queues.into(),
                 ..RabbitOptions::of(rules)
             };
             Arc::new(broker::connect(url, rules, options).await?)

@@ -28,7 +28,7 @@ pub use memory::overdrawn;
 pub use choices::{AmqpUrl, Auth, BusChoice, MeshMode};
 pub use concurrency::Concurrency;
 pub use left_out::LeftOut;
-pub use sections::{Broker, BusTls, Log, LogFormat, Metrics, Money, Report};
+pub use sections::{Broker, BusTls, Log, LogFormat, Metrics, Money, QueueType, Report};
 pub use sources::{Given, Source};
 pub use telemetry::{Receiver, Telemetry};
 
@@ -264,6 +264,11 @@ impl Settings {
         if self.mode == MeshMode::Interop && self.bus == BusChoice::Embedded {
             let text = "interop needs a broker: set bus to amqp://user:password@host:port/vhost";
             faults.push(SettingError::new("mode", text));
+        }
+        if self.mode == MeshMode::Interop && self.broker.queues == QueueType::Quorum {
+            let text = "must be classic with mode interop: foreign processors declare the same queues, and the broker refuses \
+                        them where the queues are of another kind";
+            faults.push(SettingError::new("broker.queues", text));
         }
         if !self.without.is_empty() && self.bus == BusChoice::Embedded {
             let text = "must be empty on the embedded bus, where nobody else could serve them: set bus to \

@@ -197,6 +197,8 @@ pub const GROUPS: &[Group] = &[
             "import-workspace-config",
             "export-workspace",
             "import-workspace",
+            "backup",
+            "restore",
         ],
     ),
     (
@@ -243,14 +245,13 @@ pub const GROUPS: &[Group] = &[
             "restore-workspace",
         ],
     ),
-    ("This program", &["links", "completions"]),
+    ("This program", &["links", "completions", "man-pages"]),
 ];
 
 /// What people type who do not know the name yet, and the commands they look for.
 pub const SYNONYMS: &[(&str, &[&str])] = &[
     ("agent", &["invoke-agent"]),
     ("audit", &["show-audit"]),
-    ("backup", &["export-workspace"]),
     ("blueprints", &["show-flow-blueprints"]),
     ("collections", &["list-collections"]),
     ("config", &["show-config", "put-config-item"]),
@@ -271,7 +272,6 @@ pub const SYNONYMS: &[(&str, &[&str])] = &[
     ("ps", &["show-processor-state", "process-status"]),
     ("question", &["ask"]),
     ("rag", &["invoke-document-rag", "invoke-graph-rag"]),
-    ("restore", &["import-workspace", "restore-workspace"]),
     ("search", &["ask", "invoke-document-rag", "query-graph"]),
     ("sparql", &["invoke-sparql-query"]),
     ("status", &["doctor", "process-status", "show-flow-state"]),

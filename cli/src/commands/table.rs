@@ -179,7 +179,10 @@ pub static ALL: &[Row] = &[
     Row::of::<search::rows::InvokeStructuredQuery>(),
     Row::of::<workspace::export::ExportWorkspace>(),
     Row::of::<workspace::import::ImportWorkspace>(),
+    Row::of::<local::backup::Backup>(),
+    Row::of::<local::backup::Restore>(),
     Row::of::<local::links::Links>(),
     Row::of::<local::completions::Completions>(),
+    Row::of::<local::man_pages::ManPages>(),
     Row::of::<local::models::Models>(),
 ];

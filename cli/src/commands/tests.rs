@@ -373,8 +373,11 @@ const LINES: &[&str] = &[
     "parked list",
     "process-status --watch",
     "verify urn:q",
+    "backup /var/backups/tg --data-dir d --config c.toml --json",
+    "restore /var/backups/tg --data-dir d",
     "links bin --hard --force",
     "completions bash --links",
+    "man-pages man1 --json",
     "models pull potion-base-8M --data-dir d --from http://h:1/m --sums s --force --json",
     "models list --data-dir d",
 ];

@@ -6,6 +6,7 @@
 //! and beyond a budget of memory on disk only. Other processes cannot reach this bus.
 
 mod consumer;
+mod copied;
 mod core;
 mod frame;
 #[cfg(test)]
@@ -32,6 +33,7 @@ use tg_storage::{Durability, OwnerLock, StorageError};
 use tokio::sync::watch;
 
 use self::consumer::{EmbeddedClaim, EmbeddedConsumer, Source};
+pub use self::copied::LogCopy;
 use self::core::{Core, Kind, Reader};
 use self::frame::Entry;
 pub use self::options::EmbeddedOptions;

@@ -40,7 +40,7 @@ use self::consumers::{Entry, Registry, Source};
 use self::core::Core;
 pub use self::endpoint::ConnectError;
 use self::endpoint::Endpoint;
-pub use self::options::RabbitOptions;
+pub use self::options::{RabbitOptions, RecordQueues};
 use crate::bus::{
     Bus, BusError, Claim, Consume, Consumer, Delete, Deleted, Delivery, Envelope, Link,
     PublishMode, QueueState, Routed, Sink, Target, check_size,
@@ -66,7 +66,7 @@ impl RabbitBus {
         let rules = rules.into();
         let endpoint = Endpoint::new(url, &options)?;
         let tasks = Tasks::default();
-        let session = Connected::open(&endpoint, false, 1, &tasks, options.publishers)
+        let session = Connected::open(&endpoint, false, 1, &tasks, &options)
             .await
             .map_err(|error| {
                 tracing::error!(%error, "cannot connect to the broker");

@@ -38,6 +38,7 @@ pub mod memory;
 mod private;
 mod query;
 mod reader;
+mod snapshot;
 mod writer;
 
 pub use config_known::ConfigKnown;
@@ -51,6 +52,7 @@ pub use lock::OwnerLock;
 pub use query::query_rows;
 pub use rusqlite;
 use serde::{Deserialize, Serialize};
+pub use snapshot::Snapshot;
 
 /// Stack of the threads that read and write, in bytes: said here, as the process may say another default.
 const STACK: usize = 2 << 20;

@@ -14,7 +14,7 @@ use tg_bus::bus::{
     Routed, Sink, Target,
 };
 use tg_bus::embedded::{EmbeddedBus, EmbeddedOptions};
-use tg_bus::rabbitmq::{RabbitBus, RabbitOptions};
+use tg_bus::rabbitmq::{RabbitBus, RabbitOptions, RecordQueues};
 use tg_schemas::topic::Class;
 use tg_schemas::{Headers, Subscription, Topic};
 use tokio::sync::mpsc;
@@ -49,6 +49,8 @@ pub enum World {
     ),
     /// A broker.
     Rabbit(String, Mode),
+    /// A broker with quorum queues.
+    Quorum(String),
 }
 
 impl World {
@@ -70,11 +72,18 @@ impl World {
         Self::Rabbit(host.into_url(), mode)
     }
 
+    /// The same with quorum queues.
+    pub async fn quorum() -> Self {
+        let host = VirtualHost::new().await.unwrap();
+        Self::Quorum(host.into_url())
+    }
+
     /// Another process (on an embedded bus: the same one).
     pub async fn connect(&self) -> Arc<dyn Bus> {
         match self {
             Self::Embedded(bus, ..) => Arc::new(bus.clone()),
             Self::Rabbit(url, mode) => Arc::new(connect(url, *mode).await),
+            Self::Quorum(url) => Arc::new(connect_quorum(url).await),
         }
     }
 
@@ -82,6 +91,7 @@ impl World {
     pub fn mode(&self) -> Mode {
         match self {
             Self::Embedded(_, mode, _) | Self::Rabbit(_, mode) => *mode,
+            Self::Quorum(_) => Mode::Native,
         }
     }
 }
@@ -91,8 +101,18 @@ pub const LARGEST: usize = 2 << 20;
 
 /// Connects to a broker.
 pub async fn connect(url: &str, mode: Mode) -> RabbitBus {
+    connect_as(url, mode, RecordQueues::Classic).await
+}
+
+/// Connects to a broker whose records are in quorum queues.
+pub async fn connect_quorum(url: &str) -> RabbitBus {
+    connect_as(url, Mode::Native, RecordQueues::Quorum).await
+}
+
+async fn connect_as(url: &str, mode: Mode, queues: RecordQueues) -> RabbitBus {
     let options = RabbitOptions {
         max_body: LARGEST,
+        queues,
         ..RabbitOptions::of(mode)
     };
     RabbitBus::connect(url, mode, options).await.unwrap()

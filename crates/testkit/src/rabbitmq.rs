@@ -19,9 +19,13 @@ use tokio::net::TcpStream;
 use tokio::process::{Child, ChildStdin, Command};
 use tokio::time::{Instant, sleep, timeout};
 
+mod cluster;
 mod listed;
+mod secured;
 
+pub use self::cluster::RabbitCluster;
 pub use self::listed::{BindingInfo, ExchangeInfo, QueueInfo};
+pub use self::secured::Secured;
 use crate::process::free_port;
 
 /// Where distributions keep the scripts themselves; the ones on `PATH` change the user first.
@@ -58,41 +62,11 @@ pub struct RabbitNode {
     port: u16,
     mapper_port: u16,
     distribution_port: u16,
+    /// Where its cookie is.
+    home: PathBuf,
     /// Where it speaks TLS, if it does.
     secure_port: Option<u16>,
     running: Option<Running>,
-}
-
-/// What a node shows on a port of its own for TLS.
-#[derive(Debug, Clone)]
-pub struct Secured {
-    /// Whose certificates it takes.
-    pub ca: PathBuf,
-    /// Its certificate.
-    pub cert: PathBuf,
-    /// The key of that.
-    pub key: PathBuf,
-    /// Whether it lets only those in that show a certificate.
-    pub asks: bool,
-}
-
-impl Secured {
-    /// The same in the node's own words.
-    fn lines(&self, port: u16) -> String {
-        let verify = if self.asks {
-            "verify_peer"
-        } else {
-            "verify_none"
-        };
-        format!(
-            "listeners.ssl.1 = 127.0.0.1:{port}\nssl_options.cacertfile = {}\nssl_options.certfile = {}\n\
-             ssl_options.keyfile = {}\nssl_options.verify = {verify}\nssl_options.fail_if_no_peer_cert = {}\n",
-            self.ca.display(),
-            self.cert.display(),
-            self.key.display(),
-            self.asks
-        )
-    }
 }
 
 /// A started node; it lives as long as the leash.
@@ -152,6 +126,13 @@ impl RabbitNode {
     }
 
     async fn start_as(leash: Stdio, secured: Option<&Secured>, settings: &str) -> Result<Self> {
+        let mut node = Self::placed(secured, settings)?;
+        node.boot(leash).await?;
+        Ok(node)
+    }
+
+    /// A node with its directory and ports, not started yet.
+    fn placed(secured: Option<&Secured>, settings: &str) -> Result<Self> {
         let scripts =
             scripts().context("rabbitmq-server is required: run scripts/install-rabbitmq.sh")?;
         let dir = TempDir::with_prefix("tg-rabbit-")?;
@@ -172,7 +153,8 @@ impl RabbitNode {
         )?;
         // A connection of others takes none of these while the node is away.
         let [port, mapper_port, distribution_port] = [free_port()?, free_port()?, free_port()?];
-        let mut node = Self {
+        Ok(Self {
+            home: dir.path().join("home"),
             dir,
             scripts,
             port,
@@ -180,9 +162,7 @@ impl RabbitNode {
             distribution_port,
             secure_port,
             running: None,
-        };
-        node.boot(leash).await?;
-        Ok(node)
+        })
     }
 
     /// Address for clients: the default user and virtual host.
@@ -503,7 +483,7 @@ impl RabbitNode {
     fn command_at(&self, program: &Path) -> Command {
         let mut command = Command::new(program);
         command
-            .env("HOME", self.path("home"))
+            .env("HOME", &self.home)
             .env("ERL_EPMD_PORT", self.mapper_port.to_string())
             .env("ERL_EPMD_ADDRESS", "127.0.0.1")
             // A node that does not start, for its port was taken meanwhile, leaves no dump in the folder of the test.

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+use tg_mesh::rabbitmq::RecordQueues;
 use tg_settings::SettingError;
 use tg_tls::{ClientFiles, PairFiles};
 
@@ -58,6 +59,29 @@ tg_settings::options! {
         /// systems in which each service has a user of its own at the broker (`threadgraph permissions`). All processes of a
         /// system need the same.
         own_users: bool = false;
+        /// What queues of records are: `classic`, on one node each, or `quorum`, for a cluster whose nodes may fail. Foreign
+        /// processors cannot share quorum queues. A system is set up with one of them; another needs a new virtual host. All
+        /// processes of a system need the same.
+        queues: QueueType = QueueType::Classic;
+    }
+}
+
+/// What queues of records are at the broker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum QueueType {
+    /// Each on one node.
+    Classic,
+    /// Each on most nodes.
+    Quorum,
+}
+
+impl From<QueueType> for RecordQueues {
+    fn from(of: QueueType) -> Self {
+        match of {
+            QueueType::Classic => Self::Classic,
+            QueueType::Quorum => Self::Quorum,
+        }
     }
 }
 

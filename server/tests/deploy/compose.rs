@@ -7,12 +7,14 @@ use crate::pod::{DOOR, GRACE, NAME, REPORT, USER};
 use crate::yaml;
 
 const BROKER: &str = "rabbitmq";
+/// One that was tried; another minor version is another broker.
+const IMAGE: &str = "rabbitmq:4.0";
 
 /// The file.
 pub fn text() -> String {
     let version = env!("CARGO_PKG_VERSION");
     let (mut services, mut volumes) = (Map::new(), Map::new());
-    let mut add = |profile: &str, service: &str, door: bool, keeps: bool, outside: bool| {
+    let mut add = |profile: &str, service: &str, door: bool, keeps: bool, models: bool| {
         let mut one = json!({
             "profiles": [profile],
             "image": format!("{NAME}:{version}"),
@@ -35,7 +37,7 @@ pub fn text() -> String {
         if door {
             one["ports"] = json!([format!("127.0.0.1:{DOOR}:{DOOR}")]);
         }
-        if outside {
+        if models {
             // Keys of model providers.
             one["env_file"] = json!([{"path": "model.env", "required": false}]);
         }
@@ -56,7 +58,7 @@ pub fn text() -> String {
             one.name,
             one.name == "gateway",
             one.is_single(),
-            one.outside,
+            one.models,
         );
     }
     volumes.insert("rabbitmq-data".to_owned(), json!({}));
@@ -92,7 +94,7 @@ fn environment(profile: &str) -> Value {
 fn broker() -> Value {
     json!({
         "profiles": ["standard"],
-        "image": "rabbitmq:4",
+        "image": IMAGE,
         "hostname": BROKER,
         "restart": "unless-stopped",
         "volumes": ["rabbitmq-data:/var/lib/rabbitmq"],

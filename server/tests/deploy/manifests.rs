@@ -45,7 +45,7 @@ pub fn files() -> Files {
     add("overlays/standard/policies.yaml", &policies::of_services());
     add("overlays/standard/budgets.yaml", &budgets());
     let own = ["../standard", "broker.yaml", "scaling.yaml"];
-    let zones = json!({"namespace": NAME, "patches": production::zones()});
+    let zones = json!({"namespace": NAME, "patches": production::patches()});
     add(
         "overlays/production/kustomization.yaml",
         &[kustomization(&own, zones)],
@@ -158,7 +158,7 @@ fn up() -> Vec<Value> {
         name: "up",
         args: vec!["up"],
         door: true,
-        outside: true,
+        models: true,
         broker: false,
         keeps: true,
     };

@@ -68,8 +68,8 @@ pub struct Run<'a> {
     pub args: Vec<&'a str>,
     /// It has the gateway.
     pub door: bool,
-    /// It is a client of servers outside.
-    pub outside: bool,
+    /// It has keys of model providers.
+    pub models: bool,
     /// It speaks with a broker.
     pub broker: bool,
     /// Its data are on a volume of its own; else nothing of it lasts.
@@ -82,7 +82,7 @@ impl<'a> From<&'a Deployed> for Run<'a> {
             name: of.name,
             args: vec!["serve", of.name],
             door: of.name == "gateway",
-            outside: of.outside,
+            models: of.models,
             broker: true,
             // A lease alone needs no disk, but such a service runs once all the same.
             keeps: of.is_single(),
@@ -141,7 +141,7 @@ fn container(run: &Run<'_>) -> Value {
         }));
     }
     let mut from = vec![json!({"configMapRef": {"name": NAME}})];
-    if run.outside {
+    if run.models {
         from.push(json!({"secretRef": {"name": MODEL_SECRET, "optional": true}}));
     }
     let mut ports = vec![json!({"name": "report", "containerPort": REPORT, "protocol": "TCP"})];

@@ -61,7 +61,18 @@ pub fn reports() -> Value {
     )
 }
 
-/// Servers anywhere, but not the metadata of the machine.
+/// What is never outside: private networks, and with them the cluster itself, and the metadata of the machine.
+const PRIVATE: [&str; 5] = [
+    "10.0.0.0/8",
+    "100.64.0.0/10",
+    "169.254.0.0/16",
+    "172.16.0.0/12",
+    "192.168.0.0/16",
+];
+/// The same in IPv6.
+const PRIVATE6: [&str; 2] = ["fc00::/7", "fe80::/10"];
+
+/// Servers on public networks. Policies add up: whoever has models in a network of their own writes one for these.
 pub fn outside(service: &str) -> Value {
     policy(
         &format!("{}-outside", name(service)),
@@ -69,8 +80,8 @@ pub fn outside(service: &str) -> Value {
             "podSelector": {"matchLabels": pod::selector(service)},
             "policyTypes": ["Egress"],
             "egress": [{"to": [
-                {"ipBlock": {"cidr": "0.0.0.0/0", "except": ["169.254.0.0/16"]}},
-                {"ipBlock": {"cidr": "::/0", "except": ["fe80::/10", "fd00:ec2::254/128"]}},
+                {"ipBlock": {"cidr": "0.0.0.0/0", "except": PRIVATE}},
+                {"ipBlock": {"cidr": "::/0", "except": PRIVATE6}},
             ]}],
         }),
     )

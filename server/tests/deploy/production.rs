@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 use tg_server::deployed::DEPLOYED;
 
-use crate::pod::{self, REPLICAS, name};
+use crate::pod::{self, NAME, REPLICAS, name};
 
 /// Replicas of a service at most.
 const MOST: u64 = 10;
@@ -12,8 +12,19 @@ const MOST: u64 = 10;
 const WAITING: u64 = 64;
 const BROKER: &str = "threadgraph-broker";
 
+/// Patches of `standard`: records in quorum queues, workers over zones.
+pub fn patches() -> Value {
+    let value =
+        json!([{"op": "add", "path": "/data/THREADGRAPH_BROKER__QUEUES", "value": "quorum"}]);
+    let queues = json!({
+        "target": {"kind": "ConfigMap", "name": NAME},
+        "patch": value.to_string(),
+    });
+    std::iter::once(queues).chain(zones()).collect()
+}
+
 /// Patches that spread the workers over zones.
-pub fn zones() -> Value {
+fn zones() -> Vec<Value> {
     let workers = DEPLOYED.iter().filter(|one| !one.is_single());
     let patch = |service: &str| {
         let spread = pod::spread("topology.kubernetes.io/zone", "DoNotSchedule", service);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::endpoint::Endpoint;
 use super::lanes::Lanes;
+use super::options::RabbitOptions;
 use super::patience::patient;
 use super::session::Session;
 use crate::task::Tasks;
@@ -22,10 +23,10 @@ impl Connected {
         reads_longest: bool,
         generation: u64,
         tasks: &Tasks,
-        publishers: usize,
+        options: &RabbitOptions,
     ) -> lapin::Result<Arc<Self>> {
-        let session = Session::open(endpoint, reads_longest, generation).await?;
-        let lanes = patient(Lanes::start(&session, tasks, publishers)).await?;
+        let session = Session::open(endpoint, reads_longest, generation, options.queues).await?;
+        let lanes = patient(Lanes::start(&session, tasks, options.publishers)).await?;
         Ok(Arc::new(Self { session, lanes }))
     }
 }

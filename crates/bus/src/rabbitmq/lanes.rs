@@ -8,6 +8,7 @@ use std::collections::{HashMap, HashSet};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use futures::FutureExt;
 use lapin::options::{BasicPublishOptions, ConfirmSelectOptions};
@@ -15,7 +16,9 @@ use lapin::types::ShortString;
 use lapin::{Channel, Confirmation, PublisherConfirm};
 use parking_lot::Mutex;
 use tokio::sync::{Mutex as AsyncMutex, mpsc, oneshot};
+use tokio::time::timeout;
 
+use super::options::RecordQueues;
 use super::session::Session;
 use super::wire;
 use crate::bus::{BusError, Envelope, Routed};
@@ -28,6 +31,9 @@ const BATCH: usize = 128;
 const BATCH_BYTES: usize = 4 << 20;
 /// How often a batch that lost its channel is tried again.
 const TRIES: usize = 3;
+/// How long a quorum queue may take to confirm. A node that has not heard yet which node leads the queue passes messages on to
+/// the one that is gone, and forgets them: nothing is ever said of them on this channel.
+const CONFIRMED: Duration = Duration::from_secs(5);
 /// Unconfirmed messages of which one waits until all before it are written out.
 const UNCHECKED: usize = 32;
 
@@ -181,7 +187,12 @@ impl Lane {
                 let Some(channel) = self.channel().await else {
                     break;
                 };
-                jobs = publish(&channel, jobs).await;
+                // Jobs dropped here tell their publishers that nothing is known, too.
+                let left = self.in_time(publish(&channel, jobs)).await;
+                if left.is_none() {
+                    self.channel = None;
+                }
+                jobs = left.unwrap_or_default();
                 if jobs.is_empty() {
                     break;
                 }
@@ -189,6 +200,24 @@ impl Lane {
             }
             for job in jobs {
                 let _ = job.done.send(Err(BusError::Down));
+            }
+        }
+    }
+
+    /// Waits for the broker's word; `None` if it is overdue, and the broker does not hold all publishers up.
+    async fn in_time<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+        if self.session.queues == RecordQueues::Classic {
+            return Some(work.await);
+        }
+        let mut work = std::pin::pin!(work);
+        loop {
+            match timeout(CONFIRMED, work.as_mut()).await {
+                Ok(done) => return Some(done),
+                Err(_) if self.session.publishing.status().blocked() => {}
+                Err(_) => {
+                    tracing::warn!("the broker has not confirmed records in time");
+                    return None;
+                }
             }
         }
     }

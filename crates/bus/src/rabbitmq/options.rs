@@ -8,6 +8,16 @@ use crate::mode::WireRules;
 /// Bytes of records in hand where nobody says otherwise.
 const IN_HAND: usize = 128 << 20;
 
+/// What the queues of records are on a broker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum RecordQueues {
+    /// On one node: while that is away, so are its queues.
+    #[default]
+    Classic,
+    /// On most nodes of a cluster: they go on while more than half of the nodes are there.
+    Quorum,
+}
+
 /// How this process uses a broker.
 #[derive(Debug, Clone)]
 pub struct RabbitOptions {
@@ -22,6 +32,8 @@ pub struct RabbitOptions {
     /// Answers travel through the exchange of inboxes, and not through the broker's default one, on which whoever may publish
     /// reaches every queue. All processes of a system need the same.
     pub inbox_exchange: bool,
+    /// What queues of records are. All processes of a system need the same.
+    pub queues: RecordQueues,
     /// Whom this process trusts to be the broker, and what it shows of itself, where the address begins with `amqps://`.
     pub tls: ClientFiles,
 }
@@ -35,6 +47,7 @@ impl RabbitOptions {
             in_hand: IN_HAND,
             publishers: 4,
             inbox_exchange: false,
+            queues: RecordQueues::default(),
             tls: ClientFiles::default(),
         }
     }

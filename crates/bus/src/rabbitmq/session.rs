@@ -18,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::arguments;
 use super::endpoint::Endpoint;
+use super::options::RecordQueues;
 use super::patience::TIMEOUT;
 use super::wire::{AmqpError, short};
 use crate::bus::BusError;
@@ -38,6 +39,8 @@ const FRAME_ERROR: u16 = 501;
 pub(super) struct Session {
     /// Counts connects, from 1.
     pub(super) generation: u64,
+    /// What queues of records are declared as.
+    pub(super) queues: RecordQueues,
     /// Publishing only: the broker may block it.
     pub(super) publishing: Connection,
     /// Consuming and declaring.
@@ -69,11 +72,13 @@ impl Session {
         endpoint: &Endpoint,
         reads_longest: bool,
         generation: u64,
+        queues: RecordQueues,
     ) -> lapin::Result<Arc<Self>> {
         let (publishing, consuming) = endpoint.open(reads_longest).await?;
         let events = consuming.events_listener().boxed();
         Ok(Arc::new(Self {
             generation,
+            queues,
             publishing,
             consuming,
             events: AsyncMutex::new(events),

@@ -84,8 +84,8 @@ async fn reconnect(core: &Arc<Core>) -> Arc<Connected> {
         pause = doubled(pause, PAUSE.1);
         let generation = core.generation.fetch_add(1, Ordering::Relaxed) + 1;
         let longest = core.reads_longest.load(Ordering::Relaxed);
-        let publishers = core.options.publishers;
-        let open = Connected::open(&core.endpoint, longest, generation, &core.tasks, publishers);
+        let options = &core.options;
+        let open = Connected::open(&core.endpoint, longest, generation, &core.tasks, options);
         let session = match open.await {
             Ok(session) => session,
             Err(error) => {

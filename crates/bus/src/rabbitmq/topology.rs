@@ -10,11 +10,12 @@ use lapin::options::{
     QueueBindOptions, QueueDeclareOptions, QueueDeleteOptions,
 };
 use lapin::types::ShortString;
-use lapin::{Channel, ExchangeKind};
+use lapin::{Channel, ErrorKind, ExchangeKind};
 use tg_schemas::topic::{Class, SPACE};
 use tg_schemas::{Subscription, Topic};
 
 use super::arguments;
+use super::options::RecordQueues;
 use super::session::Session;
 use super::wire::{AmqpError, short};
 use crate::bus::{BusError, Delete, Deleted, QueueState};
@@ -24,6 +25,8 @@ use crate::mode::WireRules;
 const PIPELINE: usize = 128;
 /// Channels that many declarations are spread over.
 const CHANNELS: usize = 8;
+/// What a broker says of something that is there with other properties.
+const OTHER: u16 = 406;
 /// How long a message that the broker has routed may take to arrive in its queue.
 const ARRIVAL: Duration = Duration::from_millis(20);
 
@@ -102,7 +105,8 @@ async fn spread(session: &Session, rules: &WireRules, all: &[Declaration]) -> Re
     let share = all.len().div_ceil(CHANNELS).clamp(1, PIPELINE);
     let shares = all.chunks(share).map(|some| {
         session.apart(async move |channel| {
-            try_join_all(some.iter().map(|one| declaration(channel, rules, one))).await?;
+            let each = some.iter();
+            try_join_all(each.map(|one| declaration(session, channel, rules, one))).await?;
             Ok(())
         })
     });
@@ -114,14 +118,15 @@ async fn spread(session: &Session, rules: &WireRules, all: &[Declaration]) -> Re
     Ok(())
 }
 
-async fn declaration(channel: &Channel, rules: &WireRules, of: &Declaration) -> lapin::Result<()> {
+async fn declaration(
+    session: &Session,
+    channel: &Channel,
+    rules: &WireRules,
+    of: &Declaration,
+) -> lapin::Result<()> {
     match of {
         Declaration::Exchange(name, lasts) => exchange(channel, name, *lasts).await,
-        Declaration::Queue(name) => {
-            let options = queue_options(Class::Flow, rules);
-            let declared = channel.queue_declare(name.clone(), options, arguments::none());
-            declared.await.map(drop)
-        }
+        Declaration::Queue(name) => declare_queue(session, channel, rules, Class::Flow, name).await,
         Declaration::Binding(queue, source) => bind(channel, queue.clone(), source.clone()).await,
     }
 }
@@ -170,12 +175,11 @@ async fn declare_bound(
     let name = queue.clone();
     session
         .apart(async |channel| {
-            let options = queue_options(class, rules);
             let lasts = lasts(topic.class(), rules);
             // Sent in one go; the broker answers in order.
             futures::try_join!(
                 exchange(channel, &source_name, lasts),
-                channel.queue_declare(name.clone(), options, arguments::none()),
+                declare_queue(session, channel, rules, class, &name),
                 bind(channel, name.clone(), source_name.clone()),
             )?;
             Ok(())
@@ -214,14 +218,15 @@ pub(super) async fn bind_inbox(
     Ok(())
 }
 
-/// Declares an inbox.
+/// Declares an inbox. A durable queue of a node that is away cannot be declared at another one, and the process could not
+/// go on there: in a cluster an inbox goes with its node. What was on its way is asked for again.
 pub(super) async fn declare_inbox(session: &Session, name: &str) -> Result<ShortString, AmqpError> {
     let queue = short(name.to_owned()).map_err(|_| AmqpError::Refused)?;
     let name = queue.clone();
     session
         .apart(async |channel| {
             let options = QueueDeclareOptions {
-                durable: true,
+                durable: session.queues == RecordQueues::Classic,
                 ..QueueDeclareOptions::default()
             };
             channel
@@ -313,7 +318,8 @@ pub(super) async fn delete_record_queue(
     delete_queue(session, name, when).await
 }
 
-/// Deletes a queue.
+/// Deletes a queue. A quorum queue is not deleted on the condition that it is empty: the broker has no such deletion. It is
+/// looked at before, and [`delete_record_queue`] has taken it off its exchange by then.
 pub(super) async fn delete_queue(
     session: &Session,
     name: &str,
@@ -322,9 +328,13 @@ pub(super) async fn delete_queue(
     let name = short(name.to_owned())?;
     let delete = session.apart(async |channel| {
         // The broker does not say whether a deleted queue was there.
-        passive(channel, name.clone()).await?;
+        let there = passive(channel, name.clone()).await?;
+        let if_empty = when == Delete::IfEmpty;
+        if if_empty && there.message_count() > 0 {
+            return Err(AmqpError::Refused);
+        }
         let options = QueueDeleteOptions {
-            if_empty: when == Delete::IfEmpty,
+            if_empty: if_empty && session.queues == RecordQueues::Classic,
             ..QueueDeleteOptions::default()
         };
         Ok(channel.queue_delete(name, options).await?)
@@ -428,6 +438,32 @@ async fn exchange(channel: &Channel, name: &ShortString, lasts: bool) -> lapin::
     channel
         .exchange_declare(name.clone(), kind, options, arguments::none())
         .await
+}
+
+async fn declare_queue(
+    session: &Session,
+    channel: &Channel,
+    rules: &WireRules,
+    class: Class,
+    name: &ShortString,
+) -> lapin::Result<()> {
+    let options = queue_options(class, rules);
+    let table = match class {
+        Class::Flow => arguments::records(session.queues),
+        Class::Request | Class::Response | Class::Notify => arguments::none(),
+    };
+    let declared = channel.queue_declare(name.clone(), options, table).await;
+    if let Err(error) = &declared
+        && let ErrorKind::ProtocolError(error) = error.kind()
+        && error.get_id() == OTHER
+    {
+        tracing::warn!(
+            queue = %name,
+            "the broker has a queue of this name with other properties; is broker.queues the same in all processes, and \
+             what the system began with?"
+        );
+    }
+    declared.map(drop)
 }
 
 async fn bind(channel: &Channel, queue: ShortString, source: ShortString) -> lapin::Result<()> {

@@ -8,6 +8,13 @@ use tg_schemas::codec::ContentType;
 
 use crate::bus::{BusError, Envelope};
 
+/// What a broker says of a queue whose node is away: it is not gone.
+const AWAY: [&str; 3] = [
+    "is down or inaccessible",
+    "process is stopped by supervisor",
+    "has no leader",
+];
+
 /// Properties of a message, as the reference writes them. `id` tells returned messages apart.
 pub(super) fn properties(envelope: &Envelope, record: bool, id: &str) -> BasicProperties {
     let mut headers = FieldTable::default();
@@ -86,7 +93,9 @@ impl From<&lapin::Error> for AmqpError {
         let ErrorKind::ProtocolError(error) = error.kind() else {
             return Self::Down;
         };
+        let text = error.get_message().as_str();
         match error.get_id() {
+            404 if AWAY.iter().any(|away| text.contains(away)) => Self::Down,
             404 => Self::Missing,
             405 => Self::Locked,
             403 | 406 => Self::Refused,

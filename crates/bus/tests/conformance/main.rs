@@ -1,5 +1,6 @@
 //! One suite for every bus in both modes, then what only one of them promises.
 
+mod cluster;
 mod embedded;
 mod held;
 mod in_hand;

@@ -29,6 +29,12 @@ mod interop {
     crate::suite::suite!(World::rabbit(Mode::Interop));
 }
 
+mod quorum {
+    use tg_testkit::bus::World;
+
+    crate::suite::suite!(World::quorum());
+}
+
 /// The address names several nodes: one that is away is passed over, and answers travel through the exchange of inboxes where
 /// processes have users of their own.
 #[tokio::test]

@@ -16,6 +16,8 @@ mod why_says_what_helps;
 mod workspaces;
 mod world;
 
+mod a_backup_shows_a_moment;
+mod a_broker_node_is_lost;
 mod a_collection_changes_its_model;
 mod a_conversation_goes_on;
 mod a_deleted_library_goes_when_its_grace_is_over;

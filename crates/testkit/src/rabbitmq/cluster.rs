@@ -1,0 +1,132 @@
+//! Three nodes that are one broker, with a port mapper of their own that outlives each of them.
+
+use std::fs;
+use std::io::Write;
+use std::net::Ipv4Addr;
+use std::os::unix::fs::OpenOptionsExt;
+use std::process::Stdio;
+
+use anyhow::{Context, Result, ensure};
+use futures::future::try_join_all;
+use serde_json::Value;
+use tempfile::TempDir;
+use tokio::net::TcpStream;
+use tokio::process::{Child, Command};
+use tokio::time::{Instant, sleep};
+
+use super::{CONNECT_PAUSE, RabbitNode, START};
+
+/// How many there are.
+const NODES: usize = 3;
+/// The port mapper; it ends when the pipe on its standard input closes, as with this process.
+const MAPPER: &str =
+    r#"epmd -address 127.0.0.1 -port "$0" </dev/null >/dev/null 2>&1 & cat >/dev/null; kill $!"#;
+
+/// A broker of three nodes. A minority that is cut off pauses. Dropping it kills all.
+#[derive(Debug)]
+pub struct RabbitCluster {
+    /// The nodes.
+    pub nodes: Vec<RabbitNode>,
+    _mapper: Child,
+    _home: TempDir,
+}
+
+impl RabbitCluster {
+    /// Starts three nodes and waits until each knows the others.
+    ///
+    /// # Errors
+    /// RabbitMQ is not installed, or the nodes do not come together within the bound.
+    pub async fn start() -> Result<Self> {
+        let home = TempDir::with_prefix("tg-cluster-")?;
+        let cookie = fs::File::options()
+            .write(true)
+            .create_new(true)
+            .mode(0o400)
+            .open(home.path().join(".erlang.cookie"));
+        // Unlike any other's, as the name of the folder is.
+        write!(cookie?, "{}", home.path().display())?;
+        let mut nodes = Vec::new();
+        for _ in 0..NODES {
+            nodes.push(RabbitNode::placed(None, "")?);
+        }
+        let mapper_port = nodes[0].mapper_port;
+        let mapper = mapper(mapper_port).await?;
+        let names: String = (1..)
+            .zip(&nodes)
+            .map(|(n, node)| {
+                format!(
+                    "cluster_formation.classic_config.nodes.{n} = {}\n",
+                    node.name()
+                )
+            })
+            .collect();
+        for node in &mut nodes {
+            node.mapper_port = mapper_port;
+            home.path().clone_into(&mut node.home);
+            let path = node.path("rabbitmq.conf");
+            let mut settings = fs::File::options().append(true).open(path)?;
+            write!(
+                settings,
+                "cluster_partition_handling = pause_minority\n{names}"
+            )?;
+        }
+        try_join_all(nodes.iter_mut().map(|node| node.boot(Stdio::piped()))).await?;
+        let cluster = Self {
+            nodes,
+            _mapper: mapper,
+            _home: home,
+        };
+        cluster.is_whole().await?;
+        Ok(cluster)
+    }
+
+    /// Address for clients, with every node.
+    pub fn url(&self) -> String {
+        let hosts: Vec<String> = self
+            .nodes
+            .iter()
+            .map(|node| format!("127.0.0.1:{}", node.port()))
+            .collect();
+        format!("amqp://guest:guest@{}/%2f", hosts.join(","))
+    }
+
+    /// Waits until the nodes that run are all, and one broker.
+    ///
+    /// # Errors
+    /// They do not come together within the bound.
+    pub async fn is_whole(&self) -> Result<()> {
+        let started = Instant::now();
+        loop {
+            let last = self.nodes.last().context("a node")?;
+            let status = last.ctl(&["cluster_status", "--formatter", "json"]).await;
+            let status = status.and_then(|text| Ok(serde_json::from_str::<Value>(&text)?));
+            let running = status
+                .as_ref()
+                .ok()
+                .and_then(|all| all["running_nodes"].as_array());
+            if running.is_some_and(|running| running.len() == NODES) {
+                return Ok(());
+            }
+            ensure!(started.elapsed() < START, "not one broker: {status:?}");
+            sleep(CONNECT_PAUSE).await;
+        }
+    }
+}
+
+async fn mapper(port: u16) -> Result<Child> {
+    let child = Command::new("/bin/sh")
+        .args(["-c", MAPPER])
+        .arg(port.to_string())
+        .stdin(Stdio::piped())
+        .spawn()
+        .context("cannot start the port mapper")?;
+    let started = Instant::now();
+    while TcpStream::connect((Ipv4Addr::LOCALHOST, port))
+        .await
+        .is_err()
+    {
+        ensure!(started.elapsed() < START, "no port mapper");
+        sleep(CONNECT_PAUSE).await;
+    }
+    Ok(child)
+}
