@@ -55,6 +55,7 @@ mod slow_body;
 mod stands;
 mod state;
 mod strangers;
+mod summaries;
 mod trail;
 mod wire;
 

@@ -26,6 +26,7 @@ mod retrieval;
 mod routed;
 mod services;
 mod settings;
+mod summaries;
 mod supervised;
 mod tasks;
 mod thinking;
