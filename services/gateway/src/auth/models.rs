@@ -134,6 +134,7 @@ mod tests {
                 "{kind} {value}"
             );
         }
+        assert!(check_named(&identity, "a/b").is_ok() && check_named(&identity, "c").is_err());
         assert_eq!(asked_about(&identity), [json!("a/b")]);
         assert_eq!(asked_about(&Identity::plain("u", "w")), Vec::<Value>::new());
     }

@@ -10,6 +10,7 @@ mod discovered;
 mod dispatched;
 mod endings;
 mod graph;
+mod held;
 mod hooked;
 mod joined;
 mod loops;

@@ -147,7 +147,7 @@ async fn line_103_a_summary_is_expanded_and_made_again_by_another_model(place: P
         steps,
         [
             (0, "look at /etc/hosts", "remote", "it says 3"),
-            (1, "add", "calculator", "4")
+            (1, "add", "calculator", "builtin:calculator says 4")
         ]
     );
     // It is the one that the run told of.
