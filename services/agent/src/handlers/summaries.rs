@@ -84,14 +84,17 @@ fn count(count: u64) -> i64 {
 /// The one that the run went on with.
 fn first(summed: &Summed) -> RunSummary {
     let made = &summed.compacted;
-    let is_of_model = !made.usage.model.is_empty();
+    let prompt = match made.usage.model.is_empty() {
+        true => String::new(),
+        false => SUMMARISE.to_owned(),
+    };
     RunSummary {
         step: i64::from(summed.step),
         trace: summed.entity(),
         tier: made.tier.as_str().to_owned(),
         text: made.text.clone(),
         model: made.usage.model.clone(),
-        prompt: is_of_model.then(|| SUMMARISE.to_owned()).unwrap_or_default(),
+        prompt,
         tokens_before: count(made.before),
         tokens_after: count(made.after),
         created_ms: 0,

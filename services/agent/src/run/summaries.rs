@@ -1,9 +1,11 @@
 //! What a run had summed up, after the fact: the steps that a summary stands for, as the ledger has them, and another summary of
 //! the same steps by another model. The run's own rows never change.
 
+use std::sync::Arc;
+
+use tg_clients::flow_records;
 use tg_clients::prompt::Prompts;
 use tg_clients::traces::TraceWriter;
-use tg_clients::{flow_records, prompt};
 use tg_compaction::{
     Asked, Failure, MODEL_TYPE, Role, Row, Summariser, Tier, said, summarise, tokens, window,
 };
@@ -200,7 +202,7 @@ fn in_flow(cx: &Cx, run: &KnownRun) -> Result<Cx, Error> {
     };
     let unread = row.unread.iter();
     let mut own = cx.clone();
-    own.scope = std::sync::Arc::new(InstanceScope {
+    own.scope = Arc::new(InstanceScope {
         processor: id.to_owned(),
         workspace: WorkspaceId::new(key.name()).ok(),
         flow: FlowId::new(&run.caller.flow).ok(),
@@ -275,11 +277,11 @@ async fn make(
 
 /// What the trace says of it.
 fn entity(run: &KnownRun, summed: &Summed, made: &Remade) -> Event {
-    let id = Session::new(&run.run);
+    let id = &Session::new(&run.run);
     let own = summed.steps.iter().filter(|(number, _)| *number > 0);
     let mut of: Vec<String> = own
         .flat_map(|(number, step)| {
-            (0..=last_call(step)).map(|nth| id.observation_of(*number, nth))
+            (0..=last_call(step)).map(move |nth| id.observation_of(*number, nth))
         })
         .collect();
     if of.is_empty() {
@@ -388,7 +390,7 @@ impl Summariser for Asker<'_> {
         };
         let prompts = Prompts::of_flow(self.cx).with_settings(Some(settings));
         let started = Instant::now();
-        let reply: Result<prompt::Piece, Error> = prompts.whole(prompt, terms).await;
+        let reply = prompts.whole(prompt, terms).await;
         let took = match &reply {
             Ok(piece) => used(self.cx, piece.spent.clone(), started),
             Err(_) => Usage::default(),

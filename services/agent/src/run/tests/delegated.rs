@@ -163,7 +163,7 @@ async fn a_delegate_at_its_limit_gives_what_it_has(place: Place) {
 }
 
 /// Lines 93 and 117: what was stopped says so, and a long result is cut.
-async fn a_result_says_that_it_was_stopped_or_cut(place: Place) {
+async fn line_093_a_result_says_that_it_was_stopped_or_cut(place: Place) {
     let config = agents();
     let loops =
         json!({"warningThreshold": 2, "criticalThreshold": 3, "globalCircuitBreakerThreshold": 4});
@@ -378,7 +378,7 @@ tg_testkit::on_both_buses!(
     another_agent_does_it_and_its_trace_is_part_of_the_run,
     a_call_that_cannot_be_made_is_told,
     line_113_a_chain_ends_at_its_depth,
-    a_result_says_that_it_was_stopped_or_cut,
+    line_093_a_result_says_that_it_was_stopped_or_cut,
     a_delegate_at_its_limit_gives_what_it_has,
     a_step_of_a_plan_asks_another_agent,
     a_session_that_is_named_is_of_its_conversation_alone,
