@@ -221,10 +221,7 @@ impl App {
                 let permit = self.enter(&identity.workspace)?;
                 let own = Resource::workspace(named(identity, call));
                 self.auth.authorise(identity, JOINS, &own).await?;
-                (
-                    self.of_summary(identity, call, cancel).await?,
-                    Some(permit),
-                )
+                (self.of_summary(identity, call, cancel).await?, Some(permit))
             }
             _ => {
                 let permit = match operation {

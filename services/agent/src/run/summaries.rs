@@ -31,9 +31,7 @@ use crate::engine::trace;
 use crate::engine::usage::{Amount, Scope};
 use crate::error::AgentError;
 use crate::prices;
-use crate::store::{
-    Account, Call, CallKind, KnownRun, Ledger, Remade, Reservation, RunKey, Used,
-};
+use crate::store::{Account, Call, CallKind, KnownRun, Ledger, Remade, Reservation, RunKey, Used};
 
 /// Steps of a run that are looked at: more than one may take.
 const LOOKED: u32 = 1_000;
@@ -94,11 +92,7 @@ fn bounded(steps: &mut [(u32, AgentRunStep)]) {
 ///
 /// # Errors
 /// When the ledger failed.
-pub(crate) async fn summed(
-    ledger: &Ledger,
-    run: &str,
-    step: u32,
-) -> Result<Option<Summed>, Error> {
+pub(crate) async fn summed(ledger: &Ledger, run: &str, step: u32) -> Result<Option<Summed>, Error> {
     let id = Session::new(run);
     let (mut given, mut own) = (Vec::new(), Vec::<AgentRunStep>::new());
     let mut found = None;

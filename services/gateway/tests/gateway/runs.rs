@@ -357,7 +357,8 @@ async fn summaries_are_expanded_and_made_again(place: Place) {
     let world = World::start(&place, AuthMode::None).await;
     let ask = async |body: Value| world.post("/api/v1/requests", "", body).await;
     let (_, reply) = ask(json!({"operation": "expand-summary", "run": "r", "step": 4})).await;
-    let step = json!({"thought": "hm", "action": "search", "arguments": "{}", "observation": "found"});
+    let step =
+        json!({"thought": "hm", "action": "search", "arguments": "{}", "observation": "found"});
     let mut own = step.clone();
     own["step"] = json!(1);
     let first = json!({"step": 4, "trace": "urn:old", "tier": "full", "text": "of r before 4",
@@ -373,14 +374,23 @@ async fn summaries_are_expanded_and_made_again(place: Place) {
         "prompt": "compact-summarise", "tokens-before": 9, "tokens-after": 2, "created-ms": 7});
     assert_eq!(reply, json!({"summaries": [made]}));
     for (body, text) in [
-        (json!({"operation": "remake-summary", "run": "r"}), "model: is required"),
+        (
+            json!({"operation": "remake-summary", "run": "r"}),
+            "model: is required",
+        ),
         (json!({"operation": "expand-summary"}), "run: is required"),
         (
             json!({"operation": "expand-summary", "run": "r", "step": -1}),
             "step: must be a step, or 0",
         ),
-        (json!({"operation": "expand-summary", "run": "other"}), "run not found"),
-        (json!({"operation": "expand-summary", "run": "closed"}), "run not found"),
+        (
+            json!({"operation": "expand-summary", "run": "other"}),
+            "run not found",
+        ),
+        (
+            json!({"operation": "expand-summary", "run": "closed"}),
+            "run not found",
+        ),
     ] {
         let (_, reply) = ask(body).await;
         assert_eq!(reply["error"]["message"], text);

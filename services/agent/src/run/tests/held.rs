@@ -128,7 +128,9 @@ async fn runs(world: &World, operation: &str) -> Result<AgentRunsResponse, Error
         ..AgentRunsRequest::default()
     };
     let topic = Topic::system(Class::Request, RUNS.name);
-    let answer = world.mesh.ask::<_, AgentRunsResponse>(&topic, &request, Ask::default());
+    let answer = world
+        .mesh
+        .ask::<_, AgentRunsResponse>(&topic, &request, Ask::default());
     let last = tokio::time::timeout(SOON, answer.last()).await;
     last.expect("an answer in time")
 }

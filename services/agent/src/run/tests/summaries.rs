@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 use serde_json::json;
 use tg_mesh::Ask;
 use tg_provenance::{Stored, Texts};
-use tg_schemas::msg::{AgentRequest, AgentResponse, AgentRunsRequest, AgentRunsResponse, AgentStep};
+use tg_schemas::msg::{
+    AgentRequest, AgentResponse, AgentRunsRequest, AgentRunsResponse, AgentStep,
+};
 use tg_schemas::processors::agent_manager::RUNS;
 use tg_schemas::{Class, Error, ErrorCode, Term, Topic, Triple};
 use tg_testkit::place::Place;
@@ -82,7 +84,9 @@ async fn told(
     id: &str,
 ) -> Result<AgentRunsResponse, Error> {
     let topic = Topic::system(Class::Request, RUNS.name);
-    let answer = world.mesh.ask::<_, AgentRunsResponse>(&topic, request, by_ann(id));
+    let answer = world
+        .mesh
+        .ask::<_, AgentRunsResponse>(&topic, request, by_ann(id));
     let last = tokio::time::timeout(SOON, answer.last()).await;
     last.expect("an answer in time")
 }
@@ -136,7 +140,12 @@ async fn line_103_a_summary_is_expanded_and_made_again_by_another_model(place: P
         panic!("{expanded:?}");
     };
     assert_eq!(
-        (summary.step, &*summary.tier, &*summary.text, &*summary.model),
+        (
+            summary.step,
+            &*summary.tier,
+            &*summary.text,
+            &*summary.model
+        ),
         (5, "full", "Summed up.\nIdentifiers: /etc/hosts", "scripted")
     );
     let steps = expanded.summed.iter();
@@ -151,10 +160,13 @@ async fn line_103_a_summary_is_expanded_and_made_again_by_another_model(place: P
         ]
     );
     // It is the one that the run told of.
-    let entities = |all: &BTreeSet<Triple>, iri: &str| {
-        all.iter().any(|one| one.s == Some(Term::iri(iri)))
-    };
-    assert!(entities(&shown(&chunks), &summary.trace), "{}", summary.trace);
+    let entities =
+        |all: &BTreeSet<Triple>, iri: &str| all.iter().any(|one| one.s == Some(Term::iri(iri)));
+    assert!(
+        entities(&shown(&chunks), &summary.trace),
+        "{}",
+        summary.trace
+    );
 
     let (calls, models) = (world.calls(), used(&world, Scope::Run).await);
     let again = told(&world, &remake("large"), "again").await.unwrap();
@@ -170,15 +182,24 @@ async fn line_103_a_summary_is_expanded_and_made_again_by_another_model(place: P
     assert_eq!(settings.unwrap().model, "large");
     let dialog = world.asked.lock().last().unwrap()["dialog"].clone();
     let dialog = dialog.as_str().expect("text");
-    assert!(dialog.starts_with("[assistant]: look at /etc/hosts"), "{dialog}");
+    assert!(
+        dialog.starts_with("[assistant]: look at /etc/hosts"),
+        "{dialog}"
+    );
     assert!(dialog.contains("\n[assistant]: add"), "{dialog}");
     // The same question again asks nobody.
-    assert_eq!(told(&world, &remake("large"), "again").await.unwrap(), again);
+    assert_eq!(
+        told(&world, &remake("large"), "again").await.unwrap(),
+        again
+    );
     assert_eq!(world.calls(), calls + 1);
     // It counts for the run, and for the key that asked.
     let counted = used(&world, Scope::Run).await;
     assert_eq!(counted[0].1[0], models[0].1[0] + 1);
-    assert_eq!(used(&world, Scope::Key).await[0], ("key:k".to_owned(), counted[0].1));
+    assert_eq!(
+        used(&world, Scope::Key).await[0],
+        ("key:k".to_owned(), counted[0].1)
+    );
 
     // Both stand side by side; the run tells what it told, and its chain holds.
     let both = told(&world, &expand(5), "both").await.unwrap();
@@ -187,16 +208,19 @@ async fn line_103_a_summary_is_expanded_and_made_again_by_another_model(place: P
     assert_eq!(parts(&world, &read).await, before);
     let trace = world.trace(|all| entities(all, AGAIN)).await;
     let links = |predicate: &str| -> Vec<String> {
-        let said = trace.iter().filter(|one| {
-            one.s == Some(Term::iri(AGAIN)) && one.p == Some(Term::iri(predicate))
-        });
+        let said = trace
+            .iter()
+            .filter(|one| one.s == Some(Term::iri(AGAIN)) && one.p == Some(Term::iri(predicate)));
         let said = said.filter_map(|one| match &one.o {
             Some(Term::Iri(iri)) => Some(iri.clone()),
             _ => None,
         });
         said.collect()
     };
-    assert_eq!(links("http://www.w3.org/ns/prov#alternateOf"), [summary.trace.clone()]);
+    assert_eq!(
+        links("http://www.w3.org/ns/prov#alternateOf"),
+        [summary.trace.clone()]
+    );
     let root = chunks.last().unwrap().trace.clone();
     assert_eq!(
         links("http://www.w3.org/ns/prov#wasDerivedFrom"),
@@ -206,7 +230,9 @@ async fn line_103_a_summary_is_expanded_and_made_again_by_another_model(place: P
         let stored: Stored = all.iter().cloned().collect();
         matches!(stored.verify(&root, &Texts::Unknown, None), Ok(Some(_)))
     };
-    assert!(holds(&world.trace(|all| entities(all, AGAIN) && holds(all)).await));
+    assert!(holds(
+        &world.trace(|all| entities(all, AGAIN) && holds(all)).await
+    ));
 }
 
 /// Each mistake is named, and nothing is kept of a summary that was not made.

@@ -23,10 +23,7 @@ pub(super) async fn a_summary_that_is_made_again_stands_beside_its_step(ledger: 
     };
     let of_step = async |step: u32| ledger.remade("r", step).await.unwrap();
     let (first, second) = (remade("b", "first", 1), remade("a", "second", 2));
-    assert_eq!(
-        keep(of("r"), 4, first.clone()).await.as_ref(),
-        Some(&first)
-    );
+    assert_eq!(keep(of("r"), 4, first.clone()).await.as_ref(), Some(&first));
     assert_eq!(
         keep(of("r"), 4, remade("b", "other", 3)).await.as_ref(),
         Some(&first)
