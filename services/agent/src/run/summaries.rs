@@ -98,20 +98,21 @@ pub(crate) async fn summed(ledger: &Ledger, run: &str, step: u32) -> Result<Opti
     let mut found = None;
     for number in 1..=LOOKED {
         let row = ledger.load(run.to_owned(), number).await?;
-        if let Some(decision) = &row.decision {
-            if let Some(compacted) = &decision.compacted {
-                given.extend(compacted.given.iter().cloned());
-                if step == 0 || step == number {
-                    let about = match (decision.is_answer(), own.last()) {
-                        (false, _) => id.iteration(number),
-                        (true, None) => id.iri().to_owned(),
-                        (true, Some(last)) => id.observation_of(number - 1, last_call(last)),
-                    };
-                    found = Some((number, compacted.clone(), about, given.len()));
-                }
+        let decision = row.decision.as_ref();
+        let compacted = decision.and_then(|decision| decision.compacted.as_ref());
+        if let (Some(decision), Some(compacted)) = (decision, compacted) {
+            given.extend(compacted.given.iter().cloned());
+            if step == 0 || step == number {
+                let about = match (decision.is_answer(), own.last()) {
+                    (false, _) => id.iteration(number),
+                    (true, None) => id.iri().to_owned(),
+                    (true, Some(last)) => id.observation_of(number - 1, last_call(last)),
+                };
+                found = Some((number, compacted.clone(), about, given.len()));
             }
-            own.push(as_shown(decision, row.observation.as_ref()));
         }
+        let seen = row.observation.as_ref();
+        own.push(decision.map_or_else(AgentRunStep::default, |decision| as_shown(decision, seen)));
         if number == step || !row.later {
             break;
         }
