@@ -122,7 +122,8 @@ fn listing(command: &str) -> Option<&'static str> {
         "stop-library-processing" => "tg show-library-processing",
         "process-status" => "`tg process-status` lists all",
         "show-explain-trace" | "verify-trace" => "tg list-explain-traces",
-        "attach" | "replay" | "diff-traces" | "cancel" | "confirm" => "tg list-runs",
+        "attach" | "replay" | "diff-traces" | "cancel" | "confirm" | "expand-summary"
+        | "remake-summary" => "tg list-runs",
         "cancel-request" => "tg list-requests",
         "delete-collection" | "set-collection" => "tg list-collections",
         "login" | "logout" => "tg profiles",

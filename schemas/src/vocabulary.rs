@@ -253,6 +253,8 @@ namespace! {
         ENTITY = "Entity";
         /// What something was made from.
         WAS_DERIVED_FROM = "wasDerivedFrom";
+        /// What says the same of the same things.
+        ALTERNATE_OF = "alternateOf";
         /// When a session began.
         STARTED_AT_TIME = "startedAtTime";
     }

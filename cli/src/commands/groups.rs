@@ -160,6 +160,8 @@ pub const GROUPS: &[Group] = &[
             "diff-traces",
             "cancel",
             "confirm",
+            "expand-summary",
+            "remake-summary",
             "show-token-rate",
             "show-usage",
             "clear-usage",

@@ -85,6 +85,8 @@ pub static ALL: &[Row] = &[
     Row::of::<agent::diff::DiffTraces>(),
     Row::of::<agent::runs::Cancel>(),
     Row::of::<agent::runs::Confirm>(),
+    Row::of::<agent::summaries::ExpandSummary>(),
+    Row::of::<agent::summaries::RemakeSummary>(),
     Row::of::<agent::console::TalkToListeners>(),
     Row::of::<sessions::agents::ListAgents>(),
     Row::of::<sessions::agents::ShowAgent>(),

@@ -167,6 +167,8 @@ const LINES: &[&str] = &[
     "invoke-agent -q why? --record",
     "cancel --run r1 --all",
     "confirm r1 yes --all --message-id urn:m",
+    "expand-summary r1 --step 3 --all",
+    "remake-summary --run r1 --model large --step 3 --all",
     "invoke-agent -q why? --on-disconnect grace=30",
     "bootstrap-iam --code 0123",
     "dead-letters -i f -l 5",

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tg_mesh::{Answer, Mesh};
+use tg_mesh::{Answer, Ask, Mesh};
 use tg_schemas::msg::{
     AgentRunsRequest, AgentRunsResponse, AgentTask, DetachedRun, RunHappened, RunStanding,
 };
@@ -28,6 +28,15 @@ impl<'a> AgentRuns<'a> {
     pub fn of(mesh: &Mesh, user: &'a str) -> Self {
         Self {
             caller: Caller::of_system(mesh, RUNS).at_most(TIMEOUT),
+            user,
+            workspace: "",
+        }
+    }
+
+    /// For somebody's request, with these options, and for as long as these say.
+    pub fn for_somebody(mesh: &Mesh, user: &'a str, ask: Ask) -> Self {
+        Self {
+            caller: Caller::for_somebody(mesh, RUNS.of_system(), ask),
             user,
             workspace: "",
         }
@@ -157,6 +166,46 @@ impl<'a> AgentRuns<'a> {
     pub async fn why(&self, id: &str) -> Result<Option<(DetachedRun, Vec<RunStanding>)>, Error> {
         let answer = self.ask_of(id, "why-run").await?;
         Ok(answer.and_then(|answer| Some((answer.runs.into_iter().next()?, answer.standing))))
+    }
+
+    /// What it had summed up before a step, with the steps that the summary stands for; 0: the last time that it did.
+    ///
+    /// # Errors
+    /// How the question failed: there is no such run or summary.
+    pub async fn expand(&self, id: &str, step: i64) -> Result<AgentRunsResponse, Error> {
+        self.about_summary("expand-summary", id, (step, "")).await
+    }
+
+    /// Has a model sum the same steps up again. The run stays as it is.
+    ///
+    /// # Errors
+    /// As [`AgentRuns::expand`]; the run is under way, or the model gave no summary.
+    pub async fn remake(
+        &self,
+        id: &str,
+        step: i64,
+        model: &str,
+    ) -> Result<AgentRunsResponse, Error> {
+        self.about_summary("remake-summary", id, (step, model))
+            .await
+    }
+
+    async fn about_summary(
+        &self,
+        operation: &str,
+        id: &str,
+        (step, model): (i64, &str),
+    ) -> Result<AgentRunsResponse, Error> {
+        if !self.caller.neighbours().keep_runs() {
+            return Err(Error::new(ErrorCode::NotFound, "run not found"));
+        }
+        let request = AgentRunsRequest {
+            id: id.to_owned(),
+            step,
+            model: model.to_owned(),
+            ..self.about(operation)
+        };
+        self.caller.last(&request).await
     }
 
     /// Says that nobody listens to it any more. `false`: there is no such run.

@@ -1,6 +1,6 @@
 //! Summaries that stand for earlier steps of a run. Nothing follows from them, as from what guards did; the steps stay.
 
-use tg_schemas::vocabulary::tg;
+use tg_schemas::vocabulary::{prov, tg};
 
 use crate::build::{Description, Event, Usage};
 
@@ -27,8 +27,22 @@ pub struct Compaction<'a> {
 
 /// Earlier steps of a run were summed up.
 pub fn compaction(facts: &Compaction<'_>) -> Event {
+    described(format!("{}/compaction", facts.about), facts)
+        .derived_from(facts.about)
+        .done()
+}
+
+/// The same steps were summed up again, after the run, on behalf of the request with that id: beside the summary that the run
+/// went on with, and outside of its chain.
+pub fn remade(request: &str, facts: &Compaction<'_>) -> Event {
+    described(format!("urn:trustgraph:summary:{request}"), facts)
+        .link(prov::ALTERNATE_OF, &format!("{}/compaction", facts.about))
+        .done()
+}
+
+fn described(id: String, facts: &Compaction<'_>) -> Description {
     let text = Some(facts.text).filter(|text| !text.is_empty());
-    let entry = Description::of(format!("{}/compaction", facts.about))
+    let entry = Description::of(id)
         .entity(&[tg::COMPACTION])
         .label(format!("Compaction: {}", facts.tier))
         .text(tg::COMPACTION_TIER, facts.tier)
@@ -39,6 +53,5 @@ pub fn compaction(facts: &Compaction<'_>) -> Event {
         .text_if(tg::PROMPT, facts.usage.model.map(|_| facts.prompt))
         .used(&facts.usage);
     let of = facts.of.iter();
-    let entry = of.fold(entry, |entry, iri| entry.derived_from(iri));
-    entry.derived_from(facts.about).done()
+    of.fold(entry, |entry, iri| entry.derived_from(iri))
 }

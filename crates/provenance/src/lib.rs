@@ -56,7 +56,7 @@ mod verify;
 pub use build::Event;
 pub use chain::{Chain, hash_of};
 pub use citation::Numbered;
-pub use compaction::{Compaction, compaction};
+pub use compaction::{Compaction, compaction, remade};
 pub use confirmation::{Asked, confirmation};
 pub use guard::{Guarded, guarded};
 pub use head::{Ended, Head, HeadError, Root};

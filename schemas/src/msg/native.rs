@@ -208,7 +208,7 @@ message!(HostedFlow);
 #[serde(default)]
 pub struct AgentRunsRequest {
     /// `list-runs`, `list-tasks`, or of the run with `id`: `cancel-run`, `read-run`, `replay-run`, `leave-run` when its asker is gone,
-    /// `confirm-run`, `why-run`.
+    /// `confirm-run`, `why-run`, `expand-summary`, `remake-summary`.
     #[serde(deserialize_with = "nullable")]
     pub operation: String,
     /// Whose runs.
@@ -247,6 +247,15 @@ pub struct AgentRunsRequest {
         skip_serializing_if = "String::is_empty"
     )]
     pub asked: String,
+    /// Of `expand-summary` and `remake-summary`: the step before which earlier ones were summed up; 0: the last such.
+    #[serde(deserialize_with = "nullable")]
+    pub step: i64,
+    /// Of `remake-summary`: the model that sums up.
+    #[serde(
+        deserialize_with = "nullable",
+        skip_serializing_if = "String::is_empty"
+    )]
+    pub model: String,
 }
 
 message!(AgentRunsRequest);
@@ -361,6 +370,64 @@ pub struct RunStanding {
 
 message!(RunStanding);
 
+/// A step of a run that a summary stands for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[serde(default)]
+pub struct SummedStep {
+    /// Its number, from 1; 0: it came with the question.
+    #[serde(deserialize_with = "nullable")]
+    pub step: i64,
+    /// What the model thought.
+    #[serde(deserialize_with = "nullable")]
+    pub thought: String,
+    /// The tool.
+    #[serde(deserialize_with = "nullable")]
+    pub action: String,
+    /// What it was given, as JSON text.
+    #[serde(deserialize_with = "nullable")]
+    pub arguments: String,
+    /// What it returned, as the model was shown it.
+    #[serde(deserialize_with = "nullable")]
+    pub observation: String,
+}
+
+message!(SummedStep);
+
+/// A summary of earlier steps of a run: the one that it went on with, or one that was made again later.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[serde(default)]
+pub struct RunSummary {
+    /// The step before which it was made.
+    #[serde(deserialize_with = "nullable")]
+    pub step: i64,
+    /// Its entity in the trace.
+    #[serde(deserialize_with = "nullable")]
+    pub trace: String,
+    /// How good it is: `full`, `partial`, `note` or `hard_clear`.
+    #[serde(deserialize_with = "nullable")]
+    pub tier: String,
+    /// The summary; empty: the steps were left out.
+    #[serde(deserialize_with = "nullable")]
+    pub text: String,
+    /// The model that wrote it; empty: none did.
+    #[serde(deserialize_with = "nullable")]
+    pub model: String,
+    /// The prompt that asked for it; empty: none did.
+    #[serde(deserialize_with = "nullable")]
+    pub prompt: String,
+    /// Tokens, about, of question and steps before.
+    #[serde(deserialize_with = "nullable")]
+    pub tokens_before: i64,
+    /// The same with it.
+    #[serde(deserialize_with = "nullable")]
+    pub tokens_after: i64,
+    /// When it was made again, milliseconds since the Unix epoch; 0: the run went on with it.
+    #[serde(deserialize_with = "nullable")]
+    pub created_ms: i64,
+}
+
+message!(RunSummary);
+
 /// What the agent says of its runs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(default)]
@@ -390,6 +457,12 @@ pub struct AgentRunsResponse {
     /// Tasks, in the order in which they were given.
     #[serde(deserialize_with = "nullable")]
     pub tasks: Vec<AgentTask>,
+    /// The summary that was asked about, and behind it those that were made again of the same steps, the oldest first.
+    #[serde(deserialize_with = "nullable")]
+    pub summaries: Vec<RunSummary>,
+    /// The steps that these stand for, the oldest first.
+    #[serde(deserialize_with = "nullable")]
+    pub summed: Vec<SummedStep>,
 }
 
 message!(AgentRunsResponse);

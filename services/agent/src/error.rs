@@ -104,6 +104,15 @@ pub enum AgentError {
     /// A replayed run is not the one that was recorded, or the record does not reach any further.
     #[error("{0}")]
     Differs(String),
+    /// What a run summed up is not made again before the run is over.
+    #[error("the run is under way: its summaries can be made again when it is over")]
+    UnderWay,
+    /// As many summaries of the same steps are kept as may be.
+    #[error("the summary was made again as often as is kept")]
+    Remade,
+    /// The model that is to sum up reads too little.
+    #[error("model: reads too little to sum these steps up")]
+    SmallModel,
     /// A value of ours cannot be written as JSON.
     #[error("{0}")]
     Json(String),
@@ -125,6 +134,7 @@ impl From<AgentError> for Error {
             | AgentError::UnknownPattern(_)
             | AgentError::Models
             | AgentError::Budget(_)
+            | AgentError::SmallModel
             | AgentError::NotIri(_) => ErrorCode::BadRequest,
             AgentError::LargeQuestion => ErrorCode::TooLarge,
             AgentError::InProgress
@@ -140,7 +150,9 @@ impl From<AgentError> for Error {
             AgentError::Cancelled => ErrorCode::Cancelled,
             AgentError::Timeout => ErrorCode::Timeout,
             AgentError::Rows(_) => ErrorCode::Tool,
-            AgentError::Differs(_) => ErrorCode::Conflict,
+            AgentError::Differs(_) | AgentError::UnderWay | AgentError::Remade => {
+                ErrorCode::Conflict
+            }
             AgentError::Json(_) => ErrorCode::Internal,
             AgentError::NoFinding(_)
             | AgentError::Iterations

@@ -12,7 +12,7 @@ use crate::dispatch::is_of_all;
 use crate::engine::translate::Body;
 use crate::error::RequestError;
 use crate::iam_call;
-use crate::registry::{self, Gate, Home};
+use crate::registry::{self, Gate, Home, REMAKE};
 use crate::rejoin::Noted;
 use crate::state::App;
 use crate::trail;
@@ -212,6 +212,8 @@ fn kind_of(target: &Target, gate: Gate) -> &'static str {
         }
         // The head of a day is kept, and is one of a chain.
         (_, Gate::Needs(_)) if is_signing(target) => ALLOWED,
+        // It costs, and is kept.
+        (_, Gate::Needs(_)) if target.operation() == REMAKE => ALLOWED,
         (_, Gate::Needs(capability)) => kind_by(capability),
         _ if matches!(
             target.operation(),
@@ -324,6 +326,8 @@ mod tests {
             ("requests", "list-requests", READ),
             ("requests", "read-run", READ),
             ("requests", "replay-run", READ),
+            ("requests", "expand-summary", READ),
+            ("requests", "remake-summary", ALLOWED),
             ("audit", "list-events", READ),
         ] {
             assert_eq!(kind(service, operation), is, "{service}/{operation}");
@@ -367,6 +371,8 @@ mod tests {
             "read-run",
             "replay-run",
             "cancel-run",
+            "expand-summary",
+            "remake-summary",
         ] {
             let run = json!({"operation": operation, "run": "r", "all": true});
             assert_eq!(about(run), "acme", "{operation}");

@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::admission::Admitted;
 use crate::ask::{self, Parts};
-use crate::auth::{Identity, Lapse, Resource};
+use crate::auth::{Identity, Lapse, Resource, models};
 use crate::call::{Call, Leave, Target};
 use crate::engine::scrub::scrub;
 use crate::engine::translate::fields::fault;
@@ -26,11 +26,12 @@ use crate::iam_call;
 use crate::judge;
 use crate::opened::{self, Known};
 use crate::options::OnDisconnect;
-use crate::registry::{self, Gate, Home};
+use crate::registry::{self, EXPAND, Gate, Home, REMAKE};
 use crate::rejoin::{self, Joined};
 use crate::running::{Running, count};
 use crate::sight::Judge;
 use crate::state::App;
+use crate::summaries::Asked;
 use crate::trail;
 
 /// The kind of flow service whose runs can be joined.
@@ -216,6 +217,12 @@ impl App {
                 run = Some(place);
                 (parts, Some(permit))
             }
+            registry::REQUESTS if matches!(operation, EXPAND | REMAKE) => {
+                let permit = self.enter(&identity.workspace)?;
+                let own = Resource::workspace(named(identity, call));
+                self.auth.authorise(identity, JOINS, &own).await?;
+                (self.of_summary(identity, call, cancel).await?, Some(permit))
+            }
             _ => {
                 let permit = match operation {
                     "list-runs" | "list-tasks" | "why-run" | "why-request" => {
@@ -281,6 +288,36 @@ impl App {
             false => joined,
         };
         Ok((joined.parts(), lapse))
+    }
+
+    /// What is said of a summary of a run that a caller may read.
+    async fn of_summary(
+        &self,
+        identity: &Identity,
+        call: &Call,
+        cancel: CancellationToken,
+    ) -> Result<Parts, RequestError> {
+        let fields = Fields::new(&call.body);
+        let asked = Asked::read(call.target.operation(), &fields)?;
+        if let Some(model) = &asked.model {
+            models::check_named(identity, model)?;
+        }
+        let workspace = self.administered(identity, call).await?;
+        let whose = (&*identity.id, workspace.as_deref().unwrap_or_default());
+        self.of_run(identity, whose, &asked.run).await?;
+        let own = self.options.timeout;
+        let span = call.timeout.map_or(own, |asked| asked.min(own));
+        let ask = Ask {
+            deadline: Some(Deadline::after(span)),
+            cancel,
+            user_id: Some(identity.id.to_string()),
+            credential: Some(identity.credential.to_string()).filter(|known| !known.is_empty()),
+            traceparent: Some(call.meta.traceparent.to_string()),
+            request_id: Some(name_of(call).to_string()),
+            ..Ask::default()
+        };
+        let whose = (whose.0.to_owned(), whose.1.to_owned());
+        Ok(asked.parts(self.mesh.clone(), whose, ask, self.auth.open()))
     }
 
     /// The flow that a run is of, where the caller may ask the agent now; else there is no such run. One whose workspace was
@@ -375,7 +412,8 @@ fn name_of(call: &Call) -> &str {
 /// Whether a call is about the runs of everybody in a workspace.
 pub(crate) fn is_of_all(call: &Call) -> Result<bool, Error> {
     let operation = call.target.operation();
-    let of_runs = operation.ends_with("-run") || matches!(operation, "list-runs" | "list-tasks");
+    let of_runs = operation.ends_with("-run")
+        || matches!(operation, "list-runs" | "list-tasks" | EXPAND | REMAKE);
     Ok(of_runs && Fields::new(&call.body).flag("all")?)
 }
 

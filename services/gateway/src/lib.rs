@@ -57,6 +57,7 @@ mod slow_body;
 mod stands;
 mod state;
 mod strangers;
+mod summaries;
 mod trail;
 mod wire;
 

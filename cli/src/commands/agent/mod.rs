@@ -6,5 +6,6 @@ pub mod invoke;
 mod parting;
 mod render;
 pub mod runs;
+pub mod summaries;
 pub mod tasks;
 pub(in crate::commands) mod why;

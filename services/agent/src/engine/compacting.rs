@@ -56,16 +56,29 @@ pub fn shown(run: &AgentRun) -> &[AgentRunStep] {
     &run.history[summarised(run)..]
 }
 
-/// What the model is shown of the run's steps, as rows of a dialog: the summary first, if there is one.
-fn rows(run: &AgentRun) -> Vec<Row> {
-    let summary = Some(&run.summary).filter(|summary| !summary.is_empty());
-    let summary = summary.map(|summary| Row::text(Role::Assistant, summary.as_str()));
-    let steps = shown(run).iter().flat_map(|step| {
+/// Steps that came with the question and that a summary of so many steps is the first to stand for.
+pub fn given(run: &AgentRun, steps: i64) -> &[AgentRunStep] {
+    let prior = usize::try_from(run.prior.min(steps)).unwrap_or(0);
+    let (from, to) = (summarised(run), prior.min(run.history.len()));
+    &run.history[from.min(to)..to]
+}
+
+/// Steps as rows of a dialog.
+pub fn dialog<'a>(steps: impl Iterator<Item = &'a AgentRunStep>) -> Vec<Row> {
+    let rows = steps.flat_map(|step| {
         [
             Row::call(step.thought.as_str(), &step.action, &step.arguments),
             Row::result(step.observation.as_str(), &step.action),
         ]
     });
+    rows.collect()
+}
+
+/// What the model is shown of the run's steps, as rows of a dialog: the summary first, if there is one.
+fn rows(run: &AgentRun) -> Vec<Row> {
+    let summary = Some(&run.summary).filter(|summary| !summary.is_empty());
+    let summary = summary.map(|summary| Row::text(Role::Assistant, summary.as_str()));
+    let steps = dialog(shown(run).iter());
     summary.into_iter().chain(steps).collect()
 }
 
@@ -152,6 +165,7 @@ mod tests {
             usage: Usage::default(),
             calls: 1,
             recoveries: 0,
+            given: Vec::new(),
         };
         first.apply(&mut run);
         assert_eq!(shown(&run).len(), 3);

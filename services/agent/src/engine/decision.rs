@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use tg_compaction::Tier;
 use tg_provenance::Reason;
-use tg_schemas::msg::{AgentRun, Citation, LoopRecord, PlanStep, PollRecord};
+use tg_schemas::msg::{AgentRun, AgentRunStep, Citation, LoopRecord, PlanStep, PollRecord};
 use tg_schemas::{Error, ErrorCode, Triple};
 
 use super::bounds::PARSE_ERROR;
@@ -113,7 +113,7 @@ pub struct Chosen {
 }
 
 /// What stands for the first steps of a run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Compacted {
     /// How good it is.
     pub tier: Tier,
@@ -132,6 +132,10 @@ pub struct Compacted {
     /// How often the model had said by then that it was shown too much.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub recoveries: i64,
+    /// Of the steps that it stands for those that came with the question, and that no summary before stood for: no row of the
+    /// ledger has them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub given: Vec<AgentRunStep>,
 }
 
 impl Compacted {

@@ -27,7 +27,7 @@ pub(super) fn is_routed(run: &AgentRun) -> bool {
 }
 
 /// What calls took, as the trace says it.
-pub(super) fn used(usage: &Usage) -> Used<'_> {
+pub fn used(usage: &Usage) -> Used<'_> {
     let known = |count: i64| u64::try_from(count).ok().filter(|count| *count > 0);
     Used {
         duration_ms: Some(usage.duration_ms),

@@ -8,6 +8,7 @@ mod replay;
 mod request;
 mod runs;
 mod step;
+mod summaries;
 mod traces;
 mod usage;
 mod why;

@@ -12,7 +12,7 @@ use tg_schemas::{Error, ErrorCode};
 use super::known::{shown, task_shown, unknown, whose};
 use super::parts::{TOGETHER, beyond};
 use super::replay::replay;
-use super::why;
+use super::{summaries, why};
 use crate::engine::confirmation::Answer;
 use crate::error::AgentError;
 use crate::run::Agent;
@@ -49,8 +49,10 @@ impl RequestHandler<AgentRunsRequest, AgentRunsResponse> for Runs {
             "leave-run" => self.leave(&cx, &ask).await?,
             "confirm-run" => self.answer(&ask).await?,
             "why-run" => why::answer(&self.0, &ask).await?,
+            "expand-summary" => summaries::expand(&self.0, &ask).await?,
+            "remake-summary" => summaries::again(&self.0, &cx, &ask).await?,
             _ => {
-                let text = "operation: must be list-runs, list-tasks, cancel-run, read-run, replay-run, leave-run, confirm-run or why-run";
+                let text = "operation: must be list-runs, list-tasks, cancel-run, read-run, replay-run, leave-run, confirm-run, why-run, expand-summary or remake-summary";
                 return Err(Error::new(ErrorCode::BadRequest, text));
             }
         };

@@ -39,6 +39,61 @@ pub(crate) fn budgets_of(agent: &Agent, cx: &Cx) -> Result<Budgets, AgentError> 
     }
 }
 
+/// Whom calls of a run are counted for, on behalf of who sent the message.
+pub(super) fn account_of(cx: &Cx, run: &str, conversation: &str, agent: &str) -> Account {
+    let headers = &cx.headers;
+    let user = headers.user_id.as_deref().unwrap_or_default();
+    let key = match headers.credential.as_deref() {
+        Some(known) if known.starts_with("key:") => known.to_owned(),
+        _ if user.is_empty() => String::new(),
+        _ => format!("user:{user}"),
+    };
+    let session = match (conversation, user) {
+        ("", _) => String::new(),
+        (_, "") => conversation.to_owned(),
+        // Nobody uses up what another's conversation of the same id has.
+        _ => format!("{user}/{conversation}"),
+    };
+    Account {
+        workspace: cx.workspace_key().to_string(),
+        run: run.to_owned(),
+        session,
+        key,
+        agent: agent.to_owned(),
+    }
+}
+
+/// What binds a call today, of a run that has gone on for so many seconds.
+pub(super) fn bounds_of(budgets: Budgets, today: &str, seconds: u64) -> Vec<Bound> {
+    let Budgets {
+        run,
+        session,
+        key,
+        workspace,
+    } = budgets;
+    let share = |whose: &str, share: &budget::Share| {
+        let since = share.per.since(today);
+        let whose = format!("the budget of {whose} for the {}", share.per.as_str());
+        (share.budget, since, whose)
+    };
+    let whole = |whose: &str, budget: Budget| (budget, String::new(), whose.to_owned());
+    let all = [
+        (Scope::Run, whole("its budget", run)),
+        (Scope::Session, whole("the budget of its session", session)),
+        (Scope::Key, share("its key", &key)),
+        (Scope::Workspace, share("its workspace", &workspace)),
+    ];
+    let binding = all.into_iter().filter(|(_, (budget, ..))| budget.binds());
+    let bounds = binding.map(|(scope, (budget, since, whose))| Bound {
+        scope,
+        since,
+        budget,
+        seconds: (scope == Scope::Run).then_some(seconds),
+        whose,
+    });
+    bounds.collect()
+}
+
 impl StepExecution {
     /// A row that became unreadable after the run began counts no more.
     fn budgets(&self) -> Budgets {
@@ -57,61 +112,17 @@ impl StepExecution {
 
     /// Whom the calls of this run are counted for.
     fn account(&self) -> Account {
-        let headers = &self.cx.headers;
-        let user = headers.user_id.as_deref().unwrap_or_default();
-        let key = match headers.credential.as_deref() {
-            Some(known) if known.starts_with("key:") => known.to_owned(),
-            _ if user.is_empty() => String::new(),
-            _ => format!("user:{user}"),
+        let agent = match self.run.agent.as_str() {
+            "" => &self.run.account,
+            definition => definition,
         };
-        let conversation = self.run.conversation.as_str();
-        let session = match (conversation, user) {
-            ("", _) => String::new(),
-            (_, "") => conversation.to_owned(),
-            // Nobody uses up what another's conversation of the same id has.
-            _ => format!("{user}/{conversation}"),
-        };
-        Account {
-            workspace: self.cx.workspace_key().to_string(),
-            run: splitting::whole(&self.run).to_owned(),
-            session,
-            key,
-            agent: match self.run.agent.as_str() {
-                "" => self.run.account.clone(),
-                definition => definition.to_owned(),
-            },
-        }
+        let run = splitting::whole(&self.run);
+        account_of(&self.cx, run, &self.run.conversation, agent)
     }
 
     /// What binds the next call.
     fn bounds(&self, today: &str) -> Vec<Bound> {
-        let Budgets {
-            run,
-            session,
-            key,
-            workspace,
-        } = self.budgets();
-        let share = |whose: &str, share: &budget::Share| {
-            let since = share.per.since(today);
-            let whose = format!("the budget of {whose} for the {}", share.per.as_str());
-            (share.budget, since, whose)
-        };
-        let whole = |whose: &str, budget: Budget| (budget, String::new(), whose.to_owned());
-        let all = [
-            (Scope::Run, whole("its budget", run)),
-            (Scope::Session, whole("the budget of its session", session)),
-            (Scope::Key, share("its key", &key)),
-            (Scope::Workspace, share("its workspace", &workspace)),
-        ];
-        let binding = all.into_iter().filter(|(_, (budget, ..))| budget.binds());
-        let bounds = binding.map(|(scope, (budget, since, whose))| Bound {
-            scope,
-            since,
-            budget,
-            seconds: (scope == Scope::Run).then(|| self.seconds()),
-            whose,
-        });
-        bounds.collect()
+        bounds_of(self.budgets(), today, self.seconds())
     }
 
     fn price(&self, model: &str) -> Option<Price> {

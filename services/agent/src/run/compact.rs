@@ -9,7 +9,7 @@ use tg_compaction::{
     summarise, window,
 };
 use tg_mesh::tg_bus::pause::after;
-use tg_mesh::warn_of;
+use tg_mesh::{Cx, warn_of};
 use tg_schemas::msg::AgentRun;
 use tg_schemas::{Error, ErrorCode};
 
@@ -24,7 +24,7 @@ use crate::engine::prompt::Terms;
 use crate::error::Stop;
 
 /// Config type and key of what a workspace says of its own.
-const OWN: (&str, &str) = ("agent", "compaction");
+pub(super) const OWN: (&str, &str) = ("agent", "compaction");
 /// Between two questions for the same summary: doubling from the first up to the second.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(5));
 /// Tokens that a model reads at least that is asked at all.
@@ -38,6 +38,17 @@ pub(super) struct View {
     recoveries: i64,
 }
 
+/// With what a workspace says of its own.
+pub(super) fn as_said(cx: &Cx, usual: Compacting, row: Option<&str>) -> Compacting {
+    let Some(row) = row else {
+        return usual;
+    };
+    usual.with(row).unwrap_or_else(|fault| {
+        warn_of!(cx, fault, "earlier steps are summed up as everywhere");
+        usual
+    })
+}
+
 /// Whether an error says that the request is longer than the model can read.
 pub(super) fn is_too_long(error: &Error) -> bool {
     !matches!(error.code(), ErrorCode::Cancelled | ErrorCode::Timeout)
@@ -46,14 +57,8 @@ pub(super) fn is_too_long(error: &Error) -> bool {
 
 impl StepExecution {
     fn compacting(&self) -> Compacting {
-        let usual = self.agent.options.compacting();
-        let Some(row) = self.row(OWN.0, OWN.1) else {
-            return usual;
-        };
-        usual.with(&row).unwrap_or_else(|fault| {
-            warn_of!(&self.cx, fault, "earlier steps are summed up as everywhere");
-            usual
-        })
+        let row = self.row(OWN.0, OWN.1);
+        as_said(&self.cx, self.agent.options.compacting(), row.as_deref())
     }
 
     /// Tokens that the model reads which answered last; before the first answer, the one that the question names.
@@ -193,10 +198,40 @@ impl View {
             usage,
             calls,
             recoveries: self.recoveries,
+            given: Vec::new(),
         };
         compacted.apply(&mut self.run);
         compacted.after = size(&self.run);
         self.compacted = Some(compacted);
+    }
+}
+
+/// The prompt that asks for a summary, and its variables.
+pub(super) fn prompted(asked: Asked<'_>) -> (&'static str, Terms) {
+    let (prompt, terms) = match asked {
+        Asked::Chunk { text, mask } => (
+            SUMMARISE,
+            vec![("dialog", Value::from(text)), ("mask", mask.into())],
+        ),
+        Asked::Merge { text } => (MERGE, vec![("summaries", text.into())]),
+    };
+    let terms = terms.into_iter();
+    let terms = terms.map(|(name, value)| (name.to_owned(), value.to_string()));
+    (prompt, terms.collect())
+}
+
+/// How many tokens these are, about.
+pub(super) fn tokens_of(terms: &Terms) -> u64 {
+    let bytes = terms.values().map(String::len).sum();
+    u64::try_from(guessed(bytes)).unwrap_or(0)
+}
+
+/// Waits before the model is asked again for the same summary, unless there is no time left: what is asked next says so.
+pub(super) async fn rested(cx: &Cx, attempts: u32) {
+    tokio::select! {
+        () = tokio::time::sleep(after(PAUSES.0, attempts.saturating_sub(1), PAUSES.1)) => {}
+        () = cx.cancel.cancelled() => {}
+        () = cx.deadline.reached() => {}
     }
 }
 
@@ -211,19 +246,8 @@ impl Summariser for Asker<'_> {
     type Stop = Stop;
 
     async fn ask(&mut self, asked: Asked<'_>) -> Result<Option<String>, Stop> {
-        let (prompt, terms) = match asked {
-            Asked::Chunk { text, mask } => (
-                SUMMARISE,
-                vec![("dialog", Value::from(text)), ("mask", mask.into())],
-            ),
-            Asked::Merge { text } => (MERGE, vec![("summaries", text.into())]),
-        };
-        let terms = terms.into_iter();
-        let terms: Terms = terms
-            .map(|(name, value)| (name.to_owned(), value.to_string()))
-            .collect();
-        let bytes = terms.values().map(String::len).sum();
-        let size = u64::try_from(guessed(bytes)).unwrap_or(0);
+        let (prompt, terms) = prompted(asked);
+        let size = tokens_of(&terms);
         self.step.sum_up_again(size).await?;
         self.calls += 1;
         let reply = self.step.hear_whole(prompt, &terms).await;
@@ -245,13 +269,7 @@ impl Summariser for Asker<'_> {
     }
 
     async fn pause(&mut self, attempts: u32) -> Result<(), Stop> {
-        let cx = &self.step.cx;
-        tokio::select! {
-            () = tokio::time::sleep(after(PAUSES.0, attempts.saturating_sub(1), PAUSES.1)) => {}
-            // What is asked next says that there is no time left.
-            () = cx.cancel.cancelled() => {}
-            () = cx.deadline.reached() => {}
-        }
+        rested(&self.step.cx, attempts).await;
         Ok(())
     }
 }

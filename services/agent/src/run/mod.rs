@@ -9,7 +9,7 @@
 //! `telling` is what a step knows of who may join its run, `transcript` what it has told, within `rooms`, `remembered` how that comes there, `grace` how
 //! long a run goes on without anybody who listens · `forgetting` takes what is too old out of the ledger ·
 //! `record` keeps what is heard of the outside, which is by `hearing` where it is a model, and by `rows` where it is
-//! configuration, `servers` being what servers of tools have; `replay` runs it again, with `playback` in place of the outside, and subagents by `subagents_again`.
+//! configuration, `servers` being what servers of tools have; `replay` runs it again, with `playback` in place of the outside, and subagents by `subagents_again` · `summaries` is what was summed up, after the fact.
 
 mod act;
 pub(crate) mod agent;
@@ -50,6 +50,7 @@ pub(crate) mod step;
 mod stopped;
 mod subagents;
 mod subagents_again;
+pub(crate) mod summaries;
 pub(crate) mod tasking;
 mod tasks;
 mod telling;

@@ -9,6 +9,7 @@ use super::execution::StepExecution;
 use super::hearing::{Hearing, Unheard};
 use crate::engine::bounds::own_steps;
 use crate::engine::citing::{Answer, Cited};
+use crate::engine::compacting::given;
 use crate::engine::decision::{Chosen, Decision, Taken, Usage};
 use crate::engine::exchange::Heard;
 use crate::engine::guards::budget;
@@ -124,7 +125,8 @@ impl StepExecution {
     pub(super) async fn think(&mut self, tools: &ToolSet) -> Result<Decision, Stop> {
         let mut view = self.view().await?;
         let mut decision = self.think_of(&mut view, tools).await?;
-        if let Some(compacted) = view.compacted {
+        if let Some(mut compacted) = view.compacted {
+            compacted.given = given(&self.run, compacted.steps).to_vec();
             decision.usage.add(&compacted.usage);
             decision.compacted = Some(compacted);
         }

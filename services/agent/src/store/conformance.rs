@@ -8,6 +8,7 @@ use self::config::*;
 use self::confirmations::*;
 use self::records::*;
 use self::standing::*;
+use self::summaries::*;
 use self::tasks::*;
 use self::told::*;
 use self::usage::*;
@@ -20,6 +21,7 @@ mod config;
 mod confirmations;
 mod records;
 mod standing;
+mod summaries;
 mod tasks;
 mod told;
 mod usage;
@@ -577,6 +579,8 @@ macro_rules! suite {
                 tasks_that_are_over_are_kept_for_an_hour,
                 what_came_of_a_call_stands_until_its_step_has_seen_all,
                 a_record_knows_each_call_of_a_step,
+                a_summary_that_is_made_again_stands_beside_its_step,
+                it_is_known_where_the_trace_of_a_run_is,
             );
         }
     };

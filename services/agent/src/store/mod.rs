@@ -11,6 +11,7 @@ mod lifecycle;
 mod record;
 mod sqlite;
 mod standing;
+pub(crate) mod summaries;
 pub(crate) mod tasks;
 mod usage;
 mod whose;
@@ -30,6 +31,7 @@ pub use self::ends::{HeadKey, LastHeads, RunEnd, SignedHead};
 pub use self::ledger::Ledger;
 pub use self::record::{Added, Facts, Noted, Record};
 pub use self::standing::RunProgress;
+pub use self::summaries::{Remade, SummaryStore};
 pub use self::tasks::{Opened, TaskEnd, TaskRow, TaskStatus, TaskStore, TasksOf};
 pub use self::usage::{Account, Bound, Call, CallKind, Days, Reservation, Used};
 pub use self::whose::{IsOver, RunKey, Whose};
@@ -203,7 +205,7 @@ pub struct StepRow {
 /// # Errors
 /// Every method: when the store failed; nothing is changed then.
 #[async_trait]
-pub trait LedgerStore: TaskStore + CallStore {
+pub trait LedgerStore: TaskStore + CallStore + SummaryStore {
     /// The run that a question began: `new` unless the same question has one already; `None` in a workspace that has
     /// ended. Now and then also removes some rows that are older than two days.
     async fn begin(

@@ -13,6 +13,8 @@ mod said;
 mod schema;
 mod standing;
 mod steps;
+mod summaries;
+mod summary_store;
 mod task_store;
 mod tasks;
 mod told;

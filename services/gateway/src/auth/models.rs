@@ -71,11 +71,26 @@ pub(crate) fn check(identity: &Identity, kind: &str, body: &Body) -> Result<(), 
     let is_named = all.peek().is_some();
     match is_named && all.all(|model| may(identity, model.as_str().unwrap_or_default())) {
         true => Ok(()),
-        false => Err(RequestError::Service(Error::new(
-            ErrorCode::Forbidden,
-            "model: must be one that this key may ask for",
-        ))),
+        false => Err(refused()),
     }
+}
+
+/// Whether a caller may ask for a model that they name.
+///
+/// # Errors
+/// They may not.
+pub(crate) fn check_named(identity: &Identity, model: &str) -> Result<(), RequestError> {
+    match may(identity, model) {
+        true => Ok(()),
+        false => Err(refused()),
+    }
+}
+
+fn refused() -> RequestError {
+    RequestError::Service(Error::new(
+        ErrorCode::Forbidden,
+        "model: must be one that this key may ask for",
+    ))
 }
 
 #[cfg(test)]
@@ -119,6 +134,7 @@ mod tests {
                 "{kind} {value}"
             );
         }
+        assert!(check_named(&identity, "a/b").is_ok() && check_named(&identity, "c").is_err());
         assert_eq!(asked_about(&identity), [json!("a/b")]);
         assert_eq!(asked_about(&Identity::plain("u", "w")), Vec::<Value>::new());
     }

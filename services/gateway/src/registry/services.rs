@@ -87,6 +87,10 @@ pub(crate) fn asks_models(service: &str, operation: &str) -> bool {
 pub(crate) const REQUESTS: &str = "requests";
 /// Its operation that replays a run from its record.
 pub(crate) const REPLAY: &str = "replay-run";
+/// Shows what a run summed up, with the steps that the summary stands for.
+pub(crate) const EXPAND: &str = "expand-summary";
+/// Has another model sum the same steps up.
+pub(crate) const REMAKE: &str = "remake-summary";
 /// Agents over time.
 pub(crate) const SESSIONS: &str = operations::SESSIONS;
 /// What the gateway says of answers.
@@ -183,7 +187,7 @@ pub(super) const SERVICES: &[Service] = &[
                 ],
             ),
             // What it says was said to who may ask the agent.
-            (Needs("agent"), &["read-run", REPLAY]),
+            (Needs("agent"), &["read-run", REPLAY, EXPAND, REMAKE]),
         ],
     },
     Service {

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tg_gateway::AuthMode;
 use tg_schemas::msg::{
     AgentResponse, AgentRunsRequest, AgentRunsResponse, AgentTask, DetachedRun, RunHappened,
-    RunToolCall,
+    RunSummary, RunToolCall, SummedStep,
 };
 use tg_schemas::{Error, ErrorCode, Reply};
 use tg_testkit::fakes::{Play, Played};
@@ -85,6 +85,7 @@ pub fn runs(
                 Play::from(last)
             }
             ("list-tasks", _) => Play::from(tasks(&ask)),
+            ("expand-summary" | "remake-summary", _) => Play::from(summaries(&ask)),
             _ if !ask.all => Play::from(last),
             _ => {
                 let id = match (&*ask.id, &*ask.workspace) {
@@ -115,6 +116,46 @@ pub fn runs(
             }
         })
     })
+}
+
+/// The summary before step 4 with the step that it stands for; and one that was made again.
+fn summaries(ask: &AgentRunsRequest) -> AgentRunsResponse {
+    let first = RunSummary {
+        step: 4,
+        trace: "urn:old".into(),
+        tier: "full".into(),
+        text: format!("of {} before {}", ask.id, ask.step),
+        tokens_before: 9,
+        tokens_after: 2,
+        ..RunSummary::default()
+    };
+    let again = RunSummary {
+        trace: "urn:new".into(),
+        model: ask.model.clone(),
+        prompt: "compact-summarise".into(),
+        created_ms: 7,
+        ..first.clone()
+    };
+    let step = SummedStep {
+        step: 1,
+        thought: "hm".into(),
+        action: "search".into(),
+        arguments: "{}".into(),
+        observation: "found".into(),
+    };
+    let given = SummedStep {
+        step: 0,
+        ..step.clone()
+    };
+    let (summaries, summed) = match ask.operation.as_str() {
+        "remake-summary" => (vec![again], Vec::new()),
+        _ => (vec![first], vec![given, step]),
+    };
+    AgentRunsResponse {
+        summaries,
+        summed,
+        ..AgentRunsResponse::default()
+    }
 }
 
 /// Ids and bodies of events, the end left out.
@@ -312,6 +353,50 @@ async fn a_run_is_replayed_and_who_ends_that_ends_no_run(place: Place) {
     assert!(world.fakes.agent.seen.lock().last().unwrap().record);
 }
 
+async fn summaries_are_expanded_and_made_again(place: Place) {
+    let world = World::start(&place, AuthMode::None).await;
+    let ask = async |body: Value| world.post("/api/v1/requests", "", body).await;
+    let (_, reply) = ask(json!({"operation": "expand-summary", "run": "r", "step": 4})).await;
+    let step =
+        json!({"thought": "hm", "action": "search", "arguments": "{}", "observation": "found"});
+    let mut own = step.clone();
+    own["step"] = json!(1);
+    let first = json!({"step": 4, "trace": "urn:old", "tier": "full", "text": "of r before 4",
+        "tokens-before": 9, "tokens-after": 2});
+    assert_eq!(
+        reply,
+        json!({"summaries": [first], "summed": [step, own]}),
+        "what came with the question has no number"
+    );
+    let again = json!({"operation": "remake-summary", "run": "r", "model": "large"});
+    let (_, reply) = ask(again).await;
+    let made = json!({"step": 4, "trace": "urn:new", "tier": "full", "text": "of r before 0", "model": "large",
+        "prompt": "compact-summarise", "tokens-before": 9, "tokens-after": 2, "created-ms": 7});
+    assert_eq!(reply, json!({"summaries": [made]}));
+    for (body, text) in [
+        (
+            json!({"operation": "remake-summary", "run": "r"}),
+            "model: is required",
+        ),
+        (json!({"operation": "expand-summary"}), "run: is required"),
+        (
+            json!({"operation": "expand-summary", "run": "r", "step": -1}),
+            "step: must be a step, or 0",
+        ),
+        (
+            json!({"operation": "expand-summary", "run": "other"}),
+            "run not found",
+        ),
+        (
+            json!({"operation": "expand-summary", "run": "closed"}),
+            "run not found",
+        ),
+    ] {
+        let (_, reply) = ask(body).await;
+        assert_eq!(reply["error"]["message"], text);
+    }
+}
+
 async fn a_cancel_says_what_had_happened(place: Place) {
     let world = World::start(&place, AuthMode::None).await;
     let cancel = json!({"operation": "cancel-run", "run": "r"});
@@ -426,6 +511,7 @@ tg_testkit::on_both_buses!(
     an_agent_that_goes_away_is_asked_again_from_the_part_that_is_missing,
     a_run_is_resumed_on_a_socket,
     a_run_is_replayed_and_who_ends_that_ends_no_run,
+    summaries_are_expanded_and_made_again,
     a_cancel_says_what_had_happened,
     runs_of_everybody_are_for_administrators,
     a_run_is_told_that_its_asker_is_gone,

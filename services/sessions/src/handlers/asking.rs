@@ -99,6 +99,8 @@ pub(super) struct Answered {
 
 /// How a turn ends whose agent failed.
 pub(super) const FAILED: &str = "error";
+/// How the agent says that a guard stopped it.
+const CIRCLES: &str = "loop";
 
 /// The flow that answers for an agent, which runs and has one.
 ///
@@ -226,6 +228,15 @@ impl Answered {
         self.content = "The agent called too many tools without coming to an answer.".to_owned();
         self.finish_reason = FAILED.to_owned();
         self.fault = Some(format!("a turn may call tools {most} times"));
+        self
+    }
+
+    /// A run that was stopped because it went in circles counts as one that failed. What it said stays.
+    pub(super) fn without_circles(mut self) -> Self {
+        if self.finish_reason == CIRCLES {
+            self.finish_reason = FAILED.to_owned();
+            self.fault = self.content.lines().next().map(str::to_owned);
+        }
         self
     }
 

@@ -213,6 +213,10 @@ impl Work {
             },
             heard => heard?,
         };
+        let heard = match self.keeps_failure {
+            true => heard.without_circles(),
+            false => heard,
+        };
         let context = found.chunks.into_iter();
         let context = context.map(|(chunk, of)| vec![chunk, of, String::new()]);
         let past = Past {

@@ -122,6 +122,32 @@ async fn line_071_a_seventh_call_of_a_tool_ends_the_turn(place: Place) {
     assert!(last["error_message"].as_str().unwrap().contains('6'));
 }
 
+/// A run that a guard stopped: an error in a conversation, an answer that says so in a session of an agent of a file.
+async fn line_093_a_run_that_went_in_circles_says_so(place: Place) {
+    let world = World::start(&place).await;
+    let to = conversation(&world, None).await;
+    let said = "Stopped by loop detection (generic_repeat): 'search' was called 20 times";
+    world.plays(move |_| {
+        let stopped = tg_schemas::msg::AgentResponse {
+            end_of_message: true,
+            end_of_dialog: true,
+            finish_reason: "loop".to_owned(),
+            stopped: true,
+            ..part("answer", &format!("{said}\n\nfound"))
+        };
+        Play::of(vec![stopped])
+    });
+    let told = streamed(&world, &to, "look").await;
+    assert_eq!(names(&told), ["user-message", "token", "error"]);
+    let last = &told[2].1;
+    assert_eq!(last["metadata"]["finish_reason"], "error");
+    assert_eq!(last["metadata"]["error_message"], said);
+    assert!(last["content"].as_str().unwrap().ends_with("found"));
+    let session = world.session("zoe", "bob").await;
+    let turn = world.send(&session, "look").await.unwrap();
+    assert_eq!((turn.stopped, turn.finish_reason.as_str()), (true, "loop"));
+}
+
 async fn line_072_an_agent_that_fails_ends_the_stream_with_a_readable_answer(place: Place) {
     let world = World::start(&place).await;
     let to = conversation(&world, None).await;
@@ -286,6 +312,7 @@ on_both_buses!(
     line_072_an_agent_that_fails_ends_the_stream_with_a_readable_answer,
     line_073_a_reader_that_leaves_ends_the_turn_with_what_was_said,
     line_084_a_long_conversation_goes_on_with_a_summary,
+    line_093_a_run_that_went_in_circles_says_so,
     line_131_a_turn_of_a_session_is_streamed,
     an_interrupting_turn_takes_the_place_of_the_other_one,
 );

@@ -224,6 +224,14 @@ async fn of_runs_and_threads(socket: &Socket) -> Result<()> {
         ),
         ("requests", json!({"operation": "replay-run", "run": run})),
         (
+            "requests",
+            json!({"operation": "expand-summary", "run": run}),
+        ),
+        (
+            "requests",
+            json!({"operation": "remake-summary", "run": run, "model": "m"}),
+        ),
+        (
             "usage",
             json!({"operation": "list-usage", "by": "tool", "since": "2026-01-01"}),
         ),

@@ -16,7 +16,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
 
 /// Messages that only processors of ours say to each other.
-const OURS: [&str; 85] = [
+const OURS: [&str; 87] = [
     "AgentRun",
     "AgentRunStep",
     "AgentRunCall",
@@ -77,6 +77,7 @@ const OURS: [&str; 85] = [
     "RouteBackend",
     "RunHappened",
     "RunStanding",
+    "RunSummary",
     "RunTally",
     "RunTallyEntry",
     "RunToolCall",
@@ -85,6 +86,7 @@ const OURS: [&str; 85] = [
     "SourceDocument",
     "SourcesRequest",
     "SourcesResponse",
+    "SummedStep",
     "Superseded",
     "ThreadMessage",
     "ThreadsEnded",

@@ -73,6 +73,8 @@ async fn nothing_gets_through(bus: Bus) -> Result<()> {
         ("GET /api/v1/runs/{run}", ""),
         ("POST /api/v1/requests", "read-run"),
         ("POST /api/v1/requests", "replay-run"),
+        ("POST /api/v1/requests", "expand-summary"),
+        ("POST /api/v1/requests", "remake-summary"),
         ("SOCKET /api/v1/socket", "resume"),
         ("POST /api/v1/threads", "close-thread"),
         ("POST /api/v1/threads", "show-thread"),

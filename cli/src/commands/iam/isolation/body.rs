@@ -499,6 +499,8 @@ mod tests {
             ("/api/v1/requests", "cancel-run", run, 4),
             ("/api/v1/requests", "confirm-run", run, 4),
             ("/api/v1/requests", "why-run", run, 4),
+            ("/api/v1/requests", "expand-summary", run, 4),
+            ("/api/v1/requests", "remake-summary", run, 4),
             ("/api/v1/requests", "cancel-request", run, 2),
             ("/api/v1/requests", "why-request", run, 2),
             ("/api/v1/runs/{run}", "", run, 2),

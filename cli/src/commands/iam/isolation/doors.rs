@@ -46,7 +46,7 @@ impl Effect {
             | "revoke" | "cancel" | "close" => Self::Delete,
             "get" | "list" | "read" | "getvalues" | "config" | "show" | "check" | "why"
             | "doctor" | "whoami" | "processing" | "stream" | "resolve" | "judge" | "login"
-            | "bootstrap" => Self::Read,
+            | "bootstrap" | "expand" => Self::Read,
             _ => Self::Write,
         }
     }
@@ -269,7 +269,7 @@ fn services(door: &str, path: &str, said: &Value, gates: &Map<String, Value>) ->
 }
 
 /// Operations about runs and tasks of the agent.
-const OF_RUNS: [&str; 7] = [
+const OF_RUNS: [&str; 9] = [
     "list-runs",
     "list-tasks",
     "cancel-run",
@@ -277,6 +277,8 @@ const OF_RUNS: [&str; 7] = [
     "replay-run",
     "confirm-run",
     "why-run",
+    "expand-summary",
+    "remake-summary",
 ];
 
 /// Who asks about runs of the agent means their own, or with `all` everybody's in a workspace that they administer.

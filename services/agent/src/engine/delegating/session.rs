@@ -81,8 +81,16 @@ pub fn choose(run: &AgentRun, agent: &str, wanted: Wanted<'_>) -> Result<Chosen,
             Ok(lasting(format!("subagent:{agent}:persistent:{parent}")))
         }
         ("", _) => Ok(fresh(run, agent)),
-        (name, _) => Ok(lasting(name.to_owned())),
+        (name, _) => Ok(lasting(named(run, name))),
     }
+}
+
+/// The session that a model names. It is of the conversation that all began with, else of the run: whoever asks with the same
+/// key, and names another one alike, does not come into it.
+fn named(run: &AgentRun, name: &str) -> String {
+    let tree = tree(run);
+    // Its length, as both may contain anything.
+    format!("named:{}:{tree}:{name}", tree.len())
 }
 
 /// A session that nobody was in before.
@@ -142,7 +150,26 @@ mod tests {
             name: "mine",
             mode: "persistent",
         };
-        assert_eq!(name(1, given), "mine");
+        assert_eq!(name(1, given), "named:4:talk:mine");
+        // Another conversation has another one of that name, also where the name says otherwise.
+        let other = |conversation: &str, name: &str| {
+            let run = AgentRun {
+                conversation: conversation.into(),
+                ..run(1)
+            };
+            let wanted = Wanted { name, mode: "" };
+            choose(&run, "a", wanted).unwrap().name
+        };
+        assert_ne!(other("tell", "mine"), name(1, given));
+        assert_ne!(other("a:b", "c"), other("a", "b:c"));
+        assert_ne!(other("", "subagent:a:persistent:talk"), name(1, persistent));
+        // Delegates of a run mean the same.
+        let below = AgentRun {
+            session: "subagent:a:0".into(),
+            tree: "talk".into(),
+            ..run(3)
+        };
+        assert_eq!(choose(&below, "a", given).unwrap().name, name(1, given));
         let odd = Wanted {
             mode: "odd",
             ..given

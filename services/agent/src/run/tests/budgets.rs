@@ -111,7 +111,7 @@ async fn seconds(place: Place) {
 }
 
 /// What was used, by name: calls of models, of tools, tokens, and thousandths of a dollar.
-async fn used(world: &World, scope: Scope) -> Vec<(String, [u64; 4])> {
+pub(super) async fn used(world: &World, scope: Scope) -> Vec<(String, [u64; 4])> {
     let days = Days {
         scope,
         since: String::new(),

@@ -163,7 +163,7 @@ async fn a_delegate_at_its_limit_gives_what_it_has(place: Place) {
 }
 
 /// Lines 93 and 117: what was stopped says so, and a long result is cut.
-async fn a_result_says_that_it_was_stopped_or_cut(place: Place) {
+async fn line_093_a_result_says_that_it_was_stopped_or_cut(place: Place) {
     let config = agents();
     let loops =
         json!({"warningThreshold": 2, "criticalThreshold": 3, "globalCircuitBreakerThreshold": 4});
@@ -222,6 +222,37 @@ async fn line_092_a_persistent_agent_goes_on_with_its_window(place: Place) {
         "{told:?}"
     );
     assert_eq!(world.tools.asked.lock().len(), 2, "the third is not made");
+}
+
+/// End users of one application have one key, and a conversation each: what one of them said in a session that its model names
+/// nobody else is told, whatever they name.
+async fn a_session_that_is_named_is_of_its_conversation_alone(place: Place) {
+    let asks = |message: &str| {
+        let call = json!({"agent_id": "b", "message": message, "session_id": "main"});
+        calls("delegate", &call)
+    };
+    let done = || Say::Text("Final Answer: done");
+    let script = [asks("1?"), done(), asks("2?"), done(), asks("3?"), done()];
+    let world = world(&place, script).await;
+    for (message, answer) in [("1?", "one"), ("2?", "two"), ("3?", "three")] {
+        let text: &str = Box::leak(format!("Final Answer: {answer}").into_boxed_str());
+        give(&world, message, [Say::Text(text)]);
+    }
+    let context = async |conversation: &str, message: &str| {
+        let asked = tg_schemas::msg::AgentRequest {
+            conversation_id: conversation.into(),
+            ..question("q", false)
+        };
+        world.run(&asked).await;
+        let asked = world.asked.lock().clone();
+        let mut own = asked.into_iter();
+        let own = own.find(|terms| terms["question"] == message);
+        own.expect("it was asked")["context"].clone()
+    };
+    assert_eq!(context("of ann", "1?").await, "");
+    assert_eq!(context("of bob", "2?").await, "");
+    let told = "Earlier in this session:\nAsked: 1?\nYou answered: one";
+    assert_eq!(context("of ann", "3?").await, told);
 }
 
 /// A step of a plan gives work on as well.
@@ -347,8 +378,9 @@ tg_testkit::on_both_buses!(
     another_agent_does_it_and_its_trace_is_part_of_the_run,
     a_call_that_cannot_be_made_is_told,
     line_113_a_chain_ends_at_its_depth,
-    a_result_says_that_it_was_stopped_or_cut,
+    line_093_a_result_says_that_it_was_stopped_or_cut,
     a_delegate_at_its_limit_gives_what_it_has,
     a_step_of_a_plan_asks_another_agent,
+    a_session_that_is_named_is_of_its_conversation_alone,
     an_agent_uses_the_tools_of_its_own_groups,
 );

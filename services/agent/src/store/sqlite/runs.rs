@@ -106,6 +106,7 @@ pub(super) fn purge_some(tx: &Transaction<'_>, workspace: &str) -> Result<bool, 
         "DELETE FROM told WHERE run = ?1 AND ?2 <> ''",
         "DELETE FROM confirmation WHERE run = ?1 AND ?2 <> ''",
         "DELETE FROM call_seen WHERE run = ?1 AND ?2 <> ''",
+        "DELETE FROM remade WHERE run = ?1 AND ?2 <> ''",
         "DELETE FROM record WHERE root = ?1 AND ?2 <> ''",
         "DELETE FROM usage_call WHERE run = ?1 AND ?2 <> ''",
         "DELETE FROM run WHERE run = ?1 AND workspace = ?2",
@@ -143,6 +144,8 @@ fn purge(tx: &Transaction<'_>, before_ms: i64) -> Result<bool, StorageError> {
            (SELECT run, step, nth FROM confirmation WHERE created_ms < ?1 ORDER BY created_ms LIMIT ?2)",
         "DELETE FROM call_seen WHERE (run, step, nth) IN
            (SELECT run, step, nth FROM call_seen WHERE created_ms < ?1 ORDER BY created_ms LIMIT ?2)",
+        "DELETE FROM remade WHERE (run, step, request) IN
+           (SELECT run, step, request FROM remade WHERE created_ms < ?1 ORDER BY created_ms LIMIT ?2)",
         "DELETE FROM said WHERE (run, step, seq) IN
            (SELECT run, step, seq FROM said WHERE created_ms < ?1 ORDER BY created_ms LIMIT ?2)",
         "DELETE FROM told WHERE rowid IN

@@ -290,5 +290,17 @@ CREATE INDEX confirmation_created ON confirmation (created_ms);
 ",
     "ALTER TABLE usage_total ADD COLUMN cache_read INTEGER NOT NULL DEFAULT 0;",
     "ALTER TABLE usage_total ADD COLUMN cache_write INTEGER NOT NULL DEFAULT 0;",
+    // Summaries that were made again of what a step had summed up before it, as JSON, by the question that asked for them.
+    "
+CREATE TABLE remade (
+  run TEXT NOT NULL,
+  step INTEGER NOT NULL,
+  request TEXT NOT NULL,
+  text TEXT NOT NULL,
+  created_ms INTEGER NOT NULL,
+  PRIMARY KEY (run, step, request)
+) WITHOUT ROWID;
+CREATE INDEX remade_created ON remade (created_ms);
+",
     "ALTER TABLE usage_call ADD COLUMN agent TEXT NOT NULL DEFAULT '';",
 ];

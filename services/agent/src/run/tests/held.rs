@@ -1,0 +1,189 @@
+//! Steps that are held long, and runs that nobody holds any more because their process died.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use serde_json::json;
+use tg_mesh::{Ask, Cx, Deadline, Processor, RequestHandler, Responder, Tap, clock};
+use tg_schemas::msg::{
+    AgentRun, AgentRunsRequest, AgentRunsResponse, ToolServiceRequest, ToolServiceResponse,
+};
+use tg_schemas::processors::agent_manager::{RUNS, STEP};
+use tg_schemas::processors::{ProcessorSpec, Serves, Spec};
+use tg_schemas::{Class, Error, ErrorCode, Topic};
+use tg_testkit::place::Place;
+use tokio::sync::Notify;
+
+use super::repeats::{RUN, continued, died, run};
+use super::world::{SOON, Say, World, question, rows, topic};
+use crate::options::Options;
+use crate::store::{Asked, Began, Caller, IsOver, Whose};
+
+const SERVICE: Spec<Serves<ToolServiceRequest, ToolServiceResponse>> =
+    Spec::pair("request", "response");
+const QUEUE: &str = "request:tg:tool-slow:default";
+/// How long the step takes; the tool says something so often, as nobody waits for ten minutes of silence.
+const FORTY_MINUTES: Duration = Duration::from_secs(40 * 60);
+const PIECES: u32 = 8;
+
+/// A tool that says something now and then, and ends when it is told to.
+#[derive(Default)]
+struct Slow {
+    times: AtomicUsize,
+    begun: Notify,
+    go_on: Notify,
+}
+
+#[async_trait]
+impl RequestHandler<ToolServiceRequest, ToolServiceResponse> for Slow {
+    async fn serve(
+        &self,
+        _: Cx,
+        _: ToolServiceRequest,
+        mut out: Responder<ToolServiceResponse>,
+    ) -> Result<(), Error> {
+        self.times.fetch_add(1, Ordering::SeqCst);
+        self.begun.notify_one();
+        let piece = |text: &str, end: bool| ToolServiceResponse {
+            response: text.to_owned(),
+            end_of_stream: end,
+            ..ToolServiceResponse::default()
+        };
+        for _ in 0..PIECES {
+            tokio::time::sleep(FORTY_MINUTES / PIECES).await;
+            out.send(piece(".", false)).await?;
+        }
+        self.go_on.notified().await;
+        out.send(piece("at last", true)).await
+    }
+}
+
+async fn with_a_slow_tool(place: &Place, slow: &Arc<Slow>) -> World {
+    let config = rows();
+    let queues = json!({"request-queue": QUEUE, "response-queue": "response:tg:tool-slow:default"});
+    config.put("tool-service", "slow", &queues.to_string());
+    let tool = json!({"name": "slow", "type": "tool-service", "service": "slow", "description": "Takes long."});
+    config.put("tool", "slow", &tool.to_string());
+    let topics = json!({"topics": {"request": QUEUE}, "parameters": {}, "epoch": 1});
+    config.put("processor:slow", "default", &topics.to_string());
+    let hosted = Processor::new(ProcessorSpec::unlisted("slow")).serves(SERVICE, slow.clone());
+    let script = [
+        Say::Text("Action: slow\nArgs: {}"),
+        Say::Text("Final Answer: done"),
+    ];
+    let options = Options {
+        tool_timeout_seconds: 3600,
+        ..Options::default()
+    };
+    let world = World::start(place.connect().await, script, options, config, vec![hosted]).await;
+    world.attached(&["slow"]).await;
+    world
+}
+
+/// Item 8: a step of 40 minutes runs once, under its lease, also where its record is delivered again meanwhile. The time passes
+/// while nothing but the tool is waited for, so it can be stopped: on the bus inside the process.
+#[tokio::test]
+async fn a_step_of_forty_minutes_runs_once() {
+    let slow = Arc::new(Slow::default());
+    let world = with_a_slow_tool(&Place::embedded(), &slow).await;
+    let step = topic(Class::Flow, STEP.name);
+    let mut steps: Tap<AgentRun> = world.mesh.tap(&step).await.expect("a tap");
+    let ask = Ask {
+        deadline: Some(Deadline::after(2 * FORTY_MINUTES)),
+        detach: true,
+        ..Ask::default()
+    };
+    let mut answer = world.ask_with(&question("q", false), ask);
+    // Who asked hears nothing for longer than anybody waits; the run goes on without them.
+    let heard = async { while let Some(Ok(_)) = answer.next().await {} };
+    let passing = async {
+        let begun = tokio::time::timeout(SOON, slow.begun.notified()).await;
+        begun.expect("the tool is asked");
+        let first = tokio::time::timeout(SOON, steps.next()).await;
+        let first = first.expect("in time").expect("open").expect("read");
+        let again = world.mesh.record(&step, &first, Ask::default()).await;
+        again.expect("it is written again");
+        let again = tokio::time::timeout(SOON, steps.next()).await;
+        assert_eq!(again.expect("in time").expect("open").expect("read"), first);
+        tokio::time::pause();
+        tokio::time::sleep(FORTY_MINUTES).await;
+        tokio::time::resume();
+        assert!(world.agent.leases.is_under_way(&first.run, 1));
+        slow.go_on.notify_one();
+    };
+    tokio::join!(heard, passing);
+    assert_eq!(world.ended().await, "final-answer");
+    assert_eq!(slow.times.load(Ordering::SeqCst), 1);
+    assert_eq!(world.calls(), 2, "a model call for each step");
+}
+
+async fn runs(world: &World, operation: &str) -> Result<AgentRunsResponse, Error> {
+    let request = AgentRunsRequest {
+        operation: operation.to_owned(),
+        user: "ann".to_owned(),
+        id: "theirs".to_owned(),
+        all: true,
+        ..AgentRunsRequest::default()
+    };
+    let topic = Topic::system(Class::Request, RUNS.name);
+    let answer = world
+        .mesh
+        .ask::<_, AgentRunsResponse>(&topic, &request, Ask::default());
+    let last = tokio::time::timeout(SOON, answer.last()).await;
+    last.expect("an answer in time")
+}
+
+/// Item 8: the process died that had a run, and it is cancelled before another one has it. Whoever takes it up ends it, asks nobody,
+/// and it stays cancelled.
+async fn a_run_whose_owner_died_is_cancelled_for_good(place: Place) {
+    let world = World::new(&place, Vec::new()).await;
+    let now = clock::millis();
+    let theirs = Asked {
+        workspace: "default".to_owned(),
+        is_over: IsOver::when(|| false),
+        key: "theirs".to_owned(),
+        text: "q".to_owned(),
+        asker: Some(Caller {
+            user: "ann".to_owned(),
+            question: "theirs".to_owned(),
+            flow: "default".to_owned(),
+            deadline_ms: now + 3_600_000,
+            goes_on: true,
+            ..Caller::default()
+        }),
+    };
+    let began = Began {
+        run: RUN.to_owned(),
+        started_at: run(1, false).started_at,
+        route: None,
+    };
+    let begun = world.ledger.begin(theirs, began, now).await.unwrap();
+    assert_eq!(begun.map(|one| one.run).as_deref(), Some(RUN));
+    let cancelled = runs(&world, "cancel-run").await.unwrap();
+    let happened = cancelled.happened.unwrap();
+    assert!(!happened.over, "nobody has it");
+
+    let chunks = continued(&world, died(run(1, false), Vec::new(), 0)).await;
+    let error = chunks.last().unwrap().error.clone().expect("an error");
+    assert_eq!(error.code(), ErrorCode::Cancelled);
+    assert_eq!(world.ended().await, "cancelled");
+    assert_eq!((world.calls(), world.tools.asked.lock().len()), (0, 0));
+    let whose = Whose::User("ann".to_owned());
+    let over = async {
+        let known = || world.ledger.of_question(&whose, "theirs");
+        while !known().await.unwrap().is_some_and(|run| run.over) {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(SOON, over).await.expect("an end");
+    let listed = runs(&world, "list-runs").await.unwrap();
+    assert_eq!(listed.runs[0].state, "cancelled");
+    let standing = runs(&world, "why-run").await.unwrap().standing;
+    assert_eq!(standing[0].waits_for, "nothing");
+    let again = runs(&world, "cancel-run").await.unwrap_err();
+    assert_eq!(again.code(), ErrorCode::NotFound);
+}
+
+tg_testkit::on_both_buses!(a_run_whose_owner_died_is_cancelled_for_good);
