@@ -1,11 +1,11 @@
 //! Rows of the agents of a workspace.
 
+use tg_storage::StorageError;
 use tg_storage::rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
-use tg_storage::{StorageError, query_rows};
 
-use super::session;
+use super::{room, session};
 use crate::engine::cursor::Key;
-use crate::store::{Agent, AgentRow};
+use crate::store::{Agent, AgentRow, Page};
 
 const COLUMNS: &str = "id, body, created, updated";
 
@@ -68,11 +68,25 @@ pub(super) fn list(
     conn: &Connection,
     after: Option<&Key>,
     most: usize,
-) -> Result<Vec<Agent>, StorageError> {
+    bytes: usize,
+) -> Result<Page<Agent>, StorageError> {
     let sql = format!("SELECT {COLUMNS} FROM agent WHERE created > ?1 ORDER BY created LIMIT ?2");
     let after = after.map_or(i64::MIN, |key| key.created);
-    let most = i64::try_from(most).unwrap_or(i64::MAX);
-    query_rows(conn, &sql, params![after, most], read)
+    // One more tells whether there are more.
+    let limit = i64::try_from(most.saturating_add(1)).unwrap_or(i64::MAX);
+    let mut query = conn.prepare_cached(&sql)?;
+    let mut rows = query.query(params![after, limit])?;
+    let (mut page, mut room) = (Page::default(), bytes);
+    while let Some(row) = rows.next()? {
+        if page.items.len() == most || room == 0 {
+            page.more = true;
+            break;
+        }
+        let agent = read(row)?;
+        room = room.saturating_sub(agent.body.len());
+        page.items.push(agent);
+    }
+    Ok(page)
 }
 
 pub(super) fn change(
@@ -86,10 +100,12 @@ pub(super) fn change(
     get(tx, id)
 }
 
-pub(super) fn remove(tx: &Transaction<'_>, id: &str) -> Result<bool, StorageError> {
-    session::delete_with(tx, id)?;
-    let gone = tx
-        .prepare_cached("DELETE FROM agent WHERE id = ?1")?
-        .execute([id])?;
-    Ok(gone > 0)
+pub(super) fn remove(tx: &Transaction<'_>, id: &str, request: &str) -> Result<bool, StorageError> {
+    room::once(tx, request, id, || {
+        session::delete_with(tx, id)?;
+        let gone = tx
+            .prepare_cached("DELETE FROM agent WHERE id = ?1")?
+            .execute([id])?;
+        Ok(gone > 0)
+    })
 }
