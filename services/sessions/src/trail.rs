@@ -49,6 +49,28 @@ fn named(text: &str) -> Value {
     }
 }
 
+/// Id of the request as its client knows it. The client may have chosen it: each line has our own id of the request, too.
+fn request(cx: &Cx) -> String {
+    cx.request().unwrap_or(&cx.id).to_owned()
+}
+
+/// A line for each call of a model.
+fn called(cx: &Cx, who: &Who, calls: &[ModelCall]) -> Vec<Value> {
+    let line = |call: &ModelCall| {
+        json!({
+            "event": "llm.call", "request_id": Uuid::new_v4().to_string(), "id": cx.id.to_string(),
+            "parent_request_id": request(cx), "caller_depth": who.depth + 1,
+            "workspace": cx.workspace(), "user_id": named(&who.user), "surface": call.surface,
+            "agent": who.agent, "session_id": who.session, "model": named(&call.model),
+            "status": if call.is_done { "ok" } else { "error" },
+            "input_tokens": call.usage.input, "output_tokens": call.usage.output,
+            "cache_read": call.usage.cache_read, "cache_write": call.usage.cache_write,
+            "total_tokens": call.usage.total, "cost_usd": call.usd,
+        })
+    };
+    calls.iter().map(line).collect()
+}
+
 impl Trail {
     /// Below a directory.
     pub(crate) fn below(data: &Path) -> Self {
@@ -64,25 +86,10 @@ impl Trail {
         ended: Result<&TurnResult, &str>,
         milliseconds: i64,
     ) {
-        let request = cx.request().unwrap_or(&cx.id).to_owned();
-        let mut fields: Vec<Value> = calls
-            .iter()
-            .map(|call| {
-                json!({
-                    "event": "llm.call", "request_id": Uuid::new_v4().to_string(),
-                    "parent_request_id": request, "caller_depth": who.depth + 1,
-                    "workspace": cx.workspace(), "user_id": named(&who.user), "surface": call.surface,
-                    "agent": who.agent, "session_id": who.session, "model": named(&call.model),
-                    "status": if call.is_done { "ok" } else { "error" },
-                    "input_tokens": call.usage.input, "output_tokens": call.usage.output,
-                    "cache_read": call.usage.cache_read, "cache_write": call.usage.cache_write,
-                    "total_tokens": call.usage.total, "cost_usd": call.usd,
-                })
-            })
-            .collect();
+        let mut fields = called(cx, who, calls);
         let turn = ended.ok().cloned().unwrap_or_default();
         fields.push(json!({
-            "event": "agent.turn", "request_id": request, "parent_request_id": named(&who.parent),
+            "event": "agent.turn", "request_id": request(cx), "id": cx.id.to_string(), "parent_request_id": named(&who.parent),
             "caller_depth": who.depth, "workspace": cx.workspace(), "user_id": named(&who.user),
             "surface": who.surface, "agent": who.agent,
             "session_id": turn.session_id.as_ref().or(who.session.as_ref()),
@@ -94,6 +101,13 @@ impl Trail {
             "cost_source": named(&turn.cost.source), "duration_ms": milliseconds,
         }));
         self.write(fields).await;
+    }
+
+    /// Writes down calls that were made for no turn, or after it.
+    pub(crate) async fn calls(&self, cx: &Cx, who: &Who, calls: &[ModelCall]) {
+        if !calls.is_empty() {
+            self.write(called(cx, who, calls)).await;
+        }
     }
 
     async fn write(&self, fields: Vec<Value>) {

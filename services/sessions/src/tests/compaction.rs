@@ -197,6 +197,20 @@ async fn line_030_a_full_session_goes_on_in_its_successor(place: Place) {
     assert_eq!(said(&world, &next).await.len(), 13);
 }
 
+/// Ten long messages fill their model: fewer stay from the second time on.
+async fn a_session_of_long_messages_is_not_shortened_at_each_turn(place: Place) {
+    let world = World::start(&place).await;
+    let mut session = filled(&world, 10, 0).await;
+    world.fill(&session, 6, &long()).await;
+    let mut shortened = Vec::new();
+    for _ in 0..6 {
+        let answer = world.send(&session, &long()).await.unwrap();
+        shortened.push(answer.compacted.is_some());
+        session.id = answer.session_id.expect("a session");
+    }
+    assert_eq!(shortened, [true, true, false, false, true, false]);
+}
+
 async fn line_032_a_session_is_shortened_as_its_strategy_says(place: Place) {
     let world = World::start(&place).await;
     for (strategy, by_hand) in [
@@ -295,6 +309,7 @@ on_both_buses!(
     line_023_a_message_to_an_archived_session_names_its_successor,
     line_029_a_mask_leaves_out_what_tools_returned,
     line_030_a_full_session_goes_on_in_its_successor,
+    a_session_of_long_messages_is_not_shortened_at_each_turn,
     line_032_a_session_is_shortened_as_its_strategy_says,
     line_033_a_session_goes_on_where_no_model_sums_it_up,
     line_034_the_workspace_names_the_model_that_sums_up,
