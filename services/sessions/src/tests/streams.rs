@@ -276,7 +276,23 @@ async fn an_interrupting_turn_takes_the_place_of_the_other_one(place: Place) {
     assert_eq!(roles, ["user", "user", "assistant"]);
 }
 
+async fn line_132_the_last_event_names_the_session_that_goes_on(place: Place) {
+    let world = World::start(&place).await;
+    let session = world.session("ann", "bob").await;
+    world.fill(&session, 6, &"x".repeat(4_400)).await;
+    let asked = SentMessage {
+        streaming: true,
+        ..sent(&session, "on")
+    };
+    let told = world.events::<SendMessage>(&asked).await.unwrap();
+    let (name, last) = told.last().expect("an end");
+    assert_eq!(name, "done");
+    assert_ne!(last["session_id"], *session.id);
+    assert_eq!(last["session_id"], last["compacted"]["to"]);
+}
+
 on_both_buses!(
+    line_132_the_last_event_names_the_session_that_goes_on,
     line_035_a_conversation_is_no_way_around_the_depth,
     line_064_without_a_flow_nothing_is_sent_and_agents_can_be_changed,
     line_068_an_agent_without_instructions_has_the_usual_ones,
