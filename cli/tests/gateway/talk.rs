@@ -76,7 +76,10 @@ async fn at_a_terminal_an_answer_is_printed_as_it_comes() {
                 Say::Part(event("tool-call", json!({"toolName": "search"}))),
                 token("it is "),
                 token("there"),
-                Say::Last(event("done", json!({"content": "it is there", "session_id": "s2"}))),
+                Say::Last(event(
+                    "done",
+                    json!({"content": "it is there", "session_id": "s2"}),
+                )),
             ],
             Some("short") => vec![Say::Last(event("done", json!({"content": "whole"})))],
             _ => vec![
@@ -104,6 +107,9 @@ async fn at_a_terminal_an_answer_is_printed_as_it_comes() {
         _ => None,
     });
     for request in asked {
-        assert_eq!((&request["streaming"], &request["session_id"]), (&json!(true), &json!("s1")));
+        assert_eq!(
+            (&request["streaming"], &request["session_id"]),
+            (&json!(true), &json!("s1"))
+        );
     }
 }

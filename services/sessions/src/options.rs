@@ -30,6 +30,8 @@ tg_settings::options! {
         workspace_sessions: u64 = 1_000_000, Whole(1..=1 << 40);
         /// Messages of one workspace at most, in MiB of their texts. The answer of a turn that has begun is always kept.
         workspace_mb: u64 = 10_240, Whole(1..=1 << 30);
+        /// Days whose trail of turns is kept. 0: of all days.
+        trail_days: u32 = 365, Whole(0..=36_500);
     }
     given {
         /// Credentials that LLM services may name.

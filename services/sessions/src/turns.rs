@@ -260,7 +260,10 @@ mod tests {
         let turns = Turns::new(1);
         let read = |when_busy| turns.settled(key("w"), "s", when_busy);
         assert_eq!(read(WhenBusy::Refuse).await, Ok(()));
-        let turn = turns.enter(key("w"), "s", WhenBusy::Queue, 0).await.unwrap();
+        let turn = turns
+            .enter(key("w"), "s", WhenBusy::Queue, 0)
+            .await
+            .unwrap();
         assert_eq!(read(WhenBusy::Refuse).await, Err(SessionsError::Busy));
         let mut waits = std::pin::pin!(read(WhenBusy::Queue));
         tokio::select! {
@@ -278,11 +281,17 @@ mod tests {
     async fn line_043_turns_of_a_session_follow_one_another() {
         let turns = Turns::new(8);
         let order: Arc<Mutex<Vec<usize>>> = Arc::default();
-        let first = turns.enter(key("w"), "s", WhenBusy::Queue, 0).await.unwrap();
+        let first = turns
+            .enter(key("w"), "s", WhenBusy::Queue, 0)
+            .await
+            .unwrap();
         let later = |at: usize| {
             let (turns, order) = (turns.clone(), order.clone());
             async move {
-                let turn = turns.enter(key("w"), "s", WhenBusy::Queue, 0).await.unwrap();
+                let turn = turns
+                    .enter(key("w"), "s", WhenBusy::Queue, 0)
+                    .await
+                    .unwrap();
                 order.lock().push(at);
                 tokio::task::yield_now().await;
                 order.lock().push(at);
@@ -291,7 +300,10 @@ mod tests {
         };
         let refused = turns.enter(key("w"), "s", WhenBusy::Refuse, 0).await;
         assert_eq!(refused.err(), Some(SessionsError::Busy));
-        let other = turns.enter(key("w"), "t", WhenBusy::Refuse, 0).await.unwrap();
+        let other = turns
+            .enter(key("w"), "t", WhenBusy::Refuse, 0)
+            .await
+            .unwrap();
         drop(other);
         let rest = async {
             tokio::task::yield_now().await;
@@ -306,7 +318,10 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn an_interruption_ends_the_turn_in_progress_and_waits_for_its_place() {
         let turns = Turns::new(8);
-        let first = turns.enter(key("w"), "s", WhenBusy::Queue, 0).await.unwrap();
+        let first = turns
+            .enter(key("w"), "s", WhenBusy::Queue, 0)
+            .await
+            .unwrap();
         let ended = first.interrupted().clone();
         let running = async move {
             first.interrupted().cancelled().await;
@@ -324,11 +339,17 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_workspace_has_so_many_turns_at_once_and_others_have_theirs() {
         let turns = Turns::new(1);
-        let first = turns.enter(key("w"), "a", WhenBusy::Queue, 0).await.unwrap();
+        let first = turns
+            .enter(key("w"), "a", WhenBusy::Queue, 0)
+            .await
+            .unwrap();
         let mut second = std::pin::pin!(turns.enter(key("w"), "b", WhenBusy::Queue, 0));
         let waits = tokio::time::timeout(std::time::Duration::from_secs(1), &mut second).await;
         assert!(waits.is_err());
-        let other = turns.enter(key("x"), "a", WhenBusy::Queue, 0).await.unwrap();
+        let other = turns
+            .enter(key("x"), "a", WhenBusy::Queue, 0)
+            .await
+            .unwrap();
         drop((first, other));
         second.await.unwrap();
         assert!(turns.rooms.lock().is_empty());
@@ -346,7 +367,10 @@ mod tests {
     #[tokio::test]
     async fn a_session_leaves_room_for_others_to_wait() {
         let turns = Turns::new(8);
-        let first = turns.enter(key("w"), "s", WhenBusy::Queue, 0).await.unwrap();
+        let first = turns
+            .enter(key("w"), "s", WhenBusy::Queue, 0)
+            .await
+            .unwrap();
         let mut waiting = Vec::new();
         for _ in 0..WAITING_HERE {
             let mut next = Box::pin(turns.enter(key("w"), "s", WhenBusy::Queue, 0));
@@ -366,7 +390,10 @@ mod tests {
     #[tokio::test]
     async fn what_asks_no_model_waits_for_no_place_among_the_turns() {
         let turns = Turns::new(1);
-        let busy = turns.enter(key("w"), "a", WhenBusy::Queue, 0).await.unwrap();
+        let busy = turns
+            .enter(key("w"), "a", WhenBusy::Queue, 0)
+            .await
+            .unwrap();
         let source = turns.alone(key("w"), "s").await.unwrap();
         // A turn of the session that continues it has its lane and waits for the place.
         let mut turn = Box::pin(turns.enter(key("w"), "t", WhenBusy::Queue, 0));

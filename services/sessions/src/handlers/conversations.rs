@@ -25,9 +25,7 @@ use super::workspace_agents::body;
 use crate::engine::cursor::{self, Key};
 use crate::engine::{request, workspace_agent};
 use crate::error::SessionsError;
-use crate::store::{
-    Agent, Message, NewSession, Owner, Role, Session, SessionStore, Span, Surface,
-};
+use crate::store::{Agent, Message, NewSession, Owner, Role, Session, SessionStore, Span, Surface};
 use crate::trail::Who;
 
 /// Calls of tools in one turn.
@@ -218,8 +216,7 @@ impl Agents {
         let last = found.items.last().filter(|_| found.more);
         let last = last.map(|last| last.seq);
         let told = found.items.into_iter();
-        let told = told
-            .filter(|one| one.role != Role::Tool && one.tool_calls.is_empty());
+        let told = told.filter(|one| one.role != Role::Tool && one.tool_calls.is_empty());
         Ok(ChatMessages {
             items: told.map(|one| message(cx, &known.id, one)).collect(),
             next_cursor: last.map(cursor::of_message),

@@ -5,8 +5,8 @@ use tg_clients::operations::{Chunks, Handle, Refused};
 use tg_mesh::{Cx, clock};
 use tg_schemas::limits;
 use tg_schemas::operations::{
-    CompactResult, CompactSession, CompactStrategy, ExpandSummary, Expanded, Failure,
-    FailureCode, Lineage, LineageNode, OneSession, OneSummary, Session, SessionLineage, Summary, UndoCompaction,
+    CompactResult, CompactSession, CompactStrategy, ExpandSummary, Expanded, Failure, FailureCode,
+    Lineage, LineageNode, OneSession, OneSummary, Session, SessionLineage, Summary, UndoCompaction,
     WhenBusy,
 };
 
@@ -199,7 +199,12 @@ impl Agents {
             bytes: limits::SESSION_TEXTS,
         };
         let said = match count {
-            ..=MOST => store.messages(key.as_str(), &found.session, span).await?.items,
+            ..=MOST => {
+                store
+                    .messages(key.as_str(), &found.session, span)
+                    .await?
+                    .items
+            }
             _ => Vec::new(),
         };
         if said.last().is_none_or(|last| last.seq < found.last) {

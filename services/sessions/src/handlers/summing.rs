@@ -259,7 +259,9 @@ impl Shortener<'_> {
         let live = store.messages(&key, &session.id, span).await?.items;
         drop(store);
         let keep = match trigger {
-            Trigger::Auto(window) if session.parent.is_some() => fitting(&live, session.keep, window),
+            Trigger::Auto(window) if session.parent.is_some() => {
+                fitting(&live, session.keep, window)
+            }
             _ => session.keep,
         };
         let cut = cut(&live, keep).filter(|_| session.archived.is_none());

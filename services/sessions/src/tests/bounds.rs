@@ -53,12 +53,17 @@ async fn a_session_that_no_answer_can_hold_is_refused_by_name(place: Place) {
     let world = World::start(&place).await;
     let session = long(&world).await;
     world.call::<ExportSession>(&one(&session)).await.unwrap();
-    world.fill(&session, SESSION_TEXTS / PAGE_BYTES, "turn").await;
+    world
+        .fill(&session, SESSION_TEXTS / PAGE_BYTES, "turn")
+        .await;
     let refused = world.call::<ExportSession>(&one(&session)).await;
     let refused = refused.unwrap_err();
     assert_eq!(refused["code"], "payload_too_large");
     let text = refused["message"].as_str().unwrap_or_default();
-    assert!(text.starts_with("session_id: ") && text.contains("8 MiB"), "{text}");
+    assert!(
+        text.starts_with("session_id: ") && text.contains("8 MiB"),
+        "{text}"
+    );
     // What is too long to be summed up at once is summed up as far as that goes, and the rest stays.
     let done = world.call::<CompactSession>(&one(&session)).await.unwrap();
     assert!(done.kept_count > 0, "{}", done.kept_count);

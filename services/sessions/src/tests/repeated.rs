@@ -64,11 +64,23 @@ async fn requests(world: &World) -> Vec<Request> {
     let own = "0198a5c2-0000-7000-8000-000000000001";
     vec![
         request(1, "delete-session", of(&session.id)),
-        request(2, "delete-conversation", json!({"agent_id": stays, "conversation_id": begun.conversation_id})),
+        request(
+            2,
+            "delete-conversation",
+            json!({"agent_id": stays, "conversation_id": begun.conversation_id}),
+        ),
         request(3, "delete-agent", json!({"agent_id": goes})),
-        request(4, "delete-llm-service", json!({"llm_service_id": service.llm_service_id})),
+        request(
+            4,
+            "delete-llm-service",
+            json!({"llm_service_id": service.llm_service_id}),
+        ),
         request(5, "undo-compaction", of(&shortened.id)),
-        request(6, "create-conversation", json!({"agent_id": stays, "conversationId": own})),
+        request(
+            6,
+            "create-conversation",
+            json!({"agent_id": stays, "conversationId": own}),
+        ),
     ]
 }
 

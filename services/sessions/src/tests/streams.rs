@@ -96,7 +96,13 @@ async fn line_070_calls_of_tools_are_told_in_their_order(place: Place) {
     let result = json!({"toolName": "search", "callId": "c0", "result": "found"});
     assert_eq!(Value::Object(told[4].1.clone()), result);
     assert_eq!(told[7].1["content"], "it is there");
-    // 74: the listing hides the call, and the next prompt has it.
+}
+
+async fn line_074_a_listing_hides_calls_of_tools_and_the_next_prompt_has_them(place: Place) {
+    let world = World::start(&place).await;
+    let to = conversation(&world, None).await;
+    world.plays(|_| with_tools(1));
+    streamed(&world, &to, "look").await;
     assert_eq!(listed(&world, &to).await, ["look", "it is there"]);
     streamed(&world, &to, "again").await;
     let framing = world.asked().pop().unwrap().framing;
@@ -298,6 +304,7 @@ on_both_buses!(
     line_068_an_agent_without_instructions_has_the_usual_ones,
     line_069_a_stream_begins_with_the_message_and_ends_with_the_answer,
     line_070_calls_of_tools_are_told_in_their_order,
+    line_074_a_listing_hides_calls_of_tools_and_the_next_prompt_has_them,
     line_071_a_seventh_call_of_a_tool_ends_the_turn,
     line_072_an_agent_that_fails_ends_the_stream_with_a_readable_answer,
     line_073_a_reader_that_leaves_ends_the_turn_with_what_was_said,

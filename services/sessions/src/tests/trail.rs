@@ -131,7 +131,23 @@ async fn line_037_looking_for_facts_is_written_down_after_its_turn(place: Place)
     );
 }
 
+async fn line_040_the_trail_has_nothing_of_what_was_said(place: Place) {
+    let world = World::start(&place).await;
+    world.answers(|_| Ok("secret answer".to_owned()));
+    let session = short(&world).await;
+    world.call::<CompactSession>(&one(&session)).await.unwrap();
+    world.chat("ann", "secret").await.unwrap();
+    world.answers(|_| fails(ErrorCode::Provider));
+    world.chat("ann", "secret").await.unwrap_err();
+    let (text, lines) = trail(&world);
+    assert_eq!(lines.len(), 4);
+    for never in ["secret", "in short", "10.0.0.1", "sk-played"] {
+        assert!(!text.contains(never), "{never}");
+    }
+}
+
 on_both_buses!(
+    line_040_the_trail_has_nothing_of_what_was_said,
     line_037_a_turn_is_written_down_with_the_calls_that_were_made_for_it,
     line_037_a_summary_on_demand_is_written_down_even_where_it_failed,
     line_037_looking_for_facts_is_written_down_after_its_turn,

@@ -6,8 +6,8 @@ use tg_schemas::{WorkspaceKey, WorkspaceTombstone};
 
 use super::sqlite::SqliteSessions;
 use super::{
-    Agent, AgentRow, AgentStore, Answer, Asked, Message, NewSession, Owner, Page, Role, SessionStore,
-    SettingStore, Span, Step, Surface,
+    Agent, AgentRow, AgentStore, Answer, Asked, Message, NewSession, Owner, Page, Role,
+    SessionStore, SettingStore, Span, Step, Surface,
 };
 use crate::engine::cursor::Key;
 
@@ -142,7 +142,10 @@ async fn messages_are_numbered_without_gaps_and_each_is_later_than_the_last(
     assert_eq!(session.loop_window, "[1]");
     assert_eq!(session.updated, all[3].at);
     let page = store.messages("w", "1", span(1, false, 2)).await.unwrap();
-    assert_eq!((page.items[0].seq, page.items.len(), page.more), (2, 2, true));
+    assert_eq!(
+        (page.items[0].seq, page.items.len(), page.more),
+        (2, 2, true)
+    );
     let page = store.messages("w", "1", span(2, false, 2)).await.unwrap();
     assert_eq!((page.items.len(), page.more), (2, false));
     let one = store.messages("w", "1", Span::one(3)).await.unwrap();
@@ -291,19 +294,24 @@ async fn line_051_an_agent_is_added_once_in_its_workspace(store: impl AgentStore
 }
 
 async fn line_047_a_workspace_has_its_first_agents_once(store: impl AgentStore) {
-    let ids = |found: Page<Agent>| -> Vec<String> {
-        found.items.into_iter().map(|one| one.id).collect()
-    };
+    let ids =
+        |found: Page<Agent>| -> Vec<String> { found.items.into_iter().map(|one| one.id).collect() };
     assert!(!store.is_seeded("w").await.unwrap());
     let first = || ["b", "a"].map(|id| agent(id, "q")).to_vec();
     for _ in 0..2 {
         store.seed("w", first()).await.unwrap();
         assert!(store.is_seeded("w").await.unwrap());
-        assert_eq!(ids(store.agents("w", None, 10, usize::MAX).await.unwrap()), ["b", "a"]);
+        assert_eq!(
+            ids(store.agents("w", None, 10, usize::MAX).await.unwrap()),
+            ["b", "a"]
+        );
     }
     store.remove_agent("w", "b", "d").await.unwrap();
     store.seed("w", first()).await.unwrap();
-    assert_eq!(ids(store.agents("w", None, 10, usize::MAX).await.unwrap()), ["a"]);
+    assert_eq!(
+        ids(store.agents("w", None, 10, usize::MAX).await.unwrap()),
+        ["a"]
+    );
     assert!(!store.is_seeded("x").await.unwrap());
 }
 
@@ -323,7 +331,11 @@ async fn agents_are_listed_changed_and_removed(store: impl AgentStore) {
             None => None,
         };
         let found = store.agents("w", after, most, usize::MAX).await.unwrap();
-        found.items.into_iter().map(|one| one.id).collect::<Vec<_>>()
+        found
+            .items
+            .into_iter()
+            .map(|one| one.id)
+            .collect::<Vec<_>>()
     };
     // The oldest first, also those of one millisecond.
     assert_eq!(ids(None, 10).await, ["b", "a", "c"]);

@@ -42,7 +42,9 @@ async fn a_workspace_has_so_many_bytes(store: impl SessionStore + LineageStore) 
     turn(&store, "1", "q1", &"x".repeat(1 << 10)).await;
     let begun = store.begin("w", "1", asked("q2", &"x".repeat(512))).await;
     let begun = begun.unwrap().unwrap();
-    let more = store.begin("w", "1", asked("q3", &"x".repeat(1 << 10))).await;
+    let more = store
+        .begin("w", "1", asked("q3", &"x".repeat(1 << 10)))
+        .await;
     assert!(refused(more).ends_with("MiB of messages"));
     // A turn that has begun is finished, and a request that comes again is no more.
     let long = answer("a2", &"x".repeat(8 << 10));

@@ -238,7 +238,11 @@ pub(super) fn finish(
 }
 
 /// Read from the beginning on, and no further than there is room.
-pub(super) fn list(conn: &Connection, session: &str, span: &Span) -> Result<Page<Message>, StorageError> {
+pub(super) fn list(
+    conn: &Connection,
+    session: &str,
+    span: &Span,
+) -> Result<Page<Message>, StorageError> {
     let sql = format!(
         "SELECT {COLUMNS} FROM {FROM} WHERE s.id = ?1 AND m.seq > ?2 AND (NOT ?3 OR m.compacted IS NULL)
          ORDER BY m.seq LIMIT ?4"

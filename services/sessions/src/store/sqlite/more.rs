@@ -7,8 +7,8 @@ use tg_storage::StorageError;
 
 use super::{SqliteSessions, message, setting, summary};
 use crate::store::{
-    Began, FactStore, LineageStore, MemoryRow, Message, NewSession, Session, SettingStore, Shortening,
-    SummaryRow,
+    Began, FactStore, LineageStore, MemoryRow, Message, NewSession, Session, SettingStore,
+    Shortening, SummaryRow,
 };
 
 #[async_trait]

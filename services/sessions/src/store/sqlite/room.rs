@@ -29,7 +29,9 @@ pub(super) fn check(
     let held = conn
         .prepare_cached("SELECT sessions, bytes FROM kept")?
         .query_row([], |row| {
-            let number = |at| Ok::<_, tg_storage::rusqlite::Error>(row.get::<_, i64>(at)?.max(0).unsigned_abs());
+            let number = |at| {
+                Ok::<_, tg_storage::rusqlite::Error>(row.get::<_, i64>(at)?.max(0).unsigned_abs())
+            };
             Ok(Usage {
                 items: number(0)?,
                 bytes: number(1)?,

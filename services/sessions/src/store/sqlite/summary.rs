@@ -6,9 +6,7 @@ use tg_storage::rusqlite::{Connection, OptionalExtension, Row, Transaction, para
 use tg_storage::{StorageError, query_rows};
 
 use super::{message, part, room, session};
-use crate::store::{
-    Message, NewSession, Role, Session, Shortening, Span, SummaryKind, SummaryRow,
-};
+use crate::store::{Message, NewSession, Role, Session, Shortening, Span, SummaryKind, SummaryRow};
 
 /// Messages that are copied at once.
 const COPIED: usize = 1_000;
