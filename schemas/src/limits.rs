@@ -106,6 +106,9 @@ pub const THREAD_PAYLOAD: usize = 1 << 20;
 /// Most bytes of the messages of a session that are answered in one document, or summed up at once.
 pub const SESSION_TEXTS: usize = 8 << 20;
 
+/// Longest summary of a part of a session that is taken from a model.
+pub const SESSION_SUMMARY: usize = 64 << 10;
+
 /// Most bytes of the passages that an answer is judged by.
 pub const JUDGED_TEXTS: usize = 1 << 20;
 
@@ -250,6 +253,7 @@ const _: () = {
     assert!(JSON_GROWTH * THREAD_PAYLOAD + BESIDE_CONTENT <= MESSAGE);
     // A document of a session fits into a message, and is taken in again; so does a page of messages, with its last one.
     assert!(SESSION_TEXTS + BESIDE_CONTENT <= MESSAGE && SESSION_TEXTS <= CHAT_BODY);
+    assert!(SESSION_SUMMARY <= SESSION_TEXTS && SESSION_SUMMARY <= AGENT_REPLY);
     assert!(JSON_GROWTH * (PAGE_BYTES + AGENT_REPLY) + BESIDE_CONTENT <= PART);
     assert!(JSON_GROWTH * (PAGE_BYTES + TOOL_RESULT) + BESIDE_CONTENT <= PART);
     assert!(JSON_GROWTH * JUDGED_TEXTS + BESIDE_CONTENT <= MESSAGE);

@@ -184,6 +184,14 @@ impl Summariser for Model<'_> {
     async fn ask(&mut self, asked: Asked<'_>) -> Result<Option<String>, Error> {
         let (system, text) = summing::asked(&asked);
         match self.chat(system, text).await {
+            Ok(text) if text.len() > limits::SESSION_SUMMARY => {
+                warn_of!(
+                    self.cx,
+                    bytes = text.len(),
+                    "a summary is too long to be taken"
+                );
+                Ok(None)
+            }
             Ok(text) => Ok(Some(text)),
             Err(error) if self.cx.cancel.is_cancelled() || self.cx.deadline.passed() => Err(error),
             Err(error) => {
@@ -318,9 +326,7 @@ impl Shortener<'_> {
         session: &str,
     ) -> Result<Option<(String, i64)>, SessionsError> {
         let store = self.store.get().await?;
-        let all = store.summaries(&self.key(), session).await?;
-        let mut all = all.into_iter().rev();
-        let newest = all.find(|one| one.kind == SummaryKind::InPlace);
+        let newest = store.newest_in_place(&self.key(), session).await?;
         Ok(newest.map(|one| (one.text, one.last)))
     }
 

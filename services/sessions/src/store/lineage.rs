@@ -150,6 +150,16 @@ pub trait LineageStore: Send + Sync + 'static {
         session: &str,
     ) -> Result<Vec<SummaryRow>, StorageError>;
 
+    /// The newest summary that an agent is told instead of what it sums up.
+    ///
+    /// # Errors
+    /// The store failed.
+    async fn newest_in_place(
+        &self,
+        workspace: &str,
+        session: &str,
+    ) -> Result<Option<SummaryRow>, StorageError>;
+
     /// The turn of a session that a request began, with its answer where it has one. `None`: it began none.
     ///
     /// # Errors

@@ -105,6 +105,24 @@ async fn line_084_a_summary_in_place_leaves_its_session_as_it_is(
         store.summaries("w", "1").await.unwrap(),
         std::slice::from_ref(&row)
     );
+    let later = SummaryRow {
+        id: "later".to_owned(),
+        last: 9,
+        ..row.clone()
+    };
+    let lineage = SummaryRow {
+        id: "lineage".to_owned(),
+        kind: SummaryKind::Lineage,
+        tier: "full".to_owned(),
+        last: 10,
+        ..row.clone()
+    };
+    assert_eq!(store.newest_in_place("w", "2").await.unwrap(), None);
+    for one in [later.clone(), lineage] {
+        assert!(store.summed_up("w", one).await.unwrap());
+    }
+    let newest = store.newest_in_place("w", "1").await.unwrap();
+    assert_eq!(newest, Some(later));
     assert_eq!(texts(&store, "1").await.len(), 2);
     let session = store.session("w", "1").await.unwrap().unwrap();
     assert_eq!((session.live, session.archived), (2, None));

@@ -57,6 +57,19 @@ impl LineageStore for SqliteSessions {
         file.read(move |conn| summary::list(conn, &session)).await
     }
 
+    async fn newest_in_place(
+        &self,
+        workspace: &str,
+        session: &str,
+    ) -> Result<Option<SummaryRow>, StorageError> {
+        let Some(file) = self.files.find(workspace).await? else {
+            return Ok(None);
+        };
+        let session = session.to_owned();
+        file.read(move |conn| summary::newest_in_place(conn, &session))
+            .await
+    }
+
     async fn begun(
         &self,
         workspace: &str,

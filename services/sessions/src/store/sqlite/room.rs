@@ -29,7 +29,7 @@ pub(super) fn check(
     let held = conn
         .prepare_cached("SELECT sessions, bytes FROM kept")?
         .query_row([], |row| {
-            let number = |at| {
+            let number = |at: usize| {
                 Ok::<_, tg_storage::rusqlite::Error>(row.get::<_, i64>(at)?.max(0).unsigned_abs())
             };
             Ok(Usage {

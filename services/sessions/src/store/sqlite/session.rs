@@ -165,7 +165,8 @@ pub(super) fn forget_collection(
 
 /// Deletes the conversations with an agent.
 pub(super) fn delete_with(tx: &Transaction<'_>, agent: &str) -> Result<(), StorageError> {
-    let bound = params![Surface::Conversation.as_str(), agent];
+    let surface = Surface::Conversation.as_str();
+    let bound = params![surface, agent];
     let texts = part::of(tx, "s.surface = ?1 AND s.agent = ?2", bound)?;
     tx.prepare_cached("DELETE FROM session WHERE surface = ?1 AND agent = ?2")?
         .execute(bound)?;

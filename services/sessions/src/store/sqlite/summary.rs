@@ -80,6 +80,21 @@ pub(super) fn list(conn: &Connection, session: &str) -> Result<Vec<SummaryRow>, 
     query_rows(conn, &sql, params![session], read)
 }
 
+/// However many there are, one is read.
+pub(super) fn newest_in_place(
+    conn: &Connection,
+    session: &str,
+) -> Result<Option<SummaryRow>, StorageError> {
+    let sql = format!(
+        "SELECT {COLUMNS} FROM summary y JOIN session s ON s.number = y.session WHERE s.id = ?1 AND y.kind = 'in_place'
+         ORDER BY y.at DESC, y.last_seq DESC LIMIT 1"
+    );
+    Ok(conn
+        .prepare_cached(&sql)?
+        .query_row([session], read)
+        .optional()?)
+}
+
 /// Bytes that a message counts.
 fn size(one: &Message) -> i64 {
     room::row(&[]).saturating_add(i64::try_from(one.bytes()).unwrap_or(i64::MAX))
