@@ -147,7 +147,7 @@ pub trait AgentStore: Send + Sync + 'static {
     /// Adds an agent. A request that came before finds the one that it added. `None`: another request added one of this id.
     ///
     /// # Errors
-    /// The store failed; nothing was added.
+    /// The workspace may keep no more, or the store failed; nothing was added.
     async fn add_agent(
         &self,
         workspace: &str,
@@ -187,7 +187,7 @@ pub trait AgentStore: Send + Sync + 'static {
     /// Replaces what an agent is like. `None`: it is not there.
     ///
     /// # Errors
-    /// The store failed; nothing was changed.
+    /// The workspace may keep no more, or the store failed; nothing was changed.
     async fn change_agent(
         &self,
         workspace: &str,

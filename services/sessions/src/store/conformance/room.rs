@@ -3,8 +3,8 @@
 use tg_collections::Quota;
 use tg_storage::StorageError;
 
-use super::{answer, asked, new, sqlite, turn};
-use crate::store::{LineageStore, SessionStore, SqliteSessions};
+use super::{agent, answer, asked, new, sqlite, turn};
+use crate::store::{AgentRow, AgentStore, LineageStore, SessionStore, SqliteSessions};
 
 /// Two sessions, and somewhat more than 4 KiB.
 fn small(dir: &std::path::Path) -> SqliteSessions {
@@ -45,7 +45,7 @@ async fn a_workspace_has_so_many_bytes(store: impl SessionStore + LineageStore) 
     let more = store
         .begin("w", "1", asked("q3", &"x".repeat(1 << 10)))
         .await;
-    assert!(refused(more).ends_with("MiB of messages"));
+    assert!(refused(more).ends_with("MiB of messages and agents"));
     // A turn that has begun is finished, and a request that comes again is no more.
     let long = answer("a2", &"x".repeat(8 << 10));
     let finished = store.finish("w", "1", begun.turn, long).await.unwrap();
@@ -59,6 +59,24 @@ async fn a_workspace_has_so_many_bytes(store: impl SessionStore + LineageStore) 
     assert!(store.begin("w", "2", asked).await.is_ok());
 }
 
+async fn agents_have_their_part_of_the_bytes(store: impl AgentStore + SessionStore) {
+    let large = |id: &str| AgentRow {
+        body: "x".repeat(3 << 10),
+        ..agent(id, id)
+    };
+    assert!(store.add_agent("w", large("a")).await.is_ok());
+    refused(store.add_agent("w", large("b")).await);
+    store.add_agent("w", agent("c", "c")).await.unwrap();
+    let grown = "x".repeat(3 << 10);
+    refused(store.change_agent("w", "c", grown, 5).await);
+    let shrunk = store.change_agent("w", "a", "{}".to_owned(), 5).await;
+    assert!(shrunk.unwrap().is_some());
+    assert!(store.add_agent("w", large("b")).await.is_ok());
+    store.remove_agent("w", "b", "d").await.unwrap();
+    assert!(store.add_agent("w", large("b")).await.is_ok());
+}
+
 conformance!(in_sqlite, small;
+    agents_have_their_part_of_the_bytes,
     a_workspace_has_so_many_sessions,
     a_workspace_has_so_many_bytes);

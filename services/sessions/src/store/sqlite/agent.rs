@@ -1,5 +1,6 @@
 //! Rows of the agents of a workspace.
 
+use tg_collections::Quota;
 use tg_storage::StorageError;
 use tg_storage::rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 
@@ -18,7 +19,11 @@ fn read(row: &Row<'_>) -> tg_storage::rusqlite::Result<Agent> {
     })
 }
 
-pub(super) fn add(tx: &Transaction<'_>, new: &AgentRow) -> Result<Option<Agent>, StorageError> {
+pub(super) fn add(
+    tx: &Transaction<'_>,
+    new: &AgentRow,
+    quota: &Quota,
+) -> Result<Option<Agent>, StorageError> {
     let by: Option<String> = tx
         .prepare_cached("SELECT request FROM agent WHERE id = ?1")?
         .query_row([&new.id], |row| row.get(0))
@@ -27,6 +32,7 @@ pub(super) fn add(tx: &Transaction<'_>, new: &AgentRow) -> Result<Option<Agent>,
         Some(request) if request != new.request => return Ok(None),
         Some(_) => {}
         None => {
+            room::check(tx, quota, 0, room::row(&[&new.body]))?;
             // Later ones are later: two of one millisecond would have no order.
             tx.prepare_cached(
                 "INSERT INTO agent (id, request, template, body, created, updated)
@@ -49,7 +55,7 @@ pub(super) fn seed(tx: &Transaction<'_>, agents: &[AgentRow]) -> Result<(), Stor
         return Ok(());
     }
     for new in agents {
-        add(tx, new)?;
+        add(tx, new, &Quota::UNLIMITED)?;
     }
     tx.prepare_cached("INSERT INTO seeded (number) VALUES (1)")?
         .execute([])?;
@@ -94,7 +100,13 @@ pub(super) fn change(
     id: &str,
     body: &str,
     at: i64,
+    quota: &Quota,
 ) -> Result<Option<Agent>, StorageError> {
+    let Some(known) = get(tx, id)? else {
+        return Ok(None);
+    };
+    let more = body.len().saturating_sub(known.body.len());
+    room::check(tx, quota, 0, i64::try_from(more).unwrap_or(i64::MAX))?;
     tx.prepare_cached("UPDATE agent SET body = ?2, updated = max(updated + 1, ?3) WHERE id = ?1")?
         .execute(params![id, body, at])?;
     get(tx, id)

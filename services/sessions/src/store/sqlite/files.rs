@@ -143,7 +143,8 @@ CREATE TABLE kept (
   sessions INTEGER NOT NULL,
   bytes INTEGER NOT NULL
 ) STRICT;
-INSERT INTO kept SELECT 1, count(*), coalesce(sum(bytes), 0) FROM session;
+INSERT INTO kept SELECT 1, count(*), coalesce(sum(bytes), 0) +
+  (SELECT coalesce(sum(512 + length(CAST(body AS BLOB))), 0) FROM agent) FROM session;
 CREATE TRIGGER session_added AFTER INSERT ON session BEGIN
   UPDATE kept SET sessions = sessions + 1, bytes = bytes + NEW.bytes;
 END;
@@ -152,6 +153,15 @@ CREATE TRIGGER session_removed AFTER DELETE ON session BEGIN
 END;
 CREATE TRIGGER session_grown AFTER UPDATE OF bytes ON session BEGIN
   UPDATE kept SET bytes = bytes + NEW.bytes - OLD.bytes;
+END;
+CREATE TRIGGER agent_added AFTER INSERT ON agent BEGIN
+  UPDATE kept SET bytes = bytes + 512 + length(CAST(NEW.body AS BLOB));
+END;
+CREATE TRIGGER agent_removed AFTER DELETE ON agent BEGIN
+  UPDATE kept SET bytes = bytes - 512 - length(CAST(OLD.body AS BLOB));
+END;
+CREATE TRIGGER agent_changed AFTER UPDATE OF body ON agent BEGIN
+  UPDATE kept SET bytes = bytes + length(CAST(NEW.body AS BLOB)) - length(CAST(OLD.body AS BLOB));
 END;
 ",
 ];

@@ -204,7 +204,8 @@ impl AgentStore for SqliteSessions {
         new: AgentRow,
     ) -> Result<Option<Agent>, StorageError> {
         let file = self.files.create(workspace).await?;
-        file.write(move |tx| agent::add(tx, &new)).await
+        let quota = self.quota;
+        file.write(move |tx| agent::add(tx, &new, &quota)).await
     }
 
     async fn seed(&self, workspace: &str, agents: Vec<AgentRow>) -> Result<(), StorageError> {
@@ -251,8 +252,8 @@ impl AgentStore for SqliteSessions {
         let Some(file) = self.files.find(workspace).await? else {
             return Ok(None);
         };
-        let id = id.to_owned();
-        file.write(move |tx| agent::change(tx, &id, &body, at))
+        let (id, quota) = (id.to_owned(), self.quota);
+        file.write(move |tx| agent::change(tx, &id, &body, at, &quota))
             .await
     }
 

@@ -8,7 +8,7 @@ use tg_storage::{DoneOnce, StorageError};
 const WORDS: Words = Words {
     place: "the sessions",
     items: "sessions",
-    bytes: "of messages",
+    bytes: "of messages and agents",
 };
 /// What a row counts beside its texts.
 const ROW: usize = 512;
