@@ -190,11 +190,12 @@ async fn line_075_a_model_that_calls_no_tools_is_offered_none(place: Place) {
         ..service("ollama")
     };
     let sent = bound(&world, like).await;
-    let told = world.events::<SendConversationMessage>(&SentContent {
+    let asked = SentContent {
         streaming: true,
         ..sent
-    });
-    let told = told.await.unwrap();
+    };
+    let told = world.events::<SendConversationMessage>(&asked).await;
+    let told = told.unwrap();
     let names: Vec<_> = told.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(names, ["user-message", "token", "done"]);
     let asked = world.asked().remove(0);
