@@ -269,12 +269,12 @@ impl Work {
             compacted: None,
             spent: Spent::default(),
         };
-        let begun = store.begun(key.as_str(), &kept.id, &cx.id).await?;
-        if begun.as_ref().is_some_and(|begun| begun.finished.is_some()) {
-            // Whatever became of the session since: its answer is kept.
-            return Ok(stays(kept));
-        }
         if kept.archived.is_some() {
+            let begun = store.begun(key.as_str(), &kept.id, &cx.id).await?;
+            if begun.is_some_and(|begun| begun.finished.is_some()) {
+                // Whatever became of the session since: its answer is kept.
+                return Ok(stays(kept));
+            }
             let all = store.summaries(key.as_str(), &kept.id).await?;
             let own = all.into_iter().find(|one| *one.request == *cx.id);
             let next = own.as_ref().and_then(|one| one.successor.clone());
@@ -295,7 +295,11 @@ impl Work {
         let lineage = kept.owner.surface == Surface::Named;
         let auto = kept.strategy == tg_schemas::operations::CompactStrategy::Auto;
         let window = window_of(cx, &self.agent.model);
-        if begun.is_some() || !lineage || !auto || !is_due(&kept, window) {
+        if !lineage || !auto || !is_due(&kept, window) {
+            return Ok(stays(kept));
+        }
+        let begun = store.begun(key.as_str(), &kept.id, &cx.id).await?;
+        if begun.is_some() {
             return Ok(stays(kept));
         }
         drop(store);
