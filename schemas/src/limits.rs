@@ -103,6 +103,12 @@ pub const PICTURE: usize = 8 << 20;
 /// Largest payload of a message between listeners.
 pub const THREAD_PAYLOAD: usize = 1 << 20;
 
+/// Most bytes of the messages of a session that are answered in one document, or summed up at once.
+pub const SESSION_TEXTS: usize = 8 << 20;
+
+/// Longest summary of a part of a session that is taken from a model.
+pub const SESSION_SUMMARY: usize = 64 << 10;
+
 /// Most bytes of the passages that an answer is judged by.
 pub const JUDGED_TEXTS: usize = 1 << 20;
 
@@ -245,6 +251,11 @@ const _: () = {
     // A picture travels as base64 in one message.
     assert!(PICTURE <= CONTENT && base64(PICTURE) + BESIDE_CONTENT <= MESSAGE);
     assert!(JSON_GROWTH * THREAD_PAYLOAD + BESIDE_CONTENT <= MESSAGE);
+    // A document of a session fits into a message, and is taken in again; so does a page of messages, with its last one.
+    assert!(SESSION_TEXTS + BESIDE_CONTENT <= MESSAGE && SESSION_TEXTS <= CHAT_BODY);
+    assert!(SESSION_SUMMARY <= SESSION_TEXTS && SESSION_SUMMARY <= AGENT_REPLY);
+    assert!(JSON_GROWTH * (PAGE_BYTES + AGENT_REPLY) + BESIDE_CONTENT <= PART);
+    assert!(JSON_GROWTH * (PAGE_BYTES + TOOL_RESULT) + BESIDE_CONTENT <= PART);
     assert!(JSON_GROWTH * JUDGED_TEXTS + BESIDE_CONTENT <= MESSAGE);
     assert!(MODEL_TEXT + BESIDE_CONTENT <= MESSAGE);
     assert!(MODEL_TEXT + BESIDE_CONTENT <= PROVIDER_ANSWER);

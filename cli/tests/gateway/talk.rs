@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
 
-use crate::fake::{Fake, asked, bounded};
+use crate::fake::{Fake, Heard, Say, asked, bounded};
 
 /// Runs the program with these lines; its exit code and what it printed.
 async fn talk(url: &str, lines: &str) -> (Option<i32>, String) {
@@ -57,4 +57,59 @@ async fn line_132_a_wrong_token_is_an_error() {
     let (code, printed) = talk(&fake.url, "one\n").await;
     assert!(code.is_some_and(|code| code != 0), "{code:?}");
     assert_eq!(printed, "");
+}
+
+/// An event of a turn.
+fn event(name: &str, data: Value) -> Value {
+    json!({"event": name, "data": data})
+}
+
+#[tokio::test]
+async fn at_a_terminal_an_answer_is_printed_as_it_comes() {
+    let fake = Fake::socket(|frame| {
+        let token = |text: &str| Say::Part(event("token", json!({"delta": text})));
+        match frame["request"]["message"].as_str() {
+            Some("look") => vec![
+                Say::Part(event("user-message", json!({"content": "look"}))),
+                token("let me see"),
+                Say::Part(event("token-reset", json!({}))),
+                Say::Part(event("tool-call", json!({"toolName": "search"}))),
+                token("it is "),
+                token("there"),
+                Say::Last(event(
+                    "done",
+                    json!({"content": "it is there", "session_id": "s2"}),
+                )),
+            ],
+            Some("short") => vec![Say::Last(event("done", json!({"content": "whole"})))],
+            _ => vec![
+                token("half of"),
+                Say::Last(json!({"error": {"type": "upstream_error", "message": "m"}})),
+            ],
+        }
+    })
+    .await;
+    let talk = ["chat", "--agent", "ann", "--session-id", "s1", "-q"];
+    let ran = |text| {
+        let line = talk.iter().copied().chain([text]).collect::<Vec<_>>();
+        let fake = fake.clone();
+        async move { fake.tg_at(80, &line).await }
+    };
+    let looked = ran("look").await;
+    assert!(looked.talk.contains("[search]"), "{}", looked.talk);
+    assert_eq!(looked.printed(), "let me see\nit is there\n");
+    assert_eq!(ran("short").await.printed(), "whole\n");
+    let failed = ran("fail").await;
+    assert_eq!(failed.data, "half of\n");
+    assert!(failed.error().exit_code() > 0);
+    let asked = fake.heard().into_iter().filter_map(|heard| match heard {
+        Heard::Frame(frame) if frame["service"] == "sessions" => Some(frame["request"].clone()),
+        _ => None,
+    });
+    for request in asked {
+        assert_eq!(
+            (&request["streaming"], &request["session_id"]),
+            (&json!(true), &json!("s1"))
+        );
+    }
 }

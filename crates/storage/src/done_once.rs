@@ -28,20 +28,47 @@ const TABLE: &str = "CREATE TABLE IF NOT EXISTS done_once (
     UNIQUE (owner, purpose, record)
 )";
 
+impl DoneOnce {
+    /// Whether it was done and is remembered.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub fn is_done(&self, conn: &Connection) -> Result<bool, StorageError> {
+        let sql = "SELECT 1 FROM done_once WHERE owner = ?1 AND purpose = ?2 AND record = ?3";
+        Ok(has_table(conn)?
+            && conn
+                .prepare_cached(sql)?
+                .exists([&self.owner, &self.purpose, &self.record])?)
+    }
+
+    /// Remembers that it was done, in the transaction that does it, and forgets the oldest beyond the bound.
+    ///
+    /// # Errors
+    /// When the database cannot be written.
+    pub fn note(&self, tx: &Connection) -> Result<(), StorageError> {
+        tx.execute(TABLE, [])?;
+        tx.prepare_cached(
+            "INSERT OR IGNORE INTO done_once (owner, purpose, record) VALUES (?1, ?2, ?3)",
+        )?
+        .execute([&self.owner, &self.purpose, &self.record])?;
+        tx.prepare_cached(
+            "DELETE FROM done_once WHERE owner = ?1 AND purpose = ?2 AND number <= (
+                 SELECT number FROM done_once WHERE owner = ?1 AND purpose = ?2
+                 ORDER BY number DESC LIMIT 1 OFFSET ?3
+             )",
+        )?
+        .execute(params![self.owner, self.purpose, MOST])?;
+        Ok(())
+    }
+}
+
 impl Database {
     /// Whether a record was done and is remembered.
     ///
     /// # Errors
     /// When the database cannot be read.
     pub async fn has_done(&self, one: DoneOnce) -> Result<bool, StorageError> {
-        self.read(move |conn| {
-            let sql = "SELECT 1 FROM done_once WHERE owner = ?1 AND purpose = ?2 AND record = ?3";
-            Ok(has_table(conn)?
-                && conn
-                    .prepare_cached(sql)?
-                    .exists([&one.owner, &one.purpose, &one.record])?)
-        })
-        .await
+        self.read(move |conn| one.is_done(conn)).await
     }
 
     /// Remembers that a record was done, and forgets the oldest beyond the bound.
@@ -49,22 +76,7 @@ impl Database {
     /// # Errors
     /// When the database cannot be written.
     pub async fn note_done(&self, one: DoneOnce) -> Result<(), StorageError> {
-        self.write(move |tx| {
-            tx.execute(TABLE, [])?;
-            tx.prepare_cached(
-                "INSERT OR IGNORE INTO done_once (owner, purpose, record) VALUES (?1, ?2, ?3)",
-            )?
-            .execute([&one.owner, &one.purpose, &one.record])?;
-            tx.prepare_cached(
-                "DELETE FROM done_once WHERE owner = ?1 AND purpose = ?2 AND number <= (
-                     SELECT number FROM done_once WHERE owner = ?1 AND purpose = ?2
-                     ORDER BY number DESC LIMIT 1 OFFSET ?3
-                 )",
-            )?
-            .execute(params![one.owner, one.purpose, MOST])?;
-            Ok(())
-        })
-        .await
+        self.write(move |tx| one.note(tx)).await
     }
 
     /// Forgets what was done for an owner.

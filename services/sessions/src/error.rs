@@ -83,7 +83,14 @@ impl From<Error> for SessionsError {
 
 impl From<StorageError> for SessionsError {
     fn from(error: StorageError) -> Self {
-        Self::Failed(error.into())
+        let error = Error::from(error);
+        match error.code() {
+            // The workspace may keep no more.
+            ErrorCode::TooLarge => {
+                Self::Invalid(Failure::new(FailureCode::PayloadTooLarge, error.message))
+            }
+            _ => Self::Failed(error),
+        }
     }
 }
 
@@ -178,7 +185,7 @@ impl From<SessionsError> for Refused<Failure> {
             .after(1),
             SessionsError::Crowded => of(
                 FailureCode::RateLimited,
-                "too many turns wait in this workspace; try again later",
+                "too many turns wait in this workspace or for this session; try again later",
             )
             .after(1),
             SessionsError::Archived(successor) => archived(&successor),

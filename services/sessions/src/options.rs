@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use tg_collections::Quota;
 use tg_provider_http::Credentials;
 use tg_schemas::operations::TenantSettings;
 use tg_storage::Durability;
@@ -23,8 +24,14 @@ tg_settings::options! {
         summary_model: String = String::new();
         /// What an agent of a workspace is told that has no instructions of its own. Empty: a text of ours.
         system_prompt: String = String::new();
-        /// Turns in progress at once in a workspace; more wait.
+        /// Turns in progress at once in a workspace, and as many again of each depth of nesting; more wait.
         max_concurrent: usize = 64, Whole(1..=10_000);
+        /// Sessions and conversations of one workspace at most. One that is continued in another is never refused.
+        workspace_sessions: u64 = 1_000_000, Whole(1..=1 << 40);
+        /// Messages and agents of one workspace at most, in MiB of their texts. The answer of a turn that has begun is always kept.
+        workspace_mb: u64 = 10_240, Whole(1..=1 << 30);
+        /// Days whose trail of turns is kept. 0: of all days.
+        trail_days: u32 = 365, Whole(0..=36_500);
     }
     given {
         /// Credentials that LLM services may name.
@@ -37,6 +44,14 @@ tg_settings::options! {
 }
 
 impl Options {
+    /// What a workspace may keep.
+    pub(crate) fn quota(&self) -> Quota {
+        Quota {
+            items: self.workspace_sessions,
+            bytes: self.workspace_mb << 20,
+        }
+    }
+
     /// The models that agents may ask for; none: all.
     pub(crate) fn models(&self) -> Vec<String> {
         let names = self.allowed_models.split(',').map(str::trim);

@@ -6,6 +6,7 @@ use tg_collections::reaper;
 use tg_mesh::{LeasedStore, Mesh, Processor};
 use tg_schemas::flow_record;
 use tg_schemas::processors::sessions;
+use tg_storage::StorageError;
 
 use crate::agents_dir;
 use crate::error::AgentFilesError;
@@ -35,9 +36,10 @@ pub fn processors(mesh: &Mesh, options: Options) -> Result<Vec<Processor>, Agent
     let levels = agents_dir::levels(&options.tenants(), options.settings(), options.models())?;
     let index = options.data_dir.join(INDEX);
     let (root, durability) = (options.data_dir.join(ROOT), options.durability);
-    let opened = index.clone();
+    let (opened, quota) = (index.clone(), options.quota());
     let store = LeasedStore::blocking(STORE, move || {
-        SqliteSessions::open(&opened, &root, durability)
+        let store = SqliteSessions::open(&opened, &root, durability)?;
+        Ok::<_, StorageError>(store.holding(quota))
     });
     store.kept_in(index);
     reaper::start(mesh, STORE, store.clone());

@@ -1,7 +1,7 @@
 //! The trail of turns: a line of JSON for each turn, and for each call of a model that the service makes itself. It names who asked
 //! what of whom and what that cost, and never what was said. A line that cannot be written fails nothing.
 
-use std::fs::{OpenOptions, create_dir_all};
+use std::fs::{OpenOptions, create_dir_all, read_dir, remove_file};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -17,8 +17,15 @@ const FILE: &str = "audit.jsonl.";
 /// Characters of a date.
 const DAY: usize = 10;
 
+/// Milliseconds of a day.
+const DAY_MS: i64 = 24 * 3600 * 1000;
+
 /// See the module.
-pub(crate) struct Trail(PathBuf);
+pub(crate) struct Trail {
+    directory: PathBuf,
+    /// Days whose files are kept; 0: all.
+    days: u32,
+}
 
 /// Who asked, and what caused it.
 #[derive(Debug, Clone, Default)]
@@ -49,10 +56,35 @@ fn named(text: &str) -> Value {
     }
 }
 
+/// Id of the request as its client knows it. The client may have chosen it: each line has our own id of the request, too.
+fn request(cx: &Cx) -> String {
+    cx.request().unwrap_or(&cx.id).to_owned()
+}
+
+/// A line for each call of a model.
+fn called(cx: &Cx, who: &Who, calls: &[ModelCall]) -> Vec<Value> {
+    let line = |call: &ModelCall| {
+        json!({
+            "event": "llm.call", "request_id": Uuid::new_v4().to_string(), "id": cx.id.to_string(),
+            "parent_request_id": request(cx), "caller_depth": who.depth + 1,
+            "workspace": cx.workspace(), "user_id": named(&who.user), "surface": call.surface,
+            "agent": who.agent, "session_id": who.session, "model": named(&call.model),
+            "status": if call.is_done { "ok" } else { "error" },
+            "input_tokens": call.usage.input, "output_tokens": call.usage.output,
+            "cache_read": call.usage.cache_read, "cache_write": call.usage.cache_write,
+            "total_tokens": call.usage.total, "cost_usd": call.usd,
+        })
+    };
+    calls.iter().map(line).collect()
+}
+
 impl Trail {
-    /// Below a directory.
-    pub(crate) fn below(data: &Path) -> Self {
-        Self(data.join("audit"))
+    /// Below a directory, of so many days; 0: of all.
+    pub(crate) fn below(data: &Path, days: u32) -> Self {
+        Self {
+            directory: data.join("audit"),
+            days,
+        }
     }
 
     /// Writes down how a turn ended, after the calls that were made for it.
@@ -64,25 +96,10 @@ impl Trail {
         ended: Result<&TurnResult, &str>,
         milliseconds: i64,
     ) {
-        let request = cx.request().unwrap_or(&cx.id).to_owned();
-        let mut fields: Vec<Value> = calls
-            .iter()
-            .map(|call| {
-                json!({
-                    "event": "llm.call", "request_id": Uuid::new_v4().to_string(),
-                    "parent_request_id": request, "caller_depth": who.depth + 1,
-                    "workspace": cx.workspace(), "user_id": named(&who.user), "surface": call.surface,
-                    "agent": who.agent, "session_id": who.session, "model": named(&call.model),
-                    "status": if call.is_done { "ok" } else { "error" },
-                    "input_tokens": call.usage.input, "output_tokens": call.usage.output,
-                    "cache_read": call.usage.cache_read, "cache_write": call.usage.cache_write,
-                    "total_tokens": call.usage.total, "cost_usd": call.usd,
-                })
-            })
-            .collect();
+        let mut fields = called(cx, who, calls);
         let turn = ended.ok().cloned().unwrap_or_default();
         fields.push(json!({
-            "event": "agent.turn", "request_id": request, "parent_request_id": named(&who.parent),
+            "event": "agent.turn", "request_id": request(cx), "id": cx.id.to_string(), "parent_request_id": named(&who.parent),
             "caller_depth": who.depth, "workspace": cx.workspace(), "user_id": named(&who.user),
             "surface": who.surface, "agent": who.agent,
             "session_id": turn.session_id.as_ref().or(who.session.as_ref()),
@@ -96,8 +113,16 @@ impl Trail {
         self.write(fields).await;
     }
 
+    /// Writes down calls that were made for no turn, or after it.
+    pub(crate) async fn calls(&self, cx: &Cx, who: &Who, calls: &[ModelCall]) {
+        if !calls.is_empty() {
+            self.write(called(cx, who, calls)).await;
+        }
+    }
+
     async fn write(&self, fields: Vec<Value>) {
-        let now = clock::rfc3339_of(clock::millis());
+        let millis = clock::millis();
+        let now = clock::rfc3339_of(millis);
         let lines: String = fields
             .into_iter()
             .map(|fields| {
@@ -106,20 +131,75 @@ impl Trail {
                 format!("{line}\n")
             })
             .collect();
-        let day: String = now.chars().take(DAY).collect();
-        let (directory, file) = (self.0.clone(), self.0.join(format!("{FILE}{day}")));
-        let written = off_runtime(move || append(&directory, &file, &lines)).await;
+        let name = |day: &str| format!("{FILE}{}", day.chars().take(DAY).collect::<String>());
+        let begin = clock::rfc3339_of(millis - i64::from(self.days) * DAY_MS);
+        let oldest = (self.days > 0).then(|| name(&begin));
+        let (directory, file) = (self.directory.clone(), name(&now));
+        let written = off_runtime(move || append(&directory, &file, &lines, oldest.as_deref()));
+        let written = written.await;
         if written.is_err() {
             tracing::warn!("the trail of turns cannot be written");
         }
     }
 }
 
-/// Adds lines to a file, in one write.
-fn append(directory: &Path, file: &Path, lines: &str) -> Result<(), OpenError> {
+/// Adds lines to a file, in one write. The first of a day removes the files whose names come before the oldest.
+fn append(
+    directory: &Path,
+    name: &str,
+    lines: &str,
+    oldest: Option<&str>,
+) -> Result<(), OpenError> {
+    let path = directory.join(name);
     let done = create_dir_all(directory).and_then(|()| {
-        let mut file = OpenOptions::new().create(true).append(true).open(file)?;
-        file.write_all(lines.as_bytes())
+        let is_first = !path.exists();
+        let mut file = OpenOptions::new().create(true).append(true).open(&path)?;
+        file.write_all(lines.as_bytes())?;
+        match oldest.filter(|_| is_first) {
+            Some(oldest) => remove_before(directory, oldest),
+            None => Ok(()),
+        }
     });
     done.map_err(|error| Error::new(ErrorCode::Storage, error.to_string()).into())
+}
+
+/// Removes the files of a trail whose names come before one.
+fn remove_before(directory: &Path, oldest: &str) -> std::io::Result<()> {
+    for entry in read_dir(directory)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        let is_old = |name: &str| name.starts_with(FILE) && name < oldest;
+        if name.to_str().is_some_and(is_old) {
+            remove_file(entry.path())?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_line_of_a_day_removes_old_days() {
+        let dir = tempfile::tempdir().unwrap();
+        let days = ["2026-01-01", "2026-01-02", "2026-01-03"];
+        let names = days.map(|day| format!("{FILE}{day}"));
+        std::fs::write(dir.path().join("other"), "x").unwrap();
+        let left = || {
+            let all = read_dir(dir.path()).unwrap();
+            let mut all: Vec<String> = all
+                .map(|one| one.unwrap().file_name().into_string().unwrap())
+                .collect();
+            all.sort();
+            all
+        };
+        for name in &names[..2] {
+            append(dir.path(), name, "x\n", None).unwrap();
+        }
+        append(dir.path(), &names[1], "x\n", Some(&names[1])).unwrap();
+        assert_eq!(left(), [names[0].as_str(), &names[1], "other"]);
+        append(dir.path(), &names[2], "x\n", Some(&names[1])).unwrap();
+        assert_eq!(left(), [names[1].as_str(), &names[2], "other"]);
+    }
 }

@@ -10,21 +10,25 @@ use tg_schemas::operations::WhenBusy;
 use tokio::sync::{OwnedMutexGuard, OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
+use crate::engine::request::DEPTH;
 use crate::error::SessionsError;
 
-/// Turns that may wait in a workspace; more are refused.
+/// Those that may wait in a workspace, and for one session; more are refused. So one session leaves room to the others.
 const WAITING: usize = 1_024;
+const WAITING_HERE: usize = 16;
 
 /// The order of the turns of one session, and what ends the one in progress.
 #[derive(Clone, Default)]
 struct Lane {
     order: Arc<tokio::sync::Mutex<()>>,
     running: Arc<Mutex<CancellationToken>>,
+    waiting: Arc<AtomicUsize>,
 }
 
 /// Turns of a workspace.
 struct Room {
-    at_once: Arc<Semaphore>,
+    /// Of each depth of nesting: a turn whose tool asks an agent holds its place while that one waits for another.
+    at_once: [Arc<Semaphore>; DEPTH],
     waiting: AtomicUsize,
     /// Sessions that have a turn.
     sessions: HashMap<String, Lane>,
@@ -53,8 +57,8 @@ impl Turn {
     }
 }
 
-/// The right to a turn of another session beside one's own, until it is dropped.
-pub(crate) struct Beside {
+/// No turn of the session is in progress, until it is dropped. It is none of those that a workspace has at once.
+pub(crate) struct Alone {
     _lane: OwnedMutexGuard<()>,
     _place: Place,
 }
@@ -77,15 +81,16 @@ impl Place {
         }
     }
 
-    fn enter(&self) -> (Lane, Arc<Semaphore>) {
+    fn enter(&self, depth: usize) -> (Lane, Arc<Semaphore>) {
         let mut rooms = self.turns.rooms.lock();
         let room = rooms.entry(self.workspace.clone()).or_insert_with(|| Room {
-            at_once: Arc::new(Semaphore::new(self.turns.most)),
+            at_once: [(); DEPTH].map(|()| Arc::new(Semaphore::new(self.turns.most))),
             waiting: AtomicUsize::new(0),
             sessions: HashMap::new(),
         });
         let lane = room.sessions.entry(self.session.clone()).or_default();
-        (lane.clone(), room.at_once.clone())
+        let at_once = &room.at_once[depth.min(DEPTH - 1)];
+        (lane.clone(), at_once.clone())
     }
 }
 
@@ -106,16 +111,23 @@ impl Drop for Place {
 }
 
 /// Counts one who waits.
-struct Waiting<'a>(&'a Place);
+struct Waiting<'a> {
+    place: &'a Place,
+    here: Arc<AtomicUsize>,
+}
 
 impl<'a> Waiting<'a> {
-    fn of(place: &'a Place) -> Result<Self, SessionsError> {
+    fn of(place: &'a Place, lane: &Lane) -> Result<Self, SessionsError> {
         let rooms = place.turns.rooms.lock();
         let waiting = rooms.get(&place.workspace).map(|room| &room.waiting);
         let before = waiting.map_or(0, |waiting| waiting.fetch_add(1, Ordering::Relaxed));
         drop(rooms);
-        let counted = Self(place);
-        match before < WAITING {
+        let here = lane.waiting.fetch_add(1, Ordering::Relaxed);
+        let counted = Self {
+            place,
+            here: lane.waiting.clone(),
+        };
+        match before < WAITING && here < WAITING_HERE {
             true => Ok(counted),
             false => Err(SessionsError::Crowded),
         }
@@ -124,14 +136,15 @@ impl<'a> Waiting<'a> {
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        if let Some(room) = self.0.turns.rooms.lock().get(&self.0.workspace) {
+        self.here.fetch_sub(1, Ordering::Relaxed);
+        if let Some(room) = self.place.turns.rooms.lock().get(&self.place.workspace) {
             room.waiting.fetch_sub(1, Ordering::Relaxed);
         }
     }
 }
 
 impl Turns {
-    /// So many at once in a workspace.
+    /// So many at once in a workspace, of each depth of nesting.
     pub(crate) fn new(most: usize) -> Arc<Self> {
         Arc::new(Self {
             most,
@@ -148,10 +161,11 @@ impl Turns {
         workspace: WorkspaceKey,
         session: &str,
         when_busy: WhenBusy,
+        depth: i64,
     ) -> Result<Turn, SessionsError> {
         let place = Place::of(self, workspace, session);
-        let (lane, at_once) = place.enter();
-        let waiting = Waiting::of(&place)?;
+        let (lane, at_once) = place.enter(usize::try_from(depth).unwrap_or_default());
+        let waiting = Waiting::of(&place, &lane)?;
         let order = lane.order;
         let own = match (order.clone().try_lock_owned(), when_busy) {
             (Ok(free), _) => free,
@@ -188,8 +202,8 @@ impl Turns {
         when_busy: WhenBusy,
     ) -> Result<(), SessionsError> {
         let place = Place::of(self, workspace, session);
-        let (lane, _) = place.enter();
-        let _waiting = Waiting::of(&place)?;
+        let (lane, _) = place.enter(0);
+        let _waiting = Waiting::of(&place, &lane)?;
         if lane.order.try_lock().is_ok() {
             return Ok(());
         }
@@ -200,11 +214,33 @@ impl Turns {
         Ok(())
     }
 
-    /// Waits for a turn of another session, whoever has one already: of the session that continues one's own.
-    pub(crate) async fn beside(self: &Arc<Self>, workspace: WorkspaceKey, session: &str) -> Beside {
+    /// Waits until no turn of a session is in progress, and keeps others from beginning: for what asks no model, and so needs no
+    /// place among the turns of the workspace. Whoever has one session so may wait for the one that continues it, never for an
+    /// earlier one.
+    ///
+    /// # Errors
+    /// Too many wait.
+    pub(crate) async fn alone(
+        self: &Arc<Self>,
+        workspace: WorkspaceKey,
+        session: &str,
+    ) -> Result<Alone, SessionsError> {
         let place = Place::of(self, workspace, session);
-        let (lane, _) = place.enter();
-        Beside {
+        let (lane, _) = place.enter(0);
+        let waiting = Waiting::of(&place, &lane)?;
+        let own = lane.order.lock_owned().await;
+        drop(waiting);
+        Ok(Alone {
+            _lane: own,
+            _place: place,
+        })
+    }
+
+    /// The same of the session that continues the one of a turn in progress: it is never refused.
+    pub(crate) async fn beside(self: &Arc<Self>, workspace: WorkspaceKey, session: &str) -> Alone {
+        let place = Place::of(self, workspace, session);
+        let (lane, _) = place.enter(0);
+        Alone {
             _lane: lane.order.lock_owned().await,
             _place: place,
         }
@@ -224,7 +260,10 @@ mod tests {
         let turns = Turns::new(1);
         let read = |when_busy| turns.settled(key("w"), "s", when_busy);
         assert_eq!(read(WhenBusy::Refuse).await, Ok(()));
-        let turn = turns.enter(key("w"), "s", WhenBusy::Queue).await.unwrap();
+        let turn = turns
+            .enter(key("w"), "s", WhenBusy::Queue, 0)
+            .await
+            .unwrap();
         assert_eq!(read(WhenBusy::Refuse).await, Err(SessionsError::Busy));
         let mut waits = std::pin::pin!(read(WhenBusy::Queue));
         tokio::select! {
@@ -242,20 +281,29 @@ mod tests {
     async fn line_043_turns_of_a_session_follow_one_another() {
         let turns = Turns::new(8);
         let order: Arc<Mutex<Vec<usize>>> = Arc::default();
-        let first = turns.enter(key("w"), "s", WhenBusy::Queue).await.unwrap();
+        let first = turns
+            .enter(key("w"), "s", WhenBusy::Queue, 0)
+            .await
+            .unwrap();
         let later = |at: usize| {
             let (turns, order) = (turns.clone(), order.clone());
             async move {
-                let turn = turns.enter(key("w"), "s", WhenBusy::Queue).await.unwrap();
+                let turn = turns
+                    .enter(key("w"), "s", WhenBusy::Queue, 0)
+                    .await
+                    .unwrap();
                 order.lock().push(at);
                 tokio::task::yield_now().await;
                 order.lock().push(at);
                 drop(turn);
             }
         };
-        let refused = turns.enter(key("w"), "s", WhenBusy::Refuse).await;
+        let refused = turns.enter(key("w"), "s", WhenBusy::Refuse, 0).await;
         assert_eq!(refused.err(), Some(SessionsError::Busy));
-        let other = turns.enter(key("w"), "t", WhenBusy::Refuse).await.unwrap();
+        let other = turns
+            .enter(key("w"), "t", WhenBusy::Refuse, 0)
+            .await
+            .unwrap();
         drop(other);
         let rest = async {
             tokio::task::yield_now().await;
@@ -270,13 +318,16 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn an_interruption_ends_the_turn_in_progress_and_waits_for_its_place() {
         let turns = Turns::new(8);
-        let first = turns.enter(key("w"), "s", WhenBusy::Queue).await.unwrap();
+        let first = turns
+            .enter(key("w"), "s", WhenBusy::Queue, 0)
+            .await
+            .unwrap();
         let ended = first.interrupted().clone();
         let running = async move {
             first.interrupted().cancelled().await;
             drop(first);
         };
-        let next = turns.enter(key("w"), "s", WhenBusy::Interrupt);
+        let next = turns.enter(key("w"), "s", WhenBusy::Interrupt, 0);
         let ((), next) = tokio::join!(running, next);
         let next = next.unwrap();
         assert!(ended.is_cancelled() && !next.interrupted().is_cancelled());
@@ -288,13 +339,83 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_workspace_has_so_many_turns_at_once_and_others_have_theirs() {
         let turns = Turns::new(1);
-        let first = turns.enter(key("w"), "a", WhenBusy::Queue).await.unwrap();
-        let mut second = std::pin::pin!(turns.enter(key("w"), "b", WhenBusy::Queue));
+        let first = turns
+            .enter(key("w"), "a", WhenBusy::Queue, 0)
+            .await
+            .unwrap();
+        let mut second = std::pin::pin!(turns.enter(key("w"), "b", WhenBusy::Queue, 0));
         let waits = tokio::time::timeout(std::time::Duration::from_secs(1), &mut second).await;
         assert!(waits.is_err());
-        let other = turns.enter(key("x"), "a", WhenBusy::Queue).await.unwrap();
+        let other = turns
+            .enter(key("x"), "a", WhenBusy::Queue, 0)
+            .await
+            .unwrap();
         drop((first, other));
         second.await.unwrap();
         assert!(turns.rooms.lock().is_empty());
+    }
+
+    /// Polls it once: it waits.
+    async fn waits<T>(work: &mut (impl Future<Output = T> + Unpin)) {
+        tokio::select! {
+            biased;
+            _ = work => panic!("it does not wait"),
+            () = std::future::ready(()) => {}
+        }
+    }
+
+    #[tokio::test]
+    async fn a_session_leaves_room_for_others_to_wait() {
+        let turns = Turns::new(8);
+        let first = turns
+            .enter(key("w"), "s", WhenBusy::Queue, 0)
+            .await
+            .unwrap();
+        let mut waiting = Vec::new();
+        for _ in 0..WAITING_HERE {
+            let mut next = Box::pin(turns.enter(key("w"), "s", WhenBusy::Queue, 0));
+            waits(&mut next).await;
+            waiting.push(next);
+        }
+        let refused = turns.enter(key("w"), "s", WhenBusy::Queue, 0).await;
+        assert_eq!(refused.err(), Some(SessionsError::Crowded));
+        let refused = turns.alone(key("w"), "s").await;
+        assert_eq!(refused.err(), Some(SessionsError::Crowded));
+        let other = turns.enter(key("w"), "t", WhenBusy::Queue, 0).await;
+        assert!(other.is_ok());
+        drop((waiting, first, other));
+        assert!(turns.rooms.lock().is_empty(), "nothing is left behind");
+    }
+
+    #[tokio::test]
+    async fn what_asks_no_model_waits_for_no_place_among_the_turns() {
+        let turns = Turns::new(1);
+        let busy = turns
+            .enter(key("w"), "a", WhenBusy::Queue, 0)
+            .await
+            .unwrap();
+        let source = turns.alone(key("w"), "s").await.unwrap();
+        // A turn of the session that continues it has its lane and waits for the place.
+        let mut turn = Box::pin(turns.enter(key("w"), "t", WhenBusy::Queue, 0));
+        waits(&mut turn).await;
+        let mut successor = Box::pin(turns.alone(key("w"), "t"));
+        waits(&mut successor).await;
+        drop(busy);
+        drop(turn.await.unwrap());
+        drop((successor.await.unwrap(), source));
+        assert!(turns.rooms.lock().is_empty(), "nothing is left behind");
+    }
+
+    #[tokio::test]
+    async fn a_nested_turn_does_not_wait_for_the_one_that_it_is_made_for() {
+        let turns = Turns::new(1);
+        let mut all = Vec::new();
+        for (depth, session) in ["a", "b", "c"].into_iter().enumerate() {
+            let depth = i64::try_from(depth).unwrap();
+            let turn = turns.enter(key("w"), session, WhenBusy::Queue, depth).await;
+            all.push(turn.unwrap());
+        }
+        let mut second = Box::pin(turns.enter(key("w"), "d", WhenBusy::Queue, 1));
+        waits(&mut second).await;
     }
 }

@@ -1,12 +1,14 @@
 //! A conversation with a named agent, for `tg chat --agent`: one question, or a session that goes on line by line and is kept.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tg_schemas::operations::{
-    Chat, CreateSession, NewSession, Question, SendMessage, SentMessage, TurnResult,
+    Chat, CreateSession, NewSession, Object, Operation, Question, SendMessage, SentMessage,
+    TurnResult,
 };
 
 use crate::client::{Error, Result};
 use crate::lines::{Lines, Typed};
+use crate::output::Output;
 use crate::session::Session;
 
 /// What somebody at a terminal is asked with.
@@ -31,7 +33,7 @@ impl Talk {
     /// # Errors
     /// The agent did not answer.
     pub async fn once(&self, session: &mut Session, question: &str) -> Result<()> {
-        let answer = match &self.session {
+        match &self.session {
             Some(id) => self.turn(session, id, question).await?,
             None => {
                 let asked = Question {
@@ -40,10 +42,10 @@ impl Talk {
                     user_id: self.user.clone(),
                     ..Question::default()
                 };
-                session.http()?.call::<Chat>(&asked).await?
+                answered::<Chat>(session, &asked).await?
             }
         };
-        show(session, &answer)
+        Ok(())
     }
 
     /// Lines of standard input, until it ends. One that fails is told, and the conversation goes on.
@@ -127,10 +129,10 @@ impl Talk {
         if let Some(landed) = &answer.session_id {
             self.session = Some(landed.clone());
         }
-        show(session, &answer)
+        Ok(())
     }
 
-    async fn turn(&self, session: &Session, id: &str, text: &str) -> Result<TurnResult> {
+    async fn turn(&self, session: &mut Session, id: &str, text: &str) -> Result<TurnResult> {
         let sent = SentMessage {
             name: self.agent.clone(),
             session_id: id.to_owned(),
@@ -138,7 +140,75 @@ impl Talk {
             message: text.to_owned(),
             ..SentMessage::default()
         };
-        session.http()?.call::<SendMessage>(&sent).await
+        answered::<SendMessage>(session, &sent).await
+    }
+}
+
+/// Asks, and shows the answer: at a terminal as it comes, elsewhere once it is whole.
+async fn answered<O: Operation<Reply = TurnResult>>(
+    session: &mut Session,
+    asked: &O::Request,
+) -> Result<TurnResult> {
+    if session.out.is_json() || session.out.width().is_none() {
+        let answer = session.http()?.call::<O>(asked).await?;
+        show(session, &answer)?;
+        return Ok(answer);
+    }
+    let mut socket = session.socket().await?;
+    let mut shown = Shown::default();
+    let out = &mut session.out;
+    let told = |event: &str, data: &Object| shown.add(out, event, data);
+    let answer = socket.follow::<O>(asked, told).await;
+    match &answer {
+        Ok(answer) => shown.end(&mut session.out, &answer.content)?,
+        Err(_) => shown.reset(&mut session.out)?,
+    }
+    if answer.is_ok() {
+        socket.close().await;
+    }
+    answer
+}
+
+/// What of an answer stands on the terminal, on the last line.
+#[derive(Default)]
+struct Shown(String);
+
+impl Shown {
+    fn add(&mut self, out: &mut Output, event: &str, data: &Object) -> Result<()> {
+        let text = |key: &str| data.get(key).and_then(Value::as_str).unwrap_or_default();
+        match event {
+            "token" => {
+                self.0.push_str(text("delta"));
+                out.piece(text("delta"))
+            }
+            // What came before a call of a tool was no answer.
+            "token-reset" => self.reset(out),
+            "tool-call" => {
+                out.talk(format!("[{}]", text("toolName")));
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// What follows stands on a line of its own.
+    fn reset(&mut self, out: &mut Output) -> Result<()> {
+        match std::mem::take(&mut self.0).is_empty() {
+            true => Ok(()),
+            false => out.line(""),
+        }
+    }
+
+    /// The answer is whole. Of one whose pieces are other ones, all of it follows.
+    fn end(mut self, out: &mut Output, content: &str) -> Result<()> {
+        match content.strip_prefix(self.0.as_str()) {
+            Some(rest) => out.line(rest)?,
+            None => {
+                self.reset(out)?;
+                out.line(content)?;
+            }
+        }
+        out.flush()
     }
 }
 

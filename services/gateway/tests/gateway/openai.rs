@@ -420,7 +420,20 @@ async fn failures_have_the_apis_shape_and_say_nothing_of_the_system(place: Place
     assert_eq!((status, &body["error"]["code"]), (404, &json!("not_found")));
 }
 
-/// 46: as far as what is said of it is wrong.
+/// 46, as far as it is built: nothing is added to a chat yet, and a word that is not known is refused.
+async fn line_046_without_server_tools_a_chat_is_offered_none(place: Place) {
+    let world = World::start(&place, AuthMode::None).await;
+    for (wishes, status) in [("server-tools=off", 200), ("server-tools=maybe", 400)] {
+        let request = world.http.post(world.url(CHAT)).json(&ask("one", "hi"));
+        let request = request.header("SPASS-Augment", wishes).timeout(BOUND);
+        let response = request.send().await.unwrap();
+        assert_eq!(response.status().as_u16(), status, "{wishes}");
+    }
+    let chats = world.fakes.chats.lock();
+    assert_eq!(chats.len(), 1);
+    assert!(chats[0].1.tools.is_empty());
+}
+
 async fn headers_choose_flow_and_workspace_and_a_cut_stream_says_so(place: Place) {
     let world = World::start(&place, AuthMode::None).await;
     let send = async |name: &str, value: &[u8]| {
@@ -506,6 +519,7 @@ async fn a_key_of_one_workspace_that_names_another_is_refused(place: Place) {
 }
 
 tg_testkit::on_both_buses!(
+    line_046_without_server_tools_a_chat_is_offered_none,
     a_key_of_one_workspace_that_names_another_is_refused,
     answers_have_the_shapes_of_the_api_whole_and_streamed,
     a_key_that_is_held_to_a_model_sees_and_asks_that_one,

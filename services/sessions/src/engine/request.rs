@@ -18,7 +18,9 @@ const KEEP: i64 = 200;
 /// As many stay where nobody says how many.
 const KEEP_USUAL: i64 = 10;
 /// Most agents that call each other, one within the other.
-const DEPTH: i64 = 3;
+pub const DEPTH: usize = 3;
+/// Longest id of the request that caused another one, in characters.
+const PARENT: usize = 128;
 /// Entries of a page: most of them, and as many where nobody says how many.
 const PAGE: i64 = 200;
 const PAGE_USUAL: i64 = 50;
@@ -65,17 +67,33 @@ pub fn optional_user(user: &str) -> Result<&str, Failure> {
 /// # Errors
 /// Too many called each other before, or the number cannot be.
 pub fn depth(depth: i64) -> Result<i64, Failure> {
-    match depth {
-        ..0 => Err(Failure::new(
+    match usize::try_from(depth) {
+        Err(_) => Err(Failure::new(
             FailureCode::InvalidHeader,
             "caller_depth: must be a whole number from 0",
         )),
-        DEPTH.. => Err(Failure::new(
+        Ok(DEPTH..) => Err(Failure::new(
             FailureCode::RecursionDepthExceeded,
             format!("caller_depth: at most {DEPTH} agents may call each other"),
         )),
-        depth => Ok(depth),
+        Ok(_) => Ok(depth),
     }
+}
+
+/// The request that caused another one. It goes into the trail.
+///
+/// # Errors
+/// It is too long, or no id.
+pub fn parent(id: &str) -> Result<&str, Failure> {
+    if id.chars().count() > PARENT || id.chars().any(char::is_control) {
+        return Err(Failure::new(
+            FailureCode::InvalidHeader,
+            format!(
+                "parent_request_id: must have at most {PARENT} characters, and none of them a control character"
+            ),
+        ));
+    }
+    Ok(id)
 }
 
 /// The text of a message, without space around it.
@@ -322,6 +340,14 @@ mod tests {
         assert_eq!(depth(2), Ok(2));
         assert_eq!(code(depth(3)), "recursion_depth_exceeded");
         assert_eq!(code(depth(-1)), "invalid_header");
+    }
+
+    #[test]
+    fn the_request_that_caused_another_has_a_short_id() {
+        assert_eq!((parent(""), parent("a-1")), (Ok(""), Ok("a-1")));
+        assert!(parent(&"x".repeat(PARENT)).is_ok());
+        assert_eq!(code(parent(&"x".repeat(PARENT + 1))), "invalid_header");
+        assert_eq!(code(parent("a\nb")), "invalid_header");
     }
 
     #[test]

@@ -42,6 +42,27 @@ pub fn is_full(session: &Session, window: u64) -> bool {
     tokens.saturating_mul(100) > window.saturating_mul(GATE)
 }
 
+/// Whether a session has to be shortened before it goes on.
+pub fn is_due(session: &Session, window: u64) -> bool {
+    session.archived.is_none() && session.live > session.keep && is_full(session, window)
+}
+
+/// How many of the last messages stay when a session is shortened once more: `keep`, or fewer where these fill half of what its
+/// model reads. So the session is not full again at once, and is not shortened at each turn.
+pub fn fitting(live: &[Message], keep: i64, window: u64) -> i64 {
+    let half = window.min(TOLD as u64 / CHARACTERS.unsigned_abs()) / 2;
+    let mut room = half.saturating_mul(CHARACTERS.unsigned_abs());
+    let fits = |one: &&Message| {
+        let size = one.content.chars().count() as u64;
+        let fits = size <= room;
+        room = room.saturating_sub(size);
+        fits
+    };
+    let last = live.iter().rev();
+    let last = last.take(usize::try_from(keep).unwrap_or_default());
+    i64::try_from(last.take_while(fits).count()).unwrap_or(keep)
+}
+
 /// Number of messages before those that stay: the last `keep`, with the call that a kept result belongs to. `None`: there
 /// is nothing before them.
 pub fn cut(live: &[Message], keep: i64) -> Option<usize> {
@@ -126,6 +147,7 @@ mod tests {
             messages: 0,
             live: 0,
             characters,
+            request: None,
             parent: None,
             successor: None,
             loop_window: String::new(),
@@ -141,6 +163,23 @@ mod tests {
         assert!(!is_full(&session(gate), 16_000));
         assert!(!is_full(&session(gate + 3), 16_000));
         assert!(is_full(&session(gate + 4), 16_000));
+    }
+
+    #[test]
+    fn a_session_that_is_shortened_once_more_is_not_full_at_once() {
+        let long = |characters: usize| Message {
+            content: "x".repeat(characters),
+            ..message(Role::User, 0)
+        };
+        let live: Vec<Message> = (0..12).map(|_| long(4_400)).collect();
+        // Half of 16,000 tokens are 32,000 characters.
+        assert_eq!(fitting(&live, 10, 16_000), 7);
+        assert_eq!(fitting(&live, 5, 16_000), 5);
+        // As many as an agent is told, however large its model is.
+        let live = vec![long(32_000); 12];
+        assert_eq!(fitting(&live, 10, 1_000_000), 4);
+        assert_eq!(fitting(&[long(200_000)], 10, 1_000_000), 0);
+        assert_eq!(cut(&live, fitting(&live, 10, 1_000_000)), Some(8));
     }
 
     #[test]

@@ -8,6 +8,7 @@ use async_trait::async_trait;
 use serde_json::json;
 use tg_clients::operations::{Chunks, Handle, Refused};
 use tg_mesh::{Cx, clock};
+use tg_schemas::limits;
 use tg_schemas::operations::{
     ChatMessage, ChatMessages, CompactStrategy, Conversation, ConversationChange, Conversations,
     CreateConversation, DeleteConversation, Empty, Exchange, Failure, GetConversation,
@@ -24,7 +25,7 @@ use super::workspace_agents::body;
 use crate::engine::cursor::{self, Key};
 use crate::engine::{request, workspace_agent};
 use crate::error::SessionsError;
-use crate::store::{Agent, Message, NewSession, Owner, Role, Session, SessionStore, Surface};
+use crate::store::{Agent, Message, NewSession, Owner, Role, Session, SessionStore, Span, Surface};
 use crate::trail::Who;
 
 /// Calls of tools in one turn.
@@ -135,16 +136,14 @@ impl Agents {
             strategy: CompactStrategy::Auto,
             keep: 0,
             mask: true,
+            request: cx.id.to_string(),
             at: clock::millis(),
         };
         let store = self.store.get().await?;
-        let key = cx.workspace_key();
-        let named = asked.conversation_id.is_some();
-        if named && store.session(key.as_str(), &new.id).await?.is_some() {
-            return Err(SessionsError::Taken);
-        }
-        let made = store.create(key.as_str(), new).await?;
-        match made.owner == owner(&agent) {
+        let made = store.create(cx.workspace_key().as_str(), new).await?;
+        // A request that comes again finds the conversation that it made.
+        let is_own = made.request.as_deref() == Some(&*cx.id);
+        match is_own && made.owner == owner(&agent) {
             true => Ok(shown(cx, made)),
             false => Err(SessionsError::Taken),
         }
@@ -158,8 +157,7 @@ impl Agents {
         let key = cx.workspace_key();
         let (agent, id) = (&change.agent_id, &change.conversation_id);
         let (_, known) = self.conversation(cx, agent, id).await?;
-        let lane = self.turns.enter(key.clone(), &known.id, WhenBusy::Queue);
-        let _turn = lane.await?;
+        let _alone = self.turns.alone(key.clone(), &known.id).await?;
         let (_, known) = self.conversation(cx, agent, id).await?;
         let title = change.title.unwrap_or(known.title);
         request::title(title.as_deref())?;
@@ -208,14 +206,17 @@ impl Agents {
         let after = request::after_message(asked.cursor.as_deref())?;
         let store = self.store.get().await?;
         let key = cx.workspace_key();
-        let found = store.messages(key.as_str(), &known.id, after, false, most + 1);
-        let mut found = found.await?;
-        let more = found.len() > most;
-        found.truncate(most);
-        let last = found.last().filter(|_| more).map(|last| last.seq);
-        let told = found
-            .into_iter()
-            .filter(|one| one.role != Role::Tool && one.tool_calls.is_empty());
+        let span = Span {
+            after,
+            live: false,
+            most,
+            bytes: limits::PAGE_BYTES,
+        };
+        let found = store.messages(key.as_str(), &known.id, span).await?;
+        let last = found.items.last().filter(|_| found.more);
+        let last = last.map(|last| last.seq);
+        let told = found.items.into_iter();
+        let told = told.filter(|one| one.role != Role::Tool && one.tool_calls.is_empty());
         Ok(ChatMessages {
             items: told.map(|one| message(cx, &known.id, one)).collect(),
             next_cursor: last.map(cursor::of_message),
@@ -233,6 +234,7 @@ impl Agents {
             .await?;
         let text = request::message("content", &asked.content)?.to_owned();
         request::depth(asked.caller_depth)?;
+        request::parent(&asked.parent_request_id)?;
         let like = body(&agent)?;
         let opening = like.user_prompt.clone();
         let service = like.llm_service_id.clone();
@@ -273,8 +275,9 @@ impl Agents {
         let (_, turn, finished) = work.run(cx).await?;
         let store = self.store.get().await?;
         let key = cx.workspace_key();
-        let user = store.messages(key.as_str(), &known.id, turn - 1, false, 1);
-        let user = user.await?.pop().ok_or(SessionsError::NoConversation)?;
+        let user = store.messages(key.as_str(), &known.id, Span::one(turn));
+        let user = user.await?.items.pop();
+        let user = user.ok_or(SessionsError::NoConversation)?;
         Ok(Exchange {
             user: message(cx, &known.id, user),
             assistant: message(cx, &known.id, finished.message),
@@ -342,12 +345,14 @@ impl Handle<DeleteConversation> for Agents {
         _: &mut Chunks<'_, DeleteConversation>,
     ) -> Result<Empty, Refused<Failure>> {
         let (agent, id) = (&asked.agent_id, &asked.conversation_id);
+        if self.is_done(cx, &id.to_lowercase()).await? {
+            return Ok(Empty {});
+        }
         let (_, found) = self.conversation(cx, agent, id).await?;
         let key = cx.workspace_key();
-        let lane = self.turns.enter(key.clone(), &found.id, WhenBusy::Queue);
-        let _turn = lane.await?;
+        let _alone = self.turns.alone(key.clone(), &found.id).await?;
         let store = self.store.get().await.map_err(SessionsError::from)?;
-        let gone = store.delete(key.as_str(), &found.id).await;
+        let gone = store.delete(key.as_str(), &found.id, &cx.id).await;
         match gone.map_err(SessionsError::from)? {
             true => Ok(Empty {}),
             false => Err(SessionsError::NoConversation.into()),

@@ -14,7 +14,7 @@ use super::Agents;
 use super::sessions::{message, own_id, shown, wanted};
 use crate::engine::request;
 use crate::error::SessionsError;
-use crate::store::{self, LineageStore, Message, Owner, Role, SessionStore, Surface};
+use crate::store::{self, LineageStore, Message, Owner, Role, SessionStore, Span, Surface};
 
 /// Most messages of a document.
 const MOST: usize = 10_000;
@@ -54,18 +54,23 @@ impl Agents {
         let session = self.session(cx, &wanted(asked)).await?;
         let store = self.store.get().await?;
         let key = cx.workspace_key();
-        let said = store.messages(key.as_str(), &session.id, 0, false, MOST + 1);
-        let said = said.await?;
-        if said.len() > MOST {
-            return Err(invalid(
-                "session_id",
-                "has too many messages for one document",
-            ));
+        let span = Span {
+            after: 0,
+            live: false,
+            most: MOST,
+            bytes: limits::SESSION_TEXTS,
+        };
+        let said = store.messages(key.as_str(), &session.id, span).await?;
+        if said.more {
+            let text = "session_id: the session has more than 10,000 messages or 8 MiB of text, which one document cannot hold; \
+                        read it in pages";
+            let failure = Failure::new(FailureCode::PayloadTooLarge, text);
+            return Err(SessionsError::Invalid(failure));
         }
         Ok(SessionDocument {
             form: FORM.to_owned(),
             session: shown(session, self.agent(&asked.name)?),
-            messages: said.into_iter().map(message).collect(),
+            messages: said.items.into_iter().map(message).collect(),
         })
     }
 
@@ -107,6 +112,7 @@ impl Agents {
             strategy: settings.strategy,
             keep: settings.keep,
             mask: settings.mask,
+            request: cx.id.to_string(),
             at: now,
         };
         let store = self.store.get().await?;

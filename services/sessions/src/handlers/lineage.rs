@@ -3,23 +3,27 @@
 use async_trait::async_trait;
 use tg_clients::operations::{Chunks, Handle, Refused};
 use tg_mesh::{Cx, clock};
+use tg_schemas::limits;
 use tg_schemas::operations::{
-    CompactResult, CompactSession, CompactStrategy, ExpandSummary, Expanded, Failure, Lineage,
-    LineageNode, OneSession, OneSummary, Session, SessionLineage, Summary, UndoCompaction,
+    CompactResult, CompactSession, CompactStrategy, ExpandSummary, Expanded, Failure, FailureCode,
+    Lineage, LineageNode, OneSession, OneSummary, Session, SessionLineage, Summary, UndoCompaction,
     WhenBusy,
 };
 
 use super::Agents;
 use super::asking::flow_of;
 use super::sessions::{Wanted, message, shown, wanted};
-use super::summing::{Shortener, Trigger};
+use super::summing::{Shortener, Spent, Trigger};
 use crate::error::SessionsError;
-use crate::store::{self, LineageStore, SessionStore, SqliteSessions, SummaryKind, SummaryRow};
+use crate::store::{
+    self, LineageStore, SessionStore, Span, SqliteSessions, SummaryKind, SummaryRow,
+};
+use crate::trail::Who;
 
 /// Sessions of a chain that are shown in each direction.
 const CHAIN: usize = 1_000;
-/// Messages of a summary that are shown.
-const MOST: usize = 10_000;
+/// Most messages of a summary that are shown.
+const MOST: i64 = 10_000;
 
 /// A summary as clients read it.
 fn summary(row: SummaryRow) -> Summary {
@@ -114,7 +118,8 @@ impl Agents {
     async fn compact(&self, cx: &Cx, asked: &OneSession) -> Result<CompactResult, SessionsError> {
         let session = self.session(cx, &wanted(asked)).await?;
         let key = cx.workspace_key();
-        let turn = self.turns.enter(key.clone(), &session.id, WhenBusy::Queue);
+        let turns = &self.turns;
+        let turn = turns.enter(key.clone(), &session.id, WhenBusy::Queue, 0);
         let _turn = turn.await?;
         // Whoever waited finds the session as the turn before left it.
         let session = self.session(cx, &wanted(asked)).await?;
@@ -142,19 +147,33 @@ impl Agents {
             settings: &settings,
             flow: &flow,
         };
-        let done = shortener.shorten(&session, Trigger::Manual).await?;
+        let mut spent = Spent::default();
+        let done = shortener.shorten(&session, Trigger::Manual, &mut spent);
+        let done = done.await;
+        let who = Who {
+            surface: "a1",
+            agent: session.owner.agent.clone(),
+            user: session.owner.user.clone(),
+            session: Some(session.id.clone()),
+            ..Who::default()
+        };
+        self.trail.calls(cx, &who, &spent.made).await;
+        let done = done?;
         Ok(compacted(done.summary, done.successor.messages - 1))
     }
 
     async fn undone(&self, cx: &Cx, asked: &OneSession) -> Result<Session, SessionsError> {
         let session = self.session(cx, &wanted(asked)).await?;
+        if self.is_done(cx, &session.id).await? {
+            return Ok(shown(session, self.agent(&asked.name)?));
+        }
         let key = cx.workspace_key();
         let successor = session.successor.ok_or(SessionsError::NotUndone)?;
-        let turn = self.turns.enter(key.clone(), &session.id, WhenBusy::Queue);
-        let _turn = turn.await?;
-        let _next = self.turns.beside(key.clone(), &successor).await;
+        // It asks no model: it needs no place among the turns.
+        let _alone = self.turns.alone(key.clone(), &session.id).await?;
+        let _next = self.turns.alone(key.clone(), &successor).await?;
         let store = self.store.get().await?;
-        let restored = store.restore(key.as_str(), &session.id).await?;
+        let restored = store.restore(key.as_str(), &session.id, &cx.id).await?;
         let restored = restored.ok_or(SessionsError::NotUndone)?;
         Ok(shown(restored, self.agent(&asked.name)?))
     }
@@ -172,10 +191,30 @@ impl Agents {
         let found = found.ok_or(SessionsError::NoSummary)?;
         let store = self.store.get().await?;
         let key = cx.workspace_key();
-        let said = store.messages(key.as_str(), &found.session, found.first - 1, false, MOST);
-        let said = said.await?.into_iter().filter(|one| one.seq <= found.last);
+        let count = found.last - found.first + 1;
+        let span = Span {
+            after: found.first - 1,
+            live: false,
+            most: usize::try_from(count).unwrap_or_default(),
+            bytes: limits::SESSION_TEXTS,
+        };
+        let said = match count {
+            ..=MOST => {
+                store
+                    .messages(key.as_str(), &found.session, span)
+                    .await?
+                    .items
+            }
+            _ => Vec::new(),
+        };
+        if said.last().is_none_or(|last| last.seq < found.last) {
+            let text = "summary_id: the summary stands for more than 10,000 messages or 8 MiB of text, which one answer cannot \
+                        hold; list the messages of its session in pages";
+            let failure = Failure::new(FailureCode::PayloadTooLarge, text);
+            return Err(SessionsError::Invalid(failure));
+        }
         Ok(Expanded {
-            messages: said.map(message).collect(),
+            messages: said.into_iter().map(message).collect(),
             summary: summary(found),
         })
     }

@@ -6,7 +6,7 @@ use tg_mesh::{Cx, clock};
 use tg_schemas::operations::{
     CreateLlmService, DeleteLlmService, Empty, Failure, GetLlmService, ListLlmServices, LlmService,
     LlmServiceChange, LlmServices, NewAgent, NewLlmService, OneLlmService, UpdateLlmService,
-    WhenBusy, WhichLlmServices,
+    WhichLlmServices,
 };
 use tg_schemas::{Error, ErrorCode};
 
@@ -141,11 +141,9 @@ impl Agents {
         change: LlmServiceChange,
     ) -> Result<LlmService, SessionsError> {
         let key = cx.workspace_key();
-        let lane = format!("llm-service {}", change.llm_service_id);
-        let _turn = self
-            .turns
-            .enter(key.clone(), &lane, WhenBusy::Queue)
-            .await?;
+        // However it is spelled.
+        let lane = format!("llm-service {}", change.llm_service_id.to_lowercase());
+        let _alone = self.turns.alone(key.clone(), &lane).await?;
         let known = self.llm_service(cx, &change.llm_service_id).await?;
         let like = written(&llm_service::changed(body(&known)?, change)?)?;
         let store = self.store.get().await?;
@@ -154,10 +152,14 @@ impl Agents {
     }
 
     async fn remove_llm_service(&self, cx: &Cx, id: &str) -> Result<Empty, SessionsError> {
+        if self.is_done(cx, &id.to_lowercase()).await? {
+            return Ok(Empty {});
+        }
         let known = self.llm_service(cx, id).await?;
         let store = self.store.get().await?;
         let key = cx.workspace_key();
-        match store.remove_service(key.as_str(), &known.id).await? {
+        let removed = store.remove_service(key.as_str(), &known.id, &cx.id);
+        match removed.await? {
             Removed::Gone => Ok(Empty {}),
             Removed::Missing => Err(SessionsError::NoLlmService),
             Removed::Named(agent) => {

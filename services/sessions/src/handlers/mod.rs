@@ -67,7 +67,7 @@ pub(crate) fn served(
         store,
         turns: Turns::new(options.max_concurrent),
         levels,
-        trail: Arc::new(Trail::below(&options.data_dir)),
+        trail: Arc::new(Trail::below(&options.data_dir, options.trail_days)),
         credentials: options.credentials.clone(),
         prompt: options.system_prompt.clone(),
     });

@@ -16,7 +16,8 @@ use crate::engine::memory::{FIND, KEPT, TOLD, facts, told};
 use crate::engine::transcript::Said;
 use crate::engine::{cursor, request};
 use crate::error::SessionsError;
-use crate::store::{FactStore, MemoryRow, SessionStore, SqliteSessions};
+use crate::store::{FactStore, MemoryRow, SessionStore, Span, SqliteSessions};
+use crate::trail::ModelCall;
 
 /// What is known of a user, as the agent is told it.
 pub(super) async fn recalled(
@@ -39,20 +40,22 @@ pub(super) struct Over<'a> {
     pub(super) turn: i64,
 }
 
-/// Looks for what the user said of himself or herself. The turn is over; a failure is only logged.
-pub(super) async fn remember(cx: &Cx, over: Over<'_>) {
-    if let Err(error) = found(cx, over).await {
+/// Looks for what the user said of himself or herself. The turn is over; a failure is only logged. Returns the calls of the model.
+pub(super) async fn remember(cx: &Cx, over: Over<'_>) -> Vec<ModelCall> {
+    let mut made = Vec::new();
+    if let Err(error) = found(cx, over, &mut made).await {
         warn_of!(cx, ?error, "what a user said is not remembered");
     }
+    made
 }
 
-async fn found(cx: &Cx, over: Over<'_>) -> Result<(), SessionsError> {
+async fn found(cx: &Cx, over: Over<'_>, made: &mut Vec<ModelCall>) -> Result<(), SessionsError> {
     let (session, turn) = (over.session, over.turn);
     let key = cx.workspace_key();
     let store = over.store.get().await?;
     let known = store.session(key.as_str(), session).await?;
-    let said = store.messages(key.as_str(), session, turn - 1, false, 1);
-    let (Some(known), Some(said)) = (known, said.await?.pop()) else {
+    let said = store.messages(key.as_str(), session, Span::one(turn));
+    let (Some(known), Some(said)) = (known, said.await?.items.pop()) else {
         return Ok(());
     };
     drop(store);
@@ -61,7 +64,9 @@ async fn found(cx: &Cx, over: Over<'_>) -> Result<(), SessionsError> {
     }
     let flow = flow_of(cx, over.agent, over.usual_flow)?;
     let mut model = Model::new(cx, &flow, None, "memory")?;
-    let text = model.chat(FIND.to_owned(), &said.content).await?;
+    let text = model.chat(FIND.to_owned(), &said.content).await;
+    made.append(&mut model.spent.made);
+    let text = text?;
     let row = |(subject, predicate, object)| MemoryRow {
         id: Uuid::new_v4().to_string(),
         user: known.owner.user.clone(),
@@ -104,7 +109,9 @@ impl Handle<ForgetMemory> for Agents {
         let user = request::user(&asked.user_id).map_err(SessionsError::from)?;
         let store = self.store.get().await.map_err(SessionsError::from)?;
         let key = cx.workspace_key();
-        let gone = store.forget(key.as_str(), user, &asked.memory_id).await;
+        let gone = store
+            .forget(key.as_str(), user, &asked.memory_id, &cx.id)
+            .await;
         match gone.map_err(SessionsError::from)? {
             true => Ok(Empty {}),
             false => Err(SessionsError::NoMemory.into()),

@@ -3,10 +3,11 @@
 use async_trait::async_trait;
 use tg_clients::operations::{Chunks, Handle, Refused};
 use tg_mesh::{Cx, clock};
+use tg_schemas::limits;
 use tg_schemas::operations::{
     CreateSession, DeleteSession, Empty, Failure, GetSession, ListMessages, ListSessions,
-    NewSession, OneSession, Session, SessionMessage, SessionMessages, Sessions, WhenBusy,
-    WhichMessages, WhichSessions,
+    NewSession, OneSession, Session, SessionMessage, SessionMessages, Sessions, WhichMessages,
+    WhichSessions,
 };
 
 use super::Agents;
@@ -14,7 +15,7 @@ use crate::engine::cursor::{self, Key};
 use crate::engine::definition::Definition;
 use crate::engine::request;
 use crate::error::SessionsError;
-use crate::store::{self, Message, Owner, Role, SessionStore, Surface};
+use crate::store::{self, Message, Owner, Role, SessionStore, Span, Surface};
 
 /// Whose session is meant, and which one.
 pub(super) struct Wanted<'a> {
@@ -51,6 +52,16 @@ impl Agents {
             true => Ok(found),
             false => Err(SessionsError::OtherAgent),
         }
+    }
+
+    /// Whether this request did its work on something already: it comes again where its answer was lost.
+    ///
+    /// # Errors
+    /// The store failed.
+    pub(super) async fn is_done(&self, cx: &Cx, id: &str) -> Result<bool, SessionsError> {
+        let store = self.store.get().await?;
+        let key = cx.workspace_key();
+        Ok(store.is_done(key.as_str(), &cx.id, id).await?)
     }
 }
 
@@ -122,6 +133,7 @@ impl Handle<CreateSession> for Agents {
             strategy: settings.strategy,
             keep: settings.keep,
             mask: settings.mask,
+            request: cx.id.to_string(),
             at: clock::millis(),
         };
         let store = self.store.get().await.map_err(SessionsError::from)?;
@@ -208,14 +220,15 @@ impl Handle<DeleteSession> for Agents {
         asked: OneSession,
         _: &mut Chunks<'_, DeleteSession>,
     ) -> Result<Empty, Refused<Failure>> {
+        if self.is_done(cx, &asked.session_id).await? {
+            return Ok(Empty {});
+        }
         self.session(cx, &wanted(&asked)).await?;
         let key = cx.workspace_key();
-        let turn = self
-            .turns
-            .enter(key.clone(), &asked.session_id, WhenBusy::Queue);
-        let _turn = turn.await?;
+        let alone = self.turns.alone(key.clone(), &asked.session_id);
+        let _alone = alone.await?;
         let store = self.store.get().await.map_err(SessionsError::from)?;
-        let gone = store.delete(key.as_str(), &asked.session_id).await;
+        let gone = store.delete(key.as_str(), &asked.session_id, &cx.id).await;
         match gone.map_err(SessionsError::from)? {
             true => Ok(Empty {}),
             false => Err(SessionsError::NoSession.into()),
@@ -247,14 +260,19 @@ impl Handle<ListMessages> for Agents {
         }
         let store = self.store.get().await.map_err(SessionsError::from)?;
         let key = cx.workspace_key();
-        let found = store.messages(key.as_str(), &session.id, after, asked.live, most + 1);
-        let mut found = found.await.map_err(SessionsError::from)?;
-        let more = found.len() > most;
-        found.truncate(most);
-        let last = found.last().filter(|_| more).map(|last| last.seq);
+        let span = Span {
+            after,
+            live: asked.live,
+            most,
+            bytes: limits::PAGE_BYTES,
+        };
+        let found = store.messages(key.as_str(), &session.id, span).await;
+        let found = found.map_err(SessionsError::from)?;
+        let last = found.items.last().filter(|_| found.more);
+        let last = last.map(|last| last.seq);
         Ok(SessionMessages {
             session_id: session.id,
-            messages: found.into_iter().map(message).collect(),
+            messages: found.items.into_iter().map(message).collect(),
             next_cursor: last.map(cursor::of_message),
         })
     }

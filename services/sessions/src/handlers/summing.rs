@@ -11,13 +11,13 @@ use tg_mesh::tg_bus::pause::after;
 use tg_mesh::{Ask, Cx, LeasedStore, clock, warn_of};
 use tg_schemas::msg::{ChatCompletionRequest, ChatCompletionResponse, ChatTurn};
 use tg_schemas::operations::{Cost, TenantSettings, Usage};
-use tg_schemas::{Class, Error, FlowId, Topic, WorkspaceId};
+use tg_schemas::{Class, Error, FlowId, Topic, WorkspaceId, limits};
 use uuid::Uuid;
 
-use crate::engine::summing::{self, PROMPT, cut, opening, row};
+use crate::engine::summing::{self, PROMPT, cut, fitting, opening, row};
 use crate::error::SessionsError;
 use crate::store::{
-    LineageStore, Message, Session, SessionStore, Shortening, SqliteSessions, SummaryKind,
+    LineageStore, Message, Session, SessionStore, Shortening, Span, SqliteSessions, SummaryKind,
     SummaryRow,
 };
 use crate::trail::ModelCall;
@@ -40,8 +40,8 @@ pub(super) fn window_of(cx: &Cx, model: &str) -> u64 {
 pub(super) enum Trigger {
     /// Somebody asked for it.
     Manual,
-    /// It filled its model.
-    Auto,
+    /// It filled its model, which reads so many tokens.
+    Auto(u64),
 }
 
 /// What it cost to ask a model.
@@ -184,6 +184,14 @@ impl Summariser for Model<'_> {
     async fn ask(&mut self, asked: Asked<'_>) -> Result<Option<String>, Error> {
         let (system, text) = summing::asked(&asked);
         match self.chat(system, text).await {
+            Ok(text) if text.len() > limits::SESSION_SUMMARY => {
+                warn_of!(
+                    self.cx,
+                    bytes = text.len(),
+                    "a summary is too long to be taken"
+                );
+                Ok(None)
+            }
             Ok(text) => Ok(Some(text)),
             Err(error) if self.cx.cancel.is_cancelled() || self.cx.deadline.passed() => Err(error),
             Err(error) => {
@@ -211,7 +219,6 @@ pub(super) struct Shortener<'a> {
 pub(super) struct Shortened {
     pub(super) successor: Session,
     pub(super) summary: SummaryRow,
-    pub(super) spent: Spent,
 }
 
 impl Shortener<'_> {
@@ -219,24 +226,21 @@ impl Shortener<'_> {
         self.cx.workspace_key().as_str().to_owned()
     }
 
-    /// Whether the session has to be shortened before it goes on.
-    pub(super) fn is_due(&self, session: &Session, model: &str) -> bool {
-        session.archived.is_none()
-            && session.live > session.keep
-            && summing::is_full(session, window_of(self.cx, model))
-    }
-
+    /// The summary and the model that wrote it. What was spent is there however that ended.
     async fn summary(
         &self,
         rows: &[Row],
         mask: bool,
-    ) -> Result<(tg_compaction::Summary, String, Spent), Unsummed<SessionsError>> {
+        spent: &mut Spent,
+    ) -> Result<(tg_compaction::Summary, String), Unsummed<SessionsError>> {
         let model = self.settings.compact_summary_model.clone();
         let window = window_of(self.cx, model.as_deref().unwrap_or_default());
         let mut by =
             Model::new(self.cx, self.flow, model, "compaction").map_err(Unsummed::Stopped)?;
-        match summarise(rows, window, mask, &mut by).await {
-            Ok(summary) => Ok((summary, by.answered, by.spent)),
+        let done = summarise(rows, window, mask, &mut by).await;
+        *spent = by.spent;
+        match done {
+            Ok(summary) => Ok((summary, by.answered)),
             Err(Unsummed::TooSmall) => Err(Unsummed::TooSmall),
             Err(Unsummed::Stopped(error)) => Err(Unsummed::Stopped(error.into())),
         }
@@ -250,26 +254,40 @@ impl Shortener<'_> {
         &self,
         session: &Session,
         trigger: Trigger,
+        spent: &mut Spent,
     ) -> Result<Shortened, SessionsError> {
         let key = self.key();
         let store = self.store.get().await?;
-        let live = store.messages(&key, &session.id, 0, true, MOST).await?;
+        let span = Span {
+            after: 0,
+            live: true,
+            most: MOST,
+            bytes: limits::SESSION_TEXTS,
+        };
+        let live = store.messages(&key, &session.id, span).await?.items;
         drop(store);
-        let cut = cut(&live, session.keep).filter(|_| session.archived.is_none());
+        let keep = match trigger {
+            Trigger::Auto(window) if session.parent.is_some() => {
+                fitting(&live, session.keep, window)
+            }
+            _ => session.keep,
+        };
+        let cut = cut(&live, keep).filter(|_| session.archived.is_none());
         let cut = cut.ok_or(SessionsError::NothingToCompact)?;
         let rows: Vec<Row> = live[..cut].iter().map(row).collect();
-        let summed = self.summary(&rows, session.mask).await;
-        let (summary, model, spent) = summed.map_err(|_| SessionsError::NotSummedUp)?;
+        let summed = self.summary(&rows, session.mask, spent).await;
+        let (summary, model) = summed.map_err(|_| SessionsError::NotSummedUp)?;
         if summary.tier > Tier::Partial {
             return Err(SessionsError::NotSummedUp);
         }
         let (first, last) = (live[0].seq, live[cut - 1].seq);
+        // Of a long session not all that stays was read.
+        let stay = usize::try_from(session.live).unwrap_or_default();
+        let stay = stay.max(live.len()) - cut;
         let new = Shortening {
             opening: opening(&session.id, &summary.text),
             first_kept: last + 1,
-            ids: (cut..=live.len())
-                .map(|_| Uuid::new_v4().to_string())
-                .collect(),
+            ids: (0..=stay).map(|_| Uuid::new_v4().to_string()).collect(),
             summary: SummaryRow {
                 id: Uuid::new_v4().to_string(),
                 session: session.id.clone(),
@@ -287,7 +305,7 @@ impl Shortener<'_> {
                 after: 0,
                 trigger: match trigger {
                     Trigger::Manual => "manual",
-                    Trigger::Auto => "auto",
+                    Trigger::Auto(_) => "auto",
                 }
                 .to_owned(),
                 request: self.cx.id.to_string(),
@@ -299,11 +317,7 @@ impl Shortener<'_> {
         let made = store.shorten(&key, new).await?;
         let successor = made.ok_or(SessionsError::NothingToCompact)?;
         summary.after = summing::tokens(successor.characters);
-        Ok(Shortened {
-            successor,
-            summary,
-            spent,
-        })
+        Ok(Shortened { successor, summary })
     }
 
     /// The newest summary in place of a conversation's messages, with the number of the last one that it stands for.
@@ -312,9 +326,7 @@ impl Shortener<'_> {
         session: &str,
     ) -> Result<Option<(String, i64)>, SessionsError> {
         let store = self.store.get().await?;
-        let all = store.summaries(&self.key(), session).await?;
-        let mut all = all.into_iter().rev();
-        let newest = all.find(|one| one.kind == SummaryKind::InPlace);
+        let newest = store.newest_in_place(&self.key(), session).await?;
         Ok(newest.map(|one| (one.text, one.last)))
     }
 
@@ -325,7 +337,8 @@ impl Shortener<'_> {
         session: &Session,
         before: &str,
         past: &[Message],
-    ) -> Result<Option<(String, usize, Spent)>, SessionsError> {
+        spent: &mut Spent,
+    ) -> Result<Option<(String, usize)>, SessionsError> {
         let mut rows: Vec<Row> = past.iter().map(row).collect();
         let window = window_of(self.cx, "");
         let told = (crate::engine::transcript::TOLD / 4) as u64;
@@ -339,14 +352,14 @@ impl Shortener<'_> {
         if !before.is_empty() {
             rows.insert(0, Row::text(tg_compaction::Role::Assistant, before));
         }
-        let (summary, model, spent) = match self.summary(&rows, true).await {
+        let (summary, model) = match self.summary(&rows, true, spent).await {
             Ok(summed) => summed,
             Err(Unsummed::TooSmall) => {
                 let nothing = tg_compaction::Summary {
                     text: String::new(),
                     tier: Tier::HardClear,
                 };
-                (nothing, String::new(), Spent::default())
+                (nothing, String::new())
             }
             Err(Unsummed::Stopped(error)) => return Err(error),
         };
@@ -372,7 +385,7 @@ impl Shortener<'_> {
         };
         let store = self.store.get().await?;
         store.summed_up(&self.key(), new).await?;
-        Ok(Some((summary.text, cut, spent)))
+        Ok(Some((summary.text, cut)))
     }
 }
 

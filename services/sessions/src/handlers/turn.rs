@@ -6,7 +6,9 @@ use async_trait::async_trait;
 use serde_json::json;
 use tg_clients::operations::{Chunks, Handle, Refused};
 use tg_mesh::Cx;
-use tg_schemas::operations::{Chat, Failure, Question, SendMessage, SentMessage, TurnResult};
+use tg_schemas::operations::{
+    Chat, Failure, Question, SendMessage, SentMessage, TurnResult, WhenBusy,
+};
 use tg_schemas::{Error, ErrorCode};
 use tokio::time::Instant;
 
@@ -84,6 +86,13 @@ impl Agents {
         let question = request::question(asked.message.as_deref(), asked.prompt.as_deref())?;
         let past = request::earlier(&asked.earlier)?;
         request::depth(asked.caller_depth)?;
+        request::parent(&asked.parent_request_id)?;
+        // It has a place among the turns of the workspace, and waits for no other one.
+        let lane = format!("chat {}", cx.id);
+        let key = cx.workspace_key();
+        let turns = &self.turns;
+        let turn = turns.enter(key, &lane, WhenBusy::Queue, asked.caller_depth);
+        let _turn = turn.await?;
         let settings = self.tenant(cx).await?.effective;
         let usual = settings.agent_flow.as_deref().unwrap_or_default();
         let flow = flow_of(cx, agent, usual)?;
@@ -150,6 +159,7 @@ impl Agents {
         let session = self.session(cx, &wanted).await?;
         let text = request::message("message", &asked.message)?;
         request::depth(asked.caller_depth)?;
+        request::parent(&asked.parent_request_id)?;
         let work = Work {
             agent: self.agent(&asked.name)?.clone(),
             store: self.store.clone(),

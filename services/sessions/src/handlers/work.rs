@@ -14,13 +14,14 @@ use uuid::Uuid;
 use super::asking::{Answered, Asking, Events, FAILED, Hearing, flow_of};
 use super::recalling;
 use super::retrieving::passages;
-use super::summing::{Shortened, Shortener, Spent, Trigger};
+use super::summing::{Shortened, Shortener, Spent, Trigger, window_of};
 use crate::engine::definition::Definition;
+use crate::engine::summing::is_due;
 use crate::engine::transcript::{Said, TOLD, framing};
 use crate::error::SessionsError;
 use crate::store::{
-    self, Asked, Finished, LineageStore, Message, Role, Session, SessionStore, SqliteSessions,
-    Surface,
+    self, Asked, Finished, LineageStore, Message, Role, Session, SessionStore, Span,
+    SqliteSessions, Surface,
 };
 use crate::trail::{ModelCall, Trail, Who};
 use crate::turns::{Turn, Turns};
@@ -131,7 +132,8 @@ impl Work {
                     session: &session,
                     turn,
                 };
-                recalling::remember(&own, over).await;
+                let made = recalling::remember(&own, over).await;
+                self.trail.calls(&own, &self.who, &made).await;
             }
         });
         told.await.map_err(|_| {
@@ -149,7 +151,8 @@ impl Work {
         made: &mut Vec<ModelCall>,
     ) -> Result<(String, i64, Finished), SessionsError> {
         let key = cx.workspace_key();
-        let turn = self.turns.enter(key.clone(), &self.session, self.when_busy);
+        let turns = &self.turns;
+        let turn = turns.enter(key.clone(), &self.session, self.when_busy, self.who.depth);
         let turn = turn.await?;
         let flow = flow_of(cx, &self.agent, self.usual_flow())?;
         let shortener = Shortener {
@@ -179,17 +182,18 @@ impl Work {
             return Ok((session.to_owned(), began.turn, finished));
         }
         let hearing = self.hearing(&turn, left);
-        let own = store.messages(workspace, session, began.turn - 1, false, 1);
-        let own = own.await?.pop();
+        let own = store.messages(workspace, session, Span::one(began.turn));
+        let own = own.await?.items.pop();
         drop(store);
         if let Some(own) = own {
             let shown = (self.shows)(cx, session, own);
             hearing.tell("user-message", shown).await;
         }
-        let past = self
-            .past(cx, &shortener, &place.session, began.turn)
-            .await?;
-        made.extend(past.spent.made.iter().cloned());
+        let mut spent = Spent::default();
+        let past = self.past(cx, &shortener, (&place.session, began.turn), &mut spent);
+        let past = past.await;
+        made.extend(spent.made.iter().cloned());
+        let past = Past { spent, ..past? };
         let found = passages(cx, &flow, &self.agent, &self.text).await;
         let question = match self.opening.as_deref().filter(|_| began.turn == 1) {
             Some(opening) => format!("{opening}\n\n{}", self.text),
@@ -270,6 +274,11 @@ impl Work {
             spent: Spent::default(),
         };
         if kept.archived.is_some() {
+            let begun = store.begun(key.as_str(), &kept.id, &cx.id).await?;
+            if begun.is_some_and(|begun| begun.finished.is_some()) {
+                // Whatever became of the session since: its answer is kept.
+                return Ok(stays(kept));
+            }
             let all = store.summaries(key.as_str(), &kept.id).await?;
             let own = all.into_iter().find(|one| *one.request == *cx.id);
             let next = own.as_ref().and_then(|one| one.successor.clone());
@@ -289,19 +298,18 @@ impl Work {
         }
         let lineage = kept.owner.surface == Surface::Named;
         let auto = kept.strategy == tg_schemas::operations::CompactStrategy::Auto;
-        if !lineage || !auto || !by.is_due(&kept, &self.agent.model) {
+        let window = window_of(cx, &self.agent.model);
+        if !lineage || !auto || !is_due(&kept, window) {
             return Ok(stays(kept));
         }
-        if store.is_begun(key.as_str(), &kept.id, &cx.id).await? {
+        let begun = store.begun(key.as_str(), &kept.id, &cx.id).await?;
+        if begun.is_some() {
             return Ok(stays(kept));
         }
         drop(store);
-        match by.shorten(&kept, Trigger::Auto).await {
-            Ok(Shortened {
-                successor,
-                summary,
-                spent,
-            }) => Ok(Place {
+        let mut spent = Spent::default();
+        match by.shorten(&kept, Trigger::Auto(window), &mut spent).await {
+            Ok(Shortened { successor, summary }) => Ok(Place {
                 compacted: Some(Compacted {
                     from: kept.id,
                     to: successor.id.clone(),
@@ -316,7 +324,10 @@ impl Work {
                     ?error,
                     "a session could not be shortened, and goes on as it is"
                 );
-                Ok(stays(kept))
+                Ok(Place {
+                    spent,
+                    ..stays(kept)
+                })
             }
         }
     }
@@ -326,8 +337,8 @@ impl Work {
         &self,
         cx: &Cx,
         by: &Shortener<'_>,
-        session: &Session,
-        turn: i64,
+        (session, turn): (&Session, i64),
+        spent: &mut Spent,
     ) -> Result<Past, SessionsError> {
         let key = cx.workspace_key();
         let newest = match session.owner.surface {
@@ -344,13 +355,11 @@ impl Work {
             false => Vec::new(),
         };
         drop(store);
-        let mut spent = Spent::default();
         if session.owner.surface == Surface::Conversation
-            && let Some((text, cut, own)) = by.sum_up(session, &summary, &found).await?
+            && let Some((text, cut)) = by.sum_up(session, &summary, &found, spent).await?
         {
             found.drain(..cut);
             summary = text;
-            spent = own;
         }
         if !summary.is_empty() {
             said.push(Said {
@@ -361,7 +370,7 @@ impl Work {
         said.extend(found.iter().filter_map(told));
         Ok(Past {
             said,
-            spent,
+            spent: Spent::default(),
             context: Vec::new(),
         })
     }

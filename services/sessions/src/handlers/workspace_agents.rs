@@ -3,9 +3,10 @@
 use async_trait::async_trait;
 use tg_clients::operations::{Chunks, Handle, Refused};
 use tg_mesh::{Cx, clock, warn_of};
+use tg_schemas::limits;
 use tg_schemas::operations::{
     AgentChange, AgentTemplates, CreateAgent, CreateFromTemplate, DeleteAgent, Empty, Failure,
-    FromTemplate, GetAgent, ListAgents, ListTemplates, NewAgent, OneAgent, UpdateAgent, WhenBusy,
+    FromTemplate, GetAgent, ListAgents, ListTemplates, NewAgent, OneAgent, UpdateAgent,
     WhichAgents, WorkspaceAgent, WorkspaceAgents,
 };
 use tg_schemas::{Error, ErrorCode};
@@ -133,10 +134,7 @@ impl Agents {
         let key = cx.workspace_key();
         // However it is spelled.
         let lane = format!("agent {}", change.agent_id.to_lowercase());
-        let _turn = self
-            .turns
-            .enter(key.clone(), &lane, WhenBusy::Queue)
-            .await?;
+        let _alone = self.turns.alone(key.clone(), &lane).await?;
         let known = self.kept(cx, &change.agent_id).await?;
         let like = workspace_agent::changed(body(&known)?, change)?;
         self.is_bound(cx, &like).await?;
@@ -151,14 +149,13 @@ impl Agents {
         self.seed(cx).await?;
         let store = self.store.get().await?;
         let key = cx.workspace_key();
-        let mut found = store.agents(key.as_str(), after, most + 1).await?;
-        let more = found.len() > most;
-        found.truncate(most);
-        let last = found.last().filter(|_| more).map(|last| Key {
+        let found = store.agents(key.as_str(), after, most, limits::PAGE_BYTES);
+        let found = found.await?;
+        let last = found.items.last().filter(|_| found.more).map(|last| Key {
             created: last.created,
             id: last.id.clone(),
         });
-        let items = found.iter().map(|one| shown(cx, one));
+        let items = found.items.iter().map(|one| shown(cx, one));
         Ok(WorkspaceAgents {
             items: items.collect::<Result<_, _>>()?,
             next_cursor: last.as_ref().map(cursor::of_agent),
@@ -237,10 +234,13 @@ impl Handle<DeleteAgent> for Agents {
         asked: OneAgent,
         _: &mut Chunks<'_, DeleteAgent>,
     ) -> Result<Empty, Refused<Failure>> {
+        if self.is_done(cx, &asked.agent_id.to_lowercase()).await? {
+            return Ok(Empty {});
+        }
         let found = self.kept(cx, &asked.agent_id).await?;
         let store = self.store.get().await.map_err(SessionsError::from)?;
         let gone = store
-            .remove_agent(cx.workspace_key().as_str(), &found.id)
+            .remove_agent(cx.workspace_key().as_str(), &found.id, &cx.id)
             .await;
         match gone.map_err(SessionsError::from)? {
             true => Ok(Empty {}),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use async_trait::async_trait;
 use tg_storage::StorageError;
 
-use super::record::{Message, NewSession, Session};
+use super::record::{Began, Message, NewSession, Session};
 
 /// What a summary does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,7 +82,7 @@ pub struct Shortening {
     pub opening: String,
     /// Number of the first message that stays.
     pub first_kept: i64,
-    /// Ids of the messages of the successor.
+    /// Ids of the messages of the successor: of its first one, and of each that is live from the first kept one on.
     pub ids: Vec<String>,
 }
 
@@ -122,11 +122,17 @@ pub trait LineageStore: Send + Sync + 'static {
         new: Shortening,
     ) -> Result<Option<Session>, StorageError>;
 
-    /// Takes that back. `None`: the session is not archived, or the one that continues it has more than it began with.
+    /// Takes that back. `None`: the session is not archived, or the one that continues it has more than it began with. A
+    /// request that comes again finds it done.
     ///
     /// # Errors
     /// The store failed; nothing was changed.
-    async fn restore(&self, workspace: &str, id: &str) -> Result<Option<Session>, StorageError>;
+    async fn restore(
+        &self,
+        workspace: &str,
+        id: &str,
+        request: &str,
+    ) -> Result<Option<Session>, StorageError>;
 
     /// Adds a summary of a session that goes on. `false`: the session is not there.
     ///
@@ -144,21 +150,31 @@ pub trait LineageStore: Send + Sync + 'static {
         session: &str,
     ) -> Result<Vec<SummaryRow>, StorageError>;
 
-    /// Whether a request began a turn of a session.
+    /// The newest summary that an agent is told instead of what it sums up.
     ///
     /// # Errors
     /// The store failed.
-    async fn is_begun(
+    async fn newest_in_place(
+        &self,
+        workspace: &str,
+        session: &str,
+    ) -> Result<Option<SummaryRow>, StorageError>;
+
+    /// The turn of a session that a request began, with its answer where it has one. `None`: it began none.
+    ///
+    /// # Errors
+    /// The store failed.
+    async fn begun(
         &self,
         workspace: &str,
         session: &str,
         request: &str,
-    ) -> Result<bool, StorageError>;
+    ) -> Result<Option<Began>, StorageError>;
 
     /// Adds a session with its messages, unless one of its id is there.
     ///
     /// # Errors
-    /// The store failed; nothing was added.
+    /// The workspace may keep no more, or the store failed; nothing was added.
     async fn import(
         &self,
         workspace: &str,
@@ -214,9 +230,15 @@ pub trait FactStore: Send + Sync + 'static {
         most: usize,
     ) -> Result<Vec<MemoryRow>, StorageError>;
 
-    /// Forgets a fact. `false`: the user has none of this id.
+    /// Forgets a fact. `false`: the user has none of this id. A request that comes again finds it done.
     ///
     /// # Errors
     /// The store failed.
-    async fn forget(&self, workspace: &str, user: &str, id: &str) -> Result<bool, StorageError>;
+    async fn forget(
+        &self,
+        workspace: &str,
+        user: &str,
+        id: &str,
+        request: &str,
+    ) -> Result<bool, StorageError>;
 }

@@ -1,12 +1,10 @@
-//! What the service keeps: sessions and what was said in them. The trait knows no database; the adapters are one over
-//! SQLite, with one file for each workspace, and one in memory for tests.
+//! What the service keeps: sessions and what was said in them. The traits know no database; the adapter is one over
+//! SQLite, with one file for each workspace.
 //!
 //! Messages are only ever added. What one turn takes does not depend on how many came before it.
 
 mod lifecycle;
 mod lineage;
-#[cfg(test)]
-mod memory;
 mod record;
 mod services;
 mod sqlite;
@@ -21,8 +19,8 @@ pub use lineage::{
     FactStore, LineageStore, MemoryRow, SettingStore, Shortening, SummaryKind, SummaryRow,
 };
 pub use record::{
-    Agent, AgentRow, Answer, Asked, Began, Finished, Message, NewSession, Owner, Role, Session,
-    Step, Surface,
+    Agent, AgentRow, Answer, Asked, Began, Finished, Message, NewSession, Owner, Page, Role,
+    Session, Span, Step, Surface,
 };
 pub use services::{LlmService, LlmServiceRow, LlmServiceStore, Removed};
 /// The adapter that is used.
@@ -37,7 +35,7 @@ pub trait SessionStore: Send + Sync + 'static {
     /// Adds a session, unless one of its id is there. Returns the one that is there then.
     ///
     /// # Errors
-    /// The store failed; nothing was added.
+    /// The workspace may keep no more, or the store failed; nothing was added.
     async fn create(&self, workspace: &str, new: NewSession) -> Result<Session, StorageError>;
 
     /// A session.
@@ -80,17 +78,24 @@ pub trait SessionStore: Send + Sync + 'static {
         collection: &str,
     ) -> Result<usize, StorageError>;
 
-    /// Deletes a session with its messages. `false`: it is not there.
+    /// Deletes a session with its messages. `false`: it is not there. A request that comes again finds it done.
     ///
     /// # Errors
     /// The store failed; nothing was deleted.
-    async fn delete(&self, workspace: &str, id: &str) -> Result<bool, StorageError>;
+    async fn delete(&self, workspace: &str, id: &str, request: &str) -> Result<bool, StorageError>;
+
+    /// Whether a request did already what can be done once: it deleted something, forgot it, or took it back.
+    ///
+    /// # Errors
+    /// The store failed.
+    async fn is_done(&self, workspace: &str, request: &str, id: &str)
+    -> Result<bool, StorageError>;
 
     /// Adds the user's message of a turn. A request that came before adds none: it finds its own message, and the answer
     /// where the turn has one. `None`: the session is not there.
     ///
     /// # Errors
-    /// The store failed; nothing was added.
+    /// The workspace may keep no more, or the store failed; nothing was added.
     async fn begin(
         &self,
         workspace: &str,
@@ -111,8 +116,7 @@ pub trait SessionStore: Send + Sync + 'static {
         answer: Answer,
     ) -> Result<Option<Finished>, StorageError>;
 
-    /// At most `most` messages of a session after a number, the oldest first; of those that no summary replaced where only
-    /// these are wanted.
+    /// Messages of a session.
     ///
     /// # Errors
     /// The store failed.
@@ -120,10 +124,8 @@ pub trait SessionStore: Send + Sync + 'static {
         &self,
         workspace: &str,
         session: &str,
-        after: i64,
-        live: bool,
-        most: usize,
-    ) -> Result<Vec<Message>, StorageError>;
+        span: Span,
+    ) -> Result<Page<Message>, StorageError>;
 
     /// The last messages between two numbers that no summary replaced, with no more bytes of text than `bytes`, the oldest
     /// first.
@@ -145,7 +147,7 @@ pub trait AgentStore: Send + Sync + 'static {
     /// Adds an agent. A request that came before finds the one that it added. `None`: another request added one of this id.
     ///
     /// # Errors
-    /// The store failed; nothing was added.
+    /// The workspace may keep no more, or the store failed; nothing was added.
     async fn add_agent(
         &self,
         workspace: &str,
@@ -170,7 +172,7 @@ pub trait AgentStore: Send + Sync + 'static {
     /// The store failed.
     async fn agent(&self, workspace: &str, id: &str) -> Result<Option<Agent>, StorageError>;
 
-    /// At most `most` agents, the oldest first, after one of them.
+    /// Agents, the oldest first, after one of them: `most`, and no more once those before have so many bytes.
     ///
     /// # Errors
     /// The store failed.
@@ -179,12 +181,13 @@ pub trait AgentStore: Send + Sync + 'static {
         workspace: &str,
         after: Option<Key>,
         most: usize,
-    ) -> Result<Vec<Agent>, StorageError>;
+        bytes: usize,
+    ) -> Result<Page<Agent>, StorageError>;
 
     /// Replaces what an agent is like. `None`: it is not there.
     ///
     /// # Errors
-    /// The store failed; nothing was changed.
+    /// The workspace may keep no more, or the store failed; nothing was changed.
     async fn change_agent(
         &self,
         workspace: &str,
@@ -193,9 +196,14 @@ pub trait AgentStore: Send + Sync + 'static {
         at: i64,
     ) -> Result<Option<Agent>, StorageError>;
 
-    /// Removes an agent with the conversations with it. `false`: it is not there.
+    /// Removes an agent with the conversations with it. `false`: it is not there. A request that comes again finds it done.
     ///
     /// # Errors
     /// The store failed; nothing was removed.
-    async fn remove_agent(&self, workspace: &str, id: &str) -> Result<bool, StorageError>;
+    async fn remove_agent(
+        &self,
+        workspace: &str,
+        id: &str,
+        request: &str,
+    ) -> Result<bool, StorageError>;
 }

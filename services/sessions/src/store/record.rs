@@ -57,6 +57,8 @@ pub struct NewSession {
     pub keep: i64,
     /// Whether a summary leaves out what tools returned.
     pub mask: bool,
+    /// Id of the request that creates it.
+    pub request: String,
     /// When, in milliseconds.
     pub at: i64,
 }
@@ -84,6 +86,8 @@ pub struct Session {
     pub live: i64,
     /// Characters of these.
     pub characters: i64,
+    /// Id of the request that created it; sessions of older releases have none.
+    pub request: Option<String>,
     /// The session that it continues.
     pub parent: Option<String>,
     /// The session that continues it.
@@ -154,6 +158,58 @@ pub struct Message {
     pub compacted: Option<i64>,
     /// Of the answer of a turn: what its request is answered, JSON in text.
     pub result: Option<String>,
+}
+
+impl Message {
+    /// Bytes of what it says.
+    pub fn bytes(&self) -> usize {
+        let call = |call: &ToolCall| call.name.len() + call.arguments.len();
+        let calls: usize = self.tool_calls.iter().map(call).sum();
+        self.content.len() + calls + self.result.as_ref().map_or(0, String::len)
+    }
+}
+
+/// Which messages of a session are read, the oldest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Span {
+    /// Those after this number.
+    pub after: i64,
+    /// Only those that no summary replaced.
+    pub live: bool,
+    /// So many of them.
+    pub most: usize,
+    /// No more once those before have so many bytes.
+    pub bytes: usize,
+}
+
+impl Span {
+    /// The message of a number.
+    pub fn one(seq: i64) -> Self {
+        Self {
+            after: seq - 1,
+            live: false,
+            most: 1,
+            bytes: usize::MAX,
+        }
+    }
+}
+
+/// A page of a listing, and whether there are more of its kind after it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Page<T> {
+    /// What is on it.
+    pub items: Vec<T>,
+    /// Whether there are more.
+    pub more: bool,
+}
+
+impl<T> Default for Page<T> {
+    fn default() -> Self {
+        Self {
+            items: Vec::new(),
+            more: false,
+        }
+    }
 }
 
 /// The user's message of a turn.

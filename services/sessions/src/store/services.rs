@@ -84,9 +84,14 @@ pub trait LlmServiceStore: Send + Sync + 'static {
         at: i64,
     ) -> Result<Option<LlmService>, StorageError>;
 
-    /// Removes one that no agent names.
+    /// Removes one that no agent names. A request that comes again finds it done.
     ///
     /// # Errors
     /// The store failed; nothing was removed.
-    async fn remove_service(&self, workspace: &str, id: &str) -> Result<Removed, StorageError>;
+    async fn remove_service(
+        &self,
+        workspace: &str,
+        id: &str,
+        request: &str,
+    ) -> Result<Removed, StorageError>;
 }

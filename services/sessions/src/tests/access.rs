@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use tg_schemas::operations::{
     ALL, CreateAgent, CreateConversation, CreateLlmService, GetAgent, GetConversation,
     GetLlmService, GetSession, Meta, NewAgent, NewConversation, NewLlmService, Object, OneAgent,
-    OneConversation, OneLlmService,
+    OneConversation, OneLlmService, Operation,
 };
 use tg_testkit::on_both_buses;
 use tg_testkit::place::Place;
@@ -58,6 +58,18 @@ async fn line_014_a_session_is_nobody_elses(place: Place) {
     let same = world.call::<GetSession>(&one(&session)).await.unwrap();
     assert_eq!((same.message_count, same.archived_at), (2, None));
     assert_eq!(world.asked().len(), 1);
+}
+
+/// The same user, in another workspace.
+async fn line_015_a_session_stays_in_its_workspace(place: Place) {
+    let world = World::start(&place).await;
+    let session = world.session("ann", "bob").await;
+    let asked = object(json!({
+        "name": session.agent, "session_id": session.id, "user_id": session.user_id,
+    }));
+    let elsewhere = refused(&world, "other", &GetSession::META, &asked).await;
+    assert_eq!(elsewhere, "session_not_found");
+    world.call::<GetSession>(&one(&session)).await.unwrap();
 }
 
 /// 57 and 60.
@@ -136,6 +148,7 @@ async fn line_057_llm_services_stay_in_their_workspace(place: Place) {
 }
 
 on_both_buses!(
+    line_015_a_session_stays_in_its_workspace,
     line_057_llm_services_stay_in_their_workspace,
     line_014_a_session_is_nobody_elses,
     line_060_agents_and_conversations_stay_in_their_workspace,

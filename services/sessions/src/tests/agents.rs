@@ -25,10 +25,10 @@ async fn line_001_agents_are_listed_in_the_order_of_their_names(place: Place) {
 
 async fn line_002_an_agent_is_shown_with_its_instructions(place: Place) {
     let world = World::start(&place).await;
-    let named = |name: &str| NamedAgent {
-        name: name.to_owned(),
+    let named = NamedAgent {
+        name: "zoe".to_owned(),
     };
-    let agent = world.call::<GetNamedAgent>(&named("zoe")).await.unwrap();
+    let agent = world.call::<GetNamedAgent>(&named).await.unwrap();
     assert_eq!(
         (agent.system_prompt.as_str(), agent.model.as_str()),
         ("Be brief.", "m1")
@@ -39,11 +39,20 @@ async fn line_002_an_agent_is_shown_with_its_instructions(place: Place) {
     );
     assert_eq!(agent.rag_index.as_deref(), Some("docs"));
     assert_eq!(agent.engine, "router");
-    // 3: one that no file describes.
+}
+
+async fn line_003_an_agent_that_no_file_describes_is_not_found(place: Place) {
+    let world = World::start(&place).await;
     for unknown in ["eve", "", "a b"] {
-        let found = world.call::<GetNamedAgent>(&named(unknown)).await;
-        assert_eq!(code(found), "agent_not_found");
+        let named = NamedAgent {
+            name: unknown.to_owned(),
+        };
+        let found = world.call::<GetNamedAgent>(&named).await;
+        assert_eq!(code(found), "agent_not_found", "{unknown}");
+        let chat = world.chat(unknown, "x").await;
+        assert_eq!(code(chat), "agent_not_found", "{unknown}");
     }
+    assert!(world.asked().is_empty());
 }
 
 async fn line_005_a_file_that_changes_is_read_at_the_next_start(place: Place) {
@@ -215,6 +224,7 @@ async fn an_agent_that_fails_is_reported_by_its_kind(place: Place) {
 on_both_buses!(
     line_001_agents_are_listed_in_the_order_of_their_names,
     line_002_an_agent_is_shown_with_its_instructions,
+    line_003_an_agent_that_no_file_describes_is_not_found,
     line_005_a_file_that_changes_is_read_at_the_next_start,
     line_006_a_chat_is_answered_and_nothing_of_it_is_kept,
     what_a_file_says_of_the_model_reaches_the_agent,

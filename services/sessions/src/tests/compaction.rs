@@ -64,9 +64,6 @@ async fn line_020_the_successor_begins_with_the_summary(place: Place) {
     let replaced = said(&world, &source).await;
     let replaced = replaced.iter().filter(|one| one.compacted_at.is_some());
     assert_eq!(replaced.count(), 4);
-    // 27: it is archived.
-    let again = world.call::<CompactSession>(&one(&session)).await;
-    assert_eq!(code(again), "session_compact_conflict");
 }
 
 async fn line_022_a_result_stays_with_its_call(place: Place) {
@@ -102,35 +99,70 @@ async fn line_023_a_message_to_an_archived_session_names_its_successor(place: Pl
     next.id.clone_from(&first.successor_session_id);
     let answer = world.send(&next, "x").await.unwrap();
     assert_eq!(answer.session_id.as_ref(), Some(&next.id));
-    // 25: archived twice over.
-    let second = world.call::<CompactSession>(&one(&next)).await.unwrap();
-    let refused = world.send(&session, "x").await.unwrap_err();
-    assert_eq!(
-        refused["successor_session_id"],
-        *second.successor_session_id
-    );
-    // 28: the chain, seen from its middle.
-    let chain = world.call::<SessionLineage>(&one(&next)).await.unwrap();
+}
+
+/// A session, the one that continues it, and the one that continues that one.
+async fn chain(world: &World) -> [Session; 3] {
+    let first = filled(world, 0, 1).await;
+    let mut all = [first.clone(), first.clone(), first];
+    for at in 0..2 {
+        let done = world.call::<CompactSession>(&one(&all[at])).await.unwrap();
+        all[at + 1].id = done.successor_session_id;
+        if at == 0 {
+            world.send(&all[1], "x").await.unwrap();
+        }
+    }
+    all
+}
+
+async fn line_025_a_session_that_was_archived_twice_over_names_the_last_one(place: Place) {
+    let world = World::start(&place).await;
+    let [first, second, last] = chain(&world).await;
+    for session in [first, second] {
+        let refused = world.send(&session, "x").await.unwrap_err();
+        assert_eq!(refused["code"], "session_archived");
+        assert_eq!(refused["successor_session_id"], *last.id);
+    }
+}
+
+async fn line_026_nothing_continues_a_session_whose_successor_was_deleted(place: Place) {
+    let world = World::start(&place).await;
+    let [first, second, last] = chain(&world).await;
+    world.call::<DeleteSession>(&one(&last)).await.unwrap();
+    for session in [first, second] {
+        assert_eq!(code(world.send(&session, "x").await), "session_gone");
+    }
+}
+
+async fn line_027_an_archived_session_is_not_shortened(place: Place) {
+    let world = World::start(&place).await;
+    let [first, ..] = chain(&world).await;
+    let asked = world.model.asked.lock().len();
+    let refused = world.call::<CompactSession>(&one(&first)).await;
+    assert_eq!(code(refused), "session_compact_conflict");
+    assert_eq!(world.model.asked.lock().len(), asked);
+}
+
+async fn line_028_a_chain_is_seen_from_its_middle(place: Place) {
+    let world = World::start(&place).await;
+    let [first, second, last] = chain(&world).await;
+    let chain = world.call::<SessionLineage>(&one(&second)).await.unwrap();
     assert_eq!((chain.backward.len(), chain.forward.len()), (1, 1));
-    assert_eq!(chain.backward[0].id, session.id);
-    assert_eq!(chain.forward[0].id, second.successor_session_id);
-    assert_eq!(
-        chain.live_session_id.as_ref(),
-        Some(&second.successor_session_id)
-    );
-    let summaries: Vec<_> = chain.summaries.iter().map(|one| &one.id).collect();
-    assert_eq!(summaries, [&first.summary_id, &second.summary_id]);
+    assert_eq!(chain.backward[0].id, first.id);
+    assert_eq!(chain.forward[0].id, last.id);
+    assert_eq!(chain.live_session_id.as_ref(), Some(&last.id));
+    let sources: Vec<_> = chain
+        .summaries
+        .iter()
+        .map(|one| &one.source_session_id)
+        .collect();
+    assert_eq!(sources, [&first.id, &second.id]);
     let summary = &chain.summaries[0];
     assert_eq!(
         (summary.messages.as_slice(), summary.model.as_str()),
         (&[1, 2][..], "of-flow")
     );
     assert_eq!(summary.prompt, "summary-1");
-    // 26: nothing continues it any more.
-    let last = other(&session, &second.successor_session_id);
-    world.call::<DeleteSession>(&last).await.unwrap();
-    assert_eq!(code(world.send(&next, "x").await), "session_gone");
-    assert_eq!(code(world.send(&session, "x").await), "session_gone");
 }
 
 async fn line_029_a_mask_leaves_out_what_tools_returned(place: Place) {
@@ -195,6 +227,20 @@ async fn line_030_a_full_session_goes_on_in_its_successor(place: Place) {
         .unwrap();
     assert_eq!(again.session_id, answer.session_id);
     assert_eq!(said(&world, &next).await.len(), 13);
+}
+
+/// Ten long messages fill their model: fewer stay from the second time on.
+async fn a_session_of_long_messages_is_not_shortened_at_each_turn(place: Place) {
+    let world = World::start(&place).await;
+    let mut session = filled(&world, 10, 0).await;
+    world.fill(&session, 6, &long()).await;
+    let mut shortened = Vec::new();
+    for _ in 0..6 {
+        let answer = world.send(&session, &long()).await.unwrap();
+        shortened.push(answer.compacted.is_some());
+        session.id = answer.session_id.expect("a session");
+    }
+    assert_eq!(shortened, [true, true, false, false, true, false]);
 }
 
 async fn line_032_a_session_is_shortened_as_its_strategy_says(place: Place) {
@@ -293,8 +339,13 @@ on_both_buses!(
     line_020_the_successor_begins_with_the_summary,
     line_022_a_result_stays_with_its_call,
     line_023_a_message_to_an_archived_session_names_its_successor,
+    line_025_a_session_that_was_archived_twice_over_names_the_last_one,
+    line_026_nothing_continues_a_session_whose_successor_was_deleted,
+    line_027_an_archived_session_is_not_shortened,
+    line_028_a_chain_is_seen_from_its_middle,
     line_029_a_mask_leaves_out_what_tools_returned,
     line_030_a_full_session_goes_on_in_its_successor,
+    a_session_of_long_messages_is_not_shortened_at_each_turn,
     line_032_a_session_is_shortened_as_its_strategy_says,
     line_033_a_session_goes_on_where_no_model_sums_it_up,
     line_034_the_workspace_names_the_model_that_sums_up,

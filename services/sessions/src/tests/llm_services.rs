@@ -156,8 +156,6 @@ async fn line_067_the_model_of_the_service_answers(place: Place) {
         endpoint_base_url: Some("https://models.example".to_owned()),
         endpoint_path: Some("/v1".to_owned()),
         max_output_tokens: Some(9),
-        // 75: it is offered no tools.
-        supports_tools: Some(false),
         ..service("openai")
     };
     let sent = bound(&world, like).await;
@@ -181,9 +179,30 @@ async fn line_067_the_model_of_the_service_answers(place: Place) {
         (settings.service, settings.max_tokens),
         (Some(expected), Some(9))
     );
-    assert_eq!(asked[1].group, Some(Vec::new()));
     // The credential itself is nowhere.
     assert!(!serde_json::to_string(&asked).unwrap().contains("sk-played"));
+}
+
+async fn line_075_a_model_that_calls_no_tools_is_offered_none(place: Place) {
+    let world = World::start(&place).await;
+    let like = NewLlmService {
+        supports_tools: Some(false),
+        ..service("ollama")
+    };
+    let sent = bound(&world, like).await;
+    let asked = SentContent {
+        streaming: true,
+        ..sent
+    };
+    let told = world.events::<SendConversationMessage>(&asked).await;
+    let told = told.unwrap();
+    let names: Vec<_> = told.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, ["user-message", "token", "done"]);
+    let asked = world.asked().remove(0);
+    assert_eq!(
+        (asked.group, asked.tool_names),
+        (Some(Vec::new()), Some(Vec::new()))
+    );
 }
 
 async fn line_081_a_service_that_an_agent_names_stays(place: Place) {
@@ -244,6 +263,7 @@ on_both_buses!(
     line_053_an_agent_names_a_service_that_is_there,
     line_065_another_provider_is_refused_before_the_message_is_kept,
     line_067_the_model_of_the_service_answers,
+    line_075_a_model_that_calls_no_tools_is_offered_none,
     line_081_a_service_that_an_agent_names_stays,
     line_083_a_written_key_and_the_address_of_metadata_are_refused,
 );

@@ -3,11 +3,13 @@
 mod access;
 mod agents;
 mod around;
+mod bounds;
 mod compaction;
 mod conversations;
 mod documents;
 mod llm_services;
 mod memory;
+mod repeated;
 mod retrieval;
 mod sessions;
 mod streams;

@@ -96,7 +96,13 @@ async fn line_070_calls_of_tools_are_told_in_their_order(place: Place) {
     let result = json!({"toolName": "search", "callId": "c0", "result": "found"});
     assert_eq!(Value::Object(told[4].1.clone()), result);
     assert_eq!(told[7].1["content"], "it is there");
-    // 74: the listing hides the call, and the next prompt has it.
+}
+
+async fn line_074_a_listing_hides_calls_of_tools_and_the_next_prompt_has_them(place: Place) {
+    let world = World::start(&place).await;
+    let to = conversation(&world, None).await;
+    world.plays(|_| with_tools(1));
+    streamed(&world, &to, "look").await;
     assert_eq!(listed(&world, &to).await, ["look", "it is there"]);
     streamed(&world, &to, "again").await;
     let framing = world.asked().pop().unwrap().framing;
@@ -302,12 +308,29 @@ async fn an_interrupting_turn_takes_the_place_of_the_other_one(place: Place) {
     assert_eq!(roles, ["user", "user", "assistant"]);
 }
 
+async fn line_132_the_last_event_names_the_session_that_goes_on(place: Place) {
+    let world = World::start(&place).await;
+    let session = world.session("ann", "bob").await;
+    world.fill(&session, 6, &"x".repeat(4_400)).await;
+    let asked = SentMessage {
+        streaming: true,
+        ..sent(&session, "on")
+    };
+    let told = world.events::<SendMessage>(&asked).await.unwrap();
+    let (name, last) = told.last().expect("an end");
+    assert_eq!(name, "done");
+    assert_ne!(last["session_id"], *session.id);
+    assert_eq!(last["session_id"], last["compacted"]["to"]);
+}
+
 on_both_buses!(
+    line_132_the_last_event_names_the_session_that_goes_on,
     line_035_a_conversation_is_no_way_around_the_depth,
     line_064_without_a_flow_nothing_is_sent_and_agents_can_be_changed,
     line_068_an_agent_without_instructions_has_the_usual_ones,
     line_069_a_stream_begins_with_the_message_and_ends_with_the_answer,
     line_070_calls_of_tools_are_told_in_their_order,
+    line_074_a_listing_hides_calls_of_tools_and_the_next_prompt_has_them,
     line_071_a_seventh_call_of_a_tool_ends_the_turn,
     line_072_an_agent_that_fails_ends_the_stream_with_a_readable_answer,
     line_073_a_reader_that_leaves_ends_the_turn_with_what_was_said,

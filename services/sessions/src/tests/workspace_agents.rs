@@ -177,7 +177,11 @@ async fn line_055_pages_have_no_gaps_while_an_agent_is_added(place: Place) {
         }
     }
     assert_eq!(names, ["a0", "a1", "a2", "a3", "a4", "late"]);
-    // 56: pages and cursors have their bounds.
+}
+
+async fn line_056_pages_and_cursors_have_their_bounds(place: Place) {
+    let world = World::start(&place).await;
+    let mut asked = WhichAgents::default();
     for limit in [0, 201] {
         asked.limit = Some(limit);
         assert_eq!(
@@ -216,5 +220,6 @@ on_both_buses!(
     line_051_an_id_is_taken_once,
     line_052_a_change_leaves_the_rest,
     line_055_pages_have_no_gaps_while_an_agent_is_added,
+    line_056_pages_and_cursors_have_their_bounds,
     line_058_an_id_that_is_not_a_uuid_is_refused,
 );

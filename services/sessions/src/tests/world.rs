@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -87,6 +88,17 @@ fn answer(text: &str) -> AgentResponse {
     }
 }
 
+/// A directory with the files of the agents.
+fn described() -> TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    let agents = dir.path().join("agents");
+    fs::create_dir(&agents).unwrap();
+    for (name, text) in FILES {
+        fs::write(agents.join(name), text).unwrap();
+    }
+    dir
+}
+
 impl World {
     /// Whose agent answers with what it was asked.
     pub(super) async fn start(place: &Place) -> Self {
@@ -104,13 +116,30 @@ impl World {
         files: impl FnOnce(&Path),
         retrieves: bool,
     ) -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        let agents = dir.path().join("agents");
-        fs::create_dir(&agents).unwrap();
-        for (name, text) in FILES {
-            fs::write(agents.join(name), text).unwrap();
-        }
+        let dir = described();
         files(dir.path());
+        Self::over(place, dir, retrieves, |_| {}).await
+    }
+
+    /// The same with other options.
+    pub(super) async fn start_bounded(place: &Place, more: impl FnOnce(&mut Options)) -> Self {
+        Self::over(place, described(), false, more).await
+    }
+
+    /// The same system after its process ended and another one began: what is kept is there, and no answer that was sent.
+    pub(super) async fn again(self, place: &Place) -> Self {
+        let Self { flow, dir, .. } = self;
+        flow.mesh.stop(Duration::from_secs(1)).await;
+        drop(flow);
+        Self::over(&place.another().await, dir, false, |_| {}).await
+    }
+
+    async fn over(
+        place: &Place,
+        dir: TempDir,
+        retrieves: bool,
+        more: impl FnOnce(&mut Options),
+    ) -> Self {
         let answers: Answers = Arc::new(Mutex::new(Box::new(|asked| {
             Ok(format!("re {}", asked.question))
         })));
@@ -137,18 +166,19 @@ impl World {
         let key = dir.path().join(KEY);
         fs::write(&key, "sk-played").unwrap();
         let credentials = json!(format!("default=file:{}", key.display()));
-        let options = Options {
+        let mut options = Options {
             data_dir: dir.path().to_owned(),
             credentials: Some(serde_json::from_value(credentials).unwrap()),
             ..Options::default()
         };
+        more(&mut options);
         let played =
             Processor::new(agent_manager::PROCESSOR).serves(agent_manager::REQUEST, agent.clone());
-        let more = around::processors(&model, &chunks);
+        let around = around::processors(&model, &chunks);
         let host = |mesh: &_| {
             let mut all = processors(mesh, options).expect("the files can be used");
             all.push(played);
-            all.extend(more);
+            all.extend(around);
             all
         };
         let mut wiring: Vec<Wiring> = around::WIRING.to_vec();

@@ -4,11 +4,10 @@ use tg_collections::WorkspaceStore;
 use tg_schemas::operations::{CompactStrategy, ToolCall, Usage};
 use tg_schemas::{WorkspaceKey, WorkspaceTombstone};
 
-use super::memory::InMemory;
 use super::sqlite::SqliteSessions;
 use super::{
-    Agent, AgentRow, AgentStore, Answer, Asked, NewSession, Owner, Role, SessionStore,
-    SettingStore, Step, Surface,
+    Agent, AgentRow, AgentStore, Answer, Asked, Message, NewSession, Owner, Page, Role,
+    SessionStore, SettingStore, Span, Step, Surface,
 };
 use crate::engine::cursor::Key;
 
@@ -32,7 +31,18 @@ fn new(id: &str, user: &str, at: i64) -> NewSession {
         strategy: CompactStrategy::Manual,
         keep: 3,
         mask: true,
+        request: format!("r-{id}"),
         at,
+    }
+}
+
+/// Some messages after a number.
+fn span(after: i64, live: bool, most: usize) -> Span {
+    Span {
+        after,
+        live,
+        most,
+        bytes: usize::MAX,
     }
 }
 
@@ -71,7 +81,8 @@ async fn turn(store: &impl SessionStore, session: &str, request: &str, text: &st
 }
 
 async fn texts(store: &impl SessionStore, session: &str) -> Vec<String> {
-    let all = store.messages("w", session, 0, false, 1_000).await.unwrap();
+    let all = store.messages("w", session, span(0, false, 1_000)).await;
+    let all = all.unwrap().items;
     all.into_iter().map(|one| one.content).collect()
 }
 
@@ -119,7 +130,8 @@ async fn messages_are_numbered_without_gaps_and_each_is_later_than_the_last(
     store.create("w", new("1", "ann", 10)).await.unwrap();
     assert_eq!(turn(&store, "1", "q1", "one").await, 1);
     assert_eq!(turn(&store, "1", "q2", "two").await, 3);
-    let all = store.messages("w", "1", 0, true, 1_000).await.unwrap();
+    let all = store.messages("w", "1", span(0, true, 1_000)).await;
+    let all = all.unwrap().items;
     let numbers: Vec<i64> = all.iter().map(|one| one.seq).collect();
     assert_eq!(numbers, [1, 2, 3, 4]);
     assert!(all.windows(2).all(|two| two[0].at < two[1].at));
@@ -129,8 +141,48 @@ async fn messages_are_numbered_without_gaps_and_each_is_later_than_the_last(
     assert_eq!((session.messages, session.live), (4, 4));
     assert_eq!(session.loop_window, "[1]");
     assert_eq!(session.updated, all[3].at);
-    let page = store.messages("w", "1", 1, false, 2).await.unwrap();
-    assert_eq!((page[0].seq, page.len()), (2, 2));
+    let page = store.messages("w", "1", span(1, false, 2)).await.unwrap();
+    assert_eq!(
+        (page.items[0].seq, page.items.len(), page.more),
+        (2, 2, true)
+    );
+    let page = store.messages("w", "1", span(2, false, 2)).await.unwrap();
+    assert_eq!((page.items.len(), page.more), (2, false));
+    let one = store.messages("w", "1", Span::one(3)).await.unwrap();
+    assert_eq!((one.items[0].seq, one.items.len()), (3, 1));
+}
+
+/// A page ends with the message that fills it, which is read whole.
+async fn pages_of_messages_end_by_their_bytes(store: impl SessionStore) {
+    store.create("w", new("1", "ann", 10)).await.unwrap();
+    for at in 0..3 {
+        turn(&store, "1", &format!("q{at}"), &"x".repeat(LARGE)).await;
+    }
+    let read = async |after, bytes| {
+        let span = Span {
+            bytes,
+            ..span(after, false, 100)
+        };
+        let page = store.messages("w", "1", span).await.unwrap();
+        (page.items.len(), page.more)
+    };
+    assert_eq!(read(0, 1).await, (1, true));
+    assert_eq!(read(0, LARGE + 1).await, (2, true));
+    assert_eq!(read(5, 1).await, (1, false));
+    assert_eq!(read(0, 7 * LARGE).await, (6, false));
+    let seqs = |page: Page<Message>| page.items.iter().map(|one| one.seq).collect::<Vec<_>>();
+    let (mut all, mut next) = (Vec::new(), span(0, false, 100));
+    next.bytes = 1;
+    loop {
+        let page = store.messages("w", "1", next).await.unwrap();
+        let more = page.more;
+        all.extend(seqs(page));
+        next.after = all.last().copied().unwrap();
+        if !more {
+            break;
+        }
+    }
+    assert_eq!(all, [1, 2, 3, 4, 5, 6]);
 }
 
 /// 130: a request that comes again.
@@ -202,12 +254,20 @@ async fn line_018_a_deleted_session_takes_its_messages_with_it(store: impl Sessi
         let asked = asked(&format!("{id}-q"), &large);
         store.begin("w", id, asked).await.unwrap();
     }
-    assert!(store.delete("w", "1").await.unwrap());
-    assert!(!store.delete("w", "1").await.unwrap());
-    assert!(!store.delete("x", "2").await.unwrap());
+    assert!(!store.is_done("w", "d1", "1").await.unwrap());
+    assert!(store.delete("w", "1", "d1").await.unwrap());
+    assert!(!store.delete("w", "1", "d2").await.unwrap());
+    assert!(!store.delete("x", "2", "d1").await.unwrap());
     assert_eq!(store.session("w", "1").await.unwrap(), None);
     assert!(texts(&store, "1").await.is_empty());
     assert_eq!(texts(&store, "2").await, [large]);
+    // The same request finds it done, whatever else has its id by now.
+    store.create("w", new("1", "ann", 10)).await.unwrap();
+    assert!(store.delete("w", "1", "d1").await.unwrap());
+    assert!(store.is_done("w", "d1", "1").await.unwrap());
+    assert!(!store.is_done("w", "d1", "2").await.unwrap());
+    assert!(!store.is_done("x", "d1", "1").await.unwrap());
+    assert!(store.session("w", "1").await.unwrap().is_some());
 }
 
 fn agent(id: &str, request: &str) -> AgentRow {
@@ -234,17 +294,24 @@ async fn line_051_an_agent_is_added_once_in_its_workspace(store: impl AgentStore
 }
 
 async fn line_047_a_workspace_has_its_first_agents_once(store: impl AgentStore) {
-    let ids = |found: Vec<Agent>| -> Vec<String> { found.into_iter().map(|one| one.id).collect() };
+    let ids =
+        |found: Page<Agent>| -> Vec<String> { found.items.into_iter().map(|one| one.id).collect() };
     assert!(!store.is_seeded("w").await.unwrap());
     let first = || ["b", "a"].map(|id| agent(id, "q")).to_vec();
     for _ in 0..2 {
         store.seed("w", first()).await.unwrap();
         assert!(store.is_seeded("w").await.unwrap());
-        assert_eq!(ids(store.agents("w", None, 10).await.unwrap()), ["b", "a"]);
+        assert_eq!(
+            ids(store.agents("w", None, 10, usize::MAX).await.unwrap()),
+            ["b", "a"]
+        );
     }
-    store.remove_agent("w", "b").await.unwrap();
+    store.remove_agent("w", "b", "d").await.unwrap();
     store.seed("w", first()).await.unwrap();
-    assert_eq!(ids(store.agents("w", None, 10).await.unwrap()), ["a"]);
+    assert_eq!(
+        ids(store.agents("w", None, 10, usize::MAX).await.unwrap()),
+        ["a"]
+    );
     assert!(!store.is_seeded("x").await.unwrap());
 }
 
@@ -263,8 +330,12 @@ async fn agents_are_listed_changed_and_removed(store: impl AgentStore) {
             }
             None => None,
         };
-        let found = store.agents("w", after, most).await.unwrap();
-        found.into_iter().map(|one| one.id).collect::<Vec<_>>()
+        let found = store.agents("w", after, most, usize::MAX).await.unwrap();
+        found
+            .items
+            .into_iter()
+            .map(|one| one.id)
+            .collect::<Vec<_>>()
     };
     // The oldest first, also those of one millisecond.
     assert_eq!(ids(None, 10).await, ["b", "a", "c"]);
@@ -275,9 +346,12 @@ async fn agents_are_listed_changed_and_removed(store: impl AgentStore) {
     assert!(changed.updated > changed.created);
     let none = store.change_agent("w", "z", "{}".to_owned(), 5).await;
     assert_eq!(none.unwrap(), None);
-    assert!(store.remove_agent("w", "b").await.unwrap());
-    assert!(!store.remove_agent("w", "b").await.unwrap());
-    assert!(!store.remove_agent("y", "a").await.unwrap());
+    let few = store.agents("w", None, 10, 1).await.unwrap();
+    assert_eq!((few.items.len(), few.more), (1, true));
+    assert!(store.remove_agent("w", "b", "d1").await.unwrap());
+    assert!(store.remove_agent("w", "b", "d1").await.unwrap());
+    assert!(!store.remove_agent("w", "b", "d2").await.unwrap());
+    assert!(!store.remove_agent("y", "a", "d1").await.unwrap());
     assert_eq!(ids(None, 10).await, ["a", "c"]);
 }
 
@@ -311,7 +385,7 @@ async fn line_079_conversations_go_with_their_agent(store: impl AgentStore + Ses
     );
     let none = store.rename("w", "of-z", None, Vec::new()).await.unwrap();
     assert_eq!(none, None);
-    assert!(store.remove_agent("w", "a").await.unwrap());
+    assert!(store.remove_agent("w", "a", "d").await.unwrap());
     assert_eq!(store.session("w", "of-a").await.unwrap(), None);
     assert!(store.session("w", "of-b").await.unwrap().is_some());
     assert!(store.session("w", "1").await.unwrap().is_some());
@@ -371,7 +445,8 @@ async fn line_022_calls_of_tools_are_kept_before_their_answer(store: impl Sessio
         .finish("w", "1", began.unwrap().turn, answer)
         .await
         .unwrap();
-    let all = store.messages("w", "1", 0, true, 10).await.unwrap();
+    let all = store.messages("w", "1", span(0, true, 10)).await.unwrap();
+    let all = all.items;
     let roles: Vec<Role> = all.iter().map(|one| one.role).collect();
     assert_eq!(roles, [Role::User, Role::Agent, Role::Tool, Role::Agent]);
     assert_eq!(all[1].tool_calls, [step.call]);
@@ -423,6 +498,7 @@ macro_rules! conformance {
             messages_are_numbered_without_gaps_and_each_is_later_than_the_last,
             line_130_a_repeated_request_adds_no_second_message,
             the_past_is_what_fits_from_its_end_on,
+            pages_of_messages_end_by_their_bytes,
             line_022_calls_of_tools_are_kept_before_their_answer,
             line_080_conversations_forget_a_collection,
             line_018_a_deleted_session_takes_its_messages_with_it,
@@ -449,9 +525,9 @@ fn sqlite(dir: &std::path::Path) -> SqliteSessions {
     SqliteSessions::open(&dir.join("i.sqlite"), &dir.join("all"), durability).unwrap()
 }
 
-conformance!(in_memory, |_: &std::path::Path| InMemory::default());
 conformance!(in_sqlite, sqlite);
 
+mod room;
 mod services;
 mod shortened;
 
@@ -466,6 +542,7 @@ async fn a_late_turn_writes_as_many_rows_as_an_early_one() {
     }
     let session = store.session("w", "1").await.unwrap().unwrap();
     assert_eq!(session.messages, 400);
-    let last = store.messages("w", "1", 399, false, 10).await.unwrap();
+    let last = store.messages("w", "1", span(399, false, 10)).await;
+    let last = last.unwrap().items;
     assert_eq!((last.len(), last[0].seq), (1, 400));
 }

@@ -51,24 +51,22 @@ async fn line_081_a_service_that_an_agent_names_stays(store: impl AgentStore + L
         ..agent("a", "q")
     };
     store.add_agent("w", bound).await.unwrap();
-    let kept = store.remove_service("w", "s").await.unwrap();
+    let kept = store.remove_service("w", "s", "d1").await.unwrap();
     assert_eq!(kept, Removed::Named(named.to_owned()));
     assert!(store.service("w", "s").await.unwrap().is_some());
     store
         .change_agent("w", "a", "{}".to_owned(), 9)
         .await
         .unwrap();
-    assert_eq!(store.remove_service("w", "s").await.unwrap(), Removed::Gone);
-    assert_eq!(
-        store.remove_service("w", "s").await.unwrap(),
-        Removed::Missing
-    );
+    for request in ["d1", "d1"] {
+        let gone = store.remove_service("w", "s", request).await.unwrap();
+        assert_eq!(gone, Removed::Gone);
+    }
+    let missing = store.remove_service("w", "s", "d2").await.unwrap();
+    assert_eq!(missing, Removed::Missing);
     assert_eq!(store.service("w", "s").await.unwrap(), None);
 }
 
-conformance!(in_memory, |_: &std::path::Path| InMemory::default();
-    services_are_added_once_listed_and_changed,
-    line_081_a_service_that_an_agent_names_stays);
 conformance!(in_sqlite, sqlite;
     services_are_added_once_listed_and_changed,
     line_081_a_service_that_an_agent_names_stays);

@@ -1,8 +1,8 @@
-//! The suite of what the adapter in memory does not have: shortened sessions, settings of workspaces, facts about users.
+//! The suite of shortened sessions, settings of workspaces, facts about users.
 
 use tg_schemas::operations::CompactStrategy;
 
-use super::{new, sqlite, texts, turn};
+use super::{new, span, sqlite, texts, turn};
 use crate::store::{
     FactStore, LineageStore, MemoryRow, Message, SessionStore, SettingStore, Shortening,
     SummaryKind, SummaryRow,
@@ -60,12 +60,21 @@ async fn line_021_a_shortened_session_goes_on_in_another_and_can_be_restored(
     assert_eq!(again, None);
     let all = store.summaries("w", "1").await.unwrap();
     assert_eq!((all.len(), all[0].after), (1, next.characters / 4));
-    assert!(store.is_begun("w", "1", "q1").await.unwrap());
-    assert!(!store.is_begun("w", "2", "q1").await.unwrap());
-    let back = store.restore("w", "1").await.unwrap().unwrap();
+    let begun = store.begun("w", "1", "q1").await.unwrap().unwrap();
+    assert_eq!(begun.turn, 1);
+    assert_eq!(begun.finished.unwrap().message.content, "re q1");
+    for (session, request) in [("2", "q1"), ("1", "q9"), ("9", "q1")] {
+        let none = store.begun("w", session, request).await.unwrap();
+        assert_eq!(none, None);
+    }
+    let back = store.restore("w", "1", "u1").await.unwrap().unwrap();
     assert_eq!((back.live, back.characters, back.archived), (4, 14, None));
     assert_eq!(store.session("w", "2").await.unwrap(), None);
     assert!(store.summaries("w", "1").await.unwrap().is_empty());
+    // The request that did it finds it done, another one finds nothing to take back.
+    let again = store.restore("w", "1", "u1").await.unwrap();
+    assert_eq!(again, Some(back));
+    assert_eq!(store.restore("w", "1", "u2").await.unwrap(), None);
     // One with a turn of its own stays.
     store
         .shorten("w", shortening("1", "2", 5))
@@ -73,8 +82,8 @@ async fn line_021_a_shortened_session_goes_on_in_another_and_can_be_restored(
         .unwrap()
         .unwrap();
     turn(&store, "2", "q3", "q3").await;
-    assert_eq!(store.restore("w", "1").await.unwrap(), None);
-    store.delete("w", "2").await.unwrap();
+    assert_eq!(store.restore("w", "1", "u3").await.unwrap(), None);
+    store.delete("w", "2", "d").await.unwrap();
     let source = store.session("w", "1").await.unwrap().unwrap();
     assert_eq!((source.archived.is_some(), source.successor), (true, None));
     assert_eq!(store.summaries("w", "1").await.unwrap()[0].successor, None);
@@ -96,6 +105,24 @@ async fn line_084_a_summary_in_place_leaves_its_session_as_it_is(
         store.summaries("w", "1").await.unwrap(),
         std::slice::from_ref(&row)
     );
+    let later = SummaryRow {
+        id: "later".to_owned(),
+        last: 9,
+        ..row.clone()
+    };
+    let lineage = SummaryRow {
+        id: "lineage".to_owned(),
+        kind: SummaryKind::Lineage,
+        tier: "full".to_owned(),
+        last: 10,
+        ..row.clone()
+    };
+    assert_eq!(store.newest_in_place("w", "2").await.unwrap(), None);
+    for one in [later.clone(), lineage] {
+        assert!(store.summed_up("w", one).await.unwrap());
+    }
+    let newest = store.newest_in_place("w", "1").await.unwrap();
+    assert_eq!(newest, Some(later));
     assert_eq!(texts(&store, "1").await.len(), 2);
     let session = store.session("w", "1").await.unwrap().unwrap();
     assert_eq!((session.live, session.archived), (2, None));
@@ -110,7 +137,8 @@ async fn line_084_a_summary_in_place_leaves_its_session_as_it_is(
 async fn a_session_is_taken_in_once_with_its_messages(store: impl LineageStore + SessionStore) {
     store.create("w", new("1", "ann", 10)).await.unwrap();
     turn(&store, "1", "q1", "one").await;
-    let told = store.messages("w", "1", 0, false, 10).await.unwrap();
+    let told = store.messages("w", "1", span(0, false, 10)).await;
+    let told = told.unwrap().items;
     let copies = |told: &[Message]| {
         let copy = |one: &Message| Message {
             id: format!("copy-{}", one.id),
@@ -181,8 +209,10 @@ async fn settings_and_facts_stay_with_their_workspace_and_user(
         .await
         .unwrap();
     assert_eq!(ids("ann", i64::MIN).await.len(), 2);
-    assert!(!store.forget("w", "bob", "5").await.unwrap());
-    assert!(store.forget("w", "ann", "5").await.unwrap());
+    assert!(!store.forget("w", "bob", "5", "f1").await.unwrap());
+    assert!(store.forget("w", "ann", "5", "f2").await.unwrap());
+    assert!(store.forget("w", "ann", "5", "f2").await.unwrap());
+    assert!(!store.forget("w", "ann", "5", "f3").await.unwrap());
     assert!(
         store
             .memories("x", "ann", i64::MIN, 10)

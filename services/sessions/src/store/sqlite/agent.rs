@@ -1,11 +1,12 @@
 //! Rows of the agents of a workspace.
 
+use tg_collections::Quota;
+use tg_storage::StorageError;
 use tg_storage::rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
-use tg_storage::{StorageError, query_rows};
 
-use super::session;
+use super::{room, session};
 use crate::engine::cursor::Key;
-use crate::store::{Agent, AgentRow};
+use crate::store::{Agent, AgentRow, Page};
 
 const COLUMNS: &str = "id, body, created, updated";
 
@@ -18,7 +19,11 @@ fn read(row: &Row<'_>) -> tg_storage::rusqlite::Result<Agent> {
     })
 }
 
-pub(super) fn add(tx: &Transaction<'_>, new: &AgentRow) -> Result<Option<Agent>, StorageError> {
+pub(super) fn add(
+    tx: &Transaction<'_>,
+    new: &AgentRow,
+    quota: &Quota,
+) -> Result<Option<Agent>, StorageError> {
     let by: Option<String> = tx
         .prepare_cached("SELECT request FROM agent WHERE id = ?1")?
         .query_row([&new.id], |row| row.get(0))
@@ -27,6 +32,7 @@ pub(super) fn add(tx: &Transaction<'_>, new: &AgentRow) -> Result<Option<Agent>,
         Some(request) if request != new.request => return Ok(None),
         Some(_) => {}
         None => {
+            room::check(tx, quota, 0, room::row(&[&new.body]))?;
             // Later ones are later: two of one millisecond would have no order.
             tx.prepare_cached(
                 "INSERT INTO agent (id, request, template, body, created, updated)
@@ -49,7 +55,7 @@ pub(super) fn seed(tx: &Transaction<'_>, agents: &[AgentRow]) -> Result<(), Stor
         return Ok(());
     }
     for new in agents {
-        add(tx, new)?;
+        add(tx, new, &Quota::UNLIMITED)?;
     }
     tx.prepare_cached("INSERT INTO seeded (number) VALUES (1)")?
         .execute([])?;
@@ -68,11 +74,25 @@ pub(super) fn list(
     conn: &Connection,
     after: Option<&Key>,
     most: usize,
-) -> Result<Vec<Agent>, StorageError> {
+    bytes: usize,
+) -> Result<Page<Agent>, StorageError> {
     let sql = format!("SELECT {COLUMNS} FROM agent WHERE created > ?1 ORDER BY created LIMIT ?2");
     let after = after.map_or(i64::MIN, |key| key.created);
-    let most = i64::try_from(most).unwrap_or(i64::MAX);
-    query_rows(conn, &sql, params![after, most], read)
+    // One more tells whether there are more.
+    let limit = i64::try_from(most.saturating_add(1)).unwrap_or(i64::MAX);
+    let mut query = conn.prepare_cached(&sql)?;
+    let mut rows = query.query(params![after, limit])?;
+    let (mut page, mut room) = (Page::default(), bytes);
+    while let Some(row) = rows.next()? {
+        if page.items.len() == most || room == 0 {
+            page.more = true;
+            break;
+        }
+        let agent = read(row)?;
+        room = room.saturating_sub(agent.body.len());
+        page.items.push(agent);
+    }
+    Ok(page)
 }
 
 pub(super) fn change(
@@ -80,16 +100,24 @@ pub(super) fn change(
     id: &str,
     body: &str,
     at: i64,
+    quota: &Quota,
 ) -> Result<Option<Agent>, StorageError> {
+    let Some(known) = get(tx, id)? else {
+        return Ok(None);
+    };
+    let more = body.len().saturating_sub(known.body.len());
+    room::check(tx, quota, 0, i64::try_from(more).unwrap_or(i64::MAX))?;
     tx.prepare_cached("UPDATE agent SET body = ?2, updated = max(updated + 1, ?3) WHERE id = ?1")?
         .execute(params![id, body, at])?;
     get(tx, id)
 }
 
-pub(super) fn remove(tx: &Transaction<'_>, id: &str) -> Result<bool, StorageError> {
-    session::delete_with(tx, id)?;
-    let gone = tx
-        .prepare_cached("DELETE FROM agent WHERE id = ?1")?
-        .execute([id])?;
-    Ok(gone > 0)
+pub(super) fn remove(tx: &Transaction<'_>, id: &str, request: &str) -> Result<bool, StorageError> {
+    room::once(tx, request, id, || {
+        session::delete_with(tx, id)?;
+        let gone = tx
+            .prepare_cached("DELETE FROM agent WHERE id = ?1")?
+            .execute([id])?;
+        Ok(gone > 0)
+    })
 }

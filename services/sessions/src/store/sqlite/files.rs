@@ -16,8 +16,9 @@ use tokio::sync::Mutex;
 const OPEN: usize = 16;
 /// What the names of files end in.
 const ENDING: &str = ".sqlite";
-/// Files that lie beside a database.
-const BESIDE: [&str; 4] = ["", "-wal", "-shm", ".lock"];
+/// A database and the files that lie beside it, in the order in which they are deleted. The database is the last: as long as it is
+/// there, whoever was killed in between finds what is left.
+const DELETED: [&str; 4] = ["-wal", "-shm", ".lock", ""];
 /// What stays as it is in the name of a file.
 const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.');
 
@@ -130,6 +131,38 @@ CREATE TABLE llm_service (
   created INTEGER NOT NULL UNIQUE,
   updated INTEGER NOT NULL
 ) STRICT;
+",
+    "
+ALTER TABLE session ADD COLUMN request TEXT;
+ALTER TABLE session ADD COLUMN bytes INTEGER NOT NULL DEFAULT 0;
+UPDATE session SET bytes = 512 +
+  (SELECT coalesce(sum(512 + length(CAST(coalesce(m.content, part.content, '') AS BLOB))), 0)
+   FROM message m LEFT JOIN part ON part.hash = m.part WHERE m.session = session.number);
+CREATE TABLE kept (
+  number INTEGER PRIMARY KEY CHECK (number = 1),
+  sessions INTEGER NOT NULL,
+  bytes INTEGER NOT NULL
+) STRICT;
+INSERT INTO kept SELECT 1, count(*), coalesce(sum(bytes), 0) +
+  (SELECT coalesce(sum(512 + length(CAST(body AS BLOB))), 0) FROM agent) FROM session;
+CREATE TRIGGER session_added AFTER INSERT ON session BEGIN
+  UPDATE kept SET sessions = sessions + 1, bytes = bytes + NEW.bytes;
+END;
+CREATE TRIGGER session_removed AFTER DELETE ON session BEGIN
+  UPDATE kept SET sessions = sessions - 1, bytes = bytes - OLD.bytes;
+END;
+CREATE TRIGGER session_grown AFTER UPDATE OF bytes ON session BEGIN
+  UPDATE kept SET bytes = bytes + NEW.bytes - OLD.bytes;
+END;
+CREATE TRIGGER agent_added AFTER INSERT ON agent BEGIN
+  UPDATE kept SET bytes = bytes + 512 + length(CAST(NEW.body AS BLOB));
+END;
+CREATE TRIGGER agent_removed AFTER DELETE ON agent BEGIN
+  UPDATE kept SET bytes = bytes - 512 - length(CAST(OLD.body AS BLOB));
+END;
+CREATE TRIGGER agent_changed AFTER UPDATE OF body ON agent BEGIN
+  UPDATE kept SET bytes = bytes + length(CAST(NEW.body AS BLOB)) - length(CAST(OLD.body AS BLOB));
+END;
 ",
 ];
 
@@ -269,7 +302,7 @@ impl Files {
         close(state.open.remove(workspace)).await?;
         let path = self.path(workspace);
         blocking(move || {
-            for ending in BESIDE {
+            for ending in DELETED {
                 let mut name = path.clone().into_os_string();
                 name.push(ending);
                 match std::fs::remove_file(name) {
@@ -345,5 +378,23 @@ mod tests {
         files.remove("a/../b").await.unwrap();
         let left = files.workspaces().await.unwrap();
         assert!(left.len() == OPEN + 2 && !left.contains(&"a/../b".to_owned()));
+    }
+
+    #[tokio::test]
+    async fn a_purge_that_stops_on_its_way_is_found_and_done_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let (index, root) = (dir.path().join("i.sqlite"), dir.path().join("all"));
+        let files = Files::open(&index, &root, Durability::Process).unwrap();
+        files.create("w").await.unwrap();
+        // No file can be deleted that is a directory.
+        let beside = root.join("w.sqlite.lock");
+        std::fs::remove_file(&beside).unwrap();
+        std::fs::create_dir(&beside).unwrap();
+        assert!(files.remove("w").await.is_err());
+        assert_eq!(files.workspaces().await.unwrap(), ["w"]);
+        std::fs::remove_dir(&beside).unwrap();
+        files.remove("w").await.unwrap();
+        assert!(files.workspaces().await.unwrap().is_empty());
+        assert_eq!(std::fs::read_dir(&root).unwrap().count(), 0);
     }
 }

@@ -1,11 +1,12 @@
 //! Rows of messages: added, and never changed.
 
+use tg_collections::Quota;
 use tg_schemas::operations::{ToolCall, Usage};
+use tg_storage::StorageError;
 use tg_storage::rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
-use tg_storage::{StorageError, query_rows};
 
-use super::part;
-use crate::store::{Answer, Asked, Began, Finished, Message, Role, Step};
+use super::{part, room};
+use crate::store::{Answer, Asked, Began, Finished, Message, Page, Role, Span, Step};
 
 const COLUMNS: &str = "m.seq, m.id, m.at, m.role, coalesce(m.content, part.content, ''), m.tool_name, m.tool_calls, \
                        m.usage, m.synthetic, m.compacted, m.result";
@@ -59,18 +60,19 @@ pub(super) fn characters(text: &str) -> i64 {
     i64::try_from(text.chars().count()).unwrap_or(i64::MAX)
 }
 
-/// The session has one message more.
-fn count(tx: &Transaction<'_>, place: &Place, text: &str) -> Result<(), StorageError> {
+/// The session has one message more, with a text and what else it says.
+fn count(tx: &Transaction<'_>, place: &Place, text: &str, more: &str) -> Result<(), StorageError> {
     tx.prepare_cached(
         "UPDATE session SET messages = ?2, live = live + 1, characters = characters + ?4, last_at = ?3,
-                            updated = max(updated, ?3)
+                            updated = max(updated, ?3), bytes = bytes + ?5
          WHERE number = ?1",
     )?
     .execute(params![
         place.session,
         place.seq,
         place.at,
-        characters(text)
+        characters(text),
+        room::row(&[text, more])
     ])?;
     Ok(())
 }
@@ -109,27 +111,53 @@ fn step(tx: &Transaction<'_>, session: &str, turn: i64, one: &Step) -> Result<()
             calls,
             turn
         ])?;
-        count(tx, &place, text)?;
+        count(tx, &place, text, calls.as_deref().unwrap_or_default())?;
     }
     Ok(())
+}
+
+/// The turn that a request began in a session with this row number.
+fn known(conn: &Connection, session: i64, request: &str) -> Result<Option<Began>, StorageError> {
+    let turn: Option<i64> = conn
+        .prepare_cached("SELECT seq FROM message WHERE session = ?1 AND request = ?2")?
+        .query_row(params![session, request], |row| row.get(0))
+        .optional()?;
+    let Some(turn) = turn else {
+        return Ok(None);
+    };
+    let finished = finished(conn, session, turn)?;
+    Ok(Some(Began { turn, finished }))
+}
+
+/// The turn that a request began.
+pub(super) fn begun(
+    conn: &Connection,
+    session: &str,
+    request: &str,
+) -> Result<Option<Began>, StorageError> {
+    let number: Option<i64> = conn
+        .prepare_cached("SELECT number FROM session WHERE id = ?1")?
+        .query_row([session], |row| row.get(0))
+        .optional()?;
+    match number {
+        Some(number) => known(conn, number, request),
+        None => Ok(None),
+    }
 }
 
 pub(super) fn begin(
     tx: &Transaction<'_>,
     session: &str,
     asked: &Asked,
+    quota: &Quota,
 ) -> Result<Option<Began>, StorageError> {
     let Some(place) = next(tx, session, asked.at)? else {
         return Ok(None);
     };
-    let known: Option<i64> = tx
-        .prepare_cached("SELECT seq FROM message WHERE session = ?1 AND request = ?2")?
-        .query_row(params![place.session, asked.request], |row| row.get(0))
-        .optional()?;
-    if let Some(turn) = known {
-        let finished = finished(tx, place.session, turn)?;
-        return Ok(Some(Began { turn, finished }));
+    if let Some(known) = known(tx, place.session, &asked.request)? {
+        return Ok(Some(known));
     }
+    room::check(tx, quota, 0, room::row(&[&asked.content]))?;
     let (content, hash) = part::keep(tx, &asked.content)?;
     tx.prepare_cached(
         "INSERT INTO message (session, seq, id, at, role, content, part, request, turn)
@@ -145,7 +173,7 @@ pub(super) fn begin(
         hash,
         asked.request
     ])?;
-    count(tx, &place, &asked.content)?;
+    count(tx, &place, &asked.content, "")?;
     Ok(Some(Began {
         turn: place.seq,
         finished: None,
@@ -203,25 +231,37 @@ pub(super) fn finish(
         turn,
         answer.result
     ])?;
-    count(tx, &place, &answer.content)?;
+    count(tx, &place, &answer.content, &answer.result)?;
     tx.prepare_cached("UPDATE session SET loop_window = ?2 WHERE number = ?1")?
         .execute(params![place.session, answer.loop_window])?;
     finished(tx, place.session, turn)
 }
 
+/// Read from the beginning on, and no further than there is room.
 pub(super) fn list(
     conn: &Connection,
     session: &str,
-    after: i64,
-    live: bool,
-    most: usize,
-) -> Result<Vec<Message>, StorageError> {
+    span: &Span,
+) -> Result<Page<Message>, StorageError> {
     let sql = format!(
         "SELECT {COLUMNS} FROM {FROM} WHERE s.id = ?1 AND m.seq > ?2 AND (NOT ?3 OR m.compacted IS NULL)
          ORDER BY m.seq LIMIT ?4"
     );
-    let most = i64::try_from(most).unwrap_or(i64::MAX);
-    query_rows(conn, &sql, params![session, after, live, most], read)
+    // One more tells whether there are more.
+    let most = i64::try_from(span.most.saturating_add(1)).unwrap_or(i64::MAX);
+    let mut query = conn.prepare_cached(&sql)?;
+    let mut rows = query.query(params![session, span.after, span.live, most])?;
+    let (mut page, mut bytes) = (Page::default(), 0_usize);
+    while let Some(row) = rows.next()? {
+        if page.items.len() == span.most || bytes >= span.bytes {
+            page.more = true;
+            break;
+        }
+        let message = read(row)?;
+        bytes = bytes.saturating_add(message.bytes());
+        page.items.push(message);
+    }
+    Ok(page)
 }
 
 /// Read from the end on, and no further than there is room.

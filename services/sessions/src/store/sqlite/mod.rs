@@ -5,6 +5,7 @@ mod files;
 mod message;
 mod more;
 mod part;
+mod room;
 mod service;
 mod session;
 mod setting;
@@ -13,18 +14,21 @@ mod summary;
 use std::path::Path;
 
 use async_trait::async_trait;
+use tg_collections::Quota;
 use tg_storage::{Durability, StorageError};
 
 use self::files::Files;
 use super::{
-    Agent, AgentRow, AgentStore, Answer, Asked, Began, Finished, Message, NewSession, Owner,
-    Session, SessionStore,
+    Agent, AgentRow, AgentStore, Answer, Asked, Began, Finished, Message, NewSession, Owner, Page,
+    Session, SessionStore, Span,
 };
 use crate::engine::cursor::Key;
 
 /// Sessions of all workspaces. Clones share the files.
 pub struct SqliteSessions {
     files: Files,
+    /// What one workspace may keep.
+    quota: Quota,
 }
 
 impl SqliteSessions {
@@ -35,7 +39,14 @@ impl SqliteSessions {
     pub fn open(index: &Path, root: &Path, durability: Durability) -> Result<Self, StorageError> {
         Ok(Self {
             files: Files::open(index, root, durability)?,
+            quota: Quota::UNLIMITED,
         })
+    }
+
+    /// The same store, in which a workspace may keep so much.
+    #[must_use]
+    pub fn holding(self, quota: Quota) -> Self {
+        Self { quota, ..self }
     }
 
     /// The files below.
@@ -48,7 +59,9 @@ impl SqliteSessions {
 impl SessionStore for SqliteSessions {
     async fn create(&self, workspace: &str, new: NewSession) -> Result<Session, StorageError> {
         let file = self.files.create(workspace).await?;
-        file.write(move |tx| session::create(tx, &new)).await
+        let quota = self.quota;
+        file.write(move |tx| session::create(tx, &new, &quota, 0))
+            .await
     }
 
     async fn session(&self, workspace: &str, id: &str) -> Result<Option<Session>, StorageError> {
@@ -101,12 +114,27 @@ impl SessionStore for SqliteSessions {
             .await
     }
 
-    async fn delete(&self, workspace: &str, id: &str) -> Result<bool, StorageError> {
+    async fn delete(&self, workspace: &str, id: &str, request: &str) -> Result<bool, StorageError> {
         let Some(file) = self.files.find(workspace).await? else {
             return Ok(false);
         };
-        let id = id.to_owned();
-        file.write(move |tx| session::delete(tx, &id)).await
+        let (id, request) = (id.to_owned(), request.to_owned());
+        file.write(move |tx| room::once(tx, &request, &id, || session::delete(tx, &id)))
+            .await
+    }
+
+    async fn is_done(
+        &self,
+        workspace: &str,
+        request: &str,
+        id: &str,
+    ) -> Result<bool, StorageError> {
+        let Some(file) = self.files.find(workspace).await? else {
+            return Ok(false);
+        };
+        let (id, request) = (id.to_owned(), request.to_owned());
+        file.read(move |conn| room::is_done(conn, &request, &id))
+            .await
     }
 
     async fn begin(
@@ -118,8 +146,8 @@ impl SessionStore for SqliteSessions {
         let Some(file) = self.files.find(workspace).await? else {
             return Ok(None);
         };
-        let session = session.to_owned();
-        file.write(move |tx| message::begin(tx, &session, &asked))
+        let (session, quota) = (session.to_owned(), self.quota);
+        file.write(move |tx| message::begin(tx, &session, &asked, &quota))
             .await
     }
 
@@ -142,15 +170,13 @@ impl SessionStore for SqliteSessions {
         &self,
         workspace: &str,
         session: &str,
-        after: i64,
-        live: bool,
-        most: usize,
-    ) -> Result<Vec<Message>, StorageError> {
+        span: Span,
+    ) -> Result<Page<Message>, StorageError> {
         let Some(file) = self.files.find(workspace).await? else {
-            return Ok(Vec::new());
+            return Ok(Page::default());
         };
         let session = session.to_owned();
-        file.read(move |conn| message::list(conn, &session, after, live, most))
+        file.read(move |conn| message::list(conn, &session, &span))
             .await
     }
 
@@ -178,7 +204,8 @@ impl AgentStore for SqliteSessions {
         new: AgentRow,
     ) -> Result<Option<Agent>, StorageError> {
         let file = self.files.create(workspace).await?;
-        file.write(move |tx| agent::add(tx, &new)).await
+        let quota = self.quota;
+        file.write(move |tx| agent::add(tx, &new, &quota)).await
     }
 
     async fn seed(&self, workspace: &str, agents: Vec<AgentRow>) -> Result<(), StorageError> {
@@ -206,11 +233,12 @@ impl AgentStore for SqliteSessions {
         workspace: &str,
         after: Option<Key>,
         most: usize,
-    ) -> Result<Vec<Agent>, StorageError> {
+        bytes: usize,
+    ) -> Result<Page<Agent>, StorageError> {
         let Some(file) = self.files.find(workspace).await? else {
-            return Ok(Vec::new());
+            return Ok(Page::default());
         };
-        file.read(move |conn| agent::list(conn, after.as_ref(), most))
+        file.read(move |conn| agent::list(conn, after.as_ref(), most, bytes))
             .await
     }
 
@@ -224,16 +252,21 @@ impl AgentStore for SqliteSessions {
         let Some(file) = self.files.find(workspace).await? else {
             return Ok(None);
         };
-        let id = id.to_owned();
-        file.write(move |tx| agent::change(tx, &id, &body, at))
+        let (id, quota) = (id.to_owned(), self.quota);
+        file.write(move |tx| agent::change(tx, &id, &body, at, &quota))
             .await
     }
 
-    async fn remove_agent(&self, workspace: &str, id: &str) -> Result<bool, StorageError> {
+    async fn remove_agent(
+        &self,
+        workspace: &str,
+        id: &str,
+        request: &str,
+    ) -> Result<bool, StorageError> {
         let Some(file) = self.files.find(workspace).await? else {
             return Ok(false);
         };
-        let id = id.to_owned();
-        file.write(move |tx| agent::remove(tx, &id)).await
+        let (id, request) = (id.to_owned(), request.to_owned());
+        file.write(move |tx| agent::remove(tx, &id, &request)).await
     }
 }

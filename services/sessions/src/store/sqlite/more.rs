@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use async_trait::async_trait;
 use tg_storage::StorageError;
 
-use super::{SqliteSessions, setting, summary};
+use super::{SqliteSessions, message, setting, summary};
 use crate::store::{
-    FactStore, LineageStore, MemoryRow, Message, NewSession, Session, SettingStore, Shortening,
-    SummaryRow,
+    Began, FactStore, LineageStore, MemoryRow, Message, NewSession, Session, SettingStore,
+    Shortening, SummaryRow,
 };
 
 #[async_trait]
@@ -24,12 +24,18 @@ impl LineageStore for SqliteSessions {
         file.write(move |tx| summary::shorten(tx, &new)).await
     }
 
-    async fn restore(&self, workspace: &str, id: &str) -> Result<Option<Session>, StorageError> {
+    async fn restore(
+        &self,
+        workspace: &str,
+        id: &str,
+        request: &str,
+    ) -> Result<Option<Session>, StorageError> {
         let Some(file) = self.files.find(workspace).await? else {
             return Ok(None);
         };
-        let id = id.to_owned();
-        file.write(move |tx| summary::restore(tx, &id)).await
+        let (id, request) = (id.to_owned(), request.to_owned());
+        file.write(move |tx| summary::restore(tx, &id, &request))
+            .await
     }
 
     async fn summed_up(&self, workspace: &str, new: SummaryRow) -> Result<bool, StorageError> {
@@ -51,17 +57,30 @@ impl LineageStore for SqliteSessions {
         file.read(move |conn| summary::list(conn, &session)).await
     }
 
-    async fn is_begun(
+    async fn newest_in_place(
+        &self,
+        workspace: &str,
+        session: &str,
+    ) -> Result<Option<SummaryRow>, StorageError> {
+        let Some(file) = self.files.find(workspace).await? else {
+            return Ok(None);
+        };
+        let session = session.to_owned();
+        file.read(move |conn| summary::newest_in_place(conn, &session))
+            .await
+    }
+
+    async fn begun(
         &self,
         workspace: &str,
         session: &str,
         request: &str,
-    ) -> Result<bool, StorageError> {
+    ) -> Result<Option<Began>, StorageError> {
         let Some(file) = self.files.find(workspace).await? else {
-            return Ok(false);
+            return Ok(None);
         };
         let (session, request) = (session.to_owned(), request.to_owned());
-        file.read(move |conn| summary::is_begun(conn, &session, &request))
+        file.read(move |conn| message::begun(conn, &session, &request))
             .await
     }
 
@@ -72,7 +91,8 @@ impl LineageStore for SqliteSessions {
         messages: Vec<Message>,
     ) -> Result<Session, StorageError> {
         let file = self.files.create(workspace).await?;
-        file.write(move |tx| summary::import(tx, &new, &messages))
+        let quota = self.quota;
+        file.write(move |tx| summary::import(tx, &new, &messages, &quota))
             .await
     }
 }
@@ -125,11 +145,18 @@ impl FactStore for SqliteSessions {
             .await
     }
 
-    async fn forget(&self, workspace: &str, user: &str, id: &str) -> Result<bool, StorageError> {
+    async fn forget(
+        &self,
+        workspace: &str,
+        user: &str,
+        id: &str,
+        request: &str,
+    ) -> Result<bool, StorageError> {
         let Some(file) = self.files.find(workspace).await? else {
             return Ok(false);
         };
-        let (user, id) = (user.to_owned(), id.to_owned());
-        file.write(move |tx| setting::forget(tx, &user, &id)).await
+        let [user, id, request] = [user, id, request].map(str::to_owned);
+        file.write(move |tx| setting::forget(tx, &user, &id, &request))
+            .await
     }
 }

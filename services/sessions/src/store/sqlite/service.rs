@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use tg_storage::rusqlite::{self, Connection, OptionalExtension, Row, Transaction, params};
 use tg_storage::{StorageError, query_rows};
 
-use super::SqliteSessions;
+use super::{SqliteSessions, room};
 use crate::engine::cursor::Key;
 use crate::store::{LlmService, LlmServiceRow, LlmServiceStore, Removed};
 
@@ -73,7 +73,10 @@ fn change(
     get(tx, id)
 }
 
-fn remove(tx: &Transaction<'_>, id: &str) -> Result<Removed, StorageError> {
+fn remove(tx: &Transaction<'_>, id: &str, request: &str) -> Result<Removed, StorageError> {
+    if room::is_done(tx, request, id)? {
+        return Ok(Removed::Gone);
+    }
     let by: Option<String> = tx
         .prepare_cached(
             "SELECT body FROM agent WHERE json_extract(body, '$.llmServiceId') = ?1 ORDER BY created LIMIT 1",
@@ -86,10 +89,11 @@ fn remove(tx: &Transaction<'_>, id: &str) -> Result<Removed, StorageError> {
     let gone = tx
         .prepare_cached("DELETE FROM llm_service WHERE id = ?1")?
         .execute([id])?;
-    Ok(match gone {
-        0 => Removed::Missing,
-        _ => Removed::Gone,
-    })
+    if gone == 0 {
+        return Ok(Removed::Missing);
+    }
+    room::note_done(tx, request, id)?;
+    Ok(Removed::Gone)
 }
 
 #[async_trait]
@@ -138,11 +142,16 @@ impl LlmServiceStore for SqliteSessions {
         file.write(move |tx| change(tx, &id, &body, at)).await
     }
 
-    async fn remove_service(&self, workspace: &str, id: &str) -> Result<Removed, StorageError> {
+    async fn remove_service(
+        &self,
+        workspace: &str,
+        id: &str,
+        request: &str,
+    ) -> Result<Removed, StorageError> {
         let Some(file) = self.files.find(workspace).await? else {
             return Ok(Removed::Missing);
         };
-        let id = id.to_owned();
-        file.write(move |tx| remove(tx, &id)).await
+        let (id, request) = (id.to_owned(), request.to_owned());
+        file.write(move |tx| remove(tx, &id, &request)).await
     }
 }

@@ -1,15 +1,16 @@
 //! Rows of sessions.
 
+use tg_collections::Quota;
 use tg_schemas::operations::CompactStrategy;
 use tg_storage::rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 use tg_storage::{StorageError, query_rows};
 
-use super::part;
+use super::{part, room};
 use crate::engine::cursor::Key;
 use crate::store::{NewSession, Owner, Session, Surface};
 
 const COLUMNS: &str = "id, surface, agent, user, title, knowledge, strategy, keep, mask, messages, live, parent, \
-                       successor, loop_window, created, updated, archived, characters";
+                       successor, loop_window, created, updated, archived, characters, request";
 
 /// How a strategy is kept.
 fn text(strategy: CompactStrategy) -> &'static str {
@@ -51,6 +52,7 @@ fn read(row: &Row<'_>) -> tg_storage::rusqlite::Result<Session> {
         updated: row.get(15)?,
         archived: row.get(16)?,
         characters: row.get(17)?,
+        request: row.get(18)?,
     })
 }
 
@@ -59,10 +61,29 @@ fn listed(knowledge: &[String]) -> String {
     serde_json::to_string(knowledge).unwrap_or_else(|_| "[]".to_owned())
 }
 
-pub(super) fn create(tx: &Transaction<'_>, new: &NewSession) -> Result<Session, StorageError> {
+/// Bytes that a new session counts.
+fn size(new: &NewSession) -> i64 {
+    room::row(&[
+        new.title.as_deref().unwrap_or_default(),
+        &listed(&new.knowledge),
+    ])
+}
+
+/// Adds a session where the workspace may keep one more, with so many bytes of messages.
+pub(super) fn create(
+    tx: &Transaction<'_>,
+    new: &NewSession,
+    quota: &Quota,
+    messages: i64,
+) -> Result<Session, StorageError> {
+    if let Some(known) = get(tx, &new.id)? {
+        return Ok(known);
+    }
+    room::check(tx, quota, 1, size(new).saturating_add(messages))?;
     tx.prepare_cached(
-        "INSERT INTO session (id, surface, agent, user, title, knowledge, strategy, keep, mask, created, updated)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?10) ON CONFLICT (id) DO NOTHING",
+        "INSERT INTO session (id, surface, agent, user, title, knowledge, strategy, keep, mask, created, updated,
+                              request, bytes)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?10, ?11, ?12)",
     )?
     .execute(params![
         new.id,
@@ -74,7 +95,9 @@ pub(super) fn create(tx: &Transaction<'_>, new: &NewSession) -> Result<Session, 
         text(new.strategy),
         new.keep,
         new.mask,
-        new.at
+        new.at,
+        new.request,
+        size(new)
     ])?;
     get(tx, &new.id)?.ok_or(StorageError::Missing)
 }
@@ -115,8 +138,12 @@ pub(super) fn rename(
     title: Option<&str>,
     knowledge: &[String],
 ) -> Result<Option<Session>, StorageError> {
-    tx.prepare_cached("UPDATE session SET title = ?2, knowledge = ?3 WHERE id = ?1")?
-        .execute(params![id, title, listed(knowledge)])?;
+    tx.prepare_cached(
+        "UPDATE session SET title = ?2, knowledge = ?3,
+                            bytes = bytes + length(CAST(?3 AS BLOB)) - length(CAST(knowledge AS BLOB))
+         WHERE id = ?1",
+    )?
+    .execute(params![id, title, listed(knowledge)])?;
     get(tx, id)
 }
 
@@ -138,13 +165,12 @@ pub(super) fn forget_collection(
 
 /// Deletes the conversations with an agent.
 pub(super) fn delete_with(tx: &Transaction<'_>, agent: &str) -> Result<(), StorageError> {
-    let gone = tx
-        .prepare_cached("DELETE FROM session WHERE surface = ?1 AND agent = ?2")?
-        .execute(params![Surface::Conversation.as_str(), agent])?;
-    match gone {
-        0 => Ok(()),
-        _ => part::forget_unused(tx),
-    }
+    let surface = Surface::Conversation.as_str();
+    let bound = params![surface, agent];
+    let texts = part::of(tx, "s.surface = ?1 AND s.agent = ?2", bound)?;
+    tx.prepare_cached("DELETE FROM session WHERE surface = ?1 AND agent = ?2")?
+        .execute(bound)?;
+    part::forget_unused(tx, &texts)
 }
 
 pub(super) fn delete(tx: &Transaction<'_>, id: &str) -> Result<bool, StorageError> {
@@ -154,11 +180,10 @@ pub(super) fn delete(tx: &Transaction<'_>, id: &str) -> Result<bool, StorageErro
     }
     tx.prepare_cached("UPDATE summary SET successor = NULL WHERE successor = ?1")?
         .execute([id])?;
+    let texts = part::of(tx, "s.id = ?1", [id])?;
     let gone = tx
         .prepare_cached("DELETE FROM session WHERE id = ?1")?
         .execute([id])?;
-    if gone > 0 {
-        part::forget_unused(tx)?;
-    }
+    part::forget_unused(tx, &texts)?;
     Ok(gone > 0)
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use tg_storage::rusqlite::{Connection, Row, Transaction, params};
 use tg_storage::{StorageError, query_rows};
 
+use super::room;
 use crate::store::MemoryRow;
 
 pub(super) fn all(conn: &Connection) -> Result<BTreeMap<String, String>, StorageError> {
@@ -94,9 +95,16 @@ pub(super) fn memories(
     query_rows(conn, sql, params![user, after, most], fact)
 }
 
-pub(super) fn forget(tx: &Transaction<'_>, user: &str, id: &str) -> Result<bool, StorageError> {
-    let gone = tx
-        .prepare_cached("DELETE FROM memory WHERE user = ?1 AND id = ?2")?
-        .execute([user, id])?;
-    Ok(gone > 0)
+pub(super) fn forget(
+    tx: &Transaction<'_>,
+    user: &str,
+    id: &str,
+    request: &str,
+) -> Result<bool, StorageError> {
+    room::once(tx, request, id, || {
+        let gone = tx
+            .prepare_cached("DELETE FROM memory WHERE user = ?1 AND id = ?2")?
+            .execute([user, id])?;
+        Ok(gone > 0)
+    })
 }

@@ -1,10 +1,15 @@
 //! Rows of summaries, and the sessions that they make.
 
+use tg_collections::Quota;
+use tg_schemas::limits;
 use tg_storage::rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 use tg_storage::{StorageError, query_rows};
 
-use super::{message, part, session};
-use crate::store::{Message, NewSession, Role, Session, Shortening, SummaryKind, SummaryRow};
+use super::{message, part, room, session};
+use crate::store::{Message, NewSession, Role, Session, Shortening, Span, SummaryKind, SummaryRow};
+
+/// Messages that are copied at once.
+const COPIED: usize = 1_000;
 
 const COLUMNS: &str = "y.id, s.id, y.successor, y.kind, y.tier, y.content, y.model, y.prompt, y.mask, y.first_seq, y.last_seq, \
                        y.messages, y.tokens_before, y.tokens_after, y.cause, y.request, y.at";
@@ -75,15 +80,24 @@ pub(super) fn list(conn: &Connection, session: &str) -> Result<Vec<SummaryRow>, 
     query_rows(conn, &sql, params![session], read)
 }
 
-pub(super) fn is_begun(
+/// However many there are, one is read.
+pub(super) fn newest_in_place(
     conn: &Connection,
     session: &str,
-    request: &str,
-) -> Result<bool, StorageError> {
-    let mut query = conn.prepare_cached(
-        "SELECT 1 FROM message m JOIN session s ON s.number = m.session WHERE s.id = ?1 AND m.request = ?2",
-    )?;
-    Ok(query.exists([session, request])?)
+) -> Result<Option<SummaryRow>, StorageError> {
+    let sql = format!(
+        "SELECT {COLUMNS} FROM summary y JOIN session s ON s.number = y.session WHERE s.id = ?1 AND y.kind = 'in_place'
+         ORDER BY y.at DESC, y.last_seq DESC LIMIT 1"
+    );
+    Ok(conn
+        .prepare_cached(&sql)?
+        .query_row([session], read)
+        .optional()?)
+}
+
+/// Bytes that a message counts.
+fn size(one: &Message) -> i64 {
+    room::row(&[]).saturating_add(i64::try_from(one.bytes()).unwrap_or(i64::MAX))
 }
 
 /// Writes messages into a session that has none.
@@ -92,6 +106,7 @@ struct Filling<'a> {
     number: i64,
     messages: i64,
     characters: i64,
+    bytes: i64,
     last_at: i64,
 }
 
@@ -100,6 +115,7 @@ impl Filling<'_> {
         self.messages += 1;
         self.last_at = one.at.max(self.last_at + 1);
         self.characters += message::characters(&one.content);
+        self.bytes += size(one);
         let (content, hash) = part::keep(self.tx, &one.content)?;
         let calls = match one.tool_calls.is_empty() {
             true => None,
@@ -135,13 +151,15 @@ impl Filling<'_> {
     fn done(self) -> Result<(), StorageError> {
         self.tx
             .prepare_cached(
-                "UPDATE session SET messages = ?2, live = ?2, characters = ?3, last_at = ?4 WHERE number = ?1",
+                "UPDATE session SET messages = ?2, live = ?2, characters = ?3, last_at = ?4, bytes = bytes + ?5
+                 WHERE number = ?1",
             )?
             .execute(params![
                 self.number,
                 self.messages,
                 self.characters,
-                self.last_at
+                self.last_at,
+                self.bytes
             ])?;
         Ok(())
     }
@@ -170,7 +188,7 @@ pub(super) fn shorten(
     else {
         return Ok(None);
     };
-    let kept = message::list(tx, source, new.first_kept - 1, true, usize::MAX)?;
+    // What goes on is never refused.
     session::create(
         tx,
         &NewSession {
@@ -181,8 +199,11 @@ pub(super) fn shorten(
             strategy: known.strategy,
             keep: known.keep,
             mask: known.mask,
+            request: new.summary.request.clone(),
             at,
         },
+        &Quota::UNLIMITED,
+        0,
     )?;
     tx.prepare_cached("UPDATE session SET parent = ?2, loop_window = ?3 WHERE id = ?1")?
         .execute(params![successor, source, known.loop_window])?;
@@ -191,19 +212,33 @@ pub(super) fn shorten(
         number: self::number(tx, successor)?.ok_or(StorageError::Missing)?,
         messages: 0,
         characters: 0,
+        bytes: 0,
         last_at: at - 1,
     };
     let mut ids = new.ids.iter();
     let mut id = || ids.next().cloned().ok_or(StorageError::Missing);
     filling.add(&opening(id()?, &new.opening, at), None)?;
-    for one in kept {
-        let origin = one.id.clone();
-        let copy = Message {
-            id: id()?,
-            at,
-            ..one
-        };
-        filling.add(&copy, Some(&origin))?;
+    let mut span = Span {
+        after: new.first_kept - 1,
+        live: true,
+        most: COPIED,
+        bytes: limits::PAGE_BYTES,
+    };
+    loop {
+        let kept = message::list(tx, source, &span)?;
+        for one in kept.items {
+            span.after = one.seq;
+            let origin = one.id.clone();
+            let copy = Message {
+                id: id()?,
+                at,
+                ..one
+            };
+            filling.add(&copy, Some(&origin))?;
+        }
+        if !kept.more {
+            break;
+        }
     }
     let after = filling.characters / 4;
     filling.done()?;
@@ -243,8 +278,15 @@ fn opening(id: String, text: &str, at: i64) -> Message {
     }
 }
 
-pub(super) fn restore(tx: &Transaction<'_>, id: &str) -> Result<Option<Session>, StorageError> {
+pub(super) fn restore(
+    tx: &Transaction<'_>,
+    id: &str,
+    request: &str,
+) -> Result<Option<Session>, StorageError> {
     let known = session::get(tx, id)?;
+    if room::is_done(tx, request, id)? {
+        return Ok(known);
+    }
     let known = known.and_then(|known| Some((known.archived?, known.successor?)));
     let (Some((archived, successor)), Some(number)) = (known, number(tx, id)?) else {
         return Ok(None);
@@ -266,6 +308,7 @@ pub(super) fn restore(tx: &Transaction<'_>, id: &str) -> Result<Option<Session>,
     tx.prepare_cached("UPDATE session SET archived = NULL WHERE number = ?1")?
         .execute([number])?;
     recount(tx, number)?;
+    room::note_done(tx, request, id)?;
     session::get(tx, id)
 }
 
@@ -273,16 +316,18 @@ pub(super) fn import(
     tx: &Transaction<'_>,
     new: &NewSession,
     messages: &[Message],
+    quota: &Quota,
 ) -> Result<Session, StorageError> {
     if let Some(known) = session::get(tx, &new.id)? {
         return Ok(known);
     }
-    session::create(tx, new)?;
+    session::create(tx, new, quota, messages.iter().map(size).sum())?;
     let mut filling = Filling {
         tx,
         number: number(tx, &new.id)?.ok_or(StorageError::Missing)?,
         messages: 0,
         characters: 0,
+        bytes: 0,
         last_at: new.at - 1,
     };
     for one in messages {

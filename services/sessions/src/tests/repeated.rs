@@ -1,0 +1,157 @@
+//! Requests that come again under their id after they succeeded: their process ended before it could answer. They succeed again.
+
+use serde_json::{Value, json};
+use tg_schemas::operations::{
+    CompactSession, CreateAgent, CreateConversation, CreateLlmService, NewAgent, NewConversation,
+    NewLlmService, Object, WorkspaceAgent,
+};
+use tg_testkit::on_both_buses;
+use tg_testkit::place::Place;
+
+use super::world::{World, code, one};
+
+/// An operation under the id of its request.
+struct Request {
+    id: String,
+    operation: &'static str,
+    body: Object,
+}
+
+/// The same request gets the same id each time.
+fn request(at: u32, operation: &'static str, body: Value) -> Request {
+    Request {
+        id: format!("6f1f6a52-6f0c-4d3e-9a53-3a1c4b1e{at:04}"),
+        operation,
+        body: body.as_object().cloned().unwrap(),
+    }
+}
+
+async fn told(world: &World, request: &Request, id: Option<&str>) -> Result<Object, Value> {
+    let body = request.body.clone();
+    let told = world.told("default", id, request.operation, body).await?;
+    Ok(told.last().expect("a reply").1.clone())
+}
+
+async fn agent(world: &World) -> WorkspaceAgent {
+    let new = NewAgent {
+        name: "r".to_owned(),
+        ..NewAgent::default()
+    };
+    world.call::<CreateAgent>(&new).await.unwrap()
+}
+
+/// One of each that does something once.
+async fn requests(world: &World) -> Vec<Request> {
+    let (stays, goes) = (agent(world).await.agent_id, agent(world).await.agent_id);
+    let new = NewConversation {
+        agent_id: stays.clone(),
+        ..NewConversation::default()
+    };
+    let begun = world.call::<CreateConversation>(&new).await.unwrap();
+    let new = NewLlmService {
+        name: "near".to_owned(),
+        provider: "ollama".to_owned(),
+        model_name: "m9".to_owned(),
+        ..NewLlmService::default()
+    };
+    let service = world.call::<CreateLlmService>(&new).await.unwrap();
+    let session = world.session("ann", "bob").await;
+    let shortened = world.session("ann", "bob").await;
+    world.fill(&shortened, 6, "turn").await;
+    let of_bob = one(&shortened);
+    world.call::<CompactSession>(&of_bob).await.unwrap();
+    let of = |id: &str| json!({"name": "ann", "user_id": "bob", "session_id": id});
+    let own = "0198a5c2-0000-7000-8000-000000000001";
+    vec![
+        request(1, "delete-session", of(&session.id)),
+        request(
+            2,
+            "delete-conversation",
+            json!({"agent_id": stays, "conversation_id": begun.conversation_id}),
+        ),
+        request(3, "delete-agent", json!({"agent_id": goes})),
+        request(
+            4,
+            "delete-llm-service",
+            json!({"llm_service_id": service.llm_service_id}),
+        ),
+        request(5, "undo-compaction", of(&shortened.id)),
+        request(
+            6,
+            "create-conversation",
+            json!({"agent_id": stays, "conversationId": own}),
+        ),
+    ]
+}
+
+async fn what_was_done_is_found_done(place: Place) {
+    let world = World::start(&place).await;
+    let all = requests(&world).await;
+    let mut first = Vec::new();
+    for request in &all {
+        first.push(told(&world, request, Some(&request.id)).await.unwrap());
+    }
+    let world = world.again(&place).await;
+    for (request, first) in all.iter().zip(&first) {
+        let again = told(&world, request, Some(&request.id)).await;
+        assert_eq!(again.as_ref(), Ok(first), "{}", request.operation);
+    }
+    // Another request finds what the first one left.
+    let refused = [
+        "session_not_found",
+        "conversation_not_found",
+        "agent_not_found",
+        "llm_service_not_found",
+        "session_compact_conflict",
+        "conflict",
+    ];
+    for (request, refused) in all.iter().zip(refused) {
+        let other = told(&world, request, None).await;
+        assert_eq!(code(other), refused, "{}", request.operation);
+    }
+}
+
+async fn a_fact_is_forgotten_once(place: Place) {
+    let world = World::start_with(&place, |dir| {
+        let text = "name: rex\nmodel: m2\nmemory: true\n";
+        std::fs::write(dir.join("agents/d.yaml"), text).unwrap();
+    })
+    .await;
+    world.sums_up(|_| Ok("Bob | lives in | Kassel".to_owned()));
+    let session = world.session("rex", "bob").await;
+    world.send(&session, "I live in Kassel").await.unwrap();
+    let list = request(1, "list-memories", json!({"user_id": "bob"}));
+    let known = async || {
+        let all = told(&world, &list, None).await.unwrap();
+        all["memories"][0]["id"].as_str().map(str::to_owned)
+    };
+    world.flow.until(async || known().await.is_some()).await;
+    let body = json!({"user_id": "bob", "memory_id": known().await});
+    let forget = request(2, "forget-memory", body);
+    told(&world, &forget, Some(&forget.id)).await.unwrap();
+    let world = world.again(&place).await;
+    told(&world, &forget, Some(&forget.id)).await.unwrap();
+    assert_eq!(code(told(&world, &forget, None).await), "memory_not_found");
+}
+
+async fn line_130_a_turn_whose_session_was_shortened_since_has_its_answer(place: Place) {
+    let world = World::start(&place).await;
+    let session = world.session("ann", "bob").await;
+    world.fill(&session, 6, "turn").await;
+    let sent = json!({"name": "ann", "user_id": "bob", "session_id": session.id, "message": "on"});
+    let sent = request(1, "send-message", sent);
+    let first = told(&world, &sent, Some(&sent.id)).await.unwrap();
+    world.call::<CompactSession>(&one(&session)).await.unwrap();
+    let world = world.again(&place).await;
+    let again = told(&world, &sent, Some(&sent.id)).await;
+    assert_eq!(again, Ok(first));
+    assert!(world.asked().is_empty());
+    // Any other message goes to the session that continues it.
+    assert_eq!(code(told(&world, &sent, None).await), "session_archived");
+}
+
+on_both_buses!(
+    what_was_done_is_found_done,
+    a_fact_is_forgotten_once,
+    line_130_a_turn_whose_session_was_shortened_since_has_its_answer,
+);
