@@ -171,7 +171,9 @@ pub(crate) async fn remake(
     };
     // Said again, it is the same.
     let ledger = agent.ledger().await?;
-    let traced = ledger.traced_in(&run.workspace, &run.run).await?;
+    let traced = ledger
+        .traced_in(&run.workspace, Session::new(&run.run).iri())
+        .await?;
     drop(ledger);
     if let Some(collection) = traced {
         let event = entity(run, summed, &stands);

@@ -33,7 +33,6 @@ const OTHERS: &[(&str, &[(&str, &str)])] = &[
             ("crates/bus/src/embedded/log.rs", "SEGMENT"),
             ("crates/bus/src/embedded/queue.rs", "PAGE_BYTES"),
             ("crates/bus/src/rabbitmq/lanes.rs", "BATCH_BYTES"),
-            ("server/src/backup/copying.rs", "STEP"),
             ("services/agent/src/run/summaries.rs", "TOGETHER"),
             ("services/embeddings/src/engine/portion.rs", "BYTES"),
             ("services/flow/src/operations/stopping.rs", "BATCH_BYTES"),

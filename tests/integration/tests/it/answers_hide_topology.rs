@@ -194,10 +194,9 @@ fn hostile() -> [String; 8] {
     ]
 }
 
-/// What is asked about runs, tasks, use, threads, traces and violations: each text of each question is hostile once.
-async fn of_runs_and_threads(socket: &Socket) -> Result<()> {
+fn about_runs_and_threads() -> Vec<(&'static str, Value)> {
     let run = "0b4f0c9e-6c2e-4f43-8a53-1d1f6e8b7c11";
-    let questions = [
+    vec![
         (
             "requests",
             json!({"operation": "list-requests", "workspace": "default"}),
@@ -280,8 +279,12 @@ async fn of_runs_and_threads(socket: &Socket) -> Result<()> {
             "audit",
             json!({"operation": "list-events", "workspace": "default", "since": "2030-01-31", "kind": "refused"}),
         ),
-    ];
-    for (service, question) in questions {
+    ]
+}
+
+/// What is asked about runs, tasks, use, threads, traces and violations: each text of each question is hostile once.
+async fn of_runs_and_threads(socket: &Socket) -> Result<()> {
+    for (service, question) in about_runs_and_threads() {
         let fields: Vec<String> = question
             .as_object()
             .map(|all| all.keys().cloned().collect())

@@ -12,6 +12,29 @@ use crate::edge::{first_key, with_keys};
 use crate::workspaces::{has, make, patiently, put};
 use crate::world::{Bus, on_both_buses, up};
 
+/// Some of what is tried, by endpoint and operation.
+const TRIED: [(&str, &str); 19] = [
+    ("POST /v1/chat/completions", ""),
+    ("POST /v1/messages", ""),
+    ("POST /v1/messages/count_tokens", ""),
+    ("POST /v1/responses", ""),
+    ("POST /v1/embeddings", ""),
+    ("POST /langgraph/assistants/search", ""),
+    ("POST /langgraph/threads", ""),
+    ("POST /langgraph/runs/wait", ""),
+    ("GET /v1/models", ""),
+    ("GET /v1/models/health", ""),
+    ("GET /v1/models/{model}", ""),
+    ("GET /api/v1/runs/{run}", ""),
+    ("POST /api/v1/requests", "read-run"),
+    ("POST /api/v1/requests", "replay-run"),
+    ("POST /api/v1/requests", "expand-summary"),
+    ("POST /api/v1/requests", "remake-summary"),
+    ("SOCKET /api/v1/socket", "resume"),
+    ("POST /api/v1/threads", "close-thread"),
+    ("POST /api/v1/threads", "show-thread"),
+];
+
 async fn nothing_gets_through(bus: Bus) -> Result<()> {
     let broker = bus.broker().await?;
     let server = with_keys().over(broker.as_ref()).ready().await?;
@@ -58,27 +81,7 @@ async fn nothing_gets_through(bus: Bus) -> Result<()> {
     }
     assert!(!of("nobody", false));
     // The words of the OpenAI API, and runs of the agent and threads by their ids, are tried like the rest.
-    for (endpoint, operation) in [
-        ("POST /v1/chat/completions", ""),
-        ("POST /v1/messages", ""),
-        ("POST /v1/messages/count_tokens", ""),
-        ("POST /v1/responses", ""),
-        ("POST /v1/embeddings", ""),
-        ("POST /langgraph/assistants/search", ""),
-        ("POST /langgraph/threads", ""),
-        ("POST /langgraph/runs/wait", ""),
-        ("GET /v1/models", ""),
-        ("GET /v1/models/health", ""),
-        ("GET /v1/models/{model}", ""),
-        ("GET /api/v1/runs/{run}", ""),
-        ("POST /api/v1/requests", "read-run"),
-        ("POST /api/v1/requests", "replay-run"),
-        ("POST /api/v1/requests", "expand-summary"),
-        ("POST /api/v1/requests", "remake-summary"),
-        ("SOCKET /api/v1/socket", "resume"),
-        ("POST /api/v1/threads", "close-thread"),
-        ("POST /api/v1/threads", "show-thread"),
-    ] {
+    for (endpoint, operation) in TRIED {
         for named in [true, false] {
             let tried = cells.iter().filter(|cell| {
                 cell["endpoint"] == endpoint

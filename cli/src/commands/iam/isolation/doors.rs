@@ -283,7 +283,9 @@ const OF_RUNS: [&str; 9] = [
 
 /// Who asks about runs of the agent means their own, or with `all` everybody's in a workspace that they administer.
 fn of_all(trial: &Trial) -> Option<Trial> {
-    OF_RUNS.contains(&trial.operation.as_str()).then(|| {
+    // Sessions have summaries of their own.
+    let of_agent = matches!(&trial.way, Way::Service(service, _) if service == "requests");
+    (of_agent && OF_RUNS.contains(&trial.operation.as_str())).then(|| {
         let mut all = trial.clone();
         all.gate = Gate::Needs("users:admin".to_owned());
         all.example.insert("all".to_owned(), Value::Bool(true));

@@ -249,8 +249,8 @@ async fn a_session_that_is_named_is_of_its_conversation_alone(place: Place) {
         let own = own.find(|terms| terms["question"] == message);
         own.expect("it was asked")["context"].clone()
     };
-    assert_eq!(context("of ann", "1?").await, "");
-    assert_eq!(context("of bob", "2?").await, "");
+    assert_eq!(context("of ann", "1?").await, Value::Null);
+    assert_eq!(context("of bob", "2?").await, Value::Null);
     let told = "Earlier in this session:\nAsked: 1?\nYou answered: one";
     assert_eq!(context("of ann", "3?").await, told);
 }

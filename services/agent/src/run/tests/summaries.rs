@@ -6,7 +6,7 @@ use serde_json::json;
 use tg_mesh::Ask;
 use tg_provenance::{Stored, Texts};
 use tg_schemas::msg::{
-    AgentRequest, AgentResponse, AgentRunsRequest, AgentRunsResponse, AgentStep,
+    AgentRequest, AgentResponse, AgentRunsRequest, AgentRunsResponse, AgentStep, RunSummary,
 };
 use tg_schemas::processors::agent_manager::RUNS;
 use tg_schemas::{Class, Error, ErrorCode, Term, Topic, Triple};
@@ -20,7 +20,7 @@ use crate::store::Whose;
 const ADD: &str = "Thought: add\nAction: calculator\nArgs: {\"expression\": \"2+2\"}";
 const ANSWER: Say = Say::Text("Final Answer: it is 4");
 /// The trace of a summary that was made again on behalf of the question `again`.
-const AGAIN: &str = "urn:trustgraph:summary:again";
+const OTHER: &str = "urn:trustgraph:summary:again";
 
 fn too_long() -> Say {
     let told = "the request is longer than the model can read";
@@ -122,6 +122,41 @@ async fn ran(world: &World) -> Vec<AgentResponse> {
     chunks
 }
 
+fn entities(all: &BTreeSet<Triple>, iri: &str) -> bool {
+    all.iter().any(|one| one.s == Some(Term::iri(iri)))
+}
+
+/// The trace has both, and the chain of the run holds.
+async fn is_told_of(world: &World, chunks: &[AgentResponse], summary: &RunSummary) {
+    let trace = world.trace(|all| entities(all, OTHER)).await;
+    let links = |predicate: &str| -> Vec<String> {
+        let said = trace
+            .iter()
+            .filter(|one| one.s == Some(Term::iri(OTHER)) && one.p == Some(Term::iri(predicate)));
+        let said = said.filter_map(|one| match &one.o {
+            Some(Term::Iri(iri)) => Some(iri.clone()),
+            _ => None,
+        });
+        said.collect()
+    };
+    assert_eq!(
+        links("http://www.w3.org/ns/prov#alternateOf"),
+        std::slice::from_ref(&summary.trace)
+    );
+    let root = chunks.last().unwrap().trace.clone();
+    assert_eq!(
+        links("http://www.w3.org/ns/prov#wasDerivedFrom"),
+        [format!("{root}/i1/observation")]
+    );
+    let holds = |all: &BTreeSet<Triple>| {
+        let stored: Stored = all.iter().cloned().collect();
+        matches!(stored.verify(&root, &Texts::Unknown, None), Ok(Some(_)))
+    };
+    assert!(holds(
+        &world.trace(|all| entities(all, OTHER) && holds(all)).await
+    ));
+}
+
 /// Item 5: the steps stay, a summary can be expanded, and another model can sum the same steps up; the run stays as it was, and the
 /// trace says both.
 async fn line_103_a_summary_is_expanded_and_made_again_by_another_model(place: Place) {
@@ -160,8 +195,6 @@ async fn line_103_a_summary_is_expanded_and_made_again_by_another_model(place: P
         ]
     );
     // It is the one that the run told of.
-    let entities =
-        |all: &BTreeSet<Triple>, iri: &str| all.iter().any(|one| one.s == Some(Term::iri(iri)));
     assert!(
         entities(&shown(&chunks), &summary.trace),
         "{}",
@@ -175,7 +208,7 @@ async fn line_103_a_summary_is_expanded_and_made_again_by_another_model(place: P
     };
     assert_eq!(
         (made.step, &*made.text, &*made.trace),
-        (5, "Better.\nIdentifiers: /etc/hosts", AGAIN)
+        (5, "Better.\nIdentifiers: /etc/hosts", OTHER)
     );
     assert!(made.created_ms > 0 && made.tokens_before == summary.tokens_before);
     let settings = world.model.asked.lock().last().unwrap().settings.clone();
@@ -206,33 +239,7 @@ async fn line_103_a_summary_is_expanded_and_made_again_by_another_model(place: P
     assert_eq!(both.summaries, [summary.clone(), made.clone()]);
     assert_eq!(both.summed, expanded.summed);
     assert_eq!(parts(&world, &read).await, before);
-    let trace = world.trace(|all| entities(all, AGAIN)).await;
-    let links = |predicate: &str| -> Vec<String> {
-        let said = trace
-            .iter()
-            .filter(|one| one.s == Some(Term::iri(AGAIN)) && one.p == Some(Term::iri(predicate)));
-        let said = said.filter_map(|one| match &one.o {
-            Some(Term::Iri(iri)) => Some(iri.clone()),
-            _ => None,
-        });
-        said.collect()
-    };
-    assert_eq!(
-        links("http://www.w3.org/ns/prov#alternateOf"),
-        [summary.trace.clone()]
-    );
-    let root = chunks.last().unwrap().trace.clone();
-    assert_eq!(
-        links("http://www.w3.org/ns/prov#wasDerivedFrom"),
-        [format!("{root}/i1/observation")]
-    );
-    let holds = |all: &BTreeSet<Triple>| {
-        let stored: Stored = all.iter().cloned().collect();
-        matches!(stored.verify(&root, &Texts::Unknown, None), Ok(Some(_)))
-    };
-    assert!(holds(
-        &world.trace(|all| entities(all, AGAIN) && holds(all)).await
-    ));
+    is_told_of(&world, &chunks, summary).await;
 }
 
 /// Each mistake is named, and nothing is kept of a summary that was not made.
