@@ -31,6 +31,7 @@ use crate::engine::trace;
 use crate::engine::usage::{Amount, Scope};
 use crate::error::AgentError;
 use crate::prices;
+use crate::store::summaries::MOST_REMADE;
 use crate::store::{Account, Call, CallKind, KnownRun, Ledger, Remade, Reservation, RunKey, Used};
 
 /// Steps of a run that are looked at: more than one may take.
@@ -153,7 +154,12 @@ pub(crate) async fn remake(
     let cx = in_flow(cx, run)?;
     let ledger = agent.ledger().await?;
     let known = ledger.remade(&run.run, summed.step).await?;
+    let full = known.len() >= MOST_REMADE;
     let known = known.into_iter().find(|known| *known.request == *cx.id);
+    if full && known.is_none() {
+        // Before a model is paid.
+        return Err(AgentError::Remade.into());
+    }
     // While the model is asked, the store may have to go to another process.
     drop(ledger);
     let stands = match known {

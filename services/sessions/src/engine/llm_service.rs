@@ -129,6 +129,10 @@ fn reached(service: &NewLlmService) -> Result<(), Failure> {
             let reason = "must not hold a name or a password: see credentialRef";
             return Err(invalid("endpointBaseUrl", reason));
         }
+        if url.contains(['?', '#']) {
+            let reason = "must not hold '?' or '#': they would hide the path";
+            return Err(invalid("endpointBaseUrl", reason));
+        }
         let name = host.split(':').next().unwrap_or_default();
         let name = name.trim_end_matches('.').to_ascii_lowercase();
         let denied = METADATA.contains(&name.as_str()) || Reach::BeyondLink.check(url).is_err();

@@ -62,16 +62,20 @@ impl Agents {
             return Ok((agent.clone(), None));
         }
         let store = self.store.get().await?;
-        let found = store.agent(cx.workspace_key().as_str(), name).await?;
+        let id = name.to_lowercase();
+        let found = store.agent(cx.workspace_key().as_str(), &id).await?;
         drop(store);
         let like = body(&found.ok_or(SessionsError::NoAgent)?)?;
         let opening = like.user_prompt.clone();
+        let service = like.llm_service_id.clone();
         let usual = Usual {
             own: &[],
             all: collections(cx),
             prompt: &self.prompt,
         };
-        Ok((Arc::new(workspace_agent::definition(like, usual)), opening))
+        let agent = workspace_agent::definition(like, usual);
+        let agent = self.bound(cx, agent, service.as_deref()).await?;
+        Ok((Arc::new(agent), opening))
     }
 
     async fn chatted(

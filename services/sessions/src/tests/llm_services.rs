@@ -177,8 +177,12 @@ async fn line_067_the_model_of_the_service_answers(place: Place) {
     };
     assert_eq!(
         (settings.service, settings.max_tokens),
-        (Some(expected), Some(9))
+        (Some(expected.clone()), Some(9))
     );
+    // Whichever way the agent is asked.
+    world.chat(&sent.agent_id, "x").await.unwrap();
+    let settings = world.asked().pop().unwrap().settings().unwrap();
+    assert_eq!(settings.service, Some(expected));
     // The credential itself is nowhere.
     assert!(!serde_json::to_string(&asked).unwrap().contains("sk-played"));
 }
@@ -247,12 +251,18 @@ async fn line_083_a_written_key_and_the_address_of_metadata_are_refused(place: P
             .contains("sk-proj-1")
     );
     assert_eq!(code(refused), "validation_error");
-    let metadata = NewLlmService {
-        endpoint_base_url: Some("http://169.254.169.254/v1".to_owned()),
-        ..service("ollama")
-    };
-    let refused = world.call::<CreateLlmService>(&metadata).await;
-    assert_eq!(code(refused), "validation_error");
+    for url in [
+        "http://169.254.169.254/v1",
+        "http://10.0.0.5:8080/admin?x=",
+        "http://10.0.0.5:8080/admin#",
+    ] {
+        let other = NewLlmService {
+            endpoint_base_url: Some(url.to_owned()),
+            ..service("ollama")
+        };
+        let refused = world.call::<CreateLlmService>(&other).await;
+        assert_eq!(code(refused), "validation_error", "{url}");
+    }
     let which = WhichLlmServices::default();
     let none = world.call::<ListLlmServices>(&which).await.unwrap();
     assert!(none.items.is_empty());

@@ -158,11 +158,14 @@ pub(crate) fn history(
     states.collect()
 }
 
-/// About how many bytes a message has.
+/// What a message takes in memory beside its texts, as it is shown.
+const SHOWN: usize = 2_048;
+
+/// About how many bytes a message has while it is shown.
 pub(crate) fn size(message: &SessionMessage) -> usize {
     let calls = message.tool_calls.iter().flatten();
     let calls: usize = calls.map(|call| call.arguments.len()).sum();
-    message.content.as_ref().map_or(0, String::len) + calls
+    SHOWN + message.content.as_ref().map_or(0, String::len) + calls
 }
 
 /// How a run goes.

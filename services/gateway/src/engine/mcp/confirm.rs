@@ -4,7 +4,6 @@
 use rmcp::model::RequestId;
 use serde_json::{Value, json};
 
-use super::told::floor;
 use crate::engine::translate::Body;
 
 /// The operation that passes an answer on.
@@ -13,10 +12,10 @@ pub(crate) const OPERATION: &str = "confirm-run";
 const ALLOW: &str = "allow";
 /// What ids of questions begin with.
 const BEGINNING: &str = "confirm";
-/// Longest text of the arguments that is shown.
+/// Longest text of the arguments that is shown: nobody is asked about what they do not see.
 const SHOWN_BYTES: usize = 2 << 10;
 
-/// The question of a part; `None`: it asks nothing, or does not say what.
+/// The question of a part; `None`: it asks nothing, or does not say what, or more than a form shows.
 pub(crate) fn question(run: &str, part: &Body) -> Option<Value> {
     let text = |key: &str| part.get(key).and_then(Value::as_str);
     if text("message_type") != Some("confirm") {
@@ -26,10 +25,9 @@ pub(crate) fn question(run: &str, part: &Body) -> Option<Value> {
     let content: Value = serde_json::from_slice(text("content")?.as_bytes()).ok()?;
     let tool = content["tool"].as_str()?;
     let arguments = content["arguments"].to_string();
-    let arguments = match floor(&arguments, SHOWN_BYTES) {
-        end if end < arguments.len() => format!("{}…", &arguments[..end]),
-        _ => arguments,
-    };
+    if arguments.len() > SHOWN_BYTES {
+        return None;
+    }
     Some(json!({
         "jsonrpc": "2.0",
         "id": format!("{BEGINNING} {run} {asked}"),
@@ -128,8 +126,7 @@ mod tests {
             r#"{{"tool": "pay", "arguments": "{}"}}"#,
             "ä".repeat(SHOWN_BYTES)
         );
-        let long = question("r", &part(&long)).unwrap().to_string();
-        assert!(long.len() < 2 * SHOWN_BYTES, "{}", long.len());
+        assert!(question("r", &part(&long)).is_none());
         let accepted = json!({"action": "accept", "content": {"allow": true}});
         for other in ["confirm r", "r", "sample r m", ""] {
             assert!(answer(&RequestId::String(other.into()), &accepted).is_none());

@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tg_schemas::rdf::Term;
-use tg_schemas::{Error, Message, Reply};
+use tg_schemas::{Error, ErrorCode, Message, Reply};
 
 use super::fields::{Body, Fields};
 use super::{About, Translate};
@@ -112,6 +112,9 @@ impl Translate for Generic {
 }
 
 /// `thru/<kind>`: body and reply of a kind in the form of the bus, as they are.
+///
+/// # Errors
+/// The body names an LLM service: with it a credential of the operator would go to whichever address the body says.
 pub struct Raw;
 
 impl Translate for Raw {
@@ -119,7 +122,13 @@ impl Translate for Raw {
     type Answer = AnyResponse;
 
     fn question(body: &Fields<'_>, _about: &About) -> Result<AnyRequest, Error> {
-        Ok(AnyRequest(body.whole().clone()))
+        let body = body.whole();
+        let settings = body.get("settings");
+        if settings.is_some_and(|settings| !settings["service"].is_null()) {
+            let text = "settings.service: only an agent of the workspace can name an LLM service";
+            return Err(Error::new(ErrorCode::BadRequest, text));
+        }
+        Ok(AnyRequest(body.clone()))
     }
 
     fn part(part: AnyResponse, _about: &About) -> Body {
@@ -188,6 +197,24 @@ mod tests {
             json!({"max-items": 3, "workspace": "w", "graph": null}),
         );
         assert_eq!(request, json!({"operation": "predict", "max_items": 3}));
+    }
+
+    #[test]
+    fn a_body_as_it_is_names_no_service_of_models() {
+        let raw = |body: Value| {
+            let body = body.as_object().cloned().unwrap();
+            Raw::question(&Fields::new(&body), &About::default())
+        };
+        let service = json!({"provider": "openai", "url": "http://a", "credential": "env:KEY"});
+        let stolen = raw(json!({"prompt": "x", "settings": {"service": service}}));
+        assert!(stolen.unwrap_err().message.starts_with("settings.service:"));
+        for body in [
+            json!({"prompt": "x"}),
+            json!({"settings": {"model": "m", "service": null}}),
+            json!({"settings": "x"}),
+        ] {
+            assert_eq!(json!(raw(body.clone()).unwrap()), body);
+        }
     }
 
     #[test]
