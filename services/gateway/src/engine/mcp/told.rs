@@ -106,7 +106,7 @@ fn cut(text: &str) -> (String, Option<usize>) {
 }
 
 /// The last place between two letters that is not behind this one.
-fn floor(text: &str, at: usize) -> usize {
+pub(crate) fn floor(text: &str, at: usize) -> usize {
     let mut end = at.min(text.len());
     while !text.is_char_boundary(end) {
         end -= 1;
