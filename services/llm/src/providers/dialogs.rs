@@ -350,7 +350,6 @@ mod tests {
             body["messages"][2]["tool_calls"][0]["function"]["arguments"]["a"],
             1
         );
-        assert_eq!(body["options"]["num_predict"], 9);
 
         let mut body = json!({});
         anthropic(&dialog, &mut body);

@@ -120,6 +120,7 @@ async fn a_schema_reaches_every_provider() {
         for streaming in [true, false] {
             let request = ChatRequest {
                 format: Format::Schema(schema.clone()),
+                max_tokens: Some(9),
                 ..ask(streaming)
             };
             let (pieces, _) = run(&model, &request).await.unwrap();
@@ -134,6 +135,10 @@ async fn a_schema_reaches_every_provider() {
     );
     assert_eq!(calls[2].body["tools"][0]["input_schema"], sent);
     assert_eq!(calls[4].body["format"], sent);
+    // So does the most that they write.
+    assert_eq!(calls[0].body["max_tokens"], 9);
+    assert_eq!(calls[2].body["max_tokens"], 9);
+    assert_eq!(calls[4].body["options"]["num_predict"], 9);
 }
 
 #[tokio::test]

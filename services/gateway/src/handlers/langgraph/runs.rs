@@ -1,6 +1,7 @@
 //! Runs: turns of a session, or one question outside of any. The id of a run is that of the user's message.
 
 use axum::body::Body as HttpBody;
+use axum::extract::rejection::QueryRejection;
 use axum::extract::{Extension, Path, Query, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use axum::response::Response;
@@ -104,10 +105,14 @@ pub(crate) async fn list(
     State(app): State<Shared>,
     Extension(meta): Extension<Meta>,
     Path(thread): Path<String>,
-    Query(page): Query<Page>,
+    page: Result<Query<Page>, QueryRejection>,
     headers: HeaderMap,
 ) -> Response {
     answered(app, meta, headers, |caller| async move {
+        let Query(page) = page.map_err(|_| {
+            let text = "limit, offset: must be whole numbers from 0 on, each given once";
+            unfit(Failure::new(FailureCode::ValidationError, text))
+        })?;
         let session = caller.thread(&thread).await?;
         let (messages, busy) = caller.messages_now(&session.id).await?;
         let all = shown::runs(&messages).map(|run| {
