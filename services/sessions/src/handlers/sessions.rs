@@ -63,6 +63,24 @@ impl Agents {
         let key = cx.workspace_key();
         Ok(store.is_done(key.as_str(), &cx.id, id).await?)
     }
+
+    /// A session in which nothing was said gets another agent; any other stays as it is. It waits for a turn in progress, which
+    /// may be about to keep its message.
+    async fn given(
+        &self,
+        cx: &Cx,
+        known: store::Session,
+        to: Owner,
+    ) -> Result<store::Session, SessionsError> {
+        if known.messages > 0 || known.owner.user != to.user || known.owner.surface != to.surface {
+            return Ok(known);
+        }
+        let key = cx.workspace_key();
+        let _alone = self.turns.alone(key.clone(), &known.id).await?;
+        let store = self.store.get().await?;
+        let given = store.give(key.as_str(), &known.id, to).await?;
+        Ok(given.unwrap_or(known))
+    }
 }
 
 /// A session as clients read it.
@@ -138,7 +156,11 @@ impl Handle<CreateSession> for Agents {
         };
         let store = self.store.get().await.map_err(SessionsError::from)?;
         let made = store.create(cx.workspace_key().as_str(), new).await;
-        let made = made.map_err(SessionsError::from)?;
+        let mut made = made.map_err(SessionsError::from)?;
+        drop(store);
+        if asked.takes_empty && made.owner != owner {
+            made = self.given(cx, made, owner.clone()).await?;
+        }
         match made.owner == owner {
             true => Ok(shown(made, agent)),
             false => Err(SessionsError::SessionTaken.into()),

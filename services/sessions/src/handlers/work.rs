@@ -268,6 +268,10 @@ impl Work {
         // Whoever waited finds the session as the turn before left it.
         let kept = store.session(key.as_str(), &self.session).await?;
         let kept = kept.ok_or(SessionsError::NoSession)?;
+        if kept.owner.surface == Surface::Named && kept.owner.agent != self.agent.name {
+            // It was given to another agent meanwhile.
+            return Err(SessionsError::OtherAgent);
+        }
         let stays = |session| Place {
             session,
             compacted: None,

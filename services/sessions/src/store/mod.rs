@@ -68,6 +68,18 @@ pub trait SessionStore: Send + Sync + 'static {
         knowledge: Vec<String>,
     ) -> Result<Option<Session>, StorageError>;
 
+    /// Gives a session of a user in which nothing was said to another agent; any other stays as it is. Returns it as it is
+    /// then. `None`: it is not there.
+    ///
+    /// # Errors
+    /// The store failed; nothing was changed.
+    async fn give(
+        &self,
+        workspace: &str,
+        id: &str,
+        to: Owner,
+    ) -> Result<Option<Session>, StorageError>;
+
     /// Takes a collection from all conversations that may use it. How many there were.
     ///
     /// # Errors

@@ -116,6 +116,24 @@ async fn a_session_is_created_once_and_listed_for_its_owner_alone(store: impl Se
     assert_eq!(store.session("w", "9").await.unwrap(), None);
 }
 
+async fn an_empty_session_is_given_to_another_agent_of_the_same_user(store: impl SessionStore) {
+    let to = |agent: &str, user: &str| Owner {
+        agent: agent.to_owned(),
+        ..owner(user)
+    };
+    assert_eq!(store.give("w", "1", to("b", "ann")).await.unwrap(), None);
+    store.create("w", new("1", "ann", 10)).await.unwrap();
+    let agent = async |owner: Owner| {
+        let given = store.give("w", "1", owner).await.unwrap();
+        given.unwrap().owner.agent
+    };
+    assert_eq!(agent(to("b", "eve")).await, "a");
+    assert_eq!(agent(to("b", "ann")).await, "b");
+    turn(&store, "1", "q", "text").await;
+    assert_eq!(agent(to("c", "ann")).await, "b");
+    assert_eq!(texts(&store, "1").await, ["text", "re text"]);
+}
+
 /// 16: rows of older stores may name no user.
 async fn line_016_a_session_without_a_user_is_listed_for_nobody(store: impl SessionStore) {
     store.create("w", new("1", "", 10)).await.unwrap();
@@ -494,6 +512,7 @@ macro_rules! conformance {
     ($adapter:ident, $make:expr) => {
         conformance!($adapter, $make;
             a_session_is_created_once_and_listed_for_its_owner_alone,
+            an_empty_session_is_given_to_another_agent_of_the_same_user,
             line_016_a_session_without_a_user_is_listed_for_nobody,
             messages_are_numbered_without_gaps_and_each_is_later_than_the_last,
             line_130_a_repeated_request_adds_no_second_message,

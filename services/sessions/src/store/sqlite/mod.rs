@@ -101,6 +101,19 @@ impl SessionStore for SqliteSessions {
             .await
     }
 
+    async fn give(
+        &self,
+        workspace: &str,
+        id: &str,
+        to: Owner,
+    ) -> Result<Option<Session>, StorageError> {
+        let Some(file) = self.files.find(workspace).await? else {
+            return Ok(None);
+        };
+        let id = id.to_owned();
+        file.write(move |tx| session::give(tx, &id, &to)).await
+    }
+
     async fn forget_collection(
         &self,
         workspace: &str,
