@@ -4,7 +4,10 @@ use tg_collections::Quota;
 use tg_storage::StorageError;
 
 use super::{agent, answer, asked, new, sqlite, turn};
-use crate::store::{AgentRow, AgentStore, LineageStore, SessionStore, SqliteSessions};
+use crate::store::{
+    AgentRow, AgentStore, LineageStore, LlmServiceRow, LlmServiceStore, SessionStore,
+    SqliteSessions,
+};
 
 /// Two sessions, and somewhat more than 4 KiB.
 fn small(dir: &std::path::Path) -> SqliteSessions {
@@ -76,7 +79,27 @@ async fn agents_have_their_part_of_the_bytes(store: impl AgentStore + SessionSto
     assert!(store.add_agent("w", large("b")).await.is_ok());
 }
 
+async fn llm_services_have_their_part_of_the_bytes(store: impl LlmServiceStore) {
+    let large = |id: &str| LlmServiceRow {
+        id: id.to_owned(),
+        request: id.to_owned(),
+        body: "x".repeat(3 << 10),
+        at: 5,
+    };
+    assert!(store.add_service("w", large("a")).await.is_ok());
+    refused(store.add_service("w", large("b")).await);
+    let grown = "x".repeat(6 << 10);
+    refused(store.change_service("w", "a", grown, 5).await);
+    let shrunk = store.change_service("w", "a", "{}".to_owned(), 5).await;
+    assert!(shrunk.unwrap().is_some());
+    assert!(store.add_service("w", large("b")).await.is_ok());
+    refused(store.add_service("w", large("c")).await);
+    store.remove_service("w", "b", "d").await.unwrap();
+    assert!(store.add_service("w", large("c")).await.is_ok());
+}
+
 conformance!(in_sqlite, small;
+    llm_services_have_their_part_of_the_bytes,
     agents_have_their_part_of_the_bytes,
     a_workspace_has_so_many_sessions,
     a_workspace_has_so_many_bytes);
