@@ -65,7 +65,8 @@ tg_settings::options! {
         backends: Option<Backends> = None;
         /// Credentials that LLM services of workspaces may name, each for one workspace or for all (`*`):
         /// `WORKSPACE=env:NAME` or `WORKSPACE=file:PATH`, separated by commas. Whoever changes the LLM services of a workspace
-        /// decides where such a credential is sent. Empty: none.
+        /// decides where such a credential is sent. Only the processes of `llm` read what is named; those of `sessions` need the
+        /// list. Empty: none.
         credentials: Option<Credentials> = None;
         /// Which backend is asked: `failover` (the lowest priority number, then the next), `round-robin` or `least-loaded`.
         strategy: Option<String> = None;
@@ -374,12 +375,13 @@ impl Options {
     /// Who asks the model: one provider, or a router over several backends.
     ///
     /// # Errors
-    /// As for [`Self::model`].
+    /// As for [`Self::model`]; or a credential that workspaces may name is not there.
     pub(crate) fn completer(&self) -> Result<Completer, SettingError> {
-        let services = || Services::with(self.credentials.clone().unwrap_or_default());
+        let listed = self.credentials.clone().unwrap_or_default();
+        let services = Services::with(listed.keys("llm.credentials")?);
         let Some(backends) = &self.backends else {
             let completer = Completer::new(self.model()?).with_backoff(self.backoff);
-            return Ok(completer.with_services(services()));
+            return Ok(completer.with_services(services));
         };
         if let Some(fault) = self.faults().into_iter().next() {
             return Err(fault);
@@ -399,7 +401,7 @@ impl Options {
             },
         };
         let router = Router::new(backends.clients(usual)?, usual, rules);
-        Ok(Completer::routed(Arc::new(router)).with_services(services()))
+        Ok(Completer::routed(Arc::new(router)).with_services(services))
     }
 
     /// The model of a single provider, ready to be asked. Opens no connection.

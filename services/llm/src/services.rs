@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use tg_provider_http::{Credentials, Reach};
+use tg_provider_http::{Keys, Reach};
 use tg_schemas::msg::ModelService;
 
 use crate::error::LlmError;
@@ -29,14 +29,14 @@ type Key = [String; 4];
 /// See the module.
 #[derive(Default)]
 pub(crate) struct Services {
-    credentials: Credentials,
+    credentials: Keys,
     /// No cache of moka's: clients are few, and each is made again in no time.
     known: Mutex<BTreeMap<Key, Arc<dyn ChatModel>>>,
 }
 
 impl Services {
     /// Which may use these credentials.
-    pub(crate) fn with(credentials: Credentials) -> Self {
+    pub(crate) fn with(credentials: Keys) -> Self {
         Self {
             credentials,
             ..Self::default()

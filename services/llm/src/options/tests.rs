@@ -219,6 +219,16 @@ fn backends_are_listed_and_their_mistakes_told_without_values() {
     }
 }
 
+/// Credentials stand in the settings of all processes, and whoever asks models has them.
+#[test]
+fn a_credential_that_is_not_there_stops_only_whoever_sends_it() {
+    let options = from(&[("credentials", "a=env:THREADGRAPH_NO_SUCH_VARIABLE")]);
+    assert_eq!(options.faults(), []);
+    let told = options.completer().map(drop).unwrap_err().to_string();
+    let expected = "llm.credentials: a=env:THREADGRAPH_NO_SUCH_VARIABLE names a variable";
+    assert!(told.starts_with(expected), "{told}");
+}
+
 /// A single provider is asked as ever: there is no router.
 #[test]
 fn without_backends_there_is_no_router() {
