@@ -41,7 +41,8 @@ impl Credentials {
     pub fn keys(&self, setting: &str) -> Result<Keys, SettingError> {
         let read = |(of, reference): &(String, String)| {
             let secret = tg_settings::resolved(reference.clone());
-            let fault = |fault: &str| SettingError::new(setting, format!("{of}={reference} {fault}"));
+            let fault =
+                |fault: &str| SettingError::new(setting, format!("{of}={reference} {fault}"));
             let one = (of.clone(), reference.clone());
             secret
                 .map(|secret| (one, Secret::new(secret)))

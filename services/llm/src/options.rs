@@ -68,6 +68,10 @@ tg_settings::options! {
         /// decides where such a credential is sent. Only the processes of `llm` read what is named; those of `sessions` need the
         /// list. Empty: none.
         credentials: Option<Credentials> = None;
+        /// Whether LLM services of workspaces may be at private addresses: of this machine, of local networks. Without users
+        /// (`auth = none`) they may unless this says otherwise. Where they may not, names count by what they resolve to, and no
+        /// proxy is asked. Link-local addresses and those of a cloud's metadata are never asked.
+        private_addresses: bool = false;
         /// Which backend is asked: `failover` (the lowest priority number, then the next), `round-robin` or `least-loaded`.
         strategy: Option<String> = None;
         /// Attempts after the first, of a question to several backends.
@@ -378,7 +382,7 @@ impl Options {
     /// As for [`Self::model`]; or a credential that workspaces may name is not there.
     pub(crate) fn completer(&self) -> Result<Completer, SettingError> {
         let listed = self.credentials.clone().unwrap_or_default();
-        let services = Services::with(listed.keys("llm.credentials")?);
+        let services = Services::with(listed.keys("llm.credentials")?, self.private_addresses);
         let Some(backends) = &self.backends else {
             let completer = Completer::new(self.model()?).with_backoff(self.backoff);
             return Ok(completer.with_services(services));

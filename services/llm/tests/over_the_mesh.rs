@@ -191,6 +191,7 @@ async fn line_067_the_service_of_a_workspace_answers(place: Place) {
     let credentials = json!(format!("default={reference}"));
     let own = Options {
         credentials: Some(serde_json::from_value(credentials).unwrap()),
+        private_addresses: true,
         ..Options::default()
     };
     let world = world_with(&place, vec![Rule::always(Reply::text("flow"))], own).await;

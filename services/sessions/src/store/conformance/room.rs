@@ -80,9 +80,7 @@ async fn agents_have_their_part_of_the_bytes(store: impl AgentStore + SessionSto
     assert!(store.add_agent("w", large("b")).await.is_ok());
 }
 
-async fn a_session_that_a_user_wants_shortened_needs_room(
-    store: impl LineageStore + SessionStore,
-) {
+async fn a_session_that_a_user_wants_shortened_needs_room(store: impl LineageStore + SessionStore) {
     let by_itself = |of: &str, to: &str| {
         let mut new = shortening(of, to, 3);
         new.summary.trigger = "auto".to_owned();
