@@ -103,7 +103,7 @@ pub const PICTURE: usize = 8 << 20;
 /// Largest payload of a message between listeners.
 pub const THREAD_PAYLOAD: usize = 1 << 20;
 
-/// Most bytes of the messages of a session that are answered in one document, or summed up at once.
+/// Most bytes of the messages of a session that are answered at once, also in one document, or summed up at once.
 pub const SESSION_TEXTS: usize = 8 << 20;
 
 /// Longest summary of a part of a session that is taken from a model.

@@ -269,6 +269,7 @@ impl Handle<ListMessages> for Agents {
         let most = request::limit(asked.limit).map_err(SessionsError::from)?;
         let after = request::after_message(asked.cursor.as_deref());
         let after = after.map_err(SessionsError::from)?;
+        let newest = request::newest(asked.newest).map_err(SessionsError::from)?;
         let wanted = Wanted {
             agent: &asked.name,
             user: &asked.user_id,
@@ -282,6 +283,15 @@ impl Handle<ListMessages> for Agents {
         }
         let store = self.store.get().await.map_err(SessionsError::from)?;
         let key = cx.workspace_key();
+        if let Some(most) = newest {
+            let found = store.newest(key.as_str(), &session.id, most, limits::SESSION_TEXTS);
+            let found = found.await.map_err(SessionsError::from)?;
+            return Ok(SessionMessages {
+                session_id: session.id,
+                messages: found.into_iter().map(message).collect(),
+                next_cursor: None,
+            });
+        }
         let span = Span {
             after,
             live: asked.live,

@@ -139,6 +139,18 @@ pub trait SessionStore: Send + Sync + 'static {
         span: Span,
     ) -> Result<Page<Message>, StorageError>;
 
+    /// The newest messages of a session, the oldest of them first: `most`, and no more once those after have so many bytes.
+    ///
+    /// # Errors
+    /// The store failed.
+    async fn newest(
+        &self,
+        workspace: &str,
+        session: &str,
+        most: usize,
+        bytes: usize,
+    ) -> Result<Vec<Message>, StorageError>;
+
     /// The last messages between two numbers that no summary replaced, with no more bytes of text than `bytes`, the oldest
     /// first.
     ///

@@ -443,6 +443,22 @@ async fn line_080_conversations_forget_a_collection(store: impl SessionStore) {
     }
 }
 
+async fn the_newest_messages_are_read_from_the_end(store: impl SessionStore) {
+    store.create("w", new("1", "ann", 10)).await.unwrap();
+    for at in 0..3 {
+        turn(&store, "1", &format!("q{at}"), &format!("text {at}")).await;
+    }
+    let newest = async |most, bytes| {
+        let found = store.newest("w", "1", most, bytes).await.unwrap();
+        found.into_iter().map(|one| one.seq).collect::<Vec<_>>()
+    };
+    assert_eq!(newest(3, 1 << 20).await, [4, 5, 6]);
+    assert_eq!(newest(1_000, 1 << 20).await, [1, 2, 3, 4, 5, 6]);
+    // The message that fills the room is the last that is read.
+    assert_eq!(newest(1_000, 1).await, [6]);
+    assert!(store.newest("x", "1", 3, 1).await.unwrap().is_empty());
+}
+
 async fn line_022_calls_of_tools_are_kept_before_their_answer(store: impl SessionStore) {
     store.create("w", new("1", "ann", 10)).await.unwrap();
     let began = store.begin("w", "1", asked("q", "look")).await.unwrap();
@@ -518,6 +534,7 @@ macro_rules! conformance {
             line_130_a_repeated_request_adds_no_second_message,
             the_past_is_what_fits_from_its_end_on,
             pages_of_messages_end_by_their_bytes,
+            the_newest_messages_are_read_from_the_end,
             line_022_calls_of_tools_are_kept_before_their_answer,
             line_080_conversations_forget_a_collection,
             line_018_a_deleted_session_takes_its_messages_with_it,

@@ -193,6 +193,21 @@ impl SessionStore for SqliteSessions {
             .await
     }
 
+    async fn newest(
+        &self,
+        workspace: &str,
+        session: &str,
+        most: usize,
+        bytes: usize,
+    ) -> Result<Vec<Message>, StorageError> {
+        let Some(file) = self.files.find(workspace).await? else {
+            return Ok(Vec::new());
+        };
+        let session = session.to_owned();
+        file.read(move |conn| message::newest(conn, &session, most, bytes))
+            .await
+    }
+
     async fn past(
         &self,
         workspace: &str,
