@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 use tg_gateway::AuthMode;
 use tg_schemas::msg::{OperationRequest, OperationResponse};
+use tg_schemas::operations::ALL;
 use tg_schemas::{Error, ErrorCode};
 use tg_testkit::fakes::Played;
 use tg_testkit::on_both_buses;
@@ -358,6 +359,27 @@ async fn failures_have_the_form_of_the_surface(place: Place) {
     }
 }
 
+/// 57: a workspace that is not there, on each route that names one.
+async fn line_057_no_route_serves_a_workspace_that_is_not_there(place: Place) {
+    let world = World::start(&place, AuthMode::None).await;
+    let of_workspaces = ALL.iter().filter(|meta| meta.path.contains("{workspace}"));
+    let mut routes = 0;
+    for meta in of_workspaces {
+        let path = meta.path.replace("{workspace}", "nope");
+        let path = path.replace(['{', '}'], "");
+        let body = (meta.method != "GET").then(|| json!({}));
+        let (status, _, told) = sent(&world, meta.method, &path, &[], body).await;
+        assert_eq!(
+            (status, &told["error"]["code"]),
+            (404, &json!("workspace_not_found")),
+            "{} {path}: {told}",
+            meta.method
+        );
+        routes += 1;
+    }
+    assert!(routes >= 19, "{routes}");
+}
+
 async fn callers_are_let_in_as_at_every_door(place: Place) {
     let world = World::start(&place, AuthMode::Iam).await;
     let (status, _, told) = sent(&world, "GET", "/a1/agents", &[], None).await;
@@ -382,5 +404,6 @@ on_both_buses!(
     line_131_a_socket_has_the_same_events,
     line_010_settings_of_a_workspace_are_put,
     failures_have_the_form_of_the_surface,
+    line_057_no_route_serves_a_workspace_that_is_not_there,
     callers_are_let_in_as_at_every_door,
 );

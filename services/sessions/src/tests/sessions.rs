@@ -2,7 +2,7 @@
 
 use tg_schemas::operations::{
     CompactStrategy, CreateSession, DeleteSession, GetSession, ListMessages, ListSessions,
-    NewSession, SendMessage, SentMessage, Session, WhichMessages, WhichSessions,
+    NewSession, SendMessage, SentMessage, Session, WhichMessages, WhichSessions, write,
 };
 use tg_testkit::on_both_buses;
 use tg_testkit::place::Place;
@@ -106,6 +106,11 @@ async fn line_012_the_settings_of_a_session_have_their_ranges(place: Place) {
         let made = world.call::<CreateSession>(&asked(keep)).await;
         assert_eq!(code(made), "validation_error");
     }
+    // A number that is written as a text is none.
+    let mut wrong = write(&asked(5)).unwrap();
+    wrong.insert("compact_keep_last_n".to_owned(), "5".into());
+    let made = world.told("default", None, "create-session", wrong).await;
+    assert_eq!(code(made), "validation_error");
     for keep in [0, 200] {
         let made = world.call::<CreateSession>(&asked(keep)).await.unwrap();
         assert_eq!(made.compact_keep_last_n, keep);
