@@ -1,13 +1,11 @@
 //! What every adapter of [`SessionStore`] does. A new one is added by one line at the end.
 
-use tg_collections::WorkspaceStore;
 use tg_schemas::operations::{CompactStrategy, ToolCall, Usage};
-use tg_schemas::{WorkspaceKey, WorkspaceTombstone};
 
 use super::sqlite::SqliteSessions;
 use super::{
     Agent, AgentRow, AgentStore, Answer, Asked, Message, NewSession, Owner, Page, Role,
-    SessionStore, SettingStore, Span, Step, Surface,
+    SessionStore, Span, Step, Surface,
 };
 use crate::engine::cursor::Key;
 
@@ -496,33 +494,6 @@ async fn line_022_calls_of_tools_are_kept_before_their_answer(store: impl Sessio
     assert_eq!((session.messages, session.characters), (4, 14));
 }
 
-/// Of a deleted workspace nothing is left, of whatever kind, and nothing of another one goes.
-#[tokio::test]
-async fn line_082_a_deleted_workspace_leaves_nothing_behind() {
-    let dir = tempfile::tempdir().unwrap();
-    let store = sqlite(dir.path());
-    let gone = WorkspaceTombstone {
-        generation: 0,
-        deleted_at: 1,
-        purge_after: 1,
-    };
-    let keys = ["w", "x"].map(|name| WorkspaceKey::new(name, 0));
-    for key in &keys {
-        let at = key.as_str();
-        store.create(at, new("1", "ann", 10)).await.unwrap();
-        store.add_agent(at, agent("a", "q")).await.unwrap();
-        let set = [("k".to_owned(), Some("1".to_owned()))].into();
-        store.set(at, set, 5).await.unwrap();
-    }
-    store.purge(&keys[0], &gone).await.unwrap();
-    for (key, left) in keys.iter().zip([false, true]) {
-        let at = key.as_str();
-        assert_eq!(store.session(at, "1").await.unwrap().is_some(), left);
-        assert_eq!(store.agent(at, "a").await.unwrap().is_some(), left);
-        assert_eq!(store.settings(at).await.unwrap().is_empty(), !left);
-    }
-}
-
 /// Holds an adapter to all of it.
 macro_rules! conformance {
     ($adapter:ident, $make:expr) => {
@@ -563,22 +534,7 @@ fn sqlite(dir: &std::path::Path) -> SqliteSessions {
 
 conformance!(in_sqlite, sqlite);
 
+mod purged;
 mod room;
 mod services;
 mod shortened;
-
-/// What one turn writes does not grow with its session.
-#[tokio::test]
-async fn a_late_turn_writes_as_many_rows_as_an_early_one() {
-    let dir = tempfile::tempdir().unwrap();
-    let store = sqlite(dir.path());
-    store.create("w", new("1", "ann", 10)).await.unwrap();
-    for at in 0..200 {
-        turn(&store, "1", &format!("q{at}"), "text").await;
-    }
-    let session = store.session("w", "1").await.unwrap().unwrap();
-    assert_eq!(session.messages, 400);
-    let last = store.messages("w", "1", span(399, false, 10)).await;
-    let last = last.unwrap().items;
-    assert_eq!((last.len(), last[0].seq), (1, 400));
-}

@@ -2,6 +2,8 @@
 
 mod agent;
 mod files;
+#[cfg(test)]
+mod late;
 mod message;
 mod more;
 mod part;
