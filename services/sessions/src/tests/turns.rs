@@ -16,6 +16,8 @@ const SESSIONS: usize = 500;
 const WAVE: usize = 100;
 /// Turns that each of them has at once.
 const TURNS: usize = 8;
+/// What later ones may take more than the first, in KiB: finished answers are kept for a while.
+const MORE: u64 = 64 << 10;
 
 fn texts(all: &[SessionMessage]) -> Vec<(&str, &str)> {
     let text = |one: &SessionMessage| one.content.as_deref().map(str::len);
@@ -124,8 +126,17 @@ async fn turns_at_once(world: &World, sessions: &[Session]) {
     }
 }
 
+/// The most memory that this process had, in KiB: each test has a process of its own.
+fn peak() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let number = line.and_then(|line| line.split_whitespace().next());
+    number.unwrap().parse().unwrap()
+}
+
 async fn line_043_turns_of_many_sessions_do_not_mix(place: Place) {
     let world = World::start_bounded(&place, |options| options.max_concurrent = 32).await;
+    let mut first = None;
     for _ in 0..SESSIONS / WAVE {
         let mut sessions = Vec::new();
         for _ in 0..WAVE {
@@ -134,7 +145,11 @@ async fn line_043_turns_of_many_sessions_do_not_mix(place: Place) {
         turns_at_once(&world, &sessions).await;
         assert_eq!(world.asked().len(), WAVE * TURNS);
         world.agent.asked.lock().clear();
+        first.get_or_insert_with(peak);
     }
+    // Turns that are over hold nothing.
+    let more = peak() - first.unwrap();
+    assert!(more <= MORE, "{more} KiB more");
 }
 
 /// What a session has of its turns: its last calls of tools, and the name by which budgets count.

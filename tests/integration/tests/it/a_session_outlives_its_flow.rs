@@ -109,8 +109,22 @@ async fn line_040(bus: Bus) -> Result<()> {
         trail += &std::fs::read_to_string(file?.path())?;
     }
     ensure!(trail.contains("agent.turn"), "no turn: {trail}");
+    // What iam writes down of changes and refusals, as it stands on the disk.
+    let mut audit = String::new();
+    for file in std::fs::read_dir(server.data())? {
+        let file = file?;
+        if file.file_name().to_string_lossy().starts_with("iam.sqlite") {
+            audit += &String::from_utf8_lossy(&std::fs::read(file.path())?);
+        }
+    }
+    ensure!(!audit.is_empty(), "no audit was looked at");
     let log = server.log();
-    for (place, text) in [("log", &log), ("metrics", &metrics), ("trail", &trail)] {
+    for (place, text) in [
+        ("log", &log),
+        ("metrics", &metrics),
+        ("trail", &trail),
+        ("audit", &audit),
+    ] {
         for never in ["Geheimlaterne", key.as_str()] {
             let line = text.lines().find(|line| line.contains(never));
             ensure!(line.is_none(), "{place}: {line:?}");
