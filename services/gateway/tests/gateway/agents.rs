@@ -26,7 +26,7 @@ fn done(data: Value) -> OperationResponse {
 }
 
 /// Sessions that answer what they were asked, as the title of a session or the text of a turn. The session `old` is archived,
-/// and nobody has the session `none`.
+/// nobody has the session `none`, and in `empty` nothing was said when it was looked at.
 pub fn sessions() -> Arc<Played<OperationRequest, OperationResponse>> {
     Played::new(|cx, ask: OperationRequest| {
         let failed = |code, failure: Value| OperationResponse {
@@ -39,7 +39,8 @@ pub fn sessions() -> Arc<Played<OperationRequest, OperationResponse>> {
         told.insert("workspace".to_owned(), cx.workspace().into());
         let told = Value::Object(told).to_string();
         let session = ask.request.get("session_id").and_then(Value::as_str);
-        let streaming = ask.request.get("streaming") == Some(&json!(true));
+        let says = |field: &str| ask.request.get(field) == Some(&json!(true));
+        let (streaming, takes_empty) = (says("streaming"), says("takes_empty"));
         if session == Some(THREAD) {
             return Ok(in_thread(&ask));
         }
@@ -70,6 +71,12 @@ pub fn sessions() -> Arc<Played<OperationRequest, OperationResponse>> {
                 "content": told,
                 "cost": {"usd": 0.25, "source": "upstream", "sub_calls": 2},
             })),
+            ("get-session", Some("empty")) => done(json!({"id": "empty", "agent": "ann"})),
+            // Meanwhile something was said in it.
+            ("create-session", Some("empty")) if takes_empty => failed(
+                ErrorCode::Conflict,
+                json!({"code": "conflict", "message": "m"}),
+            ),
             ("create-session" | "get-session", _) => done(json!({"id": "s", "title": told})),
             ("list-messages", _) => done(json!({"session_id": told})),
             ("put-tenant-config", _) => done(json!({"tenant": told})),
