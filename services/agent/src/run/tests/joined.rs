@@ -43,8 +43,8 @@ async fn ask(mesh: &Host, request: &AgentRunsRequest) -> Result<AgentRunsRespons
     answer.last().await
 }
 
-/// What is told from a part on, until so many parts are there or nothing more comes; and how soon the first was.
-async fn read(
+/// What is told of the run `q` from a part on, until so many parts are there or nothing more comes; and how soon the first was.
+pub(super) async fn read(
     mesh: &Host,
     user: &str,
     from: usize,
