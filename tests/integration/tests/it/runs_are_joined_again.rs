@@ -1,5 +1,5 @@
 //! Runs of the agent are joined again behind any part, through another gateway where there is one; a cancel closes the
-//! provider's connection at once; a run waits for its asker as long as it was told to.
+//! provider's connection at once, and those of all subagents; a run waits for its asker as long as it was told to.
 
 use std::time::{Duration, Instant};
 
@@ -17,6 +17,8 @@ const BOUND: Duration = Duration::from_secs(60);
 /// How many join in the gate, and how many are cancelled there: `alone` has more of both, and measures them.
 const JOIN: usize = 30;
 const CANCELS: usize = 5;
+/// Whoever goes on in spite of a cancel has asked the model again by then.
+const STILL: Duration = Duration::from_secs(2);
 
 /// A system with two gateways; on the embedded bus they are one.
 struct Gateways {
@@ -158,6 +160,42 @@ async fn cancelled(bus: Bus, times: usize) -> Result<Vec<Duration>> {
     Ok(took)
 }
 
+/// The supervisor waits for three subagents, each of them for the model.
+async fn a_cancelled_supervisor_leaves_nothing_running(bus: Bus) -> Result<()> {
+    const GOALS: [&str; 3] = ["The first?", "The second?", "The third?"];
+    let hang = Reply::pieces(["Thought: hm"]).ending(End::Hang);
+    let goals = Reply::text(json!(GOALS).to_string());
+    let rules = vec![Rule::contains("## Goals wanted", goals), Rule::always(hang)];
+    let system = Gateways::new(bus, rules).await?;
+    let [socket, _] = system.sockets().await?;
+    let mut request = question("detach");
+    request["request"]["pattern"] = json!("supervisor");
+    let mut asked = socket.send(request).await?;
+    let run = asked.next().await.context("no part")?["run"].clone();
+    let calls = 1 + GOALS.len();
+    ensure!(
+        system.model.wait_calls(calls, BOUND).await,
+        "{} calls",
+        system.model.count()
+    );
+    let reply = system.cancel(&run).await?;
+    ensure!(reply["cancelled"] == run, "{reply}");
+    let closed = system.model.wait_closed(GOALS.len(), BOUND).await;
+    ensure!(closed, "a connection to the provider is open");
+    let rest = asked.all(BOUND).await?;
+    let last = rest.last().context("no end")?;
+    ensure!(last["error"]["type"] == "cancelled", "{last}");
+    tokio::time::sleep(STILL).await;
+    let asked = system.model.count();
+    ensure!(asked == calls, "{asked} calls, {calls} before the cancel");
+    let list = json!({"operation": "list-runs"});
+    let (_, listed) = post(&system.other(), "api/v1/requests", list).await?;
+    let runs = listed["runs"].as_array().context(listed.to_string())?;
+    let is_over = |one: &Value| one["state"] == "cancelled";
+    ensure!(!runs.is_empty() && runs.iter().all(is_over), "{listed}");
+    Ok(())
+}
+
 async fn a_run_waits_for_its_asker(bus: Bus) -> Result<()> {
     let hang = Reply::pieces(["Thought: hm"]).ending(End::Hang);
     let system = Gateways::new(bus, vec![Rule::always(hang)]).await?;
@@ -187,6 +225,7 @@ async fn a_run_waits_for_its_asker(bus: Bus) -> Result<()> {
 on_both_buses!(
     a_run_is_joined_without_a_gap_or_repeat,
     a_cancel_closes_the_providers_connection,
+    a_cancelled_supervisor_leaves_nothing_running,
     a_run_waits_for_its_asker,
 );
 
