@@ -20,7 +20,8 @@ const LOOK: Duration = Duration::from_millis(200);
 /// What a sender is told, whatever the cause.
 const NOBODY: &str = "Message could not be delivered. Please verify your target and try again.";
 
-async fn listening(name: &str, program: &str, broker: &str) -> Result<Child> {
+/// A program in Python that listens; it ends with what is returned.
+pub(crate) async fn listening(name: &str, program: &str, broker: &str) -> Result<Child> {
     let mut child = Command::new(root().join(".cache/venv/bin/python3"))
         .arg(root().join(program))
         .args([broker, "default", "default"])
@@ -34,7 +35,7 @@ async fn listening(name: &str, program: &str, broker: &str) -> Result<Child> {
 }
 
 /// Registers a listener and waits until it is known.
-async fn register(url: &str, name: &str, mut row: Value) -> Result<()> {
+pub(crate) async fn register(url: &str, name: &str, mut row: Value) -> Result<()> {
     row["types"] = json!({"textinput": {"type": "object"}});
     let shown = format!(
         "{name}  {}",
