@@ -90,7 +90,7 @@ async fn a_person_talks_to_listeners(bus: Bus) -> Result<()> {
     let loud = if listens.is_some() {
         "[shouter] HI THERE\n"
     } else {
-        &nobody
+        nobody.as_str()
     };
     ensure!(told.stdout.ends_with(&format!("{loud}{nobody}")), "{shown}");
     ensure!(told.stderr.contains("running, thread "), "{shown}");

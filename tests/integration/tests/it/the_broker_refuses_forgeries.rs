@@ -1,5 +1,5 @@
 //! Each service has a user of its own at the broker, with the permissions that `threadgraph permissions` prints: the system
-//! answers with them, and the credentials of one service do not do for what another one reads, writes and deletes.
+//! answers with them, and the broker refuses twenty ways to act for another service.
 
 use std::collections::BTreeMap;
 use std::path::Path;
