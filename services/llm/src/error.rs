@@ -85,7 +85,7 @@ pub enum LlmError {
     #[error("the model provider cannot be reached or is failing")]
     Unavailable(Outage),
     /// Every backend that has the model failed lately.
-    #[error("the model has failed lately and is left alone for now")]
+    #[error("the model provider failed lately and is left alone for now")]
     Resting(Duration),
     /// No answer in time.
     #[error("the model did not answer in time")]

@@ -5,9 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use tg_provider_http::{
-    Backoff, Credentials, NoClient, Origin, Secret, address, ollama_address, sendable,
-};
+use tg_provider_http::{Credentials, NoClient, Origin, Secret, address, ollama_address, sendable};
 use tg_settings::{Filled, SettingError};
 
 use crate::completer::Completer;
@@ -69,7 +67,7 @@ tg_settings::options! {
         credentials: Option<Credentials> = None;
         /// Which backend is asked: `failover` (the lowest priority number, then the next), `round-robin` or `least-loaded`.
         strategy: Option<String> = None;
-        /// Attempts after the first, of a question to several backends.
+        /// Attempts after the first, of a question with a model.
         retries: u32 = 3, Whole(0..=10);
         /// Seconds between the first attempt and the second; twice as long each time, give or take a quarter. A provider
         /// that asks for a pause is given that one.
@@ -80,8 +78,6 @@ tg_settings::options! {
     given {
         /// What the environment says of providers.
         variables: Variables,
-        /// When a provider that failed is asked again.
-        backoff: Backoff,
         /// Whether errors and the doctor say the provider's address: where everybody who asks runs the system.
         tells_address: bool,
     }
@@ -371,14 +367,20 @@ impl Options {
         }
     }
 
-    /// Who asks the model: one provider, or a router over several backends.
+    /// Who asks the model: a router over one provider or over several backends.
     ///
     /// # Errors
     /// As for [`Self::model`].
     pub(crate) fn completer(&self) -> Result<Completer, SettingError> {
         let services = || Services::with(self.credentials.clone().unwrap_or_default());
+        let policy = Policy {
+            retries: self.retries,
+            base: Duration::from_secs_f64(self.retry_base_delay),
+            most: Duration::from_secs_f64(self.retry_max_delay),
+            asked: None,
+        };
         let Some(backends) = &self.backends else {
-            let completer = Completer::new(self.model()?).with_backoff(self.backoff);
+            let completer = Completer::single(self.model()?, policy);
             return Ok(completer.with_services(services()));
         };
         if let Some(fault) = self.faults().into_iter().next() {
@@ -391,12 +393,7 @@ impl Options {
                 tracing::warn!(strategy, "llm.strategy is not known: failover is taken");
                 Strategy::Failover
             }),
-            policy: Policy {
-                retries: self.retries,
-                base: Duration::from_secs_f64(self.retry_base_delay),
-                most: Duration::from_secs_f64(self.retry_max_delay),
-                asked: None,
-            },
+            policy,
         };
         let router = Router::new(backends.clients(usual)?, usual, rules);
         Ok(Completer::routed(Arc::new(router)).with_services(services()))

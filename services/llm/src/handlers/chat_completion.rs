@@ -9,10 +9,7 @@ use tg_mesh::{Cx, RequestHandler, Responder, clock};
 use tg_provider_http::within;
 use tg_replies::may_be_calls;
 use tg_schemas::Error;
-use tg_schemas::msg::{
-    ChatCompletionRequest, ChatCompletionResponse, ChatTurn, ChatUsage, ModelHealth, ModelRoute,
-    RouteBackend,
-};
+use tg_schemas::msg::{ChatCompletionRequest, ChatCompletionResponse, ChatTurn, ChatUsage};
 use tokio::time::Instant;
 
 use super::wishes::{are_named, temperature_of};
@@ -67,50 +64,21 @@ impl ChatCompletion {
         let model = model.or(cx.parameter("model"));
         let client = &self.provider_client.client;
         let clock = clock::now().timestamp();
-        let route = match client.router() {
-            Some(router) => router.explain(model, clock),
-            None => self.only(model),
-        };
+        let route = client.router().explain(model, clock);
         ChatCompletionResponse {
             route: Some(route),
             ..last()
         }
     }
 
-    /// Of the one provider that there is.
-    fn only(&self, model: Option<&str>) -> ModelRoute {
-        let client = self.provider_client.client.model();
-        let model = model.unwrap_or(client.default_model()).to_owned();
-        let provider = client.provider().to_owned();
-        ModelRoute {
-            strategy: "single".to_owned(),
-            chosen: Some(provider.clone()),
-            backends: vec![RouteBackend {
-                backend: provider.clone(),
-                provider,
-                model: Some(model.clone()),
-                state: "chosen".to_owned(),
-                reason: "there is one provider".to_owned(),
-                ..RouteBackend::default()
-            }],
-            model,
-        }
-    }
-
+    /// How it stands with models. One provider has no list of them in the settings: there the flow's is meant where none is
+    /// named.
     fn health(&self, cx: &Cx, asked: &[String]) -> ChatCompletionResponse {
-        let client = &self.provider_client.client;
-        let health = match client.router() {
-            Some(router) => router.health(asked),
-            None => {
-                let model = client.model();
-                let usual = cx.parameter("model").unwrap_or(model.default_model());
-                vec![ModelHealth {
-                    model: usual.to_owned(),
-                    provider: model.provider().to_owned(),
-                    available: true,
-                    reason: None,
-                }]
-            }
+        let router = self.provider_client.client.router();
+        let of_flow = cx.parameter("model").filter(|_| router.is_alone());
+        let health = match of_flow.filter(|_| asked.is_empty()) {
+            Some(model) => router.health(&[model.to_owned()]),
+            None => router.health(asked),
         };
         ChatCompletionResponse { health, ..last() }
     }

@@ -166,7 +166,7 @@ fn backends_are_listed_and_their_mistakes_told_without_values() {
     let options = from(&[("backends", given), ("strategy", "fastest")]);
     assert_eq!(options.faults(), []);
     assert_eq!(options.describe(), "llama3 (2 backends)");
-    assert!(options.completer().unwrap().router().is_some());
+    assert!(!options.completer().unwrap().router().is_alone());
     let shown = format!("{options:?}{}", serde_json::to_string(&options).unwrap());
     assert!(
         !shown.contains("sk-hidden") && shown.contains("xai, near"),
@@ -219,11 +219,12 @@ fn backends_are_listed_and_their_mistakes_told_without_values() {
     }
 }
 
-/// A single provider is asked as ever: there is no router.
+/// A single provider has a router of one, and so has the builtin reader.
 #[test]
-fn without_backends_there_is_no_router() {
-    let options = from(&[("OPENAI_API_KEY", "k")]);
-    assert!(options.completer().unwrap().router().is_none());
+fn without_backends_there_is_a_router_of_one() {
+    for options in [from(&[("OPENAI_API_KEY", "k")]), from(&[])] {
+        assert!(options.completer().unwrap().router().is_alone());
+    }
 }
 
 /// The doors of clouds that speak the dialect: path and key are sent as they are written.
