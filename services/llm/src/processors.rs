@@ -6,7 +6,9 @@ use tg_mesh::{Mesh, Processor, TaskKind};
 use tg_schemas::processors::{image_to_text, text_completion, text_completion_rag};
 use tg_settings::SettingError;
 
-use crate::handlers::{ChatCompletion, ImageToText, PictureRoom, Rooms, TextCompletion, WATCHED};
+use crate::handlers::{
+    ChatCompletion, ChatPictures, ImageToText, PictureRoom, Rooms, TextCompletion, WATCHED,
+};
 use crate::options::Options;
 use crate::provider_client::{self, ProviderClient};
 use crate::routing;
@@ -44,13 +46,15 @@ pub fn processors(mesh: &Mesh, options: Options) -> Result<Vec<Processor>, Setti
             Err(wrong) => tracing::warn!("{wrong}"),
         }
     });
+    let room = Arc::new(PictureRoom::default());
     let pictures = Arc::new(ImageToText {
         provider_client: provider_client.clone(),
-        room: PictureRoom::default(),
+        room: room.clone(),
         rooms: rooms.clone(),
     });
     let chats = Arc::new(ChatCompletion {
         provider_client: provider_client.clone(),
+        pictures: ChatPictures::new(room),
         rooms: rooms.clone(),
     });
     let handler = Arc::new(TextCompletion {

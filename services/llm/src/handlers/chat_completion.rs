@@ -12,18 +12,21 @@ use tg_schemas::Error;
 use tg_schemas::msg::{ChatCompletionRequest, ChatCompletionResponse, ChatTurn, ChatUsage};
 use tokio::time::Instant;
 
+use super::chat_pictures::ChatPictures;
 use super::wishes::{are_named, temperature_of};
 use super::{Rooms, usage};
 use crate::engine::repair::calls;
 use crate::engine::tokens::estimated;
 use crate::error::LlmError;
 use crate::model::{ChatEvent, ChatRequest, Completion, Dialog, Format};
+use crate::picture::Picture;
 use crate::provider_client::{self, ProviderClient};
 
 /// Serves `chat-completion`.
 pub(crate) struct ChatCompletion {
     pub(crate) provider_client: ProviderClient,
     pub(crate) rooms: Arc<Rooms>,
+    pub(crate) pictures: ChatPictures,
 }
 
 #[async_trait]
@@ -87,11 +90,17 @@ impl ChatCompletion {
     async fn answer(
         &self,
         cx: &Cx,
-        question: ChatCompletionRequest,
+        mut question: ChatCompletionRequest,
         out: &mut Responder<ChatCompletionResponse>,
     ) -> Result<(), Error> {
-        let request = match request(cx, question) {
-            Ok(request) => request,
+        let taken = self.pictures.take(cx, &mut question.messages).await;
+        // Memory for pictures is held until the answer ends.
+        let asked = taken.and_then(|taken| {
+            let request = request(cx, question, taken.pictures)?;
+            Ok((request, taken.room))
+        });
+        let (request, _room) = match asked {
+            Ok(asked) => asked,
             Err(error) => return out.send(refused(cx, self, None, error)).await,
         };
         let asked = request.model.as_deref();
@@ -294,7 +303,11 @@ fn joined<'a>(turns: impl Iterator<Item = &'a ChatTurn>) -> String {
     texts.join("\n\n")
 }
 
-fn request(cx: &Cx, question: ChatCompletionRequest) -> Result<ChatRequest, LlmError> {
+fn request(
+    cx: &Cx,
+    question: ChatCompletionRequest,
+    pictures: Vec<(usize, Picture)>,
+) -> Result<ChatRequest, LlmError> {
     let roles = ["system", "user", "assistant", "tool"];
     let turns = question.messages;
     if turns.is_empty() || !turns.iter().all(|turn| roles.contains(&turn.role.as_str())) {
@@ -323,6 +336,7 @@ fn request(cx: &Cx, question: ChatCompletionRequest) -> Result<ChatRequest, LlmE
         fallbacks: question.models,
         dialog: Some(Arc::new(Dialog {
             turns,
+            pictures,
             tools: question.tools,
             tool_choice: question.tool_choice,
             top_p: question.top_p,

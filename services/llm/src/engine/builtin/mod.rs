@@ -66,7 +66,7 @@ impl ChatModel for Builtin {
     }
 
     async fn chat(&self, request: &ChatRequest) -> Result<ChatStream, LlmError> {
-        if request.picture.is_some() {
+        if request.has_pictures() {
             return Err(LlmError::ReadsNoPictures);
         }
         if request.prompt.len() > READABLE {
