@@ -13,7 +13,7 @@ use crate::engine::builtin::{self, Builtin};
 use crate::engine::router::choice::Strategy;
 use crate::engine::router::pauses::Policy;
 use crate::model::ChatModel;
-use crate::providers::{Anthropic, Ollama, OpenAi};
+use crate::providers::{At, Key, Provider, named};
 use crate::routing::{Router, Rules};
 use crate::services::Services;
 
@@ -109,30 +109,33 @@ tg_settings::options! {
     }
 }
 
-/// A provider's names in settings and environment, and what is usual with it.
+/// A provider that the variables of its own tools configure, or settings alone: their names, and the usual model.
 struct Vendor {
-    name: &'static str,
-    url: (&'static str, &'static str),
+    /// Its name among all providers, and as people read it.
+    name: (&'static str, &'static str),
+    /// The variable of its address.
+    url: &'static str,
+    /// Where its key stands besides `llm.key`.
     key: &'static str,
     /// The variable of its model, and the usual one.
     model: (&'static str, &'static str),
 }
 
 const OPENAI: Vendor = Vendor {
-    name: "OpenAI-compatible",
-    url: ("OPENAI_BASE_URL", "https://api.openai.com/v1"),
+    name: ("openai", "OpenAI-compatible"),
+    url: "OPENAI_BASE_URL",
     key: "OPENAI_API_KEY",
     model: ("OPENAI_MODEL", "gpt-4.1-mini"),
 };
 const ANTHROPIC: Vendor = Vendor {
-    name: "Anthropic",
-    url: ("ANTHROPIC_BASE_URL", "https://api.anthropic.com"),
+    name: ("anthropic", "Anthropic"),
+    url: "ANTHROPIC_BASE_URL",
     key: "ANTHROPIC_API_KEY",
     model: ("ANTHROPIC_MODEL", "claude-sonnet-4-5"),
 };
 const OLLAMA: Vendor = Vendor {
-    name: "Ollama",
-    url: ("OLLAMA_HOST", ""),
+    name: ("ollama", "Ollama"),
+    url: "OLLAMA_HOST",
     key: "llm.key",
     model: ("OLLAMA_MODEL", "granite4:350m"),
 };
@@ -141,6 +144,7 @@ const OLLAMA: Vendor = Vendor {
 struct Server {
     kind: ProviderKind,
     vendor: &'static Vendor,
+    provider: &'static Provider,
     url: String,
     url_by: &'static str,
     key: Option<Secret>,
@@ -164,7 +168,7 @@ impl Options {
             (
                 of.openai_base_url.is_some(),
                 ProviderKind::OpenAi,
-                OPENAI.url.0,
+                OPENAI.url,
             ),
             (
                 of.openai_api_key.is_some(),
@@ -176,7 +180,7 @@ impl Options {
                 ProviderKind::Anthropic,
                 ANTHROPIC.key,
             ),
-            (of.ollama_host.is_some(), ProviderKind::Ollama, OLLAMA.url.0),
+            (of.ollama_host.is_some(), ProviderKind::Ollama, OLLAMA.url),
         ];
         let first = first.into_iter().find(|(given, ..)| *given);
         first.map_or((ProviderKind::Builtin, ""), |(_, kind, by)| (kind, by))
@@ -202,20 +206,19 @@ impl Options {
             ),
             ProviderKind::Ollama => (&OLLAMA, &of.ollama_host, &None, &of.ollama_model),
         };
-        let (url, url_by) = match (&self.url, url) {
-            (Some(url), _) => (url.as_str(), Some("llm.url")),
-            (None, Some(url)) => (url.as_str(), Some(vendor.url.0)),
-            (None, None) => (vendor.url.1, None),
+        let url_by = match (&self.url, url) {
+            (Some(_), _) => Some("llm.url"),
+            (None, Some(_)) => Some(vendor.url),
+            (None, None) => None,
         };
-        let url = match kind {
-            ProviderKind::Ollama => ollama_address(url),
-            _ => url.to_owned(),
-        };
+        let provider = named(vendor.name.0)?;
+        let url = provider.address(self.url.as_deref().or(url.as_deref()));
         let model_by = (self.model.is_none() && model.is_some()).then_some(vendor.model.0);
         let model = self.model.as_deref().or(model.as_deref());
         Some(Server {
             kind,
             vendor,
+            provider,
             url,
             url_by: url_by.unwrap_or("llm.url"),
             key: self.key.as_ref().or(key.as_ref()).cloned(),
@@ -229,8 +232,9 @@ impl Options {
         })
     }
 
-    fn context(&self) -> Result<Option<u32>, SettingError> {
-        let Some(text) = &self.variables.ollama_context_length else {
+    fn context(&self, kind: ProviderKind) -> Result<Option<u32>, SettingError> {
+        let text = self.variables.ollama_context_length.as_ref();
+        let Some(text) = text.filter(|_| kind == ProviderKind::Ollama) else {
             return Ok(None);
         };
         let length = text.parse().ok().filter(|length| *length > 0);
@@ -272,17 +276,16 @@ impl Options {
     fn wrong(&self, server: &Server) -> Vec<SettingError> {
         let url = address(server.url_by, &server.url).err();
         let key = sendable(server.key_by, server.key.as_ref()).err();
-        let other = match server.kind {
-            ProviderKind::Anthropic if server.key.is_none() => Some(SettingError::new(
+        let other = match (server.provider.key, &server.key) {
+            (Key::Required, None) => Some(SettingError::new(
                 "llm.key",
-                "is required by this provider, or ANTHROPIC_API_KEY is",
+                format!("is required by this provider, or {} is", server.vendor.key),
             )),
-            ProviderKind::Ollama if server.key.is_some() => Some(SettingError::new(
+            (Key::Refused, Some(_)) => Some(SettingError::new(
                 "llm.key",
                 "is not sent to this provider: leave it out",
             )),
-            ProviderKind::Ollama => self.context().err(),
-            _ => None,
+            _ => self.context(server.kind).err(),
         };
         [url, key, other].into_iter().flatten().collect()
     }
@@ -363,7 +366,7 @@ impl Options {
         }
         match self.server() {
             None => builtin::NAME.to_owned(),
-            Some(server) => format!("{} ({})", server.model, server.vendor.name),
+            Some(server) => format!("{} ({})", server.model, server.vendor.name.1),
         }
     }
 
@@ -411,16 +414,13 @@ impl Options {
             return Ok(Arc::new(Builtin));
         };
         let fault = |fault: NoClient| SettingError::new(server.url_by, fault.to_string());
-        let (url, model) = (server.url.trim_end_matches('/'), server.model.as_str());
-        Ok(match (server.kind, server.key) {
-            (ProviderKind::Ollama, _) => {
-                Arc::new(Ollama::new(url, model, self.context()?).map_err(fault)?)
-            }
-            (ProviderKind::Anthropic, Some(key)) => {
-                Arc::new(Anthropic::new(url, key, model).map_err(fault)?)
-            }
-            (_, key) => Arc::new(OpenAi::new(url, key, model).map_err(fault)?),
-        })
+        let connected = (server.provider.connect)(At {
+            url: server.url.trim_end_matches('/'),
+            key: server.key.clone(),
+            model: &server.model,
+            context: self.context(server.kind)?,
+        });
+        connected.map_err(fault)
     }
 }
 

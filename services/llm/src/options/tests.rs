@@ -1,6 +1,7 @@
 //! Which provider settings and variables choose, and what of mistakes in them is told.
 
 use futures::StreamExt;
+use serde_json::json;
 use tg_testkit::model::{Reply, Rule, ScriptedModel};
 use tokio_util::sync::CancellationToken;
 
@@ -216,6 +217,20 @@ fn backends_are_listed_and_their_mistakes_told_without_values() {
             told.starts_with("backends: must") && !told.contains("hidden"),
             "{told}"
         );
+    }
+}
+
+/// Who adds a provider touches its file, the table and the page.
+#[test]
+fn each_provider_of_the_table_is_known_and_documented() {
+    let page = include_str!("../../../../docs/models.md");
+    for one in crate::providers::PROVIDERS {
+        let name = one.name;
+        assert!(page.contains(&format!("`{name}`")), "{name}");
+        let entry = json!([{"provider": name, "model": "m", "url": "http://h"}]);
+        let faults = from(&[("backends", &entry.to_string())]).faults();
+        let wants_key = one.key == crate::providers::Key::Required;
+        assert_eq!(faults.len(), usize::from(wants_key), "{name}: {faults:?}");
     }
 }
 
