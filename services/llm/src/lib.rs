@@ -1,7 +1,7 @@
 //! Text completion: one question to a language model, answered whole or in pieces.
 //!
-//! * [`ChatModel`] is what a provider can do; [`providers`] holds one file per dialect and
-//!   [`engine::builtin`] the extractive reader that serves when no provider is configured.
+//! * [`ChatModel`] is what a provider can do; [`providers`] holds one file per dialect, and one for the extractive reader
+//!   ([`tg_reader`]) that serves when no provider is configured.
 //! * [`Options`] chooses the provider by settings and variables; keys are [`Secret`]s.
 //! * [`Completer`] runs a request against a model: one deadline, cancel down to the provider's socket. Its [`Router`] chooses
 //!   among backends, retries before the first piece, and leaves those that failed alone.

@@ -9,11 +9,10 @@ use tg_provider_http::{Credentials, NoClient, Origin, Secret, address, ollama_ad
 use tg_settings::{Filled, SettingError};
 
 use crate::completer::Completer;
-use crate::engine::builtin::{self, Builtin};
 use crate::engine::router::choice::Strategy;
 use crate::engine::router::pauses::Policy;
 use crate::model::ChatModel;
-use crate::providers::{At, Key, Provider, named};
+use crate::providers::{At, Builtin, Key, Provider, named};
 use crate::routing::{Router, Rules};
 use crate::services::Services;
 
@@ -365,7 +364,7 @@ impl Options {
             return format!("{model} ({})", backends.describe());
         }
         match self.server() {
-            None => builtin::NAME.to_owned(),
+            None => tg_reader::NAME.to_owned(),
             Some(server) => format!("{} ({})", server.model, server.vendor.name.1),
         }
     }

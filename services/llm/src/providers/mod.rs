@@ -2,6 +2,7 @@
 //! name. Another provider is a row of `PROVIDERS`; if it has a dialect of its own, it brings a file.
 
 mod anthropic;
+mod builtin;
 mod chats;
 mod dialogs;
 mod events;
@@ -22,6 +23,7 @@ use crate::engine::router::serving::Serves;
 use crate::model::ChatModel;
 
 pub use anthropic::Anthropic;
+pub use builtin::Builtin;
 pub use ollama::{Ollama, models_at};
 pub use openai::OpenAi;
 

@@ -9,9 +9,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::*;
 use crate::completer::Completer;
-use crate::engine::builtin::Builtin;
 use crate::engine::router::pauses::Policy;
-use crate::providers::{Ollama, OpenAi};
+use crate::providers::{Builtin, Ollama, OpenAi};
 
 const TOLD: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 const BOUND: Duration = Duration::from_secs(30);
