@@ -133,6 +133,12 @@ pub const MODEL_TEXT: usize = MESSAGE - BESIDE_CONTENT;
 /// Models that a chat names to be asked where the first one cannot be.
 pub const CHAT_MODELS: usize = 16;
 
+/// Pictures in the turns of a chat; together they are as large as one.
+pub const CHAT_PICTURES: usize = 16;
+
+/// Longest address that a picture of a chat is fetched from.
+pub const PICTURE_ADDRESS: usize = 2048;
+
 /// Largest body of a chat as clients of the OpenAI API send it.
 pub const CHAT_BODY: usize = 10_000_000;
 

@@ -6,7 +6,9 @@ use tg_mesh::{Mesh, Processor, TaskKind};
 use tg_schemas::processors::{image_to_text, text_completion, text_completion_rag};
 use tg_settings::SettingError;
 
-use crate::handlers::{ChatCompletion, ImageToText, PictureRoom, Rooms, TextCompletion, WATCHED};
+use crate::handlers::{
+    ChatCompletion, ChatPictures, ImageToText, PictureRoom, Rooms, TextCompletion, WATCHED,
+};
 use crate::options::Options;
 use crate::provider_client::{self, ProviderClient};
 use crate::routing;
@@ -24,8 +26,9 @@ const PICTURES: usize = 16;
 /// The mistake in the options because of which the provider cannot be asked.
 pub fn processors(mesh: &Mesh, options: Options) -> Result<Vec<Processor>, SettingError> {
     let completer = options.completer()?;
-    if let Some(router) = completer.router() {
-        routing::share(mesh, router);
+    // The builtin reader is in this process: it fails nobody else.
+    if options.origin().is_some() {
+        routing::share(mesh, completer.router());
     }
     let provider_client = ProviderClient {
         client: completer,
@@ -43,13 +46,15 @@ pub fn processors(mesh: &Mesh, options: Options) -> Result<Vec<Processor>, Setti
             Err(wrong) => tracing::warn!("{wrong}"),
         }
     });
+    let room = Arc::new(PictureRoom::default());
     let pictures = Arc::new(ImageToText {
         provider_client: provider_client.clone(),
-        room: PictureRoom::default(),
+        room: room.clone(),
         rooms: rooms.clone(),
     });
     let chats = Arc::new(ChatCompletion {
         provider_client: provider_client.clone(),
+        pictures: ChatPictures::new(room),
         rooms: rooms.clone(),
     });
     let handler = Arc::new(TextCompletion {

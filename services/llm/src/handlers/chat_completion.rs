@@ -9,24 +9,24 @@ use tg_mesh::{Cx, RequestHandler, Responder, clock};
 use tg_provider_http::within;
 use tg_replies::may_be_calls;
 use tg_schemas::Error;
-use tg_schemas::msg::{
-    ChatCompletionRequest, ChatCompletionResponse, ChatTurn, ChatUsage, ModelHealth, ModelRoute,
-    RouteBackend,
-};
+use tg_schemas::msg::{ChatCompletionRequest, ChatCompletionResponse, ChatTurn, ChatUsage};
 use tokio::time::Instant;
 
+use super::chat_pictures::ChatPictures;
 use super::wishes::{are_named, temperature_of};
 use super::{Rooms, usage};
 use crate::engine::repair::calls;
 use crate::engine::tokens::estimated;
 use crate::error::LlmError;
 use crate::model::{ChatEvent, ChatRequest, Completion, Dialog, Format};
+use crate::picture::Picture;
 use crate::provider_client::{self, ProviderClient};
 
 /// Serves `chat-completion`.
 pub(crate) struct ChatCompletion {
     pub(crate) provider_client: ProviderClient,
     pub(crate) rooms: Arc<Rooms>,
+    pub(crate) pictures: ChatPictures,
 }
 
 #[async_trait]
@@ -67,50 +67,21 @@ impl ChatCompletion {
         let model = model.or(cx.parameter("model"));
         let client = &self.provider_client.client;
         let clock = clock::now().timestamp();
-        let route = match client.router() {
-            Some(router) => router.explain(model, clock),
-            None => self.only(model),
-        };
+        let route = client.router().explain(model, clock);
         ChatCompletionResponse {
             route: Some(route),
             ..last()
         }
     }
 
-    /// Of the one provider that there is.
-    fn only(&self, model: Option<&str>) -> ModelRoute {
-        let client = self.provider_client.client.model();
-        let model = model.unwrap_or(client.default_model()).to_owned();
-        let provider = client.provider().to_owned();
-        ModelRoute {
-            strategy: "single".to_owned(),
-            chosen: Some(provider.clone()),
-            backends: vec![RouteBackend {
-                backend: provider.clone(),
-                provider,
-                model: Some(model.clone()),
-                state: "chosen".to_owned(),
-                reason: "there is one provider".to_owned(),
-                ..RouteBackend::default()
-            }],
-            model,
-        }
-    }
-
+    /// How it stands with models. One provider has no list of them in the settings: there the flow's is meant where none is
+    /// named.
     fn health(&self, cx: &Cx, asked: &[String]) -> ChatCompletionResponse {
-        let client = &self.provider_client.client;
-        let health = match client.router() {
-            Some(router) => router.health(asked),
-            None => {
-                let model = client.model();
-                let usual = cx.parameter("model").unwrap_or(model.default_model());
-                vec![ModelHealth {
-                    model: usual.to_owned(),
-                    provider: model.provider().to_owned(),
-                    available: true,
-                    reason: None,
-                }]
-            }
+        let router = self.provider_client.client.router();
+        let of_flow = cx.parameter("model").filter(|_| router.is_alone());
+        let health = match of_flow.filter(|_| asked.is_empty()) {
+            Some(model) => router.health(&[model.to_owned()]),
+            None => router.health(asked),
         };
         ChatCompletionResponse { health, ..last() }
     }
@@ -119,11 +90,17 @@ impl ChatCompletion {
     async fn answer(
         &self,
         cx: &Cx,
-        question: ChatCompletionRequest,
+        mut question: ChatCompletionRequest,
         out: &mut Responder<ChatCompletionResponse>,
     ) -> Result<(), Error> {
-        let request = match request(cx, question) {
-            Ok(request) => request,
+        let taken = self.pictures.take(cx, &mut question.messages).await;
+        // Memory for pictures is held until the answer ends.
+        let asked = taken.and_then(|taken| {
+            let request = request(cx, question, taken.pictures)?;
+            Ok((request, taken.room))
+        });
+        let (request, _room) = match asked {
+            Ok(asked) => asked,
             Err(error) => return out.send(refused(cx, self, None, error)).await,
         };
         let asked = request.model.as_deref();
@@ -326,7 +303,11 @@ fn joined<'a>(turns: impl Iterator<Item = &'a ChatTurn>) -> String {
     texts.join("\n\n")
 }
 
-fn request(cx: &Cx, question: ChatCompletionRequest) -> Result<ChatRequest, LlmError> {
+fn request(
+    cx: &Cx,
+    question: ChatCompletionRequest,
+    pictures: Vec<(usize, Picture)>,
+) -> Result<ChatRequest, LlmError> {
     let roles = ["system", "user", "assistant", "tool"];
     let turns = question.messages;
     if turns.is_empty() || !turns.iter().all(|turn| roles.contains(&turn.role.as_str())) {
@@ -355,6 +336,7 @@ fn request(cx: &Cx, question: ChatCompletionRequest) -> Result<ChatRequest, LlmE
         fallbacks: question.models,
         dialog: Some(Arc::new(Dialog {
             turns,
+            pictures,
             tools: question.tools,
             tool_choice: question.tool_choice,
             top_p: question.top_p,

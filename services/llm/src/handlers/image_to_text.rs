@@ -24,8 +24,8 @@ const USUAL_PROMPT: &str = "Describe this image";
 /// Serves `request` of `image-to-text`.
 pub(crate) struct ImageToText {
     pub(crate) provider_client: ProviderClient,
-    /// Of all flows.
-    pub(crate) room: PictureRoom,
+    /// Of all flows, and of chats.
+    pub(crate) room: Arc<PictureRoom>,
     pub(crate) rooms: Arc<Rooms>,
 }
 

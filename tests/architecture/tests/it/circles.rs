@@ -21,6 +21,7 @@ const FREE: &[&str] = &[
     "crates/mesh",
     "crates/provenance",
     "crates/provider-http",
+    "crates/reader",
     "crates/replies",
     "crates/rpc",
     "crates/runs",

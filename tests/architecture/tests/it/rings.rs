@@ -10,6 +10,7 @@ use tg_architecture_tests::words::places;
 /// The storeys of `crates/`: each may use those before it. A crate that is not named here may use none of them.
 const LADDER: &[&str] = &[
     "crates/citations",
+    "crates/reader",
     "crates/replies",
     "crates/compaction",
     "crates/provenance",
@@ -56,6 +57,7 @@ const SILENT: &[(&str, &str, &str)] = &[];
 const PURE: &[&str] = &[
     "schemas",
     "crates/citations",
+    "crates/reader",
     "crates/replies",
     "crates/compaction",
     "crates/provenance",
