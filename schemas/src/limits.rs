@@ -133,6 +133,9 @@ pub const MODEL_TEXT: usize = MESSAGE - BESIDE_CONTENT;
 /// Models that a chat names to be asked where the first one cannot be.
 pub const CHAT_MODELS: usize = 16;
 
+/// Calls of models that the agent is told of at once, to count them.
+pub const USAGE_CALLS: usize = 256;
+
 /// Largest body of a chat as clients of the OpenAI API send it.
 pub const CHAT_BODY: usize = 10_000_000;
 

@@ -198,7 +198,8 @@ fn in_flow(cx: &Cx, run: &KnownRun) -> Result<Cx, Error> {
         Some((spec.clone(), topic))
     };
     let unread = row.unread.iter();
-    let mut own = cx.clone();
+    // What it asks of models counts for the run, which is done here.
+    let mut own = cx.clone().counted_by_run();
     own.scope = Arc::new(InstanceScope {
         processor: id.to_owned(),
         workspace: WorkspaceId::new(key.name()).ok(),
