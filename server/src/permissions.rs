@@ -78,7 +78,10 @@ const BESIDE: &[(&str, &[(Class, &str)])] = &[
         "threads",
         &[(Class::Request, "agent"), (Class::Notify, "thread")],
     ),
-    ("llm", &[(Class::Notify, "model-rests")]),
+    (
+        "llm",
+        &[(Class::Notify, "model-rests"), (Class::Request, "usage")],
+    ),
     ("vectors", &[(Class::Request, "embeddings")]),
 ];
 

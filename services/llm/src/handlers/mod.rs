@@ -1,6 +1,7 @@
 //! Handlers: both processors that complete texts share one; a chat and a picture are questions of their own.
 
 mod chat_completion;
+mod counting;
 mod image_to_text;
 mod picture_room;
 mod room;
