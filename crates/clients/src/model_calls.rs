@@ -34,8 +34,9 @@ const OWN: &str = "budget";
 const PARTS: [&str; 2] = ["key", "workspace"];
 /// How long the agent may take to reserve a call or to count some.
 const TIMEOUT: Duration = Duration::from_secs(5);
-/// How long it is taken for true that the settings of the agent bound nothing.
+/// How long it is taken for true that the settings of the agent bound nothing; and where the agent could not say so.
 const FRESH: Duration = Duration::from_secs(30);
+const UNSURE: Duration = Duration::from_secs(2);
 /// Workspaces, and models, that are remembered; one more, and all are forgotten.
 const KEEP: usize = 1024;
 /// Calls that wait to be counted. Those beyond are not counted, and the log says so.
@@ -83,7 +84,7 @@ pub struct Took {
 pub struct ModelCalls(Arc<Inner>);
 
 struct Inner {
-    /// What the agent said last of whether calls are bounded in a workspace, and when; by the key of the workspace.
+    /// Whether calls are bounded in a workspace, as the agent said last, and until when that is believed; by the key of the workspace.
     said: Mutex<BTreeMap<String, (Instant, bool)>>,
     /// Which model answered where one was asked for.
     answered: Mutex<BTreeMap<String, String>>,
@@ -175,7 +176,7 @@ impl ModelCalls {
     /// Whether a budget of the key or the workspace may be set.
     fn may_bind(&self, cx: &Cx) -> bool {
         let said = self.said_of(cx.workspace_key().as_str());
-        own_binds(cx) || said.is_none_or(|(at, bound)| bound || at.elapsed() >= FRESH)
+        own_binds(cx) || said.is_none_or(|(until, bound)| bound || Instant::now() >= until)
     }
 
     fn said_of(&self, key: &str) -> Option<(Instant, bool)> {
@@ -200,16 +201,16 @@ impl ModelCalls {
             Err(error) if cx.cancel.is_cancelled() || cx.deadline.passed() => return Err(error),
             Err(error) => {
                 let is_bound = self.said_of(key.as_str()).is_some_and(|(_, bound)| bound);
-                if error.code() == ErrorCode::BadRequest || is_bound || own_binds(cx) {
+                if (is_bound || own_binds(cx)) && !is_of_before(&error) {
                     return Err(error);
                 }
                 // Where nothing is known to be bounded, models answer also while the agent cannot.
                 warn_of!(cx, %error, "a call of a model is not reserved");
-                self.heard(key.as_str(), false);
+                self.believe(key.as_str(), false, UNSURE);
                 return Ok(());
             }
         };
-        self.heard(key.as_str(), answer.bound);
+        self.believe(key.as_str(), answer.bound, FRESH);
         match answer.refused.as_str() {
             "" => Ok(()),
             why => {
@@ -219,9 +220,9 @@ impl ModelCalls {
         }
     }
 
-    /// Remembers what the agent said of a workspace.
-    fn heard(&self, key: &str, bound: bool) {
-        put(&self.0.said, key, (Instant::now(), bound));
+    /// Remembers whether calls are bounded in a workspace.
+    fn believe(&self, key: &str, bound: bool, span: Duration) {
+        put(&self.0.said, key, (Instant::now() + span, bound));
     }
 
     fn later(&self, waiting: Waiting) {
@@ -286,9 +287,14 @@ impl ModelCalls {
         };
         let answer = caller.last(&request).await?;
         let key = WorkspaceKey::new(workspace.as_str(), generation);
-        self.heard(key.as_str(), answer.bound);
+        self.believe(key.as_str(), answer.bound, FRESH);
         Ok(())
     }
+}
+
+/// Whether it was an agent of an earlier release that was asked, whose ledger knows runs only.
+fn is_of_before(error: &Error) -> bool {
+    error.code() == ErrorCode::BadRequest && error.message.starts_with("operation: ")
 }
 
 /// Whether the workspace itself says of keys or all that they are bounded. A row that cannot be read may say so.

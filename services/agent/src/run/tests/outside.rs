@@ -194,8 +194,9 @@ async fn sixty_four_calls_pass_no_budget_by_more_than_one(place: Place) {
     }
     assert_eq!(model.asked(), 1 + fit);
     let most = u64::try_from(TOOK).unwrap();
-    let [(_, tokens)] = &sums(&world, Scope::Workspace).await[..] else {
-        panic!("one workspace");
+    let all = sums(&world, Scope::Workspace).await;
+    let [(_, tokens)] = &all[..] else {
+        panic!("one workspace: {all:?}");
     };
     assert!((1000 - most..=1000 + most).contains(tokens), "{tokens}");
     let error = complete(&world, "").await.unwrap_err();
