@@ -115,7 +115,6 @@ impl StepExecution {
         span.say(attributes::GEN_AI_OPERATION, "invoke_agent");
         span.say(attributes::RUN, &run.run);
         span.count(attributes::STEP, i64::from(step));
-        // What the run asks of models it reserves and counts itself.
         let cx = cx.within(&span).counted_by_run();
         Self {
             id: Session::new(&run.run),

@@ -1,7 +1,6 @@
 //! Calls of models that no run makes: the services that make them have the ledger reserve them in the budgets of key and
 //! workspace, beside the calls of runs, and count them.
 
-use chrono::Utc;
 use futures::future::try_join_all;
 use tg_clients::model_calls::{DIRECT, DOCUMENTS};
 use tg_mesh::{Cx, clock};
@@ -137,7 +136,7 @@ fn pause(over: &Exhausted, bounds: &[Bound]) -> u64 {
         true => Per::Month,
         false => Per::Day,
     };
-    per.left(Utc::now())
+    per.left(clock::now())
 }
 
 /// Its row in the ledger.

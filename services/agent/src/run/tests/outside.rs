@@ -148,7 +148,8 @@ async fn world(place: &Place, budget: &str, script: Vec<Say>) -> (World, Arc<Mod
     let more = vec![
         Processor::new(text_completion::PROCESSOR)
             .serves(text_completion::REQUEST, model.clone())
-            .watches(&[model_calls::WATCHED]),
+            .watches(&[model_calls::WATCHED])
+            .concurrency(4 * CALLS),
         Processor::new(graph_rag::PROCESSOR).serves(graph_rag::REQUEST, Arc::new(Retrieval)),
         Processor::new(structured_query::PROCESSOR)
             .serves(structured_query::REQUEST, Arc::new(Retrieval)),
