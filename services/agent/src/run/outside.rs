@@ -126,7 +126,7 @@ fn bounds(agent: &Agent, cx: &Cx, day: &str) -> Result<Vec<Bound>, AgentError> {
 }
 
 /// Seconds after which a call that was refused may fit.
-fn pause(over: &Exhausted, bounds: &[Bound]) -> u64 {
+pub(super) fn pause(over: &Exhausted, bounds: &[Bound]) -> u64 {
     if over.reserved {
         return SOON;
     }

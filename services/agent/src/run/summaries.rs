@@ -22,6 +22,7 @@ use super::compact::{OWN, as_said, prompted, rested, tokens_of};
 use super::day::today;
 use super::execution::is_over;
 use super::hearing::used;
+use super::outside::pause;
 use super::together;
 use crate::engine::bounds::{MAX_SHOWN, shorten};
 use crate::engine::compacting::{SUMMARISE, dialog};
@@ -349,7 +350,10 @@ impl Asker<'_> {
         let ledger = self.agent.ledger().await?;
         match ledger.reserve(&self.call, &next, clock::millis()).await? {
             None => Ok(()),
-            Some(over) => Err(Error::new(ErrorCode::Busy, over.why)),
+            Some(over) => {
+                let pause = pause(&over, &next.bounds);
+                Err(Error::new(ErrorCode::Busy, over.why).after(pause))
+            }
         }
     }
 
