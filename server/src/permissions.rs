@@ -82,7 +82,10 @@ const BESIDE: &[(&str, &[(Class, &str)])] = &[
             (Class::Notify, "thread"),
         ],
     ),
-    ("llm", &[(Class::Notify, "model-rests")]),
+    (
+        "llm",
+        &[(Class::Notify, "model-rests"), (Class::Request, "usage")],
+    ),
     ("vectors", &[(Class::Request, "embeddings")]),
 ];
 

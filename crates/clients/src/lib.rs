@@ -14,6 +14,7 @@
 //! * [`graph`]: whether the graph is a store of ours.
 //! * [`library`]: documents, their content, what is made of them, uploads.
 //! * [`listeners`]: whoever takes messages on a thread, and how they are told of threads that ended.
+//! * [`model_calls`]: calls of models that no run makes, reserved and counted by the agent.
 //! * [`neighbours`]: what may be counted on of others at all.
 //! * [`operations`]: operations as types, served and called.
 //! * [`pictures`]: what pictures show.
@@ -34,6 +35,7 @@ pub mod graph;
 pub mod library;
 pub mod listeners;
 pub mod measure;
+pub mod model_calls;
 pub mod neighbours;
 pub mod operations;
 pub mod pictures;

@@ -252,10 +252,10 @@ impl LlmError {
 
 impl From<LlmError> for Error {
     fn from(error: LlmError) -> Self {
-        let mut text = error.to_string();
-        if let Some(pause) = error.pause() {
-            text += &format!("; try again in {} s", pause.as_secs().max(1));
+        let told = Error::new(error.code(), error.to_string());
+        match error.pause() {
+            Some(pause) => told.after(pause.as_secs()),
+            None => told,
         }
-        Error::new(error.code(), text)
     }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use tg_clients::model_calls::{self, ModelCalls};
 use tg_mesh::{Mesh, Processor, TaskKind};
 use tg_schemas::processors::{image_to_text, text_completion, text_completion_rag};
 use tg_settings::SettingError;
@@ -15,6 +16,9 @@ use crate::routing;
 
 /// Completions in progress at once per flow: they only wait for a provider.
 const CONCURRENCY: usize = 1024;
+
+/// Config types by which it is known whether calls are bounded.
+const BUDGETS: &[&str] = &[model_calls::WATCHED];
 
 /// Pictures described at once per flow: each may be of several megabytes.
 const PICTURES: usize = 16;
@@ -47,19 +51,23 @@ pub fn processors(mesh: &Mesh, options: Options) -> Result<Vec<Processor>, Setti
         }
     });
     let room = Arc::new(PictureRoom::default());
+    let calls = ModelCalls::start(mesh);
     let pictures = Arc::new(ImageToText {
         provider_client: provider_client.clone(),
         room: room.clone(),
         rooms: rooms.clone(),
+        calls: calls.clone(),
     });
     let chats = Arc::new(ChatCompletion {
         provider_client: provider_client.clone(),
         pictures: ChatPictures::new(room),
         rooms: rooms.clone(),
+        calls: calls.clone(),
     });
     let handler = Arc::new(TextCompletion {
         provider_client,
         rooms,
+        calls,
     });
     let both = [
         (text_completion::PROCESSOR, text_completion::REQUEST),
@@ -69,12 +77,14 @@ pub fn processors(mesh: &Mesh, options: Options) -> Result<Vec<Processor>, Setti
         Processor::new(processor)
             .serves(request, handler.clone())
             .watches(WATCHED)
+            .watches(BUDGETS)
             .concurrency(CONCURRENCY)
     });
     let texts = texts.serves(text_completion::CHAT, chats);
     let pictures = Processor::new(image_to_text::PROCESSOR)
         .serves(image_to_text::REQUEST, pictures)
         .watches(WATCHED)
+        .watches(BUDGETS)
         .concurrency(PICTURES);
     Ok(vec![texts, retrieval, pictures])
 }

@@ -4,6 +4,7 @@
 //! on at the same time know of each other.
 
 use chrono::DateTime;
+use tg_clients::model_calls::key_of;
 use tg_mesh::{Cx, clock};
 
 use super::Agent;
@@ -24,8 +25,8 @@ use crate::store::{Account, Bound, Call, CallKind, Reservation, Used};
 /// Config type and key of what a workspace says of its own.
 const OWN: (&str, &str) = ("agent", "budget");
 /// What is reserved for a call outlives its deadline by so many milliseconds, and is never longer than a day.
-const GRACE_MS: i64 = 60_000;
-const LONGEST_MS: i64 = 24 * 3600 * 1000;
+pub(super) const GRACE_MS: i64 = 60_000;
+pub(super) const LONGEST_MS: i64 = 24 * 3600 * 1000;
 
 /// What binds the runs of a workspace.
 ///
@@ -41,13 +42,7 @@ pub(crate) fn budgets_of(agent: &Agent, cx: &Cx) -> Result<Budgets, AgentError> 
 
 /// Whom calls of a run are counted for, on behalf of who sent the message.
 pub(super) fn account_of(cx: &Cx, run: &str, conversation: &str, agent: &str) -> Account {
-    let headers = &cx.headers;
-    let user = headers.user_id.as_deref().unwrap_or_default();
-    let key = match headers.credential.as_deref() {
-        Some(known) if known.starts_with("key:") => known.to_owned(),
-        _ if user.is_empty() => String::new(),
-        _ => format!("user:{user}"),
-    };
+    let user = cx.headers.user_id.as_deref().unwrap_or_default();
     let session = match (conversation, user) {
         ("", _) => String::new(),
         (_, "") => conversation.to_owned(),
@@ -58,7 +53,7 @@ pub(super) fn account_of(cx: &Cx, run: &str, conversation: &str, agent: &str) ->
         workspace: cx.workspace_key().to_string(),
         run: run.to_owned(),
         session,
-        key,
+        key: key_of(&cx.headers),
         agent: agent.to_owned(),
     }
 }

@@ -115,7 +115,7 @@ impl StepExecution {
         span.say(attributes::GEN_AI_OPERATION, "invoke_agent");
         span.say(attributes::RUN, &run.run);
         span.count(attributes::STEP, i64::from(step));
-        let cx = cx.within(&span);
+        let cx = cx.within(&span).counted_by_run();
         Self {
             id: Session::new(&run.run),
             phase: crate::engine::patterns::next(&run),

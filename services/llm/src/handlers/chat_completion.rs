@@ -5,14 +5,16 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use futures::StreamExt;
+use tg_clients::model_calls::ModelCalls;
 use tg_mesh::{Cx, RequestHandler, Responder, clock};
 use tg_provider_http::within;
 use tg_replies::may_be_calls;
-use tg_schemas::Error;
+use tg_schemas::{Error, ErrorCode};
 use tg_schemas::msg::{ChatCompletionRequest, ChatCompletionResponse, ChatTurn, ChatUsage};
 use tokio::time::Instant;
 
 use super::chat_pictures::ChatPictures;
+use super::counting::Counting;
 use super::wishes::{are_named, temperature_of};
 use super::{Rooms, usage};
 use crate::engine::repair::calls;
@@ -27,6 +29,7 @@ pub(crate) struct ChatCompletion {
     pub(crate) provider_client: ProviderClient,
     pub(crate) rooms: Arc<Rooms>,
     pub(crate) pictures: ChatPictures,
+    pub(crate) calls: ModelCalls,
 }
 
 #[async_trait]
@@ -108,7 +111,13 @@ impl ChatCompletion {
             return out.send(refused(cx, self, asked, error)).await;
         }
         let began = Instant::now();
-        let done = self.complete(cx, &request, out).await;
+        let client = &self.provider_client;
+        let mut counting = match Counting::begin(&self.calls, cx, client, &request).await {
+            Ok(counting) => counting,
+            Err(error) if error.code() == ErrorCode::Busy => return out.send(spent(error)).await,
+            Err(error) => return Err(error),
+        };
+        let done = self.complete(cx, &request, out, &mut counting).await;
         metrics::histogram!(
             "tg_text_completion_duration_seconds",
             "processor" => "chat-completion"
@@ -122,11 +131,14 @@ impl ChatCompletion {
             }
             Err(Failed::Told(error)) => {
                 let told = refused(cx, self, asked, error);
-                let done = Err(told.error.clone().unwrap_or_default());
+                let error = told.error.clone().unwrap_or_default();
+                counting.failed(&error).await;
+                let done = Err(error);
                 usage::record(cx, &self.provider_client, asked, began, &done).await;
                 out.send(told).await
             }
             Err(Failed::Unheard(error)) => {
+                counting.failed(&error).await;
                 let done = Err(error.clone());
                 usage::record(cx, &self.provider_client, asked, began, &done).await;
                 Err(error)
@@ -139,6 +151,7 @@ impl ChatCompletion {
         cx: &Cx,
         request: &ChatRequest,
         out: &mut Responder<ChatCompletionResponse>,
+        counting: &mut Counting,
     ) -> Result<Completion, Failed> {
         let left = within(cx.deadline.left());
         let client = &self.provider_client.client;
@@ -148,7 +161,9 @@ impl ChatCompletion {
         let tools = tools.map(Vec::as_slice).unwrap_or_default();
         let mut may_call = may_call(request);
         while let Some(event) = events.next().await {
-            match event? {
+            let event = event?;
+            counting.heard = true;
+            match event {
                 ChatEvent::Delta(piece) => {
                     characters += piece.chars().count();
                     text += &piece;
@@ -181,6 +196,7 @@ impl ChatCompletion {
                         thinking: thought,
                         ..end(text, &completion)
                     };
+                    counting.answered(&completion).await;
                     out.send(end).await.map_err(Failed::Unheard)?;
                     return Ok(completion);
                 }
@@ -236,6 +252,17 @@ fn last() -> ChatCompletionResponse {
     ChatCompletionResponse {
         end_of_stream: true,
         ..ChatCompletionResponse::default()
+    }
+}
+
+/// A budget refuses the chat, as an answer.
+fn spent(error: Error) -> ChatCompletionResponse {
+    let pause = error.pause();
+    ChatCompletionResponse {
+        failure: Some("budget_exhausted".to_owned()),
+        retry_after: pause.and_then(|pause| i64::try_from(pause).ok()),
+        error: Some(error),
+        ..last()
     }
 }
 

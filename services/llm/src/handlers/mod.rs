@@ -2,6 +2,7 @@
 
 mod chat_completion;
 mod chat_pictures;
+mod counting;
 mod image_to_text;
 mod picture_room;
 mod room;

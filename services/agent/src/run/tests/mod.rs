@@ -14,6 +14,7 @@ mod held;
 mod hooked;
 mod joined;
 mod loops;
+mod outside;
 mod passages;
 mod pictures;
 mod planned;

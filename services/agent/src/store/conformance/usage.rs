@@ -159,6 +159,44 @@ pub(super) async fn what_is_reserved_binds_until_it_is_settled_or_over(ledger: S
     assert_eq!(ledger.reserve(&late(2), &next, 2000).await.unwrap(), None);
 }
 
+/// What only reservations of others stand in the way of is told from what does not fit any more.
+pub(super) async fn a_refusal_says_whether_it_is_for_what_others_reserved(ledger: Store) {
+    let ask = async |id: &str| {
+        let next = reservation(id, 600, vec![bound(Scope::Workspace, 1000)]);
+        let call = call(id, 1, CallKind::Model);
+        ledger.reserve(&call, &next, 1).await.unwrap()
+    };
+    assert_eq!(ask("first").await, None);
+    assert!(ask("second").await.unwrap().reserved);
+    let settled = call("first", 1, CallKind::Model);
+    let used = took("first", 600);
+    ledger
+        .settle(&of("first"), &settled, &used, 1)
+        .await
+        .unwrap();
+    assert!(!ask("third").await.unwrap().reserved);
+    assert!(
+        ask("second").await.unwrap().reserved,
+        "what was said stands"
+    );
+}
+
+/// Nobody tells of a call that no run makes once its process is gone; the end of a run tells of those of the run.
+pub(super) async fn a_call_of_no_run_that_lapses_counts_as_reserved(ledger: Store) {
+    for run in ["call/ws/q", "r"] {
+        let next = reservation(run, 100, vec![bound(Scope::Workspace, 1000)]);
+        let call = call(run, 0, CallKind::Model);
+        assert_eq!(ledger.reserve(&call, &next, 1).await.unwrap(), None);
+    }
+    ledger.forget(999).await.unwrap();
+    assert!(sums(&ledger, "ws", Scope::Workspace).await.is_empty());
+    for _ in 0..2 {
+        ledger.forget(1000).await.unwrap();
+        let counted = sums(&ledger, "ws", Scope::Workspace).await;
+        assert_eq!(counted, [(String::new(), 100)]);
+    }
+}
+
 /// Of 64 runs at once, as many call a tool as may; and none begins a call once the time of all is over.
 pub(super) async fn calls_and_time_bind_runs_at_once(ledger: Store) {
     let bounded = |budget: Budget| Bound {
