@@ -91,7 +91,7 @@ impl StepExecution {
         }
         let seen = match known {
             Some(seen) => {
-                self.settle_tool(decision, &seen).await?;
+                self.count_all(self.tool_took(decision, &seen)).await?;
                 seen
             }
             None => {
@@ -101,11 +101,9 @@ impl StepExecution {
                 let key = self.key();
                 let told = self.told_with(&self.returned(decision, &seen, shown));
                 let until = told.first + told.parts.len() as u64;
-                let observed = async {
-                    let kept = ledger.observe(&key, self.step, &seen, told, clock::millis());
-                    kept.await.map_err(Stop::from)
-                };
-                tokio::try_join!(observed, self.settle_tool(decision, &seen))?;
+                let took = self.tool_took(decision, &seen);
+                let kept = ledger.observe(&key, self.step, &seen, told, &took, clock::millis());
+                kept.await?;
                 self.kept(until);
                 seen
             }

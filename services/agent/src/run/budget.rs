@@ -19,7 +19,7 @@ use crate::engine::splitting;
 use crate::engine::usage::{Amount, Scope};
 use crate::error::{AgentError, Stop};
 use crate::prices;
-use crate::store::{Account, Bound, Call, CallKind, Reservation, Used};
+use crate::store::{Account, Bound, Call, CallKind, Counted, Reservation, Used};
 
 /// Config type and key of what a workspace says of its own.
 const OWN: (&str, &str) = ("agent", "budget");
@@ -362,9 +362,9 @@ impl StepExecution {
             .await
     }
 
-    /// Counts what a decision took that is not counted: the last time that the model was asked for it. Summaries were counted
+    /// What a decision took that is not counted yet: the last time that the model was asked for it. Summaries were counted
     /// as they were made.
-    pub(super) async fn settle_model(&self, decision: &Decision) -> Result<(), Stop> {
+    pub(super) fn model_took(&self, decision: &Decision) -> Vec<Counted> {
         let (usage, nth) = match self.asks.models {
             // Another process decided it. Where it had asked more than once, the first time is counted.
             0 => (decision.asked(), 0),
@@ -375,38 +375,29 @@ impl StepExecution {
             ..Amount::of(&usage)
         };
         let call = self.numbered(self.step, (CallKind::Model, nth));
-        self.count(call, (Scope::Model, usage.model), amount).await
+        let took = self.took(call, (Scope::Model, usage.model), amount);
+        took.into_iter().collect()
     }
 
-    /// Counts what a tool took. What subagents took they have counted themselves.
-    pub(super) async fn settle_tool(
-        &self,
-        decision: &Decision,
-        seen: &Observation,
-    ) -> Result<(), Stop> {
+    /// What a tool took. Subagents have counted themselves what they took.
+    pub(super) fn tool_took(&self, decision: &Decision, seen: &Observation) -> Vec<Counted> {
         let apart = decision.apart();
-        for ((nth, one), seen) in (0..).zip(&apart).zip(&seen.calls) {
-            self.settle_call(nth, one, seen).await?;
-        }
-        self.settle_call(0, decision, seen).await
+        let several = (0..).zip(&apart).zip(&seen.calls);
+        let several = several.filter_map(|((nth, one), seen)| self.call_took(nth, one, seen));
+        several.chain(self.call_took(0, decision, seen)).collect()
     }
 
-    async fn settle_call(
-        &self,
-        nth: u32,
-        decision: &Decision,
-        seen: &Observation,
-    ) -> Result<(), Stop> {
+    fn call_took(&self, nth: u32, decision: &Decision, seen: &Observation) -> Option<Counted> {
         let Taken::Action { name, .. } = &decision.taken else {
-            return Ok(());
+            return None;
         };
         let call = self.numbered(self.step, (CallKind::Tool, nth));
         if !seen.called {
             // What was reserved for a call that was not made is free again.
             let by = (Scope::Tool, String::new());
             return match self.bounds(&today()).is_empty() {
-                true => Ok(()),
-                false => self.count(call, by, Amount::default()).await,
+                true => None,
+                false => self.took(call, by, Amount::default()),
             };
         }
         let amount = Amount {
@@ -418,13 +409,13 @@ impl StepExecution {
             }
         };
         let by = (Scope::Tool, name.clone());
-        self.count(call, by, amount).await
+        self.took(call, by, amount)
     }
 
-    async fn count(&self, call: Call, by: (Scope, String), amount: Amount) -> Result<(), Stop> {
+    /// What a call took, as the ledger counts it. `None`: it took nothing now.
+    fn took(&self, call: Call, by: (Scope, String), amount: Amount) -> Option<Counted> {
         if self.playback.is_some() {
-            // It took nothing now.
-            return Ok(());
+            return None;
         }
         let used = Used {
             account: self.account(),
@@ -432,9 +423,25 @@ impl StepExecution {
             amount,
             day: today(),
         };
+        Some(Counted { call, used })
+    }
+
+    async fn count(&self, call: Call, by: (Scope, String), amount: Amount) -> Result<(), Stop> {
+        let took = self.took(call, by, amount);
+        self.count_all(took.into_iter().collect()).await
+    }
+
+    /// Counts what calls took that have no row of a step to be committed with.
+    pub(super) async fn count_all(&self, counted: Vec<Counted>) -> Result<(), Stop> {
+        if counted.is_empty() {
+            return Ok(());
+        }
         let ledger = self.ledger().await?;
         let key = self.key();
-        let settled = ledger.settle(&key, &call, &used, clock::millis());
-        Ok(settled.await?)
+        for one in &counted {
+            let settled = ledger.settle(&key, &one.call, &one.used, clock::millis());
+            settled.await?;
+        }
+        Ok(())
     }
 }

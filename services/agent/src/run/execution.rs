@@ -236,7 +236,7 @@ impl StepExecution {
         self.decision.clone_from(&row.decision);
         let decision = match row.decision {
             Some(decision) => {
-                self.settle_model(&decision).await?;
+                self.count_all(self.model_took(&decision)).await?;
                 heard(self.repeat(&decision).await)?;
                 decision
             }
@@ -285,11 +285,9 @@ impl StepExecution {
         self.keep_notes().await?;
         let ledger = self.ledger().await?;
         let key = self.key();
-        let decided = async {
-            let kept = ledger.decide(&key, self.step, &decision, clock::millis());
-            there(kept.await?).map_err(Stop::from)
-        };
-        tokio::try_join!(decided, self.settle_model(&decision))?;
+        let took = self.model_took(&decision);
+        let kept = ledger.decide(&key, self.step, &decision, &took, clock::millis());
+        there(kept.await?)?;
         self.decision = Some(decision.clone());
         if !self.run.streaming || !self.phase.streams() {
             self.repeat(&decision).await?;

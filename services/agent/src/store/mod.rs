@@ -33,7 +33,7 @@ pub use self::record::{Added, Facts, Noted, Record};
 pub use self::standing::RunProgress;
 pub use self::summaries::{Remade, SummaryStore};
 pub use self::tasks::{Opened, TaskEnd, TaskRow, TaskStatus, TaskStore, TasksOf};
-pub use self::usage::{Account, Bound, Call, CallKind, Days, Reservation, Used};
+pub use self::usage::{Account, Bound, Call, CallKind, Counted, Days, Reservation, Used};
 pub use self::whose::{IsOver, RunKey, Whose};
 use crate::engine::confirmation::Answer;
 use crate::engine::decision::{Decision, Ending, Finding, Observation};
@@ -365,24 +365,26 @@ pub trait LedgerStore: TaskStore + CallStore + SummaryStore {
     /// What subagents of a run have found so far, in the order of arrival.
     async fn findings(&self, run: &str) -> Result<Vec<Finding>, StorageError>;
 
-    /// Commits a decision; the first one stands. The pieces that were noted before it are forgotten. `false`: as
-    /// [`LedgerStore::say`].
+    /// Commits a decision; the first one stands. In the same transaction it counts what the calls for it took, as
+    /// [`LedgerStore::settle`] does, and forgets the pieces that were noted before it. `false`: as [`LedgerStore::say`].
     async fn decide(
         &self,
         run: &RunKey,
         step: u32,
         decision: &Decision,
+        counted: &[Counted],
         now_ms: i64,
     ) -> Result<bool, StorageError>;
 
-    /// Commits what a tool returned; the first observation of a step that was decided stands. With it goes what the run has
-    /// told up to here.
+    /// Commits what a tool returned; the first observation of a step that was decided stands. The same transaction keeps what
+    /// the run has told up to here, and counts what the calls took, as [`LedgerStore::settle`] does.
     async fn observe(
         &self,
         run: &RunKey,
         step: u32,
         observation: &Observation,
         told: Told,
+        counted: &[Counted],
         now_ms: i64,
     ) -> Result<(), StorageError>;
 

@@ -30,8 +30,8 @@ use tg_storage::{Database, Durability, StorageError};
 
 use self::schema::MIGRATIONS;
 use super::{
-    Added, Asked, Asking, Began, Call, CallAt, Confirmation, Days, Happened, HeadKey, IsOver,
-    KnownRun, LastHeads, LedgerStore, Piece, Record, Replied, Reservation, RunEnd, RunKey,
+    Added, Asked, Asking, Began, Call, CallAt, Confirmation, Counted, Days, Happened, HeadKey,
+    IsOver, KnownRun, LastHeads, LedgerStore, Piece, Record, Replied, Reservation, RunEnd, RunKey,
     RunProgress, SignedHead, StepRow, Told, Used, Whose,
 };
 use crate::engine::confirmation::Answer;
@@ -338,16 +338,18 @@ impl LedgerStore for SqliteLedger {
         run: &RunKey,
         step: u32,
         decision: &Decision,
+        counted: &[Counted],
         now_ms: i64,
     ) -> Result<bool, StorageError> {
         let RunKey { run, is_over } = run.clone();
-        let text = steps::write_json(decision)?;
+        let (text, counted) = (steps::write_json(decision)?, counted.to_vec());
         let write = self.db.write(move |tx| {
             if is_over.holds() {
                 return Ok(false);
             }
             steps::decide(tx, &run, step, &text, now_ms)?;
             said::forget(tx, &run, step)?;
+            usage::settle_all(tx, &counted, now_ms)?;
             Ok(true)
         });
         write.await
@@ -359,16 +361,19 @@ impl LedgerStore for SqliteLedger {
         step: u32,
         observation: &Observation,
         told: Told,
+        counted: &[Counted],
         now_ms: i64,
     ) -> Result<(), StorageError> {
         let (RunKey { run, is_over }, text) = (run.clone(), steps::write_json(observation)?);
+        let counted = counted.to_vec();
         let write = self.db.write(move |tx| {
             steps::observe(tx, &run, step, &text)?;
             calls::forget(tx, &run, step)?;
-            match is_over.holds() {
-                true => Ok(()),
-                false => told::keep(tx, &run, &told, now_ms),
+            if is_over.holds() {
+                return Ok(());
             }
+            usage::settle_all(tx, &counted, now_ms)?;
+            told::keep(tx, &run, &told, now_ms)
         });
         write.await
     }

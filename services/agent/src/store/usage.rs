@@ -103,6 +103,15 @@ pub struct Used {
     pub day: String,
 }
 
+/// A call and what it took.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Counted {
+    /// The call.
+    pub call: Call,
+    /// What it took.
+    pub used: Used,
+}
+
 /// Which usage is asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Days {

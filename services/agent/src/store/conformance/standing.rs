@@ -27,7 +27,10 @@ pub(super) async fn it_is_known_what_a_run_waits_for_and_since_when(store: Store
         ..RunProgress::default()
     };
     assert_eq!(stands(&store, "r").await, std::slice::from_ref(&first));
-    store.decide(&of("r"), 1, &acts("mail"), 20).await.unwrap();
+    store
+        .decide(&of("r"), 1, &acts("mail"), &[], 20)
+        .await
+        .unwrap();
     let decided = RunProgress {
         since_ms: 20,
         decision: Some(acts("mail")),
@@ -55,7 +58,10 @@ pub(super) async fn it_is_known_what_a_run_waits_for_and_since_when(store: Store
         ..Observation::default()
     };
     let told = Told::default();
-    store.observe(&of("r"), 1, &seen, told, 50).await.unwrap();
+    store
+        .observe(&of("r"), 1, &seen, told, &[], 50)
+        .await
+        .unwrap();
     let second = RunProgress {
         step: 2,
         since_ms: 27,
@@ -99,11 +105,14 @@ pub(super) async fn why_a_run_was_stopped_is_known(store: Store) {
     };
     let begun = store.begin(detached("u", "q", 1_000_000), began("r"), 5);
     begun.await.unwrap();
-    store.decide(&of("r"), 1, &decided, 20).await.unwrap();
+    store.decide(&of("r"), 1, &decided, &[], 20).await.unwrap();
     assert_eq!(ended("r").await, Some(guard.sentence()));
     let begun = store.begin(detached("u", "q2", 1_000_000), began("s"), 5);
     begun.await.unwrap();
-    store.decide(&of("s"), 1, &acts("mail"), 20).await.unwrap();
+    store
+        .decide(&of("s"), 1, &acts("mail"), &[], 20)
+        .await
+        .unwrap();
     assert_eq!(ended("s").await, None, "it answered");
 }
 

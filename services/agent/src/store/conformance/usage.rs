@@ -1,9 +1,10 @@
 //! What calls use: reserved before, counted once.
 
-use super::{Store, asked, began, end, of, of_ended};
+use super::{Store, asked, began, decision, end, of, of_ended};
+use crate::engine::decision::Observation;
 use crate::engine::guards::Budget;
 use crate::engine::usage::{Amount, Scope};
-use crate::store::{Account, Bound, Call, CallKind, Days, Reservation, Told, Used};
+use crate::store::{Account, Bound, Call, CallKind, Counted, Days, Reservation, Told, Used};
 
 fn call(run: &str, step: u32, kind: CallKind) -> Call {
     Call {
@@ -251,6 +252,46 @@ pub(super) async fn a_bound_of_a_day_or_month_begins_anew(ledger: Store) {
     assert!(!fits("2026-11-27").await, "the same day");
     assert!(!fits("2026-11-01").await, "the same month");
     assert!(fits("2026-11-28").await, "the next day");
+}
+
+/// A step's rows and what its calls took are there together or not at all, and count once however often they come.
+pub(super) async fn what_the_calls_of_a_step_took_is_counted_with_its_rows(ledger: Store) {
+    let counted = |kind: CallKind, count: u64| Counted {
+        call: call("r", 1, kind),
+        used: took("r", count),
+    };
+    let summed = async || sums(&ledger, "ws", Scope::Workspace).await;
+    let next = reservation("r", 100, vec![bound(Scope::Workspace, 100)]);
+    let model = call("r", 1, CallKind::Model);
+    assert_eq!(ledger.reserve(&model, &next, 1).await.unwrap(), None);
+    let (key, ended) = (of("r"), of_ended("r"));
+    let decided = decision("x");
+    let asked = [counted(CallKind::Model, 7)];
+    let late = ledger.decide(&ended, 1, &decided, &asked, 1);
+    assert!(!late.await.unwrap());
+    assert!(summed().await.is_empty());
+    for _ in 0..2 {
+        let kept = ledger.decide(&key, 1, &decided, &asked, 1);
+        assert!(kept.await.unwrap());
+        // Whoever takes the step up counts it by itself.
+        let again = ledger.settle(&key, &asked[0].call, &asked[0].used, 1);
+        again.await.unwrap();
+        assert_eq!(summed().await, [(String::new(), 7)]);
+    }
+    // Nothing is reserved for it any more.
+    let other = call("other", 1, CallKind::Model);
+    let next = reservation("other", 93, vec![bound(Scope::Workspace, 100)]);
+    assert_eq!(ledger.reserve(&other, &next, 1).await.unwrap(), None);
+    let seen = Observation::default();
+    let used = [counted(CallKind::Tool, 5), counted(CallKind::Summary, 3)];
+    let late = ledger.observe(&ended, 1, &seen, Told::default(), &used, 1);
+    late.await.unwrap();
+    assert_eq!(summed().await, [(String::new(), 7)]);
+    for _ in 0..2 {
+        let kept = ledger.observe(&key, 1, &seen, Told::default(), &used, 1);
+        kept.await.unwrap();
+        assert_eq!(summed().await, [(String::new(), 15)]);
+    }
 }
 
 pub(super) async fn usage_is_summed_up_by_name_and_day(ledger: Store) {
