@@ -52,6 +52,11 @@ impl StepExecution {
             return stopped.await;
         }
         self.hand_on(decision, &seen, again).await?;
+        if self.relay.is_none() && self.playback.is_none() && !self.gives_work(tools, decision) {
+            // What follows from it is durable, and its lease says that it is done. A row that says so would spare a later
+            // process only to write the same trace again, if the record comes to one.
+            return Ok(());
+        }
         let ledger = self.ledger().await?;
         Ok(ledger.finish_step(&self.run.run, self.step).await?)
     }
