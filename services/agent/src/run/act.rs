@@ -94,30 +94,31 @@ impl StepExecution {
         if self.gives_work(tools, decision) {
             self.retell().await?;
         }
-        let seen = match known {
+        let (seen, observed) = match known {
             Some(seen) => {
                 self.count_all(self.tool_took(decision, &seen)).await?;
-                seen
+                let observed = self.returned(decision, &seen, shown);
+                (seen, observed)
             }
             None => {
                 let seen = self.observe(tools, decision, repeated).await?;
                 self.keep_notes().await?;
                 let ledger = self.ledger().await?;
                 let key = self.key();
-                let told = self.told_with(&self.returned(decision, &seen, shown));
+                let observed = self.returned(decision, &seen, shown);
+                let told = self.told_with(&observed);
                 let until = told.first + told.parts.len() as u64;
                 let took = self.tool_took(decision, &seen);
                 let kept = ledger.observe(&key, self.step, &seen, told, &took, clock::millis());
                 kept.await?;
                 self.kept(until);
-                seen
+                (seen, observed)
             }
         };
         self.seen = Some(seen.clone());
         if let Some(ending) = nothing_found(decision, &seen) {
             return Err(Stop::End(ending));
         }
-        let observed = self.returned(decision, &seen, shown);
         self.send_all(observed).await?;
         Ok(seen)
     }
