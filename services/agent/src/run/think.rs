@@ -135,8 +135,7 @@ impl StepExecution {
 
     /// The model's decision; after replies that cannot be read it is told why and asked again.
     async fn think_of(&mut self, view: &mut View, tools: &ToolSet) -> Result<Decision, Stop> {
-        let run = self.run.clone();
-        let available = tools.available(&run);
+        let available = tools.available(&self.run);
         let mut shown = Shown::before(std::mem::take(&mut self.heard));
         let mut usage = Usage::default();
         let mut unread: Option<(String, ParseError)> = None;
