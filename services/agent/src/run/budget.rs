@@ -8,7 +8,7 @@ use tg_mesh::{Cx, clock};
 
 use super::Agent;
 use super::day::today;
-use super::execution::StepExecution;
+use super::execution::{StepExecution, there};
 use super::guard;
 use crate::engine::cost::Price;
 use crate::engine::decision::Usage;
@@ -19,7 +19,7 @@ use crate::engine::splitting;
 use crate::engine::usage::{Amount, Scope};
 use crate::error::{AgentError, Stop};
 use crate::prices;
-use crate::store::{Account, Bound, Call, CallKind, Counted, Reservation, Used};
+use crate::store::{Account, Bound, Call, CallKind, Counted, Decided, Reservation, Used};
 
 /// Config type and key of what a workspace says of its own.
 const OWN: (&str, &str) = ("agent", "budget");
@@ -92,6 +92,19 @@ pub(super) fn bounds_of(budgets: Budgets, today: &str, seconds: u64) -> Vec<Boun
         whose,
     });
     bounds.collect()
+}
+
+/// The tool that is about to be called, unless a guard has it not called.
+fn to_call(decision: &Decision) -> Option<&str> {
+    let stops = decision.guard.as_ref().is_some_and(|guard| guard.stops());
+    match &decision.taken {
+        Taken::Action { name, .. }
+            if !name.is_empty() && !stops && guard::blocks(decision).is_none() =>
+        {
+            Some(name)
+        }
+        _ => None,
+    }
 }
 
 impl StepExecution {
@@ -265,6 +278,12 @@ impl StepExecution {
     /// Counts what is known of the last time that the model was asked, of a step in which nothing was decided. Of what was left
     /// before it said how much it is, it is counted what was reserved.
     pub(super) async fn settle_undecided(&mut self) -> Result<(), Stop> {
+        if let Some(Decided::Fits) = self.asks.reserved.take() {
+            // The tool was chosen, and the run ends before it is called: what is reserved for it is free again.
+            let call = self.numbered(self.step, (CallKind::Tool, 0));
+            let by = (Scope::Tool, String::new());
+            self.count(call, by, Amount::default()).await?;
+        }
         let last = &self.asks.last;
         match self.asks.models {
             0 => Ok(()),
@@ -281,7 +300,11 @@ impl StepExecution {
     ) -> Result<Option<Exhausted>, Stop> {
         let apart = decision.apart();
         if apart.is_empty() || decision.guard.is_some() {
-            return self.no_call(0, decision).await;
+            return match self.asks.reserved.take() {
+                Some(Decided::Fits) => Ok(None),
+                Some(Decided::Refused(over)) => Ok(Some(over)),
+                _ => self.no_call(0, decision).await,
+            };
         }
         let mut fits = false;
         for (nth, one) in (0..).zip(&apart) {
@@ -298,17 +321,68 @@ impl StepExecution {
     }
 
     async fn no_call(&self, nth: u32, decision: &Decision) -> Result<Option<Exhausted>, Stop> {
-        let stops = decision.guard.as_ref().is_some_and(|guard| guard.stops());
-        match &decision.taken {
-            Taken::Action { name, .. }
-                if !name.is_empty() && !stops && guard::blocks(decision).is_none() =>
-            {
-                let like = (Scope::Tool, name.clone());
-                self.reserve((CallKind::Tool, nth), budget::tool_call(), like)
-                    .await
-            }
-            _ => Ok(None),
+        let Some(name) = to_call(decision) else {
+            return Ok(None);
+        };
+        let like = (Scope::Tool, name.to_owned());
+        self.reserve((CallKind::Tool, nth), budget::tool_call(), like)
+            .await
+    }
+
+    /// Commits a decision with what was used for it, and reserves what the tool is likely to take that it chose.
+    pub(super) async fn commit_decision(&mut self, decision: &Decision) -> Result<(), Stop> {
+        let (took, now) = (self.model_took(decision), clock::millis());
+        let next = self.next_call(decision, now);
+        let ledger = self.ledger().await?;
+        let key = self.key();
+        let Some(next) = next else {
+            let kept = ledger.decide(&key, self.step, decision, &took, now);
+            return there(kept.await?).map_err(Stop::from);
+        };
+        let decided = ledger.decide_and_reserve(&key, self.step, decision, &took, &next, now);
+        let decided = decided.await?;
+        match &decided {
+            Decided::Fits => {}
+            Decided::Refused(over) => self.out_of(over),
+            Decided::WorkspaceEnded => return Err(AgentError::NoWorkspace.into()),
         }
+        self.asks.reserved = Some(decided);
+        Ok(())
+    }
+
+    /// The call of the tool that was chosen, if it is one and anything binds it.
+    fn next_call(&self, decision: &Decision, now: i64) -> Option<(Call, Reservation)> {
+        if self.playback.is_some() {
+            return None;
+        }
+        let like = (Scope::Tool, to_call(decision)?.to_owned());
+        let next = self.reservation(budget::tool_call(), like, now)?;
+        Some((self.numbered(self.step, (CallKind::Tool, 0)), next))
+    }
+
+    /// What is reserved for a call. `None`: nothing binds it.
+    fn reservation(&self, amount: Amount, like: (Scope, String), now: i64) -> Option<Reservation> {
+        let day = today();
+        let bounds = self.bounds(&day);
+        if bounds.is_empty() {
+            return None;
+        }
+        let deadline = i64::try_from(self.cx.deadline.millis()).unwrap_or(i64::MAX);
+        Some(Reservation {
+            account: self.account(),
+            amount,
+            like,
+            bounds,
+            expires_ms: deadline.min(now + LONGEST_MS).saturating_add(GRACE_MS),
+            day,
+        })
+    }
+
+    /// Notes that a call does not fit.
+    fn out_of(&self, over: &Exhausted) {
+        let (run, why) = (self.run.run.as_str(), over.why.as_str());
+        metrics::counter!("tg_agent_budget_total", "limit" => over.limit.as_str()).increment(1);
+        tracing::info!(run, why, "a run is out of its budget");
     }
 
     async fn reserve(
@@ -320,29 +394,16 @@ impl StepExecution {
         if let Some(playback) = &self.playback {
             return Ok(playback.refused((&self.run.run, self.step), call));
         }
-        let day = today();
-        let bounds = self.bounds(&day);
-        if bounds.is_empty() {
-            return Ok(None);
-        }
         let now = clock::millis();
-        let deadline = i64::try_from(self.cx.deadline.millis()).unwrap_or(i64::MAX);
-        let next = Reservation {
-            account: self.account(),
-            amount,
-            like,
-            bounds,
-            expires_ms: deadline.min(now + LONGEST_MS).saturating_add(GRACE_MS),
-            day,
+        let Some(next) = self.reservation(amount, like, now) else {
+            return Ok(None);
         };
         let ledger = self.ledger().await?;
         let over = ledger
             .reserve(&self.numbered(self.step, call), &next, now)
             .await?;
         if let Some(over) = &over {
-            let (run, why) = (self.run.run.as_str(), over.why.as_str());
-            metrics::counter!("tg_agent_budget_total", "limit" => over.limit.as_str()).increment(1);
-            tracing::info!(run, why, "a run is out of its budget");
+            self.out_of(over);
         }
         Ok(over)
     }

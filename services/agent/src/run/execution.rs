@@ -283,11 +283,7 @@ impl StepExecution {
         }
         self.recorded().await?;
         self.keep_notes().await?;
-        let ledger = self.ledger().await?;
-        let key = self.key();
-        let took = self.model_took(&decision);
-        let kept = ledger.decide(&key, self.step, &decision, &took, clock::millis());
-        there(kept.await?)?;
+        self.commit_decision(&decision).await?;
         self.decision = Some(decision.clone());
         if !self.run.streaming || !self.phase.streams() {
             self.repeat(&decision).await?;

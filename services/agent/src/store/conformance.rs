@@ -563,6 +563,7 @@ macro_rules! suite {
                 bounds_are_of_their_own,
                 a_bound_of_a_day_or_month_begins_anew,
                 what_the_calls_of_a_step_took_is_counted_with_its_rows,
+                a_decision_reserves_for_the_call_that_it_chose,
                 usage_is_summed_up_by_name_and_day,
                 line_106_sessions_are_summed_up_exactly,
                 line_151_usage_counts_for_the_agent,

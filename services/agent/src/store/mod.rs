@@ -33,7 +33,7 @@ pub use self::record::{Added, Facts, Noted, Record};
 pub use self::standing::RunProgress;
 pub use self::summaries::{Remade, SummaryStore};
 pub use self::tasks::{Opened, TaskEnd, TaskRow, TaskStatus, TaskStore, TasksOf};
-pub use self::usage::{Account, Bound, Call, CallKind, Counted, Days, Reservation, Used};
+pub use self::usage::{Account, Bound, Call, CallKind, Counted, Days, Decided, Reservation, Used};
 pub use self::whose::{IsOver, RunKey, Whose};
 use crate::engine::confirmation::Answer;
 use crate::engine::decision::{Decision, Ending, Finding, Observation};
@@ -375,6 +375,18 @@ pub trait LedgerStore: TaskStore + CallStore + SummaryStore {
         counted: &[Counted],
         now_ms: i64,
     ) -> Result<bool, StorageError>;
+
+    /// Commits a decision as [`LedgerStore::decide`] does, and in the same transaction reserves what the call that it chose is
+    /// likely to take, as [`LedgerStore::reserve`] does.
+    async fn decide_and_reserve(
+        &self,
+        run: &RunKey,
+        step: u32,
+        decision: &Decision,
+        counted: &[Counted],
+        next: &(Call, Reservation),
+        now_ms: i64,
+    ) -> Result<Decided, StorageError>;
 
     /// Commits what a tool returned; the first observation of a step that was decided stands. The same transaction keeps what
     /// the run has told up to here, and counts what the calls took, as [`LedgerStore::settle`] does.

@@ -30,9 +30,9 @@ use tg_storage::{Database, Durability, StorageError};
 
 use self::schema::MIGRATIONS;
 use super::{
-    Added, Asked, Asking, Began, Call, CallAt, Confirmation, Counted, Days, Happened, HeadKey,
-    IsOver, KnownRun, LastHeads, LedgerStore, Piece, Record, Replied, Reservation, RunEnd, RunKey,
-    RunProgress, SignedHead, StepRow, Told, Used, Whose,
+    Added, Asked, Asking, Began, Call, CallAt, Confirmation, Counted, Days, Decided, Happened,
+    HeadKey, IsOver, KnownRun, LastHeads, LedgerStore, Piece, Record, Replied, Reservation, RunEnd,
+    RunKey, RunProgress, SignedHead, StepRow, Told, Used, Whose,
 };
 use crate::engine::confirmation::Answer;
 use crate::engine::decision::{Decision, Ending, Finding, Observation};
@@ -351,6 +351,31 @@ impl LedgerStore for SqliteLedger {
             said::forget(tx, &run, step)?;
             usage::settle_all(tx, &counted, now_ms)?;
             Ok(true)
+        });
+        write.await
+    }
+
+    async fn decide_and_reserve(
+        &self,
+        run: &RunKey,
+        step: u32,
+        decision: &Decision,
+        counted: &[Counted],
+        next: &(Call, Reservation),
+        now_ms: i64,
+    ) -> Result<Decided, StorageError> {
+        let RunKey { run, is_over } = run.clone();
+        let (text, counted) = (steps::write_json(decision)?, counted.to_vec());
+        let (call, next) = next.clone();
+        let write = self.db.write(move |tx| {
+            if is_over.holds() {
+                return Ok(Decided::WorkspaceEnded);
+            }
+            steps::decide(tx, &run, step, &text, now_ms)?;
+            said::forget(tx, &run, step)?;
+            usage::settle_all(tx, &counted, now_ms)?;
+            let over = usage::reserve(tx, &call, &next, now_ms)?;
+            Ok(over.map_or(Decided::Fits, Decided::Refused))
         });
         write.await
     }

@@ -4,7 +4,9 @@ use super::{Store, asked, began, decision, end, of, of_ended};
 use crate::engine::decision::Observation;
 use crate::engine::guards::Budget;
 use crate::engine::usage::{Amount, Scope};
-use crate::store::{Account, Bound, Call, CallKind, Counted, Days, Reservation, Told, Used};
+use crate::store::{
+    Account, Bound, Call, CallKind, Counted, Days, Decided, Reservation, Told, Used,
+};
 
 fn call(run: &str, step: u32, kind: CallKind) -> Call {
     Call {
@@ -292,6 +294,45 @@ pub(super) async fn what_the_calls_of_a_step_took_is_counted_with_its_rows(ledge
         kept.await.unwrap();
         assert_eq!(summed().await, [(String::new(), 15)]);
     }
+}
+
+/// What was used for it is counted before: the call must fit what is left.
+pub(super) async fn a_decision_reserves_for_the_call_that_it_chose(ledger: Store) {
+    let decide = async |run: &str, used: u64, ended: bool| {
+        let key = if ended { of_ended(run) } else { of(run) };
+        let counted = [Counted {
+            call: call(run, 1, CallKind::Model),
+            used: took(run, used),
+        }];
+        let next = reservation(run, 40, vec![bound(Scope::Workspace, 100)]);
+        let next = (call(run, 1, CallKind::Tool), next);
+        let decided = decision("x");
+        let decided = ledger.decide_and_reserve(&key, 1, &decided, &counted, &next, 1);
+        decided.await.unwrap()
+    };
+    assert_eq!(decide("a", 50, true).await, Decided::WorkspaceEnded);
+    let row = ledger.load("a".into(), 1).await.unwrap();
+    assert_eq!(row.decision, None);
+    // What was said of a call stands.
+    for _ in 0..2 {
+        assert_eq!(decide("a", 50, false).await, Decided::Fits);
+    }
+    let row = ledger.load("a".into(), 1).await.unwrap();
+    assert_eq!(row.decision, Some(decision("x")));
+    for _ in 0..2 {
+        let refused = decide("b", 5, false).await;
+        let Decided::Refused(over) = refused else {
+            panic!("{refused:?}");
+        };
+        assert!(over.why.starts_with("Stopped by a budget (tokens): "));
+    }
+    // It is decided all the same, and what was used for that is counted.
+    let row = ledger.load("b".into(), 1).await.unwrap();
+    assert_eq!(row.decision, Some(decision("x")));
+    assert_eq!(
+        sums(&ledger, "ws", Scope::Workspace).await,
+        [(String::new(), 55)]
+    );
 }
 
 pub(super) async fn usage_is_summed_up_by_name_and_day(ledger: Store) {
