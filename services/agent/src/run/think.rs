@@ -173,7 +173,7 @@ impl StepExecution {
         let told: Vec<String> = self.additional().into_iter().chain(nudge).collect();
         let additional = (!told.is_empty()).then(|| told.join("\n\n"));
         loop {
-            let terms = prompt::terms(&view.run, available, additional.as_deref(), unread);
+            let terms = prompt::terms(view.of(&self.run), available, additional.as_deref(), unread);
             let asked = (PROMPT, &terms, ReplyParser::default as fn() -> ReplyParser);
             match self.ask_model(asked, shown, usage).await? {
                 Reply::Read(text, parsed) => return Ok((text, parsed)),
