@@ -53,8 +53,8 @@ impl StepExecution {
         }
         self.hand_on(decision, &seen, (again, chain)).await?;
         if self.relay.is_none() && self.playback.is_none() && !self.gives_work(tools, decision) {
-            // What follows from it is durable, and its lease says that it is done. A row that says so would spare a later
-            // process only to write the same trace again, if the record comes to one.
+            // What follows from it is durable, and its lease says that it is done. The row says so with the end of the run: until
+            // then it would spare another process only to write the same trace again, if the record comes to one.
             return Ok(());
         }
         let ledger = self.ledger().await?;

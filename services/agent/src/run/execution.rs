@@ -452,6 +452,7 @@ impl StepExecution {
                     true => hash.to_owned(),
                 },
             },
+            earlier_done: self.agent.leases.are_done(&self.run.run, self.step),
         };
         let key = self.key();
         let told = self.told_with(&[]);

@@ -101,6 +101,7 @@ fn end(workspace: &str, day: &str, run: &str, hash: &str) -> RunEnd {
             collection: "c".into(),
             hash: hash.into(),
         },
+        earlier_done: false,
     }
 }
 
@@ -298,17 +299,9 @@ async fn the_first_decision_stands(ledger: Store) {
     let row = ledger.load("r".into(), 1).await.unwrap();
     assert_eq!(row.decision, Some(decision("one")));
     assert!(!row.later && !row.done);
-    ledger
-        .observe(
-            &of("r"),
-            1,
-            &Observation::failed("x"),
-            Told::default(),
-            &[],
-            1,
-        )
-        .await
-        .unwrap();
+    let (key, seen) = (of("r"), Observation::failed("x"));
+    let kept = ledger.observe(&key, 1, &seen, Told::default(), &[], 1);
+    kept.await.unwrap();
     decides(&ledger, "r", 2, "end").await;
     assert!(ledger.load("r".into(), 1).await.unwrap().later);
     let last = ledger.load("r".into(), 2).await.unwrap();
@@ -547,6 +540,7 @@ macro_rules! suite {
                 what_has_happened_in_a_run_is_known,
                 it_is_known_what_a_run_waits_for_and_since_when,
                 why_a_run_was_stopped_is_known,
+                the_end_of_a_run_is_that_of_its_earlier_steps_if_it_says_so,
                 subagents_that_are_not_over_stand_behind_their_run,
                 findings_stand_in_the_order_of_arrival,
                 what_was_said_of_a_step_is_there_until_it_is_done,

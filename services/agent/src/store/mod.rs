@@ -412,7 +412,8 @@ pub trait LedgerStore: TaskStore + CallStore + SummaryStore {
     /// Notes that everything that follows from a step was done. The pieces that were noted of it are forgotten.
     async fn finish_step(&self, run: &str, step: u32) -> Result<(), StorageError>;
 
-    /// Notes that everything that follows from a run's last step was done, and how its trace ended; the first end stands.
+    /// Notes that everything that follows from a run's last step was done, and from those before if the end says so, and how its
+    /// trace ended; the first end stands.
     /// Of a workspace that has ended, or of a trace without a hash, no end is noted. With it goes what the run has told to
     /// its end.
     async fn finish_run(

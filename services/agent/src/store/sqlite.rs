@@ -442,7 +442,7 @@ impl LedgerStore for SqliteLedger {
         let (RunKey { run, is_over }, end) = (run.clone(), end.clone());
         let write = self.db.write(move |tx| {
             said::forget(tx, &run, step)?;
-            steps::finish_run(tx, &run, step, now_ms)?;
+            steps::finish_run(tx, &run, (step, end.earlier_done), now_ms)?;
             usage::release(tx, &run, now_ms)?;
             // What is told without a workspace is not kept, and not counted.
             if !told.workspace.is_empty() {

@@ -83,6 +83,25 @@ pub(super) async fn it_is_known_what_a_run_waits_for_and_since_when(store: Store
     assert_eq!(over.ended, Some(ending.message));
 }
 
+pub(super) async fn the_end_of_a_run_is_that_of_its_earlier_steps_if_it_says_so(store: Store) {
+    for (run, earlier_done) in [("r", true), ("s", false)] {
+        for step in 1..3 {
+            let kept = store.decide(&of(run), step, &acts("mail"), &[], 20).await;
+            assert!(kept.unwrap());
+        }
+        let key = of(run);
+        let end = RunEnd {
+            earlier_done,
+            ..end("ws#3", "d", run, "h")
+        };
+        let finished = store.finish_run(&key, 2, &end, Told::default(), 70);
+        finished.await.unwrap();
+        let earlier = store.load(run.into(), 1).await.unwrap();
+        assert_eq!((earlier.done, earlier.later), (earlier_done, true));
+        assert!(store.load(run.into(), 2).await.unwrap().done);
+    }
+}
+
 pub(super) async fn why_a_run_was_stopped_is_known(store: Store) {
     let ended = async |run: &str| {
         let key = of(run);
