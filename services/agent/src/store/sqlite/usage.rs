@@ -9,8 +9,8 @@ use crate::engine::guards::Exhausted;
 use crate::engine::guards::budget::Spent;
 use crate::engine::usage::{Amount, Scope};
 use crate::store::{
-    Account, Bound, Call, CallKind, Days, KEEP_ENDS_MS, KEEP_MS, KEEP_USAGE_MS, PURGE, Reservation,
-    Used,
+    Account, Bound, Call, CallKind, Counted, Days, KEEP_ENDS_MS, KEEP_MS, KEEP_USAGE_MS, PURGE,
+    Reservation, Used,
 };
 
 /// What is summed up by these names is as short-lived as runs are.
@@ -290,6 +290,16 @@ pub(super) fn settle(
         true => Ok(()),
         false => add(tx, workspace, (*scope, name), used),
     }
+}
+
+/// Counts what several calls took.
+pub(super) fn settle_all(
+    tx: &Transaction<'_>,
+    counted: &[Counted],
+    now_ms: i64,
+) -> Result<(), StorageError> {
+    let mut counted = counted.iter();
+    counted.try_for_each(|one| settle(tx, &one.call, &one.used, now_ms))
 }
 
 fn add(
