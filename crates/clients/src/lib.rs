@@ -18,6 +18,7 @@
 //! * [`operations`]: operations as types, served and called.
 //! * [`pictures`]: what pictures show.
 //! * [`prompt`]: texts that a model writes by a template.
+//! * [`rendering`]: the prompts of workspaces, ready to be rendered.
 //! * [`text_completion`]: which model replies.
 //! * [`traces`]: what an answer leaves behind, its texts in the library and its entries in the graph.
 
@@ -38,5 +39,6 @@ pub mod neighbours;
 pub mod operations;
 pub mod pictures;
 pub mod prompt;
+pub mod rendering;
 pub mod text_completion;
 pub mod traces;

@@ -16,12 +16,12 @@ use tg_replies::may_be_calls;
 
 /// Prompts as the templates of the prompt service render them.
 const RENDERED: [&str; 6] = [
-    include_str!("../../../prompt/fixtures/agent-react.txt"),
-    include_str!("../../../prompt/fixtures/extract-definitions.txt"),
-    include_str!("../../../prompt/fixtures/extract-relationships.txt"),
-    include_str!("../../../prompt/fixtures/extract-rows.txt"),
-    include_str!("../../../prompt/fixtures/kg-synthesis.txt"),
-    include_str!("../../../prompt/fixtures/document-prompt.txt"),
+    include_str!("../../../../crates/templates/fixtures/agent-react.txt"),
+    include_str!("../../../../crates/templates/fixtures/extract-definitions.txt"),
+    include_str!("../../../../crates/templates/fixtures/extract-relationships.txt"),
+    include_str!("../../../../crates/templates/fixtures/extract-rows.txt"),
+    include_str!("../../../../crates/templates/fixtures/kg-synthesis.txt"),
+    include_str!("../../../../crates/templates/fixtures/document-prompt.txt"),
 ];
 
 #[test]

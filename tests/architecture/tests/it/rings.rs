@@ -24,6 +24,7 @@ const LADDER: &[&str] = &[
     "crates/provider-http",
     "crates/storage",
     "crates/telemetry",
+    "crates/templates",
     "crates/bus",
     "crates/rpc",
     "crates/mesh",
@@ -63,6 +64,7 @@ const PURE: &[&str] = &[
     "crates/jwt",
     "crates/document",
     "crates/threads",
+    "crates/templates",
 ];
 const IMPURE: &[&str] = &[
     "tokio",

@@ -8,7 +8,7 @@ use super::{Builtin, NAME, plan, reply};
 use crate::model::{ChatEvent, ChatModel, ChatRequest};
 
 /// The prompt as the template of the prompt service renders it; held there by a test of its own.
-const RENDERED: &str = include_str!("../../../../prompt/fixtures/agent-react.txt");
+const RENDERED: &str = include_str!("../../../../../crates/templates/fixtures/agent-react.txt");
 
 const TOOLS: &str = "* graph_about: Finds things by name and lists their facts.\n  - name (string): name\n\
 * graph_pattern: Lists facts that match a pattern.\n  - subject (string): s\n  - predicate (string): p\n  - object (string): o\n\

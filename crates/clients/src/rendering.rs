@@ -1,25 +1,24 @@
-//! Prompts of workspaces, kept ready until their configuration changes.
+//! Prompts of workspaces, kept ready until their configuration changes. Whoever uses them watches the config type
+//! [`PROMPTS`].
 
 use std::sync::Arc;
 
 use tg_mesh::{Cx, Derived};
-
-use crate::engine::prompts::PromptSet;
-
-/// The config type of prompts.
-pub(crate) const CONFIG: &str = "prompt";
+use tg_schemas::determinants::PROMPTS;
+use tg_templates::PromptSet;
 
 /// Prompts by workspace.
-pub(crate) struct ReadyPrompts(Derived<PromptSet>);
+pub struct ReadyPrompts(Derived<PromptSet>);
 
 impl ReadyPrompts {
-    pub(crate) fn new(most: usize) -> Self {
+    /// Of so many workspaces at most; those of another are read again when they are asked for.
+    pub fn new(most: usize) -> Self {
         Self(Derived::of(most))
     }
 
     /// The prompts of the workspace of a question, as its configuration has them now.
-    pub(crate) fn get(&self, cx: &Cx) -> Arc<PromptSet> {
-        let rows = [cx.config().values(cx.workspace(), CONFIG)];
+    pub fn get(&self, cx: &Cx) -> Arc<PromptSet> {
+        let rows = [cx.config().values(cx.workspace(), PROMPTS)];
         if let Some(set) = self.0.get(cx.workspace(), &rows) {
             return set;
         }
