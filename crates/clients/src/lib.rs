@@ -18,7 +18,7 @@
 //! * [`operations`]: operations as types, served and called.
 //! * [`pictures`]: what pictures show.
 //! * [`prompt`]: texts that a model writes by a template.
-//! * [`rendering`]: the prompts of workspaces, ready to be rendered.
+//! * [`rendering`]: the prompts of workspaces, ready to be rendered where they are asked for.
 //! * [`text_completion`]: which model replies.
 //! * [`traces`]: what an answer leaves behind, its texts in the library and its entries in the graph.
 

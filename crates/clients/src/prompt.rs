@@ -9,6 +9,7 @@ use tg_schemas::processors::shared;
 use tg_schemas::{Error, ErrorCode, Reply};
 
 use crate::caller::Caller;
+use crate::rendering::{ReadyPrompts, Renderer};
 
 /// The prompt service of the flow.
 #[derive(Clone)]
@@ -16,6 +17,7 @@ pub struct Prompts {
     caller: Caller<PromptRequest, PromptResponse>,
     thinking: bool,
     settings: Option<ModelSettings>,
+    renderer: Option<Renderer>,
 }
 
 /// What model calls took, where the model told it.
@@ -62,7 +64,15 @@ impl Prompts {
             caller: Caller::of_flow(cx, shared::PROMPT).forwarded(),
             thinking: false,
             settings: None,
+            renderer: None,
         }
+    }
+
+    /// Prompts for text are rendered here, where that is all that the prompt service would do for them: the model is asked at
+    /// once. Its parts are those that it would have sent, had the prompt service passed the question on.
+    pub fn rendered_here(mut self, cx: &Cx, ready: &ReadyPrompts) -> Self {
+        self.renderer = Renderer::of_flow(cx, ready);
+        self
     }
 
     /// Each answer may take as long, whatever is left of the message's own deadline.
@@ -106,8 +116,14 @@ impl Prompts {
             thinking: self.thinking,
             settings: self.settings.clone(),
         };
+        let renderer = self.renderer.as_ref();
+        let rendered = renderer.and_then(|one| Some((&one.model, one.render(&request)?)));
+        let answer = match rendered {
+            Some((model, question)) => self.caller.ask_on(model, &question),
+            None => self.caller.ask(&request)?,
+        };
         Ok(Pieces {
-            answer: self.caller.ask(&request)?,
+            answer,
             spent: Spent::default(),
         })
     }

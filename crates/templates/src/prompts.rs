@@ -97,6 +97,12 @@ impl PromptSet {
         }
     }
 
+    /// The shape that a prompt promises. `None`: there is no such prompt, or none that can be used.
+    pub fn kind(&self, id: &str) -> Option<Kind> {
+        let entry = self.entries.get(id)?.as_ref().ok()?;
+        Some(entry.kind)
+    }
+
     /// Renders a prompt with the values of a question, each a JSON text.
     ///
     /// # Errors

@@ -93,6 +93,10 @@ fn one_broken_prompt_harms_no_other() {
         (good.text.as_str(), good.system.as_str()),
         ("hi you", "Be helpful.")
     );
+    assert_eq!(set.kind("good"), Some(Kind::Text));
+    for id in ["bad", "worse", "kind", "none"] {
+        assert_eq!(set.kind(id), None);
+    }
     for id in ["bad", "worse", "kind"] {
         let error = set.render(id, &BTreeMap::new()).err().unwrap();
         assert!(matches!(error, RenderError::Broken { .. }), "{error}");
