@@ -15,6 +15,7 @@ use tg_testkit::place::Place;
 use super::world::{Say, World, question, rows, topic};
 
 const ADD: &str = "Thought: add\nAction: calculator\nArgs: {\"expression\": \"2+2\"}";
+const ASK: &str = "Thought: ask\nAction: llm\nArgs: {\"question\": \"how\"}";
 const END: &str = "Thought: known\nFinal Answer: four";
 
 type Model = Played<TextCompletionRequest, TextCompletionResponse>;
@@ -109,6 +110,21 @@ async fn a_prompt_for_text_is_rendered_where_it_is_asked_for(place: Place) {
     }
 }
 
+async fn a_tool_asks_the_model_in_the_same_way(place: Place) {
+    let config = with_prompt("text");
+    let template = json!({"prompt": "Plainly: {{ question }}"});
+    config.put("prompt", "template.question", &template.to_string());
+    let model = model([ASK, "so"]);
+    let world = world(&place, config, model.clone()).await;
+    let chunks = world.run(&question("why", false)).await;
+    assert_eq!(answer(&chunks), "four");
+    let observed = chunks.iter().find(|one| one.message_type == "observation");
+    assert_eq!(observed.map(|one| one.content.as_str()), Some("so"));
+    let heard = model.asked.lock();
+    let heard: Vec<&str> = heard.iter().map(|one| one.prompt.as_str()).collect();
+    assert_eq!(heard, ["Answer why", "Plainly: how", "Answer why"]);
+}
+
 /// It reads the reply in the shape that the prompt promises, and says what is wrong with a prompt.
 async fn any_other_prompt_is_for_the_prompt_service(place: Place) {
     let broken = with_prompt("text");
@@ -141,6 +157,7 @@ async fn a_prompt_service_that_names_no_model_is_asked(place: Place) {
 
 tg_testkit::on_both_buses!(
     a_prompt_for_text_is_rendered_where_it_is_asked_for,
+    a_tool_asks_the_model_in_the_same_way,
     any_other_prompt_is_for_the_prompt_service,
     a_prompt_service_that_names_no_model_is_asked,
 );
