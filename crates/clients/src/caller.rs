@@ -142,8 +142,8 @@ impl<Q: Message, R: Reply> Caller<Q, R> {
         Ok(self.peer.ask(topic, question, ask))
     }
 
-    /// Asks another service, which answers with the same replies, with the same options.
-    pub(crate) fn ask_on<P: Message>(&self, topic: &Topic, question: &P) -> Answer<R> {
+    /// Asks another service with the same options.
+    pub(crate) fn ask_on<P: Message, A: Reply>(&self, topic: &Topic, question: &P) -> Answer<A> {
         let mut ask = self.ask.clone();
         ask.deadline = self.patience.map(Deadline::after).or(ask.deadline);
         ask.forward = false;
