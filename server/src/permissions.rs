@@ -42,6 +42,8 @@ const BESIDE: &[(&str, &[(Class, &str)])] = &[
             (Class::Notify, "session"),
             (Class::Request, "agent"),
             (Class::Request, "flow"),
+            (Class::Request, "text-completion"),
+            (Class::Request, "text-completion-rag"),
         ],
     ),
     (

@@ -19,6 +19,7 @@
 //! * [`operations`]: operations as types, served and called.
 //! * [`pictures`]: what pictures show.
 //! * [`prompt`]: texts that a model writes by a template.
+//! * [`rendering`]: the prompts of workspaces, ready to be rendered where they are asked for.
 //! * [`text_completion`]: which model replies.
 //! * [`traces`]: what an answer leaves behind, its texts in the library and its entries in the graph.
 
@@ -40,5 +41,6 @@ pub mod neighbours;
 pub mod operations;
 pub mod pictures;
 pub mod prompt;
+pub mod rendering;
 pub mod text_completion;
 pub mod traces;

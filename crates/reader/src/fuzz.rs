@@ -6,12 +6,12 @@ use super::{Shape, pieces, reply};
 
 /// Prompts as the templates of the prompt service render them.
 const RENDERED: [&str; 6] = [
-    include_str!("../../../services/prompt/fixtures/agent-react.txt"),
-    include_str!("../../../services/prompt/fixtures/extract-definitions.txt"),
-    include_str!("../../../services/prompt/fixtures/extract-relationships.txt"),
-    include_str!("../../../services/prompt/fixtures/extract-rows.txt"),
-    include_str!("../../../services/prompt/fixtures/kg-synthesis.txt"),
-    include_str!("../../../services/prompt/fixtures/document-prompt.txt"),
+    include_str!("../../templates/fixtures/agent-react.txt"),
+    include_str!("../../templates/fixtures/extract-definitions.txt"),
+    include_str!("../../templates/fixtures/extract-relationships.txt"),
+    include_str!("../../templates/fixtures/extract-rows.txt"),
+    include_str!("../../templates/fixtures/kg-synthesis.txt"),
+    include_str!("../../templates/fixtures/document-prompt.txt"),
 ];
 
 #[test]

@@ -6,7 +6,7 @@ use super::react::{Prompt, Step};
 use super::{NAME, Shape, count, pieces, plan, reply};
 
 /// The prompt as the template of the prompt service renders it; held there by a test of its own.
-const RENDERED: &str = include_str!("../../../services/prompt/fixtures/agent-react.txt");
+const RENDERED: &str = include_str!("../../templates/fixtures/agent-react.txt");
 
 const TOOLS: &str = "* graph_about: Finds things by name and lists their facts.\n  - name (string): name\n\
 * graph_pattern: Lists facts that match a pattern.\n  - subject (string): s\n  - predicate (string): p\n  - object (string): o\n\

@@ -9,8 +9,8 @@ use tg_clients::model_calls::ModelCalls;
 use tg_mesh::{Cx, RequestHandler, Responder, clock};
 use tg_provider_http::within;
 use tg_replies::may_be_calls;
-use tg_schemas::{Error, ErrorCode};
 use tg_schemas::msg::{ChatCompletionRequest, ChatCompletionResponse, ChatTurn, ChatUsage};
+use tg_schemas::{Error, ErrorCode};
 use tokio::time::Instant;
 
 use super::chat_pictures::ChatPictures;

@@ -28,6 +28,7 @@ const FREE: &[&str] = &[
     "crates/settings",
     "crates/storage",
     "crates/telemetry",
+    "crates/templates",
     "crates/threads",
     "crates/tls",
     "crates/tokens",

@@ -25,6 +25,7 @@ const LADDER: &[&str] = &[
     "crates/provider-http",
     "crates/storage",
     "crates/telemetry",
+    "crates/templates",
     "crates/bus",
     "crates/rpc",
     "crates/mesh",
@@ -65,6 +66,7 @@ const PURE: &[&str] = &[
     "crates/jwt",
     "crates/document",
     "crates/threads",
+    "crates/templates",
 ];
 const IMPURE: &[&str] = &[
     "tokio",

@@ -22,6 +22,7 @@ mod planned_together;
 mod polled;
 mod programs;
 mod recorded;
+mod rendered;
 mod repeats;
 mod replayed;
 mod retrieval;
