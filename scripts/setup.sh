@@ -24,6 +24,17 @@ apt_install() {
   as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >/dev/null
 }
 
+# A virtual environment below .cache/, made anew where the packages that it is to have change: name, what it is, packages.
+python_tools() {
+  [ "$(cat ".cache/$1/wanted" 2>/dev/null)" != "$3" ] || return 0
+  echo "setup: installing $2 into .cache/$1" >&2
+  rm -rf ".cache/$1"
+  python3 -m venv ".cache/$1"
+  # shellcheck disable=SC2086
+  ".cache/$1/bin/pip" install -q $3
+  echo "$3" > ".cache/$1/wanted"
+}
+
 need() { command -v "$1" >/dev/null || apt_install "$2"; }
 
 command -v cargo >/dev/null || { echo "setup: Rust is missing: install rustup or Debian's cargo first" >&2; exit 1; }
@@ -79,14 +90,7 @@ if [ ! -x .cache/promtool/usr/bin/promtool ]; then
 fi
 # What makes manifests of overlays, and their schemas for each version of Kubernetes, which are read offline.
 command -v kubectl >/dev/null || apt_install kubectl 2>/dev/null || apt_install kubernetes-client
-manifests="kubernetes-validate==1.37.0"
-if [ "$(cat .cache/kubernetes/wanted 2>/dev/null)" != "$manifests" ]; then
-  echo "setup: installing the validator of manifests into .cache/kubernetes" >&2
-  rm -rf .cache/kubernetes
-  python3 -m venv .cache/kubernetes
-  .cache/kubernetes/bin/pip install -q "$manifests"
-  echo "$manifests" > .cache/kubernetes/wanted
-fi
+python_tools kubernetes "the validator of manifests" "kubernetes-validate==1.37.0"
 # The clients and two processors of the reference, unmodified, the engine that SPARQL answers are held against, and
 # clients of the SPARQL protocol and of the OpenAI and Anthropic APIs; versions fixed.
 wanted="trustgraph-cli==2.11.1 trustgraph-base==2.11.1 pyoxigraph==0.5.13 rdflib==7.6.0 openai==3.57.0 anthropic==2.14.0"
@@ -108,35 +112,13 @@ if [ ! -x .cache/schemathesis/bin/schemathesis ]; then
 fi
 
 # The official client of the Model Context Protocol; what it needs is newer than what the others do.
-protocol="mcp==2.3.0"
-if [ "$(cat .cache/mcp/wanted 2>/dev/null)" != "$protocol" ]; then
-  echo "setup: installing the MCP client into .cache/mcp" >&2
-  rm -rf .cache/mcp
-  python3 -m venv .cache/mcp
-  .cache/mcp/bin/pip install -q "$protocol"
-  echo "$protocol" > .cache/mcp/wanted
-fi
+python_tools mcp "the MCP client" "mcp==2.3.0"
 
 # The official client of the LangGraph API.
-graphs="langgraph-sdk==0.4.14"
-if [ "$(cat .cache/langgraph/wanted 2>/dev/null)" != "$graphs" ]; then
-  echo "setup: installing the LangGraph client into .cache/langgraph" >&2
-  rm -rf .cache/langgraph
-  python3 -m venv .cache/langgraph
-  .cache/langgraph/bin/pip install -q "$graphs"
-  echo "$graphs" > .cache/langgraph/wanted
-fi
+python_tools langgraph "the LangGraph client" "langgraph-sdk==0.4.14"
 
 # Frameworks and clients from npm that ask the APIs of OpenAI and Anthropic; each set has its own place, as they need other versions.
-frameworks="langchain-openai==1.7.4 openai-agents==0.24.0"
-if [ "$(cat .cache/frameworks/wanted 2>/dev/null)" != "$frameworks" ]; then
-  echo "setup: installing frameworks into .cache/frameworks" >&2
-  rm -rf .cache/frameworks
-  python3 -m venv .cache/frameworks
-  # shellcheck disable=SC2086
-  .cache/frameworks/bin/pip install -q $frameworks
-  echo "$frameworks" > .cache/frameworks/wanted
-fi
+python_tools frameworks "frameworks" "langchain-openai==1.7.4 openai-agents==0.24.0"
 models="openai@7.59.0 @anthropic-ai/sdk@1.14.0"
 if [ "$(cat .cache/models/wanted 2>/dev/null)" != "$models" ]; then
   echo "setup: installing clients of models into .cache/models" >&2
@@ -148,14 +130,7 @@ if [ "$(cat .cache/models/wanted 2>/dev/null)" != "$models" ]; then
 fi
 
 # The checker of providers, for /v1.
-checker="trustedrouter-provider-check==0.1.8"
-if [ "$(cat .cache/checker/wanted 2>/dev/null)" != "$checker" ]; then
-  echo "setup: installing the checker of providers into .cache/checker" >&2
-  rm -rf .cache/checker
-  python3 -m venv .cache/checker
-  .cache/checker/bin/pip install -q "$checker"
-  echo "$checker" > .cache/checker/wanted
-fi
+python_tools checker "the checker of providers" "trustedrouter-provider-check==0.1.8"
 
 # The client from npm.
 client="@trustgraph/client@1.7.2"

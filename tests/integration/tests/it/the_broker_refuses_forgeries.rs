@@ -1,5 +1,5 @@
 //! Each service has a user of its own at the broker, with the permissions that `threadgraph permissions` prints: the system
-//! answers with them, and whoever has the credentials of one service can do nothing in the name of another.
+//! answers with them, and the broker refuses twenty ways to act for another service.
 
 use std::collections::BTreeMap;
 use std::path::Path;
