@@ -168,6 +168,10 @@ impl ErrorCode {
 /// succeeds.
 pub const BAD_CONTENT: &str = "bad-content";
 
+/// How a message ends that names a pause: text before and behind the seconds.
+const AFTER: &str = "; try again in ";
+const SECONDS: &str = " s";
+
 /// An error as every response body carries it: `{"type", "message"}`.
 ///
 /// The message is shown to clients: it never holds names of queues or hosts, paths, provider bodies
@@ -204,11 +208,36 @@ impl Error {
     pub fn code(&self) -> ErrorCode {
         ErrorCode::from_wire(&self.kind)
     }
+
+    /// The same error, which names the seconds after which the request may succeed.
+    #[must_use]
+    pub fn after(self, seconds: u64) -> Self {
+        let message = format!("{}{AFTER}{}{SECONDS}", self.message, seconds.max(1));
+        Self { message, ..self }
+    }
+
+    /// The seconds that it names.
+    pub fn pause(&self) -> Option<u64> {
+        let (_, named) = self.message.rsplit_once(AFTER)?;
+        named.strip_suffix(SECONDS)?.parse().ok()
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_pause_is_read_as_it_is_written() {
+        let busy = || Error::new(ErrorCode::Busy, "too many");
+        assert_eq!(busy().pause(), None);
+        let paused = busy().after(7);
+        assert_eq!(paused.message, "too many; try again in 7 s");
+        assert_eq!(paused.pause(), Some(7));
+        assert_eq!(busy().after(0).pause(), Some(1));
+        let other = Error::new(ErrorCode::Busy, "x; try again in a while");
+        assert_eq!(other.pause(), None);
+    }
 
     #[test]
     fn wire_types_are_unique_and_round_trip() {

@@ -63,6 +63,34 @@ impl Frame {
     }
 }
 
+/// Who counts what a question takes of models. Absent: the service that asks the model, for the caller.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CountedBy {
+    /// A run of the agent, which reserves and counts its calls itself.
+    Run,
+    /// The service that asks the model, for the workspace alone: a record is handled, which no budget refuses.
+    Record,
+}
+
+impl CountedBy {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Run, Self::Record];
+
+    /// The text in the `counted` header.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Run => "run",
+            Self::Record => "record",
+        }
+    }
+
+    /// Reads the `counted` header.
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|one| one.as_str() == text)
+    }
+}
+
 /// The header table. An absent header is not checked.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "kebab-case")]
@@ -140,6 +168,9 @@ pub struct Headers {
     /// one leads to. Native only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub roles: Option<String>,
+    /// Who counts what is asked of models for it. It goes with every question that one leads to. Native only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub counted: Option<CountedBy>,
     /// The record may hold policies: its writer may configure the workspace. Native only.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub policies: bool,
@@ -224,6 +255,7 @@ impl Headers {
         text("credential", &self.credential);
         text("user-context", &self.user_context);
         text("roles", &self.roles);
+        text("counted", &self.counted.map(|by| by.as_str().to_owned()));
         text("policies", &self.policies.then(|| "1".to_owned()));
         text("by-hand", &self.by_hand.then(|| "1".to_owned()));
         text("traceparent", &self.traceparent);
@@ -261,6 +293,7 @@ impl Headers {
             "credential" => self.credential = owned(),
             "user-context" => self.user_context = owned(),
             "roles" => self.roles = owned(),
+            "counted" => self.counted = CountedBy::parse(value),
             "policies" => self.policies = value == "1",
             "by-hand" => self.by_hand = value == "1",
             "traceparent" => self.traceparent = owned(),
@@ -294,6 +327,7 @@ mod tests {
             receipt: Some("inbox/7/0".into()),
             request_id: Some("r-1".into()),
             user_context: Some("{}".into()),
+            counted: Some(CountedBy::Record),
             policies: true,
             by_hand: true,
             sections: Some("AgentRun=3".into()),

@@ -34,7 +34,7 @@ pub mod vocabulary;
 pub mod workspace_key;
 
 pub use error::{BAD_CONTENT, Error, ErrorCode, Retry};
-pub use headers::{Frame, Headers};
+pub use headers::{CountedBy, Frame, Headers};
 pub use ids::{FlowId, WorkspaceId};
 pub use message::Message;
 pub use rdf::{Term, Triple, directed, is_drawn_label};

@@ -103,7 +103,7 @@ pub const PICTURE: usize = 8 << 20;
 /// Largest payload of a message between listeners.
 pub const THREAD_PAYLOAD: usize = 1 << 20;
 
-/// Most bytes of the messages of a session that are answered in one document, or summed up at once.
+/// Most bytes of the messages of a session that are answered at once, also in one document, or summed up at once.
 pub const SESSION_TEXTS: usize = 8 << 20;
 
 /// Longest summary of a part of a session that is taken from a model.
@@ -132,6 +132,15 @@ pub const MODEL_TEXT: usize = MESSAGE - BESIDE_CONTENT;
 
 /// Models that a chat names to be asked where the first one cannot be.
 pub const CHAT_MODELS: usize = 16;
+
+/// Pictures in the turns of a chat; together they are as large as one.
+pub const CHAT_PICTURES: usize = 16;
+
+/// Longest address that a picture of a chat is fetched from.
+pub const PICTURE_ADDRESS: usize = 2048;
+
+/// Calls of models that the agent is told of at once, to count them.
+pub const USAGE_CALLS: usize = 256;
 
 /// Largest body of a chat as clients of the OpenAI API send it.
 pub const CHAT_BODY: usize = 10_000_000;

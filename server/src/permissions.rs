@@ -29,7 +29,7 @@ pub struct Permissions {
     pub read: String,
 }
 
-/// What a service asks or writes beside its rows of the table: class and base of topics.
+/// What a service asks or writes beside its rows of the table: class and base of topics; `*` is any name.
 const BESIDE: &[(&str, &[(Class, &str)])] = &[
     (
         "config",
@@ -42,6 +42,8 @@ const BESIDE: &[(&str, &[(Class, &str)])] = &[
             (Class::Notify, "session"),
             (Class::Request, "agent"),
             (Class::Request, "flow"),
+            (Class::Request, "text-completion"),
+            (Class::Request, "text-completion-rag"),
         ],
     ),
     (
@@ -76,9 +78,16 @@ const BESIDE: &[(&str, &[(Class, &str)])] = &[
     ),
     (
         "threads",
-        &[(Class::Request, "agent"), (Class::Notify, "thread")],
+        &[
+            (Class::Request, "agent"),
+            (Class::Request, "listener.*"),
+            (Class::Notify, "thread"),
+        ],
     ),
-    ("llm", &[(Class::Notify, "model-rests")]),
+    (
+        "llm",
+        &[(Class::Notify, "model-rests"), (Class::Request, "usage")],
+    ),
     ("vectors", &[(Class::Request, "embeddings")]),
 ];
 
@@ -186,7 +195,7 @@ fn exchanges(of: &BTreeSet<Base>) -> Option<String> {
         by_class
             .entry(class.as_str())
             .or_default()
-            .push(escaped(base));
+            .push(escaped(base).replace('*', "[^:]*"));
     }
     let classes = by_class
         .iter()
@@ -328,6 +337,17 @@ mod tests {
                 asked.split([')', '|']).any(|one| one == base)
             };
             assert!(may(&sessions.write) && !may(&sessions.read), "{base}");
+        }
+    }
+
+    #[test]
+    fn threads_may_ask_listeners_and_hears_none_of_them() {
+        let all = all().unwrap();
+        for one in &all {
+            let may = one.write.contains(r"|listener\.[^:]*)");
+            assert_eq!(may, one.user == "threads", "{}", one.write);
+            assert!(!one.read.contains("listener"), "{}", one.read);
+            assert!(!one.configure.contains("listener"), "{}", one.configure);
         }
     }
 

@@ -20,9 +20,6 @@ use tg_storage::Durability;
 
 use crate::compose::Services;
 
-/// The setting that is on without users.
-const PRIVATE_ADDRESSES: &str = "tool.private_addresses";
-
 pub use memory::overdrawn;
 
 pub use choices::{AmqpUrl, Auth, BusChoice, MeshMode};
@@ -195,21 +192,34 @@ impl Settings {
         settings.gateway.usd_eur_rate = settings.cost.usd_eur_rate;
         let machine = tg_storage::memory::of_this_process();
         settings.filled = memory::share_out(&mut settings, &given, machine);
-        // Without users whoever asks runs the system, on this machine.
-        if settings.auth == Auth::None && given.source(PRIVATE_ADDRESSES) == Source::Default {
-            settings.tool.private_addresses = true;
-            settings.filled.push(Filled {
-                name: PRIVATE_ADDRESSES,
-                value: true.to_string(),
-                by: Some("auth"),
-            });
-        }
+        settings.open_private_addresses(&given);
         match unread {
             // What follows from settings that could not be read says nothing.
             Some(fault) => faults = vec![fault],
             None => faults.extend(settings.faults()),
         }
         (settings, given, faults)
+    }
+
+    /// Without users whoever asks runs the system, on this machine: servers there are asked unless the operator says otherwise.
+    fn open_private_addresses(&mut self, given: &Given) {
+        if self.auth != Auth::None {
+            return;
+        }
+        let all = [
+            ("tool.private_addresses", &mut self.tool.private_addresses),
+            ("llm.private_addresses", &mut self.llm.private_addresses),
+        ];
+        for (name, allowed) in all {
+            if given.source(name) == Source::Default {
+                *allowed = true;
+                self.filled.push(Filled {
+                    name,
+                    value: true.to_string(),
+                    by: Some("auth"),
+                });
+            }
+        }
     }
 
     /// What keeps these services from meeting the others: the embedded bus is one process's own.

@@ -201,6 +201,7 @@ const LINES: &[&str] = &[
     "show-tools",
     "delete-tool --id t",
     "set-mcp-tool -i t -r remote --tool-url http://h:1 --auth-token x",
+    "set-mcp-tool -i t --all-tools --tool-url http://h:1 --user-tokens",
     "show-mcp-tools",
     "list-mcp-tools -s m -f f",
     "delete-mcp-tool --id t",

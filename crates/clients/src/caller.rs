@@ -142,6 +142,14 @@ impl<Q: Message, R: Reply> Caller<Q, R> {
         Ok(self.peer.ask(topic, question, ask))
     }
 
+    /// Asks another service with the same options.
+    pub(crate) fn ask_on<P: Message, A: Reply>(&self, topic: &Topic, question: &P) -> Answer<A> {
+        let mut ask = self.ask.clone();
+        ask.deadline = self.patience.map(Deadline::after).or(ask.deadline);
+        ask.forward = false;
+        self.peer.ask(topic, question, ask)
+    }
+
     /// Asks and reads to the end.
     pub(crate) async fn last(&self, question: &Q) -> Result<R, Error> {
         self.ask(question)?.last().await

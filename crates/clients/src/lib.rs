@@ -14,10 +14,12 @@
 //! * [`graph`]: whether the graph is a store of ours.
 //! * [`library`]: documents, their content, what is made of them, uploads.
 //! * [`listeners`]: whoever takes messages on a thread, and how they are told of threads that ended.
+//! * [`model_calls`]: calls of models that no run makes, reserved and counted by the agent.
 //! * [`neighbours`]: what may be counted on of others at all.
 //! * [`operations`]: operations as types, served and called.
 //! * [`pictures`]: what pictures show.
 //! * [`prompt`]: texts that a model writes by a template.
+//! * [`rendering`]: the prompts of workspaces, ready to be rendered where they are asked for.
 //! * [`text_completion`]: which model replies.
 //! * [`traces`]: what an answer leaves behind, its texts in the library and its entries in the graph.
 
@@ -34,9 +36,11 @@ pub mod graph;
 pub mod library;
 pub mod listeners;
 pub mod measure;
+pub mod model_calls;
 pub mod neighbours;
 pub mod operations;
 pub mod pictures;
 pub mod prompt;
+pub mod rendering;
 pub mod text_completion;
 pub mod traces;

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tg_mesh::{Answer, Cx};
-use tg_schemas::msg::{ModelSettings, PromptRequest, PromptResponse};
+use tg_schemas::msg::{ModelSettings, PromptRequest, PromptResponse, TextCompletionResponse};
 use tg_schemas::processors::shared;
 use tg_schemas::{Error, ErrorCode, Reply};
 
 use crate::caller::Caller;
+use crate::rendering::{ReadyPrompts, Renderer};
 
 /// The prompt service of the flow.
 #[derive(Clone)]
@@ -16,6 +17,7 @@ pub struct Prompts {
     caller: Caller<PromptRequest, PromptResponse>,
     thinking: bool,
     settings: Option<ModelSettings>,
+    renderer: Option<Renderer>,
 }
 
 /// What model calls took, where the model told it.
@@ -62,7 +64,15 @@ impl Prompts {
             caller: Caller::of_flow(cx, shared::PROMPT).forwarded(),
             thinking: false,
             settings: None,
+            renderer: None,
         }
+    }
+
+    /// Prompts for text are rendered here, where that is all that the prompt service would do for them: the model is asked at
+    /// once. Its parts are read as those that it sends when the prompt service passes the question on.
+    pub fn rendered_here(mut self, cx: &Cx, ready: &ReadyPrompts) -> Self {
+        self.renderer = Renderer::of_flow(cx, ready);
+        self
     }
 
     /// Each answer may take as long, whatever is left of the message's own deadline.
@@ -106,8 +116,14 @@ impl Prompts {
             thinking: self.thinking,
             settings: self.settings.clone(),
         };
+        let renderer = self.renderer.as_ref();
+        let rendered = renderer.and_then(|one| Some((&one.model, one.render(&request)?)));
+        let answer = match rendered {
+            Some((model, question)) => Asked::Model(self.caller.ask_on(model, &question)),
+            None => Asked::Service(self.caller.ask(&request)?),
+        };
         Ok(Pieces {
-            answer: self.caller.ask(&request)?,
+            answer,
             spent: Spent::default(),
         })
     }
@@ -138,9 +154,41 @@ impl Prompts {
     }
 }
 
+/// Who was asked.
+enum Asked {
+    Service(Answer<PromptResponse>),
+    Model(Answer<TextCompletionResponse>),
+}
+
+impl Asked {
+    async fn next(&mut self) -> Option<Result<PromptResponse, Error>> {
+        match self {
+            Self::Service(answer) => answer.next().await,
+            Self::Model(answer) => Some(answer.next().await?.map(passed_on)),
+        }
+    }
+}
+
+/// A part of the model's answer as the prompt service passes it on.
+fn passed_on(part: TextCompletionResponse) -> PromptResponse {
+    PromptResponse {
+        error: part.error,
+        text: part.response,
+        thinking: part.thinking,
+        end_of_stream: part.end_of_stream,
+        in_token: part.in_token,
+        out_token: part.out_token,
+        model: part.model,
+        cache_read: part.cache_read,
+        cost: part.cost,
+        cache_write: part.cache_write,
+        ..PromptResponse::default()
+    }
+}
+
 /// What the model writes, piece by piece. Dropping it ends the question.
 pub struct Pieces {
-    answer: Answer<PromptResponse>,
+    answer: Asked,
     spent: Spent,
 }
 

@@ -15,7 +15,7 @@ mod window;
 
 pub use chunks::{budget, chunk_budget, chunks, ratio};
 pub use identifiers::{identifiers, keep};
-pub use rows::{Call, GATE, Role, Row, is_full, tokens};
+pub use rows::{Call, GATE, Role, Row, is_full, surely_fit, tokens};
 pub use split::{KEPT, pruned, split_point};
 pub use summary::{Asked, Failure, NOTE, Summariser, Summary, Tier, summarise};
 pub use window::{MODEL_TYPE, USUAL, said, window};

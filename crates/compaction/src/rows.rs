@@ -108,6 +108,14 @@ pub fn is_full(rows: &[Row], window: u64) -> bool {
     tokens(rows).saturating_mul(100) > window.saturating_mul(GATE)
 }
 
+/// Whether so many rows, of so many bytes of text together, take no more of a window than they may, whatever they say. `false`: it
+/// has to be counted.
+pub fn surely_fit(rows: usize, bytes: usize, window: u64) -> bool {
+    let frames = (rows as u64).saturating_mul(FRAME);
+    let most = frames.saturating_add(bytes as u64 / CHARACTERS);
+    most.saturating_mul(100) <= window.saturating_mul(GATE)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -120,6 +128,18 @@ mod tests {
         let mut picture = Row::text(Role::User, "");
         picture.images.push("x".repeat(400));
         assert_eq!(tokens(&[call, picture]), 9 + 104);
+    }
+
+    #[test]
+    fn what_surely_fits_is_not_full() {
+        for (text, fits) in [("x".repeat(4 * 76), true), ("x".repeat(4 * 77), false)] {
+            assert_eq!(surely_fit(1, text.len(), 100), fits);
+            assert_eq!(is_full(&[Row::text(Role::User, text)], 100), !fits);
+        }
+        // Fewer characters than bytes have to be counted.
+        let text = "ö".repeat(4 * 76);
+        assert!(!surely_fit(1, text.len(), 100));
+        assert!(!is_full(&[Row::text(Role::User, text)], 100));
     }
 
     #[test]

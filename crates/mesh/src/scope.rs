@@ -7,7 +7,7 @@ use tg_schemas::msg::Metadata;
 use tg_schemas::processors::{Asks, Kind, Spec, TopicScope, Writes, processor};
 use tg_schemas::sections::Sections;
 use tg_schemas::{
-    Error, ErrorCode, FlowId, Headers, Message, Reply, Topic, WorkspaceId, WorkspaceKey,
+    CountedBy, Error, ErrorCode, FlowId, Headers, Message, Reply, Topic, WorkspaceId, WorkspaceKey,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -269,10 +269,24 @@ impl Cx {
             credential: self.headers.credential.clone(),
             user_context: self.headers.user_context.clone(),
             roles: self.headers.roles.clone(),
+            counted: self.counted(),
             traceparent: self.headers.traceparent.clone(),
             request_id: self.headers.request_id.clone(),
             ..Ask::default()
         }
+    }
+
+    /// Who counts what is asked of models for the message: as it says; what is asked for a record counts for the workspace.
+    pub fn counted(&self) -> Option<CountedBy> {
+        let of_record = self.headers.frame.is_none().then_some(CountedBy::Record);
+        self.headers.counted.or(of_record)
+    }
+
+    /// The same message where a run of the agent counts what is asked of models with it.
+    #[must_use]
+    pub fn counted_by_run(mut self) -> Self {
+        Arc::make_mut(&mut self.headers).counted = Some(CountedBy::Run);
+        self
     }
 
     /// A span of what is done for the message.

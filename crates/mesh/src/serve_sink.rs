@@ -126,14 +126,8 @@ impl ServeSink {
             if again {
                 ask_again(&slot, &*handler, headers, deadline).await;
             } else if let Some(held) = slot.mesh.server().open(&address) {
-                answer(
-                    &slot,
-                    &*handler,
-                    (envelope, subscription.as_str()),
-                    deadline,
-                    held,
-                )
-                .await;
+                let question = (headers, envelope, subscription.as_str());
+                answer(&slot, &*handler, question, deadline, held).await;
                 slot.handled(&subscription);
             }
             drop(done);
@@ -184,12 +178,11 @@ async fn ask_again(
 async fn answer(
     slot: &Arc<InstanceState>,
     handler: &dyn ErasedServe,
-    (envelope, queue): (Envelope, &str),
+    (headers, envelope, queue): (Headers, Envelope, &str),
     deadline: Deadline,
     held: Arc<ReplyStream>,
 ) {
     let started = Instant::now();
-    let headers = envelope.headers.clone();
     let follow = slot.follow(&headers, None);
     let cx = slot.cx(headers, deadline, held.cancelled().clone(), follow);
     let mut span = slot.span(&cx, queue);

@@ -43,7 +43,7 @@ mod settings;
 pub use answer::Answer;
 pub use backoff::{Again, Backoff};
 pub use client::{HttpClient, Limits, client, client_with};
-pub use credentials::Credentials;
+pub use credentials::{Credentials, Keys};
 pub use egress::{DeniedAddress, Reach, is_public};
 pub use error::{HttpError, NoClient, Refusal};
 pub use listing::{Listed, Look};

@@ -11,7 +11,9 @@ use tg_bus::{
 use tg_schemas::codec::{self, ContentType};
 use tg_schemas::limits;
 use tg_schemas::processors;
-use tg_schemas::{Class, Error, ErrorCode, Frame, Headers, Message, Reply, Topic, WorkspaceId};
+use tg_schemas::{
+    Class, CountedBy, Error, ErrorCode, Frame, Headers, Message, Reply, Topic, WorkspaceId,
+};
 use tg_telemetry::{Span, SpanKind, Tracer, attributes};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -108,6 +110,8 @@ pub struct Ask {
     pub user_context: Option<String>,
     /// As in [`Headers::roles`].
     pub roles: Option<String>,
+    /// As in [`Headers::counted`]; of questions only.
+    pub counted: Option<CountedBy>,
     /// As in [`Headers::policies`].
     pub policies: bool,
     /// As in [`Headers::by_hand`].
@@ -338,6 +342,7 @@ impl Peer {
                 credential: ask.credential,
                 user_context: ask.user_context,
                 roles: ask.roles,
+                counted: ask.counted,
                 traceparent: ask.traceparent,
                 request_id: ask.request_id,
                 ..Headers::default()

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use parking_lot::Mutex;
 use rusqlite::{Connection, Transaction};
 use tokio::sync::oneshot;
 
@@ -20,6 +21,9 @@ pub struct Database {
 
 struct Inner {
     writer: GroupCommitter<Job>,
+    /// Of the writer's thread, and of [`Database::write_here`].
+    conn: Arc<Mutex<Connection>>,
+    call_off: CallOff,
     /// None without a file: then the writer's connection serves reads too.
     readers: Option<Readers>,
     durability: Durability,
@@ -73,11 +77,15 @@ impl Database {
             Some(_) => CallOff::default(),
             None => CallOff::of(&mut conn)?,
         };
-        let commit = move |group: &mut Vec<Job>| writer::run(&conn, &call_off, group);
+        let conn = Arc::new(Mutex::new(conn));
+        let (of_thread, called_off) = (conn.clone(), call_off.clone());
+        let commit = move |group: &mut Vec<Job>| writer::run(&of_thread.lock(), &called_off, group);
         let writer = GroupCommitter::start("store-write", GroupBounds::default(), commit)?;
         Ok(Self {
             inner: Arc::new(Inner {
                 writer,
+                conn,
+                call_off,
                 readers,
                 durability,
                 _lock: lock,
@@ -105,6 +113,22 @@ impl Database {
         let (job, result) = writer::job(f);
         self.send(job).await?;
         receive(result).await
+    }
+
+    /// As [`Self::write`], but on the calling thread, in a transaction of its own: for a thread that has its own groups to commit
+    /// and would only wait. Blocks while the writer's thread commits, and until this is committed.
+    ///
+    /// # Errors
+    /// As for [`Self::write`].
+    pub fn write_here<T: Send + 'static>(
+        &self,
+        f: impl FnOnce(&Transaction<'_>) -> Result<T, StorageError> + Send + 'static,
+    ) -> Result<T, StorageError> {
+        let (job, mut result) = writer::job(f);
+        let conn = self.inner.conn.lock();
+        writer::run(&conn, &self.inner.call_off, &mut vec![job]);
+        drop(conn);
+        result.try_recv().map_err(|_| StorageError::Closed)?
     }
 
     /// Runs the closure on a reader thread, over one consistent state of the database. Dropping the future calls

@@ -4,6 +4,7 @@
 pub mod bench;
 pub mod bus;
 pub mod certificates;
+pub mod chance;
 pub mod config;
 pub mod fakes;
 pub mod faults;

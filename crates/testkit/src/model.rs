@@ -290,7 +290,8 @@ impl Shared {
         rules
             .iter()
             .find_map(|rule| rule.take(prompt))
-            .unwrap_or_else(|| Reply::status(500, "no rule matches this prompt"))
+            // A refusal of this prompt alone: a failure of the server would have the model rest.
+            .unwrap_or_else(|| Reply::status(400, "no rule matches this prompt"))
     }
 }
 

@@ -41,6 +41,9 @@ pub struct ChatTurn {
     pub tool_call_id: Option<String>,
     /// Name of who speaks.
     pub name: Option<String>,
+    #[serde(deserialize_with = "nullable")]
+    /// Of the user: pictures, each an address that holds it (`data:`) or where it is (`https:`).
+    pub images: Vec<String>,
 }
 
 message!(ChatTurn);

@@ -1,4 +1,4 @@
-//! What runs of the agent used, as its ledger counts it.
+//! What runs of the agent used, and calls of models that no run made, as the ledger of the agent counts it.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,11 +6,51 @@ use super::lenient::nullable;
 use super::message;
 use crate::error::Error;
 
+/// A call of a model that no run of the agent makes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[serde(default)]
+pub struct UsageCall {
+    /// Names it in its workspace: the ledger reserves and counts it once.
+    #[serde(deserialize_with = "nullable")]
+    pub id: String,
+    /// The key or user whose call it is, as `list-usage` by `key` names them; empty: nobody who is known.
+    #[serde(deserialize_with = "nullable")]
+    pub key: String,
+    /// What it is made for: `direct` or `documents`.
+    #[serde(deserialize_with = "nullable")]
+    pub of: String,
+    /// The model that answered, or is likely to; empty: not known.
+    #[serde(deserialize_with = "nullable")]
+    pub model: String,
+    /// Tokens that went in, or are likely to.
+    #[serde(deserialize_with = "nullable")]
+    pub in_token: i64,
+    /// Tokens that came out, or are likely to.
+    #[serde(deserialize_with = "nullable")]
+    pub out_token: i64,
+    /// Of those that went in, what the provider had kept.
+    #[serde(deserialize_with = "nullable")]
+    pub cache_read: i64,
+    /// Tokens that the provider keeps since then.
+    #[serde(deserialize_with = "nullable")]
+    pub cache_write: i64,
+    /// Billionths of a dollar that the provider said it cost; `None`: the price of the model says.
+    pub nanodollars: Option<i64>,
+    /// Milliseconds that it took.
+    #[serde(deserialize_with = "nullable")]
+    pub duration_ms: i64,
+    /// `reserve-call`: when the call is over at the latest, in milliseconds since the epoch.
+    #[serde(deserialize_with = "nullable")]
+    pub expires_ms: i64,
+}
+
+message!(UsageCall);
+
 /// A question about what was used in a workspace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct UsageRequest {
-    /// `list-usage` or `clear-usage`.
+    /// `list-usage` or `clear-usage`; of services `reserve-call` or `settle-call`.
     #[serde(deserialize_with = "nullable")]
     pub operation: String,
     /// What it is summed up by: `run`, `tool`, `model`, `workspace`, `key`, `session`, `agent` or `day`. Empty: `workspace`.
@@ -34,6 +74,9 @@ pub struct UsageRequest {
     /// `clear-usage`: the agent that is counted anew, instead of a session.
     #[serde(deserialize_with = "nullable")]
     pub agent: String,
+    /// `reserve-call`: the one call that is about to be made; `settle-call`: those that were made.
+    #[serde(deserialize_with = "nullable")]
+    pub calls: Vec<UsageCall>,
 }
 
 message!(UsageRequest);
@@ -88,6 +131,15 @@ pub struct UsageResponse {
     /// `after` of the next page; empty: there is none.
     #[serde(deserialize_with = "nullable")]
     pub next: String,
+    /// Of calls: a budget of keys or of the workspace is set, so that calls have to be reserved.
+    #[serde(deserialize_with = "nullable")]
+    pub bound: bool,
+    /// `reserve-call`: why the call must not be made; empty: it may.
+    #[serde(deserialize_with = "nullable")]
+    pub refused: String,
+    /// Seconds after which a call that was refused may fit.
+    #[serde(deserialize_with = "nullable")]
+    pub retry_after: i64,
 }
 
 message!(UsageResponse);

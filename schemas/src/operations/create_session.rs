@@ -27,6 +27,8 @@ pub struct NewSession {
     pub compact_keep_last_n: Option<i64>,
     /// Whether a summary leaves out what tools returned; left out: as the workspace says.
     pub compact_observation_mask: Option<bool>,
+    /// Whether a session of this user with this id, in which nothing was said, is given to this agent.
+    pub takes_empty: bool,
 }
 
 /// The operation.

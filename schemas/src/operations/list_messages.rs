@@ -29,6 +29,8 @@ pub struct WhichMessages {
     /// What happens while a turn of the session is in progress: `queue` waits for its end, `refuse` answers `session_busy`;
     /// left out: the messages are read at once.
     pub when_busy: Option<WhenBusy>,
+    /// Instead of a page: so many of the newest messages, 1 to 1,000, as far as they have no more than 8 MiB.
+    pub newest: Option<i64>,
 }
 
 /// A page of messages.

@@ -79,7 +79,7 @@ const fn row(
 /// All of them, sorted by name.
 #[rustfmt::skip]
 pub const METRICS: &[Metric] = &[
-    row("tg_agent_budget_total", Counter, "limit", "Agent runs that were stopped as their next call did not fit their budget, by its bound."),
+    row("tg_agent_budget_total", Counter, "limit", "Agent runs that were stopped, and other calls of models that were refused, as they did not fit a budget, by its bound."),
     row("tg_agent_compactions_total", Counter, "tier", "Times that earlier steps of a run were summed up, by how well."),
     row("tg_agent_confirmations_total", Counter, "", "Questions to users whether an agent may use a tool."),
     row("tg_agent_guard_total", Counter, "detector rung", "Rungs that guards of agents climbed about loops of tool calls."),

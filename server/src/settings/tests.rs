@@ -13,15 +13,23 @@ fn told(pairs: &[(&str, &str)]) -> Vec<String> {
 }
 
 #[test]
-fn servers_of_tools_on_this_machine_need_consent_where_there_are_users() {
+fn servers_of_tools_and_models_on_this_machine_need_consent_where_there_are_users() {
     let allowed = |pairs: &[(&str, &str)]| {
         let settings = Settings::load(&Flags::default(), env(pairs)).unwrap();
-        settings.tool.private_addresses
+        (
+            settings.tool.private_addresses,
+            settings.llm.private_addresses,
+        )
     };
     let users = ("THREADGRAPH_AUTH", "iam");
-    let said = |value| ("THREADGRAPH_TOOL__PRIVATE_ADDRESSES", value);
-    assert!(allowed(&[]) && !allowed(&[users]));
-    assert!(!allowed(&[said("false")]) && allowed(&[users, said("true")]));
+    let tools = |value| ("THREADGRAPH_TOOL__PRIVATE_ADDRESSES", value);
+    let models = |value| ("THREADGRAPH_LLM__PRIVATE_ADDRESSES", value);
+    assert_eq!(allowed(&[]), (true, true));
+    assert_eq!(allowed(&[users]), (false, false));
+    assert_eq!(allowed(&[tools("false")]), (false, true));
+    assert_eq!(allowed(&[models("false")]), (true, false));
+    assert_eq!(allowed(&[users, tools("true")]), (true, false));
+    assert_eq!(allowed(&[users, models("true")]), (false, true));
 }
 
 #[test]

@@ -81,6 +81,33 @@ fn the_unit_is_the_one_that_the_page_shows() {
     assert!(page.contains(&format!("```ini\n{unit}```")));
 }
 
+/// `systemd` understands each line of the units, where this machine has it. The program of the units is not installed here.
+#[test]
+fn the_units_are_understood() {
+    let there = tempfile::tempdir().expect("a folder");
+    for (unit, instance) in [
+        ("threadgraph.service", "threadgraph.service"),
+        ("threadgraph@.service", "threadgraph@gateway.service"),
+    ] {
+        let text = std::fs::read_to_string(folder().join("systemd").join(unit));
+        let text = text.expect("the unit");
+        let text = text.replace("=/usr/local/bin/threadgraph ", "=/bin/true ");
+        std::fs::write(there.path().join(unit), text).expect("a file");
+        let ran = Command::new("systemd-analyze")
+            .arg("verify")
+            .arg(there.path().join(instance))
+            .output();
+        let Ok(ran) = ran else {
+            println!("{unit}: not verified, there is no systemd-analyze");
+            continue;
+        };
+        let told = String::from_utf8_lossy(&ran.stderr);
+        // What it does not know, it tells and ignores; it also tells of units of this machine.
+        let is_ours = told.lines().any(|line| line.contains("threadgraph"));
+        assert!(ran.status.success() && !is_ours, "{unit}: {told}");
+    }
+}
+
 /// Dashboard and rules name metrics that the program has, and those of a process or of Prometheus itself.
 #[test]
 fn dashboard_and_alerts_are_about_metrics_that_exist() {

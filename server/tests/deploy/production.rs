@@ -11,6 +11,8 @@ const MOST: u64 = 10;
 /// Messages that wait for one replica before another is started.
 const WAITING: u64 = 64;
 const BROKER: &str = "threadgraph-broker";
+/// The label of a node that says in which zone it is.
+const ZONE: &str = "topology.kubernetes.io/zone";
 
 /// Patches of `standard`: records in quorum queues, workers over zones.
 pub fn patches() -> Value {
@@ -27,7 +29,7 @@ pub fn patches() -> Value {
 fn zones() -> Vec<Value> {
     let workers = DEPLOYED.iter().filter(|one| !one.is_single());
     let patch = |service: &str| {
-        let spread = pod::spread("topology.kubernetes.io/zone", "DoNotSchedule", service);
+        let spread = pod::spread(ZONE, "DoNotSchedule", service);
         let path = "/spec/template/spec/topologySpreadConstraints/-";
         let operation = json!([{"op": "add", "path": path, "value": spread}]);
         json!({
@@ -38,11 +40,19 @@ fn zones() -> Vec<Value> {
     workers.map(|one| patch(one.name)).collect()
 }
 
-/// The broker, as its cluster operator makes it.
+/// The broker, as its cluster operator makes it: a node in each zone.
 pub fn broker() -> Vec<Value> {
     let settings = "cluster_partition_handling = pause_minority\n\
         # Longer than the longest step: what takes longer is handed out again.\n\
         consumer_timeout = 7200000\n";
+    let spread = json!({
+        "maxSkew": 1,
+        "topologyKey": ZONE,
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": {"matchLabels": {"app.kubernetes.io/name": BROKER}},
+    });
+    // The operator reads this as a whole pod, which has containers; its own are added.
+    let pod = json!({"containers": [], "topologySpreadConstraints": [spread]});
     vec![json!({
         "apiVersion": "rabbitmq.com/v1beta1",
         "kind": "RabbitmqCluster",
@@ -51,6 +61,7 @@ pub fn broker() -> Vec<Value> {
             "replicas": 3,
             "resources": {"requests": {"cpu": "500m", "memory": "2Gi"}, "limits": {"memory": "2Gi"}},
             "persistence": {"storage": "50Gi"},
+            "override": {"statefulSet": {"spec": {"template": {"spec": pod}}}},
             "rabbitmq": {"additionalConfig": settings},
         },
     })]

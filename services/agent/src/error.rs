@@ -83,6 +83,12 @@ pub enum AgentError {
     /// The workspace's own budgets cannot be read: why.
     #[error("agent/budget: {0}")]
     Budget(String),
+    /// Calls to be counted are too many, none, or have no ids.
+    #[error("calls: must be 1 to {} calls, each with an id", limits::USAGE_CALLS)]
+    Calls,
+    /// One call is reserved at a time.
+    #[error("calls: must be one call")]
+    OneCall,
     /// An argument that has to be an IRI.
     #[error("'{0}' is not an IRI")]
     NotIri(String),
@@ -134,6 +140,8 @@ impl From<AgentError> for Error {
             | AgentError::UnknownPattern(_)
             | AgentError::Models
             | AgentError::Budget(_)
+            | AgentError::Calls
+            | AgentError::OneCall
             | AgentError::SmallModel
             | AgentError::NotIri(_) => ErrorCode::BadRequest,
             AgentError::LargeQuestion => ErrorCode::TooLarge,

@@ -75,11 +75,12 @@ tg_settings::options! {
         session_tokens: u64 = 0, Whole(0..=1 << 40);
         /// Dollars that they may take; 0: any number.
         session_dollars: f64 = 0.0, Number(0.0..=1e9);
-        /// Tokens that all runs of an API key, or of a user who has none, may take in a workspace and day of UTC; 0: any number.
+        /// Tokens that an API key, or a user who has none, may take in a workspace and day of UTC, by runs and other calls of
+        /// models; 0: any number.
         key_tokens_a_day: u64 = 0, Whole(0..=1 << 40);
         /// Dollars that they may take; 0: any number.
         key_dollars_a_day: f64 = 0.0, Number(0.0..=1e9);
-        /// Tokens that all runs of a workspace may take in a day of UTC; 0: any number.
+        /// Tokens that a workspace may take in a day of UTC, by runs and other calls of models; 0: any number.
         workspace_tokens_a_day: u64 = 0, Whole(0..=1 << 40);
         /// Dollars that they may take; 0: any number.
         workspace_dollars_a_day: f64 = 0.0, Number(0.0..=1e9);

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use tg_clients::rendering;
 use tg_collections::reaper;
 use tg_mesh::{Mesh, Processor, TaskKind};
 use tg_schemas::processors::agent_manager;
@@ -41,6 +42,7 @@ pub(crate) fn processor(agent: &Arc<Agent>) -> Processor {
         .serves(agent_manager::USAGE_TOTALS, Arc::new(Usage(agent.clone())))
         .reads(agent_manager::STEP, Arc::new(Steps(agent.clone())))
         .watches(WATCHED)
+        .watches(&rendering::WATCHED)
         .concurrency(CONCURRENCY)
         .owns(agent.store.clone())
 }

@@ -225,6 +225,15 @@ pub(crate) fn failed(mut response: Response, code: ErrorCode) -> Response {
     response
 }
 
+/// The same of an error that may name a pause.
+pub(crate) fn failed_with(mut response: Response, error: &Error) -> Response {
+    if let Some(seconds) = error.pause() {
+        let headers = response.headers_mut();
+        headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+    }
+    failed(response, error.code())
+}
+
 /// A JSON response with the content type of the contract.
 pub(crate) fn json_response<T: serde::Serialize>(status: StatusCode, body: &T) -> Response {
     as_json((status, Json(body)).into_response())
@@ -280,7 +289,7 @@ impl IntoResponse for RequestError {
             }
             Self::Service(error) => {
                 let response = json_response(StatusCode::OK, &error_body(error));
-                failed(response, error.code())
+                failed_with(response, error)
             }
         }
     }
@@ -289,6 +298,16 @@ impl IntoResponse for RequestError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_error_that_names_a_pause_says_when_to_retry() {
+        let over = Error::new(ErrorCode::Busy, "a budget").after(60);
+        let response = RequestError::Service(over).into_response();
+        let pause = response.headers().get(header::RETRY_AFTER);
+        assert_eq!(pause, Some(&HeaderValue::from_static("60")));
+        let failed = response.extensions().get::<Failed>();
+        assert_eq!(failed.map(|failed| failed.status().as_u16()), Some(429));
+    }
 
     #[test]
     fn statuses_follow_the_contract() {

@@ -1,5 +1,5 @@
 //! From which level on clients of `/mcp` want to hear of a log, by their sessions. This gateway alone knows it: at another one, and
-//! once newer sessions have taken the room, a client hears nothing until it says so again.
+//! once newer sessions have taken the room, those of the same user first, a client hears nothing until it says so again.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -8,8 +8,9 @@ use parking_lot::Mutex;
 
 use crate::engine::mcp::level::Level;
 
-/// Sessions of which it is known; one more takes the place of the oldest.
+/// Sessions of which it is known, and of one user; one more takes the place of the oldest.
 const MOST: usize = 4_096;
+const OWN: usize = 64;
 
 /// A user and their session.
 type Of = (Arc<str>, String);
@@ -34,9 +35,12 @@ impl Levels {
             return;
         }
         kept.order.push_back(of);
-        if kept.order.len() > MOST
-            && let Some(oldest) = kept.order.pop_front()
-        {
+        let own = kept.order.iter().filter(|of| of.0 == *user).count();
+        let oldest = match own > OWN {
+            true => kept.order.iter().position(|of| of.0 == *user),
+            false => (kept.order.len() > MOST).then_some(0),
+        };
+        if let Some(oldest) = oldest.and_then(|at| kept.order.remove(at)) {
             kept.levels.remove(&oldest);
         }
     }
@@ -53,17 +57,31 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_oldest_session_makes_room() {
+    fn the_oldest_session_of_a_user_makes_room() {
         let levels = Levels::default();
         let (user, other): (Arc<str>, Arc<str>) = ("u".into(), "v".into());
         levels.set(&user, "0", Level::Debug);
         levels.set(&user, "0", Level::Error);
         assert_eq!(levels.of(&user, "0"), Some(Level::Error));
         assert_eq!(levels.of(&other, "0"), None);
-        for session in 1..=MOST {
+        levels.set(&other, "0", Level::Debug);
+        for session in 1..=OWN {
             levels.set(&user, &session.to_string(), Level::Info);
         }
         assert_eq!(levels.of(&user, "0"), None);
         assert_eq!(levels.of(&user, "1"), Some(Level::Info));
+        // Nobody silences the sessions of others.
+        assert_eq!(levels.of(&other, "0"), Some(Level::Debug));
+    }
+
+    #[test]
+    fn the_oldest_session_of_all_makes_room() {
+        let levels = Levels::default();
+        let user = |at: usize| -> Arc<str> { format!("u{at}").into() };
+        for at in 0..=MOST {
+            levels.set(&user(at), "s", Level::Info);
+        }
+        assert_eq!(levels.of(&user(0), "s"), None);
+        assert_eq!(levels.of(&user(1), "s"), Some(Level::Info));
     }
 }

@@ -1,4 +1,4 @@
-//! Runs one request against a model: retries until the first piece, then passes pieces on, all within
+//! Runs one request against a model: a router asks until the first piece comes, then pieces are passed on, all within
 //! one deadline and one cancel token. Never repeats a request after a piece was passed on.
 
 use std::borrow::Cow;
@@ -14,6 +14,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::engine::router::pauses::Policy;
 use crate::error::LlmError;
 use crate::model::{ChatEvent, ChatModel, ChatRequest, ChatStream};
 use crate::routing::{Judged, Router, judged};
@@ -23,14 +24,12 @@ use crate::traced;
 /// Models of which it is kept what their provider lists of them.
 const KEPT: usize = 4096;
 
-/// A model with rules for retrying.
+/// A model with the router that asks it.
 #[derive(Clone)]
 pub struct Completer {
+    /// Lists the models and names the usual one.
     model: Arc<dyn ChatModel>,
-    backoff: Backoff,
-    chance: fn() -> f64,
-    /// Chooses among several backends, each with rules of its own.
-    router: Option<Arc<Router>>,
+    router: Arc<Router>,
     /// The services of workspaces.
     services: Arc<Services>,
     /// Tokens that models read at once, as their provider listed them last.
@@ -38,35 +37,29 @@ pub struct Completer {
 }
 
 impl Completer {
-    /// A completer with the default rules.
-    pub fn new(model: Arc<dyn ChatModel>) -> Self {
+    /// A completer over one provider.
+    pub fn single(model: Arc<dyn ChatModel>, policy: Policy) -> Self {
+        let router = Router::of_one(model.clone(), policy);
+        Self::over(model, Arc::new(router))
+    }
+
+    /// A completer over several backends.
+    pub fn routed(router: Arc<Router>) -> Self {
+        Self::over(router.clone(), router)
+    }
+
+    fn over(model: Arc<dyn ChatModel>, router: Arc<Router>) -> Self {
         Self {
             model,
-            backoff: Backoff::default(),
-            chance: rand::random::<f64>,
-            router: None,
+            router,
             services: Arc::default(),
             windows: Arc::new(watch::Sender::new(BTreeMap::new())),
         }
     }
 
-    /// A completer over several backends.
-    pub fn routed(router: Arc<Router>) -> Self {
-        Self {
-            router: Some(router.clone()),
-            ..Self::new(router)
-        }
-    }
-
-    /// The router, where there are several backends.
-    pub(crate) fn router(&self) -> Option<&Arc<Router>> {
-        self.router.as_ref()
-    }
-
-    /// Other rules for retrying.
-    pub fn with_backoff(mut self, backoff: Backoff) -> Self {
-        self.backoff = backoff;
-        self
+    /// The router.
+    pub(crate) fn router(&self) -> &Arc<Router> {
+        &self.router
     }
 
     /// With credentials that workspaces may name.
@@ -139,8 +132,8 @@ impl Completer {
         let windows = self.windows.borrow();
         // Where there are several backends, a name may begin with that of one.
         let of_one = || {
-            self.router.as_ref()?;
-            model.split_once('/').map(|(_, model)| model)
+            let named = model.split_once('/').filter(|_| !self.router.is_alone());
+            named.map(|(_, model)| model)
         };
         let known = windows.get(model);
         known.or_else(|| windows.get(of_one()?)).copied()
@@ -151,18 +144,17 @@ impl Completer {
         request: &ChatRequest,
         until: Instant,
     ) -> Result<(ChatEvent, ChatStream), LlmError> {
-        let model = match (&request.service, &self.router) {
-            (Some(service), _) => self.services.of(&request.workspace, service)?,
-            (None, Some(router)) => return router.open(request, until).await,
-            (None, None) => self.model.clone(),
+        let Some(service) = &request.service else {
+            return self.router.open(request, until).await;
         };
+        // The services of workspaces do not rest.
+        let model = self.services.of(&request.workspace, service)?;
+        let backoff = Backoff::default();
         let mut asked = Cow::Borrowed(request);
         let mut others = request.fallbacks.iter();
         loop {
             let attempt = || attempt(&*model, &asked);
-            let tried = self
-                .backoff
-                .run(until, self.chance, LlmError::again, attempt);
+            let tried = backoff.run(until, rand::random::<f64>, LlmError::again, attempt);
             let error = match tried.await {
                 Ok(opened) => return Ok(opened),
                 Err(error) => error,

@@ -47,6 +47,21 @@ pub enum LlmError {
     /// The picture is of another kind than is said.
     #[error("mime_type: must be that of the image")]
     OtherPicture,
+    /// A chat has too many pictures.
+    #[error("images: must be at most {} in a chat", limits::CHAT_PICTURES)]
+    Pictures,
+    /// The pictures of a chat are too large.
+    #[error("images: must be of at most 8 MiB together")]
+    LargePictures,
+    /// Somebody else than the user sends a picture.
+    #[error("images: must be in turns of the user")]
+    PictureTurn,
+    /// The picture is nowhere that pictures are taken from.
+    #[error("images: must be data: in base64 or begin with https://, not at a private address")]
+    PictureAddress,
+    /// Nothing was found at its address, or something else.
+    #[error("images: no picture could be fetched from the address")]
+    NoPictureThere,
     /// So many pictures are described that there is no memory for one more.
     #[error("too many pictures are being described now: try again")]
     NoRoom,
@@ -85,7 +100,7 @@ pub enum LlmError {
     #[error("the model provider cannot be reached or is failing")]
     Unavailable(Outage),
     /// Every backend that has the model failed lately.
-    #[error("the model has failed lately and is left alone for now")]
+    #[error("the model provider failed lately and is left alone for now")]
     Resting(Duration),
     /// No answer in time.
     #[error("the model did not answer in time")]
@@ -170,6 +185,11 @@ impl LlmError {
                 | Self::LargePicture
                 | Self::MediaType
                 | Self::OtherPicture
+                | Self::Pictures
+                | Self::LargePictures
+                | Self::PictureTurn
+                | Self::PictureAddress
+                | Self::NoPictureThere
                 | Self::NoRoom
                 | Self::ReadsNoPictures
                 | Self::SmallWindow(_)
@@ -202,6 +222,10 @@ impl LlmError {
             | Self::Temperature
             | Self::NoPicture
             | Self::MediaType
+            | Self::Pictures
+            | Self::PictureTurn
+            | Self::PictureAddress
+            | Self::NoPictureThere
             | Self::SmallWindow(_)
             | Self::OtherPicture => ErrorCode::BadRequest,
             Self::RateLimited { .. } => ErrorCode::RateLimited,
@@ -210,7 +234,9 @@ impl LlmError {
             Self::Timeout => ErrorCode::Timeout,
             Self::Cancelled => ErrorCode::Cancelled,
             Self::Unsupported | Self::ReadsNoPictures => ErrorCode::NotImplemented,
-            Self::TooLong(_) | Self::LargePicture | Self::LongAnswer => ErrorCode::TooLarge,
+            Self::TooLong(_) | Self::LargePicture | Self::LargePictures | Self::LongAnswer => {
+                ErrorCode::TooLarge
+            }
             Self::Quota(_)
             | Self::Auth(_)
             | Self::UnknownModel(_)
@@ -226,10 +252,10 @@ impl LlmError {
 
 impl From<LlmError> for Error {
     fn from(error: LlmError) -> Self {
-        let mut text = error.to_string();
-        if let Some(pause) = error.pause() {
-            text += &format!("; try again in {} s", pause.as_secs().max(1));
+        let told = Error::new(error.code(), error.to_string());
+        match error.pause() {
+            Some(pause) => told.after(pause.as_secs()),
+            None => told,
         }
-        Error::new(error.code(), text)
     }
 }

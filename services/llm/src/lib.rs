@@ -1,10 +1,10 @@
 //! Text completion: one question to a language model, answered whole or in pieces.
 //!
-//! * [`ChatModel`] is what a provider can do; [`providers`] holds one file per dialect and
-//!   [`engine::builtin`] the extractive reader that serves when no provider is configured.
+//! * [`ChatModel`] is what a provider can do; [`providers`] holds one file per dialect, and one for the extractive reader
+//!   ([`tg_reader`]) that serves when no provider is configured.
 //! * [`Options`] chooses the provider by settings and variables; keys are [`Secret`]s.
-//! * [`Completer`] runs a request against a model: retries before the first piece, one deadline, cancel
-//!   down to the provider's socket. Where there are several backends of a model, [`Router`] chooses one.
+//! * [`Completer`] runs a request against a model: one deadline, cancel down to the provider's socket. Its [`Router`] chooses
+//!   among backends, retries before the first piece, and leaves those that failed alone.
 //! * [`processors`] are the hosted processors: `text-completion`, `text-completion-rag`, and `image-to-text`, which has a
 //!   model describe a [`Picture`].
 //!
@@ -32,4 +32,4 @@ pub use options::{Backends, Options, ProviderKind, Variables};
 pub use picture::Picture;
 pub use processors::processors;
 pub use routing::{Router, Rules};
-pub use tg_provider_http::{Backoff, Credentials, Secret};
+pub use tg_provider_http::{Credentials, Secret};

@@ -71,8 +71,10 @@ pub struct ChatRequest {
 /// A chat with a model, with tools that it may call.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Dialog {
-    /// The turns, oldest first.
+    /// The turns, oldest first. Their pictures are those of `pictures`.
     pub turns: Vec<ChatTurn>,
+    /// Pictures, each with the place of its turn.
+    pub pictures: Vec<(usize, Picture)>,
     /// Tools that the model may call.
     pub tools: Vec<ChatTool>,
     /// `auto`, `none`, `required` or the name of a tool; absent: as the model does.
@@ -83,7 +85,21 @@ pub struct Dialog {
     pub stop: Vec<String>,
 }
 
+impl Dialog {
+    /// The pictures of a turn.
+    pub(crate) fn pictures_of(&self, turn: usize) -> impl Iterator<Item = &Picture> {
+        let own = self.pictures.iter().filter(move |(at, _)| *at == turn);
+        own.map(|(_, picture)| picture)
+    }
+}
+
 impl ChatRequest {
+    /// Whether the model has to read a picture.
+    pub(crate) fn has_pictures(&self) -> bool {
+        let chat = self.dialog.as_deref();
+        self.picture.is_some() || chat.is_some_and(|chat| !chat.pictures.is_empty())
+    }
+
     /// Characters that the model is sent.
     pub(crate) fn characters(&self) -> usize {
         let written =

@@ -5,17 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use tg_provider_http::{
-    Backoff, Credentials, NoClient, Origin, Secret, address, ollama_address, sendable,
-};
+use tg_provider_http::{Credentials, NoClient, Origin, Secret, address, ollama_address, sendable};
 use tg_settings::{Filled, SettingError};
 
 use crate::completer::Completer;
-use crate::engine::builtin::{self, Builtin};
 use crate::engine::router::choice::Strategy;
 use crate::engine::router::pauses::Policy;
 use crate::model::ChatModel;
-use crate::providers::{Anthropic, Ollama, OpenAi};
+use crate::providers::{At, Builtin, Key, Provider, named};
 use crate::routing::{Router, Rules};
 use crate::services::Services;
 
@@ -65,11 +62,16 @@ tg_settings::options! {
         backends: Option<Backends> = None;
         /// Credentials that LLM services of workspaces may name, each for one workspace or for all (`*`):
         /// `WORKSPACE=env:NAME` or `WORKSPACE=file:PATH`, separated by commas. Whoever changes the LLM services of a workspace
-        /// decides where such a credential is sent. Empty: none.
+        /// decides where such a credential is sent. Only the processes of `llm` read what is named; those of `sessions` need the
+        /// list. Empty: none.
         credentials: Option<Credentials> = None;
+        /// Whether LLM services of workspaces may be at private addresses: of this machine, of local networks. Without users
+        /// (`auth = none`) they may unless this says otherwise. Where they may not, names count by what they resolve to, and no
+        /// proxy is asked. Link-local addresses and those of a cloud's metadata are never asked.
+        private_addresses: bool = false;
         /// Which backend is asked: `failover` (the lowest priority number, then the next), `round-robin` or `least-loaded`.
         strategy: Option<String> = None;
-        /// Attempts after the first, of a question to several backends.
+        /// Attempts after the first, of a question with a model.
         retries: u32 = 3, Whole(0..=10);
         /// Seconds between the first attempt and the second; twice as long each time, give or take a quarter. A provider
         /// that asks for a pause is given that one.
@@ -80,8 +82,6 @@ tg_settings::options! {
     given {
         /// What the environment says of providers.
         variables: Variables,
-        /// When a provider that failed is asked again.
-        backoff: Backoff,
         /// Whether errors and the doctor say the provider's address: where everybody who asks runs the system.
         tells_address: bool,
     }
@@ -113,30 +113,33 @@ tg_settings::options! {
     }
 }
 
-/// A provider's names in settings and environment, and what is usual with it.
+/// A provider that the variables of its own tools configure, or settings alone: their names, and the usual model.
 struct Vendor {
-    name: &'static str,
-    url: (&'static str, &'static str),
+    /// Its name among all providers, and as people read it.
+    name: (&'static str, &'static str),
+    /// The variable of its address.
+    url: &'static str,
+    /// Where its key stands besides `llm.key`.
     key: &'static str,
     /// The variable of its model, and the usual one.
     model: (&'static str, &'static str),
 }
 
 const OPENAI: Vendor = Vendor {
-    name: "OpenAI-compatible",
-    url: ("OPENAI_BASE_URL", "https://api.openai.com/v1"),
+    name: ("openai", "OpenAI-compatible"),
+    url: "OPENAI_BASE_URL",
     key: "OPENAI_API_KEY",
     model: ("OPENAI_MODEL", "gpt-4.1-mini"),
 };
 const ANTHROPIC: Vendor = Vendor {
-    name: "Anthropic",
-    url: ("ANTHROPIC_BASE_URL", "https://api.anthropic.com"),
+    name: ("anthropic", "Anthropic"),
+    url: "ANTHROPIC_BASE_URL",
     key: "ANTHROPIC_API_KEY",
     model: ("ANTHROPIC_MODEL", "claude-sonnet-4-5"),
 };
 const OLLAMA: Vendor = Vendor {
-    name: "Ollama",
-    url: ("OLLAMA_HOST", ""),
+    name: ("ollama", "Ollama"),
+    url: "OLLAMA_HOST",
     key: "llm.key",
     model: ("OLLAMA_MODEL", "granite4:350m"),
 };
@@ -145,6 +148,7 @@ const OLLAMA: Vendor = Vendor {
 struct Server {
     kind: ProviderKind,
     vendor: &'static Vendor,
+    provider: &'static Provider,
     url: String,
     url_by: &'static str,
     key: Option<Secret>,
@@ -168,7 +172,7 @@ impl Options {
             (
                 of.openai_base_url.is_some(),
                 ProviderKind::OpenAi,
-                OPENAI.url.0,
+                OPENAI.url,
             ),
             (
                 of.openai_api_key.is_some(),
@@ -180,7 +184,7 @@ impl Options {
                 ProviderKind::Anthropic,
                 ANTHROPIC.key,
             ),
-            (of.ollama_host.is_some(), ProviderKind::Ollama, OLLAMA.url.0),
+            (of.ollama_host.is_some(), ProviderKind::Ollama, OLLAMA.url),
         ];
         let first = first.into_iter().find(|(given, ..)| *given);
         first.map_or((ProviderKind::Builtin, ""), |(_, kind, by)| (kind, by))
@@ -206,20 +210,19 @@ impl Options {
             ),
             ProviderKind::Ollama => (&OLLAMA, &of.ollama_host, &None, &of.ollama_model),
         };
-        let (url, url_by) = match (&self.url, url) {
-            (Some(url), _) => (url.as_str(), Some("llm.url")),
-            (None, Some(url)) => (url.as_str(), Some(vendor.url.0)),
-            (None, None) => (vendor.url.1, None),
+        let url_by = match (&self.url, url) {
+            (Some(_), _) => Some("llm.url"),
+            (None, Some(_)) => Some(vendor.url),
+            (None, None) => None,
         };
-        let url = match kind {
-            ProviderKind::Ollama => ollama_address(url),
-            _ => url.to_owned(),
-        };
+        let provider = named(vendor.name.0)?;
+        let url = provider.address(self.url.as_deref().or(url.as_deref()));
         let model_by = (self.model.is_none() && model.is_some()).then_some(vendor.model.0);
         let model = self.model.as_deref().or(model.as_deref());
         Some(Server {
             kind,
             vendor,
+            provider,
             url,
             url_by: url_by.unwrap_or("llm.url"),
             key: self.key.as_ref().or(key.as_ref()).cloned(),
@@ -233,8 +236,9 @@ impl Options {
         })
     }
 
-    fn context(&self) -> Result<Option<u32>, SettingError> {
-        let Some(text) = &self.variables.ollama_context_length else {
+    fn context(&self, kind: ProviderKind) -> Result<Option<u32>, SettingError> {
+        let text = self.variables.ollama_context_length.as_ref();
+        let Some(text) = text.filter(|_| kind == ProviderKind::Ollama) else {
             return Ok(None);
         };
         let length = text.parse().ok().filter(|length| *length > 0);
@@ -276,17 +280,16 @@ impl Options {
     fn wrong(&self, server: &Server) -> Vec<SettingError> {
         let url = address(server.url_by, &server.url).err();
         let key = sendable(server.key_by, server.key.as_ref()).err();
-        let other = match server.kind {
-            ProviderKind::Anthropic if server.key.is_none() => Some(SettingError::new(
+        let other = match (server.provider.key, &server.key) {
+            (Key::Required, None) => Some(SettingError::new(
                 "llm.key",
-                "is required by this provider, or ANTHROPIC_API_KEY is",
+                format!("is required by this provider, or {} is", server.vendor.key),
             )),
-            ProviderKind::Ollama if server.key.is_some() => Some(SettingError::new(
+            (Key::Refused, Some(_)) => Some(SettingError::new(
                 "llm.key",
                 "is not sent to this provider: leave it out",
             )),
-            ProviderKind::Ollama => self.context().err(),
-            _ => None,
+            _ => self.context(server.kind).err(),
         };
         [url, key, other].into_iter().flatten().collect()
     }
@@ -366,20 +369,27 @@ impl Options {
             return format!("{model} ({})", backends.describe());
         }
         match self.server() {
-            None => builtin::NAME.to_owned(),
-            Some(server) => format!("{} ({})", server.model, server.vendor.name),
+            None => tg_reader::NAME.to_owned(),
+            Some(server) => format!("{} ({})", server.model, server.vendor.name.1),
         }
     }
 
-    /// Who asks the model: one provider, or a router over several backends.
+    /// Who asks the model: a router over one provider or over several backends.
     ///
     /// # Errors
-    /// As for [`Self::model`].
+    /// As for [`Self::model`]; or a credential that workspaces may name is not there.
     pub(crate) fn completer(&self) -> Result<Completer, SettingError> {
-        let services = || Services::with(self.credentials.clone().unwrap_or_default());
+        let listed = self.credentials.clone().unwrap_or_default();
+        let services = Services::with(listed.keys("llm.credentials")?, self.private_addresses);
+        let policy = Policy {
+            retries: self.retries,
+            base: Duration::from_secs_f64(self.retry_base_delay),
+            most: Duration::from_secs_f64(self.retry_max_delay),
+            asked: None,
+        };
         let Some(backends) = &self.backends else {
-            let completer = Completer::new(self.model()?).with_backoff(self.backoff);
-            return Ok(completer.with_services(services()));
+            let completer = Completer::single(self.model()?, policy);
+            return Ok(completer.with_services(services));
         };
         if let Some(fault) = self.faults().into_iter().next() {
             return Err(fault);
@@ -391,15 +401,10 @@ impl Options {
                 tracing::warn!(strategy, "llm.strategy is not known: failover is taken");
                 Strategy::Failover
             }),
-            policy: Policy {
-                retries: self.retries,
-                base: Duration::from_secs_f64(self.retry_base_delay),
-                most: Duration::from_secs_f64(self.retry_max_delay),
-                asked: None,
-            },
+            policy,
         };
         let router = Router::new(backends.clients(usual)?, usual, rules);
-        Ok(Completer::routed(Arc::new(router)).with_services(services()))
+        Ok(Completer::routed(Arc::new(router)).with_services(services))
     }
 
     /// The model of a single provider, ready to be asked. Opens no connection.
@@ -414,16 +419,13 @@ impl Options {
             return Ok(Arc::new(Builtin));
         };
         let fault = |fault: NoClient| SettingError::new(server.url_by, fault.to_string());
-        let (url, model) = (server.url.trim_end_matches('/'), server.model.as_str());
-        Ok(match (server.kind, server.key) {
-            (ProviderKind::Ollama, _) => {
-                Arc::new(Ollama::new(url, model, self.context()?).map_err(fault)?)
-            }
-            (ProviderKind::Anthropic, Some(key)) => {
-                Arc::new(Anthropic::new(url, key, model).map_err(fault)?)
-            }
-            (_, key) => Arc::new(OpenAi::new(url, key, model).map_err(fault)?),
-        })
+        let connected = (server.provider.connect)(At {
+            url: server.url.trim_end_matches('/'),
+            key: server.key.clone(),
+            model: &server.model,
+            context: self.context(server.kind)?,
+        });
+        connected.map_err(fault)
     }
 }
 

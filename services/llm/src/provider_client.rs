@@ -55,7 +55,7 @@ pub(crate) fn failed(
         note(false);
     }
     let told = Error::from(error.clone());
-    if provider_client.client.router().is_some() {
+    if !provider_client.client.router().is_alone() {
         // Which backend it was stands in the log: the settings name several.
         return told;
     }

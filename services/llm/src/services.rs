@@ -1,11 +1,12 @@
-//! LLM services that workspaces name, as their agents are bound to them: a client for each, which only its workspace asks. None is
-//! told an address of a link or of a cloud's metadata, and none a credential that the operator did not list for the workspace.
+//! LLM services that workspaces name, as their agents are bound to them: a client for each, which only its workspace asks. None goes to
+//! a private address unless the operator allows that, and never to one of a link or of a cloud's metadata; none has a credential that the
+//! operator did not list for the workspace.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use tg_provider_http::{Credentials, Reach};
+use tg_provider_http::{Keys, Reach};
 use tg_schemas::msg::ModelService;
 
 use crate::error::LlmError;
@@ -29,16 +30,19 @@ type Key = [String; 4];
 /// See the module.
 #[derive(Default)]
 pub(crate) struct Services {
-    credentials: Credentials,
+    credentials: Keys,
+    /// Whether they may be at private addresses.
+    private: bool,
     /// No cache of moka's: clients are few, and each is made again in no time.
     known: Mutex<BTreeMap<Key, Arc<dyn ChatModel>>>,
 }
 
 impl Services {
-    /// Which may use these credentials.
-    pub(crate) fn with(credentials: Credentials) -> Self {
+    /// Which may use these credentials, and private addresses or not.
+    pub(crate) fn with(credentials: Keys, private: bool) -> Self {
         Self {
             credentials,
+            private,
             ..Self::default()
         }
     }
@@ -64,9 +68,11 @@ impl Services {
             "" => *usual,
             own => own,
         };
-        Reach::BeyondLink
-            .check(url)
-            .map_err(|_| LlmError::Unsupported)?;
+        let reach = match self.private {
+            true => Reach::BeyondLink,
+            false => Reach::Public,
+        };
+        reach.check(url).map_err(|_| LlmError::Unsupported)?;
         let credential = match service.credential.as_str() {
             "" => None,
             name => Some(
@@ -78,7 +84,7 @@ impl Services {
         if credential.is_none() && service.provider != NEEDS_NONE {
             return Err(LlmError::Auth(None));
         }
-        let client = OpenAi::within(url, credential.cloned(), "", Reach::BeyondLink);
+        let client = OpenAi::within(url, credential.cloned(), "", reach);
         let client: Arc<dyn ChatModel> = Arc::new(client.map_err(|_| LlmError::Unsupported)?);
         let mut known = self.known.lock();
         if known.len() >= KEPT {
@@ -104,7 +110,7 @@ mod tests {
 
     #[test]
     fn line_066_a_service_without_its_credential_is_not_asked() {
-        let services = Services::default();
+        let services = Services::with(Keys::default(), true);
         let of = |one: ModelService| services.of("w", &one).map(drop);
         assert_eq!(of(service("ollama", "", "")), Ok(()));
         assert_eq!(of(service("openai", "", "")), Err(LlmError::Auth(None)));
@@ -115,14 +121,34 @@ mod tests {
 
     #[test]
     fn line_083_no_service_is_at_an_address_of_a_link() {
-        let services = Services::default();
-        for url in [
-            "http://169.254.169.254/v1",
-            "http://[fe80::1]/v1",
-            "nothing",
-        ] {
-            let asked = services.of("w", &service("ollama", url, "")).map(drop);
-            assert_eq!(asked, Err(LlmError::Unsupported), "{url}");
+        for private in [true, false] {
+            let services = Services::with(Keys::default(), private);
+            for url in [
+                "http://169.254.169.254/v1",
+                "http://[fe80::1]/v1",
+                "nothing",
+            ] {
+                let asked = services.of("w", &service("ollama", url, "")).map(drop);
+                assert_eq!(asked, Err(LlmError::Unsupported), "{url}");
+            }
         }
+    }
+
+    #[test]
+    fn private_addresses_are_asked_only_where_the_operator_allows_them() {
+        for url in [
+            "http://127.0.0.1:9/v1",
+            "http://10.0.0.1/v1",
+            "http://[::1]/v1",
+        ] {
+            let one = service("ollama", url, "");
+            let with = |private| Services::with(Keys::default(), private);
+            assert_eq!(with(true).of("w", &one).map(drop), Ok(()), "{url}");
+            let refused = with(false).of("w", &one).map(drop);
+            assert_eq!(refused, Err(LlmError::Unsupported), "{url}");
+        }
+        let open = service("ollama", "https://models.example/v1", "");
+        let asked = Services::default().of("w", &open).map(drop);
+        assert_eq!(asked, Ok(()));
     }
 }

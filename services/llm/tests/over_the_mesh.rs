@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
-use tg_llm::{Backoff, Options, processors};
+use tg_llm::{Options, processors};
 use tg_mesh::{Ask, Processor};
 use tg_schemas::msg::{
-    ModelService, ModelSettings, TextCompletionRequest, TextCompletionResponse, Usage,
+    ChatCompletionRequest, ChatCompletionResponse, ModelService, ModelSettings,
+    TextCompletionRequest, TextCompletionResponse, Usage,
 };
 use tg_schemas::processors::{ProcessorSpec, Reads, Spec};
 use tg_schemas::{Class, ErrorCode};
@@ -42,13 +43,9 @@ async fn world(place: &Place, rules: Vec<Rule>) -> World {
 /// With further options; an address that they lack is the scripted model's.
 async fn world_with(place: &Place, rules: Vec<Rule>, own: Options) -> World {
     let server = ScriptedModel::start(rules).await.unwrap();
-    let backoff = Backoff {
-        attempts: 1,
-        ..Backoff::default()
-    };
     let options = Options {
         url: own.url.clone().or_else(|| Some(server.url())),
-        backoff,
+        retries: 0,
         ..own
     };
     let usage = RecordingConsumer::new();
@@ -191,6 +188,7 @@ async fn line_067_the_service_of_a_workspace_answers(place: Place) {
     let credentials = json!(format!("default={reference}"));
     let own = Options {
         credentials: Some(serde_json::from_value(credentials).unwrap()),
+        private_addresses: true,
         ..Options::default()
     };
     let world = world_with(&place, vec![Rule::always(Reply::text("flow"))], own).await;
@@ -287,12 +285,20 @@ async fn failures_are_typed_metered_and_silent_about_the_provider(place: Place) 
         ],
     )
     .await;
+    // Of a model each: one that failed rests.
+    let asked = |prompt: &str| TextCompletionRequest {
+        settings: Some(ModelSettings {
+            model: prompt.to_owned(),
+            ..ModelSettings::default()
+        }),
+        ..question(prompt, true)
+    };
     for (prompt, kind) in [
         ("bad", "llm-error"),
         ("limit", "rate-limited"),
         ("break", "llm-error"),
     ] {
-        let error = world.ask(&question(prompt, true)).last().await.unwrap_err();
+        let error = world.ask(&asked(prompt)).last().await.unwrap_err();
         assert_eq!(error.kind, kind, "{prompt}");
         assert!(
             !error.message.contains("leak") && !error.message.contains("127.0"),
@@ -300,6 +306,43 @@ async fn failures_are_typed_metered_and_silent_about_the_provider(place: Place) 
         );
         assert_eq!(world.usage().await.outcome, kind);
     }
+}
+
+/// 108, 109, 110: also where there is one provider, a model that failed rests, and `health` tells it of each model.
+async fn line_108_the_only_provider_rests_and_health_tells_it(place: Place) {
+    let rules = vec![
+        Rule::contains("fail", Reply::status(500, "")),
+        Rule::always(Reply::text("yes")),
+    ];
+    let world = world(&place, rules).await;
+    let failed = world.ask(&question("fail", true)).last().await.unwrap_err();
+    assert_eq!(failed.code(), ErrorCode::Provider);
+    let rests = world.ask(&question("go", true)).last().await.unwrap_err();
+    assert_eq!(rests.code(), ErrorCode::Unavailable);
+    assert!(rests.message.contains("; try again in "), "{rests:?}");
+    let health = async |models: &[&str]| -> Vec<(String, bool)> {
+        let asked = ChatCompletionRequest {
+            operation: "health".to_owned(),
+            models: models.iter().map(|model| (*model).to_owned()).collect(),
+            ..ChatCompletionRequest::default()
+        };
+        let to = topic(Class::Request, "chat-completion");
+        let answer: tg_mesh::Answer<ChatCompletionResponse> =
+            world.flow.mesh.ask(&to, &asked, world.flow.options());
+        let told = answer.last().await.unwrap().health;
+        told.into_iter()
+            .map(|one| (one.model, one.available))
+            .collect()
+    };
+    let of = |model: &str, available: bool| (model.to_owned(), available);
+    assert_eq!(health(&[]).await, [of("chosen", false)]);
+    let both = [of("chosen", false), of("other", true)];
+    assert_eq!(health(&["chosen", "other"]).await, both);
+    let calls = world.server.calls();
+    let chats = calls
+        .iter()
+        .filter(|call| call.path.ends_with("completions"));
+    assert_eq!(chats.count(), 1);
 }
 
 async fn a_provider_that_is_away_is_told_by_cause_and_setting(place: Place) {
@@ -422,6 +465,7 @@ tg_testkit::on_both_buses!(
     a_whole_answer_is_one_message,
     what_a_model_thinks_is_told_to_who_wants_it,
     failures_are_typed_metered_and_silent_about_the_provider,
+    line_108_the_only_provider_rests_and_health_tells_it,
     a_provider_that_is_away_is_told_by_cause_and_setting,
     the_model_is_held_against_the_providers_list,
     an_asker_that_leaves_closes_the_providers_socket,

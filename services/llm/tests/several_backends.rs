@@ -394,7 +394,37 @@ async fn a_chat_has_turns_tools_and_the_name_of_who_answered(place: Place) {
     assert!(told.message.starts_with("messages: "), "{}", told.message);
 }
 
+/// Pictures of a turn reach the backend with its text, and the network of the system is looked at for nobody.
+async fn pictures_of_a_chat_reach_the_backend_and_private_addresses_are_not_asked(place: Place) {
+    const PNG: &str = "data:image/png;base64,iVBORw0KGgo=";
+    let world = world(&place, says("near"), says("far"), json!({})).await;
+    let asked = |images: &[&str]| {
+        let mut question = about("scripted");
+        question.messages[0].images = images.iter().map(|image| (*image).to_owned()).collect();
+        question
+    };
+    let told = world.chat(&asked(&[PNG, PNG])).await;
+    assert_eq!((told.error, told.content.as_str()), (None, "near!"));
+    let body = world.servers[0].calls().pop().unwrap().body;
+    let picture = json!({"type": "image_url", "image_url": {"url": PNG}});
+    let text = json!({"type": "text", "text": "go"});
+    assert_eq!(
+        body["messages"],
+        json!([{"role": "user", "content": [text, picture, picture]}])
+    );
+    for wrong in [
+        "https://127.0.0.1/a.png",
+        "http://example.org/a.png",
+        "data:text/plain;base64,aGVsbG8=",
+    ] {
+        let told = world.chat(&asked(&[wrong])).await.error.unwrap();
+        assert_eq!(told.code(), ErrorCode::BadRequest, "{wrong}: {told:?}");
+    }
+    assert_eq!(world.calls(), [1, 0]);
+}
+
 tg_testkit::on_both_buses!(
+    pictures_of_a_chat_reach_the_backend_and_private_addresses_are_not_asked,
     one_that_fails_is_left_for_the_next_and_all_failing_are_told_in_general,
     a_limit_and_a_stall_go_elsewhere_and_a_cut_says_nothing_twice,
     an_asker_that_leaves_frees_the_place_and_blames_nobody,

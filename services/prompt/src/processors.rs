@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use tg_mesh::{Mesh, Processor};
+use tg_schemas::determinants::PROMPTS;
 use tg_schemas::processors::{prompt, prompt_rag};
 
 use crate::handlers::{Measure, PromptHandler};
 use crate::options::Options;
-use crate::ready::CONFIG;
 
 /// Prompts in progress at once per flow: they only wait for a model.
 const CONCURRENCY: usize = 1024;
@@ -18,7 +18,7 @@ pub fn processors(_: &Mesh, options: Options) -> Vec<Processor> {
     let handler = Arc::new(PromptHandler::new(options));
     let of = |processor, request| {
         Processor::new(processor)
-            .watches(&[CONFIG])
+            .watches(&[PROMPTS])
             .serves(request, handler.clone())
             .concurrency(CONCURRENCY)
     };

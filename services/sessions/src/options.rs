@@ -26,9 +26,9 @@ tg_settings::options! {
         system_prompt: String = String::new();
         /// Turns in progress at once in a workspace, and as many again of each depth of nesting; more wait.
         max_concurrent: usize = 64, Whole(1..=10_000);
-        /// Sessions and conversations of one workspace at most. One that is continued in another is never refused.
+        /// Sessions and conversations of one workspace at most. One that fills its model and is continued in another is never refused.
         workspace_sessions: u64 = 1_000_000, Whole(1..=1 << 40);
-        /// Messages and agents of one workspace at most, in MiB of their texts. The answer of a turn that has begun is always kept.
+        /// Messages, agents and LLM services of one workspace at most, in MiB of their texts. The answer of a turn that has begun is always kept.
         workspace_mb: u64 = 10_240, Whole(1..=1 << 30);
         /// Days whose trail of turns is kept. 0: of all days.
         trail_days: u32 = 365, Whole(0..=36_500);

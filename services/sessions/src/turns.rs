@@ -1,19 +1,20 @@
 //! Turns in progress. Those of a session follow one another, in the order in which they came; a workspace has so many at once.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 use tg_schemas::WorkspaceKey;
 use tg_schemas::operations::WhenBusy;
-use tokio::sync::{OwnedMutexGuard, OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{OwnedMutexGuard, OwnedSemaphorePermit, Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::engine::request::DEPTH;
 use crate::error::SessionsError;
 
-/// Those that may wait in a workspace, and for one session; more are refused. So one session leaves room to the others.
+/// Those that may wait in a workspace, and for one session; more are refused. So one session leaves room to the others. As many
+/// readers may wait, beside them.
 const WAITING: usize = 1_024;
 const WAITING_HERE: usize = 16;
 
@@ -23,6 +24,51 @@ struct Lane {
     order: Arc<tokio::sync::Mutex<()>>,
     running: Arc<Mutex<CancellationToken>>,
     waiting: Arc<AtomicUsize>,
+    reading: Arc<AtomicUsize>,
+    line: Arc<watch::Sender<Line>>,
+}
+
+/// Those who have the session or wait for it, by the order in which they came.
+#[derive(Default)]
+struct Line {
+    last: u64,
+    there: BTreeSet<u64>,
+}
+
+impl Line {
+    /// Whether all are gone who came up to this one.
+    fn is_past(&self, number: u64) -> bool {
+        self.there.first().is_none_or(|first| *first > number)
+    }
+}
+
+/// One of them, until it is dropped.
+struct Ticket {
+    line: Arc<watch::Sender<Line>>,
+    number: u64,
+}
+
+impl Ticket {
+    fn of(lane: &Lane) -> Self {
+        let mut number = 0;
+        lane.line.send_modify(|line| {
+            line.last += 1;
+            number = line.last;
+            line.there.insert(number);
+        });
+        Self {
+            line: lane.line.clone(),
+            number,
+        }
+    }
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        self.line.send_modify(|line| {
+            line.there.remove(&self.number);
+        });
+    }
 }
 
 /// Turns of a workspace.
@@ -30,6 +76,7 @@ struct Room {
     /// Of each depth of nesting: a turn whose tool asks an agent holds its place while that one waits for another.
     at_once: [Arc<Semaphore>; DEPTH],
     waiting: AtomicUsize,
+    reading: AtomicUsize,
     /// Sessions that have a turn.
     sessions: HashMap<String, Lane>,
 }
@@ -43,8 +90,9 @@ pub(crate) struct Turns {
 
 /// The right to a turn, until it is dropped.
 pub(crate) struct Turn {
-    // In this order: the last of a session looks whether anybody else has its lane.
+    // In this order: readers are told once the lane is free, and the last of a session looks whether anybody else has its lane.
     _lane: OwnedMutexGuard<()>,
+    _ticket: Ticket,
     _permit: OwnedSemaphorePermit,
     _place: Place,
     interrupted: CancellationToken,
@@ -60,6 +108,7 @@ impl Turn {
 /// No turn of the session is in progress, until it is dropped. It is none of those that a workspace has at once.
 pub(crate) struct Alone {
     _lane: OwnedMutexGuard<()>,
+    _ticket: Ticket,
     _place: Place,
 }
 
@@ -86,6 +135,7 @@ impl Place {
         let room = rooms.entry(self.workspace.clone()).or_insert_with(|| Room {
             at_once: [(); DEPTH].map(|()| Arc::new(Semaphore::new(self.turns.most))),
             waiting: AtomicUsize::new(0),
+            reading: AtomicUsize::new(0),
             sessions: HashMap::new(),
         });
         let lane = room.sessions.entry(self.session.clone()).or_default();
@@ -114,19 +164,35 @@ impl Drop for Place {
 struct Waiting<'a> {
     place: &'a Place,
     here: Arc<AtomicUsize>,
+    all: fn(&Room) -> &AtomicUsize,
 }
 
 impl<'a> Waiting<'a> {
+    /// For a turn.
     fn of(place: &'a Place, lane: &Lane) -> Result<Self, SessionsError> {
+        Self::counted(place, &lane.waiting, |room| &room.waiting)
+    }
+
+    /// To read what the turns leave.
+    fn reading(place: &'a Place, lane: &Lane) -> Result<Self, SessionsError> {
+        Self::counted(place, &lane.reading, |room| &room.reading)
+    }
+
+    fn counted(
+        place: &'a Place,
+        here: &Arc<AtomicUsize>,
+        all: fn(&Room) -> &AtomicUsize,
+    ) -> Result<Self, SessionsError> {
         let rooms = place.turns.rooms.lock();
-        let waiting = rooms.get(&place.workspace).map(|room| &room.waiting);
+        let waiting = rooms.get(&place.workspace).map(all);
         let before = waiting.map_or(0, |waiting| waiting.fetch_add(1, Ordering::Relaxed));
         drop(rooms);
-        let here = lane.waiting.fetch_add(1, Ordering::Relaxed);
         let counted = Self {
             place,
-            here: lane.waiting.clone(),
+            here: here.clone(),
+            all,
         };
+        let here = here.fetch_add(1, Ordering::Relaxed);
         match before < WAITING && here < WAITING_HERE {
             true => Ok(counted),
             false => Err(SessionsError::Crowded),
@@ -138,7 +204,7 @@ impl Drop for Waiting<'_> {
     fn drop(&mut self) {
         self.here.fetch_sub(1, Ordering::Relaxed);
         if let Some(room) = self.place.turns.rooms.lock().get(&self.place.workspace) {
-            room.waiting.fetch_sub(1, Ordering::Relaxed);
+            (self.all)(room).fetch_sub(1, Ordering::Relaxed);
         }
     }
 }
@@ -166,6 +232,7 @@ impl Turns {
         let place = Place::of(self, workspace, session);
         let (lane, at_once) = place.enter(usize::try_from(depth).unwrap_or_default());
         let waiting = Waiting::of(&place, &lane)?;
+        let ticket = Ticket::of(&lane);
         let order = lane.order;
         let own = match (order.clone().try_lock_owned(), when_busy) {
             (Ok(free), _) => free,
@@ -184,17 +251,18 @@ impl Turns {
         drop(waiting);
         Ok(Turn {
             _lane: own,
+            _ticket: ticket,
             _permit: permit,
             _place: place,
             interrupted,
         })
     }
 
-    /// Returns when the turns of a session are over that are in progress or wait. Takes no place among them: whoever only
+    /// Returns when the turns of a session are over that are in progress or wait now. Takes no place among them: whoever only
     /// reads must not keep anybody from a turn.
     ///
     /// # Errors
-    /// A turn is in progress and is not to be waited for, or too many wait.
+    /// A turn is in progress and is not to be waited for, or too many readers wait.
     pub(crate) async fn settled(
         self: &Arc<Self>,
         workspace: WorkspaceKey,
@@ -203,14 +271,18 @@ impl Turns {
     ) -> Result<(), SessionsError> {
         let place = Place::of(self, workspace, session);
         let (lane, _) = place.enter(0);
-        let _waiting = Waiting::of(&place, &lane)?;
-        if lane.order.try_lock().is_ok() {
+        let last = lane.line.borrow().last;
+        if lane.line.borrow().is_past(last) {
             return Ok(());
         }
         if when_busy == WhenBusy::Refuse {
             return Err(SessionsError::Busy);
         }
-        drop(lane.order.lock().await);
+        let _waiting = Waiting::reading(&place, &lane)?;
+        let mut line = lane.line.subscribe();
+        // The lane is held here: its sender stays.
+        let told = line.wait_for(|line| line.is_past(last)).await;
+        drop(told);
         Ok(())
     }
 
@@ -228,10 +300,12 @@ impl Turns {
         let place = Place::of(self, workspace, session);
         let (lane, _) = place.enter(0);
         let waiting = Waiting::of(&place, &lane)?;
+        let ticket = Ticket::of(&lane);
         let own = lane.order.lock_owned().await;
         drop(waiting);
         Ok(Alone {
             _lane: own,
+            _ticket: ticket,
             _place: place,
         })
     }
@@ -240,8 +314,10 @@ impl Turns {
     pub(crate) async fn beside(self: &Arc<Self>, workspace: WorkspaceKey, session: &str) -> Alone {
         let place = Place::of(self, workspace, session);
         let (lane, _) = place.enter(0);
+        let ticket = Ticket::of(&lane);
         Alone {
             _lane: lane.order.lock_owned().await,
+            _ticket: ticket,
             _place: place,
         }
     }
@@ -384,6 +460,34 @@ mod tests {
         let other = turns.enter(key("w"), "t", WhenBusy::Queue, 0).await;
         assert!(other.is_ok());
         drop((waiting, first, other));
+        assert!(turns.rooms.lock().is_empty(), "nothing is left behind");
+    }
+
+    #[tokio::test]
+    async fn readers_take_no_place_of_those_who_wait_for_a_turn() {
+        let turns = Turns::new(8);
+        let first = turns.enter(key("w"), "s", WhenBusy::Queue, 0).await;
+        let first = first.unwrap();
+        let mut readers = Vec::new();
+        for _ in 0..WAITING_HERE {
+            let mut reader = Box::pin(turns.settled(key("w"), "s", WhenBusy::Queue));
+            waits(&mut reader).await;
+            readers.push(reader);
+        }
+        let crowded = turns.settled(key("w"), "s", WhenBusy::Queue).await;
+        assert_eq!(crowded, Err(SessionsError::Crowded));
+        let mut next = Box::pin(turns.enter(key("w"), "s", WhenBusy::Queue, 0));
+        waits(&mut next).await;
+        drop(first);
+        // They wait for what was there before them, and for nothing that came later.
+        for reader in readers {
+            assert_eq!(reader.await, Ok(()));
+        }
+        let next = next.await.unwrap();
+        drop(next);
+        // Readers alone keep no turn away.
+        let refusing = turns.enter(key("w"), "s", WhenBusy::Refuse, 0).await;
+        drop(refusing.unwrap());
         assert!(turns.rooms.lock().is_empty(), "nothing is left behind");
     }
 

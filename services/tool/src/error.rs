@@ -23,6 +23,9 @@ pub enum ToolError {
         /// The field, and what is wrong with it.
         why: String,
     },
+    /// Each user has a token for the server, and whoever asks has none.
+    #[error("MCP tool '{0}': the user who asks has no token for its server")]
+    NoToken(String),
     /// The tool itself says what was wrong, in words meant for a model.
     #[error("{0}")]
     Said(String),
@@ -93,6 +96,7 @@ impl From<ToolError> for Error {
             ToolError::Parameters(_) | ToolError::Row { .. } => ErrorCode::BadRequest,
             ToolError::Operation(_) => ErrorCode::BadOperation,
             ToolError::Unknown(_) | ToolError::Unlisted { .. } => ErrorCode::NotFound,
+            ToolError::NoToken(_) => ErrorCode::Forbidden,
             ToolError::Busy => ErrorCode::Busy,
             ToolError::Said(_)
             | ToolError::Unreachable

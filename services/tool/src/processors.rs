@@ -6,6 +6,7 @@ use tg_mesh::{Mesh, Processor};
 use tg_schemas::processors::mcp_tool;
 
 use crate::handlers::ToolCalls;
+use crate::mcp::USER_TOKENS;
 use crate::options::Options;
 
 /// Calls in progress at once per flow.
@@ -17,7 +18,7 @@ pub fn processors(mesh: &Mesh, options: Options) -> Vec<Processor> {
     vec![
         Processor::new(mcp_tool::PROCESSOR)
             .serves(mcp_tool::REQUEST, calls)
-            .watches(&["mcp"])
+            .watches(&["mcp", USER_TOKENS])
             .concurrency(CONCURRENCY),
     ]
 }

@@ -59,6 +59,12 @@ impl System {
             let row = json!({"url": server.url(), "remote-name": name, "auth-token": "s3cret"});
             config.put("mcp", &format!("my {name}"), &row.to_string());
         }
+        let own = json!({"url": server.url(), "remote-name": "find", "user-tokens": true});
+        config.put("mcp", "own", &own.to_string());
+        for user in ["ann", "bob"] {
+            let token = json!({ "auth-token": format!("of-{user}") });
+            config.put("mcp-user-token", &format!("{user}/own"), &token.to_string());
+        }
         let named = server.url().replace("127.0.0.1", "localhost");
         config.put(
             "mcp",
@@ -305,7 +311,47 @@ async fn a_link_is_never_asked_and_private_networks_are_where_they_are_allowed(p
     }
 }
 
+/// Each user is known to the server by a token of their own, in a session of their own; who has none does not come in by
+/// that of another.
+async fn each_user_comes_with_their_own_token(place: Place) {
+    let system = System::start(&place).await;
+    let to = topic(Class::Request, "mcp-tool");
+    let call = async |user: Option<&str>, asked: &ToolRequest| -> Result<ToolResponse, Error> {
+        let options = Ask {
+            user_id: user.map(str::to_owned),
+            ..system.flow.options()
+        };
+        let answer = system.flow.mesh.ask::<_, ToolResponse>(&to, asked, options);
+        within(answer.last()).await
+    };
+    let find = ask("own", r#"{"q": "x"}"#);
+    let list = ToolRequest {
+        operation: "list-tools".to_owned(),
+        server: "own".to_owned(),
+        ..ToolRequest::default()
+    };
+    for user in [None, Some(""), Some("eve"), Some("ann/own")] {
+        for asked in [&find, &list] {
+            let error = call(user, asked).await.unwrap_err();
+            assert_eq!(error.code(), ErrorCode::Forbidden, "{user:?}: {error}");
+        }
+    }
+    assert_eq!(system.server.opened.load(Ordering::SeqCst), 0);
+    for (user, token) in [("ann", "of-ann"), ("bob", "of-bob"), ("ann", "of-ann")] {
+        let found = call(Some(user), &find).await.unwrap();
+        assert_eq!(found.text, "found");
+        let said = system.server.authorization.lock().clone();
+        assert_eq!(said, Some(format!("Bearer {token}")), "{user}");
+    }
+    assert_eq!(
+        system.server.opened.load(Ordering::SeqCst),
+        2,
+        "a session each"
+    );
+}
+
 tg_testkit::on_both_buses!(
+    each_user_comes_with_their_own_token,
     a_link_is_never_asked_and_private_networks_are_where_they_are_allowed,
     wikipedia_is_searched_and_summed_up,
     private_addresses_are_asked_only_where_they_may_be,

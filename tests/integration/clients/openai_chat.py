@@ -14,6 +14,7 @@ import pydantic
 
 URL, KEY, HELD, OTHER = sys.argv[1:]
 HELLO = [{"role": "system", "content": "be brief"}, {"role": "user", "content": "hello"}]
+PICTURE = "data:image/png;base64,iVBORw0KGgo="
 WRONG = []
 
 
@@ -58,6 +59,18 @@ def streamed(api):
     same("streamed text", text, "hello from near")
     same("streamed reasons", reasons, ["stop"])
     same("streamed usage", usage is not None and usage.total_tokens > 0, True)
+
+
+def pictured(api):
+    """A picture goes to the model with the text; nobody fetches one from a private address."""
+
+    def ask(url):
+        parts = [{"type": "text", "text": "look at this"}, {"type": "image_url", "image_url": {"url": url}}]
+        return api.chat.completions.create(model="scripted", messages=[{"role": "user", "content": parts}])
+
+    same("pictured", ask(PICTURE).choices[0].message.content, "hello from near")
+    private = "https://127.0.0.1/a.png"
+    fails("a private picture", openai.BadRequestError, "validation_error", lambda: ask(private))
 
 
 def failover(api):
@@ -242,7 +255,7 @@ def agents(api):
 def main():
     api, held = client(KEY), client(HELD)
     for work in (lambda: whole(api), lambda: streamed(api), lambda: models(api, held), lambda: failures(api),
-                 lambda: tools(api), lambda: parsed(api), lambda: thoughts(api), lambda: asyncio.run(at_once()),
+                 lambda: pictured(api), lambda: tools(api), lambda: parsed(api), lambda: thoughts(api), lambda: asyncio.run(at_once()),
                  lambda: embeddings(api, held), lambda: responses(api), lambda: agents(api),
                  lambda: cut(api), lambda: failover(api)):
         try:

@@ -1,4 +1,4 @@
-//! `tg show-usage`: what the agent's runs used and cost. `tg clear-usage` counts a conversation or an agent anew.
+//! `tg show-usage`: what the agent's runs and other calls of models used and cost. `tg clear-usage` counts a conversation or an agent anew.
 
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
@@ -13,11 +13,11 @@ use crate::session::Session;
 /// By what it is summed up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum By {
-    /// Each answer, by the id of its run.
+    /// Each answer, by the id of its run. Calls of models outside of runs are `direct`, those for documents `documents`.
     Run,
     /// Each tool, with the models that it asks.
     Tool,
-    /// Each model that the agent asks itself.
+    /// Each model.
     Model,
     /// The workspace.
     Workspace,
@@ -64,7 +64,7 @@ pub struct ShowUsage {
 
 impl Command for ShowUsage {
     const NAME: &'static str = "show-usage";
-    const ABOUT: &'static str = "Show what the agent's runs used, and what that cost";
+    const ABOUT: &'static str = "Show what runs and other calls of models used, and what that cost";
 
     fn options(&self) -> Options {
         Options::from(&self.common)

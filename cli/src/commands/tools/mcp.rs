@@ -47,11 +47,14 @@ pub struct SetMcpTool {
     #[arg(long, value_name = "URL", required_unless_present = "server")]
     tool_url: Option<String>,
     /// Program that is the MCP server, by its name in the settings of the system (tool.mcp_servers)
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["tool_url", "auth_token"])]
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["tool_url", "auth_token", "user_tokens"])]
     server: Option<String>,
     /// Bearer token for the MCP server
     #[arg(long, value_name = "TOKEN")]
     auth_token: Option<String>,
+    /// Each user has a token for the MCP server: a configuration item of type mcp-user-token
+    #[arg(long, conflicts_with = "auth_token")]
+    user_tokens: bool,
     /// Roles of whom the tool is for, whoever's agent or program calls it [default: everybody]
     #[arg(long, num_args = 1.., value_name = "ROLE", value_parser = ["reader", "writer", "admin"])]
     roles: Option<Vec<String>>,
@@ -77,6 +80,9 @@ impl Command for SetMcpTool {
         }
         if let Some(token) = &self.auth_token {
             tool["auth-token"] = json!(token);
+        }
+        if self.user_tokens {
+            tool["user-tokens"] = json!(true);
         }
         if let Some(roles) = &self.roles {
             tool["roles"] = json!(roles);
@@ -131,6 +137,9 @@ fn without_token(id: &str, tool: &Value) -> Value {
     if tool.get("server").is_some() {
         shown["server"] = json!(text(tool, "server"));
     }
+    if tool["user-tokens"] == json!(true) {
+        shown["user-tokens"] = json!(true);
+    }
     shown
 }
 
@@ -145,11 +154,15 @@ fn render(tools: &[Value], width: Width) -> String {
                 Some(_) => ("server", text(tool, "server")),
                 None => ("url", text(tool, "url")),
             };
+            let auth = match tool["user-tokens"] == json!(true) {
+                true => "by user".to_owned(),
+                false => yes_no(tool["auth"] == json!(true)),
+            };
             let rows = [
                 ("id", text(tool, "id")),
                 ("remote-name", text(tool, "remote-name")),
                 place,
-                ("auth", yes_no(tool["auth"] == json!(true))),
+                ("auth", auth),
             ];
             record(&rows, width)
         })
@@ -268,5 +281,8 @@ mod tests {
         let shown = without_token("calc", &tool);
         assert!(!shown.to_string().contains("s3cret"));
         assert!(render(&[shown], None).contains("| auth        | yes"));
+        let own = json!({"remote-name": "calc", "url": "http://mcp.example", "user-tokens": true});
+        let shown = without_token("calc", &own);
+        assert!(render(&[shown], None).contains("| auth        | by user"));
     }
 }

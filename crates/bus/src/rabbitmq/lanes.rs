@@ -31,9 +31,14 @@ const BATCH: usize = 128;
 const BATCH_BYTES: usize = 4 << 20;
 /// How often a batch that lost its channel is tried again.
 const TRIES: usize = 3;
-/// How long a quorum queue may take to confirm. A node that has not heard yet which node leads the queue passes messages on to
-/// the one that is gone, and forgets them: nothing is ever said of them on this channel.
+/// How long nothing of a batch may be written or confirmed by quorum queues; so much more for each [`BATCH_BYTES`] of it. A node
+/// that has not heard yet which node leads the queue passes messages on to the one that is gone, and forgets them: nothing is ever
+/// said of them on this channel.
 const CONFIRMED: Duration = Duration::from_secs(5);
+/// It is twice as long after each batch that was overdue, so many times at most: what is slow is not sent faster and faster.
+const DOUBLED: u32 = 3;
+/// Between two looks at whether anything went on.
+const LOOK: Duration = Duration::from_secs(1);
 /// Unconfirmed messages of which one waits until all before it are written out.
 const UNCHECKED: usize = 32;
 
@@ -78,6 +83,7 @@ impl Lanes {
                     session: session.clone(),
                     receiver: receiver.clone(),
                     channel: Some(confirming(session).await?),
+                    overdue: 0,
                 };
                 tasks.spawn(TaskKind::Background, lane.run());
             }
@@ -168,6 +174,8 @@ struct Lane {
     session: Arc<Session>,
     receiver: Arc<AsyncMutex<mpsc::Receiver<Job>>>,
     channel: Option<Channel>,
+    /// Batches in a row of which nothing was said in time.
+    overdue: u32,
 }
 
 impl Lane {
@@ -187,10 +195,16 @@ impl Lane {
                 let Some(channel) = self.channel().await else {
                     break;
                 };
+                let silence = allowed(bytes(&jobs), self.overdue);
+                let went = AtomicUsize::new(0);
                 // Jobs dropped here tell their publishers that nothing is known, too.
-                let left = self.in_time(publish(&channel, jobs)).await;
+                let left = self.in_time(publish(&channel, jobs, &went), &went, silence);
+                let left = left.await;
                 if left.is_none() {
                     self.channel = None;
+                    self.overdue = (self.overdue + 1).min(DOUBLED);
+                } else {
+                    self.overdue = 0;
                 }
                 jobs = left.unwrap_or_default();
                 if jobs.is_empty() {
@@ -205,28 +219,28 @@ impl Lane {
     }
 
     /// Waits for the broker's word; `None` if it is overdue, and the broker does not hold all publishers up.
-    async fn in_time<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+    async fn in_time<T>(
+        &self,
+        work: impl Future<Output = T>,
+        went: &AtomicUsize,
+        silence: Duration,
+    ) -> Option<T> {
         if self.session.queues == RecordQueues::Classic {
             return Some(work.await);
         }
-        let mut work = std::pin::pin!(work);
-        loop {
-            match timeout(CONFIRMED, work.as_mut()).await {
-                Ok(done) => return Some(done),
-                Err(_) if self.session.publishing.status().blocked() => {}
-                Err(_) => {
-                    tracing::warn!("the broker has not confirmed records in time");
-                    return None;
-                }
-            }
+        let held_up = || self.session.publishing.status().blocked();
+        let done = within(work, went, silence, held_up).await;
+        if done.is_none() {
+            tracing::warn!("the broker has not confirmed records in time");
         }
+        done
     }
 
     /// The next batch: what waits now, at least one.
     async fn next(&self) -> Vec<Job> {
         let mut receiver = self.receiver.lock().await;
         let mut jobs: Vec<Job> = receiver.recv().await.into_iter().collect();
-        let mut bytes: usize = jobs.iter().map(|job| job.envelope.body.len()).sum();
+        let mut bytes = bytes(&jobs);
         while !jobs.is_empty() && jobs.len() < BATCH && bytes < BATCH_BYTES {
             let Ok(job) = receiver.try_recv() else { break };
             bytes += job.envelope.body.len();
@@ -270,8 +284,41 @@ impl Lane {
     }
 }
 
-/// Publishes a batch and judges it. Gives back what nothing is known about.
-async fn publish(channel: &Channel, jobs: Vec<Job>) -> Vec<Job> {
+fn bytes(jobs: &[Job]) -> usize {
+    jobs.iter().map(|job| job.envelope.body.len()).sum()
+}
+
+/// How long nothing may happen to a batch of so many bytes, when so many before it were overdue.
+fn allowed(bytes: usize, overdue: u32) -> Duration {
+    let parts = u32::try_from(bytes / BATCH_BYTES).unwrap_or(u32::MAX);
+    let once = CONFIRMED.saturating_mul(parts.saturating_add(1));
+    once.saturating_mul(1 << overdue.min(DOUBLED))
+}
+
+/// What comes of the work; `None` once nothing `went` on for as long as `silence`, and nothing held it up meanwhile.
+async fn within<T>(
+    work: impl Future<Output = T>,
+    went: &AtomicUsize,
+    silence: Duration,
+    held_up: impl Fn() -> bool,
+) -> Option<T> {
+    let mut work = std::pin::pin!(work);
+    let mut silent = Duration::ZERO;
+    while silent < silence {
+        let before = went.load(Ordering::Relaxed);
+        if let Ok(done) = timeout(LOOK, work.as_mut()).await {
+            return Some(done);
+        }
+        silent = match held_up() || went.load(Ordering::Relaxed) != before {
+            true => Duration::ZERO,
+            false => silent + LOOK,
+        };
+    }
+    None
+}
+
+/// Publishes a batch and judges it; `went` counts what was written and confirmed. Gives back what nothing is known about.
+async fn publish(channel: &Channel, jobs: Vec<Job>, went: &AtomicUsize) -> Vec<Job> {
     type Write<'a> = Pin<Box<dyn Future<Output = lapin::Result<PublisherConfirm>> + Send + 'a>>;
     let options = BasicPublishOptions {
         mandatory: true,
@@ -297,6 +344,7 @@ async fn publish(channel: &Channel, jobs: Vec<Job>) -> Vec<Job> {
                 Some(std::task::Poll::Ready(result)) => result,
                 _ => write.await,
             });
+            went.fetch_add(1, Ordering::Relaxed);
         }
     }
     let mut returned = HashSet::new();
@@ -306,6 +354,7 @@ async fn publish(channel: &Channel, jobs: Vec<Job>) -> Vec<Job> {
             Ok(confirm) => confirm.await,
             Err(error) => Err(error),
         };
+        went.fetch_add(1, Ordering::Relaxed);
         let outcome = outcome.map(|confirmation| {
             let acked = confirmation.is_ack() || confirmation == Confirmation::NotRequested;
             if let Some(message) = confirmation.take_message() {
@@ -330,4 +379,50 @@ async fn publish(channel: &Channel, jobs: Vec<Job>) -> Vec<Job> {
         let _ = job.done.send(verdict);
     }
     unknown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NEVER: fn() -> bool = || false;
+
+    #[test]
+    fn long_batches_and_slow_brokers_are_given_more_time() {
+        assert_eq!(allowed(0, 0), CONFIRMED);
+        assert_eq!(allowed(BATCH_BYTES - 1, 0), CONFIRMED);
+        assert_eq!(allowed(3 * BATCH_BYTES, 0), 4 * CONFIRMED);
+        assert_eq!(allowed(0, 2), 4 * CONFIRMED);
+        assert_eq!(allowed(0, u32::MAX), 8 * CONFIRMED);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_batch_is_overdue_when_nothing_went_on() {
+        let went = AtomicUsize::new(0);
+        let silent = std::future::pending::<()>();
+        assert_eq!(within(silent, &went, CONFIRMED, NEVER).await, None);
+        // One word now and then is enough.
+        let slow = async {
+            for _ in 0..8 {
+                tokio::time::sleep(CONFIRMED - LOOK).await;
+                went.fetch_add(1, Ordering::Relaxed);
+            }
+        };
+        assert_eq!(within(slow, &went, CONFIRMED, NEVER).await, Some(()));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_broker_that_holds_all_up_is_waited_for() {
+        let went = AtomicUsize::new(0);
+        let began = tokio::time::Instant::now();
+        let held_up = || began.elapsed() < 4 * CONFIRMED;
+        let late = tokio::time::sleep(5 * CONFIRMED - 2 * LOOK);
+        assert_eq!(within(late, &went, CONFIRMED, held_up).await, Some(()));
+        // The time counts from its last word of that on.
+        let began = tokio::time::Instant::now();
+        let held_up = || began.elapsed() < 4 * CONFIRMED;
+        let never = std::future::pending::<()>();
+        assert_eq!(within(never, &went, CONFIRMED, held_up).await, None);
+        assert!(began.elapsed() >= 5 * CONFIRMED - LOOK);
+    }
 }

@@ -6,8 +6,8 @@ use std::time::Duration;
 use futures::future::try_join_all;
 use futures::{StreamExt, TryStreamExt, stream};
 use lapin::options::{
-    BasicGetOptions, ExchangeBindOptions, ExchangeDeclareOptions, ExchangeDeleteOptions,
-    QueueBindOptions, QueueDeclareOptions, QueueDeleteOptions,
+    BasicGetOptions, BasicRejectOptions, ExchangeBindOptions, ExchangeDeclareOptions,
+    ExchangeDeleteOptions, QueueBindOptions, QueueDeclareOptions, QueueDeleteOptions,
 };
 use lapin::types::ShortString;
 use lapin::{Channel, ErrorKind, ExchangeKind};
@@ -319,7 +319,8 @@ pub(super) async fn delete_record_queue(
 }
 
 /// Deletes a queue. A quorum queue is not deleted on the condition that it is empty: the broker has no such deletion. It is
-/// looked at before, and [`delete_record_queue`] has taken it off its exchange by then.
+/// looked at before, and [`delete_record_queue`] has taken it off its exchange by then. The broker also says that nothing is in a
+/// queue whose leader does not answer in time; so a message is asked for, too, and only the leader can say that there is none.
 pub(super) async fn delete_queue(
     session: &Session,
     name: &str,
@@ -333,8 +334,17 @@ pub(super) async fn delete_queue(
         if if_empty && there.message_count() > 0 {
             return Err(AmqpError::Refused);
         }
+        let classic = session.queues == RecordQueues::Classic;
+        if if_empty && !classic {
+            let got = channel.basic_get(name.clone(), BasicGetOptions::default());
+            if let Some(message) = got.await? {
+                let back = BasicRejectOptions { requeue: true };
+                message.delivery.acker.reject(back).await?;
+                return Err(AmqpError::Refused);
+            }
+        }
         let options = QueueDeleteOptions {
-            if_empty: if_empty && session.queues == RecordQueues::Classic,
+            if_empty: if_empty && classic,
             ..QueueDeleteOptions::default()
         };
         Ok(channel.queue_delete(name, options).await?)

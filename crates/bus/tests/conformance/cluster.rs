@@ -12,9 +12,6 @@ use tg_schemas::topic::Class;
 use tg_testkit::bus::*;
 use tg_testkit::rabbitmq::RabbitCluster;
 
-/// Records before a node is killed, and after that.
-const EACH: usize = 200;
-
 /// Publishes until it is told to stop; what was confirmed.
 async fn publish(bus: Arc<dyn Bus>, topic: Topic, stop: Arc<AtomicBool>) -> BTreeSet<String> {
     let mut confirmed = BTreeSet::new();
@@ -67,7 +64,17 @@ fn node_of(cluster: &RabbitCluster, bus: &RabbitBus) -> usize {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_confirmed_outlives_a_node() {
+    outlives(1, 50).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_was_confirmed_outlives_any_node() {
+    outlives(2, 200).await;
+}
+
+/// Kills so many nodes, one after the other, with `each` records before that, while one is away, and once it is back.
+async fn outlives(kills: usize, each: usize) {
     let mut cluster = RabbitCluster::start().await.unwrap();
     let url = cluster.url();
     let (writer, publisher) = connect_to(&url).await;
@@ -86,12 +93,12 @@ async fn what_was_confirmed_outlives_any_node() {
     let stop = Arc::new(AtomicBool::new(false));
     let publishing = tokio::spawn(publish(publisher.clone(), record.clone(), stop.clone()));
     let mut got = BTreeSet::new();
-    take(&mut ear, &mut got, EACH).await;
+    take(&mut ear, &mut got, each).await;
     // First the node that both are connected to, then, once it is back, the one that they went to.
-    for _ in 0..2 {
+    for _ in 0..kills {
         let at = node_of(&cluster, &writer);
         cluster.nodes[at].kill9().await.unwrap();
-        take(&mut ear, &mut got, EACH).await;
+        take(&mut ear, &mut got, each).await;
         // Questions, answers and claims are in place at another node.
         until(async || {
             publisher
@@ -107,7 +114,7 @@ async fn what_was_confirmed_outlives_any_node() {
         until(async || claim.holds()).await;
         cluster.nodes[at].restart().await.unwrap();
         cluster.is_whole().await.unwrap();
-        take(&mut ear, &mut got, EACH).await;
+        take(&mut ear, &mut got, each).await;
     }
     stop.store(true, Ordering::Relaxed);
     let confirmed = within(publishing).await.unwrap();

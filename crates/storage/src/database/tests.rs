@@ -67,6 +67,42 @@ async fn a_failing_job_undoes_only_itself() {
 }
 
 #[tokio::test]
+async fn a_thread_that_commits_itself_is_one_writer_among_others() {
+    let dir = tempdir().unwrap();
+    for db in [
+        Database::in_memory(SCHEMA).unwrap(),
+        Database::open(&dir.path().join("store.db"), SCHEMA, Durability::Process).unwrap(),
+    ] {
+        let own = db.clone();
+        let thread = std::thread::spawn(move || {
+            let results = (0..150).map(|n| {
+                own.write_here(move |tx| {
+                    tx.execute("INSERT INTO item (id) VALUES (?1)", [n])?;
+                    match n % 3 {
+                        0 => Ok(n),
+                        1 => Err(StorageError::Missing),
+                        _ => panic!("a job's fault"),
+                    }
+                })
+            });
+            results.collect::<Vec<_>>()
+        });
+        let queued = (1000..1100).map(|id| insert(&db, id));
+        let queued = futures::future::join_all(queued).await;
+        assert!(queued.iter().all(Result::is_ok));
+        for (n, result) in (0..).zip(thread.join().unwrap()) {
+            let expected = match n % 3 {
+                0 => Ok(n),
+                1 => Err(StorageError::Missing),
+                _ => Err(StorageError::Panicked),
+            };
+            assert_eq!(result, expected);
+        }
+        assert_eq!(count(&db).await, 150);
+    }
+}
+
+#[tokio::test]
 async fn a_full_disk_is_said_clearly_and_heals() {
     let dir = tempdir().unwrap();
     let db = Database::open(&dir.path().join("s.db"), SCHEMA, Durability::Process).unwrap();

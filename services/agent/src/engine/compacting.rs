@@ -2,7 +2,7 @@
 //! run and in its trace; how they are summed up is `tg_compaction`'s. Pure.
 
 use serde::Deserialize;
-use tg_compaction::{Role, Row, is_full, pruned, split_point, tokens};
+use tg_compaction::{Role, Row, is_full, pruned, split_point, surely_fit, tokens};
 use tg_schemas::msg::{AgentRun, AgentRunStep};
 
 /// Prompt that sums up steps.
@@ -91,7 +91,14 @@ fn all(run: &AgentRun) -> Vec<Row> {
 
 /// Whether a run takes more of a window of so many tokens than it may.
 pub fn is_too_full(run: &AgentRun, window: u64) -> bool {
-    is_full(&all(run), window)
+    let steps = shown(run);
+    let bytes = |step: &AgentRunStep| {
+        step.thought.len() + step.action.len() + step.arguments.len() + step.observation.len()
+    };
+    let bytes: usize = steps.iter().map(bytes).sum();
+    let bytes = run.question.len() + run.summary.len() + bytes;
+    // Few runs are near: the texts of the others are not copied to be counted.
+    !surely_fit(2 + 2 * steps.len(), bytes, window) && is_full(&all(run), window)
 }
 
 /// Tokens of question and steps, about.

@@ -1,8 +1,10 @@
-//! A workspace's `usage`: what its runs used, summed up by run, session, agent, key, model, tool, or altogether.
+//! A workspace's `usage`: what its runs and other calls of models used, summed up by run, session, agent, key, model, tool, or
+//! altogether. Services have calls reserved and counted here; no client may.
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use tg_clients::model_calls::{RESERVE, SETTLE};
 use tg_mesh::{Cx, RequestHandler, Responder};
 use tg_schemas::msg::{UsageRequest, UsageResponse, UsageTotal};
 use tg_schemas::paging::{Asked, Page};
@@ -10,7 +12,7 @@ use tg_schemas::{Error, ErrorCode};
 
 use super::day;
 use crate::engine::usage::{Amount, Scope};
-use crate::run::Agent;
+use crate::run::{Agent, outside};
 use crate::store::Days;
 
 /// Sums read from the ledger at once.
@@ -30,6 +32,8 @@ impl RequestHandler<UsageRequest, UsageResponse> for Usage {
         let answer = match ask.operation.as_str() {
             "list-usage" => self.list(&cx, &ask).await?,
             "clear-usage" => self.clear(&cx, &ask).await?,
+            RESERVE => outside::reserve(&self.0, &cx, &ask.calls).await?,
+            SETTLE => outside::settle(&self.0, &cx, &ask.calls).await?,
             _ => return Err(fault("operation: must be list-usage or clear-usage")),
         };
         out.send(answer).await
@@ -81,9 +85,9 @@ impl Usage {
             }
         }
         Ok(UsageResponse {
-            error: None,
             usage: page.entries,
             next: page.next,
+            ..UsageResponse::default()
         })
     }
 }

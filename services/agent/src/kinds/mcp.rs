@@ -41,6 +41,8 @@ pub(super) async fn call_at(
     };
     let mut ask = call.cx.ask_options();
     ask.id = Some(call.key.clone());
+    // The answer does not say what it took of models: that counts for key and workspace where they are asked.
+    ask.counted = None;
     let answer = call.cx.ask_with(MCP_TOOL, &request, ask)?;
     let response = answer.last().await?;
     let text = if response.text.is_empty() {

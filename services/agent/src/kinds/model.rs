@@ -1,4 +1,4 @@
-//! Tools that ask the prompt service: `text-completion` (prompt `question`) and `prompt`.
+//! Tools that ask a model by a prompt: `text-completion` (prompt `question`) and `prompt`.
 
 use std::collections::BTreeMap;
 
@@ -26,6 +26,7 @@ pub(super) async fn prompt(
         .map(|(name, value)| (name, value.to_string()))
         .collect();
     let prompts = Prompts::of_flow(call.cx).known_as(call.key.clone());
+    let prompts = prompts.rendered_here(call.cx, call.prompts);
     let answer = prompts.whole(template, terms).await?;
     // The run's model is the one that decides.
     let mut usage = Usage {

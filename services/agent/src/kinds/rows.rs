@@ -22,6 +22,8 @@ pub(super) async fn question(call: &Call<'_>, arguments: &Arguments) -> Result<O
     };
     let mut ask = call.cx.ask_options();
     ask.id = Some(call.key.clone());
+    // The answer does not say what it took of models: that counts for key and workspace where they are asked.
+    ask.counted = None;
     let answer = call.cx.ask_with(STRUCTURED_QUERY, &question, ask)?;
     shown(&answer.last().await?).map(Into::into)
 }

@@ -22,6 +22,8 @@ pub(super) async fn call(
     let topic = Topic::parse(request)?;
     let mut ask = call.cx.ask_options();
     ask.id = Some(call.key.clone());
+    // The answer does not say what it took of models: that counts for key and workspace where they are asked.
+    ask.counted = None;
     let mut answer = call
         .cx
         .mesh

@@ -1,6 +1,7 @@
 //! A call of a tool, of whatever kind: what it is given and what comes of it.
 
 use serde_json::{Map, Value};
+use tg_clients::rendering::ReadyPrompts;
 use tg_mesh::Cx;
 use tg_schemas::msg::Citation;
 
@@ -26,6 +27,8 @@ pub struct Call<'a> {
     pub caller_depth: i64,
     /// What numbers of the run name already.
     pub known: &'a [Citation],
+    /// Prompts that are rendered here.
+    pub prompts: &'a ReadyPrompts,
 }
 
 /// What a tool returned.

@@ -28,7 +28,7 @@ use crate::engine::pattern::Done;
 use crate::engine::patterns;
 use crate::engine::phase::Phase;
 use crate::engine::toolset::{self, Kind, Tool, ToolSet};
-use crate::engine::trace::{Left, Stored};
+use crate::engine::trace::{Entries, Left, Stored};
 use crate::error::{AgentError, Stop};
 use crate::kinds::Arguments;
 
@@ -45,24 +45,30 @@ impl StepExecution {
         // Where it is known what the tool returned, the next step may have been published before.
         let again = known.is_some();
         // Without an observation the run ends here, and its end stores everything.
-        let seen = self.use_tool(tools, decision, known, repeated).await?;
+        let (seen, chain) = self.use_tool(tools, decision, known, repeated).await?;
         if let Some(guard) = seen.guard.as_ref().filter(|guard| guard.stops()) {
             let why = guard.sentence();
             let stopped = self.stopped(Some(decision), Some(&seen), (Reason::Loop, &why));
             return stopped.await;
         }
-        self.hand_on(decision, &seen, again).await?;
+        self.hand_on(decision, &seen, (again, chain)).await?;
+        if self.relay.is_none() && self.playback.is_none() && !self.gives_work(tools, decision) {
+            // What follows from it is durable, and its lease says that it is done. The row says so with the end of the run: until
+            // then it would spare another process only to write the same trace again, if the record comes to one.
+            return Ok(());
+        }
         let ledger = self.ledger().await?;
         Ok(ledger.finish_step(&self.run.run, self.step).await?)
     }
 
+    /// What the tool returned, and the hash of the last entry of the step, if it was made.
     async fn use_tool(
         &mut self,
         tools: &ToolSet,
         decision: &Decision,
         known: Option<Observation>,
         repeated: bool,
-    ) -> Result<Observation, Stop> {
+    ) -> Result<(Observation, Option<String>), Stop> {
         // Whoever takes the run's end up again knows of it, too.
         self.seen.clone_from(&known);
         let mut chosen = Vec::new();
@@ -89,47 +95,46 @@ impl StepExecution {
         if self.gives_work(tools, decision) {
             self.retell().await?;
         }
-        let seen = match known {
+        let (seen, (observed, chain)) = match known {
             Some(seen) => {
-                self.settle_tool(decision, &seen).await?;
-                seen
+                self.count_all(self.tool_took(decision, &seen)).await?;
+                let observed = self.returned(decision, &seen, shown);
+                (seen, observed)
             }
             None => {
                 let seen = self.observe(tools, decision, repeated).await?;
                 self.keep_notes().await?;
                 let ledger = self.ledger().await?;
                 let key = self.key();
-                let told = self.told_with(&self.returned(decision, &seen, shown));
+                let observed = self.returned(decision, &seen, shown);
+                let told = self.told_with(&observed.0);
                 let until = told.first + told.parts.len() as u64;
-                let observed = async {
-                    let kept = ledger.observe(&key, self.step, &seen, told, clock::millis());
-                    kept.await.map_err(Stop::from)
-                };
-                tokio::try_join!(observed, self.settle_tool(decision, &seen))?;
+                let took = self.tool_took(decision, &seen);
+                let kept = ledger.observe(&key, self.step, &seen, told, &took, clock::millis());
+                kept.await?;
                 self.kept(until);
-                seen
+                (seen, observed)
             }
         };
         self.seen = Some(seen.clone());
         if let Some(ending) = nothing_found(decision, &seen) {
             return Err(Stop::End(ending));
         }
-        let observed = self.returned(decision, &seen, shown);
         self.send_all(observed).await?;
-        Ok(seen)
+        Ok((seen, chain))
     }
 
-    /// What is told of an observation, behind so many entries of the decision.
+    /// What is told of an observation, behind so many entries of the decision, and the hash of the last entry.
     fn returned(
         &self,
         decision: &Decision,
         seen: &Observation,
         shown: usize,
-    ) -> Vec<AgentResponse> {
+    ) -> (Vec<AgentResponse>, Option<String>) {
         if matches!(decision.taken, Taken::Plan { .. } | Taken::Goals { .. })
             || nothing_found(decision, seen).is_some()
         {
-            return Vec::new();
+            return (Vec::new(), None);
         }
         let mut observed = Vec::new();
         for (nth, one, seen) in outcomes(decision, seen) {
@@ -150,7 +155,7 @@ impl StepExecution {
         };
         let shown = shown + known;
         observed.extend(entries.iter().skip(shown).map(chunks::explain));
-        observed
+        (observed, Some(Entries::head(&entries)))
     }
 
     /// Begins the next step, and publishes its record with the trace of this one.
@@ -158,7 +163,7 @@ impl StepExecution {
         &mut self,
         decision: &Decision,
         seen: &Observation,
-        again: bool,
+        (again, chain): (bool, Option<String>),
     ) -> Result<(), Stop> {
         let left = Left {
             decision: Some(decision),
@@ -171,13 +176,13 @@ impl StepExecution {
         if self.relay.is_some() || self.playback.is_some() {
             let texts = self.texts(&thought, &left);
             let stored = self.traces.store(texts, entries).await;
-            self.went = Some(Went::On(Box::new(self.next(decision, seen))));
+            self.went = Some(Went::On(Box::new(self.next(decision, seen, chain))));
             return stored.map_err(Stop::Error);
         }
         let Some(out) = self.out.take() else {
             return Ok(());
         };
-        let mut next = self.next(decision, seen);
+        let mut next = self.next(decision, seen, chain);
         let mut address = out.release();
         if self.unheard {
             // Who took nothing lacks what was told meanwhile.
@@ -200,8 +205,20 @@ impl StepExecution {
         stored.map_err(Stop::Error)
     }
 
-    /// The run after this step.
-    pub(super) fn next(&self, decision: &Decision, seen: &Observation) -> AgentRun {
+    /// The run after this step, whose last entry has this hash; `None`: it is not known.
+    pub(super) fn next(
+        &self,
+        decision: &Decision,
+        seen: &Observation,
+        chain: Option<String>,
+    ) -> AgentRun {
+        let head = || {
+            self.head(&Left {
+                decision: Some(decision),
+                seen: Some(seen),
+                ..Left::default()
+            })
+        };
         let mut total = self.used_before();
         total.add(&decision.usage);
         total.add(&seen.usage);
@@ -215,11 +232,7 @@ impl StepExecution {
             cache_write: total.cache_write,
             cost: total.cost.of_run(),
             model: total.model,
-            chain: self.head(&Left {
-                decision: Some(decision),
-                seen: Some(seen),
-                ..Left::default()
-            }),
+            chain: chain.unwrap_or_else(head),
             ..self.run.clone()
         };
         next.citations.extend(seen.citations.iter().cloned());

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use tg_clients::rendering::ReadyPrompts;
 use tg_mesh::{Cx, LeasedStore};
 use tg_schemas::Error;
 use tg_storage::StorageError;
@@ -24,6 +25,8 @@ use crate::store::Ledger;
 pub(crate) const STORE: &str = "agent-manager";
 /// Runs that are replayed at once, each with its record in memory; others wait.
 const REPLAYS: usize = 4;
+/// Workspaces whose prompts are kept ready at most.
+const WORKSPACES: usize = 256;
 
 /// See the module.
 pub struct Agent {
@@ -36,6 +39,8 @@ pub struct Agent {
     pub(crate) answers: Notify,
     /// Runs that may be replayed at once.
     pub(crate) replays: Arc<Semaphore>,
+    /// Prompts that are rendered here.
+    pub(super) prompts: ReadyPrompts,
     pub(super) tools: Tools,
     pub(super) servers: Servers,
     pub(super) routers: Routers,
@@ -72,6 +77,7 @@ impl Agent {
         Arc::new(Self {
             tasks: Tasks::new(options.delegate_tasks, sessions),
             programs: Pool::new(options.cli_processes),
+            prompts: ReadyPrompts::new(WORKSPACES),
             tools: Tools::with(options.cli_agents.as_ref()),
             options,
             store,
@@ -109,6 +115,7 @@ impl Agent {
         Ok(Arc::new(Self {
             tasks: Tasks::new(0, Arc::new(InMemory::default())),
             programs: Pool::new(0),
+            prompts: ReadyPrompts::new(WORKSPACES),
             tools: Tools::with(options.cli_agents.as_ref()),
             options,
             store: LeasedStore::opened_with(STORE, Ledger::in_memory()?),

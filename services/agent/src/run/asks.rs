@@ -1,6 +1,7 @@
 //! How often models were asked in a step, and what that took.
 
 use crate::engine::decision::Usage;
+use crate::store::Decided;
 
 /// How often models were asked in a step. Each time is reserved by itself; who takes the step up again counts from the
 /// beginning, so that nothing is reserved or counted twice.
@@ -14,6 +15,8 @@ pub(super) struct Asks {
     pub(super) total: Usage,
     /// From which on several calls of tools are not made, and why.
     pub(super) refused: Option<(u32, String)>,
+    /// What was said of the tool that was chosen when the decision was committed, until it is about to be called.
+    pub(super) reserved: Option<Decided>,
 }
 
 impl Asks {

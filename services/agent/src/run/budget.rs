@@ -4,11 +4,12 @@
 //! on at the same time know of each other.
 
 use chrono::DateTime;
+use tg_clients::model_calls::key_of;
 use tg_mesh::{Cx, clock};
 
 use super::Agent;
 use super::day::today;
-use super::execution::StepExecution;
+use super::execution::{StepExecution, there};
 use super::guard;
 use crate::engine::cost::Price;
 use crate::engine::decision::Usage;
@@ -19,13 +20,13 @@ use crate::engine::splitting;
 use crate::engine::usage::{Amount, Scope};
 use crate::error::{AgentError, Stop};
 use crate::prices;
-use crate::store::{Account, Bound, Call, CallKind, Reservation, Used};
+use crate::store::{Account, Bound, Call, CallKind, Counted, Decided, Reservation, Used};
 
 /// Config type and key of what a workspace says of its own.
 const OWN: (&str, &str) = ("agent", "budget");
 /// What is reserved for a call outlives its deadline by so many milliseconds, and is never longer than a day.
-const GRACE_MS: i64 = 60_000;
-const LONGEST_MS: i64 = 24 * 3600 * 1000;
+pub(super) const GRACE_MS: i64 = 60_000;
+pub(super) const LONGEST_MS: i64 = 24 * 3600 * 1000;
 
 /// What binds the runs of a workspace.
 ///
@@ -41,13 +42,7 @@ pub(crate) fn budgets_of(agent: &Agent, cx: &Cx) -> Result<Budgets, AgentError> 
 
 /// Whom calls of a run are counted for, on behalf of who sent the message.
 pub(super) fn account_of(cx: &Cx, run: &str, conversation: &str, agent: &str) -> Account {
-    let headers = &cx.headers;
-    let user = headers.user_id.as_deref().unwrap_or_default();
-    let key = match headers.credential.as_deref() {
-        Some(known) if known.starts_with("key:") => known.to_owned(),
-        _ if user.is_empty() => String::new(),
-        _ => format!("user:{user}"),
-    };
+    let user = cx.headers.user_id.as_deref().unwrap_or_default();
     let session = match (conversation, user) {
         ("", _) => String::new(),
         (_, "") => conversation.to_owned(),
@@ -58,7 +53,7 @@ pub(super) fn account_of(cx: &Cx, run: &str, conversation: &str, agent: &str) ->
         workspace: cx.workspace_key().to_string(),
         run: run.to_owned(),
         session,
-        key,
+        key: key_of(&cx.headers),
         agent: agent.to_owned(),
     }
 }
@@ -92,6 +87,19 @@ pub(super) fn bounds_of(budgets: Budgets, today: &str, seconds: u64) -> Vec<Boun
         whose,
     });
     bounds.collect()
+}
+
+/// The tool that is about to be called, unless a guard has it not called.
+fn to_call(decision: &Decision) -> Option<&str> {
+    let stops = decision.guard.as_ref().is_some_and(|guard| guard.stops());
+    match &decision.taken {
+        Taken::Action { name, .. }
+            if !name.is_empty() && !stops && guard::blocks(decision).is_none() =>
+        {
+            Some(name)
+        }
+        _ => None,
+    }
 }
 
 impl StepExecution {
@@ -265,6 +273,12 @@ impl StepExecution {
     /// Counts what is known of the last time that the model was asked, of a step in which nothing was decided. Of what was left
     /// before it said how much it is, it is counted what was reserved.
     pub(super) async fn settle_undecided(&mut self) -> Result<(), Stop> {
+        if let Some(Decided::Fits) = self.asks.reserved.take() {
+            // The tool was chosen, and the run ends before it is called: what is reserved for it is free again.
+            let call = self.numbered(self.step, (CallKind::Tool, 0));
+            let by = (Scope::Tool, String::new());
+            self.count(call, by, Amount::default()).await?;
+        }
         let last = &self.asks.last;
         match self.asks.models {
             0 => Ok(()),
@@ -281,7 +295,11 @@ impl StepExecution {
     ) -> Result<Option<Exhausted>, Stop> {
         let apart = decision.apart();
         if apart.is_empty() || decision.guard.is_some() {
-            return self.no_call(0, decision).await;
+            return match self.asks.reserved.take() {
+                Some(Decided::Fits) => Ok(None),
+                Some(Decided::Refused(over)) => Ok(Some(over)),
+                _ => self.no_call(0, decision).await,
+            };
         }
         let mut fits = false;
         for (nth, one) in (0..).zip(&apart) {
@@ -298,17 +316,68 @@ impl StepExecution {
     }
 
     async fn no_call(&self, nth: u32, decision: &Decision) -> Result<Option<Exhausted>, Stop> {
-        let stops = decision.guard.as_ref().is_some_and(|guard| guard.stops());
-        match &decision.taken {
-            Taken::Action { name, .. }
-                if !name.is_empty() && !stops && guard::blocks(decision).is_none() =>
-            {
-                let like = (Scope::Tool, name.clone());
-                self.reserve((CallKind::Tool, nth), budget::tool_call(), like)
-                    .await
-            }
-            _ => Ok(None),
+        let Some(name) = to_call(decision) else {
+            return Ok(None);
+        };
+        let like = (Scope::Tool, name.to_owned());
+        self.reserve((CallKind::Tool, nth), budget::tool_call(), like)
+            .await
+    }
+
+    /// Commits a decision with what was used for it, and reserves what the tool is likely to take that it chose.
+    pub(super) async fn commit_decision(&mut self, decision: &Decision) -> Result<(), Stop> {
+        let (took, now) = (self.model_took(decision), clock::millis());
+        let next = self.next_call(decision, now);
+        let ledger = self.ledger().await?;
+        let key = self.key();
+        let Some(next) = next else {
+            let kept = ledger.decide(&key, self.step, decision, &took, now);
+            return there(kept.await?).map_err(Stop::from);
+        };
+        let decided = ledger.decide_and_reserve(&key, self.step, decision, &took, &next, now);
+        let decided = decided.await?;
+        match &decided {
+            Decided::Fits => {}
+            Decided::Refused(over) => self.out_of(over),
+            Decided::WorkspaceEnded => return Err(AgentError::NoWorkspace.into()),
         }
+        self.asks.reserved = Some(decided);
+        Ok(())
+    }
+
+    /// The call of the tool that was chosen, if it is one and anything binds it.
+    fn next_call(&self, decision: &Decision, now: i64) -> Option<(Call, Reservation)> {
+        if self.playback.is_some() {
+            return None;
+        }
+        let like = (Scope::Tool, to_call(decision)?.to_owned());
+        let next = self.reservation(budget::tool_call(), like, now)?;
+        Some((self.numbered(self.step, (CallKind::Tool, 0)), next))
+    }
+
+    /// What is reserved for a call. `None`: nothing binds it.
+    fn reservation(&self, amount: Amount, like: (Scope, String), now: i64) -> Option<Reservation> {
+        let day = today();
+        let bounds = self.bounds(&day);
+        if bounds.is_empty() {
+            return None;
+        }
+        let deadline = i64::try_from(self.cx.deadline.millis()).unwrap_or(i64::MAX);
+        Some(Reservation {
+            account: self.account(),
+            amount,
+            like,
+            bounds,
+            expires_ms: deadline.min(now + LONGEST_MS).saturating_add(GRACE_MS),
+            day,
+        })
+    }
+
+    /// Notes that a call does not fit.
+    fn out_of(&self, over: &Exhausted) {
+        let (run, why) = (self.run.run.as_str(), over.why.as_str());
+        metrics::counter!("tg_agent_budget_total", "limit" => over.limit.as_str()).increment(1);
+        tracing::info!(run, why, "a run is out of its budget");
     }
 
     async fn reserve(
@@ -320,29 +389,16 @@ impl StepExecution {
         if let Some(playback) = &self.playback {
             return Ok(playback.refused((&self.run.run, self.step), call));
         }
-        let day = today();
-        let bounds = self.bounds(&day);
-        if bounds.is_empty() {
-            return Ok(None);
-        }
         let now = clock::millis();
-        let deadline = i64::try_from(self.cx.deadline.millis()).unwrap_or(i64::MAX);
-        let next = Reservation {
-            account: self.account(),
-            amount,
-            like,
-            bounds,
-            expires_ms: deadline.min(now + LONGEST_MS).saturating_add(GRACE_MS),
-            day,
+        let Some(next) = self.reservation(amount, like, now) else {
+            return Ok(None);
         };
         let ledger = self.ledger().await?;
         let over = ledger
             .reserve(&self.numbered(self.step, call), &next, now)
             .await?;
         if let Some(over) = &over {
-            let (run, why) = (self.run.run.as_str(), over.why.as_str());
-            metrics::counter!("tg_agent_budget_total", "limit" => over.limit.as_str()).increment(1);
-            tracing::info!(run, why, "a run is out of its budget");
+            self.out_of(over);
         }
         Ok(over)
     }
@@ -362,9 +418,9 @@ impl StepExecution {
             .await
     }
 
-    /// Counts what a decision took that is not counted: the last time that the model was asked for it. Summaries were counted
+    /// What a decision took that is not counted yet: the last time that the model was asked for it. Summaries were counted
     /// as they were made.
-    pub(super) async fn settle_model(&self, decision: &Decision) -> Result<(), Stop> {
+    pub(super) fn model_took(&self, decision: &Decision) -> Vec<Counted> {
         let (usage, nth) = match self.asks.models {
             // Another process decided it. Where it had asked more than once, the first time is counted.
             0 => (decision.asked(), 0),
@@ -375,38 +431,29 @@ impl StepExecution {
             ..Amount::of(&usage)
         };
         let call = self.numbered(self.step, (CallKind::Model, nth));
-        self.count(call, (Scope::Model, usage.model), amount).await
+        let took = self.took(call, (Scope::Model, usage.model), amount);
+        took.into_iter().collect()
     }
 
-    /// Counts what a tool took. What subagents took they have counted themselves.
-    pub(super) async fn settle_tool(
-        &self,
-        decision: &Decision,
-        seen: &Observation,
-    ) -> Result<(), Stop> {
+    /// What a tool took. Subagents have counted themselves what they took.
+    pub(super) fn tool_took(&self, decision: &Decision, seen: &Observation) -> Vec<Counted> {
         let apart = decision.apart();
-        for ((nth, one), seen) in (0..).zip(&apart).zip(&seen.calls) {
-            self.settle_call(nth, one, seen).await?;
-        }
-        self.settle_call(0, decision, seen).await
+        let several = (0..).zip(&apart).zip(&seen.calls);
+        let several = several.filter_map(|((nth, one), seen)| self.call_took(nth, one, seen));
+        several.chain(self.call_took(0, decision, seen)).collect()
     }
 
-    async fn settle_call(
-        &self,
-        nth: u32,
-        decision: &Decision,
-        seen: &Observation,
-    ) -> Result<(), Stop> {
+    fn call_took(&self, nth: u32, decision: &Decision, seen: &Observation) -> Option<Counted> {
         let Taken::Action { name, .. } = &decision.taken else {
-            return Ok(());
+            return None;
         };
         let call = self.numbered(self.step, (CallKind::Tool, nth));
         if !seen.called {
             // What was reserved for a call that was not made is free again.
             let by = (Scope::Tool, String::new());
             return match self.bounds(&today()).is_empty() {
-                true => Ok(()),
-                false => self.count(call, by, Amount::default()).await,
+                true => None,
+                false => self.took(call, by, Amount::default()),
             };
         }
         let amount = Amount {
@@ -418,13 +465,13 @@ impl StepExecution {
             }
         };
         let by = (Scope::Tool, name.clone());
-        self.count(call, by, amount).await
+        self.took(call, by, amount)
     }
 
-    async fn count(&self, call: Call, by: (Scope, String), amount: Amount) -> Result<(), Stop> {
+    /// What a call took, as the ledger counts it. `None`: it took nothing now.
+    fn took(&self, call: Call, by: (Scope, String), amount: Amount) -> Option<Counted> {
         if self.playback.is_some() {
-            // It took nothing now.
-            return Ok(());
+            return None;
         }
         let used = Used {
             account: self.account(),
@@ -432,9 +479,25 @@ impl StepExecution {
             amount,
             day: today(),
         };
+        Some(Counted { call, used })
+    }
+
+    async fn count(&self, call: Call, by: (Scope, String), amount: Amount) -> Result<(), Stop> {
+        let took = self.took(call, by, amount);
+        self.count_all(took.into_iter().collect()).await
+    }
+
+    /// Counts what calls took that have no row of a step to be committed with.
+    pub(super) async fn count_all(&self, counted: Vec<Counted>) -> Result<(), Stop> {
+        if counted.is_empty() {
+            return Ok(());
+        }
         let ledger = self.ledger().await?;
         let key = self.key();
-        let settled = ledger.settle(&key, &call, &used, clock::millis());
-        Ok(settled.await?)
+        for one in &counted {
+            let settled = ledger.settle(&key, &one.call, &one.used, clock::millis());
+            settled.await?;
+        }
+        Ok(())
     }
 }

@@ -216,6 +216,7 @@ impl Calling {
             passages: self.passages,
             caller_depth: self.caller_depth,
             known: &self.known,
+            prompts: &self.agent.prompts,
         };
         let started = Instant::now();
         let result = kinds::call(&call, tool, arguments).await;

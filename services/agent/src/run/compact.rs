@@ -32,7 +32,8 @@ const LEAST: u64 = 16_000;
 
 /// What the model is shown of a run in a step.
 pub(super) struct View {
-    pub(super) run: AgentRun,
+    /// `None`: the run as it is.
+    run: Option<AgentRun>,
     pub(super) compacted: Option<Compacted>,
     /// How often the model said that it was shown too much, in this step and those before.
     recoveries: i64,
@@ -82,18 +83,18 @@ impl StepExecution {
     pub(super) async fn view(&mut self) -> Result<View, Stop> {
         let (how, window) = (self.compacting(), self.model_window());
         let mut view = View {
-            run: self.run.clone(),
+            run: None,
             compacted: None,
             recoveries: self.run.recoveries,
         };
-        if !how.enabled || !is_too_full(&view.run, window) {
+        if !how.enabled || !is_too_full(&self.run, window) {
             return Ok(view);
         }
-        let short = shortened(&view.run, how.keep);
+        let short = shortened(&self.run, how.keep);
         if is_too_full(&short, window) {
             self.compact(&mut view, how, window).await?;
         } else {
-            view.run = short;
+            view.run = Some(short);
         }
         Ok(view)
     }
@@ -101,7 +102,7 @@ impl StepExecution {
     /// The model says that what it is shown is too much. Whether there is less to be shown: a run sums up so often for that, is then
     /// asked the question alone once, and fails the next time.
     pub(super) async fn recover(&mut self, view: &mut View) -> Result<bool, Stop> {
-        let before = size(&view.run);
+        let before = size(view.of(&self.run));
         let most = i64::from(RECOVERIES);
         if view.recoveries > most {
             return Ok(false);
@@ -114,7 +115,8 @@ impl StepExecution {
                 return Ok(true);
             }
         }
-        let nothing = shown(&view.run).is_empty() && view.run.summary.is_empty();
+        let run = view.of(&self.run);
+        let nothing = shown(run).is_empty() && run.summary.is_empty();
         if nothing {
             return Ok(false);
         }
@@ -122,8 +124,8 @@ impl StepExecution {
             text: String::new(),
             tier: Tier::HardClear,
         };
-        let steps = view.run.history.len();
-        view.put(all, steps, (Usage::default(), 0));
+        let steps = run.history.len();
+        view.put(&self.run, all, (steps, Usage::default(), 0));
         Ok(true)
     }
 
@@ -134,7 +136,7 @@ impl StepExecution {
         how: Compacting,
         window: u64,
     ) -> Result<bool, Stop> {
-        let Some((rows, steps)) = older(&view.run, how.keep) else {
+        let Some((rows, steps)) = older(view.of(&self.run), how.keep) else {
             return Ok(false);
         };
         let mut by = Asker {
@@ -154,14 +156,15 @@ impl StepExecution {
             },
             Err(Failure::Stopped(stop)) => return Err(stop),
         };
-        let spent = (by.usage, by.calls);
-        view.put(summary, steps, spent);
-        if size(&view.run) > window && !view.run.summary.is_empty() {
+        let (usage, calls) = (by.usage, by.calls);
+        view.put(&self.run, summary, (steps, usage, calls));
+        let run = view.of(&self.run);
+        if size(run) > window && !run.summary.is_empty() {
             let none = Summary {
                 text: String::new(),
                 tier: Tier::HardClear,
             };
-            view.put(none, steps, (Usage::default(), 0));
+            view.put(&self.run, none, (steps, Usage::default(), 0));
         }
         if let Some(compacted) = &view.compacted {
             let (tier, steps) = (compacted.tier.as_str(), compacted.steps);
@@ -181,9 +184,19 @@ impl StepExecution {
 }
 
 impl View {
-    /// Shows a summary instead of the first steps, which are so many.
-    fn put(&mut self, summary: Summary, steps: usize, (mut usage, mut calls): (Usage, u64)) {
-        let mut before = size(&self.run);
+    /// The run as the model is shown it, of which this is the whole.
+    pub(super) fn of<'a>(&'a self, whole: &'a AgentRun) -> &'a AgentRun {
+        self.run.as_ref().unwrap_or(whole)
+    }
+
+    /// Shows a summary instead of the first steps of a run, which are so many.
+    fn put(
+        &mut self,
+        whole: &AgentRun,
+        summary: Summary,
+        (steps, mut usage, mut calls): (usize, Usage, u64),
+    ) {
+        let mut before = size(self.of(whole));
         if let Some(earlier) = self.compacted.take() {
             usage.add(&earlier.usage);
             calls += earlier.calls;
@@ -200,8 +213,9 @@ impl View {
             recoveries: self.recoveries,
             given: Vec::new(),
         };
-        compacted.apply(&mut self.run);
-        compacted.after = size(&self.run);
+        let run = self.run.get_or_insert_with(|| whole.clone());
+        compacted.apply(run);
+        compacted.after = size(run);
         self.compacted = Some(compacted);
     }
 }

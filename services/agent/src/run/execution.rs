@@ -115,7 +115,7 @@ impl StepExecution {
         span.say(attributes::GEN_AI_OPERATION, "invoke_agent");
         span.say(attributes::RUN, &run.run);
         span.count(attributes::STEP, i64::from(step));
-        let cx = cx.within(&span);
+        let cx = cx.within(&span).counted_by_run();
         Self {
             id: Session::new(&run.run),
             phase: crate::engine::patterns::next(&run),
@@ -236,7 +236,7 @@ impl StepExecution {
         self.decision.clone_from(&row.decision);
         let decision = match row.decision {
             Some(decision) => {
-                self.settle_model(&decision).await?;
+                self.count_all(self.model_took(&decision)).await?;
                 heard(self.repeat(&decision).await)?;
                 decision
             }
@@ -283,13 +283,7 @@ impl StepExecution {
         }
         self.recorded().await?;
         self.keep_notes().await?;
-        let ledger = self.ledger().await?;
-        let key = self.key();
-        let decided = async {
-            let kept = ledger.decide(&key, self.step, &decision, clock::millis());
-            there(kept.await?).map_err(Stop::from)
-        };
-        tokio::try_join!(decided, self.settle_model(&decision))?;
+        self.commit_decision(&decision).await?;
         self.decision = Some(decision.clone());
         if !self.run.streaming || !self.phase.streams() {
             self.repeat(&decision).await?;
@@ -458,6 +452,7 @@ impl StepExecution {
                     true => hash.to_owned(),
                 },
             },
+            earlier_done: self.agent.leases.are_done(&self.run.run, self.step),
         };
         let key = self.key();
         let told = self.told_with(&[]);

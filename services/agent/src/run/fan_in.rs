@@ -143,7 +143,8 @@ impl StepExecution {
             // What was found is in the trace, also of a run that ends here.
             let ledger = self.ledger().await?;
             let key = self.key();
-            let kept = ledger.observe(&key, self.step, &seen, Told::default(), clock::millis());
+            let told = Told::default();
+            let kept = ledger.observe(&key, self.step, &seen, told, &[], clock::millis());
             kept.await?;
             self.seen = Some(seen.clone());
         }

@@ -62,6 +62,7 @@ mod tests {
                     collection: "c".into(),
                     hash: "h".into(),
                 },
+                ..RunEnd::default()
             };
             let key = RunKey {
                 run: run.into(),

@@ -1,4 +1,4 @@
-//! What a model says: of the prompt service, and kept where the run is recorded; or of the record of a run that is replayed.
+//! What a model says: asked by a prompt, and kept where the run is recorded; or of the record of a run that is replayed.
 
 use std::vec::IntoIter;
 
@@ -113,9 +113,10 @@ async fn whole(cx: &Cx, prompts: &Prompts, prompt: &str, terms: &Terms) -> Resul
 }
 
 impl StepExecution {
-    /// The prompt service, with what the run says of its model.
+    /// Who asks the model by prompts, with what the run says of it.
     fn prompts(&self) -> Prompts {
-        Prompts::of_flow(&self.cx).with_settings(self.run.settings.clone())
+        let prompts = Prompts::of_flow(&self.cx).with_settings(self.run.settings.clone());
+        prompts.rendered_here(&self.cx, &self.agent.prompts)
     }
 
     /// Asks a model by a prompt.

@@ -97,6 +97,8 @@ impl Calling {
         ask.deadline = Some(self.cx.deadline.min(Deadline::after(most)));
         // The same for who takes the step up again.
         ask.id = Some(format!("{}/{when}", self.key()));
+        // Nor does it say what it took of models: that counts for key and workspace where they are asked.
+        ask.counted = None;
         let answer = match self.cx.ask_with(TOOL_HOOK, &about, ask) {
             Ok(answer) => answer.last().await,
             Err(error) => Err(error),

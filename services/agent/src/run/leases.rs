@@ -173,6 +173,13 @@ impl StepLeases {
         self.state.lock().done.set.contains(&(run.into(), step))
     }
 
+    /// Whether all steps of a run before this one were done here.
+    pub(crate) fn are_done(&self, run: &str, step: u32) -> bool {
+        let run: Arc<str> = run.into();
+        let state = self.state.lock();
+        (1..step).all(|earlier| state.done.set.contains(&(run.clone(), earlier)))
+    }
+
     /// No step counts as new or done any more.
     pub(crate) fn forget_steps(&self) {
         let mut state = self.state.lock();
@@ -235,6 +242,9 @@ mod tests {
         drop(second);
         waiter.await.unwrap().done();
         assert!(leases.is_done("r", 2) && leases.take("r", 2).is_some());
+        assert!(leases.are_done("r", 1) && !leases.are_done("r", 3));
+        leases.take("r", 1).unwrap().done();
+        assert!(leases.are_done("r", 3) && !leases.are_done("s", 3));
     }
 
     #[tokio::test]

@@ -117,7 +117,7 @@ async fn ask(
     if !by.router_may_ask().await? {
         return Ok(None);
     }
-    let prompts = Prompts::of_flow(&by.cx);
+    let prompts = Prompts::of_flow(&by.cx).rendered_here(&by.cx, &by.agent.prompts);
     let started = Instant::now();
     let asked = tokio::time::timeout_at(end, prompts.whole(prompt, terms)).await;
     let (said, took) = match asked {

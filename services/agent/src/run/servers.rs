@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use futures::future::join_all;
 use moka::future::Cache;
+use serde::Deserialize;
 use tg_mesh::config_view::Rows;
 use tg_mesh::{Cx, Deadline, Derived};
 use tg_schemas::Error;
@@ -29,11 +30,14 @@ const KNOWN: Duration = Duration::from_secs(3600);
 /// Longest that a step waits for a server.
 const ASKED: Duration = Duration::from_secs(10);
 
-/// Servers are asked for each set of roles: a row may be for some only.
+/// Servers are asked for each set of roles: a row may be for some only. Where users have tokens of their own, a server may tell
+/// each something else.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Key {
     workspace: String,
     roles: String,
+    /// Empty: it is all the same who asks.
+    user: String,
     server: String,
 }
 
@@ -50,7 +54,8 @@ impl Default for Servers {
     fn default() -> Self {
         let answers = |holds| {
             let bytes = |key: &Key, text: &Arc<str>| {
-                let bytes = key.workspace.len() + key.roles.len() + key.server.len() + text.len();
+                let names = [&key.workspace, &key.roles, &key.user, &key.server];
+                let bytes = names.iter().map(|name| name.len()).sum::<usize>() + text.len();
                 u32::try_from(bytes).unwrap_or(u32::MAX)
             };
             Cache::builder()
@@ -82,6 +87,7 @@ impl Servers {
             let key = Key {
                 workspace: cx.workspace_key().to_string(),
                 roles: cx.headers.roles.clone().unwrap_or_default().to_string(),
+                user: user_of(cx, server),
                 server: server.clone(),
             };
             Some((server.clone(), self.list(cx, key).await?))
@@ -117,6 +123,24 @@ impl Servers {
         }
         self.known.get(&key).await
     }
+}
+
+/// The user who asks, where a server is told which one that is.
+fn user_of(cx: &Cx, server: &str) -> String {
+    let row = cx.config().get(cx.workspace(), "mcp", server);
+    let user = cx.headers.user_id.as_ref();
+    let user = user.filter(|_| row.is_some_and(|row| is_of_users(&row)));
+    user.cloned().unwrap_or_default()
+}
+
+/// Whether the row of a server says that users have tokens of their own.
+fn is_of_users(row: &str) -> bool {
+    #[derive(Deserialize)]
+    struct Row {
+        #[serde(default, rename = "user-tokens")]
+        of_users: bool,
+    }
+    serde_json::from_slice(row.as_bytes()).is_ok_and(|row: Row| row.of_users)
 }
 
 async fn ask(cx: &Cx, server: &str) -> Result<Arc<str>, Error> {

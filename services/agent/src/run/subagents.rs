@@ -174,7 +174,7 @@ impl StepExecution {
             (Some(ending), decision, _) => Some(self.failed(Some(decision), ending, &head)),
             (None, decision, seen) => match (&decision.taken, seen) {
                 (Taken::Answer { text }, _) => Some(self.answered(decision, text, &head)),
-                (_, Some(seen)) => Some(Went::On(Box::new(self.next(decision, seen)))),
+                (_, Some(seen)) => Some(Went::On(Box::new(self.next(decision, seen, None)))),
                 _ => None,
             },
         }

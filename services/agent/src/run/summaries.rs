@@ -22,6 +22,7 @@ use super::compact::{OWN, as_said, prompted, rested, tokens_of};
 use super::day::today;
 use super::execution::is_over;
 use super::hearing::used;
+use super::outside::pause;
 use super::together;
 use crate::engine::bounds::{MAX_SHOWN, shorten};
 use crate::engine::compacting::{SUMMARISE, dialog};
@@ -204,7 +205,8 @@ fn in_flow(cx: &Cx, run: &KnownRun) -> Result<Cx, Error> {
         Some((spec.clone(), topic))
     };
     let unread = row.unread.iter();
-    let mut own = cx.clone();
+    // What it asks of models counts for the run, which is done here.
+    let mut own = cx.clone().counted_by_run();
     own.scope = Arc::new(InstanceScope {
         processor: id.to_owned(),
         workspace: WorkspaceId::new(key.name()).ok(),
@@ -354,7 +356,10 @@ impl Asker<'_> {
         let ledger = self.agent.ledger().await?;
         match ledger.reserve(&self.call, &next, clock::millis()).await? {
             None => Ok(()),
-            Some(over) => Err(Error::new(ErrorCode::Busy, over.why)),
+            Some(over) => {
+                let pause = pause(&over, &next.bounds);
+                Err(Error::new(ErrorCode::Busy, over.why).after(pause))
+            }
         }
     }
 

@@ -135,8 +135,7 @@ impl StepExecution {
 
     /// The model's decision; after replies that cannot be read it is told why and asked again.
     async fn think_of(&mut self, view: &mut View, tools: &ToolSet) -> Result<Decision, Stop> {
-        let run = self.run.clone();
-        let available = tools.available(&run);
+        let available = tools.available(&self.run);
         let mut shown = Shown::before(std::mem::take(&mut self.heard));
         let mut usage = Usage::default();
         let mut unread: Option<(String, ParseError)> = None;
@@ -174,7 +173,7 @@ impl StepExecution {
         let told: Vec<String> = self.additional().into_iter().chain(nudge).collect();
         let additional = (!told.is_empty()).then(|| told.join("\n\n"));
         loop {
-            let terms = prompt::terms(&view.run, available, additional.as_deref(), unread);
+            let terms = prompt::terms(view.of(&self.run), available, additional.as_deref(), unread);
             let asked = (PROMPT, &terms, ReplyParser::default as fn() -> ReplyParser);
             match self.ask_model(asked, shown, usage).await? {
                 Reply::Read(text, parsed) => return Ok((text, parsed)),

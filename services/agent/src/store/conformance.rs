@@ -85,6 +85,12 @@ fn of_ended(run: &str) -> RunKey {
     }
 }
 
+/// Decides a step whose calls took nothing.
+async fn decides(ledger: &Store, run: &str, step: u32, text: &str) {
+    let kept = ledger.decide(&of(run), step, &decision(text), &[], 1).await;
+    kept.unwrap();
+}
+
 /// The end of a run's trace.
 fn end(workspace: &str, day: &str, run: &str, hash: &str) -> RunEnd {
     RunEnd {
@@ -95,6 +101,7 @@ fn end(workspace: &str, day: &str, run: &str, hash: &str) -> RunEnd {
             collection: "c".into(),
             hash: hash.into(),
         },
+        earlier_done: false,
     }
 }
 
@@ -269,10 +276,7 @@ async fn a_question_begins_one_run(ledger: Store) {
     }
     assert!(ledger.is_open("ws/f/inbox/q".into()).await.unwrap());
     assert!(!ledger.is_open("other".into()).await.unwrap());
-    ledger
-        .decide(&of("r1"), 1, &decision("x"), 1)
-        .await
-        .unwrap();
+    decides(&ledger, "r1", 1, "x").await;
     ledger.finish_step("r1", 1).await.unwrap();
     assert!(ledger.is_open("ws/f/inbox/q".into()).await.unwrap());
     for _ in 0..2 {
@@ -290,25 +294,15 @@ async fn a_question_begins_one_run(ledger: Store) {
 }
 
 async fn the_first_decision_stands(ledger: Store) {
-    ledger
-        .decide(&of("r"), 1, &decision("one"), 1)
-        .await
-        .unwrap();
-    ledger
-        .decide(&of("r"), 1, &decision("two"), 2)
-        .await
-        .unwrap();
+    decides(&ledger, "r", 1, "one").await;
+    decides(&ledger, "r", 1, "two").await;
     let row = ledger.load("r".into(), 1).await.unwrap();
     assert_eq!(row.decision, Some(decision("one")));
     assert!(!row.later && !row.done);
-    ledger
-        .observe(&of("r"), 1, &Observation::failed("x"), Told::default(), 1)
-        .await
-        .unwrap();
-    ledger
-        .decide(&of("r"), 2, &decision("end"), 3)
-        .await
-        .unwrap();
+    let (key, seen) = (of("r"), Observation::failed("x"));
+    let kept = ledger.observe(&key, 1, &seen, Told::default(), &[], 1);
+    kept.await.unwrap();
+    decides(&ledger, "r", 2, "end").await;
     assert!(ledger.load("r".into(), 1).await.unwrap().later);
     let last = ledger.load("r".into(), 2).await.unwrap();
     assert!(!last.later && !last.done);
@@ -328,10 +322,7 @@ async fn an_ending_needs_no_decision(ledger: Store) {
 }
 
 async fn old_rows_go(ledger: Store) {
-    ledger
-        .decide(&of("old"), 1, &decision("x"), 1)
-        .await
-        .unwrap();
+    decides(&ledger, "old", 1, "x").await;
     let now = (KEEP_MS / PURGE_EVERY + 2) * PURGE_EVERY;
     let begun = ledger.begin(asked("ws", "q", "t"), began("new"), now);
     begun.await.unwrap();
@@ -355,7 +346,7 @@ async fn what_is_too_old_goes_also_where_no_run_begins(ledger: Store) {
     }
     let now = KEEP_ENDS_MS + 2;
     finish("new", now).await;
-    ledger.decide(&of("x"), 1, &decision("x"), 1).await.unwrap();
+    decides(&ledger, "x", 1, "x").await;
     assert!(ledger.forget(now).await.unwrap(), "in pieces");
     assert!(!ledger.forget(now).await.unwrap());
     let left = ledger.ended("ws", "d1", 0, 2 * old).await.unwrap();
@@ -369,14 +360,17 @@ async fn the_first_observation_of_a_decided_step_stands(ledger: Store) {
     let observe = async |text: &str| {
         let seen = Observation::failed(text);
         let told = Told::default();
-        ledger.observe(&of("r"), 1, &seen, told, 1).await.unwrap();
+        ledger
+            .observe(&of("r"), 1, &seen, told, &[], 1)
+            .await
+            .unwrap();
     };
     observe("early").await;
     assert_eq!(
         ledger.load("r".into(), 1).await.unwrap(),
         StepRow::default()
     );
-    ledger.decide(&of("r"), 1, &decision("x"), 1).await.unwrap();
+    decides(&ledger, "r", 1, "x").await;
     observe("one").await;
     observe("two").await;
     let row = ledger.load("r".into(), 1).await.unwrap();
@@ -415,10 +409,7 @@ async fn detached_runs_of_a_user_are_listed_until_they_end_or_are_cancelled(ledg
     assert_eq!(listed("ann", "q1", 2, 1).await, ["q3"]);
     // Its deadline has passed.
     assert_eq!(listed("ann", "", 9, 5).await, ["q0", "q1"]);
-    ledger
-        .decide(&of("r0"), 1, &decision("x"), 1)
-        .await
-        .unwrap();
+    decides(&ledger, "r0", 1, "x").await;
     assert_eq!(listed("ann", "", 9, 5).await, ["q0", "q1"]);
     let end = end("ws#3", "d", "r0", "h");
     ledger
@@ -469,7 +460,7 @@ async fn nothing_is_written_of_a_workspace_that_has_ended(ledger: Store) {
         .begin(asked("ws", "q", "t"), began("r"), 1)
         .await
         .unwrap();
-    ledger.decide(&of("r"), 1, &decision("x"), 1).await.unwrap();
+    decides(&ledger, "r", 1, "x").await;
     while ledger.purge_some("ws").await.unwrap() {}
     let run = of_ended("r");
     let piece = Piece {
@@ -480,7 +471,12 @@ async fn nothing_is_written_of_a_workspace_that_has_ended(ledger: Store) {
         tg_schemas::ErrorCode::Cancelled,
         "cancelled",
     ));
-    assert!(!ledger.decide(&run, 2, &decision("x"), 1).await.unwrap());
+    assert!(
+        !ledger
+            .decide(&run, 2, &decision("x"), &[], 1)
+            .await
+            .unwrap()
+    );
     assert!(!ledger.end(&run, 3, &ending, 1).await.unwrap());
     assert!(!ledger.say(&run, 4, 0, vec![piece], 1).await.unwrap());
     for step in 1..4 {
@@ -499,10 +495,7 @@ async fn a_workspace_is_purged_whole_and_alone(ledger: Store) {
             let (key, run) = named(workspace, n);
             let begun = ledger.begin(asked(workspace, &key, "t"), began(&run), 1);
             begun.await.unwrap();
-            ledger
-                .decide(&of(&run), 1, &decision("x"), 1)
-                .await
-                .unwrap();
+            decides(&ledger, &run, 1, "x").await;
             let piece = Piece {
                 kind: PieceKind::Answer,
                 text: "said".into(),
@@ -547,6 +540,7 @@ macro_rules! suite {
                 what_has_happened_in_a_run_is_known,
                 it_is_known_what_a_run_waits_for_and_since_when,
                 why_a_run_was_stopped_is_known,
+                the_end_of_a_run_is_that_of_its_earlier_steps_if_it_says_so,
                 subagents_that_are_not_over_stand_behind_their_run,
                 findings_stand_in_the_order_of_arrival,
                 what_was_said_of_a_step_is_there_until_it_is_done,
@@ -558,10 +552,14 @@ macro_rules! suite {
                 nothing_is_written_of_a_workspace_that_has_ended,
                 detached_runs_of_a_user_are_listed_until_they_end_or_are_cancelled,
                 what_is_reserved_binds_until_it_is_settled_or_over,
+                a_refusal_says_whether_it_is_for_what_others_reserved,
+                a_call_of_no_run_that_lapses_counts_as_reserved,
                 a_run_that_ends_before_anything_was_decided_is_over,
                 calls_and_time_bind_runs_at_once,
                 bounds_are_of_their_own,
                 a_bound_of_a_day_or_month_begins_anew,
+                what_the_calls_of_a_step_took_is_counted_with_its_rows,
+                a_decision_reserves_for_the_call_that_it_chose,
                 usage_is_summed_up_by_name_and_day,
                 line_106_sessions_are_summed_up_exactly,
                 line_151_usage_counts_for_the_agent,

@@ -11,6 +11,8 @@ pub struct RunEnd {
     pub day: String,
     /// Its question, its collection, and the hash of its end; that is empty for a trace without hashes.
     pub ended: Ended,
+    /// Everything that follows from its earlier steps was done, too.
+    pub earlier_done: bool,
 }
 
 /// A head that was signed.

@@ -33,7 +33,7 @@ pub use self::record::{Added, Facts, Noted, Record};
 pub use self::standing::RunProgress;
 pub use self::summaries::{Remade, SummaryStore};
 pub use self::tasks::{Opened, TaskEnd, TaskRow, TaskStatus, TaskStore, TasksOf};
-pub use self::usage::{Account, Bound, Call, CallKind, Days, Reservation, Used};
+pub use self::usage::{Account, Bound, Call, CallKind, Counted, Days, Decided, Reservation, Used};
 pub use self::whose::{IsOver, RunKey, Whose};
 use crate::engine::confirmation::Answer;
 use crate::engine::decision::{Decision, Ending, Finding, Observation};
@@ -365,24 +365,38 @@ pub trait LedgerStore: TaskStore + CallStore + SummaryStore {
     /// What subagents of a run have found so far, in the order of arrival.
     async fn findings(&self, run: &str) -> Result<Vec<Finding>, StorageError>;
 
-    /// Commits a decision; the first one stands. The pieces that were noted before it are forgotten. `false`: as
-    /// [`LedgerStore::say`].
+    /// Commits a decision; the first one stands. In the same transaction it counts what the calls for it took, as
+    /// [`LedgerStore::settle`] does, and forgets the pieces that were noted before it. `false`: as [`LedgerStore::say`].
     async fn decide(
         &self,
         run: &RunKey,
         step: u32,
         decision: &Decision,
+        counted: &[Counted],
         now_ms: i64,
     ) -> Result<bool, StorageError>;
 
-    /// Commits what a tool returned; the first observation of a step that was decided stands. With it goes what the run has
-    /// told up to here.
+    /// Commits a decision as [`LedgerStore::decide`] does, and in the same transaction reserves what the call that it chose is
+    /// likely to take, as [`LedgerStore::reserve`] does.
+    async fn decide_and_reserve(
+        &self,
+        run: &RunKey,
+        step: u32,
+        decision: &Decision,
+        counted: &[Counted],
+        next: &(Call, Reservation),
+        now_ms: i64,
+    ) -> Result<Decided, StorageError>;
+
+    /// Commits what a tool returned; the first observation of a step that was decided stands. The same transaction keeps what
+    /// the run has told up to here, and counts what the calls took, as [`LedgerStore::settle`] does.
     async fn observe(
         &self,
         run: &RunKey,
         step: u32,
         observation: &Observation,
         told: Told,
+        counted: &[Counted],
         now_ms: i64,
     ) -> Result<(), StorageError>;
 
@@ -398,7 +412,8 @@ pub trait LedgerStore: TaskStore + CallStore + SummaryStore {
     /// Notes that everything that follows from a step was done. The pieces that were noted of it are forgotten.
     async fn finish_step(&self, run: &str, step: u32) -> Result<(), StorageError>;
 
-    /// Notes that everything that follows from a run's last step was done, and how its trace ended; the first end stands.
+    /// Notes that everything that follows from a run's last step was done, and from those before if the end says so, and how its
+    /// trace ended; the first end stands.
     /// Of a workspace that has ended, or of a trace without a hash, no end is noted. With it goes what the run has told to
     /// its end.
     async fn finish_run(

@@ -30,9 +30,9 @@ use tg_storage::{Database, Durability, StorageError};
 
 use self::schema::MIGRATIONS;
 use super::{
-    Added, Asked, Asking, Began, Call, CallAt, Confirmation, Days, Happened, HeadKey, IsOver,
-    KnownRun, LastHeads, LedgerStore, Piece, Record, Replied, Reservation, RunEnd, RunKey,
-    RunProgress, SignedHead, StepRow, Told, Used, Whose,
+    Added, Asked, Asking, Began, Call, CallAt, Confirmation, Counted, Days, Decided, Happened,
+    HeadKey, IsOver, KnownRun, LastHeads, LedgerStore, Piece, Record, Replied, Reservation, RunEnd,
+    RunKey, RunProgress, SignedHead, StepRow, Told, Used, Whose,
 };
 use crate::engine::confirmation::Answer;
 use crate::engine::decision::{Decision, Ending, Finding, Observation};
@@ -338,17 +338,44 @@ impl LedgerStore for SqliteLedger {
         run: &RunKey,
         step: u32,
         decision: &Decision,
+        counted: &[Counted],
         now_ms: i64,
     ) -> Result<bool, StorageError> {
         let RunKey { run, is_over } = run.clone();
-        let text = steps::write_json(decision)?;
+        let (text, counted) = (steps::write_json(decision)?, counted.to_vec());
         let write = self.db.write(move |tx| {
             if is_over.holds() {
                 return Ok(false);
             }
             steps::decide(tx, &run, step, &text, now_ms)?;
             said::forget(tx, &run, step)?;
+            usage::settle_all(tx, &counted, now_ms)?;
             Ok(true)
+        });
+        write.await
+    }
+
+    async fn decide_and_reserve(
+        &self,
+        run: &RunKey,
+        step: u32,
+        decision: &Decision,
+        counted: &[Counted],
+        next: &(Call, Reservation),
+        now_ms: i64,
+    ) -> Result<Decided, StorageError> {
+        let RunKey { run, is_over } = run.clone();
+        let (text, counted) = (steps::write_json(decision)?, counted.to_vec());
+        let (call, next) = next.clone();
+        let write = self.db.write(move |tx| {
+            if is_over.holds() {
+                return Ok(Decided::WorkspaceEnded);
+            }
+            steps::decide(tx, &run, step, &text, now_ms)?;
+            said::forget(tx, &run, step)?;
+            usage::settle_all(tx, &counted, now_ms)?;
+            let over = usage::reserve(tx, &call, &next, now_ms)?;
+            Ok(over.map_or(Decided::Fits, Decided::Refused))
         });
         write.await
     }
@@ -359,16 +386,19 @@ impl LedgerStore for SqliteLedger {
         step: u32,
         observation: &Observation,
         told: Told,
+        counted: &[Counted],
         now_ms: i64,
     ) -> Result<(), StorageError> {
         let (RunKey { run, is_over }, text) = (run.clone(), steps::write_json(observation)?);
+        let counted = counted.to_vec();
         let write = self.db.write(move |tx| {
             steps::observe(tx, &run, step, &text)?;
             calls::forget(tx, &run, step)?;
-            match is_over.holds() {
-                true => Ok(()),
-                false => told::keep(tx, &run, &told, now_ms),
+            if is_over.holds() {
+                return Ok(());
             }
+            usage::settle_all(tx, &counted, now_ms)?;
+            told::keep(tx, &run, &told, now_ms)
         });
         write.await
     }
@@ -412,7 +442,7 @@ impl LedgerStore for SqliteLedger {
         let (RunKey { run, is_over }, end) = (run.clone(), end.clone());
         let write = self.db.write(move |tx| {
             said::forget(tx, &run, step)?;
-            steps::finish_run(tx, &run, step, now_ms)?;
+            steps::finish_run(tx, &run, (step, end.earlier_done), now_ms)?;
             usage::release(tx, &run, now_ms)?;
             // What is told without a workspace is not kept, and not counted.
             if !told.workspace.is_empty() {

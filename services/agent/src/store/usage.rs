@@ -1,5 +1,6 @@
 //! What the ledger is told of calls that use something, and what is asked of that.
 
+use crate::engine::guards::Exhausted;
 use crate::engine::guards::budget::Budget;
 use crate::engine::usage::{Amount, Scope};
 
@@ -101,6 +102,26 @@ pub struct Used {
     pub amount: Amount,
     /// Today.
     pub day: String,
+}
+
+/// A call and what it took.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Counted {
+    /// The call.
+    pub call: Call,
+    /// What it took.
+    pub used: Used,
+}
+
+/// What became of a decision that is committed with a reservation for the call that it chose.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Decided {
+    /// The call fits its bounds, and is reserved.
+    Fits,
+    /// It does not fit.
+    Refused(Exhausted),
+    /// The workspace has ended: nothing was committed.
+    WorkspaceEnded,
 }
 
 /// Which usage is asked for.

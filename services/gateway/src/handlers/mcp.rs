@@ -1,6 +1,6 @@
 //! `POST /mcp`: the Model Context Protocol, so that editors and other agents use what this system has as their tools. Each
 //! tool is an operation of the gateway: it is let in, counted, bounded and written down as at the operation's own
-//! endpoint. There are no sessions: each request stands for itself, in every revision.
+//! endpoint. Of a session this gateway knows the calls that are under way, and from which level on its client hears of logs.
 
 use axum::body::Body as HttpBody;
 use axum::extract::{Extension, Query, State};

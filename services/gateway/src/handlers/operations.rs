@@ -361,6 +361,7 @@ pub(super) fn result(mut body: Body, failed: bool) -> Result<Object, Object> {
 /// An error of the mesh in the words of the surface. What went wrong inside is not said.
 pub(super) fn failed_with(error: &Error) -> Object {
     let own = |code| Failure::new(code, error.message.clone());
+    let pause = i64::try_from(error.pause().unwrap_or(1)).unwrap_or(i64::MAX);
     object_of(&match error.code() {
         ErrorCode::BadRequest | ErrorCode::BadOperation => own(FailureCode::ValidationError),
         ErrorCode::TooLarge => own(FailureCode::PayloadTooLarge),
@@ -371,7 +372,7 @@ pub(super) fn failed_with(error: &Error) -> Object {
             FailureCode::RateLimited,
             "too many requests; try again later",
         )
-        .after(1),
+        .after(pause),
         ErrorCode::Timeout => Failure::new(
             FailureCode::UpstreamTimeout,
             "the answer did not come in time",

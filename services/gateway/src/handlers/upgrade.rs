@@ -16,6 +16,10 @@ use super::narrow::{FrameGate, Narrow, Sizes};
 use crate::budget::Reader;
 use crate::state::App;
 
+/// Bytes that a socket reads at once. Its codec zeroes as many before each read, also before one that finds nothing, and keeps
+/// room for them while the socket is idle: its own default is 128 KiB.
+const READ: usize = 16 << 10;
+
 /// A socket.
 pub(super) type Socket = WebSocketStream<Narrow<TokioIo<Upgraded>>>;
 
@@ -80,6 +84,7 @@ pub(super) async fn socket(
     let io = TokioIo::new(upgraded);
     let narrow = Narrow::new(io, gate.clone(), sizes, app.budget.clone());
     let config = WebSocketConfig::default()
+        .read_buffer_size(READ)
         .max_message_size(Some(limit))
         .max_frame_size(Some(limit));
     let socket = WebSocketStream::from_raw_socket(narrow, Role::Server, Some(config)).await;

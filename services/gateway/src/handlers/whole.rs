@@ -3,12 +3,12 @@
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde_json::Value;
-use tg_schemas::ErrorCode;
+use tg_schemas::Error;
 
 use crate::ask::Part;
 use crate::engine::translate::Body;
 use crate::engine::translate::agent::Summary;
-use crate::error::{RequestError, failed, json_written};
+use crate::error::{RequestError, failed_with, json_written};
 use crate::running::Running;
 use crate::sending::Outlet;
 
@@ -74,13 +74,14 @@ impl Whole {
         // It counts among those in progress until its answer has found room.
         match self.collect(&mut running).await {
             Ok(body) => {
-                let kind = body.get("error").and_then(|error| error["type"].as_str());
-                let code = kind.map(ErrorCode::from_wire);
+                let error = body.get("error").filter(|error| error["type"].is_string());
+                let error: Option<Error> =
+                    error.and_then(|error| serde_json::from_value(error.clone()).ok());
                 // The tree is gone before anything is waited for.
                 let text = Value::Object(body).to_string();
                 let response = json_written(StatusCode::OK, outlet.hold(text.into()).await);
-                match code {
-                    Some(code) => failed(response, code),
+                match error {
+                    Some(error) => failed_with(response, &error),
                     None => response,
                 }
             }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 use tg_gateway::AuthMode;
 use tg_schemas::msg::{OperationRequest, OperationResponse};
+use tg_schemas::operations::ALL;
 use tg_schemas::{Error, ErrorCode};
 use tg_testkit::fakes::Played;
 use tg_testkit::on_both_buses;
@@ -25,7 +26,7 @@ fn done(data: Value) -> OperationResponse {
 }
 
 /// Sessions that answer what they were asked, as the title of a session or the text of a turn. The session `old` is archived,
-/// and nobody has the session `none`.
+/// nobody has the session `none`, and in `empty` nothing was said when it was looked at.
 pub fn sessions() -> Arc<Played<OperationRequest, OperationResponse>> {
     Played::new(|cx, ask: OperationRequest| {
         let failed = |code, failure: Value| OperationResponse {
@@ -38,7 +39,8 @@ pub fn sessions() -> Arc<Played<OperationRequest, OperationResponse>> {
         told.insert("workspace".to_owned(), cx.workspace().into());
         let told = Value::Object(told).to_string();
         let session = ask.request.get("session_id").and_then(Value::as_str);
-        let streaming = ask.request.get("streaming") == Some(&json!(true));
+        let says = |field: &str| ask.request.get(field) == Some(&json!(true));
+        let (streaming, takes_empty) = (says("streaming"), says("takes_empty"));
         if session == Some(THREAD) {
             return Ok(in_thread(&ask));
         }
@@ -69,6 +71,12 @@ pub fn sessions() -> Arc<Played<OperationRequest, OperationResponse>> {
                 "content": told,
                 "cost": {"usd": 0.25, "source": "upstream", "sub_calls": 2},
             })),
+            ("get-session", Some("empty")) => done(json!({"id": "empty", "agent": "ann"})),
+            // Meanwhile something was said in it.
+            ("create-session", Some("empty")) if takes_empty => failed(
+                ErrorCode::Conflict,
+                json!({"code": "conflict", "message": "m"}),
+            ),
             ("create-session" | "get-session", _) => done(json!({"id": "s", "title": told})),
             ("list-messages", _) => done(json!({"session_id": told})),
             ("put-tenant-config", _) => done(json!({"tenant": told})),
@@ -358,6 +366,27 @@ async fn failures_have_the_form_of_the_surface(place: Place) {
     }
 }
 
+/// 57: a workspace that is not there, on each route that names one.
+async fn line_057_no_route_serves_a_workspace_that_is_not_there(place: Place) {
+    let world = World::start(&place, AuthMode::None).await;
+    let of_workspaces = ALL.iter().filter(|meta| meta.path.contains("{workspace}"));
+    let mut routes = 0;
+    for meta in of_workspaces {
+        let path = meta.path.replace("{workspace}", "nope");
+        let path = path.replace(['{', '}'], "");
+        let body = (meta.method != "GET").then(|| json!({}));
+        let (status, _, told) = sent(&world, meta.method, &path, &[], body).await;
+        assert_eq!(
+            (status, &told["error"]["code"]),
+            (404, &json!("workspace_not_found")),
+            "{} {path}: {told}",
+            meta.method
+        );
+        routes += 1;
+    }
+    assert!(routes >= 19, "{routes}");
+}
+
 async fn callers_are_let_in_as_at_every_door(place: Place) {
     let world = World::start(&place, AuthMode::Iam).await;
     let (status, _, told) = sent(&world, "GET", "/a1/agents", &[], None).await;
@@ -382,5 +411,6 @@ on_both_buses!(
     line_131_a_socket_has_the_same_events,
     line_010_settings_of_a_workspace_are_put,
     failures_have_the_form_of_the_surface,
+    line_057_no_route_serves_a_workspace_that_is_not_there,
     callers_are_let_in_as_at_every_door,
 );

@@ -77,6 +77,10 @@ async fn a_run_is_a_turn(place: Place) {
         (status, &told["code"]),
         (400, &json!("session_agent_mismatch"))
     );
+    // Of two first runs with different assistants the thread keeps one.
+    let empty = "/langgraph/threads/empty/runs/wait";
+    let (status, told) = world.post(empty, "tg_admin", run("zoe")).await;
+    assert_eq!((status, &told["code"]), (409, &json!("conflict")));
     let (status, told) = world.post(&wait, "tg_admin", json!({})).await;
     assert_eq!(
         (status, &told["detail"]),

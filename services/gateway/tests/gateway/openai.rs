@@ -102,6 +102,13 @@ pub fn chats(
                 vec![failed(ErrorCode::Provider, failure, None)]
             }
             ("rest", _) => vec![failed(ErrorCode::Unavailable, None, Some(40))],
+            ("over", _) => vec![ChatCompletionResponse {
+                error: Some(Error::new(
+                    ErrorCode::Busy,
+                    "Stopped by the budget of its key",
+                )),
+                ..failed(ErrorCode::Busy, Some("budget_exhausted"), Some(60))
+            }],
             ("cut", _) => vec![piece("half "), failed(ErrorCode::Provider, None, None)],
             (_, true) => vec![piece(&said), piece("!"), last],
             (_, false) => vec![ChatCompletionResponse {
@@ -390,6 +397,7 @@ async fn failures_have_the_apis_shape_and_say_nothing_of_the_system(place: Place
             "context_window_too_small",
         ),
         ("tg_admin", ask("one", "rest"), 503, "agent_unavailable"),
+        ("tg_admin", ask("one", "over"), 429, "rate_limited"),
     ] {
         let request = world.http.post(world.url(CHAT)).json(&body);
         let request = match token {
@@ -412,6 +420,7 @@ async fn failures_have_the_apis_shape_and_say_nothing_of_the_system(place: Place
             401 => assert_eq!(headers["www-authenticate"], "Bearer"),
             // 109
             503 => assert_eq!(headers["retry-after"], "40"),
+            429 => assert_eq!(headers["retry-after"], "60"),
             _ => {}
         }
     }

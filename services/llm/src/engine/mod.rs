@@ -1,8 +1,6 @@
-//! What needs no provider: plain functions over plain values. `builtin` answers itself, `tokens` reads what providers count,
-//! `context` judges how much a model can read, `router` chooses who is asked,
-//! `repair` finds calls of tools in texts.
+//! What needs no provider: plain functions over plain values. `tokens` reads what providers count, `context` judges how much a
+//! model can read, `router` chooses who is asked, `repair` finds calls of tools in texts.
 
-pub mod builtin;
 pub mod context;
 #[cfg(test)]
 mod fuzz;

@@ -5,28 +5,31 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use futures::StreamExt;
+use tg_clients::model_calls::ModelCalls;
 use tg_mesh::{Cx, RequestHandler, Responder, clock};
 use tg_provider_http::within;
 use tg_replies::may_be_calls;
-use tg_schemas::Error;
-use tg_schemas::msg::{
-    ChatCompletionRequest, ChatCompletionResponse, ChatTurn, ChatUsage, ModelHealth, ModelRoute,
-    RouteBackend,
-};
+use tg_schemas::msg::{ChatCompletionRequest, ChatCompletionResponse, ChatTurn, ChatUsage};
+use tg_schemas::{Error, ErrorCode};
 use tokio::time::Instant;
 
+use super::chat_pictures::ChatPictures;
+use super::counting::Counting;
 use super::wishes::{are_named, temperature_of};
 use super::{Rooms, usage};
 use crate::engine::repair::calls;
 use crate::engine::tokens::estimated;
 use crate::error::LlmError;
 use crate::model::{ChatEvent, ChatRequest, Completion, Dialog, Format};
+use crate::picture::Picture;
 use crate::provider_client::{self, ProviderClient};
 
 /// Serves `chat-completion`.
 pub(crate) struct ChatCompletion {
     pub(crate) provider_client: ProviderClient,
     pub(crate) rooms: Arc<Rooms>,
+    pub(crate) pictures: ChatPictures,
+    pub(crate) calls: ModelCalls,
 }
 
 #[async_trait]
@@ -67,50 +70,21 @@ impl ChatCompletion {
         let model = model.or(cx.parameter("model"));
         let client = &self.provider_client.client;
         let clock = clock::now().timestamp();
-        let route = match client.router() {
-            Some(router) => router.explain(model, clock),
-            None => self.only(model),
-        };
+        let route = client.router().explain(model, clock);
         ChatCompletionResponse {
             route: Some(route),
             ..last()
         }
     }
 
-    /// Of the one provider that there is.
-    fn only(&self, model: Option<&str>) -> ModelRoute {
-        let client = self.provider_client.client.model();
-        let model = model.unwrap_or(client.default_model()).to_owned();
-        let provider = client.provider().to_owned();
-        ModelRoute {
-            strategy: "single".to_owned(),
-            chosen: Some(provider.clone()),
-            backends: vec![RouteBackend {
-                backend: provider.clone(),
-                provider,
-                model: Some(model.clone()),
-                state: "chosen".to_owned(),
-                reason: "there is one provider".to_owned(),
-                ..RouteBackend::default()
-            }],
-            model,
-        }
-    }
-
+    /// How it stands with models. One provider has no list of them in the settings: there the flow's is meant where none is
+    /// named.
     fn health(&self, cx: &Cx, asked: &[String]) -> ChatCompletionResponse {
-        let client = &self.provider_client.client;
-        let health = match client.router() {
-            Some(router) => router.health(asked),
-            None => {
-                let model = client.model();
-                let usual = cx.parameter("model").unwrap_or(model.default_model());
-                vec![ModelHealth {
-                    model: usual.to_owned(),
-                    provider: model.provider().to_owned(),
-                    available: true,
-                    reason: None,
-                }]
-            }
+        let router = self.provider_client.client.router();
+        let of_flow = cx.parameter("model").filter(|_| router.is_alone());
+        let health = match of_flow.filter(|_| asked.is_empty()) {
+            Some(model) => router.health(&[model.to_owned()]),
+            None => router.health(asked),
         };
         ChatCompletionResponse { health, ..last() }
     }
@@ -119,11 +93,17 @@ impl ChatCompletion {
     async fn answer(
         &self,
         cx: &Cx,
-        question: ChatCompletionRequest,
+        mut question: ChatCompletionRequest,
         out: &mut Responder<ChatCompletionResponse>,
     ) -> Result<(), Error> {
-        let request = match request(cx, question) {
-            Ok(request) => request,
+        let taken = self.pictures.take(cx, &mut question.messages).await;
+        // Memory for pictures is held until the answer ends.
+        let asked = taken.and_then(|taken| {
+            let request = request(cx, question, taken.pictures)?;
+            Ok((request, taken.room))
+        });
+        let (request, _room) = match asked {
+            Ok(asked) => asked,
             Err(error) => return out.send(refused(cx, self, None, error)).await,
         };
         let asked = request.model.as_deref();
@@ -131,7 +111,13 @@ impl ChatCompletion {
             return out.send(refused(cx, self, asked, error)).await;
         }
         let began = Instant::now();
-        let done = self.complete(cx, &request, out).await;
+        let client = &self.provider_client;
+        let mut counting = match Counting::begin(&self.calls, cx, client, &request).await {
+            Ok(counting) => counting,
+            Err(error) if error.code() == ErrorCode::Busy => return out.send(spent(error)).await,
+            Err(error) => return Err(error),
+        };
+        let done = self.complete(cx, &request, out, &mut counting).await;
         metrics::histogram!(
             "tg_text_completion_duration_seconds",
             "processor" => "chat-completion"
@@ -145,11 +131,14 @@ impl ChatCompletion {
             }
             Err(Failed::Told(error)) => {
                 let told = refused(cx, self, asked, error);
-                let done = Err(told.error.clone().unwrap_or_default());
+                let error = told.error.clone().unwrap_or_default();
+                counting.failed(&error).await;
+                let done = Err(error);
                 usage::record(cx, &self.provider_client, asked, began, &done).await;
                 out.send(told).await
             }
             Err(Failed::Unheard(error)) => {
+                counting.failed(&error).await;
                 let done = Err(error.clone());
                 usage::record(cx, &self.provider_client, asked, began, &done).await;
                 Err(error)
@@ -162,6 +151,7 @@ impl ChatCompletion {
         cx: &Cx,
         request: &ChatRequest,
         out: &mut Responder<ChatCompletionResponse>,
+        counting: &mut Counting,
     ) -> Result<Completion, Failed> {
         let left = within(cx.deadline.left());
         let client = &self.provider_client.client;
@@ -171,7 +161,9 @@ impl ChatCompletion {
         let tools = tools.map(Vec::as_slice).unwrap_or_default();
         let mut may_call = may_call(request);
         while let Some(event) = events.next().await {
-            match event? {
+            let event = event?;
+            counting.heard = true;
+            match event {
                 ChatEvent::Delta(piece) => {
                     characters += piece.chars().count();
                     text += &piece;
@@ -204,6 +196,7 @@ impl ChatCompletion {
                         thinking: thought,
                         ..end(text, &completion)
                     };
+                    counting.answered(&completion).await;
                     out.send(end).await.map_err(Failed::Unheard)?;
                     return Ok(completion);
                 }
@@ -259,6 +252,17 @@ fn last() -> ChatCompletionResponse {
     ChatCompletionResponse {
         end_of_stream: true,
         ..ChatCompletionResponse::default()
+    }
+}
+
+/// A budget refuses the chat, as an answer.
+fn spent(error: Error) -> ChatCompletionResponse {
+    let pause = error.pause();
+    ChatCompletionResponse {
+        failure: Some("budget_exhausted".to_owned()),
+        retry_after: pause.and_then(|pause| i64::try_from(pause).ok()),
+        error: Some(error),
+        ..last()
     }
 }
 
@@ -326,7 +330,11 @@ fn joined<'a>(turns: impl Iterator<Item = &'a ChatTurn>) -> String {
     texts.join("\n\n")
 }
 
-fn request(cx: &Cx, question: ChatCompletionRequest) -> Result<ChatRequest, LlmError> {
+fn request(
+    cx: &Cx,
+    question: ChatCompletionRequest,
+    pictures: Vec<(usize, Picture)>,
+) -> Result<ChatRequest, LlmError> {
     let roles = ["system", "user", "assistant", "tool"];
     let turns = question.messages;
     if turns.is_empty() || !turns.iter().all(|turn| roles.contains(&turn.role.as_str())) {
@@ -355,6 +363,7 @@ fn request(cx: &Cx, question: ChatCompletionRequest) -> Result<ChatRequest, LlmE
         fallbacks: question.models,
         dialog: Some(Arc::new(Dialog {
             turns,
+            pictures,
             tools: question.tools,
             tool_choice: question.tool_choice,
             top_p: question.top_p,

@@ -4,12 +4,14 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use futures::StreamExt;
+use tg_clients::model_calls::ModelCalls;
 use tg_mesh::{Cx, RequestHandler, Responder};
 use tg_provider_http::within;
 use tg_schemas::Error;
 use tg_schemas::msg::{ImageToTextRequest, ImageToTextResponse};
 use tokio::time::Instant;
 
+use super::counting::Counting;
 use super::picture_room::PictureRoom;
 use super::written::Written;
 use super::{Rooms, usage};
@@ -24,9 +26,10 @@ const USUAL_PROMPT: &str = "Describe this image";
 /// Serves `request` of `image-to-text`.
 pub(crate) struct ImageToText {
     pub(crate) provider_client: ProviderClient,
-    /// Of all flows.
-    pub(crate) room: PictureRoom,
+    /// Of all flows, and of chats.
+    pub(crate) room: Arc<PictureRoom>,
     pub(crate) rooms: Arc<Rooms>,
+    pub(crate) calls: ModelCalls,
 }
 
 #[async_trait]
@@ -42,7 +45,13 @@ impl RequestHandler<ImageToTextRequest, ImageToTextResponse> for ImageToText {
         let asked = request.model.as_deref();
         self.rooms.check(&cx, &self.provider_client, asked)?;
         let began = Instant::now();
+        let client = &self.provider_client;
+        let mut counting = Counting::begin(&self.calls, &cx, client, &request).await?;
         let described = self.describe(&cx, &request).await;
+        match &described {
+            Ok((_, completion)) => counting.answered(completion).await,
+            Err(error) => counting.failed(error).await,
+        }
         metrics::histogram!("tg_image_to_text_duration_seconds")
             .record(began.elapsed().as_secs_f64());
         let (text, done) = match described {

@@ -6,12 +6,14 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::{FutureExt, StreamExt};
+use tg_clients::model_calls::ModelCalls;
 use tg_mesh::{Cx, RequestHandler, Responder};
 use tg_provider_http::within;
 use tg_schemas::msg::{TextCompletionRequest, TextCompletionResponse};
 use tg_schemas::{Error, ErrorCode};
 use tokio::time::Instant;
 
+use super::counting::Counting;
 use super::wishes::{are_named, temperature_of};
 use super::written::Written;
 use super::{Rooms, usage};
@@ -31,6 +33,7 @@ const PACE: Duration = Duration::from_millis(1);
 pub(crate) struct TextCompletion {
     pub(crate) provider_client: ProviderClient,
     pub(crate) rooms: Arc<Rooms>,
+    pub(crate) calls: ModelCalls,
 }
 
 #[async_trait]
@@ -113,7 +116,13 @@ impl TextCompletion {
             self.rooms.check(cx, &self.provider_client, asked)?;
         }
         let began = Instant::now();
-        let done = self.complete(cx, (&request, thinks), out).await;
+        let client = &self.provider_client;
+        let mut counting = Counting::begin(&self.calls, cx, client, &request).await?;
+        let completing = self.complete(cx, (&request, thinks), out, &mut counting);
+        let done = completing.await;
+        if let Err(error) = &done {
+            counting.failed(error).await;
+        }
         metrics::histogram!(
             "tg_text_completion_duration_seconds",
             "processor" => label(&cx.scope.processor)
@@ -128,6 +137,7 @@ impl TextCompletion {
         cx: &Cx,
         (request, thinks): (&ChatRequest, bool),
         out: &mut Responder<TextCompletionResponse>,
+        counting: &mut Counting,
     ) -> Result<Completion, Error> {
         let left = within(cx.deadline.left());
         let model = request.model.as_deref();
@@ -142,7 +152,9 @@ impl TextCompletion {
         let (mut sent, mut characters): (Option<Instant>, usize) = (None, 0);
         while let Some(event) = events.next().await {
             let mut done = None;
-            match event.map_err(failed)? {
+            let event = event.map_err(failed)?;
+            counting.heard = true;
+            match event {
                 ChatEvent::Delta(piece) => written.add(&piece).map_err(failed)?,
                 ChatEvent::Thinking(piece) => written.think(&piece, thinks).map_err(failed)?,
                 ChatEvent::Done(completion) => done = Some(completion),
@@ -175,6 +187,7 @@ impl TextCompletion {
                 if request.service.is_none() {
                     provider_client::note(true);
                 }
+                counting.answered(&completion).await;
                 out.send(end(&mut written, &completion)).await?;
                 return Ok(completion);
             }

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use tg_provider_http::{NoClient, Secret, address, ollama_address, sendable};
+use tg_provider_http::{NoClient, Secret, address, sendable};
 use tg_settings::SettingError;
 
 use crate::engine::router::serving::{Backend, Serves};
 use crate::model::ChatModel;
-use crate::providers::{Anthropic, Ollama, OpenAi};
+use crate::providers::{At, Key, PROVIDERS, Provider, named};
 
 /// The setting that lists them.
 pub(super) const KEY: &str = "llm.backends";
@@ -18,28 +18,6 @@ pub(super) const KEY: &str = "llm.backends";
 const MOST: usize = 64;
 /// Longest time that one may take until it begins to answer, in seconds.
 const LONGEST: u64 = 3600;
-
-/// Providers of the OpenAI dialect by their names, with their usual addresses; where one has none, it has to be told: it
-/// depends on region and project.
-const KNOWN: &[(&str, &str)] = &[
-    ("openai", "https://api.openai.com/v1"),
-    ("xai", "https://api.x.ai/v1"),
-    ("openrouter", "https://openrouter.ai/api/v1"),
-    ("groq", "https://api.groq.com/openai/v1"),
-    ("mistral", "https://api.mistral.ai/v1"),
-    ("together", "https://api.together.xyz/v1"),
-    ("fireworks", "https://api.fireworks.ai/inference/v1"),
-    ("perplexity", "https://api.perplexity.ai"),
-    (
-        "gemini",
-        "https://generativelanguage.googleapis.com/v1beta/openai",
-    ),
-    ("lmstudio", "http://127.0.0.1:1234/v1"),
-    ("bedrock", ""),
-    ("vertex", ""),
-];
-const ANTHROPIC: (&str, &str) = ("anthropic", "https://api.anthropic.com");
-const OLLAMA: &str = "ollama";
 
 /// A backend, ready to be asked.
 type Client = (Backend, Arc<dyn ChatModel>);
@@ -120,16 +98,14 @@ impl Entry {
         self.name.as_deref().unwrap_or(&self.provider)
     }
 
+    /// Its provider; `None`: it is not known.
+    fn known(&self) -> Option<&'static Provider> {
+        named(&self.provider)
+    }
+
     /// Its address; `None`: the provider is not known.
     fn address(&self) -> Option<String> {
-        let own = self.url.as_deref();
-        let usual = |name: &str, usual: &str| (self.provider == name).then(|| usual.to_owned());
-        if self.provider == OLLAMA {
-            return Some(ollama_address(own.unwrap_or_default()));
-        }
-        let all = KNOWN.iter().chain([&ANTHROPIC]);
-        let found = all.into_iter().find_map(|(name, url)| usual(name, url))?;
-        let url = own.map_or(found, str::to_owned);
+        let url = self.known()?.address(self.url.as_deref());
         Some(url.trim_end_matches('/').to_owned())
     }
 
@@ -137,12 +113,8 @@ impl Entry {
         if !self.supported_models.is_empty() {
             return Serves::Listed(self.supported_models.clone());
         }
-        match (self.provider.as_str(), &self.url) {
-            ("xai", None) => Serves::Starting("grok"),
-            ("anthropic", _) => Serves::Containing(&["claude", "anthropic"]),
-            ("openai", None) => Serves::Containing(&["gpt", "o1", "o3"]),
-            _ => Serves::Everything,
-        }
+        let known = self.known();
+        known.map_or(Serves::Everything, |one| one.serves(self.url.is_some()))
     }
 
     fn about(&self) -> Backend {
@@ -164,8 +136,7 @@ impl Entry {
         let mut faults = Vec::new();
         match self.address() {
             None => {
-                let known = KNOWN.iter().map(|(name, _)| *name);
-                let known: Vec<&str> = known.chain([ANTHROPIC.0, OLLAMA]).collect();
+                let known: Vec<&str> = PROVIDERS.iter().map(|one| one.name).collect();
                 let known = known.join(", ");
                 faults.push(fault(format!("provider must be one of {known}")));
             }
@@ -183,11 +154,11 @@ impl Entry {
                 .err()
                 .map(|told| fault(told.to_string())),
         );
-        match self.provider.as_str() {
-            "anthropic" if self.key.is_none() => {
+        match (self.known().map(|one| one.key), &self.key) {
+            (Some(Key::Required), None) => {
                 faults.push(fault("key is required by this provider".to_owned()));
             }
-            OLLAMA if self.key.is_some() => {
+            (Some(Key::Refused), Some(_)) => {
                 faults.push(fault(
                     "key is not sent to this provider: leave it out".to_owned(),
                 ));
@@ -228,10 +199,12 @@ impl Entry {
     }
 
     fn client(&self, url: &str, usual: &str) -> Result<Arc<dyn ChatModel>, NoClient> {
-        Ok(match (self.provider.as_str(), &self.key) {
-            (OLLAMA, _) => Arc::new(Ollama::new(url, usual, None)?),
-            ("anthropic", Some(key)) => Arc::new(Anthropic::new(url, key.clone(), usual)?),
-            (_, key) => Arc::new(OpenAi::new(url, key.clone(), usual)?),
+        let known = self.known().ok_or(NoClient)?;
+        (known.connect)(At {
+            url,
+            key: self.key.clone(),
+            model: usual,
+            context: None,
         })
     }
 }

@@ -1,6 +1,7 @@
 //! Which provider settings and variables choose, and what of mistakes in them is told.
 
 use futures::StreamExt;
+use serde_json::json;
 use tg_testkit::model::{Reply, Rule, ScriptedModel};
 use tokio_util::sync::CancellationToken;
 
@@ -166,7 +167,7 @@ fn backends_are_listed_and_their_mistakes_told_without_values() {
     let options = from(&[("backends", given), ("strategy", "fastest")]);
     assert_eq!(options.faults(), []);
     assert_eq!(options.describe(), "llama3 (2 backends)");
-    assert!(options.completer().unwrap().router().is_some());
+    assert!(!options.completer().unwrap().router().is_alone());
     let shown = format!("{options:?}{}", serde_json::to_string(&options).unwrap());
     assert!(
         !shown.contains("sk-hidden") && shown.contains("xai, near"),
@@ -219,11 +220,36 @@ fn backends_are_listed_and_their_mistakes_told_without_values() {
     }
 }
 
-/// A single provider is asked as ever: there is no router.
+/// Credentials stand in the settings of all processes, and whoever asks models has them.
 #[test]
-fn without_backends_there_is_no_router() {
-    let options = from(&[("OPENAI_API_KEY", "k")]);
-    assert!(options.completer().unwrap().router().is_none());
+fn a_credential_that_is_not_there_stops_only_whoever_sends_it() {
+    let options = from(&[("credentials", "a=env:THREADGRAPH_NO_SUCH_VARIABLE")]);
+    assert_eq!(options.faults(), []);
+    let told = options.completer().map(drop).unwrap_err().to_string();
+    let expected = "llm.credentials: a=env:THREADGRAPH_NO_SUCH_VARIABLE names a variable";
+    assert!(told.starts_with(expected), "{told}");
+}
+
+/// Who adds a provider touches its file, the table and the page.
+#[test]
+fn each_provider_of_the_table_is_known_and_documented() {
+    let page = include_str!("../../../../docs/models.md");
+    for one in crate::providers::PROVIDERS {
+        let name = one.name;
+        assert!(page.contains(&format!("`{name}`")), "{name}");
+        let entry = json!([{"provider": name, "model": "m", "url": "http://h"}]);
+        let faults = from(&[("backends", &entry.to_string())]).faults();
+        let wants_key = one.key == crate::providers::Key::Required;
+        assert_eq!(faults.len(), usize::from(wants_key), "{name}: {faults:?}");
+    }
+}
+
+/// A single provider has a router of one, and so has the builtin reader.
+#[test]
+fn without_backends_there_is_a_router_of_one() {
+    for options in [from(&[("OPENAI_API_KEY", "k")]), from(&[])] {
+        assert!(options.completer().unwrap().router().is_alone());
+    }
 }
 
 /// The doors of clouds that speak the dialect: path and key are sent as they are written.

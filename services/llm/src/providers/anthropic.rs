@@ -108,9 +108,7 @@ fn content(request: &ChatRequest) -> Value {
     let Some(picture) = &request.picture else {
         return json!(request.prompt);
     };
-    let source =
-        json!({"type": "base64", "media_type": picture.media_type, "data": picture.base64});
-    json!([{"type": "image", "source": source}, {"type": "text", "text": request.prompt}])
+    json!([dialogs::image(picture), {"type": "text", "text": request.prompt}])
 }
 
 fn body(request: &ChatRequest, model: &str) -> Value {

@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 use tg_schemas::msg::{ChatTool, ChatToolCall, ChatTurn};
 
 use crate::model::Dialog;
+use crate::picture::Picture;
 
 /// Most tools that an answer calls; further ones are dropped.
 pub(super) const MOST_CALLS: usize = 128;
@@ -149,7 +150,22 @@ fn parameters(tool: &ChatTool) -> Value {
 
 /// The turns in the dialect of OpenAI.
 pub(super) fn openai_turns(dialog: &Dialog) -> Vec<Value> {
-    dialog.turns.iter().map(openai_turn).collect()
+    let turns = dialog.turns.iter().enumerate();
+    turns
+        .map(|(at, turn)| {
+            let mut own = openai_turn(turn);
+            let pictures = dialog.pictures_of(at);
+            let pictures = pictures
+                .map(|one| json!({"type": "image_url", "image_url": {"url": one.data_uri()}}));
+            let pictures: Vec<Value> = pictures.collect();
+            if !pictures.is_empty() {
+                let text = Some(&turn.content).filter(|text| !text.is_empty());
+                let text = text.map(|text| json!({"type": "text", "text": text}));
+                own["content"] = text.into_iter().chain(pictures).collect();
+            }
+            own
+        })
+        .collect()
 }
 
 fn openai_turn(turn: &ChatTurn) -> Value {
@@ -203,8 +219,13 @@ pub(super) fn openai_wishes(dialog: &Dialog, body: &mut Value) {
 
 /// A dialog in Ollama's dialect: arguments are objects, and wishes are options.
 pub(super) fn ollama(dialog: &Dialog, body: &mut Value) {
-    let turn = |turn: &ChatTurn| {
+    let turn = |(at, turn): (usize, &ChatTurn)| {
         let mut own = json!({"role": turn.role, "content": turn.content});
+        let pictures = dialog.pictures_of(at).map(|one| one.base64.as_str());
+        let pictures: Vec<&str> = pictures.collect();
+        if !pictures.is_empty() {
+            own["images"] = json!(pictures);
+        }
         if !turn.tool_calls.is_empty() {
             let calls = turn.tool_calls.iter().map(|call| {
                 json!({"function": {"name": call.name, "arguments": object(&call.arguments)}})
@@ -216,7 +237,7 @@ pub(super) fn ollama(dialog: &Dialog, body: &mut Value) {
         }
         own
     };
-    body["messages"] = dialog.turns.iter().map(turn).collect();
+    body["messages"] = dialog.turns.iter().enumerate().map(turn).collect();
     if !dialog.tools.is_empty() && dialog.tool_choice.as_deref() != Some("none") {
         body["tools"] = openai_tools(dialog).into();
     }
@@ -229,16 +250,25 @@ pub(super) fn ollama(dialog: &Dialog, body: &mut Value) {
     }
 }
 
+/// A picture in Anthropic's dialect.
+pub(super) fn image(picture: &Picture) -> Value {
+    let source =
+        json!({"type": "base64", "media_type": picture.media_type, "data": picture.base64});
+    json!({"type": "image", "source": source})
+}
+
 /// A dialog in Anthropic's dialect: instructions stand apart, results of tools are said by the user, and turns of one
 /// side that follow each other are one.
 pub(super) fn anthropic(dialog: &Dialog, body: &mut Value) {
     let mut messages: Vec<Value> = Vec::new();
-    for turn in dialog.turns.iter().filter(|turn| turn.role != "system") {
+    let turns = dialog.turns.iter().enumerate();
+    for (at, turn) in turns.filter(|(_, turn)| turn.role != "system") {
         let role = match turn.role.as_str() {
             "assistant" => "assistant",
             _ => "user",
         };
-        let mut blocks = Vec::new();
+        let pictures = dialog.pictures_of(at).map(image);
+        let mut blocks: Vec<Value> = pictures.collect();
         match &turn.tool_call_id {
             Some(id) if turn.role == "tool" => blocks.push(json!({
                 "type": "tool_result", "tool_use_id": id, "content": turn.content,
@@ -326,6 +356,7 @@ mod tests {
             tool_choice: Some("add".to_owned()),
             stop: vec!["END".to_owned()],
             top_p: Some(0.5),
+            pictures: Vec::new(),
         }
     }
 
@@ -363,6 +394,40 @@ mod tests {
         assert_eq!(messages[2]["content"][0]["tool_use_id"], "c1");
         assert_eq!(messages[2]["content"][1]["text"], "and?");
         assert_eq!(body["tool_choice"], json!({"type": "tool", "name": "add"}));
+    }
+
+    #[test]
+    fn pictures_stand_in_their_turns_in_each_dialect() {
+        let picture = Picture {
+            media_type: "image/png",
+            base64: "iVBORw0KGgo=".to_owned(),
+        };
+        let dialog = Dialog {
+            pictures: vec![(4, picture.clone()), (4, picture)],
+            ..dialog()
+        };
+        let turns = openai_turns(&dialog);
+        assert_eq!(turns[1]["content"], "one");
+        assert_eq!(turns[4]["content"][0]["text"], "and?");
+        assert_eq!(
+            turns[4]["content"][2]["image_url"]["url"],
+            "data:image/png;base64,iVBORw0KGgo="
+        );
+        let mut body = json!({"options": {}});
+        ollama(&dialog, &mut body);
+        assert_eq!(
+            body["messages"][4]["images"],
+            json!(["iVBORw0KGgo=", "iVBORw0KGgo="])
+        );
+        assert!(body["messages"][1].get("images").is_none());
+        let mut body = json!({});
+        anthropic(&dialog, &mut body);
+        // After the result of the tool, in the turn of the same side.
+        let blocks = body["messages"][2]["content"].as_array().unwrap();
+        let kinds: Vec<_> = blocks.iter().map(|one| one["type"].as_str()).collect();
+        let kinds: Vec<_> = kinds.into_iter().flatten().collect();
+        assert_eq!(kinds, ["tool_result", "image", "image", "text"]);
+        assert_eq!(blocks[1]["source"]["media_type"], "image/png");
     }
 
     #[test]

@@ -5,12 +5,13 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use serde_json::json;
-use tg_provider_http::{Backoff, Cause, Outage, Secret};
+use tg_provider_http::{Cause, Outage, Secret};
 use tg_testkit::model::{End, Reply, Rule, ScriptedModel};
 use tokio_util::sync::CancellationToken;
 
 use super::{Anthropic, Ollama, OpenAi};
 use crate::completer::Completer;
+use crate::engine::router::pauses::Policy;
 use crate::error::LlmError;
 use crate::model::{ChatEvent, ChatModel, ChatRequest, Completion, Format};
 
@@ -27,12 +28,13 @@ fn providers(server: &ScriptedModel) -> Vec<Arc<dyn ChatModel>> {
 }
 
 fn completer(model: &Arc<dyn ChatModel>) -> Completer {
-    let backoff = Backoff {
-        attempts: 3,
+    let policy = Policy {
+        retries: 2,
         base: Duration::from_millis(1),
-        cap: Duration::from_secs(2),
+        most: Duration::from_secs(2),
+        asked: None,
     };
-    Completer::new(model.clone()).with_backoff(backoff)
+    Completer::single(model.clone(), policy)
 }
 
 fn ask(streaming: bool) -> ChatRequest {

@@ -251,7 +251,7 @@ impl Router {
         };
         let patience = patience.map_or(about.timeout, |most| most.min(about.timeout));
         let opening = async {
-            let mut events = traced::chat(&*held.client, &own, &about.name).await?;
+            let mut events = traced::chat(&*held.client, &own, self.label(server.at)).await?;
             let first = events.next().await.ok_or(LlmError::BrokenOff)??;
             Ok((first, events))
         };
@@ -320,7 +320,7 @@ impl Answering {
             Ok(ChatEvent::Done(completion)) => {
                 self.entered.used = self.used(&completion);
                 self.router.answered(&self.server);
-                let backend = self.router.abouts[self.server.at].name.clone();
+                let backend = self.router.label(self.server.at).to_owned();
                 Ok(ChatEvent::Done(Completion {
                     backend,
                     ..completion

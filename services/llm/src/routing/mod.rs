@@ -1,5 +1,5 @@
-//! Several backends of a model: a question goes to one of them, and to another where that fails before its first piece.
-//! What is decided is decided by [`engine::router`](crate::engine::router); here it meets the clock and the clients.
+//! The backends of a model, one or several: a question goes to one of them, and to another where that fails before its first
+//! piece. What is decided is decided by [`engine::router`](crate::engine::router); here it meets the clock and the clients.
 
 mod attempts;
 mod held;
@@ -22,7 +22,7 @@ use tokio::time::Instant;
 use crate::engine::router::choice::{Candidate, Strategy, choose};
 use crate::engine::router::health::Health;
 use crate::engine::router::pauses::Policy;
-use crate::engine::router::serving::{Backend, Server, servers};
+use crate::engine::router::serving::{Backend, Server, Serves, servers};
 use crate::error::LlmError;
 use crate::model::{ChatModel, ChatRequest, ChatStream};
 use held::Held;
@@ -30,7 +30,13 @@ use held::Held;
 pub(crate) use attempts::{Judged, judged};
 pub(crate) use shared::share;
 
-/// Models by several backends.
+/// What bounds a single provider, which no setting gives bounds: more than a process asks it at once or in a minute, and
+/// longer than any question waits.
+const TOKENS: u64 = 1 << 40;
+const PLACES: usize = 10_000;
+const BEGINS: Duration = Duration::from_secs(3600);
+
+/// Models by their backends.
 pub struct Router {
     backends: Vec<Held>,
     /// What the settings say of them, in the same order.
@@ -39,6 +45,8 @@ pub struct Router {
     policy: Policy,
     /// The model where a question names none.
     usual: String,
+    /// There is one provider: it takes the names of models as they are, and has no name among others.
+    alone: bool,
     health: Mutex<Health>,
     turn: AtomicUsize,
     chance: fn() -> f64,
@@ -67,10 +75,48 @@ impl Router {
             strategy: rules.strategy,
             policy: rules.policy,
             usual: usual.to_owned(),
+            alone: false,
             health: Mutex::default(),
             turn: AtomicUsize::new(0),
             chance: rand::random::<f64>,
             teller: OnceLock::new(),
+        }
+    }
+
+    /// A router over the one provider that there is: it retries and rests, and has no other bounds.
+    pub fn of_one(model: Arc<dyn ChatModel>, policy: Policy) -> Self {
+        let provider = model.provider().to_owned();
+        let about = Backend {
+            name: provider.clone(),
+            provider,
+            serves: Serves::Everything,
+            model: None,
+            priority: 1,
+            tokens_per_minute: TOKENS,
+            most: PLACES,
+            timeout: BEGINS,
+        };
+        let usual = model.default_model().to_owned();
+        let rules = Rules {
+            policy,
+            ..Rules::default()
+        };
+        Self {
+            alone: true,
+            ..Self::new(vec![(about, model)], &usual, rules)
+        }
+    }
+
+    /// Whether there is one provider, so that no model is named by its backend.
+    pub(crate) fn is_alone(&self) -> bool {
+        self.alone
+    }
+
+    /// A backend's name in answers and traces; empty where there is one provider.
+    fn label(&self, at: usize) -> &str {
+        match self.alone {
+            true => "",
+            false => &self.abouts[at].name,
         }
     }
 
@@ -87,6 +133,10 @@ impl Router {
     }
 
     fn servers(&self, model: &str) -> Vec<Server> {
+        if self.alone {
+            let model = model.to_owned();
+            return vec![Server { at: 0, model }];
+        }
         servers(&self.abouts, model)
     }
 

@@ -217,6 +217,37 @@ async fn line_108_questions_that_fail_make_the_rests_longer_and_a_refused_key_ma
     assert_eq!(router.health.lock().failures("a/m"), 0);
 }
 
+/// 108, 110: the only provider rests as one of several does. It takes the names of models as they are.
+#[tokio::test(start_paused = true)]
+async fn line_108_the_only_provider_rests_and_takes_names_as_they_are() {
+    let model = Fake::new(&[away(), away(), away(), away()]);
+    let mut one = Router::of_one(model.clone(), Policy::default());
+    one.chance = || 0.5;
+    let one = Arc::new(one);
+    let (_, error) = ask(&one).await.unwrap_err();
+    assert_eq!(error, LlmError::Unavailable(Outage::Status(500)));
+    assert_eq!(model.pauses(), [1.0, 2.0, 4.0]);
+    let (_, error) = ask(&one).await.unwrap_err();
+    assert_eq!(error, LlmError::Resting(Duration::from_secs(60)));
+    let (_, other) = ask_for(&one, &asks("fake/n", &[])).await.unwrap();
+    assert_eq!(
+        (other.model.as_str(), other.backend.as_str()),
+        ("fake/n", "")
+    );
+    let names = ["m", "fake/n"].map(str::to_owned);
+    let told = one.health(&names).into_iter();
+    let told: Vec<_> = told.map(|one| one.reason).collect();
+    assert_eq!(told, [Some("cooling, 60 s left".to_owned()), None]);
+    let usual = one.health(&[]);
+    assert_eq!((usual.len(), usual[0].model.as_str()), (1, "m"));
+    let route = one.explain(None, 0);
+    assert_eq!((route.strategy.as_str(), route.chosen), ("single", None));
+    assert_eq!((route.backends[0].failures, model.calls()), (1, 5));
+    tokio::time::advance(Duration::from_secs(60)).await;
+    ask(&one).await.unwrap();
+    assert_eq!(one.health.lock().failures("fake/m"), 0);
+}
+
 /// Questions that fail together fail of one outage.
 #[tokio::test(start_paused = true)]
 async fn questions_in_flight_that_fail_together_make_one_rest() {

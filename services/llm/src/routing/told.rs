@@ -31,6 +31,8 @@ impl Router {
         // The turn is looked at and not taken.
         let turn = self.turn.load(std::sync::atomic::Ordering::Relaxed);
         let chosen = crate::engine::router::choice::choose(self.strategy, &candidates, turn);
+        // Of one provider there are no bounds to be told.
+        let bound = |number: i64| if self.alone { 0 } else { number };
         let backends = self.abouts.iter().zip(&self.backends).enumerate();
         let backends = backends.map(|(at, (about, held))| {
             let server = servers.iter().find(|one| one.at == at);
@@ -52,20 +54,29 @@ impl Router {
                 failures: id.map_or(0, |id| i64::from(health.failures(&id))),
                 priority: i64::from(about.priority),
                 active: i64::try_from(held.active()).unwrap_or(i64::MAX),
-                max_concurrent: i64::try_from(about.most).unwrap_or(i64::MAX),
-                tokens_left: i64::try_from(held.bucket.lock().left(now)).unwrap_or(i64::MAX),
-                tokens_per_minute: i64::try_from(about.tokens_per_minute).unwrap_or(i64::MAX),
+                max_concurrent: bound(i64::try_from(about.most).unwrap_or(i64::MAX)),
+                tokens_left: bound(i64::try_from(held.bucket.lock().left(now)).unwrap_or(i64::MAX)),
+                tokens_per_minute: bound(
+                    i64::try_from(about.tokens_per_minute).unwrap_or(i64::MAX),
+                ),
             }
         });
         ModelRoute {
             model: asked.to_owned(),
-            strategy: self.strategy.name().to_owned(),
+            strategy: match self.alone {
+                true => "single",
+                false => self.strategy.name(),
+            }
+            .to_owned(),
             chosen: chosen.map(|at| self.abouts[at].name.clone()),
             backends: backends.collect(),
         }
     }
 
     fn why(&self, about: &Backend) -> String {
+        if self.alone {
+            return "there is one provider".to_owned();
+        }
         match self.strategy {
             Strategy::Failover => format!("has the lowest priority number, {}", about.priority),
             Strategy::RoundRobin => "it is its turn".to_owned(),
@@ -79,7 +90,7 @@ impl Router {
         let mut all: Vec<String> = asked.to_vec();
         if all.is_empty() {
             all.push(self.usual.clone());
-            for about in &self.abouts {
+            for about in self.abouts.iter().filter(|_| !self.alone) {
                 let own = match &about.serves {
                     Serves::Listed(names) => names.as_slice(),
                     serves if serves.has(&self.usual) => std::slice::from_ref(&self.usual),

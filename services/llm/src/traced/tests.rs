@@ -4,14 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tg_mesh::telemetry::{Finished, Sampling, Spans, Tracer, Value};
-use tg_provider_http::Backoff;
 use tg_testkit::model::{Reply, Rule, ScriptedModel};
 use tokio_util::sync::CancellationToken;
 
 use super::*;
 use crate::completer::Completer;
-use crate::engine::builtin::Builtin;
-use crate::providers::{Ollama, OpenAi};
+use crate::engine::router::pauses::Policy;
+use crate::providers::{Builtin, Ollama, OpenAi};
 
 const TOLD: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 const BOUND: Duration = Duration::from_secs(30);
@@ -44,12 +43,13 @@ fn request(tracer: &Tracer) -> ChatRequest {
 
 /// Asks to the end; failures are tried once more.
 async fn ask(model: Arc<dyn ChatModel>, request: &ChatRequest) -> Result<(), LlmError> {
-    let backoff = Backoff {
-        attempts: 2,
+    let policy = Policy {
+        retries: 1,
         base: Duration::from_millis(1),
-        cap: Duration::from_millis(1),
+        most: Duration::from_millis(1),
+        asked: None,
     };
-    let completer = Completer::new(model).with_backoff(backoff);
+    let completer = Completer::single(model, policy);
     let cancel = CancellationToken::new();
     let mut events = completer.open(request, BOUND, &cancel).await?;
     while let Some(event) = events.next().await {

@@ -1,5 +1,3 @@
-//! What a prompt is, without bus and model: templates, the prompts of a workspace, the shape of replies. Pure.
+//! What a reply to a prompt is, without bus and model: the shape that the prompt promises. Pure.
 
-pub mod prompts;
 pub mod shape;
-pub mod template;

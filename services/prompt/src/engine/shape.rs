@@ -1,9 +1,7 @@
 //! Reading a model's reply in the shape a prompt promises. Pure.
 
-use serde_json::{Map, Value};
-
-/// Deepest schema that is looked into.
-const DEPTH: usize = 64;
+use serde_json::Value;
+pub use tg_templates::Schema;
 
 /// Why a reply does not have the promised shape. Repeats nothing of the reply.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -19,41 +17,6 @@ pub enum Misshapen {
     /// JSON of another shape.
     #[error("Schema validation fail: {0}")]
     Schema(String),
-}
-
-/// What a JSON value must look like.
-pub struct Schema {
-    source: Map<String, Value>,
-    validator: jsonschema::Validator,
-}
-
-impl Schema {
-    /// Reads a schema.
-    ///
-    /// # Errors
-    /// What is wrong with it as a schema, in words.
-    pub fn new(source: Map<String, Value>) -> Result<Self, String> {
-        let validator = jsonschema::validator_for(&Value::Object(source.clone()))
-            .map_err(|error| error.masked().to_string())?;
-        Ok(Self { source, validator })
-    }
-
-    /// The schema itself.
-    pub fn source(&self) -> &Map<String, Value> {
-        &self.source
-    }
-
-    fn check(&self, value: &Value) -> Result<(), Misshapen> {
-        self.validator.validate(value).map_err(|error| {
-            let at = error.instance_path().to_string();
-            let at = if at.is_empty() {
-                "the whole"
-            } else {
-                at.as_str()
-            };
-            Misshapen::Schema(format!("at {at}: {}", error.masked()))
-        })
-    }
 }
 
 impl From<tg_replies::NotJson> for Misshapen {
@@ -76,7 +39,7 @@ pub fn json(text: &str, schema: Option<&Schema>) -> Result<Value, Misshapen> {
     for value in found {
         match schema.check(&value) {
             Ok(()) => return Ok(value),
-            Err(error) => drop(fault.get_or_insert(error)),
+            Err(why) => drop(fault.get_or_insert(Misshapen::Schema(why))),
         }
     }
     Err(fault.unwrap_or(Misshapen::NotJson { line: 1, column: 1 }))
@@ -106,7 +69,10 @@ pub fn json_lines(text: &str, schema: Option<&Schema>) -> Result<Lines, Misshape
         };
         for item in items {
             let checked = match schema {
-                Some(schema) => schema.check(&item).map(|()| item),
+                Some(schema) => {
+                    let checked = schema.check(&item).map_err(Misshapen::Schema);
+                    checked.map(|()| item)
+                }
                 None => Ok(item),
             };
             match checked {
@@ -128,66 +94,6 @@ pub fn json_lines(text: &str, schema: Option<&Schema>) -> Result<Lines, Misshape
         Some(fault) if lines.values.is_empty() => Err(fault),
         _ => Ok(lines),
     }
-}
-
-/// Whether providers can hold the model to a schema: every object closed with all properties required,
-/// no bounds on numbers, lengths or counts.
-pub fn is_strict(schema: &Map<String, Value>) -> bool {
-    strict(schema, DEPTH)
-}
-
-fn strict(schema: &Map<String, Value>, depth: usize) -> bool {
-    const LOOSE: &[&str] = &[
-        "minimum",
-        "maximum",
-        "exclusiveMinimum",
-        "exclusiveMaximum",
-        "minLength",
-        "maxLength",
-        "pattern",
-        "minItems",
-        "maxItems",
-        "minProperties",
-        "maxProperties",
-    ];
-    if depth == 0 || LOOSE.iter().any(|word| schema.contains_key(*word)) {
-        return false;
-    }
-    let object = match schema.get("type") {
-        Some(Value::String(kind)) => kind == "object",
-        Some(Value::Array(kinds)) => kinds.iter().any(|kind| kind == "object"),
-        _ => schema.contains_key("properties"),
-    };
-    if object {
-        let Some(properties) = schema.get("properties").and_then(Value::as_object) else {
-            return false;
-        };
-        let required = schema.get("required").and_then(Value::as_array);
-        let all = properties.keys().all(|name| {
-            required.is_some_and(|names| names.iter().any(|other| other.as_str() == Some(name)))
-        });
-        let closed = schema.get("additionalProperties") == Some(&Value::Bool(false));
-        let inside = properties.values().all(|inner| {
-            inner
-                .as_object()
-                .is_none_or(|inner| strict(inner, depth - 1))
-        });
-        if !(all && closed && inside) {
-            return false;
-        }
-    }
-    let inner = |value: &Value| {
-        value
-            .as_object()
-            .is_none_or(|inner| strict(inner, depth - 1))
-    };
-    schema.get("items").is_none_or(inner)
-        && ["oneOf", "anyOf", "allOf"].iter().all(|name| {
-            schema
-                .get(*name)
-                .and_then(Value::as_array)
-                .is_none_or(|list| list.iter().all(inner))
-        })
 }
 
 #[cfg(test)]
@@ -269,26 +175,5 @@ mod tests {
             assert_eq!(lines.values, [json!({"n": 1}), json!({"n": 2})], "{text}");
             assert_eq!(lines.dropped, 0, "{text}");
         }
-    }
-
-    #[test]
-    fn strict_schemas_are_told_from_loose_ones() {
-        let strict = |value: Value| is_strict(value.as_object().unwrap());
-        let closed = json!({
-            "type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"],
-            "additionalProperties": false,
-        });
-        assert!(strict(closed.clone()));
-        assert!(strict(
-            json!({"type": "array", "items": {"type": "string"}})
-        ));
-        assert!(strict(json!({"type": "array", "items": closed.clone()})));
-        assert!(!strict(json!({"type": "object"})));
-        assert!(!strict(json!({"type": "integer", "minimum": 1})));
-        assert!(!strict(json!({"anyOf": [closed, {"type": "object"}]})));
-        let optional = json!({
-            "type": "object", "properties": {"a": {}}, "required": [], "additionalProperties": false,
-        });
-        assert!(!strict(optional));
     }
 }

@@ -1,13 +1,13 @@
 //! `measure-prompt`: how many tokens a prompt has. No model is asked.
 
 use async_trait::async_trait;
+use tg_clients::rendering::ReadyPrompts;
 use tg_mesh::{Cx, RequestHandler, Responder};
 use tg_schemas::msg::{MeasureResponse, PromptRequest};
 use tg_schemas::{Error, ErrorCode};
 use tokio::sync::Semaphore;
 
 use crate::options::Options;
-use crate::ready::ReadyPrompts;
 
 /// Prompts counted at once.
 const COUNTING: usize = 4;
@@ -37,7 +37,7 @@ impl RequestHandler<PromptRequest, MeasureResponse> for Measure {
         mut out: Responder<MeasureResponse>,
     ) -> Result<(), Error> {
         let set = self.prompts.get(&cx);
-        let prompt = set.render(&question.id, question.terms)?;
+        let prompt = set.render(&question.id, &question.terms)?;
         let stopping = |()| Error::new(ErrorCode::Unavailable, "stopping");
         let _turn = self.counting.acquire().await.map_err(|_| stopping(()))?;
         let counted = tokio::task::spawn_blocking(move || {

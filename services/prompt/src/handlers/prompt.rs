@@ -1,16 +1,16 @@
 //! A question with values comes in; the model's reply goes out in the shape that the prompt promises.
 
 use async_trait::async_trait;
+use tg_clients::rendering::ReadyPrompts;
 use tg_mesh::{Cx, RequestHandler, Responder};
 use tg_schemas::Error;
 use tg_schemas::msg::{ModelSettings, PromptRequest, PromptResponse, TextCompletionRequest};
 use tg_schemas::processors::shared::TEXT_COMPLETION;
+use tg_templates::{Kind, Prompt};
 
-use crate::engine::prompts::{Kind, Prompt};
 use crate::engine::shape::{self, Misshapen};
 use crate::error::PromptError;
 use crate::options::Options;
-use crate::ready::ReadyPrompts;
 
 /// Longest part of a bad reply that the model is shown again, in characters.
 const SHOWN_AGAIN: usize = 16 << 10;
@@ -37,7 +37,9 @@ impl RequestHandler<PromptRequest, PromptResponse> for PromptHandler {
         out: Responder<PromptResponse>,
     ) -> Result<(), Error> {
         let set = self.ready.get(&cx);
-        let prompt = set.render(&question.id, question.terms)?;
+        let prompt = set.render(&question.id, &question.terms)?;
+        // The model may take long: what the prompt was made of is not held meanwhile.
+        drop(question.terms);
         if prompt.kind == Kind::Text && cx.forwards() {
             let ask = TextCompletionRequest {
                 thinking: question.thinking,

@@ -225,8 +225,8 @@ pub fn bound(
         return Err(Failure::new(FailureCode::LlmProviderUnsupported, text));
     };
     let named = service.credential_ref.unwrap_or_default();
-    let is_there = credentials.is_some_and(|all| all.get(workspace, &named).is_some());
-    if (*needs || !named.is_empty()) && !is_there {
+    let is_listed = credentials.is_some_and(|all| all.has(workspace, &named));
+    if (*needs || !named.is_empty()) && !is_listed {
         let text = "llmServiceId: the service names no credential that the operator allows in this workspace";
         return Err(Failure::new(FailureCode::LlmCredentialMissing, text));
     }

@@ -241,6 +241,21 @@ pub fn limit(limit: Option<i64>) -> Result<usize, Failure> {
     }
 }
 
+/// Newest messages that are read at once.
+const NEWEST: i64 = 1_000;
+
+/// How many of the newest messages are wanted; `None`: a page is.
+///
+/// # Errors
+/// The number is out of its range.
+pub fn newest(most: Option<i64>) -> Result<Option<usize>, Failure> {
+    let read = |most| match usize::try_from(most) {
+        Ok(found) if (1..=NEWEST).contains(&most) => Ok(found),
+        _ => Err(invalid("newest", "must be a whole number from 1 to 1,000")),
+    };
+    most.map(read).transpose()
+}
+
 /// Where a listing of sessions continues.
 ///
 /// # Errors

@@ -138,6 +138,10 @@ impl Agents {
         if session.live <= session.keep {
             return Err(SessionsError::NothingToCompact);
         }
+        // Before a model is paid for.
+        let store = self.store.get().await?;
+        store.has_room(key.as_str()).await?;
+        drop(store);
         let settings = self.tenant(cx).await?.effective;
         let usual = settings.agent_flow.as_deref().unwrap_or_default();
         let flow = flow_of(cx, self.agent(&asked.name)?, usual)?;

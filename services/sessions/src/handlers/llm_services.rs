@@ -8,7 +8,7 @@ use tg_schemas::operations::{
     LlmServiceChange, LlmServices, NewAgent, NewLlmService, OneLlmService, UpdateLlmService,
     WhichLlmServices,
 };
-use tg_schemas::{Error, ErrorCode};
+use tg_schemas::{Error, ErrorCode, limits};
 
 use super::Agents;
 use super::sessions::own_id;
@@ -178,14 +178,13 @@ impl Agents {
         let after = request::after_llm_service(asked.cursor.as_deref())?;
         let store = self.store.get().await?;
         let key = cx.workspace_key();
-        let mut found = store.services(key.as_str(), after, most + 1).await?;
-        let more = found.len() > most;
-        found.truncate(most);
-        let last = found.last().filter(|_| more).map(|last| Key {
+        let found = store.services(key.as_str(), after, most, limits::PAGE_BYTES);
+        let found = found.await?;
+        let last = found.items.last().filter(|_| found.more).map(|last| Key {
             created: last.created,
             id: last.id.clone(),
         });
-        let items = found.iter().map(|one| shown(cx, one));
+        let items = found.items.iter().map(|one| shown(cx, one));
         Ok(LlmServices {
             items: items.collect::<Result<_, _>>()?,
             next_cursor: last.as_ref().map(cursor::of_llm_service),

@@ -63,6 +63,24 @@ impl Agents {
         let key = cx.workspace_key();
         Ok(store.is_done(key.as_str(), &cx.id, id).await?)
     }
+
+    /// A session in which nothing was said gets another agent; any other stays as it is. It waits for a turn in progress, which
+    /// may be about to keep its message.
+    async fn given(
+        &self,
+        cx: &Cx,
+        known: store::Session,
+        to: Owner,
+    ) -> Result<store::Session, SessionsError> {
+        if known.messages > 0 || known.owner.user != to.user || known.owner.surface != to.surface {
+            return Ok(known);
+        }
+        let key = cx.workspace_key();
+        let _alone = self.turns.alone(key.clone(), &known.id).await?;
+        let store = self.store.get().await?;
+        let given = store.give(key.as_str(), &known.id, to).await?;
+        Ok(given.unwrap_or(known))
+    }
 }
 
 /// A session as clients read it.
@@ -138,7 +156,11 @@ impl Handle<CreateSession> for Agents {
         };
         let store = self.store.get().await.map_err(SessionsError::from)?;
         let made = store.create(cx.workspace_key().as_str(), new).await;
-        let made = made.map_err(SessionsError::from)?;
+        let mut made = made.map_err(SessionsError::from)?;
+        drop(store);
+        if asked.takes_empty && made.owner != owner {
+            made = self.given(cx, made, owner.clone()).await?;
+        }
         match made.owner == owner {
             true => Ok(shown(made, agent)),
             false => Err(SessionsError::SessionTaken.into()),
@@ -247,6 +269,7 @@ impl Handle<ListMessages> for Agents {
         let most = request::limit(asked.limit).map_err(SessionsError::from)?;
         let after = request::after_message(asked.cursor.as_deref());
         let after = after.map_err(SessionsError::from)?;
+        let newest = request::newest(asked.newest).map_err(SessionsError::from)?;
         let wanted = Wanted {
             agent: &asked.name,
             user: &asked.user_id,
@@ -260,6 +283,15 @@ impl Handle<ListMessages> for Agents {
         }
         let store = self.store.get().await.map_err(SessionsError::from)?;
         let key = cx.workspace_key();
+        if let Some(most) = newest {
+            let found = store.newest(key.as_str(), &session.id, most, limits::SESSION_TEXTS);
+            let found = found.await.map_err(SessionsError::from)?;
+            return Ok(SessionMessages {
+                session_id: session.id,
+                messages: found.into_iter().map(message).collect(),
+                next_cursor: None,
+            });
+        }
         let span = Span {
             after,
             live: asked.live,

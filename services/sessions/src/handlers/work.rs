@@ -24,7 +24,7 @@ use crate::store::{
     SqliteSessions, Surface,
 };
 use crate::trail::{ModelCall, Trail, Who};
-use crate::turns::{Turn, Turns};
+use crate::turns::{Alone, Turn, Turns};
 
 /// Sessions of a chain that are looked at to find the one that goes on.
 const CHAIN: usize = 1_000;
@@ -91,6 +91,8 @@ pub(super) struct Work {
 /// Where a turn runs: in the session that it was sent to, or in the one that continues it.
 struct Place {
     session: Session,
+    /// Whether an earlier attempt at the request made it.
+    was_there: bool,
     compacted: Option<Compacted>,
     spent: Spent,
 }
@@ -161,13 +163,8 @@ impl Work {
             settings: &self.settings,
             flow: &flow,
         };
-        let place = self.place(cx, &shortener).await?;
+        let (place, turn, _beside) = self.held(cx, &shortener, turn).await?;
         made.extend(place.spent.made.iter().cloned());
-        // Nobody else knows the session that was just made, but a repetition of this request.
-        let _beside = match place.session.id == self.session {
-            true => None,
-            false => Some(self.turns.beside(key.clone(), &place.session.id).await),
-        };
         let asked = Asked {
             request: cx.id.to_string(),
             id: Uuid::new_v4().to_string(),
@@ -261,6 +258,39 @@ impl Work {
         self.settings.agent_flow.as_deref().unwrap_or_default()
     }
 
+    /// The session in which the turn runs, and the right to it. Nobody else knows one that was just made. One that an earlier
+    /// attempt at this request made may have turns of its own, which must not wait for this one: it waits for them.
+    async fn held(
+        &self,
+        cx: &Cx,
+        by: &Shortener<'_>,
+        turn: Turn,
+    ) -> Result<(Place, Turn, Option<Alone>), SessionsError> {
+        let key = cx.workspace_key();
+        let place = self.place(cx, by).await?;
+        if place.session.id == self.session {
+            return Ok((place, turn, None));
+        }
+        let id = place.session.id.clone();
+        if !place.was_there {
+            let beside = self.turns.beside(key, &id).await;
+            return Ok((place, turn, Some(beside)));
+        }
+        drop(turn);
+        let depth = self.who.depth;
+        let entered = self.turns.enter(key.clone(), &id, WhenBusy::Queue, depth);
+        let turn = entered.await?;
+        // Whoever waited finds the session as the turn before left it.
+        let store = self.store.get().await?;
+        let session = store.session(key.as_str(), &id).await?;
+        let session = session.ok_or(SessionsError::NoSession)?;
+        let begun = store.begun(key.as_str(), &id, &cx.id).await?;
+        if session.archived.is_some() && begun.is_none() {
+            return Err(continued(&store, key.as_str(), session).await?);
+        }
+        Ok((Place { session, ..place }, turn, None))
+    }
+
     /// The session in which the turn runs, shortened before where it fills its model.
     async fn place(&self, cx: &Cx, by: &Shortener<'_>) -> Result<Place, SessionsError> {
         let key = cx.workspace_key();
@@ -268,8 +298,13 @@ impl Work {
         // Whoever waited finds the session as the turn before left it.
         let kept = store.session(key.as_str(), &self.session).await?;
         let kept = kept.ok_or(SessionsError::NoSession)?;
+        if kept.owner.surface == Surface::Named && kept.owner.agent != self.agent.name {
+            // It was given to another agent meanwhile.
+            return Err(SessionsError::OtherAgent);
+        }
         let stays = |session| Place {
             session,
+            was_there: false,
             compacted: None,
             spent: Spent::default(),
         };
@@ -288,6 +323,7 @@ impl Work {
             let next = store.session(key.as_str(), &next).await?;
             return Ok(Place {
                 session: next.ok_or(SessionsError::NoSession)?,
+                was_there: true,
                 compacted: Some(Compacted {
                     from: kept.id,
                     to: own.successor.unwrap_or_default(),
@@ -316,6 +352,7 @@ impl Work {
                     tokens: summary.before,
                 }),
                 session: successor,
+                was_there: false,
                 spent,
             }),
             Err(error) => {

@@ -115,12 +115,18 @@ pub trait LineageStore: Send + Sync + 'static {
     /// Archives a session and makes the one that continues it. `None`: it is not there, or archived already.
     ///
     /// # Errors
-    /// The store failed; nothing was changed.
+    /// The workspace may keep no more, where a user wants it shortened, or the store failed; nothing was changed.
     async fn shorten(
         &self,
         workspace: &str,
         new: Shortening,
     ) -> Result<Option<Session>, StorageError>;
+
+    /// Whether the workspace may keep one session more, however short.
+    ///
+    /// # Errors
+    /// It may not, or the store failed.
+    async fn has_room(&self, workspace: &str) -> Result<(), StorageError>;
 
     /// Takes that back. `None`: the session is not archived, or the one that continues it has more than it began with. A
     /// request that comes again finds it done.

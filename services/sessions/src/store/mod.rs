@@ -68,6 +68,18 @@ pub trait SessionStore: Send + Sync + 'static {
         knowledge: Vec<String>,
     ) -> Result<Option<Session>, StorageError>;
 
+    /// Gives a session of a user in which nothing was said to another agent; any other stays as it is. Returns it as it is
+    /// then. `None`: it is not there.
+    ///
+    /// # Errors
+    /// The store failed; nothing was changed.
+    async fn give(
+        &self,
+        workspace: &str,
+        id: &str,
+        to: Owner,
+    ) -> Result<Option<Session>, StorageError>;
+
     /// Takes a collection from all conversations that may use it. How many there were.
     ///
     /// # Errors
@@ -126,6 +138,18 @@ pub trait SessionStore: Send + Sync + 'static {
         session: &str,
         span: Span,
     ) -> Result<Page<Message>, StorageError>;
+
+    /// The newest messages of a session, the oldest of them first: `most`, and no more once those after have so many bytes.
+    ///
+    /// # Errors
+    /// The store failed.
+    async fn newest(
+        &self,
+        workspace: &str,
+        session: &str,
+        most: usize,
+        bytes: usize,
+    ) -> Result<Vec<Message>, StorageError>;
 
     /// The last messages between two numbers that no summary replaced, with no more bytes of text than `bytes`, the oldest
     /// first.

@@ -3,6 +3,7 @@
 use async_trait::async_trait;
 use tg_storage::StorageError;
 
+use super::Page;
 use crate::engine::cursor::Key;
 
 /// An LLM service that is added to a workspace.
@@ -48,7 +49,7 @@ pub trait LlmServiceStore: Send + Sync + 'static {
     /// Adds one. A request that came before finds the one that it added. `None`: another request added one of this id.
     ///
     /// # Errors
-    /// The store failed; nothing was added.
+    /// The workspace may keep no more, or the store failed; nothing was added.
     async fn add_service(
         &self,
         workspace: &str,
@@ -61,7 +62,7 @@ pub trait LlmServiceStore: Send + Sync + 'static {
     /// The store failed.
     async fn service(&self, workspace: &str, id: &str) -> Result<Option<LlmService>, StorageError>;
 
-    /// At most `most` of them, the oldest first, after one of them.
+    /// Some of them, the oldest first, after one of them: `most`, and no more once those before have so many bytes.
     ///
     /// # Errors
     /// The store failed.
@@ -70,12 +71,13 @@ pub trait LlmServiceStore: Send + Sync + 'static {
         workspace: &str,
         after: Option<Key>,
         most: usize,
-    ) -> Result<Vec<LlmService>, StorageError>;
+        bytes: usize,
+    ) -> Result<Page<LlmService>, StorageError>;
 
     /// Replaces what one is like. `None`: it is not there.
     ///
     /// # Errors
-    /// The store failed; nothing was changed.
+    /// The workspace may keep no more, or the store failed; nothing was changed.
     async fn change_service(
         &self,
         workspace: &str,

@@ -64,12 +64,21 @@ async fn line_005_a_file_that_changes_is_read_at_the_next_start(place: Place) {
     };
     let agent = world.call::<GetNamedAgent>(&named).await.unwrap();
     assert_eq!(agent.model, "m2");
+    let world = world.again(&place).await;
+    let agent = world.call::<GetNamedAgent>(&named).await.unwrap();
+    assert_eq!(agent.model, "other");
 }
 
 async fn line_006_a_chat_is_answered_and_nothing_of_it_is_kept(place: Place) {
     let world = World::start(&place).await;
     world.answers(|_| Ok("hi".to_owned()));
-    let answer = world.chat("zoe", "x").await.unwrap();
+    let question = Question {
+        name: "zoe".to_owned(),
+        message: Some("x".to_owned()),
+        user_id: "ann".to_owned(),
+        ..Question::default()
+    };
+    let answer = world.call::<Chat>(&question).await.unwrap();
     assert_eq!((answer.content.as_str(), answer.session_id), ("hi", None));
     assert_eq!((answer.usage.total, answer.model.as_str()), (7, "played"));
     assert_eq!(

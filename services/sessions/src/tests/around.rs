@@ -38,7 +38,9 @@ pub(super) const WIRING: [Wiring; 3] = [
 /// A model that says what the test says.
 pub(super) fn model(sums: &Sums) -> Model {
     let summed = sums.clone();
-    Played::new(move |_: &Cx, asked: ChatCompletionRequest| {
+    Played::new(move |cx: &Cx, asked: ChatCompletionRequest| {
+        // It counts in the budgets of whoever the turn is for.
+        assert_eq!(cx.counted(), None);
         let with = summed.lock();
         Ok(Play::of(vec![ChatCompletionResponse {
             content: (**with)(&asked)?,

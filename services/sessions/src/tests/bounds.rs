@@ -47,6 +47,18 @@ async fn pages_of_long_messages_end_early(place: Place) {
         }
     }
     assert_eq!((seen, pages), (6, 3));
+    // The newest are read at once, from the end.
+    for (newest, expected) in [(1, 1), (4, 4), (1_000, 6)] {
+        which.newest = Some(newest);
+        let read = world.call::<ListMessages>(&which).await.unwrap();
+        assert_eq!((read.messages.len(), read.next_cursor), (expected, None));
+        assert_eq!(read.messages.last().unwrap().role, "assistant");
+    }
+    for wrong in [0, 1_001] {
+        which.newest = Some(wrong);
+        let refused = world.call::<ListMessages>(&which).await;
+        assert_eq!(code(refused), "validation_error");
+    }
 }
 
 async fn a_session_that_no_answer_can_hold_is_refused_by_name(place: Place) {

@@ -229,6 +229,30 @@ async fn line_030_a_full_session_goes_on_in_its_successor(place: Place) {
     assert_eq!(said(&world, &next).await.len(), 13);
 }
 
+/// With one turn at once: a turn of the successor has its session and waits for the place that the repeated request has.
+async fn a_repeated_message_and_one_to_its_successor_do_not_wait_for_each_other(place: Place) {
+    let world = World::start_bounded(&place, |options| options.max_concurrent = 1).await;
+    let session = filled(&world, 10, 0).await;
+    world.fill(&session, 6, &long()).await;
+    let request = sent(&session, "on");
+    let again =
+        || world.call_as::<SendMessage>(Some("6f1f6a52-6f0c-4d3e-9a53-3a1c4b1e2d72"), &request);
+    let first = again().await.unwrap();
+    let mut next = session.clone();
+    next.id.clone_from(first.session_id.as_ref().unwrap());
+    assert_ne!(next.id, session.id);
+    let (one, repeated, two, three) = tokio::join!(
+        world.send(&next, "one"),
+        again(),
+        world.send(&next, "two"),
+        world.send(&next, "three"),
+    );
+    assert_eq!(repeated.unwrap().session_id, first.session_id);
+    for (turn, expected) in [(one, "re one"), (two, "re two"), (three, "re three")] {
+        assert_eq!(turn.unwrap().content, expected);
+    }
+}
+
 /// Ten long messages fill their model: fewer stay from the second time on.
 async fn a_session_of_long_messages_is_not_shortened_at_each_turn(place: Place) {
     let world = World::start(&place).await;
@@ -345,6 +369,7 @@ on_both_buses!(
     line_028_a_chain_is_seen_from_its_middle,
     line_029_a_mask_leaves_out_what_tools_returned,
     line_030_a_full_session_goes_on_in_its_successor,
+    a_repeated_message_and_one_to_its_successor_do_not_wait_for_each_other,
     a_session_of_long_messages_is_not_shortened_at_each_turn,
     line_032_a_session_is_shortened_as_its_strategy_says,
     line_033_a_session_goes_on_where_no_model_sums_it_up,

@@ -3,9 +3,9 @@
 use tg_schemas::msg::ModelService;
 use tg_schemas::operations::{
     AgentChange, CreateAgent, CreateConversation, CreateLlmService, DeleteLlmService,
-    GetLlmService, ListLlmServices, LlmService, LlmServiceChange, NewAgent, NewConversation,
-    NewLlmService, OneLlmService, SendConversationMessage, SentContent, UpdateAgent,
-    UpdateLlmService, WhichLlmServices, write,
+    GetLlmService, ListConversationMessages, ListLlmServices, LlmService, LlmServiceChange,
+    NewAgent, NewConversation, NewLlmService, OneLlmService, SendConversationMessage, SentContent,
+    UpdateAgent, UpdateLlmService, WhichLlmServices, WhichPage, write,
 };
 use tg_testkit::on_both_buses;
 use tg_testkit::place::Place;
@@ -141,6 +141,13 @@ async fn line_065_another_provider_is_refused_before_the_message_is_kept(place: 
             let refused = world.call::<SendConversationMessage>(&sent).await;
             assert_eq!(code(refused), expected);
         }
+        let page = WhichPage {
+            agent_id: sent.agent_id.clone(),
+            conversation_id: sent.conversation_id.clone(),
+            ..WhichPage::default()
+        };
+        let kept = world.call::<ListConversationMessages>(&page).await;
+        assert!(kept.unwrap().items.is_empty());
     }
     assert!(world.asked().is_empty());
 }

@@ -2,7 +2,7 @@
 
 use tg_schemas::operations::{
     CompactStrategy, CreateSession, DeleteSession, GetSession, ListMessages, ListSessions,
-    NewSession, SendMessage, SentMessage, Session, WhichMessages, WhichSessions,
+    NewSession, SendMessage, SentMessage, Session, WhichMessages, WhichSessions, write,
 };
 use tg_testkit::on_both_buses;
 use tg_testkit::place::Place;
@@ -106,6 +106,11 @@ async fn line_012_the_settings_of_a_session_have_their_ranges(place: Place) {
         let made = world.call::<CreateSession>(&asked(keep)).await;
         assert_eq!(code(made), "validation_error");
     }
+    // A number that is written as a text is none.
+    let mut wrong = write(&asked(5)).unwrap();
+    wrong.insert("compact_keep_last_n".to_owned(), "5".into());
+    let made = world.told("default", None, "create-session", wrong).await;
+    assert_eq!(code(made), "validation_error");
     for keep in [0, 200] {
         let made = world.call::<CreateSession>(&asked(keep)).await.unwrap();
         assert_eq!(made.compact_keep_last_n, keep);
@@ -196,6 +201,33 @@ async fn a_session_has_the_id_that_it_was_created_with(place: Place) {
     assert_eq!(code(hidden), "session_not_found");
 }
 
+/// Whoever sends the first message of a session decides who answers; nobody takes it from them.
+async fn an_empty_session_is_given_to_another_agent(place: Place) {
+    let world = World::start(&place).await;
+    let session = world.session("ann", "bob").await;
+    let taking = |name: &str, user: &str| NewSession {
+        name: name.to_owned(),
+        user_id: user.to_owned(),
+        session_id: Some(session.id.clone()),
+        takes_empty: true,
+        ..NewSession::default()
+    };
+    let other = world.call::<CreateSession>(&taking("zoe", "eve")).await;
+    assert_eq!(code(other), "conflict");
+    let given = world.call::<CreateSession>(&taking("zoe", "bob")).await;
+    let given = given.unwrap();
+    assert_eq!((&given.id, given.agent.as_str()), (&session.id, "zoe"));
+    assert_eq!(
+        code(world.send(&session, "for ann").await),
+        "session_agent_mismatch"
+    );
+    world.send(&given, "for zoe").await.unwrap();
+    let late = world.call::<CreateSession>(&taking("ann", "bob")).await;
+    assert_eq!(code(late), "conflict");
+    let again = world.call::<CreateSession>(&taking("zoe", "bob")).await;
+    assert_eq!(again.unwrap().message_count, 2);
+}
+
 /// `list-sessions`
 async fn pages_of_sessions_have_no_gaps_and_no_repeats(place: Place) {
     let world = World::start(&place).await;
@@ -237,5 +269,6 @@ on_both_buses!(
     line_017_a_session_belongs_to_its_agent,
     line_018_a_deleted_session_is_gone_with_its_messages,
     a_session_has_the_id_that_it_was_created_with,
+    an_empty_session_is_given_to_another_agent,
     pages_of_sessions_have_no_gaps_and_no_repeats,
 );

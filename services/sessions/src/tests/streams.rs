@@ -2,8 +2,9 @@
 
 use serde_json::{Value, json};
 use tg_schemas::ErrorCode;
+use tg_schemas::msg::AgentResponse;
 use tg_schemas::operations::{
-    AgentChange, Conversation, CreateAgent, CreateConversation, DeleteAgent, GetAgent,
+    AgentChange, ChatMessage, Conversation, CreateAgent, CreateConversation, DeleteAgent, GetAgent,
     ListConversationMessages, NewAgent, NewConversation, Object, OneAgent, Operation,
     PutTenantConfig, SendConversationMessage, SendMessage, SentContent, SentMessage, TenantChange,
     UpdateAgent, WhenBusy, WhichPage, write,
@@ -51,15 +52,19 @@ fn names(told: &[(String, Object)]) -> Vec<&str> {
     told.iter().map(|(name, _)| name.as_str()).collect()
 }
 
-async fn listed(world: &World, of: &Conversation) -> Vec<String> {
+async fn messages(world: &World, of: &Conversation) -> Vec<ChatMessage> {
     let page = WhichPage {
         agent_id: of.agent_id.clone(),
         conversation_id: of.conversation_id.clone(),
         ..WhichPage::default()
     };
-    let all = world.call::<ListConversationMessages>(&page).await.unwrap();
-    let text = |one: tg_schemas::operations::ChatMessage| one.content.unwrap_or_default();
-    all.items.into_iter().map(text).collect()
+    let all = world.call::<ListConversationMessages>(&page).await;
+    all.unwrap().items
+}
+
+async fn listed(world: &World, of: &Conversation) -> Vec<String> {
+    let all = messages(world, of).await.into_iter();
+    all.map(|one| one.content.unwrap_or_default()).collect()
 }
 
 async fn line_069_a_stream_begins_with_the_message_and_ends_with_the_answer(place: Place) {
@@ -166,6 +171,25 @@ async fn line_072_an_agent_that_fails_ends_the_stream_with_a_readable_answer(pla
         "{last}"
     );
     assert_eq!(listed(&world, &to).await.len(), 2);
+    // In the middle of its answer, too: what it had said is not the answer.
+    world.plays(|_| {
+        let failed = AgentResponse {
+            error: fails(ErrorCode::Provider).err(),
+            ..part("error", "")
+        };
+        Play::of(vec![part("answer", "half "), failed])
+    });
+    let told = streamed(&world, &to, "ho").await;
+    assert_eq!(names(&told), ["user-message", "token", "error"]);
+    let kept = messages(&world, &to).await;
+    assert_eq!(kept.len(), 4);
+    assert_eq!(kept[2].content.as_deref(), Some("ho"));
+    let text = kept[3].content.clone().unwrap_or_default();
+    assert!(
+        text.contains("could not answer") && !text.contains("half"),
+        "{text}"
+    );
+    assert_eq!(kept[3].metadata["finish_reason"], "error");
 }
 
 async fn line_073_a_reader_that_leaves_ends_the_turn_with_what_was_said(place: Place) {
@@ -183,6 +207,8 @@ async fn line_073_a_reader_that_leaves_ends_the_turn_with_what_was_said(place: P
     world.agent.cancelled.notified().await;
     let kept = async || listed(&world, &to).await == ["hi", "one two"];
     world.flow.until(kept).await;
+    let all = messages(&world, &to).await;
+    assert_eq!(all[1].metadata["finish_reason"], "stop");
 }
 
 async fn line_035_a_conversation_is_no_way_around_the_depth(place: Place) {

@@ -35,8 +35,9 @@ async fn line_037_a_turn_is_written_down_with_the_calls_that_were_made_for_it(pl
     };
     let session = world.call::<CreateSession>(&new).await.unwrap();
     world.fill(&session, 6, &"secret ".repeat(640)).await;
+    // 35: what is asked within the second nesting is the third.
     let asked = SentMessage {
-        caller_depth: 1,
+        caller_depth: 2,
         parent_request_id: "outer".to_owned(),
         ..sent(&session, "secret")
     };
@@ -53,11 +54,11 @@ async fn line_037_a_turn_is_written_down_with_the_calls_that_were_made_for_it(pl
     assert_eq!(call["parent_request_id"], own["request_id"]);
     assert_eq!(
         (&call["surface"], &call["caller_depth"]),
-        (&"compaction".into(), &2.into())
+        (&"compaction".into(), &3.into())
     );
     assert_eq!(
         (&own["parent_request_id"], &own["caller_depth"]),
-        (&"outer".into(), &1.into())
+        (&"outer".into(), &2.into())
     );
     assert_eq!(own["session_id"].as_str(), turn.session_id.as_deref());
     assert_eq!(own["sub_calls"], 2);

@@ -1,11 +1,23 @@
 //! Turns of sessions: what the agent is told, what is kept, and the order in which they follow.
 
+use std::task::Poll;
+
 use tg_schemas::ErrorCode;
-use tg_schemas::operations::{ListMessages, SendMessage, SessionMessage, WhichMessages};
+use tg_schemas::msg::{AgentResponse, LoopRecord};
+use tg_schemas::operations::{ListMessages, SendMessage, Session, SessionMessage, WhichMessages};
+use tg_testkit::fakes::Play;
 use tg_testkit::on_both_buses;
 use tg_testkit::place::Place;
 
-use super::world::{TRACE, World, code, fails, said, sent};
+use super::world::{TRACE, World, code, fails, part, said, sent};
+
+/// Sessions that have turns, and those that have them at the same time: no more turns wait than a workspace lets wait.
+const SESSIONS: usize = 500;
+const WAVE: usize = 100;
+/// Turns that each of them has at once.
+const TURNS: usize = 8;
+/// What later ones may take more than the first, in KiB: finished answers are kept for a while.
+const MORE: u64 = 64 << 10;
 
 fn texts(all: &[SessionMessage]) -> Vec<(&str, &str)> {
     let text = |one: &SessionMessage| one.content.as_deref().map(str::len);
@@ -66,31 +78,121 @@ async fn a_turn_that_fails_keeps_the_users_message_alone(place: Place) {
 
 async fn line_043_turns_of_a_session_do_not_mix(place: Place) {
     let world = World::start(&place).await;
-    let session = world.session("ann", "bob").await;
-    let turns = (0..8).map(|at| {
-        let (world, session) = (&world, &session);
-        async move { world.send(session, &format!("q{at}")).await.unwrap() }
-    });
-    // All at once.
-    let mut turns: Vec<_> = turns.map(Box::pin).collect();
-    let all = std::future::poll_fn(|cx| {
-        turns.retain_mut(|turn| turn.as_mut().poll(cx).is_pending());
-        match turns.is_empty() {
-            true => std::task::Poll::Ready(()),
-            false => std::task::Poll::Pending,
+    let sessions = [world.session("ann", "bob").await];
+    turns_at_once(&world, &sessions).await;
+}
+
+/// Does all of it at once.
+async fn at_once<F: Future<Output = ()>>(all: impl Iterator<Item = F>) {
+    let mut all: Vec<_> = all.map(Box::pin).collect();
+    let done = std::future::poll_fn(|cx| {
+        all.retain_mut(|one| one.as_mut().poll(cx).is_pending());
+        match all.is_empty() {
+            true => Poll::Ready(()),
+            false => Poll::Pending,
         }
     });
-    all.await;
-    let all = said(&world, &session).await;
-    let all = texts(&all);
-    assert_eq!(all.len(), 16);
-    for turn in all.chunks(2) {
-        let [(asker, asked), (answerer, answered)] = turn else {
-            panic!("pairs");
-        };
-        assert_eq!((*asker, *answerer), ("user", "assistant"));
-        assert_eq!(format!("re {asked}"), *answered);
+    done.await;
+}
+
+/// Each session has its own turns, whole and one after the other.
+async fn turns_at_once(world: &World, sessions: &[Session]) {
+    let all = sessions
+        .iter()
+        .flat_map(|session| (0..TURNS).map(move |at| (session, at)));
+    let turns = all.map(|(session, at)| async move {
+        let text = format!("{} {at}", session.id);
+        world.send(session, &text).await.unwrap();
+    });
+    at_once(turns).await;
+    for session in sessions {
+        let all = said(world, session).await;
+        let all = texts(&all);
+        assert_eq!(all.len(), 2 * TURNS);
+        let mut asked = Vec::new();
+        for turn in all.chunks(2) {
+            let [(asker, question), (answerer, answered)] = turn else {
+                panic!("pairs");
+            };
+            assert_eq!((*asker, *answerer), ("user", "assistant"));
+            assert_eq!(format!("re {question}"), *answered);
+            asked.push((*question).to_owned());
+        }
+        asked.sort();
+        let expected: Vec<String> = (0..TURNS)
+            .map(|at| format!("{} {at}", session.id))
+            .collect();
+        assert_eq!(asked, expected);
     }
+}
+
+/// The most memory that this process had, in KiB: each test has a process of its own.
+fn peak() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let number = line.and_then(|line| line.split_whitespace().next());
+    number.unwrap().parse().unwrap()
+}
+
+async fn line_043_turns_of_many_sessions_do_not_mix(place: Place) {
+    let world = World::start_bounded(&place, |options| options.max_concurrent = 32).await;
+    let mut first = None;
+    for _ in 0..SESSIONS / WAVE {
+        let mut sessions = Vec::new();
+        for _ in 0..WAVE {
+            sessions.push(world.session("ann", "bob").await);
+        }
+        turns_at_once(&world, &sessions).await;
+        assert_eq!(world.asked().len(), WAVE * TURNS);
+        world.agent.asked.lock().clear();
+        first.get_or_insert_with(peak);
+    }
+    // Turns that are over hold nothing.
+    let more = peak() - first.unwrap();
+    assert!(more <= MORE, "{more} KiB more");
+}
+
+/// What a session has of its turns: its last calls of tools, and the name by which budgets count.
+async fn the_last_calls_travel_with_their_session(place: Place) {
+    let world = World::start(&place).await;
+    world.plays(|asked| {
+        let mut window = asked.loop_window.clone();
+        window.push(LoopRecord {
+            t: "search".to_owned(),
+            a: asked.question.clone(),
+            ..LoopRecord::default()
+        });
+        let last = AgentResponse {
+            loop_window: window,
+            end_of_message: true,
+            end_of_dialog: true,
+            ..part("answer", "ok")
+        };
+        Play::of(vec![last])
+    });
+    let session = world.session("ann", "bob").await;
+    for text in ["one", "two", "three"] {
+        world.send(&session, text).await.unwrap();
+    }
+    let other = world.session("ann", "bob").await;
+    world.send(&other, "else").await.unwrap();
+    let asked = world.asked();
+    let windows: Vec<Vec<&str>> = asked
+        .iter()
+        .map(|one| one.loop_window.iter().map(|call| call.a.as_str()).collect())
+        .collect();
+    assert_eq!(windows, [vec![], vec!["one"], vec!["one", "two"], vec![]]);
+    let count = |id: &str| asked.iter().filter(|one| one.conversation_id == id).count();
+    assert_eq!((count(&session.id), count(&other.id)), (3, 1));
+    // 129: the agent is not told who asks.
+    for one in &asked {
+        let told = serde_json::to_string(one).unwrap();
+        assert!(!told.contains("bob"), "{told}");
+    }
+    // In another process, too.
+    let world = world.again(&place).await;
+    world.send(&session, "four").await.unwrap();
+    assert_eq!(world.asked()[0].loop_window.len(), 3);
 }
 
 async fn line_130_a_request_that_comes_twice_is_one_turn(place: Place) {
@@ -142,6 +244,8 @@ on_both_buses!(
     line_013_the_second_turn_knows_the_first,
     a_turn_that_fails_keeps_the_users_message_alone,
     line_043_turns_of_a_session_do_not_mix,
+    line_043_turns_of_many_sessions_do_not_mix,
+    the_last_calls_travel_with_their_session,
     line_130_a_request_that_comes_twice_is_one_turn,
     a_message_has_its_bounds,
 );

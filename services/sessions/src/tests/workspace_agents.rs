@@ -1,5 +1,6 @@
 //! Agents that a workspace makes itself, and the templates of them.
 
+use serde_json::{Value, json};
 use tg_schemas::operations::{
     AgentChange, CreateAgent, CreateFromTemplate, DeleteAgent, Empty, FromTemplate, GetAgent,
     ListAgents, ListTemplates, NewAgent, Object, OneAgent, UpdateAgent, WhichAgents,
@@ -78,6 +79,18 @@ async fn line_049_an_agent_is_made_from_a_template(place: Place) {
     assert_eq!(made.name, quill.name);
     assert_eq!(made.description.as_ref(), Some(&quill.description));
     assert_eq!(made.system_prompt.as_ref(), Some(&quill.system_prompt));
+    // All else is as usual.
+    let usual = WorkspaceAgent {
+        workspace_id: "default".to_owned(),
+        agent_id: made.agent_id.clone(),
+        name: made.name.clone(),
+        description: made.description.clone(),
+        system_prompt: made.system_prompt.clone(),
+        created_at: made.created_at.clone(),
+        updated_at: made.created_at.clone(),
+        ..WorkspaceAgent::default()
+    };
+    assert_eq!(made, usual);
     let again = world
         .call::<CreateFromTemplate>(&from("quill"))
         .await
@@ -90,14 +103,28 @@ async fn line_049_an_agent_is_made_from_a_template(place: Place) {
 async fn line_050_an_agent_has_its_defaults(place: Place) {
     let world = World::start(&place).await;
     let made = world.call::<CreateAgent>(&named("r")).await.unwrap();
-    assert_eq!(
-        (made.workspace_id.as_str(), made.agent_id.len()),
-        ("default", 36)
-    );
-    assert_eq!((made.rag_enabled, made.rerank_enabled), (false, false));
-    assert_eq!((made.llm_service_id, made.description), (None, None));
-    assert!(made.tool_ids.is_empty() && made.knowledge_base_ids.is_empty());
-    assert_eq!(made.created_at, made.updated_at);
+    assert_eq!(made.agent_id.len(), 36);
+    let all = Value::Object(write(&made).unwrap());
+    let expected = json!({
+        "workspaceId": "default",
+        "agentId": made.agent_id,
+        "name": "r",
+        "description": null,
+        "systemPrompt": null,
+        "userPrompt": null,
+        "toolIds": [],
+        "llmServiceId": null,
+        "knowledgeBaseIds": [],
+        "ragEnabled": false,
+        "ragMaxResults": null,
+        "ragMinScore": null,
+        "rerankEnabled": false,
+        "rerankingServiceId": null,
+        "rerankMaxResults": null,
+        "createdAt": made.created_at,
+        "updatedAt": made.created_at,
+    });
+    assert_eq!(all, expected);
 }
 
 async fn line_051_an_id_is_taken_once(place: Place) {
@@ -153,20 +180,19 @@ async fn line_052_a_change_leaves_the_rest(place: Place) {
 /// `list-agents`
 async fn line_055_pages_have_no_gaps_while_an_agent_is_added(place: Place) {
     let world = World::start(&place).await;
-    for at in 0..5 {
-        world
-            .call::<CreateAgent>(&named(&format!("a{at}")))
-            .await
-            .unwrap();
+    let mut expected: Vec<String> = (0..120).map(|at| format!("a{at}")).collect();
+    for name in &expected {
+        world.call::<CreateAgent>(&named(name)).await.unwrap();
     }
     let mut asked = WhichAgents {
-        limit: Some(2),
+        limit: Some(50),
         cursor: None,
     };
-    let mut names = Vec::new();
+    let (mut names, mut sizes) = (Vec::new(), Vec::new());
     let mut added = false;
     loop {
         let page = world.call::<ListAgents>(&asked).await.unwrap();
+        sizes.push(page.items.len());
         names.extend(page.items.into_iter().map(|one| one.name));
         if !std::mem::replace(&mut added, true) {
             world.call::<CreateAgent>(&named("late")).await.unwrap();
@@ -176,7 +202,8 @@ async fn line_055_pages_have_no_gaps_while_an_agent_is_added(place: Place) {
             None => break,
         }
     }
-    assert_eq!(names, ["a0", "a1", "a2", "a3", "a4", "late"]);
+    expected.push("late".to_owned());
+    assert_eq!((names, sizes), (expected, vec![50, 50, 21]));
 }
 
 async fn line_056_pages_and_cursors_have_their_bounds(place: Place) {

@@ -8,7 +8,7 @@ use tg_schemas::msg::{ToolRequest, ToolResponse};
 
 use crate::engine;
 use crate::error::ToolError;
-use crate::mcp::{Server, Servers};
+use crate::mcp::{Server, Servers, USER_TOKENS};
 use crate::options::Options;
 use crate::wikipedia::Wikipedia;
 
@@ -96,9 +96,23 @@ fn server(cx: &Cx, key: &str) -> Result<Server, ToolError> {
     let row = cx.config().get(cx.workspace(), "mcp", key);
     let server = Server::read(key, &row.ok_or_else(unknown)?)?;
     match server.is_for(cx.headers.roles.as_deref()) {
+        true if server.is_of_users() => of_user(cx, key, server),
         true => Ok(server),
         false => Err(unknown()),
     }
+}
+
+/// The server with the token of the user who asks. Nobody else's stands in for it.
+fn of_user(cx: &Cx, key: &str, server: Server) -> Result<Server, ToolError> {
+    let user = cx.headers.user_id.as_deref();
+    // The id ends at the first slash of a key.
+    let user = user.filter(|user| !user.is_empty() && !user.contains('/'));
+    let row = user.and_then(|user| {
+        let own = format!("{user}/{key}");
+        cx.config().get(cx.workspace(), USER_TOKENS, &own)
+    });
+    let own = row.and_then(|row| server.with_token(&row));
+    own.ok_or_else(|| ToolError::NoToken(key.to_owned()))
 }
 
 /// What comes of a call, unless its asker or its time is gone.

@@ -9,7 +9,8 @@ use super::row::Server;
 
 #[test]
 fn rows_of_servers() {
-    let seeds: [&[u8]; 3] = [
+    let seeds: [&[u8]; 4] = [
+        br#"{"url": "http://x", "user-tokens": true}"#,
         br#"{"server": "files", "remote-name": "t"}"#,
         br#"{"url": "https://x.example/mcp", "remote-name": "t", "auth-token": "s"}"#,
         br#"{"url": "http://", "auth-token": ""}"#,

@@ -11,4 +11,4 @@ mod row;
 mod session;
 
 pub(crate) use pool::Servers;
-pub(crate) use row::Server;
+pub(crate) use row::{Server, USER_TOKENS};

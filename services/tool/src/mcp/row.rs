@@ -1,9 +1,12 @@
-//! A row of config type `mcp`.
+//! A row of config type `mcp`, and the tokens that users have for its server.
 
 use serde::Deserialize;
 use tg_provider_http::Secret;
 
 use crate::error::ToolError;
+
+/// Config type of the tokens of users, each under the user's id and the key of the server's row.
+pub(crate) const USER_TOKENS: &str = "mcp-user-token";
 
 /// A server, or one tool of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,6 +18,8 @@ pub(crate) struct Server {
     alone: bool,
     /// Roles of whom it is for; `None`: of everybody.
     roles: Option<Vec<String>>,
+    /// Each user has a token of their own.
+    of_users: bool,
 }
 
 /// Where a server is.
@@ -38,6 +43,20 @@ struct Row {
     token: Option<Secret>,
     #[serde(default)]
     roles: Option<Vec<String>>,
+    #[serde(default, rename = "user-tokens")]
+    of_users: bool,
+}
+
+/// The token of a user.
+#[derive(Deserialize)]
+struct UserToken {
+    #[serde(rename = "auth-token")]
+    token: Secret,
+}
+
+/// A token that says something.
+fn said(token: &Secret) -> Option<Secret> {
+    Some(bare(token)).filter(|token| !token.expose().is_empty())
 }
 
 impl Server {
@@ -50,8 +69,17 @@ impl Server {
         const NEEDED: &str =
             "the configuration cannot be read; 'url' is required, or 'server' instead";
         let row: Row = serde_json::from_slice(value.as_bytes()).map_err(|_| fault(NEEDED))?;
-        let token = row.token.map(|token| bare(&token));
-        let token = token.filter(|token| !token.expose().is_empty());
+        let token = row.token.as_ref().and_then(said);
+        if row.of_users && token.is_some() {
+            return Err(fault(
+                "auth-token: must be left out where each user has a token",
+            ));
+        }
+        if row.of_users && row.server.is_some() {
+            return Err(fault(
+                "user-tokens: must be left out where 'server' is said",
+            ));
+        }
         let place = match (row.url, row.server) {
             (Some(_), Some(_)) => {
                 return Err(fault("url: must be left out where 'server' is said"));
@@ -76,7 +104,24 @@ impl Server {
             remote_name,
             alone,
             roles: row.roles,
+            of_users: row.of_users,
         })
+    }
+
+    /// Whether each user has a token of their own.
+    pub(crate) fn is_of_users(&self) -> bool {
+        self.of_users
+    }
+
+    /// The same server with a user's token, as its row says it. `None`: the row says none.
+    pub(crate) fn with_token(mut self, row: &str) -> Option<Self> {
+        let row: UserToken = serde_json::from_slice(row.as_bytes()).ok()?;
+        let own = said(&row.token)?;
+        match &mut self.place {
+            Place::At { token, .. } => *token = Some(own),
+            Place::Program(_) => return None,
+        }
+        Some(self)
     }
 
     /// The same server with another of its tools, if the row is for that.
@@ -168,6 +213,31 @@ mod tests {
                 error.to_string().contains("'find'") && error.to_string().contains("url"),
                 "{error}"
             );
+        }
+    }
+
+    #[test]
+    fn each_user_may_have_a_token_and_then_there_is_no_other() {
+        let row = r#"{"url": "http://x/mcp", "user-tokens": true}"#;
+        let server = Server::read("find", row).unwrap();
+        assert!(server.is_of_users());
+        let own = server.clone().with_token(r#"{"auth-token": "Bearer own"}"#);
+        assert_eq!(token(&own.unwrap()), "own");
+        for none in ["{", "{}", r#"{"auth-token": " "}"#] {
+            assert_eq!(server.clone().with_token(none), None, "{none}");
+        }
+        for (row, told) in [
+            (
+                r#"{"url": "http://x", "user-tokens": true, "auth-token": "s3cret"}"#,
+                "auth-token: must be left out",
+            ),
+            (
+                r#"{"server": "files", "user-tokens": true}"#,
+                "user-tokens: must be left out",
+            ),
+        ] {
+            let error = Server::read("find", row).unwrap_err().to_string();
+            assert!(error.contains(told) && !error.contains("s3cret"), "{error}");
         }
     }
 

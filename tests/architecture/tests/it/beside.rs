@@ -274,6 +274,10 @@ const RULES: &[Rule] = &[
                 "crates/bus/src/rabbitmq/consumers.rs",
                 "consumers that are open",
             ),
+            (
+                "crates/clients/src/model_calls.rs",
+                "what was said of workspaces and models, as many as its bound says",
+            ),
             ("crates/mesh/src/attached.rs", "instances that are attached"),
             ("crates/mesh/src/config_view.rs", "the configuration"),
             (

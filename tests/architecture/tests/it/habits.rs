@@ -223,10 +223,6 @@ const RULES: &[Rule] = &[
                 "a scan is shared among threads that end within it; whoever calls it left the runtime",
             ),
             (
-                "services/llm/src/engine/builtin/mod.rs",
-                "it is asked as other models are, whose trait waits for a provider; this one never does",
-            ),
-            (
                 "services/llm/src/engine/router/bucket.rs",
                 "it is handed moments of the clock that tests can stop, and waits for none",
             ),

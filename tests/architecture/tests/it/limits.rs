@@ -92,6 +92,7 @@ const OTHERS: &[(&str, &[(&str, &str)])] = &[
             ("crates/document/src/packed.rs", "LONGEST"),
             ("crates/document/src/packed.rs", "MOST"),
             ("crates/mesh/src/erased.rs", "READ_AGAIN"),
+            ("crates/reader/src/lib.rs", "READABLE"),
             ("services/gateway/src/judge.rs", "LOOKED_THROUGH"),
             (
                 "services/graph/src/store/embedded/retrieve/around.rs",
@@ -99,7 +100,6 @@ const OTHERS: &[(&str, &[(&str, &str)])] = &[
             ),
             ("services/ingest/src/measure.rs", "LOOKED_AT"),
             ("services/ingest/src/measure.rs", "READ"),
-            ("services/llm/src/engine/builtin/mod.rs", "READABLE"),
         ],
     ),
     (

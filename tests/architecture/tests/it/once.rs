@@ -129,6 +129,13 @@ const RULES: &[Rule] = &[
         ],
     },
     Rule {
+        says: "the providers of models stand in the table of services/llm/src/providers/mod.rs, which makes their clients: another one is a row there, with its file and a word in docs/models.md",
+        words: &["OpenAi::new(", "Anthropic::new(", "Ollama::new("],
+        within: &["services/llm/", "server/"],
+        strings: false,
+        but: &[("services/llm/src/providers/", "the table and the adapters")],
+    },
+    Rule {
         says: "whether a failure is worth another try is said by the table of schemas/src/error.rs",
         words: &[
             "fn is_final(",
@@ -345,10 +352,6 @@ const NAMED: &[Exception] = &[
     (
         "services/llm/src/options.rs",
         "chooses one by its settings and variables",
-    ),
-    (
-        "services/llm/src/options/backends.rs",
-        "lists several by their names and addresses",
     ),
     (
         "services/llm/src/services.rs",

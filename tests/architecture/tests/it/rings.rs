@@ -10,6 +10,7 @@ use tg_architecture_tests::words::places;
 /// The storeys of `crates/`: each may use those before it. A crate that is not named here may use none of them.
 const LADDER: &[&str] = &[
     "crates/citations",
+    "crates/reader",
     "crates/replies",
     "crates/compaction",
     "crates/provenance",
@@ -24,6 +25,7 @@ const LADDER: &[&str] = &[
     "crates/provider-http",
     "crates/storage",
     "crates/telemetry",
+    "crates/templates",
     "crates/bus",
     "crates/rpc",
     "crates/mesh",
@@ -56,6 +58,7 @@ const SILENT: &[(&str, &str, &str)] = &[];
 const PURE: &[&str] = &[
     "schemas",
     "crates/citations",
+    "crates/reader",
     "crates/replies",
     "crates/compaction",
     "crates/provenance",
@@ -63,6 +66,7 @@ const PURE: &[&str] = &[
     "crates/jwt",
     "crates/document",
     "crates/threads",
+    "crates/templates",
 ];
 const IMPURE: &[&str] = &[
     "tokio",

@@ -52,7 +52,7 @@ fn targets() -> Vec<Target> {
     AuditEvent AuditEntry AuditRequest AuditDropped AuditResponse
         Metadata UserContext Assignment Entitlement OverrideAuthority Delegation Usage DeadLetter Presence
         HostedProcessor HostedFlow AgentRun AgentRunStep AgentRunCall RunCost AnswerCost AgentRunsRequest
-        DetachedRun AgentRunsResponse RunToolCall RunHappened RunStanding SummedStep RunSummary TracesRequest EndedRun TracesResponse UsageRequest UsageTotal UsageResponse RunWritten RunTallyEntry RunTally LibraryText LibraryTexts
+        DetachedRun AgentRunsResponse RunToolCall RunHappened RunStanding SummedStep RunSummary TracesRequest EndedRun TracesResponse UsageCall UsageRequest UsageTotal UsageResponse RunWritten RunTallyEntry RunTally LibraryText LibraryTexts
         Retract CollectionDrop CollectionDropped ReembedRequest Reembedding ReembedResponse ProcessingError NeighbourhoodRequest LabelledTerm Neighbour
         NeighbourhoodResponse SourcesRequest TracedSource SourceDocument SourcesResponse ImageToTextRequest
         ImageToTextResponse TraversalStep GraphRagQuery Source Citation GraphRagResponse DocumentRagQuery DocumentRagResponse

@@ -7,8 +7,8 @@ use tg_agent::engine::delegating::Definition;
 use tg_agent::engine::delegating::graph::{Graph, MAX_TASKS};
 use tg_agent::engine::parser::ReplyParser;
 use tg_agent::engine::{plan, planning};
-use tg_prompt::engine::template::Engine;
 use tg_rag::engine::concepts;
+use tg_templates::template::Engine;
 use tg_testkit::fuzz::run;
 use tg_tool::engine::calculator;
 

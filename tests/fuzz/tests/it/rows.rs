@@ -12,11 +12,11 @@ use tg_flow::engine::catalog::Catalog;
 use tg_flow::engine::check::check;
 use tg_flow::engine::parameters::ParameterType;
 use tg_flow::engine::template::Template;
-use tg_prompt::PromptSet;
 use tg_schemas::flow_record::{FlowRecord, Names, ProcessorRow};
 use tg_schemas::msg::AgentRun;
 use tg_schemas::price::Price;
 use tg_schemas::{FlowId, WorkspaceId, table};
+use tg_templates::PromptSet;
 use tg_testkit::fuzz::run;
 
 #[test]
@@ -139,9 +139,9 @@ fn prompts() {
         let text = String::from_utf8_lossy(&bytes[..bytes.len().min(16 << 10)]);
         let set = PromptSet::read([("system", text.as_ref()), ("template.p", text.as_ref())]);
         let terms = BTreeMap::from([("question".to_owned(), "\"q\"".to_owned())]);
-        let _ = set.render("p", terms);
+        let _ = set.render("p", &terms);
         let broken = BTreeMap::from([("question".to_owned(), text.into_owned())]);
-        let _ = set.render("p", broken);
+        let _ = set.render("p", &broken);
     });
 }
 

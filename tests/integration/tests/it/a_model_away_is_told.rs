@@ -14,7 +14,11 @@ use crate::world::Bus;
 
 /// A record was tried and put aside by then, also on a busy machine.
 const BOUND: Duration = Duration::from_secs(60);
-const REASON: &str = "the model provider cannot be reached";
+/// Whether a text tells why nothing is answered: at first what happened, and while the model rests that it failed.
+fn is_told(text: &str) -> bool {
+    text.contains("the model provider cannot be reached")
+        || text.contains("the model provider failed lately")
+}
 
 /// What a command says once it says some text.
 async fn until(url: &str, args: &[&str], text: &str) -> Result<String> {
@@ -79,10 +83,10 @@ async fn story(bus: Bus) -> Result<()> {
     ensure!(added.code == Some(0), "{added:?}");
 
     let why = until(&url, &["why", "--json"], "tried again, the next in ").await?;
-    ensure!(why.contains(REASON), "{why}");
+    ensure!(is_told(&why), "{why}");
     let status = until(&url, &["process-status", "--active"], "tried again, ").await?;
     ensure!(
-        status.contains(REASON) && status.contains("lamps.txt  processing"),
+        is_told(&status) && status.contains("lamps.txt  processing"),
         "{status}"
     );
     the_waiting_line_says_so(&url).await

@@ -32,7 +32,8 @@ const OTHERS: [&str; 10] = [
     "tool",
 ];
 /// Whoever keeps something for workspaces, but those without whom none is deleted: its flows are stopped then.
-const STORES: [&str; 7] = [
+const STORES: [&str; 8] = [
+    "sessions",
     "graph",
     "vectors",
     "rows",
@@ -42,7 +43,8 @@ const STORES: [&str; 7] = [
     "agent",
 ];
 /// What those, and the flow service, say that they purged.
-const PURGED: [&str; 9] = [
+const PURGED: [&str; 10] = [
+    "sessions",
     "graph",
     "vectors",
     "keywords",
@@ -175,12 +177,12 @@ async fn at_once(bus: Bus) -> Result<()> {
 }
 
 #[tokio::test]
-async fn at_once_embedded() -> Result<()> {
+async fn line_082_at_once_embedded() -> Result<()> {
     at_once(Bus::Embedded).await
 }
 
 #[tokio::test]
-async fn at_once_over_rabbitmq() -> Result<()> {
+async fn line_082_at_once_over_rabbitmq() -> Result<()> {
     at_once(Bus::Rabbit).await
 }
 

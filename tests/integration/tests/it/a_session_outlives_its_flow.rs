@@ -6,7 +6,9 @@ use serde_json::{Value, json};
 use tg_testkit::process::{Launch, Server, client};
 use tg_testkit::rabbitmq::RabbitNode;
 
+use crate::edge::first_key;
 use crate::workspaces::{patiently, start};
+use crate::world::Bus;
 
 const SESSIONS: &str = "a1/agents/concise-de/sessions";
 
@@ -77,6 +79,68 @@ async fn line_127(server: &Server, node: Option<&RabbitNode>) -> Result<()> {
     ensure!(status == 200, "{status} {told}");
     ensure!(said(&url, &session).await? == 4);
     Ok(())
+}
+
+/// 40: neither what is said in a session nor the key of who says it is in a log, a metric or a trail.
+async fn line_040(bus: Bus) -> Result<()> {
+    let node = bus.broker().await?;
+    let launch = Launch::up().over(node.as_ref());
+    let server = launch.arg("--auth").arg("iam").ready().await?;
+    let (url, key) = (server.url(), first_key(&server).await?);
+    let post = async |path: &str, body: Value| -> Result<Value> {
+        let request = client()?.post(format!("{url}{path}")).bearer_auth(&key);
+        let response = request.header("SPASS-User-Id", "ann").json(&body).send();
+        let response = response.await?;
+        let status = response.status();
+        let told: Value = response.json().await?;
+        ensure!(status.is_success(), "{path}: {status} {told}");
+        Ok(told)
+    };
+    let made = post(SESSIONS, json!({})).await?;
+    let session = made["id"].as_str().context("an id")?;
+    let path = format!("{SESSIONS}/{session}/messages");
+    post(&path, json!({"message": "Was ist eine Geheimlaterne?"})).await?;
+    let chat = "a1/agents/concise-de/chat";
+    post(chat, json!({"message": "Wo ist die Geheimlaterne?"})).await?;
+    let metrics = client()?.get(format!("{url}metrics")).bearer_auth(&key);
+    let metrics = metrics.send().await?.error_for_status()?.text().await?;
+    let mut trail = String::new();
+    for file in std::fs::read_dir(server.data().join("audit"))? {
+        trail += &std::fs::read_to_string(file?.path())?;
+    }
+    ensure!(trail.contains("agent.turn"), "no turn: {trail}");
+    // What iam writes down of changes and refusals, as it stands on the disk.
+    let mut audit = String::new();
+    for file in std::fs::read_dir(server.data())? {
+        let file = file?;
+        if file.file_name().to_string_lossy().starts_with("iam.sqlite") {
+            audit += &String::from_utf8_lossy(&std::fs::read(file.path())?);
+        }
+    }
+    ensure!(!audit.is_empty(), "no audit was looked at");
+    let log = server.log();
+    for (place, text) in [
+        ("log", &log),
+        ("metrics", &metrics),
+        ("trail", &trail),
+        ("audit", &audit),
+    ] {
+        for never in ["Geheimlaterne", key.as_str()] {
+            let line = text.lines().find(|line| line.contains(never));
+            ensure!(line.is_none(), "{place}: {line:?}");
+        }
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn line_040_on_the_embedded_bus() -> Result<()> {
+    line_040(Bus::Embedded).await
+}
+
+#[tokio::test]
+async fn line_040_over_rabbitmq() -> Result<()> {
+    line_040(Bus::Rabbit).await
 }
 
 #[tokio::test]

@@ -244,7 +244,85 @@ async fn each_budget_binds(bus: Bus) -> Result<()> {
     Ok(())
 }
 
-on_both_buses!(each_budget_binds);
+/// A chat over `/v1`: its status, the seconds of `Retry-After`, and what was answered.
+async fn chat(url: &str) -> Result<(u16, Option<u64>, Value)> {
+    let turns = json!([{"role": "user", "content": "Say something."}]);
+    let body = json!({"model": "scripted", "messages": turns});
+    let asked = tg_testkit::process::client()?
+        .post(format!("{url}v1/chat/completions"))
+        .json(&body)
+        .send()
+        .await?;
+    let pause = asked.headers().get("retry-after");
+    let pause = pause.and_then(|pause| pause.to_str().ok()?.parse().ok());
+    Ok((asked.status().as_u16(), pause, asked.json().await?))
+}
+
+/// What is asked without the agent shares the budget with runs, and the refusal says when to ask again.
+async fn calls_without_the_agent_share_it(bus: Bus) -> Result<()> {
+    const MOST: i64 = 2_000;
+    let says = Reply::text("Something else. ".repeat(20));
+    let model = ScriptedModel::start(vec![Rule::always(says)]).await?;
+    let node = bus.broker().await?;
+    let server = launch(&model, node.as_ref())
+        .env(
+            "THREADGRAPH_AGENT__WORKSPACE_TOKENS_A_DAY",
+            MOST.to_string(),
+        )
+        .ready()
+        .await?;
+    let url = server.url();
+    let why = "Stopped by the budget of its workspace for the day (tokens): ";
+    let refused = |status: u16, pause: Option<u64>, told: &Value| {
+        ensure!(status == 429 && pause.is_some(), "{status}: {told}");
+        let text = told["error"]["message"].as_str().unwrap_or_default();
+        ensure!(text.starts_with(why), "{told}");
+        Ok(())
+    };
+    for answer in join_all((0..RUNS).map(|_| chat(&url))).await {
+        let (status, pause, told) = answer?;
+        if status != 200 {
+            refused(status, pause, &told)?;
+        }
+    }
+    // One after the other, until there is no room for one more.
+    let mut asked = 0;
+    loop {
+        let (status, pause, told) = chat(&url).await?;
+        if status != 200 {
+            refused(status, pause, &told)?;
+            break;
+        }
+        asked += 1;
+        ensure!(asked < 500, "none is refused");
+    }
+    let before = model.count();
+    let path = "api/v1/flow/default/service/agent";
+    let (status, answer) = post(&url, path, json!({"question": "And you?"})).await?;
+    ensure!(
+        status == 200 && answer["finish_reason"] == "budget",
+        "{answer}"
+    );
+    let prompt = json!({"system": "", "prompt": "Say something. ".repeat(20)});
+    let asked = tg_testkit::process::client()?
+        .post(format!("{url}api/v1/flow/default/service/text-completion"))
+        .header("X-Error-Status", "true")
+        .json(&prompt)
+        .send()
+        .await?;
+    ensure!(asked.headers().contains_key("retry-after"), "{asked:?}");
+    refused(asked.status().as_u16(), Some(1), &asked.json().await?)?;
+    ensure!(model.count() == before, "a model was asked");
+    let all = used(&url, "workspace").await?;
+    let calls = all[0]["model_calls"].as_i64().context("calls")?;
+    ensure!(calls == i64::try_from(before)?, "{all:?}, not {before}");
+    ensure!(tokens(&all[0]) <= MOST + tokens(&all[0]) / calls, "{all:?}");
+    let runs = used(&url, "run").await?;
+    ensure!(runs.len() == 1 && runs[0]["name"] == "direct", "{runs:?}");
+    Ok(())
+}
+
+on_both_buses!(each_budget_binds, calls_without_the_agent_share_it);
 
 #[tokio::test]
 async fn on_the_embedded_bus() -> Result<()> {

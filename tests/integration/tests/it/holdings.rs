@@ -20,6 +20,10 @@ const SCHEMA: &str = r#"{"name": "lamps", "description": "Lamps", "fields": [
     {"name": "maker", "type": "string", "indexed": true}]}"#;
 /// Config type that no template has.
 const NOTES: &str = "notes";
+/// An agent that each system has, and those that each new workspace has.
+const AGENT: &str = "concise-de";
+const SEEDED: [&str; 2] = ["Bobby", "Maven"];
+const SESSIONS: &str = "api/v1/sessions";
 
 /// What there is of each kind, in order.
 pub type Held = BTreeMap<&'static str, Vec<String>>;
@@ -104,6 +108,7 @@ impl Tenant<'_> {
             "document-embeddings": {"metadata": core, "chunks": [chunk]}});
         self.done("knowledge", vectors).await?;
         self.processed(word).await?;
+        self.talks(word).await?;
         // Vectors of rows come by themselves.
         let end = Instant::now() + BOUND;
         loop {
@@ -114,6 +119,47 @@ impl Tenant<'_> {
             ensure!(Instant::now() < end, "{held:#?}");
             tokio::time::sleep(PAUSE).await;
         }
+    }
+
+    /// The agents that it made itself.
+    async fn agents(&self) -> Result<Vec<Value>> {
+        let ask = json!({"operation": "list-agents"});
+        let all = self.list(SESSIONS, ask, "/result/items").await?;
+        let is_own = |one: &Value| SEEDED.iter().all(|name| one["name"] != *name);
+        Ok(all.into_iter().filter(is_own).collect())
+    }
+
+    /// An agent of its own, a conversation with it, and a session with another one.
+    async fn talks(&self, word: &str) -> Result<()> {
+        // The service may just have started.
+        self.agents().await?;
+        let agent = json!({"operation": "create-agent", "name": word});
+        self.done("sessions", agent).await?;
+        let agents = self.agents().await?;
+        let own = agents.first().context("no agent")?;
+        let conversation =
+            json!({"operation": "create-conversation", "agent_id": own["agentId"], "title": word});
+        self.done("sessions", conversation).await?;
+        let session =
+            json!({"operation": "create-session", "name": AGENT, "user_id": "ann", "title": word});
+        self.done("sessions", session).await
+    }
+
+    /// What there is of these.
+    async fn talked(&self) -> Result<[(&'static str, Vec<Value>); 3]> {
+        let agents = self.agents().await?;
+        let mut conversations = Vec::new();
+        for agent in &agents {
+            let ask = json!({"operation": "list-conversations", "agent_id": agent["agentId"]});
+            conversations.extend(self.list(SESSIONS, ask, "/result/items").await?);
+        }
+        let ask = json!({"operation": "list-sessions", "name": AGENT, "user_id": "ann"});
+        let sessions = self.list(SESSIONS, ask, "/result/sessions").await?;
+        Ok([
+            ("agents", agents),
+            ("conversations", conversations),
+            ("sessions", sessions),
+        ])
     }
 
     /// A document that becomes triples, vectors, words and a core.
@@ -239,7 +285,7 @@ impl Tenant<'_> {
             all.sort();
             all
         };
-        let kinds = kinds.into_iter();
+        let kinds = kinds.into_iter().chain(self.talked().await?);
         Ok(kinds.map(|(kind, all)| (kind, in_order(all))).collect())
     }
 

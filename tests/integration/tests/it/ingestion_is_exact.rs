@@ -25,7 +25,7 @@ const CHUNKS: usize = DOCUMENTS * 3 / 2;
 /// Everything is processed by then, on a busy machine and with every pause that the faults cause.
 const BOUND: Duration = Duration::from_secs(600);
 /// Each is a process of its own over a broker, and each is killed.
-const SERVICES: [&str; 18] = [
+const SERVICES: [&str; 19] = [
     "threads",
     "graph",
     "extract",
@@ -44,6 +44,7 @@ const SERVICES: [&str; 18] = [
     "rag",
     "agent",
     "tool",
+    "sessions",
 ];
 /// All of them in one process, on the embedded bus.
 const EVERYTHING: &str = "everything";

@@ -356,9 +356,11 @@ async fn model_away(bus: Bus) -> Result<()> {
     world
         .model
         .set_rules(vec![Rule::always(Reply::text("There."))]);
-    let ask = json!({"system": "s", "prompt": "p", "streaming": false});
+    // The model that failed rests for a minute; another of the same provider is asked at once.
+    let turns = json!([{"role": "user", "content": "p"}]);
+    let ask = json!({"model": "scripted-large", "messages": turns});
     let (_, said) = world
-        .post("api/v1/flow/default/service/text-completion", ask)
+        .post("api/v1/flow/default/service/chat-completion", ask)
         .await?;
     ensure!(said.to_string().contains("There."), "{said}");
     until(server, "there", |page| {

@@ -236,8 +236,6 @@ fn check(spans: &[Received], bus: Bus) -> Result<()> {
             "chat scripted",
             "process text-completion-rag",
             "ask text-completion-rag",
-            "process prompt-rag",
-            "ask prompt-rag",
             "agent step",
         ];
         ensure!(names.starts_with(&way), "{names:?}\n{}", drawn(spans));
@@ -254,7 +252,6 @@ fn check(spans: &[Received], bus: Bus) -> Result<()> {
             "threadgraph-agent",
             "threadgraph-gateway",
             "threadgraph-llm",
-            "threadgraph-prompt",
         ],
     };
     ensure!(services.iter().eq(expected), "{services:?}");

@@ -116,6 +116,11 @@ async fn a_client_of_the_api_is_a_client(bus: Bus) -> Result<()> {
         runs((program, script), arguments, &server).await?;
     }
 
+    let pictures = near.calls().into_iter().filter(|call| {
+        let picture = &call.body["messages"][0]["content"][1]["image_url"]["url"];
+        *picture == "data:image/png;base64,iVBORw0KGgo="
+    });
+    ensure!(pictures.count() == 1, "the picture did not come once");
     let token = [("TRUSTGRAPH_TOKEN", key.as_str())];
     let route = tg_with(&server.url(), &token, &["route", "--explain"]).await?;
     route.expect("scripted: far (by failover)")?;

@@ -98,6 +98,7 @@ const OURS: [&str; 87] = [
     "TracesRequest",
     "TracesResponse",
     "Usage",
+    "UsageCall",
     "UsageRequest",
     "UsageResponse",
     "UsageTotal",

@@ -1,10 +1,11 @@
 //! Runs of the agent are joined again behind any part, through another gateway where there is one; a cancel closes the
-//! provider's connection at once; a run waits for its asker as long as it was told to.
+//! provider's connection at once, and those of all subagents; a run waits for its asker as long as it was told to.
 
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
+use tg_testkit::chance::Chance;
 use tg_testkit::model::{End, Reply, Rule, ScriptedModel, two_step_react};
 use tg_testkit::process::{Launch, Server, tg};
 use tg_testkit::shared_node::VirtualHost;
@@ -13,12 +14,11 @@ use tg_testkit::socket::Socket;
 use crate::world::{Bus, launch, on_both_buses, post};
 
 const BOUND: Duration = Duration::from_secs(60);
-/// How many join, and how soon the first part that they lack is there, of 95 in 100.
-const JOIN: usize = 1000;
-const FIRST: Duration = Duration::from_millis(50);
-/// How many are cancelled, and how soon the provider's connection is closed, of 99 in 100.
-const CANCELS: usize = 100;
-const CLOSED: Duration = Duration::from_millis(200);
+/// How many join in the gate, and how many are cancelled there: `alone` has more of both, and measures them.
+const JOIN: usize = 30;
+const CANCELS: usize = 5;
+/// Whoever goes on in spite of a cancel has asked the model again by then.
+const STILL: Duration = Duration::from_secs(2);
 
 /// A system with two gateways; on the embedded bus they are one.
 struct Gateways {
@@ -80,13 +80,12 @@ fn told(frames: &[Value]) -> Vec<(&Value, &Value)> {
         .collect()
 }
 
-/// That many are the slowest of a hundred.
-fn slowest(mut took: Vec<Duration>, of_hundred: usize) -> Duration {
-    took.sort_unstable();
-    took[took.len() * (100 - of_hundred) / 100]
+async fn a_run_is_joined_without_a_gap_or_repeat(bus: Bus) -> Result<()> {
+    joined(bus, JOIN).await.map(drop)
 }
 
-async fn a_run_is_joined_without_a_gap_or_repeat(bus: Bus) -> Result<()> {
+/// Joins a run that often, behind parts that are drawn; how soon the first part came that was lacking.
+async fn joined(bus: Bus, times: usize) -> Result<Vec<Duration>> {
     let rules = two_step_react("calculator", json!({"expression": "6*7"}), 8);
     let system = Gateways::new(bus, rules).await?;
     let [socket, other] = system.sockets().await?;
@@ -102,9 +101,10 @@ async fn a_run_is_joined_without_a_gap_or_repeat(bus: Bus) -> Result<()> {
     let live = live.all(BOUND).await?;
     ensure!(told(&live) == told(&all), "{live:?} is not {all:?}");
     ensure!(all.len() > 10, "{all:?}");
+    let mut chance = Chance::of_this_run();
     let mut took = Vec::new();
-    for n in 0..JOIN {
-        let offset = n.wrapping_mul(7919) % (all.len() - 1);
+    for _ in 0..times {
+        let offset = chance.below(all.len() - 1);
         let began = Instant::now();
         let mut joined = other.send(resume(&run, Some(offset))).await?;
         let mut rest = vec![joined.next().await.context("no part")?];
@@ -117,8 +117,6 @@ async fn a_run_is_joined_without_a_gap_or_repeat(bus: Bus) -> Result<()> {
             "behind {offset}: {rest:?}"
         );
     }
-    let slow = slowest(took, 5);
-    ensure!(slow <= FIRST, "{slow:?}");
     let id = run.as_str().context("no run")?;
     tg(&system.other(), &["list-runs"]).await?.expect(id)?;
     tg(&system.other(), &["attach", id])
@@ -127,15 +125,20 @@ async fn a_run_is_joined_without_a_gap_or_repeat(bus: Bus) -> Result<()> {
     let foreign = other.send(resume(&json!("another"), None)).await?;
     let foreign = foreign.all(BOUND).await?;
     ensure!(foreign[0]["error"]["type"] == "not-found", "{foreign:?}");
-    Ok(())
+    Ok(took)
 }
 
 async fn a_cancel_closes_the_providers_connection(bus: Bus) -> Result<()> {
+    cancelled(bus, CANCELS).await.map(drop)
+}
+
+/// Cancels that many runs; how soon the provider's connection was closed.
+async fn cancelled(bus: Bus, times: usize) -> Result<Vec<Duration>> {
     let hang = Reply::pieces(["Thought: hm"]).ending(End::Hang);
     let system = Gateways::new(bus, vec![Rule::always(hang)]).await?;
     let [socket, _] = system.sockets().await?;
     let mut took = Vec::new();
-    for n in 1..=CANCELS {
+    for n in 1..=times {
         let mut asked = socket.send(question("cancel")).await?;
         let thought = loop {
             let frame = asked.next().await.context("no thought")?;
@@ -154,8 +157,44 @@ async fn a_cancel_closes_the_providers_connection(bus: Bus) -> Result<()> {
         ensure!(reply["ended"] == true && reply["steps"] == 0, "{reply}");
         took.push(after);
     }
-    let slow = slowest(took, 1);
-    ensure!(slow <= CLOSED, "{slow:?}");
+    Ok(took)
+}
+
+/// The supervisor waits for three subagents, each of them for the model.
+async fn a_cancelled_supervisor_leaves_nothing_running(bus: Bus) -> Result<()> {
+    const GOALS: [&str; 3] = ["The first?", "The second?", "The third?"];
+    let hang = Reply::pieces(["Thought: hm"]).ending(End::Hang);
+    let goals = Reply::text(json!(GOALS).to_string());
+    let rules = vec![Rule::contains("## Goals wanted", goals), Rule::always(hang)];
+    let system = Gateways::new(bus, rules).await?;
+    let [socket, _] = system.sockets().await?;
+    let mut request = question("detach");
+    request["request"]["pattern"] = json!("supervisor");
+    let mut asked = socket.send(request).await?;
+    let run = asked.next().await.context("no part")?["run"].clone();
+    let calls = 1 + GOALS.len();
+    ensure!(
+        system.model.wait_calls(calls, BOUND).await,
+        "{} calls",
+        system.model.count()
+    );
+    let reply = system.cancel(&run).await?;
+    ensure!(reply["cancelled"] == run, "{reply}");
+    let closed = system.model.wait_closed(GOALS.len(), BOUND).await;
+    ensure!(closed, "a connection to the provider is open");
+    let rest = asked.all(BOUND).await?;
+    let last = rest.last().context("no end")?;
+    let mut ends = [&last["error"], &last["response"]["error"]].into_iter();
+    let is_told = ends.any(|error| error["type"] == "cancelled");
+    ensure!(is_told, "{last}");
+    tokio::time::sleep(STILL).await;
+    let asked = system.model.count();
+    ensure!(asked == calls, "{asked} calls, {calls} before the cancel");
+    let list = json!({"operation": "list-runs"});
+    let (_, listed) = post(&system.other(), "api/v1/requests", list).await?;
+    let runs = listed["runs"].as_array().context(listed.to_string())?;
+    let is_over = |one: &Value| one["state"] == "cancelled";
+    ensure!(!runs.is_empty() && runs.iter().all(is_over), "{listed}");
     Ok(())
 }
 
@@ -188,5 +227,45 @@ async fn a_run_waits_for_its_asker(bus: Bus) -> Result<()> {
 on_both_buses!(
     a_run_is_joined_without_a_gap_or_repeat,
     a_cancel_closes_the_providers_connection,
+    a_cancelled_supervisor_leaves_nothing_running,
     a_run_waits_for_its_asker,
 );
+
+/// As many as the promise says, within its bounds of time.
+mod alone {
+    use std::time::Duration;
+
+    use anyhow::{Result, ensure};
+
+    use crate::world::{Bus, on_both_buses};
+
+    /// How many join, and how soon the first part that they lack is there, of 95 in 100.
+    const JOIN: usize = 1000;
+    const FIRST: Duration = Duration::from_millis(50);
+    /// How many are cancelled, and how soon the provider's connection is closed, of 99 in 100.
+    const CANCELS: usize = 100;
+    const CLOSED: Duration = Duration::from_millis(200);
+
+    /// That many are the slowest of a hundred.
+    fn slowest(mut took: Vec<Duration>, of_hundred: usize) -> Duration {
+        took.sort_unstable();
+        took[took.len() * (100 - of_hundred) / 100]
+    }
+
+    async fn a_run_is_joined_at_once(bus: Bus) -> Result<()> {
+        let slow = slowest(super::joined(bus, JOIN).await?, 5);
+        ensure!(slow <= FIRST, "{slow:?}");
+        Ok(())
+    }
+
+    async fn a_cancel_closes_the_connection_at_once(bus: Bus) -> Result<()> {
+        let slow = slowest(super::cancelled(bus, CANCELS).await?, 1);
+        ensure!(slow <= CLOSED, "{slow:?}");
+        Ok(())
+    }
+
+    on_both_buses!(
+        a_run_is_joined_at_once,
+        a_cancel_closes_the_connection_at_once,
+    );
+}

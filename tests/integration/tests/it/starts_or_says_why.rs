@@ -117,6 +117,44 @@ async fn some_services_without_a_broker_are_refused_at_once() -> Result<()> {
     Ok(())
 }
 
+/// 4: what is wrong with all files of agents is told at once.
+async fn bad_agents(bus: Bus) -> Result<()> {
+    let node = bus.broker().await?;
+    let data = tempfile::tempdir()?;
+    let agents = data.path().join("agents");
+    std::fs::create_dir(&agents)?;
+    for (file, text) in [
+        ("a.yaml", "name: zoe\nmodel: m1\n"),
+        ("b.yaml", "name: zoe\nmodel: m1\n"),
+        ("c.yaml", "name: a b\nmodel: m1\n"),
+        ("d.yaml", "name: d\nmodel: m9\n"),
+    ] {
+        std::fs::write(agents.join(file), text)?;
+    }
+    let launch = Launch::up().data(data.path()).over(node.as_ref());
+    let launch = launch.env("THREADGRAPH_SESSIONS__ALLOWED_MODELS", "m1");
+    let (ended, log) = launch.spawn().await?.ended().await?;
+    ensure!(ended.is_some_and(|code| code != 0), "{ended:?}\n{log}");
+    for told in [
+        "b.yaml: name: 'zoe' is the name of the agent in a.yaml",
+        "c.yaml: name: must have at most",
+        "d.yaml: model: 'm9' is not one of the allowed models",
+    ] {
+        ensure!(log.contains(told), "{told}: {log}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn line_004_bad_files_of_agents_are_told_at_once_on_the_embedded_bus() -> Result<()> {
+    bad_agents(Bus::Embedded).await
+}
+
+#[tokio::test]
+async fn line_004_bad_files_of_agents_are_told_at_once_over_a_broker() -> Result<()> {
+    bad_agents(Bus::Rabbit).await
+}
+
 /// Also one that listens for metrics, and settings that say nothing.
 #[tokio::test]
 async fn mistakes_in_settings_are_told_alike() -> Result<()> {

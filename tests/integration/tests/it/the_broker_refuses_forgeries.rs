@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, ensure};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tg_bus::rabbitmq::{RabbitBus, RabbitOptions};
 use tg_bus::{Bus, Consume, Delete, Delivery, Envelope, Mode, PublishMode, Routed, Sink, Target};
 use tg_schemas::topic::Class;
@@ -14,6 +14,9 @@ use tg_schemas::{FlowId, Subscription, Topic, WorkspaceId};
 use tg_testkit::process::{Launch, Server, bin_dir, root, tg};
 use tg_testkit::rabbitmq::RabbitNode;
 use tokio::process::Command;
+
+use crate::listeners_talk::{listening, register};
+use crate::world::post;
 
 /// What a file with a broker's password would hold.
 const PASSWORD: &str = "own";
@@ -171,6 +174,17 @@ async fn forgeries(bus: &RabbitBus) -> Result<Vec<(String, bool)>> {
     Ok(tried)
 }
 
+/// A listener is a program of whoever runs the system, with a user that is no service's.
+async fn a_listener_answers(url: &str, broker: &str) -> Result<()> {
+    register(url, "shouter", json!({"description": "Says it loud."})).await?;
+    let _listens = listening("shouter", "examples/shouter.py", broker).await?;
+    let send = json!({"operation": "send-message", "flow": "default", "to": "shouter",
+        "type": "textinput", "payload": {"text": "hi"}});
+    let (_, heard) = post(url, "api/v1/threads", send).await?;
+    ensure!(heard["messages"][0]["payload"]["text"] == "HI", "{heard}");
+    Ok(())
+}
+
 #[tokio::test]
 async fn a_service_can_do_nothing_in_the_name_of_another() -> Result<()> {
     let node = RabbitNode::start().await?;
@@ -185,6 +199,7 @@ async fn a_service_can_do_nothing_in_the_name_of_another() -> Result<()> {
         .expect("1 added.")?;
     let question = "Which mountain is the meridian of Nepal Standard Time close to?";
     tg(&url, &["ask", question]).await?.expect("Gaurishankar")?;
+    a_listener_answers(&url, &node.url()).await?;
     let refused = node.refusals()?;
     ensure!(refused.is_empty(), "the system needs more: {refused:#?}");
 

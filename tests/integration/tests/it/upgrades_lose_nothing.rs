@@ -1,6 +1,7 @@
 //! What was dead-lettered or parked under a release before outlives two upgrades: records that wait carry the schema of
-//! their writer, which the configuration keeps, so that a later release reads them.
+//! their writer, which the configuration keeps, so that a later release reads them. A flow that ran goes on with what waits in it.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
@@ -13,7 +14,7 @@ use tg_testkit::outside::{Release, Sent, publish};
 use tg_testkit::process::{Launch, Server};
 use tg_testkit::shared_node::VirtualHost;
 
-use crate::world::{Bus, post};
+use crate::world::{Bus, on_both_buses, post};
 
 /// Records of each release.
 const COUNT: usize = 12;
@@ -67,6 +68,15 @@ fn sent(workspace: &str, body: Vec<u8>, headers: Headers) -> Result<Sent> {
     };
     let topic = format!("flow:tg:triples-store:{workspace}:{FLOW}");
     Ok((Topic::parse(&topic)?, envelope))
+}
+
+/// A record of the release before that.
+fn of_first(release: &Release, number: usize, headers: Headers) -> Result<Sent> {
+    // Union index of metadata, id, root, and what follows.
+    let mut fields = body("first", number)?;
+    ensure!(fields[..4] == [2, 2, b'x', 0], "{fields:?}");
+    fields.remove(3);
+    sent("default", release.body(&fields), headers)
 }
 
 /// A record of the release before.
@@ -130,14 +140,7 @@ async fn two_upgrades(bus: Bus) -> Result<()> {
     let broker = node.as_ref().map(VirtualHost::url);
     let folder = tempfile::tempdir()?;
     let data = folder.path().join("data");
-    let start = || {
-        let launch = Launch::up().data(&data);
-        let launch = match &broker {
-            Some(url) => launch.arg("--bus").arg(url),
-            None => launch,
-        };
-        launch.ready()
-    };
+    let start = || launched(&data, broker.as_deref()).ready();
     start().await?.terminate().await?;
 
     // The first release ran here: its schema is kept, and its records are of a flow's start of its time. One of the
@@ -146,15 +149,11 @@ async fn two_upgrades(bus: Bus) -> Result<()> {
     first.keep_schema(&data)?;
     let mut records = Vec::new();
     for number in 0..COUNT {
-        // Union index of metadata, id, root, and what follows.
-        let mut fields = body("first", number)?;
-        ensure!(fields[..4] == [2, 2, b'x', 0], "{fields:?}");
-        fields.remove(3);
         let before = Headers {
             epoch: Some(u64::MAX >> 12),
             ..Headers::default()
         };
-        records.push(sent("default", first.body(&fields), before)?);
+        records.push(of_first(&first, number, before)?);
         records.push(of_second(&second, "default", number)?);
     }
     publish(broker.as_deref(), &data, records).await?;
@@ -189,30 +188,58 @@ async fn two_upgrades(bus: Bus) -> Result<()> {
         })
         .collect();
     wanted.sort();
+    until_there(&server, &wanted).await
+}
+
+/// All these triples are there in the end, and nothing is put aside.
+async fn until_there(server: &Server, wanted: &[String]) -> Result<()> {
     let end = Instant::now() + BOUND;
-    while there(&server, "default").await? != wanted {
+    while there(server, "default").await? != wanted {
         ensure!(
             Instant::now() < end,
             "{:?}\n{}",
-            there(&server, "default").await?,
+            there(server, "default").await?,
             server.log()
         );
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     for reason in ["retry", "parked", "stale", "dead"] {
-        ensure!(aside(&server, reason).await? == 0, "{reason}");
+        ensure!(aside(server, reason).await? == 0, "{reason}");
     }
     Ok(())
 }
 
-/// Ready is who serves the default flow, which is stopped here: the flow service must answer.
-async fn start_without_flow(data: &std::path::Path, broker: Option<&str>) -> Result<Server> {
+/// A flow runs when its process is killed, and records of an older release wait in it: this release goes on with them. There is no
+/// older program yet, so this one is what is killed.
+async fn what_waits_in_a_running_flow_is_gone_on_with(bus: Bus) -> Result<()> {
+    let node = bus.broker().await?;
+    let broker = node.as_ref().map(VirtualHost::url);
+    let folder = tempfile::tempdir()?;
+    let data = folder.path().join("data");
+    let start = || launched(&data, broker.as_deref()).ready();
+    start().await?.kill9().await?;
+    let first = first()?;
+    first.keep_schema(&data)?;
+    let records = (0..COUNT).map(|number| of_first(&first, number, Headers::default()));
+    let records = records.collect::<Result<Vec<_>>>()?;
+    publish(broker.as_deref(), &data, records).await?;
+    let server = start().await?;
+    let mut wanted: Vec<String> = (0..COUNT).map(|n| format!("urn:first:{n}")).collect();
+    wanted.sort();
+    until_there(&server, &wanted).await
+}
+
+fn launched(data: &Path, broker: Option<&str>) -> Launch {
     let launch = Launch::up().data(data);
-    let launch = match broker {
+    match broker {
         Some(url) => launch.arg("--bus").arg(url),
         None => launch,
-    };
-    let server = launch.spawn().await?;
+    }
+}
+
+/// Ready is who serves the default flow, which is stopped here: the flow service must answer.
+async fn start_without_flow(data: &Path, broker: Option<&str>) -> Result<Server> {
+    let server = launched(data, broker).spawn().await?;
     let end = Instant::now() + BOUND;
     let list = json!({"operation": "list-put-aside", "workspace": "default"});
     loop {
@@ -234,3 +261,5 @@ async fn on_the_embedded_bus() -> Result<()> {
 async fn on_rabbitmq() -> Result<()> {
     two_upgrades(Bus::Rabbit).await
 }
+
+on_both_buses!(what_waits_in_a_running_flow_is_gone_on_with);

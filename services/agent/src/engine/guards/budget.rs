@@ -2,6 +2,7 @@
 //! together. What the next call is likely to take is counted before it is made, and what it took afterwards. So a bound is
 //! passed by no more than one call where calls are like those before; of a first burst of much larger ones it may be by each.
 
+use chrono::{DateTime, Datelike, Months, NaiveDate, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tg_schemas::msg::AgentRun;
@@ -67,6 +68,21 @@ impl Per {
             Self::Day => today.to_owned(),
             Self::Month => format!("{}01", today.get(..8).unwrap_or_default()),
         }
+    }
+
+    /// Seconds until what was spent counts no more.
+    pub fn left(self, now: DateTime<Utc>) -> u64 {
+        let today = now.date_naive();
+        let next = match self {
+            Self::Day => today.succ_opt(),
+            Self::Month => {
+                let first = NaiveDate::from_ymd_opt(today.year(), today.month(), 1);
+                first.and_then(|first| first.checked_add_months(Months::new(1)))
+            }
+        };
+        let next = next.and_then(|day| day.and_hms_opt(0, 0, 0));
+        let left = next.map_or(1, |next| (next.and_utc() - now).num_seconds() + 1);
+        u64::try_from(left).unwrap_or(1)
     }
 
     /// The word for it.
@@ -249,6 +265,9 @@ pub struct Exhausted {
     pub limit: Limit,
     /// Why, in one sentence.
     pub why: String,
+    /// It fits beside what was used: only what is reserved for others stands in the way.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub reserved: bool,
 }
 
 impl Budget {
@@ -263,6 +282,7 @@ impl Budget {
         let says = |limit: Limit, what: String| Exhausted {
             limit,
             why: format!("Stopped by {whose} ({}): {what}", limit.as_str()),
+            reserved: false,
         };
         if over(self.tokens, spent.tokens, next.tokens) {
             let (used, most, next) = (spent.tokens, self.tokens, next.tokens);
@@ -305,6 +325,21 @@ pub fn model_call(run: &AgentRun, price: Option<&Price>) -> Amount {
     let bytes = FRAME + run.question.len() + run.framing.len() + run.summary.len() + steps;
     let in_token = u64::try_from(bytes / BYTES).unwrap_or(u64::MAX);
     one_call(in_token, price)
+}
+
+/// What a call of a model that is asked for is likely to take, by the prices of those that may answer.
+pub fn outside_call(
+    (in_token, out_token): (u64, u64),
+    prices: impl Iterator<Item = Price>,
+) -> Amount {
+    let cost = |price: Price| price.nanodollars(in_token, out_token, 0);
+    Amount {
+        model_calls: 1,
+        in_token,
+        out_token,
+        nanodollars: prices.map(cost).max().unwrap_or(0),
+        ..Amount::default()
+    }
 }
 
 /// What it is likely to take to sum up so many tokens.
@@ -386,6 +421,15 @@ mod tests {
         );
         assert_eq!(Budget::default().exhausted("", &spent, &next), None);
         assert!(all.binds() && !Budget::default().binds());
+    }
+
+    #[test]
+    fn a_day_and_a_month_end_at_midnight() {
+        let left = |per: Per, now: &str| per.left(now.parse().unwrap());
+        assert_eq!(left(Per::Day, "2026-11-29T23:59:50Z"), 11);
+        assert_eq!(left(Per::Day, "2026-11-29T00:00:00Z"), 86_401);
+        assert_eq!(left(Per::Month, "2026-11-29T23:59:50Z"), 86_411);
+        assert_eq!(left(Per::Month, "2026-12-31T23:59:59Z"), 2);
     }
 
     #[test]

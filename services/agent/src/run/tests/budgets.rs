@@ -252,7 +252,11 @@ async fn a_plan_counts_its_steps(place: Place) {
 async fn a_step_taken_up_again_counts_once(place: Place) {
     let world = World::new(&place, [Say::Text("Final Answer: done")]).await;
     let chosen = decision(act("calculator"));
-    world.ledger.decide(&of(RUN), 1, &chosen, 1).await.unwrap();
+    world
+        .ledger
+        .decide(&of(RUN), 1, &chosen, &[], 1)
+        .await
+        .unwrap();
     let chunks = continued(&world, died(run(1, false), Vec::new(), 0)).await;
     assert!(chunks.last().expect("an end").end_of_dialog);
     assert_eq!(used(&world, Scope::Run).await[0].1[..2], [2, 1]);

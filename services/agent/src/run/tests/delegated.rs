@@ -347,7 +347,11 @@ async fn line_130_a_step_that_is_taken_again_adds_no_second_turn(place: Place) {
             arguments: asks.as_object().unwrap().clone(),
         };
         let decided = decision(asks);
-        world.ledger.decide(&of(RUN), 1, &decided, 1).await.unwrap();
+        world
+            .ledger
+            .decide(&of(RUN), 1, &decided, &[], 1)
+            .await
+            .unwrap();
         let session = SessionId {
             workspace: "default".into(),
             user: String::new(),

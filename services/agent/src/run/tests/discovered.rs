@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use tg_mesh::Ask;
 use tg_schemas::msg::{AgentRequest, McpTool};
 use tg_testkit::config::Config;
 use tg_testkit::place::Place;
@@ -147,7 +148,30 @@ async fn what_a_server_has_later_is_for_later_runs(place: Place) {
     );
 }
 
+/// Where users have tokens of their own, what the server has for one is not offered to another.
+async fn each_user_is_offered_what_the_server_has_for_them(place: Place) {
+    let rows = config(json!({"writes": false}));
+    let row = json!({"url": "http://far/", "user-tokens": true});
+    rows.put("mcp", "far", &row.to_string());
+    let script = [END; 2].map(Say::Text);
+    let world = World::among(&place, script, rows, Vec::new()).await;
+    // At once: what is asked for all is taken for true that long.
+    for (user, name) in [("ann", "look"), ("bob", "pay")] {
+        *world.listed.lock() = Some(vec![tool(name, true)]);
+        let ask = Ask {
+            user_id: Some(user.to_owned()),
+            ..Ask::default()
+        };
+        let mut answer = world.ask_with(&question("q", true), ask);
+        while let Some(part) = answer.next().await {
+            part.unwrap();
+        }
+        assert_eq!(offered(&world), [format!("srv_{name}")]);
+    }
+}
+
 tg_testkit::on_both_buses!(
+    each_user_is_offered_what_the_server_has_for_them,
     a_tool_of_a_server_is_described_used_and_replayed,
     what_writes_is_granted_or_asks,
     what_a_server_has_later_is_for_later_runs,

@@ -258,7 +258,11 @@ async fn a_graph_taken_up_goes_on_with_what_is_not_done(place: Place) {
             .unwrap()
             .clone(),
     });
-    world.ledger.decide(&of(RUN), 1, &decided, 1).await.unwrap();
+    world
+        .ledger
+        .decide(&of(RUN), 1, &decided, &[], 1)
+        .await
+        .unwrap();
     let finding = Finding {
         subagent: 256,
         goal: "a?".into(),
@@ -290,13 +294,19 @@ async fn a_graph_taken_up_goes_on_with_what_is_not_done(place: Place) {
         name: "remote".into(),
         arguments: json!({"x": 1}).as_object().unwrap().clone(),
     });
-    world.ledger.decide(&of(&begun), 1, &tool, 1).await.unwrap();
+    world
+        .ledger
+        .decide(&of(&begun), 1, &tool, &[], 1)
+        .await
+        .unwrap();
     let seen = Observation {
         text: "seen before".into(),
         ..Observation::default()
     };
     let key = of(&begun);
-    let kept = world.ledger.observe(&key, 1, &seen, Told::default(), 1);
+    let kept = world
+        .ledger
+        .observe(&key, 1, &seen, Told::default(), &[], 1);
     kept.await.unwrap();
     let chunks = continued(&world, died(run(1, false), Vec::new(), 0)).await;
     let told = observed(&chunks).remove(0);

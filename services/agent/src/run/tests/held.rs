@@ -12,10 +12,11 @@ use tg_schemas::msg::{
 };
 use tg_schemas::processors::agent_manager::{RUNS, STEP};
 use tg_schemas::processors::{ProcessorSpec, Serves, Spec};
-use tg_schemas::{Class, Error, ErrorCode, Topic};
+use tg_schemas::{Class, Error, ErrorCode, Reply, Topic};
 use tg_testkit::place::Place;
 use tokio::sync::Notify;
 
+use super::joined::read;
 use super::repeats::{RUN, continued, died, run};
 use super::world::{SOON, Say, World, question, rows, topic};
 use crate::options::Options;
@@ -24,16 +25,28 @@ use crate::store::{Asked, Began, Caller, IsOver, Whose};
 const SERVICE: Spec<Serves<ToolServiceRequest, ToolServiceResponse>> =
     Spec::pair("request", "response");
 const QUEUE: &str = "request:tg:tool-slow:default";
-/// How long the step takes; the tool says something so often, as nobody waits for ten minutes of silence.
+/// How long steps take; the tool says something so often, as nobody waits for ten minutes of silence.
 const FORTY_MINUTES: Duration = Duration::from_secs(40 * 60);
+const HOUR: Duration = Duration::from_secs(60 * 60);
 const PIECES: u32 = 8;
 
 /// A tool that says something now and then, and ends when it is told to.
-#[derive(Default)]
 struct Slow {
+    takes: Duration,
     times: AtomicUsize,
     begun: Notify,
     go_on: Notify,
+}
+
+impl Slow {
+    fn taking(takes: Duration) -> Arc<Self> {
+        Arc::new(Self {
+            takes,
+            times: AtomicUsize::default(),
+            begun: Notify::default(),
+            go_on: Notify::default(),
+        })
+    }
 }
 
 #[async_trait]
@@ -52,7 +65,7 @@ impl RequestHandler<ToolServiceRequest, ToolServiceResponse> for Slow {
             ..ToolServiceResponse::default()
         };
         for _ in 0..PIECES {
-            tokio::time::sleep(FORTY_MINUTES / PIECES).await;
+            tokio::time::sleep(self.takes / PIECES).await;
             out.send(piece(".", false)).await?;
         }
         self.go_on.notified().await;
@@ -70,11 +83,11 @@ async fn with_a_slow_tool(place: &Place, slow: &Arc<Slow>) -> World {
     config.put("processor:slow", "default", &topics.to_string());
     let hosted = Processor::new(ProcessorSpec::unlisted("slow")).serves(SERVICE, slow.clone());
     let script = [
-        Say::Text("Action: slow\nArgs: {}"),
+        Say::Text("Thought: it takes its time\nAction: slow\nArgs: {}"),
         Say::Text("Final Answer: done"),
     ];
     let options = Options {
-        tool_timeout_seconds: 3600,
+        tool_timeout_seconds: 2 * HOUR.as_secs(),
         ..Options::default()
     };
     let world = World::start(place.connect().await, script, options, config, vec![hosted]).await;
@@ -86,7 +99,7 @@ async fn with_a_slow_tool(place: &Place, slow: &Arc<Slow>) -> World {
 /// while nothing but the tool is waited for, so it can be stopped: on the bus inside the process.
 #[tokio::test]
 async fn a_step_of_forty_minutes_runs_once() {
-    let slow = Arc::new(Slow::default());
+    let slow = Slow::taking(FORTY_MINUTES);
     let world = with_a_slow_tool(&Place::embedded(), &slow).await;
     let step = topic(Class::Flow, STEP.name);
     let mut steps: Tap<AgentRun> = world.mesh.tap(&step).await.expect("a tap");
@@ -117,6 +130,45 @@ async fn a_step_of_forty_minutes_runs_once() {
     assert_eq!(world.ended().await, "final-answer");
     assert_eq!(slow.times.load(Ordering::SeqCst), 1);
     assert_eq!(world.calls(), 2, "a model call for each step");
+}
+
+/// 34.3: nothing is told of a run for an hour, and then it is over for an hour. Who joins it behind any part hears all that they
+/// lack. The time passes as above, and by the clock of the ledger.
+#[tokio::test]
+async fn a_run_is_joined_after_an_hour_of_silence() {
+    let slow = Slow::taking(HOUR);
+    let world = with_a_slow_tool(&Place::embedded(), &slow).await;
+    let ask = Ask {
+        id: Some("q".into()),
+        user_id: Some("ann".into()),
+        deadline: Some(Deadline::after(2 * HOUR)),
+        detach: true,
+        ..Ask::default()
+    };
+    let mut answer = world.ask_with(&question("q", true), ask);
+    let heard = async { while let Some(Ok(_)) = answer.next().await {} };
+    let passing = async {
+        let begun = tokio::time::timeout(SOON, slow.begun.notified()).await;
+        begun.expect("the tool is asked");
+        tokio::time::pause();
+        tokio::time::sleep(HOUR).await;
+        tokio::time::resume();
+        let (before, _) = read(&world.mesh, "ann", 1, 1).await.unwrap();
+        assert!(!before.is_empty(), "what was told before the silence");
+        slow.go_on.notify_one();
+        let from = 1 + before.len();
+        let (after, _) = read(&world.mesh, "ann", from, usize::MAX).await.unwrap();
+        [before, after].concat()
+    };
+    let ((), joined) = tokio::join!(heard, passing);
+    assert_eq!(world.ended().await, "final-answer");
+    let later = clock::millis() + HOUR.as_millis() as i64;
+    while world.ledger.forget(later).await.unwrap() {}
+    let (all, _) = read(&world.mesh, "ann", 0, usize::MAX).await.unwrap();
+    assert_eq!(all[1..], joined);
+    assert!(all.last().unwrap().is_last());
+    let (rest, _) = read(&world.mesh, "ann", 3, usize::MAX).await.unwrap();
+    assert_eq!(rest, all[3..]);
 }
 
 async fn runs(world: &World, operation: &str) -> Result<AgentRunsResponse, Error> {

@@ -107,7 +107,11 @@ async fn what_is_found_is_not_found_again(place: Place) {
         chosen(1, "calculator", json!({"expression": "2+2"})),
     ];
     let decided = decision(Taken::Actions { calls });
-    world.ledger.decide(&of(RUN), 2, &decided, 1).await.unwrap();
+    world
+        .ledger
+        .decide(&of(RUN), 2, &decided, &[], 1)
+        .await
+        .unwrap();
     let seen = Observation {
         text: "seen before".into(),
         called: true,

@@ -160,7 +160,11 @@ fn contents(chunks: &[AgentResponse], kind: &str) -> Vec<String> {
 async fn a_decided_step_goes_on_in_the_same_words(place: Place) {
     let world = World::new(&place, [Say::Text("Final Answer: 4")]).await;
     let decided = decision(act("calculator"));
-    world.ledger.decide(&of(RUN), 1, &decided, 1).await.unwrap();
+    world
+        .ledger
+        .decide(&of(RUN), 1, &decided, &[], 1)
+        .await
+        .unwrap();
     let id = Session::new(RUN);
     // The session's entry and the first piece got through before the crash.
     let event = session_entry();
@@ -191,7 +195,7 @@ async fn an_observed_step_does_not_use_its_tool_again(place: Place) {
     let world = World::new(&place, [Say::Text("Final Answer: 4")]).await;
     world
         .ledger
-        .decide(&of(RUN), 1, &decision(act("remote")), 1)
+        .decide(&of(RUN), 1, &decision(act("remote")), &[], 1)
         .await
         .unwrap();
     let seen = Observation {
@@ -201,7 +205,7 @@ async fn an_observed_step_does_not_use_its_tool_again(place: Place) {
     };
     world
         .ledger
-        .observe(&of(RUN), 1, &seen, Told::default(), 1)
+        .observe(&of(RUN), 1, &seen, Told::default(), &[], 1)
         .await
         .unwrap();
     let chunks = continued(&world, died(run(1, false), Vec::new(), 0)).await;
@@ -214,7 +218,7 @@ async fn a_call_of_unknown_outcome_is_not_made_again(place: Place) {
     let world = World::new(&place, [Say::Text("Final Answer: 4")]).await;
     world
         .ledger
-        .decide(&of(RUN), 1, &decision(act("remote")), 1)
+        .decide(&of(RUN), 1, &decision(act("remote")), &[], 1)
         .await
         .unwrap();
     let chunks = continued(&world, died(run(1, false), Vec::new(), 0)).await;
@@ -229,7 +233,11 @@ async fn an_answer_decided_is_given(place: Place) {
         text: "It is 4".into(),
     });
     decided.answer = vec!["It ".into(), "is 4".into()];
-    world.ledger.decide(&of(RUN), 1, &decided, 1).await.unwrap();
+    world
+        .ledger
+        .decide(&of(RUN), 1, &decided, &[], 1)
+        .await
+        .unwrap();
     let chunks = continued(&world, died(run(1, true), Vec::new(), 0)).await;
     assert_eq!(contents(&chunks, "answer"), ["It ", "is 4", ""]);
     assert_eq!(world.calls(), 0);
@@ -263,7 +271,11 @@ async fn an_answer_decided_is_the_end_though_its_asker_is_gone(place: Place) {
     let world = World::new(&place, []).await;
     let mut decided = decision(Taken::Answer { text: "4".into() });
     decided.answer = vec!["4".into()];
-    world.ledger.decide(&of(RUN), 1, &decided, 1).await.unwrap();
+    world
+        .ledger
+        .decide(&of(RUN), 1, &decided, &[], 1)
+        .await
+        .unwrap();
     let left = Arc::new(Left::default());
     let processor = Processor::new(ProcessorSpec::unlisted("left")).serves(LEFT, left.clone());
     world.mesh.host(processor).await.unwrap();
@@ -342,14 +354,18 @@ async fn an_undecided_step_that_was_heard_is_interrupted(place: Place) {
 async fn two_steps_that_come_again_together_do_not_wait_for_each_other(place: Place) {
     let world = World::new(&place, [Say::Text("Final Answer: 4")]).await;
     let decided = decision(act("calculator"));
-    world.ledger.decide(&of(RUN), 1, &decided, 1).await.unwrap();
+    world
+        .ledger
+        .decide(&of(RUN), 1, &decided, &[], 1)
+        .await
+        .unwrap();
     let seen = Observation {
         text: "4".into(),
         ..Observation::default()
     };
     world
         .ledger
-        .observe(&of(RUN), 1, &seen, Told::default(), 1)
+        .observe(&of(RUN), 1, &seen, Told::default(), &[], 1)
         .await
         .unwrap();
     let died = died(run(2, true), Vec::new(), 0);
@@ -446,20 +462,24 @@ async fn a_step_that_is_past_is_dropped(place: Place) {
 async fn a_step_whose_run_went_on_gives_the_trace_what_it_lacks(place: Place) {
     let world = World::new(&place, []).await;
     let decided = decision(act("calculator"));
-    world.ledger.decide(&of(RUN), 1, &decided, 1).await.unwrap();
+    world
+        .ledger
+        .decide(&of(RUN), 1, &decided, &[], 1)
+        .await
+        .unwrap();
     let seen = Observation {
         text: "4".into(),
         ..Observation::default()
     };
     world
         .ledger
-        .observe(&of(RUN), 1, &seen, Told::default(), 1)
+        .observe(&of(RUN), 1, &seen, Told::default(), &[], 1)
         .await
         .unwrap();
     let answered = decision(Taken::Answer { text: "4".into() });
     world
         .ledger
-        .decide(&of(RUN), 2, &answered, 2)
+        .decide(&of(RUN), 2, &answered, &[], 2)
         .await
         .unwrap();
     let mut again = run(1, false);
@@ -477,6 +497,24 @@ async fn a_step_whose_run_went_on_gives_the_trace_what_it_lacks(place: Place) {
     world.library.holds(2).await;
 }
 
+/// It is not said when each is done: a record that comes again while the run goes on finds a later step.
+async fn the_end_of_a_run_says_that_its_earlier_steps_are_done(place: Place) {
+    let remote = "Thought: look\nAction: remote\nArgs: {\"x\": 1}";
+    let script = [Say::Text(remote), Say::Text("Final Answer: 4")];
+    let world = World::new(&place, script).await;
+    let chunks = continued(&world, died(run(1, false), Vec::new(), 0)).await;
+    assert!(chunks.last().unwrap().end_of_dialog);
+    let row = async |step: u32| world.ledger.load(RUN.into(), step).await.unwrap();
+    let over = async {
+        while !row(2).await.done {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(SOON, over).await.unwrap();
+    assert!(row(1).await.done);
+    is_whole(&world).await;
+}
+
 tg_testkit::on_both_buses!(
     a_decided_step_goes_on_in_the_same_words,
     an_observed_step_does_not_use_its_tool_again,
@@ -490,4 +528,5 @@ tg_testkit::on_both_buses!(
     a_step_whose_asker_is_gone_is_interrupted_at_once,
     a_step_that_is_past_is_dropped,
     a_step_whose_run_went_on_gives_the_trace_what_it_lacks,
+    the_end_of_a_run_says_that_its_earlier_steps_are_done,
 );

@@ -258,7 +258,11 @@ async fn a_run_taken_up_goes_on_with_what_is_not_done(place: Place) {
             goals: goals.clone(),
         });
         decided.thought = vec![splitting::decomposed(&goals)];
-        world.ledger.decide(&of(RUN), 1, &decided, 1).await.unwrap();
+        world
+            .ledger
+            .decide(&of(RUN), 1, &decided, &[], 1)
+            .await
+            .unwrap();
         let finding = Finding {
             goal: "a?".into(),
             run: "a0000000-0000-4000-8000-000000000000".into(),
@@ -271,14 +275,18 @@ async fn a_run_taken_up_goes_on_with_what_is_not_done(place: Place) {
             name: "remote".into(),
             arguments: json!({"x": 1}).as_object().unwrap().clone(),
         });
-        world.ledger.decide(&of(&begun), 1, &tool, 1).await.unwrap();
+        world
+            .ledger
+            .decide(&of(&begun), 1, &tool, &[], 1)
+            .await
+            .unwrap();
         let seen = Observation {
             text: "seen before".into(),
             ..Observation::default()
         };
         world
             .ledger
-            .observe(&of(&begun), 1, &seen, Told::default(), 1)
+            .observe(&of(&begun), 1, &seen, Told::default(), &[], 1)
             .await
             .unwrap();
         let mut sent = said_before(&world, &decided, &begun).await;
@@ -383,7 +391,11 @@ async fn a_run_whose_subagents_are_done_only_answers(place: Place) {
         goals: vec!["a?".into()],
     });
     decided.thought = vec!["Decomposed".into()];
-    world.ledger.decide(&of(RUN), 1, &decided, 1).await.unwrap();
+    world
+        .ledger
+        .decide(&of(RUN), 1, &decided, &[], 1)
+        .await
+        .unwrap();
     let seen = Observation {
         findings: vec![Finding {
             goal: "a?".into(),
@@ -395,7 +407,7 @@ async fn a_run_whose_subagents_are_done_only_answers(place: Place) {
     };
     world
         .ledger
-        .observe(&of(RUN), 1, &seen, Told::default(), 1)
+        .observe(&of(RUN), 1, &seen, Told::default(), &[], 1)
         .await
         .unwrap();
     let chunks = continued(&world, died(supervised(), Vec::new(), 0)).await;

@@ -212,7 +212,11 @@ async fn what_has_returned_is_not_called_again(place: Place) {
         chosen("calculator", json!({"expression": "2+2"})),
     ];
     let decided = decision(Taken::Actions { calls });
-    world.ledger.decide(&of(RUN), 1, &decided, 1).await.unwrap();
+    world
+        .ledger
+        .decide(&of(RUN), 1, &decided, &[], 1)
+        .await
+        .unwrap();
     let seen = Observation {
         text: "seen before".into(),
         state: "moved".into(),

@@ -26,7 +26,7 @@ fn seen(text: &str, duration_ms: u64) -> Observation {
 }
 
 pub(super) async fn what_came_of_a_call_stands_until_its_step_has_seen_all(ledger: Store) {
-    ledger.decide(&of("r"), 1, &both(), 1).await.unwrap();
+    ledger.decide(&of("r"), 1, &both(), &[], 1).await.unwrap();
     let observe = async |run: RunKey, at: CallAt, text: &str| {
         let kept = ledger.observe_call(&run, at, &seen(text, 7), 1).await;
         kept.unwrap()
@@ -51,7 +51,10 @@ pub(super) async fn what_came_of_a_call_stands_until_its_step_has_seen_all(ledge
         ..seen("both", 7)
     };
     let told = Told::default();
-    ledger.observe(&of("r"), 1, &all, told, 1).await.unwrap();
+    ledger
+        .observe(&of("r"), 1, &all, told, &[], 1)
+        .await
+        .unwrap();
     assert_eq!(known().await, []);
     assert_eq!(happened().await, [call("a", true), call("b", true)]);
 }
@@ -73,7 +76,7 @@ pub(super) async fn a_record_knows_each_call_of_a_step(ledger: Store) {
     assert!(ledger.keep_record(&of("r"), added, 1).await.unwrap());
     let key = of("r");
     for step in 1..=2 {
-        ledger.decide(&key, step, &both(), 1).await.unwrap();
+        ledger.decide(&key, step, &both(), &[], 1).await.unwrap();
         let asking = Asking {
             workspace: "ws#3".into(),
             id: format!("of {step}"),
@@ -87,7 +90,10 @@ pub(super) async fn a_record_knows_each_call_of_a_step(ledger: Store) {
         ..seen("both", 7)
     };
     let told = Told::default();
-    ledger.observe(&of("r"), 1, &all, told, 1).await.unwrap();
+    ledger
+        .observe(&of("r"), 1, &all, told, &[], 1)
+        .await
+        .unwrap();
     let seen = seen("z", 9);
     ledger
         .observe_call(&of("r"), (2, 1), &seen, 1)

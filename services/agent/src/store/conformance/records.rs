@@ -45,13 +45,16 @@ pub(super) async fn a_record_is_kept_in_order_and_what_has_a_name_once(ledger: S
         .begin(asked("ws#3", "subagent/r/7", "t"), began("s"), 1)
         .await
         .unwrap();
-    ledger.decide(&of("s"), 2, &decision("x"), 1).await.unwrap();
+    ledger
+        .decide(&of("s"), 2, &decision("x"), &[], 1)
+        .await
+        .unwrap();
     let seen = Observation {
         duration_ms: 5,
         ..Observation::failed("x")
     };
     ledger
-        .observe(&of("s"), 2, &seen, Told::default(), 1)
+        .observe(&of("s"), 2, &seen, Told::default(), &[], 1)
         .await
         .unwrap();
     let found = Finding {

@@ -27,7 +27,10 @@ pub(super) async fn it_is_known_what_a_run_waits_for_and_since_when(store: Store
         ..RunProgress::default()
     };
     assert_eq!(stands(&store, "r").await, std::slice::from_ref(&first));
-    store.decide(&of("r"), 1, &acts("mail"), 20).await.unwrap();
+    store
+        .decide(&of("r"), 1, &acts("mail"), &[], 20)
+        .await
+        .unwrap();
     let decided = RunProgress {
         since_ms: 20,
         decision: Some(acts("mail")),
@@ -55,7 +58,10 @@ pub(super) async fn it_is_known_what_a_run_waits_for_and_since_when(store: Store
         ..Observation::default()
     };
     let told = Told::default();
-    store.observe(&of("r"), 1, &seen, told, 50).await.unwrap();
+    store
+        .observe(&of("r"), 1, &seen, told, &[], 50)
+        .await
+        .unwrap();
     let second = RunProgress {
         step: 2,
         since_ms: 27,
@@ -75,6 +81,25 @@ pub(super) async fn it_is_known_what_a_run_waits_for_and_since_when(store: Store
     let [over] = stands(&store, "r").await.try_into().unwrap();
     assert_eq!((over.over, over.step), (true, 2));
     assert_eq!(over.ended, Some(ending.message));
+}
+
+pub(super) async fn the_end_of_a_run_is_that_of_its_earlier_steps_if_it_says_so(store: Store) {
+    for (run, earlier_done) in [("r", true), ("s", false)] {
+        for step in 1..3 {
+            let kept = store.decide(&of(run), step, &acts("mail"), &[], 20).await;
+            assert!(kept.unwrap());
+        }
+        let key = of(run);
+        let end = RunEnd {
+            earlier_done,
+            ..end("ws#3", "d", run, "h")
+        };
+        let finished = store.finish_run(&key, 2, &end, Told::default(), 70);
+        finished.await.unwrap();
+        let earlier = store.load(run.into(), 1).await.unwrap();
+        assert_eq!((earlier.done, earlier.later), (earlier_done, true));
+        assert!(store.load(run.into(), 2).await.unwrap().done);
+    }
 }
 
 pub(super) async fn why_a_run_was_stopped_is_known(store: Store) {
@@ -99,11 +124,14 @@ pub(super) async fn why_a_run_was_stopped_is_known(store: Store) {
     };
     let begun = store.begin(detached("u", "q", 1_000_000), began("r"), 5);
     begun.await.unwrap();
-    store.decide(&of("r"), 1, &decided, 20).await.unwrap();
+    store.decide(&of("r"), 1, &decided, &[], 20).await.unwrap();
     assert_eq!(ended("r").await, Some(guard.sentence()));
     let begun = store.begin(detached("u", "q2", 1_000_000), began("s"), 5);
     begun.await.unwrap();
-    store.decide(&of("s"), 1, &acts("mail"), 20).await.unwrap();
+    store
+        .decide(&of("s"), 1, &acts("mail"), &[], 20)
+        .await
+        .unwrap();
     assert_eq!(ended("s").await, None, "it answered");
 }
 

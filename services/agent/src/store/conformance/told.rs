@@ -14,7 +14,7 @@ fn told(first: u64, parts: &[&str], keep: u64) -> Told {
 async fn tell(ledger: &Store, run: &str, told: Told, now_ms: i64) {
     let seen = Observation::failed("x");
     ledger
-        .observe(&of(run), 1, &seen, told, now_ms)
+        .observe(&of(run), 1, &seen, told, &[], now_ms)
         .await
         .unwrap();
 }
@@ -186,7 +186,7 @@ pub(super) async fn what_happened_in_subagents_is_known_with_their_run(ledger: S
             usage: used(tokens),
             ..decision("")
         };
-        ledger.decide(&of(run), 1, &decision, 1).await.unwrap();
+        ledger.decide(&of(run), 1, &decision, &[], 1).await.unwrap();
     }
     let happened = ledger.happened("r").await.unwrap();
     assert_eq!((happened.steps, happened.in_token), (4, 36));
@@ -200,7 +200,9 @@ pub(super) async fn what_happened_in_subagents_is_known_with_their_run(ledger: S
         }],
         ..Observation::failed("x")
     };
-    let seen = ledger.observe(&of("r"), 1, &seen, Told::default(), 1).await;
+    let seen = ledger
+        .observe(&of("r"), 1, &seen, Told::default(), &[], 1)
+        .await;
     seen.unwrap();
     let happened = ledger.happened("r").await.unwrap();
     assert_eq!((happened.steps, happened.in_token), (4, 36));
@@ -222,7 +224,10 @@ pub(super) async fn what_has_happened_in_a_run_is_known(ledger: Store) {
             usage: used.clone(),
             ..decision("")
         };
-        ledger.decide(&of("r"), step, &decision, 1).await.unwrap();
+        ledger
+            .decide(&of("r"), step, &decision, &[], 1)
+            .await
+            .unwrap();
     }
     for (step, called) in [(1, true), (2, false)] {
         let seen = Observation {
@@ -230,7 +235,7 @@ pub(super) async fn what_has_happened_in_a_run_is_known(ledger: Store) {
             ..Observation::failed("x")
         };
         ledger
-            .observe(&of("r"), step, &seen, Told::default(), 1)
+            .observe(&of("r"), step, &seen, Told::default(), &[], 1)
             .await
             .unwrap();
     }

@@ -1,9 +1,12 @@
 //! What calls use: reserved before, counted once.
 
-use super::{Store, asked, began, end, of, of_ended};
+use super::{Store, asked, began, decision, end, of, of_ended};
+use crate::engine::decision::Observation;
 use crate::engine::guards::Budget;
 use crate::engine::usage::{Amount, Scope};
-use crate::store::{Account, Bound, Call, CallKind, Days, Reservation, Told, Used};
+use crate::store::{
+    Account, Bound, Call, CallKind, Counted, Days, Decided, Reservation, Told, Used,
+};
 
 fn call(run: &str, step: u32, kind: CallKind) -> Call {
     Call {
@@ -159,6 +162,44 @@ pub(super) async fn what_is_reserved_binds_until_it_is_settled_or_over(ledger: S
     assert_eq!(ledger.reserve(&late(2), &next, 2000).await.unwrap(), None);
 }
 
+/// What only reservations of others stand in the way of is told from what does not fit any more.
+pub(super) async fn a_refusal_says_whether_it_is_for_what_others_reserved(ledger: Store) {
+    let ask = async |id: &str| {
+        let next = reservation(id, 600, vec![bound(Scope::Workspace, 1000)]);
+        let call = call(id, 1, CallKind::Model);
+        ledger.reserve(&call, &next, 1).await.unwrap()
+    };
+    assert_eq!(ask("first").await, None);
+    assert!(ask("second").await.unwrap().reserved);
+    let settled = call("first", 1, CallKind::Model);
+    let used = took("first", 600);
+    ledger
+        .settle(&of("first"), &settled, &used, 1)
+        .await
+        .unwrap();
+    assert!(!ask("third").await.unwrap().reserved);
+    assert!(
+        ask("second").await.unwrap().reserved,
+        "what was said stands"
+    );
+}
+
+/// Nobody tells of a call that no run makes once its process is gone; the end of a run tells of those of the run.
+pub(super) async fn a_call_of_no_run_that_lapses_counts_as_reserved(ledger: Store) {
+    for run in ["call/ws/q", "r"] {
+        let next = reservation(run, 100, vec![bound(Scope::Workspace, 1000)]);
+        let call = call(run, 0, CallKind::Model);
+        assert_eq!(ledger.reserve(&call, &next, 1).await.unwrap(), None);
+    }
+    ledger.forget(999).await.unwrap();
+    assert!(sums(&ledger, "ws", Scope::Workspace).await.is_empty());
+    for _ in 0..2 {
+        ledger.forget(1000).await.unwrap();
+        let counted = sums(&ledger, "ws", Scope::Workspace).await;
+        assert_eq!(counted, [(String::new(), 100)]);
+    }
+}
+
 /// Of 64 runs at once, as many call a tool as may; and none begins a call once the time of all is over.
 pub(super) async fn calls_and_time_bind_runs_at_once(ledger: Store) {
     let bounded = |budget: Budget| Bound {
@@ -251,6 +292,85 @@ pub(super) async fn a_bound_of_a_day_or_month_begins_anew(ledger: Store) {
     assert!(!fits("2026-11-27").await, "the same day");
     assert!(!fits("2026-11-01").await, "the same month");
     assert!(fits("2026-11-28").await, "the next day");
+}
+
+/// A step's rows and what its calls took are there together or not at all, and count once however often they come.
+pub(super) async fn what_the_calls_of_a_step_took_is_counted_with_its_rows(ledger: Store) {
+    let counted = |kind: CallKind, count: u64| Counted {
+        call: call("r", 1, kind),
+        used: took("r", count),
+    };
+    let summed = async || sums(&ledger, "ws", Scope::Workspace).await;
+    let next = reservation("r", 100, vec![bound(Scope::Workspace, 100)]);
+    let model = call("r", 1, CallKind::Model);
+    assert_eq!(ledger.reserve(&model, &next, 1).await.unwrap(), None);
+    let (key, ended) = (of("r"), of_ended("r"));
+    let decided = decision("x");
+    let asked = [counted(CallKind::Model, 7)];
+    let late = ledger.decide(&ended, 1, &decided, &asked, 1);
+    assert!(!late.await.unwrap());
+    assert!(summed().await.is_empty());
+    for _ in 0..2 {
+        let kept = ledger.decide(&key, 1, &decided, &asked, 1);
+        assert!(kept.await.unwrap());
+        // Whoever takes the step up counts it by itself.
+        let again = ledger.settle(&key, &asked[0].call, &asked[0].used, 1);
+        again.await.unwrap();
+        assert_eq!(summed().await, [(String::new(), 7)]);
+    }
+    // Nothing is reserved for it any more.
+    let other = call("other", 1, CallKind::Model);
+    let next = reservation("other", 93, vec![bound(Scope::Workspace, 100)]);
+    assert_eq!(ledger.reserve(&other, &next, 1).await.unwrap(), None);
+    let seen = Observation::default();
+    let used = [counted(CallKind::Tool, 5), counted(CallKind::Summary, 3)];
+    let late = ledger.observe(&ended, 1, &seen, Told::default(), &used, 1);
+    late.await.unwrap();
+    assert_eq!(summed().await, [(String::new(), 7)]);
+    for _ in 0..2 {
+        let kept = ledger.observe(&key, 1, &seen, Told::default(), &used, 1);
+        kept.await.unwrap();
+        assert_eq!(summed().await, [(String::new(), 15)]);
+    }
+}
+
+/// What was used for it is counted before: the call must fit what is left.
+pub(super) async fn a_decision_reserves_for_the_call_that_it_chose(ledger: Store) {
+    let decide = async |run: &str, used: u64, ended: bool| {
+        let key = if ended { of_ended(run) } else { of(run) };
+        let counted = [Counted {
+            call: call(run, 1, CallKind::Model),
+            used: took(run, used),
+        }];
+        let next = reservation(run, 40, vec![bound(Scope::Workspace, 100)]);
+        let next = (call(run, 1, CallKind::Tool), next);
+        let decided = decision("x");
+        let decided = ledger.decide_and_reserve(&key, 1, &decided, &counted, &next, 1);
+        decided.await.unwrap()
+    };
+    assert_eq!(decide("a", 50, true).await, Decided::WorkspaceEnded);
+    let row = ledger.load("a".into(), 1).await.unwrap();
+    assert_eq!(row.decision, None);
+    // What was said of a call stands.
+    for _ in 0..2 {
+        assert_eq!(decide("a", 50, false).await, Decided::Fits);
+    }
+    let row = ledger.load("a".into(), 1).await.unwrap();
+    assert_eq!(row.decision, Some(decision("x")));
+    for _ in 0..2 {
+        let refused = decide("b", 5, false).await;
+        let Decided::Refused(over) = refused else {
+            panic!("{refused:?}");
+        };
+        assert!(over.why.starts_with("Stopped by a budget (tokens): "));
+    }
+    // It is decided all the same, and what was used for that is counted.
+    let row = ledger.load("b".into(), 1).await.unwrap();
+    assert_eq!(row.decision, Some(decision("x")));
+    assert_eq!(
+        sums(&ledger, "ws", Scope::Workspace).await,
+        [(String::new(), 55)]
+    );
 }
 
 pub(super) async fn usage_is_summed_up_by_name_and_day(ledger: Store) {

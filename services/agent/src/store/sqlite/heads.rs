@@ -12,6 +12,7 @@ pub(super) fn note(tx: &Transaction<'_>, end: &RunEnd, now_ms: i64) -> Result<()
         workspace,
         day,
         ended,
+        ..
     } = end;
     tx.prepare_cached(
         "INSERT OR IGNORE INTO ended (workspace, run, day, number, collection, hash, ended_ms)

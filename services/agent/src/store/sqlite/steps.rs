@@ -187,14 +187,18 @@ pub(super) fn finish(tx: &Transaction<'_>, run: &str, step: u32) -> Result<(), S
     done(tx, run, step, 1)
 }
 
-/// Nothing more is to be done for the run of a step, which may have ended before anything was decided in it. Of a run that is not
-/// known any more nothing is noted.
+/// Nothing more is to be done for the run of a step, which may have ended before anything was decided in it; nor for its earlier
+/// steps, if they are done. Of a run that is not known any more nothing is noted.
 pub(super) fn finish_run(
     tx: &Transaction<'_>,
     run: &str,
-    step: u32,
+    (step, earlier_done): (u32, bool),
     now_ms: i64,
 ) -> Result<(), StorageError> {
+    if earlier_done {
+        tx.prepare_cached("UPDATE step SET done = 1 WHERE run = ?1 AND step < ?2 AND done = 0")?
+            .execute(params![run, step])?;
+    }
     tx.prepare_cached(
         "INSERT INTO step (run, step, done, created_ms)
          SELECT ?1, ?2, 2, ?3

@@ -9,8 +9,8 @@ use crate::engine::guards::Exhausted;
 use crate::engine::guards::budget::Spent;
 use crate::engine::usage::{Amount, Scope};
 use crate::store::{
-    Account, Bound, Call, CallKind, Days, KEEP_ENDS_MS, KEEP_MS, KEEP_USAGE_MS, PURGE, Reservation,
-    Used,
+    Account, Bound, Call, CallKind, Counted, Days, KEEP_ENDS_MS, KEEP_MS, KEEP_USAGE_MS, PURGE,
+    Reservation, Used,
 };
 
 /// What is summed up by these names is as short-lived as runs are.
@@ -99,7 +99,13 @@ pub(super) fn reserve(
         let mut spent = Spent::from(used.and(&open));
         spent.seconds = bound.seconds.unwrap_or(spent.seconds);
         let over = bound.budget.exhausted(&bound.whose, &spent, &amount.into());
-        if let Some(over) = over {
+        if let Some(mut over) = over {
+            let alone = Spent::from(used);
+            over.reserved = bound.seconds.is_none()
+                && bound
+                    .budget
+                    .exhausted(&bound.whose, &alone, &amount.into())
+                    .is_none();
             enter(tx, call, next, &Amount::default(), Some(&over), now_ms)?;
             return Ok(Some(over));
         }
@@ -286,6 +292,16 @@ pub(super) fn settle(
     }
 }
 
+/// Counts what several calls took.
+pub(super) fn settle_all(
+    tx: &Transaction<'_>,
+    counted: &[Counted],
+    now_ms: i64,
+) -> Result<(), StorageError> {
+    let mut counted = counted.iter();
+    counted.try_for_each(|one| settle(tx, &one.call, &one.used, now_ms))
+}
+
 fn add(
     tx: &Transaction<'_>,
     workspace: &str,
@@ -431,8 +447,23 @@ pub(super) fn clear(
     Ok((days > 0).then_some(amount))
 }
 
+/// Counts calls of no run that nobody told of within their time, as the process that made them is gone.
+fn lapse(tx: &Transaction<'_>, now_ms: i64) -> Result<bool, StorageError> {
+    let mut late = tx.prepare_cached(
+        "SELECT DISTINCT run FROM usage_call
+         WHERE settled = 0 AND run LIKE 'call/%' AND expires_ms <= ?1 LIMIT ?2",
+    )?;
+    let late = late.query_map(params![now_ms, PURGE], |row| row.get(0))?;
+    let late: Vec<String> = late.collect::<Result<_, _>>()?;
+    for run in &late {
+        release(tx, run, now_ms)?;
+    }
+    Ok(late.len() as i64 >= PURGE)
+}
+
 /// Removes some of what is too old; whether there is more.
 pub(super) fn forget(tx: &Transaction<'_>, now_ms: i64) -> Result<bool, StorageError> {
+    let late = lapse(tx, now_ms)?;
     let calls = tx
         .prepare_cached(
             "DELETE FROM usage_call WHERE (run, step, kind) IN
@@ -440,7 +471,7 @@ pub(super) fn forget(tx: &Transaction<'_>, now_ms: i64) -> Result<bool, StorageE
                 ORDER BY created_ms LIMIT ?2)",
         )?
         .execute(params![now_ms - KEEP_MS, PURGE])?;
-    let mut more = calls as i64 >= PURGE;
+    let mut more = late || calls as i64 >= PURGE;
     for (before_ms, short_lived) in [
         (now_ms - KEEP_ENDS_MS, true),
         (now_ms - KEEP_USAGE_MS, false),
@@ -468,7 +499,11 @@ pub(super) fn purge_some(tx: &Transaction<'_>, workspace: &str) -> Result<bool, 
         )?
         .execute(params![workspace, PURGE])?;
     let open = tx
-        .prepare_cached("DELETE FROM usage_call WHERE workspace = ?1 AND settled = 0")?
-        .execute([workspace])?;
+        .prepare_cached(
+            "DELETE FROM usage_call WHERE (run, step, kind) IN
+               (SELECT run, step, kind FROM usage_call
+                WHERE workspace = ?1 AND (settled = 0 OR run LIKE 'call/%') LIMIT ?2)",
+        )?
+        .execute(params![workspace, PURGE])?;
     Ok(totals + open > 0)
 }

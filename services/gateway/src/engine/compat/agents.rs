@@ -115,6 +115,12 @@ impl<'a> Turns<'a> {
             ));
         }
         let turns = list("messages").map_or(&[][..], Vec::as_slice);
+        if turns.iter().any(|turn| turn.get("images").is_some()) {
+            return Err(fault(
+                "messages",
+                "must have no pictures: agents read texts",
+            ));
+        }
         let (system, mut said): (Vec<&Value>, Vec<&Value>) =
             turns.iter().partition(|turn| turn["role"] == "system");
         let Some(last) = said.pop() else {
@@ -265,6 +271,11 @@ mod tests {
         assert_eq!(
             told(json!({"messages": user, "response_format": "json"})),
             "model: must not be an agent where a schema is asked for"
+        );
+        let image = json!([{"role": "user", "content": "q", "images": ["data:a"]}]);
+        assert_eq!(
+            told(json!({"messages": image})),
+            "messages: must have no pictures: agents read texts"
         );
         assert_eq!(
             told(json!({"messages": [{"role": "assistant", "content": "q"}]})),

@@ -65,6 +65,7 @@ impl CompatError {
                 "context_window_too_small",
                 "messages: are more than the model can read",
             ),
+            (Some("budget_exhausted"), _) => Self::new(429, "rate_limited", message),
             (_, ErrorCode::BadRequest | ErrorCode::BadOperation) => {
                 Self::new(400, "validation_error", message)
             }
@@ -90,7 +91,8 @@ impl CompatError {
             ),
             _ => Self::new(502, "upstream_error", generic),
         };
-        fault.after(retry_after)
+        let named = error.pause().and_then(|pause| i64::try_from(pause).ok());
+        fault.after(retry_after.or(named))
     }
 
     /// With another name for a field, which the request called otherwise than the service does.
@@ -170,6 +172,10 @@ mod tests {
                 assert!(!body.to_string().contains("http"), "{body}");
             }
         }
+        let over = Error::new(ErrorCode::Busy, "Stopped by the budget of its key").after(60);
+        let fault = CompatError::of(&over, Some("budget_exhausted"), None);
+        assert_eq!((fault.status, fault.retry_after), (429, Some(60)));
+        assert_eq!(fault.message(), over.message);
         let (_, body) = of(ErrorCode::BadRequest, None);
         assert_eq!(body["error"]["param"], "temperature");
         assert_eq!(body["error"]["type"], "invalid_request_error");

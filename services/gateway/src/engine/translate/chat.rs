@@ -93,6 +93,7 @@ fn turn(fields: &Fields<'_>) -> Result<ChatTurn, Error> {
         tool_calls: all(fields.objects("tool_calls")?, call)?,
         tool_call_id: fields.opt_text("tool_call_id")?,
         name: fields.opt_text("name")?,
+        images: fields.texts("images")?,
     })
 }
 
@@ -140,13 +141,14 @@ mod tests {
     #[test]
     fn turns_and_wishes_are_read_and_named_where_they_are_wrong() {
         let body = json!({
-            "messages": [{"role": "user", "content": "hi"}, {"role": "assistant", "tool_calls":
+            "messages": [{"role": "user", "content": "hi", "images": ["data:a"]}, {"role": "assistant", "tool_calls":
                 [{"id": "c", "name": "add", "arguments": "{}"}]}],
             "tools": [{"name": "add", "parameters": {"type": "object"}}],
             "temperature": 0, "stop": ["END"],
         });
         let read = question::<Chat>(body, "").unwrap();
         assert_eq!((read.temperature, read.top_p), (Some(0.0), None));
+        assert_eq!(read.messages[0].images, ["data:a"]);
         assert_eq!(read.messages[1].tool_calls[0].name, "add");
         for (wrong, told) in [
             (

@@ -24,6 +24,8 @@ impl Translate for Usage {
             after: body.text("after")?,
             session: body.text("session")?,
             agent: body.text("agent")?,
+            // Services alone have calls counted.
+            calls: Vec::new(),
         })
     }
 

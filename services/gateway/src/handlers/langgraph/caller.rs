@@ -1,6 +1,5 @@
 //! Who calls, how operations are asked for them, and how failures are told.
 
-use std::collections::VecDeque;
 use std::time::Duration;
 
 use axum::body::Body as HttpBody;
@@ -29,9 +28,8 @@ use crate::state::Shared;
 
 /// The header that names the user; without it the caller is their own user.
 const USER: &str = "spass-user-id";
-/// Messages of a page, and messages of a thread that are told at most: the newest.
-const PAGE: i64 = 200;
-const MESSAGES: usize = 1_000;
+/// Messages of a thread that are told at most: the newest.
+const MESSAGES: i64 = 1_000;
 
 /// Who asks, for whom and where.
 pub(super) struct Caller {
@@ -116,31 +114,27 @@ impl Caller {
         thread: &str,
         when_busy: Option<WhenBusy>,
     ) -> Result<Vec<SessionMessage>, Object> {
-        let mut which = WhichMessages {
+        let which = WhichMessages {
             session_id: thread.to_owned(),
             user_id: self.user.clone(),
-            limit: Some(PAGE),
+            newest: Some(MESSAGES),
             when_busy,
             ..WhichMessages::default()
         };
-        let mut newest = VecDeque::new();
-        let mut bytes = 0_usize;
-        loop {
-            let page = self.ask::<ListMessages>(&which).await?;
-            for message in page.messages {
-                bytes = bytes.saturating_add(shown::size(&message));
-                newest.push_back(message);
-                while newest.len() > MESSAGES || (bytes > CHAT_BODY && newest.len() > 1) {
-                    let oldest = newest.pop_front().as_ref().map_or(0, shown::size);
-                    bytes = bytes.saturating_sub(oldest);
-                }
+        let mut newest = self.ask::<ListMessages>(&which).await?.messages;
+        // What is told has more bytes than what is kept.
+        let mut room = CHAT_BODY;
+        let mut told = 0;
+        for message in newest.iter().rev() {
+            let size = shown::size(message);
+            if size > room && told > 0 {
+                break;
             }
-            which.when_busy = None;
-            which.cursor = page.next_cursor;
-            if which.cursor.is_none() {
-                return Ok(newest.into());
-            }
+            room = room.saturating_sub(size);
+            told += 1;
         }
+        newest.drain(..newest.len() - told);
+        Ok(newest)
     }
 
     /// The messages of a thread as they are, and whether a run of it is in progress.

@@ -258,7 +258,8 @@ async fn starts(
     Ok((run, session, begun))
 }
 
-/// The thread of a run. One in which nothing was said yet takes the agent of its first run.
+/// The thread of a run. One in which nothing was said yet takes the agent of its first run; where another run was first, it is
+/// refused.
 async fn place_of(caller: &Caller, thread: &str, run: &Run) -> Result<Session, Object> {
     let found = match caller.thread(thread).await {
         Ok(found) => found,
@@ -274,8 +275,7 @@ async fn place_of(caller: &Caller, thread: &str, run: &Run) -> Result<Session, O
         let text = "assistant_id: the thread belongs to another agent";
         return Err(unfit(Failure::new(FailureCode::SessionAgentMismatch, text)));
     }
-    threads::remove(caller, &found.id).await?;
-    threads::create(caller, &run.assistant, Some(found.id)).await
+    threads::give(caller, &run.assistant, &found.id).await
 }
 
 fn sent(caller: &Caller, session: &Session, run: &Run) -> SentMessage {

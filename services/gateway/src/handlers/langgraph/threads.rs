@@ -122,7 +122,7 @@ pub(super) fn is_unknown(failure: &Object) -> bool {
 }
 
 /// Deletes a thread.
-pub(super) async fn remove(caller: &Caller, id: &str) -> Result<(), Object> {
+async fn remove(caller: &Caller, id: &str) -> Result<(), Object> {
     let gone = caller.ask::<DeleteSession>(&caller.which(id)).await;
     gone.map(|Empty {}| ())
 }
@@ -133,14 +133,26 @@ pub(super) async fn create(
     agent: &str,
     id: Option<String>,
 ) -> Result<Session, Object> {
-    let new = NewSession {
+    caller.ask::<CreateSession>(&new(caller, agent, id)).await
+}
+
+/// Gives a thread in which nothing was said to another agent.
+pub(super) async fn give(caller: &Caller, agent: &str, id: &str) -> Result<Session, Object> {
+    let taking = NewSession {
+        takes_empty: true,
+        ..new(caller, agent, Some(id.to_owned()))
+    };
+    caller.ask::<CreateSession>(&taking).await
+}
+
+fn new(caller: &Caller, agent: &str, id: Option<String>) -> NewSession {
+    NewSession {
         name: agent.to_owned(),
         user_id: caller.user.clone(),
         session_id: id,
         compact_strategy: Some(CompactStrategy::Off),
         ..NewSession::default()
-    };
-    caller.ask::<CreateSession>(&new).await
+    }
 }
 
 /// The first agent, in the order of the names.

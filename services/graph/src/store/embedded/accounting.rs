@@ -125,7 +125,8 @@ fn count(shared: &Shared, workspace: &str) -> Result<(), GraphError> {
             quads: live,
             bytes: held.bytes,
         };
-        block_on(shared.journal.write(move |tx| journal::hold(tx, id, usage)))?;
+        let journal = &shared.journal;
+        journal.write_here(move |tx| journal::hold(tx, id, usage))?;
     }
     shared.recounted();
     Ok(())

@@ -4,7 +4,6 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use futures::executor::block_on;
 use tokio::sync::oneshot;
 
 use crate::error::GraphError;
@@ -186,9 +185,10 @@ fn within_limits(shared: &Shared, accounting: &mut Accounting, writes: Vec<Write
 
 fn append(shared: &Shared, writes: &[Write]) -> Result<Vec<Appended>, GraphError> {
     let rows = rows(writes)?;
-    Ok(block_on(
-        shared.journal.write(move |tx| journal::append(tx, &rows)),
-    )?)
+    let appended = shared
+        .journal
+        .write_here(move |tx| journal::append(tx, &rows));
+    Ok(appended?)
 }
 
 /// Runs of the same dataset and operation that follow each other share a row.

@@ -1,13 +1,11 @@
 //! What every adapter of [`SessionStore`] does. A new one is added by one line at the end.
 
-use tg_collections::WorkspaceStore;
 use tg_schemas::operations::{CompactStrategy, ToolCall, Usage};
-use tg_schemas::{WorkspaceKey, WorkspaceTombstone};
 
 use super::sqlite::SqliteSessions;
 use super::{
     Agent, AgentRow, AgentStore, Answer, Asked, Message, NewSession, Owner, Page, Role,
-    SessionStore, SettingStore, Span, Step, Surface,
+    SessionStore, Span, Step, Surface,
 };
 use crate::engine::cursor::Key;
 
@@ -114,6 +112,24 @@ async fn a_session_is_created_once_and_listed_for_its_owner_alone(store: impl Se
     assert!(other.is_empty());
     assert_eq!(store.session("x", "1").await.unwrap(), None);
     assert_eq!(store.session("w", "9").await.unwrap(), None);
+}
+
+async fn an_empty_session_is_given_to_another_agent_of_the_same_user(store: impl SessionStore) {
+    let to = |agent: &str, user: &str| Owner {
+        agent: agent.to_owned(),
+        ..owner(user)
+    };
+    assert_eq!(store.give("w", "1", to("b", "ann")).await.unwrap(), None);
+    store.create("w", new("1", "ann", 10)).await.unwrap();
+    let agent = async |owner: Owner| {
+        let given = store.give("w", "1", owner).await.unwrap();
+        given.unwrap().owner.agent
+    };
+    assert_eq!(agent(to("b", "eve")).await, "a");
+    assert_eq!(agent(to("b", "ann")).await, "b");
+    turn(&store, "1", "q", "text").await;
+    assert_eq!(agent(to("c", "ann")).await, "b");
+    assert_eq!(texts(&store, "1").await, ["text", "re text"]);
 }
 
 /// 16: rows of older stores may name no user.
@@ -425,6 +441,22 @@ async fn line_080_conversations_forget_a_collection(store: impl SessionStore) {
     }
 }
 
+async fn the_newest_messages_are_read_from_the_end(store: impl SessionStore) {
+    store.create("w", new("1", "ann", 10)).await.unwrap();
+    for at in 0..3 {
+        turn(&store, "1", &format!("q{at}"), &format!("text {at}")).await;
+    }
+    let newest = async |most, bytes| {
+        let found = store.newest("w", "1", most, bytes).await.unwrap();
+        found.into_iter().map(|one| one.seq).collect::<Vec<_>>()
+    };
+    assert_eq!(newest(3, 1 << 20).await, [4, 5, 6]);
+    assert_eq!(newest(1_000, 1 << 20).await, [1, 2, 3, 4, 5, 6]);
+    // The message that fills the room is the last that is read.
+    assert_eq!(newest(1_000, 1).await, [6]);
+    assert!(store.newest("x", "1", 3, 1).await.unwrap().is_empty());
+}
+
 async fn line_022_calls_of_tools_are_kept_before_their_answer(store: impl SessionStore) {
     store.create("w", new("1", "ann", 10)).await.unwrap();
     let began = store.begin("w", "1", asked("q", "look")).await.unwrap();
@@ -462,43 +494,18 @@ async fn line_022_calls_of_tools_are_kept_before_their_answer(store: impl Sessio
     assert_eq!((session.messages, session.characters), (4, 14));
 }
 
-/// Of a deleted workspace nothing is left, of whatever kind, and nothing of another one goes.
-#[tokio::test]
-async fn line_082_a_deleted_workspace_leaves_nothing_behind() {
-    let dir = tempfile::tempdir().unwrap();
-    let store = sqlite(dir.path());
-    let gone = WorkspaceTombstone {
-        generation: 0,
-        deleted_at: 1,
-        purge_after: 1,
-    };
-    let keys = ["w", "x"].map(|name| WorkspaceKey::new(name, 0));
-    for key in &keys {
-        let at = key.as_str();
-        store.create(at, new("1", "ann", 10)).await.unwrap();
-        store.add_agent(at, agent("a", "q")).await.unwrap();
-        let set = [("k".to_owned(), Some("1".to_owned()))].into();
-        store.set(at, set, 5).await.unwrap();
-    }
-    store.purge(&keys[0], &gone).await.unwrap();
-    for (key, left) in keys.iter().zip([false, true]) {
-        let at = key.as_str();
-        assert_eq!(store.session(at, "1").await.unwrap().is_some(), left);
-        assert_eq!(store.agent(at, "a").await.unwrap().is_some(), left);
-        assert_eq!(store.settings(at).await.unwrap().is_empty(), !left);
-    }
-}
-
 /// Holds an adapter to all of it.
 macro_rules! conformance {
     ($adapter:ident, $make:expr) => {
         conformance!($adapter, $make;
             a_session_is_created_once_and_listed_for_its_owner_alone,
+            an_empty_session_is_given_to_another_agent_of_the_same_user,
             line_016_a_session_without_a_user_is_listed_for_nobody,
             messages_are_numbered_without_gaps_and_each_is_later_than_the_last,
             line_130_a_repeated_request_adds_no_second_message,
             the_past_is_what_fits_from_its_end_on,
             pages_of_messages_end_by_their_bytes,
+            the_newest_messages_are_read_from_the_end,
             line_022_calls_of_tools_are_kept_before_their_answer,
             line_080_conversations_forget_a_collection,
             line_018_a_deleted_session_takes_its_messages_with_it,
@@ -527,22 +534,7 @@ fn sqlite(dir: &std::path::Path) -> SqliteSessions {
 
 conformance!(in_sqlite, sqlite);
 
+mod purged;
 mod room;
 mod services;
 mod shortened;
-
-/// What one turn writes does not grow with its session.
-#[tokio::test]
-async fn a_late_turn_writes_as_many_rows_as_an_early_one() {
-    let dir = tempfile::tempdir().unwrap();
-    let store = sqlite(dir.path());
-    store.create("w", new("1", "ann", 10)).await.unwrap();
-    for at in 0..200 {
-        turn(&store, "1", &format!("q{at}"), "text").await;
-    }
-    let session = store.session("w", "1").await.unwrap().unwrap();
-    assert_eq!(session.messages, 400);
-    let last = store.messages("w", "1", span(399, false, 10)).await;
-    let last = last.unwrap().items;
-    assert_eq!((last.len(), last[0].seq), (1, 400));
-}

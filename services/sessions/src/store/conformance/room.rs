@@ -3,8 +3,12 @@
 use tg_collections::Quota;
 use tg_storage::StorageError;
 
+use super::shortened::shortening;
 use super::{agent, answer, asked, new, sqlite, turn};
-use crate::store::{AgentRow, AgentStore, LineageStore, SessionStore, SqliteSessions};
+use crate::store::{
+    AgentRow, AgentStore, LineageStore, LlmServiceRow, LlmServiceStore, SessionStore,
+    SqliteSessions,
+};
 
 /// Two sessions, and somewhat more than 4 KiB.
 fn small(dir: &std::path::Path) -> SqliteSessions {
@@ -76,7 +80,57 @@ async fn agents_have_their_part_of_the_bytes(store: impl AgentStore + SessionSto
     assert!(store.add_agent("w", large("b")).await.is_ok());
 }
 
+async fn a_session_that_a_user_wants_shortened_needs_room(store: impl LineageStore + SessionStore) {
+    let by_itself = |of: &str, to: &str| {
+        let mut new = shortening(of, to, 3);
+        new.summary.trigger = "auto".to_owned();
+        new
+    };
+    for id in ["1", "2"] {
+        assert!(store.has_room("w").await.is_ok());
+        store.create("w", new(id, "ann", 10)).await.unwrap();
+    }
+    turn(&store, "1", "q1", "text").await;
+    refused(store.has_room("w").await);
+    let told = refused(store.shorten("w", shortening("1", "3", 3)).await);
+    assert!(told.ends_with("2 sessions"));
+    let as_before = store.session("w", "1").await.unwrap().unwrap();
+    assert_eq!((as_before.archived, as_before.live), (None, 2));
+    assert!(store.session("w", "3").await.unwrap().is_none());
+    // What fills its model goes on.
+    let next = store.shorten("w", by_itself("1", "3")).await.unwrap();
+    assert!(next.is_some());
+    store.delete("w", "1", "d1").await.unwrap();
+    store.delete("w", "3", "d3").await.unwrap();
+    // What is copied counts among the bytes.
+    turn(&store, "2", "q2", &"x".repeat(1 << 10)).await;
+    let told = refused(store.shorten("w", shortening("2", "4", 1)).await);
+    assert!(told.ends_with("MiB of messages and agents"));
+    assert!(store.shorten("w", by_itself("2", "4")).await.is_ok());
+}
+
+async fn llm_services_have_their_part_of_the_bytes(store: impl LlmServiceStore) {
+    let large = |id: &str| LlmServiceRow {
+        id: id.to_owned(),
+        request: id.to_owned(),
+        body: "x".repeat(3 << 10),
+        at: 5,
+    };
+    assert!(store.add_service("w", large("a")).await.is_ok());
+    refused(store.add_service("w", large("b")).await);
+    let grown = "x".repeat(6 << 10);
+    refused(store.change_service("w", "a", grown, 5).await);
+    let shrunk = store.change_service("w", "a", "{}".to_owned(), 5).await;
+    assert!(shrunk.unwrap().is_some());
+    assert!(store.add_service("w", large("b")).await.is_ok());
+    refused(store.add_service("w", large("c")).await);
+    store.remove_service("w", "b", "d").await.unwrap();
+    assert!(store.add_service("w", large("c")).await.is_ok());
+}
+
 conformance!(in_sqlite, small;
+    a_session_that_a_user_wants_shortened_needs_room,
+    llm_services_have_their_part_of_the_bytes,
     agents_have_their_part_of_the_bytes,
     a_workspace_has_so_many_sessions,
     a_workspace_has_so_many_bytes);

@@ -1,5 +1,7 @@
 //! What every adapter of [`LlmServiceStore`] does.
 
+use tg_storage::StorageError;
+
 use super::*;
 use crate::store::{LlmService, LlmServiceRow, LlmServiceStore, Removed};
 
@@ -10,6 +12,10 @@ fn service(id: &str, request: &str) -> LlmServiceRow {
         body: "{}".to_owned(),
         at: 5,
     }
+}
+
+fn ids_of<const N: usize>(ids: [&str; N]) -> Vec<String> {
+    ids.map(str::to_owned).into()
 }
 
 async fn services_are_added_once_listed_and_changed(store: impl LlmServiceStore) {
@@ -25,15 +31,19 @@ async fn services_are_added_once_listed_and_changed(store: impl LlmServiceStore)
     }
     let ids =
         |found: &[LlmService]| -> Vec<String> { found.iter().map(|one| one.id.clone()).collect() };
-    let page = store.services("w", None, 2).await.unwrap();
-    assert_eq!(ids(&page), ["a", "b"]);
-    let after = page.last().map(|last| Key {
+    let page = store.services("w", None, 2, 1 << 10).await.unwrap();
+    assert_eq!((ids(&page.items), page.more), (ids_of(["a", "b"]), true));
+    let after = page.items.last().map(|last| Key {
         created: last.created,
         id: last.id.clone(),
     });
-    let rest = store.services("w", after, 2).await.unwrap();
-    assert_eq!(ids(&rest), ["c"]);
-    assert!(store.services("x", None, 2).await.unwrap().is_empty());
+    let rest = store.services("w", after, 2, 1 << 10).await.unwrap();
+    assert_eq!((ids(&rest.items), rest.more), (ids_of(["c"]), false));
+    // A page ends with the service that fills it.
+    let full = store.services("w", None, 2, 1).await.unwrap();
+    assert_eq!((ids(&full.items), full.more), (ids_of(["a"]), true));
+    let elsewhere = store.services("x", None, 2, 1 << 10).await.unwrap();
+    assert!(elsewhere.items.is_empty() && !elsewhere.more);
     let changed = store.change_service("w", "a", "[]".to_owned(), 1).await;
     let changed = changed.unwrap().unwrap();
     assert_eq!(changed.body, "[]");
@@ -67,6 +77,23 @@ async fn line_081_a_service_that_an_agent_names_stays(store: impl AgentStore + L
     assert_eq!(store.service("w", "s").await.unwrap(), None);
 }
 
+async fn a_workspace_has_a_thousand_services(store: impl LlmServiceStore) {
+    for at in 0..1_000 {
+        let one = service(&format!("s{at}"), "1");
+        store.add_service("w", one).await.unwrap();
+    }
+    let more = store.add_service("w", service("more", "1")).await;
+    assert!(matches!(more, Err(StorageError::Refused(_))));
+    // One that was added before is found, and another workspace has its own.
+    let again = store.add_service("w", service("s0", "1")).await.unwrap();
+    assert!(again.is_some());
+    assert!(store.add_service("x", service("s0", "1")).await.is_ok());
+    store.remove_service("w", "s0", "d").await.unwrap();
+    let more = store.add_service("w", service("more", "1")).await;
+    assert!(more.is_ok());
+}
+
 conformance!(in_sqlite, sqlite;
+    a_workspace_has_a_thousand_services,
     services_are_added_once_listed_and_changed,
     line_081_a_service_that_an_agent_names_stays);

@@ -8,7 +8,7 @@ use crate::store::{
     SummaryKind, SummaryRow,
 };
 
-fn shortening(of: &str, to: &str, first_kept: i64) -> Shortening {
+pub(super) fn shortening(of: &str, to: &str, first_kept: i64) -> Shortening {
     Shortening {
         summary: SummaryRow {
             id: format!("y-{of}"),

@@ -164,6 +164,18 @@ CREATE TRIGGER agent_changed AFTER UPDATE OF body ON agent BEGIN
   UPDATE kept SET bytes = bytes + length(CAST(NEW.body AS BLOB)) - length(CAST(OLD.body AS BLOB));
 END;
 ",
+    "
+UPDATE kept SET bytes = bytes + (SELECT coalesce(sum(512 + length(CAST(body AS BLOB))), 0) FROM llm_service);
+CREATE TRIGGER llm_service_added AFTER INSERT ON llm_service BEGIN
+  UPDATE kept SET bytes = bytes + 512 + length(CAST(NEW.body AS BLOB));
+END;
+CREATE TRIGGER llm_service_removed AFTER DELETE ON llm_service BEGIN
+  UPDATE kept SET bytes = bytes - 512 - length(CAST(OLD.body AS BLOB));
+END;
+CREATE TRIGGER llm_service_changed AFTER UPDATE OF body ON llm_service BEGIN
+  UPDATE kept SET bytes = bytes + length(CAST(NEW.body AS BLOB)) - length(CAST(OLD.body AS BLOB));
+END;
+",
 ];
 
 /// One file that is open.

@@ -265,6 +265,30 @@ pub(super) fn list(
 }
 
 /// Read from the end on, and no further than there is room.
+pub(super) fn newest(
+    conn: &Connection,
+    session: &str,
+    most: usize,
+    bytes: usize,
+) -> Result<Vec<Message>, StorageError> {
+    let sql = format!("SELECT {COLUMNS} FROM {FROM} WHERE s.id = ?1 ORDER BY m.seq DESC LIMIT ?2");
+    let most = i64::try_from(most).unwrap_or(i64::MAX);
+    let mut query = conn.prepare_cached(&sql)?;
+    let mut rows = query.query(params![session, most])?;
+    let (mut found, mut room) = (Vec::new(), bytes);
+    while let Some(row) = rows.next()? {
+        let message = read(row)?;
+        room = room.saturating_sub(message.bytes());
+        found.push(message);
+        if room == 0 {
+            break;
+        }
+    }
+    found.reverse();
+    Ok(found)
+}
+
+/// The same of what an agent is told.
 pub(super) fn past(
     conn: &Connection,
     session: &str,

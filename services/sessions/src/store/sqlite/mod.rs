@@ -2,6 +2,8 @@
 
 mod agent;
 mod files;
+#[cfg(test)]
+mod late;
 mod message;
 mod more;
 mod part;
@@ -101,6 +103,19 @@ impl SessionStore for SqliteSessions {
             .await
     }
 
+    async fn give(
+        &self,
+        workspace: &str,
+        id: &str,
+        to: Owner,
+    ) -> Result<Option<Session>, StorageError> {
+        let Some(file) = self.files.find(workspace).await? else {
+            return Ok(None);
+        };
+        let id = id.to_owned();
+        file.write(move |tx| session::give(tx, &id, &to)).await
+    }
+
     async fn forget_collection(
         &self,
         workspace: &str,
@@ -177,6 +192,21 @@ impl SessionStore for SqliteSessions {
         };
         let session = session.to_owned();
         file.read(move |conn| message::list(conn, &session, &span))
+            .await
+    }
+
+    async fn newest(
+        &self,
+        workspace: &str,
+        session: &str,
+        most: usize,
+        bytes: usize,
+    ) -> Result<Vec<Message>, StorageError> {
+        let Some(file) = self.files.find(workspace).await? else {
+            return Ok(Vec::new());
+        };
+        let session = session.to_owned();
+        file.read(move |conn| message::newest(conn, &session, most, bytes))
             .await
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use async_trait::async_trait;
 use tg_storage::StorageError;
 
-use super::{SqliteSessions, message, setting, summary};
+use super::{SqliteSessions, message, room, setting, summary};
 use crate::store::{
     Began, FactStore, LineageStore, MemoryRow, Message, NewSession, Session, SettingStore,
     Shortening, SummaryRow,
@@ -21,7 +21,18 @@ impl LineageStore for SqliteSessions {
         let Some(file) = self.files.find(workspace).await? else {
             return Ok(None);
         };
-        file.write(move |tx| summary::shorten(tx, &new)).await
+        let quota = self.quota;
+        file.write(move |tx| summary::shorten(tx, &new, &quota))
+            .await
+    }
+
+    async fn has_room(&self, workspace: &str) -> Result<(), StorageError> {
+        let Some(file) = self.files.find(workspace).await? else {
+            return Ok(());
+        };
+        let quota = self.quota;
+        file.read(move |conn| room::check(conn, &quota, 1, room::row(&[])))
+            .await
     }
 
     async fn restore(

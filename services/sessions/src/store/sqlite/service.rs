@@ -1,13 +1,17 @@
 //! Rows of the LLM services of a workspace.
 
 use async_trait::async_trait;
+use tg_collections::Quota;
+use tg_schemas::{Error, ErrorCode};
+use tg_storage::StorageError;
 use tg_storage::rusqlite::{self, Connection, OptionalExtension, Row, Transaction, params};
-use tg_storage::{StorageError, query_rows};
 
 use super::{SqliteSessions, room};
 use crate::engine::cursor::Key;
-use crate::store::{LlmService, LlmServiceRow, LlmServiceStore, Removed};
+use crate::store::{LlmService, LlmServiceRow, LlmServiceStore, Page, Removed};
 
+/// LLM services of one workspace at most.
+const MOST: i64 = 1_000;
 const COLUMNS: &str = "id, body, created, updated";
 
 fn read(row: &Row<'_>) -> rusqlite::Result<LlmService> {
@@ -19,7 +23,23 @@ fn read(row: &Row<'_>) -> rusqlite::Result<LlmService> {
     })
 }
 
-fn add(tx: &Transaction<'_>, new: &LlmServiceRow) -> Result<Option<LlmService>, StorageError> {
+/// Whether the workspace may have one more of this size.
+fn has_room(tx: &Transaction<'_>, quota: &Quota, body: &str) -> Result<(), StorageError> {
+    let known: i64 = tx
+        .prepare_cached("SELECT count(*) FROM llm_service")?
+        .query_row([], |row| row.get(0))?;
+    if known >= MOST {
+        let text = "a workspace may have at most 1,000 LLM services";
+        return Err(StorageError::Refused(Error::new(ErrorCode::TooLarge, text)));
+    }
+    room::check(tx, quota, 0, room::row(&[body]))
+}
+
+fn add(
+    tx: &Transaction<'_>,
+    new: &LlmServiceRow,
+    quota: &Quota,
+) -> Result<Option<LlmService>, StorageError> {
     let by: Option<String> = tx
         .prepare_cached("SELECT request FROM llm_service WHERE id = ?1")?
         .query_row([&new.id], |row| row.get(0))
@@ -28,6 +48,7 @@ fn add(tx: &Transaction<'_>, new: &LlmServiceRow) -> Result<Option<LlmService>, 
         Some(request) if request != new.request => return Ok(None),
         Some(_) => {}
         None => {
+            has_room(tx, quota, &new.body)?;
             // Later ones are later: two of one millisecond would have no order.
             tx.prepare_cached(
                 "INSERT INTO llm_service (id, request, body, created, updated)
@@ -52,12 +73,26 @@ fn list(
     conn: &Connection,
     after: Option<&Key>,
     most: usize,
-) -> Result<Vec<LlmService>, StorageError> {
+    bytes: usize,
+) -> Result<Page<LlmService>, StorageError> {
     let sql =
         format!("SELECT {COLUMNS} FROM llm_service WHERE created > ?1 ORDER BY created LIMIT ?2");
     let after = after.map_or(i64::MIN, |key| key.created);
-    let most = i64::try_from(most).unwrap_or(i64::MAX);
-    query_rows(conn, &sql, params![after, most], read)
+    // One more tells whether there are more.
+    let limit = i64::try_from(most.saturating_add(1)).unwrap_or(i64::MAX);
+    let mut query = conn.prepare_cached(&sql)?;
+    let mut rows = query.query(params![after, limit])?;
+    let (mut page, mut room) = (Page::default(), bytes);
+    while let Some(row) = rows.next()? {
+        if page.items.len() == most || room == 0 {
+            page.more = true;
+            break;
+        }
+        let service = read(row)?;
+        room = room.saturating_sub(service.body.len());
+        page.items.push(service);
+    }
+    Ok(page)
 }
 
 fn change(
@@ -65,7 +100,13 @@ fn change(
     id: &str,
     body: &str,
     at: i64,
+    quota: &Quota,
 ) -> Result<Option<LlmService>, StorageError> {
+    let Some(known) = get(tx, id)? else {
+        return Ok(None);
+    };
+    let more = body.len().saturating_sub(known.body.len());
+    room::check(tx, quota, 0, i64::try_from(more).unwrap_or(i64::MAX))?;
     tx.prepare_cached(
         "UPDATE llm_service SET body = ?2, updated = max(updated + 1, ?3) WHERE id = ?1",
     )?
@@ -104,7 +145,8 @@ impl LlmServiceStore for SqliteSessions {
         new: LlmServiceRow,
     ) -> Result<Option<LlmService>, StorageError> {
         let file = self.files.create(workspace).await?;
-        file.write(move |tx| add(tx, &new)).await
+        let quota = self.quota;
+        file.write(move |tx| add(tx, &new, &quota)).await
     }
 
     async fn service(&self, workspace: &str, id: &str) -> Result<Option<LlmService>, StorageError> {
@@ -120,11 +162,12 @@ impl LlmServiceStore for SqliteSessions {
         workspace: &str,
         after: Option<Key>,
         most: usize,
-    ) -> Result<Vec<LlmService>, StorageError> {
+        bytes: usize,
+    ) -> Result<Page<LlmService>, StorageError> {
         let Some(file) = self.files.find(workspace).await? else {
-            return Ok(Vec::new());
+            return Ok(Page::default());
         };
-        file.read(move |conn| list(conn, after.as_ref(), most))
+        file.read(move |conn| list(conn, after.as_ref(), most, bytes))
             .await
     }
 
@@ -138,8 +181,9 @@ impl LlmServiceStore for SqliteSessions {
         let Some(file) = self.files.find(workspace).await? else {
             return Ok(None);
         };
-        let id = id.to_owned();
-        file.write(move |tx| change(tx, &id, &body, at)).await
+        let (id, quota) = (id.to_owned(), self.quota);
+        file.write(move |tx| change(tx, &id, &body, at, &quota))
+            .await
     }
 
     async fn remove_service(

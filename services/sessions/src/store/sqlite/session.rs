@@ -147,6 +147,20 @@ pub(super) fn rename(
     get(tx, id)
 }
 
+/// Gives a session of this user in which nothing was said to another agent.
+pub(super) fn give(
+    tx: &Transaction<'_>,
+    id: &str,
+    to: &Owner,
+) -> Result<Option<Session>, StorageError> {
+    tx.prepare_cached(
+        "UPDATE session SET agent = ?2
+         WHERE id = ?1 AND surface = ?3 AND user = ?4 AND messages = 0 AND archived IS NULL",
+    )?
+    .execute(params![id, to.agent, to.surface.as_str(), to.user])?;
+    get(tx, id)
+}
+
 /// Takes a collection from all conversations.
 pub(super) fn forget_collection(
     tx: &Transaction<'_>,

@@ -180,6 +180,7 @@ fn recount(tx: &Transaction<'_>, number: i64) -> Result<(), StorageError> {
 pub(super) fn shorten(
     tx: &Transaction<'_>,
     new: &Shortening,
+    quota: &Quota,
 ) -> Result<Option<Session>, StorageError> {
     let (source, at) = (&new.summary.session, new.summary.at);
     let known = session::get(tx, source)?.filter(|known| known.archived.is_none());
@@ -188,7 +189,11 @@ pub(super) fn shorten(
     else {
         return Ok(None);
     };
-    // What goes on is never refused.
+    // What fills its model goes on and is never refused; whoever wants a session shortened may be.
+    let quota = match new.summary.trigger.as_str() {
+        "manual" => *quota,
+        _ => Quota::UNLIMITED,
+    };
     session::create(
         tx,
         &NewSession {
@@ -202,7 +207,7 @@ pub(super) fn shorten(
             request: new.summary.request.clone(),
             at,
         },
-        &Quota::UNLIMITED,
+        &quota,
         0,
     )?;
     tx.prepare_cached("UPDATE session SET parent = ?2, loop_window = ?3 WHERE id = ?1")?
@@ -241,6 +246,7 @@ pub(super) fn shorten(
         }
     }
     let after = filling.characters / 4;
+    room::check(tx, &quota, 0, filling.bytes)?;
     filling.done()?;
     add(
         tx,

@@ -102,7 +102,7 @@ impl KeywordStore for SqliteKeywords {
 /// One transaction for jobs that waited together: the full-text table then writes one segment for all.
 fn commit(db: &Database, quota: Quota, group: Vec<(Job, Reply)>) {
     let (jobs, replies): (Vec<Job>, Vec<_>) = group.into_iter().unzip();
-    let done = block_on(db.write(move |tx| {
+    let done = db.write_here(move |tx| {
         let run = |job| match job {
             Job::Put(key, write_kind, chunk) => {
                 let put = schema::put(tx, quota, &key, write_kind, &chunk);
@@ -113,7 +113,7 @@ fn commit(db: &Database, quota: Quota, group: Vec<(Job, Reply)>) {
             Job::DropWorkspace(workspace) => schema::drop_workspace(tx, &workspace).map(Ok),
         };
         jobs.into_iter().map(run).collect::<Result<Vec<_>, _>>()
-    }));
+    });
     match done {
         Ok(counts) => {
             for (count, reply) in counts.into_iter().zip(replies) {

@@ -260,7 +260,7 @@ impl PointStore for SqlitePoints {
 /// Commits jobs together, brings memory up to it and tells everybody. Runs on the commit thread.
 fn commit(db: &Database, cache: &Cache, limits: Limits, group: Vec<(Job, Reply<Option<usize>>)>) {
     let (jobs, replies): (Vec<Job>, Vec<_>) = group.into_iter().unzip();
-    let done = block_on(db.write(move |tx| {
+    let done = db.write_here(move |tx| {
         let run = |job| match job {
             Job::Put(points) => write::put(tx, limits, points),
             Job::Retract {
@@ -277,7 +277,7 @@ fn commit(db: &Database, cache: &Cache, limits: Limits, group: Vec<(Job, Reply<O
             Job::Abandon(key) => reembed::abandon(tx, &key).map(Ok),
         };
         jobs.into_iter().map(run).collect::<Result<Vec<_>, _>>()
-    }));
+    });
     metrics::counter!("tg_vectors_commits_total").increment(1);
     match done {
         Ok(done) => {

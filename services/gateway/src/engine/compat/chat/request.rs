@@ -56,19 +56,30 @@ pub(super) fn read(body: &Body) -> Result<(Asked, bool), Error> {
     Ok((asked, with_usage.unwrap_or(false)))
 }
 
-/// The text of a message: itself, or parts of which each is a text.
-fn content(message: &Fields<'_>) -> Result<String, Error> {
+/// The text of a message, itself or in parts, and the addresses of its pictures.
+fn content(message: &Fields<'_>) -> Result<(String, Vec<Value>), Error> {
     if !matches!(message.value("content"), Some(Value::Array(_))) {
-        return message.text("content");
+        return Ok((message.text("content")?, Vec::new()));
     }
-    let mut text = String::new();
+    let (mut text, mut images) = (String::new(), Vec::new());
     for part in message.objects("content")? {
         match part.text("type")?.as_str() {
             "text" => text += &part.text("text")?,
-            _ => return Err(part.fault("type", "must be text: other parts are not read here")),
+            "image_url" => images.push(picture(&part)?.into()),
+            _ => {
+                let wrong = "must be text or image_url: other parts are not read here";
+                return Err(part.fault("type", wrong));
+            }
         }
     }
-    Ok(text)
+    Ok((text, images))
+}
+
+/// The address of a picture. How closely it is to be looked at is left to the model.
+fn picture(part: &Fields<'_>) -> Result<String, Error> {
+    let image = part.object("image_url")?;
+    let image = image.ok_or_else(|| part.fault("image_url", "is required"))?;
+    image.required_text("url")
 }
 
 fn turn(message: &Fields<'_>) -> Result<Value, Error> {
@@ -82,7 +93,14 @@ fn turn(message: &Fields<'_>) -> Result<Value, Error> {
             return Err(message.fault("role", text));
         }
     };
-    let mut own = json!({"role": role, "content": content(message)?});
+    let (text, images) = content(message)?;
+    let mut own = json!({"role": role, "content": text});
+    if !images.is_empty() {
+        if role != "user" {
+            return Err(message.fault("content", "must be text: only the user sends pictures"));
+        }
+        own["images"] = images.into();
+    }
     let mut calls = Vec::new();
     for call in message.objects("tool_calls")? {
         let function = call.object("function")?;
@@ -206,6 +224,23 @@ mod tests {
     }
 
     #[test]
+    fn pictures_are_read_beside_the_text() {
+        let (asked, _) = of(
+            json!({"model": "m", "messages": [{"role": "user", "content": [
+                {"type": "text", "text": "What is "},
+                {"type": "image_url", "image_url": {"url": "https://h/a.png", "detail": "low"}},
+                {"type": "text", "text": "this?"},
+            ]}]}),
+        )
+        .unwrap();
+        let turn = &asked.body["messages"][0];
+        assert_eq!(
+            (&turn["content"], &turn["images"]),
+            (&json!("What is this?"), &json!(["https://h/a.png"]))
+        );
+    }
+
+    #[test]
     fn what_is_wrong_is_named() {
         let ask = |more: Value| {
             let mut body = json!({"model": "m", "messages": [{"role": "user", "content": "x"}]});
@@ -225,8 +260,17 @@ mod tests {
                 "messages[0].role: must be system, developer, user, assistant or tool",
             ),
             (
+                json!({"messages": [{"role": "user", "content": [{"type": "input_audio"}]}]}),
+                "messages[0].content[0].type: must be text or image_url: other parts are not read here",
+            ),
+            (
                 json!({"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}),
-                "messages[0].content[0].type: must be text: other parts are not read here",
+                "messages[0].content[0].image_url: is required",
+            ),
+            (
+                json!({"messages": [{"role": "system", "content": [
+                    {"type": "image_url", "image_url": {"url": "data:a"}}]}]}),
+                "messages[0].content: must be text: only the user sends pictures",
             ),
             (json!({"tools": [{}]}), "tools[0].function: is required"),
             (

@@ -8,10 +8,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::time::Instant;
 
-use futures::StreamExt;
-use futures::executor::block_on;
-use tg_llm::engine::builtin::Builtin;
-use tg_llm::{ChatEvent, ChatModel, ChatRequest};
+use tg_reader::{Shape, reply};
 use tg_testkit::bench::{ROUNDS, headline, spread};
 
 const WORKS: [&str; 3] = ["moby-dick", "jargon", "addresses"];
@@ -96,20 +93,7 @@ fn told(prompts: &[String]) {
 }
 
 fn ask(prompt: &str) -> String {
-    let request = ChatRequest {
-        prompt: prompt.to_owned(),
-        ..ChatRequest::default()
-    };
-    block_on(async {
-        let events = Builtin.chat(&request).await.expect("an answer");
-        let texts = events.filter_map(|event| async {
-            match event {
-                Ok(ChatEvent::Delta(text)) => Some(text),
-                _ => None,
-            }
-        });
-        texts.collect::<String>().await
-    })
+    reply(prompt, Shape::Text)
 }
 
 /// As the prompt `document-prompt` is rendered.

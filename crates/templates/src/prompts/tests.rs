@@ -5,9 +5,9 @@ use serde_json::json;
 use super::*;
 
 /// The texts this project ships.
-const SHIPPED: &str = include_str!("../../../../../blueprints/prompts.json");
+const SHIPPED: &str = include_str!("../../../../blueprints/prompts.json");
 /// The agent's prompt as rendered by the reference's template engine.
-const RENDERED: &str = include_str!("../../../fixtures/agent-react.txt");
+const RENDERED: &str = include_str!("../../fixtures/agent-react.txt");
 
 fn shipped() -> PromptSet {
     let rows: BTreeMap<String, Value> = serde_json::from_str(SHIPPED).unwrap();
@@ -48,12 +48,12 @@ fn the_shipped_agent_prompt_renders_as_in_the_reference() {
         }],
     });
     let set = shipped();
-    let prompt = set.render("agent-react", terms(values)).unwrap();
+    let prompt = set.render("agent-react", &terms(values)).unwrap();
     assert_eq!(prompt.text, RENDERED);
     assert!(!prompt.system.is_empty());
     assert_eq!(prompt.kind, Kind::Text);
     let prompt = set
-        .render("question", terms(json!({"question": "<Why> & \"how\"?"})))
+        .render("question", &terms(json!({"question": "<Why> & \"how\"?"})))
         .unwrap();
     assert_eq!(prompt.text, "<Why> & \"how\"?");
 }
@@ -88,30 +88,34 @@ fn one_broken_prompt_harms_no_other() {
             r#"{"prompt": "x", "response-type": "xml"}"#,
         ),
     ]);
-    let good = set.render("good", terms(json!({"name": "you"}))).unwrap();
+    let good = set.render("good", &terms(json!({"name": "you"}))).unwrap();
     assert_eq!(
         (good.text.as_str(), good.system.as_str()),
         ("hi you", "Be helpful.")
     );
+    assert_eq!(set.kind("good"), Some(Kind::Text));
+    for id in ["bad", "worse", "kind", "none"] {
+        assert_eq!(set.kind(id), None);
+    }
     for id in ["bad", "worse", "kind"] {
-        let error = set.render(id, BTreeMap::new()).err().unwrap();
-        assert!(matches!(error, PromptError::Broken { .. }), "{error}");
+        let error = set.render(id, &BTreeMap::new()).err().unwrap();
+        assert!(matches!(error, RenderError::Broken { .. }), "{error}");
     }
     assert_eq!(
-        set.render("none", BTreeMap::new()).err(),
-        Some(PromptError::Unknown("none".into()))
+        set.render("none", &BTreeMap::new()).err(),
+        Some(RenderError::Unknown("none".into()))
     );
     let raw = BTreeMap::from([("name".to_owned(), "you".to_owned())]);
     assert_eq!(
-        set.render("good", raw).err(),
-        Some(PromptError::Term {
+        set.render("good", &raw).err(),
+        Some(RenderError::Term {
             name: "name".into()
         })
     );
     let empty = PromptSet::read([("system", "\"x\"")]);
     assert_eq!(
-        empty.render("good", BTreeMap::new()).err(),
-        Some(PromptError::NoneConfigured)
+        empty.render("good", &BTreeMap::new()).err(),
+        Some(RenderError::NoneConfigured)
     );
 }
 
@@ -130,12 +134,12 @@ fn only_strict_json_is_enforced() {
         ("template.l", lines_row.as_str()),
     ]);
     assert!(
-        set.render("j", BTreeMap::new())
+        set.render("j", &BTreeMap::new())
             .unwrap()
             .enforceable()
             .is_some()
     );
-    let lines = set.render("l", BTreeMap::new()).unwrap();
+    let lines = set.render("l", &BTreeMap::new()).unwrap();
     assert!(lines.enforceable().is_none());
     assert!(lines.schema.is_some());
 }
@@ -143,7 +147,7 @@ fn only_strict_json_is_enforced() {
 /// Renders a shipped prompt and holds it against what the built-in model's tests read.
 fn renders_as(id: &str, values: Value, expected: &str) {
     let set = shipped();
-    let prompt = set.render(id, terms(values)).unwrap();
+    let prompt = set.render(id, &terms(values)).unwrap();
     if let Ok(dir) = std::env::var("TG_WRITE_FIXTURES") {
         std::fs::write(format!("{dir}/{id}.txt"), &prompt.text).unwrap();
     }
@@ -167,22 +171,22 @@ fn the_shipped_data_prompts_render() {
     renders_as(
         "extract-definitions",
         json!({"text": text}),
-        include_str!("../../../fixtures/extract-definitions.txt"),
+        include_str!("../../fixtures/extract-definitions.txt"),
     );
     renders_as(
         "extract-relationships",
         json!({"text": text}),
-        include_str!("../../../fixtures/extract-relationships.txt"),
+        include_str!("../../fixtures/extract-relationships.txt"),
     );
     renders_as(
         "agent-kg-extract",
         json!({"text": text}),
-        include_str!("../../../fixtures/agent-kg-extract.txt"),
+        include_str!("../../fixtures/agent-kg-extract.txt"),
     );
     renders_as(
         "extract-rows",
         json!({"text": text, "schema": bridge}),
-        include_str!("../../../fixtures/extract-rows.txt"),
+        include_str!("../../fixtures/extract-rows.txt"),
     );
     renders_as(
         "extract-with-ontologies",
@@ -198,12 +202,12 @@ fn the_shipped_data_prompts_render() {
             },
             "datatype_properties": {"built": {"domain": "Structure", "range": "gYear", "comment": "year"}},
         }),
-        include_str!("../../../fixtures/extract-with-ontologies.txt"),
+        include_str!("../../fixtures/extract-with-ontologies.txt"),
     );
     renders_as(
         "extract-concepts",
         json!({"query": "When was the Old Bridge built?"}),
-        include_str!("../../../fixtures/extract-concepts.txt"),
+        include_str!("../../fixtures/extract-concepts.txt"),
     );
     renders_as(
         "kg-synthesis",
@@ -215,7 +219,7 @@ fn the_shipped_data_prompts_render() {
                     "read": "The Old Bridge was built in 1429 and restored in 1987."},
             ],
         }),
-        include_str!("../../../fixtures/kg-synthesis.txt"),
+        include_str!("../../fixtures/kg-synthesis.txt"),
     );
     renders_as(
         "document-prompt",
@@ -223,17 +227,17 @@ fn the_shipped_data_prompts_render() {
             "query": "When was the Old Bridge built?",
             "documents": ["The River Sell rises in the hills.\nIt is cold.", text],
         }),
-        include_str!("../../../fixtures/document-prompt.txt"),
+        include_str!("../../fixtures/document-prompt.txt"),
     );
     renders_as(
         "schema-selection",
         json!({"question": "Which bridges are of stone?", "schemas": schemas}),
-        include_str!("../../../fixtures/schema-selection.txt"),
+        include_str!("../../fixtures/schema-selection.txt"),
     );
     renders_as(
         "graphql-generation",
         json!({"question": "Which bridges are of stone?", "schemas": schemas}),
-        include_str!("../../../fixtures/graphql-generation.txt"),
+        include_str!("../../fixtures/graphql-generation.txt"),
     );
     renders_as(
         "diagnose-csv",
@@ -241,12 +245,12 @@ fn the_shipped_data_prompts_render() {
             "sample": "name,material,year built\nOld Bridge,stone,1429\n", "schemas": [bridge],
             "options": {"delimiter": ","},
         }),
-        include_str!("../../../fixtures/diagnose-csv.txt"),
+        include_str!("../../fixtures/diagnose-csv.txt"),
     );
     renders_as(
         "diagnose-structured-data",
         json!({"sample": "name,material,year built\nOld Bridge,stone,1429\n", "schemas": [bridge]}),
-        include_str!("../../../fixtures/diagnose-structured-data.txt"),
+        include_str!("../../fixtures/diagnose-structured-data.txt"),
     );
 }
 
@@ -255,12 +259,12 @@ fn the_shipped_prompts_of_the_router_list_what_may_be_chosen() {
     let set = shipped();
     let offered = json!([{"name": "risk", "description": "hazards"}, {"name": "general", "description": "else"}]);
     let values = json!({"question": "Which?", "task_types": offered});
-    let prompt = set.render("task-type-classify", terms(values)).unwrap();
+    let prompt = set.render("task-type-classify", &terms(values)).unwrap();
     let listed = "## Kinds\n* risk: hazards\n* general: else\n\n## Question\nWhich?";
     assert!(prompt.text.contains(listed), "{}", prompt.text);
     let values = json!({"question": "Which?", "task_type": "risk", "task_type_description": "hazards",
         "patterns": [{"name": "react", "description": "step by step"}]});
-    let prompt = set.render("pattern-select", terms(values)).unwrap();
+    let prompt = set.render("pattern-select", &terms(values)).unwrap();
     let listed = "* react: step by step\n\n## Kind of task\nrisk: hazards\n\n## Question\nWhich?";
     assert!(prompt.text.contains(listed), "{}", prompt.text);
 }

@@ -4,18 +4,17 @@ use serde_json::{Value, json};
 
 use super::reply;
 
-const DEFINITIONS: &str = include_str!("../../../../../prompt/fixtures/extract-definitions.txt");
-const RELATIONSHIPS: &str =
-    include_str!("../../../../../prompt/fixtures/extract-relationships.txt");
-const KNOWLEDGE: &str = include_str!("../../../../../prompt/fixtures/agent-kg-extract.txt");
-const ROWS: &str = include_str!("../../../../../prompt/fixtures/extract-rows.txt");
-const ONTOLOGY: &str = include_str!("../../../../../prompt/fixtures/extract-with-ontologies.txt");
-const CONCEPTS: &str = include_str!("../../../../../prompt/fixtures/extract-concepts.txt");
-const FACTS: &str = include_str!("../../../../../prompt/fixtures/kg-synthesis.txt");
-const PASSAGES: &str = include_str!("../../../../../prompt/fixtures/document-prompt.txt");
-const TABLES: &str = include_str!("../../../../../prompt/fixtures/schema-selection.txt");
-const QUERY: &str = include_str!("../../../../../prompt/fixtures/graphql-generation.txt");
-const IMPORT: &str = include_str!("../../../../../prompt/fixtures/diagnose-csv.txt");
+const DEFINITIONS: &str = include_str!("../../../templates/fixtures/extract-definitions.txt");
+const RELATIONSHIPS: &str = include_str!("../../../templates/fixtures/extract-relationships.txt");
+const KNOWLEDGE: &str = include_str!("../../../templates/fixtures/agent-kg-extract.txt");
+const ROWS: &str = include_str!("../../../templates/fixtures/extract-rows.txt");
+const ONTOLOGY: &str = include_str!("../../../templates/fixtures/extract-with-ontologies.txt");
+const CONCEPTS: &str = include_str!("../../../templates/fixtures/extract-concepts.txt");
+const FACTS: &str = include_str!("../../../templates/fixtures/kg-synthesis.txt");
+const PASSAGES: &str = include_str!("../../../templates/fixtures/document-prompt.txt");
+const TABLES: &str = include_str!("../../../templates/fixtures/schema-selection.txt");
+const QUERY: &str = include_str!("../../../templates/fixtures/graphql-generation.txt");
+const IMPORT: &str = include_str!("../../../templates/fixtures/diagnose-csv.txt");
 
 fn values(prompt: &str) -> Vec<Value> {
     let reply = reply(prompt).unwrap();

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, HashMap};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::shape::{Schema, is_strict};
-use super::template::{Engine, TemplateError};
-use crate::error::PromptError;
+use crate::error::RenderError;
+use crate::schema::{Schema, is_strict};
+use crate::template::{Engine, TemplateError};
 
 /// What is said to the model when a workspace has no system prompt.
 const SYSTEM: &str = "Be helpful.";
@@ -97,21 +97,27 @@ impl PromptSet {
         }
     }
 
+    /// The shape that a prompt promises. `None`: there is no such prompt, or none that can be used.
+    pub fn kind(&self, id: &str) -> Option<Kind> {
+        let entry = self.entries.get(id)?.as_ref().ok()?;
+        Some(entry.kind)
+    }
+
     /// Renders a prompt with the values of a question, each a JSON text.
     ///
     /// # Errors
-    /// [`PromptError`]: there is no such prompt, its row or the system prompt is wrong, a term is not JSON, or rendering failed.
+    /// [`RenderError`]: there is no such prompt, its row or the system prompt is wrong, a term is not JSON, or rendering failed.
     pub fn render(
         &self,
         id: &str,
-        terms: BTreeMap<String, String>,
-    ) -> Result<Prompt<'_>, PromptError> {
+        terms: &BTreeMap<String, String>,
+    ) -> Result<Prompt<'_>, RenderError> {
         if self.entries.is_empty() {
-            return Err(PromptError::NoneConfigured);
+            return Err(RenderError::NoneConfigured);
         }
-        let broken = |why: String| PromptError::Broken { id: shown(id), why };
+        let broken = |why: String| RenderError::Broken { id: shown(id), why };
         let entry = match self.entries.get(id) {
-            None => return Err(PromptError::Unknown(shown(id))),
+            None => return Err(RenderError::Unknown(shown(id))),
             Some(Err(why)) => return Err(broken(why.clone())),
             Some(Ok(entry)) => entry,
         };
@@ -121,8 +127,8 @@ impl PromptSet {
         let mut values = Map::new();
         for (name, term) in terms {
             match serde_json::from_slice(term.as_bytes()) {
-                Ok(value) => values.insert(name, value),
-                Err(_) => return Err(PromptError::Term { name: shown(&name) }),
+                Ok(value) => values.insert(name.clone(), value),
+                Err(_) => return Err(RenderError::Term { name: shown(name) }),
             };
         }
         let fault = |error: TemplateError| broken(error.to_string());

@@ -1,14 +1,12 @@
 //! The reader plays whole dialogs over small worlds made up here; no subject is known to the code.
 
-use futures::StreamExt;
 use serde_json::{Value, json};
 
 use super::react::{Prompt, Step};
-use super::{Builtin, NAME, plan, reply};
-use crate::model::{ChatEvent, ChatModel, ChatRequest};
+use super::{NAME, Shape, count, pieces, plan, reply};
 
 /// The prompt as the template of the prompt service renders it; held there by a test of its own.
-const RENDERED: &str = include_str!("../../../../prompt/fixtures/agent-react.txt");
+const RENDERED: &str = include_str!("../../templates/fixtures/agent-react.txt");
 
 const TOOLS: &str = "* graph_about: Finds things by name and lists their facts.\n  - name (string): name\n\
 * graph_pattern: Lists facts that match a pattern.\n  - subject (string): s\n  - predicate (string): p\n  - object (string): o\n\
@@ -408,41 +406,24 @@ fn the_real_template_is_understood() {
 
 #[test]
 fn another_template_of_the_same_grammar_gets_its_form() {
-    let request = ChatRequest {
-        prompt: "Use Thought:, Action: and Final Answer:. Wool is warm. What is warm?".to_owned(),
-        ..ChatRequest::default()
-    };
-    let text = reply(&request);
+    let prompt = "Use Thought:, Action: and Final Answer:. Wool is warm. What is warm?";
+    let text = reply(prompt, Shape::Text);
     assert!(
         text.starts_with("Thought: ") && text.contains("Final Answer: Wool is warm."),
         "{text}"
     );
 }
 
-#[tokio::test]
-async fn it_streams_in_pieces_and_says_what_it_is() {
-    let request = ChatRequest {
-        prompt: "The Lantern was lit in 1802 by the keeper. When was the Lantern lit?".to_owned(),
-        model: Some("gpt-9".to_owned()),
-        streaming: true,
-        ..ChatRequest::default()
-    };
-    let events: Vec<_> = Builtin.chat(&request).await.unwrap().collect().await;
-    let text: String = events
-        .iter()
-        .filter_map(|event| match event {
-            Ok(ChatEvent::Delta(piece)) => Some(piece.as_str()),
-            _ => None,
-        })
-        .collect();
+#[test]
+fn it_writes_in_pieces_and_says_what_it_is() {
+    let prompt = "The Lantern was lit in 1802 by the keeper. When was the Lantern lit?";
+    let text = reply(prompt, Shape::Text);
     assert_eq!(text, "The Lantern was lit in 1802 by the keeper.");
-    assert!(events.len() > 3);
-    let Some(Ok(ChatEvent::Done(done))) = events.last() else {
-        panic!("the end is missing");
-    };
-    assert_eq!(done.model, "builtin (extractive, not a language model)");
-    assert_eq!(done.model, NAME);
-    assert_eq!((done.in_token, done.out_token), (Some(14), Some(9)));
+    let pieces = pieces(&text);
+    assert_eq!(pieces.concat(), text);
+    assert!(pieces.len() > 2, "{pieces:?}");
+    assert_eq!((count(prompt), count(&text)), (14, 9));
+    assert_eq!(NAME, "builtin (extractive, not a language model)");
 }
 
 #[test]
@@ -455,21 +436,11 @@ fn hostile_prompts_do_no_harm() {
         "?????",
         "\"\"\"\"",
     ] {
-        let request = ChatRequest {
-            prompt: text.to_owned(),
-            ..ChatRequest::default()
-        };
-        assert!(!reply(&request).is_empty());
+        assert!(!reply(text, Shape::Text).is_empty());
     }
     for question in [
         "", "\"", "((((1+", "SELECT {", "urn:", "When?", "how many", "’s",
     ] {
-        assert!(
-            !reply(&ChatRequest {
-                prompt: prompt(question, ""),
-                ..ChatRequest::default()
-            })
-            .is_empty()
-        );
+        assert!(!reply(&prompt(question, ""), Shape::Text).is_empty());
     }
 }

@@ -1,0 +1,262 @@
+//! Pictures of a chat: those that its turns hold, and those that they name by an address. These are fetched from the open
+//! network only: whoever asks may not look at what only this machine reaches.
+
+use std::pin::pin;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use futures::StreamExt;
+use tg_mesh::Cx;
+use tg_mesh::fair::Share;
+use tg_provider_http::{HttpClient, Limits, Reach, within};
+use tg_schemas::limits;
+use tg_schemas::msg::ChatTurn;
+
+use super::picture_room::PictureRoom;
+use crate::error::LlmError;
+use crate::picture::Picture;
+
+/// Longest time that one is fetched for.
+const FETCHING: Duration = Duration::from_secs(20);
+/// Where pictures are fetched from.
+const REACH: Reach = Reach::Public;
+/// How an address of one that is fetched begins.
+const SECURE: &str = "https://";
+
+/// Takes pictures out of chats.
+pub(crate) struct ChatPictures {
+    room: Arc<PictureRoom>,
+    /// Made for the first one that is fetched; `None`: this machine can make none.
+    client: OnceLock<Option<HttpClient>>,
+}
+
+/// Pictures of a chat, each with the place of its turn, and the memory that is held for them.
+#[derive(Default)]
+pub(super) struct Taken {
+    pub(super) pictures: Vec<(usize, Picture)>,
+    pub(super) room: Option<Share>,
+}
+
+impl ChatPictures {
+    pub(crate) fn new(room: Arc<PictureRoom>) -> Self {
+        Self {
+            room,
+            client: OnceLock::new(),
+        }
+    }
+
+    /// Takes the pictures of the turns out of them. All together are as large as one may be.
+    pub(super) async fn take(&self, cx: &Cx, turns: &mut [ChatTurn]) -> Result<Taken, LlmError> {
+        let named = named(turns)?;
+        if named.is_empty() {
+            return Ok(Taken::default());
+        }
+        let most = limits::base64(limits::PICTURE);
+        // How large one is that is fetched is known too late.
+        let size = |image: &str| if is_held(image) { image.len() } else { most };
+        let sizes = named.iter().map(|(_, image)| size(image));
+        let needed = sizes.fold(0, usize::saturating_add).min(most);
+        let room = self.room.take(cx, needed).await?;
+        let mut left = most;
+        let mut pictures = Vec::with_capacity(named.len());
+        for (at, image) in named {
+            let picture = match is_held(&image) {
+                true => read(&image)?,
+                false => self.fetched(cx, &image).await?,
+            };
+            let after = left.checked_sub(picture.base64.len());
+            left = after.ok_or(LlmError::LargePictures)?;
+            pictures.push((at, picture));
+        }
+        Ok(Taken {
+            pictures,
+            room: Some(room),
+        })
+    }
+
+    async fn fetched(&self, cx: &Cx, url: &str) -> Result<Picture, LlmError> {
+        open_to_all(url)?;
+        let client = self.client.get_or_init(client).as_ref();
+        let client = client.ok_or(LlmError::NoPictureThere)?;
+        let left = within(cx.deadline.left()).min(FETCHING);
+        tokio::select! {
+            fetched = tokio::time::timeout(left, fetch(client, url)) => {
+                fetched.unwrap_or(Err(LlmError::NoPictureThere))
+            }
+            () = cx.cancel.cancelled() => Err(LlmError::Cancelled),
+        }
+    }
+}
+
+fn client() -> Option<HttpClient> {
+    let bounds = Limits {
+        silence: Some(FETCHING),
+        answer: limits::PICTURE,
+        reach: REACH,
+        ..Limits::default()
+    };
+    HttpClient::new(SECURE, bounds).ok()
+}
+
+/// The pictures that turns name, with the places of the turns, which have none any more.
+fn named(turns: &mut [ChatTurn]) -> Result<Vec<(usize, String)>, LlmError> {
+    let mut named = Vec::new();
+    for (at, turn) in turns.iter_mut().enumerate() {
+        if !turn.images.is_empty() && turn.role != "user" {
+            return Err(LlmError::PictureTurn);
+        }
+        let images = std::mem::take(&mut turn.images).into_iter();
+        named.extend(images.map(|image| (at, image)));
+    }
+    match named.len() <= limits::CHAT_PICTURES {
+        true => Ok(named),
+        false => Err(LlmError::Pictures),
+    }
+}
+
+fn is_held(image: &str) -> bool {
+    image.starts_with("data:")
+}
+
+/// One that its address holds.
+fn read(image: &str) -> Result<Picture, LlmError> {
+    let (about, base64) = image.split_once(',').ok_or(LlmError::NoPicture)?;
+    let about = about.strip_prefix("data:").unwrap_or(about);
+    let media_type = about.strip_suffix(";base64").ok_or(LlmError::NoPicture)?;
+    Picture::read(base64.to_owned(), media_type)
+}
+
+/// Whether anybody may look at what is at an address, as far as it says so itself. What a name stands for is looked at when it is
+/// resolved.
+fn open_to_all(url: &str) -> Result<(), LlmError> {
+    let is_secure = url.starts_with(SECURE) && url.len() <= limits::PICTURE_ADDRESS;
+    match is_secure && REACH.check(url).is_ok() {
+        true => Ok(()),
+        false => Err(LlmError::PictureAddress),
+    }
+}
+
+/// One that is somewhere. Why there is none is not told: that would tell what answers there.
+async fn fetch(client: &HttpClient, url: &str) -> Result<Picture, LlmError> {
+    let none = LlmError::NoPictureThere;
+    let answer = client.send(client.get(url)).await;
+    let mut chunks = pin!(answer.map_err(|_| none.clone())?.bytes());
+    let mut bytes = Vec::new();
+    while let Some(chunk) = chunks.next().await {
+        bytes.extend_from_slice(&chunk.map_err(|_| none.clone())?);
+    }
+    Picture::read(STANDARD.encode(&bytes), "").map_err(|_| none)
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    const PNG: &[u8] = b"\x89PNG\r\n\x1a\n";
+
+    fn turn(role: &str, images: &[&str]) -> ChatTurn {
+        ChatTurn {
+            role: role.to_owned(),
+            images: images.iter().map(|image| (*image).to_owned()).collect(),
+            ..ChatTurn::default()
+        }
+    }
+
+    #[test]
+    fn pictures_are_taken_out_of_the_users_turns() {
+        let mut turns = [turn("system", &[]), turn("user", &["data:a", "data:b"])];
+        let pairs = |named: Vec<(usize, String)>| -> Vec<String> {
+            let pairs = named.into_iter();
+            pairs.map(|(at, image)| format!("{at} {image}")).collect()
+        };
+        assert_eq!(
+            named(&mut turns).map(pairs),
+            Ok(vec!["1 data:a".to_owned(), "1 data:b".to_owned()])
+        );
+        assert!(turns[1].images.is_empty());
+        let mut other = [turn("assistant", &["data:a"])];
+        assert_eq!(named(&mut other), Err(LlmError::PictureTurn));
+        let mut many = [turn("user", &["x"; limits::CHAT_PICTURES + 1])];
+        assert_eq!(named(&mut many), Err(LlmError::Pictures));
+    }
+
+    #[test]
+    fn an_address_that_holds_a_picture_is_read() {
+        let media = |image: &str| read(image).map(|picture| picture.media_type);
+        assert_eq!(media("data:image/png;base64,iVBORw0KGgo="), Ok("image/png"));
+        assert_eq!(media("data:;base64,iVBORw0KGgo="), Ok("image/png"));
+        for wrong in [
+            "data:image/png,x",
+            "data:",
+            "data:image/png;base64,aGVsbG8=",
+        ] {
+            assert_eq!(media(wrong), Err(LlmError::NoPicture), "{wrong}");
+        }
+        let other = media("data:image/gif;base64,iVBORw0KGgo=");
+        assert_eq!(other, Err(LlmError::OtherPicture));
+    }
+
+    #[test]
+    fn only_addresses_that_are_open_to_all_are_asked() {
+        assert_eq!(open_to_all("https://example.org/a.png"), Ok(()));
+        let long = format!(
+            "https://example.org/{}",
+            "a".repeat(limits::PICTURE_ADDRESS)
+        );
+        for url in [
+            "http://example.org/a.png",
+            "https://127.0.0.1/a.png",
+            "https://10.0.0.7/a.png",
+            "https://169.254.169.254/latest/meta-data",
+            "https://[::1]/a.png",
+            "https://",
+            "file:///etc/passwd",
+            "",
+            long.as_str(),
+        ] {
+            assert_eq!(open_to_all(url), Err(LlmError::PictureAddress), "{url}");
+        }
+    }
+
+    /// Fetches what a server of one answer has.
+    async fn fetched(body: &[u8]) -> Result<Picture, LlmError> {
+        let socket = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/a.png", socket.local_addr().unwrap());
+        let bounds = Limits {
+            answer: limits::PICTURE,
+            ..Limits::default()
+        };
+        let client = HttpClient::new(&url, bounds).unwrap();
+        let serving = async {
+            let (mut stream, _) = socket.accept().await.unwrap();
+            let mut asked = [0; 1024];
+            let read = stream.read(&mut asked).await.unwrap();
+            assert!(asked[..read].starts_with(b"GET /a.png "));
+            let head = "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: ";
+            let head = format!("{head}{}\r\n\r\n", body.len());
+            stream.write_all(head.as_bytes()).await.unwrap();
+            stream.write_all(body).await.unwrap();
+        };
+        tokio::join!(fetch(&client, &url), serving).0
+    }
+
+    #[tokio::test]
+    async fn a_picture_is_fetched_and_anything_else_is_none() {
+        let picture = fetched(PNG).await.unwrap();
+        assert_eq!(
+            (picture.media_type, picture.base64.as_str()),
+            ("image/png", "iVBORw0KGgo=")
+        );
+        let text = fetched(b"the password is hunter2").await;
+        assert_eq!(text, Err(LlmError::NoPictureThere));
+        let nobody = "http://127.0.0.1:9/a.png";
+        let client = HttpClient::new(nobody, Limits::default()).unwrap();
+        let none = fetch(&client, nobody).await;
+        assert_eq!(none, Err(LlmError::NoPictureThere));
+    }
+}

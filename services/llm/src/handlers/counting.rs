@@ -1,0 +1,81 @@
+//! What a question to a model counts for, in the budgets of its key and workspace: reserved before the model is asked, and counted
+//! by what it took. What a run of the agent asks is counted by the run.
+
+use tg_clients::model_calls::{ModelCall, ModelCalls, Took};
+use tg_mesh::Cx;
+use tg_schemas::{Error, ErrorCode};
+
+use crate::engine::tokens::estimated;
+use crate::model::{ChatRequest, Completion};
+use crate::provider_client::ProviderClient;
+
+/// Tokens that a reply is guessed to have, and a picture.
+const REPLY: i64 = 256;
+const PICTURE: i64 = 1_000;
+
+/// A question under way.
+pub(super) struct Counting {
+    /// `None`: nobody counts it here.
+    call: Option<ModelCall>,
+    /// Tokens that the model is likely to read.
+    read: i64,
+    /// The model has said something.
+    pub(super) heard: bool,
+}
+
+impl Counting {
+    /// A model is about to be asked.
+    ///
+    /// # Errors
+    /// A budget refuses the call, or one is set and nobody can say whether the call fits.
+    pub(super) async fn begin(
+        calls: &ModelCalls,
+        cx: &Cx,
+        client: &ProviderClient,
+        request: &ChatRequest,
+    ) -> Result<Self, Error> {
+        let model = request.model.as_deref();
+        let picture = request.picture.as_ref().map_or(0, |_| PICTURE);
+        let read = estimated(request.characters()).saturating_add(picture);
+        let likely = Took {
+            model: model
+                .unwrap_or(client.client.model().default_model())
+                .to_owned(),
+            in_token: read,
+            out_token: request
+                .max_tokens
+                .map_or(REPLY, |most| most.clamp(1, REPLY)),
+            ..Took::default()
+        };
+        Ok(Self {
+            call: calls.begin(cx, likely).await?,
+            read,
+            heard: false,
+        })
+    }
+
+    /// The model has answered.
+    pub(super) async fn answered(&mut self, completion: &Completion) {
+        let Some(call) = &mut self.call else { return };
+        let tokens = completion.counts.tokens();
+        let written = completion.out_token;
+        let took = Took {
+            model: completion.model.clone(),
+            in_token: completion.in_token.unwrap_or(self.read),
+            out_token: written.unwrap_or_else(|| estimated(completion.characters)),
+            cache_read: tokens.cache_read,
+            cache_write: tokens.cache_write,
+            nanodollars: completion.nanodollars,
+        };
+        call.settle(took).await;
+    }
+
+    /// There is no answer, or only a part of one. What nobody says of it counts as it was likely.
+    pub(super) async fn failed(&mut self, error: &Error) {
+        let Some(call) = &mut self.call else { return };
+        match self.heard || matches!(error.code(), ErrorCode::Cancelled | ErrorCode::Timeout) {
+            true => call.settle_as_likely().await,
+            false => call.settle(Took::default()).await,
+        }
+    }
+}

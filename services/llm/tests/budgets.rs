@@ -1,0 +1,223 @@
+//! Questions to models in the budgets of their key and workspace, with the agent's ledger played by the test.
+
+use std::sync::Arc;
+
+use serde_json::json;
+use tg_llm::{Options, processors};
+use tg_mesh::{Ask, Processor};
+use tg_schemas::msg::{
+    ChatCompletionRequest, ChatCompletionResponse, ChatTurn, ImageToTextRequest,
+    ImageToTextResponse, TextCompletionRequest, TextCompletionResponse, UsageCall, UsageRequest,
+    UsageResponse,
+};
+use tg_schemas::processors::agent_manager;
+use tg_schemas::{Class, CountedBy, Error, ErrorCode, Message, Reply, WorkspaceId};
+use tg_testkit::bus::until;
+use tg_testkit::config::Config;
+use tg_testkit::fakes::Played;
+use tg_testkit::flow::{TestFlow, Wiring, topic};
+use tg_testkit::model::{Reply as Says, Rule, ScriptedModel};
+use tg_testkit::place::Place;
+
+const WIRING: &[Wiring] = &[
+    (
+        "text-completion",
+        &[("request", Class::Request, "text-completion")],
+    ),
+    (
+        "image-to-text",
+        &[("request", Class::Request, "image-to-text")],
+    ),
+];
+/// The first bytes of a PNG, in base64.
+const PNG: &str = "iVBORw0KGgo=";
+const WHY: &str = "Stopped by the budget of its key for the day (tokens): 9 of 9 tokens are used";
+
+struct World {
+    flow: TestFlow,
+    server: ScriptedModel,
+    ledger: Arc<Played<UsageRequest, UsageResponse>>,
+}
+
+/// With a ledger that says this to each call.
+async fn world(place: &Place, says: UsageResponse) -> World {
+    let reply = Says::pieces(["one ", "two ", "three"]);
+    let server = ScriptedModel::start(vec![Rule::always(reply)])
+        .await
+        .unwrap();
+    let options = Options {
+        url: Some(server.url()),
+        ..Options::default()
+    };
+    let ledger = Played::new(move |_, _: UsageRequest| Ok(says.clone()));
+    let agent = Processor::new(agent_manager::PROCESSOR)
+        .serves(agent_manager::USAGE_TOTALS, ledger.clone());
+    let host = |mesh: &_| {
+        let own = processors(mesh, options).unwrap();
+        own.into_iter().chain([agent]).collect()
+    };
+    let parameters = json!({"model": "chosen"});
+    let flow = TestFlow::start_with(place, Config::new(), WIRING, parameters, host).await;
+    let world = World {
+        flow,
+        server,
+        ledger,
+    };
+    // The ledger is asked in the workspace, not in the flow.
+    let workspace = WorkspaceId::new("default").unwrap();
+    let to = agent_manager::USAGE_TOTALS.of_workspace(&workspace);
+    until(async || {
+        let listing = UsageRequest::default();
+        let answer = world
+            .flow
+            .mesh
+            .ask::<_, UsageResponse>(&to, &listing, Ask::default());
+        answer.last().await.is_ok() && world.flow.mesh.presence().hosted("agent-manager")
+    })
+    .await;
+    world
+}
+
+impl World {
+    async fn ask<Q: Message, R: Reply>(
+        &self,
+        base: &str,
+        question: &Q,
+        counted: Option<CountedBy>,
+    ) -> Result<R, Error> {
+        let ask = Ask {
+            credential: Some("key:k".to_owned()),
+            user_id: Some("rita".to_owned()),
+            counted,
+            ..self.flow.options()
+        };
+        let to = topic(Class::Request, base);
+        self.flow.mesh.ask(&to, question, ask).last().await
+    }
+
+    async fn complete(&self, counted: Option<CountedBy>) -> Result<TextCompletionResponse, Error> {
+        let question = TextCompletionRequest {
+            prompt: "x".repeat(400),
+            ..TextCompletionRequest::default()
+        };
+        self.ask("text-completion", &question, counted).await
+    }
+
+    /// What the ledger was asked by an operation.
+    fn calls(&self, operation: &str) -> Vec<UsageCall> {
+        let asked = self.ledger.asked.lock();
+        let asked = asked.iter().filter(|ask| ask.operation == operation);
+        asked.flat_map(|ask| ask.calls.clone()).collect()
+    }
+}
+
+async fn a_budget_refuses_every_kind_of_question(place: Place) {
+    let says = UsageResponse {
+        bound: true,
+        refused: WHY.to_owned(),
+        retry_after: 60,
+        ..UsageResponse::default()
+    };
+    let world = world(&place, says).await;
+    let refused = |error: &Error| {
+        assert_eq!(error.code(), ErrorCode::Busy, "{error:?}");
+        assert_eq!(error.message, format!("{WHY}; try again in 60 s"));
+    };
+    refused(&world.complete(None).await.unwrap_err());
+    let chat = ChatCompletionRequest {
+        messages: vec![ChatTurn {
+            role: "user".to_owned(),
+            content: "go".to_owned(),
+            ..ChatTurn::default()
+        }],
+        ..ChatCompletionRequest::default()
+    };
+    let told: ChatCompletionResponse = world.ask("chat-completion", &chat, None).await.unwrap();
+    refused(&told.error.unwrap());
+    assert_eq!(
+        (told.failure.as_deref(), told.retry_after),
+        (Some("budget_exhausted"), Some(60))
+    );
+    let picture = ImageToTextRequest {
+        image: PNG.to_owned(),
+        mime_type: "image/png".to_owned(),
+        ..ImageToTextRequest::default()
+    };
+    let told: Result<ImageToTextResponse, Error> = world.ask("image-to-text", &picture, None).await;
+    refused(&told.unwrap_err());
+    assert_eq!(world.calls("reserve-call").len(), 3);
+    let settled = world.calls("settle-call");
+    assert_eq!((settled.len(), world.server.calls().len()), (0, 0));
+}
+
+async fn an_answer_counts_for_its_key_and_its_workspace(place: Place) {
+    let says = UsageResponse {
+        bound: true,
+        ..UsageResponse::default()
+    };
+    let world = world(&place, says).await;
+    let told = world.complete(None).await.unwrap();
+    assert_eq!(told.response, "one two three");
+    let reserved = world.calls("reserve-call").remove(0);
+    assert_eq!(
+        (reserved.key.as_str(), reserved.of.as_str()),
+        ("key:k", "direct")
+    );
+    assert_eq!((reserved.in_token, reserved.out_token), (100, 256));
+    // It is counted before the answer is there.
+    let settled = world.calls("settle-call").remove(0);
+    assert_eq!(settled.id, reserved.id);
+    assert_eq!(
+        (told.in_token, told.out_token),
+        (Some(settled.in_token), Some(settled.out_token))
+    );
+    assert_eq!((settled.model.as_str(), settled.out_token), ("chosen", 3));
+    world.complete(None).await.unwrap();
+    assert_eq!(world.calls("reserve-call")[1].model, "chosen");
+}
+
+async fn runs_count_themselves_and_records_are_never_refused(place: Place) {
+    let says = UsageResponse {
+        bound: true,
+        refused: WHY.to_owned(),
+        ..UsageResponse::default()
+    };
+    let world = world(&place, says).await;
+    world.complete(Some(CountedBy::Run)).await.unwrap();
+    world.complete(Some(CountedBy::Record)).await.unwrap();
+    until(async || !world.calls("settle-call").is_empty()).await;
+    let settled = world.calls("settle-call");
+    assert_eq!((settled.len(), settled[0].of.as_str()), (1, "documents"));
+    assert_eq!((settled[0].key.as_str(), settled[0].out_token), ("", 3));
+    assert!(world.calls("reserve-call").is_empty());
+}
+
+/// What is not bounded is counted without asking first.
+async fn without_budgets_nothing_is_reserved(place: Place) {
+    let world = world(&place, UsageResponse::default()).await;
+    for _ in 0..4 {
+        world.complete(None).await.unwrap();
+    }
+    until(async || world.calls("settle-call").len() == 4).await;
+    assert_eq!(world.calls("reserve-call").len(), 1, "the first one asks");
+}
+
+async fn a_question_without_an_answer_to_come_is_not_reserved(place: Place) {
+    let world = world(&place, UsageResponse::default()).await;
+    let question = TextCompletionRequest {
+        response_format: Some("verse".to_owned()),
+        ..TextCompletionRequest::default()
+    };
+    let told: Result<TextCompletionResponse, Error> =
+        world.ask("text-completion", &question, None).await;
+    assert_eq!(told.unwrap_err().code(), ErrorCode::BadRequest);
+    assert!(world.calls("reserve-call").is_empty());
+}
+
+tg_testkit::on_both_buses!(
+    a_budget_refuses_every_kind_of_question,
+    an_answer_counts_for_its_key_and_its_workspace,
+    runs_count_themselves_and_records_are_never_refused,
+    without_budgets_nothing_is_reserved,
+    a_question_without_an_answer_to_come_is_not_reserved,
+);

@@ -1,0 +1,104 @@
+//! What one turn writes does not grow with its session.
+
+use std::path::Path;
+
+use tg_schemas::operations::{CompactStrategy, Usage};
+use tg_storage::Durability;
+
+use super::SqliteSessions;
+use crate::store::{Answer, Asked, NewSession, Owner, SessionStore, Surface};
+
+/// Turns of each half.
+const HALF: usize = 500;
+
+fn opened(dir: &Path) -> SqliteSessions {
+    let (index, root) = (dir.join("i.sqlite"), dir.join("all"));
+    SqliteSessions::open(&index, &root, Durability::Process).unwrap()
+}
+
+fn new() -> NewSession {
+    NewSession {
+        id: "1".to_owned(),
+        owner: Owner {
+            surface: Surface::Named,
+            agent: "a".to_owned(),
+            user: "ann".to_owned(),
+        },
+        title: None,
+        knowledge: Vec::new(),
+        strategy: CompactStrategy::Off,
+        keep: 0,
+        mask: true,
+        request: "r".to_owned(),
+        at: 10,
+    }
+}
+
+/// A turn; each has as many bytes as any other.
+async fn turn(store: &SqliteSessions, at: usize) {
+    let asked = Asked {
+        request: format!("q{at:06}"),
+        id: format!("u{at:06}"),
+        content: format!("question {at:06}"),
+        at: 1_000,
+    };
+    let begun = store.begin("w", "1", asked).await.unwrap().unwrap();
+    let answer = Answer {
+        id: format!("a{at:06}"),
+        steps: Vec::new(),
+        content: format!("answer {at:06}"),
+        usage: Usage::default(),
+        result: "{}".to_owned(),
+        loop_window: "[1]".to_owned(),
+        at: 1_000,
+    };
+    let finished = store.finish("w", "1", begun.turn, answer).await.unwrap();
+    assert!(finished.is_some());
+}
+
+/// Rows that were written since the file was opened.
+async fn written(store: &SqliteSessions) -> i64 {
+    let file = store.files.find("w").await.unwrap().unwrap();
+    let changes = file.write(|tx| {
+        let rows = tx.query_row("SELECT total_changes()", [], |row| row.get(0))?;
+        Ok(rows)
+    });
+    changes.await.unwrap()
+}
+
+/// Rows that a turn writes.
+async fn rows_of(store: &SqliteSessions, at: usize) -> i64 {
+    let before = written(store).await;
+    turn(store, at).await;
+    written(store).await - before
+}
+
+/// Bytes of the file of a workspace, once all that was written stands in it.
+fn closed(store: SqliteSessions, dir: &Path) -> u64 {
+    drop(store);
+    std::fs::metadata(dir.join("all/w.sqlite")).unwrap().len()
+}
+
+#[tokio::test]
+async fn a_late_turn_writes_as_many_rows_and_bytes_as_an_early_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = opened(dir.path());
+    store.create("w", new()).await.unwrap();
+    let begun = closed(store, dir.path());
+    let store = opened(dir.path());
+    let early = rows_of(&store, 0).await;
+    for at in 1..HALF {
+        turn(&store, at).await;
+    }
+    let half = closed(store, dir.path());
+    let store = opened(dir.path());
+    for at in HALF..2 * HALF - 1 {
+        turn(&store, at).await;
+    }
+    assert_eq!(rows_of(&store, 2 * HALF - 1).await, early);
+    let session = store.session("w", "1").await.unwrap().unwrap();
+    assert_eq!(session.messages, 4 * HALF as i64);
+    let whole = closed(store, dir.path());
+    let (first, second) = (half - begun, whole - half);
+    assert!(first > 0 && second * 10 <= first * 12, "{first}, {second}");
+}
