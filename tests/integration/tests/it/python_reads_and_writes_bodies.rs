@@ -16,7 +16,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
 
 /// Messages that only processors of ours say to each other.
-const OURS: [&str; 87] = [
+const OURS: [&str; 88] = [
     "AgentRun",
     "AgentRunStep",
     "AgentRunCall",
