@@ -87,7 +87,7 @@ lines 9 'commits of several writers together' \
   "crates/storage/src/group.rs crates/storage/src/writer.rs $s/graph/src/store/embedded/commit.rs"
 lines 10 'values derived from the rows of a workspace' \
   "$s/extract/src/service/ready.rs $s/extract/src/service/models.rs $s/rows/src/service/schemas.rs $s/prompt/src/handler.rs $s/agent/src/run/tools.rs $s/gateway/src/auth/cache.rs" \
-  "crates/mesh/src/derived.rs $s/extract/src/replies/models.rs $s/rows/src/handlers/schemas.rs $s/prompt/src/ready.rs $s/agent/src/run/tools.rs $s/gateway/src/auth/cache.rs"
+  "crates/mesh/src/derived.rs $s/extract/src/replies/models.rs $s/rows/src/handlers/schemas.rs crates/clients/src/rendering.rs $s/agent/src/run/tools.rs $s/gateway/src/auth/cache.rs"
 times 11 'whether a failure is worth a retry: functions that say so' 'fn (later|is_final|is_transient|is_retryable|retryable|worth_(a_)?(retry|try)[a-z_]*|comes_again|may_pass)\(|-> Again \{'
 times 12 'asking for embeddings: requests made' '= EmbeddingsRequest \{|\(EmbeddingsRequest \{|&EmbeddingsRequest \{'
 times 13 'RDF names written as text' '"http://www\.w3\.org/'

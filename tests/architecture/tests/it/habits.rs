@@ -280,10 +280,16 @@ const RULES: &[Rule] = &[
         ],
         within: &[],
         strings: false,
-        but: &[(
-            "crates/bus/src/rabbitmq/settle.rs",
-            "what was fetched and not begun goes back once: when a consumer is cancelled, or when there is room for it",
-        )],
+        but: &[
+            (
+                "crates/bus/src/rabbitmq/settle.rs",
+                "what was fetched and not begun goes back once: when a consumer is cancelled, or when there is room for it",
+            ),
+            (
+                "crates/bus/src/rabbitmq/topology.rs",
+                "whether a quorum queue is empty only its leader knows: what it gives goes back at once",
+            ),
+        ],
     },
     Rule {
         says: "JSON is read from bytes: each type is compiled once, not once for bytes and once for texts",

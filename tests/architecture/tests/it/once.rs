@@ -131,7 +131,7 @@ const RULES: &[Rule] = &[
     Rule {
         says: "the providers of models stand in the table of services/llm/src/providers/mod.rs, which makes their clients: another one is a row there, with its file and a word in docs/models.md",
         words: &["OpenAi::new(", "Anthropic::new(", "Ollama::new("],
-        within: &["services/llm/", "server/"],
+        within: &["services/", "server/"],
         strings: false,
         but: &[("services/llm/src/providers/", "the table and the adapters")],
     },
