@@ -9,7 +9,7 @@ ifdef CI
 export CARGO_INCREMENTAL := 0
 endif
 
-.PHONY: help demo demo-rabbitmq console release image test soak check bench setup-build setup-console setup-test
+.PHONY: help demo demo-rabbitmq console release image test soak check bench setup-build setup-console setup-test setup-soak
 
 help:
 	@echo "make demo           build, start on embedded defaults, ask the agent of a dataset and documents, show the traces"
@@ -27,6 +27,9 @@ setup-build:
 
 setup-test:
 	@scripts/setup.sh test
+
+setup-soak:
+	@scripts/setup.sh soak
 
 setup-console:
 	@scripts/setup.sh console
@@ -81,7 +84,7 @@ test: setup-test console
 	[ -n "$$(git status --porcelain 2>/dev/null)" ] || git rev-parse HEAD > .cache/last-green 2>/dev/null || true
 	tail -n 1 .cache/summary
 
-soak: setup-test console
+soak: setup-soak console
 	@cargo build --workspace --all-targets --locked
 	scripts/soak.sh "$${SOAK_HOURS:-4}"
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs what a fresh Debian machine with Rust lacks. `build`: to compile and run. `console`: to build the page at `/`.
-# `test`: all that, RabbitMQ, the official clients in a virtual environment below .cache/, and a browser.
+# `test`: all that, RabbitMQ, the official clients in a virtual environment below .cache/, and a browser. `soak`: what makes container
+# images and runs them, too.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -68,7 +69,7 @@ locked() {
   touch "$1/node_modules/.package-lock.json"
 }
 locked console
-[ "$1" = test ] || exit 0
+[ "$1" != console ] || exit 0
 
 locked console/test
 command -v cargo-nextest >/dev/null || { echo "setup: building cargo-nextest" >&2; cargo install cargo-nextest --locked --quiet; }
@@ -185,3 +186,13 @@ if [ "$(cat .cache/generators/wanted 2>/dev/null)" != "$modules $package" ]; the
   npm install --silent --no-audit --no-fund --prefix .cache/generators $modules
   echo "$modules $package" > .cache/generators/wanted
 fi
+
+[ "$1" = soak ] || exit 0
+
+# The image, and what runs it without an engine of containers in the background.
+need musl-gcc musl-tools
+need buildah buildah
+need podman podman
+need crun crun
+need catatonit catatonit
+[ -x /usr/lib/podman/netavark ] || apt_install netavark

@@ -8,7 +8,9 @@ hours=${1:-4}
 end=$((SECONDS + hours * 3600))
 failed=0 round=0
 say() { printf '\n== %s, after %s s\n' "$*" "$SECONDS"; }
-say "Commit $(git rev-parse --short HEAD): tests that have the machine to themselves"
+say "Commit $(git rev-parse --short HEAD): static programs, of which a test makes the image"
+scripts/image.sh binaries || failed=1
+say "Tests that have the machine to themselves"
 scripts/suites.py soak || failed=1
 # Tests that kill at random moments, meet outages, or compare contents after both.
 chaos=(

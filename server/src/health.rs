@@ -1,5 +1,6 @@
 //! Whether this process serves what it hosts: for the probes of containers and whoever balances load. It looks at what the
-//! process knows already and asks nobody, so a probe costs next to nothing and never waits.
+//! process knows already and asks nobody, so a probe costs next to nothing and never waits. The mesh looks into queues now
+//! and then.
 
 use std::sync::{Arc, OnceLock};
 
@@ -85,6 +86,9 @@ impl Health {
         };
         for id in hosted.processors.iter().filter(|id| !serves(id)) {
             missing.push(format!("{id} does not serve"));
+        }
+        for id in self.mesh.idle_consumers() {
+            missing.push(format!("{id} takes none of the messages that wait for it"));
         }
         for store in hosted.stores.iter().filter(|store| !store.is_open()) {
             missing.push(format!("the store {} is not open", store.name()));

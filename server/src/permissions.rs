@@ -4,12 +4,14 @@
 //! RabbitMQ compares names only: `configure` declares and deletes, `write` publishes to an exchange and binds a queue, `read`
 //! consumes, purges and binds from an exchange. What every process of the mesh does at its start (its inbox, the queues of dead
 //! letters and reports) is allowed to all of them. The gateway lets clients in and may ask everything; the flow service makes and
-//! removes what flows need and may do everything.
+//! removes what flows need and may do everything. All inboxes are at one exchange, of which the broker also compares the routing
+//! keys: each user may bind its own inboxes only.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 use tg_mesh::Mode;
+use tg_mesh::rabbitmq::INBOX_EXCHANGE;
 use tg_schemas::processors::{PROCESSORS, Role, SpecRow, TopicScope, is_relay, system_readers};
 use tg_schemas::topic::Class;
 
@@ -27,6 +29,29 @@ pub struct Permissions {
     pub write: String,
     /// Consume and bind from exchanges.
     pub read: String,
+    /// What it may do at the exchange of inboxes.
+    pub topics: TopicPermissions,
+}
+
+/// What one user may do at an exchange, as regular expressions over routing keys.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct TopicPermissions {
+    /// The exchange.
+    pub exchange: &'static str,
+    /// Publish.
+    pub write: String,
+    /// Bind.
+    pub read: String,
+}
+
+/// Every service answers every other one, and hears the answers to its own questions. A key with a wildcard would be another's, too.
+fn inboxes(service: &str) -> TopicPermissions {
+    let prefix = prefix();
+    TopicPermissions {
+        exchange: INBOX_EXCHANGE,
+        write: format!("^{prefix}\\.inbox\\.[^*#]+$"),
+        read: format!("^{prefix}\\.inbox\\.{}\\.[^*#]+$", escaped(service)),
+    }
 }
 
 /// What a service asks or writes beside its rows of the table: class and base of topics; `*` is any name.
@@ -118,9 +143,13 @@ pub fn commands(all: &[Permissions], vhost: &str) -> String {
     let line = |one: &Permissions| {
         let [configure, write, read] =
             [&one.configure, &one.write, &one.read].map(|one| quoted(one));
+        let (user, topics) = (one.user, &one.topics);
+        let [hears, says] = [&topics.read, &topics.write].map(|one| quoted(one));
+        let exchange = topics.exchange;
+        // A user without rights over routing keys may bind every one, so these come first.
         format!(
-            "rabbitmqctl set_permissions -p {vhost} {} {configure} {write} {read}\n",
-            one.user
+            "rabbitmqctl set_topic_permissions -p {vhost} {user} {exchange} {says} {hears}\n\
+             rabbitmqctl set_permissions -p {vhost} {user} {configure} {write} {read}\n"
         )
     };
     all.iter().map(line).collect()
@@ -133,8 +162,9 @@ fn everything() -> Permissions {
         user: "flow",
         configure: own.clone(),
         // It sends dead letters back to the queue that they came from.
-        write: format!("{own}|^amq\\.default$"),
-        read: own,
+        write: format!("{own}|^amq\\.default$|^{}$", escaped(INBOX_EXCHANGE)),
+        read: format!("{own}|^{}$", escaped(INBOX_EXCHANGE)),
+        topics: inboxes("flow"),
     }
 }
 
@@ -270,7 +300,6 @@ fn some(one: &Deployed, streams: &Streams) -> Permissions {
         format!("{prefix}\\.inbox\\.{}\\..*", escaped(one.name)),
         "amq_[0-9a-f]{32}".to_owned(),
         queues(one.processors),
-        format!("{prefix}\\.inboxes"),
     ];
     own.extend(waiting);
     if !stores.is_empty() {
@@ -280,8 +309,10 @@ fn some(one: &Deployed, streams: &Streams) -> Permissions {
             "{prefix}\\.flow\\.store-lease:({stores})(\\.({stores}))?"
         ));
     }
-    let regex = |more: Option<String>, whole: Option<&str>| {
+    let inbox_exchange = escaped(INBOX_EXCHANGE);
+    let regex = |more: Option<String>, whole: Option<&str>, beside: Option<&String>| {
         let mut all = own.clone();
+        all.extend(beside.cloned());
         all.extend(more);
         all.extend(whole.map(|classes| {
             let no_queue = format!(
@@ -300,9 +331,10 @@ fn some(one: &Deployed, streams: &Streams) -> Permissions {
     };
     Permissions {
         user: one.name,
-        configure: regex(exchanges(&reads), looks_on),
-        write: regex(exchanges(&writes), asks),
-        read: regex(exchanges(&reads), looks_on),
+        configure: regex(exchanges(&reads), looks_on, None),
+        write: regex(exchanges(&writes), asks, Some(&inbox_exchange)),
+        read: regex(exchanges(&reads), looks_on, Some(&inbox_exchange)),
+        topics: inboxes(one.name),
     }
 }
 
@@ -352,11 +384,36 @@ mod tests {
     }
 
     #[test]
-    fn commands_are_one_a_service() {
+    fn each_service_binds_its_own_inboxes_only_and_cannot_make_their_exchange_another_one() {
+        for one in all().unwrap() {
+            let own = format!(r"^nt\.inbox\.{}\.[^*#]+$", one.user);
+            assert_eq!(one.topics.read, own);
+            assert_eq!(one.topics.exchange, "amq.topic");
+            for (rights, may) in [
+                (&one.configure, false),
+                (&one.write, true),
+                (&one.read, true),
+            ] {
+                assert_eq!(
+                    rights.contains(r"amq\.topic"),
+                    may,
+                    "{}: {rights}",
+                    one.user
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn commands_are_two_a_service() {
         let text = commands(&all().unwrap(), "it's");
-        assert_eq!(text.lines().count(), DEPLOYED.len());
+        assert_eq!(text.lines().count(), 2 * DEPLOYED.len());
+        let keys = r"rabbitmqctl set_topic_permissions -p 'it'\''s' config amq.topic '^nt\.inbox\.[^*#]+$' '^nt\.inbox\.config\.[^*#]+$'";
+        let names = r"rabbitmqctl set_permissions -p 'it'\''s' config '^(";
+        let mut lines = text.lines();
+        assert_eq!(lines.next(), Some(keys));
         assert!(
-            text.starts_with(r"rabbitmqctl set_permissions -p 'it'\''s' config '^("),
+            lines.next().is_some_and(|line| line.starts_with(names)),
             "{text}"
         );
     }

@@ -230,6 +230,10 @@ async fn report(
         tg_gateway::serve_report(mesh.mesh(), listen, metrics, health.readiness())
             .await
             .context("report.listen")?;
+        let seconds = settings.report.idle_consumer_seconds;
+        if seconds > 0 {
+            mesh.watch_intake(Duration::from_secs(seconds));
+        }
     }
     Ok(())
 }

@@ -40,7 +40,7 @@ use self::consumers::{Entry, Registry, Source};
 use self::core::Core;
 pub use self::endpoint::ConnectError;
 use self::endpoint::Endpoint;
-pub use self::options::{RabbitOptions, RecordQueues};
+pub use self::options::{INBOX_EXCHANGE, RabbitOptions, RecordQueues};
 use crate::bus::{
     Bus, BusError, Claim, Consume, Consumer, Delete, Deleted, Delivery, Envelope, Link,
     PublishMode, QueueState, Routed, Sink, Target, check_size,

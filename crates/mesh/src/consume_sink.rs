@@ -13,6 +13,7 @@ use crate::dead_letter::{self, Reason};
 use crate::erased::{ErasedRead, Outcome};
 use crate::handler::ConsumeError;
 use crate::instance_state::{Done, InstanceState, note};
+use crate::intake::Intake;
 use crate::middleware::Follow;
 use crate::receipt::RecordReceipt;
 use crate::room::{Permit, RecordRoom};
@@ -30,6 +31,7 @@ pub(crate) struct ConsumeSink {
     pub(crate) keeps: bool,
     pub(crate) stuck: Arc<Stuck>,
     pub(crate) room: Arc<RecordRoom>,
+    pub(crate) intake: Arc<Intake>,
 }
 
 /// Since when records of a subscription can be neither handled nor dead-lettered, and when that was seen last.
@@ -62,6 +64,7 @@ const LOOK: Duration = Duration::from_millis(250);
 
 impl Sink for ConsumeSink {
     fn deliver(&self, delivery: Delivery) {
+        self.intake.take();
         let (slot, handler) = (self.slot.clone(), self.handler.clone());
         let (subscription, stuck) = (self.subscription.clone(), self.stuck.clone());
         let room = self.room.clone();

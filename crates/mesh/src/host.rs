@@ -121,6 +121,19 @@ impl Host {
         Ok(())
     }
 
+    /// Looks from now on whether consumers take what waits for them. [`Mesh::idle_consumers`] names those that took nothing
+    /// for this long although messages waited. On a broker each look costs one question a queue.
+    pub fn watch_intake(&self, period: Duration) {
+        let host = self.clone();
+        self.spawn(TaskKind::Background, async move {
+            let bus = host.bus().clone();
+            tokio::select! {
+                () = host.intakes().watch(&*bus, period) => {}
+                () = host.stopping().cancelled() => {}
+            }
+        });
+    }
+
     /// Stops serving: takes no new work, waits for what is in progress, leaves the mesh. All waiting
     /// together ends after `patience`; leaving takes a few seconds more at most.
     pub async fn stop(&self, patience: Duration) {

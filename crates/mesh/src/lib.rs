@@ -65,6 +65,7 @@ mod handler;
 mod host;
 mod instance;
 mod instance_state;
+mod intake;
 mod lease_record;
 pub mod leased_store;
 mod leases;

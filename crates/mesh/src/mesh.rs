@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::config_source::ConfigSource;
 use crate::config_view::ConfigView;
+use crate::intake::Intakes;
 use crate::middleware::Middleware;
 use crate::presence::PresenceView;
 use crate::room::QuestionRoom;
@@ -29,6 +30,7 @@ struct Inner {
     /// Bytes that wait in all taps.
     tapped: Arc<AtomicUsize>,
     room: QuestionRoom,
+    intakes: Intakes,
 }
 
 /// A mesh asks, answers and writes records as the peer that it is.
@@ -55,6 +57,7 @@ impl Mesh {
             config_source,
             middleware,
             tapped: Arc::default(),
+            intakes: Intakes::default(),
         }))
     }
 
@@ -84,6 +87,17 @@ impl Mesh {
     /// Room for what is large, of all that this process hosts.
     pub(crate) fn room(&self) -> &QuestionRoom {
         &self.0.room
+    }
+
+    /// What the consumers of this process take.
+    pub(crate) fn intakes(&self) -> &Intakes {
+        &self.0.intakes
+    }
+
+    /// Processors of this process with a consumer that took none of the messages that wait for it;
+    /// [`crate::Host::watch_intake`] looks for them.
+    pub fn idle_consumers(&self) -> Vec<String> {
+        self.0.intakes.idle()
     }
 
     /// Writes a record, as [`Peer::record`] does; one of the pipeline says for which generation of its collection, unless

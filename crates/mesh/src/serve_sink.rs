@@ -11,6 +11,7 @@ use tg_schemas::{Class, Error, ErrorCode, Frame, Headers, Subscription, Topic};
 use crate::consume_sink::has_ended;
 use crate::erased::{ErasedServe, Outcome};
 use crate::instance_state::{Done, InstanceState, note};
+use crate::intake::Intake;
 use crate::scope::InstanceScope;
 use tg_bus::TaskKind;
 use tg_bus::{Delivery, Envelope, Sink};
@@ -29,6 +30,7 @@ pub(crate) struct ServeSink {
     pub(crate) subscription: Subscription,
     /// Where answers to plain askers go.
     pub(crate) responses: Topic,
+    pub(crate) intake: Arc<Intake>,
 }
 
 impl ServeSink {
@@ -215,6 +217,7 @@ async fn answer(
 
 impl Sink for ServeSink {
     fn deliver(&self, mut delivery: Delivery) {
+        self.intake.take();
         let envelope = std::mem::take(&mut delivery.envelope);
         delivery.ack();
         let framed = self.slot.mesh.rules().framed;

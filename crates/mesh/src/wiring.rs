@@ -168,6 +168,7 @@ impl Wiring {
         if hosted.per_flow() {
             slot.counts(&subscription.name);
         }
+        let intake = mesh.intakes().add(&self.id, &subscription);
         match &hosted.handler {
             Handler::Serve(handler) => {
                 let sink = Arc::new(ServeSink {
@@ -177,6 +178,7 @@ impl Wiring {
                     running: Arc::new(AtomicUsize::new(0)),
                     responses: response_topic(scope, hosted.spec, &subscription.topic),
                     subscription: subscription.clone(),
+                    intake,
                 });
                 mesh.bus().consume(&subscription, how, sink).await
             }
@@ -188,6 +190,7 @@ impl Wiring {
                     keeps: hosted.keeps,
                     stuck: Arc::default(),
                     room: Arc::default(),
+                    intake,
                 });
                 mesh.bus().consume(&subscription, how, sink).await
             }

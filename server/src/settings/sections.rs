@@ -138,5 +138,8 @@ tg_settings::options! {
         /// gateway.
         #[serde(deserialize_with = "choices::anywhere_or_not")]
         listen: Option<SocketAddr> = None;
+        /// Seconds after which a process with `report.listen` is not ready because a consumer of it took nothing although
+        /// messages waited. 0: that changes nothing.
+        idle_consumer_seconds: u64 = 60, Whole(0..=86_400);
     }
 }

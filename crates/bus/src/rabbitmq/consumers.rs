@@ -289,13 +289,13 @@ impl Registry {
                 Err(AmqpError::Locked) => self.lost.push(session.generation, id),
                 Ok(()) if self.inbox_exchange => {
                     let alive = topology::liveness(name);
-                    topology::bind_inbox(session, self.rules, &alive).await?;
+                    topology::bind_inbox(session, &alive).await?;
                 }
                 declared => declared?,
             }
         }
         if self.inbox_exchange {
-            topology::bind_inbox(session, self.rules, name).await?;
+            topology::bind_inbox(session, name).await?;
         }
         Ok(queue)
     }

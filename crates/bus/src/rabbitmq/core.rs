@@ -14,7 +14,7 @@ use super::connected::Connected;
 use super::consumers::{Entry, Registry};
 use super::endpoint::Endpoint;
 use super::lanes::Address;
-use super::options::RabbitOptions;
+use super::options::{INBOX_EXCHANGE, RabbitOptions};
 use super::session::Session;
 use super::topology;
 use super::wire::short;
@@ -116,27 +116,21 @@ impl Core {
                 key: short(self.queue(of))?,
                 record: of.topic.class() == Class::Flow,
             },
-            Target::Inbox(name) => return self.inbox(session, name.to_string()).await,
-            Target::Liveness(inbox) => {
-                return self.inbox(session, topology::liveness(inbox)).await;
-            }
+            Target::Inbox(name) => self.inbox(name.to_string())?,
+            Target::Liveness(inbox) => self.inbox(topology::liveness(inbox))?,
         }))
     }
 
     /// Where a message to an inbox goes, or to the queue that says whether its process is there.
-    async fn inbox(&self, session: &Session, key: String) -> Result<Option<Address>, BusError> {
+    fn inbox(&self, key: String) -> Result<Address, BusError> {
         let exchange = match self.options.inbox_exchange {
-            true => topology::inboxes(self.rules),
-            false => String::new(),
+            true => INBOX_EXCHANGE,
+            false => "",
         };
-        // Publishing to an exchange that does not exist would kill the channel for all.
-        if !exchange.is_empty() && !session.exchange_exists(&exchange, false).await? {
-            return Ok(None);
-        }
-        Ok(Some(Address {
-            exchange: short(exchange)?,
+        Ok(Address {
+            exchange: exchange.into(),
             key: short(key)?,
             record: false,
-        }))
+        })
     }
 }

@@ -8,6 +8,10 @@ use crate::mode::WireRules;
 /// Bytes of records in hand where nobody says otherwise.
 const IN_HAND: usize = 128 << 20;
 
+/// The exchange through which processes with users of their own answer each other. Each broker has it, and nobody can delete it or
+/// make it another one. It routes by topics, so the broker can say which inboxes a user may bind to it.
+pub const INBOX_EXCHANGE: &str = "amq.topic";
+
 /// What the queues of records are on a broker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum RecordQueues {
@@ -29,7 +33,7 @@ pub struct RabbitOptions {
     pub in_hand: usize,
     /// Channels with confirms, for questions and for records each.
     pub publishers: usize,
-    /// Answers travel through the exchange of inboxes, and not through the broker's default one, on which whoever may publish
+    /// Answers travel through [`INBOX_EXCHANGE`], and not through the broker's default one, on which whoever may publish
     /// reaches every queue. All processes of a system need the same.
     pub inbox_exchange: bool,
     /// What queues of records are. All processes of a system need the same.

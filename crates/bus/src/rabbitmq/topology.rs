@@ -11,11 +11,11 @@ use lapin::options::{
 };
 use lapin::types::ShortString;
 use lapin::{Channel, ErrorKind, ExchangeKind};
-use tg_schemas::topic::{Class, SPACE};
+use tg_schemas::topic::Class;
 use tg_schemas::{Subscription, Topic};
 
 use super::arguments;
-use super::options::RecordQueues;
+use super::options::{INBOX_EXCHANGE, RecordQueues};
 use super::session::Session;
 use super::wire::{AmqpError, short};
 use crate::bus::{BusError, Delete, Deleted, QueueState};
@@ -189,33 +189,12 @@ async fn declare_bound(
     Ok(queue)
 }
 
-/// Name of the exchange through which processes with users of their own answer each other.
-pub(super) fn inboxes(rules: &WireRules) -> String {
-    format!("{}.inboxes", rules.prefix.unwrap_or(SPACE))
-}
-
-/// Binds an inbox, or its liveness queue, to the exchange of inboxes by its own name. The exchange lives as long as the broker.
-pub(super) async fn bind_inbox(
-    session: &Session,
-    rules: &WireRules,
-    queue: &str,
-) -> Result<(), AmqpError> {
-    let exchange = inboxes(rules);
-    let (Ok(name), Ok(queue)) = (short(exchange.clone()), short(queue.to_owned())) else {
-        return Err(AmqpError::Refused);
-    };
+/// Binds an inbox, or its liveness queue, to the exchange of inboxes by its own name.
+pub(super) async fn bind_inbox(session: &Session, queue: &str) -> Result<(), AmqpError> {
+    let queue = short(queue.to_owned()).map_err(|_| AmqpError::Refused)?;
     session
-        .apart(async |channel| {
-            let options = ExchangeDeclareOptions::default();
-            let (kind, table) = (ExchangeKind::Direct, arguments::none());
-            channel
-                .exchange_declare(name.clone(), kind, options, table)
-                .await?;
-            Ok(bind(channel, queue.clone(), name.clone()).await?)
-        })
-        .await?;
-    session.remember(&exchange);
-    Ok(())
+        .apart(async |channel| Ok(bind(channel, queue, INBOX_EXCHANGE.into()).await?))
+        .await
 }
 
 /// Declares an inbox. A durable queue of a node that is away cannot be declared at another one, and the process could not

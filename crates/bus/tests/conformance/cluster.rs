@@ -1,16 +1,70 @@
-//! Three nodes that are one broker: records in quorum queues, questions, answers and claims go on when a node is killed.
+//! Three nodes that are one broker: records in quorum queues, questions, answers and claims go on when a node is killed or cut off.
 
 use std::collections::BTreeSet;
 use std::slice::from_ref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use tg_bus::rabbitmq::RabbitBus;
+use tg_bus::rabbitmq::{RabbitBus, RabbitOptions, RecordQueues};
 use tg_bus::{Bus, BusError, Link, Mode, Routed, Target};
 use tg_schemas::Topic;
 use tg_schemas::topic::Class;
 use tg_testkit::bus::*;
 use tg_testkit::rabbitmq::RabbitCluster;
+
+/// Seconds between signs of life of a connection to a node that is cut off; twice that, and it is given up.
+const HEARTBEAT: u16 = 4;
+
+/// How a node is lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Loss {
+    /// Its connections end at once.
+    Killed,
+    /// Nobody hears of it, until all give it up; then it comes back as it was.
+    CutOff,
+}
+
+impl Loss {
+    async fn cluster(self) -> RabbitCluster {
+        let cluster = match self {
+            Self::Killed => RabbitCluster::start().await,
+            Self::CutOff => RabbitCluster::start_watchful().await,
+        };
+        cluster.unwrap()
+    }
+
+    async fn connect(self, url: &str) -> (Arc<RabbitBus>, Arc<dyn Bus>) {
+        if self == Self::Killed {
+            return connect_to(url).await;
+        }
+        let options = RabbitOptions {
+            heartbeat: HEARTBEAT,
+            queues: RecordQueues::Quorum,
+            ..RabbitOptions::of(Mode::Native)
+        };
+        let bus = RabbitBus::connect(url, Mode::Native, options).await;
+        let bus = Arc::new(bus.unwrap());
+        (bus.clone(), bus)
+    }
+
+    async fn begin(self, cluster: &mut RabbitCluster, at: usize) {
+        let lost = match self {
+            Self::Killed => cluster.nodes[at].kill9().await,
+            Self::CutOff => cluster.freeze(at).await,
+        };
+        lost.unwrap();
+    }
+
+    async fn end(self, cluster: &mut RabbitCluster, at: usize) {
+        match self {
+            Self::Killed => {
+                cluster.nodes[at].restart().await.unwrap();
+                cluster.is_whole().await.unwrap();
+            }
+            Self::CutOff => cluster.thaw(at).await.unwrap(),
+        }
+    }
+}
 
 /// Publishes until it is told to stop; what was confirmed.
 async fn publish(bus: Arc<dyn Bus>, topic: Topic, stop: Arc<AtomicBool>) -> BTreeSet<String> {
@@ -65,20 +119,25 @@ fn node_of(cluster: &RabbitCluster, bus: &RabbitBus) -> usize {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_was_confirmed_outlives_a_node() {
-    outlives(1, 50).await;
+    outlives(Loss::Killed, 1, 50).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_was_confirmed_outlives_any_node() {
-    outlives(2, 200).await;
+    outlives(Loss::Killed, 2, 200).await;
 }
 
-/// Kills so many nodes, one after the other, with `each` records before that, while one is away, and once it is back.
-async fn outlives(kills: usize, each: usize) {
-    let mut cluster = RabbitCluster::start().await.unwrap();
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_confirmed_outlives_a_node_that_is_cut_off() {
+    outlives(Loss::CutOff, 1, 50).await;
+}
+
+/// Loses so many nodes, one after the other, with `each` records before that, while one is away, and once it is back.
+async fn outlives(loss: Loss, times: usize, each: usize) {
+    let mut cluster = loss.cluster().await;
     let url = cluster.url();
-    let (writer, publisher) = connect_to(&url).await;
-    let (_, reader) = connect_to(&url).await;
+    let (writer, publisher) = loss.connect(&url).await;
+    let (_, reader) = loss.connect(&url).await;
     let (record, question) = (topic(Class::Flow), topic(Class::Request));
     let mut ear = reader.listen(&sub(&record, "reader"), 20).await;
     let mut server = reader.listen(&sub(&question, "server"), 1).await;
@@ -95,9 +154,9 @@ async fn outlives(kills: usize, each: usize) {
     let mut got = BTreeSet::new();
     take(&mut ear, &mut got, each).await;
     // First the node that both are connected to, then, once it is back, the one that they went to.
-    for _ in 0..kills {
+    for _ in 0..times {
         let at = node_of(&cluster, &writer);
-        cluster.nodes[at].kill9().await.unwrap();
+        loss.begin(&mut cluster, at).await;
         take(&mut ear, &mut got, each).await;
         // Questions, answers and claims are in place at another node.
         until(async || {
@@ -112,8 +171,7 @@ async fn outlives(kills: usize, each: usize) {
         until(async || publisher.say(&to, "because").await == Ok(Routed::Queued)).await;
         assert_eq!(inbox.texts(1).await, ["because"]);
         until(async || claim.holds()).await;
-        cluster.nodes[at].restart().await.unwrap();
-        cluster.is_whole().await.unwrap();
+        loss.end(&mut cluster, at).await;
         take(&mut ear, &mut got, each).await;
     }
     stop.store(true, Ordering::Relaxed);

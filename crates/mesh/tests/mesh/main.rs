@@ -5,6 +5,7 @@ mod answering;
 mod config_reads;
 mod dialogs;
 mod forwards;
+mod idle;
 mod large;
 mod owners;
 mod records;

@@ -14,7 +14,7 @@ use tokio::net::TcpStream;
 use tokio::process::{Child, Command};
 use tokio::time::{Instant, sleep};
 
-use super::{CONNECT_PAUSE, RabbitNode, START};
+use super::{CONNECT_PAUSE, RabbitNode, START, signal};
 
 /// How many there are.
 const NODES: usize = 3;
@@ -37,6 +37,18 @@ impl RabbitCluster {
     /// # Errors
     /// RabbitMQ is not installed, or the nodes do not come together within the bound.
     pub async fn start() -> Result<Self> {
+        Self::start_with("").await
+    }
+
+    /// The same, of nodes that take one for gone after some eight seconds of silence, and not after a minute.
+    ///
+    /// # Errors
+    /// As for [`Self::start`].
+    pub async fn start_watchful() -> Result<Self> {
+        Self::start_with("net_ticktime = 8\n").await
+    }
+
+    async fn start_with(more: &str) -> Result<Self> {
         let home = TempDir::with_prefix("tg-cluster-")?;
         let cookie = fs::File::options()
             .write(true)
@@ -67,7 +79,7 @@ impl RabbitCluster {
             let mut settings = fs::File::options().append(true).open(path)?;
             write!(
                 settings,
-                "cluster_partition_handling = pause_minority\n{names}"
+                "cluster_partition_handling = pause_minority\n{more}{names}"
             )?;
         }
         try_join_all(nodes.iter_mut().map(|node| node.boot(Stdio::piped()))).await?;
@@ -95,21 +107,46 @@ impl RabbitCluster {
     /// # Errors
     /// They do not come together within the bound.
     pub async fn is_whole(&self) -> Result<()> {
-        let started = Instant::now();
-        loop {
-            let last = self.nodes.last().context("a node")?;
-            let status = last.ctl(&["cluster_status", "--formatter", "json"]).await;
-            let status = status.and_then(|text| Ok(serde_json::from_str::<Value>(&text)?));
-            let running = status
-                .as_ref()
-                .ok()
-                .and_then(|all| all["running_nodes"].as_array());
-            if running.is_some_and(|running| running.len() == NODES) {
-                return Ok(());
-            }
-            ensure!(started.elapsed() < START, "not one broker: {status:?}");
-            sleep(CONNECT_PAUSE).await;
+        let last = self.nodes.last().context("a node")?;
+        runs(last, NODES).await
+    }
+
+    /// Stops a node without an end to its connections, as a broken network does, until the others take it for gone.
+    ///
+    /// # Errors
+    /// The node does not run, or the others do not notice within the bound.
+    pub async fn freeze(&self, at: usize) -> Result<()> {
+        signal("-STOP", &self.nodes[at].pid()?.to_string());
+        runs(&self.nodes[(at + 1) % NODES], NODES - 1).await
+    }
+
+    /// Has a frozen node go on, and waits until the others have it again.
+    ///
+    /// # Errors
+    /// The node does not run, or is not back within the bound.
+    pub async fn thaw(&self, at: usize) -> Result<()> {
+        signal("-CONT", &self.nodes[at].pid()?.to_string());
+        runs(&self.nodes[(at + 1) % NODES], NODES).await
+    }
+}
+
+/// Waits until so many nodes run, as one of them sees it.
+async fn runs(seen_by: &RabbitNode, nodes: usize) -> Result<()> {
+    let started = Instant::now();
+    loop {
+        let status = seen_by
+            .ctl(&["cluster_status", "--formatter", "json"])
+            .await;
+        let status = status.and_then(|text| Ok(serde_json::from_str::<Value>(&text)?));
+        let running = status
+            .as_ref()
+            .ok()
+            .and_then(|all| all["running_nodes"].as_array());
+        if running.is_some_and(|running| running.len() == nodes) {
+            return Ok(());
         }
+        ensure!(started.elapsed() < START, "not {nodes} nodes: {status:?}");
+        sleep(CONNECT_PAUSE).await;
     }
 }
 

@@ -1,5 +1,5 @@
-//! A broker of three nodes with quorum queues loses its nodes one after the other: what was confirmed is there in the end, and
-//! what comes meanwhile is confirmed as before.
+//! A broker of three nodes with quorum queues loses its nodes one after the other, or one is cut off and comes back: what was
+//! confirmed is there in the end, and what comes meanwhile is confirmed as before.
 
 mod alone {
     use std::time::Duration;
@@ -10,7 +10,7 @@ mod alone {
     use tg_testkit::process::Launch;
     use tg_testkit::rabbitmq::RabbitCluster;
     use tokio::sync::watch;
-    use tokio::time::sleep;
+    use tokio::time::{Instant, sleep};
 
     use crate::confirmed::{confirm, found};
     use crate::world::post;
@@ -19,6 +19,50 @@ mod alone {
     const IMPORTS: usize = 4;
     /// How long a node is away, and the system has all of them again.
     const PAUSE: Duration = Duration::from_secs(3);
+    /// By then a connection that is silent was given up, and another one made.
+    const BOUND: Duration = Duration::from_secs(180);
+
+    /// A question is served, if not at once: a process gives up a connection when it was silent for twice its heartbeat.
+    async fn is_served(url: &str) -> Result<()> {
+        let end = Instant::now() + BOUND;
+        loop {
+            let ask = json!({"collection": "default", "limit": 1});
+            let asked = post(url, "api/v1/flow/default/service/triples", ask).await;
+            if matches!(&asked, Ok((200, _))) {
+                return Ok(());
+            }
+            ensure!(Instant::now() < end, "{asked:?}");
+            sleep(PAUSE).await;
+        }
+    }
+
+    #[tokio::test]
+    async fn nothing_is_lost_where_a_node_is_cut_off() -> Result<()> {
+        let cluster = RabbitCluster::start_watchful().await?;
+        let server = Launch::up()
+            .env("THREADGRAPH_BROKER__QUEUES", "quorum")
+            .arg("--bus")
+            .arg(cluster.url())
+            .ready()
+            .await?;
+        let url = server.url();
+        let (enough, until) = watch::channel(false);
+        let imports = (0..IMPORTS).map(|n| confirm(url.clone(), n, until.clone()));
+        let lose = async {
+            sleep(PAUSE).await;
+            // The first is the one that the system is connected to.
+            cluster.freeze(0).await?;
+            is_served(&url).await?;
+            cluster.thaw(0).await?;
+            is_served(&url).await?;
+            sleep(PAUSE).await;
+            enough.send_replace(true);
+            anyhow::Ok(())
+        };
+        let (told, lost) = tokio::join!(join_all(imports), lose);
+        lost?;
+        found(&url, told, Duration::ZERO).await
+    }
 
     #[tokio::test]
     async fn nothing_that_was_confirmed_is_lost() -> Result<()> {

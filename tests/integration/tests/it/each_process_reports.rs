@@ -1,18 +1,22 @@
 //! Each process reports its own health and metrics at an address of its own: that it lives from the start on, that it is ready
-//! while everything that it hosts serves, and what is missing where not.
+//! while everything that it hosts serves and takes what waits for it, and what is missing where not.
 
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use serde_json::Value;
+use serde_json::{Value, json};
+use tg_testkit::model::{Reply, Rule, ScriptedModel};
 use tg_testkit::process::{Launch, Server, client, free_port};
 use tg_testkit::rabbitmq::RabbitNode;
 use tokio::time::Instant;
 
 use crate::small_disk::SmallDisk;
+use crate::world::{Bus, launch, on_both_buses, post};
 
 /// A report changes by then, also on a busy machine.
 const BOUND: Duration = Duration::from_secs(90);
+/// How long the model holds what it is asked, unless it is to answer.
+const HOLDS: Duration = Duration::from_secs(600);
 
 /// A process that reports.
 struct Reporting {
@@ -122,3 +126,27 @@ async fn a_process_with_everything_is_not_ready_while_its_disk_is_full() -> Resu
     disk.resize("256m").await?;
     all.until(None).await
 }
+
+/// The model holds what the extractor asks about the first chunk, so the extractor takes none of the others.
+async fn a_consumer_that_takes_nothing_is_reported(bus: Bus) -> Result<()> {
+    let reply = Reply::text("[]").delayed(HOLDS);
+    let model = ScriptedModel::start(vec![Rule::always(reply)]).await?;
+    let node = bus.broker().await?;
+    let launch = launch(&model, node.as_ref())
+        .env("THREADGRAPH_CONCURRENCY", "kg-extract-definitions=1")
+        .env("THREADGRAPH_REPORT__IDLE_CONSUMER_SECONDS", "3");
+    let mut all = Reporting::start(launch).await?;
+    all.server.wait_ready().await?;
+    all.until(None).await?;
+    let sentences = (0..1_000).map(|n| format!("Lamp number {n} hangs in the hall. "));
+    let load = json!({"id": "urn:lamps", "text": sentences.collect::<String>()});
+    let path = "api/v1/flow/default/service/text-load";
+    let (status, body) = post(&all.server.url(), path, load).await?;
+    ensure!(status == 200, "{status} {body}");
+    all.until(Some("kg-extract-definitions takes none of the messages"))
+        .await?;
+    model.hurry();
+    all.until(None).await
+}
+
+on_both_buses!(a_consumer_that_takes_nothing_is_reported);

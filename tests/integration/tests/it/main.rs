@@ -141,6 +141,7 @@ mod stores_find_their_bounds;
 mod strangers_get_four_kilobytes;
 mod the_audit_tells;
 mod the_broker_refuses_forgeries;
+mod the_image_answers;
 mod the_library_has_bounds;
 mod the_library_is_what_a_folder_is;
 mod the_model_is_told;

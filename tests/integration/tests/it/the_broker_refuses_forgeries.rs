@@ -1,5 +1,5 @@
 //! Each service has a user of its own at the broker, with the permissions that `threadgraph permissions` prints: the system
-//! answers with them, and the broker refuses twenty ways to act for another service.
+//! answers with them, and the broker refuses twenty ways to act for another service and each way to hear its answers.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,7 +11,7 @@ use tg_bus::rabbitmq::{RabbitBus, RabbitOptions};
 use tg_bus::{Bus, Consume, Delete, Delivery, Envelope, Mode, PublishMode, Routed, Sink, Target};
 use tg_schemas::topic::Class;
 use tg_schemas::{FlowId, Subscription, Topic, WorkspaceId};
-use tg_testkit::process::{Launch, Server, bin_dir, root, tg};
+use tg_testkit::process::{Launch, Server, bin_dir, client, root, tg};
 use tg_testkit::rabbitmq::RabbitNode;
 use tokio::process::Command;
 
@@ -20,6 +20,7 @@ use crate::world::post;
 
 /// What a file with a broker's password would hold.
 const PASSWORD: &str = "own";
+const SESSIONS: &str = "a1/agents/concise-de/sessions";
 
 /// Takes nothing and says nothing.
 struct Deaf;
@@ -42,20 +43,25 @@ async fn permissions() -> Result<Vec<Value>> {
 async fn make_users(node: &RabbitNode, permissions: &[Value]) -> Result<Vec<String>> {
     let (mut names, mut lines) = (Vec::new(), Vec::new());
     for one in permissions {
-        let text = |key: &str| -> Result<String> {
-            let text = one[key]
-                .as_str()
-                .with_context(|| format!("{key} of {one}"))?;
+        let text = |at: &str| -> Result<String> {
+            let text = one.pointer(at).and_then(Value::as_str);
+            let text = text.with_context(|| format!("{at} of {one}"))?;
             Ok(format!("<<{}>>", Value::from(text)))
         };
         let (user, configure, write, read) = (
-            text("user")?,
-            text("configure")?,
-            text("write")?,
-            text("read")?,
+            text("/user")?,
+            text("/configure")?,
+            text("/write")?,
+            text("/read")?,
+        );
+        let (exchange, says, hears) = (
+            text("/topics/exchange")?,
+            text("/topics/write")?,
+            text("/topics/read")?,
         );
         lines.push(format!(
             "ok = rabbit_auth_backend_internal:add_user({user}, <<\"{PASSWORD}\">>, <<\"test\">>), \
+             ok = rabbit_auth_backend_internal:set_topic_permissions({user}, <<\"/\">>, {exchange}, {says}, {hears}, <<\"test\">>), \
              ok = rabbit_auth_backend_internal:set_permissions({user}, <<\"/\">>, {configure}, {write}, {read}, <<\"test\">>)"
         ));
         names.push(one["user"].as_str().unwrap_or_default().to_owned());
@@ -185,6 +191,34 @@ async fn a_listener_answers(url: &str, broker: &str) -> Result<()> {
     Ok(())
 }
 
+/// A turn of a session goes from the gateway over the sessions to the model, each with its own user.
+async fn a_session_answers(url: &str) -> Result<()> {
+    let ask = async |path: &str, body: Value| -> Result<Value> {
+        let request = client()?.post(format!("{url}{path}"));
+        let request = request.header("SPASS-User-Id", "ann").json(&body);
+        let answer = request.send().await?;
+        let status = answer.status();
+        let told: Value = answer.json().await?;
+        ensure!(status.is_success(), "{path}: {status} {told}");
+        Ok(told)
+    };
+    let made = ask(SESSIONS, json!({})).await?;
+    let session = made["id"].as_str().context("an id")?;
+    let turn = json!({"message": "Was ist eine Laterne?"});
+    ask(&format!("{SESSIONS}/{session}/messages"), turn).await?;
+    Ok(())
+}
+
+/// What whoever holds the credentials of the model's service tries to hear answers to others: each with whether it worked.
+async fn bindings(node: &RabbitNode) -> Result<Vec<(String, bool)>> {
+    let mut command = Command::new(root().join(".cache/venv/bin/python3"));
+    let program = root().join("tests/integration/clients/inbox_forger.py");
+    let command = command.arg(program).arg(address(node, "llm")).arg("llm");
+    let printed = command.output().await?;
+    ensure!(printed.status.success(), "{printed:?}");
+    Ok(serde_json::from_slice(&printed.stdout)?)
+}
+
 #[tokio::test]
 async fn a_service_can_do_nothing_in_the_name_of_another() -> Result<()> {
     let node = RabbitNode::start().await?;
@@ -200,6 +234,7 @@ async fn a_service_can_do_nothing_in_the_name_of_another() -> Result<()> {
     let question = "Which mountain is the meridian of Nepal Standard Time close to?";
     tg(&url, &["ask", question]).await?.expect("Gaurishankar")?;
     a_listener_answers(&url, &node.url()).await?;
+    a_session_answers(&url).await?;
     let refused = node.refusals()?;
     ensure!(refused.is_empty(), "the system needs more: {refused:#?}");
 
@@ -213,6 +248,11 @@ async fn a_service_can_do_nothing_in_the_name_of_another() -> Result<()> {
     let worked: Vec<_> = tried.iter().filter(|(_, worked)| *worked).collect();
     ensure!(worked.is_empty(), "{worked:#?}");
     forger.close().await;
+    let tried = bindings(&node).await?;
+    let own = tried.first().is_some_and(|(_, worked)| *worked);
+    ensure!(own && tried.len() > 10, "{tried:#?}");
+    let worked: Vec<_> = tried.iter().skip(1).filter(|(_, worked)| *worked).collect();
+    ensure!(worked.is_empty(), "{worked:#?}");
     // What is meant for it goes on.
     tg(&url, &["ask", question]).await?.expect("Gaurishankar")?;
     drop(others);
