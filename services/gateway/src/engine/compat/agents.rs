@@ -306,15 +306,18 @@ mod tests {
     #[test]
     fn a_chat_that_may_use_tools_keeps_its_model() {
         let own = Definition::find("default", Some(r#"{"group": ["code"]}"#)).unwrap();
-        let chat = body(json!({"model": "m", "max_tokens": 9, "temperature": 0.5, "top_p": 1, "tools": [],
-            "streaming": false, "messages": [{"role": "user", "content": "q"}]}));
+        let chat = body(
+            json!({"model": "m", "max_tokens": 9, "temperature": 0.5, "top_p": 1, "tools": [],
+            "streaming": false, "messages": [{"role": "user", "content": "q"}]}),
+        );
         assert_eq!(
             Value::Object(own.in_place_of_model(&chat).unwrap()),
             json!({"question": "q", "framing": "", "group": ["code"], "streaming": false,
                 "model": "m", "max_tokens": 9, "temperature": 0.5})
         );
-        let schema =
-            body(json!({"messages": [{"role": "user", "content": "q"}], "response_format": "json"}));
+        let schema = body(
+            json!({"messages": [{"role": "user", "content": "q"}], "response_format": "json"}),
+        );
         assert_eq!(
             own.in_place_of_model(&schema).unwrap_err().message,
             "spass-augment: server-tools must be off where a schema is asked for"
