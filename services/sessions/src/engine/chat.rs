@@ -85,8 +85,7 @@ pub fn service(named: Named<'_>) -> Result<Option<NewLlmService>, (&'static str,
         };
     };
     let Some(needs_credential) = llm_service::needs_credential(&provider) else {
-        let reason = "must be openai, openrouter or ollama";
-        return Err(("chat_provider", reason.to_owned()));
+        return Err(("chat_provider", llm_service::KNOWN.to_owned()));
     };
     if needs_credential && given(named.credential).is_none() {
         return Err(("chat_credential", "is required by this provider".to_owned()));

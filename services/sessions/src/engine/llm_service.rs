@@ -19,6 +19,8 @@ const REPLY: i64 = 1_024;
 const LEAST_WINDOW: i64 = 16_000;
 /// Providers whose services answer, and whether they need a credential.
 const PROVIDERS: [(&str, bool); 3] = [("openai", true), ("openrouter", true), ("ollama", false)];
+/// What is said of any other provider.
+pub const KNOWN: &str = "must be openai, openrouter or ollama";
 /// What of an address the clients put behind it themselves.
 const CALL: &str = "/chat/completions";
 /// Names by which machines in a cloud reach its metadata.
