@@ -106,7 +106,7 @@ fn renamed(fault: Failure) -> (&'static str, String) {
     let (field, reason) = fault
         .message
         .split_once(": ")
-        .unwrap_or(("", &fault.message));
+        .unwrap_or(("", fault.message.as_str()));
     let setting = SETTINGS.iter().find(|(name, _)| *name == field);
     let setting = setting.map_or("chat_provider", |(_, setting)| *setting);
     (setting, reason.to_owned())

@@ -117,6 +117,17 @@ pub fn collections(mut ids: Vec<String>) -> Result<Vec<String>, Failure> {
 /// What an agent without instructions is told where the operator says nothing else.
 const INSTRUCTIONS: &str = "You are a helpful assistant. Answer what you are asked, briefly and truthfully, and say so where you do not know.";
 
+/// Tools that every agent of a workspace has: they look into the collections of its conversation.
+pub const TOOLS: [&str; 7] = [
+    "list_kbs",
+    "list_documents",
+    "count_documents",
+    "summarize_kb",
+    "search_kb",
+    "list_chunks",
+    "get_document",
+];
+
 /// What an agent of a workspace answers by.
 pub struct Usual<'a> {
     /// The collections of its conversation.
@@ -137,11 +148,13 @@ pub fn definition(agent: NewAgent, usual: Usual<'_>) -> Definition {
     };
     let names_model = !chat.model.is_empty();
     let prompt = agent.system_prompt.filter(|own| !own.trim().is_empty());
-    let read = match (usual.own, agent.knowledge_base_ids) {
+    let mut read = match (usual.own, agent.knowledge_base_ids) {
         ([], own) if own.is_empty() => usual.all,
         ([], own) => own,
         (own, _) => own.to_vec(),
     };
+    read.truncate(COLLECTIONS);
+    let tools: &[&str] = if read.is_empty() { &[] } else { &TOOLS };
     Definition {
         name: agent.name,
         description: agent.description.unwrap_or_default(),
@@ -151,6 +164,8 @@ pub fn definition(agent: NewAgent, usual: Usual<'_>) -> Definition {
         rag_index: read.first().cloned(),
         rag_top_k: agent.rag_max_results.unwrap_or(chat.passages),
         rag_min_score: agent.rag_min_score,
+        tools: tools.iter().map(|tool| (*tool).to_owned()).collect(),
+        knowledge: read.clone(),
         collections: if agent.rag_enabled { read } else { Vec::new() },
         ..Definition::default()
     }
@@ -274,6 +289,18 @@ mod tests {
     }
 
     #[test]
+    fn tools_look_into_at_most_a_hundred_collections() {
+        let usual = Usual {
+            own: &[],
+            all: (0..=COLLECTIONS).map(|at| at.to_string()).collect(),
+            chat: &ChatDefaults::default(),
+        };
+        let found = definition(named("r"), usual);
+        assert_eq!((found.knowledge.len(), found.tools.len()), (COLLECTIONS, 7));
+        assert!(found.collections.is_empty());
+    }
+
+    #[test]
     fn what_an_agent_leaves_open_the_operator_says() {
         let of = |agent: NewAgent, chat: &ChatDefaults| {
             let usual = Usual {
@@ -285,6 +312,8 @@ mod tests {
         };
         let found = of(named("r"), &ChatDefaults::default());
         assert_eq!((found.model.as_str(), found.max_tokens), ("", None));
+        // There is nothing that its tools could look into.
+        assert!(found.tools.is_empty());
         assert_eq!(
             (found.rag_top_k, found.system_prompt.as_str()),
             (6, INSTRUCTIONS)
