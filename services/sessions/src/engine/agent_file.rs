@@ -89,6 +89,7 @@ pub fn read(text: &str) -> Result<Definition, Vec<FieldError>> {
         collections: fields.text("rag_index", TEXT).into_iter().collect(),
         knowledge: Vec::new(),
         rag_min_score: None,
+        rerank: None,
         service: None,
     };
     if fields

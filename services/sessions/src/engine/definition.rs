@@ -37,6 +37,8 @@ pub struct Definition {
     pub knowledge: Vec<String>,
     /// Passages below this score are left out.
     pub rag_min_score: Option<f64>,
+    /// Passages that a reranker keeps of those; `None`: none is asked.
+    pub rerank: Option<i64>,
     /// The flow that answers; `None`: the one that the workspace says.
     pub flow: Option<String>,
     /// What it can do.

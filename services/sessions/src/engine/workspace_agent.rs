@@ -147,6 +147,8 @@ pub fn definition(agent: NewAgent, usual: Usual<'_>) -> Definition {
         prompt => prompt,
     };
     let names_model = !chat.model.is_empty();
+    let passages = agent.rag_max_results.unwrap_or(chat.passages);
+    let kept = agent.rerank_max_results.unwrap_or(passages);
     let prompt = agent.system_prompt.filter(|own| !own.trim().is_empty());
     let mut read = match (usual.own, agent.knowledge_base_ids) {
         ([], own) if own.is_empty() => usual.all,
@@ -162,8 +164,9 @@ pub fn definition(agent: NewAgent, usual: Usual<'_>) -> Definition {
         max_tokens: names_model.then_some(chat.max_tokens),
         system_prompt: prompt.unwrap_or_else(|| instructions.to_owned()),
         rag_index: read.first().cloned(),
-        rag_top_k: agent.rag_max_results.unwrap_or(chat.passages),
+        rag_top_k: passages,
         rag_min_score: agent.rag_min_score,
+        rerank: agent.rerank_enabled.then_some(kept),
         tools: tools.iter().map(|tool| (*tool).to_owned()).collect(),
         knowledge: read.clone(),
         collections: if agent.rag_enabled { read } else { Vec::new() },
@@ -337,9 +340,11 @@ mod tests {
         let own = NewAgent {
             system_prompt: Some("Be kind.".to_owned()),
             rag_max_results: Some(9),
+            rerank_enabled: true,
             ..named("r")
         };
         let found = of(own, &chat);
+        assert_eq!(found.rerank, Some(9));
         assert_eq!(
             (found.rag_top_k, found.system_prompt.as_str()),
             (9, "Be kind.")
