@@ -126,7 +126,8 @@ async fn documents(library: &Library, bases: &[&str]) -> Result<String, Error> {
 async fn counts(library: &Library, bases: &[&str]) -> Result<String, Error> {
     let mut told = Vec::new();
     for base in bases.iter().take(LISTED) {
-        told.push(format!("{base}: {}", count(library, base).await?));
+        let count = count(library, base).await?;
+        told.push(format!("{base}: {count}"));
     }
     if bases.len() > LISTED {
         told.push("Name one of the others to count its documents".to_owned());
@@ -158,8 +159,9 @@ async fn summary(library: &Library, bases: &[&str]) -> Result<String, Error> {
     let Some(base) = bases.first() else {
         return Ok(String::new());
     };
-    let mut told = vec![format!("{base}: {}", count(library, base).await?)];
+    let count = count(library, base).await?;
     let (page, _) = library.documents(base, "", TITLES).await?;
+    let mut told = vec![format!("{base}: {count}")];
     told.extend(page.iter().take(TITLES).map(titled));
     Ok(told.join("\n"))
 }
