@@ -97,6 +97,7 @@ const BESIDE: &[(&str, &[(Class, &str)])] = &[
             (Class::Request, "chat-completion"),
             (Class::Request, "document-embeddings"),
             (Class::Request, "embeddings"),
+            (Class::Request, "reranker"),
             (Class::Request, "threads"),
             (Class::Request, "librarian"),
         ],
@@ -363,6 +364,7 @@ mod tests {
             "chat-completion",
             "document-embeddings",
             "embeddings",
+            "reranker",
         ] {
             let may = |text: &str| {
                 let (_, asked) = text.rsplit_once(r"request\.(").unwrap();

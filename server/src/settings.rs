@@ -256,6 +256,7 @@ impl Settings {
         faults.extend(within("embeddings", self.embeddings.faults()));
         faults.extend(within("rag", self.rag.faults()));
         faults.extend(within("tool", self.tool.faults()));
+        faults.extend(within("sessions", self.sessions.faults()));
         faults.extend(self.iam.faults(self.auth == Auth::None));
         faults.extend(within("gateway", self.gateway.faults()));
         faults.extend(within("bus_tls", self.bus_tls.faults()));

@@ -11,7 +11,7 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use futures::{StreamExt, TryStreamExt, stream};
 use tg_mesh::{Answer, Cx};
 use tg_schemas::msg::{
-    DocumentMetadata, LibrarianRequest, LibrarianResponse, Metadata, ProcessingMetadata,
+    Criteria, DocumentMetadata, LibrarianRequest, LibrarianResponse, Metadata, ProcessingMetadata,
 };
 use tg_schemas::processors::{librarian, shared};
 use tg_schemas::{Error, ErrorCode, Reply, limits};
@@ -162,6 +162,66 @@ impl Library {
                 return Ok(children);
             }
         }
+    }
+
+    /// The first parts of a document, or of a part of one: so many at most.
+    ///
+    /// # Errors
+    /// How the question failed.
+    pub async fn first_children(
+        &self,
+        id: &str,
+        most: usize,
+    ) -> Result<Vec<DocumentMetadata>, Error> {
+        let question = LibrarianRequest {
+            limit: i64::try_from(most).unwrap_or(PAGE),
+            ..about("list-children", id)
+        };
+        let mut found = self.ask(&question).await?.document_metadatas;
+        found.truncate(most);
+        Ok(found)
+    }
+
+    /// Documents that were processed into a collection: so many at most, behind the page that said `after`. Also what the page
+    /// behind these is asked with; empty: there is none.
+    ///
+    /// # Errors
+    /// How the question failed.
+    pub async fn documents(
+        &self,
+        collection: &str,
+        after: &str,
+        most: usize,
+    ) -> Result<(Vec<DocumentMetadata>, String), Error> {
+        let question = LibrarianRequest {
+            operation: "list-documents".to_owned(),
+            collection: collection.to_owned(),
+            after: after.to_owned(),
+            limit: i64::try_from(most).unwrap_or(PAGE),
+            ..LibrarianRequest::default()
+        };
+        let page = self.ask(&question).await?;
+        Ok((page.document_metadatas, page.next))
+    }
+
+    /// Whether a document was processed into a collection.
+    ///
+    /// # Errors
+    /// How the question failed.
+    pub async fn is_in(&self, document: &str, collection: &str) -> Result<bool, Error> {
+        let question = LibrarianRequest {
+            operation: "list-documents".to_owned(),
+            collection: collection.to_owned(),
+            criteria: vec![Criteria {
+                key: "id".to_owned(),
+                value: document.to_owned(),
+                operator: "eq".to_owned(),
+            }],
+            limit: 1,
+            ..LibrarianRequest::default()
+        };
+        let found = self.ask(&question).await?.document_metadatas;
+        Ok(found.iter().any(|one| one.id == document))
     }
 
     /// The document that a chunk is a part of, by the library's own records; one question per level.

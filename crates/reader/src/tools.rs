@@ -6,5 +6,16 @@ pub(super) const PATTERN: &str = "graph_pattern";
 pub(super) const CALCULATOR: &str = "calculator";
 pub(super) const CLOCK: &str = "current_datetime";
 
-/// All of them.
-pub(super) const NAMED: &[&str] = &[ABOUT, SPARQL, PATTERN, CALCULATOR, CLOCK];
+/// All of them, and those that take the id of something and never a question.
+pub(super) const NAMED: &[&str] = &[
+    ABOUT,
+    SPARQL,
+    PATTERN,
+    CALCULATOR,
+    CLOCK,
+    "list_documents",
+    "count_documents",
+    "summarize_kb",
+    "list_chunks",
+    "get_document",
+];

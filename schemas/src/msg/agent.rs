@@ -176,6 +176,9 @@ pub struct AgentRequest {
     pub caller_depth: i64,
     /// Name of the agent that the run's usage counts for; empty: none. Ours.
     pub agent: String,
+    #[serde(deserialize_with = "nullable", skip_serializing_if = "Vec::is_empty")]
+    /// Collections that tools over collections look into, at most 100; empty: `collection`. Ours.
+    pub collections: Vec<String>,
 }
 
 impl Default for AgentRequest {
@@ -210,6 +213,7 @@ impl Default for AgentRequest {
             top_k: 0,
             caller_depth: 0,
             agent: String::new(),
+            collections: Vec::new(),
         }
     }
 }

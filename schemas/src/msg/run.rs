@@ -204,6 +204,9 @@ pub struct AgentRun {
     /// Name of the agent that its usage counts for, unless it follows a definition; empty: none.
     #[serde(deserialize_with = "nullable")]
     pub account: String,
+    /// Collections that tools over collections look into; empty: `collection`.
+    #[serde(deserialize_with = "nullable")]
+    pub collections: Vec<String>,
 }
 
 /// What calls of models cost, by how that is known.
@@ -278,6 +281,7 @@ impl Default for AgentRun {
             top_k: 0,
             caller_depth: 0,
             account: String::default(),
+            collections: Vec::new(),
         }
     }
 }

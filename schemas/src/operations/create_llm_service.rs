@@ -36,7 +36,7 @@ pub struct NewLlmService {
     /// Tokens that the model reads at once.
     #[serde(alias = "context_window_tokens")]
     pub context_window_tokens: Option<i64>,
-    /// Most tokens of a reply; `null`: 1024.
+    /// Most tokens of a reply; `null`: the operator's setting, 1024 by default.
     #[serde(alias = "max_output_tokens")]
     pub max_output_tokens: Option<i64>,
     /// Least temperature that the model takes.

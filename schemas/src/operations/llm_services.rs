@@ -27,7 +27,7 @@ pub struct LlmService {
     pub model_version: Option<String>,
     /// Tokens that the model reads at once.
     pub context_window_tokens: Option<i64>,
-    /// Most tokens of a reply; `null`: 1024.
+    /// Most tokens of a reply; `null`: the operator's setting, 1024 by default.
     pub max_output_tokens: Option<i64>,
     /// Least temperature that the model takes.
     pub temperature_min: Option<f64>,

@@ -54,7 +54,7 @@ pub struct LlmServiceChange {
         skip_serializing_if = "Option::is_none"
     )]
     pub context_window_tokens: Option<Option<i64>>,
-    /// Most tokens of a reply; `null`: 1024.
+    /// Most tokens of a reply; `null`: the operator's setting, 1024 by default.
     #[serde(
         alias = "max_output_tokens",
         deserialize_with = "said",

@@ -25,6 +25,8 @@ pub enum SessionsError {
     NoConversation,
     /// No flow runs that could answer in conversations.
     NoChat,
+    /// The operator lets the workspace use no credential for the model that answers in conversations.
+    NoChatModel,
     /// There is no such template.
     NoTemplate,
     /// The workspace has no such LLM service.
@@ -124,6 +126,13 @@ fn unanswered(code: ErrorCode) -> Failure {
     }
 }
 
+/// Of an agent that leaves its model to the operator.
+const NO_MODEL: &str = "llmServiceId: the agent must name an LLM service, as the operator's model may not be used in this workspace";
+
+fn no_chat(text: &str) -> Failure {
+    Failure::new(FailureCode::ChatDisabled, text)
+}
+
 fn archived(successor: &str) -> Failure {
     let text = "session_id: the session continues in another one";
     Failure::new(FailureCode::SessionArchived, text).continued_in(successor)
@@ -146,10 +155,8 @@ impl From<SessionsError> for Refused<Failure> {
                 FailureCode::ConversationNotFound,
                 "conversation_id: there is no such conversation",
             ),
-            SessionsError::NoChat => of(
-                FailureCode::ChatDisabled,
-                "no flow with an agent runs in this workspace",
-            ),
+            SessionsError::NoChat => no_chat("no flow with an agent runs in this workspace"),
+            SessionsError::NoChatModel => no_chat(NO_MODEL),
             SessionsError::NoTemplate => of(
                 FailureCode::AgentTemplateNotFound,
                 "templateId: there is no such template",

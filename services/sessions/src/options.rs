@@ -4,8 +4,11 @@ use std::path::PathBuf;
 
 use tg_collections::Quota;
 use tg_provider_http::Credentials;
-use tg_schemas::operations::TenantSettings;
+use tg_schemas::operations::{NewLlmService, TenantSettings};
+use tg_settings::SettingError;
 use tg_storage::Durability;
+
+use crate::engine::chat::{self, ChatDefaults, Named};
 
 tg_settings::options! {
     /// Options of agents over time.
@@ -24,6 +27,18 @@ tg_settings::options! {
         summary_model: String = String::new();
         /// What an agent of a workspace is told that has no instructions of its own. Empty: a text of ours.
         system_prompt: String = String::new();
+        /// Who answers for agents of workspaces that name no LLM service: `openai`, `openrouter` or `ollama`. Empty: the provider of the flow.
+        chat_provider: String = String::new();
+        /// The model that answers for them. Empty: that of the flow.
+        chat_model: String = String::new();
+        /// Address of the provider, up to and including the version. Empty: its usual one.
+        chat_url: String = String::new();
+        /// Where the key of the provider is, as `env:NAME` or `file:PATH`; `llm.credentials` has to list it, too.
+        chat_credential: String = String::new();
+        /// Most tokens of a reply of this model, and of an LLM service that does not say how many.
+        chat_max_tokens: u32 = 1_024, Whole(1..=8_192);
+        /// Passages of each collection for an agent of a workspace that does not say how many.
+        chat_passages: u32 = 6, Whole(1..=64);
         /// Turns in progress at once in a workspace, and as many again of each depth of nesting; more wait.
         max_concurrent: usize = 64, Whole(1..=10_000);
         /// Sessions and conversations of one workspace at most. One that fills its model and is continued in another is never refused.
@@ -49,6 +64,33 @@ impl Options {
         Quota {
             items: self.workspace_sessions,
             bytes: self.workspace_mb << 20,
+        }
+    }
+
+    /// What is wrong with them that no single one shows.
+    pub fn faults(&self) -> Vec<SettingError> {
+        let fault = |(setting, reason): (&str, String)| SettingError::new(setting, reason);
+        self.chat_service().err().map(fault).into_iter().collect()
+    }
+
+    fn chat_service(&self) -> Result<Option<NewLlmService>, (&'static str, String)> {
+        chat::service(Named {
+            provider: &self.chat_provider,
+            model: &self.chat_model,
+            url: &self.chat_url,
+            credential: &self.chat_credential,
+        })
+    }
+
+    /// What agents of workspaces go by that say nothing themselves.
+    pub(crate) fn chat(&self) -> ChatDefaults {
+        ChatDefaults {
+            prompt: self.system_prompt.clone(),
+            passages: self.chat_passages.into(),
+            max_tokens: self.chat_max_tokens.into(),
+            model: self.chat_model.trim().to_owned(),
+            // With one that is wrong no process starts.
+            service: self.chat_service().unwrap_or_default(),
         }
     }
 

@@ -38,6 +38,9 @@ const MAX_GRANTS: usize = 64;
 /// Most bytes of the id of a conversation, or of the name of an agent, by which usage is counted.
 const MAX_CONVERSATION: usize = 256;
 
+/// Most collections that tools over collections look into.
+const MAX_COLLECTIONS: usize = 100;
+
 /// Most rounds of model and tools that a question may ask for.
 const MAX_ITERATIONS: i64 = 50;
 
@@ -64,6 +67,7 @@ pub fn first_step(
     let roles = roles.unwrap_or_default().split_whitespace();
     let settings = question.settings();
     let grant = question.grant.into_iter().take(MAX_GRANTS);
+    let collections = question.collections.into_iter().take(MAX_COLLECTIONS);
     AgentRun {
         run,
         step: 1,
@@ -82,6 +86,7 @@ pub fn first_step(
         max_iterations: question.max_iterations.clamp(0, MAX_ITERATIONS),
         top_k: question.top_k.max(0),
         caller_depth: question.caller_depth.max(0),
+        collections: collections.collect(),
         prior: i64::try_from(history.len()).unwrap_or(0),
         loop_window: Window::new(question.loop_window, MAX_WINDOW).into_records(),
         history,

@@ -55,6 +55,7 @@ pub fn subagent(parent: &AgentRun, goal: &str, run: String, started_at: String) 
         group: parent.group.clone(),
         state: parent.state.clone(),
         collection: parent.collection.clone(),
+        collections: parent.collections.clone(),
         framing: parent.framing.clone(),
         started_at,
         depth: parent.depth,

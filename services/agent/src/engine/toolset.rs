@@ -3,6 +3,7 @@
 //! A row that cannot be read costs its own tool and no other. Never calls a tool.
 
 mod discovered;
+mod knowledge;
 mod row;
 mod tool;
 
@@ -11,6 +12,7 @@ use std::sync::Arc;
 
 use tg_schemas::msg::AgentRun;
 
+pub use self::knowledge::{DOCUMENT, KB, Knowledge};
 use self::row::Described;
 use self::tool::state_of;
 pub use self::tool::{Kind, Rows, Tool, UNDEFINED};

@@ -5,6 +5,7 @@
 mod graph_about;
 mod graph_pattern;
 mod graph_sparql;
+mod knowledge;
 mod mcp;
 mod model;
 mod origins;
@@ -48,6 +49,7 @@ pub async fn call(call: &Call<'_>, tool: &Tool, arguments: Arguments) -> Result<
         Kind::GraphSparql => graph_sparql::call(call, &arguments).await,
         Kind::KnowledgeQuery => retrieval::graph(call, &arguments).await,
         Kind::RagQuery => passages::call(call, &arguments).await,
+        Kind::Knowledge(which) => knowledge::call(call, *which, &arguments).await,
         Kind::DocumentQuery => retrieval::documents(call, &arguments).await,
         Kind::StructuredQuery => rows::question(call, &arguments).await,
         // Runs of the agent's own.

@@ -1,5 +1,6 @@
 //! The tool `rag-query`: passages of a collection that fit a question, as they stand in the documents. No model is asked for them.
 
+use tg_clients::embeddings::Embedded;
 use tg_clients::library::{Library, Passage};
 use tg_schemas::msg::{ChunkMatch, DocumentEmbeddingsRequest};
 use tg_schemas::processors::agent_manager::DOCUMENT_EMBEDDINGS;
@@ -23,9 +24,21 @@ pub(super) async fn call(call: &Call<'_>, arguments: &Arguments) -> Result<Outpu
         named => named,
     };
     let most = count(arguments, "top_k", usual, MOST);
-    let limit = i64::try_from(most).unwrap_or(i64::MAX);
     let texts = vec![text(arguments, "query").to_owned()];
     let mut embedded = tg_clients::embeddings::embed(call.cx, texts, None).await?;
+    let found = search(call, &mut embedded, (collection, most)).await?;
+    let ids: Vec<String> = found.into_iter().map(of_chunk).collect();
+    let passages = Library::of_flow(call.cx).texts(&ids).await?;
+    Ok(shown(&passages).into())
+}
+
+/// The chunks of a collection that fit an embedded question best.
+pub(super) async fn search(
+    call: &Call<'_>,
+    embedded: &mut Embedded,
+    (collection, most): (&str, usize),
+) -> Result<Vec<ChunkMatch>, Error> {
+    let limit = i64::try_from(most).unwrap_or(i64::MAX);
     for left in (0..=RETRIES).rev() {
         let request = DocumentEmbeddingsRequest {
             vector: embedded.vectors.first().cloned().unwrap_or_default(),
@@ -37,9 +50,7 @@ pub(super) async fn call(call: &Call<'_>, arguments: &Arguments) -> Result<Outpu
         };
         let found = call.cx.ask(DOCUMENT_EMBEDDINGS, &request)?.last().await?;
         if found.model.is_empty() {
-            let ids: Vec<String> = found.chunks.into_iter().map(of_chunk).collect();
-            let passages = Library::of_flow(call.cx).texts(&ids).await?;
-            return Ok(shown(&passages).into());
+            return Ok(found.chunks);
         }
         embedded.again_as(call.cx, &found.model).await?;
     }

@@ -17,6 +17,8 @@ pub struct Call<'a> {
     pub cx: &'a Cx,
     /// Collection to read.
     pub collection: &'a str,
+    /// Collections that tools over collections look into; empty: that one.
+    pub collections: &'a [String],
     /// Names the call; the same when it is made again.
     pub key: String,
     /// IRI of the decision that led here.

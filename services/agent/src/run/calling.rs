@@ -35,6 +35,7 @@ pub(super) struct Calling {
     /// IRI of the choice.
     caller: String,
     pub(super) collection: String,
+    collections: Vec<String>,
     passages: i64,
     caller_depth: i64,
     state: String,
@@ -73,6 +74,7 @@ impl StepExecution {
                 .phase
                 .caller_of(&self.id, self.step, (nth, decision.place)),
             collection: self.run.collection.clone(),
+            collections: self.run.collections.clone(),
             passages: self.run.top_k,
             caller_depth: self.run.caller_depth,
             state: self.run.state.clone(),
@@ -211,6 +213,7 @@ impl Calling {
         let call = Call {
             cx: &cx,
             collection: tool.collection.as_deref().unwrap_or(&self.collection),
+            collections: &self.collections,
             key: self.key(),
             iteration: self.caller.clone(),
             passages: self.passages,

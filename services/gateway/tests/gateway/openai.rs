@@ -429,7 +429,48 @@ async fn failures_have_the_apis_shape_and_say_nothing_of_the_system(place: Place
     assert_eq!((status, &body["error"]["code"]), (404, &json!("not_found")));
 }
 
-/// 46, as far as it is built: nothing is added to a chat yet, and a word that is not known is refused.
+async fn line_046_with_server_tools_the_agent_answers_by_the_model_that_is_named(place: Place) {
+    let world = World::start(&place, AuthMode::Iam).await;
+    let send = async |key: &str, wishes: &str, body: Value| {
+        let request = world.http.post(world.url(CHAT)).json(&body);
+        let request = request.header("SPASS-Augment", wishes).bearer_auth(key);
+        let response = request.timeout(BOUND).send().await.unwrap();
+        let status = response.status().as_u16();
+        (status, response.json::<Value>().await.unwrap())
+    };
+    let on = "server-tools=on";
+    let mut body = ask("one", "why?");
+    body["max_tokens"] = json!(9);
+    let (status, told) = send("tg_admin", on, body.clone()).await;
+    assert_eq!(status, 200, "{told}");
+    assert_eq!(told["choices"][0]["message"]["content"], "why?");
+    assert_eq!(told["model"], "one");
+    let asked = world.fakes.agent.seen.lock().pop().unwrap();
+    assert_eq!(
+        (asked.model.as_str(), asked.max_tokens, asked.group),
+        ("one", Some(9), None)
+    );
+    assert!(world.fakes.chats.lock().is_empty());
+    // Tools of the client are its own to run.
+    body["tools"] = json!([{"type": "function", "function": {"name": "add"}}]);
+    assert_eq!(send("tg_admin", on, body).await.0, 200);
+    // A key without agents is given no tools, and no key more models than it is held to.
+    for key in ["tg_scoped", "tg_model"] {
+        let (status, told) = send(key, on, ask("one", "hi")).await;
+        assert_eq!(status, 403, "{key}: {told}");
+    }
+    let mut schema = ask("one", "hi");
+    schema["response_format"] = json!({"type": "json_object"});
+    let (status, told) = send("tg_admin", on, schema).await;
+    assert_eq!(
+        (status, &told["error"]["code"]),
+        (400, &json!("validation_error"))
+    );
+    assert!(world.fakes.agent.seen.lock().is_empty());
+    let chats = world.fakes.chats.lock();
+    assert_eq!((chats.len(), chats[0].1.tools.len()), (1, 1));
+}
+
 async fn line_046_without_server_tools_a_chat_is_offered_none(place: Place) {
     let world = World::start(&place, AuthMode::None).await;
     for (wishes, status) in [("server-tools=off", 200), ("server-tools=maybe", 400)] {
@@ -441,6 +482,7 @@ async fn line_046_without_server_tools_a_chat_is_offered_none(place: Place) {
     let chats = world.fakes.chats.lock();
     assert_eq!(chats.len(), 1);
     assert!(chats[0].1.tools.is_empty());
+    assert!(world.fakes.agent.seen.lock().is_empty());
 }
 
 async fn headers_choose_flow_and_workspace_and_a_cut_stream_says_so(place: Place) {
@@ -528,6 +570,7 @@ async fn a_key_of_one_workspace_that_names_another_is_refused(place: Place) {
 }
 
 tg_testkit::on_both_buses!(
+    line_046_with_server_tools_the_agent_answers_by_the_model_that_is_named,
     line_046_without_server_tools_a_chat_is_offered_none,
     a_key_of_one_workspace_that_names_another_is_refused,
     answers_have_the_shapes_of_the_api_whole_and_streamed,

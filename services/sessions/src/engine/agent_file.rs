@@ -87,7 +87,9 @@ pub fn read(text: &str) -> Result<Definition, Vec<FieldError>> {
         max_iterations: fields.whole("max_iterations", 1, 50).or(Some(ITERATIONS)),
         memory: fields.flag("memory"),
         collections: fields.text("rag_index", TEXT).into_iter().collect(),
+        knowledge: Vec::new(),
         rag_min_score: None,
+        rerank: None,
         service: None,
     };
     if fields

@@ -33,8 +33,12 @@ pub struct Definition {
     pub rag_top_k: i64,
     /// Collections whose passages it is given before each answer.
     pub collections: Vec<String>,
+    /// Collections that its tools may look into; empty: the one that it reads.
+    pub knowledge: Vec<String>,
     /// Passages below this score are left out.
     pub rag_min_score: Option<f64>,
+    /// Passages that a reranker keeps of those; `None`: none is asked.
+    pub rerank: Option<i64>,
     /// The flow that answers; `None`: the one that the workspace says.
     pub flow: Option<String>,
     /// What it can do.

@@ -19,6 +19,8 @@ const REPLY: i64 = 1_024;
 const LEAST_WINDOW: i64 = 16_000;
 /// Providers whose services answer, and whether they need a credential.
 const PROVIDERS: [(&str, bool); 3] = [("openai", true), ("openrouter", true), ("ollama", false)];
+/// What is said of any other provider.
+pub const KNOWN: &str = "must be openai, openrouter or ollama";
 /// What of an address the clients put behind it themselves.
 const CALL: &str = "/chat/completions";
 /// Names by which machines in a cloud reach its metadata.
@@ -208,6 +210,12 @@ pub fn changed(
     settled(service)
 }
 
+/// Whether a provider needs a credential; `None`: nobody asks it.
+pub fn needs_credential(provider: &str) -> Option<bool> {
+    let known = PROVIDERS.iter().find(|(name, _)| *name == provider);
+    known.map(|(_, needs)| *needs)
+}
+
 /// An agent that a service answers for.
 ///
 /// # Errors
@@ -218,15 +226,14 @@ pub fn bound(
     credentials: Option<&Credentials>,
     workspace: &str,
 ) -> Result<Definition, Failure> {
-    let known = PROVIDERS.iter().find(|(name, _)| *name == service.provider);
-    let Some((_, needs)) = known else {
+    let Some(needs) = needs_credential(&service.provider) else {
         let text =
             "llmServiceId: the service has a provider other than openai, openrouter and ollama";
         return Err(Failure::new(FailureCode::LlmProviderUnsupported, text));
     };
     let named = service.credential_ref.unwrap_or_default();
     let is_listed = credentials.is_some_and(|all| all.has(workspace, &named));
-    if (*needs || !named.is_empty()) && !is_listed {
+    if (needs || !named.is_empty()) && !is_listed {
         let text = "llmServiceId: the service names no credential that the operator allows in this workspace";
         return Err(Failure::new(FailureCode::LlmCredentialMissing, text));
     }

@@ -32,6 +32,19 @@ pub fn merged(found: Vec<Vec<Hit>>, each: usize, least: Option<f64>) -> Vec<Hit>
     all
 }
 
+/// Passages in the order of a reranker: so many at most, each once. It names them by their places; one that is not there means
+/// nothing.
+pub fn reranked<T>(
+    passages: Vec<T>,
+    places: impl IntoIterator<Item = usize>,
+    most: usize,
+) -> Vec<T> {
+    let mut left: Vec<Option<T>> = passages.into_iter().map(Some).collect();
+    let best = places.into_iter();
+    let best = best.filter_map(|at| left.get_mut(at).and_then(Option::take));
+    best.take(most).collect()
+}
+
 /// Passages as the agent is shown them.
 pub fn shown(texts: &[String]) -> String {
     let numbered = texts.iter().zip(1..);
@@ -60,6 +73,13 @@ mod tests {
     #[test]
     fn line_077_four_collections_give_twice_as_many_as_one() {
         assert_eq!((cap(6, 1), cap(6, 4), cap(6, 2), cap(6, 0)), (6, 12, 9, 6));
+    }
+
+    #[test]
+    fn a_reranker_puts_passages_in_its_order_and_names_none_twice() {
+        let all = || vec!["a", "b", "c"];
+        assert_eq!(reranked(all(), [2, 2, 9, 0, 1], 2), ["c", "a"]);
+        assert!(reranked(all(), [], 2).is_empty());
     }
 
     #[test]

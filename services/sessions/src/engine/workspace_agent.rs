@@ -2,6 +2,7 @@
 
 use tg_schemas::operations::{AgentChange, Failure, FailureCode, NewAgent};
 
+use super::chat::ChatDefaults;
 use super::definition::Definition;
 
 /// Longest name, description and prompt, in characters.
@@ -116,8 +117,16 @@ pub fn collections(mut ids: Vec<String>) -> Result<Vec<String>, Failure> {
 /// What an agent without instructions is told where the operator says nothing else.
 const INSTRUCTIONS: &str = "You are a helpful assistant. Answer what you are asked, briefly and truthfully, and say so where you do not know.";
 
-/// Passages that are read where an agent does not say how many.
-const PASSAGES: i64 = 6;
+/// Tools that every agent of a workspace has: they look into the collections of its conversation.
+pub const TOOLS: [&str; 7] = [
+    "list_kbs",
+    "list_documents",
+    "count_documents",
+    "summarize_kb",
+    "search_kb",
+    "list_chunks",
+    "get_document",
+];
 
 /// What an agent of a workspace answers by.
 pub struct Usual<'a> {
@@ -125,29 +134,41 @@ pub struct Usual<'a> {
     pub own: &'a [String],
     /// All collections of the workspace.
     pub all: Vec<String>,
-    /// The instructions of an agent that has none; empty: ours.
-    pub prompt: &'a str,
+    /// What the operator says where the agent says nothing.
+    pub chat: &'a ChatDefaults,
 }
 
-/// The agent as it answers: by the collections of its conversation, else by its own, else by all of the workspace.
+/// The agent as it answers: by the collections of its conversation, else by its own, else by all of the workspace. What it leaves
+/// open the operator says.
 pub fn definition(agent: NewAgent, usual: Usual<'_>) -> Definition {
-    let instructions = match usual.prompt {
+    let chat = usual.chat;
+    let instructions = match chat.prompt.as_str() {
         "" => INSTRUCTIONS,
         prompt => prompt,
     };
+    let names_model = !chat.model.is_empty();
+    let passages = agent.rag_max_results.unwrap_or(chat.passages);
+    let kept = agent.rerank_max_results.unwrap_or(passages);
     let prompt = agent.system_prompt.filter(|own| !own.trim().is_empty());
-    let read = match (usual.own, agent.knowledge_base_ids) {
+    let mut read = match (usual.own, agent.knowledge_base_ids) {
         ([], own) if own.is_empty() => usual.all,
         ([], own) => own,
         (own, _) => own.to_vec(),
     };
+    read.truncate(COLLECTIONS);
+    let tools: &[&str] = if read.is_empty() { &[] } else { &TOOLS };
     Definition {
         name: agent.name,
         description: agent.description.unwrap_or_default(),
+        model: chat.model.clone(),
+        max_tokens: names_model.then_some(chat.max_tokens),
         system_prompt: prompt.unwrap_or_else(|| instructions.to_owned()),
         rag_index: read.first().cloned(),
-        rag_top_k: agent.rag_max_results.unwrap_or(PASSAGES),
+        rag_top_k: passages,
         rag_min_score: agent.rag_min_score,
+        rerank: agent.rerank_enabled.then_some(kept),
+        tools: tools.iter().map(|tool| (*tool).to_owned()).collect(),
+        knowledge: read.clone(),
         collections: if agent.rag_enabled { read } else { Vec::new() },
         ..Definition::default()
     }
@@ -260,7 +281,7 @@ mod tests {
             let usual = Usual {
                 own: &own,
                 all: list(&["k1", "k2", "k3"]),
-                prompt: "",
+                chat: &ChatDefaults::default(),
             };
             definition(agent, usual).collections
         };
@@ -268,6 +289,66 @@ mod tests {
         assert_eq!(read(&[], &["k2"], true), ["k2"]);
         assert_eq!(read(&[], &[], true), ["k1", "k2", "k3"]);
         assert!(read(&["k1"], &["k2"], false).is_empty());
+    }
+
+    #[test]
+    fn tools_look_into_at_most_a_hundred_collections() {
+        let usual = Usual {
+            own: &[],
+            all: (0..=COLLECTIONS).map(|at| at.to_string()).collect(),
+            chat: &ChatDefaults::default(),
+        };
+        let found = definition(named("r"), usual);
+        assert_eq!((found.knowledge.len(), found.tools.len()), (COLLECTIONS, 7));
+        assert!(found.collections.is_empty());
+    }
+
+    #[test]
+    fn what_an_agent_leaves_open_the_operator_says() {
+        let of = |agent: NewAgent, chat: &ChatDefaults| {
+            let usual = Usual {
+                own: &[],
+                all: Vec::new(),
+                chat,
+            };
+            definition(agent, usual)
+        };
+        let found = of(named("r"), &ChatDefaults::default());
+        assert_eq!((found.model.as_str(), found.max_tokens), ("", None));
+        // There is nothing that its tools could look into.
+        assert!(found.tools.is_empty());
+        assert_eq!(
+            (found.rag_top_k, found.system_prompt.as_str()),
+            (6, INSTRUCTIONS)
+        );
+        let chat = ChatDefaults {
+            prompt: "Be terse.".to_owned(),
+            passages: 3,
+            max_tokens: 77,
+            model: "usual".to_owned(),
+            service: None,
+        };
+        let found = of(named("r"), &chat);
+        assert_eq!(
+            (found.model.as_str(), found.max_tokens),
+            ("usual", Some(77))
+        );
+        assert_eq!(
+            (found.rag_top_k, found.system_prompt.as_str()),
+            (3, "Be terse.")
+        );
+        let own = NewAgent {
+            system_prompt: Some("Be kind.".to_owned()),
+            rag_max_results: Some(9),
+            rerank_enabled: true,
+            ..named("r")
+        };
+        let found = of(own, &chat);
+        assert_eq!(found.rerank, Some(9));
+        assert_eq!(
+            (found.rag_top_k, found.system_prompt.as_str()),
+            (9, "Be kind.")
+        );
     }
 
     #[test]

@@ -142,6 +142,7 @@ impl Asking<'_> {
             // Naming a tool in the file is the permission to use it.
             grant: self.agent.tools.clone(),
             tool_names: Some(self.agent.tools.clone()),
+            collections: self.agent.knowledge.clone(),
             streaming,
             ..AgentRequest::default()
         };

@@ -241,7 +241,7 @@ impl Agents {
         let usual = workspace_agent::Usual {
             own: &known.knowledge,
             all: collections(cx),
-            prompt: &self.prompt,
+            chat: &self.chat,
         };
         let agent = workspace_agent::definition(like, usual);
         let agent = Arc::new(self.bound(cx, agent, service.as_deref()).await?);

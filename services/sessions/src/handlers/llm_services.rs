@@ -91,7 +91,7 @@ impl Agents {
         }
     }
 
-    /// An agent with the service that answers for it, where it names one.
+    /// An agent with the service that answers for it: the one that it names, else that of the operator, if there is one.
     ///
     /// # Errors
     /// Nobody may be asked so.
@@ -101,17 +101,20 @@ impl Agents {
         agent: Definition,
         service: Option<&str>,
     ) -> Result<Definition, SessionsError> {
+        let (credentials, workspace) = (self.credentials.as_ref(), cx.workspace());
+        let most = Some(self.chat.max_tokens);
         let Some(id) = service else {
-            return Ok(agent);
+            let Some(mut like) = self.chat.service.clone() else {
+                return Ok(agent);
+            };
+            like.max_output_tokens = most;
+            // Nothing that the workspace has is wrong.
+            let bound = llm_service::bound(agent, like, credentials, workspace);
+            return bound.map_err(|_| SessionsError::NoChatModel);
         };
-        let like = body(&self.named_service(cx, id).await?)?;
-        let credentials = self.credentials.as_ref();
-        Ok(llm_service::bound(
-            agent,
-            like,
-            credentials,
-            cx.workspace(),
-        )?)
+        let mut like = body(&self.named_service(cx, id).await?)?;
+        like.max_output_tokens = like.max_output_tokens.or(most);
+        Ok(llm_service::bound(agent, like, credentials, workspace)?)
     }
 
     async fn add_llm_service(

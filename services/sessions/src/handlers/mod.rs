@@ -33,6 +33,7 @@ use tg_schemas::operations::{
 };
 
 use crate::engine::catalogue::Catalogue;
+use crate::engine::chat::ChatDefaults;
 use crate::engine::tenant::Levels;
 use crate::options::Options;
 use crate::store::SqliteSessions;
@@ -51,8 +52,8 @@ pub(crate) struct Agents {
     trail: Arc<Trail>,
     /// Credentials that LLM services may name.
     credentials: Option<Credentials>,
-    /// What an agent of a workspace is told that has no instructions; empty: what we say.
-    prompt: String,
+    /// What the operator says of agents of workspaces that say nothing themselves.
+    chat: ChatDefaults,
 }
 
 /// All operations of the service.
@@ -69,7 +70,7 @@ pub(crate) fn served(
         levels,
         trail: Arc::new(Trail::below(&options.data_dir, options.trail_days)),
         credentials: options.credentials.clone(),
-        prompt: options.system_prompt.clone(),
+        chat: options.chat(),
     });
     Served::default()
         .serve::<ListNamedAgents>(agents.clone())

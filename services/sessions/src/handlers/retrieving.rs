@@ -8,16 +8,21 @@ use tg_clients::library::Library;
 use tg_mesh::{Ask, Cx, Deadline, warn_of};
 use tg_schemas::msg::{
     DocumentEmbeddingsRequest, DocumentEmbeddingsResponse, EmbeddingsRequest, EmbeddingsResponse,
+    RerankerDocument, RerankerQuery, RerankerRequest, RerankerResponse,
 };
 use tg_schemas::{Class, Error, ErrorCode, FlowId, Topic};
 
 use crate::engine::definition::Definition;
-use crate::engine::retrieval::{Hit, merged, shown};
+use crate::engine::retrieval::{self, Hit, merged, shown};
 use crate::engine::workspace_agent::COLLECTIONS;
 
 /// Interfaces of a flow that makes vectors, and that finds chunks by them.
 const EMBEDDINGS: &str = "embeddings";
 const CHUNKS: &str = "document-embeddings";
+/// Interface of a flow that puts passages in order.
+const RERANKER: &str = "reranker";
+/// Characters of a passage that it reads.
+const READ: usize = 1_000;
 /// How long each question may take.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -46,7 +51,7 @@ fn topic(cx: &Cx, flow: &FlowId, interface: &str) -> Result<Topic, Error> {
         .as_ref()
         .and_then(|one| one.topic(interface, Class::Request));
     let named = named.ok_or_else(|| {
-        let text = "the flow has nothing that finds passages";
+        let text = "the flow has no interface for this";
         Error::new(ErrorCode::NotImplemented, text)
     })?;
     Topic::parse(named)
@@ -133,7 +138,12 @@ async fn found(cx: &Cx, flow: &FlowId, agent: &Definition, query: &str) -> Resul
         .await?;
     let there = best.into_iter().zip(texts);
     let there = there.filter_map(|(hit, passage)| Some((hit, passage?.text)));
-    let (hits, texts): (Vec<Hit>, Vec<String>) = there.unzip();
+    let mut there: Vec<(Hit, String)> = there.collect();
+    if let Some(most) = agent.rerank.filter(|_| !there.is_empty()) {
+        let most = usize::try_from(most).unwrap_or(1).max(1);
+        there = reranked((cx, flow), query, there, most).await;
+    }
+    let (hits, texts): (Vec<Hit>, Vec<String>) = there.into_iter().unzip();
     Ok(Found {
         shown: shown(&texts),
         chunks: hits
@@ -141,4 +151,54 @@ async fn found(cx: &Cx, flow: &FlowId, agent: &Definition, query: &str) -> Resul
             .map(|hit| (hit.chunk, hit.collection))
             .collect(),
     })
+}
+
+/// The passages that the reranker of the flow finds the best. Where it does not answer, the order of the searches decides.
+async fn reranked(
+    asked: (&Cx, &FlowId),
+    query: &str,
+    passages: Vec<(Hit, String)>,
+    most: usize,
+) -> Vec<(Hit, String)> {
+    let places = match places(asked, query, &passages, most).await {
+        Ok(places) => places,
+        Err(error) => {
+            warn_of!(asked.0, %error, "passages are not reranked");
+            (0..passages.len()).collect()
+        }
+    };
+    retrieval::reranked(passages, places, most)
+}
+
+/// Where the best passages stand, the best first.
+async fn places(
+    (cx, flow): (&Cx, &FlowId),
+    query: &str,
+    passages: &[(Hit, String)],
+    most: usize,
+) -> Result<Vec<usize>, Error> {
+    let texts = passages.iter().zip(0..);
+    let documents = texts.map(|((_, text), at): (_, usize)| RerankerDocument {
+        document_id: at.to_string(),
+        document_text: text.chars().take(READ).collect(),
+    });
+    let question = RerankerRequest {
+        queries: vec![RerankerQuery {
+            query_id: "0".to_owned(),
+            query_text: query.to_owned(),
+        }],
+        documents: documents.collect(),
+        limit: i64::try_from(most).unwrap_or(i64::MAX),
+    };
+    let answer = cx
+        .mesh
+        .ask(&topic(cx, flow, RERANKER)?, &question, options(cx));
+    let answer: RerankerResponse = answer.last().await?;
+    if let Some(error) = answer.error {
+        return Err(error);
+    }
+    let places = answer.results.iter();
+    Ok(places
+        .filter_map(|one| one.document_id.parse().ok())
+        .collect())
 }

@@ -71,7 +71,7 @@ impl Agents {
         let usual = Usual {
             own: &[],
             all: collections(cx),
-            prompt: &self.prompt,
+            chat: &self.chat,
         };
         let agent = workspace_agent::definition(like, usual);
         let agent = self.bound(cx, agent, service.as_deref()).await?;

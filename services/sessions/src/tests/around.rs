@@ -10,9 +10,11 @@ use tg_mesh::{Cx, Processor};
 use tg_schemas::msg::{
     ChatCompletionRequest, ChatCompletionResponse, ChunkMatch, DocumentEmbeddingsRequest,
     DocumentEmbeddingsResponse, EmbeddingsRequest, EmbeddingsResponse, LibrarianRequest,
-    LibrarianResponse,
+    LibrarianResponse, RerankerRequest, RerankerResponse, RerankerResult,
 };
-use tg_schemas::processors::{doc_embeddings_query, embeddings, librarian, text_completion};
+use tg_schemas::processors::{
+    doc_embeddings_query, embeddings, librarian, reranker, text_completion,
+};
 use tg_schemas::{Class, Error, ErrorCode};
 use tg_testkit::fakes::{Play, Played};
 use tg_testkit::flow::Wiring;
@@ -26,13 +28,14 @@ pub(super) type Model = Arc<Played<ChatCompletionRequest, ChatCompletionResponse
 pub(super) type Chunks = Arc<Played<DocumentEmbeddingsRequest, DocumentEmbeddingsResponse>>;
 
 /// Processors of the flow, but for its agent.
-pub(super) const WIRING: [Wiring; 3] = [
+pub(super) const WIRING: [Wiring; 4] = [
     ("text-completion", &[]),
     ("embeddings", &[("request", Class::Request, "embeddings")]),
     (
         "doc-embeddings-query",
         &[("request", Class::Request, "document-embeddings")],
     ),
+    ("reranker", &[("request", Class::Request, "reranker")]),
 ];
 
 /// A model that says what the test says.
@@ -87,7 +90,24 @@ pub(super) fn processors(model: &Model, chunks: &Chunks) -> Vec<Processor> {
             ..LibrarianResponse::default()
         })
     });
+    // The last text fits best. It fails for the question `fail`.
+    let order = Played::new(|_: &Cx, asked: RerankerRequest| {
+        if asked.queries[0].query_text == "fail" {
+            return Err(Error::new(ErrorCode::Internal, "out of order"));
+        }
+        let most = usize::try_from(asked.limit).unwrap_or_default();
+        let best = asked.documents.into_iter().rev().take(most);
+        let results = best.map(|one| RerankerResult {
+            document_id: one.document_id,
+            ..RerankerResult::default()
+        });
+        Ok(RerankerResponse {
+            error: None,
+            results: results.collect(),
+        })
+    });
     vec![
+        Processor::new(reranker::PROCESSOR).serves(reranker::REQUEST, order),
         Processor::new(text_completion::PROCESSOR).serves(text_completion::CHAT, model.clone()),
         Processor::new(embeddings::PROCESSOR).serves(embeddings::REQUEST, vectors),
         Processor::new(doc_embeddings_query::PROCESSOR)
@@ -104,7 +124,7 @@ pub(super) fn record(retrieves: bool) -> Value {
     };
     let mut interfaces = json!({"agent": topics("agent")});
     if retrieves {
-        for base in ["embeddings", "document-embeddings"] {
+        for base in ["embeddings", "document-embeddings", "reranker"] {
             interfaces[base] = topics(base);
         }
     }

@@ -4,6 +4,7 @@ mod access;
 mod agents;
 mod around;
 mod bounds;
+mod chat_defaults;
 mod compaction;
 mod conversations;
 mod documents;

@@ -10,6 +10,7 @@ use tg_testkit::on_both_buses;
 use tg_testkit::place::Place;
 
 use super::world::World;
+use crate::engine::workspace_agent::TOOLS;
 
 /// With a flow that finds passages, four collections of which one is bad, and an agent that reads one.
 async fn reading(place: &Place, retrieves: bool) -> World {
@@ -105,7 +106,64 @@ async fn line_078_a_collection_that_fails_is_left_out(place: Place) {
     assert_eq!(framing.matches("text of k1-").count(), 6, "{framing}");
 }
 
+async fn the_reranker_of_the_flow_keeps_the_best_passages(place: Place) {
+    let world = reading(&place, true).await;
+    let agent = NewAgent {
+        name: "r".to_owned(),
+        rag_enabled: true,
+        rerank_enabled: true,
+        rerank_max_results: Some(2),
+        knowledge_base_ids: vec!["k1".to_owned()],
+        ..NewAgent::default()
+    };
+    let agent = world.call::<CreateAgent>(&agent).await.unwrap();
+    let new = NewConversation {
+        agent_id: agent.agent_id.clone(),
+        ..NewConversation::default()
+    };
+    let begun = world.call::<CreateConversation>(&new).await.unwrap();
+    // Where it fails, the order of the searches decides.
+    for (content, expected) in [("what?", "k1-5,k1-4"), ("fail", "k1-0,k1-1")] {
+        let content = SentContent {
+            agent_id: agent.agent_id.clone(),
+            conversation_id: begun.conversation_id.clone(),
+            content: content.to_owned(),
+            ..SentContent::default()
+        };
+        let done = world
+            .call::<SendConversationMessage>(&content)
+            .await
+            .unwrap();
+        assert_eq!(
+            done.assistant.metadata["context_document_ids"], expected,
+            "{}",
+            content.content
+        );
+    }
+    // The agent is shown no others.
+    let framing = world.asked().remove(0).framing;
+    assert_eq!(framing.matches("text of k1-").count(), 2, "{framing}");
+}
+
+async fn the_tools_of_an_agent_look_into_the_collections_of_its_conversation(place: Place) {
+    let world = reading(&place, true).await;
+    let cases: [(&[&str], &[&str]); 2] = [(&["k1"], &["k1"]), (&[], &["bad", "k1", "k2"])];
+    for (own, expected) in cases {
+        turn(&world, own, &[], false).await;
+        let asked = world.asked().pop().unwrap();
+        assert_eq!(asked.collections, expected);
+        assert_eq!(asked.tool_names.unwrap(), TOOLS);
+        assert_eq!(asked.group.unwrap(), ["*"]);
+    }
+    // One of a file has the tools that the file names, and its own collection.
+    world.chat("ned", "what?").await.unwrap();
+    let asked = world.asked().pop().unwrap();
+    assert!(asked.collections.is_empty() && asked.tool_names.unwrap().is_empty());
+}
+
 on_both_buses!(
+    the_reranker_of_the_flow_keeps_the_best_passages,
+    the_tools_of_an_agent_look_into_the_collections_of_its_conversation,
     line_041_an_agent_is_given_the_passages_that_it_asks_for,
     line_041_an_agent_answers_without_passages_where_none_can_be_found,
     line_076_the_collections_of_the_conversation_come_first,

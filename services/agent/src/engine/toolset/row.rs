@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use tg_schemas::{Class, Topic};
 
 use super::discovered;
+use super::knowledge::Knowledge;
 use super::tool::{Kind, Rows, Tool};
 use crate::engine::arguments::{self, Argument};
 use crate::engine::delegating::Roster;
@@ -234,7 +235,10 @@ fn kind(
         "graph-about" if native => Kind::GraphAbout,
         "graph-pattern" if native => Kind::GraphPattern,
         "graph-sparql" if native => Kind::GraphSparql,
-        other => return Err(format!("type: '{other}' is not known")),
+        other => match Knowledge::named(other).filter(|_| native) {
+            Some(which) => Kind::Knowledge(which),
+            None => return Err(format!("type: '{other}' is not known")),
+        },
     };
     Ok(kind)
 }
@@ -333,6 +337,7 @@ fn fixed_arguments(kind: &Kind) -> Option<Vec<Argument>> {
                 false,
             ),
         ],
+        Kind::Knowledge(which) => which.arguments(),
         Kind::Calculator => vec![text(
             "expression",
             "The expression, such as (2 + 3) * 4",

@@ -333,3 +333,39 @@ fn servers_add_tools_and_replace_none() {
     assert_eq!(ToolSet::servers(&many).len(), 8);
     assert!(ToolSet::servers(&[own, ("x", "{")]).is_empty());
 }
+
+#[test]
+fn the_tools_over_collections_are_shipped() {
+    let shipped = include_str!("../../../../../blueprints/tools.json");
+    let shipped: serde_json::Value = serde_json::from_slice(shipped.as_bytes()).unwrap();
+    let rows = shipped["tool-native"].as_object().unwrap().iter();
+    let rows: Vec<(String, String)> = rows
+        .map(|(key, row)| (key.clone(), row.to_string()))
+        .collect();
+    let native: Vec<(&str, &str)> = rows.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
+    let set = ToolSet::read(&Rows {
+        native: &native,
+        workspace: "default",
+        ..Rows::default()
+    });
+    assert!(set.faults.is_empty(), "{:?}", set.faults);
+    let run = AgentRun {
+        group: Some(vec!["knowledge".to_owned()]),
+        ..AgentRun::default()
+    };
+    let expected = [
+        "count_documents",
+        "get_document",
+        "list_chunks",
+        "list_documents",
+        "list_kbs",
+        "search_kb",
+        "summarize_kb",
+    ];
+    assert_eq!(names(&set, &run), expected);
+    let over = |tool: &&Tool| matches!(tool.kind, Kind::Knowledge(_));
+    assert_eq!(set.available(&run).into_iter().filter(over).count(), 7);
+    // Nobody writes such a row beside those that come with the system.
+    let own = read(&[("x", r#"{"name": "x", "type": "search-kb"}"#)]);
+    assert!(own.faults[0].contains("'search-kb' is not known"));
+}

@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 use tg_schemas::msg::AgentRun;
 
+use super::knowledge::Knowledge;
 use crate::engine::arguments::Argument;
 use crate::engine::delegating::{Definition, Roster};
 
@@ -62,6 +63,8 @@ pub enum Kind {
     DocumentQuery,
     /// Finds passages.
     RagQuery,
+    /// Looks into the collections of the run.
+    Knowledge(Knowledge),
     /// Asks the structured query service.
     StructuredQuery,
     /// Searches rows by meaning.
@@ -106,6 +109,7 @@ impl Kind {
             Self::KnowledgeQuery => "knowledge-query",
             Self::DocumentQuery => "document-query",
             Self::RagQuery => "rag-query",
+            Self::Knowledge(which) => which.label(),
             Self::StructuredQuery => "structured-query",
             Self::RowEmbeddingsQuery { .. } => "row-embeddings-query",
             Self::Delegate { .. } => "delegate",

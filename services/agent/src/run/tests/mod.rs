@@ -13,6 +13,7 @@ mod graph;
 mod held;
 mod hooked;
 mod joined;
+mod knowledge;
 mod loops;
 mod outside;
 mod passages;

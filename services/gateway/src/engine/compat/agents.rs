@@ -5,6 +5,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use tg_schemas::Error;
 
+use super::augment;
 use super::dialect::said;
 use crate::engine::translate::Body;
 use crate::engine::translate::fields::fault;
@@ -14,7 +15,7 @@ pub(crate) const ROWS: &str = "agent-definition";
 /// What the name of such a model begins with.
 const PREFIX: &str = "agent/";
 /// The agent as it is. A row of this name may say otherwise.
-const OWN: &str = "default";
+pub(crate) const OWN: &str = "default";
 
 /// The agent that a model is.
 pub(crate) fn named(model: &str) -> Option<&str> {
@@ -83,6 +84,25 @@ impl Definition {
         ]);
         if let Some(group) = &self.group {
             own.insert("group".to_owned(), json!(group));
+        }
+        Ok(own)
+    }
+
+    /// The body of `agent`, from that of a chat with a model that is to use the tools of the workspace. The model of the chat
+    /// answers, with the temperature and the most tokens that the chat names.
+    ///
+    /// # Errors
+    /// As of [`Self::question`].
+    pub(crate) fn in_place_of_model(&self, chat: &Body) -> Result<Body, Error> {
+        if chat.contains_key("response_format") {
+            let text = "server-tools must be off where a schema is asked for";
+            return Err(fault(augment::HEADER, text));
+        }
+        let mut own = self.question(chat)?;
+        for key in ["model", "max_tokens", "temperature"] {
+            if let Some(value) = chat.get(key) {
+                own.insert(key.to_owned(), value.clone());
+            }
         }
         Ok(own)
     }
@@ -280,6 +300,27 @@ mod tests {
         assert_eq!(
             told(json!({"messages": [{"role": "assistant", "content": "q"}]})),
             "messages: must end in a message of the user"
+        );
+    }
+
+    #[test]
+    fn a_chat_that_may_use_tools_keeps_its_model() {
+        let own = Definition::find("default", Some(r#"{"group": ["code"]}"#)).unwrap();
+        let chat = body(
+            json!({"model": "m", "max_tokens": 9, "temperature": 0.5, "top_p": 1, "tools": [],
+            "streaming": false, "messages": [{"role": "user", "content": "q"}]}),
+        );
+        assert_eq!(
+            Value::Object(own.in_place_of_model(&chat).unwrap()),
+            json!({"question": "q", "framing": "", "group": ["code"], "streaming": false,
+                "model": "m", "max_tokens": 9, "temperature": 0.5})
+        );
+        let schema = body(
+            json!({"messages": [{"role": "user", "content": "q"}], "response_format": "json"}),
+        );
+        assert_eq!(
+            own.in_place_of_model(&schema).unwrap_err().message,
+            "spass-augment: server-tools must be off where a schema is asked for"
         );
     }
 

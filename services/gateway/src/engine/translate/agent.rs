@@ -5,6 +5,7 @@ use tg_schemas::msg::{AgentRequest, AgentResponse, AnswerCost, ChatUsage};
 use tg_schemas::{Error, ErrorCode, Triple, limits};
 
 use super::answered::Answered;
+use super::chat::{most_tokens, number};
 use super::fields::{Body, Fields, Reply};
 use super::{About, Translate, error_value};
 
@@ -36,6 +37,9 @@ impl Translate for Agent {
             pattern: body.text("pattern")?,
             task_type: body.text("task_type")?,
             framing: body.text("framing")?,
+            model: body.text("model")?,
+            max_tokens: most_tokens(body)?,
+            temperature: number(body, "temperature")?,
             grace: about.grace,
             record: body.flag("record")?,
             agent: body.text("agent")?,

@@ -11,6 +11,24 @@ use super::completion::model;
 use super::fields::{Body, Fields, Reply};
 use super::{About, Translate, error_body};
 
+/// A number, if present.
+pub(super) fn number(body: &Fields<'_>, key: &str) -> Result<Option<f64>, Error> {
+    let is_there = body.value(key).is_some();
+    let number = body.number_or(key, 0.0)?;
+    Ok(is_there.then_some(number))
+}
+
+/// Most tokens that a model may write, if present.
+pub(super) fn most_tokens(body: &Fields<'_>) -> Result<Option<i64>, Error> {
+    if body.value("max_tokens").is_none() {
+        return Ok(None);
+    }
+    match body.integer_or("max_tokens", 0)? {
+        most @ 1.. => Ok(Some(most)),
+        _ => Err(body.fault("max_tokens", "must be at least 1")),
+    }
+}
+
 /// The `chat-completion` service.
 pub struct Chat;
 
@@ -19,16 +37,6 @@ impl Translate for Chat {
     type Answer = ChatCompletionResponse;
 
     fn question(body: &Fields<'_>, _about: &About) -> Result<Self::Question, Error> {
-        let number = |key: &str| {
-            let is_there = body.value(key).is_some();
-            let number = body.number_or(key, 0.0)?;
-            Ok::<_, Error>(is_there.then_some(number))
-        };
-        let most = body.value("max_tokens").is_some();
-        let most = most.then(|| match body.integer_or("max_tokens", 0)? {
-            most @ 1.. => Ok(most),
-            _ => Err(body.fault("max_tokens", "must be at least 1")),
-        });
         Ok(ChatCompletionRequest {
             operation: body.name_or("operation", "completion")?,
             model: body.opt_text("model")?,
@@ -36,9 +44,9 @@ impl Translate for Chat {
             messages: all(body.objects("messages")?, turn)?,
             tools: all(body.objects("tools")?, tool)?,
             tool_choice: body.opt_text("tool_choice")?,
-            temperature: number("temperature")?,
-            top_p: number("top_p")?,
-            max_tokens: most.transpose()?,
+            temperature: number(body, "temperature")?,
+            top_p: number(body, "top_p")?,
+            max_tokens: most_tokens(body)?,
             stop: body.texts("stop")?,
             response_format: body.opt_text("response_format")?,
             schema: body.map("schema")?.cloned(),

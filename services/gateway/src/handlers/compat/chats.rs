@@ -114,7 +114,7 @@ async fn completed<D: Dialect>(
 ) -> Result<Response, CompatError> {
     let identity = known(&app, headers, &meta).await?;
     let wishes = super::text(headers, augment::HEADER)?.unwrap_or_default();
-    augment::check(wishes)
+    let augment = augment::read(wishes)
         .map_err(|fault| CompatError::new(400, "invalid_header", fault.message))?;
     let read = read::body_of(&app, headers, body, Some(&identity), CHAT_BODY).await;
     let (body, reading) = read.map_err(refused)?;
@@ -132,6 +132,11 @@ async fn completed<D: Dialect>(
     let workspace = workspace_of(&identity, headers)?;
     let whole = !asked.streaming;
     let (call, source) = match agents::named(&head.model) {
+        None if augment.offers_tools(&asked.body) => {
+            let_in(&app, &identity, headers, AGENT).await?;
+            let body = with_tools(&app, &workspace, &asked.body)?;
+            (call(AGENT, meta, headers, body, whole)?, Source::agent())
+        }
         None => (call(KIND, meta, headers, asked.body, whole)?, Source::Model),
         Some(name) => {
             let_in(&app, &identity, headers, AGENT).await?;
@@ -151,6 +156,21 @@ async fn completed<D: Dialect>(
         true => Ok(answer.stream(running, first, outlet)),
         false => answer.whole(running, first, &outlet).await,
     }
+}
+
+/// What the agent of the flow is asked in the place of a model, so that this uses the tools of the workspace.
+fn with_tools(app: &App, workspace: &str, chat: &Body) -> Result<Body, CompatError> {
+    let row = app.mesh.config().get(workspace, agents::ROWS, agents::OWN);
+    let definition = Definition::find(agents::OWN, row.as_deref()).ok_or_else(|| {
+        let text = "the row of the agent of the flow cannot be read";
+        CompatError::new(503, "agent_unavailable", text)
+    })?;
+    let body = definition.in_place_of_model(chat);
+    let mut body = body.map_err(|error| CompatError::of(&error, None, None))?;
+    if row.is_some() {
+        body.insert("agent".to_owned(), agents::OWN.into());
+    }
+    Ok(body)
 }
 
 /// Who is asked for a model that is an agent.
