@@ -44,6 +44,7 @@ mod a_restore_is_killed_anywhere;
 mod a_restore_never_empties;
 mod a_session_outlives_its_flow;
 mod a_torn_blob_is_mended;
+mod a_turn_survives_kills;
 mod a_user_is_asked;
 mod an_upload_survives;
 mod answers_cite_what_they_say;
