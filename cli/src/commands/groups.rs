@@ -26,6 +26,9 @@ pub const GROUPS: &[Group] = &[
             "console",
             "list-agents",
             "show-agent",
+            "put-agent",
+            "delete-agent",
+            "list-agent-templates",
             "list-sessions",
             "show-session",
             "compact-session",
@@ -185,6 +188,7 @@ pub const GROUPS: &[Group] = &[
             "list-models",
             "models",
             "route",
+            "show-model-health",
         ],
     ),
     (
