@@ -33,6 +33,7 @@ pub const GROUPS: &[Group] = &[
             "show-session",
             "compact-session",
             "show-session-lineage",
+            "expand-session-summary",
             "undo-compaction",
             "export-session",
             "import-session",

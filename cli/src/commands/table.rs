@@ -97,6 +97,7 @@ pub static ALL: &[Row] = &[
     Row::of::<sessions::listed::ShowSession>(),
     Row::of::<sessions::chain::CompactSession>(),
     Row::of::<sessions::chain::ShowLineage>(),
+    Row::of::<sessions::chain::ExpandSessionSummary>(),
     Row::of::<sessions::chain::UndoCompaction>(),
     Row::of::<sessions::documents::ExportSession>(),
     Row::of::<sessions::documents::ImportSession>(),

@@ -373,6 +373,7 @@ const LINES: &[&str] = &[
     "show-session -n researcher --session-id s --user-id ann",
     "compact-session researcher --session-id s --user-id ann",
     "show-session-lineage researcher --session-id s",
+    "expand-session-summary researcher --session-id s --summary-id i --user-id ann",
     "undo-compaction researcher --session-id s --yes",
     "export-session researcher --session-id s",
     "import-session researcher --file session.json",

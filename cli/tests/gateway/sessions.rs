@@ -32,7 +32,13 @@ fn answer(body: &Value) -> Value {
         "compact-session" => {
             json!({"source_session_id": "s", "successor_session_id": "t", "summary_text": "short"})
         }
-        "session-lineage" => json!({"session_id": "s", "backward": [{"id": "r"}]}),
+        "session-lineage" => {
+            json!({"session_id": "s", "backward": [{"id": "r"}], "summaries": [{"id": "a"}, {"id": "b"}]})
+        }
+        "expand-summary" => json!({
+            "summary": {"source_session_id": "r", "text": "short", "message_count": 1},
+            "messages": [{"role": "user", "content": "x"}],
+        }),
         "undo-compaction" => json!({"id": "s"}),
         "export-session" => json!({"form": "threadgraph-session-1", "session": {"id": "s"}}),
         "import-session" => json!({"id": "u"}),
@@ -142,6 +148,19 @@ async fn sessions_are_shown_and_shortened() {
         let line = format!("{command} ann --session-id s --user-id bob");
         does(&line, &[named(operation, Value::Null)], &[prints]).await;
     }
+}
+
+#[tokio::test]
+async fn a_summary_is_shown_with_what_it_stands_for() {
+    let chain = json!({"operation": "session-lineage", "session_id": "s", "user_id": "bob"});
+    let newest = json!({"operation": "expand-summary", "session_id": "s", "summary_id": "b", "user_id": "bob"});
+    let line = "expand-session-summary ann --session-id s --user-id bob";
+    let prints = ["1 messages of session r", "short", "user: x"];
+    does(line, &[chain, newest.clone()], &prints).await;
+    let mut named = newest;
+    named["summary_id"] = json!("a");
+    let line = format!("{line} --summary-id a");
+    does(&line, &[named], &prints).await;
 }
 
 #[tokio::test]
