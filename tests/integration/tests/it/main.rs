@@ -129,6 +129,7 @@ mod runs_are_replayed;
 mod second_owner_stands_by;
 mod secrets_are_masked;
 mod servers_of_tools;
+mod sessions_by_example;
 mod slow_clients_are_bounded;
 mod slow_readers_are_never_cut;
 mod slow_readers_hold_no_permit;
