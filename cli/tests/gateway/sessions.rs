@@ -87,7 +87,12 @@ async fn does(line: &str, wanted: &[Value], prints: &[&str]) {
 #[tokio::test]
 async fn agents_are_listed_made_and_deleted() {
     let operation = |name: &str| json!({"operation": name});
-    does("list-agents", &[operation("list-named-agents")], &["ann", "m1"]).await;
+    does(
+        "list-agents",
+        &[operation("list-named-agents")],
+        &["ann", "m1"],
+    )
+    .await;
     let pages = [
         json!({"operation": "list-agents", "cursor": null, "workspace": "acme"}),
         json!({"operation": "list-agents", "cursor": "c", "workspace": "acme"}),
@@ -171,7 +176,14 @@ async fn a_session_is_taken_in_from_its_file() {
     std::fs::write(&file, document.to_string()).unwrap();
     let fake = gateway().await;
     let file = file.to_string_lossy();
-    let line = ["import-session", "ann", "--user-id", "bob", "--file", &*file];
+    let line = [
+        "import-session",
+        "ann",
+        "--user-id",
+        "bob",
+        "--file",
+        &*file,
+    ];
     assert!(fake.tg(&line).await.printed().contains("\"u\""));
     let sent = asked(&fake);
     assert_eq!(sent.len(), 1);
@@ -185,7 +197,8 @@ async fn a_session_is_taken_in_from_its_file() {
 
 #[tokio::test]
 async fn memories_and_settings_are_shown_and_changed() {
-    let page = |cursor: Value| json!({"operation": "list-memories", "user_id": "bob", "cursor": cursor});
+    let page =
+        |cursor: Value| json!({"operation": "list-memories", "user_id": "bob", "cursor": cursor});
     let pages = [page(Value::Null), page(json!("c"))];
     let line = "list-memories --user-id bob";
     does(line, &pages, &["Kassel", "Graz"]).await;
@@ -194,7 +207,8 @@ async fn memories_and_settings_are_shown_and_changed() {
     does(line, &[gone], &["forgotten: m1"]).await;
     let shown = json!({"operation": "get-tenant-config"});
     does("show-tenant-config", &[shown], &["compact_keep_last_n"]).await;
-    let put = json!({"operation": "put-tenant-config", "compact_keep_last_n": 3, "agent_flow": null});
+    let put =
+        json!({"operation": "put-tenant-config", "compact_keep_last_n": 3, "agent_flow": null});
     let line = "set-tenant-config compact_keep_last_n=3 agent_flow=null";
     does(line, &[put], &["compact_keep_last_n"]).await;
 }
@@ -212,7 +226,8 @@ async fn nothing_is_deleted_without_a_word() {
 
 #[tokio::test]
 async fn a_refusal_is_the_error_of_the_command() {
-    let refusal = json!({"error": {"type": "session_not_found", "message": "there is no such session"}});
+    let refusal =
+        json!({"error": {"type": "session_not_found", "message": "there is no such session"}});
     let fake = Fake::rest(move |_, _| (200, refusal.clone())).await;
     for line in [
         "show-session ann --session-id s",
@@ -228,7 +243,8 @@ async fn a_refusal_is_the_error_of_the_command() {
 #[tokio::test]
 async fn the_health_of_models_is_a_command_of_its_own() {
     let fake = Fake::socket(|_| {
-        let health = json!([{"model": "m", "provider": "p", "available": false, "reason": "rests"}]);
+        let health =
+            json!([{"model": "m", "provider": "p", "available": false, "reason": "rests"}]);
         vec![Say::Last(json!({"health": health}))]
     })
     .await;

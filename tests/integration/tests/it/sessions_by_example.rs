@@ -50,7 +50,10 @@ async fn printed(
     let errors = String::from_utf8_lossy(&output.stderr);
     let told = String::from_utf8_lossy(&output.stdout);
     let log = server.log();
-    ensure!(output.status.success(), "{example}: {told}\n{errors}\n{log}");
+    ensure!(
+        output.status.success(),
+        "{example}: {told}\n{errors}\n{log}"
+    );
     let lines = told.lines().map(|line| line.trim().to_owned());
     Ok(lines.filter(|line| !line.is_empty()).collect())
 }
