@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 examples=${CARGO_TARGET_DIR:-target}/dist/examples
-for name in bench agent_bench threads_bench doors_bench pipeline_bench graph_bench bus_bench quality_bench reader_bench meaning_bench retrieval_bench vector_bench memory_bench; do
+for name in bench agent_bench threads_bench doors_bench sessions_bench pipeline_bench graph_bench bus_bench quality_bench reader_bench meaning_bench retrieval_bench vector_bench memory_bench; do
   [ -x "$examples/$name" ] || { echo "bench: $examples/$name is not built: run make bench" >&2; exit 1; }
 done
 say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
@@ -18,6 +18,8 @@ say "Threads: a forward between listeners at most 1.3 x a plain request"
 "$examples/threads_bench" "${1:-both}" || failed=1
 say "Doors of models and agents: /v1 at most 0.6 ms, a turn of a session at most 1.2 and 1.3 x a bare run, reads 3,000/s"
 "$examples/doors_bench" "${1:-both}" || failed=1
+say "Sessions: a turn and a page after 10,000 turns at most 1.5 x those after 10; 100,000 sessions add at most 20 MiB"
+"$examples/sessions_bench" || failed=1
 say "The pipeline: at least 3 MB/s of text embedded, 1 MB/s over RabbitMQ with at most 8 messages a chunk"
 "$examples/pipeline_bench" "${1:-both}" || failed=1
 say "The graph engine: at least 100,000 triples/s in 1,000-quad batches, 20,000 look-ups/s, flat by size"

@@ -2,8 +2,9 @@
 # The main job on real input: load a dataset, ask the agent a question that needs the graph, show the
 # stored trace; add and process two documents, ask the agent a question that only they answer, follow its
 # answer to page and chunk; have a supervisor give each part of a question to an agent of its own; leave a run
-# whose model asks the same again and again, join it again, and show why it was stopped; stop the flow while a
-# third document is processed and print the receipt.
+# whose model asks the same again and again, join it again, and show why it was stopped; sum a session up, go on in the
+# one that continues it, show what was summed up, and begin another one that knows what the user said in the first; stop the flow
+# while a third document is processed and print the receipt.
 # $1: embedded | rabbitmq. With DEMO_AS_BUILT nothing is built or fetched: what is there is used (a test does so).
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -143,6 +144,44 @@ cut_off=$(tg-list-runs --json | sed -n 's/.*"id": *"\([^"]*\)".*/\1/p' | head -n
 run tg-attach -v "$cut_off"
 say "Why it was stopped"
 run tg-show-explain-trace "$(newest_run)"
+say "Starting a third system, whose agent has sessions and remembers its users"
+mkdir -p "$work/guide/agents"
+printf '%s\n' "name: guide" "model: scripted" "description: Knows the valley." "memory: true" >"$work/guide/agents/guide.yaml"
+answer() { printf 'Thought: I know this.\nFinal Answer: %s' "$1"; }
+"$bin/scripted-model" \
+  --when "You are given one message&&I live in Kathmandu." --say "Ann | lives in | Kathmandu" \
+  --when "You are given one message" --say "NONE" \
+  --when "You sum up an earlier part" --say "So far: Ann is at home, and asked for the mountains nearby." \
+  --when "Ann lives in Kathmandu&&Where do I live?" --say "$(answer "In Kathmandu.")" \
+  --when "So far: Ann is at home&&What was that about?" --say "$(answer "About mountains, and then a river.")" \
+  --when "And which river?" --say "$(answer "The Bagmati flows through the valley.")" \
+  --when "Which mountains are near?" --say "$(answer "The Langtang range is near.")" \
+  --when "I live in Kathmandu." --say "$(answer "That is noted.")" >"$work/guide-model" &
+pids+=($!)
+for _ in $(seq 100); do [ -s "$work/guide-model" ] && break; sleep 0.1; done
+port=$(free_port 18890)
+export TRUSTGRAPH_URL="http://127.0.0.1:$port/"
+OPENAI_BASE_URL=$(cat "$work/guide-model") OPENAI_API_KEY=none OPENAI_MODEL=scripted THREADGRAPH_SESSIONS__COMPACT_KEEP=2 \
+  "$bin/threadgraph" up --listen "127.0.0.1:$port" --data-dir "$work/guide" 2>"$work/log-guide" &
+pids+=($!)
+until_ready
+say "Three turns of a session"
+printf '%s\n' "I live in Kathmandu." "Which mountains are near?" "And which river?" |
+  run tg-chat --agent guide --user-id ann
+say "It is summed up, all but its last two messages"
+session=$(tg-list-sessions guide --user-id ann --json | sed -n 's/.*"id": *"\([^"]*\)".*/\1/p' | head -n 1)
+run tg-compact-session guide --user-id ann --session-id "$session"
+say "It goes on in the session that continues it"
+session=$(tg-show-session-lineage guide --user-id ann --session-id "$session" --json |
+  sed -n 's/.*"live_session_id": *"\([^"]*\)".*/\1/p')
+run tg-chat --agent guide --user-id ann --session-id "$session" -q "What was that about?"
+say "What the summary stands for"
+run tg-expand-session-summary guide --user-id ann --session-id "$session"
+say "What the agent remembers of its user"
+for _ in $(seq 600); do tg-list-memories --user-id ann --json | grep Kathmandu >/dev/null && break; sleep 0.1; done
+run tg-list-memories --user-id ann
+say "A session that begins anew knows it"
+printf '%s\n' "Where do I live?" | run tg-chat --agent guide --user-id ann
 export TRUSTGRAPH_URL=$first
 if [ "$kind" = rabbitmq ]; then
   say "The queues as the broker sees them"

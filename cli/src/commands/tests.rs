@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 
 use clap::error::{ContextKind, ContextValue};
+use tg_schemas::operations;
 
 use super::ALL;
 use crate::registry::{Row, parse, tg};
@@ -185,6 +186,7 @@ const LINES: &[&str] = &[
     "list-models -f f -j",
     "route -f f -m gpt-5 --explain",
     "route --health",
+    "show-model-health -m gpt-5 -f f",
     "invoke-prompt question question=why? -f f --no-streaming --show-usage",
     "set-prompt --id p --prompt text --response json --schema {}",
     "set-prompt --system text",
@@ -360,11 +362,19 @@ const LINES: &[&str] = &[
     "violations --replay-all -f f",
     "violations --discard 7",
     "list-agents",
+    "list-agents --of-workspace",
     "show-agent researcher",
+    "put-agent Bo --description d --system-prompt s --user-prompt u --llm-service-id l -C a -C b -w acme",
+    "put-agent --agent-id i --system-prompt s",
+    "put-agent --template maven",
+    "delete-agent --agent-id i -y",
+    "delete-agent i --yes",
+    "list-agent-templates --json",
     "list-sessions researcher --user-id ann",
     "show-session -n researcher --session-id s --user-id ann",
     "compact-session researcher --session-id s --user-id ann",
     "show-session-lineage researcher --session-id s",
+    "expand-session-summary researcher --session-id s --summary-id i --user-id ann",
     "undo-compaction researcher --session-id s --yes",
     "export-session researcher --session-id s",
     "import-session researcher --file session.json",
@@ -416,11 +426,67 @@ fn what_does_not_fit_together_is_refused() {
         "dead-letters list --replay 7",
         "set-prompt --id p",
         "parked --replay-all",
+        "put-agent",
+        "put-agent Bo --template maven",
         "load-turtle -i doc",
         "load-structured-data -i a.csv",
         "load-structured-data -i a.csv --load",
         "load-structured-data -i a.csv --parse-only --load -d d.json",
     ] {
         assert!(parse(&argv(&format!("tg {line}"))).is_err(), "{line}");
+    }
+}
+
+/// The operations that are declared as types, each with the command that asks it; empty: none does, it is for programs.
+const OPERATIONS: &[(&str, &str)] = &[
+    ("list-named-agents", "list-agents"),
+    ("get-named-agent", "show-agent"),
+    ("chat", "chat"),
+    ("create-session", "chat"),
+    ("list-sessions", "list-sessions"),
+    ("get-session", "show-session"),
+    ("delete-session", ""),
+    ("list-messages", "show-session"),
+    ("send-message", "chat"),
+    ("list-agents", "list-agents"),
+    ("create-agent", "put-agent"),
+    ("get-agent", ""),
+    ("update-agent", "put-agent"),
+    ("delete-agent", "delete-agent"),
+    ("list-templates", "list-agent-templates"),
+    ("create-from-template", "put-agent"),
+    ("list-conversations", ""),
+    ("create-conversation", ""),
+    ("get-conversation", ""),
+    ("update-conversation", ""),
+    ("delete-conversation", ""),
+    ("list-conversation-messages", ""),
+    ("send-conversation-message", ""),
+    ("list-llm-services", ""),
+    ("create-llm-service", ""),
+    ("get-llm-service", ""),
+    ("update-llm-service", ""),
+    ("delete-llm-service", ""),
+    ("compact-session", "compact-session"),
+    ("session-lineage", "show-session-lineage"),
+    ("undo-compaction", "undo-compaction"),
+    ("expand-summary", "expand-session-summary"),
+    ("export-session", "export-session"),
+    ("import-session", "import-session"),
+    ("list-memories", "list-memories"),
+    ("forget-memory", "forget-memory"),
+    ("get-tenant-config", "show-tenant-config"),
+    ("put-tenant-config", "set-tenant-config"),
+];
+
+#[test]
+fn every_operation_has_its_command_or_is_for_programs() {
+    let declared: Vec<&str> = operations::ALL.iter().map(|meta| meta.name).collect();
+    let listed: Vec<&str> = OPERATIONS.iter().map(|(name, _)| *name).collect();
+    assert_eq!(listed, declared);
+    let known: BTreeSet<&str> = ALL.iter().map(|row| row.name).collect();
+    for (operation, command) in OPERATIONS {
+        let is_asked = command.is_empty() || known.contains(command);
+        assert!(is_asked, "{operation}: {command}");
     }
 }

@@ -9,6 +9,7 @@ mod fake;
 mod files;
 mod models;
 mod program;
+mod sessions;
 mod streams;
 mod structured;
 mod tables;

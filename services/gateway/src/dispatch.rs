@@ -399,11 +399,11 @@ impl App {
     }
 }
 
-/// What a question is called elsewhere: as its client calls the request. The iam service takes two of one name for the same one,
-/// and what a socket is called is no name of its frames.
+/// What a question is called elsewhere: as its client calls the request. The services iam and sessions take two of one name for
+/// the same one, and what a socket is called does not name its frames.
 fn name_of(call: &Call) -> &str {
-    let of_iam = matches!(&call.target, Target::Service { service, .. } if service.name == "iam");
-    match of_iam && call.meta.endpoint != "rest" {
+    let once = matches!(call.target.name(), "iam" | "sessions");
+    match once && call.meta.endpoint != "rest" {
         true => &call.meta.number,
         false => &call.meta.request_id,
     }

@@ -1,4 +1,4 @@
-//! `tg route`: which backend a question to a model would go to now, why, and who is left out until when.
+//! `tg route` and `tg show-model-health`: which backend a question to a model would go to now, why, and who is left out until when.
 
 use chrono::DateTime;
 use clap::Args;
@@ -36,31 +36,66 @@ impl Command for ShowRoute {
     }
 
     async fn run(self, session: &mut Session) -> Result<()> {
-        let operation = if self.health { "health" } else { "route" };
-        let mut request = json!({"operation": operation});
-        if let Some(model) = &self.model {
-            match self.health {
-                true => request["models"] = json!([model]),
-                false => request["model"] = json!(model),
-            }
-        }
-        let call = Call::in_flow(&self.flow.flow_id, "chat-completion", request);
-        let mut socket = session.socket().await?;
-        let reply = socket.ask(&call).await?;
-        socket.close().await;
         if self.health {
-            let health = list(&reply, "health").to_vec();
-            let shown = Value::from(health.clone());
-            return session
-                .out
-                .lay(&shown, |width| render_health(&health, width));
+            return shown_health(session, &self.flow.flow_id, self.model.as_deref()).await;
         }
+        let mut request = json!({"operation": "route"});
+        if let Some(model) = &self.model {
+            request["model"] = json!(model);
+        }
+        let reply = asked(session, &self.flow.flow_id, request).await?;
         let route = reply.get("route").cloned().unwrap_or_default();
         let explain = self.explain;
         session
             .out
             .lay(&route, |width| render(&route, explain, width))
     }
+}
+
+/// Arguments of `tg show-model-health`.
+#[derive(Debug, Args)]
+pub struct ShowModelHealth {
+    #[command(flatten)]
+    flow: InFlow,
+    /// The model [default: all that the settings name]
+    #[arg(short, long)]
+    model: Option<String>,
+}
+
+impl Command for ShowModelHealth {
+    const NAME: &'static str = "show-model-health";
+    const ABOUT: &'static str = "Show which models can be asked now, and which rest";
+
+    fn options(&self) -> Options {
+        Options::from(&self.flow)
+    }
+
+    async fn run(self, session: &mut Session) -> Result<()> {
+        shown_health(session, &self.flow.flow_id, self.model.as_deref()).await
+    }
+}
+
+/// What the model service of a flow answers.
+async fn asked(session: &Session, flow: &str, request: Value) -> Result<Value> {
+    let call = Call::in_flow(flow, "chat-completion", request);
+    let mut socket = session.socket().await?;
+    let reply = socket.ask(&call).await?;
+    socket.close().await;
+    Ok(reply)
+}
+
+/// Shows how it stands with a model, or with all.
+async fn shown_health(session: &mut Session, flow: &str, model: Option<&str>) -> Result<()> {
+    let mut request = json!({"operation": "health"});
+    if let Some(model) = model {
+        request["models"] = json!([model]);
+    }
+    let reply = asked(session, flow, request).await?;
+    let health = list(&reply, "health").to_vec();
+    let shown = Value::from(health.clone());
+    session
+        .out
+        .lay(&shown, |width| render_health(&health, width))
 }
 
 fn render(route: &Value, explain: bool, width: Width) -> String {

@@ -1,9 +1,10 @@
-//! `tg list-agents` and `tg show-agent`: agents as the operator's files describe them.
+//! `tg list-agents` and `tg show-agent`: agents as the operator's files describe them, and the list of those of the workspace.
 
 use clap::Args;
 use serde_json::{Value, json};
 use tg_schemas::operations::{Empty, GetNamedAgent, ListNamedAgents, NamedAgent};
 
+use super::made;
 use crate::args::{Common, Options, subject};
 use crate::client::Result;
 use crate::fields::{list, text, texts};
@@ -24,6 +25,9 @@ subject!(
 pub struct ListAgents {
     #[command(flatten)]
     common: Common,
+    /// List those that were made in the workspace, with their ids
+    #[arg(long)]
+    of_workspace: bool,
 }
 
 impl Command for ListAgents {
@@ -35,6 +39,10 @@ impl Command for ListAgents {
     }
 
     async fn run(self, session: &mut Session) -> Result<()> {
+        if self.of_workspace {
+            let shown = json!({"agents": made::listed(session).await?});
+            return session.out.lay(&shown, |width| made::render(&shown, width));
+        }
         let found = session.http()?.call::<ListNamedAgents>(&Empty {}).await?;
         let shown = json!({"agents": found.agents});
         session.out.lay(&shown, |width| render(&shown, width))

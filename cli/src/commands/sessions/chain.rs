@@ -3,7 +3,9 @@
 use clap::Args;
 use serde_json::{Value, json};
 use tg_schemas::operations::UndoCompaction as Undo;
-use tg_schemas::operations::{CompactSession as Compact, OneSession, SessionLineage};
+use tg_schemas::operations::{
+    CompactSession as Compact, ExpandSummary as Expand, OneSession, OneSummary, SessionLineage,
+};
 
 use super::Which;
 use crate::args::{Common, Options};
@@ -87,6 +89,63 @@ fn chain(shown: &Value) -> String {
     let after = list(shown, "forward").iter().map(|one| line(one, " "));
     let lines: Vec<String> = before.chain([own]).chain(after).collect();
     lines.join("\n")
+}
+
+/// Arguments of `tg expand-session-summary`.
+#[derive(Debug, Args)]
+pub struct ExpandSessionSummary {
+    #[command(flatten)]
+    common: Common,
+    #[command(flatten)]
+    which: Which,
+    /// Id of the summary [default: the newest one of the session's chain]
+    #[arg(long, value_name = "ID")]
+    summary_id: Option<String>,
+}
+
+impl Command for ExpandSessionSummary {
+    const NAME: &'static str = "expand-session-summary";
+    const ABOUT: &'static str = "Show a summary of a session with the messages that it stands for";
+
+    fn options(&self) -> Options {
+        Options::from(&self.common)
+    }
+
+    async fn run(self, session: &mut Session) -> Result<()> {
+        let http = session.http()?;
+        let of = OneSession::from(&self.which);
+        let summary_id = match self.summary_id {
+            Some(id) => id,
+            None => {
+                let mut chain = http.call::<SessionLineage>(&of).await?;
+                let newest = chain.summaries.pop().map(|one| one.id);
+                newest.ok_or_else(|| Error::Missing("this session has no summary".to_owned()))?
+            }
+        };
+        let asked = OneSummary {
+            name: of.name,
+            session_id: of.session_id,
+            summary_id,
+            user_id: of.user_id,
+        };
+        let shown = json!(http.call::<Expand>(&asked).await?);
+        session.out.lay(&shown, |_| expanded(&shown))
+    }
+}
+
+/// The summary, then a paragraph for each message.
+fn expanded(shown: &Value) -> String {
+    let summary = &shown["summary"];
+    let head = format!(
+        "{} messages of session {} are summed up:\n\n{}",
+        text(summary, "message_count"),
+        text(summary, "source_session_id"),
+        text(summary, "text")
+    );
+    let said = list(shown, "messages").iter();
+    let said = said.map(|one| format!("{}: {}", text(one, "role"), text(one, "content")));
+    let parts: Vec<String> = std::iter::once(head).chain(said).collect();
+    parts.join("\n\n")
 }
 
 /// Arguments of `tg undo-compaction`.

@@ -4,6 +4,7 @@ pub mod agents;
 pub mod chain;
 pub mod documents;
 pub mod listed;
+pub mod made;
 pub mod memory;
 mod pages;
 pub mod talk;

@@ -1,9 +1,10 @@
 //! The scripted model as a process: a deterministic two-step ReAct model for benchmarks and black-box
 //! tests. Prints its base address on standard output once it listens.
 //!
-//! `scripted-model [--port N] [--pieces N] [--delay-ms N] [--tool NAME] [--args JSON] [--text TEXT]`
+//! `scripted-model [--port N] [--pieces N] [--delay-ms N] [--tool NAME] [--args JSON] [--text TEXT] [--when PARTS --say TEXT]…`
 //!
-//! `--text` replaces the dialog: every call is answered with this text.
+//! `--text` replaces the dialog: every call is answered with this text. `--when` and `--say` replace it, too: the first pair counts whose
+//! parts, between `&&`, are all in the prompt.
 
 use std::time::Duration;
 
@@ -16,6 +17,7 @@ struct Settings {
     tool: String,
     args: serde_json::Value,
     text: Option<String>,
+    said: Vec<(String, String)>,
 }
 
 fn settings() -> anyhow::Result<Settings> {
@@ -26,6 +28,7 @@ fn settings() -> anyhow::Result<Settings> {
         tool: "calculator".to_owned(),
         args: serde_json::json!({"expression": "6*7"}),
         text: None,
+        said: Vec::new(),
     };
     let mut args = std::env::args().skip(1);
     while let Some(name) = args.next() {
@@ -39,6 +42,11 @@ fn settings() -> anyhow::Result<Settings> {
             "--tool" => settings.tool = value,
             "--args" => settings.args = serde_json::from_str(&value)?,
             "--text" => settings.text = Some(value),
+            "--when" => settings.said.push((value, String::new())),
+            "--say" => match settings.said.last_mut() {
+                Some((_, text)) => *text = value,
+                None => anyhow::bail!("--say needs a --when before it"),
+            },
             _ => anyhow::bail!("unknown option {name}"),
         }
     }
@@ -48,15 +56,22 @@ fn settings() -> anyhow::Result<Settings> {
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
     let settings = settings()?;
-    let pieces = settings.pieces;
+    let (pieces, delay) = (settings.pieces, settings.delay);
+    let reply = |text: &str| Reply::pieces(cut(text, pieces)).delayed(delay);
     let rules = match settings.text {
-        Some(text) => {
-            let reply = Reply::pieces(cut(&text, pieces)).delayed(settings.delay);
-            vec![Rule::always(reply)]
-        }
+        Some(text) => vec![Rule::always(reply(&text))],
+        None if !settings.said.is_empty() => settings
+            .said
+            .into_iter()
+            .map(|(when, text)| {
+                let reply = reply(&text);
+                let fits = move |prompt: &str| when.split("&&").all(|part| prompt.contains(part));
+                Rule::computed(fits, move |_| reply.clone())
+            })
+            .collect(),
         None => two_step_react(&settings.tool, settings.args, pieces)
             .into_iter()
-            .map(|rule| rule.delayed(settings.delay))
+            .map(|rule| rule.delayed(delay))
             .collect(),
     };
     let options = Options {

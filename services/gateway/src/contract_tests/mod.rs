@@ -17,6 +17,7 @@ use crate::routes::ROUTES;
 
 mod fields;
 mod operations;
+mod requests;
 mod schema;
 mod sockets;
 mod translators;

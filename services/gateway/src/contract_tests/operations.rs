@@ -61,7 +61,7 @@ fn parameters(meta: &Meta) -> Vec<Value> {
         .collect()
 }
 
-fn effect(effect: Effect) -> &'static str {
+pub(super) fn effect(effect: Effect) -> &'static str {
     match effect {
         Effect::Read => "read",
         Effect::Write => "write",
@@ -185,7 +185,7 @@ fn failure() -> Value {
 }
 
 /// A section of the document: its entries two or four spaces from the margin.
-fn section(name: &str, indent: usize, entries: &Map<String, Value>) -> String {
+pub(super) fn section(name: &str, indent: usize, entries: &Map<String, Value>) -> String {
     let text = serde_yaml_ng::to_string(entries).unwrap();
     let margin = " ".repeat(indent);
     let lines = text.lines().map(|line| match line {
@@ -211,7 +211,7 @@ fn whole(document: &str) -> String {
     replaced(&document, "schemas", &schemas)
 }
 
-fn replaced(document: &str, name: &str, section: &str) -> String {
+pub(super) fn replaced(document: &str, name: &str, section: &str) -> String {
     let (begin, end) = (format!("{BEGIN}{name}\n"), format!("{END}{name}\n"));
     let from = document.find(&begin).expect("the section begins");
     let to = document.find(&end).expect("the section ends") + end.len();

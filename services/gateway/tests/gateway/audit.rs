@@ -12,7 +12,7 @@ use crate::world::{BOUND, World};
 const AGENT: &str = "/api/v1/flow/default/service/agent";
 
 /// What was kept: of batches that came more than once the last.
-fn kept(came: &[AuditRequest]) -> Vec<AuditEntry> {
+pub fn kept(came: &[AuditRequest]) -> Vec<AuditEntry> {
     let batches: BTreeMap<i64, &AuditRequest> =
         came.iter().map(|batch| (batch.sequence, batch)).collect();
     let entries = batches.into_values().flat_map(|batch| &batch.entries);

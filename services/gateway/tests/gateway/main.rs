@@ -19,6 +19,7 @@ mod mcp;
 mod observe;
 mod offered;
 mod openai;
+mod operations;
 mod pace;
 mod rag;
 mod receiving;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::Value;
+use sha2::{Digest, Sha256};
 use tg_mesh::{Cx, LeasedStore, TaskKind, clock, warn_of};
 use tg_schemas::operations::{Compacted, TenantSettings, TurnResult, WhenBusy};
 use tg_schemas::{Error, ErrorCode};
@@ -166,7 +167,7 @@ impl Work {
         let (place, turn, _beside) = self.held(cx, &shortener, turn).await?;
         made.extend(place.spent.made.iter().cloned());
         let asked = Asked {
-            request: cx.id.to_string(),
+            request: self.request(cx),
             id: Uuid::new_v4().to_string(),
             content: self.text.clone(),
             at: clock::millis(),
@@ -245,6 +246,18 @@ impl Work {
         self.trail.turn(cx, &self.who, made, ended, took).await;
     }
 
+    /// What the turn is kept under: the request, as its client calls it, and what it says. A client that lost the answer and asks
+    /// again finds the turn that began; another text under the same id is a turn of its own. What no client asks itself is known
+    /// by its question.
+    fn request(&self, cx: &Cx) -> String {
+        let Some(called) = cx.request().filter(|_| cx.headers.depth.is_none()) else {
+            return cx.id.to_string();
+        };
+        let hash: [u8; 32] = Sha256::digest(self.text.as_bytes()).into();
+        let said = u128::from_be_bytes(std::array::from_fn(|at| hash[at]));
+        format!("{called} {said:032x}")
+    }
+
     fn hearing(&self, turn: &Turn, left: CancellationToken) -> Hearing {
         Hearing {
             events: self.events.clone(),
@@ -284,7 +297,7 @@ impl Work {
         let store = self.store.get().await?;
         let session = store.session(key.as_str(), &id).await?;
         let session = session.ok_or(SessionsError::NoSession)?;
-        let begun = store.begun(key.as_str(), &id, &cx.id).await?;
+        let begun = store.begun(key.as_str(), &id, &self.request(cx)).await?;
         if session.archived.is_some() && begun.is_none() {
             return Err(continued(&store, key.as_str(), session).await?);
         }
@@ -293,7 +306,7 @@ impl Work {
 
     /// The session in which the turn runs, shortened before where it fills its model.
     async fn place(&self, cx: &Cx, by: &Shortener<'_>) -> Result<Place, SessionsError> {
-        let key = cx.workspace_key();
+        let (key, request) = (cx.workspace_key(), self.request(cx));
         let store = self.store.get().await?;
         // Whoever waited finds the session as the turn before left it.
         let kept = store.session(key.as_str(), &self.session).await?;
@@ -309,7 +322,7 @@ impl Work {
             spent: Spent::default(),
         };
         if kept.archived.is_some() {
-            let begun = store.begun(key.as_str(), &kept.id, &cx.id).await?;
+            let begun = store.begun(key.as_str(), &kept.id, &request).await?;
             if begun.is_some_and(|begun| begun.finished.is_some()) {
                 // Whatever became of the session since: its answer is kept.
                 return Ok(stays(kept));
@@ -338,7 +351,7 @@ impl Work {
         if !lineage || !auto || !is_due(&kept, window) {
             return Ok(stays(kept));
         }
-        let begun = store.begun(key.as_str(), &kept.id, &cx.id).await?;
+        let begun = store.begun(key.as_str(), &kept.id, &request).await?;
         if begun.is_some() {
             return Ok(stays(kept));
         }

@@ -4,8 +4,8 @@
 use serde_json::{Value, json};
 use tg_schemas::operations::{
     ALL, CreateAgent, CreateConversation, CreateLlmService, GetAgent, GetConversation,
-    GetLlmService, GetSession, Meta, NewAgent, NewConversation, NewLlmService, Object, OneAgent,
-    OneConversation, OneLlmService, Operation,
+    GetLlmService, GetSession, ListMemories, Meta, NewAgent, NewConversation, NewLlmService,
+    Object, OneAgent, OneConversation, OneLlmService, Operation, WhichMemories,
 };
 use tg_testkit::on_both_buses;
 use tg_testkit::place::Place;
@@ -123,6 +123,59 @@ async fn line_060_agents_and_conversations_stay_in_their_workspace(place: Place)
     world.call::<GetConversation>(&conversation).await.unwrap();
 }
 
+/// How many entries a listing has.
+async fn entries(world: &World, workspace: &str, meta: &Meta, user: &str) -> usize {
+    let request = object(json!({"name": "rex", "user_id": user}));
+    let told = world.told(workspace, None, meta.name, request).await;
+    let told = told.expect(meta.name);
+    let (_, reply) = told.last().expect("a reply");
+    let lists = reply.values().filter_map(Value::as_array);
+    lists.map(Vec::len).sum()
+}
+
+/// What is listed of a user and what is remembered of one, for that user alone and in that workspace alone.
+async fn what_is_a_users_own_is_listed_and_forgotten_by_nobody_else(place: Place) {
+    let world = World::start_with(&place, |dir| {
+        let text = "name: rex\nmodel: m2\nmemory: true\n";
+        std::fs::write(dir.join("agents/d.yaml"), text).unwrap();
+    })
+    .await;
+    world.sums_up(|_| Ok("Bob | lives in | Kassel".to_owned()));
+    let session = world.session("rex", "bob").await;
+    world.send(&session, "I live in Kassel").await.unwrap();
+    let known = async || entries(&world, "default", &ListMemories::META, "bob").await == 1;
+    world.flow.until(known).await;
+    let of_user = |meta: &&Meta| meta.headers.iter().any(|one| one.field == "user_id");
+    let lists = ALL.iter().filter(|meta| meta.name.starts_with("list-"));
+    let mut seen = 0;
+    for meta in lists.filter(|meta| of_user(meta) && !names(meta, "session_id")) {
+        seen += 1;
+        for (workspace, user, count) in [
+            ("default", "bob", 1),
+            ("default", "eve", 0),
+            ("other", "bob", 0),
+        ] {
+            let found = entries(&world, workspace, meta, user).await;
+            assert_eq!(found, count, "{} {workspace} {user}", meta.name);
+        }
+    }
+    assert!(seen >= 2, "{seen}");
+    let which = WhichMemories {
+        user_id: "bob".to_owned(),
+        ..WhichMemories::default()
+    };
+    let all = world.call::<ListMemories>(&which).await.unwrap().memories;
+    let request = |user: &str| object(json!({"memory_id": all[0].id, "user_id": user}));
+    for meta in ALL.iter().filter(|meta| names(meta, "memory_id")) {
+        let eve = refused(&world, "default", meta, &request("eve")).await;
+        assert_eq!(eve, "memory_not_found", "{}", meta.name);
+        let elsewhere = refused(&world, "other", meta, &request("bob")).await;
+        assert_eq!(elsewhere, "memory_not_found", "{}", meta.name);
+    }
+    let kept = entries(&world, "default", &ListMemories::META, "bob").await;
+    assert_eq!(kept, 1);
+}
+
 /// 57, of LLM services.
 async fn line_057_llm_services_stay_in_their_workspace(place: Place) {
     let world = World::start(&place).await;
@@ -148,6 +201,7 @@ async fn line_057_llm_services_stay_in_their_workspace(place: Place) {
 }
 
 on_both_buses!(
+    what_is_a_users_own_is_listed_and_forgotten_by_nobody_else,
     line_015_a_session_stays_in_its_workspace,
     line_057_llm_services_stay_in_their_workspace,
     line_014_a_session_is_nobody_elses,

@@ -1,14 +1,18 @@
 //! Requests that come again under their id after they succeeded: their process ended before it could answer. They succeed again.
 
 use serde_json::{Value, json};
+use tg_mesh::{Answer, Ask, Deadline};
+use tg_schemas::msg::{OperationRequest, OperationResponse};
 use tg_schemas::operations::{
     CompactSession, CreateAgent, CreateConversation, CreateLlmService, NewAgent, NewConversation,
-    NewLlmService, Object, WorkspaceAgent,
+    NewLlmService, Object, SESSIONS, Session, WorkspaceAgent, write,
 };
+use tg_schemas::{Class, Topic, WorkspaceId};
+use tg_testkit::flow::SOON;
 use tg_testkit::on_both_buses;
 use tg_testkit::place::Place;
 
-use super::world::{World, code, one};
+use super::world::{World, code, one, said, sent};
 
 /// An operation under the id of its request.
 struct Request {
@@ -150,7 +154,42 @@ async fn line_130_a_turn_whose_session_was_shortened_since_has_its_answer(place:
     assert_eq!(code(told(&world, &sent, None).await), "session_archived");
 }
 
+/// A message of a client that calls its request so.
+async fn called(world: &World, session: &Session, name: &str, text: &str) -> Object {
+    let workspace = WorkspaceId::new("default").unwrap();
+    let topic = Topic::workspace(Class::Request, SESSIONS, &workspace);
+    let question = OperationRequest {
+        operation: "send-message".to_owned(),
+        request: write(&sent(session, text)).unwrap(),
+    };
+    let ask = Ask {
+        deadline: Some(Deadline::after(SOON)),
+        request_id: Some(name.to_owned()),
+        ..Ask::default()
+    };
+    let mut answer: Answer<OperationResponse> = world.flow.mesh.ask(&topic, &question, ask);
+    let part = answer.next().await.expect("an answer").unwrap();
+    assert!(part.last && part.error.is_none(), "{}", part.event);
+    part.data
+}
+
+async fn line_130_what_a_client_asks_again_is_one_turn(place: Place) {
+    let world = World::start(&place).await;
+    let session = world.session("ann", "bob").await;
+    let first = called(&world, &session, "r-1", "one").await;
+    assert_eq!(called(&world, &session, "r-1", "one").await, first);
+    assert_eq!(world.asked().len(), 1);
+    // Another text, and another request, are turns of their own.
+    called(&world, &session, "r-1", "two").await;
+    called(&world, &session, "r-2", "one").await;
+    let world = world.again(&place).await;
+    assert_eq!(called(&world, &session, "r-1", "one").await, first);
+    assert!(world.asked().is_empty());
+    assert_eq!(said(&world, &session).await.len(), 6);
+}
+
 on_both_buses!(
+    line_130_what_a_client_asks_again_is_one_turn,
     what_was_done_is_found_done,
     a_fact_is_forgotten_once,
     line_130_a_turn_whose_session_was_shortened_since_has_its_answer,
