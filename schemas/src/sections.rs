@@ -1,5 +1,7 @@
 //! One body with messages of different types, each for another reader: what belongs together is durable together, with
 //! one confirmation. The header `sections` names them in their order, `<type>=<length in bytes>`, by commas.
+//!
+//! Only what answers leave behind is written so (`crates/clients/src/traces.rs`): triples in it are of traces.
 
 use bytes::Bytes;
 
