@@ -4,6 +4,7 @@
 //!
 //! In interop mode the library may be a foreign one, which is asked; one that fails costs a link, never an answer.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use base64::Engine;
@@ -37,7 +38,7 @@ pub struct Next<'a, M> {
     /// Where it is read.
     pub spec: Spec<Writes<M>>,
     /// What.
-    pub message: &'a M,
+    pub message: &'a Arc<M>,
     /// Told once it is known whether it is durable.
     pub written: Option<oneshot::Sender<bool>>,
 }
@@ -127,7 +128,7 @@ impl TraceWriter {
         }
         if !Neighbours::of(&self.cx.mesh).take_library_records() {
             let write = async {
-                let went = self.cx.record(next.spec, next.message).await;
+                let went = self.cx.record(next.spec, &**next.message).await;
                 next.tell(went.is_ok());
                 went
             };
@@ -167,8 +168,8 @@ impl TraceWriter {
         texts: &[Text<'_>],
         events: &[Event],
     ) -> Result<(), Error> {
-        let texts = self.texts(texts);
-        let triples = self.triples(events);
+        let texts = Arc::new(self.texts(texts));
+        let triples = Arc::new(self.triples(events));
         let nothing = texts.texts.is_empty() && triples.triples.is_empty();
         if self.cx.follow().is_none() && !nothing {
             match self.as_one(next.as_ref(), &texts, &triples).await {
@@ -182,11 +183,11 @@ impl TraceWriter {
                 }
             }
         }
-        self.send(texts).await?;
-        self.write(triples).await?;
+        self.send(Arc::unwrap_or_clone(texts)).await?;
+        self.write(Arc::unwrap_or_clone(triples)).await?;
         match next {
             Some(mut next) => {
-                let went = self.cx.record(next.spec, next.message).await;
+                let went = self.cx.record(next.spec, &**next.message).await;
                 next.tell(went.is_ok());
                 went
             }
@@ -198,17 +199,17 @@ impl TraceWriter {
     async fn as_one<M: Message>(
         &self,
         next: Option<&Next<'_, M>>,
-        texts: &LibraryTexts,
-        triples: &Triples,
+        texts: &Arc<LibraryTexts>,
+        triples: &Arc<Triples>,
     ) -> Result<(), Error> {
         let mut sections = Sections::default();
         let mut readers = Vec::new();
         if self.has_library() {
-            sections.add(texts)?;
+            sections.share(texts)?;
             readers.push(shared::LIBRARY_TEXTS.of_system());
         }
         if let Some(topic) = self.read_triples() {
-            sections.add(triples)?;
+            sections.share(triples)?;
             readers.push(topic);
         }
         let trace = Relay {
@@ -219,7 +220,7 @@ impl TraceWriter {
         let Some(next) = next else {
             return self.cx.record_together(&[trace], sections, about).await;
         };
-        sections.add(next.message)?;
+        sections.share(next.message)?;
         let both = Relay {
             from: self.cx.topic(shared::STEP_AND_TRACE)?,
             to: vec![self.cx.topic(next.spec)?, trace.from.clone()],

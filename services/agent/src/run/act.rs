@@ -192,6 +192,7 @@ impl StepExecution {
         if !again {
             self.agent.leases.publishing(&next.run, self.step + 1);
         }
+        let next = Arc::new(next);
         let written = begin_at_once(&self.agent, &self.cx.outliving(), &next, address);
         let texts = self.texts(&thought, &left);
         let entries =
