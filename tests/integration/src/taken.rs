@@ -22,11 +22,14 @@ const BOUND: Duration = Duration::from_secs(240);
 /// Pause between two looks.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// What an allocator is told, so that what it does depends on no clock: freed pages stay.
-const MEMORY: [(&str, &str); 3] = [
+/// What a program is told, so that as little as possible depends on clocks and on the number of processors: freed pages stay, and
+/// one thread does all async work. One that finds all of it set does not start itself once more.
+const ENVIRONMENT: [(&str, &str); 5] = [
     ("MALLOC_ARENA_MAX", "2"),
     ("MIMALLOC_PURGE_DELAY", "-1"),
     ("MIMALLOC_ARENA_RESERVE", "131072"),
+    ("RUST_MIN_STACK", "8388608"),
+    ("TOKIO_WORKER_THREADS", "1"),
 ];
 
 /// What was taken.
@@ -49,6 +52,14 @@ pub enum By {
     Valgrind,
 }
 
+/// What is measured, and how.
+struct Measurement<'a> {
+    program: &'a Path,
+    by: By,
+    /// It says at its end how often it asked for memory.
+    counts: bool,
+}
+
 /// A system that is measured.
 struct Measured {
     child: Child,
@@ -57,19 +68,19 @@ struct Measured {
 }
 
 impl Measured {
-    async fn start(by: By, model: &ScriptedModel) -> Result<Self> {
+    async fn start(of: &Measurement<'_>, model: &ScriptedModel) -> Result<Self> {
         let scratch = TempDir::new()?;
-        let program = bin_dir()?.join("examples/counted_server");
+        let program = of.program;
         ensure!(program.exists(), "{}: build it first", program.display());
-        let mut command = match by {
-            By::Itself => Command::new(&program),
+        let mut command = match of.by {
+            By::Itself => Command::new(program),
             By::Valgrind => {
                 let mut under = Command::new("valgrind");
                 let out = scratch.path().join("instructions");
                 under
                     .args(["-q", "--tool=callgrind", "--vgdb=no"])
                     .arg(format!("--callgrind-out-file={}", out.display()))
-                    .arg(&program);
+                    .arg(program);
                 under
             }
         };
@@ -82,7 +93,7 @@ impl Measured {
             .env("OPENAI_BASE_URL", model.url())
             .env("OPENAI_API_KEY", "sk-test-secret-4711")
             .env("OPENAI_MODEL", "scripted")
-            .envs(MEMORY)
+            .envs(ENVIRONMENT)
             .current_dir(scratch.path())
             .stdin(Stdio::null())
             .stdout(Stdio::null())
@@ -143,7 +154,7 @@ impl Measured {
     }
 
     /// Ends it in order, and reads what it took.
-    async fn end(mut self, by: By) -> Result<Taken> {
+    async fn end(mut self, of: &Measurement<'_>) -> Result<Taken> {
         let pid = self.child.id().context("already gone")?;
         let mut kill = std::process::Command::new("kill");
         let told = kill.arg("-TERM").arg(pid.to_string()).status()?;
@@ -152,22 +163,22 @@ impl Measured {
         let status = status.context("it did not end")??;
         let log = self.log();
         ensure!(status.success(), "it ended with {status}:\n{log}");
-        let last = log
-            .lines()
-            .rev()
-            .find_map(|line| line.strip_prefix("allocations "));
-        let (allocations, bytes) = last
-            .and_then(|line| line.split_once(" bytes "))
-            .with_context(|| format!("nothing was counted:\n{log}"))?;
-        let instructions = match by {
-            By::Itself => 0.0,
-            By::Valgrind => instructions(&self.scratch.path().join("instructions"))?,
-        };
-        Ok(Taken {
-            allocations: allocations.parse()?,
-            bytes: bytes.trim().parse()?,
-            instructions,
-        })
+        let mut taken = Taken::default();
+        if of.counts {
+            let told = log
+                .lines()
+                .rev()
+                .find_map(|line| line.strip_prefix("allocations "));
+            let (allocations, bytes) = told
+                .and_then(|line| line.split_once(" bytes "))
+                .with_context(|| format!("nothing was counted:\n{log}"))?;
+            taken.allocations = allocations.parse()?;
+            taken.bytes = bytes.trim().parse()?;
+        }
+        if of.by == By::Valgrind {
+            taken.instructions = instructions(&self.scratch.path().join("instructions"))?;
+        }
+        Ok(taken)
     }
 }
 
@@ -198,14 +209,14 @@ async fn run(socket: &Socket, number: u32) -> Result<()> {
 
 /// A system from its start to its end, with so many runs one after the other. It rests as long as it is told after the first
 /// runs, and says how long the others took.
-async fn system(by: By, runs: u32, rests: Duration) -> Result<(Taken, Duration)> {
+async fn system(of: &Measurement<'_>, runs: u32, rests: Duration) -> Result<(Taken, Duration)> {
     let options = Options {
         keep_calls: false,
         ..Options::default()
     };
     let rules = two_step_react("calculator", json!({"expression": "6*7"}), 1);
     let model = ScriptedModel::start_with(options, rules).await?;
-    let measured = Measured::start(by, &model).await?;
+    let measured = Measured::start(of, &model).await?;
     let socket = Socket::connect(&measured.url, "").await?;
     for number in 0..FEW {
         run(&socket, number).await?;
@@ -217,16 +228,40 @@ async fn system(by: By, runs: u32, rests: Duration) -> Result<(Taken, Duration)>
     }
     let took = begun.elapsed();
     measured.stored(runs).await?;
-    Ok((measured.end(by).await?, took))
+    Ok((measured.end(of).await?, took))
 }
 
-/// What one run takes: the difference of two systems that live equally long, so that what is done each second drops out, too.
+/// What one run takes, of the server that counts.
 ///
 /// # Errors
-/// The server that counts is not built (`cargo build --workspace --examples`), valgrind is not installed, or a run fails.
+/// That server is not built (`cargo build --workspace --examples`), valgrind is not installed, or a run fails.
 pub async fn of_one_run(by: By) -> Result<Taken> {
-    let (many, took) = system(by, FEW + RUNS, Duration::ZERO).await?;
-    let (few, _) = system(by, FEW, took).await?;
+    let program = bin_dir()?.join("examples/counted_server");
+    let of = Measurement {
+        program: &program,
+        by,
+        counts: true,
+    };
+    compared(&of).await
+}
+
+/// The instructions of one run, of a `threadgraph` of whichever commit.
+///
+/// # Errors
+/// As for [`of_one_run`].
+pub async fn instructions_of(program: &Path) -> Result<f64> {
+    let of = Measurement {
+        program,
+        by: By::Valgrind,
+        counts: false,
+    };
+    Ok(compared(&of).await?.instructions)
+}
+
+/// The difference of two systems that live equally long, so that what is done each second drops out, too.
+async fn compared(of: &Measurement<'_>) -> Result<Taken> {
+    let (many, took) = system(of, FEW + RUNS, Duration::ZERO).await?;
+    let (few, _) = system(of, FEW, took).await?;
     let each = |many: f64, few: f64| (many - few) / f64::from(RUNS);
     Ok(Taken {
         allocations: each(many.allocations, few.allocations),
