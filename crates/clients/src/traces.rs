@@ -108,7 +108,7 @@ impl TraceWriter {
             return self.store_apart(texts, entries).await;
         }
         let events = entries(self.wanted(&texts));
-        self.together(None::<Next<'_, AgentRun>>, &texts, &events)
+        self.together(None::<Next<'_, AgentRun>>, &texts, events)
             .await
     }
 
@@ -136,7 +136,7 @@ impl TraceWriter {
             return went.and(stored);
         }
         let events = entries(self.wanted(&texts));
-        self.together(Some(next), &texts, &events).await
+        self.together(Some(next), &texts, events).await
     }
 
     /// Which texts are to be stored.
@@ -157,7 +157,7 @@ impl TraceWriter {
         for (text, stored) in texts.iter().zip(&mut stored) {
             *stored = self.save(text).await;
         }
-        self.publish(&entries(stored)).await
+        self.write(self.triples(entries(stored))).await
     }
 
     /// Writes all as one record; apart where that is too much for one, where each record is counted, and in a flow that
@@ -166,7 +166,7 @@ impl TraceWriter {
         &self,
         mut next: Option<Next<'_, M>>,
         texts: &[Text<'_>],
-        events: &[Event],
+        events: Vec<Event>,
     ) -> Result<(), Error> {
         let texts = Arc::new(self.texts(texts));
         let triples = Arc::new(self.triples(events));
@@ -298,7 +298,7 @@ impl TraceWriter {
         if self.silent.is_some() {
             return Ok(());
         }
-        self.write(self.triples(events)).await
+        self.write(self.triples(events.to_vec())).await
     }
 
     async fn write(&self, triples: Triples) -> Result<(), Error> {
@@ -315,15 +315,14 @@ impl TraceWriter {
     }
 
     /// Entries as triples, under the id of the first.
-    fn triples(&self, events: &[Event]) -> Triples {
-        let triples = events.iter().flat_map(|event| event.triples.clone());
+    fn triples(&self, events: Vec<Event>) -> Triples {
         Triples {
             metadata: events.first().map(|first| Metadata {
                 id: first.id.clone(),
                 root: String::new(),
                 collection: self.collection.clone(),
             }),
-            triples: triples.collect(),
+            triples: events.into_iter().flat_map(|event| event.triples).collect(),
         }
     }
 }
