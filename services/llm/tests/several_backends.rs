@@ -129,8 +129,7 @@ fn says(text: &str) -> Vec<Rule> {
     vec![Rule::always(Reply::pieces([text, "!"]))]
 }
 
-/// 151
-async fn one_that_fails_is_left_for_the_next_and_all_failing_are_told_in_general(place: Place) {
+async fn line_151_one_that_fails_is_left_for_the_next_and_all_failing_are_told_in_general(place: Place) {
     let broken = || vec![Rule::always(Reply::status(500, "secret words"))];
     let world = world(&place, broken(), says("far"), json!({})).await;
     assert_eq!(world.text("go").await, "far!");
@@ -425,7 +424,7 @@ async fn pictures_of_a_chat_reach_the_backend_and_private_addresses_are_not_aske
 
 tg_testkit::on_both_buses!(
     pictures_of_a_chat_reach_the_backend_and_private_addresses_are_not_asked,
-    one_that_fails_is_left_for_the_next_and_all_failing_are_told_in_general,
+    line_151_one_that_fails_is_left_for_the_next_and_all_failing_are_told_in_general,
     a_limit_and_a_stall_go_elsewhere_and_a_cut_says_nothing_twice,
     an_asker_that_leaves_frees_the_place_and_blames_nobody,
     line_108_processes_tell_each_other_who_rests,
