@@ -32,8 +32,6 @@ use crate::state::App;
 const FLOW: &str = "default";
 const FLOW_HEADER: &str = "x-flow";
 const WORKSPACE_HEADER: &str = "spass-tenant";
-/// Where clients of one of the APIs put their key.
-const KEY_HEADER: &str = "x-api-key";
 /// Below it failures have the shape that clients of messages read.
 const MESSAGES: &str = "/v1/messages";
 
@@ -63,15 +61,7 @@ fn told<D: Dialect>(fault: &CompatError, request_id: &str) -> Response {
 
 /// Who asks, by a bearer token, else by the header in which some clients send their key.
 async fn known(app: &App, headers: &HeaderMap, meta: &Meta) -> Result<Identity, CompatError> {
-    app.known(token(headers), meta).await.map_err(refused)
-}
-
-/// A bearer token, else the key in the header of its own.
-pub(super) fn token(headers: &HeaderMap) -> Option<&str> {
-    read::bearer(headers).or_else(|| {
-        let key = headers.get(KEY_HEADER)?.to_str().ok()?.trim();
-        (!key.is_empty()).then_some(key)
-    })
+    app.known(read::key(headers), meta).await.map_err(refused)
 }
 
 /// A refusal of the gateway in the words of these APIs.
