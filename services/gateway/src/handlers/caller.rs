@@ -46,6 +46,16 @@ impl Caller {
     pub(super) async fn new(app: Shared, meta: Meta, headers: HeaderMap) -> Result<Self, Object> {
         let identity = app.known(read::key(&headers), &meta).await;
         let identity = identity.map_err(|error| refused(&error))?;
+        Self::of(app, identity, meta, headers)
+    }
+
+    /// The same of somebody who is known.
+    pub(super) fn of(
+        app: Shared,
+        identity: Identity,
+        meta: Meta,
+        headers: HeaderMap,
+    ) -> Result<Self, Object> {
         let user = named(&headers, USER)?.unwrap_or_else(|| identity.id.to_string());
         Ok(Self {
             workspace: named(&headers, TENANT)?,

@@ -22,6 +22,7 @@ mod openai;
 mod pace;
 mod rag;
 mod receiving;
+mod responses;
 mod rest;
 mod runs;
 mod sending;
