@@ -119,6 +119,7 @@ mod question_walks;
 mod quotas_are_per_workspace;
 mod re_processing_sees_every_change;
 mod readme_is_true;
+mod responses_are_stored;
 mod revocation_by_every_way;
 mod revocation_ends_streams;
 mod revocation_is_immediate;

@@ -163,21 +163,26 @@ async fn completed<D: Dialect>(
             }
         }
     };
-    let (running, source) = match asks {
+    let (running, source, first) = match asks {
         Asks::New(call, source) => {
             let running = app.start(&identity, call, CancellationToken::new()).await;
-            (running.map_err(refused)?, source)
+            (running.map_err(refused)?, source, None)
         }
         Asks::Kept(begun) => {
             head.id = begun.id;
             dialect.keep(begun.place);
-            (begun.running, Source::Session)
+            // Whoever reads events learns the id at once, by which the turn can be cancelled.
+            let first = asked.streaming.then(|| (Body::new(), false));
+            (begun.running, Source::Session, first)
         }
     };
     let mut running = running.holding(reading);
     let outlet = app.sending.outlet(&identity);
     // Nothing is sent before the first part is there: what fails at once has a status that says so.
-    let first = part(running.next().await)?;
+    let first = match first {
+        Some(first) => first,
+        None => part(running.next().await)?,
+    };
     let answer = Answer::new(app, workspace, (head, dialect), source, request_id);
     match asked.streaming {
         true => Ok(answer.stream(running, first, outlet)),
