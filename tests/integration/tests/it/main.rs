@@ -151,6 +151,7 @@ mod the_whole_npm_client_works;
 mod the_whole_sdk_works;
 mod tls_at_the_gateway;
 mod tls_to_the_broker;
+mod tools_are_called_natively;
 mod tools_are_guarded;
 mod traces_tell_of_tampering;
 mod upgrades_lose_nothing;
