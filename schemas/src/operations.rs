@@ -7,6 +7,7 @@
 //!
 //! A new operation is one file here and one line in the list below. Operations from before this list are in [`crate::msg`].
 
+mod cancel_turn;
 mod chat;
 mod compact_session;
 mod conversations;
@@ -56,6 +57,7 @@ mod update_conversation;
 mod update_llm_service;
 mod workspace_agents;
 
+pub use cancel_turn::CancelTurn;
 pub use chat::{Chat, EarlierMessage, Question};
 pub use compact_session::CompactSession;
 pub use conversations::{ChatMessage, Conversation, OneConversation, WhichPage};
@@ -139,6 +141,7 @@ operations! {
     DeleteSession,
     ListMessages,
     SendMessage,
+    CancelTurn,
     ListAgents,
     CreateAgent,
     GetAgent,

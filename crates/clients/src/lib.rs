@@ -37,6 +37,7 @@ pub mod library;
 pub mod listeners;
 pub mod measure;
 pub mod model_calls;
+mod native;
 pub mod neighbours;
 pub mod operations;
 pub mod pictures;

@@ -4,11 +4,15 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tg_mesh::{Answer, Cx};
-use tg_schemas::msg::{ModelSettings, PromptRequest, PromptResponse, TextCompletionResponse};
+use tg_schemas::msg::{
+    ChatCompletionResponse, ChatTool, ModelSettings, PromptRequest, PromptResponse,
+    TextCompletionRequest, TextCompletionResponse,
+};
 use tg_schemas::processors::shared;
-use tg_schemas::{Error, ErrorCode, Reply};
+use tg_schemas::{Error, ErrorCode, Reply, Topic};
 
 use crate::caller::Caller;
+use crate::native::{self, Native};
 use crate::rendering::{ReadyPrompts, Renderer};
 
 /// The prompt service of the flow.
@@ -18,6 +22,7 @@ pub struct Prompts {
     thinking: bool,
     settings: Option<ModelSettings>,
     renderer: Option<Renderer>,
+    native: Option<Native>,
 }
 
 /// What model calls took, where the model told it.
@@ -65,6 +70,7 @@ impl Prompts {
             thinking: false,
             settings: None,
             renderer: None,
+            native: None,
         }
     }
 
@@ -72,6 +78,13 @@ impl Prompts {
     /// once. Its parts are read as those that it sends when the prompt service passes the question on.
     pub fn rendered_here(mut self, cx: &Cx, ready: &ReadyPrompts) -> Self {
         self.renderer = Renderer::of_flow(cx, ready);
+        self
+    }
+
+    /// Prompts that are rendered here offer the model these tools by the means of its API. What it calls is read as if it had
+    /// written that in the form of the agent's prompt.
+    pub fn calling(mut self, cx: &Cx, tools: Vec<ChatTool>) -> Self {
+        self.native = Native::of_flow(cx, tools);
         self
     }
 
@@ -119,13 +132,27 @@ impl Prompts {
         let renderer = self.renderer.as_ref();
         let rendered = renderer.and_then(|one| Some((&one.model, one.render(&request)?)));
         let answer = match rendered {
-            Some((model, question)) => Asked::Model(self.caller.ask_on(model, &question)),
+            Some((model, question)) => match self.chat(model, &question) {
+                Some(answer) => Asked::Chat(answer, native::Reply::default()),
+                None => Asked::Model(self.caller.ask_on(model, &question)),
+            },
             None => Asked::Service(self.caller.ask(&request)?),
         };
         Ok(Pieces {
             answer,
             spent: Spent::default(),
         })
+    }
+
+    /// The answer to a question as a chat with tools, where it can be asked so.
+    fn chat(
+        &self,
+        model: &Topic,
+        question: &TextCompletionRequest,
+    ) -> Option<Answer<ChatCompletionResponse>> {
+        let native = self.native.as_ref()?;
+        let chat = native.chat(model, question)?;
+        Some(self.caller.ask_on(&native.topic, &chat))
     }
 
     /// Asks by a template and reads to the end; what the pieces took is added up.
@@ -158,6 +185,7 @@ impl Prompts {
 enum Asked {
     Service(Answer<PromptResponse>),
     Model(Answer<TextCompletionResponse>),
+    Chat(Answer<ChatCompletionResponse>, native::Reply),
 }
 
 impl Asked {
@@ -165,6 +193,16 @@ impl Asked {
         match self {
             Self::Service(answer) => answer.next().await,
             Self::Model(answer) => Some(answer.next().await?.map(passed_on)),
+            Self::Chat(answer, reply) => loop {
+                match answer.next().await? {
+                    Err(error) => return Some(Err(error)),
+                    Ok(part) => {
+                        if let Some(part) = reply.part(part) {
+                            return Some(Ok(part));
+                        }
+                    }
+                }
+            },
         }
     }
 }

@@ -14,8 +14,14 @@ use tg_templates::{Kind, PromptSet};
 
 use crate::{flow_records, text_completion};
 
-/// Config types that whoever renders prompts itself watches: the prompts, and which model is asked by which prompt service.
-pub const WATCHED: [&str; 3] = [PROMPTS, "processor:prompt", "processor:prompt-rag"];
+/// Config types that whoever renders prompts itself watches: the prompts, which model is asked by which prompt service, and which
+/// model answers chats.
+pub const WATCHED: [&str; 4] = [
+    PROMPTS,
+    "processor:prompt",
+    "processor:prompt-rag",
+    "processor:text-completion",
+];
 
 /// Prompts by workspace.
 pub struct ReadyPrompts(Derived<PromptSet>);

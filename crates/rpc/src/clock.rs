@@ -33,6 +33,12 @@ pub fn rfc3339() -> String {
     now().to_rfc3339_opts(SecondsFormat::Micros, true)
 }
 
+/// Seconds since the Unix epoch of a time in RFC 3339.
+pub fn seconds_of(text: &str) -> Option<i64> {
+    let at = DateTime::parse_from_rfc3339(text).ok()?;
+    Some(at.timestamp())
+}
+
 /// A time in milliseconds since the Unix epoch as RFC 3339 in UTC with as many digits; empty where it is out of range.
 pub fn rfc3339_of(millis: i64) -> String {
     let at = DateTime::from_timestamp_millis(millis);

@@ -270,7 +270,7 @@ pub enum FailureCode {
     SessionCompactConflict,
     /// The session is never shortened.
     SessionCompactDisabled,
-    /// A later message of the session took the place of this one.
+    /// The turn was cancelled, or a later message of the session took its place.
     TurnInterrupted,
     /// The session has no such summary.
     SummaryNotFound,

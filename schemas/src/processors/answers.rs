@@ -19,7 +19,7 @@ processors! {
         TRACES: Serves<TracesRequest, TracesResponse> = Spec::new("traces").workspace();
         USAGE_TOTALS: Serves<UsageRequest, UsageResponse> = Spec::new("usage").workspace();
         + [
-            DOCUMENT_EMBEDDINGS, DOCUMENT_RAG, EMBEDDINGS, EXPLAINABILITY, GRAPH_RAG, IMAGE_TO_TEXT, LIBRARIAN,
+            CHAT_COMPLETION, DOCUMENT_EMBEDDINGS, DOCUMENT_RAG, EMBEDDINGS, EXPLAINABILITY, GRAPH_RAG, IMAGE_TO_TEXT, LIBRARIAN,
             LIBRARY_TEXTS, MCP_TOOL, PROMPT, PROMPT_MEASURE, ROW_EMBEDDINGS, SOURCES, SPARQL, STRUCTURED_QUERY, TEXT_COMPLETION,
             TOOL_HOOK, TRIPLES_QUERY,
         ];

@@ -17,6 +17,9 @@ tg_settings::options! {
         max_iterations: u32 = 10, Whole(1..=100);
         /// Times that the model is asked again after a reply that cannot be read.
         repairs: u32 = 2, Whole(0..=10);
+        /// Whether steps of ReAct runs offer their tools by the API of the model instead of in words alone; an answer then comes in
+        /// one piece. For models that were trained on calling tools so.
+        native_tools: bool = false;
         /// Longest that one tool call may take, in seconds.
         tool_timeout_seconds: u64 = 600, Whole(1..=86_400);
         /// How many agents deep work may be given on (tools `delegate` and `dispatch`).

@@ -7,13 +7,14 @@ use axum::middleware;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, delete, get, post};
 use tg_schemas::operations::{
-    Chat, CompactSession, CreateAgent, CreateConversation, CreateFromTemplate, CreateLlmService,
-    CreateSession, DeleteAgent, DeleteConversation, DeleteLlmService, DeleteSession, ExpandSummary,
-    ExportSession, ForgetMemory, GetAgent, GetConversation, GetLlmService, GetNamedAgent,
-    GetSession, GetTenantConfig, ImportSession, ListAgents, ListConversationMessages,
-    ListConversations, ListLlmServices, ListMemories, ListMessages, ListNamedAgents, ListSessions,
-    ListTemplates, Operation, PutTenantConfig, SendConversationMessage, SendMessage,
-    SessionLineage, UndoCompaction, UpdateAgent, UpdateConversation, UpdateLlmService,
+    CancelTurn, Chat, CompactSession, CreateAgent, CreateConversation, CreateFromTemplate,
+    CreateLlmService, CreateSession, DeleteAgent, DeleteConversation, DeleteLlmService,
+    DeleteSession, ExpandSummary, ExportSession, ForgetMemory, GetAgent, GetConversation,
+    GetLlmService, GetNamedAgent, GetSession, GetTenantConfig, ImportSession, ListAgents,
+    ListConversationMessages, ListConversations, ListLlmServices, ListMemories, ListMessages,
+    ListNamedAgents, ListSessions, ListTemplates, Operation, PutTenantConfig,
+    SendConversationMessage, SendMessage, SessionLineage, UndoCompaction, UpdateAgent,
+    UpdateConversation, UpdateLlmService,
 };
 
 use crate::call::Meta;
@@ -133,6 +134,13 @@ pub const ROUTES: &[Route] = &[
     on_post("/v1/messages", || post(compat::messages)),
     on_post("/v1/messages/count_tokens", || post(compat::count_tokens)),
     on_post("/v1/responses", || post(compat::responses)),
+    on_get("/v1/responses/{response_id}", || get(compat::read_response)),
+    on_delete("/v1/responses/{response_id}", || {
+        delete(compat::delete_response)
+    }),
+    on_post("/v1/responses/{response_id}/cancel", || {
+        post(compat::cancel_response)
+    }),
     on_post("/v1/embeddings", || post(compat::embed)),
     on_get("/v1/models", || get(compat::list)),
     on_get("/v1/models/health", || get(compat::health)),
@@ -147,6 +155,7 @@ pub const ROUTES: &[Route] = &[
     on::<DeleteSession>(),
     on::<ListMessages>(),
     on::<SendMessage>(),
+    on::<CancelTurn>(),
     on::<ListAgents>(),
     on::<CreateAgent>(),
     on::<GetAgent>(),

@@ -129,8 +129,9 @@ fn says(text: &str) -> Vec<Rule> {
     vec![Rule::always(Reply::pieces([text, "!"]))]
 }
 
-/// 151
-async fn one_that_fails_is_left_for_the_next_and_all_failing_are_told_in_general(place: Place) {
+async fn line_151_one_that_fails_is_left_for_the_next_and_all_failing_are_told_in_general(
+    place: Place,
+) {
     let broken = || vec![Rule::always(Reply::status(500, "secret words"))];
     let world = world(&place, broken(), says("far"), json!({})).await;
     assert_eq!(world.text("go").await, "far!");
@@ -423,9 +424,33 @@ async fn pictures_of_a_chat_reach_the_backend_and_private_addresses_are_not_aske
     assert_eq!(world.calls(), [1, 0]);
 }
 
+async fn line_110_health_has_a_row_for_each_model_that_is_asked_about(place: Place) {
+    let broken = vec![Rule::always(Reply::status(500, "no"))];
+    let own = json!({"supported_models": ["scripted"]});
+    let world = world(&place, broken, says("far"), own).await;
+    assert_eq!(world.text("go").await, "far!");
+    let calls = world.calls();
+    let names = ["near/scripted", "far/scripted", "near/other"];
+    let asked = ChatCompletionRequest {
+        operation: "health".to_owned(),
+        models: names.map(str::to_owned).to_vec(),
+        ..ChatCompletionRequest::default()
+    };
+    let health = world.chat(&asked).await.health;
+    let told: Vec<&str> = health.iter().map(|one| one.model.as_str()).collect();
+    assert_eq!(told, names);
+    let reason = |at: usize| health[at].reason.as_deref().unwrap_or_default();
+    assert!(reason(0).starts_with("cooling, "), "{health:?}");
+    assert_eq!((reason(1), reason(2)), ("", "provider unknown"));
+    let well: Vec<bool> = health.iter().map(|one| one.available).collect();
+    assert_eq!(well, [false, true, false]);
+    assert_eq!(world.calls(), calls, "nobody is asked for it");
+}
+
 tg_testkit::on_both_buses!(
+    line_110_health_has_a_row_for_each_model_that_is_asked_about,
     pictures_of_a_chat_reach_the_backend_and_private_addresses_are_not_asked,
-    one_that_fails_is_left_for_the_next_and_all_failing_are_told_in_general,
+    line_151_one_that_fails_is_left_for_the_next_and_all_failing_are_told_in_general,
     a_limit_and_a_stall_go_elsewhere_and_a_cut_says_nothing_twice,
     an_asker_that_leaves_frees_the_place_and_blames_nobody,
     line_108_processes_tell_each_other_who_rests,

@@ -230,7 +230,7 @@ impl From<SessionsError> for Refused<Failure> {
             ),
             SessionsError::Interrupted => of(
                 FailureCode::TurnInterrupted,
-                "a later message of the session took the place of this one",
+                "the turn was cancelled, or a later message of the session took its place",
             ),
             SessionsError::Unanswered(code) => unanswered(code),
         })

@@ -258,6 +258,15 @@ impl Turns {
         })
     }
 
+    /// Ends the turn of a session that is in progress, as a later one would that takes its place.
+    pub(crate) fn cancel(&self, workspace: &WorkspaceKey, session: &str) {
+        let rooms = self.rooms.lock();
+        let room = rooms.get(workspace);
+        if let Some(lane) = room.and_then(|room| room.sessions.get(session)) {
+            lane.running.lock().cancel();
+        }
+    }
+
     /// Returns when the turns of a session are over that are in progress or wait now. Takes no place among them: whoever only
     /// reads must not keep anybody from a turn.
     ///
@@ -407,6 +416,11 @@ mod tests {
         let ((), next) = tokio::join!(running, next);
         let next = next.unwrap();
         assert!(ended.is_cancelled() && !next.interrupted().is_cancelled());
+        turns.cancel(&key("w"), "other");
+        turns.cancel(&key("v"), "s");
+        assert!(!next.interrupted().is_cancelled());
+        turns.cancel(&key("w"), "s");
+        assert!(next.interrupted().is_cancelled());
         let beside = turns.beside(key("w"), "t").await;
         drop((next, beside));
         assert!(turns.rooms.lock().is_empty(), "nothing is left behind");

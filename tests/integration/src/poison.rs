@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
 
 /// How many there are.
-pub const DOCUMENTS: usize = 50;
+pub const DOCUMENTS: usize = 100;
 
 /// What the documents are after.
 pub struct Targets<'a> {

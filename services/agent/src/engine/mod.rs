@@ -5,7 +5,7 @@
 //! [`pattern`] is what it then follows, [`patterns`] those that there are · [`phase`] what a step is for · [`plan`] and [`planning`] are plans and their prompts ·
 //! [`bounds`] ends what goes on too long · [`guards`] find loops and break them · [`usage`] is what calls take ·
 //! [`compacting`] is what of them it is shown summed up · [`delegating`] is work for other agents · [`confirmation`] what users answer ·
-//! [`exchange`] what a run heard of the outside · [`polls`] says how soon one may be made again ·
+//! [`native`] offers tools by the API of a model · [`exchange`] what a run heard of the outside · [`polls`] says how soon one may be made again ·
 //! [`decision`] is what a step decided and saw · [`chunks`] and [`trace`] say it to the asker and to the
 //! graph, chained by [`linked`].
 
@@ -21,6 +21,7 @@ pub mod delegating;
 pub mod exchange;
 pub mod guards;
 pub mod linked;
+pub mod native;
 pub mod parser;
 pub mod pattern;
 pub mod patterns;

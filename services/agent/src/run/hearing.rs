@@ -13,6 +13,7 @@ use super::execution::StepExecution;
 use crate::engine::decision::Usage;
 use crate::engine::exchange::{Asked, Entry, Heard, Replied};
 use crate::engine::guards::budget;
+use crate::engine::native;
 use crate::engine::prompt::{PROMPT, Terms};
 use crate::error::{AgentError, Stop};
 use crate::prices;
@@ -136,6 +137,9 @@ impl StepExecution {
         if prompt == PROMPT {
             // Of other questions the asker is told by narration.
             prompts = prompts.with_thinking();
+            if self.agent.options.native_tools {
+                prompts = prompts.calling(&self.cx, native::offered(terms));
+            }
         }
         Ok(Hearing::Model {
             started: Instant::now(),

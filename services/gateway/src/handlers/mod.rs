@@ -3,6 +3,7 @@
 
 pub(crate) mod auth;
 pub(crate) mod bulk;
+mod caller;
 pub(crate) mod compat;
 pub(crate) mod cores;
 pub(crate) mod counts;

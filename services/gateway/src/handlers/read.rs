@@ -26,6 +26,17 @@ pub(super) fn bearer(headers: &HeaderMap) -> Option<&str> {
     (scheme.eq_ignore_ascii_case("Bearer") && !token.is_empty()).then_some(token)
 }
 
+/// Where clients of some APIs put their key.
+const KEY_HEADER: &str = "x-api-key";
+
+/// A bearer token, else the key in the header of its own.
+pub(super) fn key(headers: &HeaderMap) -> Option<&str> {
+    bearer(headers).or_else(|| {
+        let key = headers.get(KEY_HEADER)?.to_str().ok()?.trim();
+        (!key.is_empty()).then_some(key)
+    })
+}
+
 /// A JSON object, read when there is memory for it; it counts while that is held. Strangers send little.
 pub(super) async fn body(
     app: &App,

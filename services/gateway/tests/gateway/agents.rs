@@ -26,7 +26,8 @@ fn done(data: Value) -> OperationResponse {
 }
 
 /// Sessions that answer what they were asked, as the title of a session or the text of a turn. The session `old` is archived,
-/// nobody has the session `none`, and in `empty` nothing was said when it was looked at.
+/// nobody has the session `none`, and in `empty` nothing was said when it was looked at. Sessions of `keeper` are the one that has
+/// a turn, and `maven` has none.
 pub fn sessions() -> Arc<Played<OperationRequest, OperationResponse>> {
     Played::new(|cx, ask: OperationRequest| {
         let failed = |code, failure: Value| OperationResponse {
@@ -41,9 +42,12 @@ pub fn sessions() -> Arc<Played<OperationRequest, OperationResponse>> {
         let session = ask.request.get("session_id").and_then(Value::as_str);
         let says = |field: &str| ask.request.get(field) == Some(&json!(true));
         let (streaming, takes_empty) = (says("streaming"), says("takes_empty"));
-        if session == Some(THREAD) {
-            return Ok(in_thread(&ask));
+        match session {
+            Some(THREAD) => return Ok(in_thread(&ask)),
+            Some(BUSY) => return Ok(in_busy(&ask)),
+            _ => {}
         }
+        let agent = ask.request.get("name").and_then(Value::as_str);
         if streaming && session != Some("none") {
             return Ok(events());
         }
@@ -77,6 +81,11 @@ pub fn sessions() -> Arc<Played<OperationRequest, OperationResponse>> {
                 ErrorCode::Conflict,
                 json!({"code": "conflict", "message": "m"}),
             ),
+            ("create-session", _) if agent == Some("maven") => failed(
+                ErrorCode::NotFound,
+                json!({"code": "agent_not_found", "message": "m"}),
+            ),
+            ("create-session", _) if agent == Some("keeper") => done(json!({"id": THREAD})),
             ("create-session" | "get-session", _) => done(json!({"id": "s", "title": told})),
             ("list-messages", _) => done(json!({"session_id": told})),
             ("put-tenant-config", _) => done(json!({"tenant": told})),
@@ -97,12 +106,35 @@ fn in_thread(ask: &OperationRequest) -> Vec<OperationResponse> {
             json!({"id": THREAD, "agent": "ann", "message_count": 2}),
         )],
         "list-messages" => vec![done(json!({"session_id": THREAD, "messages": said}))],
+        "delete-session" | "cancel-turn" => vec![done(json!({}))],
         _ => {
             let mut told = events();
             told[0].data.insert("id".to_owned(), json!("m1"));
             told
         }
     }
+}
+
+/// A session whose turn is in progress.
+pub const BUSY: &str = "busy";
+
+/// What happens in it.
+fn in_busy(ask: &OperationRequest) -> Vec<OperationResponse> {
+    let refuses = ask.request.get("when_busy") == Some(&json!("refuse"));
+    vec![match ask.operation.as_str() {
+        "get-session" => done(json!({"id": BUSY, "agent": "ann", "message_count": 3})),
+        "list-messages" if refuses => OperationResponse {
+            error: Some(Error::new(ErrorCode::Conflict, "m")),
+            failure: object(json!({"code": "session_busy", "message": "m"})),
+            last: true,
+            ..OperationResponse::default()
+        },
+        "list-messages" => {
+            let said = json!([{"id": "m1", "role": "user", "content": "x"}]);
+            done(json!({"session_id": BUSY, "messages": said}))
+        }
+        _ => done(json!({})),
+    }]
 }
 
 /// A turn as it is streamed.

@@ -23,6 +23,7 @@ mod operations;
 mod pace;
 mod rag;
 mod receiving;
+mod responses;
 mod rest;
 mod runs;
 mod sending;

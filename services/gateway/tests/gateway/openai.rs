@@ -174,8 +174,7 @@ async fn as_sent(world: &World, body: &Value, reads_trailers: bool) -> String {
     answer
 }
 
-/// 45
-async fn answers_have_the_shapes_of_the_api_whole_and_streamed(place: Place) {
+async fn line_045_answers_have_the_shapes_of_the_api_whole_and_streamed(place: Place) {
     let world = World::start(&place, AuthMode::None).await;
     let price = json!({"input_price": 0.001, "output_price": 0.01});
     world
@@ -290,8 +289,7 @@ async fn what_was_used_is_told_to_who_may_know(place: Place) {
     assert_eq!(status, 401);
 }
 
-/// 44
-async fn a_key_that_is_held_to_a_model_sees_and_asks_that_one(place: Place) {
+async fn line_044_a_key_that_is_held_to_a_model_sees_and_asks_that_one(place: Place) {
     let world = World::start(&place, AuthMode::Iam).await;
     let ids = |listed: Value| -> Vec<String> {
         let models = listed["data"].as_array().unwrap();
@@ -573,8 +571,8 @@ tg_testkit::on_both_buses!(
     line_046_with_server_tools_the_agent_answers_by_the_model_that_is_named,
     line_046_without_server_tools_a_chat_is_offered_none,
     a_key_of_one_workspace_that_names_another_is_refused,
-    answers_have_the_shapes_of_the_api_whole_and_streamed,
-    a_key_that_is_held_to_a_model_sees_and_asks_that_one,
+    line_045_answers_have_the_shapes_of_the_api_whole_and_streamed,
+    line_044_a_key_that_is_held_to_a_model_sees_and_asks_that_one,
     costs_are_told_as_they_are_known,
     what_was_used_is_told_to_who_may_know,
     failures_have_the_apis_shape_and_say_nothing_of_the_system,

@@ -1,9 +1,14 @@
 //! Which provider settings and variables choose, and what of mistakes in them is told.
 
 use futures::StreamExt;
+use parking_lot::Mutex;
 use serde_json::json;
 use tg_testkit::model::{Reply, Rule, ScriptedModel};
 use tokio_util::sync::CancellationToken;
+use tracing::field::{Field, Visit};
+use tracing::span::{Attributes, Id, Record};
+use tracing::subscriber::with_default;
+use tracing::{Event, Level, Metadata, Subscriber};
 
 use super::*;
 use crate::model::{ChatEvent, ChatRequest};
@@ -159,12 +164,74 @@ fn all_mistakes_are_told_where_they_are_and_no_value_is_shown() {
     }
 }
 
-/// 153: an unknown strategy is warned of and taken as failover; what is wrong with backends is told by their names.
+/// Keeps what is warned of.
+#[derive(Default)]
+struct Warnings(Arc<Mutex<Vec<String>>>);
+
+/// The fields of a warning, the text first.
+#[derive(Default)]
+struct Fields(Vec<String>);
+
+impl Visit for Fields {
+    fn record_debug(&mut self, field: &Field, value: &dyn std::fmt::Debug) {
+        self.0.push(format!("{field}={value:?}"));
+    }
+}
+
+impl Subscriber for Warnings {
+    fn enabled(&self, about: &Metadata<'_>) -> bool {
+        *about.level() == Level::WARN
+    }
+
+    fn new_span(&self, _: &Attributes<'_>) -> Id {
+        Id::from_u64(1)
+    }
+
+    fn record(&self, _: &Id, _: &Record<'_>) {}
+
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+
+    fn event(&self, event: &Event<'_>) {
+        let mut fields = Fields::default();
+        event.record(&mut fields);
+        self.0.lock().push(fields.0.join(" "));
+    }
+
+    fn enter(&self, _: &Id) {}
+
+    fn exit(&self, _: &Id) {}
+}
+
+#[test]
+fn line_153_an_unknown_strategy_is_warned_of_and_taken_as_failover() {
+    let given = r#"[{"provider": "ollama", "model": "m"}]"#;
+    for (strategy, taken, is_known) in [
+        ("fastest", "failover", false),
+        ("", "failover", true),
+        ("round-robin", "round-robin", true),
+        ("Least-Loaded", "least-loaded", true),
+    ] {
+        let options = from(&[("backends", given), ("strategy", strategy)]);
+        let warnings = Warnings::default();
+        let told = warnings.0.clone();
+        let completer = with_default(warnings, || options.completer()).unwrap();
+        let route = completer.router().explain(None, 0);
+        assert_eq!(route.strategy, taken);
+        let told = told.lock().join("; ");
+        assert_eq!(told.is_empty(), is_known, "{told}");
+        assert!(
+            is_known || (told.contains("not known") && told.contains("\"fastest\"")),
+            "{told}"
+        );
+    }
+}
+
+/// What is wrong with backends is told by their names.
 #[test]
 fn backends_are_listed_and_their_mistakes_told_without_values() {
     let given = r#"[{"provider": "xai", "key": "sk-hidden", "priority": 2},
         {"name": "near", "provider": "ollama", "supported_models": ["llama3"]}]"#;
-    let options = from(&[("backends", given), ("strategy", "fastest")]);
+    let options = from(&[("backends", given)]);
     assert_eq!(options.faults(), []);
     assert_eq!(options.describe(), "llama3 (2 backends)");
     assert!(!options.completer().unwrap().router().is_alone());

@@ -25,7 +25,7 @@ type Listing = (Instant, Result<Vec<ModelInfo>, LlmError>);
 pub(super) struct Held {
     pub(super) client: Arc<dyn ChatModel>,
     pub(super) bucket: Arc<Mutex<Bucket>>,
-    /// Of a workspace half of them, or one may keep all others waiting.
+    /// Of a workspace half of them, or one may keep all others waiting; but two, if there are two.
     places: Pool,
     active: Arc<AtomicUsize>,
     listed: tokio::sync::Mutex<Option<Listing>>,
@@ -36,7 +36,7 @@ impl Held {
         Self {
             client,
             bucket: Arc::new(Mutex::new(Bucket::new(about.tokens_per_minute, now))),
-            places: Pool::new(about.most, (about.most / 2).max(1)),
+            places: Pool::new(about.most, (about.most / 2).max(about.most.min(2))),
             active: Arc::default(),
             listed: tokio::sync::Mutex::default(),
         }

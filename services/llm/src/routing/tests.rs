@@ -168,9 +168,8 @@ pub(super) fn limited(seconds: Option<u64>) -> Does {
     })
 }
 
-/// 151
 #[tokio::test(start_paused = true)]
-async fn the_next_backend_answers_at_once_and_all_failing_are_four_attempts() {
+async fn line_151_the_next_backend_answers_at_once_and_all_failing_are_four_attempts() {
     let (first, second) = (Fake::new(&[away()]), Fake::new(&[]));
     let all = [(about("b", 2), &second), (about("a", 1), &first)];
     let router = router(&all, Strategy::Failover);
@@ -338,9 +337,8 @@ async fn line_110_health_tells_who_rests_and_who_is_unknown_without_asking_anybo
     assert_eq!(model.calls(), 0);
 }
 
-/// 152
 #[tokio::test(start_paused = true)]
-async fn a_single_backend_is_asked_again_after_the_pause_it_wants() {
+async fn line_152_a_single_backend_is_asked_again_after_the_pause_it_wants() {
     let model = Fake::new(&[limited(Some(7))]);
     let one = router(&[(about("a", 1), &model)], Strategy::Failover);
     ask(&one).await.unwrap();
@@ -360,9 +358,8 @@ async fn a_single_backend_is_asked_again_after_the_pause_it_wants() {
     assert_eq!(begun.elapsed(), Duration::ZERO);
 }
 
-/// 153
 #[tokio::test(start_paused = true)]
-async fn strategies_spread_the_questions() {
+async fn line_153_strategies_spread_the_questions() {
     let (first, second) = (Fake::new(&[]), Fake::new(&[]));
     let all = [(about("a", 1), &first), (about("b", 2), &second)];
     let turns = router(&all, Strategy::RoundRobin);
@@ -380,9 +377,8 @@ async fn strategies_spread_the_questions() {
     assert_eq!(ask(&idle).await.unwrap().1.backend, "a");
 }
 
-/// 154
 #[tokio::test(start_paused = true)]
-async fn tokens_and_places_are_waited_for_and_given_back() {
+async fn line_154_tokens_and_places_are_waited_for_and_given_back() {
     let model = Fake::new(&[]);
     let mut small = about("a", 1);
     small.tokens_per_minute = 6_000;
@@ -402,8 +398,8 @@ async fn tokens_and_places_are_waited_for_and_given_back() {
     // It used 40 of 100.
     assert_eq!(one.backends[0].bucket.lock().left(Instant::now()), 60);
 
-    // Of which one workspace has half.
-    small.most = 4;
+    // A workspace has two of them, however few there are.
+    small.most = 2;
     let slow = Does::Takes(Duration::from_secs(9));
     let model = Fake::new(&[slow.clone(), slow]);
     let one = router(&[(small, &model)], Strategy::Failover);

@@ -23,13 +23,13 @@ use tg_clients::operations::Served;
 use tg_mesh::LeasedStore;
 use tg_provider_http::Credentials;
 use tg_schemas::operations::{
-    Chat, CompactSession, CreateAgent, CreateConversation, CreateFromTemplate, CreateLlmService,
-    CreateSession, DeleteAgent, DeleteConversation, DeleteLlmService, DeleteSession, ExpandSummary,
-    ExportSession, ForgetMemory, GetAgent, GetConversation, GetLlmService, GetNamedAgent,
-    GetSession, GetTenantConfig, ImportSession, ListAgents, ListConversationMessages,
-    ListConversations, ListLlmServices, ListMemories, ListMessages, ListNamedAgents, ListSessions,
-    ListTemplates, PutTenantConfig, SendConversationMessage, SendMessage, SessionLineage,
-    UndoCompaction, UpdateAgent, UpdateConversation, UpdateLlmService,
+    CancelTurn, Chat, CompactSession, CreateAgent, CreateConversation, CreateFromTemplate,
+    CreateLlmService, CreateSession, DeleteAgent, DeleteConversation, DeleteLlmService,
+    DeleteSession, ExpandSummary, ExportSession, ForgetMemory, GetAgent, GetConversation,
+    GetLlmService, GetNamedAgent, GetSession, GetTenantConfig, ImportSession, ListAgents,
+    ListConversationMessages, ListConversations, ListLlmServices, ListMemories, ListMessages,
+    ListNamedAgents, ListSessions, ListTemplates, PutTenantConfig, SendConversationMessage,
+    SendMessage, SessionLineage, UndoCompaction, UpdateAgent, UpdateConversation, UpdateLlmService,
 };
 
 use crate::engine::catalogue::Catalogue;
@@ -81,6 +81,7 @@ pub(crate) fn served(
         .serve::<GetSession>(agents.clone())
         .serve::<DeleteSession>(agents.clone())
         .serve::<ListMessages>(agents.clone())
+        .serve::<CancelTurn>(agents.clone())
         .serve::<SendMessage>(agents.clone())
         .serve::<ListAgents>(agents.clone())
         .serve::<CreateAgent>(agents.clone())

@@ -7,7 +7,8 @@ use serde_json::json;
 use tg_clients::operations::{Chunks, Handle, Refused};
 use tg_mesh::Cx;
 use tg_schemas::operations::{
-    Chat, Failure, Question, SendMessage, SentMessage, TurnResult, WhenBusy,
+    CancelTurn, Chat, Empty, Failure, OneSession, Question, SendMessage, SentMessage, TurnResult,
+    WhenBusy,
 };
 use tg_schemas::{Error, ErrorCode};
 use tokio::time::Instant;
@@ -16,7 +17,7 @@ use super::Agents;
 use super::asking::{Asking, Events, Hearing, flow_of};
 use super::conversations::collections;
 use super::retrieving::passages;
-use super::sessions::{Wanted, message};
+use super::sessions::{Wanted, message, wanted};
 use super::streaming::streamed;
 use super::work::{Work, result, turn_result};
 use super::workspace_agents::body;
@@ -145,6 +146,20 @@ impl Handle<SendMessage> for Agents {
             false => self.sent(cx, asked, None).await,
         };
         Ok(done?)
+    }
+}
+
+#[async_trait]
+impl Handle<CancelTurn> for Agents {
+    async fn handle(
+        &self,
+        cx: &Cx,
+        asked: OneSession,
+        _: &mut Chunks<'_, CancelTurn>,
+    ) -> Result<Empty, Refused<Failure>> {
+        let session = self.session(cx, &wanted(&asked)).await?;
+        self.turns.cancel(&cx.workspace_key(), &session.id);
+        Ok(Empty {})
     }
 }
 

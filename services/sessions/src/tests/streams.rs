@@ -4,16 +4,16 @@ use serde_json::{Value, json};
 use tg_schemas::ErrorCode;
 use tg_schemas::msg::AgentResponse;
 use tg_schemas::operations::{
-    AgentChange, ChatMessage, Conversation, CreateAgent, CreateConversation, DeleteAgent, GetAgent,
-    ListConversationMessages, NewAgent, NewConversation, Object, OneAgent, Operation,
-    PutTenantConfig, SendConversationMessage, SendMessage, SentContent, SentMessage, TenantChange,
-    UpdateAgent, WhenBusy, WhichPage, write,
+    AgentChange, CancelTurn, ChatMessage, Conversation, CreateAgent, CreateConversation,
+    DeleteAgent, GetAgent, ListConversationMessages, NewAgent, NewConversation, Object, OneAgent,
+    Operation, PutTenantConfig, SendConversationMessage, SendMessage, SentContent, SentMessage,
+    TenantChange, UpdateAgent, WhenBusy, WhichPage, write,
 };
 use tg_testkit::fakes::Play;
 use tg_testkit::on_both_buses;
 use tg_testkit::place::Place;
 
-use super::world::{World, code, fails, part, said, sent, with_tools};
+use super::world::{World, code, fails, one, part, said, sent, with_tools};
 
 /// A conversation with an agent of the workspace that has these instructions.
 async fn conversation(world: &World, prompt: Option<&str>) -> Conversation {
@@ -334,6 +334,29 @@ async fn an_interrupting_turn_takes_the_place_of_the_other_one(place: Place) {
     assert_eq!(roles, ["user", "user", "assistant"]);
 }
 
+async fn a_turn_is_cancelled_and_the_next_one_begins(place: Place) {
+    let world = World::start(&place).await;
+    let session = world.session("ann", "bob").await;
+    world.plays(|asked| match asked.question.as_str() {
+        "slow" => Play::of(vec![part("thought", "hm")]).hanging(),
+        _ => with_tools(0),
+    });
+    let slow = world.send(&session, "slow");
+    let cancel = async {
+        world.agent.hanging.notified().await;
+        world.call::<CancelTurn>(&one(&session)).await
+    };
+    let (slow, cancelled) = tokio::join!(slow, cancel);
+    assert_eq!(code(slow), "turn_interrupted");
+    cancelled.unwrap();
+    // Where no turn is in progress nothing changes.
+    world.call::<CancelTurn>(&one(&session)).await.unwrap();
+    world.send(&session, "now").await.unwrap();
+    let all = said(&world, &session).await;
+    let roles: Vec<_> = all.iter().map(|one| one.role.as_str()).collect();
+    assert_eq!(roles, ["user", "user", "assistant"]);
+}
+
 async fn line_132_the_last_event_names_the_session_that_goes_on(place: Place) {
     let world = World::start(&place).await;
     let session = world.session("ann", "bob").await;
@@ -350,6 +373,7 @@ async fn line_132_the_last_event_names_the_session_that_goes_on(place: Place) {
 }
 
 on_both_buses!(
+    a_turn_is_cancelled_and_the_next_one_begins,
     line_132_the_last_event_names_the_session_that_goes_on,
     line_035_a_conversation_is_no_way_around_the_depth,
     line_064_without_a_flow_nothing_is_sent_and_agents_can_be_changed,

@@ -238,6 +238,7 @@ fn agents(method: &'static str, path: &str, things: &Things, workspace: Option<&
         .replace("{assistant_id}", AGENT)
         .replace("{thread_id}", &things.key)
         .replace("{run_id}", &things.key)
+        .replace("{response_id}", &format!("resp_{0}_{0}", things.key))
         .replace("{agent_id}", &things.key)
         .replace("{conversation_id}", &things.key)
         .replace("{summary_id}", &things.key)

@@ -100,7 +100,13 @@ pub struct Trial {
 
 const FLOW: &str = "/api/v1/flow/{flow}/";
 /// What paths of agents and sessions begin with.
-const AGENTS: [&str; 4] = ["/a1/", "/api/v1/workspaces/", "/v1/tenant/", "/langgraph/"];
+const AGENTS: [&str; 5] = [
+    "/a1/",
+    "/api/v1/workspaces/",
+    "/v1/tenant/",
+    "/v1/responses/",
+    "/langgraph/",
+];
 const QUERY: &str = "SELECT * WHERE { GRAPH ?g { ?s ?p ?o } }";
 
 /// Everything that a description (OpenAPI, in YAML) has.

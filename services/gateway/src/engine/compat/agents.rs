@@ -22,12 +22,17 @@ pub(crate) fn named(model: &str) -> Option<&str> {
     model.strip_prefix(PREFIX)
 }
 
+/// The model that an agent is.
+pub(crate) fn model(name: &str) -> String {
+    format!("{PREFIX}{name}")
+}
+
 /// The names of the models that agents are, with these rows.
 pub(crate) fn models<'a>(rows: impl Iterator<Item = &'a str>) -> Vec<String> {
     let mut names: Vec<&str> = rows.chain([OWN]).collect();
     names.sort_unstable();
     names.dedup();
-    names.iter().map(|name| format!("{PREFIX}{name}")).collect()
+    names.into_iter().map(model).collect()
 }
 
 /// What an agent is told beside the question.
@@ -193,7 +198,9 @@ pub(crate) fn session_part(mut chunk: Body) -> Body {
 
 /// The whole answer of such an agent, as that of a chat.
 pub(crate) fn session_whole(mut last: Body) -> Body {
-    let Some(Value::Object(mut result)) = last.remove("result") else {
+    // The last event of a turn that is streamed has it, too.
+    let result = last.remove("result").or_else(|| last.remove("data"));
+    let Some(Value::Object(mut result)) = result else {
         return Body::new();
     };
     let mut own = ended(&result);

@@ -5,6 +5,7 @@ use serde_json::Value;
 use tg_schemas::Error;
 
 use super::errors::CompatError;
+use super::responses::kept::{Kept, Wish};
 use crate::engine::translate::Body;
 
 /// A request that was read.
@@ -21,7 +22,7 @@ pub(crate) struct Asked {
 /// What all pieces of an answer have in common.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Head {
-    /// Hexadecimal digits that no other answer has. Each API writes its own prefix before them.
+    /// What no other answer has: hexadecimal digits, or where it is kept. Each API writes its own prefix before them.
     pub(crate) id: String,
     /// Seconds since 1970.
     pub(crate) created: i64,
@@ -48,6 +49,14 @@ pub(crate) trait Dialect: Sized + Send + 'static {
     /// # Errors
     /// `bad-request`, with the field that is missing or wrong, or that asks for what is not done here.
     fn read(body: &Body) -> Result<(Asked, Self), Error>;
+
+    /// What the request asks of the place of its answer; `None`: the API keeps none.
+    fn wish(&self) -> Option<&Wish> {
+        None
+    }
+
+    /// The answer is kept there.
+    fn keep(&mut self, _place: Kept) {}
 
     /// A failure before the first event.
     fn failure(fault: &CompatError, request_id: &str) -> Value;

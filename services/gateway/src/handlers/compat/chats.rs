@@ -7,13 +7,15 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use serde_json::json;
 use tg_mesh::clock;
+use tg_schemas::Error;
 use tg_schemas::limits::CHAT_BODY;
 use tokio_util::sync::CancellationToken;
 
 use super::answer::{Answer, Source};
+use super::kept::{self, Begun};
 use super::{call, known, let_in, operation, part, refused, told, workspace_of};
-use crate::auth::models;
-use crate::call::Meta;
+use crate::auth::{Identity, models};
+use crate::call::{Call, Meta};
 use crate::engine::compat::agents::{self, Definition};
 use crate::engine::compat::augment;
 use crate::engine::compat::chat::reply::Chat;
@@ -21,9 +23,11 @@ use crate::engine::compat::dialect::{Dialect, Head};
 use crate::engine::compat::errors::CompatError;
 use crate::engine::compat::messages::reply::Messages;
 use crate::engine::compat::messages::request;
+use crate::engine::compat::responses::kept::Wish;
 use crate::engine::compat::responses::reply::Responses;
 use crate::engine::translate::Body;
 use crate::error::json_response;
+use crate::handlers::caller::Caller;
 use crate::handlers::read;
 use crate::state::{App, Shared};
 
@@ -118,12 +122,12 @@ async fn completed<D: Dialect>(
         .map_err(|fault| CompatError::new(400, "invalid_header", fault.message))?;
     let read = read::body_of(&app, headers, body, Some(&identity), CHAT_BODY).await;
     let (body, reading) = read.map_err(refused)?;
-    let (asked, dialect) = D::read(&body).map_err(|error| CompatError::of(&error, None, None))?;
+    let (asked, mut dialect) = D::read(&body).map_err(invalid)?;
     drop(body);
     if !models::may(&identity, &asked.model) {
         return Err(CompatError::not_allowed());
     }
-    let head = Head {
+    let mut head = Head {
         id: uuid::Uuid::new_v4().simple().to_string(),
         created: clock::now().timestamp(),
         model: asked.model,
@@ -131,26 +135,60 @@ async fn completed<D: Dialect>(
     let request_id = meta.request_id.to_string();
     let workspace = workspace_of(&identity, headers)?;
     let whole = !asked.streaming;
-    let (call, source) = match agents::named(&head.model) {
+    let keeps = dialect.wish().is_some();
+    let wish = dialect.wish().cloned().unwrap_or_default();
+    let asks = match agents::named(&head.model) {
         None if augment.offers_tools(&asked.body) => {
+            wish.kept_nowhere().map_err(invalid)?;
             let_in(&app, &identity, headers, AGENT).await?;
             let body = with_tools(&app, &workspace, &asked.body)?;
-            (call(AGENT, meta, headers, body, whole)?, Source::agent())
+            Asks::New(call(AGENT, meta, headers, body, whole)?, Source::agent())
         }
-        None => (call(KIND, meta, headers, asked.body, whole)?, Source::Model),
+        None => {
+            wish.kept_nowhere().map_err(invalid)?;
+            Asks::New(call(KIND, meta, headers, asked.body, whole)?, Source::Model)
+        }
         Some(name) => {
             let_in(&app, &identity, headers, AGENT).await?;
             match question(&app, &workspace, name, &asked.body)? {
-                Asked::Flow(body) => (call(AGENT, meta, headers, body, whole)?, Source::agent()),
-                Asked::Session(body) => (operation(meta, headers, body, whole)?, Source::Session),
+                Asked::Flow(body) => {
+                    wish.kept_nowhere().map_err(invalid)?;
+                    Asks::New(call(AGENT, meta, headers, body, whole)?, Source::agent())
+                }
+                Asked::Session(body) => {
+                    let caller = (&app, &identity, &meta, headers);
+                    let said = match keeps {
+                        true => wish.turn(&asked.body).map_err(invalid)?,
+                        false => None,
+                    };
+                    match turn(caller, name, &wish, said).await? {
+                        Some(begun) => Asks::Kept(begun),
+                        None => Asks::New(operation(meta, headers, body, whole)?, Source::Session),
+                    }
+                }
             }
         }
     };
-    let running = app.start(&identity, call, CancellationToken::new()).await;
-    let mut running = running.map_err(refused)?.holding(reading);
+    let (running, source, first) = match asks {
+        Asks::New(call, source) => {
+            let running = app.start(&identity, call, CancellationToken::new()).await;
+            (running.map_err(refused)?, source, None)
+        }
+        Asks::Kept(begun) => {
+            head.id = begun.id;
+            dialect.keep(begun.place);
+            // Whoever reads events learns the id at once, by which the turn can be cancelled.
+            let first = asked.streaming.then(|| (Body::new(), false));
+            (begun.running, Source::Session, first)
+        }
+    };
+    let mut running = running.holding(reading);
     let outlet = app.sending.outlet(&identity);
     // Nothing is sent before the first part is there: what fails at once has a status that says so.
-    let first = part(running.next().await)?;
+    let first = match first {
+        Some(first) => first,
+        None => part(running.next().await)?,
+    };
     let answer = Answer::new(app, workspace, (head, dialect), source, request_id);
     match asked.streaming {
         true => Ok(answer.stream(running, first, outlet)),
@@ -171,6 +209,33 @@ fn with_tools(app: &App, workspace: &str, chat: &Body) -> Result<Body, CompatErr
         body.insert("agent".to_owned(), agents::OWN.into());
     }
     Ok(body)
+}
+
+/// What answers.
+enum Asks {
+    /// A question that is to be asked.
+    New(Call, Source),
+    /// A turn of a session that has begun.
+    Kept(Begun),
+}
+
+fn invalid(error: Error) -> CompatError {
+    CompatError::of(&error, None, None)
+}
+
+/// Begins the turn of a session that the answer is to be. `None`: the answer is not kept.
+async fn turn(
+    (app, identity, meta, headers): (&Shared, &Identity, &Meta, &HeaderMap),
+    agent: &str,
+    wish: &Wish,
+    said: Option<&str>,
+) -> Result<Option<Begun>, CompatError> {
+    let Some(said) = said else {
+        return Ok(None);
+    };
+    let caller = Caller::of(app.clone(), identity.clone(), meta.clone(), headers.clone());
+    let caller = caller.map_err(|failure| kept::failed(&failure))?;
+    kept::begun(&caller, agent, wish, said).await
 }
 
 /// Who is asked for a model that is an agent.

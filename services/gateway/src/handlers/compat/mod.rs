@@ -4,6 +4,7 @@
 mod answer;
 mod chats;
 mod embeddings;
+mod kept;
 mod models;
 
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
@@ -14,6 +15,7 @@ use tg_schemas::{Error, ErrorCode, WorkspaceId};
 
 pub(crate) use chats::{chat, count_tokens, messages, responses};
 pub(crate) use embeddings::embed;
+pub(crate) use kept::{cancel_response, delete_response, read_response};
 pub(crate) use models::{health, list, one, used};
 
 use super::read;
@@ -32,8 +34,6 @@ use crate::state::App;
 const FLOW: &str = "default";
 const FLOW_HEADER: &str = "x-flow";
 const WORKSPACE_HEADER: &str = "spass-tenant";
-/// Where clients of one of the APIs put their key.
-const KEY_HEADER: &str = "x-api-key";
 /// Below it failures have the shape that clients of messages read.
 const MESSAGES: &str = "/v1/messages";
 
@@ -63,15 +63,7 @@ fn told<D: Dialect>(fault: &CompatError, request_id: &str) -> Response {
 
 /// Who asks, by a bearer token, else by the header in which some clients send their key.
 async fn known(app: &App, headers: &HeaderMap, meta: &Meta) -> Result<Identity, CompatError> {
-    app.known(token(headers), meta).await.map_err(refused)
-}
-
-/// A bearer token, else the key in the header of its own.
-pub(super) fn token(headers: &HeaderMap) -> Option<&str> {
-    read::bearer(headers).or_else(|| {
-        let key = headers.get(KEY_HEADER)?.to_str().ok()?.trim();
-        (!key.is_empty()).then_some(key)
-    })
+    app.known(read::key(headers), meta).await.map_err(refused)
 }
 
 /// A refusal of the gateway in the words of these APIs.
@@ -206,16 +198,24 @@ fn failure(body: &Body) -> CompatError {
     if let Some(code) = FailureCode::all().find(|code| code.as_str() == named) {
         let text = error["message"].as_str().unwrap_or_default();
         let seconds = error["retry_after"].as_i64();
-        return match code {
-            FailureCode::AgentNotFound => {
-                let text = "model: the workspace has no agent of this name";
-                CompatError::new(404, "model_not_found", text)
-            }
-            code => CompatError::new(code.status(), code.as_str(), text).after(seconds),
-        };
+        return of_sessions(code, text, seconds);
     }
     let error: Error = serde_json::from_value(error).unwrap_or_default();
     let failure = body.get("failure").and_then(Value::as_str);
     let seconds = body.get("retry_after").and_then(Value::as_i64);
     CompatError::of(&error, failure, seconds)
+}
+
+/// A failure of the sessions.
+fn of_sessions(code: FailureCode, text: &str, seconds: Option<i64>) -> CompatError {
+    let fault = match code {
+        FailureCode::AgentNotFound => {
+            let text = "model: the workspace has no agent of this name";
+            CompatError::new(404, "model_not_found", text)
+        }
+        // A redirect would send the message to an endpoint of another API.
+        FailureCode::SessionArchived => CompatError::new(409, code.as_str(), text),
+        code => CompatError::new(code.status(), code.as_str(), text),
+    };
+    fault.after(seconds)
 }

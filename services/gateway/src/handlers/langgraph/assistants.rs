@@ -7,7 +7,7 @@ use axum::response::Response;
 use serde_json::Value;
 use tg_schemas::operations::{Empty, GetNamedAgent, ListNamedAgents, NamedAgent};
 
-use super::caller::{answered, unfit};
+use super::told::{answered, unfit};
 use crate::call::Meta;
 use crate::engine::langgraph::asked::Search;
 use crate::engine::langgraph::shown;

@@ -2,14 +2,14 @@
 //! let in, bounded and written down as at their own endpoints.
 
 mod assistants;
-mod caller;
 mod runs;
 mod stream;
 mod threads;
+mod told;
 
 pub(crate) use assistants::{assistant, search};
-pub(crate) use caller::nothing;
 pub(crate) use runs::{
     create, join, list, one, stateless, stateless_stream, stream, stream_joined, wait,
 };
 pub(crate) use threads::{begin, delete, history, state, thread};
+pub(crate) use told::nothing;

@@ -12,13 +12,14 @@ use tg_schemas::operations::{
     SessionMessage, TurnResult, WhenBusy, WhichMessages,
 };
 
-use super::caller::{Caller, answered, replied, unfit};
 use super::stream::{Begun, Stream, begun};
 use super::threads;
+use super::told::{answered, unfit};
 use crate::call::Meta;
 use crate::engine::langgraph::asked::{Modes, Run};
 use crate::engine::langgraph::events::Told;
 use crate::engine::langgraph::shown::{self, Status, plain};
+use crate::handlers::caller::{Caller, replied};
 use crate::state::Shared;
 
 /// Runs of a page where nobody says how many.

@@ -8,11 +8,11 @@ use futures::stream;
 use serde_json::{Value, json};
 use tg_schemas::operations::{FailureCode, Object};
 
-use super::caller::{Caller, incomplete};
 use crate::ask::Part;
 use crate::engine::langgraph::events::{self, Told, event};
 use crate::engine::langgraph::shown;
 use crate::engine::translate::Body;
+use crate::handlers::caller::{Caller, incomplete};
 use crate::handlers::operations::{failed_with, result};
 use crate::handlers::sse;
 use crate::running::Running;

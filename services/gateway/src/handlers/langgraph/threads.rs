@@ -10,10 +10,11 @@ use tg_schemas::operations::{
     NewSession, Object, Session,
 };
 
-use super::caller::{Caller, answered, code, unfit};
+use super::told::{answered, unfit};
 use crate::call::Meta;
 use crate::engine::langgraph::asked::{History, NewThread};
 use crate::engine::langgraph::shown;
+use crate::handlers::caller::{Caller, code};
 use crate::state::Shared;
 
 /// `POST /langgraph/threads`.

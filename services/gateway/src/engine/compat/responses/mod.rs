@@ -1,4 +1,5 @@
 //! Responses made of items: what is asked and what is answered.
 
+pub(crate) mod kept;
 pub(crate) mod reply;
 pub(crate) mod request;

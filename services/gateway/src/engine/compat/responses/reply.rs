@@ -4,6 +4,7 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 use tg_schemas::{Error, limits};
 
+use super::kept::{self, Kept, Wish};
 use super::request;
 use crate::engine::compat::dialect::{Asked, Dialect, Head, calls, named, reason, said};
 use crate::engine::compat::errors::CompatError;
@@ -80,6 +81,10 @@ struct Open {
 pub(crate) struct Responses {
     /// What is repeated of the request.
     repeated: Body,
+    /// What the request asks of its place.
+    wish: Wish,
+    /// Where it is kept.
+    kept: Option<Kept>,
     /// Number of the next event.
     number: u64,
     open: Option<Open>,
@@ -92,6 +97,8 @@ impl Responses {
     fn new(repeated: Body) -> Self {
         Self {
             repeated,
+            wish: Wish::default(),
+            kept: None,
             number: 0,
             open: None,
             output: Vec::new(),
@@ -223,7 +230,7 @@ impl Responses {
             _ => Value::Null,
         };
         let mut response = json!({
-            "id": format!("resp_{}", head.id), "object": "response", "created_at": head.created,
+            "id": kept::shown_id(&head.id), "object": "response", "created_at": head.created,
             "status": status, "background": false, "error": null, "incomplete_details": incomplete,
             "instructions": null, "max_output_tokens": null, "metadata": {},
             "model": head.model(body), "output": output, "parallel_tool_calls": true,
@@ -234,6 +241,28 @@ impl Responses {
         });
         for (key, value) in &self.repeated {
             response[key] = value.clone();
+        }
+        if let Some(kept) = &self.kept {
+            response["store"] = true.into();
+            response["previous_response_id"] = json!(kept.previous);
+            response["conversation"] = json!({"id": kept.session});
+        }
+        response
+    }
+
+    /// A response that is kept, as it stands: its answer, or how it goes without one.
+    pub(crate) fn again(place: Kept, head: &Head, answer: Option<&Body>, status: &str) -> Value {
+        let own = Self {
+            kept: Some(place),
+            ..Self::new(Body::new())
+        };
+        if let Some(answer) = answer {
+            return own.whole(head, answer);
+        }
+        let mut response = own.response(head, &Body::new(), status, &[]);
+        if status == "failed" {
+            response["error"] =
+                json!({"code": "server_error", "message": "the turn ended without an answer"});
         }
         response
     }
@@ -267,7 +296,20 @@ fn called(id: &str, call: &Value) -> Value {
 
 impl Dialect for Responses {
     fn read(body: &Body) -> Result<(Asked, Self), Error> {
-        request::read(body).map(|(asked, repeated)| (asked, Self::new(repeated)))
+        let (asked, repeated, wish) = request::read(body)?;
+        let own = Self {
+            wish,
+            ..Self::new(repeated)
+        };
+        Ok((asked, own))
+    }
+
+    fn wish(&self) -> Option<&Wish> {
+        Some(&self.wish)
+    }
+
+    fn keep(&mut self, place: Kept) {
+        self.kept = Some(place);
     }
 
     fn failure(fault: &CompatError, request_id: &str) -> Value {
@@ -360,6 +402,31 @@ mod tests {
         let cut = body(json!({"content": "h", "finish_reason": "length"}));
         let whole = Responses::new(Body::new()).whole(&head(), &cut);
         assert_eq!(whole["incomplete_details"]["reason"], "max_output_tokens");
+    }
+
+    #[test]
+    fn a_kept_response_says_where() {
+        let place = || Kept {
+            session: "s".into(),
+            previous: Some("resp_s_0".into()),
+        };
+        let answer = body(json!({"content": "hi"}));
+        let whole = Responses::again(place(), &head(), Some(&answer), "completed");
+        assert_eq!(whole["output"][0]["content"][0]["text"], "hi");
+        assert_eq!(
+            (&whole["store"], &whole["conversation"]["id"]),
+            (&json!(true), &json!("s"))
+        );
+        assert_eq!(whole["previous_response_id"], "resp_s_0");
+        let failed = Responses::again(place(), &head(), None, "failed");
+        assert_eq!(
+            (&failed["status"], &failed["error"]["code"]),
+            (&json!("failed"), &json!("server_error"))
+        );
+        let (_, mut asked) = Responses::read(&body(json!({"model": "m", "input": "q"}))).unwrap();
+        assert_eq!(asked.wish(), Some(&Wish::default()));
+        asked.keep(place());
+        assert_eq!(asked.whole(&head(), &answer)["store"], true);
     }
 
     #[test]

@@ -1,8 +1,9 @@
-//! What a client of responses asks, as `chat-completion` reads it. Nothing is stored: each request brings all of its items.
+//! What a client of responses asks, as `chat-completion` reads it, and where its response is to be kept.
 
 use serde_json::{Map, Value, json};
 use tg_schemas::Error;
 
+use super::kept::Wish;
 use crate::engine::compat::asking::{add_most, add_sampling, begun, model};
 use crate::engine::compat::dialect::Asked;
 use crate::engine::translate::fields::fault;
@@ -20,33 +21,19 @@ const REPEATED: [&str; 9] = [
     "tools",
     "top_p",
 ];
-/// What needs something that is kept here, and why there is none.
-const KEPT: [(&str, &str); 3] = [
-    (
-        "previous_response_id",
-        "must be null: responses are not stored here; send their items in input",
-    ),
-    (
-        "conversation",
-        "must be null: responses are not stored here; send their items in input",
-    ),
-    (
-        "prompt",
-        "must be null: templates are not kept here; send their text in input",
-    ),
-];
+/// Why no request can name a template.
+const NO_TEMPLATES: &str = "must be null: templates are not kept here; send their text in input";
 
-/// Reads a request, and what a response repeats of it. Fields that are not known mean nothing.
+/// Reads a request, what a response repeats of it, and where it is to be kept. Fields that are not known mean nothing.
 ///
 /// # Errors
 /// `bad-request`, with the field that is missing or wrong, or that asks for what is not done here.
-pub(super) fn read(body: &Body) -> Result<(Asked, Body), Error> {
+pub(super) fn read(body: &Body) -> Result<(Asked, Body, Wish), Error> {
     let fields = Fields::new(body);
-    for (key, why) in KEPT {
-        if fields.value(key).is_some() {
-            return Err(fault(key, why));
-        }
+    if fields.value("prompt").is_some() {
+        return Err(fault("prompt", NO_TEMPLATES));
     }
+    let wish = Wish::read(&fields)?;
     if fields.flag("background")? {
         let why = "must be false: a response is answered while its client waits";
         return Err(fault("background", why));
@@ -71,7 +58,7 @@ pub(super) fn read(body: &Body) -> Result<(Asked, Body), Error> {
         model,
         streaming,
     };
-    Ok((asked, repeated))
+    Ok((asked, repeated, wish))
 }
 
 /// The chat, with the instructions first.
@@ -225,7 +212,8 @@ mod tests {
     use super::*;
 
     fn of(body: Value) -> Result<(Asked, Body), Error> {
-        read(body.as_object().unwrap())
+        let (asked, repeated, _) = read(body.as_object().unwrap())?;
+        Ok((asked, repeated))
     }
 
     #[test]
@@ -288,8 +276,8 @@ mod tests {
             (json!({"input": null}), "input: is required"),
             (json!({"input": []}), "input: must have at least one item"),
             (
-                json!({"previous_response_id": "resp_1"}),
-                "previous_response_id: must be null: responses are not stored here; send their items in input",
+                json!({"prompt": {"id": "p"}}),
+                "prompt: must be null: templates are not kept here; send their text in input",
             ),
             (
                 json!({"background": true}),

@@ -1,11 +1,11 @@
-//! Who calls, how operations are asked for them, and how failures are told.
+//! Who asks the sessions in words of others, and how operations are asked for them.
 
 use std::time::Duration;
 
 use axum::body::Body as HttpBody;
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::Response;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tg_schemas::limits::CHAT_BODY;
 use tg_schemas::operations::{
     Failure, FailureCode, GetSession, ListMessages, Object, OneSession, Operation, SESSIONS,
@@ -20,9 +20,9 @@ use crate::budget::Reading;
 use crate::call::{Call, Leave, Meta, Target};
 use crate::engine::langgraph::shown;
 use crate::engine::translate::Body;
-use crate::error::{json_response, json_written};
+use crate::error::json_written;
 use crate::handlers::operations::{failed_with, object_of, refused, result};
-use crate::handlers::{compat, read};
+use crate::handlers::read;
 use crate::running::Running;
 use crate::state::Shared;
 
@@ -44,8 +44,18 @@ pub(super) struct Caller {
 
 impl Caller {
     pub(super) async fn new(app: Shared, meta: Meta, headers: HeaderMap) -> Result<Self, Object> {
-        let identity = app.known(compat::token(&headers), &meta).await;
+        let identity = app.known(read::key(&headers), &meta).await;
         let identity = identity.map_err(|error| refused(&error))?;
+        Self::of(app, identity, meta, headers)
+    }
+
+    /// The same of somebody who is known.
+    pub(super) fn of(
+        app: Shared,
+        identity: Identity,
+        meta: Meta,
+        headers: HeaderMap,
+    ) -> Result<Self, Object> {
         let user = named(&headers, USER)?.unwrap_or_else(|| identity.id.to_string());
         Ok(Self {
             workspace: named(&headers, TENANT)?,
@@ -216,55 +226,4 @@ fn named(headers: &HeaderMap, name: &str) -> Result<Option<String>, Object> {
 pub(super) fn code(failure: &Object) -> &str {
     let code = failure.get("code").and_then(Value::as_str);
     code.unwrap_or_default()
-}
-
-/// A refusal of what a request says.
-pub(super) fn unfit(failure: Failure) -> Object {
-    object_of(&failure)
-}
-
-/// A failure as these clients read it.
-fn told(failure: &Object, id: &str) -> Response {
-    let known = FailureCode::all().find(|one| code(failure) == one.as_str());
-    let status = match known.unwrap_or(FailureCode::InternalError).status() {
-        // A redirect would send the message to an endpoint of another API.
-        308 => 409,
-        status => status,
-    };
-    let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    let detail = failure.get("message").cloned().unwrap_or_default();
-    let body = json!({"detail": detail, "code": code(failure), "request_id": id});
-    let mut response = json_response(status, &body);
-    let headers = response.headers_mut();
-    if let Some(seconds) = failure.get("retry_after").and_then(Value::as_i64) {
-        headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
-    }
-    if status == StatusCode::UNAUTHORIZED {
-        let bearer = HeaderValue::from_static("Bearer");
-        headers.insert(header::WWW_AUTHENTICATE, bearer);
-    }
-    response
-}
-
-/// Answers, or says what failed.
-pub(super) async fn answered<W, F>(app: Shared, meta: Meta, headers: HeaderMap, work: W) -> Response
-where
-    W: FnOnce(Caller) -> F,
-    F: Future<Output = Result<Response, Object>>,
-{
-    let id = meta.request_id.clone();
-    let outcome = async {
-        let caller = Caller::new(app, meta, headers).await?;
-        work(caller).await
-    };
-    outcome.await.unwrap_or_else(|failure| told(&failure, &id))
-}
-
-/// What is not there, below `/langgraph`.
-pub(crate) fn nothing(meta: &Meta) -> Response {
-    let failure = object_of(&Failure::new(
-        FailureCode::NotFound,
-        "there is no such endpoint",
-    ));
-    told(&failure, &meta.request_id)
 }

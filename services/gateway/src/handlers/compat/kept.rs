@@ -1,0 +1,281 @@
+//! Responses that are kept: each is a turn of a session of its user. They are begun, read, deleted and cancelled here, by
+//! operations of the sessions.
+
+use axum::extract::{Extension, Path, State};
+use axum::http::HeaderMap;
+use axum::response::Response;
+use serde_json::{Value, json};
+use tg_mesh::clock;
+use tg_schemas::operations::{
+    CancelTurn, CompactStrategy, CreateSession, DeleteSession, FailureCode, NewSession, Object,
+    SendMessage, SentMessage, Session,
+};
+
+use super::{of_sessions, part, told};
+use crate::call::Meta;
+use crate::engine::compat::agents;
+use crate::engine::compat::dialect::Head;
+use crate::engine::compat::errors::CompatError;
+use crate::engine::compat::responses::kept::{self, Kept, Wish};
+use crate::engine::compat::responses::reply::Responses;
+use crate::engine::translate::Body;
+use crate::handlers::caller::{Caller, code};
+use crate::running::Running;
+use crate::state::Shared;
+
+/// A turn whose message is kept.
+pub(super) struct Begun {
+    /// What the id of the response has behind its prefix.
+    pub(super) id: String,
+    pub(super) place: Kept,
+    pub(super) running: Running,
+}
+
+/// Begins the turn that a response is to be, up to its message being kept. `None`: the response is not kept.
+pub(super) async fn begun(
+    caller: &Caller,
+    agent: &str,
+    wish: &Wish,
+    said: &str,
+) -> Result<Option<Begun>, CompatError> {
+    let Some(session) = session(caller, agent, wish).await? else {
+        return Ok(None);
+    };
+    let sent = SentMessage {
+        name: agent.to_owned(),
+        session_id: session.id.clone(),
+        user_id: caller.user.clone(),
+        message: said.to_owned(),
+        ..SentMessage::default()
+    };
+    let mut running = caller
+        .start::<SendMessage>(&sent, true)
+        .await
+        .map_err(|failure| failed(&failure))?;
+    let (first, _) =
+        part(running.next().await).map_err(|fault| fault.renamed("message", "input"))?;
+    let message = first.get("data").and_then(|data| data["id"].as_str());
+    let is_kept = first
+        .get("event")
+        .is_some_and(|event| event == "user-message");
+    let Some(message) = message.filter(|_| is_kept) else {
+        let text = "the response could not be followed";
+        return Err(CompatError::new(502, "upstream_error", text));
+    };
+    let place = place(caller, session).await;
+    Ok(Some(Begun {
+        id: kept::id(&place, message),
+        place: Kept {
+            session: place,
+            previous: wish.previous.clone(),
+        },
+        running,
+    }))
+}
+
+/// The session of a response: that of the one it follows, the one that is named, or a new one, which is never shortened.
+async fn session(
+    caller: &Caller,
+    agent: &str,
+    wish: &Wish,
+) -> Result<Option<Session>, CompatError> {
+    if let Some(previous) = &wish.previous {
+        let (session, message) = kept::named(previous).unwrap_or_default();
+        let missing = || absent("previous_response_id: there is no such response");
+        let found = caller.thread(session).await;
+        let found = found.map_err(|failure| or_absent(&failure, missing()))?;
+        let messages = caller.messages(&found.id, None).await;
+        let messages = messages.map_err(|failure| failed(&failure))?;
+        let turn = kept::turn(&messages, message).ok_or_else(missing)?;
+        return match turn.last {
+            true => Ok(Some(found)),
+            false => {
+                let text = "previous_response_id: must be the last response of its conversation: another one followed it";
+                Err(CompatError::new(409, "conflict", text))
+            }
+        };
+    }
+    if let Some(named) = &wish.conversation {
+        let found = caller.thread(named).await;
+        let missing = absent("conversation: there is no such session");
+        return found
+            .map(Some)
+            .map_err(|failure| or_absent(&failure, missing));
+    }
+    let new = NewSession {
+        name: agent.to_owned(),
+        user_id: caller.user.clone(),
+        compact_strategy: Some(CompactStrategy::Off),
+        ..NewSession::default()
+    };
+    match caller.ask::<CreateSession>(&new).await {
+        Ok(made) => Ok(Some(made)),
+        // Agents of the workspace have no sessions.
+        Err(failure) if is(&failure, FailureCode::AgentNotFound) => match wish.requires() {
+            true => {
+                let text = "model: must be an agent of a file where the response is stored";
+                Err(CompatError::new(400, "validation_error", text))
+            }
+            false => Ok(None),
+        },
+        Err(failure) => Err(failed(&failure)),
+    }
+}
+
+/// The session that has a turn: one that fills its model was continued by another just before.
+async fn place(caller: &Caller, session: Session) -> String {
+    if session.compact_strategy == CompactStrategy::Off {
+        return session.id;
+    }
+    let now = caller.thread(&session.id).await.ok();
+    now.and_then(|now| now.successor_session_id)
+        .unwrap_or(session.id)
+}
+
+/// `GET /v1/responses/{response_id}`.
+pub(crate) async fn read_response(
+    State(app): State<Shared>,
+    Extension(meta): Extension<Meta>,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+) -> Response {
+    answered(app, meta, headers, |caller| async move {
+        let found = Found::of(&caller, &id).await?;
+        Ok(caller.reply(&found.shown()).await)
+    })
+    .await
+}
+
+/// `DELETE /v1/responses/{response_id}`: with its session, of which it is the only turn.
+pub(crate) async fn delete_response(
+    State(app): State<Shared>,
+    Extension(meta): Extension<Meta>,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+) -> Response {
+    answered(app, meta, headers, |caller| async move {
+        let found = Found::of(&caller, &id).await?;
+        if !found.alone {
+            let text = "response_id: its conversation has other responses: delete the session";
+            return Err(CompatError::new(409, "conflict", text));
+        }
+        let gone = caller.ask::<DeleteSession>(&caller.which(&found.session));
+        gone.await.map_err(|failure| failed(&failure))?;
+        let deleted = json!({"id": id, "object": "response", "deleted": true});
+        Ok(caller.reply(&deleted).await)
+    })
+    .await
+}
+
+/// `POST /v1/responses/{response_id}/cancel`: ends its turn. One that is over stays as it is.
+pub(crate) async fn cancel_response(
+    State(app): State<Shared>,
+    Extension(meta): Extension<Meta>,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+) -> Response {
+    answered(app, meta, headers, |caller| async move {
+        let mut found = Found::of(&caller, &id).await?;
+        if found.status == IN_PROGRESS {
+            let ended = caller.ask::<CancelTurn>(&caller.which(&found.session));
+            ended.await.map_err(|failure| failed(&failure))?;
+            found.status = "cancelled";
+        }
+        Ok(caller.reply(&found.shown()).await)
+    })
+    .await
+}
+
+const IN_PROGRESS: &str = "in_progress";
+
+/// A response that is kept.
+struct Found {
+    session: String,
+    head: Head,
+    previous: Option<String>,
+    answer: Option<Body>,
+    status: &'static str,
+    /// Whether its session has no other turn.
+    alone: bool,
+}
+
+impl Found {
+    async fn of(caller: &Caller, id: &str) -> Result<Self, CompatError> {
+        let missing = || absent("response_id: there is no such response");
+        // Who may not ask is refused first, whatever the id is like.
+        let (session, message) = kept::named(id).unwrap_or_default();
+        let session = caller.thread(session).await;
+        let session = session.map_err(|failure| or_absent(&failure, missing()))?;
+        let now = caller.messages_now(&session.id).await;
+        let (messages, busy) = now.map_err(|failure| failed(&failure))?;
+        let turn = kept::turn(&messages, message).ok_or_else(missing)?;
+        let all = i64::try_from(messages.len()).unwrap_or(i64::MAX);
+        Ok(Self {
+            head: Head {
+                id: kept::id(&session.id, message),
+                created: clock::seconds_of(&turn.asked.created_at).unwrap_or_default(),
+                model: agents::model(&session.agent),
+            },
+            previous: turn
+                .before
+                .map(|before| kept::shown_id(&kept::id(&session.id, before))),
+            answer: turn.answer.map(kept::answered),
+            status: match (turn.answer, busy && turn.last) {
+                (Some(_), _) => "completed",
+                (None, true) => IN_PROGRESS,
+                (None, false) => "failed",
+            },
+            alone: turn.before.is_none() && turn.last && session.message_count <= all,
+            session: session.id,
+        })
+    }
+
+    fn shown(&self) -> Value {
+        let place = Kept {
+            session: self.session.clone(),
+            previous: self.previous.clone(),
+        };
+        Responses::again(place, &self.head, self.answer.as_ref(), self.status)
+    }
+}
+
+/// Answers, or says what failed.
+async fn answered<W, F>(app: Shared, meta: Meta, headers: HeaderMap, work: W) -> Response
+where
+    W: FnOnce(Caller) -> F,
+    F: Future<Output = Result<Response, CompatError>>,
+{
+    let id = meta.request_id.clone();
+    let outcome = async {
+        let caller = Caller::new(app, meta, headers).await;
+        work(caller.map_err(|failure| failed(&failure))?).await
+    };
+    outcome
+        .await
+        .unwrap_or_else(|fault| told::<Responses>(&fault, &id))
+}
+
+fn absent(text: &str) -> CompatError {
+    CompatError::new(404, "not_found", text)
+}
+
+/// What is not there is told in the words of the field that names it.
+fn or_absent(failure: &Object, missing: CompatError) -> CompatError {
+    match is(failure, FailureCode::SessionNotFound) {
+        true => missing,
+        false => failed(failure),
+    }
+}
+
+fn is(failure: &Object, one: FailureCode) -> bool {
+    code(failure) == one.as_str()
+}
+
+/// A failure of the sessions in the words of these APIs.
+pub(super) fn failed(failure: &Object) -> CompatError {
+    let known = FailureCode::all().find(|one| is(failure, *one));
+    let text = failure.get("message").and_then(Value::as_str);
+    let seconds = failure.get("retry_after").and_then(Value::as_i64);
+    let known = known.unwrap_or(FailureCode::InternalError);
+    of_sessions(known, text.unwrap_or_default(), seconds)
+}

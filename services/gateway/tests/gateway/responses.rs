@@ -1,0 +1,181 @@
+//! Responses that are stored: turns of sessions, over sessions that the test plays.
+
+use serde_json::{Value, json};
+use tg_gateway::AuthMode;
+use tg_testkit::on_both_buses;
+use tg_testkit::place::Place;
+
+use crate::world::{BOUND, World};
+
+const RESPONSES: &str = "/v1/responses";
+/// The one turn of the played session.
+const FIRST: &str = "resp_thread_m1";
+
+/// A request to a stored response.
+async fn sent(world: &World, method: &str, rest: &str, token: &str) -> (u16, Value) {
+    let method = reqwest::Method::from_bytes(method.as_bytes()).unwrap();
+    let request = world
+        .http
+        .request(method, world.url(&format!("{RESPONSES}/{rest}")));
+    let response = request.bearer_auth(token).timeout(BOUND).send();
+    let response = response.await.unwrap();
+    (response.status().as_u16(), response.json().await.unwrap())
+}
+
+async fn a_response_of_an_agent_of_a_file_is_a_turn_that_others_follow(place: Place) {
+    let world = World::start(&place, AuthMode::Iam).await;
+    let post = async |body: &Value| world.post(RESPONSES, "tg_admin", body.clone()).await;
+    let mut ask = json!({"model": "agent/keeper", "input": "x"});
+    let (status, first) = post(&ask).await;
+    assert_eq!((status, &first["id"]), (200, &json!(FIRST)), "{first}");
+    assert_eq!(first["output"][0]["content"][0]["text"], "a\nb");
+    assert_eq!(
+        (&first["store"], &first["conversation"]["id"]),
+        (&json!(true), &json!("thread"))
+    );
+    ask["stream"] = json!(true);
+    let request = world.http.post(world.url(RESPONSES));
+    let request = request.bearer_auth("tg_admin").json(&ask).timeout(BOUND);
+    let text = request.send().await.unwrap().text().await.unwrap();
+    let names: Vec<&str> = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("event: "))
+        .collect();
+    assert_eq!(
+        (names[0], names[names.len() - 1]),
+        ("response.created", "response.completed")
+    );
+    let named = format!("\"id\":\"{FIRST}\"");
+    assert_eq!(text.matches(&named).count(), 3, "{text}");
+
+    for follows in [
+        json!({"previous_response_id": FIRST}),
+        json!({"conversation": {"id": "thread"}}),
+        json!({"conversation": "thread"}),
+    ] {
+        let mut ask = json!({"model": "agent/ann", "input": [{"role": "user", "content": "y"}]});
+        for (key, value) in follows.as_object().unwrap() {
+            ask[key] = value.clone();
+        }
+        let (status, next) = post(&ask).await;
+        assert_eq!(status, 200, "{next}");
+        assert_eq!(next["conversation"]["id"], "thread");
+        assert_eq!(
+            next["previous_response_id"],
+            follows["previous_response_id"]
+        );
+    }
+    // Agents of the workspace have no sessions.
+    let ask = json!({"model": "agent/maven", "input": "x"});
+    let (status, told) = post(&ask).await;
+    assert_eq!((status, &told["store"]), (200, &json!(false)), "{told}");
+}
+
+async fn what_cannot_be_stored_or_followed_is_named(place: Place) {
+    let world = World::start(&place, AuthMode::Iam).await;
+    let agent = |more: Value| {
+        let mut ask = json!({"model": "agent/ann", "input": "x"});
+        for (key, value) in more.as_object().unwrap() {
+            ask[key] = value.clone();
+        }
+        ask
+    };
+    for (ask, status, field) in [
+        (
+            json!({"previous_response_id": "resp_thread_m0"}),
+            404,
+            "previous_response_id",
+        ),
+        (
+            json!({"previous_response_id": "resp_none_m1"}),
+            404,
+            "previous_response_id",
+        ),
+        (
+            json!({"previous_response_id": "resp_1"}),
+            404,
+            "previous_response_id",
+        ),
+        (json!({"conversation": "none"}), 404, "conversation"),
+        (
+            json!({"conversation": "thread", "previous_response_id": FIRST}),
+            400,
+            "conversation",
+        ),
+        (
+            json!({"conversation": "thread", "store": false}),
+            400,
+            "store",
+        ),
+        (json!({"instructions": "i", "store": true}), 400, "input"),
+        (json!({"model": "agent/maven", "store": true}), 400, "model"),
+        (
+            json!({"model": "agent/default", "conversation": "thread"}),
+            400,
+            "conversation",
+        ),
+        (
+            json!({"model": "one", "previous_response_id": FIRST}),
+            400,
+            "previous_response_id",
+        ),
+    ] {
+        let ask = agent(ask);
+        let (told, body) = world.post(RESPONSES, "tg_admin", ask.clone()).await;
+        assert_eq!(
+            (told, &body["error"]["param"]),
+            (status, &json!(field)),
+            "{ask}: {body}"
+        );
+    }
+    let archived = agent(json!({"conversation": "old"}));
+    let (status, _) = world.post(RESPONSES, "tg_scoped", archived).await;
+    assert_eq!(status, 403);
+}
+
+async fn a_stored_response_is_read_cancelled_and_deleted(place: Place) {
+    let world = World::start(&place, AuthMode::Iam).await;
+    let (status, told) = sent(&world, "GET", FIRST, "tg_admin").await;
+    assert_eq!((status, &told["id"]), (200, &json!(FIRST)), "{told}");
+    assert_eq!(
+        (&told["status"], &told["model"]),
+        (&json!("completed"), &json!("agent/ann"))
+    );
+    assert_eq!(told["output"][0]["content"][0]["text"], "a\nb");
+    let (_, told) = sent(&world, "GET", "resp_busy_m1", "tg_admin").await;
+    assert_eq!(told["status"], "in_progress", "{told}");
+    for (rest, how) in [("resp_busy_m1", "cancelled"), (FIRST, "completed")] {
+        let rest = format!("{rest}/cancel");
+        let (status, told) = sent(&world, "POST", &rest, "tg_admin").await;
+        assert_eq!((status, &told["status"]), (200, &json!(how)), "{told}");
+    }
+    for other in ["resp_thread_m2", "resp_none_m1", "resp_1"] {
+        for (method, rest) in [
+            ("GET", other.to_owned()),
+            ("DELETE", other.to_owned()),
+            ("POST", format!("{other}/cancel")),
+        ] {
+            let (status, told) = sent(&world, method, &rest, "tg_admin").await;
+            assert_eq!(
+                (status, &told["error"]["code"]),
+                (404, &json!("not_found")),
+                "{method} {rest}"
+            );
+            let (status, _) = sent(&world, method, &rest, "tg_scoped").await;
+            assert_eq!(status, 403, "{method} {rest}");
+            let (status, _) = sent(&world, method, &rest, "tg_wrong").await;
+            assert_eq!(status, 401, "{method} {rest}");
+        }
+    }
+    let (status, told) = sent(&world, "DELETE", "resp_busy_m1", "tg_admin").await;
+    assert_eq!((status, &told["error"]["code"]), (409, &json!("conflict")));
+    let (status, told) = sent(&world, "DELETE", FIRST, "tg_admin").await;
+    let deleted = json!({"id": FIRST, "object": "response", "deleted": true});
+    assert_eq!((status, told), (200, deleted));
+}
+
+on_both_buses!(
+    a_response_of_an_agent_of_a_file_is_a_turn_that_others_follow,
+    what_cannot_be_stored_or_followed_is_named,
+    a_stored_response_is_read_cancelled_and_deleted,
+);

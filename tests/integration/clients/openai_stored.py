@@ -1,0 +1,95 @@
+"""Uses stored responses through the official client of the OpenAI API, unmodified, and looks at what it gives.
+
+Arguments: base URL with `/v1`, a key. Prints what was wrong.
+"""
+
+import json
+import sys
+import traceback
+
+import openai
+
+URL, KEY = sys.argv[1:]
+AGENT, OTHER = "agent/concise-de", "agent/librarian"
+WRONG = []
+
+
+def same(what, found, wanted):
+    if found != wanted:
+        WRONG.append(f"{what}: {found!r} and not {wanted!r}")
+
+
+def fails(what, kind, code, work):
+    try:
+        work()
+    except kind as error:
+        same(f"{what}: code", error.code, code)
+    else:
+        WRONG.append(f"{what}: does not fail")
+
+
+def client(**headers):
+    return openai.OpenAI(base_url=URL, api_key=KEY, max_retries=0, timeout=60, default_headers=headers)
+
+
+def followed(api):
+    first = api.responses.create(model=AGENT, input="Who built the lamp?")
+    same("first", (first.output_text, first.status, first.store), ("Ada Brisk built it.", "completed", True))
+    again = api.responses.retrieve(first.id)
+    same("read", (again.id, again.output_text, again.model), (first.id, first.output_text, AGENT))
+    with api.responses.stream(model=AGENT, input="And then?", previous_response_id=first.id) as events:
+        kinds = [event.type for event in events]
+        second = events.get_final_response()
+    same("events", (kinds[0], kinds[-1]), ("response.created", "response.completed"))
+    same("second", (second.output_text, second.previous_response_id), ("Then it rained.", first.id))
+    same("previous", api.responses.retrieve(second.id).previous_response_id, first.id)
+    conversation = second.conversation.id
+    same("conversation", first.conversation.id, conversation)
+    third = api.responses.create(model=AGENT, input="Good night.", conversation=conversation)
+    same("third", (third.output_text, third.conversation.id), ("Fine.", conversation))
+    create = api.responses.create
+    branch = lambda: create(model=AGENT, input="And then?", previous_response_id=first.id)
+    fails("a branch", openai.ConflictError, "conflict", branch)
+    other = lambda: create(model=OTHER, input="And then?", previous_response_id=third.id)
+    fails("another agent", openai.BadRequestError, "session_agent_mismatch", other)
+    fails("one of several", openai.ConflictError, "conflict", lambda: api.responses.delete(third.id))
+    eve = client(**{"SPASS-User-Id": "eve"})
+    fails("another user", openai.NotFoundError, "not_found", lambda: eve.responses.retrieve(first.id))
+    follows = lambda: eve.responses.create(model=AGENT, input="x", previous_response_id=third.id)
+    fails("another user follows", openai.NotFoundError, "not_found", follows)
+
+
+def deleted(api):
+    only = api.responses.create(model=AGENT, input="Who built the lamp?", store=True)
+    api.responses.delete(only.id)
+    fails("deleted", openai.NotFoundError, "not_found", lambda: api.responses.retrieve(only.id))
+    free = api.responses.create(model=AGENT, input="Who built the lamp?", store=False)
+    same("not stored", (free.output_text, free.store), ("Ada Brisk built it.", False))
+    fails("not there", openai.NotFoundError, "not_found", lambda: api.responses.retrieve(free.id))
+    model = lambda: api.responses.create(model="scripted", input="x", conversation="c")
+    fails("of a model", openai.BadRequestError, "validation_error", model)
+
+
+def cancelled(api):
+    events = iter(api.responses.create(model=AGENT, input="Say nothing", stream=True))
+    begun = next(events)
+    same("begun", (begun.type, begun.response.status), ("response.created", "in_progress"))
+    name = begun.response.id
+    same("in progress", api.responses.retrieve(name).status, "in_progress")
+    same("cancelled", api.responses.cancel(name).status, "cancelled")
+    same("last event", [event.type for event in events][-1], "response.failed")
+    over = api.responses.cancel(name)
+    same("over", (over.status, over.error.code), ("failed", "server_error"))
+
+
+def main():
+    api = client()
+    for work in (followed, deleted, cancelled):
+        try:
+            work(api)
+        except Exception:
+            WRONG.append(traceback.format_exc())
+    print(json.dumps({"wrong": WRONG}))
+
+
+main()
