@@ -448,6 +448,7 @@ const OPERATIONS: &[(&str, &str)] = &[
     ("delete-session", ""),
     ("list-messages", "show-session"),
     ("send-message", "chat"),
+    ("cancel-turn", ""),
     ("list-agents", "list-agents"),
     ("create-agent", "put-agent"),
     ("get-agent", ""),
