@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 examples=${CARGO_TARGET_DIR:-target}/dist/examples
-for name in bench agent_bench threads_bench doors_bench pipeline_bench graph_bench bus_bench quality_bench reader_bench meaning_bench retrieval_bench vector_bench memory_bench; do
+for name in bench hops_bench counted_server agent_bench threads_bench doors_bench pipeline_bench graph_bench bus_bench quality_bench reader_bench meaning_bench retrieval_bench vector_bench memory_bench; do
   [ -x "$examples/$name" ] || { echo "bench: $examples/$name is not built: run make bench" >&2; exit 1; }
 done
 say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
@@ -12,6 +12,8 @@ say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
 say "The system through its gateway ($(git rev-parse --short HEAD 2>/dev/null || echo 'no commit'), the build that ships)"
 failed=0
 "$examples/bench" "${1:-both}" "${2:-5}" || failed=1
+say "One run taken apart: messages, commits, threads woken, bytes, and who waited for whom"
+"$examples/hops_bench" "${1:-both}" || failed=1
 say "The agent's loop: guards, many runs at once, a supervisor, a cancel, a run that is joined again"
 "$examples/agent_bench" "${1:-both}" || failed=1
 say "Threads: a forward between listeners at most 1.3 x a plain request"

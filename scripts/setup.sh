@@ -79,6 +79,8 @@ need gropdf groff
 need ps2pdf ghostscript
 need qpdf qpdf
 need pdflatex texlive-latex-base
+# What counts the instructions of a run.
+need valgrind valgrind
 scripts/install-rabbitmq.sh
 # What alert rules are read and tried with; the package would start a server.
 if [ ! -x .cache/promtool/usr/bin/promtool ]; then

@@ -1,10 +1,18 @@
 //! One body with messages of different types, each for another reader: what belongs together is durable together, with
 //! one confirmation. The header `sections` names them in their order, `<type>=<length in bytes>`, by commas.
+//!
+//! Only what answers leave behind is written so (`crates/clients/src/traces.rs`): triples in it are of traces.
+
+use std::any::Any;
+use std::sync::Arc;
 
 use bytes::Bytes;
 
 use crate::Message;
 use crate::codec::{self, CodecError, ContentType};
+
+/// A message as its writer has it, for readers in the same process.
+pub type Shared = Arc<dyn Any + Send + Sync>;
 
 /// Writes a body of several messages, in Avro.
 #[derive(Debug, Default)]
@@ -12,6 +20,7 @@ pub struct Sections {
     header: String,
     body: Vec<u8>,
     count: usize,
+    shared: Vec<Shared>,
 }
 
 impl Sections {
@@ -30,6 +39,21 @@ impl Sections {
         self.body.extend_from_slice(&encoded);
         self.count += 1;
         Ok(())
+    }
+
+    /// As [`Self::add`], and keeps the message itself for who reads it in this process.
+    ///
+    /// # Errors
+    /// As for [`Self::add`].
+    pub fn share<M: Message>(&mut self, message: &Arc<M>) -> Result<(), CodecError> {
+        self.add(&**message)?;
+        self.shared.push(message.clone());
+        Ok(())
+    }
+
+    /// The messages that were shared.
+    pub fn take_shared(&mut self) -> Vec<Shared> {
+        std::mem::take(&mut self.shared)
     }
 
     /// How many messages it has.

@@ -36,6 +36,9 @@ impl Envelope {
     /// [`CodecError`] where the body is not a message of this type.
     pub fn read<M: Message>(&self) -> Result<M, CodecError> {
         if let Some(sections) = &self.headers.sections {
+            if let Some(message) = self.handover.take_section() {
+                return Ok(message);
+            }
             let section = sections::of::<M>(sections, &self.body);
             let section = section.ok_or(CodecError::NoSection { name: M::NAME })?;
             return codec::decode(section, self.content_type);

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use tg_schemas::Message;
+use tg_schemas::sections::Shared;
 
 /// Messages with a longer body, in bytes, are not handed over: a queue of them would hold several times its size.
 const LONGEST: usize = 16 << 10;
@@ -42,6 +43,14 @@ impl Handover {
         self.take().unwrap_or_default()
     }
 
+    /// Hands over the messages of a body that has a section for each, as [`Self::new`] does.
+    pub fn sections(in_process: bool, body: &[u8], messages: Vec<Shared>) -> Self {
+        if !in_process || body.len() > LONGEST || messages.is_empty() {
+            return Self::default();
+        }
+        Self::of(messages)
+    }
+
     /// Whether there is one, taken or not.
     pub fn is_some(&self) -> bool {
         self.0.is_some()
@@ -55,6 +64,17 @@ impl Handover {
         let message = self.0.as_ref()?.lock().take()?;
         // Another type than was sent: the reader's own reading of the body decides.
         message.downcast::<M>().ok().map(|message| *message)
+    }
+
+    /// The message of a type among those of [`Self::sections`], if nobody took it yet. It is not copied where its writer is done
+    /// with it.
+    pub(crate) fn take_section<M: Message>(&self) -> Option<M> {
+        let mut slot = self.0.as_ref()?.lock();
+        let messages = slot.as_mut()?.downcast_mut::<Vec<Shared>>()?;
+        let at = messages.iter().position(|one| one.is::<M>())?;
+        let message = messages.swap_remove(at).downcast::<M>().ok()?;
+        drop(slot);
+        Some(Arc::unwrap_or_clone(message))
     }
 }
 
@@ -70,8 +90,10 @@ impl fmt::Debug for Handover {
 
 #[cfg(test)]
 mod tests {
+    use tg_schemas::Headers;
     use tg_schemas::codec::{self, ContentType};
     use tg_schemas::msg::{AgentRequest, TextDocument};
+    use tg_schemas::sections::Sections;
 
     use super::*;
     use crate::bus::Envelope;
@@ -118,6 +140,32 @@ mod tests {
         };
         assert_eq!(kept(LONGEST), (true, 1));
         assert_eq!(kept(LONGEST + 1), (false, 0));
+    }
+
+    #[test]
+    fn each_section_is_taken_once_and_then_read() {
+        let mut sections = Sections::default();
+        sections.share(&Arc::new(question("written"))).unwrap();
+        assert_eq!(sections.take_shared().len(), 1);
+        let (header, body) = sections.finish();
+        let at_hand: Shared = Arc::new(question("at hand"));
+        let other: Shared = Arc::new(TextDocument::default());
+        let envelope = Envelope {
+            headers: Headers {
+                sections: Some(header),
+                ..Headers::default()
+            },
+            content_type: ContentType::Avro,
+            handover: Handover::sections(true, &body, vec![other, at_hand]),
+            body,
+        };
+        for expected in ["at hand", "written", "written"] {
+            let read = envelope.read::<AgentRequest>().unwrap();
+            assert_eq!(read.question, expected);
+        }
+        let one: Shared = Arc::new(1_u8);
+        assert!(!Handover::sections(false, b"x", vec![one]).is_some());
+        assert!(!Handover::sections(true, b"x", Vec::new()).is_some());
     }
 
     #[test]

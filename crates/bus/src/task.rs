@@ -1,7 +1,9 @@
 //! The one endpoint through which tasks start: every task has a kind that says what its end means.
 
 use std::future::Future;
+use std::sync::{Arc, OnceLock};
 
+use metrics::Counter;
 use tokio::runtime::{EnterGuard, Handle};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -38,6 +40,8 @@ pub struct Tasks {
     handlers: TaskTracker,
     others: TaskTracker,
     shutdown: CancellationToken,
+    /// By kind; each is looked up once.
+    started: Arc<[OnceLock<Counter>; 4]>,
 }
 
 impl Tasks {
@@ -46,7 +50,8 @@ impl Tasks {
     where
         F: Future<Output = ()> + Send + 'static,
     {
-        metrics::counter!("tg_tasks_total", "kind" => kind.label()).increment(1);
+        let count = || metrics::counter!("tg_tasks_total", "kind" => kind.label());
+        self.started[kind as usize].get_or_init(count).increment(1);
         match kind {
             TaskKind::Handler => {
                 self.handlers.spawn(future);

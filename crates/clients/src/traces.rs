@@ -4,6 +4,7 @@
 //!
 //! In interop mode the library may be a foreign one, which is asked; one that fails costs a link, never an answer.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use base64::Engine;
@@ -37,7 +38,7 @@ pub struct Next<'a, M> {
     /// Where it is read.
     pub spec: Spec<Writes<M>>,
     /// What.
-    pub message: &'a M,
+    pub message: &'a Arc<M>,
     /// Told once it is known whether it is durable.
     pub written: Option<oneshot::Sender<bool>>,
 }
@@ -107,7 +108,7 @@ impl TraceWriter {
             return self.store_apart(texts, entries).await;
         }
         let events = entries(self.wanted(&texts));
-        self.together(None::<Next<'_, AgentRun>>, &texts, &events)
+        self.together(None::<Next<'_, AgentRun>>, &texts, events)
             .await
     }
 
@@ -127,7 +128,7 @@ impl TraceWriter {
         }
         if !Neighbours::of(&self.cx.mesh).take_library_records() {
             let write = async {
-                let went = self.cx.record(next.spec, next.message).await;
+                let went = self.cx.record(next.spec, &**next.message).await;
                 next.tell(went.is_ok());
                 went
             };
@@ -135,7 +136,7 @@ impl TraceWriter {
             return went.and(stored);
         }
         let events = entries(self.wanted(&texts));
-        self.together(Some(next), &texts, &events).await
+        self.together(Some(next), &texts, events).await
     }
 
     /// Which texts are to be stored.
@@ -156,7 +157,7 @@ impl TraceWriter {
         for (text, stored) in texts.iter().zip(&mut stored) {
             *stored = self.save(text).await;
         }
-        self.publish(&entries(stored)).await
+        self.write(self.triples(entries(stored))).await
     }
 
     /// Writes all as one record; apart where that is too much for one, where each record is counted, and in a flow that
@@ -165,10 +166,10 @@ impl TraceWriter {
         &self,
         mut next: Option<Next<'_, M>>,
         texts: &[Text<'_>],
-        events: &[Event],
+        events: Vec<Event>,
     ) -> Result<(), Error> {
-        let texts = self.texts(texts);
-        let triples = self.triples(events);
+        let texts = Arc::new(self.texts(texts));
+        let triples = Arc::new(self.triples(events));
         let nothing = texts.texts.is_empty() && triples.triples.is_empty();
         if self.cx.follow().is_none() && !nothing {
             match self.as_one(next.as_ref(), &texts, &triples).await {
@@ -182,11 +183,11 @@ impl TraceWriter {
                 }
             }
         }
-        self.send(texts).await?;
-        self.write(triples).await?;
+        self.send(Arc::unwrap_or_clone(texts)).await?;
+        self.write(Arc::unwrap_or_clone(triples)).await?;
         match next {
             Some(mut next) => {
-                let went = self.cx.record(next.spec, next.message).await;
+                let went = self.cx.record(next.spec, &**next.message).await;
                 next.tell(went.is_ok());
                 went
             }
@@ -198,17 +199,17 @@ impl TraceWriter {
     async fn as_one<M: Message>(
         &self,
         next: Option<&Next<'_, M>>,
-        texts: &LibraryTexts,
-        triples: &Triples,
+        texts: &Arc<LibraryTexts>,
+        triples: &Arc<Triples>,
     ) -> Result<(), Error> {
         let mut sections = Sections::default();
         let mut readers = Vec::new();
         if self.has_library() {
-            sections.add(texts)?;
+            sections.share(texts)?;
             readers.push(shared::LIBRARY_TEXTS.of_system());
         }
         if let Some(topic) = self.read_triples() {
-            sections.add(triples)?;
+            sections.share(triples)?;
             readers.push(topic);
         }
         let trace = Relay {
@@ -219,7 +220,7 @@ impl TraceWriter {
         let Some(next) = next else {
             return self.cx.record_together(&[trace], sections, about).await;
         };
-        sections.add(next.message)?;
+        sections.share(next.message)?;
         let both = Relay {
             from: self.cx.topic(shared::STEP_AND_TRACE)?,
             to: vec![self.cx.topic(next.spec)?, trace.from.clone()],
@@ -297,7 +298,7 @@ impl TraceWriter {
         if self.silent.is_some() {
             return Ok(());
         }
-        self.write(self.triples(events)).await
+        self.write(self.triples(events.to_vec())).await
     }
 
     async fn write(&self, triples: Triples) -> Result<(), Error> {
@@ -314,15 +315,14 @@ impl TraceWriter {
     }
 
     /// Entries as triples, under the id of the first.
-    fn triples(&self, events: &[Event]) -> Triples {
-        let triples = events.iter().flat_map(|event| event.triples.clone());
+    fn triples(&self, events: Vec<Event>) -> Triples {
         Triples {
             metadata: events.first().map(|first| Metadata {
                 id: first.id.clone(),
                 root: String::new(),
                 collection: self.collection.clone(),
             }),
-            triples: triples.collect(),
+            triples: events.into_iter().flat_map(|event| event.triples).collect(),
         }
     }
 }

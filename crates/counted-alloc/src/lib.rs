@@ -30,8 +30,10 @@
 //! ```
 
 mod idle;
+mod tally;
 
 pub use idle::collect_before_sleep;
+pub use tally::{Tallied, Tally, tally};
 
 use std::alloc::{GlobalAlloc, Layout};
 use std::cell::{Cell, RefCell};

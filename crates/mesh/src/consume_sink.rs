@@ -12,7 +12,7 @@ use tg_schemas::{Error, ErrorCode, Headers, Subscription, WorkspaceKey};
 use crate::dead_letter::{self, Reason};
 use crate::erased::{ErasedRead, Outcome};
 use crate::handler::ConsumeError;
-use crate::instance_state::{Done, InstanceState, note};
+use crate::instance_state::{Done, InstanceState};
 use crate::middleware::Follow;
 use crate::receipt::RecordReceipt;
 use crate::room::{Permit, RecordRoom};
@@ -143,14 +143,14 @@ async fn read(
                         receipt.handled(&slot.mesh);
                     }
                 }
-                note(scope.processor.clone(), Outcome::Ok, started);
+                slot.note(Outcome::Ok, started);
                 return;
             }
             Err(ConsumeError::Retry { error, after }) => Reason::Retry(error, after),
             Err(ConsumeError::Dead(error)) => Reason::Dead(error),
         }
     };
-    note(scope.processor.clone(), Outcome::Failed, started);
+    slot.note(Outcome::Failed, started);
     // On a full disk no write succeeds: one line a minute stands in the log for all that come again.
     let quiet = slot.mesh.presence().disk_full();
     tell(&scope, of, handler, &delivery.envelope, (&reason, quiet));

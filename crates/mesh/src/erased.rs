@@ -139,6 +139,9 @@ impl<M> ReadHandler<M> {
 #[async_trait]
 impl<M: Message> ErasedRead for ReadHandler<M> {
     async fn run(&self, cx: Cx, record: &Envelope) -> Result<(), ConsumeError> {
+        if self.inner.passes_by(&cx) {
+            return Ok(());
+        }
         let record = match decode::<M>(record).await? {
             Err(CodecError::UnknownSchema { name, fingerprint }) => {
                 of_another_release(&cx.mesh, record, name, fingerprint).await?

@@ -58,4 +58,9 @@ pub trait RecordConsumer<M: Message>: Send + Sync + 'static {
     /// # Errors
     /// The record becomes a dead letter, to be tried again or to be looked at. It is acknowledged once that is durable.
     async fn consume(&self, cx: Cx, record: M) -> Result<(), ConsumeError>;
+
+    /// Whether the headers of a record already say that it has no effect here. It is acknowledged, and its body is not read.
+    fn passes_by(&self, _cx: &Cx) -> bool {
+        false
+    }
 }

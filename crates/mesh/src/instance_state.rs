@@ -1,10 +1,11 @@
 //! One attached instance of a processor: its scope and its work in progress.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use tokio::time::Instant;
 
+use metrics::{Counter, Histogram};
 use parking_lot::{Mutex, RwLock};
 use tg_schemas::msg::{HostedFlow, HostedProcessor};
 use tg_schemas::{Headers, Subscription, WorkspaceId};
@@ -35,6 +36,15 @@ pub(crate) struct InstanceState {
     /// Handled before.
     answered: Mutex<BTreeMap<String, i64>>,
     idle: Notify,
+    meters: Meters,
+}
+
+/// What counts the messages of an instance. Each is looked up once.
+#[derive(Default)]
+struct Meters {
+    took: OnceLock<Histogram>,
+    ok: OnceLock<Counter>,
+    failed: OnceLock<Counter>,
 }
 
 impl InstanceState {
@@ -49,6 +59,7 @@ impl InstanceState {
             done: Mutex::default(),
             answered: Mutex::default(),
             idle: Notify::new(),
+            meters: Meters::default(),
         })
     }
 
@@ -110,6 +121,20 @@ impl InstanceState {
             }
         };
         let _ = tokio::time::timeout_at(end, idle).await;
+    }
+
+    /// Counts a message that was handled.
+    pub(crate) fn note(&self, outcome: Outcome, started: Instant) {
+        let processor = || self.scope.read().processor.clone();
+        let took = || metrics::histogram!("tg_consumer_request_duration_seconds", "processor" => processor());
+        let took = self.meters.took.get_or_init(took);
+        took.record(started.elapsed().as_secs_f64());
+        let handled = match outcome {
+            Outcome::Ok => &self.meters.ok,
+            Outcome::Failed => &self.meters.failed,
+        };
+        let count = || metrics::counter!("tg_consumer_processing_total", "processor" => processor(), "status" => outcome.label());
+        handled.get_or_init(count).increment(1);
     }
 
     pub(crate) fn begin(&self) {
@@ -213,12 +238,4 @@ impl Drop for Done {
         self.running.fetch_sub(1, Ordering::AcqRel);
         self.slot.end();
     }
-}
-
-/// Counts a message that was handled.
-pub(crate) fn note(processor: String, outcome: Outcome, started: Instant) {
-    metrics::histogram!("tg_consumer_request_duration_seconds", "processor" => processor.clone())
-        .record(started.elapsed().as_secs_f64());
-    metrics::counter!("tg_consumer_processing_total", "processor" => processor, "status" => outcome.label())
-        .increment(1);
 }

@@ -10,7 +10,7 @@ use tg_schemas::{Class, Error, ErrorCode, Frame, Headers, Subscription, Topic};
 
 use crate::consume_sink::has_ended;
 use crate::erased::{ErasedServe, Outcome};
-use crate::instance_state::{Done, InstanceState, note};
+use crate::instance_state::{Done, InstanceState};
 use crate::scope::InstanceScope;
 use tg_bus::TaskKind;
 use tg_bus::{Delivery, Envelope, Sink};
@@ -187,7 +187,6 @@ async fn answer(
     let cx = slot.cx(headers, deadline, held.cancelled().clone(), follow);
     let mut span = slot.span(&cx, queue);
     let cx = cx.within(&span);
-    let processor = cx.scope.processor.clone();
     let outcome = {
         let mut work = std::pin::pin!(handler.run(cx, envelope, held.clone()));
         tokio::select! {
@@ -210,7 +209,7 @@ async fn answer(
     if outcome == Outcome::Failed {
         span.fail(outcome.label());
     }
-    note(processor, outcome, started);
+    slot.note(outcome, started);
 }
 
 impl Sink for ServeSink {

@@ -1,6 +1,6 @@
 //! Several messages as one record: durable together, with one confirmation, each for readers of its own.
 
-use tg_bus::{BusError, Envelope, Link, Routed, Target};
+use tg_bus::{BusError, Envelope, Handover, Link, Routed, Target};
 use tg_schemas::codec::ContentType;
 use tg_schemas::limits;
 use tg_schemas::sections::Sections;
@@ -28,12 +28,13 @@ impl Peer {
     pub async fn record_together(
         &self,
         relays: &[Relay],
-        sections: Sections,
+        mut sections: Sections,
         ask: Ask,
     ) -> Result<(), Error> {
         let Some(first) = relays.first() else {
             return Err(Error::new(ErrorCode::Internal, "no topic is given"));
         };
+        let shared = sections.take_shared();
         let (header, body) = sections.finish();
         if body.len() > limits::RECORD {
             return Err(BusError::TooLarge {
@@ -49,8 +50,8 @@ impl Peer {
                 ..self.record_headers(ask)
             },
             content_type: ContentType::Avro,
+            handover: Handover::sections(self.bus().in_process(), &body, shared),
             body,
-            ..Envelope::default()
         };
         let target = Target::Topic(first.from.clone());
         for _ in 0..=UNREAD {

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use metrics::Counter;
 use parking_lot::Mutex;
 use rusqlite::{Connection, Transaction};
 use tokio::sync::oneshot;
@@ -24,6 +25,7 @@ struct Inner {
     /// Of the writer's thread, and of [`Database::write_here`].
     conn: Arc<Mutex<Connection>>,
     call_off: CallOff,
+    commits: Counter,
     /// None without a file: then the writer's connection serves reads too.
     readers: Option<Readers>,
     durability: Durability,
@@ -34,13 +36,27 @@ struct Inner {
 impl Database {
     /// Opens or creates the file with its directories, takes the owner's lock and brings the schema up to
     /// date. `migrations` are SQL scripts; the position of a script is its version, so they are only ever
-    /// appended. Blocks: call it at start-up.
+    /// appended. Commits are counted under the file's name without its ending. Blocks: call it at start-up.
     ///
     /// # Errors
     /// [`StorageError::InUse`] while another process owns the file, [`StorageError::TooNew`] where a newer release wrote it,
     /// [`StorageError::Corrupt`] where it is damaged or not a database; else the
     /// file system or a migration fails. What was in it stays.
     pub fn open(
+        path: &Path,
+        migrations: &'static [&'static str],
+        durability: Durability,
+    ) -> Result<Self, StorageError> {
+        let store = path.file_stem().unwrap_or_default().to_string_lossy();
+        Self::open_as(&store, path, migrations, durability)
+    }
+
+    /// As [`Self::open`], for one file of many of a store, whose commits are counted together.
+    ///
+    /// # Errors
+    /// As for [`Self::open`].
+    pub fn open_as(
+        store: &str,
         path: &Path,
         migrations: &'static [&'static str],
         durability: Durability,
@@ -54,7 +70,8 @@ impl Database {
         identity::ensure(&conn)?;
         let readers = Readers::start(path)?;
         private::close(path);
-        Self::start(conn, Some(readers), durability, Some(lock))
+        let commits = writer::commits_of(store);
+        Self::start(conn, Some(readers), durability, (commits, Some(lock)))
     }
 
     /// A database without a file, gone with its last handle.
@@ -63,14 +80,15 @@ impl Database {
     /// A migration fails, or the thread of the writer cannot be started.
     pub fn in_memory(migrations: &'static [&'static str]) -> Result<Self, StorageError> {
         let conn = connection::memory(migrations)?;
-        Self::start(conn, None, Durability::Process, None)
+        let commits = writer::commits_of("memory");
+        Self::start(conn, None, Durability::Process, (commits, None))
     }
 
     fn start(
         mut conn: Connection,
         readers: Option<Readers>,
         durability: Durability,
-        lock: Option<OwnerLock>,
+        (commits, lock): (Counter, Option<OwnerLock>),
     ) -> Result<Self, StorageError> {
         // Only reads are ever called off.
         let call_off = match readers {
@@ -78,14 +96,17 @@ impl Database {
             None => CallOff::of(&mut conn)?,
         };
         let conn = Arc::new(Mutex::new(conn));
-        let (of_thread, called_off) = (conn.clone(), call_off.clone());
-        let commit = move |group: &mut Vec<Job>| writer::run(&of_thread.lock(), &called_off, group);
+        let (of_thread, called_off, counted) = (conn.clone(), call_off.clone(), commits.clone());
+        let commit = move |group: &mut Vec<Job>| {
+            writer::run(&of_thread.lock(), &called_off, &counted, group);
+        };
         let writer = GroupCommitter::start("store-write", GroupBounds::default(), commit)?;
         Ok(Self {
             inner: Arc::new(Inner {
                 writer,
                 conn,
                 call_off,
+                commits,
                 readers,
                 durability,
                 _lock: lock,
@@ -125,9 +146,13 @@ impl Database {
         f: impl FnOnce(&Transaction<'_>) -> Result<T, StorageError> + Send + 'static,
     ) -> Result<T, StorageError> {
         let (job, mut result) = writer::job(f);
-        let conn = self.inner.conn.lock();
-        writer::run(&conn, &self.inner.call_off, &mut vec![job]);
-        drop(conn);
+        let Inner {
+            conn,
+            call_off,
+            commits,
+            ..
+        } = &*self.inner;
+        writer::run(&conn.lock(), call_off, commits, &mut vec![job]);
         result.try_recv().map_err(|_| StorageError::Closed)?
     }
 

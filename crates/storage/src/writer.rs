@@ -3,6 +3,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use metrics::Counter;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 use tokio::sync::oneshot;
 
@@ -48,28 +49,33 @@ pub(crate) fn job<T: Send + 'static>(
     (Job::Write(work), receiver)
 }
 
+/// What a database counts: each commit that changed something, under the name of its store.
+pub(crate) fn commits_of(store: &str) -> Counter {
+    metrics::counter!("tg_store_commits_total", "store" => store.to_owned())
+}
+
 /// Does the jobs of a group.
-pub(crate) fn run(conn: &Connection, call_off: &CallOff, group: &mut Vec<Job>) {
+pub(crate) fn run(conn: &Connection, call_off: &CallOff, commits: &Counter, group: &mut Vec<Job>) {
     let mut writes = Vec::with_capacity(group.len());
     for job in group.drain(..) {
         match job {
             Job::Write(work) => writes.push(work),
             Job::Read(read) => {
-                commit_group(conn, &mut writes);
+                commit_group(conn, commits, &mut writes);
                 read(conn, call_off);
             }
         }
     }
-    commit_group(conn, &mut writes);
+    commit_group(conn, commits, &mut writes);
 }
 
 /// Runs and commits jobs. SQLite may end a transaction by itself (disk full, I/O error): then what ran
 /// before in the group fails with the same reason, and the rest gets a transaction of its own.
-fn commit_group(conn: &Connection, writes: &mut Vec<Work>) {
+fn commit_group(conn: &Connection, commits: &Counter, writes: &mut Vec<Work>) {
     let mut rest = std::mem::take(writes).into_iter().peekable();
     while rest.peek().is_some() {
         let mut done = Vec::new();
-        let outcome = transaction(conn, &mut rest, &mut done).err();
+        let outcome = transaction(conn, commits, &mut rest, &mut done).err();
         match &outcome {
             Some(StorageError::Full) => log_full_disk("a store cannot commit"),
             Some(error) => tracing::warn!(%error, jobs = done.len(), "commit failed"),
@@ -83,9 +89,11 @@ fn commit_group(conn: &Connection, writes: &mut Vec<Work>) {
 
 fn transaction(
     conn: &Connection,
+    commits: &Counter,
     jobs: &mut std::iter::Peekable<std::vec::IntoIter<Work>>,
     done: &mut Vec<Finish>,
 ) -> Result<(), StorageError> {
+    let changes = conn.total_changes();
     let tx = match Transaction::new_unchecked(conn, TransactionBehavior::Immediate) {
         Ok(tx) => tx,
         Err(error) => {
@@ -125,7 +133,9 @@ fn transaction(
     }
     // On failure the transaction is rolled back when `tx` is dropped.
     tx.commit()?;
-    metrics::counter!("tg_store_commits_total").increment(1);
+    if conn.total_changes() != changes {
+        commits.increment(1);
+    }
     Ok(())
 }
 

@@ -163,7 +163,7 @@ pub const METRICS: &[Metric] = &[
     row("tg_rows_written_total", Counter, "", "Rows that were written."),
     row("tg_spans_dropped_total", Counter, "why", "Spans of traces that nobody will see, by why: full (too many waited), refused (by the receiver), unsent (it was away, or the process ended)."),
     row("tg_spans_exported_total", Counter, "", "Spans of traces that the receiver took."),
-    row("tg_store_commits_total", Counter, "", "Commits of the databases of this process's stores."),
+    row("tg_store_commits_total", Counter, "store", "Commits that changed something, by the store whose file it was."),
     row("tg_tally_batch_entries", Counts, "", "Completion reports that one message held."),
     row("tg_tally_retries_total", Counter, "", "Messages with completion reports that were tried again."),
     row("tg_tasks_total", Counter, "kind", "Tasks that were started, by kind."),

@@ -2,6 +2,7 @@
 
 pub mod large;
 pub mod poison;
+pub mod taken;
 
 use anyhow::{Context, Result};
 use serde_json::Value;

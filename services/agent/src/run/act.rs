@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tg_clients::traces::Next;
 use tg_mesh::clock;
-use tg_provenance::Reason;
+use tg_provenance::{Event, Reason};
 use tg_schemas::msg::{AgentResponse, AgentRun, AgentRunStep};
 use tg_schemas::processors::agent_manager;
 use tokio::time::Instant;
@@ -28,7 +28,7 @@ use crate::engine::pattern::Done;
 use crate::engine::patterns;
 use crate::engine::phase::Phase;
 use crate::engine::toolset::{self, Kind, Tool, ToolSet};
-use crate::engine::trace::{Entries, Left, Stored};
+use crate::engine::trace::Left;
 use crate::error::{AgentError, Stop};
 use crate::kinds::Arguments;
 
@@ -45,13 +45,13 @@ impl StepExecution {
         // Where it is known what the tool returned, the next step may have been published before.
         let again = known.is_some();
         // Without an observation the run ends here, and its end stores everything.
-        let (seen, chain) = self.use_tool(tools, decision, known, repeated).await?;
+        let (seen, promised) = self.use_tool(tools, decision, known, repeated).await?;
         if let Some(guard) = seen.guard.as_ref().filter(|guard| guard.stops()) {
             let why = guard.sentence();
             let stopped = self.stopped(Some(decision), Some(&seen), (Reason::Loop, &why));
             return stopped.await;
         }
-        self.hand_on(decision, &seen, (again, chain)).await?;
+        self.hand_on(decision, &seen, (again, promised)).await?;
         if self.relay.is_none() && self.playback.is_none() && !self.gives_work(tools, decision) {
             // What follows from it is durable, and its lease says that it is done. The row says so with the end of the run: until
             // then it would spare another process only to write the same trace again, if the record comes to one.
@@ -61,14 +61,14 @@ impl StepExecution {
         Ok(ledger.finish_step(&self.run.run, self.step).await?)
     }
 
-    /// What the tool returned, and the hash of the last entry of the step, if it was made.
+    /// What the tool returned, and all entries of the step, if they were made.
     async fn use_tool(
         &mut self,
         tools: &ToolSet,
         decision: &Decision,
         known: Option<Observation>,
         repeated: bool,
-    ) -> Result<(Observation, Option<String>), Stop> {
+    ) -> Result<(Observation, Option<Vec<Event>>), Stop> {
         // Whoever takes the run's end up again knows of it, too.
         self.seen.clone_from(&known);
         let mut chosen = Vec::new();
@@ -95,7 +95,7 @@ impl StepExecution {
         if self.gives_work(tools, decision) {
             self.retell().await?;
         }
-        let (seen, (observed, chain)) = match known {
+        let (seen, (observed, promised)) = match known {
             Some(seen) => {
                 self.count_all(self.tool_took(decision, &seen)).await?;
                 let observed = self.returned(decision, &seen, shown);
@@ -121,16 +121,16 @@ impl StepExecution {
             return Err(Stop::End(ending));
         }
         self.send_all(observed).await?;
-        Ok((seen, chain))
+        Ok((seen, promised))
     }
 
-    /// What is told of an observation, behind so many entries of the decision, and the hash of the last entry.
+    /// What is told of an observation, behind so many entries of the decision, and all entries of the step.
     fn returned(
         &self,
         decision: &Decision,
         seen: &Observation,
         shown: usize,
-    ) -> (Vec<AgentResponse>, Option<String>) {
+    ) -> (Vec<AgentResponse>, Option<Vec<Event>>) {
         if matches!(decision.taken, Taken::Plan { .. } | Taken::Goals { .. })
             || nothing_found(decision, seen).is_some()
         {
@@ -147,15 +147,16 @@ impl StepExecution {
             seen: Some(seen),
             ..Left::default()
         };
-        let entries = self.promised(&left);
+        let promised = self.all_promised(&left);
         // What subagents found was shown as it came. The parent of a run that is one itself drops what it knows.
         let known = match self.relay {
             Some(_) => 0,
             None => seen.findings.len(),
         };
         let shown = shown + known;
-        observed.extend(entries.iter().skip(shown).map(chunks::explain));
-        (observed, Some(Entries::head(&entries)))
+        let new = self.new_of(&promised).into_iter();
+        observed.extend(new.skip(shown).map(chunks::explain));
+        (observed, Some(promised))
     }
 
     /// Begins the next step, and publishes its record with the trace of this one.
@@ -163,7 +164,7 @@ impl StepExecution {
         &mut self,
         decision: &Decision,
         seen: &Observation,
-        (again, chain): (bool, Option<String>),
+        (again, promised): (bool, Option<Vec<Event>>),
     ) -> Result<(), Stop> {
         let left = Left {
             decision: Some(decision),
@@ -171,10 +172,10 @@ impl StepExecution {
             ..Left::default()
         };
         let thought = self.reflected(Some(decision));
-        let entries =
-            |[thought, text]: [bool; 2]| self.entries().of(&left, Stored { thought, text });
+        let chain = promised.as_deref().map(|all| self.head_of(all));
         if self.relay.is_some() || self.playback.is_some() {
             let texts = self.texts(&thought, &left);
+            let entries = |has| self.to_store(&left, promised, has);
             let stored = self.traces.store(texts, entries).await;
             self.went = Some(Went::On(Box::new(self.next(decision, seen, chain))));
             return stored.map_err(Stop::Error);
@@ -192,10 +193,10 @@ impl StepExecution {
         if !again {
             self.agent.leases.publishing(&next.run, self.step + 1);
         }
+        let next = Arc::new(next);
         let written = begin_at_once(&self.agent, &self.cx.outliving(), &next, address);
         let texts = self.texts(&thought, &left);
-        let entries =
-            |[thought, text]: [bool; 2]| self.entries().of(&left, Stored { thought, text });
+        let entries = |has| self.to_store(&left, promised, has);
         let record = Next {
             spec: agent_manager::NEXT_STEP,
             message: &next,

@@ -13,7 +13,7 @@ use tg_clients::neighbours::Neighbours;
 use tg_clients::traces::TraceWriter;
 use tg_mesh::config_view::Rows;
 use tg_mesh::{Cx, Responder, Span, SpanKind, clock, telemetry::attributes};
-use tg_provenance::{Ended, Event, Reason, Session};
+use tg_provenance::{Ended, Reason, Session};
 use tg_schemas::Error;
 use tg_schemas::msg::{AgentResponse, AgentRun};
 use tg_schemas::vocabulary::tg;
@@ -306,15 +306,16 @@ impl StepExecution {
             decision: Some(decision),
             ..Left::default()
         };
-        let shown = self.promised(&left);
+        let promised = self.all_promised(&left);
+        let head = self.head_of(&promised);
+        let shown = self.new_of(&promised);
         let compacted = shown.iter().filter(|entry| entry.is(tg::COMPACTION));
         for entry in compacted.chain(shown.last()) {
             self.send_if_wanted(chunks::explain(entry)).await;
         }
         let thought = self.reflected(Some(decision));
         let texts = self.texts(&thought, &left);
-        let entries =
-            |[thought, text]: [bool; 2]| self.entries().of(&left, Stored { thought, text });
+        let entries = |has| self.to_store(&left, Some(promised), has);
         let stored = self.traces.store(texts, entries).await;
         stored.map_err(Stop::Error)?;
         self.earlier_steps().await;
@@ -326,7 +327,6 @@ impl StepExecution {
             ..chunks::last(&self.id, message, rest, self.spent(&total), decision)
         };
         self.send_if_wanted(last).await;
-        let head = Entries::head(&shown);
         if self.relay.is_some() {
             self.went = Some(self.answered(decision, text, &head));
         }
@@ -391,33 +391,6 @@ impl StepExecution {
             |[thought, text]: [bool; 2]| self.entries().of(left, Stored { thought, text });
         let stored = self.traces.store(texts, entries).await;
         stored.map_err(Stop::Error)
-    }
-
-    /// The entries of this step's trace.
-    pub(super) fn entries(&self) -> Entries<'_> {
-        Entries {
-            run: &self.run,
-            step: self.step,
-            library: self.traces.has_library(),
-        }
-    }
-
-    /// The entries as they are shown, before it is known what the library took; those that it begins with were shown before.
-    pub(super) fn promised(&self, left: &Left<'_>) -> Vec<Event> {
-        let library = self.traces.has_library();
-        let stored = Stored {
-            thought: library,
-            text: library,
-        };
-        let mut entries = self.entries().of(left, stored);
-        let began = [self.id.iri().to_owned(), self.id.pattern_decision()];
-        entries.retain(|entry| !began.contains(&entry.id));
-        entries
-    }
-
-    /// The hash of the last entry.
-    pub(super) fn head(&self, left: &Left<'_>) -> String {
-        Entries::head(&self.promised(left))
     }
 
     /// Waits until the trace of earlier steps is stored too.

@@ -95,6 +95,12 @@ impl<S: KnowledgeStore> RecordConsumer<Triples> for Recorder<S> {
         let pieces = piece::of_triples(&triples).map_err(ConsumeError::Dead)?;
         self.keep(&cx, of, pieces).await
     }
+
+    /// Several messages in one record are the trace of an answer ([`tg_schemas::sections`]), of which no core has anything. One whose
+    /// writer may write policies is read: it may have some.
+    fn passes_by(&self, cx: &Cx) -> bool {
+        cx.headers.sections.is_some() && !cx.headers.policies
+    }
 }
 
 /// Traces and policies are of their collection, and in no core.

@@ -1,9 +1,12 @@
 //! What is kept: from flows and from questions, once, whole, under the document's name.
 
-use tg_schemas::ErrorCode;
+use tg_mesh::Relay;
 use tg_schemas::msg::{
     ChunkEmbeddings, DocumentEmbeddings, GraphEmbeddings, KnowledgeRequest, Triples,
 };
+use tg_schemas::sections::Sections;
+use tg_schemas::{Class, ErrorCode};
+use tg_testkit::flow::topic;
 use tg_testkit::place::Place;
 
 use crate::world::{World, about, entity, facts, metadata, put, put_entities};
@@ -98,6 +101,40 @@ async fn what_a_flow_writes_is_in_the_core_of_its_document_once(place: Place) {
     assert_eq!(vectors.entities, [entity("urn:e:tower", "urn:chunk:1")]);
     let listed = world.one(about("list-kg-cores", "")).await.ids.unwrap();
     assert_eq!(listed, ["urn:doc", "urn:other"]);
+}
+
+/// What an answer leaves behind is a record of several messages: the graph takes its triples, and no core has any.
+async fn what_an_answer_leaves_behind_is_in_no_core(place: Place) {
+    let world = World::start(&place).await;
+    let record = |id: &str| Triples {
+        metadata: metadata(id, ""),
+        triples: facts(id),
+    };
+    let from = topic(Class::Flow, "together");
+    let bus = world.flow.mesh.bus();
+    let topics = std::slice::from_ref(&from);
+    bus.declare(topics, &[]).await.unwrap();
+    let mut sections = Sections::default();
+    sections.add(&record("urn:answer")).unwrap();
+    let relay = Relay {
+        from,
+        to: vec![topic(Class::Flow, "triples-store")],
+    };
+    let options = world.flow.options();
+    let mesh = &world.flow.mesh;
+    let written = mesh.record_together(&[relay], sections, options).await;
+    written.unwrap();
+    world
+        .flow
+        .write("triples-store", &record("urn:other"))
+        .await;
+    let both =
+        async || world.stores.triples.count() == 2 && world.triples("urn:other").await.len() == 3;
+    world.flow.until(both).await;
+    // As long again as that took, at least.
+    tokio::time::sleep(std::time::Duration::from_millis(300)).await;
+    let listed = world.one(about("list-kg-cores", "")).await.ids.unwrap();
+    assert_eq!(listed, ["urn:other"]);
 }
 
 async fn what_is_put_comes_back_and_goes_when_it_is_deleted(place: Place) {
@@ -214,6 +251,7 @@ async fn what_is_wrong_with_a_question_is_named(place: Place) {
 tg_testkit::on_both_buses!(
     what_comes_late_for_an_ended_collection_is_in_no_core,
     what_a_flow_writes_is_in_the_core_of_its_document_once,
+    what_an_answer_leaves_behind_is_in_no_core,
     what_is_put_comes_back_and_goes_when_it_is_deleted,
     cores_are_listed_in_pages,
     what_is_wrong_with_a_question_is_named,

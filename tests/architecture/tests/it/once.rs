@@ -32,6 +32,17 @@ const RULES: &[Rule] = &[
         but: &[("crates/bus/src/rabbitmq/topology.rs", "the file")],
     },
     Rule {
+        says: "several messages in one record are what an answer leaves behind: who keeps knowledge passes such records by, unread",
+        words: &["record_together"],
+        within: &[],
+        strings: false,
+        but: &[
+            ("crates/clients/src/traces.rs", "the trace of an answer"),
+            ("crates/rpc/src/together.rs", "how it is written"),
+            ("crates/mesh/src/scope.rs", "passes it on"),
+        ],
+    },
+    Rule {
         says: "data of a workspace is purged by the reaper of crates/collections alone, which holds its tombstone",
         words: &[".purge("],
         within: &[],

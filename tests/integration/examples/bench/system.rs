@@ -8,13 +8,15 @@ use serde_json::json;
 use tg_testkit::model::{Options, Reply, Rule, ScriptedModel, two_step_react};
 use tg_testkit::process::{Launch, Server, bin_dir, client};
 use tg_testkit::rabbitmq::RabbitNode;
-use tg_testkit::services::SERVICES;
+use tg_testkit::services::{SERVICES, without};
 
 use crate::figures::{Figures, millis};
 use crate::{BOUND, DURABILITY, PIECES};
 
 /// Pause between two looks at whether it is ready: short, for it is part of the figure.
 const LOOK: Duration = Duration::from_millis(2);
+/// The service that is asked; its process is the first.
+const GATEWAY: &str = "gateway";
 /// Time that a process of the system may take to be connected before the next is started.
 const SETTLE: Duration = Duration::from_millis(20);
 
@@ -143,10 +145,14 @@ pub fn names(shape: Shape) -> Vec<&'static str> {
     parts(shape).iter().map(first).collect()
 }
 
-/// The services of each process.
+/// The services of each process, the one with the gateway first.
 fn parts(shape: Shape) -> Vec<Vec<&'static str>> {
     match shape {
-        Shape::ProcessPerService => SERVICES.iter().map(|name| vec![*name]).collect(),
+        Shape::ProcessPerService => {
+            let others = without(&SERVICES, &[GATEWAY]);
+            let all = std::iter::once(GATEWAY).chain(others);
+            all.map(|name| vec![name]).collect()
+        }
         _ => vec![Vec::new()],
     }
 }

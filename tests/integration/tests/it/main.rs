@@ -156,6 +156,7 @@ mod upgrades_lose_nothing;
 mod uploads_go_on;
 mod vectors_are_kept_in_files;
 mod what_a_run_costs;
+mod what_a_run_takes;
 mod what_is_loaded_by_hand_stays;
 mod what_is_released_is_whole;
 mod workspaces_are_walls;

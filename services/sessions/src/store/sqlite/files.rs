@@ -14,6 +14,8 @@ use tokio::sync::Mutex;
 
 /// Files that are open at a time. Each has a few threads of its own.
 const OPEN: usize = 16;
+/// Under which their commits are counted, with those of the index.
+const STORE: &str = "agent_sessions";
 /// What the names of files end in.
 const ENDING: &str = ".sqlite";
 /// A database and the files that lie beside it, in the order in which they are deleted. The database is the last: as long as it is
@@ -266,7 +268,7 @@ impl Files {
             if !make && !path.exists() {
                 return Ok(None);
             }
-            Database::open(&path, MIGRATIONS, durability).map(Some)
+            Database::open_as(STORE, &path, MIGRATIONS, durability).map(Some)
         });
         let Some(file) = opened.await? else {
             return Ok(None);
