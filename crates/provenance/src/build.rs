@@ -17,6 +17,22 @@ pub struct Usage<'a> {
     pub model: Option<&'a str>,
 }
 
+impl Usage<'_> {
+    /// With the tokens of other calls.
+    #[must_use]
+    pub fn and(self, other: &Usage<'_>) -> Self {
+        let sum = |one: Option<u64>, other: Option<u64>| match (one, other) {
+            (Some(one), Some(other)) => Some(one.saturating_add(other)),
+            (one, other) => one.or(other),
+        };
+        Self {
+            in_token: sum(self.in_token, other.in_token),
+            out_token: sum(self.out_token, other.out_token),
+            ..self
+        }
+    }
+}
+
 /// What one explain chunk shows and one entry of the trace holds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Event {

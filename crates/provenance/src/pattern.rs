@@ -39,7 +39,7 @@ pub struct StepResult<'a> {
     pub action: &'a str,
     /// Its arguments as JSON text.
     pub arguments: &'a str,
-    /// What choosing the tool took.
+    /// What choosing the tool took, with the tool's own calls of models if no other entity says what they took.
     pub usage: Usage<'a>,
     /// How long the tool took.
     pub duration_ms: Option<u64>,
@@ -60,6 +60,8 @@ pub struct Finding<'a> {
     pub from: &'a str,
     /// IRI of the end of the subagent's run, if it came to one.
     pub end: Option<&'a str>,
+    /// What the subagent took, if it has no trace that says it.
+    pub usage: Usage<'a>,
     /// Why there is nothing.
     pub error: Option<&'a str>,
     /// Whether the text is stored.
@@ -123,6 +125,7 @@ pub fn finding(session: &Session, facts: &Finding<'_>) -> Event {
         .label(format!("Finding: {}", short(facts.goal)))
         .text(tg::SUBAGENT_GOAL, facts.goal)
         .link_if(tg::DOCUMENT, facts.stored.then_some(document.as_str()))
+        .used(&facts.usage)
         .link_if(prov::WAS_DERIVED_FROM, facts.end)
         .derived_from(facts.from);
     if let Some(error) = facts.error {
@@ -203,6 +206,7 @@ mod tests {
                 goal: &goal,
                 from: &id.decomposition(),
                 end: Some(&end),
+                usage: Usage::default(),
                 error: None,
                 stored: true,
             },

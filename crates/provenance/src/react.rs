@@ -52,6 +52,8 @@ pub struct Observation<'a> {
     pub sub_trace: Option<&'a str>,
     /// How long the tool took.
     pub duration_ms: Option<u64>,
+    /// What the tool's own calls of models took, if no other entity says it.
+    pub usage: Usage<'a>,
     /// What the tool's failure said.
     pub error: Option<&'a str>,
     /// Whether the text is stored.
@@ -134,7 +136,12 @@ pub fn session(session: &Session, facts: &SessionFacts<'_>) -> Event {
 
 /// The router chose a pattern for a task of some type. Nothing follows from it: readers of traces walk from the session
 /// and stop at what they do not know.
-pub fn pattern_decision(session: &Session, pattern: &str, task_type: &str) -> Event {
+pub fn pattern_decision(
+    session: &Session,
+    pattern: &str,
+    task_type: &str,
+    usage: &Usage<'_>,
+) -> Event {
     Description::of(session.pattern_decision())
         .entity(&[tg::PATTERN_DECISION])
         .label(format!("Pattern: {pattern}"))
@@ -143,6 +150,7 @@ pub fn pattern_decision(session: &Session, pattern: &str, task_type: &str) -> Ev
             tg::TASK_TYPE,
             Some(task_type).filter(|kind| !kind.is_empty()),
         )
+        .used(usage)
         .derived_from(session.iri())
         .done()
 }
@@ -192,7 +200,8 @@ pub fn observation(session: &Session, facts: &Observation<'_>) -> Event {
         .label("Observation")
         .derived_from(facts.sub_trace.unwrap_or(&analysis))
         .link_if(tg::DOCUMENT, facts.stored.then_some(id.as_str()))
-        .number(tg::TOOL_DURATION_MS, facts.duration_ms);
+        .number(tg::TOOL_DURATION_MS, facts.duration_ms)
+        .used(&facts.usage);
     if let Some(error) = facts.error {
         about = about.classes(&[tg::ERROR]).text(tg::TOOL_ERROR, error);
     }

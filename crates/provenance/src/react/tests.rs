@@ -133,11 +133,13 @@ fn a_failed_observation_says_so() {
             nth: 0,
             sub_trace: None,
             duration_ms: Some(3),
+            usage: Usage::default(),
             error: Some("no such name"),
             stored: true,
         },
     );
     one_subject(&event);
+    assert!(objects(&event, tg::IN_TOKEN).is_empty());
     assert_eq!(
         objects(&event, rdf::TYPE),
         iris(&[prov::ENTITY, tg::OBSERVATION, tg::ERROR])
@@ -147,6 +149,35 @@ fn a_failed_observation_says_so() {
         objects(&event, prov::WAS_DERIVED_FROM),
         iris(&[&format!("{S}/i1")])
     );
+}
+
+#[test]
+fn what_calls_of_models_took_is_said_once() {
+    let id = Session::new("7d0c");
+    let decided = pattern_decision(&id, "react", "risk", &usage());
+    one_subject(&decided);
+    assert_eq!(objects(&decided, tg::IN_TOKEN), texts(&["640"]));
+    assert_eq!(objects(&decided, tg::LLM_MODEL), texts(&["some-model"]));
+    let facts = Observation {
+        step: 1,
+        nth: 0,
+        sub_trace: None,
+        duration_ms: Some(3),
+        usage: usage(),
+        error: None,
+        stored: true,
+    };
+    let seen = observation(&id, &facts);
+    assert_eq!(objects(&seen, tg::OUT_TOKEN), texts(&["58"]));
+
+    let own = Usage {
+        in_token: Some(5),
+        ..Usage::default()
+    };
+    let both = usage().and(&own);
+    assert_eq!((both.in_token, both.out_token), (Some(645), Some(58)));
+    assert_eq!(both.model, Some("some-model"));
+    assert_eq!(Usage::default().and(&own).in_token, Some(5));
 }
 
 #[test]

@@ -72,6 +72,7 @@ fn run() -> Vec<Event> {
         nth: 0,
         sub_trace: Some(&last.id),
         duration_ms: Some(3),
+        usage: Usage::default(),
         error: None,
         stored: true,
     };
@@ -185,6 +186,7 @@ fn an_entity_that_is_put_in_is_found_though_its_hash_fits() {
         nth: 0,
         sub_trace: None,
         duration_ms: None,
+        usage: Usage::default(),
         error: None,
         stored: false,
     };

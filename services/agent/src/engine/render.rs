@@ -10,7 +10,7 @@ use super::linked::Linked;
 use super::pattern::Decided;
 use super::patterns;
 use super::phase::Phase;
-use super::trace::{Entries, Left, Stopped, Stored, is_routed, used};
+use super::trace::{Entries, Left, Stopped, Stored, is_routed, used, used_by_router};
 
 impl Entries<'_> {
     /// All of them in the order of their chain: the session with the first step, the decision, its thought, the
@@ -29,8 +29,9 @@ impl Entries<'_> {
             });
             linked.add(session(id, &self.began(parent.as_deref())), None);
             if is_routed(self.run) {
-                let decided = pattern_decision(id, &self.run.pattern, &self.run.task_type);
-                linked.add(decided, None);
+                let (pattern, task_type) = (&self.run.pattern, &self.run.task_type);
+                let usage = used_by_router(self.run);
+                linked.add(pattern_decision(id, pattern, task_type, &usage), None);
             }
         }
         if let Some(decision) = left.decision {

@@ -26,9 +26,43 @@ pub(super) fn is_routed(run: &AgentRun) -> bool {
     !run.pattern.is_empty() && !run.named
 }
 
+fn known(count: i64) -> Option<u64> {
+    u64::try_from(count).ok().filter(|count| *count > 0)
+}
+
+/// Tokens of calls whose time is not known here, and the model, if that is; nothing where there are none.
+fn tokens((in_token, out_token): (i64, i64), model: &str) -> Used<'_> {
+    let (in_token, out_token) = (known(in_token), known(out_token));
+    match in_token.or(out_token) {
+        None => Used::default(),
+        Some(_) => Used {
+            duration_ms: None,
+            in_token,
+            out_token,
+            model: Some(model).filter(|model| !model.is_empty()),
+        },
+    }
+}
+
+/// What the router's choice took: all that a run took before its first step.
+pub(super) fn used_by_router(run: &AgentRun) -> Used<'_> {
+    tokens((run.in_token, run.out_token), &run.model)
+}
+
+/// What a tool's own calls of models took. Nothing where the tool, or each subagent, has entities that say it.
+pub(super) fn used_by_tool(seen: &Observation) -> Used<'_> {
+    match seen.trace.is_empty() && seen.findings.is_empty() {
+        true => apart(&seen.usage),
+        false => Used::default(),
+    }
+}
+
+fn apart(usage: &Usage) -> Used<'_> {
+    tokens((usage.in_token, usage.out_token), &usage.model)
+}
+
 /// What calls took, as the trace says it.
 pub fn used(usage: &Usage) -> Used<'_> {
-    let known = |count: i64| u64::try_from(count).ok().filter(|count| *count > 0);
     Used {
         duration_ms: Some(usage.duration_ms),
         in_token: known(usage.in_token),
@@ -156,11 +190,17 @@ impl Entries<'_> {
         let before = usize::try_from(self.run.findings).unwrap_or(0);
         for (number, found) in (before..).zip(findings) {
             let end = Session::new(&found.run).conclusion();
+            // A program has no trace.
+            let usage = match found.head.is_empty() {
+                true => apart(&found.usage),
+                false => Used::default(),
+            };
             let facts = Finding {
                 number,
                 goal: &found.goal,
                 from,
                 end: (!found.head.is_empty()).then_some(end.as_str()),
+                usage,
                 error: found.error.as_deref(),
                 stored: self.library && !found.text.is_empty(),
             };

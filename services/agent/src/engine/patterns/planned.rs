@@ -10,7 +10,7 @@ use crate::engine::linked::Linked;
 use crate::engine::pattern::{Decided, Done, Pattern};
 use crate::engine::phase::Phase;
 use crate::engine::plan;
-use crate::engine::trace::{Entries, Left, Stored, used};
+use crate::engine::trace::{Entries, Left, Stored, used, used_by_tool};
 
 /// See the module.
 pub(super) struct Planned;
@@ -125,10 +125,11 @@ impl Entries<'_> {
         let took = decision.asked();
         for (nth, one, seen) in outcomes(decision, seen) {
             // What the choice of all took stands with the first.
-            let usage = match nth {
+            let chose = match nth {
                 0 => used(&took),
                 _ => Used::default(),
             };
+            let usage = chose.and(&used_by_tool(seen));
             let at = one.place.unwrap_or(at);
             self.asked(id, (nth, &one, &id.step_result(at)), seen, linked);
             let stored = self.stored_of(nth, seen, stored);

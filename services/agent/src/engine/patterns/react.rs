@@ -9,7 +9,7 @@ use crate::engine::guards::Rung;
 use crate::engine::linked::{Linked, before_call};
 use crate::engine::pattern::{Decided, Done, Pattern};
 use crate::engine::phase::Phase;
-use crate::engine::trace::{Entries, Left, Stored, used};
+use crate::engine::trace::{Entries, Left, Stored, used, used_by_tool};
 
 /// See the module.
 pub(super) struct React;
@@ -193,6 +193,7 @@ impl Entries<'_> {
                 nth,
                 sub_trace: last.map(|entry| entry.id.as_str()),
                 duration_ms: Some(seen.duration_ms),
+                usage: used_by_tool(seen),
                 error: seen.error.as_deref(),
                 stored: stored.text,
             },

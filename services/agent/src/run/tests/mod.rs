@@ -31,6 +31,7 @@ mod routed;
 mod services;
 mod settings;
 mod summaries;
+mod summed;
 mod supervised;
 mod tasks;
 mod thinking;

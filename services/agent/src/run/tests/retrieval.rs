@@ -6,11 +6,12 @@ use serde_json::{Value, json};
 use tg_mesh::Processor;
 use tg_schemas::msg::*;
 use tg_schemas::processors;
+use tg_schemas::vocabulary::tg;
 use tg_schemas::{Class, Term, Triple};
 use tg_testkit::fakes::{Embeddings, Played};
 use tg_testkit::place::Place;
 
-use super::world::{Say, World, ask_for, question, rows, topic, values};
+use super::world::{Say, World, ask_for, question, rows, shown, topic, values};
 
 fn bridge() -> Citation {
     Citation {
@@ -66,6 +67,7 @@ fn document_rag() -> Arc<Played<DocumentRagQuery, DocumentRagResponse>> {
         Ok(DocumentRagResponse {
             response: Some("From documents.".into()),
             end_of_session: true,
+            in_token: Some(5),
             ..DocumentRagResponse::default()
         })
     })
@@ -195,6 +197,8 @@ async fn knowledge_is_asked_for_and_its_trace_stands_before_the_observation(plac
     );
     let end = chunks.last().unwrap();
     assert_eq!(end.in_token, Some(207), "the tool's own calls count");
+    // The tool's own entities are the place for them: the run's do not say them again.
+    assert_eq!(values(&shown(&chunks), tg::IN_TOKEN), ["100", "100"]);
 }
 
 async fn an_answer_names_what_its_tools_cite_and_a_refusal_nothing(place: Place) {
@@ -235,6 +239,8 @@ async fn documents_and_rows_are_asked_too(place: Place) {
     let tool = |kind: &str| json!({"name": "t", "type": kind});
     let (_, chunks) = used(&place.another().await, tool("document-query"), ask).await;
     assert_eq!(observation(&chunks), "From documents.");
+    // It left no trace.
+    assert!(values(&shown(&chunks), tg::IN_TOKEN).contains(&"5".to_owned()));
     let (_, chunks) = used(&place.another().await, tool("structured-query"), ask).await;
     assert_eq!(observation(&chunks), "{\n  \"n\": 1\n}");
     let search = json!({
