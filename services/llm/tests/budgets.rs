@@ -176,6 +176,30 @@ async fn an_answer_counts_for_its_key_and_its_workspace(place: Place) {
     assert_eq!(world.calls("reserve-call")[1].model, "chosen");
 }
 
+/// As much as the question lets the model write is reserved for its reply.
+async fn a_stated_reply_is_reserved_whole(place: Place) {
+    let says = UsageResponse {
+        bound: true,
+        ..UsageResponse::default()
+    };
+    let world = world(&place, says).await;
+    for (stated, reserved) in [(4096, 4096), (9, 9), (i64::MAX, 1_000_000)] {
+        let chat = ChatCompletionRequest {
+            messages: vec![ChatTurn {
+                role: "user".to_owned(),
+                content: "go".to_owned(),
+                ..ChatTurn::default()
+            }],
+            max_tokens: Some(stated),
+            ..ChatCompletionRequest::default()
+        };
+        let told: ChatCompletionResponse = world.ask("chat-completion", &chat, None).await.unwrap();
+        assert!(told.error.is_none(), "{:?}", told.error);
+        let asked = world.calls("reserve-call");
+        assert_eq!(asked.last().unwrap().out_token, reserved, "{stated}");
+    }
+}
+
 async fn runs_count_themselves_and_records_are_never_refused(place: Place) {
     let says = UsageResponse {
         bound: true,
@@ -217,6 +241,7 @@ async fn a_question_without_an_answer_to_come_is_not_reserved(place: Place) {
 tg_testkit::on_both_buses!(
     a_budget_refuses_every_kind_of_question,
     an_answer_counts_for_its_key_and_its_workspace,
+    a_stated_reply_is_reserved_whole,
     runs_count_themselves_and_records_are_never_refused,
     without_budgets_nothing_is_reserved,
     a_question_without_an_answer_to_come_is_not_reserved,
