@@ -170,7 +170,7 @@ async fn held_by_an_impatient_node(takes: Duration, times: usize) {
 
 /// Item 8, over a broker with a small `consumer_timeout`.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_step_that_a_broker_takes_back_runs_once() {
+async fn a_step_that_is_taken_back_over_a_broker_runs_once() {
     held_by_an_impatient_node(Duration::ZERO, 3).await;
 }
 
@@ -287,7 +287,7 @@ mod alone {
     use super::{FORTY_MINUTES, held_by_an_impatient_node};
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-    async fn a_step_of_forty_minutes_that_a_broker_takes_back_runs_once() {
+    async fn a_step_of_forty_minutes_over_a_broker_runs_once() {
         held_by_an_impatient_node(FORTY_MINUTES, 100).await;
     }
 }
