@@ -30,7 +30,7 @@ pub struct OneConversationSummary {
 pub struct ExpandedConversation {
     /// The summary.
     pub summary: ConversationSummary,
-    /// Its text; empty: no model wrote one, and the agent is not told of these messages.
+    /// Its text; empty: no model wrote one, and the agent reads nothing of these messages.
     pub text: String,
     /// The messages, oldest first, without calls of tools and what these returned.
     pub messages: Vec<ChatMessage>,

@@ -1,4 +1,4 @@
-//! `list-conversation-summaries`: the summaries that agents are told instead of messages of a conversation.
+//! `list-conversation-summaries`: the summaries that agents read instead of messages of a conversation.
 
 use serde::{Deserialize, Serialize};
 
@@ -37,7 +37,7 @@ pub struct ConversationSummary {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, rename_all = "camelCase")]
 pub struct ConversationSummaries {
-    /// The summaries, oldest first. The agent is told the last one.
+    /// The summaries, oldest first. The agent reads the last one.
     pub items: Vec<ConversationSummary>,
     /// The `cursor` of the next page; `null`: this is the last one.
     pub next_cursor: Option<String>,
@@ -50,7 +50,7 @@ impl Operation for ListConversationSummaries {
     const META: Meta = Meta {
         service: SESSIONS,
         name: "list-conversation-summaries",
-        summary: "Lists the summaries that an agent is told instead of messages of a conversation, oldest first.",
+        summary: "Lists the summaries that an agent reads instead of messages of a conversation, oldest first.",
         capability: AGENT,
         method: "GET",
         path: "/api/v1/workspaces/{workspace}/agents/{agent_id}/conversations/{conversation_id}/summaries",

@@ -14,7 +14,7 @@ impl Operation for UndoConversationCompaction {
     const META: Meta = Meta {
         service: SESSIONS,
         name: "undo-conversation-compaction",
-        summary: "Takes the newest summary of a conversation back: the agent is told the messages again that it stood for. If these fill its model, the next turn makes another summary.",
+        summary: "Takes the newest summary of a conversation back: the agent reads the messages again that it stood for. If these fill its model, the next turn makes another summary.",
         capability: AGENT,
         method: "POST",
         path: "/api/v1/workspaces/{workspace}/agents/{agent_id}/conversations/{conversation_id}/undo-compaction",

@@ -166,7 +166,7 @@ pub trait LineageStore: Send + Sync + 'static {
         session: &str,
     ) -> Result<Option<SummaryRow>, StorageError>;
 
-    /// At most `most` summaries that agents are told instead of what they sum up, the oldest first: those that end after the
+    /// At most `most` summaries that agents read instead of what they sum up, the oldest first: those that end after the
     /// message of this number.
     ///
     /// # Errors

@@ -43,13 +43,16 @@ async fn summed_up(world: &World, text: &str) -> Conversation {
     to
 }
 
-async fn summaries(world: &World, of: &Conversation) -> Vec<ConversationSummary> {
-    let page = WhichPage {
+fn page(of: &Conversation) -> WhichPage {
+    WhichPage {
         agent_id: of.agent_id.clone(),
         conversation_id: of.conversation_id.clone(),
         ..WhichPage::default()
-    };
-    let all = world.call::<ListConversationSummaries>(&page).await;
+    }
+}
+
+async fn summaries(world: &World, of: &Conversation) -> Vec<ConversationSummary> {
+    let all = world.call::<ListConversationSummaries>(&page(of)).await;
     all.unwrap().items
 }
 
@@ -115,7 +118,33 @@ async fn a_summary_is_taken_back_and_made_again(place: Place) {
     assert!(framing.contains("Summary of what was said before: in short"));
 }
 
+/// `list-conversation-summaries`
+async fn summaries_are_listed_in_pages_the_oldest_first(place: Place) {
+    let world = World::start(&place).await;
+    let text = "x".repeat(31_000);
+    let of = summed_up(&world, &text).await;
+    // The messages that stayed fill the model once more.
+    for _ in 0..6 {
+        says(&world, &of, &text).await;
+    }
+    let all = summaries(&world, &of).await;
+    assert_eq!(all.len(), 2, "{all:?}");
+    assert_eq!(all[1].messages[0], all[0].messages[1] + 1);
+    let mut which = WhichPage {
+        limit: Some(1),
+        ..page(&of)
+    };
+    let first = world.call::<ListConversationSummaries>(&which).await;
+    let first = first.unwrap();
+    which.cursor = first.next_cursor;
+    let second = world.call::<ListConversationSummaries>(&which).await;
+    let second = second.unwrap();
+    assert_eq!([first.items, second.items].concat(), all);
+    assert_eq!(second.next_cursor, None);
+}
+
 on_both_buses!(
+    summaries_are_listed_in_pages_the_oldest_first,
     a_summary_is_expanded_to_what_it_stands_for,
     a_summary_is_taken_back_and_made_again,
 );

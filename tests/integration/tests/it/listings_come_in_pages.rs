@@ -126,6 +126,11 @@ const ELSEWHERE: [(&str, &str, &str); 12] = [
         "list-conversation-messages",
         include_str!("../../../../services/sessions/src/tests/conversations.rs"),
     ),
+    (
+        "sessions",
+        "list-conversation-summaries",
+        include_str!("../../../../services/sessions/src/tests/in_place.rs"),
+    ),
 ];
 /// Listings that are always one answer: of files that the operator wrote, and of what comes with the program.
 const WHOLE: [(&str, &str); 2] = [
