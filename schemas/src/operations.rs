@@ -21,6 +21,7 @@ mod delete_agent;
 mod delete_conversation;
 mod delete_llm_service;
 mod delete_session;
+mod expand_conversation_summary;
 mod expand_summary;
 mod export;
 mod export_session;
@@ -36,6 +37,7 @@ mod import_session;
 mod lineage;
 mod list_agents;
 mod list_conversation_messages;
+mod list_conversation_summaries;
 mod list_conversations;
 mod list_llm_services;
 mod list_memories;
@@ -52,6 +54,7 @@ mod session_lineage;
 mod surface;
 mod tenant_config;
 mod undo_compaction;
+mod undo_conversation_compaction;
 mod update_agent;
 mod update_conversation;
 mod update_llm_service;
@@ -73,6 +76,9 @@ pub use delete_agent::DeleteAgent;
 pub use delete_conversation::DeleteConversation;
 pub use delete_llm_service::DeleteLlmService;
 pub use delete_session::DeleteSession;
+pub use expand_conversation_summary::{
+    ExpandConversationSummary, ExpandedConversation, OneConversationSummary,
+};
 pub use expand_summary::{ExpandSummary, Expanded, OneSummary};
 pub use export::{FORM, SessionDocument};
 pub use export_session::ExportSession;
@@ -88,6 +94,9 @@ pub use import_session::{ImportSession, ImportedSession};
 pub use lineage::{CompactResult, Lineage, LineageNode, Summary};
 pub use list_agents::{ListAgents, WhichAgents, WorkspaceAgents};
 pub use list_conversation_messages::{ChatMessages, ListConversationMessages};
+pub use list_conversation_summaries::{
+    ConversationSummaries, ConversationSummary, ListConversationSummaries,
+};
 pub use list_conversations::{Conversations, ListConversations};
 pub use list_llm_services::{ListLlmServices, LlmServices, WhichLlmServices};
 pub use list_memories::{ListMemories, Memories, Memory, WhichMemories};
@@ -107,6 +116,7 @@ pub use session_lineage::SessionLineage;
 pub use surface::{DEPTH, PARENT, SESSIONS, TENANT, USER};
 pub use tenant_config::{TenantChange, TenantConfig, TenantLevels, TenantSettings};
 pub use undo_compaction::UndoCompaction;
+pub use undo_conversation_compaction::UndoConversationCompaction;
 pub use update_agent::{AgentChange, UpdateAgent};
 pub use update_conversation::{ConversationChange, UpdateConversation};
 pub use update_llm_service::{LlmServiceChange, UpdateLlmService};
@@ -156,6 +166,9 @@ operations! {
     DeleteConversation,
     ListConversationMessages,
     SendConversationMessage,
+    ListConversationSummaries,
+    ExpandConversationSummary,
+    UndoConversationCompaction,
     ListLlmServices,
     CreateLlmService,
     GetLlmService,

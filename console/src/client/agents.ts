@@ -28,6 +28,28 @@ export interface Said {
   by: "user" | "agent";
   text: string;
   failed: boolean;
+  /** Ids of the passages that the agent was given before it answered. */
+  sources: string[];
+}
+
+/** A call of a tool. `done`: it has returned its result. */
+export interface Call {
+  id: string;
+  tool: string;
+  /** The arguments, a line each. */
+  given: string;
+  result: string;
+  done: boolean;
+}
+
+/** What becomes of a turn while it is under way. */
+export interface Hearing {
+  /** A piece of the answer. */
+  piece: (text: string) => void;
+  /** The pieces so far were no answer yet. */
+  reset: () => void;
+  /** All calls of tools so far, the first one first. */
+  calls: (all: Call[]) => void;
 }
 
 /** Entries of a page of a listing, and pages that are read at most. */
@@ -60,12 +82,40 @@ const conversation = (one: Json): Conversation => ({
   created: text(one, "createdAt"),
 });
 
+/** Ids of passages, of a list of lists as text. */
+const chunks = (listed: string): string[] => {
+  try {
+    const all: unknown = JSON.parse(listed || "[]");
+    const first = (one: unknown): unknown => (Array.isArray(one) ? one[0] : undefined);
+    return Array.isArray(all) ? all.map(first).filter((id) => typeof id === "string") : [];
+  } catch {
+    return [];
+  }
+};
+
 const said = (one: Json): Said => ({
   id: text(one, "messageId"),
   by: text(one, "role") === "user" ? "user" : "agent",
   text: text(one, "content"),
   failed: text(object(one, "metadata"), "finish_reason") === "error",
+  sources: [...new Set(chunks(text(object(one, "metadata"), "context_chunks")))],
 });
+
+const given = ([key, value]: [string, unknown]): string => `${key}: ${typeof value === "string" ? value : JSON.stringify(value)}`;
+
+const call = (one: Json): Call => ({
+  id: text(one, "callId"),
+  tool: text(one, "toolName"),
+  given: Object.entries(object(one, "args")).map(given).join("\n"),
+  result: "",
+  done: false,
+});
+
+/** The calls with a result of one of them. */
+const returned = (all: Call[], one: Json): Call[] => {
+  const at = all.findLastIndex((call) => call.id === text(one, "callId"));
+  return all.map((call, place) => (place === at ? { ...call, result: text(one, "result"), done: true } : call));
+};
 
 export const agents = async (): Promise<Agent[]> => (await pages("list-agents")).map(agent);
 
@@ -89,11 +139,22 @@ export const messages = async (of: Agent, id: string): Promise<Said[]> => {
   return all.filter((one) => ["user", "agent"].includes(text(one, "role"))).map(said);
 };
 
-/** Sends a message. `piece`: text of the answer as it comes, where it comes in pieces. */
-export const send = async (of: Agent, id: string, content: string, piece: (text: string) => void): Promise<Said> => {
+/** Sends a message. The answer comes in pieces where the agent can do that. */
+export const send = async (of: Agent, id: string, content: string, hearing: Hearing): Promise<Said> => {
   const request = { operation: "send-conversation-message", agent_id: of.id, conversation_id: id, content, streaming: true };
+  let calls: Call[] = [];
   const part = (one: Json): void => {
-    if (one.event === "token") piece(text(object(one, "data"), "delta"));
+    const data = object(one, "data");
+    switch (one.event) {
+      case "token":
+        return hearing.piece(text(data, "delta"));
+      case "token-reset":
+        return hearing.reset();
+      case "tool-call":
+        return hearing.calls((calls = [...calls, call(data)]));
+      case "tool-result":
+        return hearing.calls((calls = returned(calls, data)));
+    }
   };
   const last = await sessions(request, { part });
   const answer = object(object(last, "result"), "assistant");

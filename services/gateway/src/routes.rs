@@ -9,12 +9,12 @@ use axum::routing::{MethodRouter, delete, get, post};
 use tg_schemas::operations::{
     CancelTurn, Chat, CompactSession, CreateAgent, CreateConversation, CreateFromTemplate,
     CreateLlmService, CreateSession, DeleteAgent, DeleteConversation, DeleteLlmService,
-    DeleteSession, ExpandSummary, ExportSession, ForgetMemory, GetAgent, GetConversation,
-    GetLlmService, GetNamedAgent, GetSession, GetTenantConfig, ImportSession, ListAgents,
-    ListConversationMessages, ListConversations, ListLlmServices, ListMemories, ListMessages,
-    ListNamedAgents, ListSessions, ListTemplates, Operation, PutTenantConfig,
-    SendConversationMessage, SendMessage, SessionLineage, UndoCompaction, UpdateAgent,
-    UpdateConversation, UpdateLlmService,
+    DeleteSession, ExpandConversationSummary, ExpandSummary, ExportSession, ForgetMemory, GetAgent,
+    GetConversation, GetLlmService, GetNamedAgent, GetSession, GetTenantConfig, ImportSession,
+    ListAgents, ListConversationMessages, ListConversationSummaries, ListConversations,
+    ListLlmServices, ListMemories, ListMessages, ListNamedAgents, ListSessions, ListTemplates,
+    Operation, PutTenantConfig, SendConversationMessage, SendMessage, SessionLineage,
+    UndoCompaction, UndoConversationCompaction, UpdateAgent, UpdateConversation, UpdateLlmService,
 };
 
 use crate::call::Meta;
@@ -170,6 +170,9 @@ pub const ROUTES: &[Route] = &[
     on::<DeleteConversation>(),
     on::<ListConversationMessages>(),
     on::<SendConversationMessage>(),
+    on::<ListConversationSummaries>(),
+    on::<ExpandConversationSummary>(),
+    on::<UndoConversationCompaction>(),
     on::<ListLlmServices>(),
     on::<CreateLlmService>(),
     on::<GetLlmService>(),

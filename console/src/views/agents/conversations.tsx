@@ -1,18 +1,15 @@
 // The conversations with one agent, and the one that is open: what was said, and a box for what is said next.
 import { useState } from "preact/hooks";
-import { begin, conversations, messages, send, type Agent, type Said } from "../../client/agents.js";
+import { begin, conversations, messages, send, type Agent, type Call, type Said } from "../../client/agents.js";
 import { failure } from "../../client/wire.js";
 import { useLoaded } from "../../parts/loaded.js";
+import { Message } from "./message.js";
 
 /** Characters of the first message that name a conversation. */
 const TITLE = 60;
 
-const Message = ({ said, agent }: { said: Said; agent: Agent }) => (
-  <li class={`said ${said.by}${said.failed ? " failed" : ""}`}>
-    <span class="label">{said.by === "user" ? "You" : agent.name}</span>
-    <p>{said.text}</p>
-  </li>
-);
+/** A message that is not read back yet. */
+const underWay = (by: Said["by"], text: string): Said => ({ id: by, by, text, failed: false, sources: [] });
 
 interface Props {
   agent: Agent;
@@ -23,6 +20,9 @@ export const Conversations = ({ agent, leave }: Props) => {
   const [open, setOpen] = useState("");
   const [asked, setAsked] = useState("");
   const [piece, setPiece] = useState("");
+  const [calls, setCalls] = useState<Call[]>([]);
+  // Calls of the turns that were seen here, by their answers.
+  const [made, setMade] = useState<Record<string, Call[]>>({});
   const [draft, setDraft] = useState("");
   const [fault, setFault] = useState("");
   // What was read after the last message, and of which conversation.
@@ -30,14 +30,20 @@ export const Conversations = ({ agent, leave }: Props) => {
   const listed = useLoaded(() => conversations(agent), agent.id);
   const told = useLoaded(() => (open ? messages(agent, open) : Promise.resolve([])), open);
   const talk = async (content: string) => {
-    setAsked(content), setPiece(""), setFault(""), setDraft("");
+    setAsked(content), setPiece(""), setCalls([]), setFault(""), setDraft("");
     let id = open;
+    let called: Call[] = [];
     try {
       if (!id) {
         id = (await begin(agent, content.slice(0, TITLE))).id;
         setOpen(id);
       }
-      await send(agent, id, content, (more) => setPiece((now) => now + more));
+      const answer = await send(agent, id, content, {
+        piece: (more) => setPiece((now) => now + more),
+        reset: () => setPiece(""),
+        calls: (all) => setCalls((called = all)),
+      });
+      setMade((before) => ({ ...before, [answer.id]: called }));
     } catch (why) {
       setFault(failure(why).message);
       setDraft(content);
@@ -80,10 +86,10 @@ export const Conversations = ({ agent, leave }: Props) => {
       <p role="status">{fault || listed.error || told.error}</p>
       <ol class="conversation" aria-label="Messages" aria-busy={asked !== ""}>
         {all.map((one) => (
-          <Message key={one.id} said={one} agent={agent} />
+          <Message key={one.id} said={one} agent={agent} calls={made[one.id]} />
         ))}
-        {asked && !isRead && <Message said={{ id: "asked", by: "user", text: asked, failed: false }} agent={agent} />}
-        {asked && <Message said={{ id: "piece", by: "agent", text: piece || "…", failed: false }} agent={agent} />}
+        {asked && !isRead && <Message said={underWay("user", asked)} agent={agent} calls={[]} />}
+        {asked && <Message said={underWay("agent", piece || "…")} agent={agent} calls={calls} />}
       </ol>
       <form class="ask card" onSubmit={submit}>
         <label class="hidden" for="message">

@@ -34,7 +34,7 @@ const CALLS: usize = 6;
 const COLLECTION: &str = "collection";
 
 /// A conversation as clients read it.
-fn shown(cx: &Cx, session: Session) -> Conversation {
+pub(super) fn shown(cx: &Cx, session: Session) -> Conversation {
     Conversation {
         workspace_id: cx.workspace().to_owned(),
         agent_id: session.owner.agent,
@@ -45,8 +45,13 @@ fn shown(cx: &Cx, session: Session) -> Conversation {
     }
 }
 
+/// Whether a message is shown: calls of tools and what these returned are not.
+pub(super) fn is_listed(message: &Message) -> bool {
+    message.role != Role::Tool && message.tool_calls.is_empty()
+}
+
 /// A message as clients read it.
-fn message(cx: &Cx, conversation: &str, message: Message) -> ChatMessage {
+pub(super) fn message(cx: &Cx, conversation: &str, message: Message) -> ChatMessage {
     let told = message.result.as_deref().and_then(turn_result);
     let metadata = told.map_or_else(BTreeMap::new, |told| {
         let json = |value: Result<String, _>| value.unwrap_or_default();
@@ -105,7 +110,7 @@ fn owner(agent: &Agent) -> Owner {
 
 impl Agents {
     /// An agent of the workspace, and a conversation with it.
-    async fn conversation(
+    pub(super) async fn conversation(
         &self,
         cx: &Cx,
         agent: &str,
@@ -216,7 +221,7 @@ impl Agents {
         let last = found.items.last().filter(|_| found.more);
         let last = last.map(|last| last.seq);
         let told = found.items.into_iter();
-        let told = told.filter(|one| one.role != Role::Tool && one.tool_calls.is_empty());
+        let told = told.filter(is_listed);
         Ok(ChatMessages {
             items: told.map(|one| message(cx, &known.id, one)).collect(),
             next_cursor: last.map(cursor::of_message),

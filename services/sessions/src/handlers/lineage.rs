@@ -75,6 +75,40 @@ async fn walk(
     Ok(all)
 }
 
+/// The messages that a summary stands for.
+///
+/// # Errors
+/// They are more than one answer holds, or the store failed.
+pub(super) async fn stood_for(
+    store: &SqliteSessions,
+    workspace: &str,
+    summary: &SummaryRow,
+) -> Result<Vec<store::Message>, SessionsError> {
+    let count = summary.last - summary.first + 1;
+    let span = Span {
+        after: summary.first - 1,
+        live: false,
+        most: usize::try_from(count).unwrap_or_default(),
+        bytes: limits::SESSION_TEXTS,
+    };
+    let said = match count {
+        ..=MOST => {
+            store
+                .messages(workspace, &summary.session, span)
+                .await?
+                .items
+        }
+        _ => Vec::new(),
+    };
+    if said.last().is_none_or(|last| last.seq < summary.last) {
+        let text = "summary_id: the summary stands for more than 10,000 messages or 8 MiB of text, which one answer cannot \
+                    hold; list the messages of its session in pages";
+        let failure = Failure::new(FailureCode::PayloadTooLarge, text);
+        return Err(SessionsError::Invalid(failure));
+    }
+    Ok(said)
+}
+
 /// A chain, and the summaries in it.
 struct Chain {
     backward: Vec<store::Session>,
@@ -195,28 +229,7 @@ impl Agents {
         let found = found.ok_or(SessionsError::NoSummary)?;
         let store = self.store.get().await?;
         let key = cx.workspace_key();
-        let count = found.last - found.first + 1;
-        let span = Span {
-            after: found.first - 1,
-            live: false,
-            most: usize::try_from(count).unwrap_or_default(),
-            bytes: limits::SESSION_TEXTS,
-        };
-        let said = match count {
-            ..=MOST => {
-                store
-                    .messages(key.as_str(), &found.session, span)
-                    .await?
-                    .items
-            }
-            _ => Vec::new(),
-        };
-        if said.last().is_none_or(|last| last.seq < found.last) {
-            let text = "summary_id: the summary stands for more than 10,000 messages or 8 MiB of text, which one answer cannot \
-                        hold; list the messages of its session in pages";
-            let failure = Failure::new(FailureCode::PayloadTooLarge, text);
-            return Err(SessionsError::Invalid(failure));
-        }
+        let said = stood_for(&store, key.as_str(), &found).await?;
         Ok(Expanded {
             messages: said.into_iter().map(message).collect(),
             summary: summary(found),

@@ -11,6 +11,7 @@ mod recalling;
 mod retrieving;
 mod sessions;
 mod streaming;
+mod summaries;
 mod summing;
 mod tenant;
 mod turn;
@@ -25,11 +26,12 @@ use tg_provider_http::Credentials;
 use tg_schemas::operations::{
     CancelTurn, Chat, CompactSession, CreateAgent, CreateConversation, CreateFromTemplate,
     CreateLlmService, CreateSession, DeleteAgent, DeleteConversation, DeleteLlmService,
-    DeleteSession, ExpandSummary, ExportSession, ForgetMemory, GetAgent, GetConversation,
-    GetLlmService, GetNamedAgent, GetSession, GetTenantConfig, ImportSession, ListAgents,
-    ListConversationMessages, ListConversations, ListLlmServices, ListMemories, ListMessages,
-    ListNamedAgents, ListSessions, ListTemplates, PutTenantConfig, SendConversationMessage,
-    SendMessage, SessionLineage, UndoCompaction, UpdateAgent, UpdateConversation, UpdateLlmService,
+    DeleteSession, ExpandConversationSummary, ExpandSummary, ExportSession, ForgetMemory, GetAgent,
+    GetConversation, GetLlmService, GetNamedAgent, GetSession, GetTenantConfig, ImportSession,
+    ListAgents, ListConversationMessages, ListConversationSummaries, ListConversations,
+    ListLlmServices, ListMemories, ListMessages, ListNamedAgents, ListSessions, ListTemplates,
+    PutTenantConfig, SendConversationMessage, SendMessage, SessionLineage, UndoCompaction,
+    UndoConversationCompaction, UpdateAgent, UpdateConversation, UpdateLlmService,
 };
 
 use crate::engine::catalogue::Catalogue;
@@ -96,6 +98,9 @@ pub(crate) fn served(
         .serve::<UpdateConversation>(agents.clone())
         .serve::<DeleteConversation>(agents.clone())
         .serve::<ListConversationMessages>(agents.clone())
+        .serve::<ListConversationSummaries>(agents.clone())
+        .serve::<ExpandConversationSummary>(agents.clone())
+        .serve::<UndoConversationCompaction>(agents.clone())
         .serve::<ListLlmServices>(agents.clone())
         .serve::<CreateLlmService>(agents.clone())
         .serve::<GetLlmService>(agents.clone())

@@ -166,6 +166,41 @@ pub trait LineageStore: Send + Sync + 'static {
         session: &str,
     ) -> Result<Option<SummaryRow>, StorageError>;
 
+    /// At most `most` summaries that agents read instead of what they sum up, the oldest first: those that end after the
+    /// message of this number.
+    ///
+    /// # Errors
+    /// The store failed.
+    async fn in_place(
+        &self,
+        workspace: &str,
+        session: &str,
+        after: i64,
+        most: usize,
+    ) -> Result<Vec<SummaryRow>, StorageError>;
+
+    /// The one of them that has this id.
+    ///
+    /// # Errors
+    /// The store failed.
+    async fn one_in_place(
+        &self,
+        workspace: &str,
+        session: &str,
+        id: &str,
+    ) -> Result<Option<SummaryRow>, StorageError>;
+
+    /// Removes the newest of them. `false`: there is none. A request that comes again finds it done.
+    ///
+    /// # Errors
+    /// The store failed; nothing was removed.
+    async fn take_back(
+        &self,
+        workspace: &str,
+        session: &str,
+        request: &str,
+    ) -> Result<bool, StorageError>;
+
     /// The turn of a session that a request began, with its answer where it has one. `None`: it began none.
     ///
     /// # Errors

@@ -8,6 +8,7 @@ mod chat_defaults;
 mod compaction;
 mod conversations;
 mod documents;
+mod in_place;
 mod llm_services;
 mod memory;
 mod repeated;

@@ -69,7 +69,7 @@ fn rows(config: &Value) -> Vec<String> {
 }
 
 /// Listings that are looked at page by page in another file, which names them: what they list takes more to make.
-const ELSEWHERE: [(&str, &str, &str); 12] = [
+const ELSEWHERE: [(&str, &str, &str); 13] = [
     (
         "requests",
         "list-runs",
@@ -125,6 +125,11 @@ const ELSEWHERE: [(&str, &str, &str); 12] = [
         "sessions",
         "list-conversation-messages",
         include_str!("../../../../services/sessions/src/tests/conversations.rs"),
+    ),
+    (
+        "sessions",
+        "list-conversation-summaries",
+        include_str!("../../../../services/sessions/src/tests/in_place.rs"),
     ),
 ];
 /// Listings that are always one answer: of files that the operator wrote, and of what comes with the program.

@@ -60,6 +60,7 @@ mod concurrency_is_a_setting;
 mod configuration_of_any_size;
 mod confirmed;
 mod connections_are_bounded;
+mod console_agents;
 mod console_library;
 mod console_page;
 mod console_runs;

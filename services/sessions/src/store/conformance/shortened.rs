@@ -134,6 +134,48 @@ async fn line_084_a_summary_in_place_leaves_its_session_as_it_is(
     assert!(!store.summed_up("w", nowhere).await.unwrap());
 }
 
+async fn summaries_in_place_are_listed_and_the_newest_one_is_taken_back(
+    store: impl LineageStore + SessionStore,
+) {
+    store.create("w", new("1", "ann", 10)).await.unwrap();
+    let row = |id: &str, last: i64| SummaryRow {
+        id: id.to_owned(),
+        successor: None,
+        kind: SummaryKind::InPlace,
+        last,
+        at: 2_000 + last,
+        ..shortening("1", "2", 3).summary
+    };
+    let lineage = SummaryRow {
+        id: "lineage".to_owned(),
+        ..shortening("1", "2", 9).summary
+    };
+    for one in [row("a", 2), row("b", 4), row("c", 6), lineage] {
+        assert!(store.summed_up("w", one).await.unwrap());
+    }
+    let ids = async |after, most| {
+        let all = store.in_place("w", "1", after, most).await.unwrap();
+        all.into_iter().map(|one| one.id).collect::<Vec<_>>()
+    };
+    assert_eq!(ids(0, 10).await, ["a", "b", "c"]);
+    assert_eq!(ids(2, 1).await, ["b"]);
+    let one = store.one_in_place("w", "1", "b").await.unwrap();
+    assert_eq!(one, Some(row("b", 4)));
+    for (session, id) in [("1", "lineage"), ("2", "b"), ("1", "x")] {
+        assert_eq!(store.one_in_place("w", session, id).await.unwrap(), None);
+    }
+    assert!(store.take_back("w", "1", "t1").await.unwrap());
+    // The request that did it finds it done.
+    assert!(store.take_back("w", "1", "t1").await.unwrap());
+    assert_eq!(ids(0, 10).await, ["a", "b"]);
+    for request in ["t2", "t3"] {
+        assert!(store.take_back("w", "1", request).await.unwrap());
+    }
+    assert!(!store.take_back("w", "1", "t4").await.unwrap());
+    assert!(!store.take_back("x", "1", "t5").await.unwrap());
+    assert_eq!(store.summaries("w", "1").await.unwrap().len(), 1);
+}
+
 async fn a_session_is_taken_in_once_with_its_messages(store: impl LineageStore + SessionStore) {
     store.create("w", new("1", "ann", 10)).await.unwrap();
     turn(&store, "1", "q1", "one").await;
@@ -225,5 +267,6 @@ async fn settings_and_facts_stay_with_their_workspace_and_user(
 conformance!(in_sqlite, sqlite;
     line_021_a_shortened_session_goes_on_in_another_and_can_be_restored,
     line_084_a_summary_in_place_leaves_its_session_as_it_is,
+    summaries_in_place_are_listed_and_the_newest_one_is_taken_back,
     a_session_is_taken_in_once_with_its_messages,
     settings_and_facts_stay_with_their_workspace_and_user);

@@ -81,6 +81,49 @@ impl LineageStore for SqliteSessions {
             .await
     }
 
+    async fn in_place(
+        &self,
+        workspace: &str,
+        session: &str,
+        after: i64,
+        most: usize,
+    ) -> Result<Vec<SummaryRow>, StorageError> {
+        let Some(file) = self.files.find(workspace).await? else {
+            return Ok(Vec::new());
+        };
+        let session = session.to_owned();
+        file.read(move |conn| summary::in_place(conn, &session, after, most))
+            .await
+    }
+
+    async fn one_in_place(
+        &self,
+        workspace: &str,
+        session: &str,
+        id: &str,
+    ) -> Result<Option<SummaryRow>, StorageError> {
+        let Some(file) = self.files.find(workspace).await? else {
+            return Ok(None);
+        };
+        let (session, id) = (session.to_owned(), id.to_owned());
+        file.read(move |conn| summary::one_in_place(conn, &session, &id))
+            .await
+    }
+
+    async fn take_back(
+        &self,
+        workspace: &str,
+        session: &str,
+        request: &str,
+    ) -> Result<bool, StorageError> {
+        let Some(file) = self.files.find(workspace).await? else {
+            return Ok(false);
+        };
+        let (session, request) = (session.to_owned(), request.to_owned());
+        file.write(move |tx| summary::take_back(tx, &session, &request))
+            .await
+    }
+
     async fn begun(
         &self,
         workspace: &str,

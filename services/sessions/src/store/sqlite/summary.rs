@@ -95,6 +95,51 @@ pub(super) fn newest_in_place(
         .optional()?)
 }
 
+pub(super) fn in_place(
+    conn: &Connection,
+    session: &str,
+    after: i64,
+    most: usize,
+) -> Result<Vec<SummaryRow>, StorageError> {
+    let sql = format!(
+        "SELECT {COLUMNS} FROM summary y JOIN session s ON s.number = y.session
+         WHERE s.id = ?1 AND y.kind = 'in_place' AND y.last_seq > ?2 ORDER BY y.last_seq LIMIT ?3"
+    );
+    let most = i64::try_from(most).unwrap_or(i64::MAX);
+    query_rows(conn, &sql, params![session, after, most], read)
+}
+
+pub(super) fn one_in_place(
+    conn: &Connection,
+    session: &str,
+    id: &str,
+) -> Result<Option<SummaryRow>, StorageError> {
+    let sql = format!(
+        "SELECT {COLUMNS} FROM summary y JOIN session s ON s.number = y.session
+         WHERE s.id = ?1 AND y.id = ?2 AND y.kind = 'in_place'"
+    );
+    Ok(conn
+        .prepare_cached(&sql)?
+        .query_row([session, id], read)
+        .optional()?)
+}
+
+pub(super) fn take_back(
+    tx: &Transaction<'_>,
+    session: &str,
+    request: &str,
+) -> Result<bool, StorageError> {
+    room::once(tx, request, session, || {
+        let Some(newest) = newest_in_place(tx, session)? else {
+            return Ok(false);
+        };
+        let gone = tx
+            .prepare_cached("DELETE FROM summary WHERE id = ?1")?
+            .execute([&newest.id])?;
+        Ok(gone > 0)
+    })
+}
+
 /// Bytes that a message counts.
 fn size(one: &Message) -> i64 {
     room::row(&[]).saturating_add(i64::try_from(one.bytes()).unwrap_or(i64::MAX))

@@ -1,0 +1,150 @@
+//! Summaries in place of a conversation's messages: they are listed, expanded, taken back and made again.
+
+use tg_schemas::operations::{
+    Conversation, ConversationSummary, CreateAgent, CreateConversation, ExpandConversationSummary,
+    ListConversationSummaries, NewAgent, NewConversation, OneConversation, OneConversationSummary,
+    SendConversationMessage, SentContent, UndoConversationCompaction, WhichPage,
+};
+use tg_testkit::on_both_buses;
+use tg_testkit::place::Place;
+
+use super::world::{World, code};
+
+/// The id of a request that comes twice.
+const TWICE: &str = "6f1f6a52-6f0c-4d3e-9a53-3a1c4b1e2d73";
+
+async fn says(world: &World, to: &Conversation, text: &str) {
+    let content = SentContent {
+        agent_id: to.agent_id.clone(),
+        conversation_id: to.conversation_id.clone(),
+        content: text.to_owned(),
+        ..SentContent::default()
+    };
+    let sent = world.call::<SendConversationMessage>(&content).await;
+    sent.unwrap();
+}
+
+/// A conversation that filled its model, so that a summary stands for the beginning of it.
+async fn summed_up(world: &World, text: &str) -> Conversation {
+    world.answers(|_| Ok("ok".to_owned()));
+    let agent = NewAgent {
+        name: "r".to_owned(),
+        ..NewAgent::default()
+    };
+    let agent = world.call::<CreateAgent>(&agent).await.unwrap();
+    let new = NewConversation {
+        agent_id: agent.agent_id,
+        ..NewConversation::default()
+    };
+    let to = world.call::<CreateConversation>(&new).await.unwrap();
+    for _ in 0..8 {
+        says(world, &to, text).await;
+    }
+    to
+}
+
+fn page(of: &Conversation) -> WhichPage {
+    WhichPage {
+        agent_id: of.agent_id.clone(),
+        conversation_id: of.conversation_id.clone(),
+        ..WhichPage::default()
+    }
+}
+
+async fn summaries(world: &World, of: &Conversation) -> Vec<ConversationSummary> {
+    let all = world.call::<ListConversationSummaries>(&page(of)).await;
+    all.unwrap().items
+}
+
+fn one(of: &Conversation) -> OneConversation {
+    OneConversation {
+        agent_id: of.agent_id.clone(),
+        conversation_id: of.conversation_id.clone(),
+    }
+}
+
+fn which(of: &Conversation, id: &str) -> OneConversationSummary {
+    OneConversationSummary {
+        agent_id: of.agent_id.clone(),
+        conversation_id: of.conversation_id.clone(),
+        summary_id: id.to_owned(),
+    }
+}
+
+async fn a_summary_is_expanded_to_what_it_stands_for(place: Place) {
+    let world = World::start(&place).await;
+    let text = "x".repeat(31_000);
+    let of = summed_up(&world, &text).await;
+    let all = summaries(&world, &of).await;
+    assert_eq!(all.len(), 1, "{all:?}");
+    assert_eq!((all[0].messages[0], all[0].tier.as_str()), (1, "full"));
+    assert!(!all[0].prompt.is_empty() && all[0].message_count > 0);
+    let which_one = which(&of, &all[0].summary_id);
+    let opened = world.call::<ExpandConversationSummary>(&which_one).await;
+    let opened = opened.unwrap();
+    assert_eq!(
+        (opened.text.as_str(), &opened.summary),
+        ("in short", &all[0])
+    );
+    let count = i64::try_from(opened.messages.len()).unwrap();
+    assert_eq!(count, all[0].message_count);
+    let first = &opened.messages[0];
+    assert_eq!((first.role.as_str(), &first.content), ("user", &Some(text)));
+    let unknown = which(&of, "x");
+    let unknown = world.call::<ExpandConversationSummary>(&unknown).await;
+    assert_eq!(code(unknown), "summary_not_found");
+}
+
+async fn a_summary_is_taken_back_and_made_again(place: Place) {
+    let world = World::start(&place).await;
+    let of = summed_up(&world, &"x".repeat(31_000)).await;
+    let before = summaries(&world, &of).await;
+    let undo = one(&of);
+    for _ in 0..2 {
+        // A request that comes again finds it done.
+        let back = world.call_as::<UndoConversationCompaction>(Some(TWICE), &undo);
+        assert_eq!(back.await.unwrap().conversation_id, of.conversation_id);
+    }
+    assert!(summaries(&world, &of).await.is_empty());
+    let nothing = world.call::<UndoConversationCompaction>(&undo).await;
+    assert_eq!(code(nothing), "summary_not_found");
+    let sums = world.model.asked.lock().len();
+    says(&world, &of, "on").await;
+    let after = summaries(&world, &of).await;
+    assert_eq!(after.len(), 1);
+    assert_ne!(after[0].summary_id, before[0].summary_id);
+    assert!(world.model.asked.lock().len() > sums);
+    let framing = world.asked().pop().unwrap().framing;
+    assert!(framing.contains("Summary of what was said before: in short"));
+}
+
+/// `list-conversation-summaries`
+async fn summaries_are_listed_in_pages_the_oldest_first(place: Place) {
+    let world = World::start(&place).await;
+    let text = "x".repeat(31_000);
+    let of = summed_up(&world, &text).await;
+    // The messages that stayed fill the model once more.
+    for _ in 0..6 {
+        says(&world, &of, &text).await;
+    }
+    let all = summaries(&world, &of).await;
+    assert_eq!(all.len(), 2, "{all:?}");
+    assert_eq!(all[1].messages[0], all[0].messages[1] + 1);
+    let mut which = WhichPage {
+        limit: Some(1),
+        ..page(&of)
+    };
+    let first = world.call::<ListConversationSummaries>(&which).await;
+    let first = first.unwrap();
+    which.cursor = first.next_cursor;
+    let second = world.call::<ListConversationSummaries>(&which).await;
+    let second = second.unwrap();
+    assert_eq!([first.items, second.items].concat(), all);
+    assert_eq!(second.next_cursor, None);
+}
+
+on_both_buses!(
+    summaries_are_listed_in_pages_the_oldest_first,
+    a_summary_is_expanded_to_what_it_stands_for,
+    a_summary_is_taken_back_and_made_again,
+);
