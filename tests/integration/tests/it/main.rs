@@ -89,6 +89,7 @@ mod large_answers_are_told;
 mod large_documents_pass_in_little_memory;
 mod large_questions_are_bounded;
 mod left_queries_stop;
+mod listeners_page_is_true;
 mod listeners_talk;
 mod listings_come_in_pages;
 mod loaded_facts_have_a_source;
