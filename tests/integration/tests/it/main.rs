@@ -46,6 +46,7 @@ mod a_session_outlives_its_flow;
 mod a_torn_blob_is_mended;
 mod a_turn_survives_kills;
 mod a_user_is_asked;
+mod a_workspace_comes_out_of_a_backup;
 mod an_upload_survives;
 mod answers_cite_what_they_say;
 mod answers_hide_topology;
