@@ -74,10 +74,12 @@ fn shown(page: &str) -> Vec<&str> {
 /// The message of an answer, without the thread, which differs.
 fn message(answer: &str) -> Result<Value> {
     let mut answer: Value = serde_json::from_str(answer)?;
-    let messages = answer["messages"].as_array_mut().context("no messages")?;
+    let messages = answer.get_mut("messages").and_then(Value::as_array_mut);
+    let messages = messages.context("no messages")?;
     let message = messages.first_mut().context("no message")?;
+    let mut message = message.take();
     message["thread"] = Value::Null;
-    Ok(message.take())
+    Ok(message)
 }
 
 #[tokio::test]
