@@ -296,6 +296,7 @@ const LINES: &[&str] = &[
     "invoke-structured-query -q why? --collection c --format json",
     "export-workspace -o w.tgx -w acme -f f -c extra --config-only --triples-limit 5",
     "import-workspace -i w.tgx -w acme -f f --overwrite --process --process-collection c --dry-run",
+    "import-workspace -i w.tgx -w acme -f f --new --process",
     "invoke-agent why?",
     "invoke-graph-rag why? -f f",
     "invoke-document-rag why? -C c",

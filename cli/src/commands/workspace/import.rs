@@ -11,6 +11,7 @@ mod documents;
 mod done;
 #[cfg(test)]
 mod fuzz;
+mod made;
 mod processed;
 mod reading;
 mod said;
@@ -48,6 +49,9 @@ impl Command for ImportWorkspace {
             session.options.workspace = Some(from).filter(|from| !from.is_empty());
         }
         let http = session.http()?;
+        if self.new {
+            self.make(session, &http).await?;
+        }
         let mut done = Done::default();
         // What goes through a flow needs one that runs, which is better known before anything is written.
         if !self.config_only && (self.process || !said.collections.is_empty()) {

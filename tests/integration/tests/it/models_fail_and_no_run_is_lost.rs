@@ -4,9 +4,12 @@
 //!
 //! A backend that failed rests, so a run may find nobody to ask: then it is told so. It may also be told that its model
 //! broke off, after a part of its answer. Silence, an end without a word and repeated text are never accepted.
+//!
+//! With a third backend that always answers, somebody is left to ask in each attempt: then a run fails only where a backend
+//! broke off in the middle of its answer.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
@@ -23,6 +26,8 @@ const RUNS: usize = 64;
 const BOUND: Duration = Duration::from_secs(120);
 /// Seconds until a backend has to begin to answer.
 const BEGINS_WITHIN: u64 = 2;
+/// The same of the one that always does.
+const ALWAYS_BEGINS_WITHIN: u64 = 60;
 const PIECES: usize = 8;
 const LOOKS: &str = "I should look this up.";
 const KNOWS: &str = "I know it now.";
@@ -43,8 +48,10 @@ fn die(seed: u64) -> impl Fn() -> usize + Send + Sync + 'static {
     }
 }
 
-/// A model of two steps, of which the die decides how it fares. Sides from `well` on are answers.
-fn rules(seed: u64, well: usize) -> Vec<Rule> {
+/// A model of two steps, of which the die decides how it fares. Sides from `well` on are answers. `cuts` counts the answers
+/// that break off.
+fn rules(seed: u64, well: usize, cuts: &Arc<AtomicUsize>) -> Vec<Rule> {
+    let cuts = Arc::clone(cuts);
     let roll = Arc::new(die(seed));
     let reply = move |prompt: &str| {
         let observed = prompt.lines().any(|line| line.starts_with("Observation:"));
@@ -60,6 +67,7 @@ fn rules(seed: u64, well: usize) -> Vec<Rule> {
             2 => Reply::status(500, "secret words"),
             // At once, in the thought, or in the decision or answer.
             side => {
+                cuts.fetch_add(1, Ordering::Relaxed);
                 let some = pieces.into_iter().take(side * 2 - 5);
                 Reply::pieces(some).ending(End::Disconnect)
             }
@@ -127,16 +135,8 @@ fn judged(frames: &[Value], nonce: &str) -> Result<bool> {
     Ok(false)
 }
 
-async fn models_fail_and_no_run_is_lost(bus: Bus) -> Result<()> {
-    let near = ScriptedModel::start(rules(4711, 5)).await?;
-    let far = ScriptedModel::start(rules(1147, 2)).await?;
-    let backend = |name: &str, model: &ScriptedModel, priority: u8| {
-        json!({
-            "name": name, "provider": "openai", "url": model.url(), "priority": priority,
-            "timeout": BEGINS_WITHIN, "supported_models": ["scripted"],
-        })
-    };
-    let backends = json!([backend("near", &near, 1), backend("far", &far, 2)]);
+/// The answers of all runs under these backends; how many runs were answered.
+async fn answered_by(bus: Bus, backends: Value) -> Result<usize> {
     let node = bus.broker().await?;
     let server = Launch::up()
         .env("THREADGRAPH_LLM__BACKENDS", backends.to_string())
@@ -159,8 +159,48 @@ async fn models_fail_and_no_run_is_lost(bus: Bus) -> Result<()> {
         answered += usize::from(well.with_context(|| format!("run {n}: {}", brief(&frames)))?);
     }
     ensure!(answered > 0, "nobody was answered\n{}", server.log());
+    Ok(answered)
+}
+
+fn backend(name: &str, model: &ScriptedModel, priority: u8) -> Value {
+    json!({
+        "name": name, "provider": "openai", "url": model.url(), "priority": priority,
+        "timeout": BEGINS_WITHIN, "supported_models": ["scripted"],
+    })
+}
+
+async fn models_fail_and_no_run_is_lost(bus: Bus) -> Result<()> {
+    let cuts = Arc::default();
+    let near = ScriptedModel::start(rules(4711, 5, &cuts)).await?;
+    let far = ScriptedModel::start(rules(1147, 2, &cuts)).await?;
+    let backends = json!([backend("near", &near, 1), backend("far", &far, 2)]);
+    answered_by(bus, backends).await?;
     ensure!(near.count() > 0 && far.count() > 0, "both were asked");
     Ok(())
 }
 
-on_both_buses!(models_fail_and_no_run_is_lost);
+/// The router tries a question four times, each time with the backend that it tried least for it. So a question that two
+/// backends fail before their first piece comes to the third one. After a first piece the router asks nobody else.
+async fn who_has_a_sound_backend_is_answered(bus: Bus) -> Result<()> {
+    let cuts = Arc::default();
+    let near = ScriptedModel::start(rules(4711, 5, &cuts)).await?;
+    let far = ScriptedModel::start(rules(1147, 2, &cuts)).await?;
+    // Answers whatever side is rolled.
+    let sound = ScriptedModel::start(rules(4177, 0, &cuts)).await?;
+    let mut always = backend("sound", &sound, 3);
+    always["timeout"] = json!(ALWAYS_BEGINS_WITHIN);
+    // Its bounds are not under test.
+    always["rate_limit_tpm"] = json!(1_000_000_000);
+    always["max_concurrent"] = json!(2 * RUNS);
+    let backends = json!([backend("near", &near, 1), backend("far", &far, 2), always]);
+    let failed = RUNS - answered_by(bus, backends).await?;
+    let cuts = cuts.load(Ordering::Relaxed);
+    ensure!(failed <= cuts, "{failed} failed, {cuts} broke off");
+    ensure!(sound.count() > 0, "the third was asked");
+    Ok(())
+}
+
+on_both_buses!(
+    models_fail_and_no_run_is_lost,
+    who_has_a_sound_backend_is_answered
+);

@@ -23,6 +23,9 @@ pub struct ImportWorkspace {
     /// Flow to import and process with
     #[arg(short = 'f', long, default_value = "default", value_name = "ID")]
     pub(super) flow_id: String,
+    /// Make the workspace and start its flow first; refused where there is a workspace of that name
+    #[arg(long, conflicts_with_all = ["overwrite", "dry_run"])]
+    pub(super) new: bool,
     /// Replace items and documents that are there already; nothing is removed
     #[arg(long)]
     pub(super) overwrite: bool,
