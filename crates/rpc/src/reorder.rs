@@ -60,13 +60,21 @@ impl Reorder {
         if self.early.len() >= MAX_PARTS {
             return Err(interrupted());
         }
-        self.early.insert(seq, part);
+        // Nearly all come in order: those are never put among the early ones, whose tree takes kilobytes for the first of them.
+        let mut next = match seq == self.next {
+            true => Some(part),
+            false => {
+                self.early.insert(seq, part);
+                None
+            }
+        };
         let mut complete = false;
-        while let Some(part) = self.early.remove(&self.next) {
+        while let Some(part) = next {
             self.ready_bytes += part.0.body.len();
             complete = part.1;
             self.ready.push_back(part);
             self.next += 1;
+            next = self.early.remove(&self.next);
         }
         let full =
             self.ready.len() > MAX_PARTS || (self.ready_bytes > MAX_BYTES && self.ready.len() > 1);

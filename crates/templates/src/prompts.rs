@@ -72,6 +72,8 @@ pub struct PromptSet {
     engine: Engine,
     entries: HashMap<String, Result<Entry, String>>,
     system: Result<(), String>,
+    /// The system prompt is a text without tags: it is the same whatever the values are.
+    is_constant: bool,
 }
 
 impl PromptSet {
@@ -87,6 +89,8 @@ impl PromptSet {
                 entries.insert(id.to_owned(), entry(&mut engine, key, value));
             }
         }
+        // Every tag begins with a brace.
+        let is_constant = !system.contains('{');
         let system = engine
             .add(SYSTEM_NAME, &system)
             .map_err(|error| error.to_string());
@@ -94,6 +98,7 @@ impl PromptSet {
             engine,
             entries,
             system,
+            is_constant,
         }
     }
 
@@ -132,11 +137,13 @@ impl PromptSet {
             };
         }
         let fault = |error: TemplateError| broken(error.to_string());
+        // The values may be a whole history: they are copied only for who reads them.
+        let of_system = match self.is_constant {
+            true => Map::new(),
+            false => values.clone(),
+        };
         Ok(Prompt {
-            system: self
-                .engine
-                .render(SYSTEM_NAME, values.clone())
-                .map_err(fault)?,
+            system: self.engine.render(SYSTEM_NAME, of_system).map_err(fault)?,
             text: self
                 .engine
                 .render(&format!("{PREFIX}{id}"), values)

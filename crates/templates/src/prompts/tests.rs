@@ -120,6 +120,24 @@ fn one_broken_prompt_harms_no_other() {
 }
 
 #[test]
+fn a_system_prompt_with_tags_reads_the_values_and_another_is_as_it_stands() {
+    let system = |text: &str| {
+        let row = json!(text).to_string();
+        let set = PromptSet::read([
+            ("system", row.as_str()),
+            ("template.p", r#"{"prompt": "for {{ name }}"}"#),
+        ]);
+        let prompt = set.render("p", &terms(json!({"name": "you"}))).unwrap();
+        assert_eq!(prompt.text, "for you");
+        prompt.system
+    };
+    assert_eq!(system("Help {{ name }}."), "Help you.");
+    for constant in ["Help.\n", "It costs $5 }} %} #", ""] {
+        assert_eq!(system(constant), constant);
+    }
+}
+
+#[test]
 fn only_strict_json_is_enforced() {
     let strict = json!({
         "type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"],

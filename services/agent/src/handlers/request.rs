@@ -16,6 +16,7 @@ use crate::error::AgentError;
 use crate::run::Agent;
 use crate::run::budget::budgets_of;
 use crate::run::execution::is_over;
+use crate::run::ids::new_run;
 use crate::run::route::{settle, without_choice};
 use crate::run::step::begin_at_once;
 use crate::store::{Asked, Began, Caller};
@@ -40,7 +41,7 @@ impl RequestHandler<AgentRequest, AgentResponse> for Questions {
         // A run whose bounds nobody can read is not begun.
         budgets_of(&self.0, &cx)?;
         let new = Began {
-            run: uuid::Uuid::new_v4().to_string(),
+            run: new_run(),
             started_at: clock::rfc3339(),
             route: without_choice(&self.0, &cx, &question),
         };

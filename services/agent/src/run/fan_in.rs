@@ -20,6 +20,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::agent::Agent;
 use super::execution::{StepExecution, is_over, there};
+use super::ids::new_run;
 use super::program;
 use super::titles;
 use super::went::{Relay, Went};
@@ -460,7 +461,7 @@ async fn begin(
         asker: None,
     };
     let new = Began {
-        run: uuid::Uuid::new_v4().to_string(),
+        run: new_run(),
         started_at: clock::rfc3339(),
         route: Some(Route::default()),
     };

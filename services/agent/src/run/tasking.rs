@@ -14,6 +14,7 @@ use super::agent::Agent;
 use super::announce::{Parent, announce};
 use super::execution::is_over;
 use super::fan_in::{apart, walk};
+use super::ids::new_run;
 use super::program;
 use crate::engine::decision::Finding;
 use crate::engine::router::Route;
@@ -245,7 +246,7 @@ async fn start(agent: &Agent, cx: &Cx, given: &Given) -> Result<AgentRun, Stop> 
         asker: (!user.is_empty()).then_some(caller),
     };
     let new = Began {
-        run: uuid::Uuid::new_v4().to_string(),
+        run: new_run(),
         started_at: clock::rfc3339(),
         route: Some(Route::default()),
     };

@@ -183,7 +183,8 @@ fn detached_from(task: &Task, over: CancellationToken) -> CancellationToken {
     own
 }
 
-/// A frame as a message.
+/// A frame as a message. Written to a buffer at once: by way of a formatter each token of it would be a call of its own.
 pub(super) fn text(frame: &Value) -> Message {
-    Message::text(frame.to_string())
+    // What is a value already can always be written.
+    Message::text(serde_json::to_string(frame).unwrap_or_default())
 }

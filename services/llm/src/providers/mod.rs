@@ -13,6 +13,7 @@ mod fuzz;
 mod listed;
 mod ollama;
 mod openai;
+mod plain;
 mod reading;
 
 use std::sync::Arc;

@@ -10,7 +10,7 @@ use tg_schemas::msg::ModelInfo;
 use super::chats::{Chats, messages};
 use super::dialogs::{self, CallDelta, Calls};
 use super::reading::{self, Begun, Dialect, Said};
-use super::{failure, listed};
+use super::{failure, listed, plain};
 use crate::error::LlmError;
 use crate::model::{ChatModel, ChatRequest, ChatStream, Completion, Format};
 
@@ -300,6 +300,13 @@ impl Dialect for Answer {
             // A server that has nothing to say yet.
             "" => return Ok(Said::Nothing),
             _ => {}
+        }
+        if let Some((model, text)) = plain::piece(data) {
+            if !model.is_empty() {
+                (*model).clone_into(&mut self.completion.model);
+            }
+            (self.begun, self.spoke) = (true, true);
+            return Ok(Said::Thinking(String::new(), text));
         }
         let chunk: Value =
             serde_json::from_slice(data.as_bytes()).map_err(|_| LlmError::Malformed)?;
