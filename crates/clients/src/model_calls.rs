@@ -1,6 +1,6 @@
 //! Calls of models that no run of the agent makes: the agent's ledger reserves them where a budget of the key or the workspace
-//! is set, and counts all of them. Nothing of it happens where no agent of ours is hosted, and none of it for calls of a run,
-//! which the run counts itself.
+//! is set, and counts all of them. While no agent of ours is hosted, calls are refused where a budget is known to be set, and
+//! otherwise neither reserved nor counted. Calls of a run are left alone: the run counts them itself.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -37,6 +37,9 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 /// How long it is taken for true that the settings of the agent bound nothing; and where the agent could not say so.
 const FRESH: Duration = Duration::from_secs(30);
 const UNSURE: Duration = Duration::from_secs(2);
+/// What a call is told that nobody can reserve, and seconds after which the agent may be there.
+const AWAY: &str = "a budget is set, and no process hosts the agent that would reserve the call";
+const SOON: u64 = 5;
 /// Workspaces, and models, that are remembered; one more, and all are forgotten.
 const KEEP: usize = 1024;
 /// Calls that wait to be counted. Those beyond are not counted, and the log says so.
@@ -128,18 +131,24 @@ impl ModelCalls {
     /// for. Returns what the call is counted with afterwards; `None`: nobody counts it, or a run of the agent does.
     ///
     /// # Errors
-    /// A budget refuses the call (`busy`, with a pause), or one is set and the agent cannot reserve the call now.
+    /// A budget refuses the call (`busy`, with a pause), or one is set and the agent cannot reserve the call now (`busy` as well
+    /// where no process hosts it).
     pub async fn begin(&self, cx: &Cx, likely: Took) -> Result<Option<ModelCall>, Error> {
         let counted = cx.counted();
         let Some(workspace) = cx.scope.workspace.clone() else {
             return Ok(None);
         };
         let is_counted = Neighbours::of(&cx.mesh).keep_runs()
-            && cx.mesh.presence().hosted(PROCESSOR.id)
             && counted != Some(CountedBy::Run)
             && !cx.id.is_empty();
         if !is_counted {
             return Ok(None);
+        }
+        if !cx.mesh.presence().hosted(PROCESSOR.id) {
+            return match counted.is_none() && self.is_bound(cx) {
+                true => Err(Error::new(ErrorCode::Busy, AWAY).after(SOON)),
+                false => Ok(None),
+            };
         }
         let asked = likely.model.clone();
         let named = self.0.answered.lock().get(&asked).cloned();
@@ -179,6 +188,12 @@ impl ModelCalls {
         own_binds(cx) || said.is_none_or(|(until, bound)| bound || Instant::now() >= until)
     }
 
+    /// Whether one is known to be set: by the workspace itself, or as the agent said last.
+    fn is_bound(&self, cx: &Cx) -> bool {
+        let said = self.said_of(cx.workspace_key().as_str());
+        own_binds(cx) || said.is_some_and(|(_, bound)| bound)
+    }
+
     fn said_of(&self, key: &str) -> Option<(Instant, bool)> {
         self.0.said.lock().get(key).copied()
     }
@@ -200,8 +215,7 @@ impl ModelCalls {
             Ok(answer) => answer,
             Err(error) if cx.cancel.is_cancelled() || cx.deadline.passed() => return Err(error),
             Err(error) => {
-                let is_bound = self.said_of(key.as_str()).is_some_and(|(_, bound)| bound);
-                if (is_bound || own_binds(cx)) && !is_of_before(&error) {
+                if self.is_bound(cx) && !is_of_before(&error) {
                     return Err(error);
                 }
                 // Where nothing is known to be bounded, models answer also while the agent cannot.

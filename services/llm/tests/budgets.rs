@@ -39,8 +39,8 @@ struct World {
     ledger: Arc<Played<UsageRequest, UsageResponse>>,
 }
 
-/// With a ledger that says this to each call.
-async fn world(place: &Place, says: UsageResponse) -> World {
+/// With a ledger that says this to each call, or without the agent that has one.
+async fn begun(place: &Place, config: Config, says: Option<UsageResponse>) -> World {
     let reply = Says::pieces(["one ", "two ", "three"]);
     let server = ScriptedModel::start(vec![Rule::always(reply)])
         .await
@@ -49,20 +49,28 @@ async fn world(place: &Place, says: UsageResponse) -> World {
         url: Some(server.url()),
         ..Options::default()
     };
+    let is_hosted = says.is_some();
+    let says = says.unwrap_or_default();
     let ledger = Played::new(move |_, _: UsageRequest| Ok(says.clone()));
-    let agent = Processor::new(agent_manager::PROCESSOR)
-        .serves(agent_manager::USAGE_TOTALS, ledger.clone());
+    let agent = is_hosted.then(|| {
+        Processor::new(agent_manager::PROCESSOR).serves(agent_manager::USAGE_TOTALS, ledger.clone())
+    });
     let host = |mesh: &_| {
         let own = processors(mesh, options).unwrap();
-        own.into_iter().chain([agent]).collect()
+        own.into_iter().chain(agent).collect()
     };
     let parameters = json!({"model": "chosen"});
-    let flow = TestFlow::start_with(place, Config::new(), WIRING, parameters, host).await;
-    let world = World {
+    let flow = TestFlow::start_with(place, config, WIRING, parameters, host).await;
+    World {
         flow,
         server,
         ledger,
-    };
+    }
+}
+
+/// With a ledger that says this to each call.
+async fn world(place: &Place, says: UsageResponse) -> World {
+    let world = begun(place, Config::new(), Some(says)).await;
     // The ledger is asked in the workspace, not in the flow.
     let workspace = WorkspaceId::new("default").unwrap();
     let to = agent_manager::USAGE_TOTALS.of_workspace(&workspace);
@@ -176,6 +184,30 @@ async fn an_answer_counts_for_its_key_and_its_workspace(place: Place) {
     assert_eq!(world.calls("reserve-call")[1].model, "chosen");
 }
 
+/// As much as the question lets the model write is reserved for its reply.
+async fn a_stated_reply_is_reserved_whole(place: Place) {
+    let says = UsageResponse {
+        bound: true,
+        ..UsageResponse::default()
+    };
+    let world = world(&place, says).await;
+    for (stated, reserved) in [(4096, 4096), (9, 9), (i64::MAX, 1_000_000)] {
+        let chat = ChatCompletionRequest {
+            messages: vec![ChatTurn {
+                role: "user".to_owned(),
+                content: "go".to_owned(),
+                ..ChatTurn::default()
+            }],
+            max_tokens: Some(stated),
+            ..ChatCompletionRequest::default()
+        };
+        let told: ChatCompletionResponse = world.ask("chat-completion", &chat, None).await.unwrap();
+        assert!(told.error.is_none(), "{:?}", told.error);
+        let asked = world.calls("reserve-call");
+        assert_eq!(asked.last().unwrap().out_token, reserved, "{stated}");
+    }
+}
+
 async fn runs_count_themselves_and_records_are_never_refused(place: Place) {
     let says = UsageResponse {
         bound: true,
@@ -202,6 +234,28 @@ async fn without_budgets_nothing_is_reserved(place: Place) {
     assert_eq!(world.calls("reserve-call").len(), 1, "the first one asks");
 }
 
+/// Nobody can say whether a call fits: where something is bounded it is refused, else it is made as ever.
+async fn while_no_agent_is_there_a_bound_refuses(place: Place) {
+    let bounded = Config::new();
+    bounded.put("agent", "budget", r#"{"key": {"tokens": 1000000}}"#);
+    let world = begun(&place, bounded, None).await;
+    let error = world.complete(None).await.unwrap_err();
+    assert_eq!(error.code(), ErrorCode::Busy, "{error:?}");
+    assert!(error.pause().is_some(), "{}", error.message);
+    assert_eq!(world.server.calls().len(), 0);
+    for counted in [CountedBy::Run, CountedBy::Record] {
+        world.complete(Some(counted)).await.unwrap();
+    }
+    for row in ["", r#"{"tokens": 5, "session": {"tokens": 5}}"#] {
+        let config = Config::new();
+        if !row.is_empty() {
+            config.put("agent", "budget", row);
+        }
+        let world = begun(&place.another().await, config, None).await;
+        world.complete(None).await.unwrap();
+    }
+}
+
 async fn a_question_without_an_answer_to_come_is_not_reserved(place: Place) {
     let world = world(&place, UsageResponse::default()).await;
     let question = TextCompletionRequest {
@@ -217,7 +271,9 @@ async fn a_question_without_an_answer_to_come_is_not_reserved(place: Place) {
 tg_testkit::on_both_buses!(
     a_budget_refuses_every_kind_of_question,
     an_answer_counts_for_its_key_and_its_workspace,
+    a_stated_reply_is_reserved_whole,
     runs_count_themselves_and_records_are_never_refused,
     without_budgets_nothing_is_reserved,
+    while_no_agent_is_there_a_bound_refuses,
     a_question_without_an_answer_to_come_is_not_reserved,
 );

@@ -1,5 +1,5 @@
-//! What the agent's loop takes beside its model, on the embedded bus and over RabbitMQ: guards, budgets and routing of an
-//! iteration; a step of many runs at once; a supervisor's way; a cancel; a run that is joined again.
+//! What the agent's loop takes beside its model, on the embedded bus and over RabbitMQ: guards and budgets of an iteration, alone
+//! and with routing; a step of many runs at once; a supervisor's way; a cancel; a run that is joined again.
 //! `agent_bench [embedded|rabbitmq|both]`, beside the binaries it measures.
 //!
 //! A step's overhead is measured by the model: from when it had written one reply until it is asked for the next of that run.
@@ -22,7 +22,7 @@ use tg_testkit::socket::Socket;
 
 /// Iterations of a run: a tool in each but the last.
 const ITERATIONS: usize = 10;
-/// Runs one after the other of a round, of each of the two systems.
+/// Runs one after the other of a round, of each of the three systems.
 const ALTERNATED: usize = 60;
 /// Runs at once, and the model's time for a reply of theirs; some runs one after the other are what they are compared with.
 const AT_ONCE: usize = 200;
@@ -39,6 +39,7 @@ const JOINS: usize = 300;
 const BOUND: Duration = Duration::from_secs(120);
 
 /// The figures: name, unit, and what each is to be at most.
+const GUARDED: (&str, &str, f64) = ("guards and budgets, an iteration", "ms", 0.2);
 const COST: (&str, &str, f64) = ("guards, budgets and routing, an iteration", "ms", 0.2);
 const MANY: (&str, &str, f64) = ("step, p95 of 200 runs to p50 of one", "x", 3.0);
 const WAY: (&str, &str, f64) = ("supervisor of 8, to its slowest path", "x", 1.3);
@@ -75,7 +76,7 @@ async fn bench(name: &str, bus: Bus) -> Result<()> {
     }
     println!("\n{name}");
     rounds.print();
-    for (name, unit, most) in [COST, MANY, WAY, CLOSED, JOINED] {
+    for (name, unit, most) in [GUARDED, COST, MANY, WAY, CLOSED, JOINED] {
         let median = rounds.median(name).context("a figure is missing")?;
         let verdict = if median <= most { "met" } else { "MISSED" };
         println!("  {name}: at most {most} {unit}: {verdict}");
@@ -138,32 +139,42 @@ async fn run(socket: &Socket, request: Value) -> Result<f64> {
     Ok(millis(began.elapsed()))
 }
 
-/// The same runs by a system without guards, budgets and router, and by one that has all, in turn.
+/// With bounds that no run comes near.
+fn bounded(launch: Launch) -> Launch {
+    launch
+        .env("THREADGRAPH_AGENT__RUN_TOKENS", "100000000")
+        .env("THREADGRAPH_AGENT__RUN_TOOL_CALLS", "1000")
+        .env("THREADGRAPH_AGENT__WORKSPACE_TOKENS_A_DAY", "1000000000000")
+}
+
+/// The same runs by a system without guards, budgets and router, by one that has guards and budgets, and by one that has all, in
+/// turn.
 async fn guards(bus: Bus, rounds: &mut Rounds) -> Result<()> {
     let model = scripted(vec![Rule::computed(|_| true, iterated)]).await?;
     let backends: Vec<Value> = ["near", "far"]
         .map(|name| json!({"name": name, "provider": "openai", "url": model.url(), "key": "sk-bench", "rate_limit_tpm": 1_000_000_000}))
         .into();
-    let hosts = [fresh(bus).await?, fresh(bus).await?];
+    let hosts = [fresh(bus).await?, fresh(bus).await?, fresh(bus).await?];
     let bare = system(&model, hosts[0].as_ref())
         .env("THREADGRAPH_AGENT__LOOP_DETECTION", "false")
         .env("THREADGRAPH_AGENT__COMPACTION", "false");
-    let whole = Launch::up()
-        .over(hosts[1].as_ref())
+    let guarded = bounded(system(&model, hosts[1].as_ref()));
+    let whole = bounded(Launch::up().over(hosts[2].as_ref()))
         .env(
             "THREADGRAPH_LLM__BACKENDS",
             Value::from(backends).to_string(),
         )
-        .env("THREADGRAPH_LLM__MODEL", "scripted")
-        .env("THREADGRAPH_AGENT__RUN_TOKENS", "100000000")
-        .env("THREADGRAPH_AGENT__RUN_TOOL_CALLS", "1000")
-        .env("THREADGRAPH_AGENT__WORKSPACE_TOKENS_A_DAY", "1000000000000");
-    let servers = [bare.ready().await?, whole.ready().await?];
+        .env("THREADGRAPH_LLM__MODEL", "scripted");
+    let servers = [
+        bare.ready().await?,
+        guarded.ready().await?,
+        whole.ready().await?,
+    ];
     let mut sockets = Vec::new();
     for server in &servers {
         sockets.push(Socket::connect(&server.url(), "").await?);
     }
-    let mut took = [Vec::new(), Vec::new()];
+    let mut took = [Vec::new(), Vec::new(), Vec::new()];
     for n in 0..ALTERNATED + 5 {
         for (socket, took) in sockets.iter().zip(&mut took) {
             let one = run(socket, question(&format!("Count. nonce-{n}"))).await?;
@@ -172,9 +183,15 @@ async fn guards(bus: Bus, rounds: &mut Rounds) -> Result<()> {
             }
         }
     }
-    let [bare, whole] = took.map(|took| nth(took, 50));
+    let [bare, guarded, whole] = took.map(|took| nth(took, 50));
     rounds.add("a run of 10 iterations, bare", "ms", bare);
-    rounds.add("a run of 10 iterations, guarded", "ms", whole);
+    rounds.add("a run of 10 iterations, guarded", "ms", guarded);
+    rounds.add("a run of 10 iterations, guarded and routed", "ms", whole);
+    rounds.add(
+        GUARDED.0,
+        GUARDED.1,
+        (guarded - bare) / ITERATIONS as f64,
+    );
     rounds.add(COST.0, COST.1, (whole - bare) / ITERATIONS as f64);
     end(servers).await
 }

@@ -230,7 +230,8 @@ impl StepExecution {
                 .await?;
         }
         let model = self.run.model.clone();
-        let likely = budget::summary_call(tokens, self.price(&model).as_ref());
+        let settings = self.run.settings.as_ref();
+        let likely = budget::summary_call(tokens, settings, self.price(&model).as_ref());
         let call = (CallKind::Summary, self.asks.summaries);
         let over = self.reserve(call, likely, (Scope::Model, model)).await?;
         if let Some(over) = over {

@@ -347,7 +347,7 @@ impl Asker<'_> {
         let deadline = i64::try_from(self.cx.deadline.millis()).unwrap_or(i64::MAX);
         let next = Reservation {
             account: self.account(),
-            amount: budget::summary_call(size, price.as_ref()),
+            amount: budget::summary_call(size, None, price.as_ref()),
             like: (Scope::Model, self.model.to_owned()),
             bounds,
             expires_ms: deadline.saturating_add(GRACE_MS),

@@ -9,8 +9,9 @@ use crate::engine::tokens::estimated;
 use crate::model::{ChatRequest, Completion};
 use crate::provider_client::ProviderClient;
 
-/// Tokens that a reply is guessed to have, and a picture.
+/// Tokens that a reply is guessed to have, the most that are reserved for one whose bound is stated, and those of a picture.
 const REPLY: i64 = 256;
+const MOST_REPLY: i64 = 1_000_000;
 const PICTURE: i64 = 1_000;
 
 /// A question under way.
@@ -44,7 +45,7 @@ impl Counting {
             in_token: read,
             out_token: request
                 .max_tokens
-                .map_or(REPLY, |most| most.clamp(1, REPLY)),
+                .map_or(REPLY, |most| most.clamp(1, MOST_REPLY)),
             ..Took::default()
         };
         Ok(Self {

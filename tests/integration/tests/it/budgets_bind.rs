@@ -246,8 +246,15 @@ async fn each_budget_binds(bus: Bus) -> Result<()> {
 
 /// A chat over `/v1`: its status, the seconds of `Retry-After`, and what was answered.
 async fn chat(url: &str) -> Result<(u16, Option<u64>, Value)> {
+    chat_of(url, None).await
+}
+
+async fn chat_of(url: &str, max_tokens: Option<i64>) -> Result<(u16, Option<u64>, Value)> {
     let turns = json!([{"role": "user", "content": "Say something."}]);
-    let body = json!({"model": "scripted", "messages": turns});
+    let mut body = json!({"model": "scripted", "messages": turns});
+    if let Some(most) = max_tokens {
+        body["max_tokens"] = json!(most);
+    }
     let asked = tg_testkit::process::client()?
         .post(format!("{url}v1/chat/completions"))
         .json(&body)
@@ -322,7 +329,48 @@ async fn calls_without_the_agent_share_it(bus: Bus) -> Result<()> {
     Ok(())
 }
 
-on_both_buses!(each_budget_binds, calls_without_the_agent_share_it);
+/// The first calls of all, 64 at once, of a model of which nothing is known: where each says how long its reply may be, they use
+/// no more than the budget and what is reserved for one.
+async fn a_first_burst_that_says_how_long_replies_may_be_passes_by_one_call(
+    bus: Bus,
+) -> Result<()> {
+    const REPLY: i64 = 2_000;
+    let says = Reply::text("word ".repeat(1_800));
+    let model = ScriptedModel::start(vec![Rule::always(says)]).await?;
+    let node = bus.broker().await?;
+    let server = launch(&model, node.as_ref())
+        .env(
+            "THREADGRAPH_AGENT__WORKSPACE_TOKENS_A_DAY",
+            MOST.to_string(),
+        )
+        .ready()
+        .await?;
+    let url = server.url();
+    let mut answered = 0;
+    for answer in join_all((0..RUNS).map(|_| chat_of(&url, Some(REPLY)))).await {
+        let (status, pause, told) = answer?;
+        match status {
+            200 => answered += 1,
+            _ => ensure!(status == 429 && pause.is_some(), "{status}: {told}"),
+        }
+    }
+    let all = used(&url, "workspace").await?;
+    let calls = all[0]["model_calls"].as_u64().context("calls")?;
+    ensure!(
+        calls == answered && answered > 0 && answered == model.count() as u64,
+        "{all:?}: {answered} answers, {} calls",
+        model.count()
+    );
+    let prompt = all[0]["in_token"].as_i64().context("tokens")? / i64::try_from(calls)?;
+    ensure!(tokens(&all[0]) <= MOST + prompt + REPLY, "{all:?}");
+    Ok(())
+}
+
+on_both_buses!(
+    each_budget_binds,
+    calls_without_the_agent_share_it,
+    a_first_burst_that_says_how_long_replies_may_be_passes_by_one_call,
+);
 
 #[tokio::test]
 async fn on_the_embedded_bus() -> Result<()> {

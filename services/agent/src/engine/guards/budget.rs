@@ -1,11 +1,12 @@
 //! What runs may take: tokens, money, time and calls of tools; each run, and those of a session, a key and a workspace
 //! together. What the next call is likely to take is counted before it is made, and what it took afterwards. So a bound is
-//! passed by no more than one call where calls are like those before; of a first burst of much larger ones it may be by each.
+//! passed by no more than one call where the question bounds the reply or calls are like those before; of a first burst of much
+//! larger ones it may be by each.
 
 use chrono::{DateTime, Datelike, Months, NaiveDate, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use tg_schemas::msg::AgentRun;
+use tg_schemas::msg::{AgentRun, ModelSettings};
 
 use crate::engine::compacting::shown;
 use crate::engine::cost::{NANO, Price};
@@ -13,8 +14,9 @@ use crate::engine::usage::Amount;
 
 /// Bytes of a prompt that are guessed to be a token.
 const BYTES: usize = 4;
-/// Tokens that a reply is guessed to have.
+/// Tokens that a reply is guessed to have, and the most that are reserved for one whose bound is stated.
 const REPLY: u64 = 256;
+const MOST_REPLY: u64 = 1_000_000;
 /// Bytes of a prompt beside question and steps: instructions and tools.
 const FRAME: usize = 2048;
 
@@ -324,7 +326,17 @@ pub fn model_call(run: &AgentRun, price: Option<&Price>) -> Amount {
     let steps = steps.chain(planned).sum::<usize>();
     let bytes = FRAME + run.question.len() + run.framing.len() + run.summary.len() + steps;
     let in_token = u64::try_from(bytes / BYTES).unwrap_or(u64::MAX);
-    one_call(in_token, price)
+    one_call(in_token, reply_of(run.settings.as_ref()), price)
+}
+
+/// Tokens that are reserved for a reply: as many as the question lets the model write.
+fn reply_of(settings: Option<&ModelSettings>) -> u64 {
+    let stated = settings.and_then(|settings| settings.max_tokens);
+    let stated = stated.and_then(|most| u64::try_from(most).ok());
+    match stated {
+        None | Some(0) => REPLY,
+        Some(most) => most.min(MOST_REPLY),
+    }
 }
 
 /// What a call of a model that is asked for is likely to take, by the prices of those that may answer.
@@ -343,18 +355,22 @@ pub fn outside_call(
 }
 
 /// What it is likely to take to sum up so many tokens.
-pub fn summary_call(tokens: u64, price: Option<&Price>) -> Amount {
+pub fn summary_call(
+    tokens: u64,
+    settings: Option<&ModelSettings>,
+    price: Option<&Price>,
+) -> Amount {
     let in_token = tokens.saturating_add((FRAME / BYTES) as u64);
-    one_call(in_token, price)
+    one_call(in_token, reply_of(settings), price)
 }
 
-/// One call of the model that reads so many tokens.
-fn one_call(in_token: u64, price: Option<&Price>) -> Amount {
+/// One call of the model that reads and writes so many tokens.
+fn one_call(in_token: u64, out_token: u64, price: Option<&Price>) -> Amount {
     Amount {
         model_calls: 1,
         in_token,
-        out_token: REPLY,
-        nanodollars: price.map_or(0, |price| price.nanodollars(in_token, REPLY, 0)),
+        out_token,
+        nanodollars: price.map_or(0, |price| price.nanodollars(in_token, out_token, 0)),
         ..Amount::default()
     }
 }
@@ -421,6 +437,34 @@ mod tests {
         );
         assert_eq!(Budget::default().exhausted("", &spent, &next), None);
         assert!(all.binds() && !Budget::default().binds());
+    }
+
+    #[test]
+    fn a_reply_is_reserved_as_long_as_it_may_be() {
+        let likely = |max_tokens: Option<i64>| {
+            let settings = ModelSettings {
+                max_tokens,
+                ..ModelSettings::default()
+            };
+            let run = AgentRun {
+                settings: Some(settings.clone()),
+                ..AgentRun::default()
+            };
+            let summary = summary_call(1, Some(&settings), None).out_token;
+            assert_eq!(summary, model_call(&run, None).out_token);
+            summary
+        };
+        assert_eq!(model_call(&AgentRun::default(), None).out_token, REPLY);
+        for (stated, reserved) in [
+            (None, REPLY),
+            (Some(0), REPLY),
+            (Some(-1), REPLY),
+            (Some(9), 9),
+            (Some(4096), 4096),
+            (Some(i64::MAX), MOST_REPLY),
+        ] {
+            assert_eq!(likely(stated), reserved, "{stated:?}");
+        }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use tg_mesh::Ask;
 use tg_schemas::ErrorCode;
-use tg_schemas::msg::{AgentResponse, AgentRun};
+use tg_schemas::msg::{AgentRequest, AgentResponse, AgentRun};
 use tg_testkit::place::Place;
 
 use super::repeats::{RUN, act, continued, decision, died, of, run};
@@ -68,6 +68,20 @@ async fn a_budget_that_cannot_be_read_begins_no_run(place: Place) {
         assert!(error.message.starts_with(names), "{}", error.message);
         assert_eq!(world.calls(), 0);
     }
+}
+
+/// A question that lets the model write more than is left asks no model.
+async fn a_stated_reply_is_reserved_whole(place: Place) {
+    let world = world(&place, r#"{"tokens": 900}"#, ADD).await;
+    let asked = AgentRequest {
+        max_tokens: Some(4096),
+        ..question("q", false)
+    };
+    let chunks = world.run(&asked).await;
+    let text = &chunks.last().expect("an end").content;
+    let why = "Stopped by its budget (tokens): 0 of 900 tokens are used";
+    assert!(text.starts_with(why), "{text}");
+    assert_eq!(world.calls(), 0);
 }
 
 async fn tokens_for_no_call_at_all(place: Place) {
@@ -306,6 +320,7 @@ tg_testkit::on_both_buses!(
     a_plan_counts_its_steps,
     a_step_taken_up_again_counts_once,
     tokens,
+    a_stated_reply_is_reserved_whole,
     tokens_for_no_call_at_all,
     money,
     calls_of_tools,

@@ -294,6 +294,37 @@ pub(super) async fn a_bound_of_a_day_or_month_begins_anew(ledger: Store) {
     assert!(fits("2026-11-28").await, "the next day");
 }
 
+/// What calls of the days before took is reserved for those of a first burst, too; one call is let in whatever they took.
+pub(super) async fn a_bound_that_begins_anew_knows_how_large_calls_are(ledger: Store) {
+    let of_day = |model: &str, day: &str, count: u64| Used {
+        by: (Scope::Model, model.into()),
+        day: day.into(),
+        ..took("r", count)
+    };
+    for (step, model, day, count, fit) in [
+        (1, "lately", "2026-11-20", 300, 3),
+        (2, "long ago", "2026-11-19", 300, 64),
+        (3, "large", "2026-11-26", 2000, 1),
+    ] {
+        let before = call("r", step, CallKind::Model);
+        let used = of_day(model, day, count);
+        ledger.settle(&of("r"), &before, &used, 1).await.unwrap();
+        let asks = (0..64).map(|n| {
+            let (ledger, run) = (ledger.clone(), format!("{model} {n}"));
+            async move {
+                let mut next = reservation(&run, 10, vec![bound(Scope::Key, 1000)]);
+                next.account.key = format!("key:{model}");
+                next.like = (Scope::Model, model.into());
+                let call = call(&run, 1, CallKind::Model);
+                ledger.reserve(&call, &next, 1).await.unwrap().is_none()
+            }
+        });
+        let let_in = futures::future::join_all(asks).await;
+        let let_in = let_in.into_iter().filter(|fits| *fits).count();
+        assert_eq!(let_in, fit, "{model}");
+    }
+}
+
 /// A step's rows and what its calls took are there together or not at all, and count once however often they come.
 pub(super) async fn what_the_calls_of_a_step_took_is_counted_with_its_rows(ledger: Store) {
     let counted = |kind: CallKind, count: u64| Counted {

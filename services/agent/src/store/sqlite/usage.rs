@@ -1,5 +1,6 @@
 //! What calls used, and what is reserved for those that are under way.
 
+use chrono::{Days as Since, NaiveDate};
 use tg_mesh::clock;
 use tg_storage::rusqlite::{Connection, OptionalExtension, Row, ToSql, Transaction, params};
 use tg_storage::{StorageError, query_rows};
@@ -15,6 +16,9 @@ use crate::store::{
 
 /// What is summed up by these names is as short-lived as runs are.
 const SHORT_LIVED: [Scope; 2] = [Scope::Run, Scope::Session];
+
+/// Days before today whose calls say how large the next one may be.
+const LOOK_BACK_DAYS: u64 = 7;
 
 /// Numbers between a call and the next one of its kind in column `kind`, which holds both.
 const KINDS: u32 = 4;
@@ -89,13 +93,18 @@ pub(super) fn reserve(
         let Some(name) = next.account.name(bound.scope) else {
             continue;
         };
-        let mut amount = next.amount;
-        if bound.scope != Scope::Run {
-            amount = at_least(amount, largest(tx, next, bound)?);
-            reserved = at_least(reserved, amount);
-        }
         let used = used(tx, &next.account, bound, name)?;
         let open = open(tx, &next.account, bound, now_ms)?;
+        let mut amount = next.amount;
+        if bound.scope != Scope::Run {
+            let largest = at_least(amount, largest(tx, next, bound)?);
+            reserved = at_least(reserved, largest);
+            // The first of all has the whole bound to itself: else a bound that begins anew would let none in once a call took
+            // more than it.
+            if used.and(&open) != Amount::default() {
+                amount = largest;
+            }
+        }
         let mut spent = Spent::from(used.and(&open));
         spent.seconds = bound.seconds.unwrap_or(spent.seconds);
         let over = bound.budget.exhausted(&bound.whose, &spent, &amount.into());
@@ -165,16 +174,24 @@ fn at_least(amount: Amount, other: Amount) -> Amount {
     }
 }
 
+/// The first day of those whose calls say how large the next one may be: so many before today, also where the bound began anew.
+fn seen_since(today: &str, bound: &Bound) -> String {
+    let first = today.parse::<NaiveDate>().ok();
+    let first = first.and_then(|day| day.checked_sub_days(Since::new(LOOK_BACK_DAYS)));
+    let first = first.map_or_else(|| today.to_owned(), |day| day.to_string());
+    match bound.since.as_str() {
+        "" => first,
+        since => first.min(since.to_owned()),
+    }
+}
+
 /// The largest call of the kind so far: several at the same time may each take as much.
 fn largest(
     tx: &Transaction<'_>,
     next: &Reservation,
     bound: &Bound,
 ) -> Result<Amount, StorageError> {
-    let since = match bound.since.as_str() {
-        "" => &next.day,
-        since => since,
-    };
+    let since = seen_since(&next.day, bound);
     let (scope, name) = &next.like;
     let largest = tx
         .prepare_cached(
