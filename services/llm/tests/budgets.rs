@@ -93,14 +93,25 @@ impl World {
         question: &Q,
         counted: Option<CountedBy>,
     ) -> Result<R, Error> {
-        let ask = Ask {
+        let to = topic(Class::Request, base);
+        let ask = self.asks(counted);
+        self.flow.mesh.ask(&to, question, ask).last().await
+    }
+
+    fn asks(&self, counted: Option<CountedBy>) -> Ask {
+        Ask {
             credential: Some("key:k".to_owned()),
             user_id: Some("rita".to_owned()),
             counted,
             ..self.flow.options()
-        };
-        let to = topic(Class::Request, base);
-        self.flow.mesh.ask(&to, question, ask).last().await
+        }
+    }
+
+    /// The first part of the answer to a chat: an error is a part as well, with what its type does not say.
+    async fn chat(&self, question: &ChatCompletionRequest) -> ChatCompletionResponse {
+        let to = topic(Class::Request, "chat-completion");
+        let mut answer = self.flow.mesh.ask(&to, question, self.asks(None));
+        answer.next().await.unwrap().unwrap()
     }
 
     async fn complete(&self, counted: Option<CountedBy>) -> Result<TextCompletionResponse, Error> {
@@ -140,7 +151,7 @@ async fn a_budget_refuses_every_kind_of_question(place: Place) {
         }],
         ..ChatCompletionRequest::default()
     };
-    let told: ChatCompletionResponse = world.ask("chat-completion", &chat, None).await.unwrap();
+    let told = world.chat(&chat).await;
     refused(&told.error.unwrap());
     assert_eq!(
         (told.failure.as_deref(), told.retry_after),
@@ -182,6 +193,37 @@ async fn an_answer_counts_for_its_key_and_its_workspace(place: Place) {
     assert_eq!((settled.model.as_str(), settled.out_token), ("chosen", 3));
     world.complete(None).await.unwrap();
     assert_eq!(world.calls("reserve-call")[1].model, "chosen");
+}
+
+/// Each picture of a chat counts, and the budget is asked before one is fetched.
+async fn pictures_of_chats_count_before_they_are_fetched(place: Place) {
+    let says = UsageResponse {
+        bound: true,
+        refused: WHY.to_owned(),
+        retry_after: 60,
+        ..UsageResponse::default()
+    };
+    let world = world(&place, says).await;
+    let chat = ChatCompletionRequest {
+        messages: vec![ChatTurn {
+            role: "user".to_owned(),
+            content: "x".repeat(400),
+            images: vec![
+                format!("data:image/png;base64,{PNG}"),
+                "https://nowhere.invalid/a.png".to_owned(),
+            ],
+            ..ChatTurn::default()
+        }],
+        ..ChatCompletionRequest::default()
+    };
+    let told = world.chat(&chat).await;
+    assert_eq!(
+        told.failure.as_deref(),
+        Some("budget_exhausted"),
+        "{told:?}"
+    );
+    let reserved = world.calls("reserve-call").remove(0);
+    assert_eq!(reserved.in_token, 100 + 2 * 1_000);
 }
 
 /// As much as the question lets the model write is reserved for its reply.
@@ -271,6 +313,7 @@ async fn a_question_without_an_answer_to_come_is_not_reserved(place: Place) {
 tg_testkit::on_both_buses!(
     a_budget_refuses_every_kind_of_question,
     an_answer_counts_for_its_key_and_its_workspace,
+    pictures_of_chats_count_before_they_are_fetched,
     a_stated_reply_is_reserved_whole,
     runs_count_themselves_and_records_are_never_refused,
     without_budgets_nothing_is_reserved,

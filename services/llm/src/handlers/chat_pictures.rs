@@ -16,6 +16,7 @@ use tg_schemas::msg::ChatTurn;
 
 use super::picture_room::PictureRoom;
 use crate::error::LlmError;
+use crate::model::ChatRequest;
 use crate::picture::Picture;
 
 /// Longest time that one is fetched for.
@@ -32,13 +33,6 @@ pub(crate) struct ChatPictures {
     client: OnceLock<Option<HttpClient>>,
 }
 
-/// Pictures of a chat, each with the place of its turn, and the memory that is held for them.
-#[derive(Default)]
-pub(super) struct Taken {
-    pub(super) pictures: Vec<(usize, Picture)>,
-    pub(super) room: Option<Share>,
-}
-
 impl ChatPictures {
     pub(crate) fn new(room: Arc<PictureRoom>) -> Self {
         Self {
@@ -47,11 +41,19 @@ impl ChatPictures {
         }
     }
 
-    /// Takes the pictures of the turns out of them. All together are as large as one may be.
-    pub(super) async fn take(&self, cx: &Cx, turns: &mut [ChatTurn]) -> Result<Taken, LlmError> {
-        let named = named(turns)?;
+    /// Takes the pictures of a chat out of its turns, with the memory that is held for them. All together are as large as one may
+    /// be.
+    pub(super) async fn take(
+        &self,
+        cx: &Cx,
+        request: &mut ChatRequest,
+    ) -> Result<Option<Share>, LlmError> {
+        let Some(dialog) = request.dialog.as_mut().map(Arc::make_mut) else {
+            return Ok(None);
+        };
+        let named = named(&mut dialog.turns);
         if named.is_empty() {
-            return Ok(Taken::default());
+            return Ok(None);
         }
         let most = limits::base64(limits::PICTURE);
         // How large one is that is fetched is known too late.
@@ -70,14 +72,11 @@ impl ChatPictures {
             left = after.ok_or(LlmError::LargePictures)?;
             pictures.push((at, picture));
         }
-        Ok(Taken {
-            pictures,
-            room: Some(room),
-        })
+        dialog.pictures = pictures;
+        Ok(Some(room))
     }
 
     async fn fetched(&self, cx: &Cx, url: &str) -> Result<Picture, LlmError> {
-        open_to_all(url)?;
         let client = self.client.get_or_init(client).as_ref();
         let client = client.ok_or(LlmError::NoPictureThere)?;
         let left = within(cx.deadline.left()).min(FETCHING);
@@ -100,20 +99,34 @@ fn client() -> Option<HttpClient> {
     HttpClient::new(SECURE, bounds).ok()
 }
 
-/// The pictures that turns name, with the places of the turns, which have none any more.
-fn named(turns: &mut [ChatTurn]) -> Result<Vec<(usize, String)>, LlmError> {
-    let mut named = Vec::new();
-    for (at, turn) in turns.iter_mut().enumerate() {
-        if !turn.images.is_empty() && turn.role != "user" {
+/// Whether turns name pictures, which are of the user, not too many and nowhere that nobody may look at.
+///
+/// # Errors
+/// What is wrong with them.
+pub(super) fn check<'a>(turns: impl Iterator<Item = &'a ChatTurn>) -> Result<bool, LlmError> {
+    let mut many = 0;
+    for turn in turns.filter(|turn| !turn.images.is_empty()) {
+        if turn.role != "user" {
             return Err(LlmError::PictureTurn);
         }
+        many += turn.images.len();
+        let mut addresses = turn.images.iter().filter(|image| !is_held(image));
+        addresses.try_for_each(|url| open_to_all(url))?;
+    }
+    match many <= limits::CHAT_PICTURES {
+        true => Ok(many > 0),
+        false => Err(LlmError::Pictures),
+    }
+}
+
+/// The pictures that turns name, with the places of the turns, which have none any more.
+fn named(turns: &mut [ChatTurn]) -> Vec<(usize, String)> {
+    let mut named = Vec::new();
+    for (at, turn) in turns.iter_mut().enumerate() {
         let images = std::mem::take(&mut turn.images).into_iter();
         named.extend(images.map(|image| (at, image)));
     }
-    match named.len() <= limits::CHAT_PICTURES {
-        true => Ok(named),
-        false => Err(LlmError::Pictures),
-    }
+    named
 }
 
 fn is_held(image: &str) -> bool {
@@ -170,19 +183,16 @@ mod tests {
     #[test]
     fn pictures_are_taken_out_of_the_users_turns() {
         let mut turns = [turn("system", &[]), turn("user", &["data:a", "data:b"])];
-        let pairs = |named: Vec<(usize, String)>| -> Vec<String> {
-            let pairs = named.into_iter();
-            pairs.map(|(at, image)| format!("{at} {image}")).collect()
-        };
-        assert_eq!(
-            named(&mut turns).map(pairs),
-            Ok(vec!["1 data:a".to_owned(), "1 data:b".to_owned()])
-        );
-        assert!(turns[1].images.is_empty());
-        let mut other = [turn("assistant", &["data:a"])];
-        assert_eq!(named(&mut other), Err(LlmError::PictureTurn));
-        let mut many = [turn("user", &["x"; limits::CHAT_PICTURES + 1])];
-        assert_eq!(named(&mut many), Err(LlmError::Pictures));
+        assert_eq!(check(turns.iter()), Ok(true));
+        let pairs = named(&mut turns);
+        assert_eq!(pairs, [(1, "data:a".to_owned()), (1, "data:b".to_owned())]);
+        assert_eq!(check(turns.iter()), Ok(false));
+        let of = |role: &str, images: &[&str]| check([turn(role, images)].iter());
+        assert_eq!(of("assistant", &["data:a"]), Err(LlmError::PictureTurn));
+        let many = ["data:"; limits::CHAT_PICTURES + 1];
+        assert_eq!(of("user", &many), Err(LlmError::Pictures));
+        let private = of("user", &["https://127.0.0.1/a.png"]);
+        assert_eq!(private, Err(LlmError::PictureAddress));
     }
 
     #[test]

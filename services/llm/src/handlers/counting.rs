@@ -36,8 +36,8 @@ impl Counting {
         request: &ChatRequest,
     ) -> Result<Self, Error> {
         let model = request.model.as_deref();
-        let picture = request.picture.as_ref().map_or(0, |_| PICTURE);
-        let read = estimated(request.characters()).saturating_add(picture);
+        let pictures = PICTURE.saturating_mul(pictures(request));
+        let read = estimated(request.characters()).saturating_add(pictures);
         let likely = Took {
             model: model
                 .unwrap_or(client.client.model().default_model())
@@ -53,6 +53,13 @@ impl Counting {
             read,
             heard: false,
         })
+    }
+
+    /// Something failed before the model was asked: the call took nothing.
+    pub(super) async fn unasked(&mut self) {
+        if let Some(call) = &mut self.call {
+            call.settle(Took::default()).await;
+        }
     }
 
     /// The model has answered.
@@ -79,4 +86,12 @@ impl Counting {
             false => call.settle(Took::default()).await,
         }
     }
+}
+
+/// How many pictures a question has, those included that are yet to be fetched.
+fn pictures(request: &ChatRequest) -> i64 {
+    let of_chat = request.dialog.iter().flat_map(|dialog| &dialog.turns);
+    let of_chat: usize = of_chat.map(|turn| turn.images.len()).sum();
+    let all = usize::from(request.picture.is_some()) + of_chat;
+    i64::try_from(all).unwrap_or(i64::MAX)
 }
