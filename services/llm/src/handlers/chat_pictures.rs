@@ -13,13 +13,14 @@ use tg_mesh::fair::Share;
 use tg_provider_http::{HttpClient, Limits, Reach, within};
 use tg_schemas::limits;
 use tg_schemas::msg::ChatTurn;
+use tokio::time::{Instant, timeout_at};
 
-use super::picture_room::PictureRoom;
+use super::picture_room::{PictureRoom, units};
 use crate::error::LlmError;
 use crate::model::ChatRequest;
 use crate::picture::Picture;
 
-/// Longest time that one is fetched for.
+/// Longest time for which the pictures of a chat are fetched: so long they hold as much memory as they may need.
 const FETCHING: Duration = Duration::from_secs(20);
 /// Where pictures are fetched from.
 const REACH: Reach = Reach::Public;
@@ -60,33 +61,49 @@ impl ChatPictures {
         let size = |image: &str| if is_held(image) { image.len() } else { most };
         let sizes = named.iter().map(|(_, image)| size(image));
         let needed = sizes.fold(0, usize::saturating_add).min(most);
-        let room = self.room.take(cx, needed).await?;
-        let mut left = most;
-        let mut pictures = Vec::with_capacity(named.len());
-        for (at, image) in named {
-            let picture = match is_held(&image) {
-                true => read(&image)?,
-                false => self.fetched(cx, &image).await?,
-            };
-            let after = left.checked_sub(picture.base64.len());
-            left = after.ok_or(LlmError::LargePictures)?;
-            pictures.push((at, picture));
-        }
-        dialog.pictures = pictures;
+        let mut room = self.room.take(cx, needed).await?;
+        let left = within(cx.deadline.left()).min(FETCHING);
+        let fetched = |url: String| async move {
+            let client = self.client.get_or_init(client).as_ref();
+            fetch(client.ok_or(LlmError::NoPictureThere)?, &url).await
+        };
+        dialog.pictures = tokio::select! {
+            pictures = all(named, left, fetched) => pictures?,
+            () = cx.cancel.cancelled() => return Err(LlmError::Cancelled),
+        };
+        keep(&mut room, &dialog.pictures);
         Ok(Some(room))
     }
+}
 
-    async fn fetched(&self, cx: &Cx, url: &str) -> Result<Picture, LlmError> {
-        let client = self.client.get_or_init(client).as_ref();
-        let client = client.ok_or(LlmError::NoPictureThere)?;
-        let left = within(cx.deadline.left()).min(FETCHING);
-        tokio::select! {
-            fetched = tokio::time::timeout(left, fetch(client, url)) => {
-                fetched.unwrap_or(Err(LlmError::NoPictureThere))
+/// The pictures, all together as large as one may be, those that are somewhere within the time that is `left`.
+async fn all<F: Future<Output = Result<Picture, LlmError>>>(
+    named: Vec<(usize, String)>,
+    left: Duration,
+    fetched: impl Fn(String) -> F,
+) -> Result<Vec<(usize, Picture)>, LlmError> {
+    let until = Instant::now() + left;
+    let mut room = limits::base64(limits::PICTURE);
+    let mut pictures = Vec::with_capacity(named.len());
+    for (at, image) in named {
+        let picture = match is_held(&image) {
+            true => read(&image)?,
+            false => {
+                let fetched = timeout_at(until, fetched(image)).await;
+                fetched.unwrap_or(Err(LlmError::NoPictureThere))?
             }
-            () = cx.cancel.cancelled() => Err(LlmError::Cancelled),
-        }
+        };
+        let after = room.checked_sub(picture.base64.len());
+        room = after.ok_or(LlmError::LargePictures)?;
+        pictures.push((at, picture));
     }
+    Ok(pictures)
+}
+
+/// Gives back the memory that pictures turned out not to need.
+fn keep(room: &mut Share, pictures: &[(usize, Picture)]) {
+    let sizes = pictures.iter().map(|(_, picture)| picture.base64.len());
+    room.shrink(units(sizes.sum()));
 }
 
 fn client() -> Option<HttpClient> {
@@ -165,6 +182,7 @@ async fn fetch(client: &HttpClient, url: &str) -> Result<Picture, LlmError> {
 
 #[cfg(test)]
 mod tests {
+    use tg_mesh::fair::Pool;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::TcpListener;
 
@@ -231,6 +249,35 @@ mod tests {
         ] {
             assert_eq!(open_to_all(url), Err(LlmError::PictureAddress), "{url}");
         }
+    }
+
+    /// Of several that take 15 s each the second is given up: they have 20 s together.
+    #[tokio::test(start_paused = true)]
+    async fn all_pictures_of_a_chat_are_fetched_within_one_span() {
+        let slow = |_: String| async {
+            tokio::time::sleep(Duration::from_secs(15)).await;
+            Picture::read(STANDARD.encode(PNG), "")
+        };
+        let urls = |many: usize| vec![(0, SECURE.to_owned()); many];
+        let one = all(urls(1), FETCHING, slow).await;
+        assert_eq!(one.map(|pictures| pictures.len()), Ok(1));
+        let began = Instant::now();
+        let several = all(urls(16), FETCHING, slow).await;
+        assert_eq!(several, Err(LlmError::NoPictureThere));
+        assert_eq!(began.elapsed(), FETCHING);
+    }
+
+    #[test]
+    fn a_small_picture_keeps_little_memory() {
+        let pool = Pool::new(100 << 10, 100 << 10);
+        let user = Arc::from("w");
+        let mut room = pool
+            .try_take(&user, units(limits::base64(limits::PICTURE)))
+            .unwrap();
+        let picture = Picture::read(STANDARD.encode(PNG), "").unwrap();
+        keep(&mut room, &[(0, picture)]);
+        assert_eq!(room.units(), 1);
+        assert!(pool.try_take(&user, (100 << 10) - 1).is_some());
     }
 
     /// Fetches what a server of one answer has.
