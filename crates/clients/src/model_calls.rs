@@ -374,12 +374,17 @@ impl ModelCall {
         if !took.model.is_empty() {
             put(&self.calls.0.answered, &self.asked, took.model.clone());
         }
-        let counted = self.counted(UsageCall {
+        self.count(UsageCall {
             id: likely.id,
             key: likely.key,
             of: likely.of,
             ..row(took)
-        });
+        })
+        .await;
+    }
+
+    async fn count(&self, call: UsageCall) {
+        let counted = self.counted(call);
         let of = (&counted.workspace, counted.generation);
         if self.reserved {
             let told = self.calls.tell(&self.mesh, of, vec![counted.call.clone()]);
@@ -390,16 +395,23 @@ impl ModelCall {
         self.calls.later(counted);
     }
 
+    /// The model has written so much by now: the call takes this where it is left from here on. Until it says which model answers,
+    /// it is taken for the one that was asked for.
+    pub fn wrote(&mut self, out_token: i64) {
+        let Some(likely) = &mut self.likely else {
+            return;
+        };
+        likely.out_token = out_token;
+        if likely.model.is_empty() {
+            likely.model.clone_from(&self.asked);
+        }
+    }
+
     /// Counts as much as it was likely to take.
     pub async fn settle_as_likely(&mut self) {
-        let likely = self.likely.clone().unwrap_or_default();
-        let took = Took {
-            model: likely.model,
-            in_token: likely.in_token,
-            out_token: likely.out_token,
-            ..Took::default()
-        };
-        self.settle(took).await;
+        if let Some(likely) = self.likely.take() {
+            self.count(likely).await;
+        }
     }
 
     fn counted(&self, call: UsageCall) -> Waiting {

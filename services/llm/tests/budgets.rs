@@ -16,7 +16,7 @@ use tg_testkit::bus::until;
 use tg_testkit::config::Config;
 use tg_testkit::fakes::Played;
 use tg_testkit::flow::{TestFlow, Wiring, topic};
-use tg_testkit::model::{Reply as Says, Rule, ScriptedModel};
+use tg_testkit::model::{End, Reply as Says, Rule, ScriptedModel};
 use tg_testkit::place::Place;
 
 const WIRING: &[Wiring] = &[
@@ -36,12 +36,20 @@ const WHY: &str = "Stopped by the budget of its key for the day (tokens): 9 of 9
 struct World {
     flow: TestFlow,
     server: ScriptedModel,
-    ledger: Arc<Played<UsageRequest, UsageResponse>>,
+    ledger: Ledger,
 }
 
 /// With a ledger that says this to each call, or without the agent that has one.
 async fn begun(place: &Place, config: Config, says: Option<UsageResponse>) -> World {
     let reply = Says::pieces(["one ", "two ", "three"]);
+    let says = says.map(|says| Played::new(move |_, _: UsageRequest| Ok(says.clone())));
+    begun_of(place, config, reply, says).await
+}
+
+type Ledger = Arc<Played<UsageRequest, UsageResponse>>;
+
+/// The same with a model that answers this, and this ledger.
+async fn begun_of(place: &Place, config: Config, reply: Says, ledger: Option<Ledger>) -> World {
     let server = ScriptedModel::start(vec![Rule::always(reply)])
         .await
         .unwrap();
@@ -49,9 +57,9 @@ async fn begun(place: &Place, config: Config, says: Option<UsageResponse>) -> Wo
         url: Some(server.url()),
         ..Options::default()
     };
-    let is_hosted = says.is_some();
-    let says = says.unwrap_or_default();
-    let ledger = Played::new(move |_, _: UsageRequest| Ok(says.clone()));
+    let is_hosted = ledger.is_some();
+    let none = || Played::new(|_, _: UsageRequest| Ok(UsageResponse::default()));
+    let ledger = ledger.unwrap_or_else(none);
     let agent = is_hosted.then(|| {
         Processor::new(agent_manager::PROCESSOR).serves(agent_manager::USAGE_TOTALS, ledger.clone())
     });
@@ -70,7 +78,19 @@ async fn begun(place: &Place, config: Config, says: Option<UsageResponse>) -> Wo
 
 /// With a ledger that says this to each call.
 async fn world(place: &Place, says: UsageResponse) -> World {
-    let world = begun(place, Config::new(), Some(says)).await;
+    let reply = Says::pieces(["one ", "two ", "three"]);
+    world_of(place, reply, says).await
+}
+
+/// The same with a model that answers this.
+async fn world_of(place: &Place, reply: Says, says: UsageResponse) -> World {
+    let ledger = Played::new(move |_, _: UsageRequest| Ok(says.clone()));
+    world_with(place, reply, ledger).await
+}
+
+/// The same with a ledger.
+async fn world_with(place: &Place, reply: Says, ledger: Ledger) -> World {
+    let world = begun_of(place, Config::new(), reply, Some(ledger)).await;
     // The ledger is asked in the workspace, not in the flow.
     let workspace = WorkspaceId::new("default").unwrap();
     let to = agent_manager::USAGE_TOTALS.of_workspace(&workspace);
@@ -195,6 +215,47 @@ async fn an_answer_counts_for_its_key_and_its_workspace(place: Place) {
     assert_eq!(world.calls("reserve-call")[1].model, "chosen");
 }
 
+/// What the model has written counts for the model that was asked, however the answer ends.
+async fn an_answer_that_breaks_off_counts_what_was_written(place: Place) {
+    let says = UsageResponse {
+        bound: true,
+        ..UsageResponse::default()
+    };
+    let pieces = ["x".repeat(8_000), "y".to_owned()];
+    let reply = Says::pieces(pieces).ending(End::Disconnect);
+    let world = world_of(&place, reply.clone(), says.clone()).await;
+    // The model of the first one rests.
+    let other = world_of(&place.another().await, reply, says).await;
+    let chat = ChatCompletionRequest {
+        messages: vec![ChatTurn {
+            role: "user".to_owned(),
+            content: "go".to_owned(),
+            ..ChatTurn::default()
+        }],
+        streaming: true,
+        ..ChatCompletionRequest::default()
+    };
+    let told: Result<ChatCompletionResponse, Error> =
+        world.ask("chat-completion", &chat, None).await;
+    assert_eq!(told.unwrap_err().code(), ErrorCode::Provider);
+    let text = TextCompletionRequest {
+        prompt: "go".to_owned(),
+        streaming: true,
+        ..TextCompletionRequest::default()
+    };
+    let told: Result<TextCompletionResponse, Error> =
+        other.ask("text-completion", &text, None).await;
+    assert_eq!(told.unwrap_err().code(), ErrorCode::Provider);
+    for world in [world, other] {
+        until(async || !world.calls("settle-call").is_empty()).await;
+        let settled = world.calls("settle-call").remove(0);
+        assert_eq!(
+            (settled.model.as_str(), settled.out_token),
+            ("chosen", 2_000)
+        );
+    }
+}
+
 /// Each picture of a chat counts, and the budget is asked before one is fetched.
 async fn pictures_of_chats_count_before_they_are_fetched(place: Place) {
     let says = UsageResponse {
@@ -313,6 +374,7 @@ async fn a_question_without_an_answer_to_come_is_not_reserved(place: Place) {
 tg_testkit::on_both_buses!(
     a_budget_refuses_every_kind_of_question,
     an_answer_counts_for_its_key_and_its_workspace,
+    an_answer_that_breaks_off_counts_what_was_written,
     pictures_of_chats_count_before_they_are_fetched,
     a_stated_reply_is_reserved_whole,
     runs_count_themselves_and_records_are_never_refused,

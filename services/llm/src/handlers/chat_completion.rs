@@ -174,10 +174,10 @@ impl ChatCompletion {
         let mut may_call = may_call(request);
         while let Some(event) = events.next().await {
             let event = event?;
-            counting.heard = true;
+            characters += event.characters();
+            counting.heard(characters);
             match event {
                 ChatEvent::Delta(piece) => {
-                    characters += piece.chars().count();
                     text += &piece;
                     // What may be a call of a tool waits until that is known.
                     if request.streaming && !(may_call && may_be_calls(&text)) {
@@ -185,13 +185,10 @@ impl ChatCompletion {
                         say(std::mem::take(&mut text), out).await?;
                     }
                 }
-                ChatEvent::Thinking(piece) => {
-                    characters += piece.chars().count();
-                    match request.streaming {
-                        true => think(piece, out).await?,
-                        false => thought += &piece,
-                    }
-                }
+                ChatEvent::Thinking(piece) => match request.streaming {
+                    true => think(piece, out).await?,
+                    false => thought += &piece,
+                },
                 ChatEvent::Done(mut completion) => {
                     completion.characters = characters;
                     if may_call && completion.tool_calls.is_empty() {
