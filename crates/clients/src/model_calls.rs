@@ -166,10 +166,10 @@ impl ModelCalls {
                 ..likely
             })
         };
-        let reserved = counted.is_none() && self.may_bind(cx);
-        if reserved {
-            self.reserve(cx, (&workspace, &call)).await?;
-        }
+        let reserved = match counted.is_none() && self.may_bind(cx) {
+            true => self.reserve(cx, (&workspace, &call)).await?,
+            false => false,
+        };
         Ok(Some(ModelCall {
             calls: self.clone(),
             mesh: cx.mesh.clone(),
@@ -198,11 +198,12 @@ impl ModelCalls {
         self.0.said.lock().get(key).copied()
     }
 
+    /// Whether the ledger has reserved a call. One that could not say so is not waited for a second time when the call is counted.
     async fn reserve(
         &self,
         cx: &Cx,
         (workspace, call): (&WorkspaceId, &UsageCall),
-    ) -> Result<(), Error> {
+    ) -> Result<bool, Error> {
         let topic = USAGE_TOTALS.of_workspace(workspace);
         let caller = Caller::<UsageRequest, UsageResponse>::within(cx, Ok(topic)).at_most(TIMEOUT);
         let request = UsageRequest {
@@ -221,12 +222,12 @@ impl ModelCalls {
                 // Where nothing is known to be bounded, models answer also while the agent cannot.
                 warn_of!(cx, %error, "a call of a model is not reserved");
                 self.believe(key.as_str(), false, UNSURE);
-                return Ok(());
+                return Ok(false);
             }
         };
         self.believe(key.as_str(), answer.bound, FRESH);
         match answer.refused.as_str() {
-            "" => Ok(()),
+            "" => Ok(true),
             why => {
                 let pause = u64::try_from(answer.retry_after).unwrap_or(0);
                 Err(Error::new(ErrorCode::Busy, why).after(pause))

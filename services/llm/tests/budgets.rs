@@ -337,6 +337,27 @@ async fn without_budgets_nothing_is_reserved(place: Place) {
     assert_eq!(world.calls("reserve-call").len(), 1, "the first one asks");
 }
 
+/// A ledger that cannot reserve a call is not asked to count it before the answer ends, but once, afterwards.
+async fn what_could_not_be_reserved_is_counted_afterwards(place: Place) {
+    let ledger = Played::new(|_, ask: UsageRequest| match ask.calls.is_empty() {
+        true => Ok(UsageResponse::default()),
+        false => Err(Error::new(ErrorCode::Internal, "the ledger is broken")),
+    });
+    let world = world_with(&place, Says::text("yes"), ledger).await;
+    for _ in 0..2 {
+        world.complete(None).await.unwrap();
+    }
+    let ids = || -> Vec<String> {
+        let settled = world.calls("settle-call").into_iter();
+        settled.map(|call| call.id).collect()
+    };
+    // Calls are counted in order.
+    until(async || ids().iter().any(|id| *id != ids()[0])).await;
+    let (ids, first) = (ids(), ids()[0].clone());
+    let times = ids.iter().filter(|id| **id == first).count();
+    assert_eq!(times, 1, "{ids:?}");
+}
+
 /// Nobody can say whether a call fits: where something is bounded it is refused, else it is made as ever.
 async fn while_no_agent_is_there_a_bound_refuses(place: Place) {
     let bounded = Config::new();
@@ -379,6 +400,7 @@ tg_testkit::on_both_buses!(
     a_stated_reply_is_reserved_whole,
     runs_count_themselves_and_records_are_never_refused,
     without_budgets_nothing_is_reserved,
+    what_could_not_be_reserved_is_counted_afterwards,
     while_no_agent_is_there_a_bound_refuses,
     a_question_without_an_answer_to_come_is_not_reserved,
 );
