@@ -52,7 +52,7 @@ const PAUSES: [Duration; 3] = [
     Duration::from_secs(5),
     Duration::from_secs(30),
 ];
-/// How long the last of them may take when the process stops.
+/// How long a call, and the last of all, may take when the process stops.
 const LAST: Duration = Duration::from_secs(1);
 
 /// As whom the ledger knows the sender of a message: its API key, else its user; empty: nobody who is known.
@@ -261,6 +261,19 @@ impl ModelCalls {
             }
         };
         stopping.run_until_cancelled(counts).await;
+        // Calls that are under way then are counted until the process leaves the mesh.
+        let under_way = async {
+            loop {
+                fill(&mut held, &mut queue);
+                self.settle(mesh, &held, &[]).await;
+                held.clear();
+                match queue.recv().await {
+                    Some(next) => held.push(next),
+                    None => break,
+                }
+            }
+        };
+        mesh.shutdown().run_until_cancelled(under_way).await;
         fill(&mut held, &mut queue);
         let rest = self.settle(mesh, &held, &[]);
         let _ = tokio::time::timeout(LAST, rest).await;
@@ -387,9 +400,15 @@ impl ModelCall {
     async fn count(&self, call: UsageCall) {
         let counted = self.counted(call);
         let of = (&counted.workspace, counted.generation);
-        if self.reserved {
+        // The process leaves the mesh once its handlers have ended: what is left to the background then may come too late.
+        let stops = self.mesh.stopping().is_cancelled();
+        if self.reserved || stops {
             let told = self.calls.tell(&self.mesh, of, vec![counted.call.clone()]);
-            if told.await.is_ok() {
+            let most = match stops {
+                true => LAST,
+                false => TIMEOUT,
+            };
+            if let Ok(Ok(())) = tokio::time::timeout(most, told).await {
                 return;
             }
         }

@@ -337,6 +337,16 @@ async fn without_budgets_nothing_is_reserved(place: Place) {
     assert_eq!(world.calls("reserve-call").len(), 1, "the first one asks");
 }
 
+/// The process waits for what it does when it begins to stop, and that is counted.
+async fn what_is_under_way_at_a_stop_is_counted(place: Place) {
+    let world = world(&place, UsageResponse::default()).await;
+    world.complete(None).await.unwrap();
+    until(async || world.calls("settle-call").len() == 1).await;
+    world.flow.mesh.stopping().cancel();
+    world.complete(None).await.unwrap();
+    until(async || world.calls("settle-call").len() == 2).await;
+}
+
 /// A ledger that cannot reserve a call is not asked to count it before the answer ends, but once, afterwards.
 async fn what_could_not_be_reserved_is_counted_afterwards(place: Place) {
     let ledger = Played::new(|_, ask: UsageRequest| match ask.calls.is_empty() {
@@ -400,6 +410,7 @@ tg_testkit::on_both_buses!(
     a_stated_reply_is_reserved_whole,
     runs_count_themselves_and_records_are_never_refused,
     without_budgets_nothing_is_reserved,
+    what_is_under_way_at_a_stop_is_counted,
     what_could_not_be_reserved_is_counted_afterwards,
     while_no_agent_is_there_a_bound_refuses,
     a_question_without_an_answer_to_come_is_not_reserved,
