@@ -216,8 +216,15 @@ impl Error {
         Self { message, ..self }
     }
 
-    /// The seconds that it names.
+    /// The seconds that it names. Of other errors than those that may pass the text says nothing: callers may have written it.
     pub fn pause(&self) -> Option<u64> {
+        let may_pass = matches!(
+            self.code(),
+            ErrorCode::Busy | ErrorCode::RateLimited | ErrorCode::Unavailable
+        );
+        if !may_pass {
+            return None;
+        }
         let (_, named) = self.message.rsplit_once(AFTER)?;
         named.strip_suffix(SECONDS)?.parse().ok()
     }
@@ -237,6 +244,15 @@ mod tests {
         assert_eq!(busy().after(0).pause(), Some(1));
         let other = Error::new(ErrorCode::Busy, "x; try again in a while");
         assert_eq!(other.pause(), None);
+        for code in ErrorCode::all() {
+            let named = Error::new(code, "no graph named x").after(7).pause();
+            let may_pass = [
+                ErrorCode::Busy,
+                ErrorCode::RateLimited,
+                ErrorCode::Unavailable,
+            ];
+            assert_eq!(named.is_some(), may_pass.contains(&code), "{code:?}");
+        }
     }
 
     #[test]

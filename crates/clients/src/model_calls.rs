@@ -52,7 +52,7 @@ const PAUSES: [Duration; 3] = [
     Duration::from_secs(5),
     Duration::from_secs(30),
 ];
-/// How long the last of them may take when the process stops.
+/// How long a call, and the last of all, may take when the process stops.
 const LAST: Duration = Duration::from_secs(1);
 
 /// As whom the ledger knows the sender of a message: its API key, else its user; empty: nobody who is known.
@@ -166,10 +166,10 @@ impl ModelCalls {
                 ..likely
             })
         };
-        let reserved = counted.is_none() && self.may_bind(cx);
-        if reserved {
-            self.reserve(cx, (&workspace, &call)).await?;
-        }
+        let reserved = match counted.is_none() && self.may_bind(cx) {
+            true => self.reserve(cx, (&workspace, &call)).await?,
+            false => false,
+        };
         Ok(Some(ModelCall {
             calls: self.clone(),
             mesh: cx.mesh.clone(),
@@ -198,11 +198,12 @@ impl ModelCalls {
         self.0.said.lock().get(key).copied()
     }
 
+    /// Whether the ledger has reserved a call. One that could not say so is not waited for a second time when the call is counted.
     async fn reserve(
         &self,
         cx: &Cx,
         (workspace, call): (&WorkspaceId, &UsageCall),
-    ) -> Result<(), Error> {
+    ) -> Result<bool, Error> {
         let topic = USAGE_TOTALS.of_workspace(workspace);
         let caller = Caller::<UsageRequest, UsageResponse>::within(cx, Ok(topic)).at_most(TIMEOUT);
         let request = UsageRequest {
@@ -221,12 +222,12 @@ impl ModelCalls {
                 // Where nothing is known to be bounded, models answer also while the agent cannot.
                 warn_of!(cx, %error, "a call of a model is not reserved");
                 self.believe(key.as_str(), false, UNSURE);
-                return Ok(());
+                return Ok(false);
             }
         };
         self.believe(key.as_str(), answer.bound, FRESH);
         match answer.refused.as_str() {
-            "" => Ok(()),
+            "" => Ok(true),
             why => {
                 let pause = u64::try_from(answer.retry_after).unwrap_or(0);
                 Err(Error::new(ErrorCode::Busy, why).after(pause))
@@ -260,6 +261,19 @@ impl ModelCalls {
             }
         };
         stopping.run_until_cancelled(counts).await;
+        // Calls that are under way then are counted until the process leaves the mesh.
+        let under_way = async {
+            loop {
+                fill(&mut held, &mut queue);
+                self.settle(mesh, &held, &[]).await;
+                held.clear();
+                match queue.recv().await {
+                    Some(next) => held.push(next),
+                    None => break,
+                }
+            }
+        };
+        mesh.shutdown().run_until_cancelled(under_way).await;
         fill(&mut held, &mut queue);
         let rest = self.settle(mesh, &held, &[]);
         let _ = tokio::time::timeout(LAST, rest).await;
@@ -374,32 +388,50 @@ impl ModelCall {
         if !took.model.is_empty() {
             put(&self.calls.0.answered, &self.asked, took.model.clone());
         }
-        let counted = self.counted(UsageCall {
+        self.count(UsageCall {
             id: likely.id,
             key: likely.key,
             of: likely.of,
             ..row(took)
-        });
+        })
+        .await;
+    }
+
+    async fn count(&self, call: UsageCall) {
+        let counted = self.counted(call);
         let of = (&counted.workspace, counted.generation);
-        if self.reserved {
+        // The process leaves the mesh once its handlers have ended: what is left to the background then may come too late.
+        let stops = self.mesh.stopping().is_cancelled();
+        if self.reserved || stops {
             let told = self.calls.tell(&self.mesh, of, vec![counted.call.clone()]);
-            if told.await.is_ok() {
+            let most = match stops {
+                true => LAST,
+                false => TIMEOUT,
+            };
+            if let Ok(Ok(())) = tokio::time::timeout(most, told).await {
                 return;
             }
         }
         self.calls.later(counted);
     }
 
+    /// The model has written so much by now: the call takes this where it is left from here on. Until it says which model answers,
+    /// it is taken for the one that was asked for.
+    pub fn wrote(&mut self, out_token: i64) {
+        let Some(likely) = &mut self.likely else {
+            return;
+        };
+        likely.out_token = out_token;
+        if likely.model.is_empty() {
+            likely.model.clone_from(&self.asked);
+        }
+    }
+
     /// Counts as much as it was likely to take.
     pub async fn settle_as_likely(&mut self) {
-        let likely = self.likely.clone().unwrap_or_default();
-        let took = Took {
-            model: likely.model,
-            in_token: likely.in_token,
-            out_token: likely.out_token,
-            ..Took::default()
-        };
-        self.settle(took).await;
+        if let Some(likely) = self.likely.take() {
+            self.count(likely).await;
+        }
     }
 
     fn counted(&self, call: UsageCall) -> Waiting {

@@ -307,6 +307,9 @@ mod tests {
         assert_eq!(pause, Some(&HeaderValue::from_static("60")));
         let failed = response.extensions().get::<Failed>();
         assert_eq!(failed.map(|failed| failed.status().as_u16()), Some(429));
+        let quoted = Error::new(ErrorCode::NotFound, "no graph a; try again in 9 s");
+        let response = RequestError::Service(quoted).into_response();
+        assert!(!response.headers().contains_key(header::RETRY_AFTER));
     }
 
     #[test]

@@ -59,11 +59,16 @@ pub(crate) fn failed(
         // Which backend it was stands in the log: the settings name several.
         return told;
     }
-    match provider_client.failed(model, &error, &told.message) {
+    match provider_client.failed(model, &error, &error.to_string()) {
         None => told,
         Some((operators, message)) => {
             warn_of!(cx, "{operators}");
-            Error { message, ..told }
+            let told = Error { message, ..told };
+            // A pause is read at the end only.
+            match error.pause() {
+                Some(pause) => told.after(pause.as_secs()),
+                None => told,
+            }
         }
     }
 }

@@ -16,7 +16,7 @@ use tg_testkit::bus::until;
 use tg_testkit::config::Config;
 use tg_testkit::fakes::Played;
 use tg_testkit::flow::{TestFlow, Wiring, topic};
-use tg_testkit::model::{Reply as Says, Rule, ScriptedModel};
+use tg_testkit::model::{End, Reply as Says, Rule, ScriptedModel};
 use tg_testkit::place::Place;
 
 const WIRING: &[Wiring] = &[
@@ -36,12 +36,20 @@ const WHY: &str = "Stopped by the budget of its key for the day (tokens): 9 of 9
 struct World {
     flow: TestFlow,
     server: ScriptedModel,
-    ledger: Arc<Played<UsageRequest, UsageResponse>>,
+    ledger: Ledger,
 }
 
 /// With a ledger that says this to each call, or without the agent that has one.
 async fn begun(place: &Place, config: Config, says: Option<UsageResponse>) -> World {
     let reply = Says::pieces(["one ", "two ", "three"]);
+    let says = says.map(|says| Played::new(move |_, _: UsageRequest| Ok(says.clone())));
+    begun_of(place, config, reply, says).await
+}
+
+type Ledger = Arc<Played<UsageRequest, UsageResponse>>;
+
+/// The same with a model that answers this, and this ledger.
+async fn begun_of(place: &Place, config: Config, reply: Says, ledger: Option<Ledger>) -> World {
     let server = ScriptedModel::start(vec![Rule::always(reply)])
         .await
         .unwrap();
@@ -49,9 +57,9 @@ async fn begun(place: &Place, config: Config, says: Option<UsageResponse>) -> Wo
         url: Some(server.url()),
         ..Options::default()
     };
-    let is_hosted = says.is_some();
-    let says = says.unwrap_or_default();
-    let ledger = Played::new(move |_, _: UsageRequest| Ok(says.clone()));
+    let is_hosted = ledger.is_some();
+    let none = || Played::new(|_, _: UsageRequest| Ok(UsageResponse::default()));
+    let ledger = ledger.unwrap_or_else(none);
     let agent = is_hosted.then(|| {
         Processor::new(agent_manager::PROCESSOR).serves(agent_manager::USAGE_TOTALS, ledger.clone())
     });
@@ -70,7 +78,19 @@ async fn begun(place: &Place, config: Config, says: Option<UsageResponse>) -> Wo
 
 /// With a ledger that says this to each call.
 async fn world(place: &Place, says: UsageResponse) -> World {
-    let world = begun(place, Config::new(), Some(says)).await;
+    let reply = Says::pieces(["one ", "two ", "three"]);
+    world_of(place, reply, says).await
+}
+
+/// The same with a model that answers this.
+async fn world_of(place: &Place, reply: Says, says: UsageResponse) -> World {
+    let ledger = Played::new(move |_, _: UsageRequest| Ok(says.clone()));
+    world_with(place, reply, ledger).await
+}
+
+/// The same with a ledger.
+async fn world_with(place: &Place, reply: Says, ledger: Ledger) -> World {
+    let world = begun_of(place, Config::new(), reply, Some(ledger)).await;
     // The ledger is asked in the workspace, not in the flow.
     let workspace = WorkspaceId::new("default").unwrap();
     let to = agent_manager::USAGE_TOTALS.of_workspace(&workspace);
@@ -93,14 +113,25 @@ impl World {
         question: &Q,
         counted: Option<CountedBy>,
     ) -> Result<R, Error> {
-        let ask = Ask {
+        let to = topic(Class::Request, base);
+        let ask = self.asks(counted);
+        self.flow.mesh.ask(&to, question, ask).last().await
+    }
+
+    fn asks(&self, counted: Option<CountedBy>) -> Ask {
+        Ask {
             credential: Some("key:k".to_owned()),
             user_id: Some("rita".to_owned()),
             counted,
             ..self.flow.options()
-        };
-        let to = topic(Class::Request, base);
-        self.flow.mesh.ask(&to, question, ask).last().await
+        }
+    }
+
+    /// The first part of the answer to a chat: an error is a part as well, with what its type does not say.
+    async fn chat(&self, question: &ChatCompletionRequest) -> ChatCompletionResponse {
+        let to = topic(Class::Request, "chat-completion");
+        let mut answer = self.flow.mesh.ask(&to, question, self.asks(None));
+        answer.next().await.unwrap().unwrap()
     }
 
     async fn chat(&self, question: &ChatCompletionRequest) -> ChatCompletionResponse {
@@ -196,6 +227,78 @@ async fn an_answer_counts_for_its_key_and_its_workspace(place: Place) {
     assert_eq!(world.calls("reserve-call")[1].model, "chosen");
 }
 
+/// What the model has written counts for the model that was asked, however the answer ends.
+async fn an_answer_that_breaks_off_counts_what_was_written(place: Place) {
+    let says = UsageResponse {
+        bound: true,
+        ..UsageResponse::default()
+    };
+    let pieces = ["x".repeat(8_000), "y".to_owned()];
+    let reply = Says::pieces(pieces).ending(End::Disconnect);
+    let world = world_of(&place, reply.clone(), says.clone()).await;
+    // The model of the first one rests.
+    let other = world_of(&place.another().await, reply, says).await;
+    let chat = ChatCompletionRequest {
+        messages: vec![ChatTurn {
+            role: "user".to_owned(),
+            content: "go".to_owned(),
+            ..ChatTurn::default()
+        }],
+        streaming: true,
+        ..ChatCompletionRequest::default()
+    };
+    let told: Result<ChatCompletionResponse, Error> =
+        world.ask("chat-completion", &chat, None).await;
+    assert_eq!(told.unwrap_err().code(), ErrorCode::Provider);
+    let text = TextCompletionRequest {
+        prompt: "go".to_owned(),
+        streaming: true,
+        ..TextCompletionRequest::default()
+    };
+    let told: Result<TextCompletionResponse, Error> =
+        other.ask("text-completion", &text, None).await;
+    assert_eq!(told.unwrap_err().code(), ErrorCode::Provider);
+    for world in [world, other] {
+        until(async || !world.calls("settle-call").is_empty()).await;
+        let settled = world.calls("settle-call").remove(0);
+        assert_eq!(
+            (settled.model.as_str(), settled.out_token),
+            ("chosen", 2_000)
+        );
+    }
+}
+
+/// Each picture of a chat counts, and the budget is asked before one is fetched.
+async fn pictures_of_chats_count_before_they_are_fetched(place: Place) {
+    let says = UsageResponse {
+        bound: true,
+        refused: WHY.to_owned(),
+        retry_after: 60,
+        ..UsageResponse::default()
+    };
+    let world = world(&place, says).await;
+    let chat = ChatCompletionRequest {
+        messages: vec![ChatTurn {
+            role: "user".to_owned(),
+            content: "x".repeat(400),
+            images: vec![
+                format!("data:image/png;base64,{PNG}"),
+                "https://nowhere.invalid/a.png".to_owned(),
+            ],
+            ..ChatTurn::default()
+        }],
+        ..ChatCompletionRequest::default()
+    };
+    let told = world.chat(&chat).await;
+    assert_eq!(
+        told.failure.as_deref(),
+        Some("budget_exhausted"),
+        "{told:?}"
+    );
+    let reserved = world.calls("reserve-call").remove(0);
+    assert_eq!(reserved.in_token, 100 + 2 * 1_000);
+}
+
 /// As much as the question lets the model write is reserved for its reply.
 async fn a_stated_reply_is_reserved_whole(place: Place) {
     let says = UsageResponse {
@@ -246,6 +349,37 @@ async fn without_budgets_nothing_is_reserved(place: Place) {
     assert_eq!(world.calls("reserve-call").len(), 1, "the first one asks");
 }
 
+/// The process waits for what it does when it begins to stop, and that is counted.
+async fn what_is_under_way_at_a_stop_is_counted(place: Place) {
+    let world = world(&place, UsageResponse::default()).await;
+    world.complete(None).await.unwrap();
+    until(async || world.calls("settle-call").len() == 1).await;
+    world.flow.mesh.stopping().cancel();
+    world.complete(None).await.unwrap();
+    until(async || world.calls("settle-call").len() == 2).await;
+}
+
+/// A ledger that cannot reserve a call is not asked to count it before the answer ends, but once, afterwards.
+async fn what_could_not_be_reserved_is_counted_afterwards(place: Place) {
+    let ledger = Played::new(|_, ask: UsageRequest| match ask.calls.is_empty() {
+        true => Ok(UsageResponse::default()),
+        false => Err(Error::new(ErrorCode::Internal, "the ledger is broken")),
+    });
+    let world = world_with(&place, Says::text("yes"), ledger).await;
+    for _ in 0..2 {
+        world.complete(None).await.unwrap();
+    }
+    let ids = || -> Vec<String> {
+        let settled = world.calls("settle-call").into_iter();
+        settled.map(|call| call.id).collect()
+    };
+    // Calls are counted in order.
+    until(async || ids().iter().any(|id| *id != ids()[0])).await;
+    let (ids, first) = (ids(), ids()[0].clone());
+    let times = ids.iter().filter(|id| **id == first).count();
+    assert_eq!(times, 1, "{ids:?}");
+}
+
 /// Nobody can say whether a call fits: where something is bounded it is refused, else it is made as ever.
 async fn while_no_agent_is_there_a_bound_refuses(place: Place) {
     let bounded = Config::new();
@@ -283,9 +417,13 @@ async fn a_question_without_an_answer_to_come_is_not_reserved(place: Place) {
 tg_testkit::on_both_buses!(
     a_budget_refuses_every_kind_of_question,
     an_answer_counts_for_its_key_and_its_workspace,
+    an_answer_that_breaks_off_counts_what_was_written,
+    pictures_of_chats_count_before_they_are_fetched,
     a_stated_reply_is_reserved_whole,
     runs_count_themselves_and_records_are_never_refused,
     without_budgets_nothing_is_reserved,
+    what_is_under_way_at_a_stop_is_counted,
+    what_could_not_be_reserved_is_counted_afterwards,
     while_no_agent_is_there_a_bound_refuses,
     a_question_without_an_answer_to_come_is_not_reserved,
 );

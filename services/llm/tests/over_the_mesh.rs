@@ -319,7 +319,8 @@ async fn line_108_the_only_provider_rests_and_health_tells_it(place: Place) {
     assert_eq!(failed.code(), ErrorCode::Provider);
     let rests = world.ask(&question("go", true)).last().await.unwrap_err();
     assert_eq!(rests.code(), ErrorCode::Unavailable);
-    assert!(rests.message.contains("; try again in "), "{rests:?}");
+    assert!(rests.message.contains("; set by llm.url"), "{rests:?}");
+    assert!(rests.pause().is_some(), "{rests:?}");
     let health = async |models: &[&str]| -> Vec<(String, bool)> {
         let asked = ChatCompletionRequest {
             operation: "health".to_owned(),

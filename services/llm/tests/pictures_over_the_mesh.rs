@@ -5,7 +5,10 @@ use std::sync::Arc;
 use serde_json::json;
 use tg_llm::{Options, processors};
 use tg_mesh::Processor;
-use tg_schemas::msg::{ImageToTextRequest, ImageToTextResponse, Usage};
+use tg_schemas::msg::{
+    ChatCompletionRequest, ChatCompletionResponse, ChatTurn, ImageToTextRequest,
+    ImageToTextResponse, Usage,
+};
 use tg_schemas::processors::{ProcessorSpec, Reads, Spec};
 use tg_schemas::{Class, Error, ErrorCode};
 use tg_testkit::config::Config;
@@ -17,10 +20,16 @@ use tg_testkit::place::Place;
 /// The usage records of the one flow, read from outside of it.
 const USAGE: Spec<Reads<Usage>> = Spec::new("usage:default:default").system();
 
-const WIRING: &[Wiring] = &[(
-    "image-to-text",
-    &[("request", Class::Request, "image-to-text")],
-)];
+const WIRING: &[Wiring] = &[
+    (
+        "text-completion",
+        &[("request", Class::Request, "text-completion")],
+    ),
+    (
+        "image-to-text",
+        &[("request", Class::Request, "image-to-text")],
+    ),
+];
 
 /// The first bytes of a PNG, in base64.
 const PNG: &str = "iVBORw0KGgo=";
@@ -95,6 +104,21 @@ async fn the_builtin_reader_reads_none(place: Place) {
     let error = world.ask(PNG, "").await.unwrap_err();
     assert_eq!(error.code(), ErrorCode::NotImplemented);
     assert!(error.message.contains("reads no pictures"), "{error:?}");
+    // Nor does it fetch any.
+    let chat = ChatCompletionRequest {
+        messages: vec![ChatTurn {
+            role: "user".to_owned(),
+            content: "go".to_owned(),
+            images: vec!["https://nowhere.invalid/a.png".to_owned()],
+            ..ChatTurn::default()
+        }],
+        ..ChatCompletionRequest::default()
+    };
+    let to = topic(Class::Request, "chat-completion");
+    let mut answer: tg_mesh::Answer<ChatCompletionResponse> =
+        world.flow.mesh.ask(&to, &chat, world.flow.options());
+    let error = answer.next().await.unwrap().unwrap().error.unwrap();
+    assert_eq!(error.code(), ErrorCode::NotImplemented, "{error:?}");
 }
 
 tg_testkit::on_both_buses!(

@@ -197,16 +197,21 @@ impl Lane {
                 };
                 let silence = allowed(bytes(&jobs), self.overdue);
                 let went = AtomicUsize::new(0);
-                // Jobs dropped here tell their publishers that nothing is known, too.
-                let left = self.in_time(publish(&channel, jobs, &went), &went, silence);
-                let left = left.await;
-                if left.is_none() {
-                    self.channel = None;
-                    self.overdue = (self.overdue + 1).min(DOUBLED);
-                } else {
-                    self.overdue = 0;
-                }
-                jobs = left.unwrap_or_default();
+                let mut said = Said::default();
+                let published = publish(&channel, &jobs, &went, &mut said);
+                let in_time = self.in_time(published, &went, silence).await.is_some();
+                jobs = match in_time {
+                    true => {
+                        self.overdue = 0;
+                        judge(jobs, &said)
+                    }
+                    false => {
+                        self.channel = None;
+                        self.overdue = (self.overdue + 1).min(DOUBLED);
+                        give_up(jobs, said);
+                        Vec::new()
+                    }
+                };
                 if jobs.is_empty() {
                     break;
                 }
@@ -317,17 +322,51 @@ async fn within<T>(
     None
 }
 
-/// Publishes a batch and judges it; `went` counts what was written and confirmed. Gives back what nothing is known about.
-async fn publish(channel: &Channel, jobs: Vec<Job>, went: &AtomicUsize) -> Vec<Job> {
+/// What the broker has said of a batch so far.
+#[derive(Default)]
+struct Said {
+    confirms: Vec<lapin::Result<PublisherConfirm>>,
+    /// Whether it took each message, in order; `None`: nothing is known.
+    outcomes: Vec<Option<bool>>,
+    /// Ids of those that went nowhere.
+    returned: HashSet<String>,
+}
+
+impl Said {
+    fn note(&mut self, confirmation: Option<Confirmation>) {
+        let outcome = confirmation.map(|confirmation| {
+            let acked = confirmation.is_ack() || confirmation == Confirmation::NotRequested;
+            if let Some(message) = confirmation.take_message() {
+                let id = message.properties.message_id().as_ref();
+                self.returned.extend(id.map(ToString::to_string));
+            }
+            acked
+        });
+        self.outcomes.push(outcome);
+    }
+
+    /// Notes the confirms that are here, and waits for none.
+    fn drain(&mut self) {
+        for at in self.outcomes.len()..self.confirms.len() {
+            let confirmation = match &mut self.confirms[at] {
+                Ok(confirm) => confirm.now_or_never().and_then(Result::ok),
+                Err(_) => None,
+            };
+            self.note(confirmation);
+        }
+    }
+}
+
+/// Publishes a batch; `went` counts what was written and confirmed.
+async fn publish(channel: &Channel, jobs: &[Job], went: &AtomicUsize, said: &mut Said) {
     type Write<'a> = Pin<Box<dyn Future<Output = lapin::Result<PublisherConfirm>> + Send + 'a>>;
     let options = BasicPublishOptions {
         mandatory: true,
         ..BasicPublishOptions::default()
     };
-    let mut confirms = Vec::with_capacity(jobs.len());
     {
         let mut writes: Vec<(Write, Option<_>)> = Vec::with_capacity(jobs.len());
-        for job in &jobs {
+        for job in jobs {
             let mut write: Write = Box::pin(channel.basic_publish(
                 job.address.exchange.clone(),
                 job.address.key.clone(),
@@ -340,38 +379,32 @@ async fn publish(channel: &Channel, jobs: Vec<Job>, went: &AtomicUsize) -> Vec<J
             writes.push((write, Some(done)));
         }
         for (write, done) in writes {
-            confirms.push(match done {
+            said.confirms.push(match done {
                 Some(std::task::Poll::Ready(result)) => result,
                 _ => write.await,
             });
             went.fetch_add(1, Ordering::Relaxed);
         }
     }
-    let mut returned = HashSet::new();
-    let mut outcomes = Vec::with_capacity(jobs.len());
-    for confirm in confirms {
-        let outcome = match confirm {
-            Ok(confirm) => confirm.await,
-            Err(error) => Err(error),
+    for at in 0..said.confirms.len() {
+        let confirmation = match &mut said.confirms[at] {
+            Ok(confirm) => confirm.await.ok(),
+            Err(_) => None,
         };
         went.fetch_add(1, Ordering::Relaxed);
-        let outcome = outcome.map(|confirmation| {
-            let acked = confirmation.is_ack() || confirmation == Confirmation::NotRequested;
-            if let Some(message) = confirmation.take_message() {
-                let id = message.properties.message_id().as_ref();
-                returned.extend(id.map(ToString::to_string));
-            }
-            acked
-        });
-        outcomes.push(outcome);
+        said.note(confirmation);
     }
+}
+
+/// Sends the verdicts on a batch. Gives back what nothing is known about.
+fn judge(jobs: Vec<Job>, said: &Said) -> Vec<Job> {
     let mut unknown = Vec::new();
-    for (job, outcome) in jobs.into_iter().zip(outcomes) {
-        let verdict = match outcome {
-            Ok(true) if returned.contains(&job.id) => Ok(Routed::Unroutable),
-            Ok(true) => Ok(Routed::Queued),
-            Ok(false) => Err(BusError::Down),
-            Err(_) => {
+    for (at, job) in jobs.into_iter().enumerate() {
+        let verdict = match said.outcomes.get(at).copied().flatten() {
+            Some(true) if said.returned.contains(&job.id) => Ok(Routed::Unroutable),
+            Some(true) => Ok(Routed::Queued),
+            Some(false) => Err(BusError::Down),
+            None => {
                 unknown.push(job);
                 continue;
             }
@@ -379,6 +412,16 @@ async fn publish(channel: &Channel, jobs: Vec<Job>, went: &AtomicUsize) -> Vec<J
         let _ = job.done.send(verdict);
     }
     unknown
+}
+
+/// Gives an overdue batch up. Messages that the broker has confirmed are sent their verdicts, so that nobody publishes them once
+/// more. Where one was returned nothing is certain: another return may not be here yet. Jobs dropped here report to their
+/// publishers that nothing is known.
+fn give_up(jobs: Vec<Job>, mut said: Said) {
+    said.drain();
+    if said.returned.is_empty() {
+        drop(judge(jobs, &said));
+    }
 }
 
 #[cfg(test)]
@@ -396,6 +439,46 @@ mod tests {
         assert_eq!(allowed(3 * BATCH_BYTES, 0), 4 * CONFIRMED);
         assert_eq!(allowed(0, 2), 4 * CONFIRMED);
         assert_eq!(allowed(0, u32::MAX), 8 * CONFIRMED);
+    }
+
+    /// What the publishers of an overdue batch hear.
+    fn given_up(outcomes: &[Option<bool>], returned: &[&str]) -> Vec<Option<Routed>> {
+        let said = Said {
+            outcomes: outcomes.to_vec(),
+            returned: returned.iter().map(|id| (*id).to_owned()).collect(),
+            ..Said::default()
+        };
+        let (jobs, heard): (Vec<_>, Vec<_>) = ["a", "b", "c"].map(job).into_iter().unzip();
+        give_up(jobs, said);
+        let heard = heard.into_iter().map(|mut one: Heard| one.try_recv());
+        heard.map(|one| one.ok().and_then(Result::ok)).collect()
+    }
+
+    type Heard = oneshot::Receiver<Result<Routed, BusError>>;
+
+    fn job(id: &str) -> (Job, Heard) {
+        let (done, heard) = oneshot::channel();
+        let job = Job {
+            address: Address {
+                exchange: ShortString::default(),
+                key: ShortString::default(),
+                record: true,
+            },
+            envelope: Envelope::default(),
+            id: id.to_owned(),
+            done,
+        };
+        (job, heard)
+    }
+
+    #[test]
+    fn what_is_confirmed_of_an_overdue_batch_is_not_published_once_more() {
+        let queued = Some(Routed::Queued);
+        let some = given_up(&[Some(true), None, Some(true)], &[]);
+        assert_eq!(some, [queued, None, queued]);
+        assert_eq!(given_up(&[Some(true)], &[]), [queued, None, None]);
+        let unsure = given_up(&[Some(true), None, Some(true)], &["c"]);
+        assert_eq!(unsure, [None, None, None]);
     }
 
     #[tokio::test(start_paused = true)]

@@ -561,6 +561,7 @@ macro_rules! suite {
                 bounds_are_of_their_own,
                 a_bound_of_a_day_or_month_begins_anew,
                 a_bound_that_begins_anew_knows_how_large_calls_are,
+                a_large_call_of_one_key_leaves_other_keys_their_budgets,
                 what_the_calls_of_a_step_took_is_counted_with_its_rows,
                 a_decision_reserves_for_the_call_that_it_chose,
                 usage_is_summed_up_by_name_and_day,

@@ -13,7 +13,7 @@ use tg_schemas::msg::{ChatCompletionRequest, ChatCompletionResponse, ChatTurn, C
 use tg_schemas::{Error, ErrorCode};
 use tokio::time::Instant;
 
-use super::chat_pictures::ChatPictures;
+use super::chat_pictures::{self, ChatPictures};
 use super::counting::Counting;
 use super::wishes::{are_named, temperature_of};
 use super::{Rooms, usage};
@@ -21,7 +21,6 @@ use crate::engine::repair::calls;
 use crate::engine::tokens::estimated;
 use crate::error::LlmError;
 use crate::model::{ChatEvent, ChatRequest, Completion, Dialog, Format};
-use crate::picture::Picture;
 use crate::provider_client::{self, ProviderClient};
 
 /// Serves `chat-completion`.
@@ -93,20 +92,15 @@ impl ChatCompletion {
     async fn answer(
         &self,
         cx: &Cx,
-        mut question: ChatCompletionRequest,
+        question: ChatCompletionRequest,
         out: &mut Responder<ChatCompletionResponse>,
     ) -> Result<(), Error> {
-        let taken = self.pictures.take(cx, &mut question.messages).await;
-        // Memory for pictures is held until the answer ends.
-        let asked = taken.and_then(|taken| {
-            let request = request(cx, question, taken.pictures)?;
-            Ok((request, taken.room))
-        });
-        let (request, _room) = match asked {
-            Ok(asked) => asked,
+        let mut request = match self.checked(cx, question) {
+            Ok(request) => request,
             Err(error) => return out.send(refused(cx, self, None, error)).await,
         };
-        let asked = request.model.as_deref();
+        let asked = request.model.clone();
+        let asked = asked.as_deref();
         if let Err(error) = self.rooms.check(cx, &self.provider_client, asked) {
             return out.send(refused(cx, self, asked, error)).await;
         }
@@ -116,6 +110,14 @@ impl ChatCompletion {
             Ok(counting) => counting,
             Err(error) if error.code() == ErrorCode::Busy => return out.send(spent(error)).await,
             Err(error) => return Err(error),
+        };
+        // The memory for pictures is held until the answer ends.
+        let _room = match self.pictures.take(cx, &mut request).await {
+            Ok(room) => room,
+            Err(error) => {
+                counting.unasked().await;
+                return out.send(refused(cx, self, asked, error)).await;
+            }
         };
         let done = self.complete(cx, &request, out, &mut counting).await;
         metrics::histogram!(
@@ -146,6 +148,16 @@ impl ChatCompletion {
         }
     }
 
+    /// The question, once it is known to be one that can be asked. Its pictures are still where it names them.
+    fn checked(&self, cx: &Cx, question: ChatCompletionRequest) -> Result<ChatRequest, LlmError> {
+        let request = request(cx, question)?;
+        let turns = request.dialog.iter().flat_map(|dialog| &dialog.turns);
+        if chat_pictures::check(turns)? && self.provider_client.origin.is_none() {
+            return Err(LlmError::ReadsNoPictures);
+        }
+        Ok(request)
+    }
+
     async fn complete(
         &self,
         cx: &Cx,
@@ -162,10 +174,10 @@ impl ChatCompletion {
         let mut may_call = may_call(request);
         while let Some(event) = events.next().await {
             let event = event?;
-            counting.heard = true;
+            characters += event.characters();
+            counting.heard(characters);
             match event {
                 ChatEvent::Delta(piece) => {
-                    characters += piece.chars().count();
                     text += &piece;
                     // What may be a call of a tool waits until that is known.
                     if request.streaming && !(may_call && may_be_calls(&text)) {
@@ -173,13 +185,10 @@ impl ChatCompletion {
                         say(std::mem::take(&mut text), out).await?;
                     }
                 }
-                ChatEvent::Thinking(piece) => {
-                    characters += piece.chars().count();
-                    match request.streaming {
-                        true => think(piece, out).await?,
-                        false => thought += &piece,
-                    }
-                }
+                ChatEvent::Thinking(piece) => match request.streaming {
+                    true => think(piece, out).await?,
+                    false => thought += &piece,
+                },
                 ChatEvent::Done(mut completion) => {
                     completion.characters = characters;
                     if may_call && completion.tool_calls.is_empty() {
@@ -330,11 +339,7 @@ fn joined<'a>(turns: impl Iterator<Item = &'a ChatTurn>) -> String {
     texts.join("\n\n")
 }
 
-fn request(
-    cx: &Cx,
-    question: ChatCompletionRequest,
-    pictures: Vec<(usize, Picture)>,
-) -> Result<ChatRequest, LlmError> {
+fn request(cx: &Cx, question: ChatCompletionRequest) -> Result<ChatRequest, LlmError> {
     let roles = ["system", "user", "assistant", "tool"];
     let turns = question.messages;
     if turns.is_empty() || !turns.iter().all(|turn| roles.contains(&turn.role.as_str())) {
@@ -363,7 +368,7 @@ fn request(
         fallbacks: question.models,
         dialog: Some(Arc::new(Dialog {
             turns,
-            pictures,
+            pictures: Vec::new(),
             tools: question.tools,
             tool_choice: question.tool_choice,
             top_p: question.top_p,

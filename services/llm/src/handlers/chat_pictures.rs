@@ -13,12 +13,14 @@ use tg_mesh::fair::Share;
 use tg_provider_http::{HttpClient, Limits, Reach, within};
 use tg_schemas::limits;
 use tg_schemas::msg::ChatTurn;
+use tokio::time::{Instant, timeout_at};
 
-use super::picture_room::PictureRoom;
+use super::picture_room::{PictureRoom, units};
 use crate::error::LlmError;
+use crate::model::ChatRequest;
 use crate::picture::Picture;
 
-/// Longest time that one is fetched for.
+/// Longest time for which the pictures of a chat are fetched: so long they hold as much memory as they may need.
 const FETCHING: Duration = Duration::from_secs(20);
 /// Where pictures are fetched from.
 const REACH: Reach = Reach::Public;
@@ -32,13 +34,6 @@ pub(crate) struct ChatPictures {
     client: OnceLock<Option<HttpClient>>,
 }
 
-/// Pictures of a chat, each with the place of its turn, and the memory that is held for them.
-#[derive(Default)]
-pub(super) struct Taken {
-    pub(super) pictures: Vec<(usize, Picture)>,
-    pub(super) room: Option<Share>,
-}
-
 impl ChatPictures {
     pub(crate) fn new(room: Arc<PictureRoom>) -> Self {
         Self {
@@ -47,47 +42,68 @@ impl ChatPictures {
         }
     }
 
-    /// Takes the pictures of the turns out of them. All together are as large as one may be.
-    pub(super) async fn take(&self, cx: &Cx, turns: &mut [ChatTurn]) -> Result<Taken, LlmError> {
-        let named = named(turns)?;
+    /// Takes the pictures of a chat out of its turns, with the memory that is held for them. All together are as large as one may
+    /// be.
+    pub(super) async fn take(
+        &self,
+        cx: &Cx,
+        request: &mut ChatRequest,
+    ) -> Result<Option<Share>, LlmError> {
+        let Some(dialog) = request.dialog.as_mut().map(Arc::make_mut) else {
+            return Ok(None);
+        };
+        let named = named(&mut dialog.turns);
         if named.is_empty() {
-            return Ok(Taken::default());
+            return Ok(None);
         }
         let most = limits::base64(limits::PICTURE);
         // How large one is that is fetched is known too late.
         let size = |image: &str| if is_held(image) { image.len() } else { most };
         let sizes = named.iter().map(|(_, image)| size(image));
         let needed = sizes.fold(0, usize::saturating_add).min(most);
-        let room = self.room.take(cx, needed).await?;
-        let mut left = most;
-        let mut pictures = Vec::with_capacity(named.len());
-        for (at, image) in named {
-            let picture = match is_held(&image) {
-                true => read(&image)?,
-                false => self.fetched(cx, &image).await?,
-            };
-            let after = left.checked_sub(picture.base64.len());
-            left = after.ok_or(LlmError::LargePictures)?;
-            pictures.push((at, picture));
-        }
-        Ok(Taken {
-            pictures,
-            room: Some(room),
-        })
-    }
-
-    async fn fetched(&self, cx: &Cx, url: &str) -> Result<Picture, LlmError> {
-        open_to_all(url)?;
-        let client = self.client.get_or_init(client).as_ref();
-        let client = client.ok_or(LlmError::NoPictureThere)?;
+        let mut room = self.room.take(cx, needed).await?;
         let left = within(cx.deadline.left()).min(FETCHING);
-        tokio::select! {
-            fetched = tokio::time::timeout(left, fetch(client, url)) => {
-                fetched.unwrap_or(Err(LlmError::NoPictureThere))
-            }
-            () = cx.cancel.cancelled() => Err(LlmError::Cancelled),
-        }
+        let fetched = |url: String| async move {
+            let client = self.client.get_or_init(client).as_ref();
+            fetch(client.ok_or(LlmError::NoPictureThere)?, &url).await
+        };
+        dialog.pictures = tokio::select! {
+            pictures = all(named, left, fetched) => pictures?,
+            () = cx.cancel.cancelled() => return Err(LlmError::Cancelled),
+        };
+        keep(&mut room, &dialog.pictures);
+        Ok(Some(room))
     }
+}
+
+/// The pictures, all together as large as one may be, those that are somewhere within the time that is `left`.
+async fn all<F: Future<Output = Result<Picture, LlmError>>>(
+    named: Vec<(usize, String)>,
+    left: Duration,
+    fetched: impl Fn(String) -> F,
+) -> Result<Vec<(usize, Picture)>, LlmError> {
+    let until = Instant::now() + left;
+    let mut room = limits::base64(limits::PICTURE);
+    let mut pictures = Vec::with_capacity(named.len());
+    for (at, image) in named {
+        let picture = match is_held(&image) {
+            true => read(&image)?,
+            false => {
+                let fetched = timeout_at(until, fetched(image)).await;
+                fetched.unwrap_or(Err(LlmError::NoPictureThere))?
+            }
+        };
+        let after = room.checked_sub(picture.base64.len());
+        room = after.ok_or(LlmError::LargePictures)?;
+        pictures.push((at, picture));
+    }
+    Ok(pictures)
+}
+
+/// Gives back the memory that pictures turned out not to need.
+fn keep(room: &mut Share, pictures: &[(usize, Picture)]) {
+    let sizes = pictures.iter().map(|(_, picture)| picture.base64.len());
+    room.shrink(units(sizes.sum()));
 }
 
 fn client() -> Option<HttpClient> {
@@ -100,20 +116,34 @@ fn client() -> Option<HttpClient> {
     HttpClient::new(SECURE, bounds).ok()
 }
 
-/// The pictures that turns name, with the places of the turns, which have none any more.
-fn named(turns: &mut [ChatTurn]) -> Result<Vec<(usize, String)>, LlmError> {
-    let mut named = Vec::new();
-    for (at, turn) in turns.iter_mut().enumerate() {
-        if !turn.images.is_empty() && turn.role != "user" {
+/// Whether turns name pictures, which are of the user, not too many and nowhere that nobody may look at.
+///
+/// # Errors
+/// What is wrong with them.
+pub(super) fn check<'a>(turns: impl Iterator<Item = &'a ChatTurn>) -> Result<bool, LlmError> {
+    let mut many = 0;
+    for turn in turns.filter(|turn| !turn.images.is_empty()) {
+        if turn.role != "user" {
             return Err(LlmError::PictureTurn);
         }
+        many += turn.images.len();
+        let mut addresses = turn.images.iter().filter(|image| !is_held(image));
+        addresses.try_for_each(|url| open_to_all(url))?;
+    }
+    match many <= limits::CHAT_PICTURES {
+        true => Ok(many > 0),
+        false => Err(LlmError::Pictures),
+    }
+}
+
+/// The pictures that turns name, with the places of the turns, which have none any more.
+fn named(turns: &mut [ChatTurn]) -> Vec<(usize, String)> {
+    let mut named = Vec::new();
+    for (at, turn) in turns.iter_mut().enumerate() {
         let images = std::mem::take(&mut turn.images).into_iter();
         named.extend(images.map(|image| (at, image)));
     }
-    match named.len() <= limits::CHAT_PICTURES {
-        true => Ok(named),
-        false => Err(LlmError::Pictures),
-    }
+    named
 }
 
 fn is_held(image: &str) -> bool {
@@ -152,6 +182,7 @@ async fn fetch(client: &HttpClient, url: &str) -> Result<Picture, LlmError> {
 
 #[cfg(test)]
 mod tests {
+    use tg_mesh::fair::Pool;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::TcpListener;
 
@@ -170,19 +201,16 @@ mod tests {
     #[test]
     fn pictures_are_taken_out_of_the_users_turns() {
         let mut turns = [turn("system", &[]), turn("user", &["data:a", "data:b"])];
-        let pairs = |named: Vec<(usize, String)>| -> Vec<String> {
-            let pairs = named.into_iter();
-            pairs.map(|(at, image)| format!("{at} {image}")).collect()
-        };
-        assert_eq!(
-            named(&mut turns).map(pairs),
-            Ok(vec!["1 data:a".to_owned(), "1 data:b".to_owned()])
-        );
-        assert!(turns[1].images.is_empty());
-        let mut other = [turn("assistant", &["data:a"])];
-        assert_eq!(named(&mut other), Err(LlmError::PictureTurn));
-        let mut many = [turn("user", &["x"; limits::CHAT_PICTURES + 1])];
-        assert_eq!(named(&mut many), Err(LlmError::Pictures));
+        assert_eq!(check(turns.iter()), Ok(true));
+        let pairs = named(&mut turns);
+        assert_eq!(pairs, [(1, "data:a".to_owned()), (1, "data:b".to_owned())]);
+        assert_eq!(check(turns.iter()), Ok(false));
+        let of = |role: &str, images: &[&str]| check([turn(role, images)].iter());
+        assert_eq!(of("assistant", &["data:a"]), Err(LlmError::PictureTurn));
+        let many = ["data:"; limits::CHAT_PICTURES + 1];
+        assert_eq!(of("user", &many), Err(LlmError::Pictures));
+        let private = of("user", &["https://127.0.0.1/a.png"]);
+        assert_eq!(private, Err(LlmError::PictureAddress));
     }
 
     #[test]
@@ -221,6 +249,35 @@ mod tests {
         ] {
             assert_eq!(open_to_all(url), Err(LlmError::PictureAddress), "{url}");
         }
+    }
+
+    /// Of several that take 15 s each the second is given up: they have 20 s together.
+    #[tokio::test(start_paused = true)]
+    async fn all_pictures_of_a_chat_are_fetched_within_one_span() {
+        let slow = |_: String| async {
+            tokio::time::sleep(Duration::from_secs(15)).await;
+            Picture::read(STANDARD.encode(PNG), "")
+        };
+        let urls = |many: usize| vec![(0, SECURE.to_owned()); many];
+        let one = all(urls(1), FETCHING, slow).await;
+        assert_eq!(one.map(|pictures| pictures.len()), Ok(1));
+        let began = Instant::now();
+        let several = all(urls(16), FETCHING, slow).await;
+        assert_eq!(several, Err(LlmError::NoPictureThere));
+        assert_eq!(began.elapsed(), FETCHING);
+    }
+
+    #[test]
+    fn a_small_picture_keeps_little_memory() {
+        let pool = Pool::new(100 << 10, 100 << 10);
+        let user = Arc::from("w");
+        let mut room = pool
+            .try_take(&user, units(limits::base64(limits::PICTURE)))
+            .unwrap();
+        let picture = Picture::read(STANDARD.encode(PNG), "").unwrap();
+        keep(&mut room, &[(0, picture)]);
+        assert_eq!(room.units(), 1);
+        assert!(pool.try_take(&user, (100 << 10) - 1).is_some());
     }
 
     /// Fetches what a server of one answer has.

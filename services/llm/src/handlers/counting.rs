@@ -20,8 +20,10 @@ pub(super) struct Counting {
     call: Option<ModelCall>,
     /// Tokens that the model is likely to read.
     read: i64,
+    /// Tokens that it is likely to write at least, however many it may.
+    least: i64,
     /// The model has said something.
-    pub(super) heard: bool,
+    heard: bool,
 }
 
 impl Counting {
@@ -36,23 +38,40 @@ impl Counting {
         request: &ChatRequest,
     ) -> Result<Self, Error> {
         let model = request.model.as_deref();
-        let picture = request.picture.as_ref().map_or(0, |_| PICTURE);
-        let read = estimated(request.characters()).saturating_add(picture);
+        let pictures = PICTURE.saturating_mul(pictures(request));
+        let read = estimated(request.characters()).saturating_add(pictures);
+        let out_token = request
+            .max_tokens
+            .map_or(REPLY, |most| most.clamp(1, MOST_REPLY));
         let likely = Took {
             model: model
                 .unwrap_or(client.client.model().default_model())
                 .to_owned(),
             in_token: read,
-            out_token: request
-                .max_tokens
-                .map_or(REPLY, |most| most.clamp(1, MOST_REPLY)),
+            out_token,
             ..Took::default()
         };
         Ok(Self {
             call: calls.begin(cx, likely).await?,
             read,
+            least: out_token.min(REPLY),
             heard: false,
         })
+    }
+
+    /// The model has said something, by now so many characters. A call that is left from here on counts for these.
+    pub(super) fn heard(&mut self, characters: usize) {
+        self.heard = true;
+        if let Some(call) = &mut self.call {
+            call.wrote(estimated(characters).max(self.least));
+        }
+    }
+
+    /// Something failed before the model was asked: the call took nothing.
+    pub(super) async fn unasked(&mut self) {
+        if let Some(call) = &mut self.call {
+            call.settle(Took::default()).await;
+        }
     }
 
     /// The model has answered.
@@ -79,4 +98,12 @@ impl Counting {
             false => call.settle(Took::default()).await,
         }
     }
+}
+
+/// How many pictures a question has, those included that are yet to be fetched.
+fn pictures(request: &ChatRequest) -> i64 {
+    let of_chat = request.dialog.iter().flat_map(|dialog| &dialog.turns);
+    let of_chat: usize = of_chat.map(|turn| turn.images.len()).sum();
+    let all = usize::from(request.picture.is_some()) + of_chat;
+    i64::try_from(all).unwrap_or(i64::MAX)
 }

@@ -47,7 +47,7 @@ impl RequestHandler<ImageToTextRequest, ImageToTextResponse> for ImageToText {
         let began = Instant::now();
         let client = &self.provider_client;
         let mut counting = Counting::begin(&self.calls, &cx, client, &request).await?;
-        let described = self.describe(&cx, &request).await;
+        let described = self.describe(&cx, &request, &mut counting).await;
         match &described {
             Ok((_, completion)) => counting.answered(completion).await,
             Err(error) => counting.failed(error).await,
@@ -76,6 +76,7 @@ impl ImageToText {
         &self,
         cx: &Cx,
         request: &ChatRequest,
+        counting: &mut Counting,
     ) -> Result<(String, Completion), Error> {
         let left = within(cx.deadline.left());
         let model = request.model.as_deref();
@@ -84,15 +85,17 @@ impl ImageToText {
         let mut events = opening.await.map_err(failed)?;
         let mut written = Written::default();
         while let Some(event) = events.next().await {
-            match event.map_err(failed)? {
-                ChatEvent::Delta(piece) => written.add(&piece).map_err(failed)?,
-                ChatEvent::Thinking(piece) => written.think(&piece, false).map_err(failed)?,
+            let added = match event.map_err(failed)? {
+                ChatEvent::Delta(piece) => written.add(&piece),
+                ChatEvent::Thinking(piece) => written.think(&piece, false),
                 ChatEvent::Done(mut completion) => {
                     completion.characters = written.thought + written.text.chars().count();
                     provider_client::note(true);
                     return Ok((written.take(), completion));
                 }
-            }
+            };
+            counting.heard(written.characters);
+            added.map_err(failed)?;
         }
         Err(failed(LlmError::BrokenOff))
     }

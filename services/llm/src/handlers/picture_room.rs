@@ -23,6 +23,11 @@ impl Default for PictureRoom {
     }
 }
 
+/// KiB that are held for so many bytes of base64.
+pub(super) fn units(base64: usize) -> usize {
+    (base64.saturating_mul(TIMES) >> 10).max(1)
+}
+
 impl PictureRoom {
     /// Waits for room for a picture, as long as its asker does.
     pub(super) async fn take(&self, cx: &Cx, base64: usize) -> Result<Share, LlmError> {
@@ -35,8 +40,8 @@ impl PictureRoom {
     }
 
     async fn wait(&self, workspace: &str, base64: usize) -> Result<Share, LlmError> {
-        let units = (base64.saturating_mul(TIMES) >> 10).max(1);
-        let taken = self.0.take(&Arc::from(workspace), units).await;
+        let taken = self.0.take(&Arc::from(workspace), units(base64));
+        let taken = taken.await;
         // None that may be described is larger than all there is.
         taken.map_err(|_| LlmError::LargePicture)
     }

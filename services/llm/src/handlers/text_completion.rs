@@ -153,15 +153,21 @@ impl TextCompletion {
         while let Some(event) = events.next().await {
             let mut done = None;
             let event = event.map_err(failed)?;
-            counting.heard = true;
-            match event {
-                ChatEvent::Delta(piece) => written.add(&piece).map_err(failed)?,
-                ChatEvent::Thinking(piece) => written.think(&piece, thinks).map_err(failed)?,
-                ChatEvent::Done(completion) => done = Some(completion),
-            }
+            let added = match event {
+                ChatEvent::Delta(piece) => written.add(&piece),
+                ChatEvent::Thinking(piece) => written.think(&piece, thinks),
+                ChatEvent::Done(completion) => {
+                    done = Some(completion);
+                    Ok(())
+                }
+            };
+            counting.heard(written.characters);
+            added.map_err(failed)?;
             if request.streaming {
                 if let (Some(sent), None) = (sent, &done) {
-                    match gather(&mut events, &mut written, thinks, sent + PACE).await {
+                    let gathered = gather(&mut events, &mut written, thinks, sent + PACE).await;
+                    counting.heard(written.characters);
+                    match gathered {
                         Ok(end) => done = end,
                         Err(error) => {
                             // What came before the fault is passed on before it.

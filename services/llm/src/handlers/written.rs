@@ -14,8 +14,9 @@ pub(crate) struct Written {
     pub(crate) thinking: String,
     /// Characters that it thought.
     pub(crate) thought: usize,
-    /// Bytes of all of it.
+    /// Bytes of all of it, and characters.
     bytes: usize,
+    pub(crate) characters: usize,
 }
 
 impl Written {
@@ -44,6 +45,7 @@ impl Written {
 
     fn grow(&mut self, piece: &str) -> Result<(), LlmError> {
         self.bytes = self.bytes.saturating_add(piece.len());
+        self.characters = self.characters.saturating_add(piece.chars().count());
         match self.bytes > limits::MODEL_TEXT {
             true => Err(LlmError::LongAnswer),
             false => Ok(()),

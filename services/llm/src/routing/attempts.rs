@@ -58,6 +58,7 @@ pub(crate) fn judged(error: &LlmError, streaming: bool) -> Judged {
 
 /// What was tried for one question with one model.
 struct Tries {
+    began: Instant,
     servers: Vec<Server>,
     /// How often each was tried.
     tried: Vec<u32>,
@@ -125,6 +126,7 @@ impl Router {
         let servers = self.servers(model);
         let many = servers.len();
         let mut tries = Tries {
+            began: Instant::now(),
             servers,
             tried: vec![0; many],
             refused: vec![false; many],
@@ -138,7 +140,7 @@ impl Router {
         if tried.is_err()
             && let Some((at, error)) = tries.open.take()
         {
-            self.failed(&tries.servers[at], &error);
+            self.failed(&tries.servers[at], tries.began, &error);
         }
         tried
     }
@@ -159,7 +161,7 @@ impl Router {
                 return Err(last.unwrap_or_else(|| self.nobody(&tries.servers)));
             };
             if let Some((failed, error)) = tries.open.take_if(|(failed, _)| *failed != at) {
-                self.failed(&tries.servers[failed], &error);
+                self.failed(&tries.servers[failed], tries.began, &error);
                 tries.noted[failed] = true;
             }
             // Failover goes to another one at once; each one's own pause is waited for.
@@ -240,7 +242,7 @@ impl Router {
         server: Server,
         patience: Option<Duration>,
     ) -> Result<Opened, LlmError> {
-        let characters = request.characters();
+        let (began, characters) = (Instant::now(), request.characters());
         let (held, about) = (&self.backends[server.at], &self.abouts[server.at]);
         let mut entered = held
             .enter(&request.workspace, estimated(characters))
@@ -274,6 +276,7 @@ impl Router {
         let mut answer = Answering {
             router: self.clone(),
             server,
+            began,
             entered,
             characters,
             streaming: request.streaming,
@@ -291,6 +294,7 @@ impl Router {
 struct Answering {
     router: Arc<Router>,
     server: Server,
+    began: Instant,
     entered: Entered,
     /// Characters of the question and of the answer so far.
     characters: usize,
@@ -328,7 +332,7 @@ impl Answering {
             }
             Err(error) => {
                 if judged(&error, self.streaming) == Judged::Passes {
-                    self.router.failed(&self.server, &error);
+                    self.router.failed(&self.server, self.began, &error);
                 }
                 Err(error)
             }

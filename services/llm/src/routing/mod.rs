@@ -164,25 +164,34 @@ impl Router {
         )
     }
 
-    /// Notes a failure that may pass.
-    fn failed(&self, server: &Server, error: &LlmError) {
+    /// Notes a failure that may pass, of a question that `began` then. A backend that answered another question meanwhile does
+    /// not rest: it failed at this question only. It does rest if it asks for a pause.
+    fn failed(&self, server: &Server, began: Instant, error: &LlmError) {
         let id = self.id(server);
-        let (rest, failures) = {
+        let (backend, model) = (&self.abouts[server.at].name, &server.model);
+        let noted = {
             let mut health = self.health.lock();
-            let rest = health.failed(&id, error.pause(), Instant::now());
-            (rest, health.failures(&id))
+            let is_single = error.pause().is_none() && health.answered_since(&id, began);
+            (!is_single).then(|| {
+                let rest = health.failed(&id, error.pause(), Instant::now());
+                (rest, health.failures(&id))
+            })
+        };
+        let Some((rest, failures)) = noted else {
+            tracing::warn!(backend, model, %error, "a model backend failed at one question");
+            return;
         };
         self.shown(server, false);
         self.tell(server, failures, rest);
-        let backend = &self.abouts[server.at].name;
-        let (model, seconds) = (&server.model, rest.as_secs());
+        let seconds = rest.as_secs();
         tracing::warn!(backend, model, %error, seconds, "a model backend failed and rests");
     }
 
     /// Notes an answer.
     fn answered(&self, server: &Server) {
         self.shown(server, true);
-        if self.health.lock().answered(&self.id(server)) {
+        let id = self.id(server);
+        if self.health.lock().answered(&id, Instant::now()) {
             self.tell(server, 0, Duration::ZERO);
             let backend = &self.abouts[server.at].name;
             tracing::info!(
@@ -231,7 +240,7 @@ impl Router {
                 health.heard(&id, failures, Duration::from_millis(rest), Instant::now());
             }
             (Ok(0), _) => {
-                health.answered(&id);
+                health.answered(&id, Instant::now());
             }
             _ => {}
         }

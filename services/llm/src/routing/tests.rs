@@ -261,6 +261,27 @@ async fn questions_in_flight_that_fail_together_make_one_rest() {
     assert_eq!(health.failures("a/m"), 1);
 }
 
+/// 108: failures in a row are those with no answer between them.
+#[tokio::test(start_paused = true)]
+async fn line_108_a_question_that_fails_while_another_is_answered_makes_no_rest() {
+    let answers = Does::Answers(&["yes"]);
+    let model = Fake::new(&[away(), answers, away(), away(), away()]);
+    let one = router(&[(about("a", 1), &model)], Strategy::Failover);
+    let (odd, other) = tokio::join!(ask(&one), async {
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        ask(&one).await
+    });
+    let error = odd.unwrap_err().1;
+    assert_eq!(error, LlmError::Unavailable(Outage::Status(500)));
+    assert!(other.is_ok());
+    assert_eq!(one.health.lock().failures("a/m"), 0);
+    ask(&one).await.unwrap();
+    // Where nobody is answered meanwhile, it rests.
+    *model.does.lock() = [away(), away(), away(), away()].into();
+    ask(&one).await.unwrap_err();
+    assert_eq!(one.health.lock().failures("a/m"), 1);
+}
+
 /// 109
 #[tokio::test(start_paused = true)]
 async fn line_109_a_resting_model_is_not_asked_and_the_fallback_is() {

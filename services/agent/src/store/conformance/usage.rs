@@ -325,6 +325,33 @@ pub(super) async fn a_bound_that_begins_anew_knows_how_large_calls_are(ledger: S
     }
 }
 
+/// Other keys still have their calls, one at a time.
+pub(super) async fn a_large_call_of_one_key_leaves_other_keys_their_budgets(ledger: Store) {
+    let of_key = |key: &str, run: &str, count: u64| {
+        let mut used = took(run, count);
+        used.account.key = key.into();
+        used
+    };
+    let large = call("large", 1, CallKind::Model);
+    let used = of_key("key:large", "large", 5000);
+    ledger.settle(&of("large"), &large, &used, 1).await.unwrap();
+    let ask = async |run: &str| {
+        let mut next = reservation(run, 10, vec![bound(Scope::Key, 1000)]);
+        next.account.key = "key:small".into();
+        let call = call(run, 1, CallKind::Model);
+        ledger.reserve(&call, &next, 1).await.unwrap()
+    };
+    for run in ["a", "b", "c"] {
+        assert_eq!(ask(run).await, None, "{run}");
+        // It may turn out as large: a second one waits for its end, not for the next day.
+        let second = ask(&format!("beside {run}")).await.unwrap();
+        assert!(second.reserved, "{}", second.why);
+        let settled = call(run, 1, CallKind::Model);
+        let used = of_key("key:small", run, 10);
+        ledger.settle(&of(run), &settled, &used, 1).await.unwrap();
+    }
+}
+
 /// A step's rows and what its calls took are there together or not at all, and count once however often they come.
 pub(super) async fn what_the_calls_of_a_step_took_is_counted_with_its_rows(ledger: Store) {
     let counted = |kind: CallKind, count: u64| Counted {

@@ -95,25 +95,28 @@ pub(super) fn reserve(
         };
         let used = used(tx, &next.account, bound, name)?;
         let open = open(tx, &next.account, bound, now_ms)?;
-        let mut amount = next.amount;
+        let (mut alone, mut amount) = (next.amount, next.amount);
         if bound.scope != Scope::Run {
-            let largest = at_least(amount, largest(tx, next, bound)?);
-            reserved = at_least(reserved, largest);
-            // The first of all has the whole bound to itself: else a bound that begins anew would let none in once a call took
-            // more than it.
-            if used.and(&open) != Amount::default() {
-                amount = largest;
-            }
+            let largest = largest(tx, next, bound)?;
+            // With nothing else under way a call is taken for one as the bound usually has them: else a large call of one key would
+            // take the budgets of all others, and a bound that begins anew would let none in.
+            alone = at_least(alone, usual(&used, &largest));
+            let several = at_least(amount, largest);
+            reserved = at_least(reserved, several);
+            amount = match open == Amount::default() {
+                true => alone,
+                false => several,
+            };
         }
         let mut spent = Spent::from(used.and(&open));
         spent.seconds = bound.seconds.unwrap_or(spent.seconds);
         let over = bound.budget.exhausted(&bound.whose, &spent, &amount.into());
         if let Some(mut over) = over {
-            let alone = Spent::from(used);
+            let settled = Spent::from(used);
             over.reserved = bound.seconds.is_none()
                 && bound
                     .budget
-                    .exhausted(&bound.whose, &alone, &amount.into())
+                    .exhausted(&bound.whose, &settled, &alone.into())
                     .is_none();
             enter(tx, call, next, &Amount::default(), Some(&over), now_ms)?;
             return Ok(Some(over));
@@ -171,6 +174,16 @@ fn at_least(amount: Amount, other: Amount) -> Amount {
         in_token: amount.in_token.saturating_add(more),
         nanodollars: amount.nanodollars.max(other.nanodollars),
         ..amount
+    }
+}
+
+/// What a call takes of a bound on average, at most as much as the largest of its kind.
+fn usual(used: &Amount, largest: &Amount) -> Amount {
+    let calls = used.model_calls.max(1);
+    Amount {
+        in_token: (used.tokens() / calls).min(largest.tokens()),
+        nanodollars: (used.nanodollars / calls).min(largest.nanodollars),
+        ..Amount::default()
     }
 }
 

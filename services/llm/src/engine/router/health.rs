@@ -29,6 +29,8 @@ struct Rest {
 #[derive(Debug, Default)]
 pub struct Health {
     rests: BTreeMap<String, Rest>,
+    /// When each answered last.
+    answers: BTreeMap<String, Instant>,
 }
 
 impl Health {
@@ -69,8 +71,20 @@ impl Health {
     }
 
     /// It answers: nothing of its failures is left. Says whether there was anything.
-    pub fn answered(&mut self, id: &str) -> bool {
+    pub fn answered(&mut self, id: &str, now: Instant) -> bool {
+        if self.answers.len() >= MOST && !self.answers.contains_key(id) {
+            let first = self.answers.iter().min_by_key(|(_, at)| **at);
+            if let Some(first) = first.map(|(id, _)| id.clone()) {
+                self.answers.remove(&first);
+            }
+        }
+        self.answers.insert(id.to_owned(), now);
         self.rests.remove(id).is_some()
+    }
+
+    /// Whether it answered a question since another one `began`. The failure of that one is no failure in a row.
+    pub fn answered_since(&self, id: &str, began: Instant) -> bool {
+        self.answers.get(id).is_some_and(|at| *at > began)
     }
 
     /// How long it still rests; `None`: it may be asked.
@@ -114,8 +128,24 @@ mod tests {
         }
         assert_eq!(health.failures("a/m"), 6);
         assert_eq!(health.resting("a/other", now), None);
-        assert!(health.answered("a/m") && !health.answered("a/m"));
+        assert!(health.answered("a/m", now) && !health.answered("a/m", now));
         assert_eq!(health.failed("a/m", None, now), minutes(1));
+    }
+
+    #[test]
+    fn the_last_answers_are_kept_within_a_bound() {
+        let mut health = Health::default();
+        let began = Instant::now();
+        let later = began + minutes(1);
+        health.answered("a/m", began);
+        assert!(!health.answered_since("a/m", began));
+        health.answered("a/m", later);
+        assert!(health.answered_since("a/m", began) && !health.answered_since("b/m", began));
+        for number in 0..MOST {
+            health.answered(&number.to_string(), later + minutes(1));
+        }
+        assert_eq!(health.answers.len(), MOST);
+        assert!(!health.answered_since("a/m", began));
     }
 
     #[test]
