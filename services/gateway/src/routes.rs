@@ -5,7 +5,7 @@ use axum::extract::{DefaultBodyLimit, Extension};
 use axum::http::{StatusCode, Uri};
 use axum::middleware;
 use axum::response::{IntoResponse, Response};
-use axum::routing::{MethodRouter, delete, get, post};
+use axum::routing::{MethodRouter, delete, get, patch, post};
 use tg_schemas::operations::{
     CancelTurn, Chat, CompactSession, CreateAgent, CreateConversation, CreateFromTemplate,
     CreateLlmService, CreateSession, DeleteAgent, DeleteConversation, DeleteLlmService,
@@ -20,7 +20,7 @@ use tg_schemas::operations::{
 use crate::call::Meta;
 use crate::handlers::{
     auth, bulk, compat, cores, documents, edge, flow_service, graph_store, health, i18n, langgraph,
-    mcp, metrics, operations, page, protected_resource, runs, service, socket, sparql,
+    mcp, metrics, operations, page, protected_resource, runs, service, socket, sparql, workspaces,
 };
 use crate::paths::{EXPORT, IMPORT};
 use crate::state::Shared;
@@ -71,6 +71,15 @@ const fn on_delete(path: &'static str, endpoint: fn() -> MethodRouter<Shared>) -
     }
 }
 
+const fn on_patch(path: &'static str, endpoint: fn() -> MethodRouter<Shared>) -> Route {
+    Route {
+        method: "PATCH",
+        path,
+        page: false,
+        endpoint,
+    }
+}
+
 /// An operation as a type, which says its own method and path.
 const fn on<O: Operation>() -> Route {
     Route {
@@ -94,6 +103,10 @@ const fn streamed<O: Operation>() -> Route {
 /// The endpoints of the standards for graphs.
 const SPARQL: &str = "/api/v1/flow/{flow}/sparql/{collection}";
 const GRAPH_STORE: &str = "/api/v1/flow/{flow}/graph/{collection}";
+
+/// The workspaces themselves.
+const WORKSPACES: &str = "/api/v1/workspaces";
+const ONE_WORKSPACE: &str = "/api/v1/workspaces/{workspace}";
 
 /// Every route of the gateway.
 pub const ROUTES: &[Route] = &[
@@ -127,6 +140,11 @@ pub const ROUTES: &[Route] = &[
     on_post(SPARQL, || post(sparql::post)),
     on_get(GRAPH_STORE, || get(graph_store::get)),
     on_post(GRAPH_STORE, || post(graph_store::post)),
+    on_get(WORKSPACES, || get(workspaces::list)),
+    on_post(WORKSPACES, || post(workspaces::create)),
+    on_get(ONE_WORKSPACE, || get(workspaces::one)),
+    on_patch(ONE_WORKSPACE, || patch(workspaces::update)),
+    on_delete(ONE_WORKSPACE, || delete(workspaces::remove)),
     on_post("/api/v1/import-core", || post(cores::import)),
     on_get("/api/v1/export-core", || get(cores::export)),
     on_get("/api/v1/document-stream", || get(documents::stream)),

@@ -15,3 +15,4 @@ mod secret_scan;
 pub(crate) mod secret_texts;
 pub(crate) mod secret_words;
 pub mod translate;
+pub(crate) mod workspaces;

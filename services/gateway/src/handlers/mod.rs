@@ -46,3 +46,4 @@ mod sse;
 mod stored;
 mod upgrade;
 mod whole;
+pub(crate) mod workspaces;

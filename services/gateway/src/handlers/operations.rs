@@ -306,7 +306,7 @@ fn beside<O: Operation>(
 }
 
 /// The parameters of a query.
-fn pairs(query: &str) -> impl Iterator<Item = (String, String)> + '_ {
+pub(super) fn pairs(query: &str) -> impl Iterator<Item = (String, String)> + '_ {
     let text = |part: &str| {
         let part = part.replace('+', " ");
         percent_decode_str(&part).decode_utf8_lossy().into_owned()
@@ -425,7 +425,7 @@ fn continues_at(
 }
 
 /// A failure as the surface reports it.
-fn told(failure: &Object, location: Option<String>, (id_key, id): (&str, &str)) -> Response {
+pub(super) fn told(failure: &Object, location: Option<String>, (id_key, id): (&str, &str)) -> Response {
     let code = failure.get("code").and_then(Value::as_str);
     let known = FailureCode::all().find(|one| code == Some(one.as_str()));
     let status = known.unwrap_or(FailureCode::InternalError).status();

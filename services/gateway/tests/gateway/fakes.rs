@@ -15,6 +15,8 @@ use tg_testkit::config::Config;
 use tg_testkit::fakes::{Played, RecordingConsumer};
 use tokio::sync::watch;
 
+use crate::workspaces::of_workspaces;
+
 /// The config service of a workspace, as it is asked through the gateway: says which workspace's this is, at version 7.
 /// A write makes the version that its first value says, else none.
 pub fn config_of_workspace() -> Arc<Played<ConfigRequest, ConfigResponse>> {
@@ -375,6 +377,8 @@ pub struct FakeIam {
     pub named: Mutex<Vec<(String, bool)>>,
     /// What signs tokens.
     pub signing: Mutex<Vec<tg_jwt::SigningKey>>,
+    /// The workspaces that it knows.
+    pub workspaces: Mutex<Vec<WorkspaceRecord>>,
 }
 
 impl FakeIam {
@@ -462,6 +466,9 @@ impl RequestHandler<IamRequest, IamResponse> for FakeIam {
             "bootstrap-status" => response.bootstrap_available = true,
             "login" if ask.username == "slow" => return std::future::pending().await,
             "bootstrap" => response.bootstrap_admin_api_key = "tg_admin".into(),
+            operation if operation.contains("-workspace") => {
+                response = of_workspaces(&mut self.workspaces.lock(), &ask)?;
+            }
             _ => return refused(),
         }
         out.send(response).await

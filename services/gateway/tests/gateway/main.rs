@@ -30,4 +30,5 @@ mod sending;
 mod settled;
 mod socket;
 mod tls;
+mod workspaces;
 mod world;

@@ -102,7 +102,7 @@ const FLOW: &str = "/api/v1/flow/{flow}/";
 /// What paths of agents and sessions begin with.
 const AGENTS: [&str; 5] = [
     "/a1/",
-    "/api/v1/workspaces/",
+    "/api/v1/workspaces",
     "/v1/tenant/",
     "/v1/responses/",
     "/langgraph/",
