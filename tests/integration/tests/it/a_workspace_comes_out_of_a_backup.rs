@@ -53,7 +53,8 @@ async fn asked(url: &str, path: &str, body: Value) -> Result<Value> {
 async fn write(url: &str, workspace: &str, place: Place, number: usize) -> Result<()> {
     match place {
         Place::Library => {
-            let about = json!({"id": format!("urn:doc:{number}"), "kind": "text/plain", "title": "D"});
+            let about =
+                json!({"id": format!("urn:doc:{number}"), "kind": "text/plain", "title": "D"});
             let body = json!({"operation": "add-document", "workspace": workspace, "content": "RA==",
                 "document-metadata": about});
             asked(url, "api/v1/librarian", body).await?;
@@ -190,7 +191,11 @@ async fn into_a_system_with_others(bus: Bus) -> Result<()> {
     let (data, restored) = (folder.path().join("data"), folder.path().join("restored"));
     let (backup, bundle) = (path("backup"), path("acme.tgx"));
     let first = bus.broker().await?;
-    let system = Launch::up().data(&data).over(first.as_ref()).ready().await?;
+    let system = Launch::up()
+        .data(&data)
+        .over(first.as_ref())
+        .ready()
+        .await?;
     let url = system.url();
     prepare(&url).await?;
     for place in PLACES {
