@@ -195,7 +195,8 @@ impl Triple {
 
     /// The API form; empty components are left out.
     pub fn to_api(&self) -> Value {
-        let mut map = Map::new();
+        // With its graph it has four members, for which a new map would grow.
+        let mut map = Map::with_capacity(4);
         for (key, term) in [("s", &self.s), ("p", &self.p), ("o", &self.o)] {
             if let Some(term) = term {
                 map.insert(key.into(), term.to_api());

@@ -68,13 +68,23 @@ struct Reader {
 
 impl Reader {
     fn push(&mut self, piece: &[u8]) {
-        for byte in piece {
-            let returned = std::mem::replace(&mut self.returned, *byte == b'\r');
-            match byte {
-                b'\n' if returned => {}
-                b'\r' | b'\n' => self.end_line(),
-                byte => self.line.push(*byte),
+        let mut rest = piece;
+        while let Some(at) = rest.iter().position(|byte| matches!(byte, b'\r' | b'\n')) {
+            let (line, end) = rest.split_at(at);
+            self.add_to_line(line);
+            let returned = std::mem::replace(&mut self.returned, end[0] == b'\r');
+            if !returned || self.returned {
+                self.end_line();
             }
+            rest = &end[1..];
+        }
+        self.add_to_line(rest);
+    }
+
+    fn add_to_line(&mut self, bytes: &[u8]) {
+        if !bytes.is_empty() {
+            self.returned = false;
+            self.line.extend_from_slice(bytes);
         }
     }
 

@@ -1,5 +1,6 @@
 //! One question through the backends: attempts, pauses between them, the next model where one has nobody left.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -247,9 +248,13 @@ impl Router {
         let mut entered = held
             .enter(&request.workspace, estimated(characters))
             .await?;
-        let own = ChatRequest {
-            model: Some(server.model.clone()),
-            ..request.clone()
+        // What is asked for by the name that its backend has for it is not copied: a question may be large.
+        let own = match request.model.as_ref() == Some(&server.model) {
+            true => Cow::Borrowed(request),
+            false => Cow::Owned(ChatRequest {
+                model: Some(server.model.clone()),
+                ..request.clone()
+            }),
         };
         let patience = patience.map_or(about.timeout, |most| most.min(about.timeout));
         let opening = async {
