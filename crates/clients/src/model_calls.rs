@@ -38,7 +38,7 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 const FRESH: Duration = Duration::from_secs(30);
 const UNSURE: Duration = Duration::from_secs(2);
 /// What a call is told that nobody can reserve, and seconds after which the agent may be there.
-const AWAY: &str = "a budget is set, and no process hosts the agent that would reserve the call";
+const AWAY: &str = "a budget is set, and the agent that would reserve the call is not there";
 const SOON: u64 = 5;
 /// Workspaces, and models, that are remembered; one more, and all are forgotten.
 const KEEP: usize = 1024;

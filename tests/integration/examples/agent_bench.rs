@@ -187,11 +187,7 @@ async fn guards(bus: Bus, rounds: &mut Rounds) -> Result<()> {
     rounds.add("a run of 10 iterations, bare", "ms", bare);
     rounds.add("a run of 10 iterations, guarded", "ms", guarded);
     rounds.add("a run of 10 iterations, guarded and routed", "ms", whole);
-    rounds.add(
-        GUARDED.0,
-        GUARDED.1,
-        (guarded - bare) / ITERATIONS as f64,
-    );
+    rounds.add(GUARDED.0, GUARDED.1, (guarded - bare) / ITERATIONS as f64);
     rounds.add(COST.0, COST.1, (whole - bare) / ITERATIONS as f64);
     end(servers).await
 }

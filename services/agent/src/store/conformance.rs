@@ -540,6 +540,8 @@ macro_rules! suite {
                 what_has_happened_in_a_run_is_known,
                 it_is_known_what_a_run_waits_for_and_since_when,
                 why_a_run_was_stopped_is_known,
+                why_a_result_stopped_a_run_is_known,
+                why_a_budget_stopped_a_run_is_known,
                 the_end_of_a_run_is_that_of_its_earlier_steps_if_it_says_so,
                 subagents_that_are_not_over_stand_behind_their_run,
                 findings_stand_in_the_order_of_arrival,

@@ -3,7 +3,7 @@
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
-use tg_testkit::process::{Launch, Server, client};
+use tg_testkit::process::{Launch, Server, client, tg};
 use tg_testkit::rabbitmq::RabbitNode;
 
 use crate::edge::first_key;
@@ -81,6 +81,26 @@ async fn line_127(server: &Server, node: Option<&RabbitNode>) -> Result<()> {
     Ok(())
 }
 
+/// 128: the trace that a turn names stands in the flow's graph, and explains the turn.
+async fn line_128(bus: Bus) -> Result<()> {
+    let node = bus.broker().await?;
+    let server = Launch::up().over(node.as_ref()).ready().await?;
+    let url = server.url();
+    let (status, made) = asked(&url, reqwest::Method::POST, SESSIONS, json!({})).await?;
+    ensure!(status == 201, "{status} {made}");
+    let session = made["id"].as_str().context("an id")?;
+    let path = format!("{SESSIONS}/{session}/messages");
+    let turn = json!({"message": "Was ist eine Laterne?"});
+    let (status, told) = asked(&url, reqwest::Method::POST, &path, turn).await?;
+    ensure!(status == 200, "{status} {told}");
+    let trace = told["explain_session"].as_str().context("a trace")?;
+    let shown = tg(&url, &["show-explain-trace", trace]).await?;
+    ensure!(shown.code == Some(0), "{shown:?}");
+    ensure!(shown.stdout.contains("Was ist eine Laterne?"), "{shown:?}");
+    ensure!(shown.stdout.contains("Conclusion"), "{shown:?}");
+    Ok(())
+}
+
 /// 40: neither what is said in a session nor the key of who says it is in a log, a metric or a trail.
 async fn line_040(bus: Bus) -> Result<()> {
     let node = bus.broker().await?;
@@ -141,6 +161,16 @@ async fn line_040_on_the_embedded_bus() -> Result<()> {
 #[tokio::test]
 async fn line_040_over_rabbitmq() -> Result<()> {
     line_040(Bus::Rabbit).await
+}
+
+#[tokio::test]
+async fn line_128_on_the_embedded_bus() -> Result<()> {
+    line_128(Bus::Embedded).await
+}
+
+#[tokio::test]
+async fn line_128_over_rabbitmq() -> Result<()> {
+    line_128(Bus::Rabbit).await
 }
 
 #[tokio::test]

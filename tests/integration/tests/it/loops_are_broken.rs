@@ -1,15 +1,21 @@
 //! A model that makes the same call again and again is warned, told, blocked and stopped, with the best that there is; the
 //! trace says why, also to the official command.
 
+use std::time::{Duration, Instant};
+
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 use tg_testkit::model::{Reply, Rule, ScriptedModel, tool_call};
 use tg_testkit::process::{official, tg};
+use tg_testkit::socket::Socket;
 
 use crate::world::{Bus, launch, post};
 
 const WHY: &str = "Stopped by loop detection (generic_repeat): 'calculator' was called 20 times with the same arguments; \
                    the loop is broken";
+
+/// Everything is there by then.
+const BOUND: Duration = Duration::from_secs(120);
 
 fn looping() -> Vec<Rule> {
     let call = tool_call("Once more.", "calculator", &json!({"expression": "6*7"}));
@@ -78,6 +84,29 @@ async fn a_loop_is_stopped_and_explained(bus: Bus) -> Result<()> {
         let labels = format!("detector=\"generic_repeat\",rung=\"{rung}\"");
         ensure!(metrics.contains(&labels), "{labels}");
     }
+    why_names_it(&url).await
+}
+
+/// `tg why --run` says of a run that went in circles what the trace says.
+async fn why_names_it(url: &str) -> Result<()> {
+    let socket = Socket::connect(url, "").await?;
+    let request = json!({"service": "agent", "flow": "default", "on-disconnect": "detach",
+        "request": {"question": "And once more?", "streaming": true}});
+    let frames = socket.send(request).await?.all(BOUND).await?;
+    let run = frames.first().context("no part")?["run"].clone();
+    let run = run.as_str().context("a run")?;
+    let end = Instant::now() + BOUND;
+    let line = loop {
+        let told = tg(url, &["why", "--json", "--run", run]).await?;
+        let lines: Vec<Value> = serde_json::from_str(&told.stdout).context(told.stderr)?;
+        // What is left of its last step is done behind its last part.
+        if let Some(line) = lines.into_iter().find(|line| line["state"] == "ended") {
+            break line;
+        }
+        ensure!(Instant::now() < end, "{run} does not end");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    };
+    ensure!(line["detail"] == format!("it is over: {WHY}"), "{line}");
     Ok(())
 }
 

@@ -1,5 +1,6 @@
 //! `kill -9` of the agent after each frame of a run that plans, of one with subagents, and of one that gives a graph of tasks to
 //! other agents: its successor goes on, and there is one answer. What subagents found, and the chain of the trace, is there once.
+//! When the service of models or of tools is killed instead, a run ends once as well: in its answer, or in a clear error.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -18,6 +19,9 @@ use crate::traces::{chains, expected, slow};
 const PAUSE: Duration = Duration::from_millis(5);
 /// A run ends by then in any case.
 const BOUND: Duration = Duration::from_secs(60);
+/// Frames between two kills of another process than the agent, and most frames of a run.
+const EACH: usize = 8;
+const MOST: usize = 200;
 /// How a question begins that is answered by a graph of tasks.
 const GRAPH: &str = "Dispatch it:";
 /// How long a trace may lag behind its answer.
@@ -99,6 +103,12 @@ async fn configured(socket: &Socket) -> Result<()> {
 }
 
 async fn killed_after_each_frame(pattern: &str, asks: &str, least: usize) -> Result<()> {
+    killed("agent", (pattern, asks), least).await
+}
+
+/// Kills the victim after each frame of a run, which has so many at least; another victim than the agent after each few.
+async fn killed(victim: &str, (pattern, asks): (&str, &str), least: usize) -> Result<()> {
+    let is_own = victim == "agent";
     let node = VirtualHost::new().await?;
     let model = ScriptedModel::start(model()).await?;
     let serve = |services: &[&str]| {
@@ -107,14 +117,15 @@ async fn killed_after_each_frame(pattern: &str, asks: &str, least: usize) -> Res
             .env("OPENAI_API_KEY", "sk-test-secret-4711")
             .env("OPENAI_MODEL", "scripted")
     };
-    let mut rest = serve(&without(&ANSWERING, &["agent"])).spawn().await?;
-    let launch = serve(&["agent"]).data(&rest.data().join("killed"));
+    let mut rest = serve(&without(&ANSWERING, &[victim])).spawn().await?;
+    let launch = serve(&[victim]).data(&rest.data().join("killed"));
     let mut process = launch.clone().spawn().await?;
     rest.wait_ready().await?;
     let socket = Socket::connect(&rest.url(), "").await?;
     configured(&socket).await?;
     let mut sessions = Vec::new();
-    for step in 0.. {
+    for step in (0..).step_by(if is_own { 1 } else { EACH }) {
+        ensure!(step <= MOST, "no run was over before a kill");
         let nonce = format!("nonce-{step}");
         let envelope = json!({
             "service": "agent", "flow": "default",
@@ -135,23 +146,31 @@ async fn killed_after_each_frame(pattern: &str, asks: &str, least: usize) -> Res
         }
         let told = || {
             format!(
-                "killed after frame {step}: {}\n{}",
+                "{victim} killed after frame {step}: {}\n{}",
                 brief(&frames),
                 process.log()
             )
         };
-        ensure!(
-            text_of(&frames, "answer").trim() == expected(&nonce),
-            "{}",
-            told()
-        );
         nothing_twice(&frames).with_context(told)?;
+        let failure = failure(&frames);
+        match &failure {
+            // The agent's successor answers; what it asks and does not get, it may say in words.
+            Some(message) => ensure!(!is_own && !message.is_empty(), "{}", told()),
+            None => ensure!(
+                text_of(&frames, "answer").trim() == expected(&nonce),
+                "{}",
+                told()
+            ),
+        }
         let session = frames
             .iter()
             .find_map(|frame| frame["response"]["explain_id"].as_str());
-        sessions.push(session.with_context(told)?.to_owned());
-        if over {
-            ensure!(step >= least, "a run of {step} frames");
+        match session {
+            Some(session) => sessions.push(session.to_owned()),
+            None => ensure!(failure.is_some(), "no session: {}", told()),
+        }
+        if over && failure.is_none() {
+            ensure!(!is_own || step >= least, "a run of {step} frames");
             break;
         }
         rest.wait_ready().await?;
@@ -164,6 +183,14 @@ async fn killed_after_each_frame(pattern: &str, asks: &str, least: usize) -> Res
     let different: BTreeSet<&String> = sessions.iter().collect();
     ensure!(different.len() == sessions.len(), "one session a run");
     Ok(())
+}
+
+/// What the error says that a run ended in.
+fn failure(frames: &[Value]) -> Option<String> {
+    let last = frames.last()?;
+    let errors = [&last["error"], &last["response"]["error"]];
+    let error = errors.into_iter().find(|error| !error.is_null())?;
+    Some(error["message"].as_str().unwrap_or_default().to_owned())
 }
 
 /// No entity is told twice, no message either, and the run ends once.
@@ -194,6 +221,26 @@ async fn a_plan() -> Result<()> {
 #[tokio::test]
 async fn subagents() -> Result<()> {
     killed_after_each_frame("supervisor", "What is it?", 30).await
+}
+
+#[tokio::test]
+async fn a_plan_whose_model_dies() -> Result<()> {
+    killed("llm", ("plan-then-execute", "What is it?"), 0).await
+}
+
+#[tokio::test]
+async fn subagents_whose_model_dies() -> Result<()> {
+    killed("llm", ("supervisor", "What is it?"), 0).await
+}
+
+#[tokio::test]
+async fn a_plan_whose_tools_die() -> Result<()> {
+    killed("tool", ("plan-then-execute", "What is it?"), 0).await
+}
+
+#[tokio::test]
+async fn subagents_whose_tools_die() -> Result<()> {
+    killed("tool", ("supervisor", "What is it?"), 0).await
 }
 
 /// Line 119 with deaths: no task's work is done twice.

@@ -14,6 +14,7 @@ use tg_schemas::processors::agent_manager::{RUNS, STEP};
 use tg_schemas::processors::{ProcessorSpec, Serves, Spec};
 use tg_schemas::{Class, Error, ErrorCode, Reply, Topic};
 use tg_testkit::place::Place;
+use tg_testkit::rabbitmq::RabbitNode;
 use tokio::sync::Notify;
 
 use super::joined::read;
@@ -29,6 +30,9 @@ const QUEUE: &str = "request:tg:tool-slow:default";
 const FORTY_MINUTES: Duration = Duration::from_secs(40 * 60);
 const HOUR: Duration = Duration::from_secs(60 * 60);
 const PIECES: u32 = 8;
+/// How long the impatient node lets a consumer hold a record, and between two looks at how often it took one back.
+const LONGEST: Duration = Duration::from_secs(1);
+const PAUSE: Duration = Duration::from_millis(50);
 
 /// A tool that says something now and then, and ends when it is told to.
 struct Slow {
@@ -130,6 +134,44 @@ async fn a_step_of_forty_minutes_runs_once() {
     assert_eq!(world.ended().await, "final-answer");
     assert_eq!(slow.times.load(Ordering::SeqCst), 1);
     assert_eq!(world.calls(), 2, "a model call for each step");
+}
+
+/// While a tool works for as long as this, a broker takes the record of its step back at least so often: the step runs once.
+async fn held_by_an_impatient_node(takes: Duration, times: usize) {
+    let node = RabbitNode::start_impatient(LONGEST).await.unwrap();
+    let slow = Slow::taking(takes);
+    let world = with_a_slow_tool(&Place::RabbitMq(node.url()), &slow).await;
+    let ask = Ask {
+        deadline: Some(Deadline::after(HOUR)),
+        detach: true,
+        ..Ask::default()
+    };
+    let mut answer = world.ask_with(&question("q", false), ask);
+    let heard = async { while let Some(Ok(_)) = answer.next().await {} };
+    let passing = async {
+        let begun = tokio::time::timeout(SOON, slow.begun.notified()).await;
+        begun.expect("the tool is asked");
+        let before = node.taken_back().unwrap();
+        let taken_back = async {
+            while node.taken_back().unwrap() < before + times {
+                tokio::time::sleep(PAUSE).await;
+            }
+        };
+        let taken_back = tokio::time::timeout(takes + SOON, taken_back);
+        let (taken_back, ()) = tokio::join!(taken_back, tokio::time::sleep(takes));
+        taken_back.expect("the node takes the record back");
+        slow.go_on.notify_one();
+    };
+    tokio::join!(heard, passing);
+    assert_eq!(world.ended().await, "final-answer");
+    assert_eq!(slow.times.load(Ordering::SeqCst), 1);
+    assert_eq!(world.calls(), 2, "a model call for each step");
+}
+
+/// Item 8, over a broker with a small `consumer_timeout`.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_step_that_is_taken_back_over_a_broker_runs_once() {
+    held_by_an_impatient_node(Duration::ZERO, 3).await;
 }
 
 /// 34.3: nothing is told of a run for an hour, and then it is over for an hour. Who joins it behind any part hears all that they
@@ -239,3 +281,13 @@ async fn a_run_whose_owner_died_is_cancelled_for_good(place: Place) {
 }
 
 tg_testkit::on_both_buses!(a_run_whose_owner_died_is_cancelled_for_good);
+
+/// What takes long.
+mod alone {
+    use super::{FORTY_MINUTES, held_by_an_impatient_node};
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_step_of_forty_minutes_over_a_broker_runs_once() {
+        held_by_an_impatient_node(FORTY_MINUTES, 100).await;
+    }
+}

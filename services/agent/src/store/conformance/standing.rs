@@ -1,7 +1,8 @@
 //! Where runs stand that are under way.
 
 use super::*;
-use crate::engine::guards::{Climbed, Detector, Rung};
+use crate::engine::guards::{Budget, Climbed, Detector, Rung};
+use crate::engine::usage::{Amount, Scope};
 
 fn acts(tool: &str) -> Decision {
     Decision {
@@ -102,22 +103,28 @@ pub(super) async fn the_end_of_a_run_is_that_of_its_earlier_steps_if_it_says_so(
     }
 }
 
-pub(super) async fn why_a_run_was_stopped_is_known(store: Store) {
-    let ended = async |run: &str| {
-        let key = of(run);
-        let end = end("ws#3", "d", run, "h");
-        let finished = store.finish_run(&key, 1, &end, Told::default(), 70);
-        finished.await.unwrap();
-        stands(&store, run).await.pop().unwrap().ended
-    };
-    let guard = Climbed {
+/// Ends a run in its first step, and says why it ended, as far as that is known.
+async fn ended(store: &Store, run: &str) -> Option<String> {
+    let end = end("ws#3", "d", run, "h");
+    let key = of(run);
+    let finished = store.finish_run(&key, 1, &end, Told::default(), 70);
+    finished.await.unwrap();
+    stands(store, run).await.pop().unwrap().ended
+}
+
+fn stop() -> Climbed {
+    Climbed {
         rung: Rung::Stop,
         detector: Detector::GenericRepeat,
         tool: "mail".into(),
         count: 20,
         message: "'mail' was called 20 times with the same arguments".into(),
         key: "k".into(),
-    };
+    }
+}
+
+pub(super) async fn why_a_run_was_stopped_is_known(store: Store) {
+    let guard = stop();
     let decided = Decision {
         guard: Some(guard.clone()),
         ..acts("mail")
@@ -125,14 +132,77 @@ pub(super) async fn why_a_run_was_stopped_is_known(store: Store) {
     let begun = store.begin(detached("u", "q", 1_000_000), began("r"), 5);
     begun.await.unwrap();
     store.decide(&of("r"), 1, &decided, &[], 20).await.unwrap();
-    assert_eq!(ended("r").await, Some(guard.sentence()));
+    assert_eq!(ended(&store, "r").await, Some(guard.sentence()));
     let begun = store.begin(detached("u", "q2", 1_000_000), began("s"), 5);
     begun.await.unwrap();
     store
         .decide(&of("s"), 1, &acts("mail"), &[], 20)
         .await
         .unwrap();
-    assert_eq!(ended("s").await, None, "it answered");
+    assert_eq!(ended(&store, "s").await, None, "it answered");
+}
+
+/// What a guard did about a result stops a run as what it did about a call does; a warning stops none.
+pub(super) async fn why_a_result_stopped_a_run_is_known(store: Store) {
+    for (run, rung, stops) in [("r", Rung::Stop, true), ("s", Rung::Warn, false)] {
+        let begun = store.begin(detached("u", run, 1_000_000), began(run), 5);
+        begun.await.unwrap();
+        let (key, decided) = (of(run), acts("mail"));
+        let kept = store.decide(&key, 1, &decided, &[], 20);
+        kept.await.unwrap();
+        let guard = Climbed { rung, ..stop() };
+        let seen = Observation {
+            guard: Some(guard.clone()),
+            ..Observation::default()
+        };
+        let observed = store.observe(&key, 1, &seen, Told::default(), &[], 30);
+        observed.await.unwrap();
+        let why = stops.then(|| guard.sentence());
+        assert_eq!(ended(&store, run).await, why, "{run}");
+    }
+}
+
+/// A run whose next call did not fit its budget ended for what the ledger said of that call; one whose call fit, did not.
+pub(super) async fn why_a_budget_stopped_a_run_is_known(store: Store) {
+    for (run, tokens, fits) in [("r", 100, false), ("s", 5, true)] {
+        let begun = store.begin(detached("u", run, 1_000_000), began(run), 5);
+        begun.await.unwrap();
+        let next = Reservation {
+            account: Account {
+                workspace: "ws#3".into(),
+                run: run.into(),
+                ..Account::default()
+            },
+            amount: Amount {
+                model_calls: 1,
+                in_token: tokens,
+                ..Amount::default()
+            },
+            like: (Scope::Model, "m".into()),
+            bounds: vec![Bound {
+                scope: Scope::Run,
+                since: String::new(),
+                budget: Budget {
+                    tokens: 10,
+                    ..Budget::default()
+                },
+                seconds: None,
+                whose: "its budget".into(),
+            }],
+            expires_ms: 1_000_000,
+            day: "2026-11-27".into(),
+        };
+        let call = Call {
+            run: run.into(),
+            step: 1,
+            kind: CallKind::Model,
+            nth: 0,
+        };
+        let over = store.reserve(&call, &next, 10).await.unwrap();
+        assert_eq!(over.is_none(), fits, "{run}");
+        let why = over.map(|over| over.why);
+        assert_eq!(ended(&store, run).await, why, "{run}");
+    }
 }
 
 pub(super) async fn subagents_that_are_not_over_stand_behind_their_run(store: Store) {
