@@ -556,6 +556,7 @@ macro_rules! suite {
                 what_is_reserved_binds_until_it_is_settled_or_over,
                 a_refusal_says_whether_it_is_for_what_others_reserved,
                 a_call_of_no_run_that_lapses_counts_as_reserved,
+                counted_calls_of_no_run_go_soon,
                 a_run_that_ends_before_anything_was_decided_is_over,
                 calls_and_time_bind_runs_at_once,
                 bounds_are_of_their_own,

@@ -43,6 +43,9 @@ use crate::engine::usage::{Amount, Scope};
 
 /// Rows are kept this long, in milliseconds: well past any deadline.
 const KEEP_MS: i64 = 48 * 3600 * 1000;
+/// Counted calls of no run are kept this long after their deadlines, in milliseconds: until then one counts once however often its
+/// process reports it.
+const KEEP_CALLS_MS: i64 = 2 * 3600 * 1000;
 /// Ends of runs are kept this long, in milliseconds: five weeks, within which their day can be signed.
 const KEEP_ENDS_MS: i64 = 35 * 24 * 3600 * 1000;
 /// What was used is known this long, in milliseconds: by workspace, key, model and tool more than a year.

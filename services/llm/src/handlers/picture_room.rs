@@ -40,8 +40,8 @@ impl PictureRoom {
     }
 
     async fn wait(&self, workspace: &str, base64: usize) -> Result<Share, LlmError> {
-        let taken = self.0.take(&Arc::from(workspace), units(base64));
-        let taken = taken.await;
+        let whose = Arc::from(workspace);
+        let taken = self.0.take(&whose, units(base64)).await;
         // None that may be described is larger than all there is.
         taken.map_err(|_| LlmError::LargePicture)
     }

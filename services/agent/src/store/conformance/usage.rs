@@ -200,6 +200,24 @@ pub(super) async fn a_call_of_no_run_that_lapses_counts_as_reserved(ledger: Stor
     }
 }
 
+/// The row of a call that no run made goes two hours after its deadline, when nobody reports the call any more.
+pub(super) async fn counted_calls_of_no_run_go_soon(ledger: Store) {
+    const HOUR_MS: i64 = 3600 * 1000;
+    let count = async |run: &str, now_ms: i64| {
+        let call = call(run, 0, CallKind::Model);
+        let used = took(run, 100);
+        ledger.settle(&of(run), &call, &used, now_ms).await.unwrap();
+        sums(&ledger, "ws", Scope::Workspace).await[0].1
+    };
+    assert_eq!(count("call/ws/q", 1).await, 100);
+    assert_eq!(count("r", 1).await, 200);
+    while ledger.forget(2 * HOUR_MS).await.unwrap() {}
+    assert_eq!(count("call/ws/q", 2 * HOUR_MS).await, 200);
+    while ledger.forget(2 * HOUR_MS + 2).await.unwrap() {}
+    assert_eq!(count("r", 2 * HOUR_MS + 2).await, 200);
+    assert_eq!(count("call/ws/q", 2 * HOUR_MS + 2).await, 300);
+}
+
 /// Of 64 runs at once, as many call a tool as may; and none begins a call once the time of all is over.
 pub(super) async fn calls_and_time_bind_runs_at_once(ledger: Store) {
     let bounded = |budget: Budget| Bound {
@@ -325,16 +343,15 @@ pub(super) async fn a_bound_that_begins_anew_knows_how_large_calls_are(ledger: S
     }
 }
 
-/// Other keys still have their calls, one at a time.
+/// Other keys still have their calls. A second one at a time waits for the end of the first, not for the next day.
 pub(super) async fn a_large_call_of_one_key_leaves_other_keys_their_budgets(ledger: Store) {
-    let of_key = |key: &str, run: &str, count: u64| {
+    let settle = async |key: &str, run: &str, count: u64| {
         let mut used = took(run, count);
         used.account.key = key.into();
-        used
+        let settled = call(run, 1, CallKind::Model);
+        ledger.settle(&of(run), &settled, &used, 1).await.unwrap();
     };
-    let large = call("large", 1, CallKind::Model);
-    let used = of_key("key:large", "large", 5000);
-    ledger.settle(&of("large"), &large, &used, 1).await.unwrap();
+    settle("key:large", "large", 5000).await;
     let ask = async |run: &str| {
         let mut next = reservation(run, 10, vec![bound(Scope::Key, 1000)]);
         next.account.key = "key:small".into();
@@ -343,12 +360,9 @@ pub(super) async fn a_large_call_of_one_key_leaves_other_keys_their_budgets(ledg
     };
     for run in ["a", "b", "c"] {
         assert_eq!(ask(run).await, None, "{run}");
-        // It may turn out as large: a second one waits for its end, not for the next day.
         let second = ask(&format!("beside {run}")).await.unwrap();
         assert!(second.reserved, "{}", second.why);
-        let settled = call(run, 1, CallKind::Model);
-        let used = of_key("key:small", run, 10);
-        ledger.settle(&of(run), &settled, &used, 1).await.unwrap();
+        settle("key:small", run, 10).await;
     }
 }
 

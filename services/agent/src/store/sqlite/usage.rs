@@ -10,8 +10,8 @@ use crate::engine::guards::Exhausted;
 use crate::engine::guards::budget::Spent;
 use crate::engine::usage::{Amount, Scope};
 use crate::store::{
-    Account, Bound, Call, CallKind, Counted, Days, KEEP_ENDS_MS, KEEP_MS, KEEP_USAGE_MS, PURGE,
-    Reservation, Used,
+    Account, Bound, Call, CallKind, Counted, Days, KEEP_CALLS_MS, KEEP_ENDS_MS, KEEP_MS,
+    KEEP_USAGE_MS, PURGE, Reservation, Used,
 };
 
 /// What is summed up by these names is as short-lived as runs are.
@@ -501,7 +501,16 @@ pub(super) fn forget(tx: &Transaction<'_>, now_ms: i64) -> Result<bool, StorageE
                 ORDER BY created_ms LIMIT ?2)",
         )?
         .execute(params![now_ms - KEEP_MS, PURGE])?;
-    let mut more = late || calls as i64 >= PURGE;
+    // By the range of their names, which has an index.
+    let of_no_run = tx
+        .prepare_cached(
+            "DELETE FROM usage_call WHERE (run, step, kind) IN
+               (SELECT run, step, kind FROM usage_call
+                WHERE run >= 'call/' AND run < 'call0' AND settled = 1 AND expires_ms < ?1
+                LIMIT ?2)",
+        )?
+        .execute(params![now_ms - KEEP_CALLS_MS, PURGE])?;
+    let mut more = late || calls.max(of_no_run) as i64 >= PURGE;
     for (before_ms, short_lived) in [
         (now_ms - KEEP_ENDS_MS, true),
         (now_ms - KEEP_USAGE_MS, false),
