@@ -8,13 +8,14 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, delete, get, patch, post};
 use tg_schemas::operations::{
     CancelTurn, Chat, CompactSession, CreateAgent, CreateConversation, CreateFromTemplate,
-    CreateLlmService, CreateSession, DeleteAgent, DeleteConversation, DeleteLlmService,
-    DeleteSession, ExpandSummary, ExportSession, ForgetMemory, GetAgent, GetConversation,
-    GetLlmService, GetNamedAgent, GetSession, GetTenantConfig, ImportSession, ListAgents,
-    ListConversationMessages, ListConversations, ListLlmServices, ListMemories, ListMessages,
-    ListNamedAgents, ListSessions, ListTemplates, Operation, PutTenantConfig,
+    CreateLlmService, CreateRerankingService, CreateSession, DeleteAgent, DeleteConversation,
+    DeleteLlmService, DeleteRerankingService, DeleteSession, ExpandSummary, ExportSession,
+    ForgetMemory, GetAgent, GetConversation, GetLlmService, GetNamedAgent, GetRerankingService,
+    GetSession, GetTenantConfig, ImportSession, ListAgents, ListConversationMessages,
+    ListConversations, ListLlmServices, ListMemories, ListMessages, ListNamedAgents,
+    ListRerankingServices, ListSessions, ListTemplates, Operation, PutTenantConfig,
     SendConversationMessage, SendMessage, SessionLineage, UndoCompaction, UpdateAgent,
-    UpdateConversation, UpdateLlmService,
+    UpdateConversation, UpdateLlmService, UpdateRerankingService,
 };
 
 use crate::call::Meta;
@@ -193,6 +194,11 @@ pub const ROUTES: &[Route] = &[
     on::<GetLlmService>(),
     on::<UpdateLlmService>(),
     on::<DeleteLlmService>(),
+    on::<ListRerankingServices>(),
+    on::<CreateRerankingService>(),
+    on::<GetRerankingService>(),
+    on::<UpdateRerankingService>(),
+    on::<DeleteRerankingService>(),
     streamed::<SendConversationMessage>(),
     streamed::<SendMessage>(),
     streamed::<Chat>(),

@@ -11,6 +11,7 @@ mod documents;
 mod llm_services;
 mod memory;
 mod repeated;
+mod reranking_services;
 mod retrieval;
 mod sessions;
 mod streams;
