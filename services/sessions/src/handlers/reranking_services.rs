@@ -118,7 +118,8 @@ impl Agents {
             at: clock::millis(),
         };
         let store = self.store.get().await?;
-        let added = store.add_service(KIND, cx.workspace_key().as_str(), new);
+        let key = cx.workspace_key();
+        let added = store.add_service(KIND, key.as_str(), new);
         shown(cx, &added.await?.ok_or(SessionsError::Taken)?)
     }
 

@@ -48,6 +48,7 @@ fn bound(service: &str) -> NewAgent {
     }
 }
 
+/// `list-reranking-services`
 async fn reranking_services_are_kept_listed_and_changed(place: Place) {
     let world = World::start(&place).await;
     let made = made(&world).await;
@@ -55,17 +56,20 @@ async fn reranking_services_are_kept_listed_and_changed(place: Place) {
         (made.workspace_id.as_str(), made.name.as_str()),
         ("default", "near")
     );
-    let which = WhichRerankingServices::default();
-    let listed = world.call::<ListRerankingServices>(&which).await.unwrap();
-    assert_eq!(
-        (listed.items, listed.next_cursor),
-        (vec![made.clone()], None)
-    );
-    let wrong = WhichRerankingServices {
-        cursor: Some("zzz".to_owned()),
-        ..which
+    let far = service("https://far.example");
+    let other = world.call::<CreateRerankingService>(&far).await.unwrap();
+    let mut which = WhichRerankingServices {
+        limit: Some(1),
+        cursor: None,
     };
-    let refused = world.call::<ListRerankingServices>(&wrong).await;
+    for (expected, more) in [(&made, true), (&other, false)] {
+        let listed = world.call::<ListRerankingServices>(&which).await.unwrap();
+        assert_eq!(&listed.items[..], std::slice::from_ref(expected));
+        assert_eq!(listed.next_cursor.is_some(), more);
+        which.cursor = listed.next_cursor;
+    }
+    which.cursor = Some("zzz".to_owned());
+    let refused = world.call::<ListRerankingServices>(&which).await;
     assert_eq!(code(refused), "invalid_cursor");
     let change = RerankingServiceChange {
         reranking_service_id: made.reranking_service_id.clone(),

@@ -69,7 +69,7 @@ fn rows(config: &Value) -> Vec<String> {
 }
 
 /// Listings that are looked at page by page in another file, which names them: what they list takes more to make.
-const ELSEWHERE: [(&str, &str, &str); 12] = [
+const ELSEWHERE: [(&str, &str, &str); 13] = [
     (
         "requests",
         "list-runs",
@@ -115,6 +115,11 @@ const ELSEWHERE: [(&str, &str, &str); 12] = [
         "sessions",
         "list-llm-services",
         include_str!("../../../../services/sessions/src/tests/llm_services.rs"),
+    ),
+    (
+        "sessions",
+        "list-reranking-services",
+        include_str!("../../../../services/sessions/src/tests/reranking_services.rs"),
     ),
     (
         "sessions",
