@@ -425,7 +425,11 @@ fn continues_at(
 }
 
 /// A failure as the surface reports it.
-pub(super) fn told(failure: &Object, location: Option<String>, (id_key, id): (&str, &str)) -> Response {
+pub(super) fn told(
+    failure: &Object,
+    location: Option<String>,
+    (id_key, id): (&str, &str),
+) -> Response {
     let code = failure.get("code").and_then(Value::as_str);
     let known = FailureCode::all().find(|one| code == Some(one.as_str()));
     let status = known.unwrap_or(FailureCode::InternalError).status();
