@@ -15,11 +15,13 @@ mod create_agent;
 mod create_conversation;
 mod create_from_template;
 mod create_llm_service;
+mod create_reranking_service;
 mod create_session;
 mod declare;
 mod delete_agent;
 mod delete_conversation;
 mod delete_llm_service;
+mod delete_reranking_service;
 mod delete_session;
 mod expand_conversation_summary;
 mod expand_summary;
@@ -31,6 +33,7 @@ mod get_agent;
 mod get_conversation;
 mod get_llm_service;
 mod get_named_agent;
+mod get_reranking_service;
 mod get_session;
 mod get_tenant_config;
 mod import_session;
@@ -43,11 +46,13 @@ mod list_llm_services;
 mod list_memories;
 mod list_messages;
 mod list_named_agents;
+mod list_reranking_services;
 mod list_sessions;
 mod list_templates;
 mod llm_services;
 mod put_tenant_config;
 mod records;
+mod reranking_services;
 mod send_conversation_message;
 mod send_message;
 mod session_lineage;
@@ -58,6 +63,7 @@ mod undo_conversation_compaction;
 mod update_agent;
 mod update_conversation;
 mod update_llm_service;
+mod update_reranking_service;
 mod workspace_agents;
 
 pub use cancel_turn::CancelTurn;
@@ -68,6 +74,7 @@ pub use create_agent::{CreateAgent, NewAgent};
 pub use create_conversation::{CreateConversation, NewConversation};
 pub use create_from_template::{CreateFromTemplate, FromTemplate};
 pub use create_llm_service::{CreateLlmService, NewLlmService};
+pub use create_reranking_service::{CreateRerankingService, NewRerankingService};
 pub use create_session::{CreateSession, NewSession};
 pub use declare::{
     Described, Effect, Field, Form, Meta, Object, Operation, Refusal, WORKSPACE, Wire, read, write,
@@ -75,6 +82,7 @@ pub use declare::{
 pub use delete_agent::DeleteAgent;
 pub use delete_conversation::DeleteConversation;
 pub use delete_llm_service::DeleteLlmService;
+pub use delete_reranking_service::DeleteRerankingService;
 pub use delete_session::DeleteSession;
 pub use expand_conversation_summary::{
     ExpandConversationSummary, ExpandedConversation, OneConversationSummary,
@@ -88,6 +96,7 @@ pub use get_agent::{GetAgent, OneAgent};
 pub use get_conversation::GetConversation;
 pub use get_llm_service::GetLlmService;
 pub use get_named_agent::{GetNamedAgent, NamedAgent};
+pub use get_reranking_service::GetRerankingService;
 pub use get_session::{GetSession, OneSession};
 pub use get_tenant_config::GetTenantConfig;
 pub use import_session::{ImportSession, ImportedSession};
@@ -102,6 +111,9 @@ pub use list_llm_services::{ListLlmServices, LlmServices, WhichLlmServices};
 pub use list_memories::{ListMemories, Memories, Memory, WhichMemories};
 pub use list_messages::{ListMessages, SessionMessages, WhichMessages};
 pub use list_named_agents::{ListNamedAgents, NamedAgents};
+pub use list_reranking_services::{
+    ListRerankingServices, RerankingServices, WhichRerankingServices,
+};
 pub use list_sessions::{ListSessions, Sessions, WhichSessions};
 pub use list_templates::{AgentTemplates, ListTemplates};
 pub use llm_services::{LlmService, OneLlmService};
@@ -110,6 +122,7 @@ pub use records::{
     AgentConfig, AgentSummary, Capability, CompactStrategy, Compacted, Cost, Empty, Session,
     SessionMessage, ToolCall, TurnEvent, TurnResult, Usage, decimal,
 };
+pub use reranking_services::{OneRerankingService, RerankingService};
 pub use send_conversation_message::{Exchange, SendConversationMessage, SentContent};
 pub use send_message::{SendMessage, SentMessage, WhenBusy};
 pub use session_lineage::SessionLineage;
@@ -120,6 +133,7 @@ pub use undo_conversation_compaction::UndoConversationCompaction;
 pub use update_agent::{AgentChange, UpdateAgent};
 pub use update_conversation::{ConversationChange, UpdateConversation};
 pub use update_llm_service::{LlmServiceChange, UpdateLlmService};
+pub use update_reranking_service::{RerankingServiceChange, UpdateRerankingService};
 pub use workspace_agents::{AgentTemplate, WorkspaceAgent};
 
 /// Does something for each operation with its types.
@@ -174,6 +188,11 @@ operations! {
     GetLlmService,
     UpdateLlmService,
     DeleteLlmService,
+    ListRerankingServices,
+    CreateRerankingService,
+    GetRerankingService,
+    UpdateRerankingService,
+    DeleteRerankingService,
     CompactSession,
     SessionLineage,
     UndoCompaction,

@@ -186,6 +186,7 @@ impl Settings {
         settings.llm.tells_address = settings.auth == Auth::None;
         settings.embeddings.tells_address = settings.auth == Auth::None;
         settings.sessions.credentials = settings.llm.credentials.clone();
+        settings.rag.credentials = settings.llm.credentials.clone();
         settings.embeddings.variables = variables(env).0;
         settings.embeddings.data_dir = settings.data_dir.clone();
         settings.agent.usd_eur_rate = settings.cost.usd_eur_rate;
@@ -193,6 +194,7 @@ impl Settings {
         let machine = tg_storage::memory::of_this_process();
         settings.filled = memory::share_out(&mut settings, &given, machine);
         settings.open_private_addresses(&given);
+        settings.rag.private_addresses = settings.llm.private_addresses;
         match unread {
             // What follows from settings that could not be read says nothing.
             Some(fault) => faults = vec![fault],

@@ -8,13 +8,15 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, delete, get, patch, post};
 use tg_schemas::operations::{
     CancelTurn, Chat, CompactSession, CreateAgent, CreateConversation, CreateFromTemplate,
-    CreateLlmService, CreateSession, DeleteAgent, DeleteConversation, DeleteLlmService,
-    DeleteSession, ExpandConversationSummary, ExpandSummary, ExportSession, ForgetMemory, GetAgent,
-    GetConversation, GetLlmService, GetNamedAgent, GetSession, GetTenantConfig, ImportSession,
-    ListAgents, ListConversationMessages, ListConversationSummaries, ListConversations,
-    ListLlmServices, ListMemories, ListMessages, ListNamedAgents, ListSessions, ListTemplates,
-    Operation, PutTenantConfig, SendConversationMessage, SendMessage, SessionLineage,
-    UndoCompaction, UndoConversationCompaction, UpdateAgent, UpdateConversation, UpdateLlmService,
+    CreateLlmService, CreateRerankingService, CreateSession, DeleteAgent, DeleteConversation,
+    DeleteLlmService, DeleteRerankingService, DeleteSession, ExpandConversationSummary,
+    ExpandSummary, ExportSession, ForgetMemory, GetAgent, GetConversation, GetLlmService,
+    GetNamedAgent, GetRerankingService, GetSession, GetTenantConfig, ImportSession, ListAgents,
+    ListConversationMessages, ListConversationSummaries, ListConversations, ListLlmServices,
+    ListMemories, ListMessages, ListNamedAgents, ListRerankingServices, ListSessions,
+    ListTemplates, Operation, PutTenantConfig, SendConversationMessage, SendMessage,
+    SessionLineage, UndoCompaction, UndoConversationCompaction, UpdateAgent, UpdateConversation,
+    UpdateLlmService, UpdateRerankingService,
 };
 
 use crate::call::Meta;
@@ -196,6 +198,11 @@ pub const ROUTES: &[Route] = &[
     on::<GetLlmService>(),
     on::<UpdateLlmService>(),
     on::<DeleteLlmService>(),
+    on::<ListRerankingServices>(),
+    on::<CreateRerankingService>(),
+    on::<GetRerankingService>(),
+    on::<UpdateRerankingService>(),
+    on::<DeleteRerankingService>(),
     streamed::<SendConversationMessage>(),
     streamed::<SendMessage>(),
     streamed::<Chat>(),

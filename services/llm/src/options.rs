@@ -60,12 +60,12 @@ tg_settings::options! {
         /// `supported_models`, `model`, `priority`, `rate_limit_tpm`, `max_concurrent` and `timeout`, or `file:PATH` of one
         /// (see [models.md](models.md)). Empty: one provider, as `llm.provider`, `llm.url` and `llm.key` say.
         backends: Option<Backends> = None;
-        /// Credentials that LLM services of workspaces may name, each for one workspace or for all (`*`):
-        /// `WORKSPACE=env:NAME` or `WORKSPACE=file:PATH`, separated by commas. Whoever changes the LLM services of a workspace
-        /// decides where such a credential is sent. Only the processes of `llm` read what is named; those of `sessions` need the
+        /// Credentials that LLM services and reranking services of workspaces may name, each for one workspace or for all (`*`):
+        /// `WORKSPACE=env:NAME` or `WORKSPACE=file:PATH`, separated by commas. Whoever changes these services of a workspace
+        /// decides where such a credential is sent. Only the processes of `llm` and `reranker` read what is named; those of `sessions` need the
         /// list. Empty: none.
         credentials: Option<Credentials> = None;
-        /// Whether LLM services of workspaces may be at private addresses: of this machine, of local networks. Without users
+        /// Whether LLM services and reranking services of workspaces may be at private addresses: of this machine, of local networks. Without users
         /// (`auth = none`) they may unless this says otherwise. Where they may not, names count by what they resolve to, and no
         /// proxy is asked. Link-local addresses and those of a cloud's metadata are never asked.
         private_addresses: bool = false;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use futures::{StreamExt, TryStreamExt, stream};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use tg_provider_http::{Backoff, HttpClient, HttpError, Limits, NoClient, Secret};
+use tg_provider_http::{Backoff, HttpClient, HttpError, Limits, NoClient, Reach, Secret};
 use tg_schemas::limits;
 use tokio::time::Instant;
 
@@ -38,6 +38,15 @@ pub enum Dialect {
 }
 
 impl Dialect {
+    /// The dialect of a provider, as reranking services name theirs.
+    pub(crate) fn of(provider: &str) -> Option<Self> {
+        match provider {
+            "cohere" | "jina" => Some(Self::Cohere),
+            "tei" => Some(Self::Tei),
+            _ => None,
+        }
+    }
+
     fn body(self, model: Option<&str>, query: &str, texts: &[String]) -> Value {
         match self {
             Self::Cohere => json!({
@@ -91,7 +100,22 @@ impl Endpoint {
         model: Option<String>,
         dialect: Dialect,
     ) -> Result<Self, NoClient> {
+        Self::within(url, key, model, dialect, Reach::Anywhere)
+    }
+
+    /// The same, which asks some addresses only.
+    ///
+    /// # Errors
+    /// [`NoClient`] if TLS cannot be set up.
+    pub fn within(
+        url: &str,
+        key: Option<Secret>,
+        model: Option<String>,
+        dialect: Dialect,
+        reach: Reach,
+    ) -> Result<Self, NoClient> {
         let limits = Limits {
+            reach,
             silence: Some(SILENCE),
             answer: limits::RANKS_ANSWER,
             ..Limits::default()
@@ -192,6 +216,14 @@ mod tests {
 
     #[test]
     fn both_dialects_are_read_and_written() {
+        for (provider, dialect) in [
+            ("cohere", Some(Dialect::Cohere)),
+            ("jina", Some(Dialect::Cohere)),
+            ("tei", Some(Dialect::Tei)),
+            ("odd", None),
+        ] {
+            assert_eq!(Dialect::of(provider), dialect);
+        }
         let texts = vec!["a".to_owned(), "b".to_owned()];
         let body = Dialect::Cohere.body(Some("m"), "q", &texts);
         assert_eq!(body["documents"], json!(["a", "b"]));

@@ -22,6 +22,7 @@ mod fuzz;
 mod handlers;
 mod options;
 mod processors;
+mod services;
 
 pub use error::RagError;
 pub use options::Options;

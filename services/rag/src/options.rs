@@ -1,10 +1,11 @@
 //! What retrieval does unless a question asks otherwise, and who reranks. docs/retrieval.md says more.
 
-use tg_provider_http::{Secret, address, sendable};
+use tg_provider_http::{Credentials, Secret, address, sendable};
 use tg_settings::SettingError;
 
 use crate::endpoint::{Dialect, Endpoint};
 use crate::engine::mode::{Diversity, Mode};
+use crate::services::Services;
 
 /// What is more than a question may ask for is read as the most that it may ask for.
 const MANY: u64 = 1_000_000_000;
@@ -53,6 +54,12 @@ tg_settings::options! {
         /// How it is spoken to: `cohere` (also spoken by Jina and others) or `tei`.
         reranker_dialect: Dialect = Dialect::Cohere;
     }
+    given {
+        /// Credentials that reranking services of workspaces may name.
+        credentials: Option<Credentials>,
+        /// Whether these services may be at private addresses.
+        private_addresses: bool,
+    }
 }
 
 impl Options {
@@ -65,6 +72,16 @@ impl Options {
         let key = sendable("reranker_key", self.reranker_key.as_ref());
         let url = url.and_then(Result::err);
         url.into_iter().chain(key.err()).collect()
+    }
+
+    /// The reranking services that workspaces may name.
+    ///
+    /// # Errors
+    /// A credential that is listed cannot be read.
+    pub(crate) fn services(&self) -> Result<Services, SettingError> {
+        let listed = self.credentials.clone().unwrap_or_default();
+        let keys = listed.keys("llm.credentials")?;
+        Ok(Services::with(keys, self.private_addresses))
     }
 
     /// The reranking model elsewhere, if one is configured. Opens no connection.

@@ -20,9 +20,12 @@ const CONCURRENCY: usize = 256;
 /// The processors of this service, to be hosted.
 ///
 /// # Errors
-/// The reranking model that the options name cannot be asked.
+/// The reranking model that the options name cannot be asked, or a credential that they list cannot be read.
 pub fn processors(_: &Mesh, options: Options) -> Result<Vec<Processor>, SettingError> {
-    let reranker = Reranker(options.reranker()?);
+    let reranker = Reranker {
+        endpoint: options.reranker()?,
+        services: options.services()?,
+    };
     let options = Arc::new(options);
     let processor = |of: ProcessorSpec| Processor::new(of).concurrency(CONCURRENCY);
     Ok(vec![

@@ -33,6 +33,10 @@ pub enum SessionsError {
     NoLlmService,
     /// An agent of this name is bound to the LLM service.
     LlmServiceInUse(String),
+    /// The workspace has no such reranking service.
+    NoRerankingService,
+    /// An agent of this name is bound to the reranking service.
+    RerankingServiceInUse(String),
     /// Another agent or conversation has the id.
     Taken,
     /// Another session has the id.
@@ -133,6 +137,12 @@ fn no_chat(text: &str) -> Failure {
     Failure::new(FailureCode::ChatDisabled, text)
 }
 
+/// An agent of this name names a service.
+fn in_use(field: &str, agent: &str) -> Failure {
+    let text = format!("{field}: the agent '{agent}' names this service");
+    Failure::new(FailureCode::Conflict, text)
+}
+
 fn archived(successor: &str) -> Failure {
     let text = "session_id: the session continues in another one";
     Failure::new(FailureCode::SessionArchived, text).continued_in(successor)
@@ -165,13 +175,15 @@ impl From<SessionsError> for Refused<Failure> {
                 FailureCode::LlmServiceNotFound,
                 "llmServiceId: there is no such LLM service",
             ),
-            SessionsError::LlmServiceInUse(agent) => Failure::new(
-                FailureCode::Conflict,
-                format!("llm_service_id: the agent '{agent}' names this LLM service"),
+            SessionsError::LlmServiceInUse(agent) => in_use("llm_service_id", &agent),
+            SessionsError::NoRerankingService => of(
+                FailureCode::RerankingServiceNotFound,
+                "rerankingServiceId: there is no such reranking service",
             ),
+            SessionsError::RerankingServiceInUse(agent) => in_use("reranking_service_id", &agent),
             SessionsError::Taken => of(
                 FailureCode::Conflict,
-                "another agent, conversation or LLM service has this id",
+                "another agent, conversation or service has this id",
             ),
             SessionsError::SessionTaken => of(
                 FailureCode::Conflict,

@@ -75,7 +75,8 @@ async fn sent(
 
 async fn a_workspace_is_made_shown_renamed_and_deleted(place: Place) {
     let world = World::start(&place, AuthMode::Iam).await;
-    let asked = async |what, body| sent(&world, what, "tg_admin", body).await;
+    let asked =
+        async |what: (&str, &str), body: Option<Value>| sent(&world, what, "tg_admin", body).await;
     let body = json!({"workspaceId": "zoo", "name": "Zoo", "kind": "mesh", "odd": 1});
     let (status, made) = asked(("POST", PATH), Some(body.clone())).await;
     let zoo = json!({"workspaceId": "zoo", "name": "Zoo", "kind": "mesh",

@@ -67,6 +67,7 @@ async fn ask(
             })
             .collect(),
         limit: limit as i64,
+        ..RerankerRequest::default()
     };
     let answer = cx.ask(RERANKER, &request)?;
     let results = answer.last().await?.results;

@@ -12,6 +12,7 @@ use tg_schemas::{Error, limits};
 use crate::endpoint::Endpoint;
 use crate::engine::rank::{Ranked, Vectors, rank};
 use crate::error::{Kind, RagError};
+use crate::services::Services;
 
 /// Most texts and queries of one question.
 const TEXTS: usize = 5_000;
@@ -23,8 +24,12 @@ const EMBEDDED: usize = 512;
 /// Longest wait for vectors: without them words decide.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Serves `request` of `reranker`, by a model elsewhere if there is one.
-pub(crate) struct Reranker(pub(crate) Option<Endpoint>);
+/// Serves `request` of `reranker`: by the service that the question names, else by a model elsewhere if there is one.
+pub(crate) struct Reranker {
+    pub(crate) endpoint: Option<Endpoint>,
+    /// Those that workspaces name.
+    pub(crate) services: Services,
+}
 
 #[async_trait]
 impl RequestHandler<RerankerRequest, RerankerResponse> for Reranker {
@@ -68,7 +73,11 @@ impl Reranker {
         if queries.is_empty() || texts.is_empty() {
             return Ok(Vec::new());
         }
-        if let Some(endpoint) = &self.0 {
+        let own = match &ask.settings {
+            Some(settings) => self.services.of(cx.workspace(), settings)?,
+            None => None,
+        };
+        if let Some(endpoint) = own.as_ref().or(self.endpoint.as_ref()) {
             let until = tokio::time::Instant::now() + cx.deadline.left();
             let ranking = endpoint.rank(cx.parameter("model"), &queries, &texts, limit, until);
             return tokio::select! {

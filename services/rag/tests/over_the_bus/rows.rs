@@ -3,6 +3,8 @@
 use tg_schemas::Error;
 use tg_schemas::msg::*;
 use tg_testkit::place::Place;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
 
 use crate::world::{Script, World};
 
@@ -112,6 +114,7 @@ async fn texts_are_ranked_by_words_and_meaning(place: Place) {
             document("none", "Nothing"),
         ],
         limit: 2,
+        ..RerankerRequest::default()
     };
     let found: Vec<RerankerResponse> = world.ask("reranker", &ask).await;
     let ids: Vec<_> = found[0]
@@ -130,7 +133,65 @@ async fn texts_are_ranked_by_words_and_meaning(place: Place) {
     assert_eq!(found[0].error.as_ref().unwrap().kind, "too-large");
 }
 
+/// A server that puts the last of three texts first. It answers as long as the test takes.
+async fn server() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/rerank", listener.local_addr().unwrap());
+    tokio::spawn(async move {
+        while let Ok((mut socket, _)) = listener.accept().await {
+            let _ = socket.read(&mut [0; 4096]).await;
+            let body = r#"[{"index":2,"score":0.9},{"index":0,"score":0.1}]"#;
+            let head = "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length:";
+            let answer = format!("{head} {}\r\n\r\n{body}", body.len());
+            let _ = socket.write_all(answer.as_bytes()).await;
+        }
+    });
+    url
+}
+
+/// It is asked at a private address only where the operator allows that, and with no credential that is not listed.
+async fn a_service_of_the_workspace_ranks(place: Place) {
+    let document = |id: &str| RerankerDocument {
+        document_id: id.into(),
+        document_text: format!("text of {id}"),
+    };
+    let ask = RerankerRequest {
+        queries: vec![RerankerQuery {
+            query_id: "q".into(),
+            query_text: "first".into(),
+        }],
+        documents: vec![document("first"), document("second"), document("third")],
+        limit: 2,
+        settings: Some(ModelSettings {
+            service: Some(ModelService {
+                provider: "tei".into(),
+                url: server().await,
+                ..ModelService::default()
+            }),
+            ..ModelSettings::default()
+        }),
+    };
+    let options = tg_rag::Options {
+        private_addresses: true,
+        ..tg_rag::Options::default()
+    };
+    let near = World::with(&place.another().await, false, script(), options).await;
+    let found: Vec<RerankerResponse> = near.ask("reranker", &ask).await;
+    let results = found[0].results.iter();
+    let ids: Vec<_> = results.map(|one| one.document_id.as_str()).collect();
+    assert_eq!(ids, ["third", "first"]);
+    let mut named = ask.clone();
+    let settings = named.settings.as_mut().unwrap();
+    settings.service.as_mut().unwrap().credential = "env:PATH".into();
+    let found: Vec<RerankerResponse> = near.ask("reranker", &named).await;
+    assert_eq!(found[0].error.as_ref().unwrap().kind, "bad-request");
+    let far = World::start(&place, false, script()).await;
+    let found: Vec<RerankerResponse> = far.ask("reranker", &ask).await;
+    assert_eq!(found[0].error.as_ref().unwrap().kind, "bad-request");
+}
+
 tg_testkit::on_both_buses!(
+    a_service_of_the_workspace_ranks,
     a_question_becomes_a_query_with_typed_variables_and_is_answered,
     data_is_diagnosed_and_faults_have_their_types,
     texts_are_ranked_by_words_and_meaning,

@@ -221,7 +221,8 @@ impl World {
         Self::with(place, true, script, options).await
     }
 
-    async fn with(
+    /// The same with other options.
+    pub async fn with(
         place: &Place,
         own_graph: bool,
         script: Script,

@@ -19,6 +19,7 @@ const MESSAGES: &str = "m";
 const AGENTS: &str = "a";
 const MEMORIES: &str = "f";
 const LLM_SERVICES: &str = "l";
+const RERANKING_SERVICES: &str = "r";
 
 /// A cursor of a listing of sessions.
 pub fn of_session(key: &Key) -> String {
@@ -33,6 +34,11 @@ pub fn of_agent(key: &Key) -> String {
 /// A cursor of a listing of LLM services.
 pub fn of_llm_service(key: &Key) -> String {
     written(LLM_SERVICES, key)
+}
+
+/// A cursor of a listing of reranking services.
+pub fn of_reranking_service(key: &Key) -> String {
+    written(RERANKING_SERVICES, key)
 }
 
 fn written(kind: &str, key: &Key) -> String {
@@ -67,6 +73,11 @@ pub fn agent(cursor: &str) -> Option<Key> {
 /// Reads a cursor of LLM services. `None`: no listing gave it out.
 pub fn llm_service(cursor: &str) -> Option<Key> {
     key(LLM_SERVICES, cursor)
+}
+
+/// Reads a cursor of reranking services. `None`: no listing gave it out.
+pub fn reranking_service(cursor: &str) -> Option<Key> {
+    key(RERANKING_SERVICES, cursor)
 }
 
 fn key(of: &str, cursor: &str) -> Option<Key> {

@@ -6,6 +6,15 @@ use tg_schemas::operations::{AgentConfig, AgentSummary, Capability};
 /// Passages that a search returns where nobody says how many.
 pub const TOP_K: i64 = 5;
 
+/// How passages are put in order.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Reranking {
+    /// Passages that are kept.
+    pub kept: i64,
+    /// The reranking service that is asked, and its model; `None`: the reranker of the flow.
+    pub settings: Option<ModelSettings>,
+}
+
 /// An agent.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Definition {
@@ -37,8 +46,8 @@ pub struct Definition {
     pub knowledge: Vec<String>,
     /// Passages below this score are left out.
     pub rag_min_score: Option<f64>,
-    /// Passages that a reranker keeps of those; `None`: none is asked.
-    pub rerank: Option<i64>,
+    /// How a reranker puts those in order; `None`: none is asked.
+    pub rerank: Option<Reranking>,
     /// The flow that answers; `None`: the one that the workspace says.
     pub flow: Option<String>,
     /// What it can do.

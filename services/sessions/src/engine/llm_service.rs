@@ -21,6 +21,9 @@ const LEAST_WINDOW: i64 = 16_000;
 const PROVIDERS: [(&str, bool); 3] = [("openai", true), ("openrouter", true), ("ollama", false)];
 /// What is said of any other provider.
 pub const KNOWN: &str = "must be openai, openrouter or ollama";
+/// Providers of reranking services, and what is said of any other.
+pub const RERANKERS: [&str; 3] = ["cohere", "jina", "tei"];
+pub const KNOWN_RERANKERS: &str = "must be cohere, jina or tei";
 /// What of an address the clients put behind it themselves.
 const CALL: &str = "/chat/completions";
 /// Names by which machines in a cloud reach its metadata.

@@ -8,6 +8,7 @@ pub mod definition;
 pub mod llm_service;
 pub mod memory;
 pub mod request;
+pub mod reranking_service;
 pub mod retrieval;
 pub mod summing;
 pub mod templates;

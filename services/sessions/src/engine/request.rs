@@ -274,6 +274,15 @@ pub fn after_llm_service(cursor: Option<&str>) -> Result<Option<Key>, Failure> {
     cursor.map(read).transpose()
 }
 
+/// Where a listing of reranking services continues; `None`: at its beginning.
+///
+/// # Errors
+/// No listing of reranking services gave out the cursor.
+pub fn after_reranking_service(cursor: Option<&str>) -> Result<Option<Key>, Failure> {
+    let read = |cursor| cursor::reranking_service(cursor).ok_or_else(no_cursor);
+    cursor.map(read).transpose()
+}
+
 /// Where a listing of agents continues; `None`: at its beginning.
 ///
 /// # Errors

@@ -3,7 +3,7 @@
 use tg_schemas::operations::{AgentChange, Failure, FailureCode, NewAgent};
 
 use super::chat::ChatDefaults;
-use super::definition::Definition;
+use super::definition::{Definition, Reranking};
 
 /// Longest name, description and prompt, in characters.
 const NAME: usize = 200;
@@ -87,9 +87,8 @@ pub fn settled(mut agent: NewAgent) -> Result<NewAgent, Failure> {
     if let Some(service) = &mut agent.llm_service_id {
         *service = service.to_lowercase();
     }
-    if agent.reranking_service_id.is_some() {
-        let text = "rerankingServiceId: there is no such reranking service";
-        return Err(Failure::new(FailureCode::RerankingServiceNotFound, text));
+    if let Some(service) = &mut agent.reranking_service_id {
+        *service = service.to_lowercase();
     }
     agent.knowledge_base_ids = collections(agent.knowledge_base_ids)?;
     Ok(agent)
@@ -166,7 +165,10 @@ pub fn definition(agent: NewAgent, usual: Usual<'_>) -> Definition {
         rag_index: read.first().cloned(),
         rag_top_k: passages,
         rag_min_score: agent.rag_min_score,
-        rerank: agent.rerank_enabled.then_some(kept),
+        rerank: agent.rerank_enabled.then(|| Reranking {
+            kept,
+            ..Reranking::default()
+        }),
         tools: tools.iter().map(|tool| (*tool).to_owned()).collect(),
         knowledge: read.clone(),
         collections: if agent.rag_enabled { read } else { Vec::new() },
@@ -240,12 +242,13 @@ mod tests {
     }
 
     #[test]
-    fn line_053_a_service_that_is_not_there_is_named() {
+    fn line_053_services_are_named_in_small_letters() {
         let agent = NewAgent {
-            reranking_service_id: Some("x".to_owned()),
+            reranking_service_id: Some("X".to_owned()),
             ..named("r")
         };
-        assert_eq!(code(settled(agent)), "reranking_service_not_found");
+        let settled_one = settled(agent).unwrap();
+        assert_eq!(settled_one.reranking_service_id.as_deref(), Some("x"));
         for bad in [named(" "), named(&"x".repeat(201))] {
             assert_eq!(code(settled(bad)), "validation_error");
         }
@@ -344,7 +347,11 @@ mod tests {
             ..named("r")
         };
         let found = of(own, &chat);
-        assert_eq!(found.rerank, Some(9));
+        let own = Reranking {
+            kept: 9,
+            ..Reranking::default()
+        };
+        assert_eq!(found.rerank, Some(own));
         assert_eq!(
             (found.rag_top_k, found.system_prompt.as_str()),
             (9, "Be kind.")

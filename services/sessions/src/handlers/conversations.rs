@@ -243,12 +243,14 @@ impl Agents {
         let like = body(&agent)?;
         let opening = like.user_prompt.clone();
         let service = like.llm_service_id.clone();
+        let reranking = like.reranking_service_id.clone();
         let usual = workspace_agent::Usual {
             own: &known.knowledge,
             all: collections(cx),
             chat: &self.chat,
         };
         let agent = workspace_agent::definition(like, usual);
+        let agent = self.reranked_by(cx, agent, reranking.as_deref()).await?;
         let agent = Arc::new(self.bound(cx, agent, service.as_deref()).await?);
         let settings = self.tenant(cx).await?.effective;
         let usual = settings.agent_flow.as_deref().unwrap_or_default();

@@ -16,7 +16,7 @@ use crate::engine::cursor::{self, Key};
 use crate::engine::definition::Definition;
 use crate::engine::{llm_service, request, workspace_agent};
 use crate::error::SessionsError;
-use crate::store::{self, LlmServiceRow, LlmServiceStore, Removed};
+use crate::store::{self, LlmServiceRow, LlmServiceStore, Removed, ServiceKind};
 
 /// What a service that is kept is like.
 fn body(kept: &store::LlmService) -> Result<NewLlmService, SessionsError> {
@@ -76,19 +76,24 @@ impl Agents {
     /// The same of one that an agent names.
     async fn named_service(&self, cx: &Cx, id: &str) -> Result<store::LlmService, SessionsError> {
         let store = self.store.get().await?;
-        let found = store.service(cx.workspace_key().as_str(), id).await?;
+        let found = store
+            .service(ServiceKind::Llm, cx.workspace_key().as_str(), id)
+            .await?;
         found.ok_or(SessionsError::NoLlmService)
     }
 
-    /// Whether an agent may be kept as it is: the service that it names is there.
+    /// Whether an agent may be kept as it is: the services that it names are there.
     ///
     /// # Errors
-    /// It is not.
+    /// One is not.
     pub(super) async fn is_bound(&self, cx: &Cx, agent: &NewAgent) -> Result<(), SessionsError> {
-        match &agent.llm_service_id {
-            None => Ok(()),
-            Some(id) => self.named_service(cx, id).await.map(drop),
+        if let Some(id) = &agent.llm_service_id {
+            self.named_service(cx, id).await?;
         }
+        if let Some(id) = &agent.reranking_service_id {
+            self.named_reranking(cx, id).await?;
+        }
+        Ok(())
     }
 
     /// An agent with the service that answers for it: the one that it names, else that of the operator, if there is one.
@@ -133,7 +138,9 @@ impl Agents {
             at: clock::millis(),
         };
         let store = self.store.get().await?;
-        let added = store.add_service(cx.workspace_key().as_str(), new).await?;
+        let added = store
+            .add_service(ServiceKind::Llm, cx.workspace_key().as_str(), new)
+            .await?;
         shown(cx, &added.ok_or(SessionsError::Taken)?)
     }
 
@@ -150,7 +157,13 @@ impl Agents {
         let known = self.llm_service(cx, &change.llm_service_id).await?;
         let like = written(&llm_service::changed(body(&known)?, change)?)?;
         let store = self.store.get().await?;
-        let done = store.change_service(key.as_str(), &known.id, like, clock::millis());
+        let done = store.change_service(
+            ServiceKind::Llm,
+            key.as_str(),
+            &known.id,
+            like,
+            clock::millis(),
+        );
         shown(cx, &done.await?.ok_or(SessionsError::NoLlmService)?)
     }
 
@@ -161,7 +174,7 @@ impl Agents {
         let known = self.llm_service(cx, id).await?;
         let store = self.store.get().await?;
         let key = cx.workspace_key();
-        let removed = store.remove_service(key.as_str(), &known.id, &cx.id);
+        let removed = store.remove_service(ServiceKind::Llm, key.as_str(), &known.id, &cx.id);
         match removed.await? {
             Removed::Gone => Ok(Empty {}),
             Removed::Missing => Err(SessionsError::NoLlmService),
@@ -181,7 +194,13 @@ impl Agents {
         let after = request::after_llm_service(asked.cursor.as_deref())?;
         let store = self.store.get().await?;
         let key = cx.workspace_key();
-        let found = store.services(key.as_str(), after, most, limits::PAGE_BYTES);
+        let found = store.services(
+            ServiceKind::Llm,
+            key.as_str(),
+            after,
+            most,
+            limits::PAGE_BYTES,
+        );
         let found = found.await?;
         let last = found.items.last().filter(|_| found.more).map(|last| Key {
             created: last.created,

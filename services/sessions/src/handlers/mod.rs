@@ -8,6 +8,7 @@ mod dropped;
 mod lineage;
 mod llm_services;
 mod recalling;
+mod reranking_services;
 mod retrieving;
 mod sessions;
 mod streaming;
@@ -25,13 +26,15 @@ use tg_mesh::LeasedStore;
 use tg_provider_http::Credentials;
 use tg_schemas::operations::{
     CancelTurn, Chat, CompactSession, CreateAgent, CreateConversation, CreateFromTemplate,
-    CreateLlmService, CreateSession, DeleteAgent, DeleteConversation, DeleteLlmService,
-    DeleteSession, ExpandConversationSummary, ExpandSummary, ExportSession, ForgetMemory, GetAgent,
-    GetConversation, GetLlmService, GetNamedAgent, GetSession, GetTenantConfig, ImportSession,
-    ListAgents, ListConversationMessages, ListConversationSummaries, ListConversations,
-    ListLlmServices, ListMemories, ListMessages, ListNamedAgents, ListSessions, ListTemplates,
-    PutTenantConfig, SendConversationMessage, SendMessage, SessionLineage, UndoCompaction,
-    UndoConversationCompaction, UpdateAgent, UpdateConversation, UpdateLlmService,
+    CreateLlmService, CreateRerankingService, CreateSession, DeleteAgent, DeleteConversation,
+    DeleteLlmService, DeleteRerankingService, DeleteSession, ExpandConversationSummary,
+    ExpandSummary, ExportSession, ForgetMemory, GetAgent, GetConversation, GetLlmService,
+    GetNamedAgent, GetRerankingService, GetSession, GetTenantConfig, ImportSession, ListAgents,
+    ListConversationMessages, ListConversationSummaries, ListConversations, ListLlmServices,
+    ListMemories, ListMessages, ListNamedAgents, ListRerankingServices, ListSessions,
+    ListTemplates, PutTenantConfig, SendConversationMessage, SendMessage, SessionLineage,
+    UndoCompaction, UndoConversationCompaction, UpdateAgent, UpdateConversation, UpdateLlmService,
+    UpdateRerankingService,
 };
 
 use crate::engine::catalogue::Catalogue;
@@ -106,6 +109,11 @@ pub(crate) fn served(
         .serve::<GetLlmService>(agents.clone())
         .serve::<UpdateLlmService>(agents.clone())
         .serve::<DeleteLlmService>(agents.clone())
+        .serve::<ListRerankingServices>(agents.clone())
+        .serve::<CreateRerankingService>(agents.clone())
+        .serve::<GetRerankingService>(agents.clone())
+        .serve::<UpdateRerankingService>(agents.clone())
+        .serve::<DeleteRerankingService>(agents.clone())
         .serve::<CompactSession>(agents.clone())
         .serve::<SessionLineage>(agents.clone())
         .serve::<UndoCompaction>(agents.clone())

@@ -12,7 +12,7 @@ use tg_schemas::msg::{
 };
 use tg_schemas::{Class, Error, ErrorCode, FlowId, Topic};
 
-use crate::engine::definition::Definition;
+use crate::engine::definition::{Definition, Reranking};
 use crate::engine::retrieval::{self, Hit, merged, shown};
 use crate::engine::workspace_agent::COLLECTIONS;
 
@@ -139,9 +139,8 @@ async fn found(cx: &Cx, flow: &FlowId, agent: &Definition, query: &str) -> Resul
     let there = best.into_iter().zip(texts);
     let there = there.filter_map(|(hit, passage)| Some((hit, passage?.text)));
     let mut there: Vec<(Hit, String)> = there.collect();
-    if let Some(most) = agent.rerank.filter(|_| !there.is_empty()) {
-        let most = usize::try_from(most).unwrap_or(1).max(1);
-        there = reranked((cx, flow), query, there, most).await;
+    if let Some(by) = agent.rerank.as_ref().filter(|_| !there.is_empty()) {
+        there = reranked((cx, flow), query, there, by).await;
     }
     let (hits, texts): (Vec<Hit>, Vec<String>) = there.into_iter().unzip();
     Ok(Found {
@@ -153,21 +152,27 @@ async fn found(cx: &Cx, flow: &FlowId, agent: &Definition, query: &str) -> Resul
     })
 }
 
-/// The passages that the reranker of the flow finds the best. Where it does not answer, the order of the searches decides.
+/// The passages that a reranking service, or the reranker of the flow, finds the best. Where it does not answer, the order of the
+/// searches decides.
 async fn reranked(
     asked: (&Cx, &FlowId),
     query: &str,
     passages: Vec<(Hit, String)>,
-    most: usize,
+    by: &Reranking,
 ) -> Vec<(Hit, String)> {
-    let places = match places(asked, query, &passages, most).await {
+    let places = match places(asked, query, &passages, by).await {
         Ok(places) => places,
         Err(error) => {
             warn_of!(asked.0, %error, "passages are not reranked");
             (0..passages.len()).collect()
         }
     };
-    retrieval::reranked(passages, places, most)
+    retrieval::reranked(passages, places, most(by))
+}
+
+/// How many passages are kept.
+fn most(by: &Reranking) -> usize {
+    usize::try_from(by.kept).unwrap_or(1).max(1)
 }
 
 /// Where the best passages stand, the best first.
@@ -175,7 +180,7 @@ async fn places(
     (cx, flow): (&Cx, &FlowId),
     query: &str,
     passages: &[(Hit, String)],
-    most: usize,
+    by: &Reranking,
 ) -> Result<Vec<usize>, Error> {
     let texts = passages.iter().zip(0..);
     let documents = texts.map(|((_, text), at): (_, usize)| RerankerDocument {
@@ -188,7 +193,8 @@ async fn places(
             query_text: query.to_owned(),
         }],
         documents: documents.collect(),
-        limit: i64::try_from(most).unwrap_or(i64::MAX),
+        limit: i64::try_from(most(by)).unwrap_or(i64::MAX),
+        settings: by.settings.clone(),
     };
     let answer = cx
         .mesh

@@ -69,12 +69,14 @@ impl Agents {
         let like = body(&found.ok_or(SessionsError::NoAgent)?)?;
         let opening = like.user_prompt.clone();
         let service = like.llm_service_id.clone();
+        let reranking = like.reranking_service_id.clone();
         let usual = Usual {
             own: &[],
             all: collections(cx),
             chat: &self.chat,
         };
         let agent = workspace_agent::definition(like, usual);
+        let agent = self.reranked_by(cx, agent, reranking.as_deref()).await?;
         let agent = self.bound(cx, agent, service.as_deref()).await?;
         Ok((Arc::new(agent), opening))
     }

@@ -22,7 +22,7 @@ pub use record::{
     Agent, AgentRow, Answer, Asked, Began, Finished, Message, NewSession, Owner, Page, Role,
     Session, Span, Step, Surface,
 };
-pub use services::{LlmService, LlmServiceRow, LlmServiceStore, Removed};
+pub use services::{LlmService, LlmServiceRow, LlmServiceStore, Removed, ServiceKind};
 /// The adapter that is used.
 pub use sqlite::SqliteSessions;
 

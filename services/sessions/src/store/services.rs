@@ -1,4 +1,4 @@
-//! What is kept of the LLM services of a workspace.
+//! What is kept of the services that a workspace names: of models that answer, and of models that put passages in order.
 
 use async_trait::async_trait;
 use tg_storage::StorageError;
@@ -6,7 +6,34 @@ use tg_storage::StorageError;
 use super::Page;
 use crate::engine::cursor::Key;
 
-/// An LLM service that is added to a workspace.
+/// What a service is for. No two services of a workspace have one id, whatever they are for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ServiceKind {
+    /// It answers.
+    Llm,
+    /// It puts passages in order.
+    Reranking,
+}
+
+impl ServiceKind {
+    /// As it is kept.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Llm => "llm",
+            Self::Reranking => "reranking",
+        }
+    }
+
+    /// The field by which an agent names such a service.
+    pub fn field(self) -> &'static str {
+        match self {
+            Self::Llm => "llmServiceId",
+            Self::Reranking => "rerankingServiceId",
+        }
+    }
+}
+
+/// A service that is added to a workspace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LlmServiceRow {
     /// Its id.
@@ -19,7 +46,7 @@ pub struct LlmServiceRow {
     pub at: i64,
 }
 
-/// An LLM service of a workspace.
+/// A service of a workspace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LlmService {
     /// Its id.
@@ -43,7 +70,7 @@ pub enum Removed {
     Named(String),
 }
 
-/// LLM services of workspaces. Each method is one transaction, and doing it again changes nothing more.
+/// Services of workspaces, each kind for itself. Each method is one transaction, and doing it again changes nothing more.
 #[async_trait]
 pub trait LlmServiceStore: Send + Sync + 'static {
     /// Adds one. A request that came before finds the one that it added. `None`: another request added one of this id.
@@ -52,6 +79,7 @@ pub trait LlmServiceStore: Send + Sync + 'static {
     /// The workspace may keep no more, or the store failed; nothing was added.
     async fn add_service(
         &self,
+        kind: ServiceKind,
         workspace: &str,
         new: LlmServiceRow,
     ) -> Result<Option<LlmService>, StorageError>;
@@ -60,7 +88,12 @@ pub trait LlmServiceStore: Send + Sync + 'static {
     ///
     /// # Errors
     /// The store failed.
-    async fn service(&self, workspace: &str, id: &str) -> Result<Option<LlmService>, StorageError>;
+    async fn service(
+        &self,
+        kind: ServiceKind,
+        workspace: &str,
+        id: &str,
+    ) -> Result<Option<LlmService>, StorageError>;
 
     /// Some of them, the oldest first, after one of them: `most`, and no more once those before have so many bytes.
     ///
@@ -68,6 +101,7 @@ pub trait LlmServiceStore: Send + Sync + 'static {
     /// The store failed.
     async fn services(
         &self,
+        kind: ServiceKind,
         workspace: &str,
         after: Option<Key>,
         most: usize,
@@ -80,6 +114,7 @@ pub trait LlmServiceStore: Send + Sync + 'static {
     /// The workspace may keep no more, or the store failed; nothing was changed.
     async fn change_service(
         &self,
+        kind: ServiceKind,
         workspace: &str,
         id: &str,
         body: String,
@@ -92,6 +127,7 @@ pub trait LlmServiceStore: Send + Sync + 'static {
     /// The store failed; nothing was removed.
     async fn remove_service(
         &self,
+        kind: ServiceKind,
         workspace: &str,
         id: &str,
         request: &str,

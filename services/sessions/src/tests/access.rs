@@ -3,9 +3,10 @@
 
 use serde_json::{Value, json};
 use tg_schemas::operations::{
-    ALL, CreateAgent, CreateConversation, CreateLlmService, GetAgent, GetConversation,
-    GetLlmService, GetSession, ListMemories, Meta, NewAgent, NewConversation, NewLlmService,
-    Object, OneAgent, OneConversation, OneLlmService, Operation, WhichMemories,
+    ALL, CreateAgent, CreateConversation, CreateLlmService, CreateRerankingService, GetAgent,
+    GetConversation, GetLlmService, GetRerankingService, GetSession, ListMemories, Meta, NewAgent,
+    NewConversation, NewLlmService, NewRerankingService, Object, OneAgent, OneConversation,
+    OneLlmService, OneRerankingService, Operation, WhichMemories,
 };
 use tg_testkit::on_both_buses;
 use tg_testkit::place::Place;
@@ -200,7 +201,35 @@ async fn line_057_llm_services_stay_in_their_workspace(place: Place) {
     assert_eq!(world.call::<GetLlmService>(&one).await.unwrap(), made);
 }
 
+/// 57, of reranking services.
+async fn line_057_reranking_services_stay_in_their_workspace(place: Place) {
+    let world = World::start(&place).await;
+    let new = NewRerankingService {
+        name: "n".to_owned(),
+        provider: "tei".to_owned(),
+        model_name: "m".to_owned(),
+        endpoint_base_url: "https://order.example".to_owned(),
+        ..NewRerankingService::default()
+    };
+    let made = world.call::<CreateRerankingService>(&new).await.unwrap();
+    let id = "reranking_service_id";
+    let request = object(json!({"reranking_service_id": made.reranking_service_id}));
+    let mut seen = 0;
+    for meta in ALL.iter().filter(|meta| names(meta, id)) {
+        seen += 1;
+        let elsewhere = refused(&world, "other", meta, &request).await;
+        assert_eq!(elsewhere, "reranking_service_not_found", "{}", meta.name);
+    }
+    assert_eq!(seen, 3);
+    let one = OneRerankingService {
+        reranking_service_id: made.reranking_service_id.clone(),
+    };
+    let kept = world.call::<GetRerankingService>(&one).await.unwrap();
+    assert_eq!(kept, made);
+}
+
 on_both_buses!(
+    line_057_reranking_services_stay_in_their_workspace,
     what_is_a_users_own_is_listed_and_forgotten_by_nobody_else,
     line_015_a_session_stays_in_its_workspace,
     line_057_llm_services_stay_in_their_workspace,

@@ -38,6 +38,9 @@ pub(super) const WIRING: [Wiring; 4] = [
     ("reranker", &[("request", Class::Request, "reranker")]),
 ];
 
+/// Where the reranking service of a workspace is.
+pub(super) const ORDER: &str = "https://order.example/rerank";
+
 /// A model that says what the test says.
 pub(super) fn model(sums: &Sums) -> Model {
     let summed = sums.clone();
@@ -90,13 +93,20 @@ pub(super) fn processors(model: &Model, chunks: &Chunks) -> Vec<Processor> {
             ..LibrarianResponse::default()
         })
     });
-    // The last text fits best. It fails for the question `fail`.
+    // The last text fits best, for the service of a workspace the second. It fails for the question `fail`.
     let order = Played::new(|_: &Cx, asked: RerankerRequest| {
         if asked.queries[0].query_text == "fail" {
             return Err(Error::new(ErrorCode::Internal, "out of order"));
         }
         let most = usize::try_from(asked.limit).unwrap_or_default();
-        let best = asked.documents.into_iter().rev().take(most);
+        let settings = asked.settings.unwrap_or_default();
+        let by = settings.service.unwrap_or_default();
+        let mut documents = asked.documents;
+        match (by.url.as_str(), by.credential.starts_with("file:")) {
+            (ORDER, true) if settings.model == "m9" => drop(documents.remove(0)),
+            _ => documents.reverse(),
+        }
+        let best = documents.into_iter().take(most);
         let results = best.map(|one| RerankerResult {
             document_id: one.document_id,
             ..RerankerResult::default()

@@ -12,6 +12,7 @@ mod in_place;
 mod llm_services;
 mod memory;
 mod repeated;
+mod reranking_services;
 mod retrieval;
 mod sessions;
 mod streams;

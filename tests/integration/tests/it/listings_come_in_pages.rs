@@ -118,6 +118,11 @@ const ELSEWHERE: [(&str, &str, &str); 13] = [
     ),
     (
         "sessions",
+        "list-reranking-services",
+        include_str!("../../../../services/sessions/src/tests/reranking_services.rs"),
+    ),
+    (
+        "sessions",
         "list-conversations",
         include_str!("../../../../services/sessions/src/tests/conversations.rs"),
     ),

@@ -417,7 +417,7 @@ fn about(service: &str, operation: &str, things: &Things, flow: &str) -> Map<Str
         "threads" => json!({"flow": flow, "thread": things.thread, "to": ROUTER,
             "type": ROUTED, "payload": {"text": OUTSIDE, "target": "nobody"}, "console": true}),
         "sessions" => json!({"name": AGENT, "session_id": things.key, "user_id": things.username,
-            "agent_id": things.key, "conversation_id": things.key, "llm_service_id": things.key, "message": "", "compact_keep_last_n": -1}),
+            "agent_id": things.key, "conversation_id": things.key, "llm_service_id": things.key, "reranking_service_id": things.key, "message": "", "compact_keep_last_n": -1}),
         "violations" => json!({"id": VIOLATION, "flow": name, "collection": name}),
         _ => json!({ "id": things.key }),
     };

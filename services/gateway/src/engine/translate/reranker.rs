@@ -44,6 +44,7 @@ impl Translate for Reranker {
                 .map(document)
                 .collect::<Result<_, _>>()?,
             limit: body.integer_or("limit", 10)?,
+            ..RerankerRequest::default()
         })
     }
 

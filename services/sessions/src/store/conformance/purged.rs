@@ -6,8 +6,8 @@ use tg_schemas::{WorkspaceKey, WorkspaceTombstone};
 use super::shortened::shortening;
 use super::{agent, answer, asked, new, span, sqlite};
 use crate::store::{
-    AgentStore, FactStore, LineageStore, LlmServiceRow, LlmServiceStore, MemoryRow, SessionStore,
-    SettingStore, SqliteSessions,
+    AgentStore, FactStore, LineageStore, LlmServiceRow, LlmServiceStore, MemoryRow, ServiceKind,
+    SessionStore, SettingStore, SqliteSessions,
 };
 
 /// One of each that a workspace may keep; of messages, two.
@@ -26,7 +26,10 @@ async fn filled(store: &SqliteSessions, at: &str) {
         body: "{}".to_owned(),
         at: 5,
     };
-    store.add_service(at, service).await.unwrap();
+    store
+        .add_service(ServiceKind::Llm, at, service)
+        .await
+        .unwrap();
     let set = [("k".to_owned(), Some("1".to_owned()))].into();
     store.set(at, set, 5).await.unwrap();
     let fact = MemoryRow {
@@ -46,7 +49,10 @@ async fn filled(store: &SqliteSessions, at: &str) {
 /// How much there is of each kind.
 async fn counted(store: &SqliteSessions, at: &str) -> [usize; 7] {
     let messages = store.messages(at, "1", span(0, false, 10)).await.unwrap();
-    let services = store.services(at, None, 10, 1 << 10).await.unwrap();
+    let services = store
+        .services(ServiceKind::Llm, at, None, 10, 1 << 10)
+        .await
+        .unwrap();
     [
         usize::from(store.session(at, "2").await.unwrap().is_some()),
         messages.items.len(),

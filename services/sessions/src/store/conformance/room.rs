@@ -6,7 +6,7 @@ use tg_storage::StorageError;
 use super::shortened::shortening;
 use super::{agent, answer, asked, new, sqlite, turn};
 use crate::store::{
-    AgentRow, AgentStore, LineageStore, LlmServiceRow, LlmServiceStore, SessionStore,
+    AgentRow, AgentStore, LineageStore, LlmServiceRow, LlmServiceStore, ServiceKind, SessionStore,
     SqliteSessions,
 };
 
@@ -116,16 +116,40 @@ async fn llm_services_have_their_part_of_the_bytes(store: impl LlmServiceStore) 
         body: "x".repeat(3 << 10),
         at: 5,
     };
-    assert!(store.add_service("w", large("a")).await.is_ok());
-    refused(store.add_service("w", large("b")).await);
+    assert!(
+        store
+            .add_service(ServiceKind::Llm, "w", large("a"))
+            .await
+            .is_ok()
+    );
+    refused(store.add_service(ServiceKind::Llm, "w", large("b")).await);
     let grown = "x".repeat(6 << 10);
-    refused(store.change_service("w", "a", grown, 5).await);
-    let shrunk = store.change_service("w", "a", "{}".to_owned(), 5).await;
+    refused(
+        store
+            .change_service(ServiceKind::Llm, "w", "a", grown, 5)
+            .await,
+    );
+    let shrunk = store
+        .change_service(ServiceKind::Llm, "w", "a", "{}".to_owned(), 5)
+        .await;
     assert!(shrunk.unwrap().is_some());
-    assert!(store.add_service("w", large("b")).await.is_ok());
-    refused(store.add_service("w", large("c")).await);
-    store.remove_service("w", "b", "d").await.unwrap();
-    assert!(store.add_service("w", large("c")).await.is_ok());
+    assert!(
+        store
+            .add_service(ServiceKind::Llm, "w", large("b"))
+            .await
+            .is_ok()
+    );
+    refused(store.add_service(ServiceKind::Llm, "w", large("c")).await);
+    store
+        .remove_service(ServiceKind::Llm, "w", "b", "d")
+        .await
+        .unwrap();
+    assert!(
+        store
+            .add_service(ServiceKind::Llm, "w", large("c"))
+            .await
+            .is_ok()
+    );
 }
 
 conformance!(in_sqlite, small;

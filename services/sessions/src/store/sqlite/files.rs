@@ -178,6 +178,7 @@ CREATE TRIGGER llm_service_changed AFTER UPDATE OF body ON llm_service BEGIN
   UPDATE kept SET bytes = bytes + length(CAST(NEW.body AS BLOB)) - length(CAST(OLD.body AS BLOB));
 END;
 ",
+    "ALTER TABLE llm_service ADD COLUMN kind TEXT NOT NULL DEFAULT 'llm';",
 ];
 
 /// One file that is open.
