@@ -309,9 +309,14 @@ impl Recorder {
     fn add(&mut self, part: &Part) {
         let last = !matches!(part, Part::Body { last: false, .. });
         let mut all = self.all.lock();
-        // What is empty has no number: who reads on counts so too.
-        if !matches!(part, Part::Body { body, .. } if body.is_empty()) {
-            all.add(&self.id, part);
+        match part {
+            // What is empty has no number: who reads on counts so too.
+            Part::Body { body, .. } if body.is_empty() => {}
+            // How it ended in its service says less.
+            Part::Error(_) if self.cancel.is_cancelled() => {
+                all.add(&self.id, &Part::Error(cancelled()));
+            }
+            part => all.add(&self.id, part),
         }
         if last {
             all.end(&self.id);
@@ -326,12 +331,13 @@ impl Drop for Recorder {
         if self.over {
             return;
         }
-        let error = match self.cancel.is_cancelled() {
-            true => Error::new(ErrorCode::Cancelled, "the request was cancelled"),
-            false => Error::new(ErrorCode::Interrupted, "the answer is incomplete"),
-        };
+        let error = Error::new(ErrorCode::Interrupted, "the answer is incomplete");
         self.add(&Part::Error(error));
     }
+}
+
+fn cancelled() -> Error {
+    Error::new(ErrorCode::Cancelled, "the request was cancelled")
 }
 
 /// Reads a stream that is kept.

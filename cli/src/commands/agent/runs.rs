@@ -88,7 +88,7 @@ impl Attach {
 
 impl Command for Attach {
     const NAME: &'static str = "attach";
-    const ABOUT: &'static str = "Follow a run of the agent, or a detached request, from its first part on";
+    const ABOUT: &'static str = "Follow a run, or a detached request, from its first part on";
 
     fn options(&self) -> Options {
         Options::from(&self.gateway)
