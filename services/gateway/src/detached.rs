@@ -70,7 +70,6 @@ impl Listed {
         self.counts.is_some()
     }
 
-
     /// Says to the agent that nobody listens to its run, which it may not have begun yet; again until it has heard it, or the
     /// run's time without its caller is over.
     pub(crate) fn left(

@@ -83,7 +83,7 @@ impl App {
         Ok(Some(found))
     }
 
-    /// Whether the run that a call names is none of the agent.
+    /// Whether a call names a stream of a gateway, and not a run of the agent.
     pub(crate) fn names_kept(&self, call: &Call) -> bool {
         let run = call.body.get("run").and_then(Value::as_str);
         run.is_some_and(|run| self.kept.knows(run))

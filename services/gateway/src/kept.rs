@@ -156,17 +156,17 @@ impl Streams {
         let owner = entry.owner.clone();
         self.bound(id, Some(&owner), KEPT_OF_WORKSPACE);
         self.bound(id, None, KEPT_STREAMS);
-        self.tell(id);
+        self.notify(id);
     }
 
     fn end(&mut self, id: &str) {
         if let Some(entry) = self.entries.get_mut(id) {
             entry.ended = Some(Instant::now());
         }
-        self.tell(id);
+        self.notify(id);
     }
 
-    fn tell(&self, id: &str) {
+    fn notify(&self, id: &str) {
         if let Some(entry) = self.entries.get(id) {
             entry.changed.send_replace(());
         }
@@ -217,7 +217,7 @@ impl Kept {
         }
     }
 
-    /// Whether a name is no run of the agent.
+    /// Whether a name stands for a stream of a gateway, and not for a run of the agent.
     pub(crate) fn knows(&self, run: &str) -> bool {
         match self.named(run) {
             Named::Unmarked(id) => self.all.lock().entries.contains_key(id),

@@ -73,7 +73,7 @@ pub(crate) struct Joined {
     /// Notes that they said it.
     noted: Option<Noted>,
     about: About,
-    waiting: VecDeque<Told>,
+    waiting: VecDeque<Sent>,
     tries: u32,
     over: bool,
 }
@@ -87,13 +87,13 @@ enum Source {
 }
 
 /// A part as it comes from there.
-enum Told {
+enum Sent {
     Agent(String),
     Kept(Arc<Part>),
 }
 
 /// Some parts, and the number of the first of them.
-type More = (u64, Vec<Told>);
+type More = (u64, Vec<Sent>);
 
 /// The run that a request names, and the first part that its client lacks.
 pub(crate) fn place(fields: &Fields<'_>) -> Result<(Arc<str>, u64), Error> {
@@ -198,11 +198,11 @@ impl Joined {
 
     async fn read(&mut self) -> Part {
         loop {
-            if let Some(told) = self.waiting.pop_front() {
+            if let Some(sent) = self.waiting.pop_front() {
                 self.from += 1;
-                return match told {
-                    Told::Agent(part) => self.translated(&part),
-                    Told::Kept(part) => Part::clone(&part),
+                return match sent {
+                    Sent::Agent(part) => self.translated(&part),
+                    Sent::Kept(part) => Part::clone(&part),
                 };
             }
             match self.source.more(self.from).await {
@@ -271,7 +271,7 @@ impl Source {
             Self::Kept(follower) => {
                 let more = follower.more(from).await?;
                 Ok(more.map(|(first, parts)| {
-                    let parts = parts.into_iter().map(Told::Kept);
+                    let parts = parts.into_iter().map(Sent::Kept);
                     (first, parts.collect())
                 }))
             }
@@ -306,7 +306,7 @@ impl Ledger {
                 Some(error) => Err(error),
                 None if some.more => {
                     let first = u64::try_from(some.first).unwrap_or(0);
-                    let parts = some.parts.into_iter().map(Told::Agent);
+                    let parts = some.parts.into_iter().map(Sent::Agent);
                     Ok(Some((first, parts.collect())))
                 }
                 None => Ok(None),

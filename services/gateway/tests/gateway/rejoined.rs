@@ -109,7 +109,7 @@ async fn a_stream_that_was_left_goes_on_and_is_cancelled_by_who_joins_it(place: 
     }
     say(&mut socket, json!({"type": "cancel", "id": "r"})).await;
     assert_eq!(hear(&mut socket).await["error"]["type"], "cancelled");
-    // Who joins once more is told so too.
+    // Who joins once more gets that too.
     say(&mut socket, resume).await;
     let all = answer(&mut socket).await;
     assert_eq!(offsets(&all), [Some(0), Some(1), None]);
