@@ -128,13 +128,13 @@ pub const WAITING: usize = WINDOW + PART;
 pub const REPEATS: usize = 32 << 20;
 
 /// What a gateway keeps of one stream that may be joined again, by an estimate of its memory.
-pub const KEPT_STREAM: usize = 8 << 20;
+pub const KEPT_STREAM: usize = 16 << 20;
 
 /// What it keeps of those of one workspace.
-pub const KEPT_OF_WORKSPACE: usize = 32 << 20;
+pub const KEPT_OF_WORKSPACE: usize = 64 << 20;
 
 /// What it keeps of all of them.
-pub const KEPT_STREAMS: usize = 64 << 20;
+pub const KEPT_STREAMS: usize = 128 << 20;
 
 /// Longest text of a model that is read.
 pub const MODEL_TEXT: usize = MESSAGE - BESIDE_CONTENT;

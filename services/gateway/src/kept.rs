@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::ask::{Part, Parts};
 use crate::auth::Resource;
+use crate::budget::need;
 use crate::registry::Gate;
 
 /// How long a stream is kept that is over.
@@ -25,9 +26,9 @@ const OF_WORKSPACE: usize = 128;
 /// Streams that are kept at once in all.
 const OF_ALL: usize = 1_024;
 /// Parts that are handed over at a time.
-const AT_ONCE: usize = 64;
-/// What a part takes beside twice its text.
-const BESIDE_TEXT: usize = 256;
+const AT_ONCE: usize = 8;
+/// What a part takes beside what is in it.
+const BESIDE: usize = 256;
 /// First letter of the mark of a gateway.
 const MARK: char = 'g';
 
@@ -181,13 +182,13 @@ impl Streams {
     }
 }
 
-/// What a part takes, by an estimate.
+/// What a part takes at most, by an estimate.
 fn weight(part: &Part) -> usize {
-    let text = match part {
-        Part::Body { body, .. } => serde_json::to_vec(body).map_or(0, |text| text.len()),
+    let inside = match part {
+        Part::Body { body, .. } => serde_json::to_vec(body).map_or(0, |text| need(&text)),
         Part::Error(error) => error.message.len(),
     };
-    2 * text + BESIDE_TEXT
+    inside + BESIDE
 }
 
 impl Kept {
@@ -470,14 +471,14 @@ mod tests {
     async fn of_a_long_stream_the_first_parts_go() {
         let kept = Kept::new();
         let mut recorder = recorder(&kept, "r").unwrap();
-        let long = "x".repeat(KEPT_STREAM / 8);
+        let long = "x".repeat(KEPT_STREAM / 4);
         for _ in 0..6 {
             recorder.add(&part(&long, false));
         }
         let mut follower = follower(&kept, "r").unwrap();
         let (first, some) = follower.more(0).await.unwrap().unwrap();
         assert_eq!((first, some.len()), (3, 3));
-        recorder.add(&part(&long.repeat(8), true));
+        recorder.add(&part(&long.repeat(5), true));
         assert_eq!(follower.more(3).await, Ok(Some((7, Vec::new()))));
         assert_eq!(follower.more(7).await, Ok(None));
     }
@@ -494,9 +495,9 @@ mod tests {
         assert!(recorder(&kept, "more").is_some());
         assert!(follower(&kept, &id(7)).is_none());
         // As do their bytes.
-        all[0].add(&part(&"x".repeat(KEPT_STREAM / 3), false));
+        all[0].add(&part(&"x".repeat(KEPT_STREAM / 2), false));
         for recorder in &mut all[1..12] {
-            recorder.add(&part(&"x".repeat(KEPT_STREAM / 3), false));
+            recorder.add(&part(&"x".repeat(KEPT_STREAM / 2), false));
         }
         let held = |kept: &Kept| {
             let all = kept.all.lock();

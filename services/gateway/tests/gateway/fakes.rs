@@ -230,7 +230,7 @@ pub fn triples() -> Arc<Played<TriplesQueryRequest, TriplesQueryResponse>> {
 }
 
 /// GraphRAG: an explain frame, two chunks, the end; the query `fail` fails. Streamed, `hang` says no more after the first chunk,
-/// and `long` has six chunks of 1 MiB.
+/// and `long` has seven chunks of 3 MiB.
 pub fn graph_rag() -> Arc<Played<GraphRagQuery, GraphRagResponse>> {
     Played::new(|_, ask: GraphRagQuery| {
         if ask.query == "fail" {
@@ -261,7 +261,7 @@ pub fn graph_rag() -> Arc<Played<GraphRagQuery, GraphRagResponse>> {
                 parts.push(chunk("forty", false));
                 return Ok(Play::of(parts).hanging());
             }
-            "long" => parts.extend(vec![chunk(&"x".repeat(1 << 20), false); 6]),
+            "long" => parts.extend(vec![chunk(&"x".repeat(3 << 20), false); 7]),
             _ => parts.extend([chunk("forty", false), chunk("-two", true)]),
         }
         parts.push(end);

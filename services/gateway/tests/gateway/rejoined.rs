@@ -124,7 +124,7 @@ async fn what_was_cut_of_a_long_stream_is_announced(place: Place) {
     let mut socket = raw(&world, "/api/v1/socket").await;
     say(&mut socket, asked("long")).await;
     let all = answer(&mut socket).await;
-    assert_eq!(all.len(), 8);
+    assert_eq!(all.len(), 9);
     let run = run_of(&all[0]);
     let kept = streamed(world.http.get(world.url(&format!("/api/v1/runs/{run}")))).await;
     let announced = &kept[0].1["response"];
@@ -132,7 +132,7 @@ async fn what_was_cut_of_a_long_stream_is_announced(place: Place) {
     let next = announced["gap"]["next"].as_u64().unwrap();
     assert_eq!(announced["gap"]["first"], 0);
     let ids: Vec<&str> = kept.iter().map(|(id, _)| id.as_str()).collect();
-    let expected: Vec<String> = (next - 1..8).map(|n| format!("{run}:{n}")).collect();
+    let expected: Vec<String> = (next - 1..9).map(|n| format!("{run}:{n}")).collect();
     assert_eq!(ids, expected);
 }
 
