@@ -127,6 +127,15 @@ pub const WAITING: usize = WINDOW + PART;
 /// Bytes of ended answers that are kept for repeats.
 pub const REPEATS: usize = 32 << 20;
 
+/// What a gateway keeps of one stream that may be joined again, by an estimate of its memory.
+pub const KEPT_STREAM: usize = 16 << 20;
+
+/// What it keeps of those of one workspace.
+pub const KEPT_OF_WORKSPACE: usize = 64 << 20;
+
+/// What it keeps of all of them.
+pub const KEPT_STREAMS: usize = 128 << 20;
+
 /// Longest text of a model that is read.
 pub const MODEL_TEXT: usize = MESSAGE - BESIDE_CONTENT;
 
@@ -277,6 +286,8 @@ const _: () = {
     assert!(
         JOINED <= WINDOW && 2 * CREDIT <= WINDOW && WINDOW + PART <= WAITING && PART <= REPEATS
     );
+    // One workspace cannot take all that is kept of streams, nor one stream all of a workspace's.
+    assert!(KEPT_STREAM < KEPT_OF_WORKSPACE && KEPT_OF_WORKSPACE < KEPT_STREAMS);
     // A page of configuration fits into a part, with its last row and whatever characters it is made of.
     assert!(JSON_GROWTH * (PAGE_BYTES + CONFIG_VALUE) + BESIDE_CONTENT <= PART);
     assert!(0 < PAGE_USUAL && PAGE_USUAL <= PAGE_MOST);

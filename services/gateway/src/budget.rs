@@ -286,7 +286,7 @@ async fn off<T: Send + 'static>(
 
 /// Memory that a text of JSON needs as a tree of values, at most. What stands inside strings is passed over in strides: nearly all
 /// of a large request is one.
-fn need(bytes: &[u8]) -> usize {
+pub(crate) fn need(bytes: &[u8]) -> usize {
     let mut sum = bytes.len();
     let mut rest = bytes;
     while let Some((byte, after)) = rest.split_first() {

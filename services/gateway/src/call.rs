@@ -70,11 +70,21 @@ impl Target {
         })
     }
 
-    /// Whether a run of the agent is read, which goes on whoever reads it.
+    /// Whether a stream is joined again, which goes on whoever reads it.
     pub(crate) fn joins(&self) -> bool {
         matches!(self, Self::Service { service, operation, .. }
             if service.name == registry::REQUESTS
                 && matches!(operation.as_str(), "read-run" | registry::REPLAY))
+    }
+
+    /// Whether what it sends is kept at this gateway where it goes on without its caller: texts that are read as they come.
+    pub(crate) fn is_kept(&self) -> bool {
+        match self {
+            Self::Service {
+                service, operation, ..
+            } => registry::asks_models(service.name, operation),
+            Self::Kind { kind, .. } => kind.kept,
+        }
     }
 
     /// Whether that run is replayed, from its record.

@@ -61,10 +61,15 @@ pub(crate) struct Listed {
     entries: Entries,
     id: String,
     user: Arc<str>,
-    _counts: Option<Permit>,
+    counts: Option<Permit>,
 }
 
 impl Listed {
+    /// Whether it goes on without its caller.
+    pub(crate) fn goes_on(&self) -> bool {
+        self.counts.is_some()
+    }
+
     /// Says to the agent that nobody listens to its run, which it may not have begun yet; again until it has heard it, or the
     /// run's time without its caller is over.
     pub(crate) fn left(
@@ -155,7 +160,7 @@ impl Detached {
             entries: self.entries.clone(),
             id,
             user: identity.id.clone(),
-            _counts: counts,
+            counts,
         }
     }
 

@@ -124,9 +124,8 @@ impl App {
         };
         // By this it is looked for and cancelled, and its run is joined, listed and cancelled.
         let listed = detached.as_ref().map(|(_, listed)| listed);
-        ask.id = listed.or(noted.as_ref()).map(|one| one.id().to_owned());
-        let run = ask.id.as_deref().filter(|_| name == AGENT);
-        let run = run.map(|id| (id.into(), 0));
+        let listed = listed.or(noted.as_ref());
+        ask.id = listed.map(|one| one.id().to_owned());
         let parts = asks_of(&call.target)(&self.mesh, &admitted.topic, &call.body, &about, ask)
             .map_err(|error| RequestError::Service(scrub(error)))?;
         let of = admitted.workspace.as_ref().map_or("", |id| id.as_str());
@@ -138,6 +137,7 @@ impl App {
             Some(judge) => judge.judged(parts, collection_of(&call.body)),
             None => parts,
         };
+        let (parts, run) = self.recorded(parts, identity, &call, &admitted, listed, &cancel);
         let (gate, resource) = admitted.needs;
         Ok(Running {
             parts: parts.peekable(),
@@ -210,12 +210,13 @@ impl App {
             _ if call.target.joins() => {
                 let permit = self.enter(&identity.workspace)?;
                 let place = rejoin::place(&Fields::new(&call.body))?;
-                let own = Resource::workspace(named(identity, call));
-                self.auth.authorise(identity, JOINS, &own).await?;
                 let parts;
                 (parts, lapse) = self.joined(identity, call, &place, cancel).await?;
                 run = Some(place);
                 (parts, Some(permit))
+            }
+            registry::REQUESTS if operation == "cancel-run" && self.names_kept(call) => {
+                (self.cancel_kept(identity, call).await?, None)
             }
             registry::REQUESTS if matches!(operation, EXPAND | REMAKE) => {
                 let permit = self.enter(&identity.workspace)?;
@@ -262,7 +263,7 @@ impl App {
         })
     }
 
-    /// A run that a caller may read: their own, or, for who administers its workspace, anybody's; and until when.
+    /// A stream that a caller may read: their own, or, for who administers its workspace, anybody's; and until when.
     async fn joined(
         &self,
         identity: &Identity,
@@ -272,16 +273,31 @@ impl App {
     ) -> Result<(Parts, Lapse), RequestError> {
         let workspace = self.administered(identity, call).await?;
         let whose = (&*identity.id, workspace.as_deref().unwrap_or_default());
-        let resource = self.of_run(identity, whose, run).await?;
+        let kept = match call.target.replays() {
+            true => None,
+            false => self.kept_stream(identity, whose, run).await?,
+        };
+        let (gate, resource) = match &kept {
+            Some((access, _)) => access.needs.clone(),
+            None => {
+                let own = Resource::workspace(named(identity, call));
+                self.auth.authorise(identity, JOINS, &own).await?;
+                (JOINS, self.of_run(identity, whose, run).await?)
+            }
+        };
         let lapse = match workspace {
             Some(_) => {
                 let all = Resource::workspace(named(identity, call));
                 self.auth.lapse(identity, Gate::Needs(ADMINISTERS), all)
             }
-            None => self.auth.lapse(identity, JOINS, resource),
+            None => self.auth.lapse(identity, gate, resource),
         };
         let open = self.auth.open();
         let noted = self.cancel_of(identity, call, run);
+        if let Some((_, follower)) = kept {
+            let joined = Joined::kept(follower, *first, (cancel, noted));
+            return Ok((joined.parts(), lapse));
+        }
         let joined = Joined::new(&self.mesh, whose, (run, *first), open, (cancel, noted));
         let joined = match call.target.replays() {
             true => joined.again(),
@@ -333,9 +349,21 @@ impl App {
         let known = known.ok_or_else(rejoin::unknown)?;
         let workspace = WorkspaceId::new(&known.workspace).map_err(|_| rejoin::unknown())?;
         let resource = Resource::flow(workspace.as_str(), &known.flow);
-        let allowed = self.allowed(identity, JOINS, &resource, &workspace).await;
-        match allowed {
-            Ok(generation) if generation == known.generation => Ok(resource),
+        let owner = (&workspace, known.generation);
+        self.may_still(identity, (JOINS, &resource), owner).await?;
+        Ok(resource)
+    }
+
+    /// Whether a caller may do now what it took to ask, in a workspace that is still the same one; else it looks as if there were
+    /// nothing.
+    pub(crate) async fn may_still(
+        &self,
+        identity: &Identity,
+        (gate, resource): (Gate, &Resource),
+        (workspace, generation): (&WorkspaceId, i64),
+    ) -> Result<(), RequestError> {
+        match self.allowed(identity, gate, resource, workspace).await {
+            Ok(now) if now == generation => Ok(()),
             Ok(_) | Err(RequestError::AccessDenied | RequestError::WorkspaceNotFound) => {
                 Err(rejoin::unknown().into())
             }
@@ -344,7 +372,7 @@ impl App {
     }
 
     /// The workspace all of whose runs a caller asks for, if they may see them: the text form of its key.
-    async fn administered(
+    pub(crate) async fn administered(
         &self,
         identity: &Identity,
         call: &Call,

@@ -5,7 +5,8 @@
 //! queues: they know HTTP and nothing of the bus. Translators ([`engine::translate`]) know both vocabularies and do no
 //! I/O; the table in `registry` says which operation needs which capability.
 //!
-//! The gateway keeps nothing, and no text it sends names a queue, a host, a path or another tenant.
+//! The gateway keeps nothing, except for an hour what detached requests sent (`kept`), and no text it sends names a queue, a
+//! host, a path or another tenant.
 
 mod admission;
 mod ask;
@@ -31,8 +32,10 @@ mod handlers;
 mod handshake;
 mod iam_call;
 mod inflight;
+mod joining;
 mod judge;
 mod judging;
+mod kept;
 mod levels;
 mod listener;
 mod offers;

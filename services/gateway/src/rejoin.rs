@@ -1,4 +1,5 @@
-//! Runs of the agent that are joined again: what they tell from a part on, whichever gateway they came through.
+//! Streams that are joined again, from a part on: runs of the agent, whichever gateway they came through, and what this
+//! gateway keeps of others.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -16,6 +17,7 @@ use crate::ask::{self, Part, Parts};
 use crate::engine::scrub::scrub_for;
 use crate::engine::translate::agent::{Agent, gap};
 use crate::engine::translate::{About, Body, Fields};
+use crate::kept::Follower;
 use crate::registry;
 
 /// Notes something that was done.
@@ -61,20 +63,37 @@ pub(crate) fn unknown() -> Error {
     Error::new(ErrorCode::NotFound, "run not found")
 }
 
-/// Whose run is read, and from where.
+/// A stream that is read, and from where.
 pub(crate) struct Joined {
-    mesh: Mesh,
-    request: AgentRunsRequest,
+    source: Source,
+    /// Number of the next part.
+    from: u64,
     /// Ends it, and the run with it: the client's own word.
     cancel: CancellationToken,
     /// Notes that they said it.
     noted: Option<Noted>,
     about: About,
-    answer: Option<Answer<AgentRunsResponse>>,
-    waiting: VecDeque<String>,
+    waiting: VecDeque<Sent>,
     tries: u32,
     over: bool,
 }
+
+/// Where a stream comes from.
+enum Source {
+    /// The agent, which has a ledger of its runs.
+    Agent(Box<Ledger>),
+    /// This gateway.
+    Kept(Follower),
+}
+
+/// A part as it comes from there.
+enum Sent {
+    Agent(String),
+    Kept(Arc<Part>),
+}
+
+/// Some parts, and the number of the first of them.
+type More = (u64, Vec<Sent>);
 
 /// The run that a request names, and the first part that its client lacks.
 pub(crate) fn place(fields: &Fields<'_>) -> Result<(Arc<str>, u64), Error> {
@@ -96,25 +115,42 @@ impl Joined {
         (user, workspace): (&str, &str),
         (run, first): (&str, u64),
         operator: bool,
-        (cancel, noted): (CancellationToken, Noted),
+        word: (CancellationToken, Noted),
     ) -> Self {
-        Self {
+        let ledger = Ledger {
             mesh: mesh.clone(),
             request: AgentRunsRequest {
                 operation: "read-run".to_owned(),
                 user: user.to_owned(),
                 workspace: workspace.to_owned(),
                 id: run.to_owned(),
-                from: i64::try_from(first).unwrap_or(i64::MAX),
                 ..AgentRunsRequest::default()
             },
+            answer: None,
+        };
+        Self::of(Source::Agent(Box::new(ledger)), first, operator, word)
+    }
+
+    /// What is kept here of a stream, from a part on: as its caller was to read it.
+    pub(crate) fn kept(follower: Follower, first: u64, word: (CancellationToken, Noted)) -> Self {
+        Self::of(Source::Kept(follower), first, false, word)
+    }
+
+    fn of(
+        source: Source,
+        from: u64,
+        operator: bool,
+        (cancel, noted): (CancellationToken, Noted),
+    ) -> Self {
+        Self {
+            source,
+            from,
             cancel,
             noted: Some(noted),
             about: About {
                 operator,
                 ..About::default()
             },
-            answer: None,
             waiting: VecDeque::new(),
             tries: 0,
             over: false,
@@ -123,7 +159,9 @@ impl Joined {
 
     /// It is replayed from its record instead: who ends that ends no run.
     pub(crate) fn again(mut self) -> Self {
-        self.request.operation = registry::REPLAY.to_owned();
+        if let Source::Agent(ledger) = &mut self.source {
+            ledger.request.operation = registry::REPLAY.to_owned();
+        }
         self.noted = None;
         self
     }
@@ -145,11 +183,9 @@ impl Joined {
         let part = tokio::select! {
             biased;
             () = cancel.cancelled() => {
-                let runs = AgentRuns::of(&self.mesh, &self.request.user);
-                let runs = runs.of_workspace(&self.request.workspace);
                 if let Some(noted) = self.noted.take() {
                     // What it had told before is told all the same where it is joined once more.
-                    let _ = runs.cancel(&self.request.id).await;
+                    self.source.cancel().await;
                     noted();
                 }
                 Part::Error(Error::new(ErrorCode::Cancelled, "the request was cancelled"))
@@ -162,25 +198,21 @@ impl Joined {
 
     async fn read(&mut self) -> Part {
         loop {
-            if let Some(part) = self.waiting.pop_front() {
-                self.request.from += 1;
-                return match serde_json::from_slice::<AgentResponse>(part.as_bytes()) {
-                    Ok(part) => ask::translated::<Agent>(part, &self.about),
-                    Err(_) => Part::Error(Error::new(
-                        ErrorCode::Internal,
-                        "a part of the run cannot be read",
-                    )),
+            if let Some(sent) = self.waiting.pop_front() {
+                self.from += 1;
+                return match sent {
+                    Sent::Agent(part) => self.translated(&part),
+                    Sent::Kept(part) => Part::clone(&part),
                 };
             }
-            match self.more().await {
+            match self.source.more(self.from).await {
                 Ok(Some((first, parts))) => {
                     self.tries = 0;
                     self.waiting = parts.into();
-                    if first > self.request.from {
-                        let missing = std::mem::replace(&mut self.request.from, first);
-                        let number = |part: i64| u64::try_from(part).unwrap_or(0);
+                    if first > self.from {
+                        let missing = std::mem::replace(&mut self.from, first);
                         return Part::Body {
-                            body: gap(number(missing), number(first)),
+                            body: gap(missing, first),
                             last: false,
                             failed: false,
                         };
@@ -196,7 +228,7 @@ impl Joined {
                 }
                 Err(error) if is_away(&error) && self.tries < TRIES => {
                     self.tries += 1;
-                    self.answer = None;
+                    self.source.let_go();
                     tokio::time::sleep(PAUSE).await;
                 }
                 Err(error) => return Part::Error(scrub_for(error, self.about.operator)),
@@ -204,16 +236,79 @@ impl Joined {
         }
     }
 
-    /// What it tells next, and the number of the first of these parts.
-    async fn more(&mut self) -> Result<Option<(i64, Vec<String>)>, Error> {
+    /// A part of a run as its client reads it.
+    fn translated(&self, part: &str) -> Part {
+        match serde_json::from_slice::<AgentResponse>(part.as_bytes()) {
+            Ok(part) => ask::translated::<Agent>(part, &self.about),
+            Err(_) => Part::Error(Error::new(
+                ErrorCode::Internal,
+                "a part of the run cannot be read",
+            )),
+        }
+    }
+}
+
+impl Source {
+    /// Ends what it comes from.
+    async fn cancel(&mut self) {
+        match self {
+            Self::Agent(ledger) => ledger.cancel().await,
+            Self::Kept(follower) => follower.cancel(),
+        }
+    }
+
+    /// It is asked anew for what comes next.
+    fn let_go(&mut self) {
+        if let Self::Agent(ledger) = self {
+            ledger.answer = None;
+        }
+    }
+
+    /// What comes next. `None`: nothing does any more.
+    async fn more(&mut self, from: u64) -> Result<Option<More>, Error> {
+        match self {
+            Self::Agent(ledger) => ledger.more(from).await,
+            Self::Kept(follower) => {
+                let more = follower.more(from).await?;
+                Ok(more.map(|(first, parts)| {
+                    let parts = parts.into_iter().map(Sent::Kept);
+                    (first, parts.collect())
+                }))
+            }
+        }
+    }
+}
+
+/// A run in the ledger of the agent.
+struct Ledger {
+    mesh: Mesh,
+    request: AgentRunsRequest,
+    answer: Option<Answer<AgentRunsResponse>>,
+}
+
+impl Ledger {
+    async fn cancel(&mut self) {
+        let runs = AgentRuns::of(&self.mesh, &self.request.user);
+        let runs = runs.of_workspace(&self.request.workspace);
+        let _ = runs.cancel(&self.request.id).await;
+    }
+
+    async fn more(&mut self, from: u64) -> Result<Option<More>, Error> {
         let answer = match &mut self.answer {
             Some(answer) => answer,
-            none => none.insert(AgentRuns::read(&self.mesh, &self.request)?),
+            none => {
+                self.request.from = i64::try_from(from).unwrap_or(i64::MAX);
+                none.insert(AgentRuns::read(&self.mesh, &self.request)?)
+            }
         };
         match answer.next().await {
             Some(Ok(some)) => match some.error {
                 Some(error) => Err(error),
-                None if some.more => Ok(Some((some.first, some.parts))),
+                None if some.more => {
+                    let first = u64::try_from(some.first).unwrap_or(0);
+                    let parts = some.parts.into_iter().map(Sent::Agent);
+                    Ok(Some((first, parts.collect())))
+                }
                 None => Ok(None),
             },
             Some(Err(error)) => Err(error),

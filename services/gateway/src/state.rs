@@ -18,6 +18,7 @@ use crate::error::RequestError;
 use crate::flows::Flows;
 use crate::inflight::{InFlight, Permit};
 use crate::judging::JudgeRoom;
+use crate::kept::Kept;
 use crate::levels::Levels;
 use crate::offers::Asked;
 use crate::options::{AuthMode, GatewayOptions};
@@ -52,6 +53,8 @@ pub(crate) struct App {
     pub(crate) judges: JudgeRoom,
     /// Work that goes on without its caller.
     pub(crate) detached: Detached,
+    /// What such work sent, for whoever joins it again.
+    pub(crate) kept: Kept,
     /// Calls of tools that their callers may cancel.
     pub(crate) calls: Calls,
     /// What clients of `/mcp` were asked.
@@ -110,6 +113,7 @@ impl App {
             receipts: Receipts::new(&options.settings),
             judges: JudgeRoom::default(),
             detached: Detached::new(options.settings.detached_per_user),
+            kept: Kept::new(),
             calls: Calls::default(),
             asked: Asked::default(),
             levels: Levels::default(),

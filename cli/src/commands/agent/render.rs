@@ -67,11 +67,26 @@ impl Chunk {
                 };
             }
             "confirm" => return Self::asks(reply),
-            _ => return Self::Other,
+            _ => return Self::of_others(reply),
         };
         Self::Text {
             shown,
             content: text(reply, "content"),
+        }
+    }
+
+    /// Reads a reply of retrieval or a model, or an event of a session.
+    fn of_others(reply: &Value) -> Self {
+        let content = match reply.get("data") {
+            Some(data) => text(data, "delta"),
+            None => text(reply, "response"),
+        };
+        match content.is_empty() {
+            true => Self::Other,
+            false => Self::Text {
+                shown: Shown::Answer,
+                content,
+            },
         }
     }
 
@@ -271,5 +286,18 @@ mod tests {
             json!({"chunk_type": "final-answer", "content": "Two.", "end_of_dialog": true}),
         ];
         assert_eq!(play(false, false, &replies), "One.\n\nTwo.\n");
+    }
+
+    #[test]
+    fn texts_of_other_streams_are_answers() {
+        for reply in [
+            json!({"message_type": "chunk", "response": "One."}),
+            json!({"event": "token", "data": {"delta": "One."}}),
+        ] {
+            let chunk = Chunk::read(&reply);
+            assert_eq!(chunk.shown(), Some(Shown::Answer), "{reply}");
+        }
+        let end = json!({"event": "done", "data": {"content": "One."}});
+        assert_eq!(Chunk::read(&end), Chunk::Other);
     }
 }

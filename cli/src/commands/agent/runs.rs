@@ -88,7 +88,7 @@ impl Attach {
 
 impl Command for Attach {
     const NAME: &'static str = "attach";
-    const ABOUT: &'static str = "Follow a run of the agent from its first part on";
+    const ABOUT: &'static str = "Follow a run, or a detached request, from its first part on";
 
     fn options(&self) -> Options {
         Options::from(&self.gateway)
@@ -134,7 +134,9 @@ async fn follow(session: &mut Session, request: Value, verbose: bool) -> Result<
                 .out
                 .talk(format!("{parts} parts of the run are not kept."));
         }
-        if matches!(chunk.shown(), Some(Shown::Answer)) {
+        // The last part of retrieval has no text, and says what the answer cites.
+        let ends = reply.get("end_of_session") == Some(&Value::Bool(true));
+        if ends || matches!(chunk.shown(), Some(Shown::Answer)) {
             last_answer = reply;
         }
     };
@@ -259,15 +261,16 @@ pub(super) fn answer_to(run: &str, asked: &str, answer: &str) -> Value {
 fn happened(reply: &Value) -> String {
     let count = |key: &str| reply.get(key).and_then(Value::as_u64).unwrap_or(0);
     let is = |row: &Value, key: &str| row.get(key).and_then(Value::as_bool) == Some(true);
-    let mut lines = vec![
-        format!("Cancelled: {}", text(reply, "cancelled")),
-        format!(
+    let mut lines = vec![format!("Cancelled: {}", text(reply, "cancelled"))];
+    // Other streams than runs of the agent have no steps.
+    if reply.get("steps").is_some() {
+        lines.push(format!(
             "Steps: {}, tokens in: {}, tokens out: {}",
             count("steps"),
             count("in-token"),
             count("out-token")
-        ),
-    ];
+        ));
+    }
     for call in list(reply, "tool-calls") {
         let came = match (is(call, "returned"), is(call, "failed")) {
             (true, false) => "returned",
@@ -305,5 +308,7 @@ mod tests {
             "Cancelled: r1\nSteps: 2, tokens in: 30, tokens out: 4\nTool mail: returned\n\
              Tool pay: under way: it may or may not have had its effect"
         );
+        let stream = json!({"cancelled": "r2.g1", "ended": true});
+        assert_eq!(happened(&stream), "Cancelled: r2.g1");
     }
 }

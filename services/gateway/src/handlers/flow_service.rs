@@ -50,11 +50,7 @@ async fn answer(
         let (mut body, question) = read::body(app, headers, body, Some(&identity)).await?;
         let streaming = sse::wanted(headers);
         let whole = Whole::of(target.name(), "", &body);
-        let joined = match target.name() == "agent" {
-            true => read::last_event(headers)?,
-            false => None,
-        };
-        if let Some(request) = joined {
+        if let Some(request) = runs::resumed(&target, headers)? {
             let running = runs::join(app, &identity, request, read::workspace(&body)?, meta);
             let running = running.await?.holding(question);
             let outlet = app.sending.outlet(&identity);

@@ -1,4 +1,4 @@
-//! `GET /api/v1/runs/{run}`: a run of the agent from the part on that the client lacks.
+//! `GET /api/v1/runs/{run}`: a run of the agent, or another stream that is kept here, from the part on that the client lacks.
 
 use axum::extract::{Extension, Path, Query, State};
 use axum::http::HeaderMap;
@@ -48,13 +48,23 @@ pub(crate) async fn follow(
         if sse::wanted(&headers) {
             return Ok(sse::respond(running, app.options.heartbeat, outlet));
         }
-        let whole = Whole::of("agent", "", &Body::new());
+        // Of another stream it is the last message, as for whoever asked.
+        let of = if app.kept.knows(&run) { "" } else { "agent" };
+        let whole = Whole::of(of, "", &Body::new());
         Ok(whole.respond(running, &outlet).await)
     };
     outcome.await.unwrap_or_else(RequestError::into_response)
 }
 
-/// Joins the run that a request names.
+/// The request by which a stream goes on, if the client says that it has the beginning.
+pub(super) fn resumed(target: &Target, headers: &HeaderMap) -> Result<Option<Body>, RequestError> {
+    match target.name() == "agent" || target.is_kept() {
+        true => read::last_event(headers),
+        false => Ok(None),
+    }
+}
+
+/// Joins the stream that a request names.
 pub(super) async fn join(
     app: &App,
     identity: &Identity,

@@ -6,7 +6,7 @@ use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
 use tokio_util::sync::CancellationToken;
 
-use super::{read, sse, whole::Whole};
+use super::{read, runs, sse, whole::Whole};
 use crate::auth::Identity;
 use crate::call::{Call, Meta, Target};
 use crate::error::RequestError;
@@ -79,16 +79,22 @@ async fn answer(
     let streaming = sse::wanted(headers);
     let whole = Whole::of(target.name(), target.operation(), &body);
     super::flow_service::set_streaming(&mut body, streaming)?;
-    let call = Call {
-        workspace: read::workspace(&body)?,
-        target,
-        body,
-        timeout: read::timeout(headers)?,
-        leave: read::leave(headers)?,
-        whole: !streaming,
-        meta,
+    let workspace = read::workspace(&body)?;
+    let running = match runs::resumed(&target, headers)? {
+        Some(request) => runs::join(app, &identity, request, workspace, meta).await?,
+        None => {
+            let call = Call {
+                workspace,
+                target,
+                body,
+                timeout: read::timeout(headers)?,
+                leave: read::leave(headers)?,
+                whole: !streaming,
+                meta,
+            };
+            app.start(&identity, call, CancellationToken::new()).await?
+        }
     };
-    let running = app.start(&identity, call, CancellationToken::new()).await?;
     let running = running.holding(question);
     let outlet = app.sending.outlet(&identity);
     if streaming {

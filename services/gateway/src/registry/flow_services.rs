@@ -34,8 +34,10 @@ pub(crate) struct Kind {
     pub(crate) own: bool,
     /// It is an input of the flow, which the librarian fills.
     pub(crate) input: bool,
-    /// It leaves something behind but its answer: it may go on without its caller.
+    /// It leaves something behind but its answer, or its answer is kept: it may go on without its caller.
     pub(crate) lasting: bool,
+    /// What it sends is kept at the gateway meanwhile, and can be joined again.
+    pub(crate) kept: bool,
 }
 
 const fn kind(name: &'static str, capability: &'static str, asks: Asks) -> Kind {
@@ -46,6 +48,7 @@ const fn kind(name: &'static str, capability: &'static str, asks: Asks) -> Kind 
         own: false,
         input: false,
         lasting: false,
+        kept: false,
     }
 }
 
@@ -53,6 +56,13 @@ const fn lasting(name: &'static str, capability: &'static str, asks: Asks) -> Ki
     Kind {
         lasting: true,
         ..kind(name, capability, asks)
+    }
+}
+
+const fn kept(name: &'static str, capability: &'static str, asks: Asks) -> Kind {
+    Kind {
+        kept: true,
+        ..lasting(name, capability, asks)
     }
 }
 
@@ -64,24 +74,25 @@ const fn load(name: &'static str, asks: Asks) -> Kind {
         own: false,
         input: true,
         lasting: true,
+        kept: false,
     }
 }
 
 pub(super) const KINDS: &[Kind] = &[
     lasting("agent", "agent", ask::ask::<Agent>),
-    kind("text-completion", "llm", ask::ask::<Completion>),
+    kept("text-completion", "llm", ask::ask::<Completion>),
     Kind {
         own: true,
-        ..kind("chat-completion", "llm", ask::ask::<Chat>)
+        ..kept("chat-completion", "llm", ask::ask::<Chat>)
     },
-    kind("prompt", "llm", ask::ask::<Prompt>),
+    kept("prompt", "llm", ask::ask::<Prompt>),
     lasting("mcp-tool", "mcp", ask::ask::<Tool>),
     kind("triples", "triples:read", ask::ask::<TriplesQuery>),
     kind("sparql", "sparql:read", ask::ask::<Sparql>),
     load("text-load", ask::ask::<TextLoad>),
     load("document-load", ask::ask::<DocumentLoad>),
-    lasting("graph-rag", "graph-rag:read", ask::ask::<GraphRag>),
-    lasting("document-rag", "document-rag:read", ask::ask::<DocumentRag>),
+    kept("graph-rag", "graph-rag:read", ask::ask::<GraphRag>),
+    kept("document-rag", "document-rag:read", ask::ask::<DocumentRag>),
     kind("embeddings", "embeddings", ask::ask::<Embeddings>),
     kind(
         "graph-embeddings",
@@ -132,6 +143,7 @@ pub(crate) const THRU: Kind = Kind {
     own: false,
     input: false,
     lasting: true,
+    kept: false,
 };
 
 /// A kind of flow service.

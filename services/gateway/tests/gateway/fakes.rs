@@ -12,7 +12,7 @@ use tg_schemas::msg::*;
 use tg_schemas::vocabulary::POLICY_GRAPH;
 use tg_schemas::{Error, ErrorCode, Term, Triple};
 use tg_testkit::config::Config;
-use tg_testkit::fakes::{Played, RecordingConsumer};
+use tg_testkit::fakes::{Play, Played, RecordingConsumer};
 use tokio::sync::watch;
 
 use crate::workspaces::of_workspaces;
@@ -231,7 +231,8 @@ pub fn triples() -> Arc<Played<TriplesQueryRequest, TriplesQueryResponse>> {
     })
 }
 
-/// GraphRAG: an explain frame, two chunks, the end; the query `fail` fails.
+/// GraphRAG: an explain frame, two chunks, the end; the query `fail` fails. Streamed, `hang` says no more after the first chunk,
+/// and `long` has seven chunks of 3 MiB.
 pub fn graph_rag() -> Arc<Played<GraphRagQuery, GraphRagResponse>> {
     Played::new(|_, ask: GraphRagQuery| {
         if ask.query == "fail" {
@@ -250,18 +251,23 @@ pub fn graph_rag() -> Arc<Played<GraphRagQuery, GraphRagResponse>> {
             ..GraphRagResponse::default()
         };
         if !ask.streaming {
-            return Ok(vec![explain, chunk("forty-two", true)]);
+            return Ok(Play::of(vec![explain, chunk("forty-two", true)]));
         }
         let end = GraphRagResponse {
             end_of_session: true,
             ..chunk("", true)
         };
-        Ok(vec![
-            explain,
-            chunk("forty", false),
-            chunk("-two", true),
-            end,
-        ])
+        let mut parts = vec![explain];
+        match ask.query.as_str() {
+            "hang" => {
+                parts.push(chunk("forty", false));
+                return Ok(Play::of(parts).hanging());
+            }
+            "long" => parts.extend(vec![chunk(&"x".repeat(3 << 20), false); 7]),
+            _ => parts.extend([chunk("forty", false), chunk("-two", true)]),
+        }
+        parts.push(end);
+        Ok(Play::of(parts))
     })
 }
 

@@ -23,6 +23,7 @@ mod operations;
 mod pace;
 mod rag;
 mod receiving;
+mod rejoined;
 mod responses;
 mod rest;
 mod runs;

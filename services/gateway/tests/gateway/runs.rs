@@ -193,7 +193,7 @@ fn events(text: &str) -> Vec<(String, Value)> {
         .collect()
 }
 
-async fn streamed(request: reqwest::RequestBuilder) -> Vec<(String, Value)> {
+pub async fn streamed(request: reqwest::RequestBuilder) -> Vec<(String, Value)> {
     let request = request.header("accept", "text/event-stream");
     let text = request.send().await.unwrap().text().await.unwrap();
     assert!(text.trim_end().ends_with("event: end\ndata: {}"), "{text}");

@@ -1,0 +1,535 @@
+//! What detached requests of other services than the agent sent: in memory, for an hour after their end, so that whoever asked
+//! joins them again at this gateway. It is bounded for a stream, a workspace and in all: of a stream that is too long the
+//! first parts go, and of others those that ended first.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::StreamExt;
+use parking_lot::Mutex;
+use tg_schemas::limits::{KEPT_OF_WORKSPACE, KEPT_STREAM, KEPT_STREAMS};
+use tg_schemas::{Error, ErrorCode, WorkspaceId, WorkspaceKey};
+use tokio::sync::watch;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::ask::{Part, Parts};
+use crate::auth::Resource;
+use crate::budget::need;
+use crate::registry::Gate;
+
+/// How long a stream is kept that is over.
+const KEPT_FOR: Duration = Duration::from_secs(3_600);
+/// Streams of one workspace that are kept at once.
+const OF_WORKSPACE: usize = 128;
+/// Streams that are kept at once in all.
+const OF_ALL: usize = 1_024;
+/// Parts that are handed over at a time.
+const AT_ONCE: usize = 8;
+/// What a part takes beside what is in it.
+const BESIDE: usize = 256;
+/// First letter of the mark of a gateway.
+const MARK: char = 'g';
+
+/// All streams that this gateway keeps.
+#[derive(Clone)]
+pub(crate) struct Kept {
+    all: Arc<Mutex<Streams>>,
+    /// Stands in the name of each of them: another gateway sees by it that it cannot have that stream.
+    mark: Arc<str>,
+}
+
+/// Whose a stream is, and what it takes to read it.
+#[derive(Debug, Clone)]
+pub(crate) struct Access {
+    pub(crate) user: Arc<str>,
+    pub(crate) workspace: WorkspaceId,
+    pub(crate) generation: i64,
+    pub(crate) needs: (Gate, Resource),
+}
+
+/// What a name stands for.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Named<'a> {
+    /// A stream of this gateway, by its id.
+    Here(&'a str),
+    /// A stream of another gateway.
+    Elsewhere,
+    /// Whatever has this id.
+    Unmarked(&'a str),
+}
+
+/// By id.
+#[derive(Default)]
+struct Streams {
+    entries: BTreeMap<String, Entry>,
+}
+
+struct Entry {
+    access: Access,
+    /// The workspace in its generation.
+    owner: String,
+    cancel: CancellationToken,
+    /// Number of the first part that is still there.
+    first: u64,
+    /// With what each of them takes.
+    parts: VecDeque<(Arc<Part>, usize)>,
+    bytes: usize,
+    ended: Option<Instant>,
+    changed: watch::Sender<()>,
+}
+
+impl Entry {
+    fn is_of(&self, owner: Option<&str>) -> bool {
+        owner.is_none_or(|owner| self.owner == owner)
+    }
+
+    /// Drops the first parts until the others take no more than that.
+    fn cut(&mut self, most: usize) {
+        while self.bytes > most
+            && let Some((_, size)) = self.parts.pop_front()
+        {
+            self.bytes -= size;
+            self.first += 1;
+        }
+    }
+}
+
+impl Streams {
+    /// Drops what ended too long ago.
+    fn forget(&mut self) {
+        let now = Instant::now();
+        self.entries.retain(|_, entry| {
+            let over = entry.ended.map(|ended| now.duration_since(ended));
+            over.is_none_or(|over| over < KEPT_FOR)
+        });
+    }
+
+    fn oldest_ended(&self, owner: Option<&str>) -> Option<String> {
+        let of = self.entries.iter().filter(|(_, entry)| entry.is_of(owner));
+        let ended = of.filter_map(|(id, entry)| Some((entry.ended?, id)));
+        ended.min().map(|(_, id)| id.clone())
+    }
+
+    /// Whether there is a place for one more stream, for which one that is over may have to go.
+    fn has_place(&mut self, owner: Option<&str>, most: usize) -> bool {
+        let count = |entries: &BTreeMap<String, Entry>| {
+            let of = entries.values().filter(|entry| entry.is_of(owner));
+            of.count()
+        };
+        while count(&self.entries) >= most {
+            let Some(id) = self.oldest_ended(owner) else {
+                return false;
+            };
+            self.entries.remove(&id);
+        }
+        true
+    }
+
+    /// Makes room for what was added to a stream: others that are over go, else its own first parts.
+    fn bound(&mut self, id: &str, owner: Option<&str>, most: usize) {
+        loop {
+            let of = self.entries.values().filter(|entry| entry.is_of(owner));
+            let held: usize = of.map(|entry| entry.bytes).sum();
+            if held <= most {
+                return;
+            }
+            if let Some(gone) = self.oldest_ended(owner) {
+                self.entries.remove(&gone);
+                continue;
+            }
+            if let Some(entry) = self.entries.get_mut(id) {
+                entry.cut(entry.bytes.saturating_sub(held - most));
+            }
+            return;
+        }
+    }
+
+    fn add(&mut self, id: &str, part: &Part) {
+        let Some(entry) = self.entries.get_mut(id) else {
+            return;
+        };
+        let size = weight(part);
+        entry.bytes += size;
+        entry.parts.push_back((Arc::new(part.clone()), size));
+        entry.cut(KEPT_STREAM);
+        let owner = entry.owner.clone();
+        self.bound(id, Some(&owner), KEPT_OF_WORKSPACE);
+        self.bound(id, None, KEPT_STREAMS);
+        self.notify(id);
+    }
+
+    fn end(&mut self, id: &str) {
+        if let Some(entry) = self.entries.get_mut(id) {
+            entry.ended = Some(Instant::now());
+        }
+        self.notify(id);
+    }
+
+    fn notify(&self, id: &str) {
+        if let Some(entry) = self.entries.get(id) {
+            entry.changed.send_replace(());
+        }
+    }
+
+    /// The stream with an id, of a user or of a workspace.
+    fn of(&self, (user, owner): (&str, &str), id: &str) -> Option<&Entry> {
+        self.entries.get(id).filter(|entry| match owner {
+            "" => &*entry.access.user == user,
+            owner => entry.owner == owner,
+        })
+    }
+}
+
+/// What a part takes at most, by an estimate.
+fn weight(part: &Part) -> usize {
+    let inside = match part {
+        Part::Body { body, .. } => serde_json::to_vec(body).map_or(0, |text| need(&text)),
+        Part::Error(error) => error.message.len(),
+    };
+    inside + BESIDE
+}
+
+impl Kept {
+    /// Nothing yet.
+    pub(crate) fn new() -> Self {
+        let random = uuid::Uuid::new_v4().simple().to_string();
+        let mark: String = [MARK].into_iter().chain(random.chars().take(8)).collect();
+        Self {
+            all: Arc::default(),
+            mark: mark.into(),
+        }
+    }
+
+    /// What clients call the stream with an id.
+    pub(crate) fn name(&self, id: &str) -> Arc<str> {
+        format!("{id}.{}", self.mark).into()
+    }
+
+    /// What a client means by a name.
+    pub(crate) fn named<'a>(&self, run: &'a str) -> Named<'a> {
+        match run.rsplit_once('.') {
+            Some((id, mark)) if mark == &*self.mark => Named::Here(id),
+            Some((_, mark)) if mark.len() == self.mark.len() && mark.starts_with(MARK) => {
+                Named::Elsewhere
+            }
+            _ => Named::Unmarked(run),
+        }
+    }
+
+    /// Whether a name stands for a stream of a gateway, and not for a run of the agent.
+    pub(crate) fn knows(&self, run: &str) -> bool {
+        match self.named(run) {
+            Named::Unmarked(id) => self.all.lock().entries.contains_key(id),
+            _ => true,
+        }
+    }
+
+    /// Keeps a stream from now on. `None`: there are too many, none of which is over.
+    pub(crate) fn record(
+        &self,
+        id: &str,
+        access: Access,
+        cancel: CancellationToken,
+    ) -> Option<Recorder> {
+        let owner = WorkspaceKey::new(access.workspace.as_str(), access.generation).to_string();
+        let mut all = self.all.lock();
+        all.forget();
+        if !all.has_place(Some(&owner), OF_WORKSPACE) || !all.has_place(None, OF_ALL) {
+            return None;
+        }
+        let entry = Entry {
+            access,
+            owner,
+            cancel: cancel.clone(),
+            first: 0,
+            parts: VecDeque::new(),
+            bytes: 0,
+            ended: None,
+            changed: watch::channel(()).0,
+        };
+        all.entries.insert(id.to_owned(), entry);
+        drop(all);
+        Some(Recorder {
+            all: self.all.clone(),
+            id: id.to_owned(),
+            cancel,
+            over: false,
+        })
+    }
+
+    /// The stream with an id, of a user or of a workspace.
+    pub(crate) fn find(&self, whose: (&str, &str), id: &str) -> Option<(Access, Follower)> {
+        let mut all = self.all.lock();
+        all.forget();
+        let entry = all.of(whose, id)?;
+        let follower = Follower {
+            all: self.all.clone(),
+            id: id.to_owned(),
+            cancel: entry.cancel.clone(),
+            changed: entry.changed.subscribe(),
+        };
+        Some((entry.access.clone(), follower))
+    }
+
+    /// Ends the request behind a stream. Whether it was over; `None`: there is no such stream.
+    pub(crate) fn cancel(&self, whose: (&str, &str), id: &str) -> Option<bool> {
+        let mut all = self.all.lock();
+        all.forget();
+        let entry = all.of(whose, id)?;
+        entry.cancel.cancel();
+        Some(entry.ended.is_some())
+    }
+}
+
+/// A stream of another gateway.
+pub(crate) fn elsewhere() -> Error {
+    let text = "this gateway does not keep that stream: the gateway that took the request keeps it, for an hour after its end";
+    Error::new(ErrorCode::NotFound, text)
+}
+
+/// Keeps the parts of one stream as they pass.
+pub(crate) struct Recorder {
+    all: Arc<Mutex<Streams>>,
+    id: String,
+    cancel: CancellationToken,
+    over: bool,
+}
+
+impl Recorder {
+    /// The same parts, each of which is kept when it comes.
+    pub(crate) fn recorded(mut self, parts: Parts) -> Parts {
+        let recorded = parts.map(move |part| {
+            self.add(&part);
+            part
+        });
+        recorded.boxed()
+    }
+
+    fn add(&mut self, part: &Part) {
+        let last = !matches!(part, Part::Body { last: false, .. });
+        let mut all = self.all.lock();
+        match part {
+            // What is empty has no number: who reads on counts so too.
+            Part::Body { body, .. } if body.is_empty() => {}
+            // How it ended in its service says less.
+            Part::Error(_) if self.cancel.is_cancelled() => {
+                all.add(&self.id, &Part::Error(cancelled()));
+            }
+            part => all.add(&self.id, part),
+        }
+        if last {
+            all.end(&self.id);
+            self.over = true;
+        }
+    }
+}
+
+/// Nobody reads on: it was cancelled, or what read it had another reason to end.
+impl Drop for Recorder {
+    fn drop(&mut self) {
+        if self.over {
+            return;
+        }
+        let error = Error::new(ErrorCode::Interrupted, "the answer is incomplete");
+        self.add(&Part::Error(error));
+    }
+}
+
+fn cancelled() -> Error {
+    Error::new(ErrorCode::Cancelled, "the request was cancelled")
+}
+
+/// Reads a stream that is kept.
+pub(crate) struct Follower {
+    all: Arc<Mutex<Streams>>,
+    id: String,
+    cancel: CancellationToken,
+    changed: watch::Receiver<()>,
+}
+
+impl Follower {
+    /// Ends the request behind it.
+    pub(crate) fn cancel(&self) {
+        self.cancel.cancel();
+    }
+
+    /// The parts from a number on, with the number of the first of them: a higher one where parts were cut. `None`: nothing
+    /// follows any more.
+    pub(crate) async fn more(&mut self, from: u64) -> Result<Option<(u64, Vec<Arc<Part>>)>, Error> {
+        loop {
+            drop(self.changed.borrow_and_update());
+            match self.look(from)? {
+                Looked::Parts(first, parts) => return Ok(Some((first, parts))),
+                Looked::Over => return Ok(None),
+                // A stream that went meanwhile changes no more, which the next look shows.
+                Looked::Nothing => _ = self.changed.changed().await,
+            }
+        }
+    }
+
+    fn look(&self, from: u64) -> Result<Looked, Error> {
+        let all = self.all.lock();
+        let entry = all.entries.get(&self.id).ok_or_else(|| {
+            let text = "the stream is not kept any more: there was no room for it";
+            Error::new(ErrorCode::NotFound, text)
+        })?;
+        let first = entry.first.max(from);
+        let skip = usize::try_from(first - entry.first).unwrap_or(usize::MAX);
+        let some = entry.parts.iter().skip(skip).take(AT_ONCE);
+        let some: Vec<_> = some.map(|(part, _)| part.clone()).collect();
+        Ok(match entry.ended {
+            _ if first > from || !some.is_empty() => Looked::Parts(first, some),
+            Some(_) => Looked::Over,
+            None => Looked::Nothing,
+        })
+    }
+}
+
+/// What a stream has behind a part.
+enum Looked {
+    Parts(u64, Vec<Arc<Part>>),
+    Over,
+    /// Nothing yet.
+    Nothing,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::engine::translate::Body;
+
+    fn part(text: &str, last: bool) -> Part {
+        Part::Body {
+            body: Body::from_iter([("text".to_owned(), json!(text))]),
+            last,
+            failed: false,
+        }
+    }
+
+    fn recorder(kept: &Kept, id: &str) -> Option<Recorder> {
+        let access = Access {
+            user: "ann".into(),
+            workspace: WorkspaceId::new("w").unwrap(),
+            generation: 2,
+            needs: (Gate::Authenticated, Resource::workspace("w")),
+        };
+        kept.record(id, access, CancellationToken::new())
+    }
+
+    fn follower(kept: &Kept, id: &str) -> Option<Follower> {
+        kept.find(("ann", ""), id).map(|(_, follower)| follower)
+    }
+
+    #[tokio::test]
+    async fn a_stream_is_read_from_any_part_on_while_it_grows_and_when_it_is_over() {
+        let kept = Kept::new();
+        let mut recorder = recorder(&kept, "r").unwrap();
+        let mut follower = follower(&kept, "r").unwrap();
+        recorder.add(&part("a", false));
+        let (first, some) = follower.more(0).await.unwrap().unwrap();
+        assert_eq!((first, &*some[0]), (0, &part("a", false)));
+        let more = tokio::spawn(async move { follower.more(1).await });
+        tokio::task::yield_now().await;
+        recorder.add(&part("b", true));
+        let (first, some) = more.await.unwrap().unwrap().unwrap();
+        assert_eq!((first, some.len(), &*some[0]), (1, 1, &part("b", true)));
+        drop(recorder);
+        let (_, mut again) = kept.find(("", "w#2"), "r").unwrap();
+        assert_eq!(again.more(0).await.unwrap().unwrap().1.len(), 2);
+        assert_eq!(again.more(2).await, Ok(None));
+        assert!(kept.find(("bob", ""), "r").is_none());
+        assert!(kept.find(("ann", "w"), "r").is_none());
+        assert_eq!(kept.cancel(("ann", ""), "r"), Some(true));
+    }
+
+    #[tokio::test]
+    async fn whoever_stops_recording_ends_the_stream_with_an_error() {
+        let kept = Kept::new();
+        drop(recorder(&kept, "lost"));
+        let recorder = recorder(&kept, "cancelled");
+        assert_eq!(kept.cancel(("ann", ""), "cancelled"), Some(false));
+        drop(recorder);
+        for (id, code) in [
+            ("lost", ErrorCode::Interrupted),
+            ("cancelled", ErrorCode::Cancelled),
+        ] {
+            let mut follower = follower(&kept, id).unwrap();
+            let (_, parts) = follower.more(0).await.unwrap().unwrap();
+            match &*parts[0] {
+                Part::Error(error) => assert_eq!(error.code(), code),
+                other => panic!("{other:?}"),
+            }
+            assert_eq!(follower.more(1).await, Ok(None));
+        }
+    }
+
+    #[tokio::test]
+    async fn of_a_long_stream_the_first_parts_go() {
+        let kept = Kept::new();
+        let mut recorder = recorder(&kept, "r").unwrap();
+        let long = "x".repeat(KEPT_STREAM / 4);
+        for _ in 0..6 {
+            recorder.add(&part(&long, false));
+        }
+        let mut follower = follower(&kept, "r").unwrap();
+        let (first, some) = follower.more(0).await.unwrap().unwrap();
+        assert_eq!((first, some.len()), (3, 3));
+        recorder.add(&part(&long.repeat(5), true));
+        assert_eq!(follower.more(3).await, Ok(Some((7, Vec::new()))));
+        assert_eq!(follower.more(7).await, Ok(None));
+    }
+
+    #[tokio::test]
+    async fn what_is_over_makes_room_and_what_is_not_stays() {
+        let kept = Kept::new();
+        let id = |number: usize| format!("{number:04}");
+        let mut all: Vec<_> = (0..OF_WORKSPACE)
+            .map(|number| recorder(&kept, &id(number)).unwrap())
+            .collect();
+        assert!(recorder(&kept, "more").is_none());
+        drop(all.remove(7));
+        assert!(recorder(&kept, "more").is_some());
+        assert!(follower(&kept, &id(7)).is_none());
+        // As do their bytes.
+        all[0].add(&part(&"x".repeat(KEPT_STREAM / 2), false));
+        for recorder in &mut all[1..12] {
+            recorder.add(&part(&"x".repeat(KEPT_STREAM / 2), false));
+        }
+        let held = |kept: &Kept| {
+            let all = kept.all.lock();
+            all.entries.values().map(|entry| entry.bytes).sum::<usize>()
+        };
+        assert!(held(&kept) <= KEPT_OF_WORKSPACE);
+        let mut first = follower(&kept, &id(0)).unwrap();
+        assert_eq!(first.more(0).await.unwrap().unwrap().0, 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_stream_is_kept_for_an_hour_after_its_end() {
+        let kept = Kept::new();
+        let mut recorder = recorder(&kept, "r").unwrap();
+        tokio::time::advance(2 * KEPT_FOR).await;
+        recorder.add(&part("a", true));
+        tokio::time::advance(KEPT_FOR / 2).await;
+        let mut late = follower(&kept, "r").unwrap();
+        tokio::time::advance(KEPT_FOR).await;
+        assert!(follower(&kept, "r").is_none());
+        assert!(late.more(0).await.is_err());
+    }
+
+    #[test]
+    fn a_name_says_which_gateway_keeps_the_stream() {
+        let (kept, other) = (Kept::new(), Kept::new());
+        let name = kept.name("r");
+        assert_eq!(kept.named(&name), Named::Here("r"));
+        assert_eq!(other.named(&name), Named::Elsewhere);
+        assert_eq!(kept.named("r"), Named::Unmarked("r"));
+        assert!(kept.knows(&name) && other.knows(&name) && !kept.knows("r"));
+        let _recorder = recorder(&kept, "r");
+        assert!(kept.knows("r"));
+    }
+}

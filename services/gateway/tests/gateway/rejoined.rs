@@ -1,0 +1,192 @@
+//! Streams of other services than the agent that are joined again, at the gateway that took them.
+
+use serde_json::{Value, json};
+use tg_gateway::{AuthMode, GatewayOptions};
+use tg_testkit::place::Place;
+
+use crate::runs::streamed;
+use crate::socket::{Raw, hear, raw, say};
+use crate::world::World;
+
+const RAG: &str = "/api/v1/flow/default/service/graph-rag";
+
+fn asked(query: &str) -> Value {
+    json!({"id": query, "service": "graph-rag", "flow": "default", "detach": true,
+        "request": {"query": query, "streaming": true}})
+}
+
+/// The frames of the next answer.
+async fn answer(socket: &mut Raw) -> Vec<Value> {
+    let mut all = Vec::new();
+    loop {
+        let frame = hear(socket).await;
+        let last = frame["complete"] == true;
+        all.push(frame);
+        if last {
+            return all;
+        }
+    }
+}
+
+fn run_of(frame: &Value) -> String {
+    frame["run"].as_str().unwrap_or_default().to_owned()
+}
+
+fn offsets(frames: &[Value]) -> Vec<Option<u64>> {
+    frames.iter().map(|one| one["offset"].as_u64()).collect()
+}
+
+async fn retrieval_is_joined_behind_any_part(place: Place) {
+    let world = World::start(&place, AuthMode::None).await;
+    let mut socket = raw(&world, "/api/v1/socket").await;
+    say(&mut socket, asked("q")).await;
+    let all = answer(&mut socket).await;
+    assert_eq!(offsets(&all), [Some(0), Some(1), Some(2), Some(3)]);
+    let run = run_of(&all[0]);
+    let resume = json!({"id": "r", "resume": {"run": run, "offset": 1}});
+    say(&mut socket, resume).await;
+    let rest = answer(&mut socket).await;
+    assert_eq!(offsets(&rest), [Some(2), Some(3)]);
+    for (again, first) in rest.iter().zip(&all[2..]) {
+        assert_eq!(
+            (&again["response"], &again["run"]),
+            (&first["response"], &first["run"])
+        );
+    }
+    // Over HTTP too: all of it, what is behind an event, and nothing.
+    let path = format!("/api/v1/runs/{run}");
+    let whole = streamed(world.http.get(world.url(&path))).await;
+    let ids: Vec<&str> = whole.iter().map(|(id, _)| id.as_str()).collect();
+    let expected = [0, 1, 2, 3].map(|number| format!("{run}:{number}"));
+    assert_eq!(ids, expected);
+    for ((_, again), first) in whole.iter().zip(&all) {
+        assert_eq!(again["response"], first["response"]);
+    }
+    let again = world.http.post(world.url(RAG)).json(&json!({"query": "q"}));
+    let again = again.header("last-event-id", format!("{run}:2"));
+    let last = streamed(again).await;
+    assert_eq!((last.len(), &last[0].0), (1, &expected[3]));
+    let nothing = format!("{path}?offset=3");
+    let nothing = streamed(world.http.get(world.url(&nothing))).await;
+    let end = json!({"response": {}, "complete": true});
+    assert_eq!(nothing, [(String::new(), end)]);
+    let (_, reply) = world.get(&path, "").await;
+    assert_eq!(reply["end_of_session"], true, "{reply}");
+    // Only what goes on without its caller is kept.
+    let mut cancelled = asked("q");
+    cancelled["detach"] = json!(false);
+    say(&mut socket, cancelled).await;
+    let all = answer(&mut socket).await;
+    assert_eq!((all.len(), offsets(&all)[0]), (4, None));
+}
+
+async fn a_turn_of_a_session_is_joined_again(place: Place) {
+    let world = World::start(&place, AuthMode::None).await;
+    let mut socket = raw(&world, "/api/v1/socket").await;
+    let turn = json!({"id": "t", "service": "sessions", "detach": true, "request":
+        {"operation": "send-message", "session_id": "thread", "content": "x", "streaming": true}});
+    say(&mut socket, turn).await;
+    let all = answer(&mut socket).await;
+    let resume = json!({"id": "r", "resume": {"run": run_of(&all[0]), "offset": 0}});
+    say(&mut socket, resume).await;
+    let rest = answer(&mut socket).await;
+    assert_eq!((all.len(), rest.len()), (3, 2));
+    assert_eq!(rest[1]["response"], all[2]["response"]);
+}
+
+async fn a_stream_that_was_left_goes_on_and_is_cancelled_by_who_joins_it(place: Place) {
+    let world = World::start(&place, AuthMode::None).await;
+    let mut socket = raw(&world, "/api/v1/socket").await;
+    say(&mut socket, asked("hang")).await;
+    let run = run_of(&hear(&mut socket).await);
+    assert_eq!(hear(&mut socket).await["response"]["response"], "forty");
+    socket.close(None).await.unwrap();
+    let mut socket = raw(&world, "/api/v1/socket").await;
+    let resume = json!({"id": "r", "resume": {"run": run}});
+    say(&mut socket, resume.clone()).await;
+    for offset in [0, 1] {
+        assert_eq!(hear(&mut socket).await["offset"], offset);
+    }
+    say(&mut socket, json!({"type": "cancel", "id": "r"})).await;
+    assert_eq!(hear(&mut socket).await["error"]["type"], "cancelled");
+    // Who joins once more gets that too.
+    say(&mut socket, resume).await;
+    let all = answer(&mut socket).await;
+    assert_eq!(offsets(&all), [Some(0), Some(1), None]);
+    assert_eq!(all[2]["error"]["type"], "cancelled", "{:?}", all[2]);
+    let cancel = json!({"operation": "cancel-run", "run": run});
+    let (_, reply) = world.post("/api/v1/requests", "", cancel).await;
+    assert_eq!(reply, json!({"cancelled": run, "ended": true}));
+}
+
+async fn what_was_cut_of_a_long_stream_is_announced(place: Place) {
+    let world = World::start(&place, AuthMode::None).await;
+    let mut socket = raw(&world, "/api/v1/socket").await;
+    say(&mut socket, asked("long")).await;
+    let all = answer(&mut socket).await;
+    assert_eq!(all.len(), 9);
+    let run = run_of(&all[0]);
+    let kept = streamed(world.http.get(world.url(&format!("/api/v1/runs/{run}")))).await;
+    let announced = &kept[0].1["response"];
+    assert_eq!(announced["message_type"], "gap");
+    let next = announced["gap"]["next"].as_u64().unwrap();
+    assert_eq!(announced["gap"]["first"], 0);
+    let ids: Vec<&str> = kept.iter().map(|(id, _)| id.as_str()).collect();
+    let expected: Vec<String> = (next - 1..9).map(|n| format!("{run}:{n}")).collect();
+    assert_eq!(ids, expected);
+}
+
+async fn another_gateway_says_that_it_does_not_have_it(place: Place) {
+    let world = World::start(&place, AuthMode::None).await;
+    let mut socket = raw(&world, "/api/v1/socket").await;
+    say(&mut socket, asked("q")).await;
+    let run = run_of(&answer(&mut socket).await[0]);
+    let options = GatewayOptions::new("127.0.0.1:0".parse().unwrap(), AuthMode::None);
+    let other = tg_gateway::serve(world.mesh.mesh().clone(), options).await;
+    let other = other.unwrap();
+    let cancel = json!({"operation": "cancel-run", "run": run});
+    let read = world.http.get(format!("{}api/v1/runs/{run}", other.url()));
+    let cancel = world
+        .http
+        .post(format!("{}api/v1/requests", other.url()))
+        .json(&cancel);
+    for request in [read, cancel] {
+        let reply: Value = request.send().await.unwrap().json().await.unwrap();
+        assert_eq!(reply["error"]["type"], "not-found", "{reply}");
+        let text = reply["error"]["message"].to_string();
+        assert!(text.contains("this gateway does not keep"), "{text}");
+    }
+}
+
+async fn a_stream_is_its_askers_and_their_administrators(place: Place) {
+    let world = World::start(&place, AuthMode::Iam).await;
+    let mut socket = raw(&world, "/api/v1/socket").await;
+    say(&mut socket, json!({"type": "auth", "token": "tg_reader"})).await;
+    assert_eq!(hear(&mut socket).await["type"], "auth-ok");
+    say(&mut socket, asked("q")).await;
+    let run = run_of(&answer(&mut socket).await[0]);
+    let path = format!("/api/v1/runs/{run}");
+    let (_, reply) = world.get(&path, "tg_reader").await;
+    assert_eq!(reply["end_of_session"], true, "{reply}");
+    let (_, reply) = world.get(&path, "tg_admin").await;
+    assert_eq!(reply["error"]["message"], "run not found");
+    let cancel = json!({"operation": "cancel-run", "run": run});
+    let (_, reply) = world.post("/api/v1/requests", "tg_admin", cancel).await;
+    assert_eq!(reply["error"]["message"], "run not found");
+    let all = format!("{path}?all=true&workspace=acme");
+    let (_, reply) = world.get(&all, "tg_admin").await;
+    assert_eq!(reply["end_of_session"], true, "{reply}");
+    // Those of another workspace are not of this one.
+    let elsewhere = format!("{path}?all=true&workspace=default");
+    let (_, reply) = world.get(&elsewhere, "tg_admin").await;
+    assert_eq!(reply["error"]["message"], "run not found");
+}
+
+tg_testkit::on_both_buses!(
+    retrieval_is_joined_behind_any_part,
+    a_turn_of_a_session_is_joined_again,
+    a_stream_that_was_left_goes_on_and_is_cancelled_by_who_joins_it,
+    what_was_cut_of_a_long_stream_is_announced,
+    another_gateway_says_that_it_does_not_have_it,
+    a_stream_is_its_askers_and_their_administrators,
+);
