@@ -146,13 +146,12 @@ impl Streams {
         }
     }
 
-    fn add(&mut self, id: &str, part: &Part) {
+    fn add(&mut self, id: &str, (part, size): (Arc<Part>, usize)) {
         let Some(entry) = self.entries.get_mut(id) else {
             return;
         };
-        let size = weight(part);
         entry.bytes += size;
-        entry.parts.push_back((Arc::new(part.clone()), size));
+        entry.parts.push_back((part, size));
         entry.cut(KEPT_STREAM);
         let owner = entry.owner.clone();
         self.bound(id, Some(&owner), KEPT_OF_WORKSPACE);
@@ -309,15 +308,17 @@ impl Recorder {
 
     fn add(&mut self, part: &Part) {
         let last = !matches!(part, Part::Body { last: false, .. });
-        let mut all = self.all.lock();
-        match part {
+        let kept = match part {
             // What is empty has no number: who reads on counts so too.
-            Part::Body { body, .. } if body.is_empty() => {}
+            Part::Body { body, .. } if body.is_empty() => None,
             // How it ended in its service says less.
-            Part::Error(_) if self.cancel.is_cancelled() => {
-                all.add(&self.id, &Part::Error(cancelled()));
-            }
-            part => all.add(&self.id, part),
+            Part::Error(_) if self.cancel.is_cancelled() => Some(Part::Error(cancelled())),
+            part => Some(part.clone()),
+        };
+        let kept = kept.map(|part| (weight(&part), Arc::new(part)));
+        let mut all = self.all.lock();
+        if let Some((size, part)) = kept {
+            all.add(&self.id, (part, size));
         }
         if last {
             all.end(&self.id);

@@ -134,18 +134,6 @@ impl World {
         answer.next().await.unwrap().unwrap()
     }
 
-    async fn chat(&self, question: &ChatCompletionRequest) -> ChatCompletionResponse {
-        let ask = Ask {
-            credential: Some("key:k".to_owned()),
-            user_id: Some("rita".to_owned()),
-            ..self.flow.options()
-        };
-        let to = topic(Class::Request, "chat-completion");
-        let mut answer = self.flow.mesh.ask(&to, question, ask);
-        // An error is a part as well, with what its type does not say.
-        answer.next().await.unwrap().unwrap()
-    }
-
     async fn complete(&self, counted: Option<CountedBy>) -> Result<TextCompletionResponse, Error> {
         let question = TextCompletionRequest {
             prompt: "x".repeat(400),

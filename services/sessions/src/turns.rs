@@ -320,12 +320,20 @@ impl Turns {
     }
 
     /// The same of the session that continues the one of a turn in progress: it is never refused.
-    pub(crate) async fn beside(self: &Arc<Self>, workspace: WorkspaceKey, session: &str) -> Alone {
+    /// Whoever cancels there ends that turn.
+    pub(crate) async fn beside(
+        self: &Arc<Self>,
+        workspace: WorkspaceKey,
+        session: &str,
+        turn: &Turn,
+    ) -> Alone {
         let place = Place::of(self, workspace, session);
         let (lane, _) = place.enter(0);
         let ticket = Ticket::of(&lane);
+        let own = lane.clone().order.lock_owned().await;
+        lane.running.lock().clone_from(turn.interrupted());
         Alone {
-            _lane: lane.order.lock_owned().await,
+            _lane: own,
             _ticket: ticket,
             _place: place,
         }
@@ -421,7 +429,8 @@ mod tests {
         assert!(!next.interrupted().is_cancelled());
         turns.cancel(&key("w"), "s");
         assert!(next.interrupted().is_cancelled());
-        let beside = turns.beside(key("w"), "t").await;
+        let beside = turns.beside(key("w"), "t", &next).await;
+        turns.cancel(&key("w"), "t");
         drop((next, beside));
         assert!(turns.rooms.lock().is_empty(), "nothing is left behind");
     }

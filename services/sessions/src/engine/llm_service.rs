@@ -23,6 +23,7 @@ const PROVIDERS: [(&str, bool); 3] = [("openai", true), ("openrouter", true), ("
 pub const KNOWN: &str = "must be openai, openrouter or ollama";
 /// Providers of reranking services, and what is said of any other.
 pub const RERANKERS: [&str; 3] = ["cohere", "jina", "tei"];
+/// What is said of a reranking provider that is not known.
 pub const KNOWN_RERANKERS: &str = "must be cohere, jina or tei";
 /// What of an address the clients put behind it themselves.
 const CALL: &str = "/chat/completions";

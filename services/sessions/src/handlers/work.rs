@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use tg_mesh::{Cx, LeasedStore, TaskKind, clock, warn_of};
 use tg_schemas::operations::{Compacted, TenantSettings, TurnResult, WhenBusy};
@@ -176,9 +176,6 @@ impl Work {
         let store = self.store.get().await?;
         let began = store.begin(workspace, session, asked).await?;
         let began = began.ok_or(SessionsError::NoSession)?;
-        if let Some(finished) = began.finished {
-            return Ok((session.to_owned(), began.turn, finished));
-        }
         let hearing = self.hearing(&turn, left);
         let own = store.messages(workspace, session, Span::one(began.turn));
         let own = own.await?.items.pop();
@@ -186,6 +183,12 @@ impl Work {
         if let Some(own) = own {
             let shown = (self.shows)(cx, session, own);
             hearing.tell("user-message", shown).await;
+        }
+        if let Some(finished) = began.finished {
+            // Who reads events learns the answer from them.
+            let delta = json!({ "delta": finished.message.content });
+            hearing.tell("token", delta).await;
+            return Ok((session.to_owned(), began.turn, finished));
         }
         let mut spent = Spent::default();
         let past = self.past(cx, &shortener, (&place.session, began.turn), &mut spent);
@@ -286,7 +289,7 @@ impl Work {
         }
         let id = place.session.id.clone();
         if !place.was_there {
-            let beside = self.turns.beside(key, &id).await;
+            let beside = self.turns.beside(key, &id, &turn).await;
             return Ok((place, turn, Some(beside)));
         }
         drop(turn);

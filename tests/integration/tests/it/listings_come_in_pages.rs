@@ -69,7 +69,7 @@ fn rows(config: &Value) -> Vec<String> {
 }
 
 /// Listings that are looked at page by page in another file, which names them: what they list takes more to make.
-const ELSEWHERE: [(&str, &str, &str); 13] = [
+const ELSEWHERE: [(&str, &str, &str); 14] = [
     (
         "requests",
         "list-runs",

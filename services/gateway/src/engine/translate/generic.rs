@@ -124,7 +124,9 @@ impl Translate for Raw {
     fn question(body: &Fields<'_>, _about: &About) -> Result<AnyRequest, Error> {
         let body = body.whole();
         let settings = body.get("settings");
-        if settings.is_some_and(|settings| !settings["service"].is_null()) {
+        // A list would be read as the fields in their order.
+        let names = |settings: &Value| settings.is_array() || !settings["service"].is_null();
+        if settings.is_some_and(names) {
             let text = "settings.service: only an agent of the workspace can name an LLM service";
             return Err(Error::new(ErrorCode::BadRequest, text));
         }
@@ -206,8 +208,11 @@ mod tests {
             Raw::question(&Fields::new(&body), &About::default())
         };
         let service = json!({"provider": "openai", "url": "http://a", "credential": "env:KEY"});
-        let stolen = raw(json!({"prompt": "x", "settings": {"service": service}}));
-        assert!(stolen.unwrap_err().message.starts_with("settings.service:"));
+        let named = json!({"service": service.clone()});
+        for settings in [named, json!(["m", [], null, null, service])] {
+            let stolen = raw(json!({"prompt": "x", "settings": settings}));
+            assert!(stolen.unwrap_err().message.starts_with("settings.service:"));
+        }
         for body in [
             json!({"prompt": "x"}),
             json!({"settings": {"model": "m", "service": null}}),

@@ -118,6 +118,8 @@ async fn session(
             }
             false => Ok(None),
         },
+        // Nobody asked for it to be stored: it is answered all the same.
+        Err(failure) if is(&failure, FailureCode::PayloadTooLarge) && !wish.requires() => Ok(None),
         Err(failure) => Err(failed(&failure)),
     }
 }
@@ -159,7 +161,8 @@ pub(crate) async fn delete_response(
             let text = "response_id: its conversation has other responses: delete the session";
             return Err(CompatError::new(409, "conflict", text));
         }
-        let gone = caller.ask::<DeleteSession>(&caller.which(&found.session));
+        let which = caller.which(&found.session);
+        let gone = caller.ask::<DeleteSession>(&which);
         gone.await.map_err(|failure| failed(&failure))?;
         let deleted = json!({"id": id, "object": "response", "deleted": true});
         Ok(caller.reply(&deleted).await)
@@ -177,7 +180,8 @@ pub(crate) async fn cancel_response(
     answered(app, meta, headers, |caller| async move {
         let mut found = Found::of(&caller, &id).await?;
         if found.status == IN_PROGRESS {
-            let ended = caller.ask::<CancelTurn>(&caller.which(&found.session));
+            let which = caller.which(&found.session);
+            let ended = caller.ask::<CancelTurn>(&which);
             ended.await.map_err(|failure| failed(&failure))?;
             found.status = "cancelled";
         }
