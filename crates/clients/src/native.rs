@@ -1,13 +1,15 @@
 //! Tools that a model calls by the means of its API, where a prompt would have it write their calls. What it calls is passed on
 //! in the form of the prompt, so that whoever hears the reply knows one form.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value, json};
 use tg_mesh::Cx;
 use tg_schemas::msg::{
     ChatCompletionRequest, ChatCompletionResponse, ChatTool, ChatToolCall, ChatTurn,
     PromptResponse, TextCompletionRequest,
 };
-use tg_schemas::processors::{shared, text_completion};
+use tg_schemas::processors::{shared, text_completion, text_completion_rag};
 use tg_schemas::{Topic, limits};
 
 use crate::flow_records;
@@ -31,19 +33,27 @@ const LABELS: [&str; 6] = [
 pub(crate) struct Native {
     /// Where chats are answered.
     pub(crate) topic: Topic,
-    /// Where the same model answers texts.
-    texts: Topic,
+    /// Where the same model answers texts, and the parameters of who answers there.
+    texts: Vec<(Topic, BTreeMap<String, String>)>,
     tools: Vec<ChatTool>,
 }
 
 impl Native {
     /// `None` where the flow has no model of ours.
     pub(crate) fn of_flow(cx: &Cx, tools: Vec<ChatTool>) -> Option<Self> {
-        let id = text_completion::PROCESSOR.id;
-        let row = flow_records::processor(cx.config(), cx.workspace(), cx.flow(), id)?;
+        let of = |id: &str, request: &str| {
+            let row = flow_records::processor(cx.config(), cx.workspace(), cx.flow(), id)?;
+            let topic = Topic::parse(row.topics.get(request)?).ok()?;
+            Some((topic, row.parameter_texts()))
+        };
+        let own = of(text_completion::PROCESSOR.id, text_completion::REQUEST.name)?;
+        let rag = of(
+            text_completion_rag::PROCESSOR.id,
+            text_completion_rag::REQUEST.name,
+        );
         Some(Self {
             topic: cx.topic(shared::CHAT_COMPLETION).ok()?,
-            texts: Topic::parse(row.topics.get(text_completion::REQUEST.name)?).ok()?,
+            texts: std::iter::once(own).chain(rag).collect(),
             tools,
         })
     }
@@ -55,9 +65,14 @@ impl Native {
         asked: &TextCompletionRequest,
     ) -> Option<ChatCompletionRequest> {
         let settings = asked.settings.clone().unwrap_or_default();
-        if self.tools.is_empty() || self.texts != *model || settings.service.is_some() {
+        if self.tools.is_empty() || settings.service.is_some() {
             return None;
         }
+        let (_, of_flow) = self.texts.iter().find(|(topic, _)| topic == model)?;
+        let stated = of_flow.get("model").cloned().unwrap_or_default();
+        let warmth = of_flow
+            .get("temperature")
+            .and_then(|text| text.trim().parse().ok());
         let turn = |role: &str, content: String| ChatTurn {
             role: role.to_owned(),
             content,
@@ -69,11 +84,13 @@ impl Native {
         };
         Some(ChatCompletionRequest {
             operation: "completion".to_owned(),
-            model: Some(settings.model).filter(|model| !model.is_empty()),
+            model: [settings.model, stated]
+                .into_iter()
+                .find(|model| !model.is_empty()),
             models: settings.models,
             messages: vec![turn("system", system), turn("user", asked.prompt.clone())],
             tools: self.tools.clone(),
-            temperature: settings.temperature,
+            temperature: settings.temperature.or(warmth),
             max_tokens: settings.max_tokens,
             streaming: asked.streaming,
             ..ChatCompletionRequest::default()
@@ -110,7 +127,8 @@ impl Reply {
             text,
             thinking: part.thinking,
             end_of_stream: is_over,
-            in_token: used.map(|used| used.input),
+            // None was named where there is none.
+            in_token: used.map(|used| used.input).filter(|input| *input > 0),
             out_token: used.map(|used| used.output),
             cache_read: used.map(|used| used.cache_read),
             cache_write: used.map(|used| used.cache_write),
@@ -132,7 +150,12 @@ fn label(line: &str) -> Option<&'static str> {
 /// A reply in the form of the prompt. One that has that form already stays as it is.
 fn written(text: &str, calls: &[ChatToolCall]) -> String {
     let said = text.trim();
-    let has_form = said.lines().next().and_then(label).is_some();
+    let labels: Vec<_> = said.lines().filter_map(label).collect();
+    let is_call = labels.contains(&"Action") && labels.contains(&"Args");
+    let has_form = is_call
+        || labels.contains(&"Actions")
+        || labels.contains(&"Final Answer")
+        || said.lines().next().and_then(label).is_some();
     match calls {
         [] if said.is_empty() || has_form => said.to_owned(),
         [] => format!("Final Answer: {said}"),
@@ -145,12 +168,21 @@ fn written(text: &str, calls: &[ChatToolCall]) -> String {
                 |map| Value::Object(map).to_string()
             )
         ),
-        all => {
-            let all = all.iter().map(
-                |one| json!({"name": name(one), "arguments": arguments(one).unwrap_or_default()}),
-            );
-            format!("{}Actions: {}", thought(said), Value::from_iter(all))
-        }
+        all => match all.iter().find(|one| arguments(one).is_none()) {
+            // None of them is made: the parser says what is wrong with this one.
+            Some(bad) => format!(
+                "{}Action: {}\nArgs: {}",
+                thought(said),
+                name(bad),
+                bad.arguments
+            ),
+            None => {
+                let all = all.iter().map(
+                    |one| json!({"name": name(one), "arguments": arguments(one).unwrap_or_default()}),
+                );
+                format!("{}Actions: {}", thought(said), Value::from_iter(all))
+            }
+        },
     }
 }
 
@@ -219,7 +251,14 @@ mod tests {
             written("It is 3.\nNote: so.", &[]),
             "Final Answer: It is 3.\nNote: so."
         );
-        for as_it_is in ["", "**Final Answer:** 3", "Thought: hm\nFinal Answer: 3"] {
+        let broken = [call("now", ""), call("add", "{\"a\": ")];
+        assert_eq!(written("", &broken), "Action: add\nArgs: {\"a\": ");
+        for as_it_is in [
+            "I look.\n\nAction: add\nArgs: {}",
+            "",
+            "**Final Answer:** 3",
+            "Thought: hm\nFinal Answer: 3",
+        ] {
             assert_eq!(written(as_it_is, &[]), as_it_is);
         }
     }

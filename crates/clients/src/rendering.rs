@@ -16,11 +16,12 @@ use crate::{flow_records, text_completion};
 
 /// Config types that whoever renders prompts itself watches: the prompts, which model is asked by which prompt service, and which
 /// model answers chats.
-pub const WATCHED: [&str; 4] = [
+pub const WATCHED: [&str; 5] = [
     PROMPTS,
     "processor:prompt",
     "processor:prompt-rag",
     "processor:text-completion",
+    "processor:text-completion-rag",
 ];
 
 /// Prompts by workspace.

@@ -142,13 +142,18 @@ impl Measured {
         let end = Instant::now() + BOUND;
         loop {
             let page = client.get(&url).send().await?.text().await?;
-            let series = "tg_graph_commits_total ";
-            let line = page.lines().find_map(|line| line.strip_prefix(series));
-            let commits = line.map_or(Ok(0.0), str::parse::<f64>)?;
-            if commits >= f64::from(2 * runs) {
+            // A record counts once it is stored.
+            let series = "tg_consumer_processing_total{";
+            let of = "processor=\"triples-write\"";
+            let lines = page
+                .lines()
+                .filter(|line| line.starts_with(series) && line.contains(of));
+            let values = lines.filter_map(|line| line.rsplit_once(' ')?.1.parse::<f64>().ok());
+            let stored: f64 = values.sum();
+            if stored >= f64::from(2 * runs) {
                 return Ok(());
             }
-            ensure!(Instant::now() < end, "{commits} commits of {runs} runs");
+            ensure!(Instant::now() < end, "{stored} records of {runs} runs");
             tokio::time::sleep(LOOK).await;
         }
     }

@@ -51,10 +51,16 @@ impl Counting {
             out_token,
             ..Took::default()
         };
+        let least = out_token.min(REPLY);
+        let mut call = calls.begin(cx, likely).await?;
+        // All of it is reserved; a call that comes to nothing counts the least.
+        if let Some(call) = &mut call {
+            call.wrote(least);
+        }
         Ok(Self {
-            call: calls.begin(cx, likely).await?,
+            call,
             read,
-            least: out_token.min(REPLY),
+            least,
             heard: false,
         })
     }

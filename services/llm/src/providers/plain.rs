@@ -13,10 +13,7 @@ struct Absent;
 /// What is named here and has no meaning may be anything. Whatever is not named makes it no plain event.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-#[allow(
-    dead_code,
-    reason = "that they are no more than they are is what counts"
-)]
+#[allow(dead_code, reason = "serde reads them to refuse any other")]
 struct Event<'a> {
     #[serde(default)]
     id: IgnoredAny,
@@ -38,10 +35,7 @@ struct Event<'a> {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-#[allow(
-    dead_code,
-    reason = "that they are no more than they are is what counts"
-)]
+#[allow(dead_code, reason = "serde reads them to refuse any other")]
 struct Choice<'a> {
     #[serde(default)]
     index: IgnoredAny,
@@ -55,10 +49,7 @@ struct Choice<'a> {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-#[allow(
-    dead_code,
-    reason = "that they are no more than they are is what counts"
-)]
+#[allow(dead_code, reason = "serde reads them to refuse any other")]
 struct Delta<'a> {
     #[serde(default)]
     role: IgnoredAny,

@@ -320,8 +320,8 @@ pub(super) async fn a_bound_that_begins_anew_knows_how_large_calls_are(ledger: S
         ..took("r", count)
     };
     for (step, model, day, count, fit) in [
-        (1, "lately", "2026-11-20", 300, 3),
-        (2, "long ago", "2026-11-19", 300, 64),
+        (1, "lately", "2026-11-26", 300, 3),
+        (2, "long ago", "2026-11-25", 300, 64),
         (3, "large", "2026-11-26", 2000, 1),
     ] {
         let before = call("r", step, CallKind::Model);

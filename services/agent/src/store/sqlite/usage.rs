@@ -18,7 +18,7 @@ use crate::store::{
 const SHORT_LIVED: [Scope; 2] = [Scope::Run, Scope::Session];
 
 /// Days before today whose calls say how large the next one may be.
-const LOOK_BACK_DAYS: u64 = 7;
+const LOOK_BACK_DAYS: u64 = 1;
 
 /// Numbers between a call and the next one of its kind in column `kind`, which holds both.
 const KINDS: u32 = 4;
