@@ -21,12 +21,6 @@ struct Requests {
     described: Map<String, Value>,
 }
 
-/// The place of a type in the other description.
-fn elsewhere(schema: &Value) -> String {
-    let place = schema["$ref"].as_str().expect("a type with a name");
-    format!("openapi.yaml{place}")
-}
-
 fn name_of(operation: &str) -> String {
     format!("{SESSIONS}.{operation}")
 }
@@ -50,8 +44,8 @@ impl Visit for Requests {
             "x-effect": effect(meta.effect),
             "x-since": meta.since,
             "x-streams": !meta.stream.is_empty(),
-            "x-result": elsewhere(&reply),
-            "allOf": [own, {"$ref": elsewhere(&request)}],
+            "x-result": reply["$ref"],
+            "allOf": [own, request],
         });
         self.described.insert(name_of(meta.name), described);
     }
@@ -102,6 +96,8 @@ fn schemas() -> Map<String, Value> {
     visit(&mut requests);
     let mut all = frames(&requests.described);
     all.extend(requests.described);
+    // The description is whole without the other one.
+    all.extend(requests.types.take_definitions(true));
     all
 }
 
@@ -120,19 +116,20 @@ fn requests_are_described_as_their_types_say() {
     );
 }
 
-/// What the section names of the other description is there.
+/// What the requests name is described, and alike in both descriptions.
 #[test]
-fn what_requests_name_of_the_routes_is_described_there() {
+fn what_requests_name_is_described_as_for_routes() {
     let openapi = document(OPENAPI);
     let types = object(&openapi, "/components/schemas");
+    let all = schemas();
     let mut named = 0;
-    for (name, described) in schemas() {
+    for (name, described) in &all {
         let request = described.pointer("/allOf/1/$ref").and_then(Value::as_str);
         let result = described.get("x-result").and_then(Value::as_str);
         for place in [request, result].into_iter().flatten() {
-            let known = place.strip_prefix(&format!("openapi.yaml{TYPES}"));
-            let known = known.is_some_and(|known| types.contains_key(known));
-            assert!(known, "{name}: {place}");
+            let known = place.strip_prefix(TYPES).unwrap_or_default();
+            assert!(types.contains_key(known), "{name}: {place}");
+            assert_eq!(types.get(known), all.get(known), "{name}: {place}");
             named += 1;
         }
     }
