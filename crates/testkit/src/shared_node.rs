@@ -7,13 +7,13 @@
 
 use std::fs::{self, File};
 use std::io::{Read, Seek, Write};
-use std::mem::ManuallyDrop;
 use std::os::unix::process::{CommandExt, parent_id};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{Context, Result};
+use parking_lot::Mutex;
 use tokio::net::TcpStream;
 use tokio::sync::OnceCell;
 
@@ -38,6 +38,8 @@ struct Ports {
 pub struct VirtualHost {
     ports: Ports,
     name: String,
+    /// Open for as long as the host is there.
+    held: TcpStream,
 }
 
 impl VirtualHost {
@@ -51,8 +53,8 @@ impl VirtualHost {
         let ports = *NODE.get_or_try_init(find_or_start).await?;
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let name = format!("test-{}-{number}", std::process::id());
-        inside::make(ports.maker, &name).await?;
-        Ok(Self { ports, name })
+        let held = inside::make(ports.maker, &name).await?;
+        Ok(Self { ports, name, held })
     }
 
     /// Its name.
@@ -93,19 +95,17 @@ impl VirtualHost {
 
     /// Address for clients.
     pub fn url(&self) -> String {
-        let Self { ports, name } = self;
+        let Self { ports, name, .. } = self;
         format!("amqp://guest:guest@127.0.0.1:{}/{name}", ports.amqp)
     }
 
-    /// Address for clients of a host that stays until the node ends.
+    /// Address for clients of a host that stays until this process ends, and no longer: each that stays slows down the node, which
+    /// reads all queues and bindings when it makes another.
     pub fn into_url(self) -> String {
-        ManuallyDrop::new(self).url()
-    }
-}
-
-impl Drop for VirtualHost {
-    fn drop(&mut self) {
-        inside::remove(self.ports.maker, &self.name);
+        static KEPT: Mutex<Vec<TcpStream>> = Mutex::new(Vec::new());
+        let url = self.url();
+        KEPT.lock().push(self.held);
+        url
     }
 }
 

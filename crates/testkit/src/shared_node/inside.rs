@@ -1,14 +1,12 @@
 //! A process inside the node that makes, lists and removes virtual hosts: the node's own command starts a virtual machine for each
 //! question, which takes a processor for a second or two.
 
-use std::io::Write;
-
 use anyhow::{Context, Result, bail, ensure};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// Reads one line per connection: a name makes that virtual host, `-name` removes it, `?name` lists its queues and exchanges,
-/// and `!name ports` closes its connections of clients with these ports.
+/// Reads one line per connection: a name makes that virtual host, which stays until the connection ends, `?name` lists its queues
+/// and exchanges, and `!name ports` closes its connections of clients with these ports.
 pub(super) const SCRIPT: &str = r#"
 Asker = self(),
 Number = fun(N) when is_integer(N) -> N; (_) -> 0 end,
@@ -40,10 +38,6 @@ spawn(fun() ->
     Make = fun Make() ->
         {ok, Socket} = gen_tcp:accept(Listener),
         case gen_tcp:recv(Socket, 0) of
-            {ok, <<"-", Line/binary>>} ->
-                Name = string:trim(Line),
-                spawn(fun() -> catch rabbit_vhost:delete(Name, <<"test">>) end),
-                gen_tcp:close(Socket);
             {ok, <<"?", Line/binary>>} ->
                 spawn(fun() ->
                     catch gen_tcp:send(Socket, List(string:trim(Line))),
@@ -60,8 +54,15 @@ spawn(fun() ->
                 ok = rabbit_vhost:add(Name, <<"test">>),
                 ok = rabbit_auth_backend_internal:set_permissions(
                     <<"guest">>, Name, <<".*">>, <<".*">>, <<".*">>, <<"test">>),
+                Holder = spawn(fun() ->
+                    receive held -> ok end,
+                    gen_tcp:recv(Socket, 0),
+                    gen_tcp:close(Socket),
+                    catch rabbit_vhost:delete(Name, <<"test">>)
+                end),
+                ok = gen_tcp:controlling_process(Socket, Holder),
                 gen_tcp:send(Socket, <<"+">>),
-                gen_tcp:close(Socket);
+                Holder ! held;
             _ ->
                 % Somebody only looked whether this listens.
                 gen_tcp:close(Socket)
@@ -94,20 +95,14 @@ pub(super) struct Listed {
     pub(super) exchanges: Vec<String>,
 }
 
-/// Makes a virtual host.
-pub(super) async fn make(port: u16, name: &str) -> Result<()> {
-    let mut maker = TcpStream::connect(("127.0.0.1", port)).await?;
-    maker.write_all(format!("{name}\n").as_bytes()).await?;
-    let made = maker.read_u8().await;
+/// Makes a virtual host. The node removes it with all that is in it when the connection is closed: at the latest when this
+/// process ends, in whatever way.
+pub(super) async fn make(port: u16, name: &str) -> Result<TcpStream> {
+    let mut held = TcpStream::connect(("127.0.0.1", port)).await?;
+    held.write_all(format!("{name}\n").as_bytes()).await?;
+    let made = held.read_u8().await;
     made.with_context(|| format!("the node did not make the virtual host {name}"))?;
-    Ok(())
-}
-
-/// Removes a virtual host with all that is in it. A node that has ended has removed it, too.
-pub(super) fn remove(port: u16, name: &str) {
-    if let Ok(mut maker) = std::net::TcpStream::connect(("127.0.0.1", port)) {
-        let _ = writeln!(maker, "-{name}");
-    }
+    Ok(held)
 }
 
 /// Lists a virtual host.
