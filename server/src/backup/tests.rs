@@ -161,6 +161,10 @@ async fn a_restore_needs_an_empty_place_and_marks_it_until_it_is_done() {
     assert!(said(restore(&to, &back)).contains("is not empty"));
 }
 
+/// What is written while a backup is taken. Without a bound each backup would hold some times what the one before held, as more is
+/// written while it is copied.
+const VERSIONS: usize = 300;
+
 /// Stores are written one after the other, in two orders, while backups are taken: each shows a state of each store that was
 /// there when the backup began or came later, and none that never was.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -170,10 +174,13 @@ async fn stores_that_are_written_meanwhile_show_what_was_confirmed_before() {
     let stop = tokio_util::sync::CancellationToken::new();
     let (first, second) = (stores[0].clone(), stores[1].clone());
     let (reached, confirmed) = tokio::sync::watch::channel(1);
+    let room = tokio::sync::Semaphore::new(0);
     let write = async {
         for version in 2.. {
-            if stop.is_cancelled() {
-                return version - 1;
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => return version - 1,
+                one = room.acquire() => one.unwrap().forget(),
             }
             content.put(version.to_string()).await.unwrap();
             note(&first, version).await;
@@ -184,6 +191,7 @@ async fn stores_that_are_written_meanwhile_show_what_was_confirmed_before() {
     };
     let look = async {
         for round in 0..5 {
+            room.add_permits(VERSIONS);
             let before = *confirmed.borrow();
             let (to, back) = (format!("to{round}"), format!("back{round}"));
             let (to, back) = (folder.path().join(to), folder.path().join(back));
