@@ -9,7 +9,7 @@ use tg_provider_http::{HttpError, Refusal};
 use tg_schemas::msg::{ChatTool, ModelInfo};
 use tg_testkit::fuzz::run;
 
-use super::dialogs::MOST_CALLS;
+use super::calls::MOST_CALLS;
 use super::failure::{Failure, in_stream, told};
 use super::reading::{Dialect, events_of, lines_of};
 use super::{anthropic, listed, ollama, openai};

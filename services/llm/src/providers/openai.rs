@@ -7,8 +7,9 @@ use serde_json::{Value, json};
 use tg_provider_http::{NoClient, Reach, Secret};
 use tg_schemas::msg::ModelInfo;
 
+use super::calls::{CallDelta, Calls};
 use super::chats::{Chats, messages};
-use super::dialogs::{self, CallDelta, Calls};
+use super::dialogs;
 use super::reading::{self, Begun, Dialect, Said};
 use super::{failure, listed, plain};
 use crate::error::LlmError;
