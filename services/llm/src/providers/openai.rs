@@ -79,6 +79,9 @@ impl ChatModel for OpenAi {
                 if self.base_url.contains(TELLS_COST) {
                     body["usage"] = json!({"include": true});
                 }
+                if self.base_url.contains(SIGNS_CALLS) {
+                    sign(&mut body);
+                }
                 (builder, body)
             })
             .await?;
@@ -112,6 +115,22 @@ impl ChatModel for OpenAi {
 
 /// Who says what a call cost, if it is asked to.
 const TELLS_COST: &str = "://openrouter.ai/";
+/// Who refuses calls of earlier turns that do not have the signatures with which its models made them.
+const SIGNS_CALLS: &str = "://generativelanguage.googleapis.com/";
+/// What it takes for the signature of a call that has none. Signatures do not pass through a chat of ours.
+const UNSIGNED: &str = "skip_thought_signature_validator";
+
+/// Marks the calls of earlier turns as calls without a signature.
+fn sign(body: &mut Value) {
+    let turns = body.get_mut("messages").and_then(Value::as_array_mut);
+    let calls = turns.into_iter().flatten().filter_map(|turn| {
+        let calls = turn.get_mut("tool_calls")?;
+        calls.as_array_mut()
+    });
+    for call in calls.flatten() {
+        call["extra_content"] = json!({"google": {"thought_signature": UNSIGNED}});
+    }
+}
 
 /// The user's text, with the picture that it is about as an address that holds it.
 fn user(request: &ChatRequest) -> Value {
@@ -324,5 +343,28 @@ impl Dialect for Answer {
     fn completion(&mut self) -> Completion {
         self.completion.tool_calls = self.calls.take();
         std::mem::take(&mut self.completion)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_of_earlier_turns_are_marked_as_unsigned() {
+        let mut body = json!({"messages": [
+            {"role": "user", "content": "q"},
+            {"role": "assistant", "content": null, "tool_calls": [{"id": "a"}, {"id": "b"}]},
+            {"role": "tool", "tool_call_id": "a", "content": "1"},
+        ]});
+        sign(&mut body);
+        for call in body["messages"][1]["tool_calls"].as_array().unwrap() {
+            let signature = &call["extra_content"]["google"]["thought_signature"];
+            assert_eq!(signature, UNSIGNED);
+        }
+        assert!(body["messages"][2].get("extra_content").is_none());
+        let mut none = json!({});
+        sign(&mut none);
+        assert_eq!(none, json!({}));
     }
 }
