@@ -356,7 +356,7 @@ mod tests {
     fn a_refused_member_is_noticed() {
         let request = json!({
             "temperature": 1, "stream_options": {}, "max_tokens": 1, "response_format": {"type": "json_object"},
-            "messages": [{"role": "system", "content": "s"}],
+            "messages": [{"role": "system", "content": "s"}, {"role": "assistant", "content": null}],
         });
         let about = |status, body: &str| refused(status, body).about(&request);
         let temperature =
@@ -383,6 +383,11 @@ mod tests {
                 400,
                 r#"{"error":"'response_format.type' must be 'json_schema' or 'text'"}"#,
                 Field::Json,
+            ),
+            (
+                400,
+                r#"{"error":"Invalid 'content': 'content' field must be a string or an array of objects."}"#,
+                Field::NoContent,
             ),
             (
                 500,

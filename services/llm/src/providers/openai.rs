@@ -186,6 +186,12 @@ fn is_fault(reason: &str) -> bool {
     reason == "error" || reason.ends_with("_error")
 }
 
+/// What is said in a choice: a message or a piece of one.
+fn message(choice: &Value) -> Option<&Value> {
+    let mut messages = ["delta", "message"].iter().map(|name| choice.get(*name));
+    messages.find_map(|one| one.filter(|one| one.is_object()))
+}
+
 /// What the model thinks and what it answers, in a message or a piece of one. The content is a text, parts, or nothing.
 fn apart(message: &Value) -> (String, String) {
     let (mut thought, mut said) = (String::new(), String::new());
@@ -280,14 +286,9 @@ impl Answer {
                 self.withheld = reason == "content_filter";
             }
         }
-        let messages = ["delta", "message"].iter();
-        let mut messages =
-            messages.filter_map(|name| choice.get(*name).filter(|one| one.is_object()));
-        let said = match messages.next() {
+        let said = match message(choice) {
             Some(message) => {
-                let calls = CallDelta::of(message);
-                self.spoke |= !calls.is_empty();
-                self.calls.add(Some(calls));
+                self.called(message);
                 apart(message)
             }
             // As in the dialect before chats.
@@ -296,8 +297,20 @@ impl Answer {
                 text(choice, "text").unwrap_or_default().to_owned(),
             ),
         };
+        // One answer is asked for: further choices are more of it. Copilot sends each call in one of its own.
+        let further = body.get("choices").and_then(Value::as_array);
+        for message in further.into_iter().flatten().skip(1).filter_map(message) {
+            self.called(message);
+        }
         self.spoke |= !said.1.is_empty();
         Ok(Some(said))
+    }
+
+    /// Notes the calls of a message, or of a piece of one.
+    fn called(&mut self, message: &Value) {
+        let calls = CallDelta::of(message);
+        self.spoke |= !calls.is_empty();
+        self.calls.add(Some(calls));
     }
 
     /// Whether what came may be the answer.
