@@ -114,6 +114,22 @@ fn best<'a>(
     Some(best.into_iter().flatten().collect())
 }
 
+/// How far a score may lie beyond 0 and 1 and still be one of these.
+const NOISE: f64 = 0.01;
+
+/// Scores from 0 to 1, in their order. llama.cpp and others answer with what the model says before it is made one.
+fn shares(mut ranked: Vec<Ranked>) -> Vec<Ranked> {
+    let is_share = |one: &Ranked| (-NOISE..=1.0 + NOISE).contains(&one.score);
+    let are_shares = ranked.iter().all(is_share);
+    for one in &mut ranked {
+        one.score = match are_shares {
+            true => one.score.clamp(0.0, 1.0),
+            false => 1.0 / (1.0 + (-one.score).exp()),
+        };
+    }
+    ranked
+}
+
 /// The endpoint. Prints without its key and address.
 #[derive(Clone)]
 pub struct Endpoint(Arc<Inner>);
@@ -204,7 +220,8 @@ impl Endpoint {
         }
         let batches = batches.into_iter().map(|(at, _, batch)| (at, batch));
         let ranked = best(texts.len(), batches.zip(answers));
-        Ok(sorted(ranked.ok_or_else(malformed)?, limit))
+        let ranked = sorted(ranked.ok_or_else(malformed)?, texts.len());
+        Ok(sorted(shares(ranked), limit))
     }
 
     async fn ask(
@@ -323,6 +340,26 @@ mod tests {
         );
         let odd = vec![((0, second), vec![(1, 0.5)])];
         assert_eq!(best(4, odd.into_iter()), None);
+    }
+
+    #[test]
+    fn scores_are_shares_in_their_order() {
+        let of = |scores: &[f64]| {
+            let ranked = scores.iter().enumerate().map(|(text, score)| Ranked {
+                text,
+                query: 0,
+                score: *score,
+            });
+            let shown = shares(ranked.collect());
+            shown.iter().map(|one| one.score).collect::<Vec<_>>()
+        };
+        assert_eq!(of(&[1.000_001, 0.5, -0.000_001]), [1.0, 0.5, 0.0]);
+        let logits = of(&[7.74, 0.0, -11.0]);
+        assert!(logits.is_sorted_by(|a, b| a > b), "{logits:?}");
+        assert!(logits[0] < 1.0 && logits[1] == 0.5 && logits[2] > 0.0);
+        let extreme = of(&[1e308, -1e308]);
+        assert_eq!(extreme, [1.0, 0.0]);
+        assert!(of(&[]).is_empty());
     }
 
     /// Servers of this dialect take 32 texts a call.
