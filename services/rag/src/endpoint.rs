@@ -64,7 +64,7 @@ impl Dialect {
         match self {
             Self::Cohere => {
                 let mut body = json!({"query": query, "documents": texts, "top_n": texts.len()});
-                // Infinity takes no null.
+                // Not every server takes a null.
                 if let Some(model) = model {
                     body["model"] = model.into();
                 }
