@@ -86,12 +86,25 @@ impl Calls {
             let newest = newest.filter(|_| is_single && name.is_empty());
             let index = piece.index.or(newest).unwrap_or(place);
             let id = piece.id.as_deref();
+            if self.is_told(index, id, &name, &arguments) {
+                continue;
+            }
             if self.is_over(index, id, &name, &arguments) && self.0.len() < MOST_CALLS {
                 self.0.push((index, ChatToolCall::default()));
             }
             self.begin(index, id, &name);
             self.more(index, &arguments);
         }
+    }
+
+    /// Whether a piece is the call of a number once more: some servers end with the whole of it. Made twice it may do harm.
+    fn is_told(&self, index: usize, id: Option<&str>, name: &str, arguments: &str) -> bool {
+        let call = self.last(index).map(|at| &self.0[at].1);
+        call.is_some_and(|call| {
+            let is_other = id.is_some_and(|id| !id.is_empty() && id != call.id);
+            let is_same = call.name == name && call.arguments == arguments;
+            is_same && !is_other && !name.is_empty() && is_whole(arguments)
+        })
     }
 
     /// Whether the call of a number is whole, and a piece begins another one under the same number. Gemini numbers all calls 0 and
@@ -275,6 +288,11 @@ mod tests {
                     ("weather", r#"{"city":"Rome"}"#),
                     ("time", r#"{"city":"Oslo"}"#),
                 ],
+            ),
+            // The whole call comes twice.
+            (
+                vec![gemini("weather", "Oslo"), gemini("weather", "Oslo")],
+                vec![("weather", r#"{"city":"Oslo"}"#)],
             ),
             // The name is repeated, and the last piece is empty.
             (
