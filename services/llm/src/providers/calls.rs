@@ -89,7 +89,7 @@ impl Calls {
             if self.is_told(index, id, &name, &arguments) {
                 continue;
             }
-            if self.is_over(index, id, &name, &arguments) && self.0.len() < MOST_CALLS {
+            if self.is_over(index, &name, &arguments) && self.0.len() < MOST_CALLS {
                 self.0.push((index, ChatToolCall::default()));
             }
             self.begin(index, id, &name);
@@ -109,13 +109,10 @@ impl Calls {
 
     /// Whether the call of a number is whole, and a piece begins another one under the same number. Gemini numbers all calls 0 and
     /// gives them no ids. A server that repeats the name with each piece never begins the arguments anew.
-    fn is_over(&self, index: usize, id: Option<&str>, name: &str, arguments: &str) -> bool {
-        let Some(at) = self.last(index) else {
-            return false;
-        };
-        let call = &self.0[at].1;
-        let is_same = id.is_some_and(|id| !id.is_empty() && id == call.id);
-        !is_same && !name.is_empty() && begins(arguments) && is_whole(&call.arguments)
+    fn is_over(&self, index: usize, name: &str, arguments: &str) -> bool {
+        let call = self.last(index).map(|at| &self.0[at].1);
+        let is_whole = call.is_some_and(|call| is_whole(&call.arguments));
+        is_whole && !name.is_empty() && begins(arguments)
     }
 
     /// Adds calls each of which is whole.
@@ -346,5 +343,13 @@ mod tests {
         let told = calls.take();
         let ids: Vec<&str> = told.iter().map(|call| call.id.as_str()).collect();
         assert_eq!(ids, ["a", "a_1", "call_3", "call_3_3"]);
+        for arguments in ["{\"a\":1}", "{\"a\":2}"] {
+            let function = json!({"name": "add", "arguments": arguments});
+            let piece = json!({"index": 0, "id": "a", "function": function});
+            calls.add(Some(CallDelta::of(&json!({ "tool_calls": [piece] }))));
+        }
+        let told = calls.take();
+        let ids: Vec<&str> = told.iter().map(|call| call.id.as_str()).collect();
+        assert_eq!(ids, ["a", "a_1"], "{told:?}");
     }
 }
