@@ -89,7 +89,7 @@ impl Calls {
             if self.is_told(index, id, &name, &arguments) {
                 continue;
             }
-            if self.is_over(index, &name, &arguments) && self.0.len() < MOST_CALLS {
+            if self.is_over(index, id, &name, &arguments) && self.0.len() < MOST_CALLS {
                 self.0.push((index, ChatToolCall::default()));
             }
             self.begin(index, id, &name);
@@ -108,11 +108,16 @@ impl Calls {
     }
 
     /// Whether the call of a number is whole, and a piece begins another one under the same number. Gemini numbers all calls 0 and
-    /// gives them no ids. A server that repeats the name with each piece never begins the arguments anew.
-    fn is_over(&self, index: usize, name: &str, arguments: &str) -> bool {
+    /// gives them no ids. A server that repeats the name with each piece never begins the arguments anew, but for an empty object.
+    fn is_over(&self, index: usize, id: Option<&str>, name: &str, arguments: &str) -> bool {
+        if name.is_empty() || !begins(arguments) {
+            return false;
+        }
         let call = self.last(index).map(|at| &self.0[at].1);
-        let is_whole = call.is_some_and(|call| is_whole(&call.arguments));
-        is_whole && !name.is_empty() && begins(arguments)
+        call.is_some_and(|call| {
+            let is_same = id.is_some_and(|id| !id.is_empty() && id == call.id);
+            is_whole(&call.arguments) && !(is_same && call.arguments == "{}")
+        })
     }
 
     /// Adds calls each of which is whole.
@@ -299,6 +304,15 @@ mod tests {
             // An empty object stands before what is meant.
             (
                 vec![one(first_empty.clone()), more("{\"a\""), more(":1}")],
+                vec![("add", r#"{"a":1}"#)],
+            ),
+            (
+                vec![
+                    one(first_empty.clone()),
+                    one(
+                        json!({"index": 0, "id": "a", "function": {"name": "add", "arguments": "{\"a\":1}"}}),
+                    ),
+                ],
                 vec![("add", r#"{"a":1}"#)],
             ),
             (vec![one(first_empty)], vec![("add", "{}")]),
