@@ -127,6 +127,9 @@ async fn what_cannot_be_stored_or_followed_is_named(place: Place) {
             (status, &json!(field)),
             "{ask}: {body}"
         );
+        if (status, field) == (404, "previous_response_id") {
+            assert_eq!(body["error"]["code"], "previous_response_not_found");
+        }
     }
     let archived = agent(json!({"conversation": "old"}));
     let (status, _) = world.post(RESPONSES, "tg_scoped", archived).await;

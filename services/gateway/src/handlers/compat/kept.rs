@@ -81,7 +81,11 @@ async fn session(
 ) -> Result<Option<Session>, CompatError> {
     if let Some(previous) = &wish.previous {
         let (session, message) = kept::named(previous).unwrap_or_default();
-        let missing = || absent("previous_response_id: there is no such response");
+        // Clients that send all items again where a response is gone look for this code.
+        let missing = || {
+            let text = "previous_response_id: there is no such response";
+            CompatError::new(404, "previous_response_not_found", text)
+        };
         let found = caller.thread(session).await;
         let found = found.map_err(|failure| or_absent(&failure, missing()))?;
         let messages = caller.messages(&found.id, None).await;

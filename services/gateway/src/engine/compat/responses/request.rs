@@ -40,8 +40,7 @@ pub(super) fn read(body: &Body) -> Result<(Asked, Body, Wish), Error> {
     }
     let model = model(&fields)?;
     let streaming = fields.flag("stream")?;
-    let tools: Result<Vec<Value>, Error> = fields.objects("tools")?.iter().map(tool).collect();
-    let mut own = begun(&model, turns(&fields)?, tools?, streaming);
+    let mut own = begun(&model, turns(&fields)?, tools(&fields)?, streaming);
     add_sampling(&fields, &mut own);
     add_most(&fields, "max_output_tokens", &mut own);
     if let Some(choice) = choice(&fields)? {
@@ -50,7 +49,11 @@ pub(super) fn read(body: &Body) -> Result<(Asked, Body, Wish), Error> {
     own.extend(format(&fields)?);
     let repeated = REPEATED.iter().filter_map(|key| {
         let value = fields.value(key)?;
-        Some(((*key).to_owned(), value.clone()))
+        let value = match *key {
+            "tools" => offered(value),
+            _ => value.clone(),
+        };
+        Some(((*key).to_owned(), value))
     });
     let repeated = repeated.collect();
     let asked = Asked {
@@ -147,6 +150,28 @@ fn text(item: &Fields<'_>, key: &str) -> Result<String, Error> {
         }
     }
     Ok(text)
+}
+
+/// The tools that the model is offered. Codex names tools of a provider beside its functions in each request: they are left out, and
+/// the response shows which tools there are. Where no function is named they are refused.
+fn tools(fields: &Fields<'_>) -> Result<Vec<Value>, Error> {
+    let named = fields.objects("tools")?;
+    let has_functions = named.iter().any(is_function);
+    let offered = named
+        .iter()
+        .filter(|tool| !has_functions || is_function(tool));
+    offered.map(tool).collect()
+}
+
+fn is_function(tool: &Fields<'_>) -> bool {
+    tool.value("type").is_some_and(|kind| kind == "function")
+}
+
+/// Of the tools of a request those that the model is offered.
+fn offered(tools: &Value) -> Value {
+    let named = tools.as_array().map_or(&[][..], Vec::as_slice);
+    let functions = named.iter().filter(|tool| tool["type"] == "function");
+    functions.cloned().collect()
 }
 
 fn tool(tool: &Fields<'_>) -> Result<Value, Error> {
@@ -260,6 +285,30 @@ mod tests {
             ),
             (&json!(9), &json!("add"), &json!("object"))
         );
+    }
+
+    /// A request as Codex sends it: what is not named in it means nothing.
+    #[test]
+    fn tools_of_a_provider_are_left_out_beside_functions() {
+        let shell = json!({"type": "function", "name": "shell", "strict": false, "parameters": {"type": "object"}});
+        let (asked, repeated) = of(json!({
+            "model": "m", "instructions": "You are a coding agent.", "store": false, "stream": true,
+            "input": [{"type": "message", "role": "user", "content": [{"type": "input_text", "text": "q"}]}],
+            "tools": [
+                shell,
+                {"type": "custom", "name": "apply_patch", "format": {"type": "grammar"}},
+                {"type": "web_search", "external_web_access": false},
+                {"type": "namespace", "name": "mcp", "tools": []},
+            ],
+            "tool_choice": "auto", "parallel_tool_calls": true, "include": ["reasoning.encrypted_content"],
+            "reasoning": {"effort": "medium", "summary": "auto"}, "prompt_cache_key": "k", "client_metadata": {},
+            "text": {"verbosity": "low"},
+        }))
+        .unwrap();
+        let offered = asked.body["tools"].as_array().unwrap();
+        assert_eq!((offered.len(), &offered[0]["name"]), (1, &json!("shell")));
+        assert_eq!(repeated["tools"], json!([shell]));
+        assert!(asked.streaming);
     }
 
     #[test]
