@@ -17,7 +17,7 @@ use async_trait::async_trait;
 use quota::Gate;
 use tg_collections::{CollectionKey, Quota};
 use tg_schemas::table::Table;
-use tg_storage::{Database, Durability, StorageError, query_rows};
+use tg_storage::{Database, Durability, OneWorkspace, StorageError, query_rows};
 
 use super::{Page, RowCursor, RowStore};
 use crate::engine::select::Select;
@@ -50,6 +50,16 @@ const MIGRATIONS: &[&str] = &[
     ALTER TABLE sets ADD COLUMN bytes INTEGER;
 ",
 ];
+
+/// How a backup keeps one workspace of the rows.
+pub const ONE_WORKSPACE: OneWorkspace = OneWorkspace::new(
+    MIGRATIONS,
+    &[
+        "DELETE FROM sets WHERE workspace <> ?1 OR dropped <> 0",
+        "DELETE FROM sources WHERE set_id NOT IN (SELECT id FROM sets)",
+    ],
+)
+.and(drop::drop_tables);
 
 /// The rows of this process. Clones share it.
 #[derive(Debug, Clone)]
