@@ -1,5 +1,5 @@
-//! One workspace of a copy: each store is asked to keep that one, and what is not provably its goes. Of a store that is not
-//! known here the backup is refused.
+//! One workspace of a copy: each store keeps that one and deletes what does not provably belong to it. A store that is not
+//! listed here refuses the backup.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -63,7 +63,7 @@ pub(super) fn keep(copying: &mut Copying<'_>, workspace: &WorkspaceId) -> Result
         let known = STORES.iter().find(|(file, _)| path == Path::new(file));
         let Some((file, store)) = known else {
             bail!(
-                "{} is no store of which one workspace can be kept",
+                "this release does not know how to keep one workspace of {}",
                 path.display()
             );
         };

@@ -197,7 +197,10 @@ async fn one_workspace_is_backed_up_alone_and_restored_into_a_new_system() {
     );
     let _strange = database(&data, "strange.sqlite");
     let refused = said(take_workspace(&data, &again, &acme));
-    assert!(refused.contains("strange.sqlite is no store"), "{refused}");
+    assert!(
+        refused.contains("one workspace of strange.sqlite"),
+        "{refused}"
+    );
     assert!(is_empty(&again).unwrap());
 }
 
