@@ -3,7 +3,7 @@
 use rusqlite::types::Value;
 use rusqlite::{OptionalExtension, Transaction};
 use tg_collections::CollectionKey;
-use tg_storage::{StorageError, query_rows};
+use tg_storage::StorageError;
 
 use super::SqliteRows;
 
@@ -68,15 +68,4 @@ impl SqliteRows {
         };
         self.database.write(step).await
     }
-}
-
-/// Removes the tables of rows that belong to no set.
-pub(super) fn drop_tables(tx: &Transaction<'_>) -> Result<(), StorageError> {
-    let sql = "SELECT name FROM sqlite_master
-               WHERE type = 'table' AND name GLOB 'r[0-9]*'
-               AND name NOT IN (SELECT 'r' || id FROM sets)";
-    for name in query_rows(tx, sql, [], |row| row.get::<_, String>(0))? {
-        tx.execute_batch(&format!("DROP TABLE {name}"))?;
-    }
-    Ok(())
 }

@@ -4,6 +4,7 @@
 mod drop;
 mod export;
 mod lifecycle;
+mod one_workspace;
 mod quota;
 mod read;
 mod shape;
@@ -14,10 +15,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+pub use one_workspace::ONE_WORKSPACE;
 use quota::Gate;
 use tg_collections::{CollectionKey, Quota};
 use tg_schemas::table::Table;
-use tg_storage::{Database, Durability, OneWorkspace, StorageError, query_rows};
+use tg_storage::{Database, Durability, StorageError, query_rows};
 
 use super::{Page, RowCursor, RowStore};
 use crate::engine::select::Select;
@@ -50,16 +52,6 @@ const MIGRATIONS: &[&str] = &[
     ALTER TABLE sets ADD COLUMN bytes INTEGER;
 ",
 ];
-
-/// How a backup keeps one workspace of the rows.
-pub const ONE_WORKSPACE: OneWorkspace = OneWorkspace::new(
-    MIGRATIONS,
-    &[
-        "DELETE FROM sets WHERE workspace <> ?1 OR dropped <> 0",
-        "DELETE FROM sources WHERE set_id NOT IN (SELECT id FROM sets)",
-    ],
-)
-.and(drop::drop_tables);
 
 /// The rows of this process. Clones share it.
 #[derive(Debug, Clone)]
