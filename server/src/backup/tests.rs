@@ -161,6 +161,49 @@ async fn a_restore_needs_an_empty_place_and_marks_it_until_it_is_done() {
     assert!(said(restore(&to, &back)).contains("is not empty"));
 }
 
+#[tokio::test]
+async fn one_workspace_is_backed_up_alone_and_restored_into_a_new_system() {
+    let (folder, data, to, back) = places();
+    let _system = system(&data).await;
+    let mut known = one_workspace::STORES.iter();
+    let (_, config) = known.find(|(name, _)| *name == "config.sqlite").unwrap();
+    for workspace in ["acme", "other"] {
+        config
+            .fill(&data.join("config.sqlite"), workspace, &["config_known"])
+            .unwrap();
+    }
+    let _other = database(&data, "agent_sessions/other.sqlite");
+    let acme = WorkspaceId::new("acme").unwrap();
+    let taken = take_workspace(&data, &to, &acme).unwrap();
+    assert_eq!(taken.workspace.as_deref(), Some("acme"));
+    assert!(!taken.records);
+    let listed: Vec<&Path> = taken.files.iter().map(|file| &*file.path).collect();
+    let own = ["agent_sessions/acme.sqlite", "config.sqlite"].map(Path::new);
+    assert_eq!(listed, own);
+    let text = fs::read(to.join("config.sqlite")).unwrap();
+    assert!(!text.windows(5).any(|part| part == b"other"));
+
+    assert_eq!(restore(&to, &back).unwrap(), taken);
+    assert_eq!(noted(&back, "agent_sessions/acme.sqlite").await, 1);
+    let refused = said(restore(&to, &data));
+    assert!(refused.contains("into a new system"), "{refused}");
+
+    let again = folder.path().join("again");
+    let nobody = WorkspaceId::new("nobody").unwrap();
+    let refused = said(take_workspace(&data, &again, &nobody));
+    assert!(
+        refused.contains("there is no workspace nobody"),
+        "{refused}"
+    );
+    let _strange = database(&data, "strange.sqlite");
+    let refused = said(take_workspace(&data, &again, &acme));
+    assert!(
+        refused.contains("one workspace of strange.sqlite"),
+        "{refused}"
+    );
+    assert!(is_empty(&again).unwrap());
+}
+
 /// What is written while a backup is taken. Without a bound each backup would hold some times what the one before held, as more is
 /// written while it is copied.
 const VERSIONS: usize = 300;

@@ -30,6 +30,7 @@ pub use self::calls::{CallAt, CallStore};
 pub use self::ends::{HeadKey, LastHeads, RunEnd, SignedHead};
 pub use self::ledger::Ledger;
 pub use self::record::{Added, Facts, Noted, Record};
+pub use self::sqlite::ONE_WORKSPACE;
 pub use self::standing::RunProgress;
 pub use self::summaries::{Remade, SummaryStore};
 pub use self::tasks::{Opened, TaskEnd, TaskRow, TaskStatus, TaskStore, TasksOf};

@@ -7,6 +7,7 @@ mod detached;
 mod findings;
 mod heads;
 mod json;
+mod one_workspace;
 mod records;
 mod runs;
 mod said;
@@ -28,6 +29,7 @@ use tg_provenance::Ended;
 use tg_schemas::msg::DetachedRun;
 use tg_storage::{Database, Durability, StorageError};
 
+pub use self::one_workspace::ONE_WORKSPACE;
 use self::schema::MIGRATIONS;
 use super::{
     Added, Asked, Asking, Began, Call, CallAt, Confirmation, Counted, Days, Decided, Happened,

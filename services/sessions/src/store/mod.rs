@@ -24,7 +24,7 @@ pub use record::{
 };
 pub use services::{LlmService, LlmServiceRow, LlmServiceStore, Removed, ServiceKind};
 /// The adapter that is used.
-pub use sqlite::SqliteSessions;
+pub use sqlite::{ONE_WORKSPACE, SqliteSessions, file_name};
 
 use crate::engine::cursor::Key;
 

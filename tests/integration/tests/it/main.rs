@@ -47,6 +47,7 @@ mod a_torn_blob_is_mended;
 mod a_turn_survives_kills;
 mod a_user_is_asked;
 mod a_workspace_comes_out_of_a_backup;
+mod a_workspace_is_backed_up_alone;
 mod an_upload_survives;
 mod answers_cite_what_they_say;
 mod answers_hide_topology;

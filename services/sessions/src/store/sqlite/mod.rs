@@ -20,6 +20,7 @@ use tg_collections::Quota;
 use tg_storage::{Durability, StorageError};
 
 use self::files::Files;
+pub use self::files::{ONE_WORKSPACE, file_name};
 use super::{
     Agent, AgentRow, AgentStore, Answer, Asked, Began, Finished, Message, NewSession, Owner, Page,
     Session, SessionStore, Span,
