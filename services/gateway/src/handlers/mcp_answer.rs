@@ -151,6 +151,7 @@ impl Told {
             let whole = self.whole.as_mut()?;
             let ended = match self.exchange.running.next().await {
                 Some(Part::Body { body, last, .. }) => {
+                    let body = body.into_tree();
                     whole.add(&body);
                     match last {
                         true => Some(Ok(body)),

@@ -115,7 +115,7 @@ async fn streamed<O: Operation>(
     match first {
         Some(Part::Body {
             body, failed: true, ..
-        }) => return Err(result(body, true).err().unwrap_or_default()),
+        }) => return Err(result(body.into_tree(), true).err().unwrap_or_default()),
         Some(Part::Error(error)) => return Err(failed_with(&error)),
         _ => {}
     }
@@ -146,9 +146,10 @@ fn event(part: Part) -> Bytes {
             body, failed: true, ..
         } => (
             "error".to_owned(),
-            result(body, true).err().unwrap_or_default(),
+            result(body.into_tree(), true).err().unwrap_or_default(),
         ),
-        Part::Body { mut body, .. } => {
+        Part::Body { body, .. } => {
+            let mut body = body.into_tree();
             let name = body.get("event").and_then(Value::as_str);
             let name = name.unwrap_or("done").to_owned();
             let data = body.remove("data").or_else(|| body.remove("result"));
@@ -233,7 +234,7 @@ async fn done<O: Operation>(
                 last: true,
                 failed,
                 ..
-            }) => break result(body, failed)?,
+            }) => break result(body.into_tree(), failed)?,
             Some(Part::Body { .. }) => {}
             Some(Part::Error(error)) => return Err(failed_with(&error)),
             None => {
@@ -527,7 +528,7 @@ mod tests {
     fn a_part_is_an_event_of_its_own_name() {
         let body = |value: Value| value.as_object().cloned().unwrap();
         let part = |value, last, failed| Part::Body {
-            body: body(value),
+            body: body(value).into(),
             last,
             failed,
         };

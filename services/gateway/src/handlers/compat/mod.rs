@@ -179,8 +179,8 @@ fn operation(
 fn part(part: Option<Part>) -> Result<(Body, bool), CompatError> {
     match part {
         Some(Part::Body { body, last, failed }) => match failed {
-            true => Err(failure(&body)),
-            false => Ok((body, last)),
+            true => Err(failure(&body.tree())),
+            false => Ok((body.into_tree(), last)),
         },
         Some(Part::Error(error)) => Err(CompatError::of(&error, None, None)),
         None => {
