@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 use tg_provenance::{Event, Reason, Session};
 use tg_schemas::msg::{AgentResponse, ChatUsage, LoopRecord};
 use tg_schemas::vocabulary::RETRIEVAL_GRAPH;
-use tg_schemas::{Error, Reply};
+use tg_schemas::{Error, Reply, Triple};
 
 use super::decision::{Decision, Explained, Taken, Usage};
 
@@ -173,21 +173,22 @@ pub fn stopped(
 
 /// An entry of the trace, shown to the asker.
 pub fn explain(event: &Event) -> AgentResponse {
+    entry(&event.id, &event.triples)
+}
+
+fn entry(id: &str, triples: &[Triple]) -> AgentResponse {
     AgentResponse {
         message_type: "explain".to_owned(),
-        explain_id: Some(event.id.clone()),
+        explain_id: Some(id.to_owned()),
         explain_graph: Some(RETRIEVAL_GRAPH.to_owned()),
-        explain_triples: event.triples.clone(),
+        explain_triples: triples.to_vec(),
         ..AgentResponse::default()
     }
 }
 
 /// An entry of a tool's own trace, passed on.
 pub fn relayed(entry: &Explained) -> AgentResponse {
-    explain(&Event {
-        id: entry.id.clone(),
-        triples: entry.triples.clone(),
-    })
+    self::entry(&entry.id, &entry.triples)
 }
 
 /// A whole part, as it was noted.
