@@ -173,9 +173,9 @@ impl Database {
     }
 
     /// As [`Self::write`], for a few rows of so many bytes. While the writer's thread has nothing to do it is committed on the calling
-    /// one, which spares the wakes of two threads. Nothing waits for the disk there: a write that is not short, the first one of a
-    /// log that begins anew, and each one that has to survive a loss of power go to the writer's thread, and so does moving the log
-    /// into the file.
+    /// one, which spares the wakes of two threads. Nothing is synced there: a write that is not short, the first one of a log that
+    /// begins anew, and each one that has to survive a loss of power go to the writer's thread, and so does moving the log into the
+    /// file.
     ///
     /// # Errors
     /// As for [`Self::write`].
