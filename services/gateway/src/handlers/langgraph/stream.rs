@@ -55,9 +55,10 @@ fn named(mut body: Body, failed: bool) -> Result<(String, Body), Object> {
     }
     let name = body.get("event").and_then(Value::as_str);
     let name = name.unwrap_or("done").to_owned();
-    let data = body.remove("data").or_else(|| body.remove("result"));
-    let data = data.and_then(|data| data.as_object().cloned());
-    Ok((name, data.unwrap_or_default()))
+    match body.remove("data").or_else(|| body.remove("result")) {
+        Some(Value::Object(data)) => Ok((name, data)),
+        _ => Ok((name, Body::new())),
+    }
 }
 
 /// Events on their way.
