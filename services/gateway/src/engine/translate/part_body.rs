@@ -53,6 +53,17 @@ impl PartBody {
             Self::Chunk(part) => chunk(&part),
         }
     }
+
+    /// The tree without the triples that explain a step, for readers that never show them.
+    pub fn into_unexplained(self) -> Body {
+        match self {
+            Self::Chunk(mut part) => {
+                part.explain_triples.clear();
+                chunk(&part)
+            }
+            Self::Tree(body) => body,
+        }
+    }
 }
 
 impl From<Body> for PartBody {
@@ -251,6 +262,16 @@ mod tests {
             r#""page":null,"chunk":"","text":""}],"refused":true,"trace":"urn:t"}"#,
         ];
         assert_eq!(written(full()), expected.concat());
+    }
+
+    #[test]
+    fn triples_are_left_out_for_readers_that_show_none() {
+        let whole = PartBody::Chunk(Box::new(full()));
+        let mut expected = whole.tree().into_owned();
+        assert!(expected.shift_remove("explain_triples").is_some());
+        assert_eq!(whole.into_unexplained(), expected);
+        let tree = Body::from_iter([("explain_triples".to_owned(), json!(1))]);
+        assert_eq!(PartBody::from(tree.clone()).into_unexplained(), tree);
     }
 
     #[test]
