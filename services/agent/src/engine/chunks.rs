@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 use tg_provenance::{Event, Reason, Session};
 use tg_schemas::msg::{AgentResponse, ChatUsage, LoopRecord};
 use tg_schemas::vocabulary::RETRIEVAL_GRAPH;
-use tg_schemas::{Error, Reply, Triple};
+use tg_schemas::{Error, Reply};
 
 use super::decision::{Decision, Explained, Taken, Usage};
 
@@ -173,22 +173,26 @@ pub fn stopped(
 
 /// An entry of the trace, shown to the asker.
 pub fn explain(event: &Event) -> AgentResponse {
-    entry(&event.id, &event.triples)
+    explained(event.clone())
 }
 
-fn entry(id: &str, triples: &[Triple]) -> AgentResponse {
+/// The same of an entry of which nothing else is made.
+pub fn explained(event: Event) -> AgentResponse {
     AgentResponse {
         message_type: "explain".to_owned(),
-        explain_id: Some(id.to_owned()),
+        explain_id: Some(event.id),
         explain_graph: Some(RETRIEVAL_GRAPH.to_owned()),
-        explain_triples: triples.to_vec(),
+        explain_triples: event.triples,
         ..AgentResponse::default()
     }
 }
 
 /// An entry of a tool's own trace, passed on.
 pub fn relayed(entry: &Explained) -> AgentResponse {
-    self::entry(&entry.id, &entry.triples)
+    explained(Event {
+        id: entry.id.clone(),
+        triples: entry.triples.clone(),
+    })
 }
 
 /// A whole part, as it was noted.

@@ -83,7 +83,7 @@ impl StepExecution {
         };
         let entries = self.promised(&left);
         let shown = entries.len();
-        chosen.extend(entries.iter().map(chunks::explain));
+        chosen.extend(entries.into_iter().map(chunks::explained));
         // Where a tool was used already, the user was asked here.
         for (nth, one, seen) in known.iter().flat_map(|seen| outcomes(decision, seen)) {
             let asked = seen.confirmed.as_ref();

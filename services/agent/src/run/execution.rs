@@ -214,7 +214,8 @@ impl StepExecution {
         if self.step == 1 && self.heard.is_empty() {
             let began = self.entries().session();
             // How the question is gone about is said before it, as clients know it.
-            self.unsent.extend(began.iter().rev().map(chunks::explain));
+            let began = began.into_iter().rev();
+            self.unsent.extend(began.map(chunks::explained));
             if self.recorded.is_durable() {
                 heard(self.send_all(Vec::new()).await)?;
             }

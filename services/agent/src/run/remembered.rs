@@ -122,7 +122,7 @@ impl StepExecution {
         let mut parts: Vec<_> = match self.step {
             1 => {
                 let began = self.entries().session();
-                began.iter().rev().map(chunks::explain).collect()
+                began.into_iter().rev().map(chunks::explained).collect()
             }
             _ => Vec::new(),
         };
