@@ -3,7 +3,8 @@
 //!
 //! A [`Database`] belongs to one process at a time: a lock file beside it says so to a second one.
 //! This crate knows no table of any service; SQL lives in the services' `store/` modules. It never
-//! blocks the async runtime, and no error text meant for clients holds a path or a statement.
+//! blocks the async runtime for longer than a short write to the page cache takes
+//! ([`Database::write_short`]), and no error text meant for clients holds a path or a statement.
 //!
 //! ```
 //! # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
@@ -40,6 +41,7 @@ mod private;
 mod query;
 mod reader;
 mod snapshot;
+mod wal;
 mod writer;
 
 pub use config_known::ConfigKnown;

@@ -190,7 +190,7 @@ pub(super) async fn replied<O: Operation>(mut running: Running) -> Result<O::Rep
                 last: true,
                 failed,
             }) => {
-                let reply = fits::<O::Reply>(&result(body, failed)?);
+                let reply = fits::<O::Reply>(&result(body.into_tree(), failed)?);
                 return reply.map_err(|_| {
                     let text = "the answer could not be read";
                     object_of(&Failure::new(FailureCode::InternalError, text))
