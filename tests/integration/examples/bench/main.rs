@@ -84,7 +84,7 @@ fn machine() {
 
 /// Measures everything of one shape; whether all measurements were whole.
 async fn bench(shape: Shape, rounds: usize) -> Result<bool> {
-    let name = shape.name();
+    let (name, names) = (shape.name(), system::names(shape)?);
     let node = match shape {
         Shape::Embedded => None,
         _ => {
@@ -126,7 +126,7 @@ async fn bench(shape: Shape, rounds: usize) -> Result<bool> {
         last = Some(system);
     }
     let system = last.context("no start")?;
-    system.print_memory(shape)?;
+    system.print_memory()?;
     figures.add(FILE, system::size_of_program()?);
     rounds_on(&system, node.as_ref(), rounds, &mut figures).await?;
     tokio::time::sleep(REST).await;
@@ -164,7 +164,7 @@ async fn bench(shape: Shape, rounds: usize) -> Result<bool> {
     }
     println!("{name}, load after {}", load());
     println!("  {:32} {:>9}     least to greatest (n)", "", "median");
-    figures.print(shape);
+    figures.print(shape, &names);
     Ok(figures.faults.is_empty())
 }
 
