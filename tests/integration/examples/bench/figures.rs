@@ -120,6 +120,13 @@ impl Figures {
         }
     }
 
+    /// The median of a figure, where it was measured.
+    pub fn median(&self, name: &str) -> Option<f64> {
+        let mut sorted = self.samples.get(name)?.clone();
+        sorted.sort_by(f64::total_cmp);
+        Some(middle(&sorted))
+    }
+
     /// The median of each, the largest first.
     fn by_service(&self, names: &[String]) -> String {
         let median = |at: usize| {

@@ -33,6 +33,16 @@ pub enum Shape {
 }
 
 impl Shape {
+    /// By the word that a turn is told.
+    pub fn named(word: &str) -> Result<Self> {
+        match word {
+            "embedded" => Ok(Self::Embedded),
+            "process" => Ok(Self::OneProcess),
+            "services" => Ok(Self::ProcessPerService),
+            _ => bail!("{word:?} must be embedded, process or services"),
+        }
+    }
+
     pub fn name(self) -> &'static str {
         match self {
             Self::Embedded => "embedded",
