@@ -1,7 +1,7 @@
-//! What runs waited for, hop by hop: of each span that the answer waits for, how long it went on while none below it did. For a
-//! question to another service that is the way there (from the question to the begin of the work on it: it is written, the bus
-//! passes it on, its reader is woken and comes to a core) and the way back (from the end of that work to the last part with the
-//! asker). Beside the same of the embedded bus, where a way costs nearly nothing, it says what a broker adds, and where.
+//! What a run waits for, hop by hop. Each span that the answer waits for counts the time in which none of the spans below it goes
+//! on. For a question that time has two parts. The way there is from the question to the begin of the work on it: the asker writes
+//! it, the bus passes it on, the reader wakes up and gets a core. The way back is from the end of that work to the last part with
+//! the asker. On the embedded bus a way costs nearly nothing, so the difference between the buses is what the broker adds.
 
 use std::collections::BTreeMap;
 
