@@ -17,7 +17,7 @@ use crate::{BOUND, DURABILITY, PIECES};
 const LOOK: Duration = Duration::from_millis(2);
 /// The service that is asked; its process is the first.
 const GATEWAY: &str = "gateway";
-/// Names the services of the program, with blanks between them, where it is not of this commit and has others.
+/// The variable that names the services of a program of another commit, with blanks between them.
 const OF_PROGRAM: &str = "TG_BENCH_SERVICES";
 /// What the one process of a system is called.
 const ALL: &str = "all";
@@ -33,7 +33,7 @@ pub enum Shape {
 }
 
 impl Shape {
-    /// By the word that a turn is told.
+    /// By its word on the command line of a turn.
     pub fn named(word: &str) -> Result<Self> {
         match word {
             "embedded" => Ok(Self::Embedded),
@@ -183,11 +183,11 @@ pub fn names(shape: Shape) -> Result<Vec<String>> {
     if shape != Shape::ProcessPerService {
         return Ok(vec![ALL.to_owned()]);
     }
-    let told = std::env::var(OF_PROGRAM).unwrap_or_default();
-    let told: Vec<&str> = told.split_whitespace().collect();
-    let all: &[&str] = match told.as_slice() {
+    let given = std::env::var(OF_PROGRAM).unwrap_or_default();
+    let given: Vec<&str> = given.split_whitespace().collect();
+    let all: &[&str] = match given.as_slice() {
         [] => &SERVICES,
-        told => told,
+        given => given,
     };
     ensure!(all.contains(&GATEWAY), "{OF_PROGRAM} has no {GATEWAY}");
     let others = all.iter().filter(|name| **name != GATEWAY);
