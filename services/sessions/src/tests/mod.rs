@@ -2,6 +2,7 @@
 
 mod access;
 mod agents;
+mod announced;
 mod around;
 mod bounds;
 mod chat_defaults;
