@@ -20,5 +20,6 @@ mod streams;
 mod tenant;
 mod trail;
 mod turns;
+mod warnings;
 mod workspace_agents;
 mod world;
