@@ -59,10 +59,9 @@ async fn line_036_it_ends_at_the_third_nesting(bus: Bus) -> Result<()> {
     ensure!(depths(&tools) == [1, 2, 3], "{:?}", depths(&tools));
     // The model saw why it ends there.
     let calls = model.calls();
-    let refused = calls
-        .iter()
-        .filter(|call| call.body.to_string().contains("recursion_depth_exceeded"));
-    let last = refused.last().context("nobody was refused")?;
+    let is_refused = |body: &Value| body.to_string().contains("recursion_depth_exceeded");
+    let refused = calls.iter().rfind(|call| is_refused(&call.body));
+    let last = refused.context("nobody was refused")?;
     ensure!(last.body.to_string().contains("400"), "{}", last.body);
     Ok(())
 }
