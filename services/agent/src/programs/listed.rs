@@ -19,7 +19,7 @@ const WORDS: usize = 256;
 /// Longest that an answer may take, and a session may be kept, in seconds.
 const DAY: u64 = 86_400;
 /// Most memory that may be stated, in MiB.
-const MEMORY: u64 = 1 << 20;
+const MEMORY: u64 = 1_048_576;
 /// The program of a session where none is named.
 const USUAL: &str = "claude";
 

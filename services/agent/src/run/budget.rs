@@ -33,7 +33,7 @@ pub(super) const GRACE_MS: i64 = 60_000;
 pub(super) const LONGEST_MS: i64 = 24 * 3600 * 1000;
 /// How long a call waits for others to need less than is reserved for them, and how often it is tried meanwhile. Those may wait for
 /// this one, as a tool does that gives work to an agent: then the run ends as one whose budget is used up.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
@@ -429,7 +429,7 @@ impl StepExecution {
         amount: Amount,
         like: (Scope, String),
     ) -> Result<Option<Exhausted>, Stop> {
-        let (end, mut pause) = (Instant::now() + PATIENCE, FIRST_PAUSE);
+        let (end, mut pause) = (Instant::now() + TIMEOUT, FIRST_PAUSE);
         while self.playback.is_none() && Instant::now() < end {
             let next = (amount, like.clone());
             match self.try_to_reserve(call, next, true).await? {
