@@ -469,9 +469,8 @@ pub trait LedgerStore: TaskStore + CallStore + SummaryStore {
     async fn revoke_head_key(&self, pem: String, from: String) -> Result<bool, StorageError>;
 
     /// Reserves what a call is likely to take, unless it is beyond a bound together with what was used and what is reserved for
-    /// others: then nothing is, and it is said why. What was said of a call stands: who takes its step up
-    /// again hears the same. What is
-    /// reserved ends with the call, with its run, or when it expires.
+    /// others: then nothing is, and it is said why. What was said of a call stands, unless it waits for the others: who takes its
+    /// step up again hears the same. What is reserved ends with the call, with its run, or when it expires.
     async fn reserve(
         &self,
         call: &Call,

@@ -374,6 +374,7 @@ impl Work {
             Err(error) => {
                 warn_of!(
                     cx,
+                    session = kept.id,
                     ?error,
                     "a session could not be shortened, and goes on as it is"
                 );

@@ -43,6 +43,7 @@ mod a_reranker_elsewhere_decides;
 mod a_restore_is_killed_anywhere;
 mod a_restore_never_empties;
 mod a_session_outlives_its_flow;
+mod a_tool_asks_the_agent_again;
 mod a_torn_blob_is_mended;
 mod a_turn_survives_kills;
 mod a_user_is_asked;

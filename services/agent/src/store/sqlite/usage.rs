@@ -118,7 +118,9 @@ pub(super) fn reserve(
                     .budget
                     .exhausted(&bound.whose, &settled, &alone.into())
                     .is_none();
-            enter(tx, call, next, &Amount::default(), Some(&over), now_ms)?;
+            if !(next.waits && over.reserved) {
+                enter(tx, call, next, &Amount::default(), Some(&over), now_ms)?;
+            }
             return Ok(Some(over));
         }
     }
