@@ -150,6 +150,12 @@ fn in_busy(ask: &OperationRequest) -> Vec<OperationResponse> {
             let said = json!([{"id": "m1", "role": "user", "content": "x"}]);
             done(json!({"session_id": BUSY, "messages": said}))
         }
+        // Another turn may be in progress by then.
+        "cancel-turn" if ask.request.get("message_id") != Some(&json!("m1")) => OperationResponse {
+            error: Some(Error::new(ErrorCode::BadRequest, "m")),
+            last: true,
+            ..OperationResponse::default()
+        },
         _ => done(json!({})),
     }]
 }
