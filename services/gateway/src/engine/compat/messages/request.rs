@@ -69,8 +69,8 @@ fn counts(value: &Value) -> (usize, usize) {
         Value::String(text) => (text.chars().count(), 0),
         Value::Array(items) => items.iter().map(counts).fold((0, 0), added),
         Value::Object(map) => {
-            let each = map.iter().map(|(key, value)| match key.as_str() {
-                "images" => (0, value.as_array().map_or(0, Vec::len)),
+            let each = map.iter().map(|(key, value)| match (key.as_str(), value) {
+                ("images", Value::Array(images)) => (0, images.len()),
                 _ => counts(value),
             });
             each.fold((0, 0), added)
