@@ -188,6 +188,12 @@ impl Endpoint {
         })))
     }
 
+    /// Whether both have the same connections.
+    #[cfg(test)]
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
     /// Each text's best score over the queries. `model` is the flow's, if it names one. Texts of blanks are not ranked: endpoints refuse
     /// them. Tries again as long as there is time `until` the deadline.
     pub async fn rank(

@@ -181,6 +181,7 @@ impl Work {
         let own = own.await?.items.pop();
         drop(store);
         if let Some(own) = own {
+            turn.answers(&own.id);
             let shown = (self.shows)(cx, session, own);
             hearing.tell("user-message", shown).await;
         }

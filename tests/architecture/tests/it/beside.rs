@@ -350,6 +350,10 @@ const RULES: &[Rule] = &[
                 "clients of the LLM services of workspaces, as many as its bound says",
             ),
             (
+                "services/rag/src/services.rs",
+                "clients of the reranking services of workspaces, as many as its bound says",
+            ),
+            (
                 "services/gateway/src/calls.rs",
                 "calls of tools under way, each a request in progress",
             ),

@@ -244,7 +244,7 @@ async fn poisoned_documents_have_no_effect(bus: Bus) -> Result<()> {
     let system = System::new(bus, false).await?;
     let url = system.server.url();
     let before = system.kept().await?;
-    let mut obeyed = 0;
+    let (mut obeyed, mut by_server) = (0, 0);
     for number in 0..DOCUMENTS {
         for (at, by) in BY.iter().enumerate() {
             let there = match *by {
@@ -267,9 +267,10 @@ async fn poisoned_documents_have_no_effect(bus: Bus) -> Result<()> {
             };
             ensure!(status == 200, "{}", told());
             let seen = reply["observation"].as_str().unwrap_or_default();
-            obeyed += usize::from(
-                seen.contains("there is no tool") || seen.contains("there is no argument"),
-            );
+            if seen.contains("there is no tool") || seen.contains("there is no argument") {
+                obeyed += 1;
+                by_server += usize::from(*by == "server");
+            }
             system.nothing_came_of_it(&told)?;
             let reply = reply.to_string();
             ensure!(
@@ -282,6 +283,10 @@ async fn poisoned_documents_have_no_effect(bus: Bus) -> Result<()> {
     // The model does as it is told, else this says nothing.
     let runs = DOCUMENTS + IN_GRAPH + IN_LIBRARY;
     ensure!(2 * obeyed > runs, "only {obeyed} of {runs} runs obeyed");
+    ensure!(
+        2 * by_server > DOCUMENTS,
+        "only {by_server} of {DOCUMENTS} runs that read at the MCP server obeyed"
+    );
     for call in system.model.calls() {
         let prompt = call.body.to_string();
         ensure!(

@@ -21,6 +21,8 @@ const REPEATED: [&str; 9] = [
     "tools",
     "top_p",
 ];
+/// Why nobody else's message and no output of a function has pictures.
+const ONLY_USERS: &str = "must be text: only the user sends pictures";
 /// Why no request can name a template.
 const NO_TEMPLATES: &str = "must be null: templates are not kept here; send their text in input";
 
@@ -130,26 +132,45 @@ fn message(item: &Fields<'_>) -> Result<Value, Error> {
             return Err(item.fault("role", why));
         }
     };
-    Ok(json!({"role": role, "content": text(item, "content")?, "tool_calls": []}))
+    let (text, images) = content(item, "content")?;
+    let mut turn = json!({"role": role, "content": text, "tool_calls": []});
+    if !images.is_empty() {
+        if role != "user" {
+            return Err(item.fault("content", ONLY_USERS));
+        }
+        turn["images"] = images.into();
+    }
+    Ok(turn)
 }
 
-/// A text: itself, or parts of which each is a text.
+/// A text without pictures.
 fn text(item: &Fields<'_>, key: &str) -> Result<String, Error> {
-    if !matches!(item.value(key), Some(Value::Array(_))) {
-        return item.text(key);
+    let (text, images) = content(item, key)?;
+    match images.is_empty() {
+        true => Ok(text),
+        false => Err(item.fault(key, ONLY_USERS)),
     }
-    let mut text = String::new();
+}
+
+/// A text, itself or in parts, and the addresses of its pictures. How closely they are to be looked at is left to the model.
+fn content(item: &Fields<'_>, key: &str) -> Result<(String, Vec<String>), Error> {
+    if !matches!(item.value(key), Some(Value::Array(_))) {
+        return Ok((item.text(key)?, Vec::new()));
+    }
+    let (mut text, mut images) = (String::new(), Vec::new());
     for part in item.objects(key)? {
         match part.text("type")?.as_str() {
             "input_text" | "output_text" | "text" => text += &part.text("text")?,
             "refusal" => text += &part.text("refusal")?,
+            "input_image" => images.push(part.required_text("image_url")?),
             _ => {
-                let why = "must be input_text or output_text: other parts are not read here";
+                let why =
+                    "must be input_text, input_image or output_text: other parts are not read here";
                 return Err(part.fault("type", why));
             }
         }
     }
-    Ok(text)
+    Ok((text, images))
 }
 
 /// The tools that the model is offered. Codex names tools of a provider beside its functions in each request: they are left out, and
@@ -287,6 +308,20 @@ mod tests {
         );
     }
 
+    #[test]
+    fn pictures_are_read_beside_the_text() {
+        let (asked, _) = of(json!({"model": "m", "input": [{"role": "user", "content": [
+            {"type": "input_text", "text": "What?"},
+            {"type": "input_image", "image_url": "https://h/a.png", "detail": "auto"},
+        ]}]}))
+        .unwrap();
+        let turn = &asked.body["messages"][0];
+        assert_eq!(
+            (&turn["content"], &turn["images"]),
+            (&json!("What?"), &json!(["https://h/a.png"]))
+        );
+    }
+
     /// A request as Codex sends it: what is not named in it means nothing.
     #[test]
     fn tools_of_a_provider_are_left_out_beside_functions() {
@@ -337,8 +372,21 @@ mod tests {
                 "input[0].type: must be message, function_call, function_call_output or reasoning: other items are not read here",
             ),
             (
-                json!({"input": [{"role": "user", "content": [{"type": "input_image"}]}]}),
-                "input[0].content[0].type: must be input_text or output_text: other parts are not read here",
+                json!({"input": [{"role": "user", "content": [{"type": "input_file"}]}]}),
+                "input[0].content[0].type: must be input_text, input_image or output_text: other parts are not read here",
+            ),
+            (
+                json!({"input": [{"role": "user", "content": [{"type": "input_image", "file_id": "f"}]}]}),
+                "input[0].content[0].image_url: is required",
+            ),
+            (
+                json!({"input": [{"role": "developer", "content": [{"type": "input_image", "image_url": "data:a"}]}]}),
+                "input[0].content: must be text: only the user sends pictures",
+            ),
+            (
+                json!({"input": [{"type": "function_call_output", "call_id": "c",
+                    "output": [{"type": "input_image", "image_url": "data:a"}]}]}),
+                "input[0].output: must be text: only the user sends pictures",
             ),
             (
                 json!({"tools": [{"type": "web_search"}]}),
