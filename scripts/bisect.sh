@@ -1,15 +1,18 @@
 #!/usr/bin/env bash
-# Prints which commits changed the instructions that one run of the agent takes: a table of commits with their counts. Builds
-# each commit that it looks at in .cache/bisect, and counts by valgrind. It halves what lies between two commits as long as their
-# counts differ by more than a share. Counts are kept in .cache/bisect/counts, so that a second call goes on where the first ended.
-# $1: the commit to begin with (default 210c5d2), $2: the last one (default HEAD), $3: that share, in a hundred (default 2).
+# Prints which commits changed the instructions that one run of the agent takes. Builds each commit that it looks at in .cache/bisect,
+# and counts by valgrind. Counts the first and the last commit; then, as long as it may look at one more, it halves the span of
+# commits whose two ends differ most. So a few commits already say which spans bear which share of all that changed. Counts are kept
+# in .cache/bisect/counts: a second call goes on where the first ended.
+# $1: the commit to begin with (default 210c5d2), $2: the last one (default HEAD), $3: how many commits it looks at, those of earlier
+# calls included (default 8).
 set -euo pipefail
 cd "$(dirname "$0")/.."
-from=${1:-210c5d2} to=${2:-HEAD} share=${3:-2}
+from=${1:-210c5d2} to=${2:-HEAD} looks=${3:-8}
 root=$PWD
 place=$root/.cache/bisect
 counts=$place/counts
 command -v valgrind >/dev/null || { echo "bisect: valgrind is required: run scripts/setup.sh test" >&2; exit 1; }
+[ "$looks" -ge 2 ] 2>/dev/null || { echo "bisect: it looks at two commits at least, not $looks" >&2; exit 1; }
 mkdir -p "$place"
 touch "$counts"
 
@@ -25,52 +28,85 @@ driver=$place/driver/release/examples/run_instructions
 tree=$place/tree
 [ -e "$tree/.git" ] || git worktree add --quiet --detach "$tree" "$to"
 
-mapfile -t commits < <(git rev-list --first-parent --reverse "$from^..$to")
-echo "bisect: ${#commits[@]} commits" >&2
+commits=$place/commits
+git rev-list --first-parent --reverse "$from..$to" | cat <(git rev-parse "$from^{commit}") - > "$commits"
+last=$(wc -l < "$commits")
+[ "$last" -ge 2 ] || { echo "bisect: there is no commit from $from to $to" >&2; exit 1; }
+echo "bisect: $last commits, looks at $looks" >&2
 
-# Of the commit at a place: its count, or "none" where it cannot be built or counted.
+# Counts the commit of a line. One that cannot be built or counted counts as none.
 count_at() {
-  local commit=${commits[$1]} count
-  count=$(awk -v commit="$commit" '$1 == commit { print $2; exit }' "$counts")
-  if [ -z "$count" ]; then
-    echo "bisect: ${commit:0:8} ($1)" >&2
-    git -C "$tree" checkout --quiet --force --detach "$commit"
-    count=none
-    if (cd "$tree" && CARGO_TARGET_DIR=$place/target cargo build --quiet --release --locked --bin threadgraph) >&2; then
-      count=$("$driver" "$place/target/release/threadgraph") || count=none
-    fi
-    printf '%s %s\n' "$commit" "$count" >> "$counts"
+  local commit count=none
+  commit=$(sed -n "$1p" "$commits")
+  ! grep -q "^$commit " "$counts" || return 0
+  echo "bisect: ${commit:0:8} ($1 of $last)" >&2
+  git -C "$tree" checkout --quiet --force --detach "$commit"
+  if (cd "$tree" && CARGO_TARGET_DIR=$place/target cargo build --quiet --release --locked --bin threadgraph) >&2; then
+    count=$("$driver" "$place/target/release/threadgraph") || count=none
   fi
-  echo "$count"
+  printf '%s %s\n' "$commit" "$count" >> "$counts"
 }
 
-differ() {
-  awk -v one="$1" -v other="$2" -v share="$share" 'BEGIN { if (one == "none" || other == "none") exit 0
-    gap = other - one; if (gap < 0) gap = -gap; exit !(gap * 100 > one * share) }'
+# How many commits of the list were looked at.
+looked() {
+  awk 'NR == FNR { known[$1]; next } $1 in known { n++ } END { print n + 0 }' "$counts" "$commits"
 }
 
-# Looks between two places.
-halve() {
-  local first=$1 last=$2 middle
-  [ $((last - first)) -gt 1 ] || return 0
-  differ "$(count_at "$first")" "$(count_at "$last")" || return 0
-  middle=$(((first + last) / 2))
-  count_at "$middle" >/dev/null
-  halve "$first" "$middle"
-  halve "$middle" "$last"
+# The line to look at next: of the span whose ends differ most, the commit nearest to its middle that was not looked at. Nothing,
+# where no span has one.
+next_line() {
+  awk 'NR == FNR { known[$1] = $2; next }
+    { line[++n] = $1 }
+    END {
+      begin = 0
+      for (at = 1; at <= n; at++) {
+        if (!(line[at] in known) || known[line[at]] == "none") continue
+        if (begin) {
+          gap = known[line[at]] - known[line[begin]]; if (gap < 0) gap = -gap
+          near = 0
+          for (i = begin + 1; i < at; i++) if (!(line[i] in known)) {
+            off = 2 * i - begin - at; if (off < 0) off = -off
+            if (!near || off < least) { near = i; least = off }
+          }
+          if (near && (!found || gap > most)) { found = near; most = gap }
+        }
+        begin = at
+      }
+      if (found) print found
+    }' "$counts" "$commits"
 }
 
-halve 0 $((${#commits[@]} - 1))
-
-printf '| commit | instructions a run | more than the one above | what |\n| --- | --: | --: | --- |\n'
-before=
-for commit in "${commits[@]}"; do
-  count=$(awk -v commit="$commit" '$1 == commit { print $2; exit }' "$counts")
-  [ -n "$count" ] || continue
-  more=
-  if [ "$count" != none ]; then
-    [ -z "$before" ] || more=$(awk -v now="$count" -v before="$before" 'BEGIN { printf "%+.1f in a hundred", (now - before) * 100 / before }')
-    before=$count
+count_at 1
+count_at "$last"
+for line in 1 "$last"; do
+  if grep -q "^$(sed -n "${line}p" "$commits") none$" "$counts"; then
+    echo "bisect: commit $(sed -n "${line}p" "$commits" | cut -c1-8) cannot be counted: begin or end with another" >&2
+    exit 1
   fi
-  printf '| %s | %s | %s | %s |\n' "${commit:0:8}" "$count" "$more" "$(git log -1 --format=%s "$commit" | cut -c1-100)"
 done
+while [ "$(looked)" -lt "$looks" ]; do
+  line=$(next_line)
+  [ -n "$line" ] || break
+  count_at "$line"
+done
+
+# A span is what came after the commit above it, up to its own; its share is of what changed from the first to the last.
+printf '| commit | instructions a run | commits of the span | more, in a hundred | share of all that changed, in a hundred | what |\n| --- | --: | --: | --: | --: | --- |\n'
+awk 'NR == FNR { known[$1] = $2; next }
+  $1 in known && known[$1] != "none" { at[++n] = FNR; of[n] = $1; count[n] = known[$1] }
+  END {
+    all = count[n] - count[1]
+    for (i = 1; i <= n; i++) {
+      more = share = ""
+      if (i > 1) {
+        more = sprintf("%+.1f", (count[i] - count[i - 1]) * 100 / count[i - 1])
+        if (all) share = sprintf("%.0f", (count[i] - count[i - 1]) * 100 / all)
+      }
+      printf "%s\t%s\t%s\t%s\t%s\n", of[i], count[i], (i > 1 ? at[i] - at[i - 1] : 1), more, share
+    }
+  }' "$counts" "$commits" |
+  while IFS=$'\t' read -r commit count span more share; do
+    what="$span commits up to: "
+    [ "$span" != 1 ] || what=
+    printf '| %s | %s | %s | %s | %s | %s%s |\n' "${commit:0:8}" "$count" "$span" "$more" "$share" "$what" "$(git log -1 --format=%s "$commit" | cut -c1-100)"
+  done

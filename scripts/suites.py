@@ -21,6 +21,7 @@ import threading
 import time
 import tomllib
 import xml.etree.ElementTree as ElementTree
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 # Seconds for all suites together: more than twice what they take on an idle machine of two processors. The tests that `make soak` runs
@@ -28,6 +29,8 @@ from pathlib import Path
 BOUND, SOAK_BOUND = 60 * 60, 3 * 60 * 60
 # How often a failed test of a suite with a broker or processes runs again, and how many flaky tests a run may have.
 AGAIN, FLAKY = 2, 5
+# Suites of units that run at the same time: most end with one test that keeps one processor busy.
+BESIDE = 2
 # Of the output of a failed test, so many lines are repeated at the end, of so many characters.
 LINES, WIDTH = 60, 400
 
@@ -144,34 +147,45 @@ class Outcome:
         self.said += [f"---- {what}", *excerpt(text)]
 
 
+def run_one(suites, name, outcome, soaked):
+    """One suite with all its tests in one process, as `cargo test` does; None when the time is over."""
+    if outcome.over:
+        return None
+    suite = suites.all[name]
+    left_out = sorted({test for of, test in soaked if of == name} | set(suites.brokered(name)))
+    arguments = ["--exact", *(word for test in left_out for word in ("--skip", test))] if left_out else []
+    threads = str(2 * len(os.sched_getaffinity(0)))
+    told = {"RUST_TEST_THREADS": threads, "CARGO_MANIFEST_DIR": suite["cwd"], "CARGO_PKG_NAME": suite["package-name"]}
+    since = time.monotonic()
+    process = subprocess.run(
+        [suite["binary-path"], *arguments], cwd=suite["cwd"], env=environment() | told,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+    )  # fmt: skip
+    return process, time.monotonic() - since
+
+
 def run_inner(suites, outcome, soaked):
-    """Each suite with all its tests in one process, as `cargo test` does."""
-    for name in suites.inner():
-        if outcome.over:
-            outcome.fail(f"{name}: did not run, the time was over")
-            continue
-        suite = suites.all[name]
-        left_out = sorted({test for of, test in soaked if of == name} | set(suites.brokered(name)))
-        arguments = ["--exact", *(word for test in left_out for word in ("--skip", test))] if left_out else []
-        threads = str(2 * len(os.sched_getaffinity(0)))
-        told = {"RUST_TEST_THREADS": threads, "CARGO_MANIFEST_DIR": suite["cwd"], "CARGO_PKG_NAME": suite["package-name"]}
-        since = time.monotonic()
-        process = subprocess.run(
-            [suite["binary-path"], *arguments], cwd=suite["cwd"], env=environment() | told,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
-        )  # fmt: skip
-        results = re.findall(r"^test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored", process.stdout, re.M)
-        passed = sum(int(row[0]) for row in results)
-        outcome.passed += passed
-        say(f"     {name}: {passed} passed, {time.monotonic() - since:.0f} s")
-        if results:
-            outcome.ran.add(name)
-        if process.returncode:
-            say(process.stdout)
-            broken = re.findall(r"^test (\S+).* \.\.\. FAILED$", process.stdout, re.M) or [f"ended with {process.returncode}"]
-            for test in broken:
-                part = process.stdout.split(f"---- {test} stdout ----")
-                outcome.fail(f"{name} {test}", part[-1].split("\n---- ")[0] if len(part) > 1 else process.stdout)
+    """The suites of units and engines, a few at a time."""
+    names = suites.inner()
+    with ThreadPoolExecutor(BESIDE) as pool:
+        runs = pool.map(lambda name: run_one(suites, name, outcome, soaked), names)
+        for name, run in zip(names, runs):
+            if run is None:
+                outcome.fail(f"{name}: did not run, the time was over")
+                continue
+            process, seconds = run
+            results = re.findall(r"^test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored", process.stdout, re.M)
+            passed = sum(int(row[0]) for row in results)
+            outcome.passed += passed
+            say(f"     {name}: {passed} passed, {seconds:.0f} s")
+            if results:
+                outcome.ran.add(name)
+            if process.returncode:
+                say(process.stdout)
+                broken = re.findall(r"^test (\S+).* \.\.\. FAILED$", process.stdout, re.M) or [f"ended with {process.returncode}"]
+                for test in broken:
+                    part = process.stdout.split(f"---- {test} stdout ----")
+                    outcome.fail(f"{name} {test}", part[-1].split("\n---- ")[0] if len(part) > 1 else process.stdout)
 
 
 def examples_in_documentation(outcome):

@@ -66,7 +66,7 @@ mod update_llm_service;
 mod update_reranking_service;
 mod workspace_agents;
 
-pub use cancel_turn::CancelTurn;
+pub use cancel_turn::{CancelTurn, CancelledTurn};
 pub use chat::{Chat, EarlierMessage, Question};
 pub use compact_session::CompactSession;
 pub use conversations::{ChatMessage, Conversation, OneConversation, WhichPage};

@@ -4,7 +4,7 @@
 //! in the API form: who does not know it sees the tag alone.
 
 use serde::de::Deserializer;
-use serde::ser::{SerializeStruct, Serializer};
+use serde::ser::{SerializeMap, SerializeStruct, Serializer};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -221,6 +221,65 @@ impl Triple {
     }
 }
 
+/// A term or a triple that is serialised in the API form. It writes what `to_api` has as a tree.
+#[derive(Debug, Clone, Copy)]
+pub struct ApiForm<'a, T>(pub &'a T);
+
+impl Serialize for ApiForm<'_, Term> {
+    fn serialize<S: Serializer>(&self, ser: S) -> Result<S::Ok, S::Error> {
+        let mut out = ser.serialize_map(None)?;
+        match self.0 {
+            Term::Iri(iri) => {
+                out.serialize_entry("t", "i")?;
+                out.serialize_entry("i", iri)?;
+            }
+            Term::Blank(id) => {
+                out.serialize_entry("t", "b")?;
+                out.serialize_entry("d", id)?;
+            }
+            Term::Literal {
+                value,
+                datatype,
+                language,
+            } => {
+                out.serialize_entry("t", "l")?;
+                out.serialize_entry("v", value)?;
+                if !datatype.is_empty() {
+                    out.serialize_entry("dt", datatype)?;
+                }
+                let (tag, direction) = directed(language);
+                if !tag.is_empty() {
+                    out.serialize_entry("ln", tag)?;
+                }
+                if let Some(direction) = direction {
+                    out.serialize_entry("dir", direction)?;
+                }
+            }
+            Term::Quoted(triple) => {
+                out.serialize_entry("t", "t")?;
+                out.serialize_entry("tr", &ApiForm(&**triple))?;
+            }
+        }
+        out.end()
+    }
+}
+
+impl Serialize for ApiForm<'_, Triple> {
+    fn serialize<S: Serializer>(&self, ser: S) -> Result<S::Ok, S::Error> {
+        let triple = self.0;
+        let mut out = ser.serialize_map(None)?;
+        for (key, term) in [("s", &triple.s), ("p", &triple.p), ("o", &triple.o)] {
+            if let Some(term) = term {
+                out.serialize_entry(key, &ApiForm(term))?;
+            }
+        }
+        if let Some(graph) = triple.g.as_deref().filter(|graph| !graph.is_empty()) {
+            out.serialize_entry("g", graph)?;
+        }
+        out.end()
+    }
+}
+
 /// The bus form of a term: all fields always present.
 #[derive(Default, Deserialize)]
 #[serde(default, rename = "Term")]
@@ -316,6 +375,42 @@ mod tests {
             assert_eq!(Term::from_api(&term.to_api()).unwrap(), term);
             let bus = serde_json::to_string(&term).unwrap();
             assert_eq!(serde_json::from_str::<Term>(&bus).unwrap(), term);
+        }
+    }
+
+    #[test]
+    fn the_api_form_is_written_as_its_tree_is() {
+        let literal = |datatype: &str, language: &str| Term::Literal {
+            value: "a \"b\"\n".into(),
+            datatype: datatype.into(),
+            language: language.into(),
+        };
+        let terms = [
+            Term::iri("urn:a"),
+            Term::Blank("b0".into()),
+            literal("", ""),
+            literal("urn:d", ""),
+            literal("", "en"),
+            literal("urn:d", "he--rtl"),
+            literal("", "--rtl"),
+            quoted(),
+        ];
+        for term in terms {
+            let written = serde_json::to_string(&ApiForm(&term)).unwrap();
+            assert_eq!(written, term.to_api().to_string());
+            let triple = Triple::new(Term::iri("urn:a"), Term::iri("urn:b"), term);
+            let lacks = Triple {
+                p: None,
+                ..triple.clone()
+            };
+            let nowhere = Triple {
+                g: Some(String::new()),
+                ..triple.clone()
+            };
+            for triple in [triple.clone().in_graph("urn:g"), triple, lacks, nowhere] {
+                let written = serde_json::to_string(&ApiForm(&triple)).unwrap();
+                assert_eq!(written, triple.to_api().to_string());
+            }
         }
     }
 

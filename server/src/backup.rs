@@ -7,6 +7,7 @@
 mod copying;
 mod manifest;
 mod moment;
+mod one_workspace;
 mod places;
 mod restore;
 
@@ -14,6 +15,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use tg_mesh::clock;
+use tg_schemas::WorkspaceId;
 
 use self::copying::{Copying, is_empty};
 pub use self::manifest::Manifest;
@@ -26,6 +28,18 @@ pub(crate) use self::restore::unfinished;
 /// # Errors
 /// There is nothing to copy, the directory is not empty, or a file cannot be read or written. Nothing is left there then.
 pub fn take(data_dir: &Path, to: &Path) -> Result<Manifest> {
+    take_of(data_dir, to, None)
+}
+
+/// As [`take`], of one workspace alone.
+///
+/// # Errors
+/// As for [`take`]. Or there is no such workspace, or a store is not known.
+pub fn take_workspace(data_dir: &Path, to: &Path, workspace: &WorkspaceId) -> Result<Manifest> {
+    take_of(data_dir, to, Some(workspace))
+}
+
+fn take_of(data_dir: &Path, to: &Path, only: Option<&WorkspaceId>) -> Result<Manifest> {
     if !data_dir.is_dir() {
         bail!("data_dir: {} is not there", data_dir.display());
     }
@@ -34,6 +48,10 @@ pub fn take(data_dir: &Path, to: &Path) -> Result<Manifest> {
             "{} is not empty; a backup needs an empty directory",
             to.display()
         );
+    }
+    if let Some(workspace) = only {
+        // Before much is copied in vain.
+        one_workspace::key_of(data_dir, workspace)?;
     }
     copying::make(to)?;
     let (data_dir, to) = (whole(data_dir)?, whole(to)?);
@@ -44,7 +62,7 @@ pub fn take(data_dir: &Path, to: &Path) -> Result<Manifest> {
             to.display()
         );
     }
-    let taken = copy(&data_dir, &to);
+    let taken = copy(&data_dir, &to, only);
     if taken.is_err() {
         copying::empty(&to);
     }
@@ -56,7 +74,7 @@ fn whole(path: &Path) -> Result<PathBuf> {
         .with_context(|| path.display().to_string())
 }
 
-fn copy(data_dir: &Path, to: &Path) -> Result<Manifest> {
+fn copy(data_dir: &Path, to: &Path, only: Option<&WorkspaceId>) -> Result<Manifest> {
     let mut copying = Copying::new(data_dir, to);
     let begun = clock::millis();
     // Content never changes under its name: most of it is copied before the moment, and what is new since after it.
@@ -68,11 +86,18 @@ fn copy(data_dir: &Path, to: &Path) -> Result<Manifest> {
             data_dir.display()
         );
     }
+    let moment = match only {
+        Some(_) => moment.stores_alone(),
+        None => moment,
+    };
     let records = moment.has_records();
     moment.write(&mut copying)?;
     copying.content()?;
-    copying.others()?;
-    let manifest = Manifest::new(begun, at, records, copying.into_files());
+    match only {
+        Some(workspace) => one_workspace::keep(&mut copying, workspace)?,
+        None => copying.others()?,
+    }
+    let manifest = Manifest::new(begun, at, records, copying.into_files()).of(only);
     manifest.write(to)?;
     Ok(manifest)
 }

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 use crate::settings::{Auth, Settings};
 
 /// The file that says of a data directory that it was served under access control.
-const MARK: &str = "auth-iam";
+pub(crate) const MARK: &str = "auth-iam";
 
 /// Refuses a data directory that was served under access control and is not to be any more, unless it was named.
 ///

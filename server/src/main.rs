@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Args, CommandFactory, Parser, Subcommand};
+use tg_schemas::WorkspaceId;
 use tg_server::backup::Manifest;
 use tg_server::compose::{SERVICES, Services};
 use tg_server::settings::{Flags, Settings, page};
@@ -54,7 +55,13 @@ enum Command {
         ctl: Option<String>,
     },
     /// Copies the data of a running or stopped system, as it is at one moment, into an empty directory.
-    Backup(Copied),
+    Backup {
+        #[command(flatten)]
+        copied: Copied,
+        /// Copies this workspace alone.
+        #[arg(short, long, value_name = "NAME")]
+        workspace: Option<String>,
+    },
     /// Copies a backup into an empty data directory.
     Restore(Copied),
     /// Writes man pages of this program into a directory.
@@ -189,7 +196,11 @@ fn main() -> ExitCode {
         Command::Settings { common, json } => return show(&Flags::from(common), json),
         Command::Permissions { ctl } => return permissions(ctl.as_deref()),
         Command::ManPages { directory } => return man_pages(&directory),
-        Command::Backup(copied) => return copy(&copied, backup),
+        Command::Backup { copied, workspace } => {
+            return copy(&copied, |to, settings| {
+                backup(to, settings, workspace.as_deref())
+            });
+        }
         Command::Restore(copied) => return copy(&copied, restore),
         Command::Decode { format, limits } => return decode(&format, limits.as_deref()),
     };
@@ -269,7 +280,10 @@ fn permissions(vhost: Option<&str>) -> ExitCode {
 }
 
 /// Copies a data directory out or in, and prints what was copied.
-fn copy(of: &Copied, how: fn(&Path, &Settings) -> anyhow::Result<(Manifest, String)>) -> ExitCode {
+fn copy(
+    of: &Copied,
+    how: impl FnOnce(&Path, &Settings) -> anyhow::Result<(Manifest, String)>,
+) -> ExitCode {
     machine::keep_to_itself();
     machine::raise();
     let flags = Flags {
@@ -297,11 +311,21 @@ fn copy(of: &Copied, how: fn(&Path, &Settings) -> anyhow::Result<(Manifest, Stri
     }
 }
 
-fn backup(to: &Path, settings: &Settings) -> anyhow::Result<(Manifest, String)> {
-    let manifest = backup::take(&settings.data_dir, to)?;
-    let records = match manifest.records {
-        true => "",
-        false => "Records that wait are at the broker, and not in it.\n",
+fn backup(
+    to: &Path,
+    settings: &Settings,
+    workspace: Option<&str>,
+) -> anyhow::Result<(Manifest, String)> {
+    let manifest = match workspace {
+        Some(name) => backup::take_workspace(&settings.data_dir, to, &WorkspaceId::new(name)?)?,
+        None => backup::take(&settings.data_dir, to)?,
+    };
+    let records = match (workspace, manifest.records) {
+        (Some(_), _) => {
+            "Records that wait, uploads in progress, the audit log and files beside the stores are not in it.\n"
+        }
+        (None, true) => "",
+        (None, false) => "Records that wait are at the broker, and not in it.\n",
     };
     let text = format!("{} in {}.\n{records}", manifest.summary(), to.display());
     Ok((manifest, text))

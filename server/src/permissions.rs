@@ -67,6 +67,7 @@ const BESIDE: &[(&str, &[(Class, &str)])] = &[
             (Class::Notify, "session"),
             (Class::Request, "agent"),
             (Class::Request, "flow"),
+            (Class::Request, "session-notices"),
             (Class::Request, "text-completion"),
             (Class::Request, "text-completion-rag"),
         ],

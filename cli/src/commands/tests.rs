@@ -388,6 +388,7 @@ const LINES: &[&str] = &[
     "process-status --watch",
     "verify urn:q",
     "backup /var/backups/tg --data-dir d --config c.toml --json",
+    "backup /var/backups/tg -w acme",
     "restore /var/backups/tg --data-dir d",
     "links bin --hard --force",
     "completions bash --links",

@@ -20,6 +20,7 @@
 //! * [`pictures`]: what pictures show.
 //! * [`prompt`]: texts that a model writes by a template.
 //! * [`rendering`]: the prompts of workspaces, ready to be rendered where they are asked for.
+//! * [`session_notices`]: what is said in a session beyond its turns.
 //! * [`text_completion`]: which model replies.
 //! * [`traces`]: what an answer leaves behind, its texts in the library and its entries in the graph.
 
@@ -43,5 +44,6 @@ pub mod operations;
 pub mod pictures;
 pub mod prompt;
 pub mod rendering;
+pub mod session_notices;
 pub mod text_completion;
 pub mod traces;

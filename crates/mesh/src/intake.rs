@@ -6,7 +6,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use tg_bus::Bus;
+use tg_bus::{Bus, BusError, QueueState};
 use tg_schemas::Subscription;
 use tokio::time::Instant;
 
@@ -122,15 +122,35 @@ impl Intakes {
 
     async fn look(&self, bus: &dyn Bus, period: Duration) {
         for intake in self.some() {
-            match bus.queue_state(&intake.subscription).await {
-                Ok(queue) => {
-                    let ready = queue.map_or(0, |queue| queue.ready);
-                    intake.note(ready, Instant::now(), period);
-                }
-                // A bus that is away delivers nothing; that is reported by its link.
-                Err(_) => return self.forget(),
+            let state = bus.queue_state(&intake.subscription).await;
+            if !self.heard(&intake, state, Instant::now(), period) {
+                return;
             }
         }
+    }
+
+    /// Notes what the bus says of the queue of one consumer. Returns whether the look goes on.
+    fn heard(
+        &self,
+        intake: &Intake,
+        state: Result<Option<QueueState>, BusError>,
+        now: Instant,
+        period: Duration,
+    ) -> bool {
+        match state {
+            Ok(queue) => {
+                let ready = queue.map_or(0, |queue| queue.ready);
+                intake.note(ready, now, period);
+            }
+            // A bus that is away delivers nothing; its link reports that.
+            Err(BusError::Down | BusError::Closed) => {
+                self.forget();
+                return false;
+            }
+            // The bus answers, but not for this queue: the others are still looked at.
+            Err(_) => intake.forget(),
+        }
+        true
     }
 
     /// The consumers of the next look.
@@ -181,6 +201,23 @@ mod tests {
         assert_eq!(intakes.idle(), ["reader"]);
         one.note(0, later + 3 * MINUTE, MINUTE);
         assert!(intakes.idle().is_empty(), "another one took it");
+    }
+
+    #[test]
+    fn a_queue_that_fails_hides_no_other_and_a_bus_that_is_away_hides_all() {
+        let intakes = Intakes::default();
+        let (one, other) = (intakes.add("one", &of("a")), intakes.add("other", &of("b")));
+        let start = Instant::now();
+        for intake in [&one, &other] {
+            intake.note(1, start, MINUTE);
+            intake.note(1, start + MINUTE, MINUTE);
+        }
+        assert_eq!(intakes.idle(), ["one", "other"]);
+        let heard = |fault| intakes.heard(&one, Err(fault), start + MINUTE, MINUTE);
+        assert!(heard(BusError::Refused), "the look goes on");
+        assert_eq!(intakes.idle(), ["other"]);
+        assert!(!heard(BusError::Down));
+        assert!(intakes.idle().is_empty());
     }
 
     #[test]

@@ -73,9 +73,12 @@ impl ServeSink {
         })
     }
 
-    fn take(&self, envelope: Envelope) {
+    fn take(&self, mut envelope: Envelope) {
         let mesh = &self.slot.mesh;
-        let headers = envelope.headers.clone();
+        let headers = std::mem::take(&mut envelope.headers);
+        // By these alone the body is read.
+        envelope.headers.sections.clone_from(&headers.sections);
+        envelope.headers.aside.clone_from(&headers.aside);
         let deadline = headers
             .deadline
             .map_or_else(|| Deadline::after(QUESTION), Deadline::from_millis);

@@ -1,20 +1,34 @@
 //! Statements as lines of N-Triples in the one form that is hashed (the canonical form of RDF 1.2): what a trace says has
 //! the same lines whoever writes them, and in whatever order they were stored.
 
-use std::collections::BTreeSet;
-
 use tg_schemas::vocabulary::{tg, xsd};
 use tg_schemas::{Term, Triple, is_drawn_label};
 
 use crate::stable::text_hash;
 
+/// Room for the lines of most entities: a dozen of some 170 bytes.
+const LINES: usize = 2 << 10;
+/// And for where they end.
+const ENDS: usize = 16;
+
 /// SHA-256 in hexadecimal over the lines of what is said of an entity and its parts: each once, sorted by their bytes, each
 /// ended by a line feed. The hash itself is left out, and so is which document holds the entity's text: what counts
 /// is the text, whose hash is a statement of its own, and a library of others may not have taken it.
 pub(crate) fn entity_hash<'a>(id: &str, said: impl IntoIterator<Item = &'a Triple>) -> String {
-    let lines = said.into_iter().filter(|triple| !is_left_out(id, triple));
-    let lines: BTreeSet<String> = lines.map(line).collect();
-    text_hash(&lines.into_iter().collect::<String>())
+    let (mut written, mut ends) = (String::with_capacity(LINES), Vec::with_capacity(ENDS));
+    for triple in said.into_iter().filter(|triple| !is_left_out(id, triple)) {
+        line(&mut written, triple);
+        ends.push(written.len());
+    }
+    let mut start = 0;
+    let lines = ends.into_iter().map(|end| {
+        let from = std::mem::replace(&mut start, end);
+        &written[from..end]
+    });
+    let mut lines: Vec<&str> = lines.collect();
+    lines.sort_unstable();
+    lines.dedup();
+    text_hash(&lines.concat())
 }
 
 fn is_left_out(id: &str, triple: &Triple) -> bool {
@@ -29,11 +43,9 @@ pub(crate) fn is(term: &Option<Term>, iri: &str) -> bool {
     matches!(term, Some(Term::Iri(text)) if text == iri)
 }
 
-fn line(triple: &Triple) -> String {
-    let mut line = String::with_capacity(192);
-    statement(&mut line, triple);
-    line.push_str(" .\n");
-    line
+fn line(out: &mut String, triple: &Triple) {
+    statement(out, triple);
+    out.push_str(" .\n");
 }
 
 fn statement(out: &mut String, triple: &Triple) {
@@ -109,7 +121,10 @@ mod tests {
     use super::*;
 
     fn of(object: Term) -> String {
-        line(&Triple::new(Term::iri("urn:s"), Term::iri("urn:p"), object))
+        let mut out = String::new();
+        let said = Triple::new(Term::iri("urn:s"), Term::iri("urn:p"), object);
+        line(&mut out, &said);
+        out
     }
 
     fn literal(value: &str, datatype: &str, language: &str) -> Term {

@@ -41,8 +41,7 @@ impl Chain {
 
     /// The next entity, which follows from the end of another chain as well.
     pub fn join(&mut self, mut event: Event, text: Option<&str>, other: Option<&str>) -> Event {
-        let mut before = vec![self.head.as_str()];
-        before.extend(other);
+        let before = [self.head.as_str(), other.unwrap_or_default()];
         for hash in before.into_iter().filter(|hash| !hash.is_empty()) {
             event.triples.push(says(&event.id, tg::PREVIOUS_HASH, hash));
         }

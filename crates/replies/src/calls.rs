@@ -107,7 +107,11 @@ pub fn calls(text: &str) -> Option<Vec<Call>> {
             .strip_prefix("<function=")
             .and_then(|rest| rest.split_once('>'));
         if let Some((name, inner)) = tagged {
-            let (arguments, length) = budget.container(inner.trim_start())?;
+            let arguments = inner.trim_start();
+            let (arguments, length) = match arguments.starts_with('<') {
+                true => elements(arguments)?,
+                false => budget.container(arguments)?,
+            };
             found.push(Call {
                 name: name.trim_matches(['"', ' ']).to_owned(),
                 arguments: Some(arguments),
@@ -129,6 +133,27 @@ pub fn calls(text: &str) -> Option<Vec<Call>> {
         rest = &rest[length..];
     }
     (!found.is_empty()).then_some(found)
+}
+
+/// Arguments that are elements, each with a name and a text, and how long they are: so do Qwen3-Coder and its kin write them. What
+/// can be read as another value than a text is one.
+fn elements(text: &str) -> Option<(Value, usize)> {
+    let mut arguments = Map::new();
+    let mut rest = text;
+    while let Some(element) = rest.strip_prefix("<parameter=") {
+        let (name, inner) = element.split_once('>')?;
+        let (said, after) = inner.split_once("</parameter>")?;
+        let said = said.trim_matches(['\r', '\n']);
+        let value = match serde_json::from_slice(said.trim().as_bytes()) {
+            Ok(Value::String(_)) | Err(_) => said.into(),
+            Ok(value) => value,
+        };
+        arguments.insert(name.trim_matches(['"', ' ']).to_owned(), value);
+        rest = after.trim_start();
+    }
+    let length = text.len() - rest.len();
+    rest.starts_with("</function>")
+        .then_some((Value::Object(arguments), length))
 }
 
 /// A text without the tags and separators that it begins with.
@@ -165,6 +190,7 @@ mod tests {
             r#"[TOOL_CALLS][{"name": "add", "arguments": {"a": 1}}]"#,
             r#"<|python_tag|>{"name": "add", "parameters": {"a": 1}}"#,
             r#"<function=add>{"a": 1}</function>"#,
+            "<tool_call>\n<function=add>\n<parameter=a>\n1\n</parameter>\n</function>\n</tool_call>",
             r#"{'action': 'add', 'action_input': {'a': 1}}"#,
         ] {
             assert_eq!(calls(text), add, "{text}");
@@ -172,6 +198,23 @@ mod tests {
         }
         let both = "<tool_call>{\"name\": \"now\"}</tool_call>\n<tool_call>{\"name\": \"now\"}</tool_call>";
         assert_eq!(calls(both).map(|calls| calls.len()), Some(2));
+        let two = "<tool_call>\n<function=write>\n<parameter=path>\na b.md\n</parameter>\n<parameter=lines>\n[\"x\", \"y\"]\n\
+                   </parameter>\n</function>\n</tool_call>\n<tool_call>\n<function=now>\n</function>\n</tool_call>";
+        let told = calls(two).unwrap_or_default();
+        let told: Vec<_> = told
+            .into_iter()
+            .map(|call| (call.name, call.arguments.unwrap_or_default()))
+            .collect();
+        assert_eq!(
+            told,
+            [
+                (
+                    "write".to_owned(),
+                    json!({"path": "a b.md", "lines": ["x", "y"]})
+                ),
+                ("now".to_owned(), json!({})),
+            ]
+        );
         let written = Call {
             name: String::new(),
             arguments: Some(json!("{\"a\": 1}")),
@@ -192,6 +235,8 @@ mod tests {
             "```\nlet x = 1;\n```",
             "```\n{\"name\": \"add\"}\n```\n```\n{\"name\": \"add\"}\n```",
             "<function=add>",
+            "<function=add>\n<parameter=a>\n1\n",
+            "<function=add>\n<parameter=a>\n1\n</parameter>\nas I said</function>",
         ] {
             assert_eq!(calls(text), None, "{text}");
         }

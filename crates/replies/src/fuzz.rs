@@ -6,12 +6,13 @@ use crate::{Scan, Scanner, answer, apart, array, calls, candidates, lines, may_b
 
 #[test]
 fn replies_of_models() {
-    let seeds: [&[u8]; 6] = [
+    let seeds: [&[u8]; 7] = [
         b"<think>Maybe {\"a\": 1}?</think>\n```json\n{\"a\": [1, 2,], 'b': None}\n```\nDone.",
         "{“a”： “x”，“b”: \"C:\\_ \\ud83d\\u12\"}".as_bytes(),
         b"[\n{\"n\": 1},\n{\"n\": /* no */ 2\n} trailing [1]\n</think>\n",
         b"<tool_call>{\"name\": \"add\", \"arguments\": \"{}\"}</tool_call><function=x>{}",
         b"```\n[[[[{\"a\": \"b\"c\",\n\"d\": +1}]]]]\n```",
+        b"<tool_call>\n<function=x>\n<parameter=a>\n[1]\n</parameter>\n</function>\n</tool_call><function=y></function>",
         b"[TOOL_CALLS][{\"function\": {\"function\": {\"name\": \"x\"}}}]",
     ];
     run("replies of models", &seeds, |bytes| {

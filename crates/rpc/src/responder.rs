@@ -49,17 +49,40 @@ impl<R: Reply> Responder<R> {
     /// # Errors
     /// As [`Responder::send`].
     pub async fn send_all(&mut self, parts: Vec<R>) -> Result<(), Error> {
+        let end = parts.iter().position(Reply::is_last);
+        let parts = parts.into_iter().map(|part| (part, None));
+        self.send_each(end, parts).await
+    }
+
+    /// Sends parts like [`Responder::send_all`], each with its JSON, which the caller has written for another reason.
+    ///
+    /// # Errors
+    /// As [`Responder::send`].
+    pub async fn send_written(&mut self, parts: Vec<(R, String)>) -> Result<(), Error> {
+        let end = parts.iter().position(|(part, _)| part.is_last());
+        let parts = parts.into_iter();
+        let parts = parts.map(|(part, written)| (part, Some(written)));
+        self.send_each(end, parts).await
+    }
+
+    async fn send_each(
+        &mut self,
+        end: Option<usize>,
+        parts: impl ExactSizeIterator<Item = (R, Option<String>)> + Send,
+    ) -> Result<(), Error> {
         if self.ended {
             return Err(Error::new(ErrorCode::Internal, "the answer has ended"));
         }
         let most = self.server.largest_part();
-        let end = parts.iter().position(Reply::is_last);
         let count = end.map_or(parts.len(), |end| end + 1);
-        let mut parts = parts.into_iter().take(count).peekable();
+        let mut parts = parts.take(count).peekable();
         while parts.peek().is_some() {
             let mut group = Vec::with_capacity(TOGETHER.min(count));
-            for part in parts.by_ref().take(TOGETHER) {
-                let body = codec::encode(&part, ContentType::Json)?;
+            for (part, written) in parts.by_ref().take(TOGETHER) {
+                let body = match written {
+                    Some(written) => Bytes::from(written),
+                    None => codec::encode(&part, ContentType::Json)?,
+                };
                 if body.len() > most {
                     return self.end_too_large(group, most).await;
                 }

@@ -6,19 +6,18 @@ use std::time::Duration;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
+use crate::wal::{CHECKPOINT, WalLength};
 use crate::{Durability, StorageError};
 
 const STATEMENTS: usize = 128;
 const BUSY: Duration = Duration::from_secs(5);
-/// Pages of the write-ahead log (16 MiB) after which they move into the file: pages that change often move once.
-const CHECKPOINT: i64 = 4_000;
 
-/// The one connection that writes; brings the schema up to date.
+/// The one connection that writes, and its log; brings the schema up to date.
 pub(crate) fn writer(
     path: &Path,
     migrations: &[&str],
     durability: Durability,
-) -> Result<Connection, StorageError> {
+) -> Result<(Connection, WalLength), StorageError> {
     let mut conn = Connection::open(path)?;
     common(&conn)?;
     conn.pragma_update(None, "journal_mode", "WAL")?;
@@ -30,7 +29,9 @@ pub(crate) fn writer(
     conn.pragma_update(None, "journal_size_limit", 64 << 20)?;
     conn.pragma_update(None, "wal_autocheckpoint", CHECKPOINT)?;
     migrate(&mut conn, migrations)?;
-    Ok(conn)
+    // Takes the place of the pragma, which was for the migrations.
+    let wal = WalLength::watch(&mut conn)?;
+    Ok((conn, wal))
 }
 
 /// A connection that can only read.

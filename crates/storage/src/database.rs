@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use metrics::Counter;
 use parking_lot::Mutex;
@@ -11,8 +12,13 @@ use tokio::sync::oneshot;
 use crate::group::{GroupBounds, GroupCommitter};
 use crate::lock::OwnerLock;
 use crate::reader::{self, CallOff, Readers};
+use crate::wal::WalLength;
 use crate::writer::{self, Job};
 use crate::{Durability, StorageError, connection, identity, private};
+
+/// Bytes of a write that may be committed on the thread of a task ([`Database::write_short`]). A write of so many takes a fraction of
+/// a millisecond.
+const SHORT: usize = 16 << 10;
 
 /// A database of this process. Clones share it; the last one closes it and waits for queued work.
 #[derive(Clone)]
@@ -22,8 +28,11 @@ pub struct Database {
 
 struct Inner {
     writer: GroupCommitter<Job>,
-    /// Of the writer's thread, and of [`Database::write_here`].
+    /// Of the writer's thread, of [`Database::write_here`] and of [`Database::write_short`].
     conn: Arc<Mutex<Connection>>,
+    /// Jobs that were queued and have not got the connection yet.
+    queued: Arc<AtomicUsize>,
+    wal: WalLength,
     call_off: CallOff,
     commits: Counter,
     /// None without a file: then the writer's connection serves reads too.
@@ -66,12 +75,13 @@ impl Database {
         }
         let lock = OwnerLock::take_beside(path)?;
         private::close(path);
-        let conn = connection::writer(path, migrations, durability)?;
+        let (conn, wal) = connection::writer(path, migrations, durability)?;
         identity::ensure(&conn)?;
         let readers = Readers::start(path)?;
         private::close(path);
         let commits = writer::commits_of(store);
-        Self::start(conn, Some(readers), durability, (commits, Some(lock)))
+        let lock = Some(lock);
+        Self::start((conn, wal), Some(readers), durability, (commits, lock))
     }
 
     /// A database without a file, gone with its last handle.
@@ -81,11 +91,12 @@ impl Database {
     pub fn in_memory(migrations: &'static [&'static str]) -> Result<Self, StorageError> {
         let conn = connection::memory(migrations)?;
         let commits = writer::commits_of("memory");
+        let conn = (conn, WalLength::default());
         Self::start(conn, None, Durability::Process, (commits, None))
     }
 
     fn start(
-        mut conn: Connection,
+        (mut conn, wal): (Connection, WalLength),
         readers: Option<Readers>,
         durability: Durability,
         (commits, lock): (Counter, Option<OwnerLock>),
@@ -97,14 +108,22 @@ impl Database {
         };
         let conn = Arc::new(Mutex::new(conn));
         let (of_thread, called_off, counted) = (conn.clone(), call_off.clone(), commits.clone());
+        let queued = Arc::new(AtomicUsize::new(0));
+        let (waited, length) = (queued.clone(), wal.clone());
         let commit = move |group: &mut Vec<Job>| {
-            writer::run(&of_thread.lock(), &called_off, &counted, group);
+            let conn = of_thread.lock();
+            // Whoever finds the connection free and none queued comes after these.
+            waited.fetch_sub(group.len(), Ordering::SeqCst);
+            writer::run(&conn, &called_off, &counted, group);
+            length.checkpoint(&conn);
         };
         let writer = GroupCommitter::start("store-write", GroupBounds::default(), commit)?;
         Ok(Self {
             inner: Arc::new(Inner {
                 writer,
                 conn,
+                queued,
+                wal,
                 call_off,
                 commits,
                 readers,
@@ -146,14 +165,58 @@ impl Database {
         f: impl FnOnce(&Transaction<'_>) -> Result<T, StorageError> + Send + 'static,
     ) -> Result<T, StorageError> {
         let (job, mut result) = writer::job(f);
-        let Inner {
-            conn,
-            call_off,
-            commits,
-            ..
-        } = &*self.inner;
-        writer::run(&conn.lock(), call_off, commits, &mut vec![job]);
+        let inner = &*self.inner;
+        let conn = inner.conn.lock();
+        writer::run(&conn, &inner.call_off, &inner.commits, &mut vec![job]);
+        inner.wal.checkpoint(&conn);
         result.try_recv().map_err(|_| StorageError::Closed)?
+    }
+
+    /// As [`Self::write`], for a few rows of so many bytes. While the writer's thread has nothing to do it is committed on the calling
+    /// one, which spares the wakes of two threads. Nothing is synced there: a write that is not short, the first one of a log that
+    /// begins anew, and each one that has to survive a loss of power go to the writer's thread, and so does moving the log into the
+    /// file.
+    ///
+    /// # Errors
+    /// As for [`Self::write`].
+    pub async fn write_short<T: Send + 'static>(
+        &self,
+        bytes: usize,
+        f: impl FnOnce(&Transaction<'_>) -> Result<T, StorageError> + Send + 'static,
+    ) -> Result<T, StorageError> {
+        let (job, mut result) = writer::job(f);
+        match self.commit_at_once(bytes, job) {
+            None => result.try_recv().map_err(|_| StorageError::Closed)?,
+            Some(job) => {
+                self.send(job).await?;
+                receive(result).await
+            }
+        }
+    }
+
+    /// Does a job on the calling thread, or gives it back.
+    fn commit_at_once(&self, bytes: usize, job: Job) -> Option<Job> {
+        let inner = &*self.inner;
+        if bytes > SHORT || inner.durability != Durability::Process {
+            return Some(job);
+        }
+        let Some(conn) = inner.conn.try_lock() else {
+            return Some(job);
+        };
+        // What was queued before comes first.
+        if inner.queued.load(Ordering::SeqCst) > 0 || !inner.wal.is_appended_to() {
+            return Some(job);
+        }
+        writer::run(&conn, &inner.call_off, &inner.commits, &mut vec![job]);
+        drop(conn);
+        if inner.wal.is_full() {
+            let queued = Queued::new(&inner.queued);
+            // A full queue wakes the thread as well.
+            if inner.writer.try_push(Job::Wake) {
+                queued.hand_over();
+            }
+        }
+        None
     }
 
     /// Runs the closure on a reader thread, over one consistent state of the database. Dropping the future calls
@@ -187,7 +250,33 @@ impl Database {
     }
 
     async fn send(&self, job: Job) -> Result<(), StorageError> {
-        self.inner.writer.push(job).await
+        let queued = Queued::new(&self.inner.queued);
+        self.inner.writer.push(job).await?;
+        queued.hand_over();
+        Ok(())
+    }
+}
+
+/// Counts a job that is being queued, unless it never is.
+struct Queued<'a>(Option<&'a AtomicUsize>);
+
+impl<'a> Queued<'a> {
+    fn new(count: &'a AtomicUsize) -> Self {
+        count.fetch_add(1, Ordering::SeqCst);
+        Self(Some(count))
+    }
+
+    /// The writer's thread has it, and counts it down.
+    fn hand_over(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Queued<'_> {
+    fn drop(&mut self) {
+        if let Some(count) = self.0 {
+            count.fetch_sub(1, Ordering::SeqCst);
+        }
     }
 }
 

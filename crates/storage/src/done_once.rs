@@ -94,6 +94,14 @@ impl Database {
     }
 }
 
+/// Forgets what was done for other owners.
+pub(crate) fn keep_owner(tx: &Connection, owner: &str) -> Result<(), StorageError> {
+    if has_table(tx)? {
+        tx.execute("DELETE FROM done_once WHERE owner <> ?1", [owner])?;
+    }
+    Ok(())
+}
+
 fn has_table(conn: &Connection) -> Result<bool, StorageError> {
     Ok(conn
         .prepare_cached("SELECT 1 FROM sqlite_master WHERE name = 'done_once'")?

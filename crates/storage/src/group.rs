@@ -103,6 +103,12 @@ impl<J: Send + 'static> GroupCommitter<J> {
         let jobs = self.jobs.as_ref().ok_or(StorageError::Closed)?;
         jobs.send(job).await.map_err(|_| StorageError::Closed)
     }
+
+    /// Hands a job over if the queue has room, else drops it. `false`: it was dropped.
+    pub fn try_push(&self, job: J) -> bool {
+        let jobs = self.jobs.as_ref();
+        jobs.is_some_and(|jobs| jobs.try_send(job).is_ok())
+    }
 }
 
 impl<J> Drop for GroupCommitter<J> {

@@ -3,7 +3,8 @@
 //!
 //! A [`Database`] belongs to one process at a time: a lock file beside it says so to a second one.
 //! This crate knows no table of any service; SQL lives in the services' `store/` modules. It never
-//! blocks the async runtime, and no error text meant for clients holds a path or a statement.
+//! blocks the async runtime for longer than a short write to the page cache takes
+//! ([`Database::write_short`]), and no error text meant for clients holds a path or a statement.
 //!
 //! ```
 //! # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
@@ -35,10 +36,12 @@ mod group;
 mod identity;
 mod lock;
 pub mod memory;
+mod one_workspace;
 mod private;
 mod query;
 mod reader;
 mod snapshot;
+mod wal;
 mod writer;
 
 pub use config_known::ConfigKnown;
@@ -49,6 +52,7 @@ pub use full_disk::log_full_disk;
 pub use group::{GroupBounds, GroupCommitter, survived};
 pub use identity::identity_of;
 pub use lock::OwnerLock;
+pub use one_workspace::{OneWorkspace, read_file};
 pub use query::query_rows;
 pub use rusqlite;
 use serde::{Deserialize, Serialize};

@@ -24,6 +24,8 @@ pub(crate) enum Job {
     Write(Work),
     /// A read of a database that has only this connection.
     Read(Read),
+    /// Nothing but what the thread does after each group.
+    Wake,
 }
 
 /// Packs a closure; its result arrives at the receiver after the commit.
@@ -64,6 +66,7 @@ pub(crate) fn run(conn: &Connection, call_off: &CallOff, commits: &Counter, grou
                 commit_group(conn, commits, &mut writes);
                 read(conn, call_off);
             }
+            Job::Wake => {}
         }
     }
     commit_group(conn, commits, &mut writes);

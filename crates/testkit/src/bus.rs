@@ -22,6 +22,8 @@ use tokio::time::timeout;
 
 /// No wait of a test is longer.
 pub const BOUND: Duration = Duration::from_secs(60);
+/// Between two looks.
+const LOOK: Duration = Duration::from_millis(1);
 
 /// Waits for something, with a bound.
 pub async fn within<F: Future>(future: F) -> F::Output {
@@ -32,7 +34,8 @@ pub async fn within<F: Future>(future: F) -> F::Output {
 pub async fn until(mut check: impl AsyncFnMut() -> bool) {
     within(async {
         while !check().await {
-            tokio::task::yield_now().await;
+            // Whoever only yields keeps a processor busy until it is so.
+            tokio::time::sleep(LOOK).await;
         }
     })
     .await;

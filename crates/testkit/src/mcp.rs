@@ -15,11 +15,14 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
 
+use crate::process::client;
+
 /// Bytes of what the tool `much` says.
 pub const MUCH: usize = 2 << 20;
 
 /// The running server. Its tools: `fail` says what was wrong, `object` answers with structured content, `picture` with an image,
-/// `hang` never, `much` with [`MUCH`] bytes, `document` with the text of its argument `id`; any other says `found`.
+/// `hang` never, `much` with [`MUCH`] bytes, `document` with the text of its argument `id`, `again` with what [`McpServer::again`]
+/// says; any other says `found`.
 #[derive(Default)]
 pub struct McpServer {
     address: String,
@@ -33,6 +36,8 @@ pub struct McpServer {
     pub lists: AtomicUsize,
     /// What `document` answers with.
     pub texts: Mutex<BTreeMap<String, String>>,
+    /// Where the tool `again` asks an agent in its turn, as deep as it is told; it answers with the status and the reply.
+    pub again: Mutex<String>,
     /// What the last request came with.
     pub authorization: Mutex<Option<String>>,
     /// Events before each answer, which then is one itself; nothing: answers are plain.
@@ -101,6 +106,11 @@ impl McpServer {
                 json!({"content": text(&said)})
             }
             "much" => json!({"content": text(&"m".repeat(MUCH))}),
+            "again" => {
+                let url = self.again.lock().clone();
+                let depth = params["_meta"]["threadgraph/caller-depth"].to_string();
+                json!({"content": text(&asked_again(&url, &depth).await)})
+            }
             "hang" => {
                 self.hanging.notify_one();
                 std::future::pending().await
@@ -108,6 +118,20 @@ impl McpServer {
             _ => json!({"content": text("found")}),
         }
     }
+}
+
+/// What an agent replies that is asked at this depth.
+async fn asked_again(url: &str, depth: &str) -> String {
+    let asked = async {
+        let request = client()?.post(url).header("SPASS-Caller-Depth", depth);
+        let reply = request
+            .json(&json!({"message": "once more"}))
+            .send()
+            .await?;
+        let status = reply.status().as_u16();
+        anyhow::Ok(format!("{status} {}", reply.text().await?))
+    };
+    asked.await.unwrap_or_else(|error| error.to_string())
 }
 
 async fn take(

@@ -19,14 +19,18 @@ use serde_json::Value;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-pub use obedient::{Directive, directives, obedient};
-pub use script::{cut, final_answer, nonce_of, tool_call, two_step_react};
+pub use obedient::{Directive, directives, obedient, obedient_natively};
+pub use script::{cut, final_answer, native_call, nonce_of, tool_call, two_step_react};
 
 /// Calls kept for inspection; later ones are only counted.
 const KEPT_CALLS: usize = 10_000;
 
 /// In a streamed piece: stands for the moment at which the piece is sent, see [`clock`].
 pub const CLOCK: &str = "{clock}";
+
+/// What a text begins with that is a call of a tool by the means of the API, in OpenAI's dialect: a JSON object with `name` and
+/// `arguments` follows, in one piece. A model may so call what it was not offered.
+pub const CALL: &str = "{call}";
 
 /// Microseconds since the Unix epoch.
 pub fn clock() -> u64 {

@@ -258,24 +258,6 @@ impl RabbitNode {
         Ok(())
     }
 
-    /// Closes the connections of one process from the broker's side, as after missed heartbeats.
-    ///
-    /// # Errors
-    /// The node does not answer.
-    pub async fn close_connections_of(&self, pid: u32) -> Result<usize> {
-        let ports = local_ports(pid)?;
-        let listed = self.ctl(&["list_connections", "pid", "peer_port"]).await?;
-        let mut closed = 0;
-        for line in listed.lines() {
-            let (connection, port) = line.split_once('\t').context("two columns")?;
-            if port.trim().parse().is_ok_and(|port| ports.contains(&port)) {
-                self.ctl(&["close_connection", connection, "test"]).await?;
-                closed += 1;
-            }
-        }
-        Ok(closed)
-    }
-
     /// Seconds between the heartbeats of each connection, as agreed with its client, in order.
     ///
     /// # Errors
@@ -527,7 +509,7 @@ fn scripts() -> Option<PathBuf> {
 }
 
 /// Local ports of a process's TCP connections.
-fn local_ports(pid: u32) -> Result<Vec<u64>> {
+pub(crate) fn local_ports(pid: u32) -> Result<Vec<u64>> {
     let links = fs::read_dir(format!("/proc/{pid}/fd"))?.flatten();
     let sockets: Vec<String> = links
         .filter_map(|entry| fs::read_link(entry.path()).ok())

@@ -7,50 +7,21 @@
 
 use std::fs::{self, File};
 use std::io::{Read, Seek, Write};
-use std::mem::ManuallyDrop;
 use std::os::unix::process::{CommandExt, parent_id};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{Context, Result};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use parking_lot::Mutex;
 use tokio::net::TcpStream;
 use tokio::sync::OnceCell;
 
-use crate::rabbitmq::RabbitNode;
+use crate::rabbitmq::{RabbitNode, local_ports};
 
-/// Makes virtual hosts inside the node, one for each line it is sent, and removes those whose line begins with a minus:
-/// the node's own command takes a second for each.
-const MAKER: &str = r#"
-Asker = self(),
-spawn(fun() ->
-    {ok, Listener} = gen_tcp:listen(0, [binary, {packet, line}, {active, false}, {ip, {127, 0, 0, 1}}]),
-    {ok, Port} = inet:port(Listener),
-    Asker ! {port, Port},
-    Make = fun Make() ->
-        {ok, Socket} = gen_tcp:accept(Listener),
-        case gen_tcp:recv(Socket, 0) of
-            {ok, <<"-", Line/binary>>} ->
-                Name = string:trim(Line),
-                spawn(fun() -> catch rabbit_vhost:delete(Name, <<"test">>) end);
-            {ok, Line} ->
-                Name = string:trim(Line),
-                ok = rabbit_vhost:add(Name, <<"test">>),
-                ok = rabbit_auth_backend_internal:set_permissions(
-                    <<"guest">>, Name, <<".*">>, <<".*">>, <<".*">>, <<"test">>),
-                gen_tcp:send(Socket, <<"+">>);
-            _ ->
-                % Somebody only looked whether this listens.
-                ok
-        end,
-        gen_tcp:close(Socket),
-        Make()
-    end,
-    Make()
-end),
-receive {port, Port} -> Port end.
-"#;
+mod inside;
+
+pub use self::inside::HostQueue;
 
 /// Ends when the process with this id has ended, and removes the file that tells of the node.
 const WATCHER: &str = r#"while kill -0 "$1" 2>/dev/null; do sleep 0.5; done; rm -f "$2""#;
@@ -67,6 +38,8 @@ struct Ports {
 pub struct VirtualHost {
     ports: Ports,
     name: String,
+    /// Open for as long as the host is there.
+    held: TcpStream,
 }
 
 impl VirtualHost {
@@ -80,31 +53,59 @@ impl VirtualHost {
         let ports = *NODE.get_or_try_init(find_or_start).await?;
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let name = format!("test-{}-{number}", std::process::id());
-        let mut maker = TcpStream::connect(("127.0.0.1", ports.maker)).await?;
-        maker.write_all(format!("{name}\n").as_bytes()).await?;
-        let made = maker.read_u8().await;
-        made.with_context(|| format!("the node did not make the virtual host {name}"))?;
-        Ok(Self { ports, name })
+        let held = inside::make(ports.maker, &name).await?;
+        Ok(Self { ports, name, held })
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The AMQP port of the node.
+    pub fn port(&self) -> u16 {
+        self.ports.amqp
+    }
+
+    /// Its queues.
+    ///
+    /// # Errors
+    /// The node does not answer.
+    pub async fn queues(&self) -> Result<Vec<HostQueue>> {
+        Ok(inside::list(self.ports.maker, &self.name).await?.queues)
+    }
+
+    /// The names of its queues, and of its exchanges but the broker's own.
+    ///
+    /// # Errors
+    /// The node does not answer.
+    pub async fn names(&self) -> Result<Vec<String>> {
+        let listed = inside::list(self.ports.maker, &self.name).await?;
+        let queues = listed.queues.into_iter().map(|queue| queue.name);
+        Ok(queues.chain(listed.exchanges).collect())
+    }
+
+    /// Closes the connections of one process from the broker's side, as after missed heartbeats.
+    ///
+    /// # Errors
+    /// The node does not answer, or the process does not run.
+    pub async fn close_connections_of(&self, pid: u32) -> Result<usize> {
+        inside::close(self.ports.maker, &self.name, &local_ports(pid)?).await
     }
 
     /// Address for clients.
     pub fn url(&self) -> String {
-        let Self { ports, name } = self;
+        let Self { ports, name, .. } = self;
         format!("amqp://guest:guest@127.0.0.1:{}/{name}", ports.amqp)
     }
 
-    /// Address for clients of a host that stays until the node ends.
+    /// Address for clients of a host that stays until this process ends, and no longer: each that stays slows down the node, which
+    /// reads all queues and bindings when it makes another.
     pub fn into_url(self) -> String {
-        ManuallyDrop::new(self).url()
-    }
-}
-
-impl Drop for VirtualHost {
-    fn drop(&mut self) {
-        // A node that has ended already has removed it, too.
-        if let Ok(mut maker) = std::net::TcpStream::connect(("127.0.0.1", self.ports.maker)) {
-            let _ = writeln!(maker, "-{}", self.name);
-        }
+        static KEPT: Mutex<Vec<TcpStream>> = Mutex::new(Vec::new());
+        let url = self.url();
+        KEPT.lock().push(self.held);
+        url
     }
 }
 
@@ -174,7 +175,7 @@ async fn start(owner: u32, path: PathBuf) -> Result<Ports> {
         .spawn()?;
     let watched = watcher.stdout.take().context("a pipe")?;
     let mut node = RabbitNode::start_until(watched.into()).await?;
-    let printed = node.ctl(&["eval", MAKER]).await?;
+    let printed = node.ctl(&["eval", inside::SCRIPT]).await?;
     let maker = printed.trim().parse();
     let maker = maker.with_context(|| format!("the node does not make hosts: {printed}"))?;
     let amqp = node.port();

@@ -1,11 +1,27 @@
 //! `cancel-turn`: ends the turn of a session that is in progress.
 
+use serde::{Deserialize, Serialize};
+
 use super::declare::{Effect, Meta, Operation};
 use super::failure::Failure;
-use super::get_session::OneSession;
 use super::records::Empty;
-use super::surface::{AGENT, OF_USER, REQUEST_ID, SESSIONS, SINCE};
+use super::surface::{AGENT, OF_USER, ONE_TURN, REQUEST_ID, SESSIONS, SINCE};
 use crate::topic::Class;
+
+/// Names the turn that is to end.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default)]
+pub struct CancelledTurn {
+    /// Name of the agent; empty: whichever agent the session has.
+    pub name: String,
+    /// Id of the session.
+    pub session_id: String,
+    /// The user whose session it is.
+    pub user_id: String,
+    /// Id of the message of the user that the turn answers; left out: whichever turn is in progress.
+    pub message_id: Option<String>,
+}
 
 /// The operation.
 pub struct CancelTurn;
@@ -22,12 +38,12 @@ impl Operation for CancelTurn {
         stream: "",
         id_key: REQUEST_ID,
         headers: OF_USER,
-        query: &[],
+        query: ONE_TURN,
         class: Class::Request,
         effect: Effect::Write,
         since: SINCE,
     };
-    type Request = OneSession;
+    type Request = CancelledTurn;
     type Reply = Empty;
     type Chunk = Empty;
     type Error = Failure;

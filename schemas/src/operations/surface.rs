@@ -42,6 +42,8 @@ pub(super) const PAGE: &[Field] = &[
     Field::new("limit", "limit", Form::Whole),
     Field::new("cursor", "cursor", Form::Text),
 ];
+/// Query of the end of a turn.
+pub(super) const ONE_TURN: &[Field] = &[Field::new("message_id", "message_id", Form::Text)];
 /// Query of the listing of messages.
 pub(super) const PAGE_OF_MESSAGES: &[Field] = &[
     Field::new("limit", "limit", Form::Whole),

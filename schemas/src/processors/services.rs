@@ -55,6 +55,7 @@ processors! {
     /// Keeps agents over time: their definitions, and sessions with their turns.
     sessions("sessions", Workspace, hosted: true) {
         DROP: Serves<CollectionDrop, CollectionDropped> = Spec::new("drop-sessions").system();
+        NOTICES: Serves<SessionNotice, OperationResponse> = Spec::new("session-notices").workspace();
         SESSIONS: Serves<OperationRequest, OperationResponse> = Spec::new("sessions").workspace();
     }
 

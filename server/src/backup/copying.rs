@@ -122,7 +122,8 @@ impl<'a> Copying<'a> {
         Ok(())
     }
 
-    fn copy(&mut self, path: &Path) -> Result<()> {
+    /// Copies a file, if it is there.
+    pub(super) fn copy(&mut self, path: &Path) -> Result<()> {
         match open(&self.from.join(path))? {
             Some(file) => self.file(path, &file),
             None => Ok(()),
@@ -160,6 +161,28 @@ impl<'a> Copying<'a> {
             sha256,
         };
         self.files.insert(path, copied);
+    }
+
+    /// Where the copy is made.
+    pub(super) fn to(&self) -> &Path {
+        self.to
+    }
+
+    /// The paths of what was copied.
+    pub(super) fn copied(&self) -> Vec<PathBuf> {
+        self.files.keys().cloned().collect()
+    }
+
+    /// Removes a file that was copied, and its folder, if that is empty then.
+    pub(super) fn remove(&mut self, path: &Path) -> Result<()> {
+        let to = self.to.join(path);
+        fs::remove_file(&to).with_context(|| format!("cannot remove {}", to.display()))?;
+        if let Some(folder) = to.parent() {
+            // One that has more in it stays.
+            let _ = fs::remove_dir(folder);
+        }
+        self.files.remove(path);
+        Ok(())
     }
 
     pub(super) fn into_files(self) -> Vec<Copied> {

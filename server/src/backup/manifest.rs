@@ -6,6 +6,7 @@ use std::path::{Component, Path};
 
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
+use tg_schemas::WorkspaceId;
 
 use super::copying::{self, Copied};
 
@@ -26,6 +27,9 @@ pub struct Manifest {
     pub moment: i64,
     /// Whether records that waited are in it. With a broker they are there.
     pub records: bool,
+    /// The workspace that it holds alone; `None`: it holds everything.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<String>,
     /// Every file.
     pub files: Vec<Copied>,
 }
@@ -38,7 +42,16 @@ impl Manifest {
             begun,
             moment,
             records,
+            workspace: None,
             files,
+        }
+    }
+
+    /// The same of one workspace alone.
+    pub(super) fn of(self, workspace: Option<&WorkspaceId>) -> Self {
+        Self {
+            workspace: workspace.map(|one| one.as_str().to_owned()),
+            ..self
         }
     }
 

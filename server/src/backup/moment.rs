@@ -12,14 +12,11 @@ use tg_mesh::embedded::LogCopy;
 use tg_storage::Snapshot;
 
 use super::copying::Copying;
-use super::places::BUS;
+use super::places::{BUS, CONFIG};
 
 /// A moment is tried so often: a store that is made or removed within its few milliseconds spoils it, and so does much
 /// new work on the bus.
 const TRIES: usize = 20;
-/// What other stores have seen, and so is held after them: a store that has seen a newer configuration than there is
-/// would not follow it.
-const LAST: &str = "config.sqlite";
 
 /// The stores, each held at its own commit, and the records around that.
 pub(super) struct Moment {
@@ -61,7 +58,9 @@ impl Moment {
                 }
             }
         }
-        stores.sort_by_key(|(path, _)| path == Path::new(LAST));
+        // What other stores have seen is held after them: a store that has seen a newer configuration than there is would not
+        // follow it.
+        stores.sort_by_key(|(path, _)| path == Path::new(CONFIG));
         Ok(Some(Self {
             stores,
             records: None,
@@ -96,6 +95,15 @@ impl Moment {
 
     pub(super) fn has_records(&self) -> bool {
         self.records.is_some()
+    }
+
+    /// The same without records and uploads: these do not say whose they are.
+    pub(super) fn stores_alone(self) -> Self {
+        Self {
+            records: None,
+            staged: Vec::new(),
+            ..self
+        }
     }
 
     /// Copies what is held.

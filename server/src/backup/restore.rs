@@ -18,10 +18,14 @@ use super::places::UNFINISHED;
 pub fn restore(from: &Path, data_dir: &Path) -> Result<Manifest> {
     let manifest = Manifest::read(from)?;
     if !is_empty(data_dir)? {
-        bail!(
-            "data_dir: {} is not empty; a backup is restored into an empty directory",
-            data_dir.display()
-        );
+        let how = match &manifest.workspace {
+            Some(_) => {
+                "a backup of one workspace is restored into a new system, with an empty directory; into another system it goes as \
+                 a bundle (tg export-workspace)"
+            }
+            None => "a backup is restored into an empty directory",
+        };
+        bail!("data_dir: {} is not empty; {how}", data_dir.display());
     }
     manifest.verify(from)?;
     copying::make(data_dir)?;

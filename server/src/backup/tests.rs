@@ -161,6 +161,53 @@ async fn a_restore_needs_an_empty_place_and_marks_it_until_it_is_done() {
     assert!(said(restore(&to, &back)).contains("is not empty"));
 }
 
+#[tokio::test]
+async fn one_workspace_is_backed_up_alone_and_restored_into_a_new_system() {
+    let (folder, data, to, back) = places();
+    let _system = system(&data).await;
+    let mut known = one_workspace::STORES.iter();
+    let (_, config) = known.find(|(name, _)| *name == "config.sqlite").unwrap();
+    for workspace in ["acme", "other"] {
+        config
+            .fill(&data.join("config.sqlite"), workspace, &["config_known"])
+            .unwrap();
+    }
+    let _other = database(&data, "agent_sessions/other.sqlite");
+    let acme = WorkspaceId::new("acme").unwrap();
+    let taken = take_workspace(&data, &to, &acme).unwrap();
+    assert_eq!(taken.workspace.as_deref(), Some("acme"));
+    assert!(!taken.records);
+    let listed: Vec<&Path> = taken.files.iter().map(|file| &*file.path).collect();
+    let own = ["agent_sessions/acme.sqlite", "config.sqlite"].map(Path::new);
+    assert_eq!(listed, own);
+    let text = fs::read(to.join("config.sqlite")).unwrap();
+    assert!(!text.windows(5).any(|part| part == b"other"));
+
+    assert_eq!(restore(&to, &back).unwrap(), taken);
+    assert_eq!(noted(&back, "agent_sessions/acme.sqlite").await, 1);
+    let refused = said(restore(&to, &data));
+    assert!(refused.contains("into a new system"), "{refused}");
+
+    let again = folder.path().join("again");
+    let nobody = WorkspaceId::new("nobody").unwrap();
+    let refused = said(take_workspace(&data, &again, &nobody));
+    assert!(
+        refused.contains("there is no workspace nobody"),
+        "{refused}"
+    );
+    let _strange = database(&data, "strange.sqlite");
+    let refused = said(take_workspace(&data, &again, &acme));
+    assert!(
+        refused.contains("one workspace of strange.sqlite"),
+        "{refused}"
+    );
+    assert!(is_empty(&again).unwrap());
+}
+
+/// What is written while a backup is taken. Without a bound each backup would hold some times what the one before held, as more is
+/// written while it is copied.
+const VERSIONS: usize = 300;
+
 /// Stores are written one after the other, in two orders, while backups are taken: each shows a state of each store that was
 /// there when the backup began or came later, and none that never was.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -170,10 +217,13 @@ async fn stores_that_are_written_meanwhile_show_what_was_confirmed_before() {
     let stop = tokio_util::sync::CancellationToken::new();
     let (first, second) = (stores[0].clone(), stores[1].clone());
     let (reached, confirmed) = tokio::sync::watch::channel(1);
+    let room = tokio::sync::Semaphore::new(0);
     let write = async {
         for version in 2.. {
-            if stop.is_cancelled() {
-                return version - 1;
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => return version - 1,
+                one = room.acquire() => one.unwrap().forget(),
             }
             content.put(version.to_string()).await.unwrap();
             note(&first, version).await;
@@ -184,6 +234,7 @@ async fn stores_that_are_written_meanwhile_show_what_was_confirmed_before() {
     };
     let look = async {
         for round in 0..5 {
+            room.add_permits(VERSIONS);
             let before = *confirmed.borrow();
             let (to, back) = (format!("to{round}"), format!("back{round}"));
             let (to, back) = (folder.path().join(to), folder.path().join(back));

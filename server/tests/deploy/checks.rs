@@ -81,6 +81,22 @@ fn the_unit_is_the_one_that_the_page_shows() {
     assert!(page.contains(&format!("```ini\n{unit}```")));
 }
 
+/// The script that makes the image holds the program and the archive to the size that the page says.
+#[test]
+fn the_image_is_held_to_the_size_that_the_page_says() {
+    let read = |path: &str| {
+        let path = folder().join("..").join(path);
+        std::fs::read_to_string(path).expect("a file")
+    };
+    let (script, page) = (read("scripts/image.sh"), read("docs/deploy.md"));
+    assert!(script.contains("\nmost=50000000\n"));
+    assert!(page.contains("50,000,000 bytes"));
+    for file in ["$built/threadgraph", "$stage/image.tar"] {
+        let held = format!("\nsmall_enough \"{file}\" ");
+        assert!(script.contains(&held), "{file}");
+    }
+}
+
 /// `systemd` understands each line of the units, where this machine has it. The program of the units is not installed here.
 #[test]
 fn the_units_are_understood() {

@@ -16,7 +16,9 @@ use crate::store::Ledger;
 /// The agent, with its ledger in the data directory. A process that stands by leaves the ledger alone.
 ///
 /// Also starts the tasks that forget what belonged to deleted workspaces, and what is too old.
-pub fn processors(mesh: &Mesh, options: Options) -> Vec<Processor> {
+pub fn processors(mesh: &Mesh, mut options: Options) -> Vec<Processor> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    options.cli_agents = options.cli_agents.map(|all| all.looked_up(&path));
     let (dir, durability) = (options.data_dir.clone(), options.durability);
     let file = Ledger::file(&dir);
     let agent = Agent::new(options, move || Ledger::open(&dir, durability));

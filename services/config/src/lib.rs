@@ -22,3 +22,4 @@ mod store;
 pub use bootstrap::{Seed, bootstrap};
 pub use options::Options;
 pub use processors::{PROCESSOR, processors};
+pub use store::{ONE_WORKSPACE, workspace_key};

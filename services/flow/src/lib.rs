@@ -22,3 +22,4 @@ mod store;
 
 pub use options::{Options, Quota, Quotas, Waits};
 pub use processors::{PROCESSOR, processors};
+pub use store::ONE_WORKSPACE;

@@ -7,7 +7,7 @@ use tg_mesh::{Answer, Ask, Mesh};
 use tg_schemas::{Error, ErrorCode, Reply, Topic};
 
 use crate::engine::scrub::scrub_for;
-use crate::engine::translate::{About, Body, Fields, Looked, Translate};
+use crate::engine::translate::{About, Body, Fields, Looked, PartBody, Translate};
 use crate::giving_way::giving_way;
 
 /// A part of an answer.
@@ -16,7 +16,7 @@ pub(crate) enum Part {
     /// From the service. `failed` says that the body carries an error; then it is the last.
     Body {
         /// The part in the API form.
-        body: Body,
+        body: PartBody,
         /// No other part follows.
         last: bool,
         /// The body carries an error.
@@ -78,17 +78,18 @@ pub(crate) fn ask<T: Translate>(
 fn warned(part: Part, warnings: &[Value]) -> Part {
     match part {
         Part::Body {
-            mut body,
+            body,
             last: true,
             failed: false,
         } if !warnings.is_empty() => {
+            let mut body = body.into_tree();
             let mut warnings = warnings.to_vec();
             if let Some(Value::Array(own)) = body.remove("warnings") {
                 warnings.extend(own);
             }
             body.insert("warnings".to_owned(), warnings.into());
             Part::Body {
-                body,
+                body: body.into(),
                 last: true,
                 failed: false,
             }
@@ -101,13 +102,13 @@ fn warned(part: Part, warnings: &[Value]) -> Part {
 pub(crate) fn translated<T: Translate>(part: T::Answer, about: &About) -> Part {
     match part.error().cloned() {
         Some(error) => Part::Body {
-            body: T::failure(&scrub_for(error, about.operator), part),
+            body: T::failure(&scrub_for(error, about.operator), part).into(),
             last: true,
             failed: true,
         },
         None => Part::Body {
             last: part.is_last(),
-            body: T::part(part, about),
+            body: T::part_body(part, about),
             failed: false,
         },
     }
@@ -125,7 +126,7 @@ mod tests {
             let mut body = Body::new();
             body.insert("warnings".to_owned(), warnings);
             Part::Body {
-                body,
+                body: body.into(),
                 last: true,
                 failed: false,
             }
@@ -137,7 +138,7 @@ mod tests {
             let Part::Body { body, .. } = warned(part(json!(["b"])), &unread) else {
                 panic!("a body");
             };
-            assert_eq!(body["warnings"], told);
+            assert_eq!(body.into_tree()["warnings"], told);
         }
     }
 }

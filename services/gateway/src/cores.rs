@@ -77,7 +77,7 @@ fn upload(
     let part = async move {
         match work.await {
             Ok(()) => Part::Body {
-                body: Body::new(),
+                body: Body::new().into(),
                 last: true,
                 failed: false,
             },
@@ -122,18 +122,19 @@ fn joined(parts: Parts) -> Parts {
             let Part::Body { body, last, failed } = part else {
                 return Some((part, (parts, joining, true)));
             };
-            let body = match join(&mut joining, body) {
+            let body = match join(&mut joining, body.into_tree()) {
                 Ok(Some(body)) => body,
                 Ok(None) => continue,
                 Err(error) => {
                     let part = Part::Body {
-                        body: error_body(&error),
+                        body: error_body(&error).into(),
                         last: true,
                         failed: true,
                     };
                     return Some((part, (parts, joining, true)));
                 }
             };
+            let body = body.into();
             let part = Part::Body { body, last, failed };
             return Some((part, (parts, joining, last)));
         }

@@ -305,7 +305,7 @@ impl Detached {
             _ => return Err(Error::new(ErrorCode::BadOperation, "unknown operation")),
         };
         let part = Part::Body {
-            body: reply,
+            body: reply.into(),
             last: true,
             failed: false,
         };

@@ -108,7 +108,7 @@ impl App {
             ("ended".to_owned(), json!(ended)),
         ]);
         let part = Part::Body {
-            body,
+            body: body.into(),
             last: true,
             failed: false,
         };

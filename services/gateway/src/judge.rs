@@ -30,7 +30,7 @@ pub(crate) fn answer(operation: &str, body: &Body) -> Result<Parts, Error> {
         let judged = tokio::task::spawn_blocking(move || judge(&answer, &passages));
         match judged.await {
             Ok(Ok(body)) => Part::Body {
-                body,
+                body: body.into(),
                 last: true,
                 failed: false,
             },

@@ -405,7 +405,7 @@ mod tests {
 
     fn part(text: &str, last: bool) -> Part {
         Part::Body {
-            body: Body::from_iter([("text".to_owned(), json!(text))]),
+            body: Body::from_iter([("text".to_owned(), json!(text))]).into(),
             last,
             failed: false,
         }

@@ -85,7 +85,8 @@ pub(crate) fn awaited(parts: Parts, config: ConfigView, known: Known) -> Parts {
             } = &part
             {
                 // Unknown after that: whoever asks is told so.
-                shown(&config, BOUND, || known.holds(&config, body)).await;
+                let body = body.tree();
+                shown(&config, BOUND, || known.holds(&config, &body)).await;
             }
             part
         }

@@ -212,7 +212,7 @@ impl Joined {
                     if first > self.from {
                         let missing = std::mem::replace(&mut self.from, first);
                         return Part::Body {
-                            body: gap(missing, first),
+                            body: gap(missing, first).into(),
                             last: false,
                             failed: false,
                         };
@@ -221,7 +221,7 @@ impl Joined {
                 // The client has it all.
                 Ok(None) => {
                     return Part::Body {
-                        body: Body::new(),
+                        body: Body::new().into(),
                         last: true,
                         failed: false,
                     };

@@ -95,7 +95,9 @@ impl Running {
         if let (Part::Body { body, .. }, true, Some((_, next))) =
             (&part, self.placed, &mut self.run)
         {
-            *next = behind_gap(body).unwrap_or(*next + 1);
+            // A chunk as the agent sent it announces no gap.
+            let behind = body.as_tree().and_then(behind_gap);
+            *next = behind.unwrap_or(*next + 1);
         }
         let outcome = match &part {
             Part::Body { last: false, .. } => return Some(part),

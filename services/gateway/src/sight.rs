@@ -195,13 +195,27 @@ impl Judge {
             if over {
                 return None;
             }
-            let mut part = parts.next().await?;
-            if let Part::Body { body, failed, .. } = &mut part
-                && !*failed
-                && let Err(error) = judge.without_hidden(&collection, body).await
-            {
-                return Some((Part::Error(scrub(error)), (parts, judge, collection, true)));
-            }
+            let part = match parts.next().await? {
+                Part::Body {
+                    body,
+                    last,
+                    failed: false,
+                } => {
+                    let mut body = body.into_tree();
+                    let judged = judge.without_hidden(&collection, &mut body).await;
+                    if let Err(error) = judged {
+                        let part = Part::Error(scrub(error));
+                        return Some((part, (parts, judge, collection, true)));
+                    }
+                    let body = body.into();
+                    Part::Body {
+                        body,
+                        last,
+                        failed: false,
+                    }
+                }
+                part => part,
+            };
             Some((part, (parts, judge, collection, false)))
         });
         judged.boxed()

@@ -56,7 +56,7 @@ impl Asked {
             };
             match said {
                 Ok(said) => Part::Body {
-                    body: shown(said),
+                    body: shown(said).into(),
                     last: true,
                     failed: false,
                 },

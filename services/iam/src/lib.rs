@@ -45,3 +45,4 @@ pub use oidc::OidcOptions;
 pub use options::{AuthMode, Options};
 pub use processors::{LEAST_CONCURRENCY, PROCESSOR, processors};
 pub use secret::ApiKey;
+pub use store::ONE_WORKSPACE;

@@ -25,3 +25,4 @@ mod store;
 
 pub use options::Options;
 pub use processors::processors;
+pub use store::sqlite::ONE_WORKSPACE;

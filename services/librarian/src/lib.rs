@@ -35,3 +35,4 @@ mod store;
 pub use engine::quota::Quota;
 pub use options::Options;
 pub use processors::{PROCESSOR, processors};
+pub use store::{ONE_WORKSPACE, files_of_content};

@@ -23,14 +23,19 @@ const BACKOFF: Backoff = Backoff {
     base: Duration::from_millis(250),
     cap: Duration::from_secs(30),
 };
-/// Queries asked at a time: an endpoint takes one query a call.
+/// Calls at a time: an endpoint takes one query a call, and a part of the texts.
 const AT_ONCE: usize = 4;
+/// Calls that are prepared at a time; the others wait without a request.
+const PREPARED: usize = 64;
+/// Where the second version of Cohere's API is. It refuses members that it does not know.
+const STRICT: &str = "/v2/rerank";
 
 /// How the endpoint is spoken to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Dialect {
-    /// `{model, query, documents, top_n}` → `{results: [{index, relevance_score}]}`; Cohere, Jina and others.
+    /// `{model, query, documents, top_n}` → `{results: [{index, relevance_score}]}`; Cohere, Jina, vLLM, Infinity and others. SGLang answers
+    /// `[{index, score}]`.
     #[serde(alias = "jina")]
     Cohere,
     /// `{query, texts}` → `[{index, score}]`; Text Embeddings Inference.
@@ -47,12 +52,28 @@ impl Dialect {
         }
     }
 
-    fn body(self, model: Option<&str>, query: &str, texts: &[String]) -> Value {
+    /// Most texts of a call: as many as a server takes unless its operator says otherwise.
+    fn most(self) -> usize {
         match self {
-            Self::Cohere => json!({
-                "model": model, "query": query, "documents": texts, "top_n": texts.len(),
-                "return_documents": false,
-            }),
+            Self::Cohere => 1_000,
+            Self::Tei => 32,
+        }
+    }
+
+    fn body(self, url: &str, model: Option<&str>, query: &str, texts: &[&str]) -> Value {
+        match self {
+            Self::Cohere => {
+                let mut body = json!({"query": query, "documents": texts, "top_n": texts.len()});
+                // Not every server takes a null.
+                if let Some(model) = model {
+                    body["model"] = model.into();
+                }
+                // Jina repeats the texts unless it is asked not to.
+                if !url.trim_end_matches('/').ends_with(STRICT) {
+                    body["return_documents"] = false.into();
+                }
+                body
+            }
             Self::Tei => json!({"query": query, "texts": texts, "truncate": true}),
         }
     }
@@ -60,6 +81,7 @@ impl Dialect {
     /// Places and scores.
     pub(crate) fn read(self, answer: &Value) -> Option<Vec<(usize, f64)>> {
         let (list, score) = match self {
+            Self::Cohere if answer.is_array() => (answer, "score"),
             Self::Cohere => (answer.get("results")?, "relevance_score"),
             Self::Tei => (answer, "score"),
         };
@@ -69,6 +91,43 @@ impl Dialect {
         };
         list.as_array()?.iter().map(one).collect()
     }
+}
+
+/// Texts of one call, each with its place among all.
+type Batch<'a> = &'a [(usize, &'a str)];
+
+/// The best score of each text, and the query that it fits so. `None`: an answer names a text that was not sent.
+fn best<'a>(
+    texts: usize,
+    answers: impl Iterator<Item = ((usize, Batch<'a>), Vec<(usize, f64)>)>,
+) -> Option<Vec<Ranked>> {
+    let mut best: Vec<Option<Ranked>> = vec![None; texts];
+    for ((query, batch), scores) in answers {
+        for (place, score) in scores {
+            let (text, _) = *batch.get(place)?;
+            let known = best.get_mut(text)?;
+            if known.is_none_or(|known| score > known.score) {
+                *known = Some(Ranked { text, query, score });
+            }
+        }
+    }
+    Some(best.into_iter().flatten().collect())
+}
+
+/// How far a score may lie beyond 0 and 1 and still be one of these.
+const NOISE: f64 = 0.01;
+
+/// Scores from 0 to 1, in their order. llama.cpp and others answer with what the model says before it is made one.
+fn shares(mut ranked: Vec<Ranked>) -> Vec<Ranked> {
+    let is_share = |one: &Ranked| (-NOISE..=1.0 + NOISE).contains(&one.score);
+    let are_shares = ranked.iter().all(is_share);
+    for one in &mut ranked {
+        one.score = match are_shares {
+            true => one.score.clamp(0.0, 1.0),
+            false => 1.0 / (1.0 + (-one.score).exp()),
+        };
+    }
+    ranked
 }
 
 /// The endpoint. Prints without its key and address.
@@ -129,8 +188,14 @@ impl Endpoint {
         })))
     }
 
-    /// Each text's best score over the queries. `model` is the flow's, if it names one. Tries again as long
-    /// as there is time `until` the deadline.
+    /// Whether both have the same connections.
+    #[cfg(test)]
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// Each text's best score over the queries. `model` is the flow's, if it names one. Texts of blanks are not ranked: endpoints refuse
+    /// them. Tries again as long as there is time `until` the deadline.
     pub async fn rank(
         &self,
         model: Option<&str>,
@@ -142,35 +207,39 @@ impl Endpoint {
         // The name of the built-in one is no model of an endpoint.
         let model = model.filter(|name| !name.starts_with("builtin"));
         let model = self.0.model.as_deref().or(model);
-        let asks: Vec<_> = queries
-            .iter()
-            .map(|query| self.ask(model, query, texts, until))
-            .collect();
-        let answers: Vec<Vec<(usize, f64)>> =
-            stream::iter(asks).buffered(AT_ONCE).try_collect().await?;
-        let mut best: Vec<Option<Ranked>> = vec![None; texts.len()];
-        for (query, scores) in answers.into_iter().enumerate() {
-            for (text, score) in scores {
-                let Some(known) = best.get_mut(text) else {
-                    return Err(malformed());
-                };
-                if known.is_none_or(|known| score > known.score) {
-                    *known = Some(Ranked { text, query, score });
-                }
-            }
+        let said = texts.iter().map(String::as_str).enumerate();
+        let said: Vec<(usize, &str)> = said.filter(|(_, text)| !text.trim().is_empty()).collect();
+        let mut batches = Vec::new();
+        for (at, query) in queries.iter().enumerate() {
+            let most = self.0.dialect.most();
+            batches.extend(said.chunks(most).map(|batch| (at, query, batch)));
         }
-        Ok(sorted(best.into_iter().flatten().collect(), limit))
+        let mut answers = Vec::with_capacity(batches.len());
+        for some in batches.chunks(PREPARED) {
+            let asks = some.iter();
+            let asks: Vec<_> = asks
+                .map(|(_, query, batch)| self.ask(model, query, batch, until))
+                .collect();
+            let found: Vec<Vec<(usize, f64)>> =
+                stream::iter(asks).buffered(AT_ONCE).try_collect().await?;
+            answers.extend(found);
+        }
+        let batches = batches.into_iter().map(|(at, _, batch)| (at, batch));
+        let ranked = best(texts.len(), batches.zip(answers));
+        let ranked = sorted(ranked.ok_or_else(malformed)?, texts.len());
+        Ok(sorted(shares(ranked), limit))
     }
 
     async fn ask(
         &self,
         model: Option<&str>,
         query: &str,
-        texts: &[String],
+        batch: Batch<'_>,
         until: Instant,
     ) -> Result<Vec<(usize, f64)>, RagError> {
         let endpoint = &*self.0;
-        let body = endpoint.dialect.body(model, query, texts);
+        let texts: Vec<&str> = batch.iter().map(|(_, text)| *text).collect();
+        let body = endpoint.dialect.body(&endpoint.url, model, query, &texts);
         let call = || {
             let mut request = endpoint.client.post(&endpoint.url).json(&body);
             if let Some(key) = &endpoint.key {
@@ -224,18 +293,93 @@ mod tests {
         ] {
             assert_eq!(Dialect::of(provider), dialect);
         }
-        let texts = vec!["a".to_owned(), "b".to_owned()];
-        let body = Dialect::Cohere.body(Some("m"), "q", &texts);
+        let near = "http://127.0.0.1:9/rerank";
+        let texts = ["a", "b"];
+        let body = Dialect::Cohere.body(near, Some("m"), "q", &texts);
         assert_eq!(body["documents"], json!(["a", "b"]));
         assert_eq!(
-            Dialect::Tei.body(None, "q", &texts)["texts"],
+            Dialect::Tei.body(near, None, "q", &texts)["texts"],
             json!(["a", "b"])
+        );
+        // What a server does not know or take is left out.
+        let second = "https://api.cohere.com/v2/rerank";
+        assert_eq!(
+            Dialect::Cohere.body(second, Some("m"), "q", &texts),
+            json!({"model": "m", "query": "q", "documents": ["a", "b"], "top_n": 2})
+        );
+        assert_eq!(
+            Dialect::Cohere.body(near, None, "q", &texts),
+            json!({"query": "q", "documents": ["a", "b"], "top_n": 2, "return_documents": false})
         );
         let cohere = json!({"results": [{"index": 1, "relevance_score": 0.5}]});
         assert_eq!(Dialect::Cohere.read(&cohere), Some(vec![(1, 0.5)]));
         let tei = json!([{"index": 0, "score": 0.25}]);
         assert_eq!(Dialect::Tei.read(&tei), Some(vec![(0, 0.25)]));
         assert_eq!(Dialect::Tei.read(&cohere), None);
+        let sglang = json!([{"score": 0.5, "document": "b", "index": 1, "meta_info": {}}]);
+        assert_eq!(Dialect::Cohere.read(&sglang), Some(vec![(1, 0.5)]));
+        let failed = json!({"error": "batch size 33 > maximum allowed batch size 32"});
+        for dialect in [Dialect::Cohere, Dialect::Tei] {
+            assert_eq!(dialect.read(&failed), None);
+        }
+        let unknown = json!({"results": [{"index": 0, "relevance_score": null}]});
+        assert_eq!(Dialect::Cohere.read(&unknown), None);
+    }
+
+    #[test]
+    fn answers_name_texts_by_their_places_in_a_batch() {
+        let said = [(0, "a"), (2, "c"), (3, "d")];
+        let (first, second) = said.split_at(2);
+        let answers = vec![
+            ((0, first), vec![(1, 0.5), (0, 0.25)]),
+            ((0, second), vec![(0, -3.0)]),
+            ((1, first), vec![(0, 0.75)]),
+        ];
+        let ranked = |text, query, score| Ranked { text, query, score };
+        assert_eq!(
+            best(4, answers.into_iter()),
+            Some(vec![
+                ranked(0, 1, 0.75),
+                ranked(2, 0, 0.5),
+                ranked(3, 0, -3.0)
+            ])
+        );
+        let odd = vec![((0, second), vec![(1, 0.5)])];
+        assert_eq!(best(4, odd.into_iter()), None);
+    }
+
+    #[test]
+    fn scores_are_shares_in_their_order() {
+        let of = |scores: &[f64]| {
+            let ranked = scores.iter().enumerate().map(|(text, score)| Ranked {
+                text,
+                query: 0,
+                score: *score,
+            });
+            let shown = shares(ranked.collect());
+            shown.iter().map(|one| one.score).collect::<Vec<_>>()
+        };
+        assert_eq!(of(&[1.000_001, 0.5, -0.000_001]), [1.0, 0.5, 0.0]);
+        let logits = of(&[7.74, 0.0, -11.0]);
+        assert!(logits.is_sorted_by(|a, b| a > b), "{logits:?}");
+        assert!(logits[0] < 1.0 && logits[1] == 0.5 && logits[2] > 0.0);
+        let extreme = of(&[1e308, -1e308]);
+        assert_eq!(extreme, [1.0, 0.0]);
+        assert!(of(&[]).is_empty());
+    }
+
+    /// Servers of this dialect take 32 texts a call.
+    #[tokio::test]
+    async fn many_texts_are_ranked_in_several_calls_and_blank_ones_in_none() {
+        const RANKED: &str = "200 OK\r\ncontent-length: 27\r\n\r\n[{\"index\":0,\"score\":0.25}]\n";
+        let (endpoint, _) = refusing(RANKED).await;
+        let mut texts = vec!["t".to_owned(); 35];
+        texts[0] = " \n".to_owned();
+        let until = Instant::now() + Duration::from_secs(60);
+        let query = ["q".to_owned()];
+        let ranked = endpoint.rank(None, &query, &texts, 35, until).await;
+        let ranked: Vec<usize> = ranked.unwrap().iter().map(|one| one.text).collect();
+        assert_eq!(ranked, [1, 33]);
     }
 
     /// An endpoint that refuses its first request as told and answers the next ones.

@@ -118,7 +118,9 @@ fn read(directory: &Path) -> Result<Option<Files>, FileError> {
     for entry in entries {
         let entry = entry.map_err(|error| failed(error.to_string()))?;
         let name = entry.file_name().to_string_lossy().into_owned();
-        if name.ends_with(".yaml") || name.ends_with(".yml") {
+        // Editors and archives leave hidden files beside those that they write.
+        let is_hidden = name.starts_with('.');
+        if !is_hidden && (name.ends_with(".yaml") || name.ends_with(".yml")) {
             names.push(name);
         }
         if names.len() > MOST {
@@ -198,6 +200,21 @@ mod tests {
             assert!(told.contains(file), "{told}");
         }
         assert_eq!(error.0.len(), 3);
+    }
+
+    /// The lock of an editor is a link that leads nowhere; an archive of macOS has a file of attributes beside each.
+    #[test]
+    fn hidden_files_are_no_agents() {
+        let dir = directory(&[
+            ("a.yaml", "name: a\nmodel: m\n"),
+            (".a.yaml", "name: a\nmodel: m\n"),
+            ("._a.yaml", "\u{0}\u{5}\u{16}\u{7}"),
+        ]);
+        #[cfg(unix)]
+        std::os::unix::fs::symlink("ann@host.1:2", dir.path().join(".#a.yaml")).unwrap();
+        let agents = load(dir.path(), &[]).unwrap();
+        let names: Vec<_> = agents.all().map(|one| one.name.as_str()).collect();
+        assert_eq!(names, ["a"]);
     }
 
     #[test]

@@ -13,6 +13,7 @@ use crate::error::AgentFilesError;
 use crate::handlers;
 use crate::options::Options;
 use crate::store::SqliteSessions;
+use crate::turns::Turns;
 
 /// Below the data directory: whose the sessions are, and a file for each workspace.
 const INDEX: &str = "agent_sessions.sqlite";
@@ -43,10 +44,17 @@ pub fn processors(mesh: &Mesh, options: Options) -> Result<Vec<Processor>, Agent
     });
     store.kept_in(index);
     reaper::start(mesh, STORE, store.clone());
-    let served = handlers::served(catalogue, levels, store.clone(), &options);
+    let turns = Turns::new(options.max_concurrent);
+    let kept = (store.clone(), turns.clone());
+    let served = handlers::served(catalogue, levels, kept, &options);
+    let announced = handlers::Announced {
+        store: store.clone(),
+        turns,
+    };
     let sessions = Processor::new(sessions::PROCESSOR)
         .serves(sessions::SESSIONS, Arc::new(served))
         .serves(sessions::DROP, Arc::new(handlers::Dropped(store.clone())))
+        .serves(sessions::NOTICES, Arc::new(announced))
         .watches(&[
             flow_record::KIND,
             tg_compaction::MODEL_TYPE,

@@ -1,8 +1,8 @@
 //! Turns in progress. Those of a session follow one another, in the order in which they came; a workspace has so many at once.
 
 use std::collections::{BTreeSet, HashMap};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 use tg_schemas::WorkspaceKey;
@@ -22,10 +22,18 @@ const WAITING_HERE: usize = 16;
 #[derive(Clone, Default)]
 struct Lane {
     order: Arc<tokio::sync::Mutex<()>>,
-    running: Arc<Mutex<CancellationToken>>,
+    running: Arc<Mutex<InProgress>>,
     waiting: Arc<AtomicUsize>,
     reading: Arc<AtomicUsize>,
     line: Arc<watch::Sender<Line>>,
+}
+
+/// A turn in progress, for whoever ends it.
+#[derive(Clone, Default)]
+struct InProgress {
+    interrupted: CancellationToken,
+    /// The message that it answers, once that is kept.
+    message: Arc<OnceLock<String>>,
 }
 
 /// Those who have the session or wait for it, by the order in which they came.
@@ -95,13 +103,19 @@ pub(crate) struct Turn {
     _ticket: Ticket,
     _permit: OwnedSemaphorePermit,
     _place: Place,
-    interrupted: CancellationToken,
+    own: InProgress,
 }
 
 impl Turn {
     /// Cancelled when a later turn takes the place of this one.
     pub(crate) fn interrupted(&self) -> &CancellationToken {
-        &self.interrupted
+        &self.own.interrupted
+    }
+
+    /// The turn answers this message: whoever names it ends this turn.
+    pub(crate) fn answers(&self, message: &str) {
+        // A turn answers one message, so it is set once.
+        let _ = self.own.message.set(message.to_owned());
     }
 }
 
@@ -239,12 +253,12 @@ impl Turns {
             (Err(_), WhenBusy::Refuse) => return Err(SessionsError::Busy),
             (Err(_), WhenBusy::Queue) => order.lock_owned().await,
             (Err(_), WhenBusy::Interrupt) => {
-                lane.running.lock().cancel();
+                lane.running.lock().interrupted.cancel();
                 order.lock_owned().await
             }
         };
-        let interrupted = CancellationToken::new();
-        lane.running.lock().clone_from(&interrupted);
+        let turn = InProgress::default();
+        lane.running.lock().clone_from(&turn);
         // Nobody closes the semaphore.
         let permit = at_once.acquire_owned().await;
         let permit = permit.map_err(|_| SessionsError::Crowded)?;
@@ -254,16 +268,22 @@ impl Turns {
             _ticket: ticket,
             _permit: permit,
             _place: place,
-            interrupted,
+            own: turn,
         })
     }
 
-    /// Ends the turn of a session that is in progress, as a later one would that takes its place.
-    pub(crate) fn cancel(&self, workspace: &WorkspaceKey, session: &str) {
+    /// Ends the turn of a session that is in progress, as a later one would that takes its place. With a message it ends the turn
+    /// that answers this one, and no other.
+    pub(crate) fn cancel(&self, workspace: &WorkspaceKey, session: &str, message: Option<&str>) {
         let rooms = self.rooms.lock();
         let room = rooms.get(workspace);
-        if let Some(lane) = room.and_then(|room| room.sessions.get(session)) {
-            lane.running.lock().cancel();
+        let Some(lane) = room.and_then(|room| room.sessions.get(session)) else {
+            return;
+        };
+        let running = lane.running.lock();
+        let answered = running.message.get().map(String::as_str);
+        if message.is_none() || message == answered {
+            running.interrupted.cancel();
         }
     }
 
@@ -331,7 +351,7 @@ impl Turns {
         let (lane, _) = place.enter(0);
         let ticket = Ticket::of(&lane);
         let own = lane.clone().order.lock_owned().await;
-        lane.running.lock().clone_from(turn.interrupted());
+        lane.running.lock().clone_from(&turn.own);
         Alone {
             _lane: own,
             _ticket: ticket,
@@ -424,13 +444,15 @@ mod tests {
         let ((), next) = tokio::join!(running, next);
         let next = next.unwrap();
         assert!(ended.is_cancelled() && !next.interrupted().is_cancelled());
-        turns.cancel(&key("w"), "other");
-        turns.cancel(&key("v"), "s");
+        turns.cancel(&key("w"), "other", None);
+        turns.cancel(&key("v"), "s", None);
+        turns.cancel(&key("w"), "s", Some("m2"));
+        next.answers("m2");
+        turns.cancel(&key("w"), "s", Some("m1"));
         assert!(!next.interrupted().is_cancelled());
-        turns.cancel(&key("w"), "s");
-        assert!(next.interrupted().is_cancelled());
         let beside = turns.beside(key("w"), "t", &next).await;
-        turns.cancel(&key("w"), "t");
+        turns.cancel(&key("w"), "t", Some("m2"));
+        assert!(next.interrupted().is_cancelled());
         drop((next, beside));
         assert!(turns.rooms.lock().is_empty(), "nothing is left behind");
     }

@@ -36,6 +36,9 @@ struct Places {
 pub struct Backup {
     #[command(flatten)]
     places: Places,
+    /// Copy this workspace alone
+    #[arg(short = 'w', long, value_name = "NAME")]
+    workspace: Option<String>,
 }
 
 impl Command for Backup {
@@ -49,12 +52,12 @@ impl Command for Backup {
 
     fn adjust(command: clap::Command) -> clap::Command {
         command.after_help(
-            "The system may run meanwhile. One workspace, from anywhere: tg export-workspace.",
+            "The system may run meanwhile. One workspace as a bundle, from anywhere: tg export-workspace.",
         )
     }
 
     async fn run(self, _: &mut Session) -> Result<()> {
-        self.places.run(Self::NAME)
+        self.places.run(Self::NAME, self.workspace.as_deref())
     }
 }
 
@@ -80,7 +83,7 @@ impl Command for Restore {
     }
 
     async fn run(self, _: &mut Session) -> Result<()> {
-        self.places.run(Self::NAME)
+        self.places.run(Self::NAME, None)
     }
 }
 
@@ -93,7 +96,7 @@ impl Places {
     }
 
     /// The program beside this one, else the one that PATH leads to.
-    fn program(&self, what: &str) -> Program {
+    fn program(&self, what: &str, workspace: Option<&str>) -> Program {
         let own = std::env::current_exe().and_then(|own| own.canonicalize());
         let beside = own.map(|own| own.with_file_name(PROGRAM));
         let beside = beside.ok().filter(|beside| beside.is_file());
@@ -104,6 +107,9 @@ impl Places {
                 program.arg(flag).arg(path);
             }
         }
+        if let Some(workspace) = workspace {
+            program.args(["--workspace", workspace]);
+        }
         if self.json {
             program.arg("--json");
         }
@@ -112,13 +118,13 @@ impl Places {
 
     /// Becomes that program: what it prints and how it ends are its own.
     #[cfg(unix)]
-    fn run(&self, what: &str) -> Result<()> {
+    fn run(&self, what: &str, workspace: Option<&str>) -> Result<()> {
         use std::os::unix::process::CommandExt;
-        Err(Error::file(PROGRAM, self.program(what).exec()))
+        Err(Error::file(PROGRAM, self.program(what, workspace).exec()))
     }
 
     #[cfg(not(unix))]
-    fn run(&self, _: &str) -> Result<()> {
+    fn run(&self, _: &str, _: Option<&str>) -> Result<()> {
         Err(Error::file(PROGRAM, "does not run on this machine"))
     }
 }
@@ -135,8 +141,17 @@ mod tests {
             config: None,
             json: true,
         };
-        let program = places.program("backup");
-        let said: Vec<_> = program.get_args().collect();
-        assert_eq!(said, ["backup", "/b", "--data-dir", "/d", "--json"]);
+        let said = |workspace| -> Vec<String> {
+            let program = places.program("backup", workspace);
+            let said = program.get_args();
+            said.map(|one| one.to_string_lossy().into_owned()).collect()
+        };
+        let all = ["backup", "/b", "--data-dir", "/d", "--json"];
+        assert_eq!(said(None), all);
+        let (before, after) = all.split_at(4);
+        assert_eq!(
+            said(Some("acme")),
+            [before, &["--workspace", "acme"][..], after].concat()
+        );
     }
 }

@@ -126,14 +126,14 @@ impl Claims {
     }
 
     /// Claims again what was held before the connection was lost, unless somebody else has had it for a
-    /// while. Returns whether asking again may help.
+    /// while. Returns whether asking again may help; an error of one claim keeps no other from being asked for.
     pub(super) async fn resume(&self, session: &Session) -> Result<bool, AmqpError> {
         let waiting: Vec<Arc<ClaimState>> = {
             let held = self.held.lock();
             let waits = |held: &&Arc<ClaimState>| held.tries.load(Ordering::Acquire) > 0;
             held.values().filter(waits).cloned().collect()
         };
-        let mut again = false;
+        let (mut again, mut failed) = (false, None);
         for held in waiting {
             match topology::declare_claim(session, &self.queue(&held.name)).await {
                 Ok(()) => {
@@ -143,10 +143,11 @@ impl Claims {
                 Err(AmqpError::Locked) => {
                     again |= held.tries.fetch_sub(1, Ordering::AcqRel) > 1;
                 }
-                Err(fault) => return Err(fault),
+                Err(fault) if !session.connected() => return Err(fault),
+                Err(fault) => failed = Some(fault),
             }
         }
-        Ok(again)
+        failed.map_or(Ok(again), Err)
     }
 
     fn queue(&self, name: &str) -> String {

@@ -203,6 +203,9 @@ impl Lane {
                 jobs = match in_time {
                     true => {
                         self.overdue = 0;
+                        if said.refused() {
+                            self.channel = None;
+                        }
                         judge(jobs, &said)
                     }
                     false => {
@@ -345,6 +348,13 @@ impl Said {
         self.outcomes.push(outcome);
     }
 
+    /// Whether the broker refused a message. Its channel then serves no further batch: a node that does not reach the leader of a
+    /// quorum queue when a channel first publishes to it (RabbitMQ 3.10, `rabbit_fifo_client:enqueue`) keeps the servers that it knew
+    /// then. On that channel it refuses every message until the old leader is back. On another one it asks the new leader.
+    fn refused(&self) -> bool {
+        self.outcomes.contains(&Some(false))
+    }
+
     /// Notes the confirms that are here, and waits for none.
     fn drain(&mut self) {
         for at in self.outcomes.len()..self.confirms.len() {
@@ -479,6 +489,16 @@ mod tests {
         assert_eq!(given_up(&[Some(true)], &[]), [queued, None, None]);
         let unsure = given_up(&[Some(true), None, Some(true)], &["c"]);
         assert_eq!(unsure, [None, None, None]);
+    }
+
+    #[test]
+    fn only_a_word_of_the_broker_is_a_refusal() {
+        let said = |outcomes: &[Option<bool>]| Said {
+            outcomes: outcomes.to_vec(),
+            ..Said::default()
+        };
+        assert!(said(&[Some(true), Some(false), None]).refused());
+        assert!(!said(&[Some(true), None]).refused());
     }
 
     #[tokio::test(start_paused = true)]

@@ -125,7 +125,13 @@ async fn end(core: &Core, session: &Session) {
 
 /// Sets up claims and consumers in a new session.
 async fn restore(core: &Core, session: &Session) -> Result<(), AmqpError> {
-    core.claims.resume(session).await?;
+    if let Err(fault) = core.claims.resume(session).await {
+        if !session.connected() {
+            return Err(fault);
+        }
+        // Whoever holds no claim must not wait for the one that the broker does not give now.
+        tracing::warn!(%fault, "a claim could not be restored yet");
+    }
     let (may, waits): (Vec<_>, Vec<_>) = core
         .consumers
         .all()
@@ -158,26 +164,48 @@ fn may_consume(core: &Core, entry: &Entry) -> bool {
         .is_none_or(|name| core.claims.holds(name))
 }
 
-/// Repairs single consumers and claims while the session lasts.
+/// Repairs single consumers and claims while the session lasts. Neither waits for the other.
 async fn mend(core: Arc<Core>, session: Arc<Connected>) {
-    while let Ok(true) = core.claims.resume(&session).await {
-        sleep(PAUSE.0).await;
-    }
+    tokio::join!(
+        resume_claims(&core, &session),
+        mend_consumers(&core, &session)
+    );
+}
+
+/// Asks for lost claims until each is held, or is another process's. An error says nothing of that: the broker is asked again.
+async fn resume_claims(core: &Core, session: &Session) {
     loop {
-        for entry in core.consumers.lost(&session).await {
+        let pause = match core.claims.resume(session).await {
+            Ok(false) => return,
+            Ok(true) => PAUSE.0,
+            Err(fault) => {
+                tracing::debug!(%fault, "a claim could not be restored yet");
+                RETRY
+            }
+        };
+        if !session.connected() {
+            return;
+        }
+        sleep(pause).await;
+    }
+}
+
+async fn mend_consumers(core: &Core, session: &Session) {
+    loop {
+        for entry in core.consumers.lost(session).await {
             if !session.connected() {
                 return;
             }
             if entry.is_stopped() {
                 continue;
             }
-            if !may_consume(&core, &entry) {
-                core.consumers.retry(&session, &entry);
+            if !may_consume(core, &entry) {
+                core.consumers.retry(session, &entry);
                 continue;
             }
-            if let Err(fault) = repair(&core, &session, &entry).await {
+            if let Err(fault) = repair(core, session, &entry).await {
                 tracing::warn!(%fault, "a consumer could not be restored yet");
-                core.consumers.retry(&session, &entry);
+                core.consumers.retry(session, &entry);
             }
         }
         sleep(RETRY).await;

@@ -3,17 +3,24 @@
 use std::collections::BTreeSet;
 use std::slice::from_ref;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
 
 use tg_bus::rabbitmq::{RabbitBus, RabbitOptions, RecordQueues};
 use tg_bus::{Bus, BusError, Link, Mode, Routed, Target};
 use tg_schemas::Topic;
 use tg_schemas::topic::Class;
 use tg_testkit::bus::*;
-use tg_testkit::rabbitmq::RabbitCluster;
+use tg_testkit::rabbitmq::{RabbitCluster, RabbitNode};
+use tokio::time::{sleep, timeout};
 
 /// Seconds between signs of life of a connection to a node that is cut off; twice that, and it is given up.
 const HEARTBEAT: u16 = 4;
+
+/// Between two looks at whether something is so.
+const LOOK: Duration = Duration::from_millis(1);
+/// How long a node may take to list what it has.
+const LISTED: Duration = Duration::from_secs(20);
 
 /// How a node is lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,12 +73,29 @@ impl Loss {
     }
 }
 
-/// Publishes until it is told to stop; what was confirmed.
-async fn publish(bus: Arc<dyn Bus>, topic: Topic, stop: Arc<AtomicBool>) -> BTreeSet<String> {
+/// What a publisher has heard of its records, and how it ends.
+#[derive(Default)]
+struct Published {
+    stop: AtomicBool,
+    queued: AtomicUsize,
+    unroutable: AtomicUsize,
+    down: AtomicUsize,
+}
+
+impl Published {
+    fn counts(&self) -> String {
+        let [queued, unroutable, down] =
+            [&self.queued, &self.unroutable, &self.down].map(|count| count.load(Ordering::Relaxed));
+        format!("{queued} records queued, {unroutable} times unroutable, {down} times unknown")
+    }
+}
+
+/// Publishes until it is stopped; what was confirmed.
+async fn publish(bus: Arc<dyn Bus>, topic: Topic, heard: Arc<Published>) -> BTreeSet<String> {
     let mut confirmed = BTreeSet::new();
     let target = Target::Topic(topic);
     for number in 0.. {
-        if stop.load(Ordering::Relaxed) {
+        if heard.stop.load(Ordering::Relaxed) {
             break;
         }
         let text = number.to_string();
@@ -80,27 +104,102 @@ async fn publish(bus: Arc<dyn Bus>, topic: Topic, stop: Arc<AtomicBool>) -> BTre
             match bus.say(&target, &text).await {
                 Ok(Routed::Queued) => break,
                 // The node that knew the topic is gone, and the others are told so only now.
-                Ok(Routed::Unroutable) => tokio::task::yield_now().await,
+                Ok(Routed::Unroutable) => {
+                    heard.unroutable.fetch_add(1, Ordering::Relaxed);
+                    tokio::task::yield_now().await;
+                }
                 Err(error) => {
                     assert_eq!(error, BusError::Down);
+                    heard.down.fetch_add(1, Ordering::Relaxed);
                     let mut link = bus.link();
                     let up = |link: &Link| *link != Link::Down;
                     within(link.wait_for(up)).await.unwrap();
                 }
             }
         }
+        heard.queued.fetch_add(1, Ordering::Relaxed);
         confirmed.insert(text);
     }
     confirmed
 }
 
-/// Takes records until there are so many more.
-async fn take(ear: &mut Ear, got: &mut BTreeSet<String>, more: usize) {
-    let enough = got.len() + more;
-    while got.len() < enough {
-        let delivery = ear.next().await;
-        got.insert(text(&delivery));
-        delivery.ack();
+/// What a test has, and shows when it waits too long.
+struct Watched {
+    cluster: RabbitCluster,
+    writer: Arc<RabbitBus>,
+    reader: Arc<RabbitBus>,
+    heard: Arc<Published>,
+}
+
+impl Watched {
+    /// Waits for something in a phase of the test.
+    async fn within<T>(&self, phase: &str, work: impl Future<Output = T>) -> T {
+        match timeout(BOUND, work).await {
+            Ok(done) => done,
+            Err(_) => {
+                let shown = self.shown().await;
+                panic!("{phase}: took too long\n{shown}");
+            }
+        }
+    }
+
+    /// Asks until it is so.
+    async fn until(&self, phase: &str, mut check: impl AsyncFnMut() -> bool) {
+        let asking = async {
+            while !check().await {
+                sleep(LOOK).await;
+            }
+        };
+        self.within(phase, asking).await;
+    }
+
+    /// Takes records until there are so many more.
+    async fn take(&self, phase: &str, ear: &mut Ear, got: &mut BTreeSet<String>, more: usize) {
+        let enough = got.len() + more;
+        while got.len() < enough {
+            let phase = format!("{phase}: record {} of {enough}", got.len() + 1);
+            let delivery = self.within(&phase, ear.deliveries.recv()).await;
+            let delivery = delivery.expect("consumer is gone");
+            got.insert(text(&delivery));
+            delivery.ack();
+        }
+    }
+
+    /// Links, what the publisher heard, and the queues and connections as each node sees them.
+    async fn shown(&self) -> String {
+        let mut shown = vec![self.heard.counts()];
+        for (name, bus) in [("writer", &self.writer), ("reader", &self.reader)] {
+            let link = *bus.link().borrow();
+            shown.push(format!("{name} at {}: {link:?}", bus.address()));
+        }
+        for node in &self.cluster.nodes {
+            for listed in [&QUEUES[..], &CONNECTIONS[..]] {
+                let said = said(node, listed).await;
+                shown.push(format!("node {}: {said}", node.port()));
+            }
+        }
+        shown.join("\n")
+    }
+}
+
+const QUEUES: [&str; 8] = [
+    "list_queues",
+    "name",
+    "type",
+    "leader",
+    "online",
+    "messages_ready",
+    "messages_unacknowledged",
+    "consumers",
+];
+const CONNECTIONS: [&str; 4] = ["list_connections", "name", "state", "channels"];
+
+/// What a node says to a command, or why it says nothing.
+async fn said(node: &RabbitNode, command: &[&str]) -> String {
+    match timeout(LISTED, node.ctl(command)).await {
+        Ok(Ok(text)) => text,
+        Ok(Err(fault)) => format!("{fault:#}"),
+        Err(_) => format!("{} was not answered", command[0]),
     }
 }
 
@@ -134,10 +233,10 @@ async fn what_was_confirmed_outlives_a_node_that_is_cut_off() {
 
 /// Loses so many nodes, one after the other, with `each` records before that, while one is away, and once it is back.
 async fn outlives(loss: Loss, times: usize, each: usize) {
-    let mut cluster = loss.cluster().await;
+    let cluster = loss.cluster().await;
     let url = cluster.url();
     let (writer, publisher) = loss.connect(&url).await;
-    let (_, reader) = loss.connect(&url).await;
+    let (reading, reader) = loss.connect(&url).await;
     let (record, question) = (topic(Class::Flow), topic(Class::Request));
     let mut ear = reader.listen(&sub(&record, "reader"), 20).await;
     let mut server = reader.listen(&sub(&question, "server"), 1).await;
@@ -149,35 +248,46 @@ async fn outlives(loss: Loss, times: usize, each: usize) {
     };
     let claim = reader.claim("owner").await.unwrap().unwrap();
 
-    let stop = Arc::new(AtomicBool::new(false));
-    let publishing = tokio::spawn(publish(publisher.clone(), record.clone(), stop.clone()));
+    let heard = Arc::new(Published::default());
+    let publishing = tokio::spawn(publish(publisher.clone(), record.clone(), heard.clone()));
+    let mut watched = Watched {
+        cluster,
+        writer,
+        reader: reading,
+        heard,
+    };
     let mut got = BTreeSet::new();
-    take(&mut ear, &mut got, each).await;
+    watched.take("at first", &mut ear, &mut got, each).await;
     // First the node that both are connected to, then, once it is back, the one that they went to.
-    for _ in 0..times {
-        let at = node_of(&cluster, &writer);
-        loss.begin(&mut cluster, at).await;
-        take(&mut ear, &mut got, each).await;
+    for round in 1..=times {
+        let at = node_of(&watched.cluster, &watched.writer);
+        loss.begin(&mut watched.cluster, at).await;
+        let phase = format!("round {round}, node {at} is away");
+        watched.take(&phase, &mut ear, &mut got, each).await;
         // Questions, answers and claims are in place at another node.
-        until(async || {
-            publisher
-                .say(&Target::Topic(question.clone()), "why?")
-                .await
-                == Ok(Routed::Queued)
-        })
-        .await;
-        assert_eq!(server.texts(1).await, ["why?"]);
-        let to = Target::Inbox("the-inbox".into());
-        until(async || publisher.say(&to, "because").await == Ok(Routed::Queued)).await;
-        assert_eq!(inbox.texts(1).await, ["because"]);
-        until(async || claim.holds()).await;
-        loss.end(&mut cluster, at).await;
-        take(&mut ear, &mut got, each).await;
+        let (asks, to) = (
+            Target::Topic(question.clone()),
+            Target::Inbox("the-inbox".into()),
+        );
+        for (target, what, hears) in [(asks, "why?", &mut server), (to, "because", &mut inbox)] {
+            let phase = format!("{phase}, {what}");
+            let sent = async || publisher.say(&target, what).await == Ok(Routed::Queued);
+            watched.until(&phase, sent).await;
+            let delivery = watched.within(&phase, hears.deliveries.recv()).await;
+            let delivery = delivery.expect("consumer is gone");
+            assert_eq!(text(&delivery), what);
+            delivery.ack();
+        }
+        let phase = format!("{phase}, the claim");
+        watched.until(&phase, async || claim.holds()).await;
+        loss.end(&mut watched.cluster, at).await;
+        let phase = format!("round {round}, node {at} is back");
+        watched.take(&phase, &mut ear, &mut got, each).await;
     }
-    stop.store(true, Ordering::Relaxed);
-    let confirmed = within(publishing).await.unwrap();
+    watched.heard.stop.store(true, Ordering::Relaxed);
+    let confirmed = watched.within("the last record", publishing).await.unwrap();
     while !confirmed.is_subset(&got) {
-        take(&mut ear, &mut got, 1).await;
+        watched.take("at last", &mut ear, &mut got, 1).await;
     }
     assert_eq!(got, confirmed);
 }

@@ -73,6 +73,7 @@ async fn outages_are_bridged() {
     let mut node = RabbitNode::start().await.unwrap();
     a_silent_peer_is_noticed_as_soon_as_the_mode_says(&node).await;
     everything_is_in_place_after_a_cut(&node).await;
+    a_claim_that_is_refused_for_a_while_holds_up_nobody(&node).await;
     many_consumers_share_few_channels(&node).await;
     who_does_not_wait_ends_no_connection(&node).await;
     longer_headers_than_frames_end_a_reader_once(&node).await;
@@ -151,6 +152,30 @@ async fn everything_is_in_place_after_a_cut(node: &RabbitNode) {
     assert!(!claim.holds());
     until(async || other.claim("owner").await.unwrap().is_some()).await;
     other.close().await;
+}
+
+/// Neither the consumers nor the connection wait for the claim, which is asked for until it is given.
+async fn a_claim_that_is_refused_for_a_while_holds_up_nobody(node: &RabbitNode) {
+    let url = node.vhost("claims").await.unwrap();
+    let bus: Arc<dyn Bus> = Arc::new(connect(&url, Mode::Native).await);
+    let record = topic(Class::Flow);
+    let mut ear = bus.listen(&sub(&record, "reader"), 1).await;
+    let claim = bus.claim("owner").await.unwrap().unwrap();
+    let may_declare = async |names: &str| {
+        let all = format!("set_permissions -p claims guest {names} .* .*");
+        let all: Vec<&str> = all.split(' ').collect();
+        node.ctl(&all).await.unwrap();
+    };
+    may_declare(r"^(?!.*\.claim\.)").await;
+    node.close_connections().await.unwrap();
+    let generation = up_after(&*bus, 1).await;
+    bus.send(&record, "after").await;
+    assert_eq!(ear.texts(1).await, ["after"]);
+    assert!(!claim.holds());
+    may_declare(".*").await;
+    until(async || claim.holds()).await;
+    assert_eq!(*bus.link().borrow(), Link::Up { generation });
+    bus.close().await;
 }
 
 /// The broker closes a channel on which something is asked that it does not have, at the same moment at which nobody waits for it

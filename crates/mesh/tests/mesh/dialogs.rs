@@ -69,7 +69,11 @@ impl RequestHandler<TextCompletionRequest, TextCompletionResponse> for Echo {
             out.send_all(parts.split_off(1)).await?;
             parts[0].end_of_stream = true;
             parts.push(part("never sent"));
-            return out.send_all(parts).await;
+            let written = parts.into_iter().map(|part| {
+                let json = serde_json::to_string(&part).unwrap();
+                (part, json)
+            });
+            return out.send_written(written.collect()).await;
         }
         for word in ask.prompt.split(' ') {
             out.send(part(word)).await?;

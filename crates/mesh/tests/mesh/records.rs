@@ -205,7 +205,7 @@ async fn writers_who_ask_are_told_what_became_of_their_records(place: Place) {
     let failed = PartFate::Unknown(Some(Error::new(ErrorCode::Storage, "disk full")));
     let told = async {
         while fails.fates() != [failed.clone()] {
-            tokio::task::yield_now().await;
+            tokio::time::sleep(std::time::Duration::from_millis(1)).await;
         }
     };
     within(told).await;

@@ -1,6 +1,7 @@
 //! Group commit, isolation of failing jobs, full disk, ownership, migrations.
 
 use super::*;
+use futures::FutureExt;
 use tempfile::tempdir;
 
 const SCHEMA: &[&str] = &["CREATE TABLE item (id INTEGER PRIMARY KEY, body BLOB)"];
@@ -100,6 +101,91 @@ async fn a_thread_that_commits_itself_is_one_writer_among_others() {
         }
         assert_eq!(count(&db).await, 150);
     }
+}
+
+/// The thread on which a short write was committed.
+async fn committed_by(db: &Database, id: i64, bytes: usize) -> std::thread::ThreadId {
+    let write = db.write_short(bytes, move |tx| {
+        tx.execute("INSERT INTO item (id) VALUES (?1)", [id])?;
+        Ok(std::thread::current().id())
+    });
+    write.await.unwrap()
+}
+
+/// Returns once the writer's thread has let go of the connection.
+fn let_go(db: &Database) {
+    drop(db.inner.conn.lock());
+}
+
+#[tokio::test]
+async fn a_short_write_is_committed_here_while_the_writer_is_idle_and_waits_in_order_else() {
+    let here = std::thread::current().id();
+    let dir = tempdir().unwrap();
+    for db in [
+        Database::in_memory(SCHEMA).unwrap(),
+        Database::open(&dir.path().join("store.db"), SCHEMA, Durability::Process).unwrap(),
+    ] {
+        // The first commit of a log is the writer's.
+        insert(&db, 1).await.unwrap();
+        let_go(&db);
+        assert_eq!(committed_by(&db, 2, SHORT).await, here);
+        assert_ne!(committed_by(&db, 3, SHORT + 1).await, here);
+        let_go(&db);
+        let error = db.write_short(0, |tx| {
+            tx.execute("INSERT INTO item (id) VALUES (99)", [])?;
+            Err::<(), _>(StorageError::Missing)
+        });
+        assert_eq!(error.await, Err(StorageError::Missing));
+        let panics = db.write_short(0, |_| -> Result<(), StorageError> {
+            panic!("a job's fault")
+        });
+        assert_eq!(panics.await, Err(StorageError::Panicked));
+        // Something is queued.
+        db.inner.queued.fetch_add(1, Ordering::SeqCst);
+        assert_ne!(committed_by(&db, 4, 0).await, here);
+        db.inner.queued.fetch_sub(1, Ordering::SeqCst);
+        let_go(&db);
+        // The writer is at work.
+        let mut waits = Box::pin(committed_by(&db, 5, 0));
+        {
+            let _at_work = db.inner.conn.lock();
+            assert!((&mut waits).now_or_never().is_none());
+        }
+        assert_ne!(waits.await, here);
+        let_go(&db);
+        assert_eq!(db.inner.queued.load(Ordering::SeqCst), 0);
+        assert_eq!(committed_by(&db, 6, 0).await, here);
+        assert_eq!(count(&db).await, 6);
+    }
+    let safe = Database::open(&dir.path().join("safe.db"), SCHEMA, Durability::Power).unwrap();
+    insert(&safe, 1).await.unwrap();
+    let_go(&safe);
+    assert_ne!(committed_by(&safe, 2, 0).await, here);
+}
+
+#[tokio::test]
+async fn the_writers_thread_moves_what_short_writes_left_in_the_log() {
+    let dir = tempdir().unwrap();
+    let path = dir.path().join("store.db");
+    let db = Database::open(&path, SCHEMA, Durability::Process).unwrap();
+    let here = std::thread::current().id();
+    let mut by_others = 0;
+    for id in 0..40 {
+        let_go(&db);
+        // Says that it is short: it has about as many pages as fill the log after 16 of them.
+        let write = db.write_short(0, move |tx| {
+            tx.execute("INSERT INTO item VALUES (?1, zeroblob(1048576))", [id])?;
+            Ok(std::thread::current().id())
+        });
+        by_others += u8::from(write.await.unwrap() != here);
+    }
+    assert!((1..40).contains(&by_others), "{by_others}");
+    // Comes after what the thread was woken for.
+    insert(&db, 40).await.unwrap();
+    let_go(&db);
+    assert!(std::fs::metadata(&path).unwrap().len() > 16 << 20);
+    assert!(!db.inner.wal.is_full());
+    assert_eq!(count(&db).await, 41);
 }
 
 #[tokio::test]

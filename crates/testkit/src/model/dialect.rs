@@ -2,6 +2,8 @@
 
 use serde_json::{Value, json};
 
+use super::CALL;
+
 /// A provider's way of speaking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Dialect {
@@ -25,6 +27,17 @@ pub(crate) struct Asked {
     pub(crate) streaming: bool,
     pub(crate) with_usage: bool,
     pub(crate) tool: Option<String>,
+}
+
+/// What the assistant says in OpenAI's dialect, and why it ends there.
+fn said(text: &str) -> (Value, &'static str) {
+    let call = text.strip_prefix(CALL);
+    let Some(call) = call.and_then(|call| serde_json::from_str::<Value>(call).ok()) else {
+        return (json!({"content": text}), "stop");
+    };
+    let function = json!({"name": call["name"], "arguments": call["arguments"].to_string()});
+    let call = json!({"index": 0, "id": "call_0", "type": "function", "function": function});
+    (json!({"content": null, "tool_calls": [call]}), "tool_calls")
 }
 
 impl Dialect {
@@ -69,17 +82,18 @@ impl Dialect {
     pub(crate) fn whole(self, asked: &Asked, text: &str) -> Value {
         let (input, output) = (tokens(&asked.prompt), tokens(text));
         match self {
-            Self::OpenAi => json!({
-                "id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": asked.model,
-                "choices": [{
-                    "index": 0, "finish_reason": "stop",
-                    "message": {"role": "assistant", "content": text},
-                }],
-                "usage": {
-                    "prompt_tokens": input, "completion_tokens": output,
-                    "total_tokens": input + output,
-                },
-            }),
+            Self::OpenAi => {
+                let (mut message, finish) = said(text);
+                message["role"] = json!("assistant");
+                json!({
+                    "id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": asked.model,
+                    "choices": [{"index": 0, "finish_reason": finish, "message": message}],
+                    "usage": {
+                        "prompt_tokens": input, "completion_tokens": output,
+                        "total_tokens": input + output,
+                    },
+                })
+            }
             Self::Anthropic => {
                 let block = match &asked.tool {
                     Some(tool) => json!({
@@ -137,9 +151,7 @@ impl Dialect {
     /// One piece.
     pub(crate) fn piece(self, asked: &Asked, text: &str) -> String {
         match self {
-            Self::OpenAi => {
-                openai_event(&openai_chunk(asked, json!({"content": text}), Value::Null))
-            }
+            Self::OpenAi => openai_event(&openai_chunk(asked, said(text).0, Value::Null)),
             Self::Anthropic => {
                 let delta = if asked.tool.is_some() {
                     json!({"type": "input_json_delta", "partial_json": text})
@@ -160,7 +172,7 @@ impl Dialect {
         let (input, output) = (tokens(&asked.prompt), tokens(text));
         match self {
             Self::OpenAi => {
-                let mut end = openai_event(&openai_chunk(asked, json!({}), json!("stop")));
+                let mut end = openai_event(&openai_chunk(asked, json!({}), json!(said(text).1)));
                 if asked.with_usage {
                     let mut chunk = openai_chunk(asked, json!({}), Value::Null);
                     chunk["choices"] = json!([]);

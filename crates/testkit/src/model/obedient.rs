@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use super::script::{final_answer, nonce_of, tool_call};
+use super::script::{final_answer, native_call, nonce_of, tool_call};
 use super::{Reply, Rule};
 
 /// Shortest text in base64 that it decodes.
@@ -126,6 +126,18 @@ impl Todo {
 /// Rules of a model that begins as its question's nonce says, and then does whatever it has read, one after another, each once;
 /// when there is nothing left it answers. It obeys in plans and as a subagent, too, and repeats passages as they are.
 pub fn obedient(begins: impl Fn(&str) -> Directive + Send + Sync + 'static) -> Vec<Rule> {
+    obeying(begins, tool_call)
+}
+
+/// The same of a model that calls tools by the means of its API, also those that it was not offered.
+pub fn obedient_natively(begins: impl Fn(&str) -> Directive + Send + Sync + 'static) -> Vec<Rule> {
+    obeying(begins, native_call)
+}
+
+fn obeying(
+    begins: impl Fn(&str) -> Directive + Send + Sync + 'static,
+    call: fn(&str, &str, &Value) -> String,
+) -> Vec<Rule> {
     let todo: Arc<Mutex<BTreeMap<String, Todo>>> = Arc::default();
     let begins = Arc::new(begins);
     let next = move |prompt: &str| -> Option<Directive> {
@@ -165,7 +177,7 @@ pub fn obedient(begins: impl Fn(&str) -> Directive + Send + Sync + 'static) -> V
         }),
         Rule::computed(about("## Your next step"), move |prompt| {
             match next(prompt) {
-                Some((tool, args)) => Reply::text(tool_call("It says so.", &tool, &args)),
+                Some((tool, args)) => Reply::text(call("It says so.", &tool, &args)),
                 None => Reply::text(final_answer("It is done.", "Done.")),
             }
         }),

@@ -1,13 +1,18 @@
 //! Ready-made scripts: a ReAct dialog of two steps, one tool call and then an answer that carries the
 //! nonce of its question.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::{Reply, Rule};
+use super::{CALL, Reply, Rule};
 
 /// The text of a step that calls a tool.
 pub fn tool_call(thought: &str, tool: &str, args: &Value) -> String {
     format!("Thought: {thought}\nAction: {tool}\nArgs: {args}\n")
+}
+
+/// The text of a step that calls a tool by the means of the API.
+pub fn native_call(_: &str, tool: &str, args: &Value) -> String {
+    format!("{CALL}{}", json!({"name": tool, "arguments": args}))
 }
 
 /// The text of a step that answers.

@@ -173,18 +173,23 @@ pub fn stopped(
 
 /// An entry of the trace, shown to the asker.
 pub fn explain(event: &Event) -> AgentResponse {
+    explained(event.clone())
+}
+
+/// The same of an entry of which nothing else is made.
+pub fn explained(event: Event) -> AgentResponse {
     AgentResponse {
         message_type: "explain".to_owned(),
-        explain_id: Some(event.id.clone()),
+        explain_id: Some(event.id),
         explain_graph: Some(RETRIEVAL_GRAPH.to_owned()),
-        explain_triples: event.triples.clone(),
+        explain_triples: event.triples,
         ..AgentResponse::default()
     }
 }
 
 /// An entry of a tool's own trace, passed on.
 pub fn relayed(entry: &Explained) -> AgentResponse {
-    explain(&Event {
+    explained(Event {
         id: entry.id.clone(),
         triples: entry.triples.clone(),
     })

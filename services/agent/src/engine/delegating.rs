@@ -5,7 +5,7 @@ pub mod graph;
 mod roster;
 pub mod session;
 
-use tg_schemas::msg::AgentRun;
+use tg_schemas::msg::{AgentRun, ModelSettings};
 
 use super::decision::Finding;
 pub use roster::{Definition, Roster};
@@ -49,7 +49,11 @@ pub fn as_defined(
     run.caller = caller;
     run.delegate_depth += hops;
     // What is said of the caller's model is not said of this agent's.
-    run.settings = None;
+    let own = ModelSettings {
+        model: one.model.clone(),
+        ..ModelSettings::default()
+    };
+    run.settings = own.said();
     if let Some(group) = &one.group {
         run.group = Some(group.clone());
         run.state = String::new();

@@ -46,6 +46,10 @@ fn is_taken(name: &str) -> bool {
 fn tool(offer: Offer) -> ChatTool {
     let properties = offer.arguments.into_iter().map(|argument| {
         let mut about = json!({"description": argument.description});
+        if argument.kind == "array" {
+            // OpenAI refuses a list that says nothing of its items.
+            about["items"] = json!({});
+        }
         if argument.kind != "any" {
             about["type"] = argument.kind.into();
         }
@@ -75,13 +79,15 @@ mod tests {
     fn tools_have_a_schema_of_their_arguments() {
         let add = json!({"name": "add", "description": "Adds.", "arguments": [
             {"name": "a", "type": "integer", "description": "One."},
-            {"name": "b", "type": "any", "description": ""}]});
+            {"name": "b", "type": "any", "description": ""},
+            {"name": "c", "type": "array", "description": "Which."}]});
         let tools = of(&json!([add]));
         assert_eq!((&*tools[0].name, &*tools[0].description), ("add", "Adds."));
         assert_eq!(
             Value::from(tools[0].parameters.clone()),
             json!({"type": "object", "properties": {
-                "a": {"description": "One.", "type": "integer"}, "b": {"description": ""}}})
+                "a": {"description": "One.", "type": "integer"}, "b": {"description": ""},
+                "c": {"description": "Which.", "type": "array", "items": {}}}})
         );
         let odd = json!({"name": "add two", "description": "", "arguments": []});
         assert_eq!(of(&json!([add, odd])), []);

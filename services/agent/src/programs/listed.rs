@@ -1,6 +1,9 @@
 //! The setting that lists agents that are programs.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,6 +18,8 @@ const MOST: usize = 64;
 const WORDS: usize = 256;
 /// Longest that an answer may take, and a session may be kept, in seconds.
 const DAY: u64 = 86_400;
+/// Most memory that may be stated, in MiB.
+const MEMORY: u64 = 1_048_576;
 /// The program of a session where none is named.
 const USUAL: &str = "claude";
 
@@ -55,6 +60,12 @@ pub(crate) struct CliAgent {
     pub(crate) env: Vec<String>,
     #[serde(default)]
     pub(crate) skip_permissions: bool,
+    /// Most memory of each of its processes, in MiB; `None`: as much as there is.
+    #[serde(default)]
+    pub(crate) memory_mb: Option<u64>,
+    /// Longest that each of its processes may compute, in seconds; `None`: until it is ended.
+    #[serde(default)]
+    pub(crate) cpu_seconds: Option<u64>,
     #[serde(default)]
     name: String,
     #[serde(default)]
@@ -127,12 +138,38 @@ impl CliAgent {
             Some("timeout_seconds must be from 1 to 86400")
         } else if !(1..=DAY).contains(&self.idle_ttl_seconds) {
             Some("idle_ttl_seconds must be from 1 to 86400")
+        } else if self
+            .memory_mb
+            .is_some_and(|most| !(1..=MEMORY).contains(&most))
+        {
+            Some("memory_mb must be from 1 to 1048576")
+        } else if self
+            .cpu_seconds
+            .is_some_and(|most| !(1..=DAY).contains(&most))
+        {
+            Some("cpu_seconds must be from 1 to 86400")
         } else if !self.capabilities.iter().all(strength) {
             Some("strength must be above 0 and up to 1")
         } else {
             None
         }
     }
+}
+
+/// The file of a program: itself if it is a path, else the first of its name in these folders that may be run.
+fn file_of(command: &str, path: &OsStr) -> Option<String> {
+    let runs = |file: &Path| {
+        let is_one =
+            |known: std::fs::Metadata| known.is_file() && known.permissions().mode() & 0o111 != 0;
+        std::fs::metadata(file).is_ok_and(is_one)
+    };
+    if command.contains('/') {
+        return runs(Path::new(command)).then(|| command.to_owned());
+    }
+    let folders = std::env::split_paths(path).filter(|folder| folder.is_absolute());
+    let mut files = folders.map(|folder| folder.join(command));
+    let found = files.find(|file| runs(file))?;
+    found.into_os_string().into_string().ok()
 }
 
 /// All of them by the ids of their agents. Written as a JSON object, in the setting itself or in a file that it names.
@@ -184,6 +221,23 @@ impl CliAgents {
         self.0.get(id).filter(|one| one.is_for(workspace))
     }
 
+    /// The same with the file of each program, found in the folders of `PATH`. A program that nobody has installed yet is
+    /// looked for again each time that it is started; until then the log has the id of its agent.
+    pub(crate) fn looked_up(self, path: &OsStr) -> Self {
+        let listed = self.0.into_iter().map(|(id, one)| {
+            let Some(command) = file_of(one.command(), path) else {
+                tracing::warn!(agent = id, "the program of an agent was not found");
+                return (id, one);
+            };
+            let found = CliAgent {
+                command,
+                ..CliAgent::clone(&one)
+            };
+            (id, Arc::new(found))
+        });
+        Self(listed.collect())
+    }
+
     /// What runs of a workspace are told of those that they may give work to.
     pub(crate) fn definitions(&self, workspace: &str) -> Vec<(String, Definition)> {
         let own = self.0.iter().filter(|(_, one)| one.is_for(workspace));
@@ -224,6 +278,31 @@ pub(super) mod tests {
         assert!(one.r#async && one.program, "nobody waits for it");
     }
 
+    /// C.11: the file of a program is found once, at the start; a file that may not be run is none.
+    #[test]
+    fn programs_are_looked_up_in_the_folders_of_the_path() {
+        let dir = tempfile::tempdir().unwrap();
+        for (folder, mode) in [("1", 0o600), ("2", 0o700), ("3", 0o700)] {
+            let file = dir.path().join(folder).join("coder");
+            std::fs::create_dir(dir.path().join(folder)).unwrap();
+            std::fs::write(&file, "").unwrap();
+            std::fs::set_permissions(&file, PermissionsExt::from_mode(mode)).unwrap();
+        }
+        let folders = ["1", "2", "3"].map(|folder| dir.path().join(folder));
+        let path = std::env::join_paths(&folders).unwrap();
+        let second = folders[1].join("coder").to_str().unwrap().to_owned();
+        let agents = read(&json!({
+            "coder": {"engine": "cli", "command": "coder"},
+            "named": {"engine": "cli", "command": second},
+            "later": {"engine": "cli", "command": "nobody-has-this"},
+        }));
+        let agents = agents.unwrap().looked_up(&path);
+        let command = |id| agents.of(id, "w").unwrap().command().to_owned();
+        assert_eq!(command("coder"), second);
+        assert_eq!(command("named"), second);
+        assert_eq!(command("later"), "nobody-has-this");
+    }
+
     #[test]
     fn what_is_wrong_is_named_without_what_was_written() {
         for (listed, why) in [
@@ -247,6 +326,14 @@ pub(super) mod tests {
             (
                 json!({"a": {"engine": "cli", "command": "c", "env": ["A=B"]}}),
                 "a: env must have names",
+            ),
+            (
+                json!({"a": {"engine": "cli", "command": "c", "memory_mb": 0}}),
+                "a: memory_mb must be",
+            ),
+            (
+                json!({"a": {"engine": "cli", "command": "c", "cpu_seconds": 90_000}}),
+                "a: cpu_seconds must be",
             ),
         ] {
             let told = read(&listed).unwrap_err();

@@ -4,7 +4,8 @@ use std::io;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::io::Errno;
+use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process_group, prlimit};
 use tokio::process::{Child, ChildStdin, Command};
 use tokio::time::timeout;
 
@@ -14,6 +15,37 @@ use super::listed::CliAgent;
 const INHERITED: &[&str] = &["PATH", "HOME", "LANG"];
 /// How long a program may take to go after its input ended.
 const LEAVE: Duration = Duration::from_secs(5);
+
+/// Bounds what a program takes, and each process that it starts. None writes its memory to a file when it crashes: what the
+/// program was asked stands in it.
+fn bound(program: Pid, agent: &CliAgent) -> Result<(), Errno> {
+    let memory = agent.memory_mb.map(|most| most << 20);
+    for (resource, most) in [
+        (Resource::Data, memory),
+        (Resource::Cpu, agent.cpu_seconds),
+        (Resource::Core, Some(0)),
+    ] {
+        let Some(most) = most else {
+            continue;
+        };
+        // Nobody may raise what bounds this process.
+        let most = Some(
+            getrlimit(resource)
+                .maximum
+                .map_or(most, |own| own.min(most)),
+        );
+        let limit = Rlimit {
+            current: most,
+            maximum: most,
+        };
+        match prlimit(Some(program), resource, limit) {
+            // It may be gone already.
+            Ok(_) | Err(Errno::SRCH) => {}
+            Err(fault) => return Err(fault),
+        }
+    }
+    Ok(())
+}
 
 /// A running program.
 pub(super) struct Process {
@@ -46,7 +78,11 @@ impl Process {
         let group = child
             .id()
             .and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
-        Ok(Self { child, group })
+        let process = Self { child, group };
+        if let Some(program) = process.group {
+            bound(program, agent)?;
+        }
+        Ok(process)
     }
 
     /// Waits for its end, and ends what it left behind.

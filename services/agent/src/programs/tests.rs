@@ -122,6 +122,20 @@ async fn line_124_a_program_that_takes_too_long_ends_with_its_group() {
     until_gone(pid.unwrap()).await;
 }
 
+/// What the settings bound binds a program, and what it starts. The bounds come once it runs: it waits for them.
+#[tokio::test]
+async fn a_program_takes_no_more_than_the_settings_let_it() {
+    let bounds = r#"until [ "$(ulimit -d) $(ulimit -t) $(ulimit -c)" = "32768 600 0" ]; do sleep 0.01; done; "#;
+    let script =
+        format!("{bounds} dd if=/dev/zero of=/dev/null bs=$1 count=1 2>/dev/null && echo fits");
+    let mut agent = once(&script);
+    agent["memory_mb"] = json!(32);
+    agent["cpu_seconds"] = json!(600);
+    let world = World::of(agent).await;
+    assert_eq!(world.text("", "1M").await, "fits");
+    assert_eq!(world.ask("", "64M").await, Err("the program failed".into()));
+}
+
 /// Only what the operator names comes from this process.
 #[tokio::test]
 async fn a_program_has_the_variables_that_are_named() {

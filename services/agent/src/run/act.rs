@@ -13,6 +13,7 @@ use super::calling::{Calling, UNKNOWN, count};
 use super::execution::StepExecution;
 use super::guard;
 use super::ready::{Prepared, Ready};
+use super::remembered::last_written;
 use super::step::begin_at_once;
 use super::subagents::nothing_found;
 use super::together;
@@ -82,7 +83,7 @@ impl StepExecution {
         };
         let entries = self.promised(&left);
         let shown = entries.len();
-        chosen.extend(entries.iter().map(chunks::explain));
+        chosen.extend(entries.into_iter().map(chunks::explained));
         // Where a tool was used already, the user was asked here.
         for (nth, one, seen) in known.iter().flat_map(|seen| outcomes(decision, seen)) {
             let asked = seen.confirmed.as_ref();
@@ -95,6 +96,8 @@ impl StepExecution {
         if self.gives_work(tools, decision) {
             self.retell().await?;
         }
+        // The JSON of what is told of the observation.
+        let mut written = Vec::new();
         let (seen, (observed, promised)) = match known {
             Some(seen) => {
                 self.count_all(self.tool_took(decision, &seen)).await?;
@@ -109,6 +112,7 @@ impl StepExecution {
                 let observed = self.returned(decision, &seen, shown);
                 let told = self.told_with(&observed.0);
                 let until = told.first + told.parts.len() as u64;
+                written = last_written(&told, observed.0.len());
                 let took = self.tool_took(decision, &seen);
                 let kept = ledger.observe(&key, self.step, &seen, told, &took, clock::millis());
                 kept.await?;
@@ -120,7 +124,7 @@ impl StepExecution {
         if let Some(ending) = nothing_found(decision, &seen) {
             return Err(Stop::End(ending));
         }
-        self.send_all(observed).await?;
+        self.send_known(observed, written).await?;
         Ok((seen, promised))
     }
 

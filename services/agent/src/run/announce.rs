@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use tg_clients::session_notices;
 use tg_mesh::Cx;
 use tg_mesh::tg_bus::pause::after;
 use tg_schemas::msg::SessionNotice;
@@ -56,7 +57,7 @@ pub(super) async fn announce(
     }
 }
 
-/// Tells a session something that nobody asked for just now.
+/// Tells a session something that nobody asked for just now: it stands there before anybody hears of it.
 async fn tell(cx: &Cx, session: &str, text: String) {
     let Some(workspace) = &cx.scope.workspace else {
         return;
@@ -68,6 +69,9 @@ async fn tell(cx: &Cx, session: &str, text: String) {
         text,
         kind: "announce".to_owned(),
     };
+    if let Err(error) = session_notices::keep(cx, workspace, &notice).await {
+        tracing::warn!(%error.message, "a session does not keep what came of a task");
+    }
     if let Err(error) = cx.mesh.notify(&topic, &notice).await {
         tracing::warn!(%error.message, "a session was not told what came of a task");
     }

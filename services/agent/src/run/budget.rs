@@ -3,9 +3,13 @@
 //! Both are in the ledger, under the step: a step that is taken up again reserves and counts nothing twice, and runs that go
 //! on at the same time know of each other.
 
+use std::time::Duration;
+
 use chrono::DateTime;
 use tg_clients::model_calls::key_of;
+use tg_mesh::tg_bus::pause::doubled;
 use tg_mesh::{Cx, clock};
+use tokio::time::Instant;
 
 use super::Agent;
 use super::day::today;
@@ -27,6 +31,11 @@ const OWN: (&str, &str) = ("agent", "budget");
 /// What is reserved for a call outlives its deadline by so many milliseconds, and is never longer than a day.
 pub(super) const GRACE_MS: i64 = 60_000;
 pub(super) const LONGEST_MS: i64 = 24 * 3600 * 1000;
+/// How long a call waits for others to need less than is reserved for them, and how often it is tried meanwhile. Those may wait for
+/// this one, as a tool does that gives work to an agent: then the run ends as one whose budget is used up.
+const TIMEOUT: Duration = Duration::from_secs(10);
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 /// What binds the runs of a workspace.
 ///
@@ -167,13 +176,17 @@ impl StepExecution {
         if self.playback.is_none() {
             self.settle_router().await?;
         }
-        self.no_ask(0).await
+        self.no_ask(0, true).await
     }
 
-    async fn no_ask(&self, nth: u32) -> Result<Option<Exhausted>, Stop> {
+    /// Waits for others where the run has reserved nothing itself that is not settled.
+    async fn no_ask(&self, nth: u32, waits: bool) -> Result<Option<Exhausted>, Stop> {
         let like = (Scope::Model, self.run.model.clone());
-        self.reserve((CallKind::Model, nth), self.likely(), like)
-            .await
+        let (call, likely) = ((CallKind::Model, nth), self.likely());
+        match waits {
+            true => self.reserve_soon(call, likely, like).await,
+            false => self.reserve(call, likely, like).await,
+        }
     }
 
     /// The model is about to be asked: after the first time, which is reserved before the step is gone about, this is reserved,
@@ -182,7 +195,7 @@ impl StepExecution {
         let nth = self.asks.models;
         if nth > 0 {
             self.settle_last((CallKind::Model, nth - 1)).await?;
-            if let Some(over) = self.no_ask(nth).await? {
+            if let Some(over) = self.no_ask(nth, true).await? {
                 return Err(Stop::Spent(over));
             }
         }
@@ -201,7 +214,7 @@ impl StepExecution {
         for nth in (first..).take(most) {
             // The first of all is reserved before the step is gone about.
             if nth > 0
-                && let Some(over) = self.no_ask(nth).await?
+                && let Some(over) = self.no_ask(nth, fit == 0).await?
             {
                 match fit {
                     0 => return Err(Stop::Spent(over)),
@@ -249,7 +262,7 @@ impl StepExecution {
 
     /// Whether the router may ask a model, before the first step.
     pub(super) async fn router_may_ask(&mut self) -> Result<bool, Stop> {
-        let over = self.no_ask(self.asks.models).await?;
+        let over = self.no_ask(self.asks.models, true).await?;
         self.asks.models += u32::from(over.is_none());
         Ok(over.is_none())
     }
@@ -298,13 +311,13 @@ impl StepExecution {
         if apart.is_empty() || decision.guard.is_some() {
             return match self.asks.reserved.take() {
                 Some(Decided::Fits) => Ok(None),
-                Some(Decided::Refused(over)) => Ok(Some(over)),
-                _ => self.no_call(0, decision).await,
+                Some(Decided::Refused(over)) if !over.reserved => Ok(Some(over)),
+                _ => self.no_call(0, decision, true).await,
             };
         }
         let mut fits = false;
         for (nth, one) in (0..).zip(&apart) {
-            match self.no_call(nth, one).await? {
+            match self.no_call(nth, one, !fits).await? {
                 Some(over) if !fits => return Ok(Some(over)),
                 Some(over) => {
                     self.asks.refused = Some((nth, over.why));
@@ -316,13 +329,21 @@ impl StepExecution {
         Ok(None)
     }
 
-    async fn no_call(&self, nth: u32, decision: &Decision) -> Result<Option<Exhausted>, Stop> {
+    async fn no_call(
+        &self,
+        nth: u32,
+        decision: &Decision,
+        waits: bool,
+    ) -> Result<Option<Exhausted>, Stop> {
         let Some(name) = to_call(decision) else {
             return Ok(None);
         };
         let like = (Scope::Tool, name.to_owned());
-        self.reserve((CallKind::Tool, nth), budget::tool_call(), like)
-            .await
+        let (call, likely) = ((CallKind::Tool, nth), budget::tool_call());
+        match waits {
+            true => self.reserve_soon(call, likely, like).await,
+            false => self.reserve(call, likely, like).await,
+        }
     }
 
     /// Commits a decision with what was used for it, and reserves what the tool is likely to take that it chose.
@@ -338,6 +359,8 @@ impl StepExecution {
         let decided = ledger.decide_and_reserve(&key, self.step, decision, &took, &next, now);
         let decided = decided.await?;
         match &decided {
+            // It waits before it is called.
+            Decided::Refused(over) if over.reserved => {}
             Decided::Fits => {}
             Decided::Refused(over) => self.out_of(over),
             Decided::WorkspaceEnded => return Err(AgentError::NoWorkspace.into()),
@@ -353,6 +376,10 @@ impl StepExecution {
         }
         let like = (Scope::Tool, to_call(decision)?.to_owned());
         let next = self.reservation(budget::tool_call(), like, now)?;
+        let next = Reservation {
+            waits: true,
+            ..next
+        };
         Some((self.numbered(self.step, (CallKind::Tool, 0)), next))
     }
 
@@ -371,6 +398,7 @@ impl StepExecution {
             bounds,
             expires_ms: deadline.min(now + LONGEST_MS).saturating_add(GRACE_MS),
             day,
+            waits: false,
         })
     }
 
@@ -387,6 +415,45 @@ impl StepExecution {
         amount: Amount,
         like: (Scope, String),
     ) -> Result<Option<Exhausted>, Stop> {
+        let over = self.try_to_reserve(call, (amount, like), false).await?;
+        if let Some(over) = over.as_ref().filter(|_| self.playback.is_none()) {
+            self.out_of(over);
+        }
+        Ok(over)
+    }
+
+    /// The same of a call that waits for others that may need less than is reserved for them.
+    async fn reserve_soon(
+        &self,
+        call: (CallKind, u32),
+        amount: Amount,
+        like: (Scope, String),
+    ) -> Result<Option<Exhausted>, Stop> {
+        let (end, mut pause) = (Instant::now() + TIMEOUT, FIRST_PAUSE);
+        while self.playback.is_none() && Instant::now() < end {
+            let next = (amount, like.clone());
+            match self.try_to_reserve(call, next, true).await? {
+                None => return Ok(None),
+                // It is noted, and said once more.
+                Some(over) if !over.reserved => break,
+                Some(_) => {}
+            }
+            tokio::select! {
+                () = tokio::time::sleep(pause) => {}
+                () = self.cx.cancel.cancelled() => return Err(self.ending(&AgentError::Cancelled.into())),
+                () = self.cx.deadline.reached() => return Err(self.ending(&AgentError::Timeout.into())),
+            }
+            pause = doubled(pause, LONGEST_PAUSE);
+        }
+        self.reserve(call, amount, like).await
+    }
+
+    async fn try_to_reserve(
+        &self,
+        call: (CallKind, u32),
+        (amount, like): (Amount, (Scope, String)),
+        waits: bool,
+    ) -> Result<Option<Exhausted>, Stop> {
         if let Some(playback) = &self.playback {
             return Ok(playback.refused((&self.run.run, self.step), call));
         }
@@ -394,14 +461,10 @@ impl StepExecution {
         let Some(next) = self.reservation(amount, like, now) else {
             return Ok(None);
         };
+        let next = Reservation { waits, ..next };
         let ledger = self.ledger().await?;
-        let over = ledger
-            .reserve(&self.numbered(self.step, call), &next, now)
-            .await?;
-        if let Some(over) = &over {
-            self.out_of(over);
-        }
-        Ok(over)
+        let call = self.numbered(self.step, call);
+        Ok(ledger.reserve(&call, &next, now).await?)
     }
 
     /// Counts what the router's choice took, before the first step of a run.

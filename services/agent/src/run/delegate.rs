@@ -111,6 +111,7 @@ impl StepExecution {
                 return Err("message: is required".to_owned());
             }
             let (id, one) = agents.choose(run, given("agent_id"), message)?;
+            let one = one.answered_by(given("model"))?;
             let session = session::choose(run, &id, wanted(arguments))?;
             Ok((id, one, session))
         };

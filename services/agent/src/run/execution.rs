@@ -214,7 +214,8 @@ impl StepExecution {
         if self.step == 1 && self.heard.is_empty() {
             let began = self.entries().session();
             // How the question is gone about is said before it, as clients know it.
-            self.unsent.extend(began.iter().rev().map(chunks::explain));
+            let began = began.into_iter().rev();
+            self.unsent.extend(began.map(chunks::explained));
             if self.recorded.is_durable() {
                 heard(self.send_all(Vec::new()).await)?;
             }
@@ -471,9 +472,19 @@ impl StepExecution {
     }
 
     /// Sends chunks that are there together; the run ends if nobody wants them any more.
-    pub(super) async fn send_all(&mut self, mut chunks: Vec<AgentResponse>) -> Result<(), Stop> {
+    pub(super) async fn send_all(&mut self, chunks: Vec<AgentResponse>) -> Result<(), Stop> {
+        self.send_known(chunks, Vec::new()).await
+    }
+
+    /// The same, with the JSON of each chunk, if it was written before.
+    pub(super) async fn send_known(
+        &mut self,
+        mut chunks: Vec<AgentResponse>,
+        mut known: Vec<String>,
+    ) -> Result<(), Stop> {
         self.recorded().await?;
         if !self.unsent.is_empty() {
+            known.clear();
             let later = std::mem::replace(&mut chunks, std::mem::take(&mut self.unsent));
             chunks.extend(later);
         }
@@ -488,17 +499,21 @@ impl StepExecution {
         if let Some(playback) = &self.playback {
             return playback.tell((&self.run.run, self.step), chunks);
         }
-        self.tell(&chunks);
-        self.deliver(chunks).await
+        let written = self.tell(&chunks, known);
+        self.deliver(chunks, written).await
     }
 
-    /// Sends chunks that are remembered.
-    pub(super) async fn deliver(&mut self, chunks: Vec<AgentResponse>) -> Result<(), Stop> {
+    /// Sends chunks, with the JSON of each where they are remembered.
+    pub(super) async fn deliver(
+        &mut self,
+        chunks: Vec<AgentResponse>,
+        written: Option<Vec<String>>,
+    ) -> Result<(), Stop> {
         let Some(out) = self.out.as_mut().filter(|_| !chunks.is_empty()) else {
             return Ok(());
         };
         if !self.detach {
-            let sent = out.send_all(chunks).await;
+            let sent = send(out, chunks, written).await;
             let next = out.next_seq();
             return sent.map_err(|error| {
                 self.untell(next);
@@ -506,7 +521,8 @@ impl StepExecution {
             });
         }
         if !self.unheard {
-            let sent = tokio::time::timeout(ASKER_TIMEOUT, out.send_all(chunks)).await;
+            let sent = send(out, chunks, written);
+            let sent = tokio::time::timeout(ASKER_TIMEOUT, sent).await;
             self.unheard = !matches!(sent, Ok(Ok(())));
             if self.unheard {
                 self.nobody_takes().await?;
@@ -559,10 +575,23 @@ impl StepExecution {
             playback.tell_last(chunk);
             return;
         }
-        self.tell(std::slice::from_ref(&chunk));
+        let written = self.tell(std::slice::from_ref(&chunk), Vec::new());
         if let Some(out) = &mut self.out {
             // Nobody listening changes nothing.
-            let _ = out.send(chunk).await;
+            let _ = send(out, vec![chunk], written).await;
         }
     }
+}
+
+/// Sends chunks, which are not written once more where their JSON is there.
+async fn send(
+    out: &mut Responder<AgentResponse>,
+    chunks: Vec<AgentResponse>,
+    written: Option<Vec<String>>,
+) -> Result<(), Error> {
+    let Some(written) = written else {
+        return out.send_all(chunks).await;
+    };
+    let parts = chunks.into_iter().zip(written).collect();
+    out.send_written(parts).await
 }

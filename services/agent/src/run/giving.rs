@@ -91,6 +91,7 @@ impl StepExecution {
         let chosen = agents.choose(&self.run, text(arguments, "agent_id"), message);
         let wanted = wanted(arguments);
         let chosen = chosen.and_then(|(id, one)| {
+            let one = one.answered_by(text(arguments, "model"))?;
             let session = session::choose(&self.run, &id, wanted)?;
             Ok((id, one, session))
         });
@@ -257,7 +258,11 @@ impl StepExecution {
         let most = self.agent.options.delegate_depth;
         let chosen =
             check_depth(&self.run, 1, most).and_then(|()| agents.choose(&self.run, id, message));
-        let (id, one) = match chosen {
+        let named = |(id, one): (String, Definition)| {
+            let one = one.answered_by(text(arguments, "model"))?;
+            Ok::<_, String>((id, one))
+        };
+        let (id, one) = match chosen.and_then(named) {
             Ok(chosen) => chosen,
             Err(fault) => return Ok(Err(fault)),
         };

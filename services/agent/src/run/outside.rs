@@ -62,6 +62,7 @@ pub(crate) async fn reserve(
             .saturating_add(GRACE_MS),
         bounds,
         day,
+        waits: false,
     };
     let ledger = agent.ledger().await?;
     let over = ledger.reserve(&named(cx, call), &next, now).await?;

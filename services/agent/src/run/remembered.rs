@@ -39,13 +39,22 @@ impl StepExecution {
         self
     }
 
-    /// Remembers parts that are about to be sent.
-    pub(super) fn tell(&mut self, parts: &[AgentResponse]) {
+    /// Remembers parts that are about to be sent. Returns the JSON of each where they are remembered; `known`: the same, if it was
+    /// written before.
+    pub(super) fn tell(
+        &mut self,
+        parts: &[AgentResponse],
+        known: Vec<String>,
+    ) -> Option<Vec<String>> {
         let first = self.telling.at;
         self.telling.at += parts.len() as u64;
-        if let Some(transcript) = &self.telling.transcript {
-            transcript.add(first, parts.iter().map(written).collect());
-        }
+        let transcript = self.telling.transcript.as_ref()?;
+        let written = match known.len() == parts.len() {
+            true => known,
+            false => parts.iter().map(written).collect(),
+        };
+        transcript.add(first, written.clone());
+        Some(written)
     }
 
     /// They were not taken: the next part has this number.
@@ -101,9 +110,11 @@ impl StepExecution {
         };
         let mut parts = self.known();
         self.untell(begins);
-        self.tell(&parts);
+        let written = self.tell(&parts, Vec::new());
         let known = usize::try_from(lacks.saturating_sub(begins)).unwrap_or(usize::MAX);
-        self.deliver(parts.split_off(known.min(parts.len()))).await
+        let known = known.min(parts.len());
+        let written = written.map(|mut written| written.split_off(known));
+        self.deliver(parts.split_off(known), written).await
     }
 
     /// What was told of the step before another process took it up.
@@ -111,7 +122,7 @@ impl StepExecution {
         let mut parts: Vec<_> = match self.step {
             1 => {
                 let began = self.entries().session();
-                began.iter().rev().map(chunks::explain).collect()
+                began.into_iter().rev().map(chunks::explained).collect()
             }
             _ => Vec::new(),
         };
@@ -130,6 +141,12 @@ impl StepExecution {
             PieceKind::Part => chunks::part(&piece.text),
         }
     }
+}
+
+/// The JSON of the last parts that the ledger is given, of which there are so many; none where nothing is remembered.
+pub(super) fn last_written(told: &Told, count: usize) -> Vec<String> {
+    let from = told.parts.len().checked_sub(count);
+    from.map_or_else(Vec::new, |from| told.parts[from..].to_vec())
 }
 
 fn written(part: &AgentResponse) -> String {

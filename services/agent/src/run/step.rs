@@ -60,6 +60,7 @@ pub(crate) fn begin_at_once(
         generation: cx.headers.generation,
         collection: cx.headers.collection.clone(),
         collection_generation: cx.headers.collection_generation,
+        depth: u32::try_from(run.depth).ok(),
         thread: cx.headers.thread.clone(),
         user_id: cx.headers.user_id.clone(),
         credential: cx.headers.credential.clone(),
@@ -163,6 +164,9 @@ pub(crate) async fn take(
 
 /// A record does not say how deep its chain of questions is; the run does, so that one that asks for itself ends.
 fn deepened(mut cx: Cx, run: &AgentRun) -> Cx {
+    if cx.headers.depth == u32::try_from(run.depth).ok() {
+        return cx;
+    }
     let mut headers = Headers::clone(&cx.headers);
     headers.depth = u32::try_from(run.depth).ok();
     cx.headers = Arc::new(headers);

@@ -352,6 +352,7 @@ impl Asker<'_> {
             bounds,
             expires_ms: deadline.saturating_add(GRACE_MS),
             day,
+            waits: false,
         };
         let ledger = self.agent.ledger().await?;
         match ledger.reserve(&self.call, &next, clock::millis()).await? {

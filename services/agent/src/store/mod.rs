@@ -30,6 +30,7 @@ pub use self::calls::{CallAt, CallStore};
 pub use self::ends::{HeadKey, LastHeads, RunEnd, SignedHead};
 pub use self::ledger::Ledger;
 pub use self::record::{Added, Facts, Noted, Record};
+pub use self::sqlite::ONE_WORKSPACE;
 pub use self::standing::RunProgress;
 pub use self::summaries::{Remade, SummaryStore};
 pub use self::tasks::{Opened, TaskEnd, TaskRow, TaskStatus, TaskStore, TasksOf};
@@ -468,9 +469,8 @@ pub trait LedgerStore: TaskStore + CallStore + SummaryStore {
     async fn revoke_head_key(&self, pem: String, from: String) -> Result<bool, StorageError>;
 
     /// Reserves what a call is likely to take, unless it is beyond a bound together with what was used and what is reserved for
-    /// others: then nothing is, and it is said why. What was said of a call stands: who takes its step up
-    /// again hears the same. What is
-    /// reserved ends with the call, with its run, or when it expires.
+    /// others: then nothing is, and it is said why. What was said of a call stands, unless it waits for the others: who takes its
+    /// step up again hears the same. What is reserved ends with the call, with its run, or when it expires.
     async fn reserve(
         &self,
         call: &Call,

@@ -7,6 +7,7 @@ mod detached;
 mod findings;
 mod heads;
 mod json;
+mod one_workspace;
 mod records;
 mod runs;
 mod said;
@@ -28,6 +29,7 @@ use tg_provenance::Ended;
 use tg_schemas::msg::DetachedRun;
 use tg_storage::{Database, Durability, StorageError};
 
+pub use self::one_workspace::ONE_WORKSPACE;
 use self::schema::MIGRATIONS;
 use super::{
     Added, Asked, Asking, Began, Call, CallAt, Confirmation, Counted, Days, Decided, Happened,
@@ -70,9 +72,10 @@ impl LedgerStore for SqliteLedger {
         new: Began,
         now_ms: i64,
     ) -> Result<Option<Began>, StorageError> {
+        let bytes = runs::bytes_to_begin(&asked, now_ms);
         let write = self
             .db
-            .write(move |tx| runs::begin(tx, &asked, new, now_ms));
+            .write_short(bytes, move |tx| runs::begin(tx, &asked, new, now_ms));
         write.await
     }
 
@@ -343,7 +346,7 @@ impl LedgerStore for SqliteLedger {
     ) -> Result<bool, StorageError> {
         let RunKey { run, is_over } = run.clone();
         let (text, counted) = (steps::write_json(decision)?, counted.to_vec());
-        let write = self.db.write(move |tx| {
+        let write = self.db.write_short(text.len(), move |tx| {
             if is_over.holds() {
                 return Ok(false);
             }
@@ -391,7 +394,8 @@ impl LedgerStore for SqliteLedger {
     ) -> Result<(), StorageError> {
         let (RunKey { run, is_over }, text) = (run.clone(), steps::write_json(observation)?);
         let counted = counted.to_vec();
-        let write = self.db.write(move |tx| {
+        let bytes = text.len().saturating_add(told::bytes(&told));
+        let write = self.db.write_short(bytes, move |tx| {
             steps::observe(tx, &run, step, &text)?;
             calls::forget(tx, &run, step)?;
             if is_over.holds() {
@@ -440,7 +444,7 @@ impl LedgerStore for SqliteLedger {
         now_ms: i64,
     ) -> Result<(), StorageError> {
         let (RunKey { run, is_over }, end) = (run.clone(), end.clone());
-        let write = self.db.write(move |tx| {
+        let write = self.db.write_short(told::bytes(&told), move |tx| {
             said::forget(tx, &run, step)?;
             steps::finish_run(tx, &run, (step, end.earlier_done), now_ms)?;
             usage::release(tx, &run, now_ms)?;

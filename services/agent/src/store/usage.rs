@@ -89,6 +89,8 @@ pub struct Reservation {
     pub expires_ms: i64,
     /// Today.
     pub day: String,
+    /// It is asked for again where only what is reserved for others stands in the way: such a refusal is not noted.
+    pub waits: bool,
 }
 
 /// What a call took.

@@ -11,6 +11,7 @@ use async_trait::async_trait;
 use tg_storage::StorageError;
 
 pub(crate) use sqlite::SqliteStore;
+pub use sqlite::{ONE_WORKSPACE, workspace_key};
 
 use crate::engine::{Change, Row, RowKey};
 

@@ -3,8 +3,10 @@
 use std::path::Path;
 
 use async_trait::async_trait;
-use tg_storage::rusqlite::{Connection, Transaction, params};
-use tg_storage::{Database, Durability, StorageError};
+use tg_schemas::WorkspaceKey;
+use tg_schemas::workspace_key::{GENERATION, REGISTERED, REGISTRY, TOMBSTONE};
+use tg_storage::rusqlite::{Connection, OptionalExtension, Transaction, params};
+use tg_storage::{Database, Durability, OneWorkspace, StorageError, read_file};
 
 use super::{ConfigStore, MAX_TRASH};
 use crate::engine::{Change, Row, RowKey, Trash};
@@ -41,6 +43,51 @@ const MIGRATIONS: &[&str] = &[
     ) WITHOUT ROWID;
 ",
 ];
+
+/// How a backup keeps one workspace of the configuration. A restored system is seeded as a fresh one is: with the template of
+/// its release, and with the workspace `default`, unless that is the one that was kept.
+pub const ONE_WORKSPACE: OneWorkspace = OneWorkspace::new(
+    MIGRATIONS,
+    &[
+        "DELETE FROM config
+         WHERE workspace NOT IN (?2, '__workspaces__', '__system__', '__schemas__', '__iam__')",
+        "DELETE FROM config WHERE workspace = '__workspaces__' AND type <> 'store' AND key <> ?2",
+        "DELETE FROM config WHERE workspace = '__system__'
+         AND NOT (?2 = 'default' AND key IN ('default-workspace', 'default-flow'))",
+        "DELETE FROM trash_row",
+        "DELETE FROM trash",
+    ],
+);
+
+/// The key of a workspace that is registered or disabled in a file of the config service; `None`: there is no such workspace.
+/// Blocks, and takes no lock.
+///
+/// # Errors
+/// When the file cannot be read.
+pub fn workspace_key(file: &Path, name: &str) -> Result<Option<WorkspaceKey>, StorageError> {
+    read_file(file, |conn| {
+        let registry = |kind: &str| -> Result<Option<String>, StorageError> {
+            let sql = "SELECT value FROM config WHERE workspace = ?1 AND type = ?2 AND key = ?3";
+            let value = conn
+                .prepare_cached(sql)?
+                .query_row([REGISTRY, kind, name], |row| row.get(0));
+            Ok(value.optional()?)
+        };
+        if let Some(generation) = registry(GENERATION)? {
+            let generation = generation.parse().unwrap_or(0);
+            return Ok(Some(WorkspaceKey::new(name, generation)));
+        }
+        // One from before there were generations: registered, or disabled with its configuration.
+        let there = match registry(REGISTERED)? {
+            Some(_) => true,
+            None if registry(TOMBSTONE)?.is_some() => false,
+            None => conn
+                .prepare_cached("SELECT 1 FROM config WHERE workspace = ?1")?
+                .exists([name])?,
+        };
+        Ok(there.then(|| WorkspaceKey::new(name, 0)))
+    })
+}
 
 /// The service's file.
 #[derive(Debug, Clone)]

@@ -15,6 +15,7 @@ use async_trait::async_trait;
 use tg_storage::StorageError;
 
 pub use quarantine::{Origin, Quarantine, Quarantined, Which};
+pub use sqlite::ONE_WORKSPACE;
 /// The adapter that is used.
 pub use sqlite::SqliteLedger as Ledger;
 

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use async_trait::async_trait;
 use tg_storage::rusqlite::{OptionalExtension, Transaction, params};
-use tg_storage::{Database, Durability, StorageError, query_rows};
+use tg_storage::{Database, Durability, OneWorkspace, StorageError, query_rows};
 
 use super::{CachedReply, ReplyLedger};
 
@@ -54,6 +54,18 @@ CREATE INDEX violation_by_chunk ON violation (workspace, chunk);
 CREATE TABLE violations_dropped (workspace TEXT PRIMARY KEY, count INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 ",
 ];
+
+/// How a backup keeps one workspace of the ledger.
+pub const ONE_WORKSPACE: OneWorkspace = OneWorkspace::new(
+    MIGRATIONS,
+    &[
+        "DELETE FROM reply WHERE workspace <> ?1",
+        "DELETE FROM told WHERE workspace <> ?1",
+        "DELETE FROM held WHERE workspace <> ?1",
+        "DELETE FROM violation WHERE workspace <> ?1",
+        "DELETE FROM violations_dropped WHERE workspace <> ?1",
+    ],
+);
 
 /// Bytes of a row, with its key, which has 64.
 const SIZE: &str = "octet_length(reply) + octet_length(model) + 256";

@@ -21,6 +21,7 @@ use tg_storage::StorageError;
 pub(crate) use records::{
     DeadLetterBacklog, DeadLetterCount, Due, NewRecord, Reason, RecordStore, Select, StoredRecord,
 };
+pub use sqlite::ONE_WORKSPACE;
 pub(crate) use sqlite::SqliteFlows;
 
 use crate::engine::receipt::Counts;

@@ -87,23 +87,22 @@ fn frames() -> BTreeMap<&'static str, Vec<Value>> {
     let id = json!({"any": ["value", 1]});
     let fault = || Error::new(ErrorCode::Busy, "later");
     let body = |last| Part::Body {
-        body: Body::from_iter([("content".to_owned(), json!("x"))]),
+        body: Body::from_iter([("content".to_owned(), json!("x"))]).into(),
         last,
         failed: false,
+    };
+    let part = |part| {
+        let written = frame::part(&id, part, None);
+        serde_json::from_slice::<Value>(written.as_bytes()).expect("JSON")
     };
     let mut frames = BTreeMap::from([
         ("authOk", vec![frame::auth_ok("default")]),
         ("authFailed", vec![frame::auth_failed()]),
-        (
-            "part",
-            [false, true]
-                .map(|last| frame::part(&id, body(last)))
-                .into(),
-        ),
+        ("part", [false, true].map(|last| part(body(last))).into()),
         (
             "failure",
             vec![
-                frame::part(&id, Part::Error(fault())),
+                part(Part::Error(fault())),
                 frame::failure(&id, &RequestError::AccessDenied),
                 RequestError::NotAnObject.frame(None),
             ],

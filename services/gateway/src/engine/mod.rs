@@ -2,6 +2,7 @@
 //! query language. Pure.
 
 pub(crate) mod compat;
+pub(crate) mod event;
 #[cfg(test)]
 mod fuzz;
 pub(crate) mod langgraph;

@@ -68,6 +68,13 @@ impl Caller {
         })
     }
 
+    /// The same, whose questions have no more time than the gateway gives an answer that is not streamed.
+    pub(super) fn bounded(mut self) -> Self {
+        let own = self.app.options.timeout;
+        self.timeout = Some(self.timeout.map_or(own, |asked| asked.min(own)));
+        self
+    }
+
     /// The body of a request; what is held of it counts. None is an empty one.
     pub(super) async fn body(&self, body: HttpBody) -> Result<(Body, Option<Reading>), Object> {
         let headers = &self.headers;
@@ -190,7 +197,7 @@ pub(super) async fn replied<O: Operation>(mut running: Running) -> Result<O::Rep
                 last: true,
                 failed,
             }) => {
-                let reply = fits::<O::Reply>(&result(body, failed)?);
+                let reply = fits::<O::Reply>(&result(body.into_tree(), failed)?);
                 return reply.map_err(|_| {
                     let text = "the answer could not be read";
                     object_of(&Failure::new(FailureCode::InternalError, text))

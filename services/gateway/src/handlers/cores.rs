@@ -287,7 +287,7 @@ impl Writer {
     async fn next(&mut self, running: &mut Running) -> Option<Result<Bytes, Error>> {
         loop {
             let body = match running.next().await? {
-                Part::Body { body, .. } => body,
+                Part::Body { body, .. } => body.into_tree(),
                 Part::Error(error) => return Some(Err(error)),
             };
             if let Some(error) = body.get("error") {

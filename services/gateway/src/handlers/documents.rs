@@ -121,7 +121,7 @@ fn respond(first: Bytes, running: Running, outlet: Outlet) -> Response {
 /// The bytes of a part, or its error.
 fn content(part: Part) -> Result<Bytes, Error> {
     let body: Body = match part {
-        Part::Body { body, .. } => body,
+        Part::Body { body, .. } => body.into_tree(),
         Part::Error(error) => return Err(error),
     };
     if let Some(error) = body.get("error") {

@@ -151,6 +151,10 @@ impl Told {
             let whole = self.whole.as_mut()?;
             let ended = match self.exchange.running.next().await {
                 Some(Part::Body { body, last, .. }) => {
+                    let body = match last {
+                        true => body.into_tree(),
+                        false => body.into_unexplained(),
+                    };
                     whole.add(&body);
                     match last {
                         true => Some(Ok(body)),

@@ -23,6 +23,7 @@ use tokio_util::sync::CancellationToken;
 use super::{read, sse};
 use crate::ask::Part;
 use crate::call::{Call, Leave, Meta, Target};
+use crate::engine::event;
 use crate::engine::translate::Body;
 use crate::error::{RequestError, json_response, json_written};
 use crate::running::Running;
@@ -115,7 +116,7 @@ async fn streamed<O: Operation>(
     match first {
         Some(Part::Body {
             body, failed: true, ..
-        }) => return Err(result(body, true).err().unwrap_or_default()),
+        }) => return Err(result(body.into_tree(), true).err().unwrap_or_default()),
         Some(Part::Error(error)) => return Err(failed_with(&error)),
         _ => {}
     }
@@ -138,7 +139,7 @@ async fn streamed<O: Operation>(
     Ok(response)
 }
 
-/// A part as an event with its name. JSON has no line ends outside of texts, and escapes them there: it is one line.
+/// A part as an event with its name.
 fn event(part: Part) -> Bytes {
     let (name, data) = match part {
         Part::Error(error) => ("error".to_owned(), failed_with(&error)),
@@ -146,20 +147,19 @@ fn event(part: Part) -> Bytes {
             body, failed: true, ..
         } => (
             "error".to_owned(),
-            result(body, true).err().unwrap_or_default(),
+            result(body.into_tree(), true).err().unwrap_or_default(),
         ),
-        Part::Body { mut body, .. } => {
+        Part::Body { body, .. } => {
+            let mut body = body.into_tree();
             let name = body.get("event").and_then(Value::as_str);
             let name = name.unwrap_or("done").to_owned();
-            let data = body.remove("data").or_else(|| body.remove("result"));
-            (
-                name,
-                data.and_then(|data| data.as_object().cloned())
-                    .unwrap_or_default(),
-            )
+            match body.remove("data").or_else(|| body.remove("result")) {
+                Some(Value::Object(data)) => (name, data),
+                _ => (name, Object::new()),
+            }
         }
     };
-    Bytes::from(format!("event: {name}\ndata: {}\n\n", Value::Object(data)))
+    event::event(&["event: ", name.as_str(), "\n"], &data)
 }
 
 /// Reads the request and asks.
@@ -233,7 +233,7 @@ async fn done<O: Operation>(
                 last: true,
                 failed,
                 ..
-            }) => break result(body, failed)?,
+            }) => break result(body.into_tree(), failed)?,
             Some(Part::Body { .. }) => {}
             Some(Part::Error(error)) => return Err(failed_with(&error)),
             None => {
@@ -527,7 +527,7 @@ mod tests {
     fn a_part_is_an_event_of_its_own_name() {
         let body = |value: Value| value.as_object().cloned().unwrap();
         let part = |value, last, failed| Part::Body {
-            body: body(value),
+            body: body(value).into(),
             last,
             failed,
         };

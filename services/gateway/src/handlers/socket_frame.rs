@@ -6,14 +6,14 @@
 use std::time::Duration;
 
 use serde::de::IgnoredAny;
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::read;
 use crate::ask::Part;
 use crate::call::{Leave, Target};
-use crate::engine::translate::{Body, Fields, error_body};
+use crate::engine::translate::{Body, Fields, PartBody, error_body};
 use crate::error::{RequestError, error_frame};
 use crate::registry;
 use crate::rejoin;
@@ -188,15 +188,6 @@ fn joined(place: &Fields<'_>) -> Result<Body, RequestError> {
     Ok(request)
 }
 
-/// A frame with the place of its part in the run.
-pub(crate) fn placed(mut frame: Value, place: Option<Place<'_>>) -> Value {
-    if let Some(Place { run, offset }) = place {
-        frame["run"] = run.into();
-        frame["offset"] = offset.into();
-    }
-    frame
-}
-
 fn envelope(bytes: &[u8]) -> Result<Envelope<'_>, RequestError> {
     let invalid = |detail: serde_json::Error| RequestError::InvalidJson(detail.to_string());
     if bytes.trim_ascii_start().first() == Some(&b'{') {
@@ -229,17 +220,36 @@ fn refused(id: Option<Value>, fault: RequestError) -> Box<Refused> {
     Box::new(Refused { id, fault })
 }
 
-/// A part of an answer.
-pub(crate) fn part(id: &Value, part: Part) -> Value {
+/// A part of an answer, as it is written.
+#[derive(Serialize)]
+struct PartFrame<'a> {
+    id: &'a Value,
+    response: &'a PartBody,
+    complete: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    run: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    offset: Option<u64>,
+}
+
+/// The text of a part of an answer, with its place in the run.
+pub(crate) fn part(id: &Value, part: Part, place: Option<Place<'_>>) -> String {
     match part {
-        Part::Body { body, last, .. } => {
-            let mut frame = json!({"id": id, "response": null, "complete": last});
-            // Moved in: the macro would copy the whole tree.
-            frame["response"] = Value::Object(body);
-            frame
-        }
-        Part::Error(error) => failure(id, &RequestError::Service(error)),
+        Part::Body { body, last, .. } => text(&PartFrame {
+            id,
+            response: &body,
+            complete: last,
+            run: place.map(|place| place.run),
+            offset: place.map(|place| place.offset),
+        }),
+        Part::Error(error) => text(&failure(id, &RequestError::Service(error))),
     }
+}
+
+/// The text of a frame. Written to a buffer at once: by way of a formatter each token of it would be a call of its own.
+pub(crate) fn text(frame: &impl Serialize) -> String {
+    // What has texts for keys can always be written.
+    serde_json::to_string(frame).unwrap_or_default()
 }
 
 /// A failure of a request that was under way or about to be. Some clients look for the error beside
@@ -381,9 +391,32 @@ mod tests {
     }
 
     #[test]
+    fn a_part_has_its_place_behind_what_it_says() {
+        let body = |last| Part::Body {
+            body: Body::from_iter([("b".to_owned(), json!(1)), ("a".to_owned(), json!("x"))])
+                .into(),
+            last,
+            failed: false,
+        };
+        assert_eq!(
+            part(&json!({"z": 1, "y": [2]}), body(true), None),
+            r#"{"id":{"z":1,"y":[2]},"response":{"b":1,"a":"x"},"complete":true}"#
+        );
+        let place = Place {
+            run: "r",
+            offset: 0,
+        };
+        assert_eq!(
+            part(&json!("a"), body(false), Some(place)),
+            r#"{"id":"a","response":{"b":1,"a":"x"},"complete":false,"run":"r","offset":0}"#
+        );
+    }
+
+    #[test]
     fn failures_are_found_wherever_a_client_looks() {
         let fault = Part::Error(Error::new(ErrorCode::Busy, "later"));
-        let frame = part(&json!("a"), fault);
+        let frame = part(&json!("a"), fault, None);
+        let frame: Value = serde_json::from_str(&frame).unwrap();
         assert_eq!(frame["error"], frame["response"]["error"]);
         assert_eq!(frame["error"]["type"], "busy");
         assert_eq!(frame["complete"], true);

@@ -121,7 +121,7 @@ async fn forward(mut task: Task) {
         }
     };
     while let Some(part) = running.next().await {
-        let message = text(&frame::placed(frame::part(&task.id, part), running.place()));
+        let message = Message::text(frame::part(&task.id, part, running.place()));
         let place = task.room.take(&task.reader, message.len()).await;
         let message = Outgoing::with_permit(message, place);
         if task.outgoing.send(message).await.is_err() {
@@ -183,8 +183,7 @@ fn detached_from(task: &Task, over: CancellationToken) -> CancellationToken {
     own
 }
 
-/// A frame as a message. Written to a buffer at once: by way of a formatter each token of it would be a call of its own.
+/// A frame as a message.
 pub(super) fn text(frame: &Value) -> Message {
-    // What is a value already can always be written.
-    Message::text(serde_json::to_string(frame).unwrap_or_default())
+    Message::text(frame::text(frame))
 }

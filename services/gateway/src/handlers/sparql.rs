@@ -262,9 +262,9 @@ fn part(part: Option<Part>) -> Result<(Body, bool), RequestError> {
             body,
             last,
             failed: false,
-        }) => Ok((body, last)),
+        }) => Ok((body.into_tree(), last)),
         Some(Part::Body { body, .. }) => {
-            let error = body.get("error").cloned().unwrap_or_default();
+            let error = body.into_tree().remove("error").unwrap_or_default();
             Err(RequestError::Service(
                 serde_json::from_value(error).unwrap_or_default(),
             ))

@@ -11,10 +11,11 @@ use bytes::Bytes;
 use futures::stream::{self, Stream, StreamExt};
 use http_body::Frame;
 use http_body_util::StreamBody;
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::ask::Part;
-use crate::engine::translate::error_value;
+use crate::engine::translate::{PartBody, error_value};
 use crate::running::{Place, Running};
 use crate::sending::Outlet;
 
@@ -92,26 +93,36 @@ fn alive(
 }
 
 /// An event, with its place in the run by which it can be joined again. JSON has no line ends outside of texts, and escapes them there: it is one line.
-fn data(envelope: &Value, place: Option<Place<'_>>) -> Bytes {
+fn data(envelope: &str, place: Option<Place<'_>>) -> Bytes {
     Bytes::from(match place {
         Some(Place { run, offset }) => format!("id: {run}:{offset}\ndata: {envelope}\n\n"),
         None => format!("data: {envelope}\n\n"),
     })
 }
 
-fn envelope(part: Part) -> Value {
+/// A part of an answer, as it is written.
+#[derive(Serialize)]
+struct PartEvent<'a> {
+    response: &'a PartBody,
+    complete: bool,
+    /// A client that reads only the envelope sees that the service failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<&'a Value>,
+}
+
+fn envelope(part: Part) -> String {
     match part {
         Part::Body { body, last, failed } => {
-            let mut frame = json!({"response": null, "complete": last});
-            // A client that reads only the envelope sees that the service failed.
-            if let Some(error) = body.get("error").filter(|_| failed) {
-                frame["error"] = error.clone();
-            }
-            // Moved in: the macro would copy the whole tree.
-            frame["response"] = Value::Object(body);
-            frame
+            let tree = failed.then(|| body.tree());
+            let event = PartEvent {
+                response: &body,
+                complete: last,
+                error: tree.as_ref().and_then(|tree| tree.get("error")),
+            };
+            // What has texts for keys can always be written.
+            serde_json::to_string(&event).unwrap_or_default()
         }
-        Part::Error(error) => json!({"error": error_value(&error), "complete": true}),
+        Part::Error(error) => json!({"error": error_value(&error), "complete": true}).to_string(),
     }
 }
 
@@ -119,18 +130,25 @@ fn envelope(part: Part) -> Value {
 mod tests {
     use super::*;
     use axum::http::HeaderValue;
+    use tg_schemas::{Error, ErrorCode};
 
     #[test]
     fn an_error_of_a_service_is_in_the_envelope_too() {
         let part = |body: &Value, failed| {
             let body = body.as_object().expect("a body").clone();
             let last = true;
-            envelope(Part::Body { body, last, failed })
+            let body = body.into();
+            let written = envelope(Part::Body { body, last, failed });
+            serde_json::from_str::<Value>(&written).expect("JSON")
         };
         let error = json!({"type": "llm-error", "message": "m"});
         let told = part(&json!({"error": error, "response": ""}), true);
         assert_eq!(told["error"], error);
         assert_eq!(told["response"]["error"], error);
+        assert_eq!(
+            envelope(Part::Error(Error::new(ErrorCode::Busy, "later"))),
+            r#"{"error":{"type":"busy","message":"later"},"complete":true}"#
+        );
         assert!(
             part(&json!({"response": "r"}), false)
                 .get("error")

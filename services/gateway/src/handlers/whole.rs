@@ -6,8 +6,8 @@ use serde_json::Value;
 use tg_schemas::Error;
 
 use crate::ask::Part;
-use crate::engine::translate::Body;
 use crate::engine::translate::agent::Summary;
+use crate::engine::translate::{Body, PartBody};
 use crate::error::{RequestError, failed_with, json_written};
 use crate::running::Running;
 use crate::sending::Outlet;
@@ -37,9 +37,21 @@ impl Whole {
     pub(super) async fn collect(mut self, running: &mut Running) -> Result<Body, RequestError> {
         let mut reply = Body::new();
         while let Some(part) = running.next().await {
-            let body = match part {
-                Part::Body { body, .. } => body,
-                Part::Error(error) => return Err(RequestError::Service(error)),
+            let body = match (part, &mut self) {
+                // Of a chunk that is not the last the summary takes all that the reply has of it.
+                (
+                    Part::Body {
+                        body: PartBody::Chunk(chunk),
+                        last: false,
+                        ..
+                    },
+                    Self::Dialog(summary),
+                ) => {
+                    summary.add_part(&chunk);
+                    continue;
+                }
+                (Part::Body { body, .. }, _) => body.into_tree(),
+                (Part::Error(error), _) => return Err(RequestError::Service(error)),
             };
             self.add(&body);
             if let Self::Chunk(wanted) = &self {

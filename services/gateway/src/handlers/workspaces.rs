@@ -214,9 +214,9 @@ impl<'a> Asking<'a> {
                 body,
                 failed: false,
                 ..
-            }) => Ok(body),
-            Some(Part::Body { mut body, .. }) => {
-                let error = body.remove("error").unwrap_or_default();
+            }) => Ok(body.into_tree()),
+            Some(Part::Body { body, .. }) => {
+                let error = body.into_tree().remove("error").unwrap_or_default();
                 let error: Error = serde_json::from_value(error).unwrap_or_default();
                 Err(failed(&error))
             }

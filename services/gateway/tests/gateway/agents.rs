@@ -7,7 +7,7 @@ use tg_gateway::AuthMode;
 use tg_schemas::msg::{OperationRequest, OperationResponse};
 use tg_schemas::operations::ALL;
 use tg_schemas::{Error, ErrorCode};
-use tg_testkit::fakes::Played;
+use tg_testkit::fakes::{Play, Played};
 use tg_testkit::on_both_buses;
 use tg_testkit::place::Place;
 
@@ -27,72 +27,86 @@ fn done(data: Value) -> OperationResponse {
 
 /// Sessions that answer what they were asked, as the title of a session or the text of a turn. The session `old` is archived,
 /// nobody has the session `none`, and in `empty` nothing was said when it was looked at. Sessions of `keeper` are the one that has
-/// a turn, and `maven` has none.
+/// a turn, those of `sleeper` are one whose turn does not end, and `maven` has none.
 pub fn sessions() -> Arc<Played<OperationRequest, OperationResponse>> {
-    Played::new(|cx, ask: OperationRequest| {
-        let failed = |code, failure: Value| OperationResponse {
-            error: Some(Error::new(code, "m")),
-            failure: object(failure),
-            last: true,
-            ..OperationResponse::default()
-        };
-        let mut told = ask.request.clone();
-        told.insert("workspace".to_owned(), cx.workspace().into());
-        let told = Value::Object(told).to_string();
-        let session = ask.request.get("session_id").and_then(Value::as_str);
-        let says = |field: &str| ask.request.get(field) == Some(&json!(true));
-        let (streaming, takes_empty) = (says("streaming"), says("takes_empty"));
-        match session {
-            Some(THREAD) => return Ok(in_thread(&ask)),
-            Some(BUSY) => return Ok(in_busy(&ask)),
-            _ => {}
-        }
-        let agent = ask.request.get("name").and_then(Value::as_str);
-        if streaming && session != Some("none") {
-            return Ok(events());
-        }
-        Ok(vec![match (ask.operation.as_str(), session) {
-            (_, Some("none")) => failed(
-                ErrorCode::NotFound,
-                json!({"code": "session_not_found", "message": "there is no such session"}),
-            ),
-            ("send-message", Some("old")) => failed(
-                ErrorCode::Conflict,
-                json!({"code": "session_archived", "message": "m", "successor_session_id": "new"}),
-            ),
-            ("send-message", Some("lost")) => OperationResponse {
-                error: Some(Error::new(ErrorCode::Storage, "at /var/lib/threadgraph")),
+    Played::new(
+        |cx, ask: OperationRequest| -> Result<Play<OperationResponse>, Error> {
+            let failed = |code, failure: Value| OperationResponse {
+                error: Some(Error::new(code, "m")),
+                failure: object(failure),
                 last: true,
                 ..OperationResponse::default()
-            },
-            ("chat", _) if ask.request["name"] == "nobody" => failed(
-                ErrorCode::NotFound,
-                json!({"code": "agent_not_found", "message": "m"}),
-            ),
-            ("list-named-agents", _) => done(json!({"agents": [{"name": "concise"}]})),
-            ("list-agents", _) => done(json!({"items": [{"agentId": "maven", "name": "Maven"}]})),
-            ("send-message" | "chat", _) => done(json!({
-                "content": told,
-                "cost": {"usd": 0.25, "source": "upstream", "sub_calls": 2},
-            })),
-            ("get-session", Some("empty")) => done(json!({"id": "empty", "agent": "ann"})),
-            // Meanwhile something was said in it.
-            ("create-session", Some("empty")) if takes_empty => failed(
-                ErrorCode::Conflict,
-                json!({"code": "conflict", "message": "m"}),
-            ),
-            ("create-session", _) if agent == Some("maven") => failed(
-                ErrorCode::NotFound,
-                json!({"code": "agent_not_found", "message": "m"}),
-            ),
-            ("create-session", _) if agent == Some("keeper") => done(json!({"id": THREAD})),
-            ("create-session" | "get-session", _) => done(json!({"id": "s", "title": told})),
-            ("list-messages", _) => done(json!({"session_id": told})),
-            ("put-tenant-config", _) => done(json!({"tenant": told})),
-            _ => done(json!({})),
-        }])
-    })
+            };
+            let mut told = ask.request.clone();
+            told.insert("workspace".to_owned(), cx.workspace().into());
+            let told = Value::Object(told).to_string();
+            let session = ask.request.get("session_id").and_then(Value::as_str);
+            let says = |field: &str| ask.request.get(field) == Some(&json!(true));
+            let (streaming, takes_empty) = (says("streaming"), says("takes_empty"));
+            match session {
+                Some(THREAD) => return Ok(in_thread(&ask).into()),
+                Some(BUSY) => return Ok(in_busy(&ask).into()),
+                Some(SLOW) if ask.operation == "send-message" => {
+                    let mut told = begun();
+                    told.truncate(1);
+                    return Ok(Play::of(told).hanging());
+                }
+                _ => {}
+            }
+            let agent = ask.request.get("name").and_then(Value::as_str);
+            if streaming && session != Some("none") {
+                return Ok(events().into());
+            }
+            let answer = vec![match (ask.operation.as_str(), session) {
+                (_, Some("none")) => failed(
+                    ErrorCode::NotFound,
+                    json!({"code": "session_not_found", "message": "there is no such session"}),
+                ),
+                ("send-message", Some("old")) => failed(
+                    ErrorCode::Conflict,
+                    json!({"code": "session_archived", "message": "m", "successor_session_id": "new"}),
+                ),
+                ("send-message", Some("lost")) => OperationResponse {
+                    error: Some(Error::new(ErrorCode::Storage, "at /var/lib/threadgraph")),
+                    last: true,
+                    ..OperationResponse::default()
+                },
+                ("chat", _) if ask.request["name"] == "nobody" => failed(
+                    ErrorCode::NotFound,
+                    json!({"code": "agent_not_found", "message": "m"}),
+                ),
+                ("list-named-agents", _) => done(json!({"agents": [{"name": "concise"}]})),
+                ("list-agents", _) => {
+                    done(json!({"items": [{"agentId": "maven", "name": "Maven"}]}))
+                }
+                ("send-message" | "chat", _) => done(json!({
+                    "content": told,
+                    "cost": {"usd": 0.25, "source": "upstream", "sub_calls": 2},
+                })),
+                ("get-session", Some("empty")) => done(json!({"id": "empty", "agent": "ann"})),
+                // Meanwhile something was said in it.
+                ("create-session", Some("empty")) if takes_empty => failed(
+                    ErrorCode::Conflict,
+                    json!({"code": "conflict", "message": "m"}),
+                ),
+                ("create-session", _) if agent == Some("maven") => failed(
+                    ErrorCode::NotFound,
+                    json!({"code": "agent_not_found", "message": "m"}),
+                ),
+                ("create-session", _) if agent == Some("keeper") => done(json!({"id": THREAD})),
+                ("create-session", _) if agent == Some("sleeper") => done(json!({"id": SLOW})),
+                ("create-session" | "get-session", _) => done(json!({"id": "s", "title": told})),
+                ("list-messages", _) => done(json!({"session_id": told})),
+                ("put-tenant-config", _) => done(json!({"tenant": told})),
+                _ => done(json!({})),
+            }];
+            Ok(answer.into())
+        },
+    )
 }
+
+/// A session whose turn does not end.
+const SLOW: &str = "slow";
 
 /// A session that has one turn.
 pub const THREAD: &str = "thread";
@@ -107,12 +121,15 @@ fn in_thread(ask: &OperationRequest) -> Vec<OperationResponse> {
         )],
         "list-messages" => vec![done(json!({"session_id": THREAD, "messages": said}))],
         "delete-session" | "cancel-turn" => vec![done(json!({}))],
-        _ => {
-            let mut told = events();
-            told[0].data.insert("id".to_owned(), json!("m1"));
-            told
-        }
+        _ => begun(),
     }
+}
+
+/// A turn whose message has an id.
+fn begun() -> Vec<OperationResponse> {
+    let mut told = events();
+    told[0].data.insert("id".to_owned(), json!("m1"));
+    told
 }
 
 /// A session whose turn is in progress.
@@ -133,6 +150,12 @@ fn in_busy(ask: &OperationRequest) -> Vec<OperationResponse> {
             let said = json!([{"id": "m1", "role": "user", "content": "x"}]);
             done(json!({"session_id": BUSY, "messages": said}))
         }
+        // Another turn may be in progress by then.
+        "cancel-turn" if ask.request.get("message_id") != Some(&json!("m1")) => OperationResponse {
+            error: Some(Error::new(ErrorCode::BadRequest, "m")),
+            last: true,
+            ..OperationResponse::default()
+        },
         _ => done(json!({})),
     }]
 }

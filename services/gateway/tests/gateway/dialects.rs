@@ -183,6 +183,37 @@ async fn responses_have_the_shapes_of_the_api_whole_and_streamed(place: Place) {
     );
 }
 
+/// What the user shows reaches the model as in chats, and agents refuse it.
+async fn pictures_of_messages_and_responses_reach_the_model(place: Place) {
+    const PNG: &str = "iVBORw0KGgo=";
+    let world = World::start(&place, AuthMode::None).await;
+    let address = format!("data:image/png;base64,{PNG}");
+    let source = json!({"type": "base64", "media_type": "image/png", "data": PNG});
+    let block = json!({"type": "image", "source": source});
+    let part = json!({"type": "input_image", "image_url": address});
+    for (path, key, kind, picture) in [
+        (MESSAGES, "messages", "text", block),
+        (RESPONSES, "input", "input_text", part),
+    ] {
+        let content = json!([{"type": kind, "text": "hi"}, picture]);
+        let mut body = json!({"model": "one", "max_tokens": 64});
+        body[key] = json!([{"role": "user", "content": content}]);
+        let (status, told) = world.post(path, "", body.clone()).await;
+        assert_eq!(status, 200, "{path}: {told}");
+        let asked = world.fakes.chats.lock().last().unwrap().1.clone();
+        let turn = &asked.messages[0];
+        assert_eq!(
+            (turn.content.as_str(), turn.images.as_slice()),
+            ("hi", std::slice::from_ref(&address)),
+            "{path}"
+        );
+        body["model"] = json!("agent/default");
+        let (status, told) = world.post(path, "", body).await;
+        assert_eq!(status, 400, "{path}: {told}");
+        assert!(told.to_string().contains("pictures"), "{path}: {told}");
+    }
+}
+
 async fn an_agent_answers_as_a_model_in_every_dialect(place: Place) {
     let world = World::start(&place, AuthMode::Iam).await;
     let row = json!({"description": "d", "framing": "Review code.", "group": ["code"]});
@@ -385,6 +416,7 @@ async fn a_key_of_one_workspace_that_names_another_is_refused_here_too(place: Pl
 }
 
 tg_testkit::on_both_buses!(
+    pictures_of_messages_and_responses_reach_the_model,
     an_agent_answers_as_a_model_in_every_dialect,
     agents_of_files_and_of_the_workspace_are_models,
     responses_have_the_shapes_of_the_api_whole_and_streamed,

@@ -1,5 +1,7 @@
 //! Responses that are stored: turns of sessions, over sessions that the test plays.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 use tg_gateway::AuthMode;
 use tg_testkit::on_both_buses;
@@ -127,6 +129,9 @@ async fn what_cannot_be_stored_or_followed_is_named(place: Place) {
             (status, &json!(field)),
             "{ask}: {body}"
         );
+        if (status, field) == (404, "previous_response_id") {
+            assert_eq!(body["error"]["code"], "previous_response_not_found");
+        }
     }
     let archived = agent(json!({"conversation": "old"}));
     let (status, _) = world.post(RESPONSES, "tg_scoped", archived).await;
@@ -174,7 +179,23 @@ async fn a_stored_response_is_read_cancelled_and_deleted(place: Place) {
     assert_eq!((status, told), (200, deleted));
 }
 
+/// The turn of a stored response does not end: a client that waits for the whole has an answer all the same.
+async fn a_whole_response_has_no_more_time_than_other_answers(place: Place) {
+    let world = World::with(&place, AuthMode::Iam, |options| {
+        options.timeout = Duration::from_secs(3);
+    })
+    .await;
+    let ask = json!({"model": "agent/sleeper", "input": "x"});
+    let (status, told) = world.post(RESPONSES, "tg_admin", ask).await;
+    assert_eq!(
+        (status, &told["error"]["code"]),
+        (504, &json!("upstream_timeout")),
+        "{told}"
+    );
+}
+
 on_both_buses!(
+    a_whole_response_has_no_more_time_than_other_answers,
     a_response_of_an_agent_of_a_file_is_a_turn_that_others_follow,
     what_cannot_be_stored_or_followed_is_named,
     a_stored_response_is_read_cancelled_and_deleted,

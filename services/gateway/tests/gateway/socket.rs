@@ -453,7 +453,7 @@ async fn detached_work_goes_on_without_its_client(place: Place) {
     // Its last words may still be on their way when it is told to stop.
     let settled = async {
         while world.mesh.load().1 > 1 {
-            tokio::task::yield_now().await;
+            tokio::time::sleep(Duration::from_millis(1)).await;
         }
     };
     tokio::time::timeout(Duration::from_secs(5), settled)

@@ -2,15 +2,16 @@
 
 use std::time::Duration;
 
-use tg_collections::{CollectionKey, CollectionStore, WriteKind};
+use tg_collections::{CollectionKey, CollectionStore, WorkspaceStore, WriteKind};
 use tg_schemas::msg::{
     NeighbourhoodRequest, NeighbourhoodResponse, Retract, SourcesRequest, SourcesResponse,
 };
 use tg_schemas::vocabulary::{SOURCE_GRAPH, prov, tg};
 use tg_schemas::{Term, Triple, WorkspaceKey, WorkspaceTombstone};
+use tg_storage::Durability;
 use tokio_util::sync::CancellationToken;
 
-use super::embedded::EmbeddedGraph;
+use super::embedded::{EmbeddedGraph, ONE_WORKSPACE};
 use super::{Form, Graphs, Part, QuadStore, SparqlAsk, TriplePattern};
 use crate::error::GraphError;
 use crate::options::Limits;
@@ -336,3 +337,22 @@ conformance!(
     })
     .unwrap()
 );
+
+#[tokio::test]
+async fn a_backup_of_one_workspace_has_the_same_triples() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("graph.sqlite");
+    let open = || EmbeddedGraph::open(&file, Durability::Process, Limits::default()).unwrap();
+    let store = open();
+    for workspace in ["other", "acme#7"] {
+        put(&store, &key(workspace, "c"), vec![fact("urn:a", workspace)]).await;
+    }
+    drop(store);
+    ONE_WORKSPACE
+        .keep(&file, &WorkspaceKey::new("acme", 7))
+        .unwrap();
+    let store = open();
+    assert_eq!(store.workspaces().await.unwrap(), ["acme#7"]);
+    assert_eq!(all(&store, &key("acme#7", "c")).await.len(), 1);
+    assert!(all(&store, &key("other", "c")).await.is_empty());
+}

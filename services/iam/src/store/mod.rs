@@ -3,6 +3,7 @@
 //! An adapter keeps values and decides nothing. A method is one transaction; repeating a writer changes nothing, where it
 //! does not say otherwise.
 
+mod one_workspace;
 mod sqlite;
 mod sqlite_access;
 mod sqlite_audit;
@@ -17,6 +18,7 @@ use tg_collections::KnownConfig;
 use tg_schemas::msg::{AuditDropped, AuditEntry};
 use tg_storage::StorageError;
 
+pub use one_workspace::ONE_WORKSPACE;
 pub(crate) use sqlite::SqliteDirectory;
 
 use crate::engine::{Change, Key, User, Workspace};

@@ -1,4 +1,4 @@
-//! The directory in one SQLite file. All SQL of the service is here, in `sqlite_access` and in `sqlite_audit`.
+//! The directory in one SQLite file. All SQL of the service is here, in `sqlite_access`, `sqlite_audit` and `one_workspace`.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -18,7 +18,7 @@ use crate::engine::{Change, Key, User, Workspace};
 use crate::password::PasswordHash;
 
 /// Scripts in the order they are run; only ever appended. The workspace `default` is there from the start, once.
-const MIGRATIONS: &[&str] = &[
+pub(super) const MIGRATIONS: &[&str] = &[
     "
     CREATE TABLE workspace (
         id TEXT PRIMARY KEY,

@@ -4,8 +4,9 @@
 use tg_collections::{CollectionKey, Quota, WorkspaceStore};
 use tg_schemas::msg::LibraryMetadata;
 use tg_schemas::{Error, ErrorCode, Term, Triple, WorkspaceKey, WorkspaceTombstone};
+use tg_storage::Durability;
 
-use super::sqlite::SqliteCores;
+use super::sqlite::{ONE_WORKSPACE, SqliteCores};
 use super::{KnowledgeStore, Load, Passing};
 use crate::engine::key::{CoreKey, Kind};
 use crate::engine::piece::{Part, Piece, of_triples};
@@ -316,3 +317,27 @@ macro_rules! conformance {
 }
 
 conformance!(sqlite, SqliteCores::in_memory(QUOTA).unwrap());
+
+async fn keep(cores: &impl Adapter, workspace: &str) {
+    let kept = cores.keep(key(workspace, "urn:doc"), pieces("urn:a"), None);
+    assert_eq!(kept.await, Ok(1));
+}
+
+#[tokio::test]
+async fn a_backup_of_one_workspace_has_the_same_cores() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("knowledge.sqlite");
+    let open = || SqliteCores::open(&file, Durability::Process, QUOTA).unwrap();
+    let cores = open();
+    for workspace in ["other", "acme#7"] {
+        keep(&cores, workspace).await;
+    }
+    drop(cores);
+    ONE_WORKSPACE
+        .keep(&file, &WorkspaceKey::new("acme", 7))
+        .unwrap();
+    let cores = open();
+    assert_eq!(cores.workspaces().await.unwrap(), ["acme#7"]);
+    let found = held(&cores, &key("acme#7", "urn:doc")).await;
+    assert_eq!(found, pieces("urn:a"));
+}

@@ -24,6 +24,7 @@ pub(crate) use contents::ContentStore;
 pub(crate) use documents::DocumentStore;
 pub(crate) use runs::RunStore;
 pub(crate) use sqlite::SqliteLibrary;
+pub use sqlite::{ONE_WORKSPACE, files_of_content};
 pub(crate) use uploads::UploadStore;
 
 /// All that the library keeps in rows.

@@ -93,7 +93,7 @@ async fn only_what_changed_is_processed_again(place: Place) {
         if !due[0].changes.is_empty() {
             break due;
         }
-        tokio::task::yield_now().await;
+        tokio::time::sleep(std::time::Duration::from_millis(1)).await;
     };
     assert_eq!(short(&due), [("urn:d", "due", 2), ("urn:e", "due", 1)]);
     assert_eq!((&due[0].changes, due[0].chunks), (&changes, 2));
@@ -149,7 +149,7 @@ async fn only_what_changed_is_processed_again(place: Place) {
         if stopped.iter().all(|one| one.outcome == "not-possible") {
             break stopped;
         }
-        tokio::task::yield_now().await;
+        tokio::time::sleep(std::time::Duration::from_millis(1)).await;
     };
     assert_eq!(stopped[0].why, "flow 'f' does not run: start it first");
 }
@@ -164,7 +164,7 @@ async fn back_again(world: &World, stores: &flow::Stores, topic: &str) {
         if !due[0].changes.is_empty() {
             break due;
         }
-        tokio::task::yield_now().await;
+        tokio::time::sleep(std::time::Duration::from_millis(1)).await;
     };
     let changes = BTreeMap::from([("kw-index".to_owned(), vec!["parameters".to_owned()])]);
     assert_eq!(

@@ -9,7 +9,9 @@ use tg_clients::model_calls::ModelCalls;
 use tg_mesh::{Cx, RequestHandler, Responder, clock};
 use tg_provider_http::within;
 use tg_replies::may_be_calls;
-use tg_schemas::msg::{ChatCompletionRequest, ChatCompletionResponse, ChatTurn, ChatUsage};
+use tg_schemas::msg::{
+    ChatCompletionRequest, ChatCompletionResponse, ChatToolCall, ChatTurn, ChatUsage,
+};
 use tg_schemas::{Error, ErrorCode};
 use tokio::time::Instant;
 
@@ -302,11 +304,20 @@ fn refused(
     }
 }
 
+/// Whether the longest answer ends within a call: whoever makes it would leave out what was not written.
+fn is_cut(completion: &Completion) -> bool {
+    let is_whole = |call: &ChatToolCall| {
+        serde_json::from_slice::<serde::de::IgnoredAny>(call.arguments.as_bytes()).is_ok()
+    };
+    completion.truncated && !completion.tool_calls.iter().all(is_whole)
+}
+
 fn end(text: String, completion: &Completion) -> ChatCompletionResponse {
     let tokens = completion.counts.tokens();
     let output = completion.out_token;
     let written = output.unwrap_or_else(|| estimated(completion.characters));
     let reason = match completion {
+        _ if is_cut(completion) => "length",
         Completion { tool_calls, .. } if !tool_calls.is_empty() => "tool_calls",
         Completion {
             truncated: true, ..
@@ -383,6 +394,27 @@ fn request(cx: &Cx, question: ChatCompletionRequest) -> Result<ChatRequest, LlmE
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_answer_that_is_cut_within_a_call_ends_for_its_length() {
+        let reason = |arguments: &str, truncated: bool| {
+            let call = ChatToolCall {
+                id: "c".to_owned(),
+                name: "add".to_owned(),
+                arguments: arguments.to_owned(),
+            };
+            let completion = Completion {
+                tool_calls: vec![call],
+                truncated,
+                ..Completion::default()
+            };
+            end(String::new(), &completion).finish_reason
+        };
+        let told = |word: &str| Some(word.to_owned());
+        assert_eq!(reason("{\"a\": \"on", true), told("length"));
+        assert_eq!(reason("{\"a\": 1}", true), told("tool_calls"));
+        assert_eq!(reason("{\"a\": \"on", false), told("tool_calls"));
+    }
 
     #[test]
     fn a_text_is_no_call_where_none_is_wanted() {

@@ -7,8 +7,9 @@ use serde_json::{Value, json};
 use tg_provider_http::{NoClient, Secret};
 use tg_schemas::msg::ModelInfo;
 
+use super::calls::Calls;
 use super::chats::Chats;
-use super::dialogs::{self, Calls};
+use super::dialogs;
 use super::failure;
 use super::reading::{self, Dialect, Said};
 use crate::error::LlmError;

@@ -92,6 +92,8 @@ fn by_status(refusal: &Refusal, told: &ErrorBody) -> LlmError {
         },
         _ if refusal.is_passing() => LlmError::Unavailable(Outage::Status(refusal.status)),
         _ if told.names(&["model_not_found"]) => LlmError::UnknownModel(status),
+        // The model wrote a call that its server cannot read: no fault of the request.
+        _ if told.names(CALL) => LlmError::Interrupted,
         _ if told.is_too_long() => LlmError::TooLong(status),
         _ => LlmError::BadRequest(status),
     }
@@ -117,6 +119,7 @@ const AUTH: &[&str] = &[
 ];
 const MODEL: &[&str] = &["model_not_found", "not_found_error"];
 const REQUEST: &[&str] = &["invalid_request_error", "bad_request_error"];
+const CALL: &[&str] = &["tool_use_failed"];
 const SERVER: &[&str] = &["internal_server_error", "service_unavailable"];
 
 /// What an error event in the middle of a stream, or an error in the place of an answer, means.
@@ -145,6 +148,8 @@ pub(super) fn in_stream(error: &Value) -> LlmError {
         LlmError::TooLong(None)
     } else if told.names(MODEL) {
         LlmError::UnknownModel(None)
+    } else if told.names(CALL) {
+        LlmError::Interrupted
     } else if told.names(REQUEST) {
         LlmError::BadRequest(None)
     } else if told.names(SERVER) {
@@ -334,11 +339,24 @@ mod tests {
         );
     }
 
+    /// As Groq refuses its own model, with a status and within a stream.
+    #[test]
+    fn a_call_that_a_server_cannot_read_is_no_invalid_request() {
+        let error = json!({"message": "Failed to call a function. Please adjust your prompt.", "type": "invalid_request_error",
+            "code": "tool_use_failed", "failed_generation": "<function=add{\"a\": 1}>"});
+        let body = json!({ "error": error }).to_string();
+        assert_eq!(refused(400, &body).error, LlmError::Interrupted);
+        assert_eq!(in_stream(&error), LlmError::Interrupted);
+        let mut numbered = error;
+        numbered["status_code"] = json!(400);
+        assert_eq!(in_stream(&numbered), LlmError::Interrupted);
+    }
+
     #[test]
     fn a_refused_member_is_noticed() {
         let request = json!({
             "temperature": 1, "stream_options": {}, "max_tokens": 1, "response_format": {"type": "json_object"},
-            "messages": [{"role": "system", "content": "s"}],
+            "messages": [{"role": "system", "content": "s"}, {"role": "assistant", "content": null}],
         });
         let about = |status, body: &str| refused(status, body).about(&request);
         let temperature =
@@ -365,6 +383,11 @@ mod tests {
                 400,
                 r#"{"error":"'response_format.type' must be 'json_schema' or 'text'"}"#,
                 Field::Json,
+            ),
+            (
+                400,
+                r#"{"error":"Invalid 'content': 'content' field must be a string or an array of objects."}"#,
+                Field::NoContent,
             ),
             (
                 500,

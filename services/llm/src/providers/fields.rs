@@ -15,6 +15,8 @@ pub(super) enum Field {
     MaxTokens,
     /// Turns of the role `system`.
     System,
+    /// Turns that say nothing but call tools: they have no content.
+    NoContent,
     /// The choice of tools that is the usual one.
     ToolChoice,
     /// A schema; JSON of any shape may be known.
@@ -29,10 +31,11 @@ pub(super) enum Field {
 
 impl Field {
     /// In the order in which they are left out. Of two that do not go together the temperature stays.
-    pub(super) const ALL: [Self; 8] = [
+    pub(super) const ALL: [Self; 9] = [
         Self::StreamOptions,
         Self::MaxTokens,
         Self::System,
+        Self::NoContent,
         Self::ToolChoice,
         Self::Schema,
         Self::Json,
@@ -63,6 +66,7 @@ impl Field {
                 "only user and assistant roles",
                 "roles must alternate",
             ],
+            Self::NoContent => &["'content' field must be a string"],
             Self::ToolChoice => &["tool_choice", "tool choice"],
             Self::Schema | Self::Json => FORMAT,
             Self::TopP => &["top_p"],
@@ -77,6 +81,7 @@ impl Field {
             Self::StreamOptions => body.get("stream_options").is_some(),
             Self::MaxTokens => body.get("max_tokens").is_some(),
             Self::System => turns(body).is_some_and(|turns| turns.iter().any(is_system)),
+            Self::NoContent => turns(body).is_some_and(|turns| turns.iter().any(has_none)),
             Self::ToolChoice => body["tool_choice"] == "auto",
             Self::Schema => format("json_schema"),
             Self::Json => format("json_object"),
@@ -98,6 +103,7 @@ impl Field {
                 }
             }
             Self::System => tell_user(body),
+            Self::NoContent => say_nothing(body),
             Self::ToolChoice => drop(take(body, "tool_choice")),
             Self::Schema => body["response_format"] = json!({"type": "json_object"}),
             Self::Json => drop(take(body, "response_format")),
@@ -125,6 +131,18 @@ fn turns(body: &Value) -> Option<&Vec<Value>> {
 
 fn is_system(turn: &Value) -> bool {
     turn["role"] == "system"
+}
+
+fn has_none(turn: &Value) -> bool {
+    turn.get("content").is_some_and(Value::is_null)
+}
+
+/// No content is an empty text.
+fn say_nothing(body: &mut Value) {
+    let turns = body.get_mut("messages").and_then(Value::as_array_mut);
+    for turn in turns.into_iter().flatten().filter(|turn| has_none(turn)) {
+        turn["content"] = "".into();
+    }
 }
 
 /// Instructions are the beginning of what the user says.
@@ -187,7 +205,8 @@ mod tests {
     #[test]
     fn a_request_says_the_same_without_the_member() {
         let whole = json!({
-            "messages": [{"role": "system", "content": "be brief"}, {"role": "user", "content": "hello"}],
+            "messages": [{"role": "system", "content": "be brief"}, {"role": "user", "content": "hello"},
+                {"role": "assistant", "content": null, "tool_calls": []}],
             "stream_options": {"include_usage": true}, "max_tokens": 9, "tool_choice": "auto", "top_p": 0.5,
             "temperature": 0.3, "response_format": {"type": "json_schema", "json_schema": {}},
             "options": {"temperature": 0.3, "num_ctx": 1},
@@ -200,7 +219,8 @@ mod tests {
             field.leave(&mut body);
             assert!(!field.is_in(&body), "{field:?}");
         }
-        let messages = json!([{"role": "user", "content": "be brief\n\nhello"}]);
+        let messages = json!([{"role": "user", "content": "be brief\n\nhello"},
+            {"role": "assistant", "content": "", "tool_calls": []}]);
         let left =
             json!({"messages": messages, "options": {"num_ctx": 1}, "max_completion_tokens": 9});
         assert_eq!(body, left);

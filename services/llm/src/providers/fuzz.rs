@@ -9,7 +9,7 @@ use tg_provider_http::{HttpError, Refusal};
 use tg_schemas::msg::{ChatTool, ModelInfo};
 use tg_testkit::fuzz::run;
 
-use super::dialogs::MOST_CALLS;
+use super::calls::MOST_CALLS;
 use super::failure::{Failure, in_stream, told};
 use super::reading::{Dialect, events_of, lines_of};
 use super::{anthropic, listed, ollama, openai};
@@ -64,9 +64,10 @@ fn streams_of_providers() {
 
 #[test]
 fn calls_of_tools_in_pieces() {
-    let seeds: [&[u8]; 6] = [
+    let seeds: [&[u8]; 7] = [
         b"data: {\"choices\": [{\"delta\": {\"tool_calls\": [{\"index\": 0, \"id\": \"c\", \"function\": {\"name\": \"add\", \"arguments\": \"\"}}]}}]}\n\ndata: {\"choices\": [{\"delta\": {\"tool_calls\": [{\"index\": 0, \"function\": {\"arguments\": \"{\\\"a\\\": 1}\"}}]}, \"finish_reason\": \"tool_calls\"}]}\n\ndata: [DONE]\n\n",
         b"data: {\"choices\": [{\"delta\": {\"content\": null, \"tool_calls\": [{\"index\": 18446744073709551615, \"function\": {\"name\": null, \"arguments\": [1]}}, {\"id\": \"\"}]}, \"finish_reason\": \"stop\"}]}\n\n",
+        b"data: {\"choices\": [{\"delta\": {\"tool_calls\": [{\"index\": \"0\", \"id\": 1, \"function\": {\"name\": \"add\", \"arguments\": \"{}\"}}]}}, {\"delta\": {\"tool_calls\": [{\"id\": \"\", \"function\": {\"name\": \"add\", \"arguments\": {\"a\": 1}}}]}}]}\n\ndata: [DONE]\n\n",
         b"data: {\"type\": \"content_block_start\", \"index\": 1, \"content_block\": {\"type\": \"tool_use\", \"id\": \"t\", \"name\": \"add\", \"input\": {}}}\n\n",
         b"data: {\"type\": \"content_block_delta\", \"index\": 1, \"delta\": {\"partial_json\": \"{\\\"a\\\": 1}\"}}\n\ndata: {\"type\": \"message_stop\"}\n\n",
         b"{\"message\": {\"content\": \"\", \"tool_calls\": [{\"function\": {\"name\": \"add\", \"arguments\": {\"a\": 1}}}]}, \"done\": false}\n",

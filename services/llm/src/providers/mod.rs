@@ -3,6 +3,7 @@
 
 mod anthropic;
 mod builtin;
+mod calls;
 mod chats;
 mod dialogs;
 mod events;

@@ -442,6 +442,19 @@ async fn calls_are_read_in_every_form() {
             ("add", r#"{"a":1}"#)
         );
     }
+    // Text and calls as choices of their own.
+    let other =
+        json!({"id": "b", "type": "function", "function": {"name": "now", "arguments": "{}"}});
+    let body = json!({"choices": [
+        {"message": {"role": "assistant", "content": "I look."}, "finish_reason": "tool_calls"},
+        {"message": {"tool_calls": [call(json!("{}"))]}, "finish_reason": "tool_calls"},
+        {"message": {"tool_calls": [other]}, "finish_reason": "tool_calls"},
+    ]});
+    let server = Odd::start(vec![whole(&body)]).await;
+    let (_, text, completion) = told(&server.model(), &request(false)).await.unwrap();
+    let names = completion.tool_calls.iter().map(|call| call.name.as_str());
+    let names: Vec<_> = names.collect();
+    assert_eq!((text.as_str(), names), ("I look.", vec!["add", "now"]));
     // All in one stream under the same number.
     let piece = |id: &str, city: &str| {
         json!({"choices": [{"delta": {"tool_calls": [

@@ -8,8 +8,9 @@ use serde_json::{Value, json};
 use tg_provider_http::NoClient;
 use tg_schemas::msg::ModelInfo;
 
+use super::calls::{CallDelta, Calls};
 use super::chats::{Chats, messages};
-use super::dialogs::{self, CallDelta, Calls};
+use super::dialogs;
 use super::failure;
 use super::reading::{self, Dialect, Said};
 use crate::error::LlmError;

@@ -7,8 +7,9 @@ use serde_json::{Value, json};
 use tg_provider_http::{NoClient, Reach, Secret};
 use tg_schemas::msg::ModelInfo;
 
+use super::calls::{CallDelta, Calls};
 use super::chats::{Chats, messages};
-use super::dialogs::{self, CallDelta, Calls};
+use super::dialogs;
 use super::reading::{self, Begun, Dialect, Said};
 use super::{failure, listed, plain};
 use crate::error::LlmError;
@@ -78,6 +79,9 @@ impl ChatModel for OpenAi {
                 if self.base_url.contains(TELLS_COST) {
                     body["usage"] = json!({"include": true});
                 }
+                if self.base_url.contains(SIGNS_CALLS) {
+                    sign(&mut body);
+                }
                 (builder, body)
             })
             .await?;
@@ -111,6 +115,22 @@ impl ChatModel for OpenAi {
 
 /// Who says what a call cost, if it is asked to.
 const TELLS_COST: &str = "://openrouter.ai/";
+/// Who refuses calls of earlier turns that do not have the signatures with which its models made them.
+const SIGNS_CALLS: &str = "://generativelanguage.googleapis.com/";
+/// What it takes for the signature of a call that has none. Signatures do not pass through a chat of ours.
+const UNSIGNED: &str = "skip_thought_signature_validator";
+
+/// Marks the calls of earlier turns as calls without a signature.
+fn sign(body: &mut Value) {
+    let turns = body.get_mut("messages").and_then(Value::as_array_mut);
+    let calls = turns.into_iter().flatten().filter_map(|turn| {
+        let calls = turn.get_mut("tool_calls")?;
+        calls.as_array_mut()
+    });
+    for call in calls.flatten() {
+        call["extra_content"] = json!({"google": {"thought_signature": UNSIGNED}});
+    }
+}
 
 /// The user's text, with the picture that it is about as an address that holds it.
 fn user(request: &ChatRequest) -> Value {
@@ -164,6 +184,12 @@ fn text<'a>(value: &'a Value, name: &str) -> Option<&'a str> {
 fn is_fault(reason: &str) -> bool {
     let reason = reason.to_ascii_lowercase();
     reason == "error" || reason.ends_with("_error")
+}
+
+/// What is said in a choice: a message or a piece of one.
+fn message(choice: &Value) -> Option<&Value> {
+    let mut messages = ["delta", "message"].iter().map(|name| choice.get(*name));
+    messages.find_map(|one| one.filter(|one| one.is_object()))
 }
 
 /// What the model thinks and what it answers, in a message or a piece of one. The content is a text, parts, or nothing.
@@ -260,14 +286,9 @@ impl Answer {
                 self.withheld = reason == "content_filter";
             }
         }
-        let messages = ["delta", "message"].iter();
-        let mut messages =
-            messages.filter_map(|name| choice.get(*name).filter(|one| one.is_object()));
-        let said = match messages.next() {
+        let said = match message(choice) {
             Some(message) => {
-                let calls = CallDelta::of(message);
-                self.spoke |= !calls.is_empty();
-                self.calls.add(Some(calls));
+                self.called(message);
                 apart(message)
             }
             // As in the dialect before chats.
@@ -276,8 +297,20 @@ impl Answer {
                 text(choice, "text").unwrap_or_default().to_owned(),
             ),
         };
+        // One answer is asked for: further choices are more of it. Copilot sends each call in one of its own.
+        let further = body.get("choices").and_then(Value::as_array);
+        for message in further.into_iter().flatten().skip(1).filter_map(message) {
+            self.called(message);
+        }
         self.spoke |= !said.1.is_empty();
         Ok(Some(said))
+    }
+
+    /// Notes the calls of a message, or of a piece of one.
+    fn called(&mut self, message: &Value) {
+        let calls = CallDelta::of(message);
+        self.spoke |= !calls.is_empty();
+        self.calls.add(Some(calls));
     }
 
     /// Whether what came may be the answer.
@@ -323,5 +356,28 @@ impl Dialect for Answer {
     fn completion(&mut self) -> Completion {
         self.completion.tool_calls = self.calls.take();
         std::mem::take(&mut self.completion)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_of_earlier_turns_are_marked_as_unsigned() {
+        let mut body = json!({"messages": [
+            {"role": "user", "content": "q"},
+            {"role": "assistant", "content": null, "tool_calls": [{"id": "a"}, {"id": "b"}]},
+            {"role": "tool", "tool_call_id": "a", "content": "1"},
+        ]});
+        sign(&mut body);
+        for call in body["messages"][1]["tool_calls"].as_array().unwrap() {
+            let signature = &call["extra_content"]["google"]["thought_signature"];
+            assert_eq!(signature, UNSIGNED);
+        }
+        assert!(body["messages"][2].get("extra_content").is_none());
+        let mut none = json!({});
+        sign(&mut none);
+        assert_eq!(none, json!({}));
     }
 }

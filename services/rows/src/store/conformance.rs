@@ -3,12 +3,13 @@
 
 use std::collections::BTreeMap;
 
-use tg_collections::{CollectionKey, CollectionStore, Quota, WriteKind};
+use tg_collections::{CollectionKey, CollectionStore, Quota, WorkspaceStore, WriteKind};
 use tg_schemas::msg::{Retract, Superseded};
 use tg_schemas::table::Table;
 use tg_schemas::{Error, ErrorCode, WorkspaceKey, WorkspaceTombstone};
+use tg_storage::Durability;
 
-use super::sqlite::SqliteRows;
+use super::sqlite::{ONE_WORKSPACE, SqliteRows};
 use super::{Page, RowCursor, RowStore};
 use crate::engine::select::{Condition, Select, Test};
 use crate::engine::value::{Value, row};
@@ -358,3 +359,37 @@ macro_rules! conformance {
 }
 
 conformance!(sqlite, SqliteRows::in_memory().unwrap().holding(MOST));
+
+#[tokio::test]
+async fn a_backup_of_one_workspace_has_the_same_rows() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("rows.sqlite");
+    let open = || SqliteRows::open(&file, Durability::Process).unwrap();
+    let store = open();
+    let of = |workspace: &str| CollectionKey::new(workspace, "c");
+    for (workspace, name) in [("other", "Bonn"), ("acme#7", "Rome")] {
+        put(
+            &store,
+            &of(workspace),
+            "chunk",
+            &[&[("id", "1"), ("name", name)]],
+        )
+        .await;
+    }
+    drop(store);
+    ONE_WORKSPACE
+        .keep(&file, &WorkspaceKey::new("acme", 7))
+        .unwrap();
+    let store = open();
+    assert_eq!(store.workspaces().await.unwrap(), ["acme#7"]);
+    assert_eq!(names(&store, &of("acme#7"), all()).await, ["Rome"]);
+    // A set that comes later does not meet what was removed.
+    put(
+        &store,
+        &of("other"),
+        "chunk",
+        &[&[("id", "2"), ("name", "Oslo")]],
+    )
+    .await;
+    assert_eq!(names(&store, &of("other"), all()).await, ["Oslo"]);
+}

@@ -58,7 +58,7 @@ pub fn read(text: &str) -> Result<Definition, Vec<FieldError>> {
             reason,
         }]
     };
-    let value: Value = serde_yaml_ng::from_str(text)
+    let value: Value = serde_yaml_ng::from_str(unmarked(text))
         .map_err(|error| whole(format!("cannot be read as YAML: {error}")))?;
     let Value::Mapping(map) = value else {
         return Err(whole("must be a mapping of fields".to_owned()));
@@ -102,6 +102,12 @@ pub fn read(text: &str) -> Result<Definition, Vec<FieldError>> {
         true => Ok(definition),
         false => Err(fields.errors),
     }
+}
+
+/// A text without the mark of its encoding that editors put before it. The parser counts the mark as a column of the first line, so that
+/// the second one seems to stand further left.
+pub(super) fn unmarked(text: &str) -> &str {
+    text.strip_prefix('\u{feff}').unwrap_or(text)
 }
 
 /// Whether a text can be the name of an agent.
@@ -325,6 +331,37 @@ mod tests {
         };
         assert!(read(&"m".repeat(256), 16).is_empty());
         assert_eq!(read(&"m".repeat(257), 17), ["model", "models"]);
+    }
+
+    /// As editors and templates write files.
+    #[test]
+    fn a_file_is_read_however_it_is_written() {
+        let expected = read("name: a\nmodel: m\nmemory: true\n").unwrap();
+        for text in [
+            "\u{feff}name: a\nmodel: m\nmemory: true\n",
+            "---\r\nname: a\r\nmodel: m\r\nmemory: true\r\n...\r\n",
+            "# an agent\n{name: 'a', model: \"m\", memory: true, tools: []}",
+            "name: &n a\nmodel: m\nmemory: True\ndescription:\n",
+        ] {
+            assert_eq!(read(text), Ok(expected.clone()), "{text:?}");
+        }
+        // What only looks like another kind of value stays a text, or is refused by its field.
+        assert_eq!(read("name: no\nmodel: 1:30\n").unwrap().model, "1:30");
+        for (text, field) in [
+            ("name: 123\nmodel: m\n", "name"),
+            ("name: a\nmodel: 4.1\n", "model"),
+            ("name: a\nmodel: m\nmemory: yes\n", "memory"),
+            ("name: a\nmodel: m\ntemperature: '0.7'\n", "temperature"),
+            ("name: a\nmodel: m\ntools: rag_query\n", "tools"),
+            ("name: a\nmodel: m\n<<: {memory: true}\n", "<<"),
+            ("name: a\nname: b\nmodel: m\n", ""),
+            ("name: a\nmodel: m\n---\nname: b\nmodel: m\n", ""),
+            ("name: a\n\tmodel: m\n", ""),
+        ] {
+            let errors = read(text).unwrap_err();
+            let fields: Vec<&str> = errors.iter().map(|one| one.field.as_str()).collect();
+            assert_eq!(fields, [field], "{text:?}");
+        }
     }
 
     #[test]

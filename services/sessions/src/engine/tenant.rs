@@ -7,6 +7,8 @@ use tg_schemas::operations::{
     CompactStrategy, Failure, FailureCode, TenantChange, TenantConfig, TenantLevels, TenantSettings,
 };
 
+use super::agent_file::unmarked;
+
 /// Most messages that stay as they are when a session is shortened.
 pub const KEEP: i64 = 200;
 /// Longest name of a model or a flow, in characters.
@@ -81,7 +83,7 @@ fn checked(settings: &TenantSettings, models: &[String]) -> Result<(), Failure> 
 /// # Errors
 /// What is wrong with it.
 pub fn read(text: &str, models: &[String]) -> Result<BTreeMap<String, TenantSettings>, String> {
-    let file: File = serde_yaml_ng::from_str(text).map_err(|error| error.to_string())?;
+    let file: File = serde_yaml_ng::from_str(unmarked(text)).map_err(|error| error.to_string())?;
     if file.tenants.len() > MOST {
         return Err(format!("tenants: must have at most {MOST} entries"));
     }
@@ -197,6 +199,13 @@ mod tests {
         assert_eq!(counts(&levels, keep(4)), Some(4));
         let other = config("x", &levels, TenantSettings::default());
         assert_eq!(other.effective.compact_keep_last_n, Some(9));
+    }
+
+    #[test]
+    fn a_mark_before_the_file_means_nothing() {
+        let text =
+            "\u{feff}tenants:\r\n  - id: w\r\n    defaults:\r\n      compact_keep_last_n: 7\r\n";
+        assert_eq!(read(text, &[]).unwrap()["w"], keep(7));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! What the service serves: the operations on agents and sessions, a file for each kind.
 
 mod agents;
+mod announced;
 mod asking;
 mod conversations;
 mod documents;
@@ -45,6 +46,7 @@ use crate::store::SqliteSessions;
 use crate::trail::Trail;
 use crate::turns::Turns;
 
+pub(crate) use announced::Announced;
 pub(crate) use dropped::Dropped;
 pub(crate) use workspace_agents::SEED;
 
@@ -65,13 +67,13 @@ pub(crate) struct Agents {
 pub(crate) fn served(
     catalogue: Arc<Catalogue>,
     levels: Levels,
-    store: Arc<LeasedStore<SqliteSessions>>,
+    (store, turns): (Arc<LeasedStore<SqliteSessions>>, Arc<Turns>),
     options: &Options,
 ) -> Served {
     let agents = Arc::new(Agents {
         catalogue,
         store,
-        turns: Turns::new(options.max_concurrent),
+        turns,
         levels,
         trail: Arc::new(Trail::below(&options.data_dir, options.trail_days)),
         credentials: options.credentials.clone(),
@@ -144,7 +146,7 @@ mod tests {
         let served = served(
             Arc::default(),
             Levels::default(),
-            store,
+            (store, Turns::new(1)),
             &Options::default(),
         );
         let declared = ALL.iter().filter(|meta| meta.service == SESSIONS);

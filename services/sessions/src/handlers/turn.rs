@@ -7,8 +7,8 @@ use serde_json::json;
 use tg_clients::operations::{Chunks, Handle, Refused};
 use tg_mesh::Cx;
 use tg_schemas::operations::{
-    CancelTurn, Chat, Empty, Failure, OneSession, Question, SendMessage, SentMessage, TurnResult,
-    WhenBusy,
+    CancelTurn, CancelledTurn, Chat, Empty, Failure, Question, SendMessage, SentMessage,
+    TurnResult, WhenBusy,
 };
 use tg_schemas::{Error, ErrorCode};
 use tokio::time::Instant;
@@ -17,7 +17,7 @@ use super::Agents;
 use super::asking::{Asking, Events, Hearing, flow_of};
 use super::conversations::collections;
 use super::retrieving::passages;
-use super::sessions::{Wanted, message, wanted};
+use super::sessions::{Wanted, message};
 use super::streaming::streamed;
 use super::work::{Work, result, turn_result};
 use super::workspace_agents::body;
@@ -156,11 +156,17 @@ impl Handle<CancelTurn> for Agents {
     async fn handle(
         &self,
         cx: &Cx,
-        asked: OneSession,
+        asked: CancelledTurn,
         _: &mut Chunks<'_, CancelTurn>,
     ) -> Result<Empty, Refused<Failure>> {
-        let session = self.session(cx, &wanted(&asked)).await?;
-        self.turns.cancel(&cx.workspace_key(), &session.id);
+        let wanted = Wanted {
+            agent: &asked.name,
+            user: &asked.user_id,
+            id: &asked.session_id,
+        };
+        let session = self.session(cx, &wanted).await?;
+        let message = asked.message_id.as_deref();
+        self.turns.cancel(&cx.workspace_key(), &session.id, message);
         Ok(Empty {})
     }
 }

@@ -181,6 +181,7 @@ impl Work {
         let own = own.await?.items.pop();
         drop(store);
         if let Some(own) = own {
+            turn.answers(&own.id);
             let shown = (self.shows)(cx, session, own);
             hearing.tell("user-message", shown).await;
         }
@@ -374,6 +375,7 @@ impl Work {
             Err(error) => {
                 warn_of!(
                     cx,
+                    session = kept.id,
                     ?error,
                     "a session could not be shortened, and goes on as it is"
                 );

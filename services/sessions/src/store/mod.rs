@@ -20,11 +20,11 @@ pub use lineage::{
 };
 pub use record::{
     Agent, AgentRow, Answer, Asked, Began, Finished, Message, NewSession, Owner, Page, Role,
-    Session, Span, Step, Surface,
+    Session, Span, Step, Surface, Unasked,
 };
 pub use services::{LlmService, LlmServiceRow, LlmServiceStore, Removed, ServiceKind};
 /// The adapter that is used.
-pub use sqlite::SqliteSessions;
+pub use sqlite::{ONE_WORKSPACE, SqliteSessions, file_name};
 
 use crate::engine::cursor::Key;
 
@@ -127,6 +127,17 @@ pub trait SessionStore: Send + Sync + 'static {
         turn: i64,
         answer: Answer,
     ) -> Result<Option<Finished>, StorageError>;
+
+    /// Adds what an agent says without being asked, unless a message of its id is there. `false`: the session is not there.
+    ///
+    /// # Errors
+    /// The workspace may keep no more, or the store failed; nothing was added.
+    async fn announce(
+        &self,
+        workspace: &str,
+        session: &str,
+        said: Unasked,
+    ) -> Result<bool, StorageError>;
 
     /// Messages of a session.
     ///

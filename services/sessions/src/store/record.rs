@@ -264,6 +264,17 @@ pub struct Answer {
     pub at: i64,
 }
 
+/// What an agent says in a session that nobody asked for just now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unasked {
+    /// Id of the message.
+    pub id: String,
+    /// The text.
+    pub content: String,
+    /// When, in milliseconds.
+    pub at: i64,
+}
+
 /// A turn that has an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finished {

@@ -9,6 +9,7 @@ use tg_schemas::operations::{
 use tg_testkit::on_both_buses;
 use tg_testkit::place::Place;
 
+use super::warnings;
 use super::world::{World, code, fails, one, said, sent, with_tools};
 
 /// A session with so many turns, of which the last `keep` messages stay when it is shortened.
@@ -292,13 +293,17 @@ async fn line_032_a_session_is_shortened_as_its_strategy_says(place: Place) {
 }
 
 async fn line_033_a_session_goes_on_where_no_model_sums_it_up(place: Place) {
+    warnings::keep();
     let world = World::start(&place).await;
     world.sums_up(|_| fails(ErrorCode::Provider));
     let session = filled(&world, 10, 0).await;
     world.fill(&session, 6, &long()).await;
+    let warning = [session.id.as_str(), "could not be shortened"];
+    assert!(!warnings::have(&warning));
     let answer = world.send(&session, "on").await.unwrap();
     assert_eq!(answer.compacted, None);
     assert_eq!(answer.session_id.as_ref(), Some(&session.id));
+    assert!(warnings::have(&warning));
     let refused = world.call::<CompactSession>(&one(&session)).await;
     assert_eq!(code(refused), "compact_summary_failed");
     let same = world.call::<GetSession>(&one(&session)).await.unwrap();

@@ -2,6 +2,7 @@
 
 mod access;
 mod agents;
+mod announced;
 mod around;
 mod bounds;
 mod chat_defaults;
@@ -19,5 +20,6 @@ mod streams;
 mod tenant;
 mod trail;
 mod turns;
+mod warnings;
 mod workspace_agents;
 mod world;

@@ -4,16 +4,16 @@ use serde_json::{Value, json};
 use tg_schemas::ErrorCode;
 use tg_schemas::msg::AgentResponse;
 use tg_schemas::operations::{
-    AgentChange, CancelTurn, ChatMessage, Conversation, CreateAgent, CreateConversation,
-    DeleteAgent, GetAgent, ListConversationMessages, NewAgent, NewConversation, Object, OneAgent,
-    Operation, PutTenantConfig, SendConversationMessage, SendMessage, SentContent, SentMessage,
-    TenantChange, UpdateAgent, WhenBusy, WhichPage, write,
+    AgentChange, CancelTurn, CancelledTurn, ChatMessage, Conversation, CreateAgent,
+    CreateConversation, DeleteAgent, GetAgent, ListConversationMessages, NewAgent, NewConversation,
+    Object, OneAgent, Operation, PutTenantConfig, SendConversationMessage, SendMessage,
+    SentContent, SentMessage, TenantChange, UpdateAgent, WhenBusy, WhichPage, write,
 };
 use tg_testkit::fakes::Play;
 use tg_testkit::on_both_buses;
 use tg_testkit::place::Place;
 
-use super::world::{World, code, fails, one, part, said, sent, with_tools};
+use super::world::{World, code, fails, part, said, sent, with_tools};
 
 /// A conversation with an agent of the workspace that has these instructions.
 async fn conversation(world: &World, prompt: Option<&str>) -> Conversation {
@@ -342,15 +342,22 @@ async fn a_turn_is_cancelled_and_the_next_one_begins(place: Place) {
         _ => with_tools(0),
     });
     let slow = world.send(&session, "slow");
+    let named = |message: Option<String>| CancelledTurn {
+        name: session.agent.clone(),
+        session_id: session.id.clone(),
+        user_id: session.user_id.clone(),
+        message_id: message,
+    };
     let cancel = async {
         world.agent.hanging.notified().await;
-        world.call::<CancelTurn>(&one(&session)).await
+        let message = said(&world, &session).await.pop().unwrap().id;
+        world.call::<CancelTurn>(&named(Some(message))).await
     };
     let (slow, cancelled) = tokio::join!(slow, cancel);
     assert_eq!(code(slow), "turn_interrupted");
     cancelled.unwrap();
     // Where no turn is in progress nothing changes.
-    world.call::<CancelTurn>(&one(&session)).await.unwrap();
+    world.call::<CancelTurn>(&named(None)).await.unwrap();
     world.send(&session, "now").await.unwrap();
     let all = said(&world, &session).await;
     let roles: Vec<_> = all.iter().map(|one| one.role.as_str()).collect();

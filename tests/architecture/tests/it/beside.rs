@@ -246,6 +246,19 @@ const RULES: &[Rule] = &[
         ],
     },
     Rule {
+        says: "a write is committed on the thread of a task only where it is named: it is short there, and reads few cold pages",
+        words: &["write_short"],
+        within: &[],
+        strings: false,
+        but: &[
+            ("crates/storage/src/", "the function"),
+            (
+                "services/agent/src/store/sqlite.rs",
+                "rows of runs, whose ids lie together",
+            ),
+        ],
+    },
+    Rule {
         says: "a map behind a lock is a registry of what goes on, and bounded by that; what is remembered of rows is \
                crates/mesh/src/derived.rs, any other cache moka's or named in once.rs",
         words: &[
@@ -335,6 +348,10 @@ const RULES: &[Rule] = &[
             (
                 "services/llm/src/services.rs",
                 "clients of the LLM services of workspaces, as many as its bound says",
+            ),
+            (
+                "services/rag/src/services.rs",
+                "clients of the reranking services of workspaces, as many as its bound says",
             ),
             (
                 "services/gateway/src/calls.rs",

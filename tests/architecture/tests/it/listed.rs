@@ -190,6 +190,69 @@ fn whose_tests_have_a_mesh_of_their_own_is_listed() {
     assert_eq!(without, listed);
 }
 
+/// Tests with a broker of their own, and why: all others have a virtual host of the node that they share, which starts once.
+const OWN_NODES: &[(&str, &str)] = &[
+    ("crates/bus/tests/conformance/cluster.rs", "kills nodes"),
+    (
+        "crates/bus/tests/conformance/held.rs",
+        "another time for consumers",
+    ),
+    (
+        "crates/bus/tests/conformance/rabbitmq.rs",
+        "kills it; reads arguments and bindings",
+    ),
+    (
+        "crates/mesh/tests/mesh/slow.rs",
+        "another time for consumers",
+    ),
+    (
+        "services/agent/src/run/tests/held.rs",
+        "another time for consumers",
+    ),
+    (
+        "tests/integration/tests/it/a_broker_node_is_lost.rs",
+        "kills nodes",
+    ),
+    (
+        "tests/integration/tests/it/each_process_reports.rs",
+        "stops it",
+    ),
+    (
+        "tests/integration/tests/it/ingestion_is_exact.rs",
+        "kills it",
+    ),
+    (
+        "tests/integration/tests/it/outage_is_survived.rs",
+        "kills it",
+    ),
+    ("tests/integration/tests/it/stops_when_told.rs", "kills it"),
+    (
+        "tests/integration/tests/it/the_broker_refuses_forgeries.rs",
+        "users of its own",
+    ),
+    (
+        "tests/integration/tests/it/tls_to_the_broker.rs",
+        "certificates of its own",
+    ),
+];
+
+#[test]
+fn whose_tests_have_a_broker_of_their_own_is_listed() {
+    let kit = ["crates/testkit/", "tests/architecture/"];
+    let sources = all();
+    let of_tests = sources.iter().filter(|one| {
+        !one.path.contains("/examples/") && !kit.iter().any(|kit| one.path.starts_with(kit))
+    });
+    let start =
+        |text: &str| text.contains("RabbitNode::start") || text.contains("RabbitCluster::start");
+    let found: BTreeSet<&str> = of_tests
+        .filter(|one| start(&one.text))
+        .map(|one| one.path.as_str())
+        .collect();
+    let listed: BTreeSet<&str> = OWN_NODES.iter().map(|(path, _)| *path).collect();
+    assert_eq!(found, listed);
+}
+
 /// What handlers of a text take: the first type of `RequestHandler<…> for` and `RecordConsumer<…> for`.
 fn taken(text: &str) -> Vec<(usize, &str)> {
     let mut found = Vec::new();

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use anyhow::Result;
 
-use crate::system::{Shape, names};
+use crate::system::Shape;
 
 #[derive(Clone, Copy)]
 enum Target {
@@ -120,21 +120,29 @@ impl Figures {
         }
     }
 
+    /// The median of a figure, where it was measured.
+    pub fn median(&self, name: &str) -> Option<f64> {
+        let mut sorted = self.samples.get(name)?.clone();
+        sorted.sort_by(f64::total_cmp);
+        Some(middle(&sorted))
+    }
+
     /// The median of each, the largest first.
-    fn by_service(&self, shape: Shape) -> String {
+    fn by_service(&self, names: &[String]) -> String {
         let median = |at: usize| {
             let mut sorted: Vec<f64> = self.by_process.iter().map(|each| each[at]).collect();
             sorted.sort_by(f64::total_cmp);
             middle(&sorted)
         };
-        let names = names(shape).into_iter().enumerate();
+        let names = names.iter().enumerate();
         let mut each: Vec<_> = names.map(|(at, name)| (name, median(at))).collect();
         each.sort_by(|one, other| other.1.total_cmp(&one.1));
         let texts = each.iter().map(|(name, time)| format!("{name} {time:.2}"));
         texts.collect::<Vec<_>>().join(", ")
     }
 
-    pub fn print(&self, shape: Shape) {
+    /// A line for each figure; `names` are those of the processes.
+    pub fn print(&self, shape: Shape, names: &[String]) {
         for (name, unit, embedded, one_process, per_service) in ROWS {
             let target = match shape {
                 Shape::Embedded => embedded,
@@ -169,7 +177,7 @@ impl Figures {
             );
         }
         if shape == Shape::ProcessPerService {
-            println!("  {OURS}, by service, ms: {}", self.by_service(shape));
+            println!("  {OURS}, by service, ms: {}", self.by_service(names));
         }
         for fault in &self.faults {
             println!("  FAILED {fault}");

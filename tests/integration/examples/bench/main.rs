@@ -5,11 +5,14 @@
 //! `bench [embedded|rabbitmq|services|both] [rounds]`, in the target folder of the binaries it measures. Client and
 //! model run in this process and share the machine with the system. A missed target is printed, never a
 //! failure; a measurement that meets an error is, for its figure would mean nothing.
+//!
+//! `bench turn embedded|process|services` measures once only what `scripts/compare.sh` sets beside an earlier commit.
 
 mod commands;
 mod figures;
 mod system;
 mod tokens;
+mod turn;
 
 use std::future::Future;
 use std::sync::Arc;
@@ -58,6 +61,10 @@ const DURABILITY: &str = "process";
 async fn main() -> Result<()> {
     let mut args = std::env::args().skip(1);
     let which = args.next().unwrap_or_else(|| "both".to_owned());
+    if which == "turn" {
+        let shape = args.next().unwrap_or_default();
+        return turn::measured(Shape::named(&shape)?).await;
+    }
     let rounds: usize = args.next().map_or(Ok(5), |rounds| rounds.parse())?;
     machine();
     let mut whole = true;
@@ -84,17 +91,8 @@ fn machine() {
 
 /// Measures everything of one shape; whether all measurements were whole.
 async fn bench(shape: Shape, rounds: usize) -> Result<bool> {
-    let name = shape.name();
-    let node = match shape {
-        Shape::Embedded => None,
-        _ => {
-            ensure!(
-                RabbitNode::installed(),
-                "rabbitmq-server is required: run scripts/install-rabbitmq.sh"
-            );
-            Some(RabbitNode::start().await?)
-        }
-    };
+    let (name, names) = (shape.name(), system::names(shape)?);
+    let node = broker(shape).await?;
     println!("\n{name}, load before {}", load());
     let model = system::model().await?;
     let mut figures = Figures::default();
@@ -126,7 +124,7 @@ async fn bench(shape: Shape, rounds: usize) -> Result<bool> {
         last = Some(system);
     }
     let system = last.context("no start")?;
-    system.print_memory(shape)?;
+    system.print_memory()?;
     figures.add(FILE, system::size_of_program()?);
     rounds_on(&system, node.as_ref(), rounds, &mut figures).await?;
     tokio::time::sleep(REST).await;
@@ -164,8 +162,20 @@ async fn bench(shape: Shape, rounds: usize) -> Result<bool> {
     }
     println!("{name}, load after {}", load());
     println!("  {:32} {:>9}     least to greatest (n)", "", "median");
-    figures.print(shape);
+    figures.print(shape, &names);
     Ok(figures.faults.is_empty())
+}
+
+/// The broker of a shape, where it has one.
+async fn broker(shape: Shape) -> Result<Option<RabbitNode>> {
+    if shape == Shape::Embedded {
+        return Ok(None);
+    }
+    ensure!(
+        RabbitNode::installed(),
+        "rabbitmq-server is required: run scripts/install-rabbitmq.sh"
+    );
+    Ok(Some(RabbitNode::start().await?))
 }
 
 /// The virtual host of a start.

@@ -3,12 +3,12 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use serde_json::json;
 use tg_testkit::model::{Options, Reply, Rule, ScriptedModel, two_step_react};
 use tg_testkit::process::{Launch, Server, bin_dir, client};
 use tg_testkit::rabbitmq::RabbitNode;
-use tg_testkit::services::{SERVICES, without};
+use tg_testkit::services::SERVICES;
 
 use crate::figures::{Figures, millis};
 use crate::{BOUND, DURABILITY, PIECES};
@@ -17,6 +17,10 @@ use crate::{BOUND, DURABILITY, PIECES};
 const LOOK: Duration = Duration::from_millis(2);
 /// The service that is asked; its process is the first.
 const GATEWAY: &str = "gateway";
+/// The variable that names the services of a program of another commit, with blanks between them.
+const OF_PROGRAM: &str = "TG_BENCH_SERVICES";
+/// What the one process of a system is called.
+const ALL: &str = "all";
 /// Time that a process of the system may take to be connected before the next is started.
 const SETTLE: Duration = Duration::from_millis(20);
 
@@ -29,6 +33,16 @@ pub enum Shape {
 }
 
 impl Shape {
+    /// By its word on the command line of a turn.
+    pub fn named(word: &str) -> Result<Self> {
+        match word {
+            "embedded" => Ok(Self::Embedded),
+            "process" => Ok(Self::OneProcess),
+            "services" => Ok(Self::ProcessPerService),
+            _ => bail!("{word:?} must be embedded, process or services"),
+        }
+    }
+
     pub fn name(self) -> &'static str {
         match self {
             Self::Embedded => "embedded",
@@ -38,8 +52,8 @@ impl Shape {
     }
 }
 
-/// A running system; the first process has the gateway.
-pub struct System(Vec<Server>);
+/// A running system; the first process has the gateway. Each has a name, in the same order.
+pub struct System(Vec<Server>, Vec<String>);
 
 impl System {
     pub fn url(&self) -> String {
@@ -59,16 +73,16 @@ impl System {
     ) -> Result<(Self, f64)> {
         let client = client()?;
         let begun = Instant::now();
+        let names = names(shape)?;
         let mut servers = Vec::new();
-        for services in parts(shape) {
+        for name in &names {
             let mut launch = match bus {
-                Some(bus) => Launch::serve(&services, bus),
+                Some(bus) => Launch::serve(&[name.as_str()], bus),
                 None => Launch::up(),
             };
             if shape == Shape::OneProcess {
                 launch.services = Vec::new();
             }
-            let name = services.first().copied().unwrap_or("all");
             let launch = launch
                 .env("OPENAI_BASE_URL", model.url())
                 .env("OPENAI_API_KEY", "sk-bench")
@@ -83,19 +97,44 @@ impl System {
                 tokio::time::sleep(SETTLE).await;
             }
         }
-        let mut system = Self(servers);
+        let mut system = Self(servers, names);
         let url = format!("{}health/ready", system.url());
         loop {
             let answer = client.get(&url).timeout(BOUND).send().await;
-            if answer.is_ok_and(|response| response.status().is_success()) {
-                return Ok((system, millis(begun)));
-            }
-            if system.0.iter_mut().any(|server| !server.alive()) || begun.elapsed() > BOUND {
-                let logs: Vec<_> = system.0.iter().map(Server::log).collect();
-                bail!("the system did not get ready:\n{}", logs.join("\n"));
+            let said = match answer {
+                Ok(answer) if answer.status().is_success() => {
+                    return Ok((system, millis(begun)));
+                }
+                Ok(answer) => answer.text().await.unwrap_or_default(),
+                Err(fault) => fault.to_string(),
+            };
+            let ended = system.ended();
+            if !ended.is_empty() || begun.elapsed() > BOUND {
+                bail!(system.not_ready(&ended, &said));
             }
             tokio::time::sleep(LOOK).await;
         }
+    }
+
+    /// The processes that have ended, by their names.
+    fn ended(&mut self) -> Vec<String> {
+        let each = self.0.iter_mut().zip(&self.1);
+        let ended = each.filter_map(|(server, name)| (!server.alive()).then(|| name.clone()));
+        ended.collect()
+    }
+
+    /// Why the system is not ready: which processes have ended, or what the gateway says it lacks; and the log of each.
+    fn not_ready(&self, ended: &[String], said: &str) -> String {
+        let why = match ended {
+            [] => format!("the gateway says: {said}"),
+            ended => format!("these processes ended: {}", ended.join(", ")),
+        };
+        let logs = self.0.iter().zip(&self.1);
+        let logs = logs.filter(|(_, name)| ended.is_empty() || ended.contains(name));
+        let logs: Vec<_> = logs
+            .map(|(server, name)| format!("{name}:\n{}", server.log()))
+            .collect();
+        format!("the system did not get ready; {why}\n{}", logs.join("\n"))
     }
 
     /// Asks the system to end; a process that does not is killed, and that is a fault.
@@ -120,9 +159,9 @@ impl System {
     }
 
     /// Own memory of each process at rest, the largest first: which service costs what.
-    pub fn print_memory(&self, shape: Shape) -> Result<()> {
+    pub fn print_memory(&self) -> Result<()> {
         let own = self.memory("RssAnon")?;
-        let mut of_each: Vec<_> = names(shape).into_iter().zip(own).collect();
+        let mut of_each: Vec<_> = self.1.iter().zip(own).collect();
         of_each.sort_by(|one, other| other.1.total_cmp(&one.1));
         let texts = of_each.iter().map(|(name, own)| format!("{name} {own:.1}"));
         println!(
@@ -139,22 +178,21 @@ impl System {
     }
 }
 
-/// What each process is called: its service, where it has one.
-pub fn names(shape: Shape) -> Vec<&'static str> {
-    let first = |part: &Vec<&'static str>| part.first().copied().unwrap_or("all");
-    parts(shape).iter().map(first).collect()
-}
-
-/// The services of each process, the one with the gateway first.
-fn parts(shape: Shape) -> Vec<Vec<&'static str>> {
-    match shape {
-        Shape::ProcessPerService => {
-            let others = without(&SERVICES, &[GATEWAY]);
-            let all = std::iter::once(GATEWAY).chain(others);
-            all.map(|name| vec![name]).collect()
-        }
-        _ => vec![Vec::new()],
+/// What each process is called, the one with the gateway first: its service, where it has one.
+pub fn names(shape: Shape) -> Result<Vec<String>> {
+    if shape != Shape::ProcessPerService {
+        return Ok(vec![ALL.to_owned()]);
     }
+    let given = std::env::var(OF_PROGRAM).unwrap_or_default();
+    let given: Vec<&str> = given.split_whitespace().collect();
+    let all: &[&str] = match given.as_slice() {
+        [] => &SERVICES,
+        given => given,
+    };
+    ensure!(all.contains(&GATEWAY), "{OF_PROGRAM} has no {GATEWAY}");
+    let others = all.iter().filter(|name| **name != GATEWAY);
+    let all = std::iter::once(&GATEWAY).chain(others);
+    Ok(all.map(|name| (*name).to_owned()).collect())
 }
 
 fn processor_time(pid: u32) -> Result<f64> {

@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use tg_testkit::bench::processor_time;
 use tg_testkit::rabbitmq::RabbitNode;
 
-use crate::system::{Part, System};
+use crate::system::System;
 
 /// What a store commits for in a run, by the store's name.
 const CAUSES: [(&str, &str); 3] = [
@@ -19,11 +19,12 @@ const CAUSES: [(&str, &str); 3] = [
 ];
 
 /// How it is printed: the heading of a kind, and the unit.
-const KINDS: [(Kind, &str); 6] = [
+const KINDS: [(Kind, &str); 7] = [
     (Kind::Messages, "messages, by processor"),
     (Kind::Commits, "commits, by store"),
     (Kind::Tasks, "tasks that were started, by kind"),
     (Kind::Time, "processor time in ms, by process"),
+    (Kind::Core, "ms that threads waited for a core, by process"),
     (
         Kind::Woken,
         "threads that were woken (voluntary switches), by process",
@@ -40,6 +41,7 @@ enum Kind {
     Commits,
     Tasks,
     Time,
+    Core,
     Woken,
     Bytes,
 }
@@ -49,19 +51,19 @@ enum Kind {
 pub struct Counts(BTreeMap<(Kind, String), f64>);
 
 impl Counts {
-    /// Of a system and of its broker, as they are now.
+    /// Of a system, of its broker and of what asks it, as they are now.
     pub async fn of(system: &System, node: Option<&RabbitNode>) -> Result<Self> {
         let mut counts = Self::default();
         for part in &system.parts {
             counts.told(&part.metrics().await?);
         }
         for part in &system.parts {
-            counts.seen(part)?;
+            counts.seen(part.name, part.pid)?;
         }
         if let Some(node) = node {
-            let time = processor_time(node.pid()?).context("no time of the broker")?;
-            counts.add(Kind::Time, "the broker", time);
+            counts.seen("the broker", node.pid()?)?;
         }
+        counts.seen("client and model", std::process::id())?;
         Ok(counts)
     }
 
@@ -89,18 +91,21 @@ impl Counts {
     }
 
     /// What the kernel tells of a process.
-    fn seen(&mut self, part: &Part) -> Result<()> {
-        let time = processor_time(part.pid).context("no time of a process")?;
-        self.add(Kind::Time, part.name, time);
-        for thread in std::fs::read_dir(format!("/proc/{}/task", part.pid))? {
+    fn seen(&mut self, name: &str, pid: u32) -> Result<()> {
+        let time = processor_time(pid).context("no time of a process")?;
+        self.add(Kind::Time, name, time);
+        for thread in std::fs::read_dir(format!("/proc/{pid}/task"))? {
+            let thread = thread?.path();
             // One that ended meanwhile has none.
-            let status = std::fs::read_to_string(thread?.path().join("status"));
-            let switches = field(&status.unwrap_or_default(), "voluntary_ctxt_switches:");
-            self.add(Kind::Woken, part.name, switches.unwrap_or_default());
+            let of = |file: &str| std::fs::read_to_string(thread.join(file)).unwrap_or_default();
+            let switches = field(&of("status"), "voluntary_ctxt_switches:");
+            self.add(Kind::Woken, name, switches.unwrap_or_default());
+            let waited = waited_for_a_core(&of("schedstat"));
+            self.add(Kind::Core, name, waited.unwrap_or_default());
         }
-        let io = std::fs::read_to_string(format!("/proc/{}/io", part.pid))?;
+        let io = std::fs::read_to_string(format!("/proc/{pid}/io"))?;
         for one in ["rchar:", "wchar:"] {
-            self.add(Kind::Bytes, part.name, field(&io, one).unwrap_or_default());
+            self.add(Kind::Bytes, name, field(&io, one).unwrap_or_default());
         }
         Ok(())
     }
@@ -143,6 +148,12 @@ impl Counts {
 fn label<'a>(labels: &'a str, name: &str) -> Option<&'a str> {
     let (_, rest) = labels.split_once(&format!("{name}=\""))?;
     Some(rest.split_once('"')?.0)
+}
+
+/// Milliseconds that a thread could have run and had no core: the second number of its `schedstat`, in nanoseconds.
+fn waited_for_a_core(schedstat: &str) -> Option<f64> {
+    let nanos: f64 = schedstat.split_whitespace().nth(1)?.parse().ok()?;
+    Some(nanos / 1e6)
 }
 
 /// A number of a file of `/proc`, which stands alone at the beginning of its line.

@@ -1,6 +1,7 @@
 //! One run of the agent taken apart, on the embedded bus and over RabbitMQ in one process and in a process per service: what
 //! it costs (messages, commits and their cause, tasks, processor time, threads that were woken, bytes that went through the
-//! kernel, allocations), and then one run hop by hop, by the spans that the system exports: who waited how long for whom.
+//! kernel, allocations), then one run hop by hop, by the spans that the system exports: who waited how long for whom, and over
+//! RabbitMQ what each hop waited longer than on the embedded bus.
 //!
 //! `hops_bench [embedded|rabbitmq|both]`, beside the binaries it measures. Nothing has a target here: it says where a run's
 //! time is. The run is that of `bench`: two steps, and a tool that asks the model.
@@ -8,6 +9,7 @@
 mod counts;
 mod spans;
 mod system;
+mod waited;
 
 use std::time::{Duration, Instant};
 
@@ -15,12 +17,13 @@ use anyhow::{Context, Result, ensure};
 use serde_json::json;
 use tg_integration_tests::taken::{By, of_one_run};
 use tg_testkit::bench::headline;
-use tg_testkit::otlp::Receiver;
+use tg_testkit::otlp::{Received, Receiver};
 use tg_testkit::rabbitmq::RabbitNode;
 use tg_testkit::socket::Socket;
 
 use crate::counts::Counts;
 use crate::system::{Shape, System};
+use crate::waited::Waited;
 
 /// Runs before anything is counted, runs that are counted, and runs that are traced.
 const WARM_UP: usize = 50;
@@ -40,6 +43,7 @@ async fn main() -> Result<()> {
         "rabbitmq" => &[Shape::OneProcess, Shape::ProcessPerService],
         _ => &[Shape::Embedded, Shape::OneProcess, Shape::ProcessPerService],
     };
+    let mut embedded = None;
     for shape in shapes {
         let node = match shape {
             Shape::Embedded => None,
@@ -47,9 +51,22 @@ async fn main() -> Result<()> {
         };
         println!("\n{}", shape.name());
         costs(*shape, node.as_ref()).await?;
-        hops(*shape, node.as_ref()).await?;
+        let waited = hops(*shape, node.as_ref()).await?;
         if *shape == Shape::Embedded {
             memory().await?;
+            embedded = Some(waited);
+            continue;
+        }
+        if embedded.is_none() {
+            let (all, earlier) = traced(Shape::Embedded, None).await?;
+            embedded = Some(Waited::of(&all, earlier));
+        }
+        let embedded = embedded.as_ref().context("no embedded runs")?;
+        println!(
+            "  what each hop waited for, medians of {TRACED}, in ms, beside the embedded bus:"
+        );
+        for line in waited.beside(embedded) {
+            println!("    {line}");
         }
     }
     Ok(())
@@ -79,8 +96,19 @@ async fn costs(shape: Shape, node: Option<&RabbitNode>) -> Result<()> {
     system.end().await
 }
 
-/// The run of the middle among some, by its spans.
-async fn hops(shape: Shape, node: Option<&RabbitNode>) -> Result<()> {
+/// The run of the middle among some, by its spans; what all of them waited for.
+async fn hops(shape: Shape, node: Option<&RabbitNode>) -> Result<Waited> {
+    let (all, earlier) = traced(shape, node).await?;
+    let chosen = spans::middle(&all, earlier).context("no run was traced")?;
+    println!("  one run hop by hop, that of the middle of {TRACED}, in ms:");
+    for line in spans::drawn(&all, &chosen) {
+        println!("    {line}");
+    }
+    Ok(Waited::of(&all, earlier))
+}
+
+/// The spans of a system, and how many of them came before the runs that are looked at.
+async fn traced(shape: Shape, node: Option<&RabbitNode>) -> Result<(Vec<Received>, usize)> {
     let receiver = Receiver::start().await?;
     let bus = system::host(node, "hops").await?;
     let model = system::model().await?;
@@ -102,13 +130,7 @@ async fn hops(shape: Shape, node: Option<&RabbitNode>) -> Result<()> {
     let faults = receiver.faults();
     ensure!(faults.is_empty(), "{faults:?}");
     system.end().await?;
-    let all = receiver.spans();
-    let chosen = spans::middle(&all, earlier).context("no run was traced")?;
-    println!("  one run hop by hop, that of the middle of {TRACED}, in ms:");
-    for line in spans::drawn(&all, &chosen) {
-        println!("    {line}");
-    }
-    Ok(())
+    Ok((receiver.spans(), earlier))
 }
 
 /// How often a run asks for memory: of a build with an allocator that counts, on one thread, with a shorter run.

@@ -8,7 +8,7 @@ use tg_testkit::otlp::Received;
 /// What the span of an agent's question at the gateway is called, among other words.
 const ASKED: &str = "agent";
 /// How deep a tree is drawn.
-const DEEP: usize = 64;
+pub const DEEP: usize = 64;
 
 /// The traces of runs that came after the first so many spans: id and how long the root took.
 pub fn runs(all: &[Received], earlier: usize) -> BTreeMap<String, u64> {
@@ -68,7 +68,7 @@ fn draw(
     below.sort_by_key(|other| other.began);
     let (run, above) = since;
     let took = span.ended - span.began;
-    let itself = took.saturating_sub(covered(span, &below));
+    let itself = took.saturating_sub(covered((span.began, span.ended), &below));
     lines.push(format!(
         "{:8.2} {:8.2} {:8.2} {:8.2}  {}{} ({})",
         millis(span.began.saturating_sub(run)),
@@ -86,11 +86,11 @@ fn draw(
     }
 }
 
-/// How long any of some spans, ordered by their beginnings, went on within another.
-fn covered(within: &Received, below: &[&Received]) -> u64 {
-    let (mut sum, mut until) = (0, within.began);
+/// How long any of some spans, ordered by their beginnings, went on between two moments.
+pub fn covered((began, ended): (u64, u64), below: &[&Received]) -> u64 {
+    let (mut sum, mut until) = (0, began);
     for span in below {
-        let (from, to) = (span.began.max(until), span.ended.min(within.ended));
+        let (from, to) = (span.began.max(until), span.ended.min(ended));
         if to > from {
             sum += to - from;
             until = to;
@@ -99,6 +99,6 @@ fn covered(within: &Received, below: &[&Received]) -> u64 {
     sum
 }
 
-fn millis(nanos: u64) -> f64 {
+pub fn millis(nanos: u64) -> f64 {
     nanos as f64 / 1e6
 }

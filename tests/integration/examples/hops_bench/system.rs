@@ -96,8 +96,16 @@ impl System {
             });
         }
         let mut system = Self { parts, _data: data };
-        system.front()?.server.wait_ready().await?;
+        let ready = system.front()?.server.wait_ready().await;
+        ready.with_context(|| format!("processes that ended: {:?}", system.ended()))?;
         Ok(system)
+    }
+
+    /// The processes that have ended, by their names.
+    fn ended(&mut self) -> Vec<&'static str> {
+        let each = self.parts.iter_mut();
+        let ended = each.filter_map(|part| (!part.server.alive()).then_some(part.name));
+        ended.collect()
     }
 
     /// The process with the gateway: the only one, or that service's.

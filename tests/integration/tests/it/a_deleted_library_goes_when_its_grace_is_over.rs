@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, ensure};
 use serde_json::json;
 use tg_testkit::process::{Launch, tg};
-use tg_testkit::rabbitmq::RabbitNode;
 use tg_testkit::shared_node::VirtualHost;
 
 use crate::workspaces::{add, closed, documents, files, iam, make, patiently, start};
@@ -87,26 +86,39 @@ async fn and_not_before_with_it(bus: Bus) -> Result<()> {
 }
 
 /// What of a workspace is on a broker.
-async fn on_the_broker(node: &RabbitNode, workspace: &str) -> Result<Vec<String>> {
-    let queues = node.queues().await?.into_iter().map(|queue| queue.name);
-    let exchanges = node.exchanges().await?.into_iter();
-    let names = queues.chain(exchanges.map(|exchange| exchange.name));
+async fn on_the_broker(node: &VirtualHost, workspace: &str) -> Result<Vec<String>> {
+    let names = node.names().await?.into_iter();
     let part = |name: &String| name.split(['.', ':']).any(|part| part == workspace);
     Ok(names.filter(part).collect())
 }
 
-/// The queues and exchanges of its flows, too, and of nobody else. On a node of its own, to be looked into.
+/// The same, once nothing is added to it.
+async fn settled(node: &VirtualHost, workspace: &str) -> Result<Vec<String>> {
+    let end = Instant::now() + BOUND;
+    let mut before = Vec::new();
+    loop {
+        let mut now = on_the_broker(node, workspace).await?;
+        now.sort();
+        if now.len() > 20 && now == before {
+            return Ok(now);
+        }
+        ensure!(Instant::now() < end, "{workspace}: {now:?}");
+        before = now;
+        tokio::time::sleep(Duration::from_millis(500)).await;
+    }
+}
+
+/// The queues and exchanges of its flows, too, and of nobody else.
 #[tokio::test]
 async fn and_nothing_of_it_is_left_on_the_broker() -> Result<()> {
-    let node = RabbitNode::start().await?;
-    let server = Launch::up().arg("--bus").arg(node.url()).ready().await?;
+    let node = VirtualHost::new().await?;
+    let server = Launch::up().over(Some(&node)).ready().await?;
     let url = server.url();
     for workspace in ["acme", "kept"] {
         make(&url, workspace).await?;
-        let made = on_the_broker(&node, workspace).await?;
-        ensure!(made.len() > 20, "{workspace}: {made:?}");
+        settled(&node, workspace).await?;
     }
-    let kept = on_the_broker(&node, "kept").await?;
+    let kept = settled(&node, "kept").await?;
     iam(&url, "delete-workspace", "acme").await?;
     closed(&url, "acme").await?;
     let end = Instant::now() + BOUND;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 use tg_testkit::process::{Launch, Server, client};
-use tg_testkit::rabbitmq::RabbitNode;
+use tg_testkit::shared_node::VirtualHost;
 
 use crate::second_owner_stands_by::OWNERS;
 use crate::world::post;
@@ -46,9 +46,11 @@ const ALL: Owned = Owned {
 const BOUND: Duration = Duration::from_secs(60);
 /// Longer than it takes to connect again and to find out that the claim is lost.
 const AWAKE: Duration = Duration::from_secs(6);
+/// Between two looks at the broker.
+const LOOK: Duration = Duration::from_millis(300);
 
 struct System {
-    node: RabbitNode,
+    node: VirtualHost,
     rest: Server,
     first: Server,
     owned: Owned,
@@ -56,7 +58,7 @@ struct System {
 
 impl System {
     async fn start(owned: Owned) -> Result<Self> {
-        let node = RabbitNode::start().await?;
+        let node = VirtualHost::new().await?;
         let mut rest = Launch::serve(owned.others, &node.url()).spawn().await?;
         let first = Launch::serve(owned.services, &node.url())
             .data(&rest.data().join("first"))
@@ -233,6 +235,7 @@ async fn when_another_store_was_adopted() -> Result<()> {
             "{consumers} processes take records\n{}",
             system.first.log()
         );
+        tokio::time::sleep(LOOK).await;
     }
     let to = writer.end().await?;
     all_there(&system, from, to).await?;
@@ -268,6 +271,7 @@ async fn when_both_share(owned: Owned) -> Result<()> {
     .with_context(|| format!("{}\n{}", system.first.log(), second.log()))?;
     while awake.elapsed() < AWAKE {
         system.taken_once().await?;
+        tokio::time::sleep(LOOK).await;
     }
     let to = writer.end().await?;
     all_there(&system, 0, to).await?;

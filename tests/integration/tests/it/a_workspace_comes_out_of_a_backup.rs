@@ -14,43 +14,43 @@ use tokio::sync::watch;
 use crate::world::{Bus, on_both_buses, post};
 
 /// Its name.
-const ONE: &str = "acme";
+pub const ONE: &str = "acme";
 /// The workspace that every system has.
-const OTHER: &str = "default";
+pub const OTHER: &str = "default";
 /// Writes that are confirmed before the backup begins.
 const BEFORE: usize = 5;
 /// And so many after it.
 const AFTER: usize = 3;
 /// Numbers from here on are written in the other workspace of the system that is backed up.
-const ELSEWHERE: usize = 1_000;
+pub const ELSEWHERE: usize = 1_000;
 /// What is waited for comes within this.
 const BOUND: Duration = Duration::from_secs(120);
 /// Between two looks.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// What is written of each number.
-const PLACES: [Place; 3] = [Place::Library, Place::Config, Place::Graph];
+pub const PLACES: [Place; 3] = [Place::Library, Place::Config, Place::Graph];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+pub enum Place {
     Library,
     Config,
     Graph,
 }
 
-fn ended(output: &Output) -> Result<()> {
+pub fn ended(output: &Output) -> Result<()> {
     ensure!(output.code == Some(0), "{output:?}");
     Ok(())
 }
 
-async fn asked(url: &str, path: &str, body: Value) -> Result<Value> {
+pub async fn asked(url: &str, path: &str, body: Value) -> Result<Value> {
     let (status, told) = post(url, path, body).await?;
     ensure!(status == 200, "{status}: {told}");
     Ok(told)
 }
 
 /// Writes a number into a place, and waits until it is stored.
-async fn write(url: &str, workspace: &str, place: Place, number: usize) -> Result<()> {
+pub async fn write(url: &str, workspace: &str, place: Place, number: usize) -> Result<()> {
     match place {
         Place::Library => {
             let about =
@@ -82,7 +82,7 @@ async fn write(url: &str, workspace: &str, place: Place, number: usize) -> Resul
 }
 
 /// The numbers that a place has, in order.
-async fn found(url: &str, workspace: &str, place: Place) -> Result<Vec<usize>> {
+pub async fn found(url: &str, workspace: &str, place: Place) -> Result<Vec<usize>> {
     let (path, ask, list) = match place {
         Place::Library => (
             "api/v1/librarian",
@@ -118,7 +118,7 @@ async fn found(url: &str, workspace: &str, place: Place) -> Result<Vec<usize>> {
 }
 
 /// What a place has, once that is so much: a flow may be starting.
-async fn comes(url: &str, workspace: &str, place: Place, least: usize) -> Result<Vec<usize>> {
+pub async fn comes(url: &str, workspace: &str, place: Place, least: usize) -> Result<Vec<usize>> {
     let look = async {
         loop {
             match found(url, workspace, place).await {
@@ -150,7 +150,7 @@ async fn go_on(
 }
 
 /// Makes the workspace, with a flow, and a collection in both workspaces.
-async fn prepare(url: &str) -> Result<()> {
+pub async fn prepare(url: &str) -> Result<()> {
     ended(&tg(url, &["create-workspace", ONE]).await?)?;
     let start = ["start-flow", "-w", ONE, "-i", "default", "-n", "everything"];
     ended(&tg(url, &start).await?)?;
@@ -162,8 +162,14 @@ async fn prepare(url: &str) -> Result<()> {
     Ok(())
 }
 
-/// Backs up a system while one workspace is written; how many numbers were confirmed before, and in the end.
-async fn backed_up(url: &str, data: &Path, backup: &str) -> Result<(usize, usize)> {
+/// Backs up a system, or what `only` says of it, while one workspace is written; how many numbers were confirmed before, and in
+/// the end.
+pub async fn backed_up(
+    url: &str,
+    data: &Path,
+    backup: &str,
+    only: &[&str],
+) -> Result<(usize, usize)> {
     let (stop, enough) = watch::channel(false);
     let (sender, confirmed) = watch::channel(0);
     let reached = async |least: usize| -> Result<usize> {
@@ -175,7 +181,8 @@ async fn backed_up(url: &str, data: &Path, backup: &str) -> Result<(usize, usize
     let data = data.display().to_string();
     let work = async {
         let before = reached(BEFORE).await?;
-        ended(&tg(url, &["backup", backup, "--data-dir", &data]).await?)?;
+        let all = ["backup", backup, "--data-dir", &data];
+        ended(&tg(url, &[&all[..], only].concat()).await?)?;
         let now = reached(0).await?;
         reached(now + AFTER).await?;
         stop.send_replace(true);
@@ -201,7 +208,7 @@ async fn into_a_system_with_others(bus: Bus) -> Result<()> {
     for place in PLACES {
         write(&url, OTHER, place, ELSEWHERE).await?;
     }
-    let (before, sent) = backed_up(&url, &data, &backup).await?;
+    let (before, sent) = backed_up(&url, &data, &backup, &[]).await?;
     drop(system);
 
     let restore = ["restore", &backup, "--data-dir", &path("restored")];

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, ensure};
 use serde_json::json;
 use tg_testkit::process::{Launch, Server, root};
-use tg_testkit::rabbitmq::RabbitNode;
+use tg_testkit::shared_node::VirtualHost;
 use tokio::process::Command;
 
 use crate::world::post;
@@ -17,24 +17,43 @@ const DEPTHS: [&str; 2] = ["3900", "25000"];
 const BOUND: Duration = Duration::from_secs(60);
 /// Between two looks at the queues.
 const PAUSE: Duration = Duration::from_millis(200);
+/// A queue that is there while a system starts only is gone by then.
+const SETTLES: Duration = Duration::from_secs(2);
 
 /// Queues of requests and records, each with a reader.
-async fn read_queues(node: &RabbitNode) -> Result<Vec<(String, u64)>> {
+async fn read_queues(node: &VirtualHost) -> Result<Vec<(String, u64)>> {
     let queues = node.queues().await?.into_iter();
     let read = queues.filter(|queue| queue.consumers > 0 && !queue.exclusive);
     Ok(read.map(|queue| (queue.name, queue.messages)).collect())
 }
 
+/// The same, once two looks find the same ones.
+async fn settled(node: &VirtualHost) -> Result<Vec<(String, u64)>> {
+    let end = Instant::now() + BOUND;
+    let mut before = Vec::new();
+    loop {
+        let queues = read_queues(node).await?;
+        let mut now: Vec<String> = queues.iter().map(|(name, _)| name.clone()).collect();
+        now.sort();
+        if !now.is_empty() && now == before {
+            return Ok(queues);
+        }
+        ensure!(Instant::now() < end, "queues come and go: {now:?}");
+        before = now;
+        tokio::time::sleep(SETTLES).await;
+    }
+}
+
 #[tokio::test]
 async fn on_rabbitmq() -> Result<()> {
-    let node = RabbitNode::start().await?;
-    let mut server = Launch::up().arg("--bus").arg(node.url()).ready().await?;
-    let queues = read_queues(&node).await?;
+    let node = VirtualHost::new().await?;
+    let mut server = Launch::up().over(Some(&node)).ready().await?;
+    let queues = settled(&node).await?;
     ensure!(queues.len() > 20, "{queues:?}");
     let [shorter, longer] = DEPTHS;
     deep(&node, &mut server, &queues, shorter).await?;
     // Some are there while a system starts only.
-    let queues = read_queues(&node).await?;
+    let queues = settled(&node).await?;
     // The first that is longer than a frame ends the connection, and with it queues that live as long; the next one takes such frames.
     deep(&node, &mut server, &queues[..1], longer).await?;
     let end = Instant::now() + BOUND;
@@ -65,7 +84,7 @@ async fn on_rabbitmq() -> Result<()> {
 
 /// Sends headers of a depth to each queue, and waits until none has a message any more.
 async fn deep(
-    node: &RabbitNode,
+    node: &VirtualHost,
     server: &mut Server,
     queues: &[(String, u64)],
     depth: &str,

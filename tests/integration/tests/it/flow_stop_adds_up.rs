@@ -10,9 +10,9 @@ use futures::{SinkExt, StreamExt};
 use serde_json::{Value, json};
 use tg_testkit::model::ScriptedModel;
 use tg_testkit::process::{Launch, Server, tg};
-use tg_testkit::rabbitmq::RabbitNode;
+use tg_testkit::shared_node::VirtualHost;
 use tg_testkit::socket::Socket;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 use tokio_tungstenite::tungstenite::Message;
 
 use crate::traces::{Ended, begin, end, slow};
@@ -28,6 +28,8 @@ const RUNS: usize = 10;
 const WRITER: &str = "triples-write";
 const PAUSE: Duration = Duration::from_millis(10);
 const BOUND: Duration = Duration::from_secs(60);
+/// Between two looks at the broker.
+const LOOK: Duration = Duration::from_millis(100);
 const OTHERS: &[&str] = &[
     "config",
     "iam",
@@ -45,7 +47,7 @@ struct System {
     server: Server,
     graph: Option<Server>,
     graph_again: Option<Launch>,
-    node: Option<RabbitNode>,
+    node: Option<VirtualHost>,
     socket: Socket,
     model: ScriptedModel,
 }
@@ -78,7 +80,7 @@ impl System {
 
     async fn rabbit() -> Result<Self> {
         let model = ScriptedModel::start(slow(PAUSE)).await?;
-        let node = RabbitNode::start().await?;
+        let node = VirtualHost::new().await?;
         let mut others = launch(&model, None).arg("--bus").arg(node.url());
         others.services = OTHERS.iter().map(|name| (*name).to_owned()).collect();
         let mut server = others.spawn().await?;
@@ -152,13 +154,16 @@ impl System {
         let Some(node) = &self.node else {
             return Ok(());
         };
-        let queues = node.queues().await?;
-        let exchanges = node.exchanges().await?;
-        let names = queues.iter().map(|queue| &queue.name);
-        let names = names.chain(exchanges.iter().map(|exchange| &exchange.name));
-        let left: Vec<_> = names.filter(|name| name.contains(FLOW)).collect();
-        ensure!(left.is_empty(), "left on the broker: {left:?}");
-        Ok(())
+        let end = Instant::now() + BOUND;
+        loop {
+            let names = node.names().await?.into_iter();
+            let left: Vec<_> = names.filter(|name| name.contains(FLOW)).collect();
+            if left.is_empty() {
+                return Ok(());
+            }
+            ensure!(Instant::now() < end, "left on the broker: {left:?}");
+            sleep(LOOK).await;
+        }
     }
 
     /// Imports triples under a name and returns once all of them are confirmed.

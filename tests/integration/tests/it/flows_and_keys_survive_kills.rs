@@ -8,8 +8,8 @@ use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tg_testkit::process::{Launch, Server, client, free_port};
-use tg_testkit::rabbitmq::RabbitNode;
 use tg_testkit::services::{ANSWERING, without};
+use tg_testkit::shared_node::VirtualHost;
 use tokio::time::sleep;
 
 use crate::edge::first_key;
@@ -30,7 +30,7 @@ struct System {
     rest: Option<Server>,
     killed: Option<Server>,
     again: Launch,
-    node: Option<RabbitNode>,
+    node: Option<VirtualHost>,
     /// What one that is killed as a whole keeps.
     _data: Option<TempDir>,
 }
@@ -50,7 +50,7 @@ impl System {
                 _data: Some(data),
             });
         }
-        let node = RabbitNode::start().await?;
+        let node = VirtualHost::new().await?;
         let others = without(&ANSWERING, &[victim]);
         let mut rest = with(Launch::serve(&others, &node.url())).spawn().await?;
         let again = with(Launch::serve(&[victim], &node.url())).data(&rest.data().join(victim));
@@ -168,13 +168,10 @@ async fn rows(system: &System, flow: &str) -> Result<BTreeSet<String>> {
 
 /// Queues and exchanges of the broker, if there is one.
 async fn broker(system: &System) -> Result<Vec<String>> {
-    let Some(node) = &system.node else {
-        return Ok(Vec::new());
-    };
-    let (queues, exchanges) = tokio::try_join!(node.queues(), node.exchanges())?;
-    let queues = queues.into_iter().map(|queue| queue.name);
-    let exchanges = exchanges.into_iter().map(|exchange| exchange.name);
-    Ok(queues.chain(exchanges).collect())
+    match &system.node {
+        Some(node) => node.names().await,
+        None => Ok(Vec::new()),
+    }
 }
 
 /// Names that hold a flow's, with that left out.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use tg_testkit::process::{client, free_port, root};
-use tg_testkit::rabbitmq::RabbitNode;
+use tg_testkit::shared_node::VirtualHost;
 use tokio::process::{Child, Command};
 
 /// How often a log is looked at.
@@ -24,7 +24,7 @@ impl Processor {
     pub fn start(
         command: &str,
         id: &str,
-        node: &RabbitNode,
+        node: &VirtualHost,
         log: &Path,
         extra: &[&str],
     ) -> Result<Self> {
@@ -33,7 +33,7 @@ impl Processor {
     }
 
     /// Starts a released service over a stand-in, which is a script of ours.
-    pub fn over_a_stand_in(script: &str, id: &str, node: &RabbitNode, log: &Path) -> Result<Self> {
+    pub fn over_a_stand_in(script: &str, id: &str, node: &VirtualHost, log: &Path) -> Result<Self> {
         Self::by_script(script, id, node, log, &[])
     }
 
@@ -41,7 +41,7 @@ impl Processor {
     pub fn by_script(
         script: &str,
         id: &str,
-        node: &RabbitNode,
+        node: &VirtualHost,
         log: &Path,
         extra: &[&str],
     ) -> Result<Self> {
@@ -53,7 +53,7 @@ impl Processor {
     fn run(
         mut program: Command,
         id: &str,
-        node: &RabbitNode,
+        node: &VirtualHost,
         log: &Path,
         extra: &[&str],
     ) -> Result<Self> {
@@ -69,6 +69,7 @@ impl Processor {
                 "127.0.0.1",
             ])
             .args(["--rabbitmq-port", &node.port().to_string()])
+            .args(["--rabbitmq-vhost", node.name()])
             .args(["--no-loki-enabled", "--metrics-port", &metrics.to_string()])
             .args(extra)
             .stdin(Stdio::null())

@@ -10,7 +10,7 @@ use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 use tg_integration_tests::poison::{DOCUMENTS, Style, Targets, document, style};
 use tg_testkit::mcp::McpServer;
-use tg_testkit::model::{Directive, ScriptedModel, obedient};
+use tg_testkit::model::{Directive, ScriptedModel, obedient, obedient_natively};
 use tg_testkit::process::{Server, client};
 use tg_testkit::shared_node::VirtualHost;
 use tokio::net::TcpListener;
@@ -29,6 +29,8 @@ const BY: [&str; 3] = ["graph", "server", "passages"];
 /// Documents that are read in the graph, too, and in the library, where one of each style is.
 const IN_GRAPH: usize = 50;
 const IN_LIBRARY: usize = Style::ALL.len();
+/// Documents at the server that are read by a model which calls tools by its API: some of each style.
+const NATIVELY: usize = 4 * Style::ALL.len();
 const PATTERNS: [&str; 3] = ["react", "plan-then-execute", "supervisor"];
 
 struct System {
@@ -74,11 +76,16 @@ async fn listener() -> Result<(String, Arc<AtomicUsize>)> {
 }
 
 impl System {
-    async fn new(bus: Bus) -> Result<Self> {
-        let model = ScriptedModel::start(obedient(begins)).await?;
+    async fn new(bus: Bus, native: bool) -> Result<Self> {
+        let rules = match native {
+            true => obedient_natively(begins),
+            false => obedient(begins),
+        };
+        let model = ScriptedModel::start(rules).await?;
         let node = bus.broker().await?;
         let server = launch(&model, node.as_ref())
             .env("THREADGRAPH_AGENT__MAX_ITERATIONS", "100")
+            .env("THREADGRAPH_AGENT__NATIVE_TOOLS", native.to_string())
             .ready()
             .await?;
         let (leak, leaks) = listener().await?;
@@ -234,10 +241,10 @@ impl System {
 }
 
 async fn poisoned_documents_have_no_effect(bus: Bus) -> Result<()> {
-    let system = System::new(bus).await?;
+    let system = System::new(bus, false).await?;
     let url = system.server.url();
     let before = system.kept().await?;
-    let mut obeyed = 0;
+    let (mut obeyed, mut by_server) = (0, 0);
     for number in 0..DOCUMENTS {
         for (at, by) in BY.iter().enumerate() {
             let there = match *by {
@@ -260,9 +267,10 @@ async fn poisoned_documents_have_no_effect(bus: Bus) -> Result<()> {
             };
             ensure!(status == 200, "{}", told());
             let seen = reply["observation"].as_str().unwrap_or_default();
-            obeyed += usize::from(
-                seen.contains("there is no tool") || seen.contains("there is no argument"),
-            );
+            if seen.contains("there is no tool") || seen.contains("there is no argument") {
+                obeyed += 1;
+                by_server += usize::from(*by == "server");
+            }
             system.nothing_came_of_it(&told)?;
             let reply = reply.to_string();
             ensure!(
@@ -275,6 +283,10 @@ async fn poisoned_documents_have_no_effect(bus: Bus) -> Result<()> {
     // The model does as it is told, else this says nothing.
     let runs = DOCUMENTS + IN_GRAPH + IN_LIBRARY;
     ensure!(2 * obeyed > runs, "only {obeyed} of {runs} runs obeyed");
+    ensure!(
+        2 * by_server > DOCUMENTS,
+        "only {by_server} of {DOCUMENTS} runs that read at the MCP server obeyed"
+    );
     for call in system.model.calls() {
         let prompt = call.body.to_string();
         ensure!(
@@ -307,4 +319,46 @@ async fn poisoned_documents_have_no_effect(bus: Bus) -> Result<()> {
     Ok(())
 }
 
-on_both_buses!(poisoned_documents_have_no_effect);
+/// A model that calls tools by its API calls what it was never offered, too: nothing of that is done.
+async fn poisoned_results_have_no_effect_on_calls_by_the_api(bus: Bus) -> Result<()> {
+    let system = System::new(bus, true).await?;
+    let url = system.server.url();
+    let before = system.kept().await?;
+    let mut obeyed = 0;
+    for number in 0..NATIVELY {
+        let question = format!("What are the dues? nonce-server-{number}");
+        let ask = json!({"question": question, "pattern": "react"});
+        let (status, reply) = post(&url, "api/v1/flow/default/service/agent", ask).await?;
+        let told = || format!("document {number} ({:?}): {reply}", style(number));
+        ensure!(status == 200, "{}", told());
+        let seen = reply["observation"].as_str().unwrap_or_default();
+        obeyed += usize::from(seen.contains("there is no tool"));
+        system.nothing_came_of_it(&told)?;
+        let said = reply.to_string();
+        let heard = CANARIES.iter().any(|canary| said.contains(canary));
+        ensure!(!heard, "{}", told());
+    }
+    // The model was offered tools and called others, else this says nothing.
+    ensure!(obeyed > 0, "no run obeyed");
+    let calls = system.model.calls();
+    let tools = calls
+        .iter()
+        .filter_map(|call| call.body["tools"].as_array());
+    let mut names = tools.flatten().map(|tool| &tool["function"]["name"]);
+    ensure!(
+        names.any(|name| name == "document"),
+        "no tools were offered"
+    );
+    for call in &calls {
+        let prompt = call.body.to_string();
+        let heard = CANARIES.iter().any(|canary| prompt.contains(canary));
+        ensure!(!heard, "{prompt}");
+    }
+    ensure!(system.kept().await? == before, "something was written");
+    Ok(())
+}
+
+on_both_buses!(
+    poisoned_documents_have_no_effect,
+    poisoned_results_have_no_effect_on_calls_by_the_api,
+);

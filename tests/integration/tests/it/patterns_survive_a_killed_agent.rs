@@ -1,6 +1,7 @@
 //! `kill -9` of the agent after each frame of a run that plans, of one with subagents, and of one that gives a graph of tasks to
 //! other agents: its successor goes on, and there is one answer. What subagents found, and the chain of the trace, is there once.
-//! When the service of models or of tools is killed instead, a run ends once as well: in its answer, or in a clear error.
+//! When the service of models or of tools, of the graph, of documents or of configuration is killed instead, a run ends once as well:
+//! in its answer, or in a clear error.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -241,6 +242,44 @@ async fn a_plan_whose_tools_die() -> Result<()> {
 #[tokio::test]
 async fn subagents_whose_tools_die() -> Result<()> {
     killed("tool", ("supervisor", "What is it?"), 0).await
+}
+
+/// The services that a run needs beside its model and tools; each is killed and started many times.
+mod alone {
+    use anyhow::Result;
+
+    const PLAN: (&str, &str) = ("plan-then-execute", "What is it?");
+    const SUBAGENTS: (&str, &str) = ("supervisor", "What is it?");
+
+    #[tokio::test]
+    async fn a_plan_whose_graph_dies() -> Result<()> {
+        super::killed("graph", PLAN, 0).await
+    }
+
+    #[tokio::test]
+    async fn subagents_whose_graph_dies() -> Result<()> {
+        super::killed("graph", SUBAGENTS, 0).await
+    }
+
+    #[tokio::test]
+    async fn a_plan_whose_librarian_dies() -> Result<()> {
+        super::killed("librarian", PLAN, 0).await
+    }
+
+    #[tokio::test]
+    async fn subagents_whose_librarian_dies() -> Result<()> {
+        super::killed("librarian", SUBAGENTS, 0).await
+    }
+
+    #[tokio::test]
+    async fn a_plan_whose_configuration_dies() -> Result<()> {
+        super::killed("config", PLAN, 0).await
+    }
+
+    #[tokio::test]
+    async fn subagents_whose_configuration_dies() -> Result<()> {
+        super::killed("config", SUBAGENTS, 0).await
+    }
 }
 
 /// Line 119 with deaths: no task's work is done twice.

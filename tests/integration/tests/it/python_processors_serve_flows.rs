@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use tg_testkit::bus::until;
 use tg_testkit::model::{ScriptedModel, two_step_react};
 use tg_testkit::process::{Launch, Server, official, tg};
-use tg_testkit::rabbitmq::RabbitNode;
 use tg_testkit::services::SERVICES;
+use tg_testkit::shared_node::VirtualHost;
 use tg_testkit::socket::{Socket, text_of};
 use tokio::time::Instant;
 
@@ -24,7 +24,7 @@ const TEXT: &str = "The Harrowgate lantern is a lamp made of blue glass. The Har
     Ottoline Frask in 1887. Ottoline Frask was a glassblower from Pellworth.\n";
 const DEFINITION: &str = "http://www.w3.org/2004/02/skos/core#definition";
 /// A system of ours on a broker, without some processors.
-fn ours(node: &RabbitNode, without: &str) -> Launch {
+fn ours(node: &VirtualHost, without: &str) -> Launch {
     Launch::serve(&SERVICES, &node.url())
         .arg("--mode")
         .arg("interop")
@@ -104,7 +104,7 @@ async fn answered(server: &Server) -> Result<String> {
 
 #[tokio::test]
 async fn chunker_definitions_and_graph_rag_make_answers_of_a_document() -> Result<()> {
-    let node = RabbitNode::start().await?;
+    let node = VirtualHost::new().await?;
     let theirs = [
         ("chunker-recursive", "chunker"),
         ("kg-extract-definitions", "kg-extract-definitions"),
@@ -138,7 +138,7 @@ async fn chunker_definitions_and_graph_rag_make_answers_of_a_document() -> Resul
 
 #[tokio::test]
 async fn a_store_of_triples_over_the_released_bases_holds_the_graph() -> Result<()> {
-    let node = RabbitNode::start().await?;
+    let node = VirtualHost::new().await?;
     let server = ours(&node, "triples-write,triples-query").ready().await?;
     let logs = tempfile::TempDir::new()?;
     let store = Processor::over_a_stand_in("foreign_triples.py", "triples", &node, logs.path())?;
@@ -157,7 +157,7 @@ async fn a_store_of_triples_over_the_released_bases_holds_the_graph() -> Result<
 
 #[tokio::test]
 async fn the_agent_answers_the_official_command() -> Result<()> {
-    let node = RabbitNode::start().await?;
+    let node = VirtualHost::new().await?;
     let args = json!({"question": "What is six times seven?"});
     let model = ScriptedModel::start(two_step_react("llm", args, 8)).await?;
     let server = ours(&node, "agent-manager")
@@ -191,7 +191,7 @@ async fn the_agent_answers_the_official_command() -> Result<()> {
 /// A tool service of the reference, behind a queue of the workspace, is a tool of our agent.
 #[tokio::test]
 async fn a_tool_service_is_used_by_our_agent() -> Result<()> {
-    let node = RabbitNode::start().await?;
+    let node = VirtualHost::new().await?;
     let model = ScriptedModel::start(Vec::new()).await?;
     let server = Launch::serve(&SERVICES, &node.url())
         .arg("--mode")
@@ -244,7 +244,7 @@ async fn a_tool_service_is_used_by_our_agent() -> Result<()> {
 /// stand-ins for the Cassandra and the object store that it needs.
 #[tokio::test]
 async fn our_agent_keeps_its_trace_with_their_librarian() -> Result<()> {
-    let node = RabbitNode::start().await?;
+    let node = VirtualHost::new().await?;
     let rules = two_step_react("calculator", json!({"expression": "6*7"}), 8);
     let model = ScriptedModel::start(rules).await?;
     let services: Vec<&str> = SERVICES

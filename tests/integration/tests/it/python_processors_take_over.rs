@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
 use tg_testkit::model::{ScriptedModel, two_step_react};
 use tg_testkit::process::Launch;
-use tg_testkit::rabbitmq::RabbitNode;
+use tg_testkit::shared_node::VirtualHost;
 use tg_testkit::socket::{Socket, text_of};
 
 use crate::foreign::{Processor, attached};
@@ -27,7 +27,7 @@ const OURS: [&str; 8] = [
 
 #[tokio::test]
 async fn and_the_agent_still_answers() -> Result<()> {
-    let node = RabbitNode::start().await?;
+    let node = VirtualHost::new().await?;
     let rules = two_step_react("calculator", json!({"expression": "6*7"}), 8);
     let model = ScriptedModel::start(rules).await?;
     // The flow runs before they come: a foreign processor can miss a change made while it starts.

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 use tg_testkit::chance::Chance;
 use tg_testkit::model::{End, Reply, Rule, ScriptedModel, two_step_react};
-use tg_testkit::process::{Launch, Server, tg};
+use tg_testkit::process::{Launch, Server, client, tg};
 use tg_testkit::shared_node::VirtualHost;
 use tg_testkit::socket::Socket;
 
@@ -128,6 +128,37 @@ async fn joined(bus: Bus, times: usize) -> Result<Vec<Duration>> {
     Ok(took)
 }
 
+/// What a stream of events has, byte by byte, without its signs of life.
+async fn streamed(request: reqwest::RequestBuilder) -> Result<String> {
+    let request = request.header("accept", "text/event-stream").timeout(BOUND);
+    let text = request.send().await?.error_for_status()?.text().await?;
+    Ok(text.replace(": alive\n\n", ""))
+}
+
+/// The other test compares what frames say, this one how they are written.
+async fn a_joined_stream_has_the_bytes_of_the_first(bus: Bus) -> Result<()> {
+    let rules = two_step_react("calculator", json!({"expression": "6*7"}), 8);
+    let system = Gateways::new(bus, rules).await?;
+    let http = client()?;
+    let agent = format!("{}api/v1/flow/default/service/agent", system.first.url());
+    let asks = http.post(agent).header("x-on-disconnect", "detach");
+    let all = streamed(asks.json(&json!({"question": "what is nonce-1"}))).await?;
+    let ids = all.lines().filter_map(|line| line.strip_prefix("id: "));
+    let ids: Vec<&str> = ids.collect();
+    ensure!(ids.len() > 10, "{all}");
+    let mut chance = Chance::of_this_run();
+    for _ in 0..JOIN {
+        let id = ids[chance.below(ids.len() - 1)];
+        let (run, _) = id.rsplit_once(':').context("no offset")?;
+        let join = http.get(format!("{}api/v1/runs/{run}", system.other()));
+        let rest = streamed(join.header("last-event-id", id)).await?;
+        let event = all.find(&format!("id: {id}\n")).context("no event")?;
+        let behind = event + all[event..].find("\n\n").context("no end")? + 2;
+        ensure!(rest == all[behind..], "behind {id}: {rest}");
+    }
+    Ok(())
+}
+
 async fn a_cancel_closes_the_providers_connection(bus: Bus) -> Result<()> {
     cancelled(bus, CANCELS).await.map(drop)
 }
@@ -226,6 +257,7 @@ async fn a_run_waits_for_its_asker(bus: Bus) -> Result<()> {
 
 on_both_buses!(
     a_run_is_joined_without_a_gap_or_repeat,
+    a_joined_stream_has_the_bytes_of_the_first,
     a_cancel_closes_the_providers_connection,
     a_cancelled_supervisor_leaves_nothing_running,
     a_run_waits_for_its_asker,

@@ -19,8 +19,10 @@ use crate::world::{Bus, launch, on_both_buses};
 const BOUND: Duration = Duration::from_secs(60);
 /// Pause between two looks.
 const LOOK: Duration = Duration::from_millis(100);
-/// Longer than a look at the files takes to come.
+/// A refusal comes sooner.
 const LATER: Duration = Duration::from_secs(60);
+/// Longer than the whole test: the model answers when it is told to hurry.
+const HELD: Duration = Duration::from_secs(600);
 const UNKNOWN: &str = "its certificate is signed by no authority that is trusted here; --ca-file names the file of the one \
                        that signed it";
 
@@ -169,7 +171,7 @@ const REFUSED: &str = "tg_gateway_certificate_refused";
 async fn a_certificate_is_renewed_under_way(bus: Bus) -> Result<()> {
     let mut certified = Certified::new()?;
     // Answers after the certificate was renewed.
-    let slow = Rule::always(Reply::text("At last.").delayed(LATER));
+    let slow = Rule::always(Reply::text("At last.").delayed(HELD));
     let model = ScriptedModel::start(vec![slow]).await?;
     let broker = bus.broker().await?;
     let server = launch(&model, broker.as_ref()).secure(&certified);
@@ -191,6 +193,7 @@ async fn a_certificate_is_renewed_under_way(bus: Bus) -> Result<()> {
     let renewed = async || Ok(certified.shown(port).await? == second);
     until("newcomers are shown the new one", renewed).await?;
     ensure!(gauge(&server, REFUSED).await? == "0", "{}", server.log());
+    model.hurry();
     let events = asked.text().await?;
     let whole = events.contains("At last.") && events.trim_end().ends_with("data: {}");
     ensure!(whole, "the stream went on: {events}");

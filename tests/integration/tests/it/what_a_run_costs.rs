@@ -1,21 +1,30 @@
-//! What a run of the agent costs: how many messages processors handle, and how often each store commits. The numbers are
-//! exactly those of `run_costs.json`, on both buses: a change that alters them alters the file, too. No run begins before the
-//! one before has left all that it leaves, so that no commit is shared.
+//! What a run of the agent costs: how many messages processors handle, which queues they come from, and how often each store
+//! commits. The numbers are exactly those of `run_costs.json`, on both buses: a change that alters them alters the file, too.
+//! No run begins before the one before has left all that it leaves, so that no commit is shared.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
-use tg_testkit::model::two_step_react;
+use tg_testkit::model::{Rule, ScriptedModel, two_step_react};
+use tg_testkit::otlp::{Received, Receiver};
 
-use crate::world::{Bus, World, on_both_buses};
+use crate::world::{Bus, World, launch, on_both_buses, post};
 
 const COSTS: &str = include_str!("run_costs.json");
 
 /// Runs that are made before and while it is counted, one after the other.
 const WARM: usize = 3;
 const RUNS: u64 = 20;
+
+/// Runs of which the queues are looked at.
+const TRACED: usize = 5;
+
+/// The span of a run at the gateway, how the span of the work on a message begins, and what names its queue.
+const ASKED: &str = "rest agent";
+const WORK: &str = "process ";
+const QUEUE: &str = "messaging.destination.name";
 
 /// How long the model thinks: what a step left is committed before the next step leaves something.
 const THINKS: Duration = Duration::from_millis(100);
@@ -33,10 +42,17 @@ const NOT_OF_RUNS: [&str; 2] = ["iam", "graph"];
 /// What is counted, by what it is.
 type Counts = BTreeMap<String, u64>;
 
-async fn run(world: &World, number: usize) -> Result<()> {
+/// A dialog of two steps, of which the first calls the calculator.
+fn dialog() -> Vec<Rule> {
+    let rules = two_step_react("calculator", json!({"expression": "6*7"}), 8);
+    let rules = rules.into_iter().map(|rule| rule.delayed(THINKS / 8));
+    rules.collect()
+}
+
+async fn run(url: &str, number: usize) -> Result<()> {
     let question = json!({"question": format!("How much is it? #{number}#")});
     let path = "api/v1/flow/default/service/agent";
-    let (status, answer) = world.post(path, question).await?;
+    let (status, answer) = post(url, path, question).await?;
     ensure!(status == 200, "{answer}");
     Ok(())
 }
@@ -112,16 +128,15 @@ async fn settled(world: &World, before: &Counts, expected: &Counts) -> Result<()
 }
 
 async fn a_run_costs_what_the_file_says(bus: Bus) -> Result<()> {
-    let rules = two_step_react("calculator", json!({"expression": "6*7"}), 8);
-    let rules = rules.into_iter().map(|rule| rule.delayed(THINKS / 8));
-    let world = World::with(bus, rules.collect()).await?;
+    let world = World::with(bus, dialog()).await?;
+    let url = world.server.url();
     let costs: Value = serde_json::from_str(COSTS)?;
     let costs = &costs[match bus {
         Bus::Embedded => "embedded",
         Bus::Rabbit => "rabbitmq",
     }];
     for number in 0..WARM {
-        run(&world, number).await?;
+        run(&url, number).await?;
     }
     let mut before = counted(&world).await?;
     // What the start and the first runs left to be written is written.
@@ -134,7 +149,7 @@ async fn a_run_costs_what_the_file_says(bus: Bus) -> Result<()> {
         before = now;
     }
     for number in 1..=RUNS {
-        run(&world, WARM + usize::try_from(number)?).await?;
+        run(&url, WARM + usize::try_from(number)?).await?;
         settled(&world, &before, &expected(costs, number)?).await?;
     }
     tokio::time::sleep(LAST_LOOK).await;
@@ -147,4 +162,62 @@ async fn a_run_costs_what_the_file_says(bus: Bus) -> Result<()> {
     Ok(())
 }
 
-on_both_buses!(a_run_costs_what_the_file_says);
+/// How often a run's messages came to each queue: the work on them by the names of their subscriptions, by trace. Only traces
+/// of runs count.
+fn deliveries(spans: &[Received]) -> BTreeMap<&str, Counts> {
+    let roots = spans.iter().filter(|span| span.name == ASKED);
+    let mut of_runs: BTreeMap<&str, Counts> = roots
+        .map(|root| (root.trace.as_str(), Counts::new()))
+        .collect();
+    for span in spans.iter().filter(|span| span.name.starts_with(WORK)) {
+        let queue = span.attributes.get(QUEUE);
+        if let (Some(counts), Some(queue)) = (of_runs.get_mut(span.trace.as_str()), queue) {
+            *counts.entry(queue.clone()).or_default() += 1;
+        }
+    }
+    of_runs
+}
+
+/// Questions and records only: in how many messages a streamed answer goes back depends on when its pieces come.
+async fn a_run_comes_to_the_queues_of_the_file(bus: Bus) -> Result<()> {
+    let receiver = Receiver::start().await?;
+    let model = ScriptedModel::start(dialog()).await?;
+    let node = bus.broker().await?;
+    let launch = launch(&model, node.as_ref());
+    let launch = launch.env("THREADGRAPH_TELEMETRY__OTLP_URL", receiver.url());
+    let server = launch.ready().await?;
+    let costs: Value = serde_json::from_str(COSTS)?;
+    let expected = expected(&costs["deliveries"], 1)?;
+    for number in 0..TRACED {
+        run(&server.url(), number).await?;
+    }
+    let all = |spans: &[Received]| {
+        let of_runs = deliveries(spans);
+        let has_all = |counts: &Counts| {
+            expected
+                .iter()
+                .all(|(of, least)| counts.get(of) >= Some(least))
+        };
+        of_runs.len() >= TRACED && of_runs.values().all(has_all)
+    };
+    // What is missing is named below.
+    receiver.until(SETTLED, all).await;
+    tokio::time::sleep(LAST_LOOK).await;
+    let faults = receiver.faults();
+    ensure!(faults.is_empty(), "{faults:?}");
+    let spans = receiver.spans();
+    let found = deliveries(&spans);
+    ensure!(found.len() == TRACED, "{} runs of {TRACED}", found.len());
+    for counts in found.values() {
+        ensure!(
+            *counts == expected,
+            "a run: counted {counts:#?}, not {expected:#?}"
+        );
+    }
+    Ok(())
+}
+
+on_both_buses!(
+    a_run_costs_what_the_file_says,
+    a_run_comes_to_the_queues_of_the_file,
+);

@@ -27,6 +27,10 @@ pub struct Definition {
     pub framing: String,
     /// Groups of tools that it has; `None`: those of its caller.
     pub group: Option<Vec<String>>,
+    /// The model that answers it; empty: that of the flow.
+    pub model: String,
+    /// Models that whoever gives it work may name instead. No others: what a run reads must not choose among all of a provider.
+    pub model_choices: Vec<String>,
     /// What it is good at.
     pub capabilities: Vec<Capability>,
     /// It does what it is given on its own: nobody waits for it.
@@ -36,6 +40,28 @@ pub struct Definition {
     /// It is a program on this machine, as whoever runs the system says: no row does.
     #[serde(skip)]
     pub program: bool,
+}
+
+impl Definition {
+    /// The same with the model that whoever gives it work names; empty: its own.
+    ///
+    /// # Errors
+    /// It may not be named, for the model, with those that may.
+    pub fn answered_by(self, model: &str) -> Result<Self, String> {
+        if model.is_empty() || model == self.model {
+            return Ok(self);
+        }
+        if self.model_choices.iter().any(|one| one == model) {
+            return Ok(Self {
+                model: model.to_owned(),
+                ..self
+            });
+        }
+        Err(match self.model_choices.as_slice() {
+            [] => "model: this agent has no choice of models".to_owned(),
+            all => format!("model: must be one of: {}", all.join(", ")),
+        })
+    }
 }
 
 /// The agents of a workspace by id.
@@ -201,6 +227,23 @@ mod tests {
         let roster = Roster::read(&rows, &[], &mut faults);
         assert_eq!(faults.len(), 1, "{faults:?}");
         roster
+    }
+
+    #[test]
+    fn a_caller_names_one_of_the_models_that_an_agent_allows() {
+        let one = Definition {
+            model: "own".into(),
+            model_choices: vec!["m".into(), "n".into()],
+            ..Definition::default()
+        };
+        for (named, answers) in [("", "own"), ("own", "own"), ("n", "n")] {
+            let model = one.clone().answered_by(named).map(|one| one.model);
+            assert_eq!(model.as_deref(), Ok(answers));
+        }
+        let fault = one.answered_by("o").unwrap_err();
+        assert_eq!(fault, "model: must be one of: m, n");
+        let fault = Definition::default().answered_by("o").unwrap_err();
+        assert_eq!(fault, "model: this agent has no choice of models");
     }
 
     /// Line 114.

@@ -384,6 +384,7 @@ fn fixed_arguments(kind: &Kind) -> Option<Vec<Argument>> {
                 false,
             ),
             text("session_id", "Name of a session to go on with", false),
+            text("model", "One of the models that the agent allows", false),
         ],
         Kind::Dispatch { .. } => vec![one(
             "task_graph",

@@ -1,6 +1,6 @@
 //! Runs whose next call does not fit their budget end with the best that they have.
 
-use tg_mesh::Ask;
+use tg_mesh::{Ask, clock};
 use tg_schemas::ErrorCode;
 use tg_schemas::msg::{AgentRequest, AgentResponse, AgentRun};
 use tg_testkit::place::Place;
@@ -10,8 +10,8 @@ use super::routed::with_types;
 use super::world::{SOON, Say, World, question, rows};
 use crate::engine::guards::budget;
 use crate::engine::phase::{PLAN, SUPERVISOR};
-use crate::engine::usage::Scope;
-use crate::store::Days;
+use crate::engine::usage::{Amount, Scope};
+use crate::store::{Account, Call, CallKind, Days, Reservation};
 
 const ADD: &str = "Thought: add\nAction: calculator\nArgs: {\"expression\": \"2+2\"}";
 /// Takes more than a second to be said: 7 characters each 20 ms.
@@ -182,6 +182,41 @@ async fn several_runs_have_one_budget(place: Place) {
     );
 }
 
+/// What others have reserved is often more than they take: a run waits for that before it stops. Here it lapses after a moment.
+async fn a_run_waits_for_what_others_have_reserved(place: Place) {
+    let budget = r#"{"workspace": {"tokens": 10000}}"#;
+    let world = world(&place, budget, "Final Answer: done").await;
+    let now = clock::millis();
+    let others = Reservation {
+        account: Account {
+            workspace: "default".into(),
+            run: "other".into(),
+            ..Account::default()
+        },
+        amount: Amount {
+            in_token: 9900,
+            ..Amount::default()
+        },
+        like: (Scope::Model, "other".into()),
+        bounds: Vec::new(),
+        expires_ms: now + 2000,
+        day: "2026-11-29".into(),
+        waits: false,
+    };
+    let call = Call {
+        run: "other".into(),
+        step: 1,
+        kind: CallKind::Model,
+        nth: 0,
+    };
+    let reserved = world.ledger.reserve(&call, &others, now).await.unwrap();
+    assert_eq!(reserved, None);
+    let chunks = world.run(&question("q", false)).await;
+    let last = chunks.last().expect("an end");
+    assert_eq!((&*last.content, last.stopped), ("done", false));
+    assert_eq!(world.calls(), 1);
+}
+
 /// Each key has its own, known by what the gateway says of who asks; who comes with none has the user's.
 async fn a_key_has_a_budget_of_its_own(place: Place) {
     let world = world(&place, r#"{"key": {"tool_calls": 2}}"#, ADD).await;
@@ -315,6 +350,7 @@ tg_testkit::on_both_buses!(
     the_router_is_bound,
     the_router_counts,
     several_runs_have_one_budget,
+    a_run_waits_for_what_others_have_reserved,
     a_key_has_a_budget_of_its_own,
     subagents_count_for_their_run,
     a_plan_counts_its_steps,

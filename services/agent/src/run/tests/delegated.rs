@@ -376,7 +376,39 @@ async fn line_130_a_step_that_is_taken_again_adds_no_second_turn(place: Place) {
     }
 }
 
+/// C.9: the model that a call names, else the agent's own, else that of the flow; none that the agent does not allow.
+async fn a_call_names_one_of_the_models_of_an_agent(place: Place) {
+    let config = agents();
+    let row = json!({"name": "Cee", "model": "m1", "model_choices": ["m2"]});
+    config.put("agent-definition", "c", &row.to_string());
+    let asks = |agent: &str, message: &str, model: &str| {
+        let call = json!({"agent_id": agent, "message": message, "model": model});
+        calls("delegate", &call)
+    };
+    let script = [
+        asks("c", "1?", ""),
+        asks("c", "2?", "m2"),
+        asks("c", "3?", "m3"),
+        asks("b", "4?", ""),
+        Say::Text("Final Answer: done"),
+    ];
+    let world = World::among(&place, script, config, Vec::new()).await;
+    for goal in ["1?", "2?", "4?"] {
+        give(&world, goal, [Say::Text("Final Answer: it")]);
+    }
+    let chunks = world.run(&question("q", false)).await;
+    let refused = "error: model: must be one of: m2";
+    assert_eq!(observed(&chunks), ["it", "it", refused, "it"]);
+    let asked = world.model.asked.lock();
+    let models = asked.iter().map(|one| one.settings.as_ref());
+    let models: Vec<&str> = models
+        .map(|settings| settings.map_or("", |one| one.model.as_str()))
+        .collect();
+    assert_eq!(models, ["", "m1", "", "m2", "", "", "", ""]);
+}
+
 tg_testkit::on_both_buses!(
+    a_call_names_one_of_the_models_of_an_agent,
     line_092_a_persistent_agent_goes_on_with_its_window,
     line_130_a_step_that_is_taken_again_adds_no_second_turn,
     another_agent_does_it_and_its_trace_is_part_of_the_run,

@@ -5,12 +5,15 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use parking_lot::Mutex;
 use serde_json::json;
-use tg_mesh::Tap;
+use tg_mesh::{Cx, Processor, Tap};
 use tg_provenance::Session;
-use tg_schemas::msg::{AgentRunsRequest, AgentRunsResponse, AgentTask, SessionNotice};
-use tg_schemas::processors::agent_manager;
+use tg_schemas::msg::{
+    AgentRunsRequest, AgentRunsResponse, AgentTask, OperationResponse, SessionNotice,
+};
+use tg_schemas::processors::{agent_manager, sessions};
 use tg_schemas::{Class, Error, Term, Topic, WorkspaceId};
 use tg_testkit::config::Config;
+use tg_testkit::fakes::Played;
 use tg_testkit::place::Place;
 
 use super::delegated::{agents, calls, leaked, observed};
@@ -140,6 +143,32 @@ async fn line_116_a_task_is_announced(place: Place) {
         ("success", "B", "bee", "delegate")
     );
     assert!(one.started_ms >= one.created_ms && one.completed_ms >= one.started_ms);
+}
+
+/// C.9: what is announced stands in its session before anybody hears of it.
+async fn what_is_announced_is_kept_by_the_sessions_first(place: Place) {
+    let kept: Arc<Played<SessionNotice, OperationResponse>> = Played::new(|_: &Cx, _| {
+        Ok(OperationResponse {
+            last: true,
+            ..OperationResponse::default()
+        })
+    });
+    let keeps = Processor::new(sessions::PROCESSOR).serves(sessions::NOTICES, kept.clone());
+    let script = [give_task("b?"), Say::Text("Final Answer: done")];
+    let world = World::among(&place, script, rows(), vec![keeps]).await;
+    let mut tap = announcements(&world).await;
+    give(&world, "b?", [Say::Text("Final Answer: B")]);
+    let asked = tg_schemas::msg::AgentRequest {
+        conversation_id: "talk".into(),
+        ..question("q", false)
+    };
+    world.run(&asked).await;
+    let notice = heard(&mut tap).await;
+    assert_eq!(
+        (&*notice.session_id, &*notice.text),
+        ("talk", "**The Bee**\n\nB")
+    );
+    assert_eq!(*kept.asked.lock(), [notice]);
 }
 
 /// Line 113: work that is given as tasks is as deep as any other.
@@ -404,6 +433,7 @@ tg_testkit::on_both_buses!(
     a_process_that_stops_cancels_its_tasks,
     a_recorded_run_is_replayed_without_its_tasks,
     line_118_a_restart_interrupts_tasks,
+    what_is_announced_is_kept_by_the_sessions_first,
     line_116_a_task_is_announced,
     line_118_a_task_is_cancelled_and_steered,
     tasks_wait_for_their_places,

@@ -56,6 +56,7 @@ fn reservation(run: &str, count: u64, bounds: Vec<Bound>) -> Reservation {
         bounds,
         expires_ms: 1000,
         day: "2026-11-27".into(),
+        waits: false,
     }
 }
 
@@ -164,24 +165,21 @@ pub(super) async fn what_is_reserved_binds_until_it_is_settled_or_over(ledger: S
 
 /// What only reservations of others stand in the way of is told from what does not fit any more.
 pub(super) async fn a_refusal_says_whether_it_is_for_what_others_reserved(ledger: Store) {
-    let ask = async |id: &str| {
+    let ask = async |id: &str, waits: bool| {
         let next = reservation(id, 600, vec![bound(Scope::Workspace, 1000)]);
+        let next = Reservation { waits, ..next };
         let call = call(id, 1, CallKind::Model);
         ledger.reserve(&call, &next, 1).await.unwrap()
     };
-    assert_eq!(ask("first").await, None);
-    assert!(ask("second").await.unwrap().reserved);
+    assert_eq!(ask("first", false).await, None);
+    assert!(ask("second", false).await.unwrap().reserved);
+    assert!(ask("waits", true).await.unwrap().reserved);
     let settled = call("first", 1, CallKind::Model);
-    let used = took("first", 600);
-    ledger
-        .settle(&of("first"), &settled, &used, 1)
-        .await
-        .unwrap();
-    assert!(!ask("third").await.unwrap().reserved);
-    assert!(
-        ask("second").await.unwrap().reserved,
-        "what was said stands"
-    );
+    let (of, used) = (of("first"), took("first", 600));
+    ledger.settle(&of, &settled, &used, 1).await.unwrap();
+    assert!(!ask("third", false).await.unwrap().reserved);
+    assert!(ask("second", false).await.unwrap().reserved, "it stands");
+    assert!(!ask("waits", true).await.unwrap().reserved, "asked anew");
 }
 
 /// Nobody tells of a call that no run makes once its process is gone; the end of a run tells of those of the run.

@@ -7,6 +7,14 @@ use super::{detached, heads, steps, tasks, usage};
 use crate::engine::router::Route;
 use crate::store::{Asked, Began, KEEP_ENDS_MS, KEEP_MS, PURGE, PURGE_EVERY};
 
+/// How much is written to begin a run. Now and then what is too old goes, which may be much.
+pub(super) fn bytes_to_begin(asked: &Asked, now_ms: i64) -> usize {
+    match now_ms % PURGE_EVERY {
+        0 => usize::MAX,
+        _ => asked.key.len() + asked.text.len(),
+    }
+}
+
 /// The run that a question began, which may be this one; `None` where the workspace is over.
 pub(super) fn begin(
     tx: &Transaction<'_>,

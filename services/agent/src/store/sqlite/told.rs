@@ -5,6 +5,14 @@ use tg_storage::rusqlite::{Connection, OptionalExtension, Transaction, params};
 
 use crate::store::Told;
 
+/// How much is written to keep parts. For some, as many others go as are too many: nobody knows how many.
+pub(super) fn bytes(told: &Told) -> usize {
+    match told.parts.is_empty() {
+        true => 0,
+        false => usize::MAX,
+    }
+}
+
 /// Keeps parts, but for those that are kept already: a step that is taken up again tells the same. Of the workspace the oldest go
 /// that are too many.
 pub(super) fn keep(

@@ -118,7 +118,9 @@ pub(super) fn reserve(
                     .budget
                     .exhausted(&bound.whose, &settled, &alone.into())
                     .is_none();
-            enter(tx, call, next, &Amount::default(), Some(&over), now_ms)?;
+            if !(next.waits && over.reserved) {
+                enter(tx, call, next, &Amount::default(), Some(&over), now_ms)?;
+            }
             return Ok(Some(over));
         }
     }
@@ -477,12 +479,17 @@ pub(super) fn clear(
     Ok((days > 0).then_some(amount))
 }
 
-/// Counts calls of no run that nobody told of within their time, as the process that made them is gone.
+/// Calls of no run that nobody reported within their time.
+const LATE: &str = "SELECT DISTINCT run FROM usage_call
+    WHERE run >= 'call/' AND run < 'call0' AND settled = 0 AND expires_ms <= ?1 LIMIT ?2";
+/// Removes calls of no run that were counted long ago.
+const FORGET_LATE: &str = "DELETE FROM usage_call WHERE (run, step, kind) IN
+    (SELECT run, step, kind FROM usage_call
+     WHERE run >= 'call/' AND run < 'call0' AND settled = 1 AND expires_ms < ?1 LIMIT ?2)";
+
+/// Counts calls of no run that nobody reported within their time, as the process that made them is gone.
 fn lapse(tx: &Transaction<'_>, now_ms: i64) -> Result<bool, StorageError> {
-    let mut late = tx.prepare_cached(
-        "SELECT DISTINCT run FROM usage_call
-         WHERE settled = 0 AND run LIKE 'call/%' AND expires_ms <= ?1 LIMIT ?2",
-    )?;
+    let mut late = tx.prepare_cached(LATE)?;
     let late = late.query_map(params![now_ms, PURGE], |row| row.get(0))?;
     let late: Vec<String> = late.collect::<Result<_, _>>()?;
     for run in &late {
@@ -501,14 +508,8 @@ pub(super) fn forget(tx: &Transaction<'_>, now_ms: i64) -> Result<bool, StorageE
                 ORDER BY created_ms LIMIT ?2)",
         )?
         .execute(params![now_ms - KEEP_MS, PURGE])?;
-    // By the range of their names, which has an index.
     let of_no_run = tx
-        .prepare_cached(
-            "DELETE FROM usage_call WHERE (run, step, kind) IN
-               (SELECT run, step, kind FROM usage_call
-                WHERE run >= 'call/' AND run < 'call0' AND settled = 1 AND expires_ms < ?1
-                LIMIT ?2)",
-        )?
+        .prepare_cached(FORGET_LATE)?
         .execute(params![now_ms - KEEP_CALLS_MS, PURGE])?;
     let mut more = late || calls.max(of_no_run) as i64 >= PURGE;
     for (before_ms, short_lived) in [
@@ -545,4 +546,27 @@ pub(super) fn purge_some(tx: &Transaction<'_>, workspace: &str) -> Result<bool, 
         )?
         .execute(params![workspace, PURGE])?;
     Ok(totals + open > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::schema::MIGRATIONS;
+    use super::*;
+
+    #[test]
+    fn calls_of_no_run_are_found_by_when_their_time_is_over() {
+        let conn = Connection::open_in_memory().unwrap();
+        for script in MIGRATIONS {
+            conn.execute_batch(script).unwrap();
+        }
+        for sql in [LATE, FORGET_LATE] {
+            let explained = format!("EXPLAIN QUERY PLAN {sql}");
+            let plan = query_rows(&conn, &explained, params![1, 2], |row| {
+                row.get::<_, String>(3)
+            });
+            let plan = plan.unwrap().join("; ");
+            let index = "usage_call_expires (settled=? AND expires_ms<?)";
+            assert!(plan.contains(index) && !plan.contains("SCAN"), "{plan}");
+        }
+    }
 }

@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use tg_collections::KnownConfig;
 use tg_schemas::{Error, WorkspaceKey};
 use tg_storage::rusqlite::{OptionalExtension, params};
-use tg_storage::{ConfigKnown, Database, Durability, StorageError};
+use tg_storage::{ConfigKnown, Database, Durability, OneWorkspace, StorageError};
 
 use super::{Phase, Progress, StopStore};
 use crate::engine::receipt::Counts;
@@ -86,6 +86,19 @@ INSERT INTO room SELECT workspace, flow, reason = 'dead', count(*), sum(length(b
 -- The wire type of the error; empty of records that were kept before.
 ALTER TABLE put_aside ADD COLUMN kind TEXT NOT NULL DEFAULT '';
 "];
+
+/// How a backup keeps one workspace of the flow service. The ids of known dead letters do not say whose they are, and no
+/// broker delivers such a letter again to the restored system.
+pub const ONE_WORKSPACE: OneWorkspace = OneWorkspace::new(
+    MIGRATIONS,
+    &[
+        "DELETE FROM put_aside WHERE workspace <> ?1",
+        "DELETE FROM stop WHERE workspace <> ?1",
+        "DELETE FROM room WHERE workspace <> ?1",
+        "DELETE FROM letter",
+        "DELETE FROM counter WHERE name <> 'epoch'",
+    ],
+);
 
 /// The service's file.
 #[derive(Debug, Clone)]

@@ -1,11 +1,13 @@
 //! What an API makes of an answer: one text, or events. The handler knows no more of an API than this.
 
 use bytes::Bytes;
+use serde::Serialize;
 use serde_json::Value;
 use tg_schemas::Error;
 
 use super::errors::CompatError;
 use super::responses::kept::{Kept, Wish};
+use crate::engine::event;
 use crate::engine::translate::Body;
 
 /// A request that was read.
@@ -71,15 +73,15 @@ pub(crate) trait Dialect: Sized + Send + 'static {
     fn broken(&mut self, head: &Head, fault: &CompatError, request_id: &str) -> Vec<Bytes>;
 }
 
-/// An event without a name. JSON has no line ends outside of texts, and escapes them there: it is one line.
-pub(crate) fn data(event: &Value) -> Bytes {
-    Bytes::from(format!("data: {event}\n\n"))
+/// An event without a name.
+pub(crate) fn data(event: &impl Serialize) -> Bytes {
+    event::event(&[], event)
 }
 
 /// An event that is named after its `type`.
 pub(crate) fn named(event: &Value) -> Bytes {
     let name = event["type"].as_str().unwrap_or("error");
-    Bytes::from(format!("event: {name}\ndata: {event}\n\n"))
+    event::event(&["event: ", name, "\n"], event)
 }
 
 /// A text of a part, if it says anything.

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::asked::Modes;
 use super::shown::plain;
+use crate::engine::event;
 use crate::engine::translate::Body;
 
 /// A run whose events are told.
@@ -18,9 +19,9 @@ pub(crate) struct Told {
     resets: usize,
 }
 
-/// An event. JSON has no line ends outside of texts, and escapes them there: it is one line.
+/// An event.
 pub(crate) fn event(name: &str, data: &Value) -> Bytes {
-    Bytes::from(format!("event: {name}\ndata: {data}\n\n"))
+    event::event(&["event: ", name, "\n"], data)
 }
 
 /// The last event of a stream.

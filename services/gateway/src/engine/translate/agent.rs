@@ -1,12 +1,12 @@
 //! `agent`: a dialog in chunks, and the one reply that sums the dialog up for callers who do not stream.
 
 use serde_json::{Value, json};
-use tg_schemas::msg::{AgentRequest, AgentResponse, AnswerCost, ChatUsage};
-use tg_schemas::{Error, ErrorCode, Triple, limits};
+use tg_schemas::msg::{AgentRequest, AgentResponse};
+use tg_schemas::{Error, ErrorCode, limits};
 
-use super::answered::Answered;
 use super::chat::{most_tokens, number};
-use super::fields::{Body, Fields, Reply};
+use super::fields::{Body, Fields};
+use super::part_body::{PartBody, chunk};
 use super::{About, Translate, error_value};
 
 /// The `agent` service.
@@ -49,7 +49,11 @@ impl Translate for Agent {
     }
 
     fn part(part: AgentResponse, _about: &About) -> Body {
-        chunk(part).done()
+        chunk(&part)
+    }
+
+    fn part_body(part: AgentResponse, _about: &About) -> PartBody {
+        PartBody::Chunk(Box::new(part))
     }
 
     fn failure(error: &Error, mut part: AgentResponse) -> Body {
@@ -57,63 +61,10 @@ impl Translate for Agent {
         part.message_type = "error".to_owned();
         (part.end_of_message, part.end_of_dialog) = (true, true);
         part.error = None;
-        chunk(part).put("error", error_value(error)).done()
+        let mut body = chunk(&part);
+        body.insert("error".to_owned(), error_value(error));
+        body
     }
-}
-
-/// `chunk_type` is how the npm client spells `message_type`.
-fn chunk(part: AgentResponse) -> Reply {
-    let triples: Vec<Value> = part.explain_triples.iter().map(Triple::to_api).collect();
-    let reply = Reply::new()
-        .put_truthy("message_type", part.message_type.as_str())
-        .put_truthy("chunk_type", part.message_type)
-        .put_truthy("content", part.content)
-        .put("end_of_message", part.end_of_message)
-        .put("end_of_dialog", part.end_of_dialog)
-        .put_truthy("message_id", part.message_id)
-        .put_truthy("call_id", part.call_id)
-        .put_truthy("tool_name", part.tool_name)
-        .put_truthy("args", part.args)
-        .put_truthy("explain_id", part.explain_id.unwrap_or_default())
-        .put_some("explain_graph", part.explain_graph)
-        .put_truthy("explain_triples", triples)
-        .put_some("in_token", part.in_token)
-        .put_some("out_token", part.out_token)
-        .put_some("model", part.model)
-        .put_truthy("finish_reason", part.finish_reason)
-        .put_truthy("stopped", part.stopped)
-        .put_some("usage", part.usage.as_ref().map(usage))
-        .put_some("sub_calls", part.cost.as_ref().map(|cost| cost.sub_calls))
-        .put_some("cost", part.cost.as_ref().map(cost));
-    let answered = Answered {
-        citations: part.citations,
-        refused: part.refused,
-        trace: part.trace,
-        ..Answered::default()
-    };
-    answered.add_to(reply)
-}
-
-/// Tokens by the names of sessions.
-fn usage(usage: &ChatUsage) -> Value {
-    json!({
-        "input": usage.input,
-        "output": usage.output,
-        "cacheRead": usage.cache_read,
-        "cacheWrite": usage.cache_write,
-        "total": usage.total,
-    })
-}
-
-/// What is not known of the cost is left out.
-fn cost(cost: &AnswerCost) -> Value {
-    let mut told = json!({"source": cost.source, "sub_calls": cost.sub_calls});
-    for (money, amount) in [("usd", cost.usd), ("eur", cost.eur)] {
-        if let Some(amount) = amount {
-            told[money] = json!(amount);
-        }
-    }
-    told
 }
 
 /// One kind of text, message by message.
@@ -183,7 +134,16 @@ impl Summary {
     pub fn add(&mut self, chunk: &Body) {
         let text = |key: &str| chunk.get(key).and_then(Value::as_str).unwrap_or_default();
         let end = chunk.get("end_of_message") == Some(&Value::Bool(true));
-        let of_kind = match text("message_type") {
+        self.said(text("message_type"), text("content"), end);
+    }
+
+    /// Takes a chunk as the agent sent it, which says the same.
+    pub fn add_part(&mut self, part: &AgentResponse) {
+        self.said(&part.message_type, &part.content, part.end_of_message);
+    }
+
+    fn said(&mut self, kind: &str, content: &str, end: bool) {
+        let of_kind = match kind {
             "thought" => &mut self.thought,
             "observation" => &mut self.observation,
             "answer" | "final-answer" => &mut self.answer,
@@ -193,7 +153,7 @@ impl Summary {
             }
             _ => return,
         };
-        of_kind.add(text("content"), end);
+        of_kind.add(content, end);
     }
 
     /// The last chunk with the whole texts, in the 2.11 keys and in those of the original description. A reply whose answer
@@ -248,7 +208,8 @@ fn fail(last: &mut Body, error: &Error) {
 mod tests {
     use super::super::testing::{part, question};
     use super::*;
-    use tg_schemas::{Reply as _, Term};
+    use tg_schemas::msg::{AnswerCost, ChatUsage};
+    use tg_schemas::{Reply as _, Term, Triple};
 
     fn said(kind: &str, content: &str, end: bool, last: bool) -> AgentResponse {
         AgentResponse {
@@ -362,13 +323,16 @@ mod tests {
             said("answer", "-two", false, false),
             said("answer", "", true, true),
         ];
-        let mut summary = Summary::default();
+        let (mut summary, mut by_parts) = (Summary::default(), Summary::default());
         let mut last = Body::new();
         for chunk in chunks {
+            by_parts.add_part(&chunk);
             last = Agent::part(chunk, &About::default());
             summary.add(&last);
         }
+        let same = Value::Object(by_parts.finish(last.clone()));
         let reply = Value::Object(summary.finish(last));
+        assert_eq!(same, reply);
         assert_eq!(reply["answer"], "forty-two");
         assert_eq!(reply["content"], "forty-two");
         assert_eq!(reply["thought"], "first thought\nsecond");

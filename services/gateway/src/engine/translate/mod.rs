@@ -23,6 +23,7 @@ pub mod librarian;
 pub mod load;
 pub mod looked;
 pub mod operations;
+pub mod part_body;
 pub mod passthrough;
 pub mod prompt;
 pub mod rag;
@@ -44,6 +45,7 @@ use tg_schemas::{Error, Message, Reply};
 
 pub use fields::{Body, Fields};
 pub use looked::Looked;
+pub use part_body::PartBody;
 
 /// The field by which a caller who may see secrets asks not to be shown them.
 pub const MASKED: &str = "masked";
@@ -96,6 +98,11 @@ pub trait Translate: 'static {
 
     /// A part of the answer, which carries no error, as the client sees it.
     fn part(part: Self::Answer, about: &About) -> Body;
+
+    /// The same, of which nobody needs a tree yet.
+    fn part_body(part: Self::Answer, about: &About) -> PartBody {
+        Self::part(part, about).into()
+    }
 
     /// Whether a part, which carries no error, is not for this caller.
     fn is_aside(_part: &Self::Answer, _about: &About) -> bool {

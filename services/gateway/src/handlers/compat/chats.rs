@@ -161,7 +161,7 @@ async fn completed<D: Dialect>(
                         true => wish.turn(&asked.body).map_err(invalid)?,
                         false => None,
                     };
-                    match turn(caller, name, &wish, said).await? {
+                    match turn(caller, name, &wish, (said, whole)).await? {
                         Some(begun) => Asks::Kept(begun),
                         None => Asks::New(operation(meta, headers, body, whole)?, Source::Session),
                     }
@@ -223,18 +223,22 @@ fn invalid(error: Error) -> CompatError {
     CompatError::of(&error, None, None)
 }
 
-/// Begins the turn of a session that the answer is to be. `None`: the answer is not kept.
+/// Begins the turn of a session that the answer is to be. The turn is heard in parts also where its client waits for the `whole`
+/// response. `None`: the answer is not kept.
 async fn turn(
     (app, identity, meta, headers): (&Shared, &Identity, &Meta, &HeaderMap),
     agent: &str,
     wish: &Wish,
-    said: Option<&str>,
+    (said, whole): (Option<&str>, bool),
 ) -> Result<Option<Begun>, CompatError> {
     let Some(said) = said else {
         return Ok(None);
     };
     let caller = Caller::of(app.clone(), identity.clone(), meta.clone(), headers.clone());
-    let caller = caller.map_err(|failure| kept::failed(&failure))?;
+    let mut caller = caller.map_err(|failure| kept::failed(&failure))?;
+    if whole {
+        caller = caller.bounded();
+    }
     kept::begun(&caller, agent, wish, said).await
 }
 

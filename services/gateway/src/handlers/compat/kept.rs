@@ -7,8 +7,8 @@ use axum::response::Response;
 use serde_json::{Value, json};
 use tg_mesh::clock;
 use tg_schemas::operations::{
-    CancelTurn, CompactStrategy, CreateSession, DeleteSession, FailureCode, NewSession, Object,
-    SendMessage, SentMessage, Session,
+    CancelTurn, CancelledTurn, CompactStrategy, CreateSession, DeleteSession, FailureCode,
+    NewSession, Object, SendMessage, SentMessage, Session,
 };
 
 use super::{of_sessions, part, told};
@@ -81,7 +81,11 @@ async fn session(
 ) -> Result<Option<Session>, CompatError> {
     if let Some(previous) = &wish.previous {
         let (session, message) = kept::named(previous).unwrap_or_default();
-        let missing = || absent("previous_response_id: there is no such response");
+        // Clients that send all items again where a response is gone look for this code.
+        let missing = || {
+            let text = "previous_response_id: there is no such response";
+            CompatError::new(404, "previous_response_not_found", text)
+        };
         let found = caller.thread(session).await;
         let found = found.map_err(|failure| or_absent(&failure, missing()))?;
         let messages = caller.messages(&found.id, None).await;
@@ -180,7 +184,13 @@ pub(crate) async fn cancel_response(
     answered(app, meta, headers, |caller| async move {
         let mut found = Found::of(&caller, &id).await?;
         if found.status == IN_PROGRESS {
-            let which = caller.which(&found.session);
+            // By its message: another response of the session may be in progress by now.
+            let which = CancelledTurn {
+                name: String::new(),
+                session_id: found.session.clone(),
+                user_id: caller.user.clone(),
+                message_id: Some(found.message.clone()),
+            };
             let ended = caller.ask::<CancelTurn>(&which);
             ended.await.map_err(|failure| failed(&failure))?;
             found.status = "cancelled";
@@ -195,6 +205,8 @@ const IN_PROGRESS: &str = "in_progress";
 /// A response that is kept.
 struct Found {
     session: String,
+    /// The message of the user that it answers.
+    message: String,
     head: Head,
     previous: Option<String>,
     answer: Option<Body>,
@@ -229,6 +241,7 @@ impl Found {
                 (None, true) => IN_PROGRESS,
                 (None, false) => "failed",
             },
+            message: message.to_owned(),
             alone: turn.before.is_none() && turn.last && session.message_count <= all,
             session: session.id,
         })

@@ -178,9 +178,10 @@ fn operation(
 /// A part of an answer, and whether it is the last.
 fn part(part: Option<Part>) -> Result<(Body, bool), CompatError> {
     match part {
-        Some(Part::Body { body, last, failed }) => match failed {
-            true => Err(failure(&body)),
-            false => Ok((body, last)),
+        Some(Part::Body { body, last, failed }) => match (failed, last) {
+            (true, _) => Err(failure(&body.into_tree())),
+            (false, true) => Ok((body.into_tree(), true)),
+            (false, false) => Ok((body.into_unexplained(), false)),
         },
         Some(Part::Error(error)) => Err(CompatError::of(&error, None, None)),
         None => {

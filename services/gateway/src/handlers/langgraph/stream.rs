@@ -29,7 +29,7 @@ pub(super) struct Begun {
 /// Waits until the message of a run is kept. What fails before has a status that says so.
 pub(super) async fn begun(mut running: Running) -> Result<Begun, Object> {
     let (name, data) = match running.next().await {
-        Some(Part::Body { body, failed, .. }) => named(body, failed)?,
+        Some(Part::Body { body, failed, .. }) => named(body.into_tree(), failed)?,
         Some(Part::Error(error)) => return Err(failed_with(&error)),
         None => return Err(incomplete()),
     };
@@ -55,9 +55,10 @@ fn named(mut body: Body, failed: bool) -> Result<(String, Body), Object> {
     }
     let name = body.get("event").and_then(Value::as_str);
     let name = name.unwrap_or("done").to_owned();
-    let data = body.remove("data").or_else(|| body.remove("result"));
-    let data = data.and_then(|data| data.as_object().cloned());
-    Ok((name, data.unwrap_or_default()))
+    match body.remove("data").or_else(|| body.remove("result")) {
+        Some(Value::Object(data)) => Ok((name, data)),
+        _ => Ok((name, Body::new())),
+    }
 }
 
 /// Events on their way.
@@ -151,7 +152,7 @@ impl Stream {
             }
             let mut running = self.running.take()?;
             match running.next().await {
-                Some(Part::Body { body, last, failed }) => match named(body, failed) {
+                Some(Part::Body { body, last, failed }) => match named(body.into_tree(), failed) {
                     Ok((name, data)) if last => self.over(&name, &data).await,
                     Ok((name, data)) => {
                         self.pending.extend(self.told.take(&name, &data));

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use tg_storage::rusqlite::{Connection, OptionalExtension, Row as SqlRow, Transaction, params};
-use tg_storage::{StorageError, query_rows};
+use tg_storage::{OneWorkspace, StorageError, query_rows};
 
 use crate::engine::quota::Usage;
 use crate::store::embedded::batch::Op;
@@ -83,6 +83,18 @@ CREATE TABLE absent (
 ",
     "DROP TABLE absent;",
 ];
+
+/// How a backup keeps one workspace of the journal.
+pub const ONE_WORKSPACE: OneWorkspace = OneWorkspace::new(
+    MIGRATIONS,
+    &[
+        "DELETE FROM dataset WHERE workspace <> ?1",
+        "DELETE FROM ended WHERE workspace <> ?1",
+        "DELETE FROM journal WHERE dataset NOT IN (SELECT id FROM dataset)",
+        "DELETE FROM held WHERE dataset NOT IN (SELECT id FROM dataset)",
+        "DELETE FROM dropped",
+    ],
+);
 
 /// A row to append.
 pub(crate) struct NewRow {

@@ -45,6 +45,7 @@ use self::change::Change;
 use self::commit::Commits;
 use self::ended::Ended;
 pub use self::handle::EmbeddedGraph;
+pub use self::journal::ONE_WORKSPACE;
 use self::scan::Scan;
 use self::shared::Shared;
 use super::{SparqlAnswer, SparqlAsk};

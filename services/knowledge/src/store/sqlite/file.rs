@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use tg_collections::Quota;
-use tg_storage::{Database, Durability, StorageError, query_rows};
+use tg_storage::{Database, Durability, OneWorkspace, StorageError, query_rows};
 
 const MIGRATIONS: &[&str] = &[
     "
@@ -67,6 +67,20 @@ CREATE TABLE judged (
 ) STRICT, WITHOUT ROWID;
 ",
 ];
+
+/// How a backup keeps one workspace of the cores.
+pub const ONE_WORKSPACE: OneWorkspace = OneWorkspace::new(
+    MIGRATIONS,
+    &[
+        "DELETE FROM core WHERE workspace <> ?1",
+        "DELETE FROM piece WHERE core NOT IN (SELECT id FROM core)",
+        "DELETE FROM source WHERE core NOT IN (SELECT id FROM core)",
+        "DELETE FROM load WHERE workspace <> ?1",
+        "DELETE FROM pending WHERE workspace <> ?1",
+        "DELETE FROM judged WHERE workspace <> ?1",
+        "DELETE FROM dropped",
+    ],
+);
 
 /// The open file.
 pub(crate) struct SqliteCores {

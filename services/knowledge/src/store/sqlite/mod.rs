@@ -12,6 +12,7 @@ mod policies;
 
 use tg_storage::StorageError;
 
+pub use self::file::ONE_WORKSPACE;
 pub(crate) use self::file::SqliteCores;
 
 impl SqliteCores {

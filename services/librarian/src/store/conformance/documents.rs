@@ -1,8 +1,12 @@
 //! Documents and what they keep.
 
+use tg_schemas::WorkspaceKey;
+use tg_storage::Durability;
+
 use super::*;
 use crate::engine::quota::Usage;
 use crate::store::documents::{Listing, Which};
+use crate::store::{ONE_WORKSPACE, files_of_content};
 
 fn walk(which: Which, after: i64, most: u32) -> Listing {
     Listing {
@@ -254,4 +258,36 @@ pub(super) async fn a_purge_leaves_nothing_and_buries_collections(store: Store) 
         assert!(!store.tombstones_of("w", "c").await.unwrap().is_empty());
     }
     assert!(store.document("x", "d").await.unwrap().is_some());
+}
+
+#[tokio::test]
+async fn a_backup_keeps_the_documents_of_one_workspace_and_the_uses_of_their_content() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("librarian.sqlite");
+    let open = || -> Store { Arc::new(SqliteLibrary::open(&path, Durability::Process).unwrap()) };
+    let of = |workspace: &str| Asker {
+        workspace: workspace.into(),
+        ..asker("")
+    };
+    let (both, theirs) = (file("both", 10), file("theirs", 10));
+    let store = open();
+    for (workspace, id, content) in [
+        ("acme#7", "d", &both),
+        ("other", "d", &both),
+        ("other", "e", &theirs),
+    ] {
+        let new = (document(id, "").0, content.clone());
+        store.add_new(&of(workspace), new).await.unwrap();
+    }
+    drop(store);
+    ONE_WORKSPACE
+        .keep(&path, &WorkspaceKey::new("acme", 7))
+        .unwrap();
+    let files = files_of_content(&path).unwrap();
+    assert_eq!(Vec::from_iter(files), [both.hash.to_string()]);
+    let store = open();
+    assert_eq!(store.workspaces("", 9).await.unwrap(), ["acme#7"]);
+    assert!(store.document("acme#7", "d").await.unwrap().is_some());
+    store.remove(&of("acme#7"), "d").await.unwrap();
+    assert_eq!(store.take_unused(10).await.unwrap(), [both.hash]);
 }

@@ -12,6 +12,7 @@ mod document;
 mod documents;
 mod fingerprints;
 mod json;
+mod one_workspace;
 mod outbox;
 mod plan;
 mod processed;
@@ -36,6 +37,7 @@ use tg_schemas::processors::collection_stores;
 use tg_storage::rusqlite::{Connection, Transaction};
 use tg_storage::{ConfigKnown, Database, Durability, StorageError};
 
+pub use self::one_workspace::{ONE_WORKSPACE, files_of_content};
 use self::schema::MIGRATIONS;
 use super::LibraryStore;
 use super::collections::Life;

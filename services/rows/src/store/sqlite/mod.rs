@@ -4,6 +4,7 @@
 mod drop;
 mod export;
 mod lifecycle;
+mod one_workspace;
 mod quota;
 mod read;
 mod shape;
@@ -14,6 +15,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+pub use one_workspace::ONE_WORKSPACE;
 use quota::Gate;
 use tg_collections::{CollectionKey, Quota};
 use tg_schemas::table::Table;

@@ -5,7 +5,7 @@ use tg_schemas::operations::{CompactStrategy, ToolCall, Usage};
 use super::sqlite::SqliteSessions;
 use super::{
     Agent, AgentRow, AgentStore, Answer, Asked, Message, NewSession, Owner, Page, Role,
-    SessionStore, Span, Step, Surface,
+    SessionStore, Span, Step, Surface, Unasked,
 };
 use crate::engine::cursor::Key;
 
@@ -494,6 +494,38 @@ async fn line_022_calls_of_tools_are_kept_before_their_answer(store: impl Sessio
     assert_eq!((session.messages, session.characters), (4, 14));
 }
 
+async fn an_announcement_is_added_once_and_begins_no_turn(store: impl SessionStore) {
+    let said = |id: &str| Unasked {
+        id: id.to_owned(),
+        content: "done".to_owned(),
+        at: 1_000,
+    };
+    assert!(!store.announce("w", "1", said("n")).await.unwrap());
+    store.create("w", new("1", "ann", 10)).await.unwrap();
+    turn(&store, "1", "q", "one").await;
+    for _ in 0..2 {
+        assert!(store.announce("w", "1", said("n")).await.unwrap());
+    }
+    assert!(!store.announce("w", "2", said("o")).await.unwrap());
+    assert_eq!(turn(&store, "1", "r", "two").await, 4);
+    let all = store.messages("w", "1", span(0, true, 10)).await.unwrap();
+    let all: Vec<_> = all
+        .items
+        .iter()
+        .map(|one| (&*one.content, one.synthetic))
+        .collect();
+    assert_eq!(
+        all,
+        [
+            ("one", false),
+            ("re one", false),
+            ("done", true),
+            ("two", false),
+            ("re two", false)
+        ]
+    );
+}
+
 /// Holds an adapter to all of it.
 macro_rules! conformance {
     ($adapter:ident, $make:expr) => {
@@ -507,6 +539,7 @@ macro_rules! conformance {
             pages_of_messages_end_by_their_bytes,
             the_newest_messages_are_read_from_the_end,
             line_022_calls_of_tools_are_kept_before_their_answer,
+            an_announcement_is_added_once_and_begins_no_turn,
             line_080_conversations_forget_a_collection,
             line_018_a_deleted_session_takes_its_messages_with_it,
             line_051_an_agent_is_added_once_in_its_workspace,

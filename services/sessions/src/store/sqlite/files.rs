@@ -9,7 +9,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_perc
 use tg_mesh::OpenError;
 use tg_mesh::leased_store::off_runtime;
 use tg_schemas::{Error, ErrorCode};
-use tg_storage::{Database, Durability, StorageError};
+use tg_storage::{Database, Durability, OneWorkspace, StorageError};
 use tokio::sync::Mutex;
 
 /// Files that are open at a time. Each has a few threads of its own.
@@ -333,9 +333,17 @@ impl Files {
     }
 
     fn path(&self, workspace: &str) -> PathBuf {
-        let name = utf8_percent_encode(workspace, PLAIN);
-        self.root.join(format!("{name}{ENDING}"))
+        self.root.join(file_name(workspace))
     }
+}
+
+/// How a backup keeps one workspace of the index, which names none.
+pub const ONE_WORKSPACE: OneWorkspace = OneWorkspace::new(&[], &[]);
+
+/// Name of the file of a workspace, by its key. Nothing of another one is in it.
+pub fn file_name(workspace: &str) -> String {
+    let name = utf8_percent_encode(workspace, PLAIN);
+    format!("{name}{ENDING}")
 }
 
 /// The workspace whose file was not used for longest, of those that nothing uses now.

@@ -1,4 +1,4 @@
-//! What one turn writes does not grow with its session.
+//! What turns write: it does not grow with their session, and equal large texts are kept once.
 
 use std::path::Path;
 
@@ -77,6 +77,33 @@ async fn rows_of(store: &SqliteSessions, at: usize) -> i64 {
 fn closed(store: SqliteSessions, dir: &Path) -> u64 {
     drop(store);
     std::fs::metadata(dir.join("all/w.sqlite")).unwrap().len()
+}
+
+/// The texts that are kept apart from their rows.
+async fn parts(store: &SqliteSessions) -> i64 {
+    let file = store.files.find("w").await.unwrap().unwrap();
+    let count = file.read(|conn| {
+        let count = conn.query_row("SELECT count(*) FROM part", [], |row| row.get(0))?;
+        Ok(count)
+    });
+    count.await.unwrap()
+}
+
+#[tokio::test]
+async fn equal_large_texts_are_kept_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = opened(dir.path());
+    store.create("w", new()).await.unwrap();
+    for (at, letter) in ["x", "x", "y"].into_iter().enumerate() {
+        let asked = Asked {
+            request: format!("q{at}"),
+            id: format!("u{at}"),
+            content: letter.repeat(20 << 10),
+            at: 1_000,
+        };
+        store.begin("w", "1", asked).await.unwrap().unwrap();
+    }
+    assert_eq!(parts(&store).await, 2);
 }
 
 #[tokio::test]

@@ -6,7 +6,7 @@ use tg_storage::StorageError;
 use tg_storage::rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 
 use super::{part, room};
-use crate::store::{Answer, Asked, Began, Finished, Message, Page, Role, Span, Step};
+use crate::store::{Answer, Asked, Began, Finished, Message, Page, Role, Span, Step, Unasked};
 
 const COLUMNS: &str = "m.seq, m.id, m.at, m.role, coalesce(m.content, part.content, ''), m.tool_name, m.tool_calls, \
                        m.usage, m.synthetic, m.compacted, m.result";
@@ -235,6 +235,42 @@ pub(super) fn finish(
     tx.prepare_cached("UPDATE session SET loop_window = ?2 WHERE number = ?1")?
         .execute(params![place.session, answer.loop_window])?;
     finished(tx, place.session, turn)
+}
+
+/// Adds a message of the agent that answers none: it is a turn of its own.
+pub(super) fn announce(
+    tx: &Transaction<'_>,
+    session: &str,
+    said: &Unasked,
+    quota: &Quota,
+) -> Result<bool, StorageError> {
+    let Some(place) = next(tx, session, said.at)? else {
+        return Ok(false);
+    };
+    let known: Option<i64> = tx
+        .prepare_cached("SELECT seq FROM message WHERE id = ?1")?
+        .query_row([&said.id], |row| row.get(0))
+        .optional()?;
+    if known.is_some() {
+        return Ok(true);
+    }
+    room::check(tx, quota, 0, room::row(&[&said.content]))?;
+    let (content, hash) = part::keep(tx, &said.content)?;
+    tx.prepare_cached(
+        "INSERT INTO message (session, seq, id, at, role, content, part, synthetic, turn)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 1, ?2)",
+    )?
+    .execute(params![
+        place.session,
+        place.seq,
+        said.id,
+        place.at,
+        Role::Agent.as_str(),
+        content,
+        hash
+    ])?;
+    count(tx, &place, &said.content, "")?;
+    Ok(true)
 }
 
 /// Read from the beginning on, and no further than there is room.

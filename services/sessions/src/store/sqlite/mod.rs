@@ -20,9 +20,10 @@ use tg_collections::Quota;
 use tg_storage::{Durability, StorageError};
 
 use self::files::Files;
+pub use self::files::{ONE_WORKSPACE, file_name};
 use super::{
     Agent, AgentRow, AgentStore, Answer, Asked, Began, Finished, Message, NewSession, Owner, Page,
-    Session, SessionStore, Span,
+    Session, SessionStore, Span, Unasked,
 };
 use crate::engine::cursor::Key;
 
@@ -178,6 +179,20 @@ impl SessionStore for SqliteSessions {
         };
         let session = session.to_owned();
         file.write(move |tx| message::finish(tx, &session, turn, &answer))
+            .await
+    }
+
+    async fn announce(
+        &self,
+        workspace: &str,
+        session: &str,
+        said: Unasked,
+    ) -> Result<bool, StorageError> {
+        let Some(file) = self.files.find(workspace).await? else {
+            return Ok(false);
+        };
+        let (session, quota) = (session.to_owned(), self.quota);
+        file.write(move |tx| message::announce(tx, &session, &said, &quota))
             .await
     }
 

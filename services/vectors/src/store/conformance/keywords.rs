@@ -1,7 +1,10 @@
 //! What every adapter of [`KeywordStore`] does: order, hostile words, and ends of collections.
 
-use tg_collections::{CollectionKey, CollectionStore, WriteKind};
+use tg_collections::{CollectionKey, CollectionStore, WorkspaceStore, WriteKind};
+use tg_schemas::WorkspaceKey;
+use tg_storage::Durability;
 
+use crate::store::keywords::{ONE_WORKSPACE, SqliteKeywords};
 use crate::store::{ChunkText, KeywordStore};
 
 /// What the suite needs of an adapter.
@@ -219,4 +222,25 @@ pub(super) async fn and_its_quota_of_bytes_whatever_becomes_of_its_chunks(store:
     let gone = store.retract(&d, WriteKind::Tracked, (), what);
     assert_eq!(gone.await.unwrap(), 1);
     assert_eq!(put(&d, long("d", 100_000)).await, Ok(1));
+}
+
+#[tokio::test]
+async fn a_backup_of_one_workspace_finds_the_same_words() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("keywords.sqlite");
+    let open = || SqliteKeywords::open(&file, Durability::Process, super::CHUNKS).unwrap();
+    let store = open();
+    let (acme, other) = (key("acme#7", "c"), key("other", "c"));
+    put(&store, &other, "theirs", "a boiler").await;
+    put(&store, &acme, "ours", "a boiler").await;
+    drop(store);
+    ONE_WORKSPACE
+        .keep(&file, &WorkspaceKey::new("acme", 7))
+        .unwrap();
+    let store = open();
+    assert_eq!(store.workspaces().await.unwrap(), ["acme#7"]);
+    assert_eq!(ids(&store, &acme, "boiler").await, ["ours"]);
+    // A collection that comes later does not meet what was removed.
+    put(&store, &other, "new", "a boiler").await;
+    assert_eq!(ids(&store, &other, "boiler").await, ["new"]);
 }

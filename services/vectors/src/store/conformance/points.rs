@@ -2,13 +2,16 @@
 //! end of the module above.
 
 use serde_json::json;
-use tg_collections::{CollectionKey, CollectionStore, WriteKind};
+use tg_collections::{CollectionKey, CollectionStore, WorkspaceStore, WriteKind};
 use tg_schemas::Term;
 use tg_schemas::msg::{Retract, Superseded};
+use tg_storage::Durability;
 
 use crate::engine::kind::Kind;
 use crate::engine::point::{Condition, Facets, Point, Subject};
 use crate::error::VectorError;
+use crate::options::Limits;
+use crate::store::points::{ONE_WORKSPACE, SqlitePoints};
 use crate::store::{PointStore, Search, Write};
 
 fn key(workspace: &str, collection: &str) -> CollectionKey {
@@ -554,4 +557,24 @@ pub(super) async fn and_its_quota_of_bytes_whatever_becomes_of_its_vectors(store
     for name in ["d", "e"] {
         assert_eq!(put(&d, long(name)).await, Ok(1));
     }
+}
+
+#[tokio::test]
+async fn a_backup_of_one_workspace_finds_the_same_vectors() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("vectors.sqlite");
+    let open = || SqlitePoints::open(&file, Durability::Process, Limits::default()).unwrap();
+    let store = open();
+    for (workspace, id) in [("other", "theirs"), ("acme#7", "ours")] {
+        let points = vec![chunk(id, &[1.0, 0.0])];
+        let kept = keep(&store, &key(workspace, "c"), Kind::Chunk, "m", points).await;
+        assert_eq!(kept.unwrap(), 1);
+    }
+    drop(store);
+    let acme = tg_schemas::WorkspaceKey::new("acme", 7);
+    ONE_WORKSPACE.keep(&file, &acme).unwrap();
+    let store = open();
+    assert_eq!(store.workspaces().await.unwrap(), ["acme#7"]);
+    let found = chunks(&store, &key("acme#7", "c"), &[1.0, 0.0]).await;
+    assert_eq!(found, ["ours"]);
 }

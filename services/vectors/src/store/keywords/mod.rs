@@ -14,6 +14,7 @@ use tokio::sync::oneshot;
 use super::{ChunkText, KeywordHit, KeywordStore, MAX_LIMIT};
 use crate::engine::words;
 use crate::error::VectorError;
+pub use schema::ONE_WORKSPACE;
 use tg_collections::{CollectionKey, Quota, WriteKind};
 
 type Reply = oneshot::Sender<Result<usize, VectorError>>;

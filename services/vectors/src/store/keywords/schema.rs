@@ -8,7 +8,7 @@ use std::path::Path;
 
 use sha2::{Digest, Sha256};
 use tg_storage::rusqlite::{Connection, OptionalExtension, Transaction, params};
-use tg_storage::{Database, Durability, StorageError};
+use tg_storage::{Database, Durability, OneWorkspace, StorageError, query_rows};
 
 use crate::engine::point::hash;
 use crate::engine::words::indexed;
@@ -48,6 +48,18 @@ ALTER TABLE space ADD COLUMN bytes INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE chunk ADD COLUMN bytes INTEGER NOT NULL DEFAULT 0;
 ",
 ];
+
+/// How a backup keeps one workspace of the keyword index.
+pub const ONE_WORKSPACE: OneWorkspace = OneWorkspace::new(
+    MIGRATIONS,
+    &[
+        "DELETE FROM space WHERE workspace <> ?1",
+        "DELETE FROM ended WHERE workspace <> ?1",
+        "DELETE FROM chunk WHERE (id >> 32) NOT IN (SELECT id FROM space)",
+        "DELETE FROM dropped",
+    ],
+)
+.and(drop_words);
 
 /// How the quota is told.
 const WORDS: Words = Words {
@@ -310,4 +322,15 @@ pub(super) fn purge_some(tx: &Transaction<'_>) -> Result<bool, StorageError> {
             .execute([space])?;
     }
     Ok(true)
+}
+
+/// Removes the full-text tables that belong to no collection.
+fn drop_words(tx: &Transaction<'_>) -> Result<(), StorageError> {
+    let sql = "SELECT name FROM sqlite_master
+               WHERE type = 'table' AND sql LIKE 'CREATE VIRTUAL TABLE%'
+               AND name NOT IN (SELECT 'words_' || id FROM space)";
+    for name in query_rows(tx, sql, [], |row| row.get::<_, String>(0))? {
+        tx.execute_batch(&format!("DROP TABLE {name}"))?;
+    }
+    Ok(())
 }

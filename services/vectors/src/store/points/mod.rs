@@ -39,6 +39,7 @@ use cache::Cache;
 use done::Done;
 use left::Left;
 use scans::Scans;
+pub use schema::ONE_WORKSPACE;
 use schema::Space;
 use tg_collections::CollectionKey;
 

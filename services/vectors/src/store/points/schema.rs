@@ -14,7 +14,7 @@
 use std::path::Path;
 
 use tg_storage::rusqlite::{Connection, OptionalExtension, Transaction, params};
-use tg_storage::{Database, Durability, StorageError, query_rows};
+use tg_storage::{Database, Durability, OneWorkspace, StorageError, query_rows};
 
 use crate::engine::kind::Place;
 use tg_collections::{CollectionKey, Usage};
@@ -118,6 +118,23 @@ ALTER TABLE space ADD COLUMN fresh_bytes INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE point ADD COLUMN fresh INTEGER NOT NULL DEFAULT 0;
 ",
 ];
+
+/// How a backup keeps one workspace of the vectors.
+pub const ONE_WORKSPACE: OneWorkspace = OneWorkspace::new(
+    MIGRATIONS,
+    &[
+        "DELETE FROM space WHERE workspace <> ?1",
+        "DELETE FROM ended WHERE workspace <> ?1",
+        "DELETE FROM reembedding WHERE workspace <> ?1",
+        "DELETE FROM refused WHERE reembedding NOT IN (SELECT id FROM reembedding)",
+        "DELETE FROM point WHERE (id >> 32) NOT IN (SELECT id FROM space)",
+        "DELETE FROM subject WHERE (id >> 32) NOT IN (SELECT id FROM space)",
+        "DELETE FROM source WHERE (id >> 32) NOT IN (SELECT id FROM space)",
+        "DELETE FROM facet WHERE (id >> 32) NOT IN (SELECT id FROM space)",
+        "DELETE FROM facet_entry WHERE space NOT IN (SELECT id FROM space)",
+        "DELETE FROM dropped",
+    ],
+);
 
 /// Opens or creates the file.
 pub(crate) fn open(path: &Path, durability: Durability) -> Result<Database, StorageError> {

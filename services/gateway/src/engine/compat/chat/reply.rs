@@ -1,6 +1,7 @@
 //! What a client of chat completions is answered.
 
 use bytes::Bytes;
+use serde::Serialize;
 use serde_json::{Value, json};
 use tg_schemas::Error;
 
@@ -64,22 +65,50 @@ fn id(head: &Head) -> String {
     format!("chatcmpl-{}", head.id)
 }
 
-fn chunk(head: &Head, model: &str, delta: Value, reason: Value) -> Value {
-    json!({
-        "id": id(head), "object": "chat.completion.chunk", "created": head.created,
-        "model": model,
-        "choices": [{"index": 0, "delta": delta, "logprobs": null, "finish_reason": reason}],
-    })
+/// A piece of a streamed answer, in the order of its keys.
+#[derive(Serialize)]
+struct Chunk<'a> {
+    id: String,
+    object: &'static str,
+    created: i64,
+    model: &'a str,
+    choices: Vec<Choice<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    usage: Option<Value>,
+}
+
+#[derive(Serialize)]
+struct Choice<'a> {
+    index: u32,
+    delta: Value,
+    logprobs: Option<Value>,
+    finish_reason: Option<&'a str>,
+}
+
+fn chunk<'a>(head: &Head, model: &'a str, delta: Value, reason: Option<&'a str>) -> Chunk<'a> {
+    Chunk {
+        id: id(head),
+        object: "chat.completion.chunk",
+        created: head.created,
+        model,
+        choices: vec![Choice {
+            index: 0,
+            delta,
+            logprobs: None,
+            finish_reason: reason,
+        }],
+        usage: None,
+    }
 }
 
 impl Chat {
     /// The pieces that a part of an answer is.
-    fn chunks(&mut self, head: &Head, body: &Body, last: bool) -> Vec<Value> {
+    fn chunks<'a>(&mut self, head: &'a Head, body: &'a Body, last: bool) -> Vec<Chunk<'a>> {
         let model = head.model(body);
         let mut chunks = Vec::new();
         if !std::mem::replace(&mut self.begun, true) {
             let delta = json!({"role": "assistant", "content": ""});
-            chunks.push(chunk(head, model, delta, Value::Null));
+            chunks.push(chunk(head, model, delta, None));
         }
         let names = [
             ("thinking", "reasoning_content"),
@@ -88,20 +117,21 @@ impl Chat {
         ];
         for (key, name) in names {
             if let Some(text) = said(body, key) {
-                chunks.push(chunk(head, model, json!({name: text}), Value::Null));
+                chunks.push(chunk(head, model, json!({name: text}), None));
             }
         }
         if last {
             if let Some(calls) = calls(body, true) {
                 let delta = json!({"tool_calls": calls});
-                chunks.push(chunk(head, model, delta, Value::Null));
+                chunks.push(chunk(head, model, delta, None));
             }
-            chunks.push(chunk(head, model, json!({}), json!(reason(body))));
+            chunks.push(chunk(head, model, json!({}), Some(reason(body))));
             if self.with_usage {
-                let mut own = chunk(head, model, json!({}), Value::Null);
-                own["choices"] = json!([]);
-                own["usage"] = usage(body);
-                chunks.push(own);
+                chunks.push(Chunk {
+                    choices: Vec::new(),
+                    usage: Some(usage(body)),
+                    ..chunk(head, model, json!({}), None)
+                });
             }
         }
         chunks
@@ -190,14 +220,40 @@ mod tests {
         );
     }
 
+    /// The pieces of a part, as they are read.
+    fn read(chat: &mut Chat, part: &Body, last: bool) -> Vec<Value> {
+        let head = head();
+        let chunks = chat.chunks(&head, part, last);
+        let read = chunks.iter().map(|chunk| serde_json::to_value(chunk));
+        read.collect::<Result<_, _>>().unwrap()
+    }
+
+    #[test]
+    fn a_piece_has_its_keys_in_the_order_of_the_api() {
+        let mut chat = Chat::new(true);
+        read(&mut chat, &body(json!({"delta": "h"})), false);
+        let events = chat.events(&head(), &body(json!({"delta": "i"})), true);
+        let before = r#"data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":5,"model":"asked","choices":["#;
+        let expected = [
+            r#"{"index":0,"delta":{"content":"i"},"logprobs":null,"finish_reason":null}]}"#,
+            r#"{"index":0,"delta":{},"logprobs":null,"finish_reason":"stop"}]}"#,
+        ];
+        for (event, expected) in events.iter().zip(expected) {
+            assert_eq!(*event, format!("{before}{expected}\n\n"));
+        }
+        let usage = String::from_utf8(events[2].to_vec()).unwrap();
+        let usage = usage.strip_prefix(before).unwrap();
+        assert!(usage.starts_with(r#"],"usage":{"prompt_tokens":"#));
+    }
+
     #[test]
     fn a_streamed_answer_begins_with_its_role_and_ends_with_its_usage() {
         let mut chat = Chat::new(true);
-        let first = chat.chunks(&head(), &body(json!({"delta": "h"})), false);
+        let first = read(&mut chat, &body(json!({"delta": "h"})), false);
         assert_eq!(first[0]["choices"][0]["delta"]["role"], "assistant");
         assert_eq!(first[1]["choices"][0]["delta"]["content"], "h");
         assert_eq!(first[1]["model"], "asked");
-        let piece = chat.chunks(&head(), &body(json!({"thinking": "we"})), false);
+        let piece = read(&mut chat, &body(json!({"thinking": "we"})), false);
         assert_eq!(
             (piece.len(), &piece[0]["choices"][0]["delta"]),
             (1, &json!({"reasoning_content": "we"}))
@@ -207,7 +263,7 @@ mod tests {
             json!({"usage": used, "tool_calls": [{"id": "c", "name": "add", "arguments": "{}"}],
                               "finish_reason": "tool_calls"}),
         );
-        let end = chat.chunks(&head(), &end, true);
+        let end = read(&mut chat, &end, true);
         assert_eq!(end.len(), 3);
         let call = &end[0]["choices"][0]["delta"]["tool_calls"][0];
         assert_eq!(

@@ -47,7 +47,10 @@ pub(super) fn read(body: &Body) -> Result<(Asked, bool), Error> {
     Ok((asked, shown))
 }
 
-/// About how many tokens a request has, by its texts.
+/// Tokens that a picture counts as: the most that the API counts for one.
+const PICTURE_TOKENS: usize = 1_600;
+
+/// About how many tokens a request has, by its texts and the number of its pictures.
 ///
 /// # Errors
 /// As [`read`].
@@ -55,18 +58,29 @@ pub(crate) fn tokens(body: &Body) -> Result<(String, usize), Error> {
     let (asked, _) = read(body)?;
     let read = ["messages", "tools"].iter();
     let read = read.filter_map(|key| asked.body.get(*key));
-    let characters: usize = read.map(characters).sum();
-    Ok((asked.model, characters.div_ceil(4)))
+    let (characters, pictures) = read.map(counts).fold((0, 0), added);
+    let tokens = characters.div_ceil(4) + pictures * PICTURE_TOKENS;
+    Ok((asked.model, tokens))
 }
 
-/// Characters of all texts in a value.
-fn characters(value: &Value) -> usize {
+/// Characters of all texts in a value, and the number of its pictures. The data of a picture does not count as text.
+fn counts(value: &Value) -> (usize, usize) {
     match value {
-        Value::String(text) => text.chars().count(),
-        Value::Array(items) => items.iter().map(characters).sum(),
-        Value::Object(map) => map.values().map(characters).sum(),
-        _ => 0,
+        Value::String(text) => (text.chars().count(), 0),
+        Value::Array(items) => items.iter().map(counts).fold((0, 0), added),
+        Value::Object(map) => {
+            let each = map.iter().map(|(key, value)| match (key.as_str(), value) {
+                ("images", Value::Array(images)) => (0, images.len()),
+                _ => counts(value),
+            });
+            each.fold((0, 0), added)
+        }
+        _ => (0, 0),
     }
+}
+
+fn added(all: (usize, usize), one: (usize, usize)) -> (usize, usize) {
+    (all.0 + one.0, all.1 + one.1)
 }
 
 /// The chat, with the system's text first.
@@ -112,11 +126,13 @@ fn add_turns(message: &Fields<'_>, turns: &mut Vec<Value>) -> Result<(), Error> 
         turns.push(json!({"role": role, "content": content}));
         return Ok(());
     }
-    let (mut text, mut calls, mut results) = (String::new(), Vec::new(), 0);
+    let (mut text, mut images, mut calls) = (String::new(), Vec::new(), Vec::new());
+    let mut results = 0;
     for block in message.objects("content")? {
         match (block.text("type")?.as_str(), role.as_str()) {
             ("text", _) => text += &block.text("text")?,
             ("document", "user") => text += &document(&block)?,
+            ("image", "user") => images.push(picture(&block)?),
             ("thinking" | "redacted_thinking", "assistant") => {}
             ("tool_use", "assistant") => calls.push(call(&block)?),
             ("tool_result", "user") => {
@@ -126,7 +142,7 @@ fn add_turns(message: &Fields<'_>, turns: &mut Vec<Value>) -> Result<(), Error> 
             (_, role) => {
                 let known = match role {
                     "user" => {
-                        "must be text, tool_result or document: other blocks are not read here"
+                        "must be text, image, tool_result or document: other blocks are not read here"
                     }
                     "assistant" => {
                         "must be text, tool_use or thinking: other blocks are not read here"
@@ -137,10 +153,29 @@ fn add_turns(message: &Fields<'_>, turns: &mut Vec<Value>) -> Result<(), Error> 
             }
         }
     }
-    if !text.is_empty() || !calls.is_empty() || results == 0 {
-        turns.push(json!({"role": role, "content": text, "tool_calls": calls}));
+    if !text.is_empty() || !images.is_empty() || !calls.is_empty() || results == 0 {
+        let mut turn = json!({"role": role, "content": text, "tool_calls": calls});
+        if !images.is_empty() {
+            turn["images"] = images.into();
+        }
+        turns.push(turn);
     }
     Ok(())
+}
+
+/// The address of a picture: where it is, or its data.
+fn picture(block: &Fields<'_>) -> Result<String, Error> {
+    let source = block.object("source")?;
+    let source = source.ok_or_else(|| block.fault("source", "is required"))?;
+    match source.text("type")?.as_str() {
+        "url" => source.required_text("url"),
+        "base64" => {
+            let kind = source.required_text("media_type")?;
+            let data = source.required_text("data")?;
+            Ok(format!("data:{kind};base64,{data}"))
+        }
+        _ => Err(source.fault("type", "must be base64 or url: files are not kept here")),
+    }
 }
 
 /// The text of a document that comes as a text.
@@ -276,6 +311,26 @@ mod tests {
         assert_eq!(body["tools"][0]["parameters"]["type"], "object");
     }
 
+    /// A message with a picture in base64 and one at an address.
+    fn with_pictures() -> Value {
+        json!({"model": "m", "messages": [{"role": "user", "content": [
+            {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "aGk="}},
+            {"type": "text", "text": "What?"},
+            {"type": "image", "source": {"type": "url", "url": "https://h/a.png"}},
+        ]}]})
+    }
+
+    #[test]
+    fn pictures_are_read_beside_the_text() {
+        let (asked, _) = of(with_pictures()).unwrap();
+        let turn = &asked.body["messages"][0];
+        let images = json!(["data:image/png;base64,aGk=", "https://h/a.png"]);
+        assert_eq!(
+            (&turn["content"], &turn["images"]),
+            (&json!("What?"), &images)
+        );
+    }
+
     #[test]
     fn what_is_left_out_and_what_is_empty_is_fine() {
         let (asked, thoughts) = of(json!({
@@ -310,8 +365,21 @@ mod tests {
                 "messages[0].role: must be user, assistant or system",
             ),
             (
+                json!({"messages": [{"role": "user", "content": [{"type": "video"}]}]}),
+                "messages[0].content[0].type: must be text, image, tool_result or document: other blocks are not read here",
+            ),
+            (
                 json!({"messages": [{"role": "user", "content": [{"type": "image"}]}]}),
-                "messages[0].content[0].type: must be text, tool_result or document: other blocks are not read here",
+                "messages[0].content[0].source: is required",
+            ),
+            (
+                json!({"messages": [{"role": "user", "content": [
+                    {"type": "image", "source": {"type": "file", "file_id": "f"}}]}]}),
+                "messages[0].content[0].source.type: must be base64 or url: files are not kept here",
+            ),
+            (
+                json!({"messages": [{"role": "assistant", "content": [{"type": "image"}]}]}),
+                "messages[0].content[0].type: must be text, tool_use or thinking: other blocks are not read here",
             ),
             (
                 json!({"tools": [{"type": "web_search_20250305", "name": "web_search"}]}),
@@ -337,5 +405,8 @@ mod tests {
         let (model, tokens) = tokens(body.as_object().unwrap()).unwrap();
         // The roles count as well.
         assert_eq!((model.as_str(), tokens), ("m", 7));
+        let (_, tokens) = super::tokens(with_pictures().as_object().unwrap()).unwrap();
+        // The role and five characters, and not the data of the pictures.
+        assert_eq!(tokens, 3 + 2 * PICTURE_TOKENS);
     }
 }

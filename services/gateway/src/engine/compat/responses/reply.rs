@@ -45,6 +45,14 @@ impl Kind {
         }
     }
 
+    /// An event of its texts, with what one of a message must have: probabilities, of which none is known here.
+    fn completed(self, mut event: Value) -> Value {
+        if self == Self::Message {
+            event["logprobs"] = json!([]);
+        }
+        event
+    }
+
     fn part(self, text: &str) -> Value {
         match self {
             Self::Reasoning => json!({"type": "summary_text", "text": text}),
@@ -140,6 +148,7 @@ impl Responses {
             "item_id": self.name(head, kind), "output_index": self.output.len(),
             kind.index(): 0, "delta": text,
         });
+        let delta = kind.completed(delta);
         self.event(&format!("response.{}.delta", kind.word()), delta, events);
     }
 
@@ -151,7 +160,7 @@ impl Responses {
         let (at, name) = (self.output.len(), self.name(head, kind));
         let part = kind.part(&text);
         let place = json!({"item_id": name, "output_index": at, kind.index(): 0});
-        let mut done = place.clone();
+        let mut done = kind.completed(place.clone());
         done["text"] = text.into();
         self.event(&format!("response.{}.done", kind.word()), done, events);
         let mut ended = place;
@@ -477,6 +486,13 @@ mod tests {
         assert_eq!(response["output"].as_array().unwrap().len(), 3);
         assert_eq!(response["output"][1]["content"][0]["text"], "hi");
         assert_eq!(events[10]["item_id"], response["output"][1]["id"]);
+        // Strict clients read no event of a text without them.
+        assert!(
+            [10, 11, 12]
+                .iter()
+                .all(|at| events[*at]["logprobs"] == json!([]))
+        );
+        assert!(events[4].get("logprobs").is_none());
     }
 
     #[test]

@@ -21,6 +21,8 @@ const REPEATED: [&str; 9] = [
     "tools",
     "top_p",
 ];
+/// Why nobody else's message and no output of a function has pictures.
+const ONLY_USERS: &str = "must be text: only the user sends pictures";
 /// Why no request can name a template.
 const NO_TEMPLATES: &str = "must be null: templates are not kept here; send their text in input";
 
@@ -40,8 +42,7 @@ pub(super) fn read(body: &Body) -> Result<(Asked, Body, Wish), Error> {
     }
     let model = model(&fields)?;
     let streaming = fields.flag("stream")?;
-    let tools: Result<Vec<Value>, Error> = fields.objects("tools")?.iter().map(tool).collect();
-    let mut own = begun(&model, turns(&fields)?, tools?, streaming);
+    let mut own = begun(&model, turns(&fields)?, tools(&fields)?, streaming);
     add_sampling(&fields, &mut own);
     add_most(&fields, "max_output_tokens", &mut own);
     if let Some(choice) = choice(&fields)? {
@@ -50,7 +51,11 @@ pub(super) fn read(body: &Body) -> Result<(Asked, Body, Wish), Error> {
     own.extend(format(&fields)?);
     let repeated = REPEATED.iter().filter_map(|key| {
         let value = fields.value(key)?;
-        Some(((*key).to_owned(), value.clone()))
+        let value = match *key {
+            "tools" => offered(value),
+            _ => value.clone(),
+        };
+        Some(((*key).to_owned(), value))
     });
     let repeated = repeated.collect();
     let asked = Asked {
@@ -127,26 +132,67 @@ fn message(item: &Fields<'_>) -> Result<Value, Error> {
             return Err(item.fault("role", why));
         }
     };
-    Ok(json!({"role": role, "content": text(item, "content")?, "tool_calls": []}))
+    let (text, images) = content(item, "content")?;
+    let mut turn = json!({"role": role, "content": text, "tool_calls": []});
+    if !images.is_empty() {
+        if role != "user" {
+            return Err(item.fault("content", ONLY_USERS));
+        }
+        turn["images"] = images.into();
+    }
+    Ok(turn)
 }
 
-/// A text: itself, or parts of which each is a text.
+/// A text without pictures.
 fn text(item: &Fields<'_>, key: &str) -> Result<String, Error> {
-    if !matches!(item.value(key), Some(Value::Array(_))) {
-        return item.text(key);
+    let (text, images) = content(item, key)?;
+    match images.is_empty() {
+        true => Ok(text),
+        false => Err(item.fault(key, ONLY_USERS)),
     }
-    let mut text = String::new();
+}
+
+/// A text, itself or in parts, and the addresses of its pictures. How closely they are to be looked at is left to the model.
+fn content(item: &Fields<'_>, key: &str) -> Result<(String, Vec<String>), Error> {
+    if !matches!(item.value(key), Some(Value::Array(_))) {
+        return Ok((item.text(key)?, Vec::new()));
+    }
+    let (mut text, mut images) = (String::new(), Vec::new());
     for part in item.objects(key)? {
         match part.text("type")?.as_str() {
             "input_text" | "output_text" | "text" => text += &part.text("text")?,
             "refusal" => text += &part.text("refusal")?,
+            "input_image" => images.push(part.required_text("image_url")?),
             _ => {
-                let why = "must be input_text or output_text: other parts are not read here";
+                let why =
+                    "must be input_text, input_image or output_text: other parts are not read here";
                 return Err(part.fault("type", why));
             }
         }
     }
-    Ok(text)
+    Ok((text, images))
+}
+
+/// The tools that the model is offered. Codex names tools of a provider beside its functions in each request: they are left out, and
+/// the response shows which tools there are. Where no function is named they are refused.
+fn tools(fields: &Fields<'_>) -> Result<Vec<Value>, Error> {
+    let named = fields.objects("tools")?;
+    let has_functions = named.iter().any(is_function);
+    let offered = named
+        .iter()
+        .filter(|tool| !has_functions || is_function(tool));
+    offered.map(tool).collect()
+}
+
+fn is_function(tool: &Fields<'_>) -> bool {
+    tool.value("type").is_some_and(|kind| kind == "function")
+}
+
+/// Of the tools of a request those that the model is offered.
+fn offered(tools: &Value) -> Value {
+    let named = tools.as_array().map_or(&[][..], Vec::as_slice);
+    let functions = named.iter().filter(|tool| tool["type"] == "function");
+    functions.cloned().collect()
 }
 
 fn tool(tool: &Fields<'_>) -> Result<Value, Error> {
@@ -263,6 +309,44 @@ mod tests {
     }
 
     #[test]
+    fn pictures_are_read_beside_the_text() {
+        let (asked, _) = of(json!({"model": "m", "input": [{"role": "user", "content": [
+            {"type": "input_text", "text": "What?"},
+            {"type": "input_image", "image_url": "https://h/a.png", "detail": "auto"},
+        ]}]}))
+        .unwrap();
+        let turn = &asked.body["messages"][0];
+        assert_eq!(
+            (&turn["content"], &turn["images"]),
+            (&json!("What?"), &json!(["https://h/a.png"]))
+        );
+    }
+
+    /// A request as Codex sends it: what is not named in it means nothing.
+    #[test]
+    fn tools_of_a_provider_are_left_out_beside_functions() {
+        let shell = json!({"type": "function", "name": "shell", "strict": false, "parameters": {"type": "object"}});
+        let (asked, repeated) = of(json!({
+            "model": "m", "instructions": "You are a coding agent.", "store": false, "stream": true,
+            "input": [{"type": "message", "role": "user", "content": [{"type": "input_text", "text": "q"}]}],
+            "tools": [
+                shell,
+                {"type": "custom", "name": "apply_patch", "format": {"type": "grammar"}},
+                {"type": "web_search", "external_web_access": false},
+                {"type": "namespace", "name": "mcp", "tools": []},
+            ],
+            "tool_choice": "auto", "parallel_tool_calls": true, "include": ["reasoning.encrypted_content"],
+            "reasoning": {"effort": "medium", "summary": "auto"}, "prompt_cache_key": "k", "client_metadata": {},
+            "text": {"verbosity": "low"},
+        }))
+        .unwrap();
+        let offered = asked.body["tools"].as_array().unwrap();
+        assert_eq!((offered.len(), &offered[0]["name"]), (1, &json!("shell")));
+        assert_eq!(repeated["tools"], json!([shell]));
+        assert!(asked.streaming);
+    }
+
+    #[test]
     fn what_is_wrong_or_not_done_here_is_named() {
         let ask = |more: Value| {
             let mut body = json!({"model": "m", "input": "q"});
@@ -288,8 +372,21 @@ mod tests {
                 "input[0].type: must be message, function_call, function_call_output or reasoning: other items are not read here",
             ),
             (
-                json!({"input": [{"role": "user", "content": [{"type": "input_image"}]}]}),
-                "input[0].content[0].type: must be input_text or output_text: other parts are not read here",
+                json!({"input": [{"role": "user", "content": [{"type": "input_file"}]}]}),
+                "input[0].content[0].type: must be input_text, input_image or output_text: other parts are not read here",
+            ),
+            (
+                json!({"input": [{"role": "user", "content": [{"type": "input_image", "file_id": "f"}]}]}),
+                "input[0].content[0].image_url: is required",
+            ),
+            (
+                json!({"input": [{"role": "developer", "content": [{"type": "input_image", "image_url": "data:a"}]}]}),
+                "input[0].content: must be text: only the user sends pictures",
+            ),
+            (
+                json!({"input": [{"type": "function_call_output", "call_id": "c",
+                    "output": [{"type": "input_image", "image_url": "data:a"}]}]}),
+                "input[0].output: must be text: only the user sends pictures",
             ),
             (
                 json!({"tools": [{"type": "web_search"}]}),

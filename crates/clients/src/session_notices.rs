@@ -1,0 +1,28 @@
+//! What is said in a session beyond its turns: kept where sessions are.
+
+use std::time::Duration;
+
+use tg_mesh::Cx;
+use tg_schemas::msg::{OperationResponse, SessionNotice};
+use tg_schemas::processors::sessions::NOTICES;
+use tg_schemas::{Error, ErrorCode, WorkspaceId};
+
+use crate::caller::Caller;
+
+/// How long the turns of the session may take that are in progress or wait before it.
+const TIMEOUT: Duration = Duration::from_secs(3600);
+
+/// Adds a notice to its session, once its turns are over. A session that is not there keeps nothing, and neither does a system
+/// without sessions. Whoever adds it again adds nothing.
+///
+/// # Errors
+/// How the question failed.
+pub async fn keep(cx: &Cx, workspace: &WorkspaceId, notice: &SessionNotice) -> Result<(), Error> {
+    let asked =
+        Caller::<SessionNotice, OperationResponse>::within(cx, Ok(NOTICES.of_workspace(workspace)));
+    let asked = asked.patient(TIMEOUT).known_as(notice.message_id.clone());
+    match asked.last(notice).await {
+        Err(error) if error.code() == ErrorCode::NobodyServes => Ok(()),
+        answered => answered.map(|_| ()),
+    }
+}

@@ -1,0 +1,120 @@
+//! What comes of tasks is said in the session that they were given in (C.9, C.16).
+
+use tg_mesh::{Answer, Ask, Deadline};
+use tg_schemas::msg::{OperationResponse, SessionNotice};
+use tg_schemas::operations::{
+    CompactSession, CreateSession, GetSession, NewSession, OneSession, SessionMessage,
+};
+use tg_schemas::processors::sessions::NOTICES;
+use tg_schemas::{Error, ErrorCode, WorkspaceId};
+use tg_testkit::flow::SOON;
+use tg_testkit::on_both_buses;
+use tg_testkit::place::Place;
+
+use super::world::{World, one, said};
+
+/// Turns, and announcements, at the same time: no more than may wait for one session.
+const AT_ONCE: usize = 6;
+
+/// Announces something in a session, under an id.
+async fn announce(world: &World, session: &str, id: &str) -> Result<OperationResponse, Error> {
+    let workspace = WorkspaceId::new("default").unwrap();
+    let notice = SessionNotice {
+        session_id: session.to_owned(),
+        message_id: id.to_owned(),
+        text: format!("**Bee**\n\n{id}"),
+        kind: "announce".to_owned(),
+    };
+    let ask = Ask {
+        deadline: Some(Deadline::after(SOON)),
+        ..Ask::default()
+    };
+    let topic = NOTICES.of_workspace(&workspace);
+    let answer: Answer<OperationResponse> = world.flow.mesh.ask(&topic, &notice, ask);
+    answer.last().await
+}
+
+fn texts(all: &[SessionMessage]) -> Vec<(&str, bool)> {
+    let text = |one: &SessionMessage| one.content.as_deref().unwrap_or_default().len();
+    assert!(all.iter().all(|one| text(one) > 0));
+    let all = all.iter();
+    all.map(|one| (one.content.as_deref().unwrap_or_default(), one.synthetic))
+        .collect()
+}
+
+async fn an_announcement_is_said_once_and_the_next_turn_knows_it(place: Place) {
+    let world = World::start(&place).await;
+    let session = world.session("zoe", "bob").await;
+    world.send(&session, "one").await.unwrap();
+    for _ in 0..2 {
+        announce(&world, &session.id, "n").await.unwrap();
+    }
+    let all = said(&world, &session).await;
+    let expected = [("one", false), ("re one", false), ("**Bee**\n\nn", true)];
+    assert_eq!(texts(&all), expected);
+    assert_eq!(
+        (all[2].id.as_str(), all[2].role.as_str()),
+        ("n", "assistant")
+    );
+    world.send(&session, "two").await.unwrap();
+    let asked = world.asked();
+    let told = &asked.last().unwrap().framing;
+    assert!(told.contains("Assistant: **Bee**\n\nn"), "{told}");
+    // A run without a session is announced, too, and nobody keeps that.
+    announce(&world, "nobody", "o").await.unwrap();
+    let refused = announce(&world, &session.id, "").await.unwrap_err();
+    assert_eq!(refused.code(), ErrorCode::BadRequest);
+}
+
+/// C.16: an announcement waits for the turn in progress, so it never stands between a message and its answer.
+async fn an_announcement_stands_within_no_turn(place: Place) {
+    let world = World::start(&place).await;
+    let session = world.session("zoe", "bob").await;
+    let both = async |at: usize| {
+        let (text, id) = (at.to_string(), format!("n{at}"));
+        let turn = world.send(&session, &text);
+        let told = announce(&world, &session.id, &id);
+        let (turn, told) = tokio::join!(turn, told);
+        turn.unwrap();
+        told.unwrap();
+    };
+    tokio::join!(both(0), both(1), both(2), both(3), both(4), both(5));
+    let all = said(&world, &session).await;
+    assert_eq!(all.len(), 3 * AT_ONCE);
+    assert_eq!(all.iter().filter(|one| one.synthetic).count(), AT_ONCE);
+    let turns = all.iter().filter(|one| !one.synthetic);
+    assert_eq!(turns.filter(|one| one.role == "user").count(), AT_ONCE);
+    for two in all.windows(2).filter(|two| two[0].role == "user") {
+        let asked = two[0].content.as_deref().unwrap_or_default();
+        assert_eq!(two[1].content.as_deref(), Some(&*format!("re {asked}")));
+    }
+}
+
+/// A session that was shortened meanwhile is told in the one that continues it.
+async fn an_announcement_follows_its_session(place: Place) {
+    let world = World::start(&place).await;
+    let new = NewSession {
+        name: "ann".to_owned(),
+        user_id: "bob".to_owned(),
+        compact_keep_last_n: Some(0),
+        ..NewSession::default()
+    };
+    let session = world.call::<CreateSession>(&new).await.unwrap();
+    world.fill(&session, 1, "text").await;
+    let done = world.call::<CompactSession>(&one(&session)).await.unwrap();
+    announce(&world, &session.id, "n").await.unwrap();
+    let next = OneSession {
+        session_id: done.successor_session_id,
+        ..one(&session)
+    };
+    let next = world.call::<GetSession>(&next).await.unwrap();
+    let all = said(&world, &next).await;
+    assert_eq!(texts(&all).last(), Some(&("**Bee**\n\nn", true)));
+    assert_eq!(said(&world, &session).await.len(), 2);
+}
+
+on_both_buses!(
+    an_announcement_is_said_once_and_the_next_turn_knows_it,
+    an_announcement_stands_within_no_turn,
+    an_announcement_follows_its_session,
+);

@@ -1,0 +1,4 @@
+//! Threads over the bus, and the examples.
+
+mod examples;
+mod over_the_bus;

@@ -1,0 +1,4 @@
+//! Tools over the bus.
+
+mod over_the_bus;
+mod programs;
