@@ -5,6 +5,7 @@ use tg_schemas::operations::{
 };
 
 use super::cursor::{self, Key};
+use super::service_kind::ServiceKind;
 use super::transcript::Said;
 
 /// Longest text of a message, in characters.
@@ -265,21 +266,12 @@ pub fn after_session(cursor: Option<&str>) -> Result<Option<Key>, Failure> {
     cursor.map(read).transpose()
 }
 
-/// Where a listing of LLM services continues; `None`: at its beginning.
+/// Where a listing of services of a kind continues; `None`: at its beginning.
 ///
 /// # Errors
-/// No listing of LLM services gave out the cursor.
-pub fn after_llm_service(cursor: Option<&str>) -> Result<Option<Key>, Failure> {
-    let read = |cursor| cursor::llm_service(cursor).ok_or_else(no_cursor);
-    cursor.map(read).transpose()
-}
-
-/// Where a listing of reranking services continues; `None`: at its beginning.
-///
-/// # Errors
-/// No listing of reranking services gave out the cursor.
-pub fn after_reranking_service(cursor: Option<&str>) -> Result<Option<Key>, Failure> {
-    let read = |cursor| cursor::reranking_service(cursor).ok_or_else(no_cursor);
+/// No listing of this kind gave out the cursor.
+pub fn after_service(kind: ServiceKind, cursor: Option<&str>) -> Result<Option<Key>, Failure> {
+    let read = |cursor| cursor::service(kind, cursor).ok_or_else(no_cursor);
     cursor.map(read).transpose()
 }
 
