@@ -2,7 +2,7 @@
 //! `config`, `context` and `metadata` are read past.
 
 use serde_json::Value;
-use tg_schemas::operations::{Failure, FailureCode, WhenBusy};
+use tg_schemas::operations::{Failure, WhenBusy};
 
 use crate::engine::translate::Body;
 
@@ -12,11 +12,6 @@ const STATES_USUAL: u64 = 10;
 /// Assistants of a page at most, and as many where none are named.
 const ASSISTANTS: u64 = 1_000;
 const ASSISTANTS_USUAL: u64 = 10;
-
-/// A key that cannot be what it is.
-pub(crate) fn invalid(key: &str, reason: &str) -> Failure {
-    Failure::new(FailureCode::ValidationError, format!("{key}: {reason}"))
-}
 
 /// Whether a key says something.
 fn says(body: &Body, key: &str) -> bool {
@@ -32,7 +27,7 @@ fn text<'a>(body: &'a Body, key: &str) -> Result<Option<&'a str>, Failure> {
     match body.get(key) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => Ok(Some(text)),
-        Some(_) => Err(invalid(key, "must be a text")),
+        Some(_) => Err(Failure::invalid(key, "must be a text")),
     }
 }
 
@@ -42,12 +37,12 @@ fn number(body: &Body, key: &str, (usual, most): (u64, u64)) -> Result<usize, Fa
         Some(value) => value.as_u64().filter(|number| *number <= most),
     };
     let number = number.and_then(|number| usize::try_from(number).ok());
-    number.ok_or_else(|| invalid(key, &format!("must be a whole number from 0 to {most}")))
+    number.ok_or_else(|| Failure::invalid(key, &format!("must be a whole number from 0 to {most}")))
 }
 
 fn refuse(body: &Body, keys: &[&str]) -> Result<(), Failure> {
     match keys.iter().find(|key| says(body, key)) {
-        Some(key) => Err(invalid(key, "is not served here")),
+        Some(key) => Err(Failure::invalid(key, "is not served here")),
         None => Ok(()),
     }
 }
@@ -67,7 +62,7 @@ impl Modes {
     fn read(body: &Body) -> Result<Self, Failure> {
         let wrong = || {
             let reason = "must be of values, updates and messages-tuple";
-            invalid("stream_mode", reason)
+            Failure::invalid("stream_mode", reason)
         };
         let named: Vec<&Value> = match body.get("stream_mode") {
             None | Some(Value::Null) => return Ok(Self::of_values()),
@@ -132,11 +127,11 @@ impl Run {
         refuse(body, NOT_SERVED)?;
         for (key, usual) in [("on_disconnect", "continue"), ("on_completion", "delete")] {
             if text(body, key)?.is_some_and(|text| text != usual) {
-                return Err(invalid(key, &format!("must be {usual}")));
+                return Err(Failure::invalid(key, &format!("must be {usual}")));
             }
         }
         let assistant = text(body, "assistant_id")?.filter(|name| !name.is_empty());
-        let assistant = assistant.ok_or_else(|| invalid("assistant_id", "is required"))?;
+        let assistant = assistant.ok_or_else(|| Failure::invalid("assistant_id", "is required"))?;
         Ok(Self {
             assistant: assistant.to_owned(),
             message: message(body)?,
@@ -144,7 +139,12 @@ impl Run {
             creates: match text(body, "if_not_exists")? {
                 None | Some("reject") => false,
                 Some("create") => true,
-                Some(_) => return Err(invalid("if_not_exists", "must be reject or create")),
+                Some(_) => {
+                    return Err(Failure::invalid(
+                        "if_not_exists",
+                        "must be reject or create",
+                    ));
+                }
             },
             when_busy: match text(body, "multitask_strategy")? {
                 None | Some("enqueue") => WhenBusy::Queue,
@@ -152,7 +152,7 @@ impl Run {
                 Some("interrupt") => WhenBusy::Interrupt,
                 Some(_) => {
                     let reason = "must be enqueue, reject or interrupt";
-                    return Err(invalid("multitask_strategy", reason));
+                    return Err(Failure::invalid("multitask_strategy", reason));
                 }
             },
         })
@@ -163,10 +163,11 @@ impl Run {
 fn message(body: &Body) -> Result<String, Failure> {
     let wrong = || {
         let reason = "must be one message of the user: the thread has the earlier ones";
-        invalid("input.messages", reason)
+        Failure::invalid("input.messages", reason)
     };
     let input = body.get("input").and_then(Value::as_object);
-    let input = input.ok_or_else(|| invalid("input", "must be an object with messages"))?;
+    let input =
+        input.ok_or_else(|| Failure::invalid("input", "must be an object with messages"))?;
     let one = match input.get("messages") {
         Some(Value::Array(list)) if list.len() == 1 => list.first(),
         one @ Some(Value::Object(_)) => one,
@@ -184,7 +185,7 @@ fn message(body: &Body) -> Result<String, Failure> {
 /// A text, or the texts of parts.
 fn content(content: &Value) -> Result<String, Failure> {
     let wrong = || {
-        invalid(
+        Failure::invalid(
             "input.messages",
             "must have a text, or parts that are texts",
         )
@@ -233,7 +234,9 @@ impl NewThread {
             finds: match text(body, "if_exists")? {
                 None | Some("raise") => false,
                 Some("do_nothing") => true,
-                Some(_) => return Err(invalid("if_exists", "must be raise or do_nothing")),
+                Some(_) => {
+                    return Err(Failure::invalid("if_exists", "must be raise or do_nothing"));
+                }
             },
         })
     }
@@ -300,7 +303,8 @@ impl History {
             Some(place) => {
                 let of = |place: &Value| place["checkpoint_id"].as_str().map(str::to_owned);
                 let id = of(place).or_else(|| of(&place["configurable"]));
-                let id = id.ok_or_else(|| invalid("before", "must name a checkpoint_id"))?;
+                let id =
+                    id.ok_or_else(|| Failure::invalid("before", "must name a checkpoint_id"))?;
                 return Self::with(body, Some(id));
             }
         };

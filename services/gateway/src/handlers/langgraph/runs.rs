@@ -114,8 +114,7 @@ pub(crate) async fn list(
             let text = "limit, offset: must be whole numbers from 0 on, each given once";
             unfit(Failure::new(FailureCode::ValidationError, text))
         })?;
-        let session = caller.thread(&thread).await?;
-        let (messages, busy) = caller.messages_now(&session.id).await?;
+        let (session, messages, busy) = caller.thread_now(&thread).await?;
         let all = shown::runs(&messages).map(|run| {
             let how = how(&messages, run, busy).unwrap_or("error");
             shown::run(&session, &messages, run, how)
@@ -140,8 +139,7 @@ pub(crate) async fn one(
     headers: HeaderMap,
 ) -> Response {
     answered(app, meta, headers, |caller| async move {
-        let session = caller.thread(&thread).await?;
-        let (messages, busy) = caller.messages_now(&session.id).await?;
+        let (session, messages, busy) = caller.thread_now(&thread).await?;
         let how = how(&messages, &run, busy).ok_or_else(unknown)?;
         let shown = shown::run(&session, &messages, &run, how);
         Ok(caller.reply(&shown).await)

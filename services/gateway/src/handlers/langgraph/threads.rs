@@ -6,15 +6,15 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde_json::Value;
 use tg_schemas::operations::{
-    CompactStrategy, CreateSession, DeleteSession, Empty, Failure, FailureCode, ListNamedAgents,
-    NewSession, Object, Session,
+    CompactStrategy, CreateSession, Empty, Failure, FailureCode, ListNamedAgents, NewSession,
+    Object, Session,
 };
 
 use super::told::{answered, unfit};
 use crate::call::Meta;
 use crate::engine::langgraph::asked::{History, NewThread};
 use crate::engine::langgraph::shown;
-use crate::handlers::caller::{Caller, code};
+use crate::handlers::caller::{Caller, is};
 use crate::state::Shared;
 
 /// `POST /langgraph/threads`.
@@ -70,7 +70,7 @@ pub(crate) async fn delete(
     headers: HeaderMap,
 ) -> Response {
     answered(app, meta, headers, |caller| async move {
-        remove(&caller, &id).await?;
+        caller.remove(&id).await?;
         Ok(StatusCode::NO_CONTENT.into_response())
     })
     .await
@@ -119,13 +119,7 @@ async fn shown_as_is(caller: &Caller, thread: &Session) -> Result<Response, Obje
 
 /// Whether there is no such thread.
 pub(super) fn is_unknown(failure: &Object) -> bool {
-    code(failure) == FailureCode::SessionNotFound.as_str()
-}
-
-/// Deletes a thread.
-async fn remove(caller: &Caller, id: &str) -> Result<(), Object> {
-    let gone = caller.ask::<DeleteSession>(&caller.which(id)).await;
-    gone.map(|Empty {}| ())
+    is(failure, FailureCode::SessionNotFound)
 }
 
 /// Creates a thread. It is never shortened: what continued it would have another id.
