@@ -4,6 +4,7 @@
 use serde_json::{Value, json};
 use tg_server::deployed::DEPLOYED;
 
+use crate::compose;
 use crate::pod::{self, NAME, REPLICAS, name};
 
 /// Replicas of a service at most.
@@ -59,6 +60,8 @@ pub fn broker() -> Vec<Value> {
         "metadata": {"name": BROKER},
         "spec": {
             "replicas": 3,
+            // Its operator has a newer one each few months. This one has the plugins that the operator starts.
+            "image": format!("{}-management", compose::IMAGE),
             "resources": {"requests": {"cpu": "500m", "memory": "2Gi"}, "limits": {"memory": "2Gi"}},
             "persistence": {"storage": "50Gi"},
             "override": {"statefulSet": {"spec": {"template": {"spec": pod}}}},
