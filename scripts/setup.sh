@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what a fresh Debian machine with Rust lacks. `build`: to compile and run. `console`: to build the page at `/`.
 # `test`: all that, RabbitMQ, the official clients in a virtual environment below .cache/, and a browser. `soak`: what makes container
-# images and runs them, too. `cross`: to compile, and what compiles and links for another processor.
+# images and runs them, too. `cross`: to compile, and what compiles C for another processor.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -47,7 +47,7 @@ need curl curl
 need python3 python3
 python3 -c 'import venv, ensurepip' 2>/dev/null || apt_install python3-venv
 if [ "$1" = cross ]; then
-  python_tools cross "Zig, which links for other processors" "cargo-zigbuild==0.24.0 ziglang==0.17.0"
+  python_tools cross "Zig, which compiles C for other processors" "ziglang==0.17.0"
   exit 0
 fi
 
