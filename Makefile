@@ -63,7 +63,12 @@ check: setup-build
 	cargo test -p tg-mesh --doc --locked
 
 test: setup-test console
-	@stage() { printf '\n== %s, after %s s\n' "$$1" "$$SECONDS"; }
+	@took=() began=0 now=
+	stage() {
+		[ -z "$$now" ] || took+=("$$((SECONDS - began)) s  $$now")
+		now=$$1 began=$$SECONDS
+		printf '\n== %s, after %s s\n' "$$1" "$$SECONDS"
+	}
 	stage "Formatting; lints, documentation and build in one pass"
 	cargo fmt --all --check
 	export RUSTC_WORKSPACE_WRAPPER=$$PWD/scripts/rustc-with-lints.sh
@@ -74,12 +79,13 @@ test: setup-test console
 	# a million together, which are counted.
 	fuzzed=$$PWD/.cache/fuzzed
 	: > "$$fuzzed"
+	stage "The suites"
 	TG_FUZZ_INPUTS=1000000 TG_FUZZ_COUNTS="$$fuzzed" scripts/suites.py gate
 	awk '{ inputs += $$1 } END { print inputs + 0, "fuzzed frames, bodies and messages of queues in", NR, "targets"; exit inputs < 1000000 }' "$$fuzzed" || { echo "fewer than a million" >&2; exit 1; }
 	stage "The API contract"
 	scripts/api-contract.sh
 	stage "Done"
-	echo "in $$((SECONDS / 60)) minutes"
+	printf '%s\n' "$${took[@]}" "in $$((SECONDS / 60)) minutes"
 	# Which commit passed: only where the tree is that commit.
 	[ -n "$$(git status --porcelain 2>/dev/null)" ] || git rev-parse HEAD > .cache/last-green 2>/dev/null || true
 	tail -n 1 .cache/summary

@@ -31,6 +31,8 @@ BOUND, SOAK_BOUND = 60 * 60, 3 * 60 * 60
 AGAIN, FLAKY = 2, 5
 # Suites of units that run at the same time: most end with one test that keeps one processor busy.
 BESIDE = 2
+# So many of the slowest tests are named at the end.
+SLOWEST = 10
 # Of the output of a failed test, so many lines are repeated at the end, of so many characters.
 LINES, WIDTH = 60, 400
 
@@ -42,13 +44,22 @@ REPORT = ROOT / "target" / "nextest" / "gate" / "junit.xml"
 ENGINES = {"tg-architecture-tests::it", "tg-fuzz::it", "tg-threads::threads", "tg-ingest::pdfs"}
 
 begun = time.monotonic()
+# What began when, and what the processors had done by then: name, seconds, (idle, in all).
+stages = []
 
 
 def say(text):
     print(text, flush=True)
 
 
+def processors():
+    """For how long the processors were idle since the machine started, and that together with all else, as the system counts it."""
+    counted = [int(word) for word in Path("/proc/stat").read_text().split("\n")[0].split()[1:9]]
+    return counted[3] + counted[4], sum(counted)
+
+
 def stage(name):
+    stages.append((name, time.monotonic(), processors()))
     say(f"\n== {name}, after {time.monotonic() - begun:.0f} s of tests")
 
 
@@ -141,6 +152,7 @@ class Outcome:
     def __init__(self):
         self.passed, self.failed, self.flaky, self.said = 0, [], [], []
         self.ran, self.over = set(), False
+        self.seconds = {}
 
     def fail(self, what, text=""):
         self.failed.append(what)
@@ -165,9 +177,10 @@ def run_one(suites, name, outcome, soaked):
 
 
 def run_inner(suites, outcome, soaked):
-    """The suites of units and engines, a few at a time."""
+    """The suites of units and engines, a few at a time, and beside them the examples in documentation."""
     names = suites.inner()
-    with ThreadPoolExecutor(BESIDE) as pool:
+    with ThreadPoolExecutor(BESIDE) as pool, ThreadPoolExecutor(1) as beside:
+        examples = beside.submit(examples_in_documentation)
         runs = pool.map(lambda name: run_one(suites, name, outcome, soaked), names)
         for name, run in zip(names, runs):
             if run is None:
@@ -186,14 +199,19 @@ def run_inner(suites, outcome, soaked):
                 for test in broken:
                     part = process.stdout.split(f"---- {test} stdout ----")
                     outcome.fail(f"{name} {test}", part[-1].split("\n---- ")[0] if len(part) > 1 else process.stdout)
+        count_examples(*examples.result(), outcome)
 
 
-def examples_in_documentation(outcome):
+def examples_in_documentation():
     since = time.monotonic()
     command = ["cargo", "test", "--workspace", "--doc", "--locked"]
     process = subprocess.run(command, cwd=ROOT, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    return process, time.monotonic() - since
+
+
+def count_examples(process, seconds, outcome):
     passed = sum(int(count) for count in re.findall(r"^test result: ok\. (\d+) passed", process.stdout, re.M))
-    say(f"     examples in documentation: {passed} passed, {time.monotonic() - since:.0f} s")
+    say(f"     examples in documentation: {passed} passed, {seconds:.0f} s")
     outcome.passed += passed
     if process.returncode:
         say(process.stdout)
@@ -210,7 +228,7 @@ def chosen(tests):
 
 
 def reported():
-    """The report of the last run of nextest: (suite, test) -> None, or the output of a failure."""
+    """The report of the last run of nextest: (suite, test) -> seconds and None, or the output of a failure."""
     tests = {}
     tree = ElementTree.parse(REPORT)
     for suite in tree.getroot().iter("testsuite"):
@@ -219,7 +237,7 @@ def reported():
             text = None
             if bad is not None:
                 text = "\n".join([bad.get("message") or "", *(case.findtext(out) or "" for out in ("system-out", "system-err"))])
-            tests[suite.get("name"), case.get("name")] = text
+            tests[suite.get("name"), case.get("name")] = float(case.get("time") or 0), text
     return tests
 
 
@@ -230,7 +248,10 @@ def run_filtered(expression, outcome, *arguments):
     if not REPORT.exists():
         outcome.fail(f"cargo nextest ended with {code} and without a report")
         return {}
-    return reported()
+    report = reported()
+    for test, (seconds, _) in report.items():
+        outcome.seconds.setdefault(test, seconds)
+    return {test: text for test, (_, text) in report.items()}
 
 
 def run_outer(suites, outcome, soaked):
@@ -283,6 +304,17 @@ def report_flaky(outcome):
         outcome.fail(f"{len(outcome.flaky)} tests are flaky, more than {FLAKY}")
 
 
+def report_seconds(outcome):
+    """What each stage took, how much of that time the processors were idle, and the slowest tests of processes and brokers."""
+    say("Seconds of each stage, and how much of that time the processors were idle:")
+    for (name, since, before), (_, until, after) in zip(stages, stages[1:]):
+        idle, every = (now - then for now, then in zip(after, before))
+        say(f"     {until - since:5.0f} s, {100 * idle / max(every, 1):3.0f} %  {name}")
+    say(f"The {SLOWEST} slowest tests:")
+    for (suite, test), seconds in sorted(outcome.seconds.items(), key=lambda one: -one[1])[:SLOWEST]:
+        say(f"     {seconds:5.0f} s  {suite} {test}")
+
+
 def bounded(outcome, seconds):
     """Ends what runs when the time is over: the children, so that the report is still made."""
 
@@ -320,13 +352,13 @@ def main():
     else:
         stage("Units and engines")
         run_inner(suites, outcome, soaked)
-        examples_in_documentation(outcome)
         stage("Suites with a broker or processes")
         run_outer(suites, outcome, soaked)
         for name in sorted(set(suites.all) - outcome.ran):
             outcome.fail(f"{name}: this suite did not run")
         report_flaky(outcome)
     stage("Suites are done")
+    report_seconds(outcome)
     if outcome.failed:
         say("\n".join([*outcome.said, "", "Failed:", *outcome.failed]))
     summary = f"{outcome.passed} passed, {len(outcome.failed)} failed"

@@ -367,8 +367,4 @@ fn without_nan(text: &str) -> Option<String> {
 }
 
 #[cfg(test)]
-mod generate;
-#[cfg(test)]
-mod held;
-#[cfg(test)]
 mod tests;

@@ -109,6 +109,31 @@ impl VirtualHost {
     }
 }
 
+/// The queues of a node of one's own, until that ends: each list of [`RabbitNode::queues`] takes a processor for a second or two.
+#[derive(Debug, Clone, Copy)]
+pub struct Queues {
+    maker: u16,
+}
+
+impl Queues {
+    /// Those of this node.
+    ///
+    /// # Errors
+    /// The node does not answer.
+    pub async fn of(node: &RabbitNode) -> Result<Self> {
+        let maker = inside::begin(node).await?;
+        Ok(Self { maker })
+    }
+
+    /// The queues of its first virtual host.
+    ///
+    /// # Errors
+    /// The node does not answer.
+    pub async fn all(self) -> Result<Vec<HostQueue>> {
+        Ok(inside::list(self.maker, "/").await?.queues)
+    }
+}
+
 async fn find_or_start() -> Result<Ports> {
     let owner = owner();
     let path = std::env::temp_dir().join(format!("tg-rabbit-of-{owner}"));
@@ -175,9 +200,7 @@ async fn start(owner: u32, path: PathBuf) -> Result<Ports> {
         .spawn()?;
     let watched = watcher.stdout.take().context("a pipe")?;
     let mut node = RabbitNode::start_until(watched.into()).await?;
-    let printed = node.ctl(&["eval", inside::SCRIPT]).await?;
-    let maker = printed.trim().parse();
-    let maker = maker.with_context(|| format!("the node does not make hosts: {printed}"))?;
+    let maker = inside::begin(&node).await?;
     let amqp = node.port();
     // From here on only the watcher ends it.
     node.leave();

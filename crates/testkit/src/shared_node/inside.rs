@@ -5,9 +5,11 @@ use anyhow::{Context, Result, bail, ensure};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
+use crate::rabbitmq::RabbitNode;
+
 /// Reads one line per connection: a name makes that virtual host, which stays until the connection ends, `?name` lists its queues
 /// and exchanges, and `!name ports` closes its connections of clients with these ports.
-pub(super) const SCRIPT: &str = r#"
+const SCRIPT: &str = r#"
 Asker = self(),
 Number = fun(N) when is_integer(N) -> N; (_) -> 0 end,
 List = fun(Host) ->
@@ -93,6 +95,13 @@ pub(super) struct Listed {
     pub(super) queues: Vec<HostQueue>,
     /// Names of all exchanges but the broker's own.
     pub(super) exchanges: Vec<String>,
+}
+
+/// Begins it in a node; the port where it listens.
+pub(super) async fn begin(node: &RabbitNode) -> Result<u16> {
+    let printed = node.ctl(&["eval", SCRIPT]).await?;
+    let port = printed.trim().parse::<u16>();
+    port.with_context(|| format!("the node does not make hosts: {printed}"))
 }
 
 /// Makes a virtual host. The node removes it with all that is in it when the connection is closed: at the latest when this

@@ -1,6 +1,8 @@
-//! One target per public parser of outside bytes: no panic, no input that takes long, none that takes much memory.
+//! One target per public parser of outside bytes: no panic, no input that takes long, none that takes much memory. Beside them, what
+//! holds the types of messages against their schema files.
 
 mod bodies;
+mod held;
 mod keys;
 mod models;
 mod queries;

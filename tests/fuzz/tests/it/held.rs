@@ -1,17 +1,21 @@
-//! Types and schema files, held together: a file is what is made from the types (`UPDATE=1 cargo test -p tg-schemas
+//! Types and schema files, held together: a file is what is made from the types (`UPDATE=1 cargo test -p tg-fuzz
 //! schema_files` writes it), and a type reads and writes what its file says.
+//!
+//! Here, and not beside the types: code for each type and each form is large, and those of the crate itself are optimised.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde_json::ser::{PrettyFormatter, Serializer};
 use serde_json::{Map, Value, json};
+use tg_schemas::codec::{ContentType, decode, encode};
+use tg_schemas::msg::*;
+use tg_schemas::{Message, Term};
+use tg_testkit::process::root;
 
-use super::generate::{Messages, Said, Types};
-use super::{ContentType, decode, encode};
-use crate::Message;
-use crate::msg::*;
-use crate::rdf::Term;
+use self::generate::{Messages, Said, Types};
+
+mod generate;
 
 /// Every message: its type's name, what it says of itself, and the check of the type against its file.
 macro_rules! messages {
@@ -150,7 +154,7 @@ fn shown(schema: &Value) -> String {
 
 /// What every file is to say, by the message's name. `change` is made in each source before it is read.
 fn made(change: fn(String) -> String) -> BTreeMap<String, String> {
-    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let sources = root().join("schemas/src");
     let mut paths = vec![sources.join("error.rs"), sources.join("rdf.rs")];
     for entry in std::fs::read_dir(sources.join("msg")).expect("a folder") {
         paths.push(entry.expect("a file").path());
@@ -177,7 +181,7 @@ fn made(change: fn(String) -> String) -> BTreeMap<String, String> {
 }
 
 fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("avro")
+    root().join("schemas/avro")
 }
 
 /// What every file says, by its name.
