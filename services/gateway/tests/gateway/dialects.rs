@@ -60,7 +60,7 @@ async fn texts_become_vectors_as_numbers_or_base64(place: Place) {
             "model",
         ),
         (
-            json!({"model": "m", "input": [1, 2]}),
+            json!({"model": "m", "input": [1, -2]}),
             400,
             "validation_error",
             "input",
