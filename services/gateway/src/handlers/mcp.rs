@@ -78,7 +78,7 @@ pub(crate) async fn post(
         endpoint: "mcp",
         ..meta
     };
-    let identity = match app.known(read::bearer(&headers), &meta).await {
+    let identity = match app.known(read::key(&headers), &meta).await {
         Ok(identity) => identity,
         Err(fault) => {
             let challenge = protected_resource::challenge(&app, &headers, &uri);

@@ -110,7 +110,7 @@ impl CompatError {
 
     fn kind(&self) -> &'static str {
         match self.status {
-            400 | 404 | 409 | 413 | 422 => "invalid_request_error",
+            400 | 404 | 405 | 409 | 413 | 422 | 426 => "invalid_request_error",
             401 => "authentication_error",
             403 => "permission_error",
             429 => "rate_limit_error",
