@@ -216,11 +216,14 @@ pub const ROUTES: &[Route] = &[
     on::<ForgetMemory>(),
     on::<GetTenantConfig>(),
     on::<PutTenantConfig>(),
+    on_get("/langgraph/ok", || get(langgraph::ok)),
+    on_get("/langgraph/info", || get(langgraph::info)),
     on_post("/langgraph/assistants/search", || post(langgraph::search)),
     on_get("/langgraph/assistants/{assistant_id}", || {
         get(langgraph::assistant)
     }),
     on_post("/langgraph/threads", || post(langgraph::begin)),
+    on_post("/langgraph/threads/search", || post(langgraph::find)),
     on_get("/langgraph/threads/{thread_id}", || get(langgraph::thread)),
     on_delete("/langgraph/threads/{thread_id}", || {
         delete(langgraph::delete)
@@ -246,6 +249,10 @@ pub const ROUTES: &[Route] = &[
     on_get("/langgraph/threads/{thread_id}/runs/{run_id}", || {
         get(langgraph::one)
     }),
+    on_post(
+        "/langgraph/threads/{thread_id}/runs/{run_id}/cancel",
+        || post(langgraph::cancel),
+    ),
     on_get("/langgraph/threads/{thread_id}/runs/{run_id}/join", || {
         get(langgraph::join)
     }),

@@ -97,6 +97,9 @@ pub fn sessions() -> Arc<Played<OperationRequest, OperationResponse>> {
                 ("create-session", _) if agent == Some("sleeper") => done(json!({"id": SLOW})),
                 ("create-session" | "get-session", _) => done(json!({"id": "s", "title": told})),
                 ("list-messages", _) => done(json!({"session_id": told})),
+                ("list-sessions", _) if agent == Some("lists") => done(json!({"sessions": [
+                    {"id": THREAD, "agent": "lists", "created_at": "2026-01-02"},
+                    {"id": BUSY, "agent": "lists", "created_at": "2026-01-01"}]})),
                 ("put-tenant-config", _) => done(json!({"tenant": told})),
                 _ => done(json!({})),
             }];
