@@ -10,6 +10,7 @@ use tg_schemas::{Error, ErrorCode};
 use tg_testkit::fakes::{Play, Played};
 use tg_testkit::on_both_buses;
 use tg_testkit::place::Place;
+use tokio::sync::watch;
 
 use crate::world::{BOUND, World};
 
@@ -28,9 +29,14 @@ fn done(data: Value) -> OperationResponse {
 /// Sessions that answer what they were asked, as the title of a session or the text of a turn. The session `old` is archived,
 /// nobody has the session `none`, and in `empty` nothing was said when it was looked at. Sessions of `keeper` are the one that has
 /// a turn, those of `sleeper` are one whose turn does not end, and `maven` has none.
-pub fn sessions() -> Arc<Played<OperationRequest, OperationResponse>> {
+pub fn sessions(
+    ended: Arc<watch::Sender<usize>>,
+) -> Arc<Played<OperationRequest, OperationResponse>> {
     Played::new(
-        |cx, ask: OperationRequest| -> Result<Play<OperationResponse>, Error> {
+        move |cx, ask: OperationRequest| -> Result<Play<OperationResponse>, Error> {
+            if ask.operation == "cancel-turn" {
+                ended.send_modify(|turns| *turns += 1);
+            }
             let failed = |code, failure: Value| OperationResponse {
                 error: Some(Error::new(code, "m")),
                 failure: object(failure),

@@ -161,7 +161,33 @@ async fn a_run_goes_on_from_the_last_state_and_can_be_ended(place: Place) {
     assert_eq!(status, 404);
 }
 
+async fn a_run_ends_with_its_client_where_that_was_asked_for(place: Place) {
+    let world = World::start(&place, AuthMode::Iam).await;
+    let mut body = run("sleeper");
+    body["on_disconnect"] = json!("cancel");
+    let stream = world
+        .http
+        .post(world.url("/langgraph/threads/slow/runs/stream"));
+    let stream = stream.bearer_auth("tg_admin").json(&body);
+    let mut response = stream.timeout(BOUND).send().await.unwrap();
+    assert_eq!(response.status(), 200);
+    let first = response.chunk().await.unwrap().unwrap();
+    assert!(first.starts_with(b"event: metadata"), "{first:?}");
+    assert_eq!(*world.fakes.turns_ended.borrow(), 0);
+    drop(response);
+    world.reached(&world.fakes.turns_ended, 1).await;
+    // The end of a run that is waited for is nothing that a client leaves.
+    let wait = at("/runs/wait");
+    let (status, told) = world.post(&wait, "tg_admin", body).await;
+    let told = told["detail"].as_str().unwrap_or_default();
+    assert!(
+        status == 400 && told.starts_with("on_disconnect: "),
+        "{told}"
+    );
+}
+
 on_both_buses!(
+    a_run_ends_with_its_client_where_that_was_asked_for,
     threads_are_found_and_the_server_says_what_it_is,
     a_run_goes_on_from_the_last_state_and_can_be_ended,
     assistants_are_agents_and_threads_are_sessions,
