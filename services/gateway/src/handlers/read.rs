@@ -32,7 +32,12 @@ const KEY_HEADERS: [&str; 2] = ["x-api-key", "api-key"];
 /// A bearer token, else the key in a header of its own.
 pub(super) fn key(headers: &HeaderMap) -> Option<&str> {
     let of_its_own = |name: &&str| {
-        let key = headers.get(*name)?.to_str().ok()?.trim();
+        let told = headers.get(*name)?.to_str().ok()?.trim();
+        // Some write the scheme of the other header there, too.
+        let key = match told.split_once(' ') {
+            Some((scheme, key)) if scheme.eq_ignore_ascii_case("Bearer") => key.trim(),
+            _ => told,
+        };
         (!key.is_empty()).then_some(key)
     };
     bearer(headers).or_else(|| KEY_HEADERS.iter().find_map(of_its_own))
@@ -261,6 +266,7 @@ mod tests {
             of(&[("authorization", "Bearer tg_b"), ("api-key", "tg_a")]),
             Some("tg_b".into())
         );
+        assert_eq!(of(&[("x-api-key", "Bearer tg_x")]), Some("tg_x".into()));
         assert_eq!(of(&[empty]), None);
         assert!(names_key(&headers(&[("api-key", "tg_a")])) && names_key(&headers(&[empty])));
         assert!(!names_key(&headers(&[("accept", "*/*")])));
