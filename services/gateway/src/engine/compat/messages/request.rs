@@ -157,8 +157,8 @@ fn add_turns(message: &Fields<'_>, turns: &mut Vec<Value>) -> Result<(), Error> 
             }
         }
     }
-    let says_nothing = results == 0 && role != "system";
-    if !text.is_empty() || !images.is_empty() || !calls.is_empty() || says_nothing {
+    let is_turn = results == 0 && role != "system";
+    if !text.is_empty() || !images.is_empty() || !calls.is_empty() || is_turn {
         let mut turn = json!({"role": role, "content": text, "tool_calls": calls});
         if !images.is_empty() {
             turn["images"] = images.into();
