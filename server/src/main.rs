@@ -58,7 +58,7 @@ enum Command {
     Backup {
         #[command(flatten)]
         copied: Copied,
-        /// Copies this workspace alone.
+        /// Copies this workspace alone. If that fails or is interrupted, remove the directory: it may hold data of others.
         #[arg(short, long, value_name = "NAME")]
         workspace: Option<String>,
     },

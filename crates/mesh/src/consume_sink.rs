@@ -64,7 +64,7 @@ const LOOK: Duration = Duration::from_millis(250);
 
 impl Sink for ConsumeSink {
     fn deliver(&self, delivery: Delivery) {
-        self.intake.take();
+        let in_hand = self.intake.hold();
         let (slot, handler) = (self.slot.clone(), self.handler.clone());
         let (subscription, stuck) = (self.subscription.clone(), self.stuck.clone());
         let room = self.room.clone();
@@ -84,7 +84,7 @@ impl Sink for ConsumeSink {
                     .flatten(),
             };
             read(&slot, &*handler, of, (delivery, permit)).await;
-            drop(done);
+            drop((done, in_hand));
         });
     }
 }

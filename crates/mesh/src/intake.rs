@@ -19,8 +19,20 @@ const QUEUES: usize = 256;
 pub(crate) struct Intake {
     processor: String,
     subscription: Subscription,
+    /// Messages that it has in hand at once, at most.
+    places: usize,
     taken: AtomicU64,
+    in_hand: Arc<AtomicUsize>,
     waits: Mutex<Option<Waits>>,
+}
+
+/// A message that a consumer has in hand, until this is dropped. The consumer may have left by then.
+pub(crate) struct InHand(Arc<AtomicUsize>);
+
+impl Drop for InHand {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 /// Messages wait, and none was taken since a moment.
@@ -34,11 +46,13 @@ struct Waits {
 }
 
 impl Intake {
-    fn new(processor: &str, subscription: &Subscription) -> Arc<Self> {
+    fn new(processor: &str, subscription: &Subscription, places: usize) -> Arc<Self> {
         Arc::new(Self {
             processor: processor.to_owned(),
             subscription: subscription.clone(),
+            places,
             taken: AtomicU64::new(0),
+            in_hand: Arc::default(),
             waits: Mutex::new(None),
         })
     }
@@ -46,6 +60,13 @@ impl Intake {
     /// The consumer takes a message.
     pub(crate) fn take(&self) {
         self.taken.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The same of a message that takes a place for as long as it is in hand.
+    pub(crate) fn hold(&self) -> InHand {
+        self.take();
+        self.in_hand.fetch_add(1, Ordering::Relaxed);
+        InHand(self.in_hand.clone())
     }
 
     /// Notes how many messages wait now.
@@ -71,6 +92,11 @@ impl Intake {
         *self.waits.lock() = None;
     }
 
+    /// It takes no more until it is done with one.
+    fn is_full(&self) -> bool {
+        self.in_hand.load(Ordering::Relaxed) >= self.places
+    }
+
     /// Messages wait for too long already, and the consumer has still taken none.
     fn is_idle(&self) -> bool {
         let waits = *self.waits.lock();
@@ -88,9 +114,14 @@ pub(crate) struct Intakes {
 }
 
 impl Intakes {
-    /// Another consumer, for as long as its sink holds this.
-    pub(crate) fn add(&self, processor: &str, subscription: &Subscription) -> Arc<Intake> {
-        let intake = Intake::new(processor, subscription);
+    /// Another consumer, with so many places, for as long as its sink holds this.
+    pub(crate) fn add(
+        &self,
+        processor: &str,
+        subscription: &Subscription,
+        places: usize,
+    ) -> Arc<Intake> {
+        let intake = Intake::new(processor, subscription, places);
         let mut all = self.all.lock();
         if all.len() == all.capacity() {
             all.retain(|one| one.strong_count() > 0);
@@ -101,9 +132,18 @@ impl Intakes {
 
     /// Processors with a consumer that took nothing of what waits for it; each once.
     pub(crate) fn idle(&self) -> Vec<String> {
+        self.named(Intake::is_idle)
+    }
+
+    /// Those of them that have such a consumer whose places are all taken.
+    pub(crate) fn full(&self) -> Vec<String> {
+        self.named(|one| one.is_idle() && one.is_full())
+    }
+
+    fn named(&self, wanted: impl Fn(&Intake) -> bool) -> Vec<String> {
         let all = self.all.lock();
         let idle = all.iter().filter_map(Weak::upgrade);
-        let idle = idle.filter(|one| one.is_idle());
+        let idle = idle.filter(|one| wanted(one));
         let mut idle: Vec<String> = idle.map(|one| one.processor.clone()).collect();
         drop(all);
         idle.sort();
@@ -183,7 +223,7 @@ mod tests {
     #[test]
     fn a_consumer_is_idle_when_something_waits_for_a_minute_and_it_takes_nothing() {
         let intakes = Intakes::default();
-        let one = intakes.add("reader", &of("a"));
+        let one = intakes.add("reader", &of("a"), 1);
         let start = Instant::now();
         // It was idle for an hour, as nothing waited; the first that waits begins the minute.
         one.note(0, start, MINUTE);
@@ -204,9 +244,34 @@ mod tests {
     }
 
     #[test]
+    fn a_consumer_whose_places_are_all_taken_is_listed_apart() {
+        let intakes = Intakes::default();
+        let (one, other) = (
+            intakes.add("one", &of("a"), 2),
+            intakes.add("other", &of("b"), 2),
+        );
+        let (first, _second) = (one.hold(), one.hold());
+        let start = Instant::now();
+        for intake in [&one, &other] {
+            intake.note(1, start, MINUTE);
+            assert!(intakes.full().is_empty(), "not for a minute yet");
+        }
+        for intake in [&one, &other] {
+            intake.note(1, start + MINUTE, MINUTE);
+        }
+        assert_eq!(intakes.idle(), ["one", "other"]);
+        assert_eq!(intakes.full(), ["one"]);
+        drop(first);
+        assert!(intakes.full().is_empty(), "it has a place, and takes none");
+    }
+
+    #[test]
     fn a_queue_that_fails_hides_no_other_and_a_bus_that_is_away_hides_all() {
         let intakes = Intakes::default();
-        let (one, other) = (intakes.add("one", &of("a")), intakes.add("other", &of("b")));
+        let (one, other) = (
+            intakes.add("one", &of("a"), 1),
+            intakes.add("other", &of("b"), 1),
+        );
         let start = Instant::now();
         for intake in [&one, &other] {
             intake.note(1, start, MINUTE);
@@ -226,7 +291,7 @@ mod tests {
         let names: Vec<String> = (0..QUEUES + 10).map(|n| format!("q{n}")).collect();
         let mut all: Vec<_> = names
             .iter()
-            .map(|name| intakes.add("reader", &of(name)))
+            .map(|name| intakes.add("reader", &of(name), 1))
             .collect();
         let mut seen = std::collections::BTreeSet::new();
         for _ in 0..2 {
@@ -237,6 +302,8 @@ mod tests {
         assert_eq!(seen.len(), names.len());
         all.truncate(1);
         assert_eq!(intakes.some().len(), 1);
+        // Its message is still in hand.
+        let _in_hand = all[0].hold();
         all.clear();
         assert!(intakes.some().is_empty());
     }

@@ -100,6 +100,11 @@ impl Mesh {
         self.0.intakes.idle()
     }
 
+    /// Those of [`Mesh::idle_consumers`] that have as many messages in hand as they take at once: they are slow, or hang.
+    pub fn full_consumers(&self) -> Vec<String> {
+        self.0.intakes.full()
+    }
+
     /// Writes a record, as [`Peer::record`] does; one of the pipeline says for which generation of its collection, unless
     /// the options do: it changes nothing in a later one.
     ///

@@ -168,7 +168,8 @@ impl Wiring {
         if hosted.per_flow() {
             slot.counts(&subscription.name);
         }
-        let intake = mesh.intakes().add(&self.id, &subscription);
+        let places = usize::from(how.prefetch.max(1));
+        let intake = mesh.intakes().add(&self.id, &subscription, places);
         match &hosted.handler {
             Handler::Serve(handler) => {
                 let sink = Arc::new(ServeSink {

@@ -59,7 +59,7 @@ impl OneWorkspace {
     /// The file is not a database of this release or an earlier one, there is no room, or a table still has another
     /// workspace. The file is of no use then.
     pub fn keep(&self, file: &Path, key: &WorkspaceKey) -> Result<(), StorageError> {
-        let mut conn = connection::writer(file, self.migrations, Durability::Process)?;
+        let (mut conn, _wal) = connection::writer(file, self.migrations, Durability::Process)?;
         identity::ensure(&conn)?;
         let tx = conn.transaction()?;
         self.sweep(&tx, key)?;

@@ -351,6 +351,11 @@ impl Failure {
         }
     }
 
+    /// A field of the request is not as it must be.
+    pub fn invalid(field: &str, reason: &str) -> Self {
+        Self::new(FailureCode::ValidationError, format!("{field}: {reason}"))
+    }
+
     /// The same request may succeed after so many seconds.
     #[must_use]
     pub fn after(mut self, seconds: i64) -> Self {
@@ -393,6 +398,12 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
+
+    #[test]
+    fn a_field_that_is_wrong_is_named_first() {
+        let named = Failure::new(FailureCode::ValidationError, "name: is required");
+        assert_eq!(Failure::invalid("name", "is required"), named);
+    }
 
     #[test]
     fn every_code_has_one_row_and_is_written_as_the_row_says() {

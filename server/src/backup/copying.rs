@@ -185,8 +185,10 @@ impl<'a> Copying<'a> {
         Ok(())
     }
 
-    pub(super) fn into_files(self) -> Vec<Copied> {
-        self.files.into_values().collect()
+    /// All that was copied, which a loss of power takes away no more.
+    pub(super) fn into_files(self) -> Result<Vec<Copied>> {
+        settle(self.to, self.files.keys().map(PathBuf::as_path))?;
+        Ok(self.files.into_values().collect())
     }
 }
 
@@ -253,15 +255,39 @@ pub(super) fn make(dir: &Path) -> Result<()> {
         .with_context(|| format!("cannot make {}", dir.display()))
 }
 
-/// Takes away what is in a directory, as far as that works.
+/// Takes away what is in a directory, as far as that works. The mark of a restore that did not end goes last, and stays where
+/// anything else does.
 pub(super) fn empty(dir: &Path) {
-    for name in names(dir).unwrap_or_default() {
+    let names = names(dir).unwrap_or_default();
+    let mut all_gone = true;
+    for name in names.iter().filter(|name| *name != Path::new(UNFINISHED)) {
         let path = dir.join(name);
-        let _ = match path.is_dir() {
+        let gone = match path.is_dir() {
             true => fs::remove_dir_all(path),
             false => fs::remove_file(path),
         };
+        all_gone &= gone.is_ok();
     }
+    if all_gone {
+        let _ = fs::remove_file(dir.join(UNFINISHED));
+    }
+}
+
+/// The directories that files at these paths below a directory need, with that one.
+fn folders<'a>(of: &Path, files: impl Iterator<Item = &'a Path>) -> BTreeSet<PathBuf> {
+    let above = files.flat_map(|file| file.ancestors().skip(1));
+    let mut folders: BTreeSet<PathBuf> = above.map(|folder| of.join(folder)).collect();
+    folders.insert(of.to_owned());
+    folders
+}
+
+/// Has the disk know the names of files that were written at these paths below a directory: each file itself is there already.
+pub(super) fn settle<'a>(of: &Path, files: impl Iterator<Item = &'a Path>) -> Result<()> {
+    for folder in folders(of, files) {
+        let synced = File::open(&folder).and_then(|folder| folder.sync_all());
+        synced.with_context(|| format!("cannot write in {}", folder.display()))?;
+    }
+    Ok(())
 }
 
 /// Writes a new file onto the disk; its length and hash.
@@ -296,5 +322,29 @@ fn each_step(
         hash.update(&buffer[..read]);
         length += read as u64;
         take(&buffer[..read])?;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_directory_above_a_file_is_synced() {
+        let files = ["a/b/c", "a/d", "e"].map(Path::new);
+        let found = folders(Path::new("/to"), files.into_iter());
+        let expected = ["/to", "/to/a", "/to/a/b"].map(PathBuf::from);
+        assert_eq!(found, BTreeSet::from(expected));
+        assert_eq!(folders(Path::new("/to"), std::iter::empty()).len(), 1);
+    }
+
+    #[test]
+    fn a_directory_is_emptied_with_its_mark() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join(UNFINISHED), "x").unwrap();
+        fs::create_dir_all(dir.path().join("zoo/deep")).unwrap();
+        fs::write(dir.path().join("zoo/deep/file"), "x").unwrap();
+        empty(dir.path());
+        assert!(is_empty(dir.path()).unwrap());
     }
 }

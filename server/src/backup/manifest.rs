@@ -23,7 +23,7 @@ pub struct Manifest {
     pub threadgraph: String,
     /// When it was begun, in milliseconds since 1970: what was confirmed before is in it.
     pub begun: i64,
-    /// The moment that it shows: nothing that was written later is in it.
+    /// The moment that it shows: nothing that a store wrote later is in it. Trails and files of the operator are copied after it.
     pub moment: i64,
     /// Whether records that waited are in it. With a broker they are there.
     pub records: bool,

@@ -52,6 +52,7 @@ fn fill(manifest: &Manifest, from: &Path, data_dir: &Path) -> Result<()> {
             bail!("the backup changed meanwhile: {}", file.path.display());
         }
     }
+    copying::settle(data_dir, manifest.files.iter().map(|file| &*file.path))?;
     let done = || {
         fs::remove_file(&mark)?;
         File::open(data_dir)?.sync_all()

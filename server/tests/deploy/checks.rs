@@ -97,6 +97,75 @@ fn the_image_is_held_to_the_size_that_the_page_says() {
     }
 }
 
+/// The image runs as the user of the manifests, has their ports, and settings that are theirs.
+#[test]
+fn the_image_is_what_the_manifests_start() {
+    let file = folder().join("container/Containerfile");
+    let file = std::fs::read_to_string(file).expect("the file");
+    let (user, door, report) = (pod::USER, pod::DOOR, pod::REPORT);
+    for line in [
+        "FROM scratch".to_owned(),
+        format!("COPY --chown={user}:{user} data /data"),
+        format!("USER {user}:{user}"),
+        "VOLUME /data".to_owned(),
+        format!("EXPOSE {door} {report}"),
+    ] {
+        assert!(file.lines().any(|one| one == line), "{line}");
+    }
+    let files = files();
+    let common = &files["k8s/base/common.yaml"];
+    let is_ours = |word: &&str| word.starts_with("THREADGRAPH_");
+    let settings: Vec<_> = file.split_whitespace().filter(is_ours).collect();
+    assert!(settings.len() > 4, "{settings:?}");
+    for setting in settings {
+        let (name, value) = setting.split_once('=').expect("a setting");
+        let line = format!("{name}: ");
+        let of_manifests = common
+            .lines()
+            .find_map(|one| one.trim().strip_prefix(&line));
+        let of_manifests = of_manifests.map(|value| value.trim_matches('"'));
+        assert_eq!(of_manifests, Some(value), "{name}");
+    }
+}
+
+/// What podman plays of the overlay `small` is its pod as it is, with its settings and its volume.
+#[test]
+fn the_pod_of_small_can_be_played() {
+    let root = folder().join("..");
+    let made = Command::new("kubectl")
+        .arg("kustomize")
+        .arg(folder().join("k8s/overlays/small"))
+        .output()
+        .expect("kubectl, as `make setup-test` brings it");
+    assert!(made.status.success(), "{made:?}");
+    let there = tempfile::tempdir().expect("a folder");
+    let manifests = there.path().join("manifests.yaml");
+    std::fs::write(&manifests, made.stdout).expect("a file");
+    let ran = Command::new(root.join(".cache/kubernetes/bin/python"))
+        .arg(root.join("tests/integration/clients/played_manifests.py"))
+        .stdin(std::fs::File::open(&manifests).expect("the file"))
+        .output()
+        .expect("Python, as `make setup-test` brings it");
+    let played = String::from_utf8_lossy(&ran.stdout);
+    let version = env!("CARGO_PKG_VERSION");
+    assert!(ran.status.success(), "{ran:?}");
+    for part in [
+        "kind: ConfigMap",
+        "kind: PersistentVolumeClaim",
+        "kind: Deployment",
+        "claimName: data",
+        "readOnlyRootFilesystem: true",
+        &format!("image: {}:{version}", pod::NAME),
+        &format!("runAsUser: {}", pod::USER),
+    ] {
+        assert!(played.contains(part), "{part}: {played}");
+    }
+    // It knows none of these.
+    for part in ["StatefulSet", "Probe", "volumeClaimTemplates"] {
+        assert!(!played.contains(part), "{part}: {played}");
+    }
+}
+
 /// `systemd` understands each line of the units, where this machine has it. The program of the units is not installed here.
 #[test]
 fn the_units_are_understood() {

@@ -8,7 +8,7 @@ use crate::yaml;
 
 const BROKER: &str = "rabbitmq";
 /// One that was tried; another minor version is another broker.
-const IMAGE: &str = "rabbitmq:4.0";
+pub const IMAGE: &str = "rabbitmq:4.0";
 
 /// The file.
 pub fn text() -> String {

@@ -2,8 +2,9 @@
 //! different zones. The kinds of the operators are not Kubernetes' own: no schema of them is at hand, so they are unchecked.
 
 use serde_json::{Value, json};
-use tg_server::deployed::DEPLOYED;
+use tg_server::deployed::{DEPLOYED, Deployed};
 
+use crate::compose;
 use crate::pod::{self, NAME, REPLICAS, name};
 
 /// Replicas of a service at most.
@@ -25,19 +26,27 @@ pub fn patches() -> Value {
     std::iter::once(queues).chain(zones()).collect()
 }
 
-/// Patches that spread the workers over zones.
+/// Whether KEDA says how many replicas a service has. Clients come to the gateway, and no queue.
+fn is_scaled(one: &Deployed) -> bool {
+    !one.is_single() && one.name != "gateway"
+}
+
+/// Patches that spread the workers over zones, and leave their number to KEDA: each `kubectl apply` would set it back.
 fn zones() -> Vec<Value> {
     let workers = DEPLOYED.iter().filter(|one| !one.is_single());
-    let patch = |service: &str| {
-        let spread = pod::spread(ZONE, "DoNotSchedule", service);
+    let patch = |one: &Deployed| {
+        let spread = pod::spread(ZONE, "DoNotSchedule", one.name);
         let path = "/spec/template/spec/topologySpreadConstraints/-";
-        let operation = json!([{"op": "add", "path": path, "value": spread}]);
+        let mut operations = vec![json!({"op": "add", "path": path, "value": spread})];
+        if is_scaled(one) {
+            operations.push(json!({"op": "remove", "path": "/spec/replicas"}));
+        }
         json!({
-            "target": {"kind": "Deployment", "name": name(service)},
-            "patch": operation.to_string(),
+            "target": {"kind": "Deployment", "name": name(one.name)},
+            "patch": Value::from(operations).to_string(),
         })
     };
-    workers.map(|one| patch(one.name)).collect()
+    workers.map(patch).collect()
 }
 
 /// The broker, as its cluster operator makes it: a node in each zone.
@@ -59,6 +68,8 @@ pub fn broker() -> Vec<Value> {
         "metadata": {"name": BROKER},
         "spec": {
             "replicas": 3,
+            // Its operator has a newer one each few months. This one has the plugins that the operator starts.
+            "image": format!("{}-management", compose::IMAGE),
             "resources": {"requests": {"cpu": "500m", "memory": "2Gi"}, "limits": {"memory": "2Gi"}},
             "persistence": {"storage": "50Gi"},
             "override": {"statefulSet": {"spec": {"template": {"spec": pod}}}},
@@ -77,10 +88,7 @@ pub fn scaling() -> Vec<Value> {
             {"parameter": "host", "name": "threadgraph-broker-management", "key": "url"},
         ]},
     });
-    // Clients come to the gateway, and no queue.
-    let workers = DEPLOYED
-        .iter()
-        .filter(|one| !one.is_single() && one.name != "gateway");
+    let workers = DEPLOYED.iter().filter(|one| is_scaled(one));
     let each = workers.map(|one| {
         let queues = format!(
             "^nt\\.(request|flow)\\..*\\.({})(--.*)?$",

@@ -64,12 +64,46 @@ pub(crate) enum Named<'a> {
 #[derive(Default)]
 struct Streams {
     entries: BTreeMap<String, Entry>,
+    held: Held,
+}
+
+/// What the parts of streams take: a running sum, as each part that comes is held to it.
+#[derive(Default)]
+struct Held {
+    all: usize,
+    /// Of each workspace whose streams have parts.
+    by_owner: BTreeMap<Arc<str>, usize>,
+}
+
+impl Held {
+    fn of(&self, owner: Option<&str>) -> usize {
+        match owner {
+            None => self.all,
+            Some(owner) => self.by_owner.get(owner).copied().unwrap_or_default(),
+        }
+    }
+
+    fn more(&mut self, owner: &Arc<str>, bytes: usize) {
+        self.all += bytes;
+        *self.by_owner.entry(owner.clone()).or_default() += bytes;
+    }
+
+    fn less(&mut self, owner: &str, bytes: usize) {
+        self.all = self.all.saturating_sub(bytes);
+        let Some(held) = self.by_owner.get_mut(owner) else {
+            return;
+        };
+        *held = held.saturating_sub(bytes);
+        if *held == 0 {
+            self.by_owner.remove(owner);
+        }
+    }
 }
 
 struct Entry {
     access: Access,
     /// The workspace in its generation.
-    owner: String,
+    owner: Arc<str>,
     cancel: CancellationToken,
     /// Number of the first part that is still there.
     first: u64,
@@ -82,17 +116,19 @@ struct Entry {
 
 impl Entry {
     fn is_of(&self, owner: Option<&str>) -> bool {
-        owner.is_none_or(|owner| self.owner == owner)
+        owner.is_none_or(|owner| *self.owner == *owner)
     }
 
-    /// Drops the first parts until the others take no more than that.
-    fn cut(&mut self, most: usize) {
+    /// Drops the first parts until the others take no more than that. Returns what those took.
+    fn cut(&mut self, most: usize) -> usize {
+        let before = self.bytes;
         while self.bytes > most
             && let Some((_, size)) = self.parts.pop_front()
         {
             self.bytes -= size;
             self.first += 1;
         }
+        before - self.bytes
     }
 }
 
@@ -100,10 +136,21 @@ impl Streams {
     /// Drops what ended too long ago.
     fn forget(&mut self) {
         let now = Instant::now();
+        let held = &mut self.held;
         self.entries.retain(|_, entry| {
             let over = entry.ended.map(|ended| now.duration_since(ended));
-            over.is_none_or(|over| over < KEPT_FOR)
+            let stays = over.is_none_or(|over| over < KEPT_FOR);
+            if !stays {
+                held.less(&entry.owner, entry.bytes);
+            }
+            stays
         });
+    }
+
+    fn remove(&mut self, id: &str) {
+        if let Some(gone) = self.entries.remove(id) {
+            self.held.less(&gone.owner, gone.bytes);
+        }
     }
 
     fn oldest_ended(&self, owner: Option<&str>) -> Option<String> {
@@ -122,7 +169,7 @@ impl Streams {
             let Some(id) = self.oldest_ended(owner) else {
                 return false;
             };
-            self.entries.remove(&id);
+            self.remove(&id);
         }
         true
     }
@@ -130,17 +177,17 @@ impl Streams {
     /// Makes room for what was added to a stream: others that are over go, else its own first parts.
     fn bound(&mut self, id: &str, owner: Option<&str>, most: usize) {
         loop {
-            let of = self.entries.values().filter(|entry| entry.is_of(owner));
-            let held: usize = of.map(|entry| entry.bytes).sum();
+            let held = self.held.of(owner);
             if held <= most {
                 return;
             }
             if let Some(gone) = self.oldest_ended(owner) {
-                self.entries.remove(&gone);
+                self.remove(&gone);
                 continue;
             }
             if let Some(entry) = self.entries.get_mut(id) {
-                entry.cut(entry.bytes.saturating_sub(held - most));
+                let gone = entry.cut(entry.bytes.saturating_sub(held - most));
+                self.held.less(&entry.owner, gone);
             }
             return;
         }
@@ -150,10 +197,12 @@ impl Streams {
         let Some(entry) = self.entries.get_mut(id) else {
             return;
         };
+        let owner = entry.owner.clone();
         entry.bytes += size;
         entry.parts.push_back((part, size));
-        entry.cut(KEPT_STREAM);
-        let owner = entry.owner.clone();
+        let gone = entry.cut(KEPT_STREAM);
+        self.held.more(&owner, size);
+        self.held.less(&owner, gone);
         self.bound(id, Some(&owner), KEPT_OF_WORKSPACE);
         self.bound(id, None, KEPT_STREAMS);
         self.notify(id);
@@ -176,7 +225,7 @@ impl Streams {
     fn of(&self, (user, owner): (&str, &str), id: &str) -> Option<&Entry> {
         self.entries.get(id).filter(|entry| match owner {
             "" => &*entry.access.user == user,
-            owner => entry.owner == owner,
+            owner => *entry.owner == *owner,
         })
     }
 }
@@ -232,7 +281,8 @@ impl Kept {
         access: Access,
         cancel: CancellationToken,
     ) -> Option<Recorder> {
-        let owner = WorkspaceKey::new(access.workspace.as_str(), access.generation).to_string();
+        let owner = WorkspaceKey::new(access.workspace.as_str(), access.generation);
+        let owner: Arc<str> = owner.as_str().into();
         let mut all = self.all.lock();
         all.forget();
         if !all.has_place(Some(&owner), OF_WORKSPACE) || !all.has_place(None, OF_ALL) {
@@ -248,6 +298,7 @@ impl Kept {
             ended: None,
             changed: watch::channel(()).0,
         };
+        all.remove(id);
         all.entries.insert(id.to_owned(), entry);
         drop(all);
         Some(Recorder {
@@ -425,6 +476,15 @@ mod tests {
         kept.find(("ann", ""), id).map(|(_, follower)| follower)
     }
 
+    /// What all streams hold: the running sums say the same as the streams do.
+    fn held(kept: &Kept) -> usize {
+        let all = kept.all.lock();
+        let held: usize = all.entries.values().map(|entry| entry.bytes).sum();
+        let owners: usize = all.held.by_owner.values().sum();
+        assert_eq!((all.held.all, owners), (held, held));
+        held
+    }
+
     #[tokio::test]
     async fn a_stream_is_read_from_any_part_on_while_it_grows_and_when_it_is_over() {
         let kept = Kept::new();
@@ -479,9 +539,11 @@ mod tests {
         let mut follower = follower(&kept, "r").unwrap();
         let (first, some) = follower.more(0).await.unwrap().unwrap();
         assert_eq!((first, some.len()), (3, 3));
+        assert!(held(&kept) > 0);
         recorder.add(&part(&long.repeat(5), true));
         assert_eq!(follower.more(3).await, Ok(Some((7, Vec::new()))));
         assert_eq!(follower.more(7).await, Ok(None));
+        assert_eq!(held(&kept), 0);
     }
 
     #[tokio::test]
@@ -500,11 +562,7 @@ mod tests {
         for recorder in &mut all[1..12] {
             recorder.add(&part(&"x".repeat(KEPT_STREAM / 2), false));
         }
-        let held = |kept: &Kept| {
-            let all = kept.all.lock();
-            all.entries.values().map(|entry| entry.bytes).sum::<usize>()
-        };
-        assert!(held(&kept) <= KEPT_OF_WORKSPACE);
+        assert!((1..=KEPT_OF_WORKSPACE).contains(&held(&kept)));
         let mut first = follower(&kept, &id(0)).unwrap();
         assert_eq!(first.more(0).await.unwrap().unwrap().0, 0);
     }
@@ -518,8 +576,10 @@ mod tests {
         tokio::time::advance(KEPT_FOR / 2).await;
         let mut late = follower(&kept, "r").unwrap();
         tokio::time::advance(KEPT_FOR).await;
+        assert!(held(&kept) > 0);
         assert!(follower(&kept, "r").is_none());
         assert!(late.more(0).await.is_err());
+        assert_eq!(held(&kept), 0);
     }
 
     #[test]

@@ -1,10 +1,11 @@
 //! Questions to models in the budgets of their key and workspace, with the agent's ledger played by the test.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::json;
 use tg_llm::{Options, processors};
-use tg_mesh::{Ask, Processor};
+use tg_mesh::{Ask, Deadline, Processor};
 use tg_schemas::msg::{
     ChatCompletionRequest, ChatCompletionResponse, ChatTurn, ImageToTextRequest,
     ImageToTextResponse, TextCompletionRequest, TextCompletionResponse, UsageCall, UsageRequest,
@@ -287,6 +288,50 @@ async fn pictures_of_chats_count_before_they_are_fetched(place: Place) {
     assert_eq!(reserved.in_token, 100 + 2 * 1_000);
 }
 
+/// The budget is not asked before there is memory for the pictures of a chat: what it reserves would be held for as long as another
+/// question has the memory.
+async fn a_chat_that_waits_for_memory_reserves_nothing(place: Place) {
+    let says = UsageResponse {
+        bound: true,
+        ..UsageResponse::default()
+    };
+    let reply = Says::text("a lamp").delayed(Duration::from_secs(600));
+    let world = world_of(&place, reply, says).await;
+    // With what a picture needs that is fetched it is more than half of the memory, which is what a workspace may have.
+    let large = ImageToTextRequest {
+        image: format!("iVBORw0KGgoA{}", "AAAA".repeat(6 << 18)),
+        mime_type: "image/png".to_owned(),
+        ..ImageToTextRequest::default()
+    };
+    let chat = ChatCompletionRequest {
+        messages: vec![ChatTurn {
+            role: "user".to_owned(),
+            content: "go".to_owned(),
+            images: vec!["https://nowhere.invalid/a.png".to_owned()],
+            ..ChatTurn::default()
+        }],
+        ..ChatCompletionRequest::default()
+    };
+    let described = world.ask::<_, ImageToTextResponse>("image-to-text", &large, None);
+    let waited = async {
+        until(async || world.server.count() == 1).await;
+        let ask = Ask {
+            deadline: Some(Deadline::after(Duration::from_secs(6))),
+            ..world.asks(None)
+        };
+        let to = topic(Class::Request, "chat-completion");
+        let mut answer = world.flow.mesh.ask(&to, &chat, ask);
+        let told: ChatCompletionResponse = answer.next().await.unwrap().unwrap();
+        world.server.hurry();
+        told
+    };
+    let (described, told) = tokio::join!(described, waited);
+    assert_eq!(described.unwrap().description, "a lamp");
+    let error = told.error.unwrap();
+    assert_eq!((error.code(), told.failure), (ErrorCode::Busy, None));
+    assert_eq!(world.calls("reserve-call").len(), 1);
+}
+
 /// As much as the question lets the model write is reserved for its reply.
 async fn a_stated_reply_is_reserved_whole(place: Place) {
     let says = UsageResponse {
@@ -407,6 +452,7 @@ tg_testkit::on_both_buses!(
     an_answer_counts_for_its_key_and_its_workspace,
     an_answer_that_breaks_off_counts_what_was_written,
     pictures_of_chats_count_before_they_are_fetched,
+    a_chat_that_waits_for_memory_reserves_nothing,
     a_stated_reply_is_reserved_whole,
     runs_count_themselves_and_records_are_never_refused,
     without_budgets_nothing_is_reserved,

@@ -130,6 +130,14 @@ fn shares(mut ranked: Vec<Ranked>) -> Vec<Ranked> {
     ranked
 }
 
+/// The best of them, the best first. Scores that are far from 0 may become equal shares, so what the endpoint answered makes the order.
+fn ranking(ranked: Vec<Ranked>, limit: usize) -> Vec<Ranked> {
+    let all = ranked.len();
+    let mut ranked = shares(sorted(ranked, all));
+    ranked.truncate(limit);
+    ranked
+}
+
 /// The endpoint. Prints without its key and address.
 #[derive(Clone)]
 pub struct Endpoint(Arc<Inner>);
@@ -226,8 +234,7 @@ impl Endpoint {
         }
         let batches = batches.into_iter().map(|(at, _, batch)| (at, batch));
         let ranked = best(texts.len(), batches.zip(answers));
-        let ranked = sorted(ranked.ok_or_else(malformed)?, texts.len());
-        Ok(sorted(shares(ranked), limit))
+        Ok(ranking(ranked.ok_or_else(malformed)?, limit))
     }
 
     async fn ask(
@@ -366,6 +373,21 @@ mod tests {
         let extreme = of(&[1e308, -1e308]);
         assert_eq!(extreme, [1.0, 0.0]);
         assert!(of(&[]).is_empty());
+    }
+
+    #[test]
+    fn texts_whose_shares_are_equal_keep_their_order() {
+        let texts = |scores: &[f64], limit| {
+            let ranked = scores.iter().enumerate().map(|(text, score)| Ranked {
+                text,
+                query: 0,
+                score: *score,
+            });
+            let best = ranking(ranked.collect(), limit).into_iter();
+            best.map(|one| one.text).collect::<Vec<_>>()
+        };
+        assert_eq!(texts(&[40.0, 50.0, -3.0, 60.0], 3), [3, 1, 0]);
+        assert_eq!(texts(&[1.001, 0.5, 1.002], 3), [2, 0, 1]);
     }
 
     /// Servers of this dialect take 32 texts a call.

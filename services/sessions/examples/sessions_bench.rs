@@ -168,10 +168,16 @@ async fn turns(rounds: &mut Rounds) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A process that opens a store without sessions, and one that opens a store that has many.
+/// A process that opens a store without sessions, and one that opens a store that has many. Both stores have the file of the
+/// workspace, or the difference would be that of one more file.
 async fn sessions(rounds: &mut Rounds) -> Result<(), Failure> {
     let (empty, full) = (tempfile::tempdir()?, tempfile::tempdir()?);
-    drop(open(empty.path())?);
+    let store = open(empty.path())?;
+    begin(&store, "s-0").await?;
+    if !store.delete(WORKSPACE, "s-0", "delete").await? {
+        return Err("the session was not deleted".into());
+    }
+    drop(store);
     let store = open(full.path())?;
     for n in 0..SESSIONS {
         begin(&store, &format!("s-{n}")).await?;
@@ -191,6 +197,10 @@ async fn sessions(rounds: &mut Rounds) -> Result<(), Failure> {
 /// Starts this program again with a directory: the milliseconds and the MiB that it reports.
 fn process(dir: &Path) -> Result<(f64, f64), Failure> {
     let output = Command::new(std::env::current_exe()?).arg(dir).output()?;
+    if !output.status.success() {
+        let fault = String::from_utf8_lossy(&output.stderr);
+        return Err(format!("the process failed ({}): {fault}", output.status).into());
+    }
     let told = String::from_utf8(output.stdout)?;
     let mut numbers = told.split_whitespace().map(str::parse::<f64>);
     let took = numbers.next().ok_or("no time was reported")??;

@@ -6,6 +6,7 @@ use tg_schemas::{Error, ErrorCode};
 use tg_storage::StorageError;
 
 use crate::engine::catalogue::FileError;
+use crate::engine::service_kind::ServiceKind;
 
 /// The files of agents cannot be used. For operators, never shown to clients.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -29,14 +30,10 @@ pub enum SessionsError {
     NoChatModel,
     /// There is no such template.
     NoTemplate,
-    /// The workspace has no such LLM service.
-    NoLlmService,
-    /// An agent of this name is bound to the LLM service.
-    LlmServiceInUse(String),
-    /// The workspace has no such reranking service.
-    NoRerankingService,
-    /// An agent of this name is bound to the reranking service.
-    RerankingServiceInUse(String),
+    /// The workspace has no such service of this kind.
+    NoService(ServiceKind),
+    /// An agent of this name is bound to the service.
+    ServiceInUse(ServiceKind, String),
     /// Another agent or conversation has the id.
     Taken,
     /// Another session has the id.
@@ -137,8 +134,18 @@ fn no_chat(text: &str) -> Failure {
     Failure::new(FailureCode::ChatDisabled, text)
 }
 
+fn no_service(kind: ServiceKind) -> Failure {
+    let code = match kind {
+        ServiceKind::Llm => FailureCode::LlmServiceNotFound,
+        ServiceKind::Reranking => FailureCode::RerankingServiceNotFound,
+    };
+    let text = format!("{}: there is no such {}", kind.field(), kind.noun());
+    Failure::new(code, text)
+}
+
 /// An agent of this name names a service.
-fn in_use(field: &str, agent: &str) -> Failure {
+fn in_use(kind: ServiceKind, agent: &str) -> Failure {
+    let field = kind.parameter();
     let text = format!("{field}: the agent '{agent}' names this service");
     Failure::new(FailureCode::Conflict, text)
 }
@@ -171,16 +178,8 @@ impl From<SessionsError> for Refused<Failure> {
                 FailureCode::AgentTemplateNotFound,
                 "templateId: there is no such template",
             ),
-            SessionsError::NoLlmService => of(
-                FailureCode::LlmServiceNotFound,
-                "llmServiceId: there is no such LLM service",
-            ),
-            SessionsError::LlmServiceInUse(agent) => in_use("llm_service_id", &agent),
-            SessionsError::NoRerankingService => of(
-                FailureCode::RerankingServiceNotFound,
-                "rerankingServiceId: there is no such reranking service",
-            ),
-            SessionsError::RerankingServiceInUse(agent) => in_use("reranking_service_id", &agent),
+            SessionsError::NoService(kind) => no_service(kind),
+            SessionsError::ServiceInUse(kind, agent) => in_use(kind, &agent),
             SessionsError::Taken => of(
                 FailureCode::Conflict,
                 "another agent, conversation or service has this id",
@@ -252,6 +251,33 @@ impl From<SessionsError> for Refused<Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_service_that_is_missing_or_in_use_is_named_by_its_kind() {
+        let text = |error| match Refused::<Failure>::from(error) {
+            Refused::Failure(failure) => (failure.code.as_str(), failure.message),
+            Refused::Error(error) => panic!("{error}"),
+        };
+        for (kind, code, missing, named) in [
+            (
+                ServiceKind::Llm,
+                "llm_service_not_found",
+                "llmServiceId: there is no such LLM service",
+                "llm_service_id: the agent 'x' names this service",
+            ),
+            (
+                ServiceKind::Reranking,
+                "reranking_service_not_found",
+                "rerankingServiceId: there is no such reranking service",
+                "reranking_service_id: the agent 'x' names this service",
+            ),
+        ] {
+            let told = text(SessionsError::NoService(kind));
+            assert_eq!(told, (code, missing.to_owned()));
+            let told = text(SessionsError::ServiceInUse(kind, "x".to_owned()));
+            assert_eq!(told, ("conflict", named.to_owned()));
+        }
+    }
 
     #[test]
     fn an_agent_that_failed_is_reported_by_its_kind_alone() {

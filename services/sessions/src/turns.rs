@@ -326,17 +326,25 @@ impl Turns {
         workspace: WorkspaceKey,
         session: &str,
     ) -> Result<Alone, SessionsError> {
-        let place = Place::of(self, workspace, session);
+        let place = Place::of(self, workspace.clone(), session);
         let (lane, _) = place.enter(0);
         let waiting = Waiting::of(&place, &lane)?;
+        let alone = self.after(workspace, session).await;
+        drop(waiting);
+        Ok(alone)
+    }
+
+    /// The same for what is only noted there: it takes no place among those who wait for a turn, and is never refused.
+    pub(crate) async fn after(self: &Arc<Self>, workspace: WorkspaceKey, session: &str) -> Alone {
+        let place = Place::of(self, workspace, session);
+        let (lane, _) = place.enter(0);
         let ticket = Ticket::of(&lane);
         let own = lane.order.lock_owned().await;
-        drop(waiting);
-        Ok(Alone {
+        Alone {
             _lane: own,
             _ticket: ticket,
             _place: place,
-        })
+        }
     }
 
     /// The same of the session that continues the one of a turn in progress: it is never refused.
@@ -505,6 +513,26 @@ mod tests {
         let other = turns.enter(key("w"), "t", WhenBusy::Queue, 0).await;
         assert!(other.is_ok());
         drop((waiting, first, other));
+        assert!(turns.rooms.lock().is_empty(), "nothing is left behind");
+    }
+
+    #[tokio::test]
+    async fn what_is_only_noted_takes_no_place_of_those_who_wait_for_a_turn() {
+        let turns = Turns::new(8);
+        let first = turns.enter(key("w"), "s", WhenBusy::Queue, 0).await;
+        let mut notes = Vec::new();
+        for _ in 0..=WAITING_HERE {
+            let mut note = Box::pin(turns.after(key("w"), "s"));
+            waits(&mut note).await;
+            notes.push(note);
+        }
+        let mut next = Box::pin(turns.enter(key("w"), "s", WhenBusy::Queue, 0));
+        waits(&mut next).await;
+        drop(first.unwrap());
+        for note in notes {
+            drop(note.await);
+        }
+        drop(next.await.unwrap());
         assert!(turns.rooms.lock().is_empty(), "nothing is left behind");
     }
 

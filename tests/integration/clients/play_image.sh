@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Starts the container image of an archive, adds the demo's document, asks the demo's question and prints the answer.
+# Starts the container image of an archive, adds the demo's document, asks the demo's question and prints the answer. Then kills the
+# process, waits until another one has taken its place, asks again, and stops it in order.
 #
 #   play_image.sh run|play ARCHIVE WORK TG DOCUMENT QUESTION
 #
@@ -45,7 +46,7 @@ trap finish EXIT
 
 image=$(pod load --quiet --input "$archive" | sed -n 's/^Loaded image: *//p')
 case $what in
-  run) pod run --detach --network host --read-only --volume data:/data "$image" >/dev/null ;;
+  run) pod run --detach --network host --read-only --volume data:/data --restart always "$image" >/dev/null ;;
   play)
     kubectl kustomize deploy/k8s/overlays/small |
       .cache/kubernetes/bin/python3 tests/integration/clients/played_manifests.py >"$work/played.yaml"
@@ -63,7 +64,8 @@ until_there() {
   echo "play_image: not in time: $*" >&2
   exit 1
 }
-for report in 9090 8888; do until_there curl -fs "http://127.0.0.1:$report/health/ready"; done
+is_ready() { curl -fs http://127.0.0.1:9090/health/ready && curl -fs http://127.0.0.1:8888/health/ready; }
+until_there is_ready
 code=$(pod volume inspect data --format '{{.Mountpoint}}')/threadgraph/bootstrap-code
 until_there test -s "$code"
 
@@ -72,7 +74,30 @@ TRUSTGRAPH_TOKEN=$("$tg" bootstrap-iam --code "$(cat "$code")")
 export TRUSTGRAPH_TOKEN
 "$tg" add "$document" --wait
 "$tg" ask "$question"
-# How it ran.
-for one in $(pod ps --quiet); do
-  pod inspect "$one" --format 'container {{.ImageName}}: read-only {{.HostConfig.ReadonlyRootfs}}, user {{.Config.User}}'
-done
+
+# Not the one that podman holds a pod's network with.
+ours() {
+  local one
+  for one in $(pod ps --quiet); do
+    case $(pod inspect "$one" --format '{{.ImageName}}') in *podman-pause*) ;; *) echo "$one" ;; esac
+  done
+}
+container=$(ours)
+pod inspect "$container" --format 'read-only {{.HostConfig.ReadonlyRootfs}}, user {{.Config.User}}'
+
+process() { pod inspect "$container" --format '{{.State.Pid}}'; }
+killed=$(process)
+is_replaced() {
+  local now
+  now=$(process)
+  [ "$now" != 0 ] && [ "$now" != "$killed" ]
+}
+kill -9 "$killed"
+until_there is_replaced
+until_there is_ready
+echo "killed, and replaced by another process"
+"$tg" ask "$question"
+
+# As long as the manifests give it.
+pod stop --time 40 "$container" >/dev/null
+pod inspect "$container" --format 'stopped with status {{.State.ExitCode}}'

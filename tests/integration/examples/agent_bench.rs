@@ -3,7 +3,8 @@
 //! `agent_bench [embedded|rabbitmq|both]`, beside the binaries it measures.
 //!
 //! A step's overhead is measured by the model: from when it had written one reply until it is asked for the next of that run.
-//! Client and model share the machine with the system. Three rounds.
+//! Client and model share the machine with the system. Three rounds, or as many as fit into two minutes on each bus: the bench prints
+//! how many, and how much is in each.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -23,20 +24,23 @@ use tg_testkit::socket::Socket;
 /// Iterations of a run: a tool in each but the last.
 const ITERATIONS: usize = 10;
 /// Runs one after the other of a round, of each of the three systems.
-const ALTERNATED: usize = 60;
-/// Runs at once, and the model's time for a reply of theirs; some runs one after the other are what they are compared with.
+const ALTERNATED: usize = 30;
+/// Runs at once, and the model's time for a reply of theirs; they are compared with some that each have the system to themselves.
+/// Such a run takes ten seconds and has nine steps, each of which counts.
 const AT_ONCE: usize = 200;
 const PACE: Duration = Duration::from_secs(1);
-const ALONE: usize = 5;
+const ALONE: usize = 1;
 /// Subagents, the model's time for a reply of theirs, and its replies on the longest way: goals, a tool, what it found, the answer.
 const SUBAGENTS: usize = 8;
 const REPLY: Duration = Duration::from_millis(100);
 const REPLIES: u32 = 4;
-const SUPERVISED: usize = 10;
+const SUPERVISED: usize = 5;
 const CANCELS: usize = 100;
 const JOINS: usize = 300;
 /// Longest wait for anything.
 const BOUND: Duration = Duration::from_secs(120);
+/// A further round begins only if it ends within this time of its bus, should it take as long as the longest before it.
+const SPAN: Duration = Duration::from_secs(115);
 
 /// The figures: name, unit, and what each is to be at most.
 const GUARDED: (&str, &str, f64) = ("guards and budgets, an iteration", "ms", 0.2);
@@ -67,14 +71,25 @@ async fn main() -> Result<()> {
 
 async fn bench(name: &str, bus: Bus) -> Result<()> {
     let mut rounds = Rounds::default();
-    for _ in 0..ROUNDS {
+    let (begun, mut longest, mut made) = (Instant::now(), Duration::ZERO, 0);
+    while made < ROUNDS && begun.elapsed() + longest <= SPAN {
+        let round = Instant::now();
         guards(bus, &mut rounds).await?;
         many(bus, &mut rounds).await?;
         supervised(bus, &mut rounds).await?;
         cancelled(bus, &mut rounds).await?;
         joined(bus, &mut rounds).await?;
+        longest = longest.max(round.elapsed());
+        made += 1;
     }
-    println!("\n{name}");
+    println!(
+        "\n{name}: {made} of {ROUNDS} rounds in {:.0} s",
+        begun.elapsed().as_secs_f64()
+    );
+    println!(
+        "  each round: {ALTERNATED} runs of each of three systems, {ALONE} alone, {AT_ONCE} at once, {SUPERVISED} of a supervisor, \
+         {CANCELS} cancels, {JOINS} joins"
+    );
     rounds.print();
     for (name, unit, most) in [GUARDED, COST, MANY, WAY, CLOSED, JOINED] {
         let median = rounds.median(name).context("a figure is missing")?;

@@ -24,6 +24,8 @@ const AT_ONCE: usize = 32;
 const MANY: usize = 3_000;
 /// Turns that the session has that is read.
 const TURNS: usize = 20;
+/// An agent that comes with the program. It has no tools, so a turn asks the model as often as a bare run.
+const AGENT: &str = "concise-de";
 /// Longest wait for an answer.
 const BOUND: Duration = Duration::from_secs(60);
 
@@ -134,7 +136,7 @@ impl Doors {
     }
 
     async fn turns(&self, rounds: &mut Rounds) -> Result<()> {
-        let sessions = "a1/agents/concise/sessions";
+        let sessions = &format!("a1/agents/{AGENT}/sessions");
         let url = format!("{}{sessions}", self.server.url());
         let made = answered(self.post(&url, &json!({"compact_strategy": "off"}))).await?;
         let session = made["id"].as_str().context("a session")?;

@@ -52,7 +52,8 @@ impl Command for Backup {
 
     fn adjust(command: clap::Command) -> clap::Command {
         command.after_help(
-            "The system may run meanwhile. One workspace as a bundle, from anywhere: tg export-workspace.",
+            "The system may run meanwhile. If a backup of one workspace fails or is interrupted, remove the directory: it may hold \
+             data of other workspaces. One workspace as a bundle, from anywhere: tg export-workspace.",
         )
     }
 

@@ -137,8 +137,9 @@ impl Claims {
         for held in waiting {
             match topology::declare_claim(session, &self.queue(&held.name)).await {
                 Ok(()) => {
-                    held.tries.store(0, Ordering::Release);
-                    held.holds.store(true, Ordering::Release);
+                    if !self.regain(&held) {
+                        self.delete_given_up(session, &held).await;
+                    }
                 }
                 Err(AmqpError::Locked) => {
                     again |= held.tries.fetch_sub(1, Ordering::AcqRel) > 1;
@@ -150,7 +151,97 @@ impl Claims {
         failed.map_or(Ok(again), Err)
     }
 
+    /// Notes that the broker has given a claim once more. `false`: it was given up meanwhile, so its queue has to go. Nobody here
+    /// claims the name until [`Self::remove`].
+    fn regain(&self, held: &Arc<ClaimState>) -> bool {
+        held.tries.store(0, Ordering::Release);
+        let mut all = self.held.lock();
+        match all.get(&held.name) {
+            Some(known) if Arc::ptr_eq(known, held) => held.holds.store(true, Ordering::Release),
+            // Another claim of this process took its place, and needs the queue.
+            Some(_) => {}
+            None => {
+                held.asking.store(true, Ordering::Release);
+                all.insert(held.name.clone(), held.clone());
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Deletes the queue of a claim that nobody wants any more.
+    async fn delete_given_up(&self, session: &Session, held: &Arc<ClaimState>) {
+        // Also when whoever resumes is gone before the broker answers.
+        let _removed = Removed { claims: self, held };
+        let _ = topology::delete_queue(session, &self.queue(&held.name), Delete::Always).await;
+    }
+
     fn queue(&self, name: &str) -> String {
         format!("{}.claim.{name}", self.prefix)
+    }
+}
+
+/// Forgets a claim when it is dropped.
+struct Removed<'a> {
+    claims: &'a Claims,
+    held: &'a Arc<ClaimState>,
+}
+
+impl Drop for Removed<'_> {
+    fn drop(&mut self) {
+        self.claims.remove(self.held);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A claim that is asked for again.
+    fn waiting(claims: &Claims) -> Arc<ClaimState> {
+        let held = Arc::new(ClaimState {
+            name: "store".to_owned(),
+            holds: AtomicBool::new(false),
+            asking: AtomicBool::new(false),
+            tries: AtomicU32::new(TRIES),
+        });
+        let mut all = claims.held.lock();
+        all.insert(held.name.clone(), held.clone());
+        held
+    }
+
+    fn claims() -> Claims {
+        Claims {
+            prefix: SPACE,
+            held: Mutex::default(),
+        }
+    }
+
+    #[test]
+    fn a_claim_that_was_given_up_is_not_held_again() {
+        let claims = claims();
+        let held = waiting(&claims);
+        assert!(claims.remove(&held));
+        assert!(!claims.regain(&held));
+        assert!(!held.holds() && !claims.holds("store"));
+        let kept = claims.held.lock().get("store").cloned();
+        let kept = kept.expect("nobody claims the name before its queue is gone");
+        assert!(kept.asking.load(Ordering::Acquire));
+        drop(Removed {
+            claims: &claims,
+            held: &held,
+        });
+        assert!(claims.held.lock().is_empty());
+    }
+
+    #[test]
+    fn a_claim_of_which_another_one_took_the_place_is_left_to_that_one() {
+        let claims = claims();
+        let first = waiting(&claims);
+        let second = waiting(&claims);
+        assert!(claims.regain(&first));
+        assert!(!first.holds());
+        assert!(claims.regain(&second));
+        assert!(second.holds() && claims.holds("store"));
     }
 }

@@ -16,7 +16,7 @@ use lapin::types::ShortString;
 use lapin::{Channel, Confirmation, PublisherConfirm};
 use parking_lot::Mutex;
 use tokio::sync::{Mutex as AsyncMutex, mpsc, oneshot};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use super::options::RecordQueues;
 use super::session::Session;
@@ -39,6 +39,9 @@ const CONFIRMED: Duration = Duration::from_secs(5);
 const DOUBLED: u32 = 3;
 /// Between two looks at whether anything went on.
 const LOOK: Duration = Duration::from_secs(1);
+/// How often a lane takes another channel as the broker refused a message, at most. A full queue refuses all that is new, and the
+/// other messages of the lane must not wait for a channel each time.
+const RENEWAL: Duration = Duration::from_secs(1);
 /// Unconfirmed messages of which one waits until all before it are written out.
 const UNCHECKED: usize = 32;
 
@@ -84,6 +87,7 @@ impl Lanes {
                     receiver: receiver.clone(),
                     channel: Some(confirming(session).await?),
                     overdue: 0,
+                    renewed: None,
                 };
                 tasks.spawn(TaskKind::Background, lane.run());
             }
@@ -176,6 +180,8 @@ struct Lane {
     channel: Option<Channel>,
     /// Batches in a row of which nothing was said in time.
     overdue: u32,
+    /// When it last took another channel after a refusal.
+    renewed: Option<Instant>,
 }
 
 impl Lane {
@@ -203,7 +209,8 @@ impl Lane {
                 jobs = match in_time {
                     true => {
                         self.overdue = 0;
-                        if said.refused() {
+                        if said.refused() && may_renew(self.renewed) {
+                            self.renewed = Some(Instant::now());
                             self.channel = None;
                         }
                         judge(jobs, &said)
@@ -303,6 +310,11 @@ fn allowed(bytes: usize, overdue: u32) -> Duration {
     crate::pause::after(once, overdue.min(DOUBLED), Duration::MAX)
 }
 
+/// Whether a lane takes another channel after a refusal, when it did so last at this time.
+fn may_renew(last: Option<Instant>) -> bool {
+    last.is_none_or(|last| last.elapsed() >= RENEWAL)
+}
+
 /// What comes of the work; `None` once nothing `went` on for as long as `silence`, and nothing held it up meanwhile.
 async fn within<T>(
     work: impl Future<Output = T>,
@@ -348,7 +360,7 @@ impl Said {
         self.outcomes.push(outcome);
     }
 
-    /// Whether the broker refused a message. Its channel then serves no further batch: a node that does not reach the leader of a
+    /// Whether the broker refused a message. Another channel may then be better: a node that does not reach the leader of a
     /// quorum queue when a channel first publishes to it (RabbitMQ 3.10, `rabbit_fifo_client:enqueue`) keeps the servers that it knew
     /// then. On that channel it refuses every message until the old leader is back. On another one it asks the new leader.
     fn refused(&self) -> bool {
@@ -502,6 +514,15 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn a_full_queue_costs_a_lane_few_channels() {
+        assert!(may_renew(None));
+        let last = Some(Instant::now());
+        assert!(!may_renew(last));
+        tokio::time::advance(RENEWAL).await;
+        assert!(may_renew(last));
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn a_batch_is_overdue_when_nothing_went_on() {
         let went = AtomicUsize::new(0);
         let silent = std::future::pending::<()>();
@@ -526,7 +547,7 @@ mod tests {
         assert_eq!(within(late, &went, CONFIRMED, held_up).await, Some(()));
         // The time counts from its last word of that on.
         left.set(looks);
-        let began = tokio::time::Instant::now();
+        let began = Instant::now();
         let never = std::future::pending::<()>();
         assert_eq!(within(never, &went, CONFIRMED, held_up).await, None);
         assert_eq!(began.elapsed(), 5 * CONFIRMED);

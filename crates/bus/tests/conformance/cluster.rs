@@ -113,7 +113,10 @@ async fn publish(bus: Arc<dyn Bus>, topic: Topic, heard: Arc<Published>) -> BTre
                     heard.down.fetch_add(1, Ordering::Relaxed);
                     let mut link = bus.link();
                     let up = |link: &Link| *link != Link::Down;
-                    within(link.wait_for(up)).await.unwrap();
+                    timeout(BOUND, link.wait_for(up))
+                        .await
+                        .expect("the publisher's link stays down")
+                        .unwrap();
                 }
             }
         }
@@ -234,6 +237,8 @@ async fn what_was_confirmed_outlives_a_node_that_is_cut_off() {
 /// Loses so many nodes, one after the other, with `each` records before that, while one is away, and once it is back.
 async fn outlives(loss: Loss, times: usize, each: usize) {
     let cluster = loss.cluster().await;
+    // A test that fails shows what it printed.
+    println!("the nodes are one broker");
     let url = cluster.url();
     let (writer, publisher) = loss.connect(&url).await;
     let (reading, reader) = loss.connect(&url).await;
@@ -247,6 +252,7 @@ async fn outlives(loss: Loss, times: usize, each: usize) {
         deliveries,
     };
     let claim = reader.claim("owner").await.unwrap().unwrap();
+    println!("consumers, inbox and claim are in place");
 
     let heard = Arc::new(Published::default());
     let publishing = tokio::spawn(publish(publisher.clone(), record.clone(), heard.clone()));
@@ -261,8 +267,10 @@ async fn outlives(loss: Loss, times: usize, each: usize) {
     // First the node that both are connected to, then, once it is back, the one that they went to.
     for round in 1..=times {
         let at = node_of(&watched.cluster, &watched.writer);
+        println!("round {round}, node {at} goes");
         loss.begin(&mut watched.cluster, at).await;
         let phase = format!("round {round}, node {at} is away");
+        println!("{phase}");
         watched.take(&phase, &mut ear, &mut got, each).await;
         // Questions, answers and claims are in place at another node.
         let (asks, to) = (
@@ -280,6 +288,7 @@ async fn outlives(loss: Loss, times: usize, each: usize) {
         }
         let phase = format!("{phase}, the claim");
         watched.until(&phase, async || claim.holds()).await;
+        println!("round {round}, node {at} comes back");
         loss.end(&mut watched.cluster, at).await;
         let phase = format!("round {round}, node {at} is back");
         watched.take(&phase, &mut ear, &mut got, each).await;

@@ -82,6 +82,7 @@ async fn a_consumer_that_takes_nothing_for_a_minute_is_reported() {
     assert!(mesh.idle_consumers().is_empty(), "not for a minute yet");
     tokio::time::sleep(MINUTE).await;
     assert_eq!(mesh.idle_consumers(), ["triples-write"]);
+    assert_eq!(mesh.full_consumers(), ["triples-write"], "it has one place");
     tokio::time::resume();
     held.handle(1);
     held.until_begun().await;

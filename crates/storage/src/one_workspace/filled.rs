@@ -19,7 +19,7 @@ impl OneWorkspace {
     /// When the file cannot be written.
     #[doc(hidden)]
     pub fn fill(&self, file: &Path, text: &str, but: &[&str]) -> Result<(), StorageError> {
-        let conn = connection::writer(file, self.migrations, Durability::Process)?;
+        let (conn, _wal) = connection::writer(file, self.migrations, Durability::Process)?;
         identity::ensure(&conn)?;
         // A row of nothing but the text fits no rule of its table.
         conn.execute_batch("PRAGMA foreign_keys = OFF; PRAGMA ignore_check_constraints = ON;")?;

@@ -19,10 +19,7 @@ const MOST: usize = 50;
 pub(super) async fn call(call: &Call<'_>, arguments: &Arguments) -> Result<Output, Error> {
     let usual = usize::try_from(call.passages).unwrap_or_default();
     let usual = if usual == 0 { USUAL } else { usual };
-    let collection = match text(arguments, "index") {
-        "" => call.collection,
-        named => named,
-    };
+    let collection = collection(call, text(arguments, "index"))?;
     let most = count(arguments, "top_k", usual, MOST);
     let texts = vec![text(arguments, "query").to_owned()];
     let mut embedded = tg_clients::embeddings::embed(call.cx, texts, None).await?;
@@ -30,6 +27,19 @@ pub(super) async fn call(call: &Call<'_>, arguments: &Arguments) -> Result<Outpu
     let ids: Vec<String> = found.into_iter().map(of_chunk).collect();
     let passages = Library::of_flow(call.cx).texts(&ids).await?;
     Ok(shown(&passages).into())
+}
+
+/// The collection that is searched: the one that the model names, where the call may look into that one.
+fn collection<'a>(call: &'a Call<'_>, named: &'a str) -> Result<&'a str, Error> {
+    let may = |named: &str| call.collections.iter().any(|one| one == named);
+    match named {
+        "" => Ok(call.collection),
+        named if call.collections.is_empty() || may(named) => Ok(named),
+        _ => {
+            let text = "index: there is no such collection";
+            Err(Error::new(ErrorCode::NotFound, text))
+        }
+    }
 }
 
 /// The chunks of a collection that fit an embedded question best.

@@ -17,7 +17,8 @@ pub struct Call<'a> {
     pub cx: &'a Cx,
     /// Collection to read.
     pub collection: &'a str,
-    /// Collections that tools over collections look into; empty: that one.
+    /// The only collections that tools may look into which are given the name of one. Empty: tools over collections look into
+    /// that one, and passages may be of any.
     pub collections: &'a [String],
     /// Names the call; the same when it is made again.
     pub key: String,

@@ -38,13 +38,22 @@ fn bound(program: Pid, agent: &CliAgent) -> Result<(), Errno> {
             current: most,
             maximum: most,
         };
-        match prlimit(Some(program), resource, limit) {
-            // It may be gone already.
-            Ok(_) | Err(Errno::SRCH) => {}
-            Err(fault) => return Err(fault),
+        let set = prlimit(Some(program), resource, limit);
+        if let Err(fault) = set
+            && prevents(resource, fault)
+        {
+            return Err(fault);
         }
     }
     Ok(())
+}
+
+/// Whether a program must not go on where a bound could not be set.
+fn prevents(resource: Resource, fault: Errno) -> bool {
+    let is_gone = fault == Errno::SRCH;
+    // It runs as another user, as `sudo` does. The kernel writes no memory of such a program, unless `fs.suid_dumpable` says so.
+    let is_another_user = resource == Resource::Core && fault == Errno::PERM;
+    !is_gone && !is_another_user
 }
 
 /// A running program.
@@ -111,5 +120,20 @@ impl Process {
 impl Drop for Process {
     fn drop(&mut self) {
         self.kill();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_of_another_user_goes_on_unless_a_bound_is_wanted() {
+        assert!(!prevents(Resource::Core, Errno::PERM));
+        for wanted in [Resource::Data, Resource::Cpu] {
+            assert!(prevents(wanted, Errno::PERM));
+            assert!(!prevents(wanted, Errno::SRCH));
+        }
+        assert!(prevents(Resource::Core, Errno::INVAL));
     }
 }

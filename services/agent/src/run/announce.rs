@@ -27,6 +27,8 @@ pub(super) struct Parent<'a> {
     pub(super) user: &'a str,
     /// Session of that run.
     pub(super) session: &'a str,
+    /// The sessions service asked for that run. Other callers write into no session: each of them names its conversation as it likes.
+    pub(super) of_sessions: bool,
     /// What people call the agent that did it.
     pub(super) agent: &'a str,
 }
@@ -49,7 +51,7 @@ pub(super) async fn announce(
         let tries = (agent.options.announce_retries, first);
         let replied = through_main(&*agent.tasks.sessions, &notification, tries).await;
         let text = replied.unwrap_or_else(|| raw(parent.agent, came));
-        tell(cx, parent.session, text).await;
+        tell(cx, parent, text).await;
     };
     tokio::select! {
         () = told => {}
@@ -58,18 +60,20 @@ pub(super) async fn announce(
 }
 
 /// Tells a session something that nobody asked for just now: it stands there before anybody hears of it.
-async fn tell(cx: &Cx, session: &str, text: String) {
+async fn tell(cx: &Cx, parent: Parent<'_>, text: String) {
     let Some(workspace) = &cx.scope.workspace else {
         return;
     };
     let topic = Topic::workspace(Class::Notify, "session", workspace);
     let notice = SessionNotice {
-        session_id: session.to_owned(),
+        session_id: parent.session.to_owned(),
         message_id: uuid::Uuid::new_v4().to_string(),
         text,
         kind: "announce".to_owned(),
     };
-    if let Err(error) = session_notices::keep(cx, workspace, &notice).await {
+    if parent.of_sessions
+        && let Err(error) = session_notices::keep(cx, workspace, &notice).await
+    {
         tracing::warn!(%error.message, "a session does not keep what came of a task");
     }
     if let Err(error) = cx.mesh.notify(&topic, &notice).await {

@@ -213,7 +213,11 @@ impl Calling {
         let call = Call {
             cx: &cx,
             collection: tool.collection.as_deref().unwrap_or(&self.collection),
-            collections: &self.collections,
+            // A tool whose row names a collection looks into that one alone.
+            collections: match &tool.collection {
+                Some(own) => std::slice::from_ref(own),
+                None => self.collections.as_slice(),
+            },
             key: self.key(),
             iteration: self.caller.clone(),
             passages: self.passages,

@@ -100,6 +100,8 @@ async fn carry_out(agent: &Arc<Agent>, cx: &Cx, given: &Given) {
                 workspace,
                 user: &given.row.user,
                 session: &given.parent,
+                // Only the sessions service counts the callers of a run from one on.
+                of_sessions: given.run.caller_depth > 0,
                 agent: &given.name,
             };
             announce(agent, cx, parent, &came).await;

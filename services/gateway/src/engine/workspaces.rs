@@ -23,16 +23,12 @@ const LONGEST: usize = 63;
 /// Length of a UUID in its usual form.
 const UUID: usize = 36;
 
-fn invalid(field: &str, reason: &str) -> Failure {
-    Failure::new(FailureCode::ValidationError, format!("{field}: {reason}"))
-}
-
 /// A text of a body. A field that is left out or `null` has none.
 fn text<'a>(body: &'a Body, field: &str) -> Result<Option<&'a str>, Failure> {
     match body.get(field) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => Ok(Some(text)),
-        Some(_) => Err(invalid(field, "must be a text")),
+        Some(_) => Err(Failure::invalid(field, "must be a text")),
     }
 }
 
@@ -47,7 +43,7 @@ fn id(text: &str) -> Result<String, Failure> {
     let rest = |byte: u8| is_first(byte) || matches!(byte, b'_' | b'-');
     match begins && id.len() <= LONGEST && id.bytes().all(rest) {
         true => Ok(id),
-        false => Err(invalid(
+        false => Err(Failure::invalid(
             "workspaceId",
             "must have 1 to 63 small letters, digits, '_' and '-', and begin with a letter or a digit",
         )),
@@ -58,7 +54,7 @@ fn id(text: &str) -> Result<String, Failure> {
 fn name(body: &Body) -> Result<&str, Failure> {
     match text(body, "name")? {
         Some(name) if !name.trim().is_empty() => Ok(name),
-        _ => Err(invalid("name", "is required")),
+        _ => Err(Failure::invalid("name", "is required")),
     }
 }
 
@@ -69,7 +65,7 @@ fn name(body: &Body) -> Result<&str, Failure> {
 pub(crate) fn wanted(body: &Body, other: &str) -> Result<Value, Failure> {
     let name = name(body)?;
     if text(body, "kind")?.is_some_and(|kind| kind != KIND) {
-        return Err(invalid("kind", "must be mesh"));
+        return Err(Failure::invalid("kind", "must be mesh"));
     }
     let id = id(text(body, "workspaceId")?.unwrap_or(other))?;
     Ok(json!({"id": id, "name": name}))
@@ -81,7 +77,7 @@ pub(crate) fn wanted(body: &Body, other: &str) -> Result<Value, Failure> {
 /// The first field that does not fit.
 pub(crate) fn changed(body: &Body, id: &str) -> Result<Value, Failure> {
     if let Some(other) = body.keys().find(|key| *key != "name") {
-        return Err(invalid(other, "is not what can be changed"));
+        return Err(Failure::invalid(other, "is not what can be changed"));
     }
     match body.is_empty() {
         true => Ok(json!({"id": id})),
@@ -114,7 +110,10 @@ pub(crate) fn which(query: impl Iterator<Item = (String, String)>) -> Result<Whi
     }
     match (1..=MOST).contains(&which.limit) {
         true => Ok(which),
-        false => Err(invalid("limit", "must be a whole number from 1 to 200")),
+        false => Err(Failure::invalid(
+            "limit",
+            "must be a whole number from 1 to 200",
+        )),
     }
 }
 

@@ -8,8 +8,9 @@ use axum::response::Response;
 use serde_json::Value;
 use tg_schemas::limits::CHAT_BODY;
 use tg_schemas::operations::{
-    CancelledTurn, Failure, FailureCode, GetSession, ListMessages, Object, OneSession, Operation,
-    SESSIONS, Session, SessionMessage, TENANT, WhenBusy, WhichMessages, read as fits, write,
+    CancelledTurn, DeleteSession, Empty, Failure, FailureCode, GetSession, ListMessages, Object,
+    OneSession, Operation, SESSIONS, Session, SessionMessage, TENANT, WhenBusy, WhichMessages,
+    read as fits, write,
 };
 use tg_schemas::{Error, ErrorCode};
 use tokio_util::sync::CancellationToken;
@@ -160,7 +161,7 @@ impl Caller {
         thread: &str,
     ) -> Result<(Vec<SessionMessage>, bool), Object> {
         match self.messages(thread, Some(WhenBusy::Refuse)).await {
-            Err(failure) if code(&failure) == FailureCode::SessionBusy.as_str() => {
+            Err(failure) if is(&failure, FailureCode::SessionBusy) => {
                 Ok((self.messages(thread, None).await?, true))
             }
             found => Ok((found?, false)),
@@ -170,6 +171,22 @@ impl Caller {
     /// The thread with an id, whichever agent it has.
     pub(super) async fn thread(&self, id: &str) -> Result<Session, Object> {
         self.ask::<GetSession>(&self.which(id)).await
+    }
+
+    /// A thread with its newest messages, and whether a run of it is in progress.
+    pub(super) async fn thread_now(
+        &self,
+        id: &str,
+    ) -> Result<(Session, Vec<SessionMessage>, bool), Object> {
+        let thread = self.thread(id).await?;
+        let (messages, busy) = self.messages_now(&thread.id).await?;
+        Ok((thread, messages, busy))
+    }
+
+    /// Deletes a thread.
+    pub(super) async fn remove(&self, id: &str) -> Result<(), Object> {
+        let gone = self.ask::<DeleteSession>(&self.which(id)).await;
+        gone.map(|Empty {}| ())
     }
 
     /// Names a thread without its agent.
@@ -243,4 +260,9 @@ fn named(headers: &HeaderMap, name: &str) -> Result<Option<String>, Object> {
 pub(super) fn code(failure: &Object) -> &str {
     let code = failure.get("code").and_then(Value::as_str);
     code.unwrap_or_default()
+}
+
+/// Whether a failure has a code.
+pub(super) fn is(failure: &Object, one: FailureCode) -> bool {
+    code(failure) == one.as_str()
 }

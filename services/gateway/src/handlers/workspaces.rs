@@ -20,7 +20,7 @@ use crate::call::{Call, Leave, Meta, Target};
 use crate::engine::translate::Body;
 use crate::engine::workspaces;
 use crate::error::json_written;
-use crate::state::{App, Shared};
+use crate::state::Shared;
 
 /// What the id of a request is called in an error.
 const ID: &str = "requestId";
@@ -32,16 +32,14 @@ pub(crate) async fn list(
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Response {
-    let id = meta.request_id.clone();
-    answered(&id, async {
-        let asking = Asking::of(&app, &headers, meta).await?;
+    answered(app, meta, headers, |asking| async move {
         let which = workspaces::which(pairs(query.as_deref().unwrap_or_default()));
         let which = which.map_err(|failure| object_of(&failure))?;
         let found = asking.ask("list-workspaces", None).await?;
         let all = found.get("workspaces").and_then(Value::as_array);
         let page = workspaces::page(all.map_or(&[][..], Vec::as_slice), &which);
         let page = page.map_err(|failure| object_of(&failure))?;
-        Ok::<_, Object>(asking.done(StatusCode::OK, &page).await)
+        Ok(asking.done(StatusCode::OK, &page).await)
     })
     .await
 }
@@ -53,12 +51,11 @@ pub(crate) async fn create(
     headers: HeaderMap,
     body: HttpBody,
 ) -> Response {
-    let id = meta.request_id.clone();
-    answered(&id, async {
-        let asking = Asking::of(&app, &headers, meta).await?;
+    answered(app, meta, headers, |asking| async move {
         let (body, _held) = asking.read(body).await?;
         // A request that comes again under its id makes no second one.
-        let own = uuid::Uuid::parse_str(&id).unwrap_or_else(|_| uuid::Uuid::new_v4());
+        let own = uuid::Uuid::parse_str(&asking.meta.request_id);
+        let own = own.unwrap_or_else(|_| uuid::Uuid::new_v4());
         let own = own.hyphenated().to_string();
         let wanted = workspaces::wanted(&body, &own);
         let id = match &wanted {
@@ -74,7 +71,7 @@ pub(crate) async fn create(
             (Err(_), Ok(wanted)) => wanted,
         };
         let made = asking.ask("create-workspace", Some(wanted)).await?;
-        Ok::<_, Object>(asking.done(StatusCode::CREATED, &shown(&made)).await)
+        Ok(asking.done(StatusCode::CREATED, &shown(&made)).await)
     })
     .await
 }
@@ -86,12 +83,10 @@ pub(crate) async fn one(
     Path(workspace): Path<String>,
     headers: HeaderMap,
 ) -> Response {
-    let id = meta.request_id.clone();
-    answered(&id, async {
-        let asking = Asking::of(&app, &headers, meta).await?;
+    answered(app, meta, headers, |asking| async move {
         let which = json!({"id": workspace});
         let found = asking.ask("get-workspace", Some(which)).await?;
-        Ok::<_, Object>(asking.done(StatusCode::OK, &shown(&found)).await)
+        Ok(asking.done(StatusCode::OK, &shown(&found)).await)
     })
     .await
 }
@@ -104,14 +99,12 @@ pub(crate) async fn update(
     headers: HeaderMap,
     body: HttpBody,
 ) -> Response {
-    let id = meta.request_id.clone();
-    answered(&id, async {
-        let asking = Asking::of(&app, &headers, meta).await?;
+    answered(app, meta, headers, |asking| async move {
         let (body, _held) = asking.read(body).await?;
         let changed = workspaces::changed(&body, &workspace);
         let changed = changed.map_err(|failure| object_of(&failure))?;
         let found = asking.ask("update-workspace", Some(changed)).await?;
-        Ok::<_, Object>(asking.done(StatusCode::OK, &shown(&found)).await)
+        Ok(asking.done(StatusCode::OK, &shown(&found)).await)
     })
     .await
 }
@@ -123,20 +116,28 @@ pub(crate) async fn remove(
     Path(workspace): Path<String>,
     headers: HeaderMap,
 ) -> Response {
-    let id = meta.request_id.clone();
-    answered(&id, async {
-        let asking = Asking::of(&app, &headers, meta).await?;
+    answered(app, meta, headers, |asking| async move {
         let which = json!({"id": workspace});
         asking.ask("delete-workspace", Some(which)).await?;
-        Ok::<_, Object>(StatusCode::NO_CONTENT.into_response())
+        Ok(StatusCode::NO_CONTENT.into_response())
     })
     .await
 }
 
-/// The response, or the failure in its place.
-async fn answered(id: &str, work: impl Future<Output = Result<Response, Object>>) -> Response {
-    work.await
-        .unwrap_or_else(|failure| told(&failure, None, (ID, id)))
+/// Answers a caller who is known, or says what failed.
+async fn answered<W, F>(app: Shared, meta: Meta, headers: HeaderMap, work: W) -> Response
+where
+    W: FnOnce(Asking) -> F,
+    F: Future<Output = Result<Response, Object>>,
+{
+    let id = meta.request_id.clone();
+    let outcome = async {
+        let asking = Asking::of(app, headers, meta).await?;
+        work(asking).await
+    };
+    outcome
+        .await
+        .unwrap_or_else(|failure| told(&failure, None, (ID, &id)))
 }
 
 /// The workspace of an answer.
@@ -161,21 +162,22 @@ fn failed(error: &Error) -> Object {
 }
 
 /// What somebody asks the iam service.
-struct Asking<'a> {
-    app: &'a App,
-    headers: &'a HeaderMap,
+struct Asking {
+    app: Shared,
+    headers: HeaderMap,
     identity: Identity,
     meta: Meta,
 }
 
-impl<'a> Asking<'a> {
+impl Asking {
     /// Of a caller who is known.
-    async fn of(app: &'a App, headers: &'a HeaderMap, meta: Meta) -> Result<Self, Object> {
-        let identity = app.known(read::bearer(headers), &meta).await;
+    async fn of(app: Shared, headers: HeaderMap, meta: Meta) -> Result<Self, Object> {
+        let identity = app.known(read::bearer(&headers), &meta).await;
+        let identity = identity.map_err(|error| refused(&error))?;
         Ok(Self {
             app,
             headers,
-            identity: identity.map_err(|error| refused(&error))?,
+            identity,
             meta,
         })
     }
@@ -183,7 +185,7 @@ impl<'a> Asking<'a> {
     /// The body of the request. It counts while what is returned beside it is held.
     async fn read(&self, body: HttpBody) -> Result<(Body, Reading), Object> {
         let known = Some(&self.identity);
-        let read = read::body_of(self.app, self.headers, body, known, CHAT_BODY).await;
+        let read = read::body_of(&self.app, &self.headers, body, known, CHAT_BODY).await;
         read.map_err(|error| refused(&error))
     }
 
@@ -199,7 +201,7 @@ impl<'a> Asking<'a> {
             target: target.map_err(|error| refused(&error))?,
             body,
             workspace: None,
-            timeout: read::timeout(self.headers).map_err(|error| refused(&error))?,
+            timeout: read::timeout(&self.headers).map_err(|error| refused(&error))?,
             leave: Leave::Cancel,
             whole: true,
             meta: self.meta.clone(),

@@ -1,6 +1,7 @@
 //! The doors of agents and sessions: what makes a request, statuses, headers, and errors in the words of the surface.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::{Map, Value, json};
 use tg_gateway::AuthMode;
@@ -28,10 +29,11 @@ fn done(data: Value) -> OperationResponse {
 
 /// Sessions that answer what they were asked, as the title of a session or the text of a turn. The session `old` is archived,
 /// nobody has the session `none`, and in `empty` nothing was said when it was looked at. Sessions of `keeper` are the one that has
-/// a turn, those of `sleeper` are one whose turn does not end, and `maven` has none.
+/// a turn, those of `sleeper` are one whose turn does not end, those of `mute` are one that keeps no message, and `maven` has none.
 pub fn sessions(
     ended: Arc<watch::Sender<usize>>,
 ) -> Arc<Played<OperationRequest, OperationResponse>> {
+    let gone = AtomicBool::new(false);
     Played::new(
         move |cx, ask: OperationRequest| -> Result<Play<OperationResponse>, Error> {
             if ask.operation == "cancel-turn" {
@@ -52,6 +54,7 @@ pub fn sessions(
             match session {
                 Some(THREAD) => return Ok(in_thread(&ask).into()),
                 Some(BUSY) => return Ok(in_busy(&ask).into()),
+                Some(MUTE) => return Ok(in_mute(&ask, &gone).into()),
                 Some(SLOW) if ask.operation == "send-message" => {
                     let mut told = begun();
                     told.truncate(1);
@@ -101,6 +104,7 @@ pub fn sessions(
                 ),
                 ("create-session", _) if agent == Some("keeper") => done(json!({"id": THREAD})),
                 ("create-session", _) if agent == Some("sleeper") => done(json!({"id": SLOW})),
+                ("create-session", _) if agent == Some("mute") => done(json!({"id": MUTE})),
                 ("create-session" | "get-session", _) => done(json!({"id": "s", "title": told})),
                 ("list-messages", _) => done(json!({"session_id": told})),
                 ("list-sessions", _) if agent == Some("lists") => done(json!({"sessions": [
@@ -166,6 +170,28 @@ fn in_busy(ask: &OperationRequest) -> Vec<OperationResponse> {
             ..OperationResponse::default()
         },
         _ => done(json!({})),
+    }]
+}
+
+/// A session that keeps no message.
+const MUTE: &str = "mute";
+
+/// What happens in it until it is deleted.
+fn in_mute(ask: &OperationRequest, gone: &AtomicBool) -> Vec<OperationResponse> {
+    let refused = |code, name: &str| OperationResponse {
+        error: Some(Error::new(code, "m")),
+        failure: object(json!({"code": name, "message": "m"})),
+        last: true,
+        ..OperationResponse::default()
+    };
+    vec![match ask.operation.as_str() {
+        _ if gone.load(Ordering::SeqCst) => refused(ErrorCode::NotFound, "session_not_found"),
+        "get-session" => done(json!({"id": MUTE, "agent": "mute"})),
+        "delete-session" => {
+            gone.store(true, Ordering::SeqCst);
+            done(json!({}))
+        }
+        _ => refused(ErrorCode::BadRequest, "llm_credential_missing"),
     }]
 }
 

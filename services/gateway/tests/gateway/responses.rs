@@ -194,7 +194,29 @@ async fn a_whole_response_has_no_more_time_than_other_answers(place: Place) {
     );
 }
 
+/// The session that was made for a response goes where it keeps no message, and one that was there before stays.
+async fn a_response_that_cannot_begin_leaves_no_session(place: Place) {
+    let world = World::start(&place, AuthMode::Iam).await;
+    for (ask, stays) in [
+        (
+            json!({"model": "agent/mute", "input": "x", "conversation": "mute"}),
+            true,
+        ),
+        (json!({"model": "agent/mute", "input": "x"}), false),
+    ] {
+        let (status, told) = world.post(RESPONSES, "tg_admin", ask.clone()).await;
+        assert_eq!(
+            (status, &told["error"]["code"]),
+            (422, &json!("llm_credential_missing")),
+            "{ask}: {told}"
+        );
+        let (status, _) = sent(&world, "GET", "resp_mute_m1", "tg_admin").await;
+        assert_eq!(status != 404, stays, "{ask}: {status}");
+    }
+}
+
 on_both_buses!(
+    a_response_that_cannot_begin_leaves_no_session,
     a_whole_response_has_no_more_time_than_other_answers,
     a_response_of_an_agent_of_a_file_is_a_turn_that_others_follow,
     what_cannot_be_stored_or_followed_is_named,

@@ -79,6 +79,14 @@ pub(crate) fn read(criteria: Vec<Criteria>) -> Result<Vec<Criterion>, Error> {
 }
 
 impl Criterion {
+    /// The id of the one document that may be meant, if the criterion names one.
+    pub(crate) fn id(&self) -> Option<&str> {
+        match (self.key, self.operator) {
+            (Key::Id, Operator::Is) => Some(&self.value),
+            _ => None,
+        }
+    }
+
     /// Whether a document is meant.
     pub(crate) fn holds(&self, document: &DocumentMetadata) -> bool {
         let text = match self.key {
@@ -126,6 +134,15 @@ fn order(a: &str, b: &str) -> Ordering {
 mod tests {
     use super::*;
 
+    fn criterion(key: &str, operator: &str, value: &str) -> Criterion {
+        let criteria = vec![Criteria {
+            key: key.into(),
+            operator: operator.into(),
+            value: value.into(),
+        }];
+        read(criteria).unwrap().remove(0)
+    }
+
     fn holds(key: &str, operator: &str, value: &str) -> bool {
         let document = DocumentMetadata {
             id: "urn:d".into(),
@@ -135,12 +152,21 @@ mod tests {
             tags: vec!["sea".into(), "old".into()],
             ..DocumentMetadata::default()
         };
-        let criteria = vec![Criteria {
-            key: key.into(),
-            operator: operator.into(),
-            value: value.into(),
-        }];
-        read(criteria).unwrap()[0].holds(&document)
+        criterion(key, operator, value).holds(&document)
+    }
+
+    #[test]
+    fn only_the_same_id_names_one_document() {
+        for (key, operator, id) in [
+            ("id", "eq", Some("urn:d")),
+            ("document-id", "", Some("urn:d")),
+            ("id", "ne", None),
+            ("id", "starts-with", None),
+            ("parent-id", "eq", None),
+        ] {
+            let found = criterion(key, operator, "urn:d");
+            assert_eq!(found.id(), id, "{key} {operator}");
+        }
     }
 
     #[test]

@@ -61,6 +61,17 @@ pub(crate) struct Pieces {
     next: u64,
 }
 
+/// A walk through all of these, from the first one on.
+fn all(which: Which) -> Listing {
+    Listing {
+        which,
+        collection: String::new(),
+        id: String::new(),
+        after: 0,
+        most: STRIDE,
+    }
+}
+
 impl Library {
     /// A document's metadata.
     pub(crate) async fn metadata(
@@ -162,9 +173,14 @@ impl Library {
             true => Which::Everything,
             false => Which::OnTop,
         };
+        let id = criteria.iter().find_map(criteria::Criterion::id);
+        let from = Listing {
+            collection: listed.collection,
+            id: id.unwrap_or_default().to_owned(),
+            ..all(which)
+        };
         let wanted = |one: &DocumentMetadata| criteria.iter().all(|criterion| criterion.holds(one));
-        self.page(asker, which, listed.collection, asked, wanted)
-            .await
+        self.page(asker, from, asked, wanted).await
     }
 
     /// Direct parts of a document, or a page of them.
@@ -174,26 +190,19 @@ impl Library {
         parent: &str,
         asked: Asked,
     ) -> Result<Page<DocumentMetadata>, Error> {
-        let which = Which::PartsOf(parent.to_owned());
-        self.page(asker, which, String::new(), asked, |_| true)
-            .await
+        let parts = all(Which::PartsOf(parent.to_owned()));
+        self.page(asker, parts, asked, |_| true).await
     }
 
     /// The wanted documents after a number, as many as a page has room for.
     async fn page(
         &self,
         asker: &Asker,
-        which: Which,
-        collection: String,
+        mut walk: Listing,
         asked: Asked,
         wanted: impl Fn(&DocumentMetadata) -> bool + Send,
     ) -> Result<Page<DocumentMetadata>, Error> {
-        let mut walk = Listing {
-            which,
-            collection,
-            after: asked.after_as()?.unwrap_or(0),
-            most: STRIDE,
-        };
+        walk.after = asked.after_as()?.unwrap_or(0);
         let mut page = Page::new(asked);
         loop {
             let found = self.rows.walk(&asker.workspace, walk.clone());

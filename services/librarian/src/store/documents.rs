@@ -59,6 +59,8 @@ pub(crate) struct Listing {
     pub(crate) which: Which,
     /// Only those that are processed into a collection; empty for all.
     pub(crate) collection: String,
+    /// Only the one with this id; empty for all.
+    pub(crate) id: String,
     /// Only those after this number.
     pub(crate) after: i64,
     pub(crate) most: u32,

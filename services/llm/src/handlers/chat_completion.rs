@@ -106,6 +106,11 @@ impl ChatCompletion {
         if let Err(error) = self.rooms.check(cx, &self.provider_client, asked) {
             return out.send(refused(cx, self, asked, error)).await;
         }
+        // Nothing is reserved while others have the memory for pictures. It is held until the answer ends.
+        let mut room = match self.pictures.room(cx, &request).await {
+            Ok(room) => room,
+            Err(error) => return out.send(refused(cx, self, asked, error)).await,
+        };
         let began = Instant::now();
         let client = &self.provider_client;
         let mut counting = match Counting::begin(&self.calls, cx, client, &request).await {
@@ -113,14 +118,12 @@ impl ChatCompletion {
             Err(error) if error.code() == ErrorCode::Busy => return out.send(spent(error)).await,
             Err(error) => return Err(error),
         };
-        // The memory for pictures is held until the answer ends.
-        let _room = match self.pictures.take(cx, &mut request).await {
-            Ok(room) => room,
-            Err(error) => {
-                counting.unasked().await;
-                return out.send(refused(cx, self, asked, error)).await;
-            }
-        };
+        if let Some(room) = &mut room
+            && let Err(error) = self.pictures.take(cx, &mut request, room).await
+        {
+            counting.unasked().await;
+            return out.send(refused(cx, self, asked, error)).await;
+        }
         let done = self.complete(cx, &request, out, &mut counting).await;
         metrics::histogram!(
             "tg_text_completion_duration_seconds",

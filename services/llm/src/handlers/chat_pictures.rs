@@ -42,26 +42,30 @@ impl ChatPictures {
         }
     }
 
-    /// Takes the pictures of a chat out of its turns, with the memory that is held for them. All together are as large as one may
-    /// be.
+    /// Memory for the pictures of a chat, which are together as large as one may be. `None`: it has none.
+    pub(super) async fn room(
+        &self,
+        cx: &Cx,
+        request: &ChatRequest,
+    ) -> Result<Option<Share>, LlmError> {
+        let turns = request.dialog.iter().flat_map(|dialog| &dialog.turns);
+        match needed(turns.flat_map(|turn| &turn.images)) {
+            Some(needed) => self.room.take(cx, needed).await.map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Takes the pictures of a chat out of its turns, and gives back the memory that they do not need.
     pub(super) async fn take(
         &self,
         cx: &Cx,
         request: &mut ChatRequest,
-    ) -> Result<Option<Share>, LlmError> {
+        room: &mut Share,
+    ) -> Result<(), LlmError> {
         let Some(dialog) = request.dialog.as_mut().map(Arc::make_mut) else {
-            return Ok(None);
+            return Ok(());
         };
         let named = named(&mut dialog.turns);
-        if named.is_empty() {
-            return Ok(None);
-        }
-        let most = limits::base64(limits::PICTURE);
-        // How large one is that is fetched is known too late.
-        let size = |image: &str| if is_held(image) { image.len() } else { most };
-        let sizes = named.iter().map(|(_, image)| size(image));
-        let needed = sizes.fold(0, usize::saturating_add).min(most);
-        let mut room = self.room.take(cx, needed).await?;
         let left = within(cx.deadline.left()).min(FETCHING);
         let fetched = |url: String| async move {
             let client = self.client.get_or_init(client).as_ref();
@@ -71,9 +75,18 @@ impl ChatPictures {
             pictures = all(named, left, fetched) => pictures?,
             () = cx.cancel.cancelled() => return Err(LlmError::Cancelled),
         };
-        keep(&mut room, &dialog.pictures);
-        Ok(Some(room))
+        keep(room, &dialog.pictures);
+        Ok(())
     }
+}
+
+/// Bytes of base64 that pictures may have, by what names them. `None`: there are none.
+fn needed<'a>(images: impl Iterator<Item = &'a String>) -> Option<usize> {
+    let most = limits::base64(limits::PICTURE);
+    // How large one is that is fetched is known too late.
+    let sizes = images.map(|image| if is_held(image) { image.len() } else { most });
+    let needed = sizes.reduce(usize::saturating_add);
+    needed.map(|needed| needed.min(most))
 }
 
 /// The pictures, all together as large as one may be, those that are somewhere within the time that is `left`.
@@ -211,6 +224,20 @@ mod tests {
         assert_eq!(of("user", &many), Err(LlmError::Pictures));
         let private = of("user", &["https://127.0.0.1/a.png"]);
         assert_eq!(private, Err(LlmError::PictureAddress));
+    }
+
+    #[test]
+    fn pictures_need_the_memory_of_the_largest_at_most() {
+        let most = limits::base64(limits::PICTURE);
+        let needs = |images: &[&str]| {
+            let images: Vec<String> = images.iter().map(|image| (*image).to_owned()).collect();
+            needed(images.iter())
+        };
+        assert_eq!(needs(&[]), None);
+        assert_eq!(needs(&["data:a", "data:bc"]), Some(13));
+        for more in [&["https://h/a"][..], &["https://h/a", "data:a"]] {
+            assert_eq!(needs(more), Some(most));
+        }
     }
 
     #[test]

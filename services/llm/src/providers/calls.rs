@@ -67,7 +67,11 @@ struct FunctionDelta {
 
 /// Calls of an answer, put together from their pieces.
 #[derive(Default)]
-pub(super) struct Calls(Vec<(usize, ChatToolCall)>);
+pub(super) struct Calls {
+    all: Vec<(usize, ChatToolCall)>,
+    /// Numbers under which a call was dropped as there were enough: what comes under them later belongs to none that is kept.
+    dropped: Vec<usize>,
+}
 
 impl Calls {
     /// Adds pieces. One without a number is of its place; a single one that names no tool says more of the last call.
@@ -82,15 +86,15 @@ impl Calls {
                 Value::String(text) => text,
                 object => object.to_string(),
             };
-            let newest = self.0.last().map(|(index, _)| *index);
+            let newest = self.all.last().map(|(index, _)| *index);
             let newest = newest.filter(|_| is_single && name.is_empty());
             let index = piece.index.or(newest).unwrap_or(place);
             let id = piece.id.as_deref();
             if self.is_told(index, id, &name, &arguments) {
                 continue;
             }
-            if self.is_over(index, id, &name, &arguments) && self.0.len() < MOST_CALLS {
-                self.0.push((index, ChatToolCall::default()));
+            if self.is_over(index, id, &name, &arguments) {
+                self.begin_another(index);
             }
             self.begin(index, id, &name);
             self.more(index, &arguments);
@@ -99,7 +103,7 @@ impl Calls {
 
     /// Whether a piece is the call of a number once more: some servers end with the whole of it. Made twice it may do harm.
     fn is_told(&self, index: usize, id: Option<&str>, name: &str, arguments: &str) -> bool {
-        let call = self.last(index).map(|at| &self.0[at].1);
+        let call = self.last(index).map(|at| &self.all[at].1);
         call.is_some_and(|call| {
             let is_other = id.is_some_and(|id| !id.is_empty() && id != call.id);
             let is_same = call.name == name && call.arguments == arguments;
@@ -113,7 +117,7 @@ impl Calls {
         if name.is_empty() || !begins(arguments) {
             return false;
         }
-        let call = self.last(index).map(|at| &self.0[at].1);
+        let call = self.last(index).map(|at| &self.all[at].1);
         call.is_some_and(|call| {
             let is_same = id.is_some_and(|id| !id.is_empty() && id == call.id);
             is_whole(&call.arguments) && !(is_same && call.arguments == "{}")
@@ -122,7 +126,7 @@ impl Calls {
 
     /// Adds calls each of which is whole.
     pub(super) fn add_whole(&mut self, pieces: Option<Vec<CallDelta>>) {
-        let mut next = self.0.len();
+        let mut next = self.all.len();
         let numbered = pieces.into_iter().flatten().map(|piece| {
             let index = Some(next);
             next += 1;
@@ -138,8 +142,8 @@ impl Calls {
         let is_other = |call: &ChatToolCall| {
             !name.is_empty() && !call.id.is_empty() && id.is_some_and(|id| id != call.id)
         };
-        if self.last(index).is_some_and(|at| is_other(&self.0[at].1)) && self.0.len() < MOST_CALLS {
-            self.0.push((index, ChatToolCall::default()));
+        if self.last(index).is_some_and(|at| is_other(&self.all[at].1)) {
+            self.begin_another(index);
         }
         let Some(call) = self.call(index) else { return };
         if let Some(id) = id {
@@ -150,9 +154,18 @@ impl Calls {
         }
     }
 
+    /// Begins another call under a number, or drops it where there are enough.
+    fn begin_another(&mut self, index: usize) {
+        if self.all.len() < MOST_CALLS {
+            self.all.push((index, ChatToolCall::default()));
+        } else if !self.dropped.contains(&index) {
+            self.dropped.push(index);
+        }
+    }
+
     /// The last call of a number.
     fn last(&self, index: usize) -> Option<usize> {
-        self.0.iter().rposition(|(at, _)| *at == index)
+        self.all.iter().rposition(|(at, _)| *at == index)
     }
 
     /// More of its arguments. Some servers send an empty object before the one that they mean.
@@ -166,21 +179,25 @@ impl Calls {
     }
 
     fn call(&mut self, index: usize) -> Option<&mut ChatToolCall> {
+        if self.dropped.contains(&index) {
+            return None;
+        }
         let at = match self.last(index) {
             Some(at) => at,
-            None if self.0.len() == MOST_CALLS => return None,
+            None if self.all.len() == MOST_CALLS => return None,
             None => {
-                self.0.push((index, ChatToolCall::default()));
-                self.0.len() - 1
+                self.all.push((index, ChatToolCall::default()));
+                self.all.len() - 1
             }
         };
-        Some(&mut self.0[at].1)
+        Some(&mut self.all[at].1)
     }
 
     /// All of them. One without an id, or with the id of an earlier one, is given one, as its result has to name it.
     pub(super) fn take(&mut self) -> Vec<ChatToolCall> {
         let mut ids: Vec<String> = Vec::new();
-        let calls = std::mem::take(&mut self.0).into_iter();
+        self.dropped.clear();
+        let calls = std::mem::take(&mut self.all).into_iter();
         let named = calls.enumerate().map(|(at, (_, mut call))| {
             if call.id.is_empty() {
                 call.id = format!("call_{at}");
@@ -346,6 +363,29 @@ mod tests {
                 .collect();
             assert_eq!(told, expected, "{pieces:?}");
         }
+    }
+
+    #[test]
+    fn further_calls_are_dropped_and_change_none_before() {
+        let mut calls = Calls::default();
+        let one = |id: &str, name: &str, arguments: &str| {
+            let function = json!({"name": name, "arguments": arguments});
+            let piece = json!({"index": 0, "id": id, "function": function});
+            Some(CallDelta::of(&json!({ "tool_calls": [piece] })))
+        };
+        for at in 0..MOST_CALLS + 2 {
+            calls.add(one("", "add", &format!("{{\"a\":{at}}}")));
+        }
+        calls.add(one("z", "now", "{\"b\""));
+        calls.add(one("", "", ":1}"));
+        let told = calls.take();
+        assert_eq!(told.len(), MOST_CALLS);
+        for (at, call) in told.iter().enumerate() {
+            let whole = format!("{{\"a\":{at}}}");
+            assert_eq!((&*call.name, &*call.arguments), ("add", &*whole));
+        }
+        calls.add(one("", "add", "{}"));
+        assert_eq!(calls.take().len(), 1);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Chats of several turns, and the tools that they offer, as each dialect writes them.
 
 use serde_json::{Map, Value, json};
-use tg_schemas::msg::{ChatTool, ChatToolCall, ChatTurn};
+use tg_schemas::msg::{ChatTool, ChatTurn};
 
 use crate::model::Dialog;
 use crate::picture::Picture;
@@ -188,6 +188,8 @@ pub(super) fn anthropic(dialog: &Dialog, body: &mut Value) {
 
 #[cfg(test)]
 mod tests {
+    use tg_schemas::msg::ChatToolCall;
+
     use super::*;
 
     fn turn(role: &str, content: &str) -> ChatTurn {

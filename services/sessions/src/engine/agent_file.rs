@@ -68,6 +68,8 @@ pub fn read(text: &str) -> Result<Definition, Vec<FieldError>> {
         errors: Vec::new(),
     };
     fields.unknown();
+    let index = fields.text("rag_index", TEXT);
+    let named = index.iter().filter(|one| !one.trim().is_empty());
     let definition = Definition {
         name: fields.name(),
         model: fields.model(),
@@ -80,14 +82,15 @@ pub fn read(text: &str) -> Result<Definition, Vec<FieldError>> {
         max_tokens: fields.whole("max_tokens", 1, i64::from(i32::MAX)),
         temperature: fields.number("temperature", 0.0, 2.0),
         tools: fields.texts("tools"),
-        rag_index: fields.text("rag_index", TEXT),
+        // Its tools look into no other, whatever the model reads elsewhere.
+        knowledge: named.cloned().collect(),
+        collections: index.iter().cloned().collect(),
+        rag_index: index,
         rag_top_k: fields.whole("rag_top_k", 1, 50).unwrap_or(TOP_K),
         flow: fields.text("flow", TEXT),
         capabilities: fields.capabilities(),
         max_iterations: fields.whole("max_iterations", 1, 50).or(Some(ITERATIONS)),
         memory: fields.flag("memory"),
-        collections: fields.text("rag_index", TEXT).into_iter().collect(),
-        knowledge: Vec::new(),
         rag_min_score: None,
         rerank: None,
         service: None,
@@ -297,6 +300,20 @@ mod tests {
         assert_eq!((agent.rag_top_k, agent.rag_index), (5, None));
         assert!(agent.tools.is_empty() && agent.temperature.is_none());
         assert_eq!(agent.max_iterations, Some(10));
+    }
+
+    #[test]
+    fn tools_of_a_file_with_a_collection_look_into_that_one() {
+        for (more, knowledge) in [
+            ("", vec![]),
+            ("rag_index: ''\n", vec![]),
+            ("rag_index: docs\n", vec!["docs".to_owned()]),
+        ] {
+            let agent = read(&format!("name: a\nmodel: m\n{more}")).unwrap();
+            assert_eq!(agent.knowledge, knowledge, "{more}");
+        }
+        let errors = read("name: a\nmodel: m\nrag_index: [1]\n").unwrap_err();
+        assert_eq!(errors.len(), 1, "a wrong field is named once");
     }
 
     #[test]

@@ -4,6 +4,8 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
+use super::service_kind::ServiceKind;
+
 /// Where a listing of sessions or agents continues: after this one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Key {
@@ -31,14 +33,16 @@ pub fn of_agent(key: &Key) -> String {
     written(AGENTS, key)
 }
 
-/// A cursor of a listing of LLM services.
-pub fn of_llm_service(key: &Key) -> String {
-    written(LLM_SERVICES, key)
+/// A cursor of a listing of services of a kind.
+pub fn of_service(kind: ServiceKind, key: &Key) -> String {
+    written(services(kind), key)
 }
 
-/// A cursor of a listing of reranking services.
-pub fn of_reranking_service(key: &Key) -> String {
-    written(RERANKING_SERVICES, key)
+fn services(kind: ServiceKind) -> &'static str {
+    match kind {
+        ServiceKind::Llm => LLM_SERVICES,
+        ServiceKind::Reranking => RERANKING_SERVICES,
+    }
 }
 
 fn written(kind: &str, key: &Key) -> String {
@@ -70,14 +74,9 @@ pub fn agent(cursor: &str) -> Option<Key> {
     key(AGENTS, cursor)
 }
 
-/// Reads a cursor of LLM services. `None`: no listing gave it out.
-pub fn llm_service(cursor: &str) -> Option<Key> {
-    key(LLM_SERVICES, cursor)
-}
-
-/// Reads a cursor of reranking services. `None`: no listing gave it out.
-pub fn reranking_service(cursor: &str) -> Option<Key> {
-    key(RERANKING_SERVICES, cursor)
+/// Reads a cursor of services of a kind. `None`: no listing of this kind gave it out.
+pub fn service(kind: ServiceKind, cursor: &str) -> Option<Key> {
+    key(services(kind), cursor)
 }
 
 fn key(of: &str, cursor: &str) -> Option<Key> {
@@ -127,6 +126,12 @@ mod tests {
             (agent(&of_session(&key)), session(&of_agent(&key))),
             (None, None)
         );
+        let kinds = [ServiceKind::Llm, ServiceKind::Reranking];
+        for (of, by) in [(0, 1), (1, 0)].map(|(of, by)| (kinds[of], kinds[by])) {
+            let cursor = of_service(of, &key);
+            assert_eq!(service(of, &cursor), Some(key.clone()));
+            assert_eq!((service(by, &cursor), agent(&cursor)), (None, None));
+        }
         for bad in ["", "zzz", "ü", &of_message(9)] {
             assert_eq!(session(bad), None, "{bad}");
         }

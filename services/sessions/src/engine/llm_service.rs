@@ -30,10 +30,6 @@ const CALL: &str = "/chat/completions";
 /// Names by which machines in a cloud reach its metadata.
 const METADATA: [&str; 3] = ["metadata", "metadata.google.internal", "instance-data"];
 
-fn invalid(field: &str, reason: &str) -> Failure {
-    Failure::new(FailureCode::ValidationError, format!("{field}: {reason}"))
-}
-
 /// What a service is like, as it is kept.
 ///
 /// # Errors
@@ -46,14 +42,14 @@ pub fn settled(mut service: NewLlmService) -> Result<NewLlmService, Failure> {
     ];
     for (field, text) in required {
         if text.trim().is_empty() {
-            return Err(invalid(field, "is required"));
+            return Err(Failure::invalid(field, "is required"));
         }
         if text.chars().count() > NAME {
-            return Err(invalid(field, "must have at most 200 characters"));
+            return Err(Failure::invalid(field, "must have at most 200 characters"));
         }
     }
     if service.model_name.len() > MODEL_NAME {
-        return Err(invalid("modelName", "must have at most 256 bytes"));
+        return Err(Failure::invalid("modelName", "must have at most 256 bytes"));
     }
     let usual = |text: &mut String, usual: &str| {
         if text.is_empty() {
@@ -64,11 +60,11 @@ pub fn settled(mut service: NewLlmService) -> Result<NewLlmService, Failure> {
     usual(&mut service.auth_type, "none");
     if !["active", "deprecated", "experimental"].contains(&service.status.as_str()) {
         let reason = "must be active, deprecated or experimental";
-        return Err(invalid("status", reason));
+        return Err(Failure::invalid("status", reason));
     }
     if !["none", "api_key", "oauth2", "mTLS"].contains(&service.auth_type.as_str()) {
         let reason = "must be none, api_key, oauth2 or mTLS";
-        return Err(invalid("authType", reason));
+        return Err(Failure::invalid("authType", reason));
     }
     let texts = [
         ("description", &service.description),
@@ -83,7 +79,10 @@ pub fn settled(mut service: NewLlmService) -> Result<NewLlmService, Failure> {
             .as_ref()
             .is_some_and(|text| text.chars().count() > TEXT)
         {
-            return Err(invalid(field, "must have at most 2,000 characters"));
+            return Err(Failure::invalid(
+                field,
+                "must have at most 2,000 characters",
+            ));
         }
     }
     let lists = [
@@ -94,7 +93,7 @@ pub fn settled(mut service: NewLlmService) -> Result<NewLlmService, Failure> {
         let is_long = |text: &String| text.chars().count() > NAME;
         if list.len() > LIST || list.iter().any(is_long) {
             let reason = "must be at most 200 texts of at most 200 characters";
-            return Err(invalid(field, reason));
+            return Err(Failure::invalid(field, reason));
         }
     }
     numbers(&service)?;
@@ -110,7 +109,7 @@ fn numbers(service: &NewLlmService) -> Result<(), Failure> {
         ("maxBatchSize", service.max_batch_size),
     ] {
         if number.is_some_and(|number| number < 1) {
-            return Err(invalid(field, "must be a whole number from 1"));
+            return Err(Failure::invalid(field, "must be a whole number from 1"));
         }
     }
     for (field, number) in [
@@ -118,7 +117,7 @@ fn numbers(service: &NewLlmService) -> Result<(), Failure> {
         ("temperatureMax", service.temperature_max),
     ] {
         if number.is_some_and(|number| !(0.0..=10.0).contains(&number)) {
-            return Err(invalid(field, "must be a number from 0 to 10"));
+            return Err(Failure::invalid(field, "must be a number from 0 to 10"));
         }
     }
     Ok(())
@@ -127,38 +126,39 @@ fn numbers(service: &NewLlmService) -> Result<(), Failure> {
 /// Whether its address and its credential are named as they may be.
 fn reached(service: &NewLlmService) -> Result<(), Failure> {
     if let Some(url) = service.endpoint_base_url.as_deref() {
-        let fault = |error: tg_settings::SettingError| invalid("endpointBaseUrl", &error.message);
+        let fault =
+            |error: tg_settings::SettingError| Failure::invalid("endpointBaseUrl", &error.message);
         address("endpointBaseUrl", url).map_err(fault)?;
         let host = url.split_once("://").map_or(url, |(_, rest)| rest);
         let host = host.split(['/', '?', '#']).next().unwrap_or_default();
         if host.contains('@') {
             let reason = "must not hold a name or a password: see credentialRef";
-            return Err(invalid("endpointBaseUrl", reason));
+            return Err(Failure::invalid("endpointBaseUrl", reason));
         }
         if url.contains(['?', '#']) {
             let reason = "must not hold '?' or '#': they would hide the path";
-            return Err(invalid("endpointBaseUrl", reason));
+            return Err(Failure::invalid("endpointBaseUrl", reason));
         }
         let name = host.split(':').next().unwrap_or_default();
         let name = name.trim_end_matches('.').to_ascii_lowercase();
         let denied = METADATA.contains(&name.as_str()) || Reach::BeyondLink.check(url).is_err();
         if denied {
             let reason = "must not be the address of a link or of a cloud's metadata";
-            return Err(invalid("endpointBaseUrl", reason));
+            return Err(Failure::invalid("endpointBaseUrl", reason));
         }
     }
     if let Some(path) = service.endpoint_path.as_deref() {
         let odd = |c: char| c.is_control() || matches!(c, '?' | '#' | '\\');
         if !path.starts_with('/') || path.contains("..") || path.contains(odd) {
             let reason = "must begin with '/' and be a plain path without '..'";
-            return Err(invalid("endpointPath", reason));
+            return Err(Failure::invalid("endpointPath", reason));
         }
     }
     match service.credential_ref.as_deref() {
         Some(reference) if !is_reference(reference) => {
             // What is written may be a key: it is not repeated.
             let reason = "must say where the credential is, as env:NAME or file:PATH";
-            Err(invalid("credentialRef", reason))
+            Err(Failure::invalid("credentialRef", reason))
         }
         _ => Ok(()),
     }

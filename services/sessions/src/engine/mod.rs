@@ -10,6 +10,7 @@ pub mod memory;
 pub mod request;
 pub mod reranking_service;
 pub mod retrieval;
+pub mod service_kind;
 pub mod summing;
 pub mod templates;
 pub mod tenant;

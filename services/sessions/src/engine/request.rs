@@ -5,6 +5,7 @@ use tg_schemas::operations::{
 };
 
 use super::cursor::{self, Key};
+use super::service_kind::ServiceKind;
 use super::transcript::Said;
 
 /// Longest text of a message, in characters.
@@ -24,11 +25,6 @@ const PARENT: usize = 128;
 /// Entries of a page: most of them, and as many where nobody says how many.
 const PAGE: i64 = 200;
 const PAGE_USUAL: i64 = 50;
-
-/// What is wrong with a field.
-fn invalid(field: &str, reason: &str) -> Failure {
-    Failure::new(FailureCode::ValidationError, format!("{field}: {reason}"))
-}
 
 /// The user that a request of a session names.
 ///
@@ -103,9 +99,12 @@ pub fn parent(id: &str) -> Result<&str, Failure> {
 pub fn message<'a>(field: &str, text: &'a str) -> Result<&'a str, Failure> {
     let text = text.trim();
     match text.chars().count() {
-        0 => Err(invalid(field, "is required")),
+        0 => Err(Failure::invalid(field, "is required")),
         1..=MESSAGE => Ok(text),
-        _ => Err(invalid(field, "must have at most 32,000 characters")),
+        _ => Err(Failure::invalid(
+            field,
+            "must have at most 32,000 characters",
+        )),
     }
 }
 
@@ -115,7 +114,10 @@ pub fn message<'a>(field: &str, text: &'a str) -> Result<&'a str, Failure> {
 /// It has both or none of them, or its text cannot be.
 pub fn question<'a>(said: Option<&'a str>, prompt: Option<&'a str>) -> Result<&'a str, Failure> {
     match (said, prompt) {
-        (Some(_), Some(_)) => Err(invalid("prompt", "must be left out where message is given")),
+        (Some(_), Some(_)) => Err(Failure::invalid(
+            "prompt",
+            "must be left out where message is given",
+        )),
         (None, Some(prompt)) => message("prompt", prompt),
         (said, None) => message("message", said.unwrap_or_default()),
     }
@@ -130,7 +132,10 @@ const EARLIER: usize = 1_000;
 /// There is too much, or nobody who says something.
 pub fn earlier(said: &[EarlierMessage]) -> Result<Vec<Said>, Failure> {
     if said.len() > EARLIER {
-        return Err(invalid("earlier", "must have at most 1,000 entries"));
+        return Err(Failure::invalid(
+            "earlier",
+            "must have at most 1,000 entries",
+        ));
     }
     let read = |one: &EarlierMessage| {
         let who = match one.role.as_str() {
@@ -139,7 +144,7 @@ pub fn earlier(said: &[EarlierMessage]) -> Result<Vec<Said>, Failure> {
             "system" => "Instructions",
             _ => {
                 let reason = "must be user, assistant or system";
-                return Err(invalid("earlier.role", reason));
+                return Err(Failure::invalid("earlier.role", reason));
             }
         };
         Ok(Said {
@@ -172,11 +177,14 @@ pub fn settings(asked: &NewSession, usual: &TenantSettings) -> Result<SessionSet
     let keep = keep.unwrap_or(KEEP_USUAL);
     if !(0..=KEEP).contains(&keep) {
         let reason = "must be a whole number from 0 to 200";
-        return Err(invalid("compact_keep_last_n", reason));
+        return Err(Failure::invalid("compact_keep_last_n", reason));
     }
     let long = |title: &String| title.chars().count() > TITLE;
     if asked.title.as_ref().is_some_and(long) {
-        return Err(invalid("title", "must have at most 200 characters"));
+        return Err(Failure::invalid(
+            "title",
+            "must have at most 200 characters",
+        ));
     }
     Ok(SessionSettings {
         title: asked.title.clone(),
@@ -198,7 +206,8 @@ pub fn settings(asked: &NewSession, usual: &TenantSettings) -> Result<SessionSet
 /// It is no UUID.
 pub fn session_id(id: Option<&str>) -> Result<Option<String>, Failure> {
     let read = |id: &str| {
-        let id = uuid::Uuid::parse_str(id).map_err(|_| invalid("session_id", "must be a UUID"))?;
+        let id = uuid::Uuid::parse_str(id)
+            .map_err(|_| Failure::invalid("session_id", "must be a UUID"))?;
         Ok(id.hyphenated().to_string())
     };
     id.map(read).transpose()
@@ -211,7 +220,7 @@ pub fn session_id(id: Option<&str>) -> Result<Option<String>, Failure> {
 pub fn reading(when_busy: WhenBusy) -> Result<(), Failure> {
     match when_busy {
         WhenBusy::Queue | WhenBusy::Refuse => Ok(()),
-        WhenBusy::Interrupt => Err(invalid(
+        WhenBusy::Interrupt => Err(Failure::invalid(
             "when_busy",
             "must be queue or refuse: reading ends no turn",
         )),
@@ -225,7 +234,7 @@ pub fn reading(when_busy: WhenBusy) -> Result<(), Failure> {
 pub fn title(title: Option<&str>) -> Result<(), Failure> {
     match title.map(|title| title.chars().count()) {
         None | Some(1..=TITLE) => Ok(()),
-        Some(_) => Err(invalid("title", "must have 1 to 200 characters")),
+        Some(_) => Err(Failure::invalid("title", "must have 1 to 200 characters")),
     }
 }
 
@@ -237,7 +246,10 @@ pub fn limit(limit: Option<i64>) -> Result<usize, Failure> {
     let limit = limit.unwrap_or(PAGE_USUAL);
     match usize::try_from(limit) {
         Ok(most) if (1..=PAGE).contains(&limit) => Ok(most),
-        _ => Err(invalid("limit", "must be a whole number from 1 to 200")),
+        _ => Err(Failure::invalid(
+            "limit",
+            "must be a whole number from 1 to 200",
+        )),
     }
 }
 
@@ -251,7 +263,10 @@ const NEWEST: i64 = 1_000;
 pub fn newest(most: Option<i64>) -> Result<Option<usize>, Failure> {
     let read = |most| match usize::try_from(most) {
         Ok(found) if (1..=NEWEST).contains(&most) => Ok(found),
-        _ => Err(invalid("newest", "must be a whole number from 1 to 1,000")),
+        _ => Err(Failure::invalid(
+            "newest",
+            "must be a whole number from 1 to 1,000",
+        )),
     };
     most.map(read).transpose()
 }
@@ -265,21 +280,12 @@ pub fn after_session(cursor: Option<&str>) -> Result<Option<Key>, Failure> {
     cursor.map(read).transpose()
 }
 
-/// Where a listing of LLM services continues; `None`: at its beginning.
+/// Where a listing of services of a kind continues; `None`: at its beginning.
 ///
 /// # Errors
-/// No listing of LLM services gave out the cursor.
-pub fn after_llm_service(cursor: Option<&str>) -> Result<Option<Key>, Failure> {
-    let read = |cursor| cursor::llm_service(cursor).ok_or_else(no_cursor);
-    cursor.map(read).transpose()
-}
-
-/// Where a listing of reranking services continues; `None`: at its beginning.
-///
-/// # Errors
-/// No listing of reranking services gave out the cursor.
-pub fn after_reranking_service(cursor: Option<&str>) -> Result<Option<Key>, Failure> {
-    let read = |cursor| cursor::reranking_service(cursor).ok_or_else(no_cursor);
+/// No listing of this kind gave out the cursor.
+pub fn after_service(kind: ServiceKind, cursor: Option<&str>) -> Result<Option<Key>, Failure> {
+    let read = |cursor| cursor::service(kind, cursor).ok_or_else(no_cursor);
     cursor.map(read).transpose()
 }
 

@@ -2,15 +2,9 @@
 //! holds here, too.
 
 use tg_schemas::msg::{ModelService, ModelSettings};
-use tg_schemas::operations::{
-    Failure, FailureCode, NewLlmService, NewRerankingService, RerankingServiceChange,
-};
+use tg_schemas::operations::{Failure, NewLlmService, NewRerankingService, RerankingServiceChange};
 
 use super::llm_service;
-
-fn invalid(field: &str, reason: &str) -> Failure {
-    Failure::new(FailureCode::ValidationError, format!("{field}: {reason}"))
-}
 
 /// What a service is like, as it is kept.
 ///
@@ -28,7 +22,7 @@ pub fn settled(service: NewRerankingService) -> Result<NewRerankingService, Fail
     })?;
     match llm_service::RERANKERS.contains(&service.provider.as_str()) {
         true => Ok(service),
-        false => Err(invalid("provider", llm_service::KNOWN_RERANKERS)),
+        false => Err(Failure::invalid("provider", llm_service::KNOWN_RERANKERS)),
     }
 }
 

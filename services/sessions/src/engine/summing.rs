@@ -89,9 +89,17 @@ pub fn row(message: &Message) -> Row {
     }
 }
 
+/// What the first message of a session begins with that continues another one.
+const OPENING: &str = "[compaction summary from session ";
+
 /// The first message of the session that continues another one.
 pub fn opening(source: &str, text: &str) -> String {
-    format!("[compaction summary from session {source}] {text}")
+    format!("{OPENING}{source}] {text}")
+}
+
+/// Whether a message is the result of a task. The summary of an earlier session is the only other one that nobody said.
+pub fn is_announcement(message: &Message) -> bool {
+    message.synthetic && !message.content.starts_with(OPENING)
 }
 
 #[cfg(test)]
@@ -129,6 +137,18 @@ mod tests {
         assert_eq!(cut(&live, 1), Some(3));
         assert_eq!(cut(&live, 0), Some(4));
         assert_eq!((cut(&live, 4), cut(&live, 5)), (None, None));
+    }
+
+    #[test]
+    fn a_summary_is_not_the_result_of_a_task() {
+        let unasked = |content: String| Message {
+            synthetic: true,
+            content,
+            ..message(Role::Agent, 0)
+        };
+        assert!(is_announcement(&unasked("**Bee**".to_owned())));
+        assert!(!is_announcement(&unasked(opening("s", "text"))));
+        assert!(!is_announcement(&message(Role::Agent, 0)));
     }
 
     fn session(characters: i64) -> Session {

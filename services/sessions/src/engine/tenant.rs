@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use tg_schemas::operations::{
-    CompactStrategy, Failure, FailureCode, TenantChange, TenantConfig, TenantLevels, TenantSettings,
+    CompactStrategy, Failure, TenantChange, TenantConfig, TenantLevels, TenantSettings,
 };
 
 use super::agent_file::unmarked;
@@ -42,10 +42,6 @@ pub struct Levels {
     pub models: Vec<String>,
 }
 
-fn invalid(field: &str, reason: &str) -> Failure {
-    Failure::new(FailureCode::ValidationError, format!("{field}: {reason}"))
-}
-
 /// Whether settings are in their ranges.
 ///
 /// # Errors
@@ -53,7 +49,7 @@ fn invalid(field: &str, reason: &str) -> Failure {
 fn checked(settings: &TenantSettings, models: &[String]) -> Result<(), Failure> {
     let keep = settings.compact_keep_last_n;
     if keep.is_some_and(|keep| !(0..=KEEP).contains(&keep)) {
-        return Err(invalid(
+        return Err(Failure::invalid(
             "compact_keep_last_n",
             "must be a whole number from 0 to 200",
         ));
@@ -65,12 +61,12 @@ fn checked(settings: &TenantSettings, models: &[String]) -> Result<(), Failure> 
     for (field, name) in names {
         let fits = |name: &String| (1..=NAME).contains(&name.trim().chars().count());
         if name.as_ref().is_some_and(|name| !fits(name)) {
-            return Err(invalid(field, "must have 1 to 256 characters"));
+            return Err(Failure::invalid(field, "must have 1 to 256 characters"));
         }
     }
     let model = settings.compact_summary_model.as_ref();
     if model.is_some_and(|model| !models.is_empty() && !models.contains(model)) {
-        return Err(invalid(
+        return Err(Failure::invalid(
             "compact_summary_model",
             "is not one of the allowed models",
         ));

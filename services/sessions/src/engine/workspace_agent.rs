@@ -1,6 +1,6 @@
 //! What an agent of a workspace may be like, and how it changes.
 
-use tg_schemas::operations::{AgentChange, Failure, FailureCode, NewAgent};
+use tg_schemas::operations::{AgentChange, Failure, NewAgent};
 
 use super::chat::ChatDefaults;
 use super::definition::{Definition, Reranking};
@@ -14,10 +14,6 @@ pub const COLLECTIONS: usize = 100;
 const COLLECTION: usize = 256;
 /// Most passages of a collection.
 const MOST_PASSAGES: i64 = 100;
-
-fn invalid(field: &str, reason: &str) -> Failure {
-    Failure::new(FailureCode::ValidationError, format!("{field}: {reason}"))
-}
 
 /// Whether a text is a UUID in its usual form.
 pub fn is_id(text: &str) -> bool {
@@ -40,7 +36,7 @@ pub fn is_id(text: &str) -> bool {
 pub fn id<'a>(field: &str, text: &'a str) -> Result<&'a str, Failure> {
     match is_id(text) {
         true => Ok(text),
-        false => Err(invalid(field, "must be a UUID")),
+        false => Err(Failure::invalid(field, "must be a UUID")),
     }
 }
 
@@ -51,10 +47,10 @@ pub fn id<'a>(field: &str, text: &'a str) -> Result<&'a str, Failure> {
 pub fn settled(mut agent: NewAgent) -> Result<NewAgent, Failure> {
     let name = agent.name.chars().count();
     if agent.name.trim().is_empty() {
-        return Err(invalid("name", "is required"));
+        return Err(Failure::invalid("name", "is required"));
     }
     if name > NAME {
-        return Err(invalid("name", "must have at most 200 characters"));
+        return Err(Failure::invalid("name", "must have at most 200 characters"));
     }
     let texts = [
         ("description", &agent.description, DESCRIPTION),
@@ -66,7 +62,7 @@ pub fn settled(mut agent: NewAgent) -> Result<NewAgent, Failure> {
             .as_ref()
             .is_some_and(|text| text.chars().count() > most)
         {
-            return Err(invalid(
+            return Err(Failure::invalid(
                 field,
                 &format!("must have at most {most} characters"),
             ));
@@ -78,11 +74,11 @@ pub fn settled(mut agent: NewAgent) -> Result<NewAgent, Failure> {
     ] {
         if number.is_some_and(|number| !(1..=MOST_PASSAGES).contains(&number)) {
             let reason = format!("must be a whole number from 1 to {MOST_PASSAGES}");
-            return Err(invalid(field, &reason));
+            return Err(Failure::invalid(field, &reason));
         }
     }
     if agent.rag_min_score.is_some_and(|score| !score.is_finite()) {
-        return Err(invalid("ragMinScore", "must be a number"));
+        return Err(Failure::invalid("ragMinScore", "must be a number"));
     }
     if let Some(service) = &mut agent.llm_service_id {
         *service = service.to_lowercase();
@@ -102,13 +98,13 @@ pub fn collections(mut ids: Vec<String>) -> Result<Vec<String>, Failure> {
     let named = |id: &String| (1..=COLLECTION).contains(&id.chars().count());
     if !ids.iter().all(named) {
         let reason = format!("must hold names of 1 to {COLLECTION} characters");
-        return Err(invalid("knowledgeBaseIds", &reason));
+        return Err(Failure::invalid("knowledgeBaseIds", &reason));
     }
     ids.sort();
     ids.dedup();
     if ids.len() > COLLECTIONS {
         let reason = format!("must have at most {COLLECTIONS} entries");
-        return Err(invalid("knowledgeBaseIds", &reason));
+        return Err(Failure::invalid("knowledgeBaseIds", &reason));
     }
     Ok(ids)
 }

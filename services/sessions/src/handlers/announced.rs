@@ -58,11 +58,7 @@ impl Announced {
             }
             // A turn may take long, and the store may have to go to another process meanwhile.
             drop(store);
-            let alone = self.turns.alone(key.clone(), &id).await;
-            let _alone = alone.map_err(|_| {
-                let text = "too many turns wait in this workspace or for this session";
-                Error::new(ErrorCode::RateLimited, text)
-            })?;
+            let _alone = self.turns.after(key.clone(), &id).await;
             let store = self.store.get().await?;
             let Some(session) = store.session(key.as_str(), &id).await? else {
                 return Ok(());

@@ -20,8 +20,7 @@ use crate::store::{self, LineageStore, Message, Owner, Role, SessionStore, Span,
 const MOST: usize = 10_000;
 
 fn invalid(field: &str, reason: &str) -> SessionsError {
-    let text = format!("{field}: {reason}");
-    SessionsError::Invalid(Failure::new(FailureCode::ValidationError, text))
+    SessionsError::Invalid(Failure::invalid(field, reason))
 }
 
 /// A message of a document. It gets an id and a time of its own.

@@ -11,6 +11,7 @@ mod llm_services;
 mod recalling;
 mod reranking_services;
 mod retrieving;
+mod services;
 mod sessions;
 mod streaming;
 mod summaries;

@@ -165,7 +165,8 @@ impl Handle<CancelTurn> for Agents {
             id: &asked.session_id,
         };
         let session = self.session(cx, &wanted).await?;
-        let message = asked.message_id.as_deref();
+        // `?message_id=` names no message.
+        let message = asked.message_id.as_deref().filter(|id| !id.is_empty());
         self.turns.cancel(&cx.workspace_key(), &session.id, message);
         Ok(Empty {})
     }

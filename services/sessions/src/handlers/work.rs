@@ -17,7 +17,7 @@ use super::recalling;
 use super::retrieving::passages;
 use super::summing::{Shortened, Shortener, Spent, Trigger, window_of};
 use crate::engine::definition::Definition;
-use crate::engine::summing::is_due;
+use crate::engine::summing::{is_announcement, is_due};
 use crate::engine::transcript::{Said, TOLD, framing};
 use crate::error::SessionsError;
 use crate::store::{
@@ -500,6 +500,10 @@ fn told(message: &Message) -> Option<Said> {
             "Assistant calls".to_owned(),
             format!("{} {}", call.name, call.arguments),
         ),
+        // It may have been read anywhere, and the assistant did not say it.
+        (Role::Agent, None) if is_announcement(message) => {
+            ("Result of a task".to_owned(), message.content.clone())
+        }
         (Role::Agent, None) => ("Assistant".to_owned(), message.content.clone()),
         (Role::Tool, _) => {
             let tool = message.tool_name.as_deref().unwrap_or("tool");

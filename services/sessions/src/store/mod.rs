@@ -22,7 +22,7 @@ pub use record::{
     Agent, AgentRow, Answer, Asked, Began, Finished, Message, NewSession, Owner, Page, Role,
     Session, Span, Step, Surface, Unasked,
 };
-pub use services::{LlmService, LlmServiceRow, LlmServiceStore, Removed, ServiceKind};
+pub use services::{LlmService, LlmServiceRow, LlmServiceStore, Removed};
 /// The adapter that is used.
 pub use sqlite::{ONE_WORKSPACE, SqliteSessions, file_name};
 

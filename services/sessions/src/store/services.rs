@@ -5,33 +5,7 @@ use tg_storage::StorageError;
 
 use super::Page;
 use crate::engine::cursor::Key;
-
-/// What a service is for. No two services of a workspace have one id, whatever they are for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ServiceKind {
-    /// It answers.
-    Llm,
-    /// It puts passages in order.
-    Reranking,
-}
-
-impl ServiceKind {
-    /// As it is kept.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Llm => "llm",
-            Self::Reranking => "reranking",
-        }
-    }
-
-    /// The field by which an agent names such a service.
-    pub fn field(self) -> &'static str {
-        match self {
-            Self::Llm => "llmServiceId",
-            Self::Reranking => "rerankingServiceId",
-        }
-    }
-}
+use crate::engine::service_kind::ServiceKind;
 
 /// A service that is added to a workspace.
 #[derive(Debug, Clone, PartialEq, Eq)]

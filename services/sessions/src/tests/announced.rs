@@ -59,7 +59,7 @@ async fn an_announcement_is_said_once_and_the_next_turn_knows_it(place: Place) {
     world.send(&session, "two").await.unwrap();
     let asked = world.asked();
     let told = &asked.last().unwrap().framing;
-    assert!(told.contains("Assistant: **Bee**\n\nn"), "{told}");
+    assert!(told.contains("Result of a task: **Bee**\n\nn"), "{told}");
     // A run without a session is announced, too, and nobody keeps that.
     announce(&world, "nobody", "o").await.unwrap();
     let refused = announce(&world, &session.id, "").await.unwrap_err();

@@ -335,7 +335,16 @@ async fn an_interrupting_turn_takes_the_place_of_the_other_one(place: Place) {
 }
 
 async fn a_turn_is_cancelled_and_the_next_one_begins(place: Place) {
-    let world = World::start(&place).await;
+    a_turn_is_cancelled_by(&place, Some).await;
+}
+
+async fn a_turn_is_cancelled_by_an_empty_message_id(place: Place) {
+    a_turn_is_cancelled_by(&place, |_| Some(String::new())).await;
+}
+
+/// Cancels a turn, with what the function makes of the id of its message.
+async fn a_turn_is_cancelled_by(place: &Place, message_id: fn(String) -> Option<String>) {
+    let world = World::start(place).await;
     let session = world.session("ann", "bob").await;
     world.plays(|asked| match asked.question.as_str() {
         "slow" => Play::of(vec![part("thought", "hm")]).hanging(),
@@ -351,7 +360,7 @@ async fn a_turn_is_cancelled_and_the_next_one_begins(place: Place) {
     let cancel = async {
         world.agent.hanging.notified().await;
         let message = said(&world, &session).await.pop().unwrap().id;
-        world.call::<CancelTurn>(&named(Some(message))).await
+        world.call::<CancelTurn>(&named(message_id(message))).await
     };
     let (slow, cancelled) = tokio::join!(slow, cancel);
     assert_eq!(code(slow), "turn_interrupted");
@@ -381,6 +390,7 @@ async fn line_132_the_last_event_names_the_session_that_goes_on(place: Place) {
 
 on_both_buses!(
     a_turn_is_cancelled_and_the_next_one_begins,
+    a_turn_is_cancelled_by_an_empty_message_id,
     line_132_the_last_event_names_the_session_that_goes_on,
     line_035_a_conversation_is_no_way_around_the_depth,
     line_064_without_a_flow_nothing_is_sent_and_agents_can_be_changed,

@@ -6,7 +6,7 @@
 //! model run in this process and share the machine with the system. A missed target is printed, never a
 //! failure; a measurement that meets an error is, for its figure would mean nothing.
 //!
-//! `bench turn embedded|process|services` measures once only what `scripts/compare.sh` sets beside an earlier commit.
+//! `bench turn embedded|process|services [measurements]` measures once only what `scripts/compare.sh` sets beside an earlier commit.
 
 mod commands;
 mod figures;
@@ -63,7 +63,9 @@ async fn main() -> Result<()> {
     let which = args.next().unwrap_or_else(|| "both".to_owned());
     if which == "turn" {
         let shape = args.next().unwrap_or_default();
-        return turn::measured(Shape::named(&shape)?).await;
+        let count = args.next();
+        let count = count.map_or(Ok(turn::MEASUREMENTS), |count| count.parse())?;
+        return turn::measured(Shape::named(&shape)?, count).await;
     }
     let rounds: usize = args.next().map_or(Ok(5), |rounds| rounds.parse())?;
     machine();

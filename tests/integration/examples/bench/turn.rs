@@ -10,12 +10,13 @@ use crate::figures::{BROKERS, Figures, OURS, RUN, RUNS, TEXT};
 use crate::system::{self, Shape, System};
 use crate::{REST, SOCKETS, WARM_UP, broker, host, one_by_one, run, runs_at_once};
 
-/// Measurements of a turn, of which each figure is the median.
-const MEASUREMENTS: usize = 5;
+/// Measurements of a turn, unless the caller names another number.
+pub const MEASUREMENTS: usize = 5;
 const FIGURES: [&str; 5] = [RUN, TEXT, RUNS, OURS, BROKERS];
 
-/// Starts a system, measures it and ends it.
-pub async fn measured(shape: Shape) -> Result<()> {
+/// Starts a system, measures it so many times and ends it. Each figure is the median of the measurements.
+pub async fn measured(shape: Shape, measurements: usize) -> Result<()> {
+    ensure!(measurements > 0, "a turn needs a measurement");
     let node = broker(shape).await?;
     let bus = match &node {
         Some(node) => Some(node.vhost(&host(0)).await?),
@@ -35,7 +36,7 @@ pub async fn measured(shape: Shape) -> Result<()> {
     }
     tokio::time::sleep(REST).await;
     let mut figures = Figures::default();
-    for _ in 0..MEASUREMENTS {
+    for _ in 0..measurements {
         let (whole, text) = one_by_one(&first).await?;
         figures.add(RUN, whole);
         figures.add(TEXT, text);

@@ -1,12 +1,16 @@
 //! The container image is made of this source, and answers the question of the demo: static programs, run as nobody in particular with a
-//! file system that they cannot write; by itself, and as the pod of the manifests that podman plays.
+//! file system that they cannot write; by itself, and as the pod of the manifests that podman plays. A process that is killed is replaced, and
+//! the answer is the same; one that is stopped ends in order.
 
 mod alone {
-    use anyhow::{Result, ensure};
+    use anyhow::{Context, Result, ensure};
     use tg_testkit::process::{bin_dir, root};
     use tokio::process::Command;
 
     const QUESTION: &str = "Which mountain is the meridian of Nepal Standard Time close to?";
+
+    /// What `play_image.sh` prints between the two.
+    const REPLACED: &str = "killed, and replaced by another process";
 
     #[tokio::test]
     async fn by_itself_and_as_a_pod() -> Result<()> {
@@ -25,9 +29,14 @@ mod alone {
             let played = play.arg(QUESTION).kill_on_drop(true).output().await?;
             let said = String::from_utf8_lossy(&played.stdout);
             ensure!(played.status.success(), "{how}: {played:?}");
-            ensure!(said.contains("Gaurishankar"), "{how}: {said}");
             let bounds = "read-only true, user 65532:65532";
             ensure!(said.contains(bounds), "{how}: {said}");
+            // By the first process, and by the one that takes its place.
+            let (before, after) = said.split_once(REPLACED).context("nothing was killed")?;
+            for answer in [before, after] {
+                ensure!(answer.contains("Gaurishankar"), "{how}: {said}");
+            }
+            ensure!(after.contains("stopped with status 0"), "{how}: {said}");
         }
         Ok(())
     }

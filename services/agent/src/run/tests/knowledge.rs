@@ -91,11 +91,14 @@ fn vectors() -> Arc<Played<DocumentEmbeddingsRequest, DocumentEmbeddingsResponse
     })
 }
 
-/// A flow with these tools, whose model makes these calls, one after the other.
-async fn world(place: &Place, calls: Vec<Say>) -> World {
+/// The row of a tool.
+const ROW: &str = r#"{"group": ["knowledge"]}"#;
+
+/// A flow with these tools, each with this row, whose model makes these calls, one after the other.
+async fn world(place: &Place, row: &str, calls: Vec<Say>) -> World {
     let rows = rows();
     for tool in TOOLS {
-        rows.put("tool-native", tool, r#"{"group": ["knowledge"]}"#);
+        rows.put("tool-native", tool, row);
     }
     for (name, processor, base) in [
         ("embeddings-request", "embeddings", "embeddings"),
@@ -120,8 +123,18 @@ async fn world(place: &Place, calls: Vec<Say>) -> World {
 
 /// What the tools returned in a run that may look into these collections.
 async fn seen(place: &Place, calls: &[&'static str], collections: &[&str]) -> Vec<String> {
+    seen_with(place, ROW, calls, collections).await
+}
+
+/// The same with tools of this row.
+async fn seen_with(
+    place: &Place,
+    row: &str,
+    calls: &[&'static str],
+    collections: &[&str],
+) -> Vec<String> {
     let script = calls.iter().copied().chain(["Final Answer: done"]);
-    let world = world(place, script.map(Say::Text).collect()).await;
+    let world = world(place, row, script.map(Say::Text).collect()).await;
     let asked = AgentRequest {
         group: Some(vec!["*".into()]),
         tool_names: Some(TOOLS.map(str::to_owned).to_vec()),
@@ -178,7 +191,24 @@ async fn a_run_looks_into_no_other_collection(place: Place) {
     }
 }
 
+async fn a_tool_with_a_collection_of_its_own_looks_into_that_one(place: Place) {
+    let row = r#"{"group": ["knowledge"], "collection": "k2"}"#;
+    let calls = [
+        "Action: list_kbs\nArgs: {}",
+        "Action: get_document\nArgs: {\"documentId\": \"k2-chunk\"}",
+        "Action: get_document\nArgs: {\"documentId\": \"k1-chunk\"}",
+    ];
+    let seen = seen_with(&place, row, &calls, &["k1"]).await;
+    let expected = [
+        "* k2",
+        "Id: k2-doc\nTitle: Report of k2\nMedia type: text/plain",
+        "Error: documentId: there is no such document",
+    ];
+    assert_eq!(seen, expected);
+}
+
 tg_testkit::on_both_buses!(
+    a_tool_with_a_collection_of_its_own_looks_into_that_one,
     each_tool_looks_into_the_collections_of_the_run,
     a_run_looks_into_no_other_collection,
 );

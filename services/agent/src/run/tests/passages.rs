@@ -105,4 +105,28 @@ async fn line_042_passages_are_found_and_told_to_the_model(place: Place) {
     }
 }
 
-tg_testkit::on_both_buses!(line_042_passages_are_found_and_told_to_the_model);
+/// What a document says to the model cannot lead it to a collection that the run is not given.
+async fn a_run_with_collections_searches_no_other(place: Place) {
+    let call = "Action: rag_query\nArgs: {\"query\": \"Which?\", \"index\": \"other\"}";
+    for (given, may) in [("docs", false), ("other", true)] {
+        let (world, chunks) = world(&place.another().await, call).await;
+        let asked = AgentRequest {
+            collection: "docs".into(),
+            collections: vec!["docs".into(), given.into()],
+            group: Some(vec!["*".into()]),
+            tool_names: Some(vec!["rag_query".into()]),
+            ..question("q", false)
+        };
+        let said = world.run(&asked).await;
+        let seen = said.iter().find(|one| one.message_type == "observation");
+        let seen = &seen.expect("an observation").content;
+        let refused = seen == "Error: index: there is no such collection";
+        assert_eq!(refused, !may, "{given}: {seen}");
+        assert_eq!(chunks.asked.lock().len(), usize::from(may), "{given}");
+    }
+}
+
+tg_testkit::on_both_buses!(
+    line_042_passages_are_found_and_told_to_the_model,
+    a_run_with_collections_searches_no_other,
+);

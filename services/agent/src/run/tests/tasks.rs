@@ -147,28 +147,43 @@ async fn line_116_a_task_is_announced(place: Place) {
 
 /// C.9: what is announced stands in its session before anybody hears of it.
 async fn what_is_announced_is_kept_by_the_sessions_first(place: Place) {
-    let kept: Arc<Played<SessionNotice, OperationResponse>> = Played::new(|_: &Cx, _| {
+    let (heard, kept) = announced(&place, 1).await;
+    assert_eq!(
+        (&*heard.session_id, &*heard.text),
+        ("talk", "**The Bee**\n\nB")
+    );
+    assert_eq!(kept, [heard]);
+}
+
+/// Only the sessions service has what is announced kept: another client names any conversation, also the session of another user.
+async fn a_client_that_names_a_conversation_writes_into_no_session(place: Place) {
+    let (heard, kept) = announced(&place, 0).await;
+    assert_eq!(heard.session_id, "talk");
+    assert!(kept.is_empty(), "{kept:?}");
+}
+
+/// What is announced of the task of a run with so many callers, and what the sessions service kept before.
+async fn announced(place: &Place, callers: i64) -> (SessionNotice, Vec<SessionNotice>) {
+    let service: Arc<Played<SessionNotice, OperationResponse>> = Played::new(|_: &Cx, _| {
         Ok(OperationResponse {
             last: true,
             ..OperationResponse::default()
         })
     });
-    let keeps = Processor::new(sessions::PROCESSOR).serves(sessions::NOTICES, kept.clone());
+    let keeps = Processor::new(sessions::PROCESSOR).serves(sessions::NOTICES, service.clone());
     let script = [give_task("b?"), Say::Text("Final Answer: done")];
-    let world = World::among(&place, script, rows(), vec![keeps]).await;
+    let world = World::among(place, script, rows(), vec![keeps]).await;
     let mut tap = announcements(&world).await;
     give(&world, "b?", [Say::Text("Final Answer: B")]);
     let asked = tg_schemas::msg::AgentRequest {
         conversation_id: "talk".into(),
+        caller_depth: callers,
         ..question("q", false)
     };
     world.run(&asked).await;
     let notice = heard(&mut tap).await;
-    assert_eq!(
-        (&*notice.session_id, &*notice.text),
-        ("talk", "**The Bee**\n\nB")
-    );
-    assert_eq!(*kept.asked.lock(), [notice]);
+    let kept = service.asked.lock().clone();
+    (notice, kept)
 }
 
 /// Line 113: work that is given as tasks is as deep as any other.
@@ -427,6 +442,7 @@ async fn line_116_a_main_agent_announces_it(place: Place) {
 }
 
 tg_testkit::on_both_buses!(
+    a_client_that_names_a_conversation_writes_into_no_session,
     line_113_a_chain_of_tasks_ends_at_its_depth,
     line_116_a_main_agent_announces_it,
     line_115_a_persistent_session_is_come_back_to,

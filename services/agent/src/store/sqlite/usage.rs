@@ -530,22 +530,27 @@ pub(super) fn forget(tx: &Transaction<'_>, now_ms: i64) -> Result<bool, StorageE
     Ok(more)
 }
 
+/// Removes calls of a workspace that are open, and those of no run. Two statements: each has an index.
+const PURGE_CALLS: [&str; 2] = [
+    "DELETE FROM usage_call WHERE (run, step, kind) IN
+       (SELECT run, step, kind FROM usage_call WHERE workspace = ?1 AND settled = 0 LIMIT ?2)",
+    "DELETE FROM usage_call WHERE (run, step, kind) IN
+       (SELECT run, step, kind FROM usage_call
+        WHERE workspace = ?1 AND run >= 'call/' AND run < 'call0' LIMIT ?2)",
+];
+
 /// Removes some of what belongs to a workspace. `false` when there was none.
 pub(super) fn purge_some(tx: &Transaction<'_>, workspace: &str) -> Result<bool, StorageError> {
-    let totals = tx
+    let mut gone = tx
         .prepare_cached(
             "DELETE FROM usage_total WHERE workspace = ?1 AND (scope, name, day) IN
                (SELECT scope, name, day FROM usage_total WHERE workspace = ?1 LIMIT ?2)",
         )?
         .execute(params![workspace, PURGE])?;
-    let open = tx
-        .prepare_cached(
-            "DELETE FROM usage_call WHERE (run, step, kind) IN
-               (SELECT run, step, kind FROM usage_call
-                WHERE workspace = ?1 AND (settled = 0 OR run LIKE 'call/%') LIMIT ?2)",
-        )?
-        .execute(params![workspace, PURGE])?;
-    Ok(totals + open > 0)
+    for sql in PURGE_CALLS {
+        gone += tx.prepare_cached(sql)?.execute(params![workspace, PURGE])?;
+    }
+    Ok(gone > 0)
 }
 
 #[cfg(test)]
@@ -553,20 +558,31 @@ mod tests {
     use super::super::schema::MIGRATIONS;
     use super::*;
 
-    #[test]
-    fn calls_of_no_run_are_found_by_when_their_time_is_over() {
+    /// How rows are found for a statement.
+    fn plan(sql: &str) -> String {
         let conn = Connection::open_in_memory().unwrap();
         for script in MIGRATIONS {
             conn.execute_batch(script).unwrap();
         }
-        for sql in [LATE, FORGET_LATE] {
-            let explained = format!("EXPLAIN QUERY PLAN {sql}");
-            let plan = query_rows(&conn, &explained, params![1, 2], |row| {
-                row.get::<_, String>(3)
-            });
-            let plan = plan.unwrap().join("; ");
+        let explained = format!("EXPLAIN QUERY PLAN {sql}");
+        let plan = query_rows(&conn, &explained, params![1, 2], |row| {
+            row.get::<_, String>(3)
+        });
+        plan.unwrap().join("; ")
+    }
+
+    #[test]
+    fn calls_of_no_run_are_found_by_when_their_time_is_over() {
+        for plan in [LATE, FORGET_LATE].map(plan) {
             let index = "usage_call_expires (settled=? AND expires_ms<?)";
             assert!(plan.contains(index) && !plan.contains("SCAN"), "{plan}");
+        }
+    }
+
+    #[test]
+    fn calls_of_a_deleted_workspace_are_found_by_an_index() {
+        for plan in PURGE_CALLS.map(plan) {
+            assert!(!plan.contains("SCAN"), "{plan}");
         }
     }
 }

@@ -2,7 +2,7 @@
 //! `config`, `context` and `metadata` are read past.
 
 use serde_json::Value;
-use tg_schemas::operations::{Failure, FailureCode, WhenBusy};
+use tg_schemas::operations::{Failure, WhenBusy};
 
 use crate::engine::translate::Body;
 
@@ -12,11 +12,6 @@ const STATES_USUAL: u64 = 10;
 /// Assistants of a page at most, and as many where none are named.
 const ASSISTANTS: u64 = 1_000;
 const ASSISTANTS_USUAL: u64 = 10;
-
-/// A key that cannot be what it is.
-pub(crate) fn invalid(key: &str, reason: &str) -> Failure {
-    Failure::new(FailureCode::ValidationError, format!("{key}: {reason}"))
-}
 
 /// Whether a key says something.
 fn says(body: &Body, key: &str) -> bool {
@@ -34,7 +29,7 @@ pub(super) fn text<'a>(body: &'a Body, key: &str) -> Result<Option<&'a str>, Fai
     match body.get(key) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => Ok(Some(text)),
-        Some(_) => Err(invalid(key, "must be a text")),
+        Some(_) => Err(Failure::invalid(key, "must be a text")),
     }
 }
 
@@ -44,12 +39,12 @@ pub(super) fn number(body: &Body, key: &str, (usual, most): (u64, u64)) -> Resul
         Some(value) => value.as_u64().filter(|number| *number <= most),
     };
     let number = number.and_then(|number| usize::try_from(number).ok());
-    number.ok_or_else(|| invalid(key, &format!("must be a whole number from 0 to {most}")))
+    number.ok_or_else(|| Failure::invalid(key, &format!("must be a whole number from 0 to {most}")))
 }
 
 pub(super) fn refuse(body: &Body, keys: &[&str]) -> Result<(), Failure> {
     match keys.iter().find(|key| says(body, key)) {
-        Some(key) => Err(invalid(key, "is not served here")),
+        Some(key) => Err(Failure::invalid(key, "is not served here")),
         None => Ok(()),
     }
 }
@@ -69,7 +64,7 @@ impl Modes {
     fn read(body: &Body) -> Result<Self, Failure> {
         let wrong = || {
             let reason = "must be of values, updates, messages-tuple and custom";
-            invalid("stream_mode", reason)
+            Failure::invalid("stream_mode", reason)
         };
         let named: Vec<&Value> = match body.get("stream_mode") {
             None | Some(Value::Null) => return Ok(Self::of_values()),
@@ -136,10 +131,10 @@ impl Run {
     pub(crate) fn read(body: &Body) -> Result<Self, Failure> {
         refuse(body, NOT_SERVED)?;
         if text(body, "on_completion")?.is_some_and(|text| text != "delete") {
-            return Err(invalid("on_completion", "must be delete"));
+            return Err(Failure::invalid("on_completion", "must be delete"));
         }
         let assistant = text(body, "assistant_id")?.filter(|name| !name.is_empty());
-        let assistant = assistant.ok_or_else(|| invalid("assistant_id", "is required"))?;
+        let assistant = assistant.ok_or_else(|| Failure::invalid("assistant_id", "is required"))?;
         Ok(Self {
             assistant: assistant.to_owned(),
             message: message(body)?,
@@ -147,7 +142,12 @@ impl Run {
             creates: match text(body, "if_not_exists")? {
                 None | Some("reject") => false,
                 Some("create") => true,
-                Some(_) => return Err(invalid("if_not_exists", "must be reject or create")),
+                Some(_) => {
+                    return Err(Failure::invalid(
+                        "if_not_exists",
+                        "must be reject or create",
+                    ));
+                }
             },
             when_busy: match text(body, "multitask_strategy")? {
                 None | Some("enqueue") => WhenBusy::Queue,
@@ -155,14 +155,19 @@ impl Run {
                 Some("interrupt") => WhenBusy::Interrupt,
                 Some(_) => {
                     let reason = "must be enqueue, reject or interrupt";
-                    return Err(invalid("multitask_strategy", reason));
+                    return Err(Failure::invalid("multitask_strategy", reason));
                 }
             },
             head: head(body)?,
             cancels: match text(body, "on_disconnect")? {
                 None | Some("continue") => false,
                 Some("cancel") => true,
-                Some(_) => return Err(invalid("on_disconnect", "must be continue or cancel")),
+                Some(_) => {
+                    return Err(Failure::invalid(
+                        "on_disconnect",
+                        "must be continue or cancel",
+                    ));
+                }
             },
         })
     }
@@ -176,7 +181,7 @@ fn head(body: &Body) -> Result<Option<String>, Failure> {
             refuse(place, &["checkpoint_ns"])?;
             text(place, "checkpoint_id")?
         }
-        Some(_) => return Err(invalid("checkpoint", "must be an object")),
+        Some(_) => return Err(Failure::invalid("checkpoint", "must be an object")),
     };
     let named = place.or(text(body, "checkpoint_id")?);
     Ok(named.filter(|id| !id.is_empty()).map(str::to_owned))
@@ -186,10 +191,11 @@ fn head(body: &Body) -> Result<Option<String>, Failure> {
 fn message(body: &Body) -> Result<String, Failure> {
     let wrong = || {
         let reason = "must be one message of the user: the thread has the earlier ones";
-        invalid("input.messages", reason)
+        Failure::invalid("input.messages", reason)
     };
     let input = body.get("input").and_then(Value::as_object);
-    let input = input.ok_or_else(|| invalid("input", "must be an object with messages"))?;
+    let input =
+        input.ok_or_else(|| Failure::invalid("input", "must be an object with messages"))?;
     let one = match input.get("messages") {
         Some(Value::Array(list)) if list.len() == 1 => list.first(),
         one @ Some(Value::Object(_)) => one,
@@ -207,7 +213,7 @@ fn message(body: &Body) -> Result<String, Failure> {
 /// A text, or the texts of parts.
 fn content(content: &Value) -> Result<String, Failure> {
     let wrong = || {
-        invalid(
+        Failure::invalid(
             "input.messages",
             "must have a text, or parts that are texts",
         )
@@ -256,7 +262,9 @@ impl NewThread {
             finds: match text(body, "if_exists")? {
                 None | Some("raise") => false,
                 Some("do_nothing") => true,
-                Some(_) => return Err(invalid("if_exists", "must be raise or do_nothing")),
+                Some(_) => {
+                    return Err(Failure::invalid("if_exists", "must be raise or do_nothing"));
+                }
             },
         })
     }
@@ -284,7 +292,7 @@ impl Search {
             metadata: match body.get("metadata") {
                 None | Some(Value::Null) => Body::new(),
                 Some(Value::Object(metadata)) => metadata.clone(),
-                Some(_) => return Err(invalid("metadata", "must be an object")),
+                Some(_) => return Err(Failure::invalid("metadata", "must be an object")),
             },
             limit: number(body, "limit", (ASSISTANTS_USUAL, ASSISTANTS))?,
             offset: number(body, "offset", (0, u64::MAX))?,
@@ -330,7 +338,8 @@ impl History {
             Some(place) => {
                 let of = |place: &Value| place["checkpoint_id"].as_str().map(str::to_owned);
                 let id = of(place).or_else(|| of(&place["configurable"]));
-                let id = id.ok_or_else(|| invalid("before", "must name a checkpoint_id"))?;
+                let id =
+                    id.ok_or_else(|| Failure::invalid("before", "must name a checkpoint_id"))?;
                 return Self::with(body, Some(id));
             }
         };

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use tg_schemas::operations::{Failure, Session};
 
-use super::asked::{invalid, number, refuse, text};
+use super::asked::{number, refuse, text};
 use crate::engine::translate::Body;
 
 /// Threads of a page at most, and as many where none are named.
@@ -49,9 +49,9 @@ impl ThreadSearch {
             Some(Value::Array(ids)) => {
                 let ids = ids.iter().map(|id| id.as_str().map(str::to_owned));
                 let ids: Option<Vec<String>> = ids.collect();
-                Some(ids.ok_or_else(|| invalid("ids", "must be texts"))?)
+                Some(ids.ok_or_else(|| Failure::invalid("ids", "must be texts"))?)
             }
-            Some(_) => return Err(invalid("ids", "must be a list")),
+            Some(_) => return Err(Failure::invalid("ids", "must be a list")),
         };
         Ok(Self {
             agent,
@@ -65,13 +65,13 @@ impl ThreadSearch {
                 Some("thread_id") => By::Id,
                 Some(_) => {
                     let reason = "must be thread_id, created_at or updated_at";
-                    return Err(invalid("sort_by", reason));
+                    return Err(Failure::invalid("sort_by", reason));
                 }
             },
             ascending: match text(body, "sort_order")? {
                 None | Some("desc") => false,
                 Some("asc") => true,
-                Some(_) => return Err(invalid("sort_order", "must be asc or desc")),
+                Some(_) => return Err(Failure::invalid("sort_order", "must be asc or desc")),
             },
             fits_none,
         })
@@ -104,7 +104,7 @@ fn of_metadata(body: &Body) -> Result<(Option<String>, bool), Failure> {
     let metadata = match body.get("metadata") {
         None | Some(Value::Null) => return Ok((None, false)),
         Some(Value::Object(metadata)) => metadata,
-        Some(_) => return Err(invalid("metadata", "must be an object")),
+        Some(_) => return Err(Failure::invalid("metadata", "must be an object")),
     };
     let mut agent: Option<&str> = None;
     for (key, value) in metadata {

@@ -123,7 +123,8 @@ fn usage(used: &Usage) -> Value {
 pub(crate) fn state(session: &Session, messages: &[SessionMessage]) -> Value {
     let last = messages.last();
     let at = last.map_or(&*session.created_at, |last| &*last.created_at);
-    let answered = last.is_none_or(|last| kind(&last.role) == AI && calls_nothing(last));
+    let said = messages.iter().rev().find(|one| !one.synthetic);
+    let answered = said.is_none_or(|said| kind(&said.role) == AI && calls_nothing(said));
     let next = match answered {
         true => json!([]),
         false => json!(["agent"]),
@@ -193,7 +194,8 @@ pub(crate) fn status(messages: &[SessionMessage], run: &str) -> Option<Status> {
         .position(|one| one.id == run && of_user(one))?;
     let rest = messages.get(at + 1..).unwrap_or_default();
     let mut own = rest.iter().take_while(|one| !of_user(one));
-    let answered = own.any(|one| kind(&one.role) == AI && calls_nothing(one));
+    // What comes of a task is announced behind the turn that gave it, and answers nothing.
+    let answered = own.any(|one| kind(&one.role) == AI && !one.synthetic && calls_nothing(one));
     Some(match answered {
         true => Status::Success,
         false => Status::Unanswered,
@@ -291,5 +293,22 @@ mod tests {
         assert_eq!(runs(&all).collect::<Vec<_>>(), ["5", "1"]);
         // Calling a tool is no answer.
         assert_eq!(status(&all[..3], "1"), Some(Status::Unanswered));
+    }
+
+    #[test]
+    fn an_announcement_is_not_the_answer_of_a_turn() {
+        let announced = SessionMessage {
+            synthetic: true,
+            ..said("6", "assistant")
+        };
+        let mut all = two_turns();
+        all.push(announced.clone());
+        assert_eq!(status(&all, "5"), Some(Status::Unanswered));
+        let next = |all: &[SessionMessage]| state(&Session::default(), all)["next"].clone();
+        assert_eq!(next(&all), json!(["agent"]));
+        all.truncate(4);
+        all.push(announced.clone());
+        assert_eq!(next(&all), json!([]));
+        assert_eq!(next(&[announced]), json!([]));
     }
 }

@@ -7,8 +7,8 @@ use axum::response::Response;
 use serde_json::{Value, json};
 use tg_mesh::clock;
 use tg_schemas::operations::{
-    CancelTurn, CompactStrategy, CreateSession, DeleteSession, FailureCode, NewSession, Object,
-    SendMessage, SentMessage, Session,
+    CancelTurn, CompactStrategy, CreateSession, FailureCode, NewSession, Object, SendMessage,
+    SentMessage, Session,
 };
 
 use super::{of_sessions, part, told};
@@ -19,7 +19,7 @@ use crate::engine::compat::errors::CompatError;
 use crate::engine::compat::responses::kept::{self, Kept, Wish};
 use crate::engine::compat::responses::reply::Responses;
 use crate::engine::translate::Body;
-use crate::handlers::caller::{Caller, code};
+use crate::handlers::caller::{Caller, is};
 use crate::running::Running;
 use crate::state::Shared;
 
@@ -38,12 +38,40 @@ pub(super) async fn begun(
     wish: &Wish,
     said: &str,
 ) -> Result<Option<Begun>, CompatError> {
-    let Some(session) = session(caller, agent, wish).await? else {
+    let Some((session, is_new)) = session(caller, agent, wish).await? else {
         return Ok(None);
     };
+    let (message, running) = match sent(caller, agent, &session.id, said).await {
+        Ok(kept) => kept,
+        Err(fault) => {
+            if is_new {
+                // Nobody was given its id. Where it cannot be deleted either, it stays empty.
+                let _ = caller.remove(&session.id).await;
+            }
+            return Err(fault);
+        }
+    };
+    let place = place(caller, session).await;
+    Ok(Some(Begun {
+        id: kept::id(&place, &message),
+        place: Kept {
+            session: place,
+            previous: wish.previous.clone(),
+        },
+        running,
+    }))
+}
+
+/// Sends a message to a session, and waits for the session to keep it. The id of the message, and the turn that answers it.
+async fn sent(
+    caller: &Caller,
+    agent: &str,
+    session: &str,
+    said: &str,
+) -> Result<(String, Running), CompatError> {
     let sent = SentMessage {
         name: agent.to_owned(),
-        session_id: session.id.clone(),
+        session_id: session.to_owned(),
         user_id: caller.user.clone(),
         message: said.to_owned(),
         ..SentMessage::default()
@@ -58,27 +86,22 @@ pub(super) async fn begun(
     let is_kept = first
         .get("event")
         .is_some_and(|event| event == "user-message");
-    let Some(message) = message.filter(|_| is_kept) else {
-        let text = "the response could not be followed";
-        return Err(CompatError::new(502, "upstream_error", text));
-    };
-    let place = place(caller, session).await;
-    Ok(Some(Begun {
-        id: kept::id(&place, message),
-        place: Kept {
-            session: place,
-            previous: wish.previous.clone(),
-        },
-        running,
-    }))
+    match message.filter(|_| is_kept) {
+        Some(message) => Ok((message.to_owned(), running)),
+        None => {
+            let text = "the response could not be followed";
+            Err(CompatError::new(502, "upstream_error", text))
+        }
+    }
 }
 
-/// The session of a response: that of the one it follows, the one that is named, or a new one, which is never shortened.
+/// The session of a response: that of the one it follows, the one that is named, or a new one, which is never shortened. Also
+/// whether it is new.
 async fn session(
     caller: &Caller,
     agent: &str,
     wish: &Wish,
-) -> Result<Option<Session>, CompatError> {
+) -> Result<Option<(Session, bool)>, CompatError> {
     if let Some(previous) = &wish.previous {
         let (session, message) = kept::named(previous).unwrap_or_default();
         // Clients that send all items again where a response is gone look for this code.
@@ -92,7 +115,7 @@ async fn session(
         let messages = messages.map_err(|failure| failed(&failure))?;
         let turn = kept::turn(&messages, message).ok_or_else(missing)?;
         return match turn.last {
-            true => Ok(Some(found)),
+            true => Ok(Some((found, false))),
             false => {
                 let text = "previous_response_id: must be the last response of its conversation: another one followed it";
                 Err(CompatError::new(409, "conflict", text))
@@ -103,7 +126,7 @@ async fn session(
         let found = caller.thread(named).await;
         let missing = absent("conversation: there is no such session");
         return found
-            .map(Some)
+            .map(|found| Some((found, false)))
             .map_err(|failure| or_absent(&failure, missing));
     }
     let new = NewSession {
@@ -113,7 +136,7 @@ async fn session(
         ..NewSession::default()
     };
     match caller.ask::<CreateSession>(&new).await {
-        Ok(made) => Ok(Some(made)),
+        Ok(made) => Ok(Some((made, true))),
         // Agents of the workspace have no sessions.
         Err(failure) if is(&failure, FailureCode::AgentNotFound) => match wish.requires() {
             true => {
@@ -165,9 +188,8 @@ pub(crate) async fn delete_response(
             let text = "response_id: its conversation has other responses: delete the session";
             return Err(CompatError::new(409, "conflict", text));
         }
-        let which = caller.which(&found.session);
-        let gone = caller.ask::<DeleteSession>(&which);
-        gone.await.map_err(|failure| failed(&failure))?;
+        let gone = caller.remove(&found.session).await;
+        gone.map_err(|failure| failed(&failure))?;
         let deleted = json!({"id": id, "object": "response", "deleted": true});
         Ok(caller.reply(&deleted).await)
     })
@@ -214,10 +236,9 @@ impl Found {
         let missing = || absent("response_id: there is no such response");
         // Who may not ask is refused first, whatever the id is like.
         let (session, message) = kept::named(id).unwrap_or_default();
-        let session = caller.thread(session).await;
-        let session = session.map_err(|failure| or_absent(&failure, missing()))?;
-        let now = caller.messages_now(&session.id).await;
-        let (messages, busy) = now.map_err(|failure| failed(&failure))?;
+        let now = caller.thread_now(session).await;
+        let now = now.map_err(|failure| or_absent(&failure, missing()))?;
+        let (session, messages, busy) = now;
         let turn = kept::turn(&messages, message).ok_or_else(missing)?;
         let all = i64::try_from(messages.len()).unwrap_or(i64::MAX);
         Ok(Self {
@@ -276,10 +297,6 @@ fn or_absent(failure: &Object, missing: CompatError) -> CompatError {
         true => missing,
         false => failed(failure),
     }
-}
-
-fn is(failure: &Object, one: FailureCode) -> bool {
-    code(failure) == one.as_str()
 }
 
 /// A failure of the sessions in the words of these APIs.

@@ -16,7 +16,7 @@ use super::stream::{Begun, Stream, begun};
 use super::threads;
 use super::told::{answered, unfit};
 use crate::call::Meta;
-use crate::engine::langgraph::asked::{Modes, Run, invalid};
+use crate::engine::langgraph::asked::{Modes, Run};
 use crate::engine::langgraph::events::Told;
 use crate::engine::langgraph::shown::{self, Status, plain};
 use crate::handlers::caller::{Caller, replied};
@@ -83,7 +83,7 @@ pub(crate) async fn wait(
         drop(body);
         if run.cancels {
             let reason = "must be continue where the end of a run is waited for";
-            return Err(unfit(invalid("on_disconnect", reason)));
+            return Err(unfit(Failure::invalid("on_disconnect", reason)));
         }
         let session = place_of(&caller, &thread, &run).await?;
         let sent = sent(&caller, &session, &run);
@@ -122,8 +122,7 @@ pub(crate) async fn list(
             let text = "limit, offset: must be whole numbers from 0 on, each given once";
             unfit(Failure::new(FailureCode::ValidationError, text))
         })?;
-        let session = caller.thread(&thread).await?;
-        let (messages, busy) = caller.messages_now(&session.id).await?;
+        let (session, messages, busy) = caller.thread_now(&thread).await?;
         let all = shown::runs(&messages).map(|run| {
             let how = how(&messages, run, busy).unwrap_or("error");
             shown::run(&session, &messages, run, how)
@@ -148,8 +147,7 @@ pub(crate) async fn one(
     headers: HeaderMap,
 ) -> Response {
     answered(app, meta, headers, |caller| async move {
-        let session = caller.thread(&thread).await?;
-        let (messages, busy) = caller.messages_now(&session.id).await?;
+        let (session, messages, busy) = caller.thread_now(&thread).await?;
         let how = how(&messages, &run, busy).ok_or_else(unknown)?;
         let shown = shown::run(&session, &messages, &run, how);
         Ok(caller.reply(&shown).await)
@@ -176,10 +174,9 @@ pub(crate) async fn cancel(
         let known = action.is_ok_and(|action| action.is_none_or(|action| action == "interrupt"));
         if !known {
             let reason = "must be interrupt: what was said stays";
-            return Err(unfit(invalid("action", reason)));
+            return Err(unfit(Failure::invalid("action", reason)));
         }
-        let session = caller.thread(&thread).await?;
-        let (messages, busy) = caller.messages_now(&session.id).await?;
+        let (session, messages, busy) = caller.thread_now(&thread).await?;
         let how = how(&messages, &run, busy).ok_or_else(unknown)?;
         if how == "running" {
             let which = caller.turn(&session.id, &run);
@@ -266,7 +263,7 @@ async fn asked(caller: &Caller, body: HttpBody) -> Result<(Run, Value, TurnResul
     let (body, _reading) = caller.body(body).await?;
     let run = Run::read(&body).map_err(unfit)?;
     if run.head.is_some() {
-        return Err(unfit(invalid(
+        return Err(unfit(Failure::invalid(
             "checkpoint",
             "must be null without a thread",
         )));
@@ -323,7 +320,7 @@ async fn place_of(caller: &Caller, thread: &str, run: &Run) -> Result<Session, O
         true => Ok(session),
         false => {
             let reason = "must be the last one of the thread: runs go on from no earlier state";
-            Err(unfit(invalid("checkpoint", reason)))
+            Err(unfit(Failure::invalid("checkpoint", reason)))
         }
     }
 }

@@ -7,9 +7,9 @@ use axum::response::{IntoResponse, Response};
 use serde_json::Value;
 use tg_schemas::limits::CHAT_BODY;
 use tg_schemas::operations::{
-    CompactStrategy, CreateSession, DeleteSession, Empty, Failure, FailureCode, ListMessages,
-    ListNamedAgents, ListSessions, NewSession, Object, Session, SessionMessage, WhenBusy,
-    WhichMessages, WhichSessions,
+    CompactStrategy, CreateSession, Empty, Failure, FailureCode, ListMessages, ListNamedAgents,
+    ListSessions, NewSession, Object, Session, SessionMessage, WhenBusy, WhichMessages,
+    WhichSessions,
 };
 
 use super::told::{answered, unfit};
@@ -17,7 +17,7 @@ use crate::call::Meta;
 use crate::engine::langgraph::asked::{History, NewThread};
 use crate::engine::langgraph::searched::ThreadSearch;
 use crate::engine::langgraph::shown;
-use crate::handlers::caller::{Caller, code};
+use crate::handlers::caller::{Caller, is};
 use crate::state::Shared;
 
 /// Sessions that a search looks at, at most.
@@ -124,7 +124,7 @@ async fn sessions(caller: &Caller, agent: Option<&str>) -> Result<Vec<Session>, 
             let page = match caller.ask::<ListSessions>(&which).await {
                 Ok(page) => page,
                 // Nobody has threads with an agent that is not there.
-                Err(failure) if code(&failure) == FailureCode::AgentNotFound.as_str() => break,
+                Err(failure) if is(&failure, FailureCode::AgentNotFound) => break,
                 Err(failure) => return Err(failure),
             };
             all.extend(page.sessions);
@@ -151,7 +151,7 @@ async fn beginning(
         ..WhichMessages::default()
     };
     let mut first = caller.ask::<ListMessages>(&which).await;
-    let refused = |failure: &Object| code(failure) == FailureCode::SessionBusy.as_str();
+    let refused = |failure: &Object| is(failure, FailureCode::SessionBusy);
     let busy = first.as_ref().is_err_and(refused);
     if busy {
         which.when_busy = None;
@@ -186,7 +186,7 @@ pub(crate) async fn delete(
     headers: HeaderMap,
 ) -> Response {
     answered(app, meta, headers, |caller| async move {
-        remove(&caller, &id).await?;
+        caller.remove(&id).await?;
         Ok(StatusCode::NO_CONTENT.into_response())
     })
     .await
@@ -235,13 +235,7 @@ async fn shown_as_is(caller: &Caller, thread: &Session) -> Result<Response, Obje
 
 /// Whether there is no such thread.
 pub(super) fn is_unknown(failure: &Object) -> bool {
-    code(failure) == FailureCode::SessionNotFound.as_str()
-}
-
-/// Deletes a thread.
-async fn remove(caller: &Caller, id: &str) -> Result<(), Object> {
-    let gone = caller.ask::<DeleteSession>(&caller.which(id)).await;
-    gone.map(|Empty {}| ())
+    is(failure, FailureCode::SessionNotFound)
 }
 
 /// Creates a thread. It is never shortened: what continued it would have another id.

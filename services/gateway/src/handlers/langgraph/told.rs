@@ -7,7 +7,7 @@ use tg_schemas::operations::{Failure, FailureCode, Object};
 
 use crate::call::Meta;
 use crate::error::json_response;
-use crate::handlers::caller::{Caller, code};
+use crate::handlers::caller::{Caller, code, is};
 use crate::handlers::operations::object_of;
 use crate::state::Shared;
 
@@ -18,7 +18,7 @@ pub(super) fn unfit(failure: Failure) -> Object {
 
 /// A failure as these clients read it.
 fn told(failure: &Object, id: &str) -> Response {
-    let known = FailureCode::all().find(|one| code(failure) == one.as_str());
+    let known = FailureCode::all().find(|one| is(failure, *one));
     let status = match known.unwrap_or(FailureCode::InternalError).status() {
         // A redirect would send the message to an endpoint of another API.
         308 => 409,

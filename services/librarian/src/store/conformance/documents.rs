@@ -12,6 +12,7 @@ fn walk(which: Which, after: i64, most: u32) -> Listing {
     Listing {
         which,
         collection: String::new(),
+        id: String::new(),
         after,
         most,
     }
@@ -172,6 +173,15 @@ pub(super) async fn a_walk_comes_in_pages_in_the_order_they_came(store: Store) {
         ..walk(Which::OnTop, 0, 100)
     };
     assert!(store.walk("w", into).await.unwrap().is_empty());
+    for (id, found) in [("d5", 1), ("gone", 0)] {
+        let one = Listing {
+            id: id.into(),
+            ..walk(Which::OnTop, 0, 100)
+        };
+        let one = store.walk("w", one).await.unwrap();
+        assert_eq!(one.len(), found, "{id}");
+        assert!(one.iter().all(|(_, one)| one.id == id));
+    }
 }
 
 pub(super) async fn places_come_in_the_order_of_the_ids_or_not_at_all(store: Store) {

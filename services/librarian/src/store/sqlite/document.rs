@@ -150,9 +150,15 @@ pub(crate) fn walk(
              AND run.collection = ?4 AND run.listed = 1)"
         }
     };
+    // One document is found by its id: whatever else a workspace has is not looked at.
+    let one = match walk.id.as_str() {
+        "" => "?6 = ''",
+        _ => "id = ?6",
+    };
     let sql = format!(
         "SELECT {COLUMNS} FROM document
-         WHERE workspace = ?1 AND number > ?2 AND {only} AND {into} ORDER BY number LIMIT ?5"
+         WHERE workspace = ?1 AND number > ?2 AND {only} AND {into} AND {one}
+         ORDER BY number LIMIT ?5"
     );
     let mut query = conn.prepare_cached(&sql)?;
     let mut rows = query.query(params![
@@ -160,7 +166,8 @@ pub(crate) fn walk(
         walk.after,
         parent,
         walk.collection,
-        walk.most
+        walk.most,
+        walk.id
     ])?;
     let (mut found, mut bytes) = (Vec::new(), 0);
     while bytes < PAGE_BYTES

@@ -249,6 +249,7 @@ async fn rows_of_the_first_release_are_taken_over() {
         let walk = Listing {
             which: Which::Everything,
             collection: String::new(),
+            id: String::new(),
             after: 0,
             most: 10,
         };

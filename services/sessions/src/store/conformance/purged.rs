@@ -5,9 +5,10 @@ use tg_schemas::{WorkspaceKey, WorkspaceTombstone};
 
 use super::shortened::shortening;
 use super::{agent, answer, asked, new, span, sqlite};
+use crate::engine::service_kind::ServiceKind;
 use crate::store::{
-    AgentStore, FactStore, LineageStore, LlmServiceRow, LlmServiceStore, MemoryRow, ServiceKind,
-    SessionStore, SettingStore, SqliteSessions,
+    AgentStore, FactStore, LineageStore, LlmServiceRow, LlmServiceStore, MemoryRow, SessionStore,
+    SettingStore, SqliteSessions,
 };
 
 /// One of each that a workspace may keep; of messages, two.

@@ -5,8 +5,9 @@ use tg_storage::StorageError;
 
 use super::shortened::shortening;
 use super::{agent, answer, asked, new, sqlite, turn};
+use crate::engine::service_kind::ServiceKind;
 use crate::store::{
-    AgentRow, AgentStore, LineageStore, LlmServiceRow, LlmServiceStore, ServiceKind, SessionStore,
+    AgentRow, AgentStore, LineageStore, LlmServiceRow, LlmServiceStore, SessionStore,
     SqliteSessions,
 };
 

@@ -3,7 +3,8 @@
 use tg_storage::StorageError;
 
 use super::*;
-use crate::store::{LlmService, LlmServiceRow, LlmServiceStore, Removed, ServiceKind};
+use crate::engine::service_kind::ServiceKind;
+use crate::store::{LlmService, LlmServiceRow, LlmServiceStore, Removed};
 
 fn service(id: &str, request: &str) -> LlmServiceRow {
     LlmServiceRow {

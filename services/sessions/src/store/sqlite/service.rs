@@ -8,7 +8,8 @@ use tg_storage::rusqlite::{self, Connection, OptionalExtension, Row, Transaction
 
 use super::{SqliteSessions, room};
 use crate::engine::cursor::Key;
-use crate::store::{LlmService, LlmServiceRow, LlmServiceStore, Page, Removed, ServiceKind};
+use crate::engine::service_kind::ServiceKind;
+use crate::store::{LlmService, LlmServiceRow, LlmServiceStore, Page, Removed};
 
 /// Services of one workspace at most, of all kinds together.
 const MOST: i64 = 1_000;

@@ -224,7 +224,7 @@ mod tests {
     fn read(chat: &mut Chat, part: &Body, last: bool) -> Vec<Value> {
         let head = head();
         let chunks = chat.chunks(&head, part, last);
-        let read = chunks.iter().map(|chunk| serde_json::to_value(chunk));
+        let read = chunks.iter().map(serde_json::to_value);
         read.collect::<Result<_, _>>().unwrap()
     }
 

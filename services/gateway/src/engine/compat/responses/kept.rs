@@ -147,8 +147,10 @@ pub(crate) fn turn<'a>(messages: &'a [SessionMessage], message: &str) -> Option<
     let asked = messages.get(at)?;
     let rest = messages.get(at + 1..).unwrap_or_default();
     let own = rest.iter().take_while(|one| !asks(one));
+    // What comes of a task is announced behind the turn that gave it, and answers nothing.
     let says = |one: &&SessionMessage| {
-        one.role == "assistant" && one.tool_calls.as_ref().is_none_or(Vec::is_empty)
+        let calls_nothing = one.tool_calls.as_ref().is_none_or(Vec::is_empty);
+        one.role == "assistant" && !one.synthetic && calls_nothing
     };
     let earlier = messages.get(..at).unwrap_or_default();
     Some(Turn {
@@ -228,18 +230,39 @@ mod tests {
         assert!(wish(json!({"store": true})).unwrap().kept_nowhere().is_ok());
     }
 
+    fn said(id: &str, role: &str, content: &str) -> SessionMessage {
+        SessionMessage {
+            id: id.to_owned(),
+            role: role.to_owned(),
+            content: Some(content.to_owned()),
+            ..SessionMessage::default()
+        }
+    }
+
+    #[test]
+    fn an_announcement_is_not_the_answer_of_a_response() {
+        let announced = |id: &str| SessionMessage {
+            synthetic: true,
+            ..said(id, "assistant", "**Bee**")
+        };
+        let messages = [
+            said("1", "user", "a"),
+            said("2", "assistant", "b"),
+            announced("3"),
+            said("4", "user", "c"),
+            announced("5"),
+        ];
+        let first = turn(&messages, "1").unwrap();
+        assert_eq!(first.answer.map(|answer| &*answer.id), Some("2"));
+        assert_eq!(turn(&messages, "4").unwrap().answer, None);
+    }
+
     #[test]
     fn a_response_is_a_turn_of_a_session() {
         assert_eq!(named(&shown_id(&id("s-1", "m-2"))), Some(("s-1", "m-2")));
         for other in ["resp_1", "resp__m", "msg_s_m", ""] {
             assert_eq!(named(other), None, "{other}");
         }
-        let said = |id: &str, role: &str, content: &str| SessionMessage {
-            id: id.to_owned(),
-            role: role.to_owned(),
-            content: Some(content.to_owned()),
-            ..SessionMessage::default()
-        };
         let messages = [
             said("1", "user", "a"),
             said("2", "assistant", "b"),
