@@ -31,6 +31,13 @@ pub fn count(text: &str) -> u64 {
     tokens
 }
 
+/// The text that these tokens are. What is cut within a character is replaced. `None`: one of them is not in the table, or there is
+/// none.
+pub fn text(tokens: &[u32]) -> Option<String> {
+    let bytes = table()?.decode_bytes(tokens).ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
 /// Where a piece ends: before a blank if there is one near its end, else between two characters.
 fn end_of_piece(text: &str) -> usize {
     if text.len() <= PIECE {
@@ -55,6 +62,15 @@ mod tests {
         assert_eq!(count(""), 0);
         assert_eq!(count("hello world"), 2);
         assert_eq!(count(&" word".repeat(10_000)), 10_000);
+    }
+
+    #[test]
+    fn tokens_are_the_text_that_they_were_made_of() {
+        let said = "Größe: 12 m² 🦀";
+        let tokens = table().unwrap().encode_ordinary(said);
+        assert_eq!(text(&tokens).as_deref(), Some(said));
+        assert_eq!(text(&[]).as_deref(), Some(""));
+        assert_eq!(text(&[u32::MAX]), None);
     }
 
     #[test]

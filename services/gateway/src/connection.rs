@@ -21,6 +21,7 @@ use tower_service::Service;
 use crate::handshake::secured;
 use crate::listener::ConnectionPermits;
 use crate::slow_body::paced;
+use crate::spelling;
 use crate::state::Shared;
 use crate::wire::{Life, Wire};
 
@@ -101,6 +102,9 @@ async fn answer(
     let life = peer.life.clone();
     life.serves();
     request.extensions_mut().insert(peer);
+    if let Some(meant) = spelling::meant(request.uri()) {
+        *request.uri_mut() = meant;
+    }
     let request = request.map(|body| paced(body, rate));
     let response = router.call(request).await?;
     // Who becomes a socket never is an HTTP connection again.

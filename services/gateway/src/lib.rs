@@ -57,6 +57,7 @@ mod sending;
 mod server;
 mod sight;
 mod slow_body;
+mod spelling;
 mod stands;
 mod state;
 mod strangers;

@@ -2,7 +2,7 @@
 
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, Extension};
-use axum::http::{StatusCode, Uri};
+use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::middleware;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, delete, get, patch, post};
@@ -216,11 +216,14 @@ pub const ROUTES: &[Route] = &[
     on::<ForgetMemory>(),
     on::<GetTenantConfig>(),
     on::<PutTenantConfig>(),
+    on_get("/langgraph/ok", || get(langgraph::ok)),
+    on_get("/langgraph/info", || get(langgraph::info)),
     on_post("/langgraph/assistants/search", || post(langgraph::search)),
     on_get("/langgraph/assistants/{assistant_id}", || {
         get(langgraph::assistant)
     }),
     on_post("/langgraph/threads", || post(langgraph::begin)),
+    on_post("/langgraph/threads/search", || post(langgraph::find)),
     on_get("/langgraph/threads/{thread_id}", || get(langgraph::thread)),
     on_delete("/langgraph/threads/{thread_id}", || {
         delete(langgraph::delete)
@@ -246,6 +249,10 @@ pub const ROUTES: &[Route] = &[
     on_get("/langgraph/threads/{thread_id}/runs/{run_id}", || {
         get(langgraph::one)
     }),
+    on_post(
+        "/langgraph/threads/{thread_id}/runs/{run_id}/cancel",
+        || post(langgraph::cancel),
+    ),
     on_get("/langgraph/threads/{thread_id}/runs/{run_id}/join", || {
         get(langgraph::join)
     }),
@@ -287,6 +294,20 @@ async fn nothing(uri: Uri, Extension(meta): Extension<Meta>) -> Response {
     }
 }
 
+/// What is there, and does not take this method.
+async fn not_allowed(uri: Uri, headers: HeaderMap, Extension(meta): Extension<Meta>) -> Response {
+    let below = |surface: &str| uri.path().starts_with(surface);
+    let status = StatusCode::METHOD_NOT_ALLOWED;
+    let mut response = match (below("/v1/"), below("/a1/"), below("/langgraph/")) {
+        (true, ..) => return compat::not_allowed(uri.path(), &headers, &meta),
+        (_, true, _) => operations::nothing(&meta),
+        (.., true) => langgraph::nothing(&meta),
+        _ => return (status, "405: Method Not Allowed").into_response(),
+    };
+    *response.status_mut() = status;
+    response
+}
+
 /// The router, with what surrounds every request.
 pub(crate) fn router(app: Shared) -> Router {
     let mut router = Router::new();
@@ -295,9 +316,7 @@ pub(crate) fn router(app: Shared) -> Router {
     }
     router
         .fallback(nothing)
-        .method_not_allowed_fallback(|| async {
-            (StatusCode::METHOD_NOT_ALLOWED, "405: Method Not Allowed")
-        })
+        .method_not_allowed_fallback(not_allowed)
         // Endpoints read bodies themselves, with the limit of the options.
         .layer(DefaultBodyLimit::disable())
         .layer(middleware::from_fn_with_state(app.clone(), edge::guard))

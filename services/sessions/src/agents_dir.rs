@@ -120,7 +120,7 @@ fn read(directory: &Path) -> Result<Option<Files>, FileError> {
         let name = entry.file_name().to_string_lossy().into_owned();
         // Editors and archives leave hidden files beside those that they write.
         let is_hidden = name.starts_with('.');
-        if !is_hidden && (name.ends_with(".yaml") || name.ends_with(".yml")) {
+        if !is_hidden && is_yaml(&name) {
             names.push(name);
         }
         if names.len() > MOST {
@@ -140,6 +140,14 @@ fn read(directory: &Path) -> Result<Option<Files>, FileError> {
         }
     }
     Ok(Some((files, errors)))
+}
+
+/// By its end, in any case: systems that do not tell cases apart write either.
+fn is_yaml(name: &str) -> bool {
+    let end = name.rsplit_once('.').map_or("", |(_, end)| end);
+    ["yaml", "yml"]
+        .iter()
+        .any(|known| end.eq_ignore_ascii_case(known))
 }
 
 fn text(file: &Path) -> Result<String, String> {
@@ -215,6 +223,25 @@ mod tests {
         let agents = load(dir.path(), &[]).unwrap();
         let names: Vec<_> = agents.all().map(|one| one.name.as_str()).collect();
         assert_eq!(names, ["a"]);
+    }
+
+    /// Kubernetes mounts a map as links into a hidden directory.
+    #[test]
+    fn files_are_agents_by_their_end_in_any_case_and_through_links() {
+        let dir = directory(&[
+            ("a.YAML", "name: a\nmodel: m\n"),
+            ("b.Yml", "name: b\nmodel: m\n"),
+            ("c.yaml.bak", "name: ["),
+            ("yaml", "name: ["),
+        ]);
+        let hidden = dir.path().join("..data");
+        fs::create_dir(&hidden).unwrap();
+        fs::write(hidden.join("d.yaml"), "name: d\nmodel: m\n").unwrap();
+        #[cfg(unix)]
+        std::os::unix::fs::symlink("..data/d.yaml", dir.path().join("d.yaml")).unwrap();
+        let agents = load(dir.path(), &[]).unwrap();
+        let names: Vec<_> = agents.all().map(|one| one.name.as_str()).collect();
+        assert_eq!(names, ["a", "b", "d"]);
     }
 
     #[test]

@@ -8,9 +8,9 @@ use axum::response::Response;
 use serde_json::Value;
 use tg_schemas::limits::CHAT_BODY;
 use tg_schemas::operations::{
-    DeleteSession, Empty, Failure, FailureCode, GetSession, ListMessages, Object, OneSession,
-    Operation, SESSIONS, Session, SessionMessage, TENANT, WhenBusy, WhichMessages, read as fits,
-    write,
+    CancelledTurn, DeleteSession, Empty, Failure, FailureCode, GetSession, ListMessages, Object,
+    OneSession, Operation, SESSIONS, Session, SessionMessage, TENANT, WhenBusy, WhichMessages,
+    read as fits, write,
 };
 use tg_schemas::{Error, ErrorCode};
 use tokio_util::sync::CancellationToken;
@@ -195,6 +195,16 @@ impl Caller {
             name: String::new(),
             session_id: id.to_owned(),
             user_id: self.user.clone(),
+        }
+    }
+
+    /// Names the turn that answers a message: another one of its thread may be in progress by now.
+    pub(super) fn turn(&self, thread: &str, message: &str) -> CancelledTurn {
+        CancelledTurn {
+            name: String::new(),
+            session_id: thread.to_owned(),
+            user_id: self.user.clone(),
+            message_id: Some(message.to_owned()),
         }
     }
 

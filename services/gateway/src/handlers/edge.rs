@@ -15,6 +15,7 @@ use crate::auth::guard;
 use crate::call::Meta;
 use crate::connection::Peer;
 use crate::error::{Failed, refusal};
+use crate::handlers::read;
 use crate::paths;
 use crate::state::Shared;
 
@@ -70,7 +71,7 @@ pub(crate) async fn guard(State(app): State<Shared>, request: Request, next: Nex
         return refusal(StatusCode::FORBIDDEN, "access denied");
     }
     // What needs no key must not come from pages of others. A socket says its key in a message, and has an origin.
-    let has_key = request.headers().contains_key(header::AUTHORIZATION);
+    let has_key = read::names_key(request.headers());
     let names_itself = !app.auth.open() && (has_key || has_token(&request) || is_upgrade(&request));
     if !names_itself && guard::is_cross_site(request.headers()) && !is_of_page(&request) {
         return refusal(StatusCode::FORBIDDEN, "access denied");

@@ -23,7 +23,7 @@ use crate::budget::Reading;
 use crate::call::{Call, Leave, Meta};
 use crate::calls::Name;
 use crate::engine::mcp::about;
-use crate::engine::mcp::called::Asked;
+use crate::engine::mcp::called::{self, Asked};
 use crate::engine::mcp::message::{Message, Request, RpcError, id};
 use crate::engine::mcp::revision::{CALL, DISCOVER, Header, Headers, INITIALIZE, Revision};
 use crate::engine::mcp::session::Declared;
@@ -38,6 +38,7 @@ use crate::state::Shared;
 /// The flow that is asked where none is named.
 const FLOW: &str = "default";
 const SESSION: &str = "mcp-session-id";
+const VERSION: &str = "mcp-protocol-version";
 /// Longest name of a session.
 const SESSION_BYTES: usize = 128;
 /// What is not answered.
@@ -78,7 +79,7 @@ pub(crate) async fn post(
         endpoint: "mcp",
         ..meta
     };
-    let identity = match app.known(read::bearer(&headers), &meta).await {
+    let identity = match app.known(read::key(&headers), &meta).await {
         Ok(identity) => identity,
         Err(fault) => {
             let challenge = protected_resource::challenge(&app, &headers, &uri);
@@ -279,11 +280,9 @@ impl Caller {
             let shown: String = name.chars().take(64).collect();
             RpcError::params(format!("name: there is no tool {shown}"))
         })?;
-        let arguments = match request.params.remove("arguments") {
-            None | Some(Value::Null) => Body::new(),
-            Some(Value::Object(arguments)) => arguments,
-            Some(_) => return Err(RpcError::params("arguments: must be an object")),
-        };
+        let arguments = called::arguments(request.params.remove("arguments"));
+        let arguments =
+            arguments.ok_or_else(|| RpcError::params("arguments: must be an object"))?;
         let tells = self.tells(&request, revision, session.as_deref());
         request.params.clear();
         let cancel = CancellationToken::new();
@@ -362,10 +361,22 @@ fn headers(all: &HeaderMap) -> Headers {
         }
     };
     Headers {
-        version: of("mcp-protocol-version"),
+        version: repeated(all, VERSION).unwrap_or_else(|| of(VERSION)),
         method: of("mcp-method"),
         name: of("mcp-name"),
     }
+}
+
+/// The text of a header that says the same once or several times. Claude Code says its revision twice, which its library writes into
+/// one header.
+fn repeated(all: &HeaderMap, name: &str) -> Option<Header> {
+    let mut texts = Vec::new();
+    for value in all.get_all(name) {
+        texts.extend(value.to_str().ok()?.split(',').map(str::trim));
+    }
+    let first = *texts.first()?;
+    let same = texts.iter().all(|text| *text == first);
+    same.then(|| Header::Text(first.to_owned()))
 }
 
 /// The name of the session, if it has one.
@@ -402,6 +413,16 @@ mod tests {
         let read = headers(&all);
         assert_eq!(read.version, Header::Text("2026-07-28".to_owned()));
         assert_eq!((read.method, read.name), (Header::Unclear, Header::Absent));
+        all.append(
+            "mcp-protocol-version",
+            HeaderValue::from_static("2026-07-28,2026-07-28"),
+        );
+        assert_eq!(headers(&all).version, read.version);
+        all.append(
+            "mcp-protocol-version",
+            HeaderValue::from_static("2025-11-25"),
+        );
+        assert_eq!(headers(&all).version, Header::Unclear);
         assert_eq!(session(&all).ok(), Some(None));
         all.insert(SESSION, HeaderValue::from_static("s"));
         assert_eq!(session(&all).ok(), Some(Some("s".to_owned())));

@@ -26,15 +26,27 @@ pub(super) fn bearer(headers: &HeaderMap) -> Option<&str> {
     (scheme.eq_ignore_ascii_case("Bearer") && !token.is_empty()).then_some(token)
 }
 
-/// Where clients of some APIs put their key.
-const KEY_HEADER: &str = "x-api-key";
+/// Where clients of some APIs put their key: Anthropic's and LangGraph's, and Azure's.
+const KEY_HEADERS: [&str; 2] = ["x-api-key", "api-key"];
 
-/// A bearer token, else the key in the header of its own.
+/// A bearer token, else the key in a header of its own.
 pub(super) fn key(headers: &HeaderMap) -> Option<&str> {
-    bearer(headers).or_else(|| {
-        let key = headers.get(KEY_HEADER)?.to_str().ok()?.trim();
+    let of_its_own = |name: &&str| {
+        let told = headers.get(*name)?.to_str().ok()?.trim();
+        // Some write the scheme of the other header there, too.
+        let key = match told.split_once(' ') {
+            Some((scheme, key)) if scheme.eq_ignore_ascii_case("Bearer") => key.trim(),
+            _ => told,
+        };
         (!key.is_empty()).then_some(key)
-    })
+    };
+    bearer(headers).or_else(|| KEY_HEADERS.iter().find_map(of_its_own))
+}
+
+/// Whether a header brings a key. A page of another origin adds none of them without asking first.
+pub(super) fn names_key(headers: &HeaderMap) -> bool {
+    headers.contains_key(header::AUTHORIZATION)
+        || KEY_HEADERS.iter().any(|name| headers.contains_key(*name))
 }
 
 /// A JSON object, read when there is memory for it; it counts while that is held. Strangers send little.
@@ -90,6 +102,9 @@ async fn bytes(
         false => limits.stranger_bytes.min(limits.body_bytes),
     };
     let limit = limit.min(most);
+    if is_encoded(headers) {
+        return Err(RequestError::BadMessage(ENCODED));
+    }
     let too_large = || RequestError::TooLarge { limit };
     let announced = headers
         .get(header::CONTENT_LENGTH)
@@ -119,9 +134,21 @@ async fn bytes(
     Ok((all.freeze(), received))
 }
 
+/// Why a body that is compressed is not read. A compressor makes much of little, and what is read is bounded before.
+const ENCODED: &str = "the body is compressed; send it without Content-Encoding";
+
+fn is_encoded(headers: &HeaderMap) -> bool {
+    let encodings = headers.get_all(header::CONTENT_ENCODING).iter();
+    let mut encodings = encodings.map(|encoding| encoding.as_bytes().trim_ascii());
+    encodings.any(|encoding| !encoding.is_empty() && !encoding.eq_ignore_ascii_case(b"identity"))
+}
+
+/// What some editors and shells write before a text in UTF-8.
+const MARK: &[u8] = b"\xef\xbb\xbf";
+
 /// A JSON object.
 fn object(bytes: &[u8]) -> Result<Body, RequestError> {
-    match serde_json::from_slice(bytes) {
+    match serde_json::from_slice(bytes.strip_prefix(MARK).unwrap_or(bytes)) {
         Ok(Value::Object(body)) => Ok(body),
         Ok(_) => Err(RequestError::NotAnObject),
         Err(detail) => Err(RequestError::InvalidJson(detail.to_string())),
@@ -219,6 +246,44 @@ mod tests {
     }
 
     #[test]
+    fn a_key_comes_in_each_of_its_headers_and_an_empty_token_is_none() {
+        let headers = |pairs: &[(&'static str, &'static str)]| -> HeaderMap {
+            let pairs = pairs.iter().map(|(name, value)| {
+                let name = axum::http::HeaderName::from_static(name);
+                (name, HeaderValue::from_static(value))
+            });
+            pairs.collect()
+        };
+        let of = |pairs: &[(&'static str, &'static str)]| key(&headers(pairs)).map(str::to_owned);
+        let empty = ("authorization", "Bearer ");
+        assert_eq!(of(&[("api-key", "tg_a")]), Some("tg_a".into()));
+        assert_eq!(of(&[empty, ("x-api-key", "tg_x")]), Some("tg_x".into()));
+        assert_eq!(
+            of(&[("x-api-key", " "), ("api-key", "tg_a")]),
+            Some("tg_a".into())
+        );
+        assert_eq!(
+            of(&[("authorization", "Bearer tg_b"), ("api-key", "tg_a")]),
+            Some("tg_b".into())
+        );
+        assert_eq!(of(&[("x-api-key", "Bearer tg_x")]), Some("tg_x".into()));
+        assert_eq!(of(&[empty]), None);
+        assert!(names_key(&headers(&[("api-key", "tg_a")])) && names_key(&headers(&[empty])));
+        assert!(!names_key(&headers(&[("accept", "*/*")])));
+    }
+
+    #[test]
+    fn a_body_that_is_compressed_is_known_by_its_header() {
+        let encoded = |text: &'static str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static(text));
+            is_encoded(&headers)
+        };
+        assert!(encoded("zstd") && encoded("gzip"));
+        assert!(!encoded("Identity") && !encoded("") && !is_encoded(&HeaderMap::new()));
+    }
+
+    #[test]
     fn deadlines_are_bounded() {
         assert_eq!(seconds("t", 0), Ok(None));
         assert_eq!(seconds("t", 30), Ok(Some(Duration::from_secs(30))));
@@ -266,6 +331,7 @@ mod tests {
     #[test]
     fn bodies_are_objects() {
         assert!(object(b"{\"a\": 1}").is_ok());
+        assert!(object(b"\xef\xbb\xbf{\"a\": 1}").is_ok());
         assert_eq!(object(b"[1]"), Err(RequestError::NotAnObject));
         assert!(matches!(object(b"{"), Err(RequestError::InvalidJson(_))));
         assert!(matches!(

@@ -11,6 +11,7 @@ use tg_schemas::{Error, ErrorCode};
 use tg_testkit::fakes::{Play, Played};
 use tg_testkit::on_both_buses;
 use tg_testkit::place::Place;
+use tokio::sync::watch;
 
 use crate::world::{BOUND, World};
 
@@ -29,10 +30,15 @@ fn done(data: Value) -> OperationResponse {
 /// Sessions that answer what they were asked, as the title of a session or the text of a turn. The session `old` is archived,
 /// nobody has the session `none`, and in `empty` nothing was said when it was looked at. Sessions of `keeper` are the one that has
 /// a turn, those of `sleeper` are one whose turn does not end, those of `mute` are one that keeps no message, and `maven` has none.
-pub fn sessions() -> Arc<Played<OperationRequest, OperationResponse>> {
+pub fn sessions(
+    ended: Arc<watch::Sender<usize>>,
+) -> Arc<Played<OperationRequest, OperationResponse>> {
     let gone = AtomicBool::new(false);
     Played::new(
         move |cx, ask: OperationRequest| -> Result<Play<OperationResponse>, Error> {
+            if ask.operation == "cancel-turn" {
+                ended.send_modify(|turns| *turns += 1);
+            }
             let failed = |code, failure: Value| OperationResponse {
                 error: Some(Error::new(code, "m")),
                 failure: object(failure),
@@ -101,6 +107,9 @@ pub fn sessions() -> Arc<Played<OperationRequest, OperationResponse>> {
                 ("create-session", _) if agent == Some("mute") => done(json!({"id": MUTE})),
                 ("create-session" | "get-session", _) => done(json!({"id": "s", "title": told})),
                 ("list-messages", _) => done(json!({"session_id": told})),
+                ("list-sessions", _) if agent == Some("lists") => done(json!({"sessions": [
+                    {"id": THREAD, "agent": "lists", "created_at": "2026-01-02"},
+                    {"id": BUSY, "agent": "lists", "created_at": "2026-01-01"}]})),
                 ("put-tenant-config", _) => done(json!({"tenant": told})),
                 _ => done(json!({})),
             }];

@@ -60,7 +60,7 @@ async fn texts_become_vectors_as_numbers_or_base64(place: Place) {
             "model",
         ),
         (
-            json!({"model": "m", "input": [1, 2]}),
+            json!({"model": "m", "input": [1, -2]}),
             400,
             "validation_error",
             "input",
@@ -400,6 +400,48 @@ async fn a_key_comes_in_its_own_header_and_is_held_to_what_it_may(place: Place) 
     }
 }
 
+async fn addresses_are_read_as_clients_spell_them(place: Place) {
+    let world = World::start(&place, AuthMode::Iam).await;
+    let asked = json!({"model": "one", "messages": [{"role": "user", "content": "hi"}]});
+    for path in [
+        "/v1/v1/messages?beta=true",
+        "/v1/messages/",
+        "/messages",
+        "/v1//chat/completions",
+        "/chat/completions/",
+    ] {
+        let (status, told) = world.post(path, "tg_model", asked.clone()).await;
+        assert_eq!(status, 200, "{path}: {told}");
+    }
+    let (status, listed) = world.get("/v1/models/?limit=9", "tg_model").await;
+    assert_eq!((status, &listed["data"][0]["id"]), (200, &json!("one")));
+    // What does not take a method says so in the words of its API.
+    let (status, told) = world.get("/v1/responses", "tg_model").await;
+    assert_eq!(
+        (status, &told["error"]["code"]),
+        (405, &json!("method_not_allowed"))
+    );
+    let (status, told) = world.get("/v1/messages", "tg_model").await;
+    assert_eq!(
+        (status, &told["error"]["type"]),
+        (405, &json!("invalid_request_error"))
+    );
+    let (status, told) = world.get("/langgraph/runs/wait", "tg_admin").await;
+    assert_eq!((status, told["detail"].is_string()), (405, true));
+    // Codex tries a socket first, and asks without one where that is refused with 426.
+    let socket = world.http.get(world.url("/v1/responses"));
+    let socket = socket
+        .bearer_auth("tg_model")
+        .header("upgrade", "websocket");
+    let refused = socket.timeout(BOUND).send().await.unwrap();
+    assert_eq!(refused.status(), 426);
+    // Clients of Azure have a header of their own.
+    let chat = world.http.post(world.url("/v1/chat/completions"));
+    let chat = chat.header("api-key", "tg_model").json(&asked);
+    let answered = chat.timeout(BOUND).send().await.unwrap();
+    assert_eq!(answered.status(), 200);
+}
+
 async fn a_key_of_one_workspace_that_names_another_is_refused_here_too(place: Place) {
     let world = World::start(&place, AuthMode::Iam).await;
     let asked = world.fakes.chats.lock().len();
@@ -423,5 +465,6 @@ tg_testkit::on_both_buses!(
     texts_become_vectors_as_numbers_or_base64,
     messages_have_the_shapes_of_the_api_whole_and_streamed,
     a_key_comes_in_its_own_header_and_is_held_to_what_it_may,
+    addresses_are_read_as_clients_spell_them,
     a_key_of_one_workspace_that_names_another_is_refused_here_too,
 );

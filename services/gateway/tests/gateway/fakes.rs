@@ -565,6 +565,8 @@ pub struct Fakes {
     pub runs_cancelled: Arc<Mutex<Vec<String>>>,
     pub runs_left: Arc<Mutex<Vec<String>>>,
     pub chats: Given<ChatCompletionRequest>,
+    /// Turns of sessions that were ended.
+    pub turns_ended: Arc<watch::Sender<usize>>,
     pub iam: Arc<FakeIam>,
     pub audit: Arc<FakeAudit>,
 }

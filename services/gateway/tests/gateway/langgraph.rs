@@ -5,7 +5,7 @@ use tg_gateway::AuthMode;
 use tg_testkit::on_both_buses;
 use tg_testkit::place::Place;
 
-use crate::agents::THREAD;
+use crate::agents::{BUSY, THREAD};
 use crate::world::{BOUND, World};
 
 fn run(assistant: &str) -> Value {
@@ -90,7 +90,106 @@ async fn a_run_is_a_turn(place: Place) {
     assert_eq!(status, 403);
 }
 
+/// As agent-chat-ui and other clients ask before a run and beside it.
+async fn threads_are_found_and_the_server_says_what_it_is(place: Place) {
+    let world = World::start(&place, AuthMode::Iam).await;
+    let (status, ok) = world.get("/langgraph/ok", "").await;
+    assert_eq!((status, &ok["ok"]), (200, &json!(true)));
+    let (status, info) = world.get("/langgraph/info", "tg_admin").await;
+    assert_eq!((status, info["version"].is_string()), (200, true));
+    let (status, _) = world.get("/langgraph/info", "tg_wrong").await;
+    assert_eq!(status, 401);
+    let search = "/langgraph/threads/search";
+    let of = |more: Value| {
+        let mut body = json!({"metadata": {"graph_id": "lists"}, "limit": 100});
+        for (key, value) in more.as_object().unwrap() {
+            body[key] = value.clone();
+        }
+        body
+    };
+    let (status, found) = world.post(search, "tg_admin", of(json!({}))).await;
+    assert_eq!((status, &found[0]["thread_id"]), (200, &json!(THREAD)));
+    assert_eq!(found[0]["values"]["messages"][0]["type"], "human");
+    assert_eq!(
+        (&found[0]["status"], &found[1]["status"]),
+        (&json!("idle"), &json!("busy"))
+    );
+    let (_, found) = world
+        .post(search, "tg_admin", of(json!({"status": "busy"})))
+        .await;
+    assert_eq!(found.as_array().unwrap().len(), 1);
+    let (_, found) = world
+        .post(search, "tg_admin", of(json!({"offset": 2})))
+        .await;
+    assert_eq!(found, json!([]));
+    let (status, _) = world.post(search, "tg_scoped", of(json!({}))).await;
+    assert_eq!(status, 403);
+    let system = json!({"metadata": {"created_by": "system"}});
+    let (_, found) = world
+        .post("/langgraph/assistants/search", "tg_admin", system)
+        .await;
+    assert_eq!(found[0]["assistant_id"], "concise");
+}
+
+async fn a_run_goes_on_from_the_last_state_and_can_be_ended(place: Place) {
+    let world = World::start(&place, AuthMode::Iam).await;
+    let mut body = run("ann");
+    body["checkpoint"] = json!({"checkpoint_id": "m2", "checkpoint_ns": ""});
+    body["stream_subgraphs"] = json!(true);
+    let runs = at("/runs");
+    let (status, told) = world.post(&runs, "tg_admin", body.clone()).await;
+    assert_eq!(status, 200, "{told}");
+    body["checkpoint"] = json!({"checkpoint_id": "m1"});
+    let (status, told) = world.post(&runs, "tg_admin", body.clone()).await;
+    assert_eq!(status, 400);
+    let told = told["detail"].as_str().unwrap();
+    assert!(told.starts_with("checkpoint: "), "{told}");
+    // One that is over stays as it is, and one in progress ends.
+    let (status, _) = world
+        .post(&at("/runs/m1/cancel"), "tg_admin", json!({}))
+        .await;
+    assert_eq!(status, 200);
+    let busy = format!("/langgraph/threads/{BUSY}/runs/m1/cancel?wait=0&action=interrupt");
+    let (status, told) = world.post(&busy, "tg_admin", json!({})).await;
+    assert_eq!((status, told), (200, json!({})));
+    let rollback = format!("/langgraph/threads/{BUSY}/runs/m1/cancel?action=rollback");
+    let (status, _) = world.post(&rollback, "tg_admin", json!({})).await;
+    assert_eq!(status, 400);
+    let (status, _) = world
+        .post(&at("/runs/m9/cancel"), "tg_admin", json!({}))
+        .await;
+    assert_eq!(status, 404);
+}
+
+async fn a_run_ends_with_its_client_where_that_was_asked_for(place: Place) {
+    let world = World::start(&place, AuthMode::Iam).await;
+    let mut body = run("sleeper");
+    body["on_disconnect"] = json!("cancel");
+    let stream = world
+        .http
+        .post(world.url("/langgraph/threads/slow/runs/stream"));
+    let stream = stream.bearer_auth("tg_admin").json(&body);
+    let mut response = stream.timeout(BOUND).send().await.unwrap();
+    assert_eq!(response.status(), 200);
+    let first = response.chunk().await.unwrap().unwrap();
+    assert!(first.starts_with(b"event: metadata"), "{first:?}");
+    assert_eq!(*world.fakes.turns_ended.borrow(), 0);
+    drop(response);
+    world.reached(&world.fakes.turns_ended, 1).await;
+    // The end of a run that is waited for is nothing that a client leaves.
+    let wait = at("/runs/wait");
+    let (status, told) = world.post(&wait, "tg_admin", body).await;
+    let told = told["detail"].as_str().unwrap_or_default();
+    assert!(
+        status == 400 && told.starts_with("on_disconnect: "),
+        "{told}"
+    );
+}
+
 on_both_buses!(
+    a_run_ends_with_its_client_where_that_was_asked_for,
+    threads_are_found_and_the_server_says_what_it_is,
+    a_run_goes_on_from_the_last_state_and_can_be_ended,
     assistants_are_agents_and_threads_are_sessions,
     a_run_is_a_turn,
 );

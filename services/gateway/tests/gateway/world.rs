@@ -170,8 +170,10 @@ impl World {
                 .reads(processors::rows_write::INPUT, fakes.rows.clone()),
             Processor::new(processors::rows_query::PROCESSOR)
                 .serves(processors::rows_query::REQUEST, pages_of_rows()),
-            Processor::new(processors::sessions::PROCESSOR)
-                .serves(processors::sessions::SESSIONS, sessions()),
+            Processor::new(processors::sessions::PROCESSOR).serves(
+                processors::sessions::SESSIONS,
+                sessions(fakes.turns_ended.clone()),
+            ),
             Processor::new(processors::knowledge::PROCESSOR).serves(
                 processors::knowledge::KNOWLEDGE,
                 knowledge(fakes.put.clone()),

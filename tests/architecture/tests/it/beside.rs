@@ -61,6 +61,10 @@ const RULES: &[Rule] = &[
                 "counts the tokens of prompts, four at once",
             ),
             (
+                "services/gateway/src/handlers/compat/embeddings.rs",
+                "reads texts that come as tokens, one of a request at a time",
+            ),
+            (
                 "crates/bus/src/embedded/",
                 "reads, syncs and tidies its log",
             ),

@@ -1,6 +1,6 @@
 //! What requests of all APIs have in common, as `chat-completion` reads it.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use tg_schemas::Error;
 
 use crate::engine::translate::fields::fault;
@@ -19,10 +19,67 @@ pub(super) fn model(fields: &Fields<'_>) -> Result<String, Error> {
 pub(super) fn begun(model: &str, messages: Vec<Value>, tools: Vec<Value>, streaming: bool) -> Body {
     let mut own = Body::new();
     own.insert("model".into(), model.into());
-    own.insert("messages".into(), messages.into());
+    own.insert("messages".into(), shown_by_user(messages).into());
     own.insert("tools".into(), tools.into());
     own.insert("streaming".into(), streaming.into());
     own
+}
+
+/// What a result says that is a picture alone.
+const A_PICTURE: &str = "The result is the picture that follows.";
+
+/// The turn of a result, with the addresses of its pictures.
+pub(super) fn result(text: String, images: Vec<Value>, call: Option<String>) -> Value {
+    let text = match text.is_empty() && !images.is_empty() {
+        true => A_PICTURE.to_owned(),
+        false => text,
+    };
+    let mut turn = json!({"role": "tool", "content": text});
+    if let Some(call) = call {
+        turn["tool_call_id"] = call.into();
+    }
+    if !images.is_empty() {
+        turn["images"] = images.into();
+    }
+    turn
+}
+
+/// The same turns, in which the user shows the pictures of results, behind all results that follow each other: models read
+/// pictures of the user only.
+fn shown_by_user(turns: Vec<Value>) -> Vec<Value> {
+    let images_of = |turn: &mut Value| match turn.as_object_mut()?.remove("images") {
+        Some(Value::Array(images)) => Some(images),
+        _ => None,
+    };
+    let of_user = |images: Vec<Value>| json!({"role": "user", "content": "", "images": images});
+    let mut shown = Vec::with_capacity(turns.len());
+    let mut images: Vec<Value> = Vec::new();
+    for mut turn in turns {
+        if turn["role"] == "tool" {
+            images.extend(images_of(&mut turn).into_iter().flatten());
+        } else if !images.is_empty() {
+            let mut all = std::mem::take(&mut images);
+            if turn["role"] == "user" {
+                all.extend(images_of(&mut turn).into_iter().flatten());
+                turn["images"] = all.into();
+            } else {
+                shown.push(of_user(all));
+            }
+        }
+        shown.push(turn);
+    }
+    if !images.is_empty() {
+        shown.push(of_user(images));
+    }
+    shown
+}
+
+/// The arguments of an earlier call as a text. Some clients keep them as an object.
+pub(super) fn arguments(call: &Fields<'_>, key: &str) -> Result<String, Error> {
+    match call.value(key) {
+        Some(Value::Object(arguments)) => Ok(Value::Object(arguments.clone()).to_string()),
+        _ => call.text(key),
+    }
 }
 
 /// How the model chooses its words, as the request says it.
@@ -34,9 +91,61 @@ pub(super) fn add_sampling(fields: &Fields<'_>, own: &mut Body) {
     }
 }
 
-/// Most tokens of the answer, under the name that the API has for it.
-pub(super) fn add_most(fields: &Fields<'_>, name: &str, own: &mut Body) {
-    if let Some(most) = fields.value(name) {
+/// Most tokens of the answer, under the first of the names that the API has for it. -1 is none, as local servers have it.
+pub(super) fn add_most(fields: &Fields<'_>, names: &[&str], own: &mut Body) {
+    let most = names.iter().find_map(|name| fields.value(name));
+    if let Some(most) = most.filter(|most| most.as_i64() != Some(-1)) {
         own.insert("max_tokens".into(), most.clone());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(turns: Value) -> Value {
+        shown_by_user(turns.as_array().cloned().unwrap()).into()
+    }
+
+    #[test]
+    fn pictures_of_results_are_shown_by_the_user_behind_the_last_result() {
+        let called = json!({"role": "assistant", "content": "", "tool_calls": []});
+        let of = |call: &str| result(String::new(), vec![json!(call)], Some(call.to_owned()));
+        let plain =
+            |call: &str| json!({"role": "tool", "content": A_PICTURE, "tool_call_id": call});
+        let user = |images: Value| json!({"role": "user", "content": "", "images": images});
+        assert_eq!(
+            shown(json!([called, of("a"), of("b")])),
+            json!([called, plain("a"), plain("b"), user(json!(["a", "b"]))])
+        );
+        assert_eq!(
+            shown(json!([of("a"), called, of("b")])),
+            json!([
+                plain("a"),
+                user(json!(["a"])),
+                called,
+                plain("b"),
+                user(json!(["b"]))
+            ])
+        );
+        let said = json!({"role": "user", "content": "q", "images": ["c"]});
+        let all = json!({"role": "user", "content": "q", "images": ["a", "c"]});
+        assert_eq!(shown(json!([of("a"), said])), json!([plain("a"), all]));
+    }
+
+    #[test]
+    fn a_limit_of_minus_one_is_none() {
+        let most = |body: Value| {
+            let mut own = Body::new();
+            let names = ["max_completion_tokens", "max_tokens"];
+            add_most(&Fields::new(body.as_object().unwrap()), &names, &mut own);
+            own.remove("max_tokens")
+        };
+        assert_eq!(most(json!({"max_tokens": -1})), None);
+        assert_eq!(most(json!({"max_tokens": 7})), Some(json!(7)));
+        let both = json!({"max_tokens": 7, "max_completion_tokens": 9});
+        assert_eq!(most(both), Some(json!(9)));
+        // What is wrong is named by the service.
+        assert_eq!(most(json!({"max_tokens": 0})), Some(json!(0)));
     }
 }

@@ -4,6 +4,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use tg_schemas::Error;
+use tg_schemas::limits::{CHAT_BODY, human};
 
 use super::asking::model;
 use super::errors::CompatError;
@@ -12,6 +13,8 @@ use crate::engine::translate::{Body, Fields};
 
 /// The name that stands for whatever model the flow has.
 const OWN: &str = "default";
+/// Most tokens in the place of texts.
+const TOKENS: usize = 300_000;
 /// Characters of a token, about: the service counts none.
 const CHARACTERS: usize = 4;
 
@@ -140,6 +143,51 @@ fn is_exact(model: &str) -> bool {
     dimension.is_some_and(|last| !last.is_empty() && last.bytes().all(|one| one.is_ascii_digit()))
 }
 
+/// Whether texts come as tokens. The first of these take time: their table is read from the program.
+pub(crate) fn has_tokens(body: &Body) -> bool {
+    let items = body.get("input").and_then(Value::as_array);
+    let first = items.and_then(|items| items.first());
+    first.is_some_and(|first| first.is_number() || first.is_array())
+}
+
+/// Texts that come as tokens of `cl100k_base`, as LangChain sends them: those of one text, or of several.
+fn untokened(items: &[Value]) -> Result<Vec<String>, Error> {
+    let one = items.iter().all(Value::is_number);
+    let lists: Option<Vec<&[Value]>> = match one {
+        true => Some(vec![items]),
+        false => {
+            let lists = items.iter();
+            lists
+                .map(|item| item.as_array().map(Vec::as_slice))
+                .collect()
+        }
+    };
+    let lists = lists.ok_or_else(|| fault("input", "must be texts, or lists of tokens"))?;
+    if lists.iter().map(|list| list.len()).sum::<usize>() > TOKENS {
+        let why = format!("must be at most {TOKENS} tokens together");
+        return Err(fault("input", &why));
+    }
+    let mut texts = Vec::with_capacity(lists.len());
+    let mut room = CHAT_BODY;
+    for (at, list) in lists.into_iter().enumerate() {
+        let field = match one {
+            true => "input".to_owned(),
+            false => format!("input[{at}]"),
+        };
+        let token = |one: &Value| u32::try_from(one.as_u64()?).ok();
+        let tokens: Option<Vec<u32>> = list.iter().map(token).collect();
+        let text = tokens.and_then(|tokens| tg_tokens::text(&tokens));
+        let text = text.ok_or_else(|| fault(&field, "must be tokens of cl100k_base, or a text"))?;
+        // Few tokens can be a long text.
+        room = room.checked_sub(text.len()).ok_or_else(|| {
+            let why = format!("must be at most {} of text together", human(CHAT_BODY));
+            fault("input", &why)
+        })?;
+        texts.push(text);
+    }
+    Ok(texts)
+}
+
 /// One text, or several.
 fn texts(fields: &Fields<'_>) -> Result<Vec<String>, Error> {
     let items = match fields.value("input") {
@@ -152,8 +200,7 @@ fn texts(fields: &Fields<'_>) -> Result<Vec<String>, Error> {
         return Err(fault("input", "must have at least one text"));
     }
     if items.iter().any(|item| item.is_number() || item.is_array()) {
-        let why = "must be texts: lists of tokens are not read here";
-        return Err(fault("input", why));
+        return untokened(items);
     }
     fields.texts("input")
 }
@@ -201,12 +248,16 @@ mod tests {
                 "input: must have at least one text",
             ),
             (
-                json!({"model": "m", "input": [1, 2]}),
-                "input: must be texts: lists of tokens are not read here",
+                json!({"model": "m", "input": [1, -2]}),
+                "input: must be tokens of cl100k_base, or a text",
             ),
             (
-                json!({"model": "m", "input": [[1, 2]]}),
-                "input: must be texts: lists of tokens are not read here",
+                json!({"model": "m", "input": [[1, 2], [1, 4_000_000_000_u32]]}),
+                "input[1]: must be tokens of cl100k_base, or a text",
+            ),
+            (
+                json!({"model": "m", "input": [[1, 2], "a"]}),
+                "input: must be texts, or lists of tokens",
             ),
             (
                 json!({"model": "m", "input": ["a", null]}),
@@ -223,6 +274,33 @@ mod tests {
         ] {
             assert_eq!(read(body).unwrap_err(), told);
         }
+    }
+
+    #[test]
+    fn tokens_are_read_as_the_texts_that_they_are() {
+        let table = tg_tokens::table().unwrap();
+        let tokens = |text: &str| json!(table.encode_ordinary(text));
+        let texts = |input: Value| {
+            assert!(has_tokens(json!({"input": input}).as_object().unwrap()));
+            let asked = read(json!({"model": "m", "input": input}));
+            asked.map(|asked| asked.texts)
+        };
+        assert_eq!(
+            texts(tokens("a lighthouse")),
+            Ok(vec!["a lighthouse".to_owned()])
+        );
+        let several = json!([tokens("one"), tokens("zwei")]);
+        assert_eq!(
+            texts(several),
+            Ok(vec!["one".to_owned(), "zwei".to_owned()])
+        );
+        let many = json!([vec![1; TOKENS], [1]]);
+        assert!(
+            texts(many)
+                .unwrap_err()
+                .starts_with("input: must be at most")
+        );
+        assert!(!has_tokens(json!({"input": ["a"]}).as_object().unwrap()));
     }
 
     #[test]

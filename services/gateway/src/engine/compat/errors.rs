@@ -3,6 +3,9 @@
 use serde_json::{Value, json};
 use tg_schemas::{Error, ErrorCode};
 
+/// A chat is longer than its model reads. Clients shorten it and ask again where they find these words in a message.
+const TOO_LONG: &str = "messages: prompt is too long: it exceeds the maximum context length of this model (context_length_exceeded)";
+
 /// A failure as the API tells it.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct CompatError {
@@ -60,11 +63,9 @@ impl CompatError {
                 "model_not_found",
                 "model: nobody serves a model of this name",
             ),
-            (Some("context_window_too_small"), _) => Self::new(
-                422,
-                "context_window_too_small",
-                "messages: are more than the model can read",
-            ),
+            (Some("context_window_too_small"), _) => {
+                Self::new(422, "context_window_too_small", TOO_LONG)
+            }
             (Some("budget_exhausted"), _) => Self::new(429, "rate_limited", message),
             (_, ErrorCode::BadRequest | ErrorCode::BadOperation) => {
                 Self::new(400, "validation_error", message)
@@ -109,7 +110,7 @@ impl CompatError {
 
     fn kind(&self) -> &'static str {
         match self.status {
-            400 | 404 | 409 | 413 | 422 => "invalid_request_error",
+            400 | 404 | 405 | 409 | 413 | 422 | 426 => "invalid_request_error",
             401 => "authentication_error",
             403 => "permission_error",
             429 => "rate_limit_error",
@@ -138,6 +139,20 @@ impl CompatError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_chat_that_is_too_long_is_refused_in_words_that_clients_look_for() {
+        let error = Error::new(ErrorCode::Provider, "x");
+        let fault = CompatError::of(&error, Some("context_window_too_small"), None);
+        for words in [
+            "prompt is too long",
+            "maximum context length",
+            "context_length_exceeded",
+        ] {
+            assert!(fault.message().contains(words), "{words}");
+        }
+        assert_eq!(fault.field(), Some("messages"));
+    }
 
     #[test]
     fn each_kind_has_its_status_and_nothing_of_a_provider_is_told() {

@@ -1,6 +1,7 @@
 //! What is told of models and of their use, beside answers.
 
 use serde_json::{Value, json};
+use tg_mesh::clock;
 
 use crate::engine::translate::Body;
 
@@ -76,6 +77,24 @@ pub(crate) fn models(
     json!({"object": "list", "data": models})
 }
 
+/// A model of such a listing, as clients of messages read it. When it was made nobody may know.
+pub(crate) fn of_messages(model: &Value) -> Value {
+    let created = model["created"].as_i64().unwrap_or(0);
+    json!({
+        "type": "model", "id": model["id"], "display_name": model["id"],
+        "created_at": clock::rfc3339_of(created.saturating_mul(1_000)),
+    })
+}
+
+/// The same listing, as clients of messages read it: all on one page.
+pub(crate) fn page_of_messages(listed: &Value) -> Value {
+    let models = listed["data"].as_array().map_or(&[][..], Vec::as_slice);
+    let data: Vec<Value> = models.iter().map(of_messages).collect();
+    let id = |model: Option<&Value>| model.map_or(Value::Null, |model| model["id"].clone());
+    let (first, last) = (id(data.first()), id(data.last()));
+    json!({"data": data, "has_more": false, "first_id": first, "last_id": last})
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -101,6 +120,31 @@ mod tests {
         assert_eq!(
             (&none["aggregate"]["total"], &none["sessions"]),
             (&json!(0), &json!({}))
+        );
+    }
+
+    #[test]
+    fn clients_of_messages_read_models_in_the_shape_of_their_api() {
+        let listed = models(
+            &body(json!({"models": [{"id": "b", "created": 86_400}, {"id": "a"}]})),
+            &[],
+            &[],
+            |_| true,
+        );
+        let page = page_of_messages(&listed);
+        assert_eq!(
+            page["data"][1],
+            json!({"type": "model", "id": "b", "display_name": "b",
+                "created_at": "1970-01-02T00:00:00.000Z"})
+        );
+        assert_eq!(
+            (&page["has_more"], &page["first_id"], &page["last_id"]),
+            (&json!(false), &json!("a"), &json!("b"))
+        );
+        let none = page_of_messages(&json!({"data": []}));
+        assert_eq!(
+            (&none["data"], &none["last_id"]),
+            (&json!([]), &Value::Null)
         );
     }
 

@@ -17,13 +17,15 @@ const ASSISTANTS_USUAL: u64 = 10;
 fn says(body: &Body, key: &str) -> bool {
     match body.get(key) {
         None | Some(Value::Null | Value::Bool(false)) => false,
+        Some(Value::String(text)) => !text.is_empty(),
+        Some(Value::Number(number)) => number.as_f64() != Some(0.0),
         Some(Value::Array(list)) => !list.is_empty(),
         Some(Value::Object(object)) => !object.is_empty(),
         Some(_) => true,
     }
 }
 
-fn text<'a>(body: &'a Body, key: &str) -> Result<Option<&'a str>, Failure> {
+pub(super) fn text<'a>(body: &'a Body, key: &str) -> Result<Option<&'a str>, Failure> {
     match body.get(key) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => Ok(Some(text)),
@@ -31,7 +33,7 @@ fn text<'a>(body: &'a Body, key: &str) -> Result<Option<&'a str>, Failure> {
     }
 }
 
-fn number(body: &Body, key: &str, (usual, most): (u64, u64)) -> Result<usize, Failure> {
+pub(super) fn number(body: &Body, key: &str, (usual, most): (u64, u64)) -> Result<usize, Failure> {
     let number = match body.get(key) {
         None | Some(Value::Null) => Some(usual),
         Some(value) => value.as_u64().filter(|number| *number <= most),
@@ -40,7 +42,7 @@ fn number(body: &Body, key: &str, (usual, most): (u64, u64)) -> Result<usize, Fa
     number.ok_or_else(|| Failure::invalid(key, &format!("must be a whole number from 0 to {most}")))
 }
 
-fn refuse(body: &Body, keys: &[&str]) -> Result<(), Failure> {
+pub(super) fn refuse(body: &Body, keys: &[&str]) -> Result<(), Failure> {
     match keys.iter().find(|key| says(body, key)) {
         Some(key) => Err(Failure::invalid(key, "is not served here")),
         None => Ok(()),
@@ -61,7 +63,7 @@ pub(crate) struct Modes {
 impl Modes {
     fn read(body: &Body) -> Result<Self, Failure> {
         let wrong = || {
-            let reason = "must be of values, updates and messages-tuple";
+            let reason = "must be of values, updates, messages-tuple and custom";
             Failure::invalid("stream_mode", reason)
         };
         let named: Vec<&Value> = match body.get("stream_mode") {
@@ -75,6 +77,8 @@ impl Modes {
                 "values" => modes.values = true,
                 "updates" => modes.updates = true,
                 "messages-tuple" => modes.tuples = true,
+                // Agents here write no events of their own.
+                "custom" => {}
                 _ => return Err(wrong()),
             }
         }
@@ -103,19 +107,20 @@ pub(crate) struct Run {
     pub(crate) creates: bool,
     /// What it does while another run of the thread is in progress.
     pub(crate) when_busy: WhenBusy,
+    /// The state that it goes on from, which has to be the last one.
+    pub(crate) head: Option<String>,
+    /// Whether it ends where the client leaves that reads its events.
+    pub(crate) cancels: bool,
 }
 
 /// What a run cannot be told here.
 const NOT_SERVED: &[&str] = &[
     "command",
-    "checkpoint",
-    "checkpoint_id",
     "interrupt_before",
     "interrupt_after",
     "webhook",
     "after_seconds",
     "feedback_keys",
-    "stream_subgraphs",
 ];
 
 impl Run {
@@ -125,10 +130,8 @@ impl Run {
     /// A key is missing, cannot be what it is, or is not served.
     pub(crate) fn read(body: &Body) -> Result<Self, Failure> {
         refuse(body, NOT_SERVED)?;
-        for (key, usual) in [("on_disconnect", "continue"), ("on_completion", "delete")] {
-            if text(body, key)?.is_some_and(|text| text != usual) {
-                return Err(Failure::invalid(key, &format!("must be {usual}")));
-            }
+        if text(body, "on_completion")?.is_some_and(|text| text != "delete") {
+            return Err(Failure::invalid("on_completion", "must be delete"));
         }
         let assistant = text(body, "assistant_id")?.filter(|name| !name.is_empty());
         let assistant = assistant.ok_or_else(|| Failure::invalid("assistant_id", "is required"))?;
@@ -155,8 +158,33 @@ impl Run {
                     return Err(Failure::invalid("multitask_strategy", reason));
                 }
             },
+            head: head(body)?,
+            cancels: match text(body, "on_disconnect")? {
+                None | Some("continue") => false,
+                Some("cancel") => true,
+                Some(_) => {
+                    return Err(Failure::invalid(
+                        "on_disconnect",
+                        "must be continue or cancel",
+                    ));
+                }
+            },
         })
     }
+}
+
+/// The state that a run goes on from. Clients name the last one that they know, with each run.
+fn head(body: &Body) -> Result<Option<String>, Failure> {
+    let place = match body.get("checkpoint") {
+        None | Some(Value::Null) => None,
+        Some(Value::Object(place)) => {
+            refuse(place, &["checkpoint_ns"])?;
+            text(place, "checkpoint_id")?
+        }
+        Some(_) => return Err(Failure::invalid("checkpoint", "must be an object")),
+    };
+    let named = place.or(text(body, "checkpoint_id")?);
+    Ok(named.filter(|id| !id.is_empty()).map(str::to_owned))
 }
 
 /// The message of the user. The thread has the earlier ones, so there is one.
@@ -247,6 +275,7 @@ impl NewThread {
 pub(crate) struct Search {
     graph: Option<String>,
     name: Option<String>,
+    metadata: Body,
     limit: usize,
     offset: usize,
 }
@@ -257,24 +286,30 @@ impl Search {
     /// # Errors
     /// A key cannot be what it is, or is not served.
     pub(crate) fn read(body: &Body) -> Result<Self, Failure> {
-        refuse(body, &["metadata"])?;
         Ok(Self {
             graph: text(body, "graph_id")?.map(str::to_owned),
             name: text(body, "name")?.map(str::to_lowercase),
+            metadata: match body.get("metadata") {
+                None | Some(Value::Null) => Body::new(),
+                Some(Value::Object(metadata)) => metadata.clone(),
+                Some(_) => return Err(Failure::invalid("metadata", "must be an object")),
+            },
             limit: number(body, "limit", (ASSISTANTS_USUAL, ASSISTANTS))?,
             offset: number(body, "offset", (0, u64::MAX))?,
         })
     }
 
-    /// Those that it finds, of agents in the order of their names.
-    pub(crate) fn page<T>(&self, all: Vec<T>, name: impl Fn(&T) -> &str) -> Vec<T> {
-        let fits = |one: &T| {
-            let name = name(one);
+    /// Those that it finds, of assistants in the order of their names.
+    pub(crate) fn page(&self, all: Vec<Value>) -> Vec<Value> {
+        let fits = |one: &Value| {
+            let name = one["name"].as_str().unwrap_or_default();
+            let mut metadata = self.metadata.iter();
             self.graph.as_deref().is_none_or(|graph| graph == name)
                 && self
                     .name
                     .as_deref()
                     .is_none_or(|part| name.to_lowercase().contains(part))
+                && metadata.all(|(key, value)| one["metadata"].get(key) == Some(value))
         };
         let found = all.into_iter().filter(fits);
         found.skip(self.offset).take(self.limit).collect()
@@ -356,6 +391,22 @@ mod tests {
         );
     }
 
+    /// What `useStream` of the SDK adds to each run, with the head of the thread that it knows.
+    #[test]
+    fn a_run_says_what_the_hooks_of_the_sdk_add_to_each() {
+        let hook = json!({
+            "stream_mode": ["values", "messages-tuple", "custom"], "stream_subgraphs": true,
+            "stream_resumable": true, "on_disconnect": "cancel", "webhook": "", "after_seconds": 0,
+            "checkpoint": {"checkpoint_ns": "", "checkpoint_id": "m2", "checkpoint_map": null},
+            "command": null, "config": {"recursion_limit": 100}, "context": {}, "durability": "async",
+        });
+        let read = run(hook).unwrap();
+        assert_eq!((read.head.as_deref(), read.cancels), (Some("m2"), true));
+        assert!(read.modes.values && read.modes.tuples && !read.modes.updates);
+        let first = run(json!({"checkpoint": {"checkpoint_id": null}})).unwrap();
+        assert_eq!((first.head, first.cancels), (None, false));
+    }
+
     #[test]
     fn what_is_not_served_is_refused_by_name() {
         let told = |more: Value| run(more).unwrap_err().message;
@@ -377,9 +428,11 @@ mod tests {
         assert!(told(json!({"stream_mode": "debug"})).starts_with("stream_mode: "));
         assert!(told(json!({"assistant_id": ""})).starts_with("assistant_id: "));
         assert_eq!(
-            told(json!({"on_disconnect": "cancel"})),
-            "on_disconnect: must be continue"
+            told(json!({"on_disconnect": "finish"})),
+            "on_disconnect: must be continue or cancel"
         );
+        let of_part = json!({"checkpoint": {"checkpoint_ns": "part:1", "checkpoint_id": "m"}});
+        assert_eq!(told(of_part), "checkpoint_ns: is not served here");
         let rollback = json!({"multitask_strategy": "rollback"});
         assert!(told(rollback).starts_with("multitask_strategy: "));
     }
@@ -387,11 +440,25 @@ mod tests {
     #[test]
     fn assistants_are_found_by_name_in_pages() {
         let search = |value| Search::read(&body(value)).unwrap();
-        let found = |value| search(value).page(vec!["a", "b", "ba"], |one| *one);
+        let agents = ["a", "b", "ba"].map(|name| {
+            let metadata = json!({"created_by": "system", "model": name});
+            json!({"name": name, "metadata": metadata})
+        });
+        let found = |value| {
+            let found = search(value).page(agents.to_vec());
+            let names = found
+                .iter()
+                .map(|one| one["name"].as_str().unwrap().to_owned());
+            names.collect::<Vec<_>>()
+        };
         assert_eq!(found(json!({})), ["a", "b", "ba"]);
         assert_eq!(found(json!({"graph_id": "b"})), ["b"]);
         assert_eq!(found(json!({"name": "B"})), ["b", "ba"]);
         assert_eq!(found(json!({"limit": 1, "offset": 1})), ["b"]);
+        let system = json!({"metadata": {"created_by": "system"}, "limit": 2});
+        assert_eq!(found(system), ["a", "b"]);
+        assert_eq!(found(json!({"metadata": {"model": "b"}})), ["b"]);
+        assert!(found(json!({"metadata": {"created_by": "ann"}})).is_empty());
         assert!(Search::read(&body(json!({"limit": 1_001}))).is_err());
     }
 

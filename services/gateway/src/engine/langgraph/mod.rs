@@ -3,4 +3,5 @@
 
 pub(crate) mod asked;
 pub(crate) mod events;
+pub(crate) mod searched;
 pub(crate) mod shown;

@@ -27,12 +27,20 @@ pub(crate) fn agent(agent: &AgentConfig) -> Value {
     )
 }
 
-fn assistant((name, description): (&str, &str), metadata: Value) -> Value {
+fn assistant((name, description): (&str, &str), mut metadata: Value) -> Value {
+    // So that clients find it which look for assistants that nobody made by hand.
+    metadata["created_by"] = "system".into();
     json!({
         "assistant_id": name, "graph_id": name, "name": name, "description": description,
         "config": {}, "context": {}, "metadata": metadata, "version": 1,
         "created_at": EPOCH, "updated_at": EPOCH,
     })
+}
+
+/// The gateway itself, as clients look whether it is there.
+pub(crate) fn server() -> Value {
+    let flags = json!({"assistants": true, "crons": false, "langsmith": false});
+    json!({"version": env!("CARGO_PKG_VERSION"), "flags": flags})
 }
 
 /// A thread.

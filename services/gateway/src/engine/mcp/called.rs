@@ -3,14 +3,27 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use serde_json::json;
+use serde_json::{Value, json};
 use tg_schemas::Error;
 
+use super::message::object;
 use super::tools::{COLLECTION, FLOW, Form, OFFSET, Tool};
 use crate::engine::translate::fields::{Body, Fields, fault};
 
 /// Kinds of documents that come as texts.
 const KINDS: [&str; 3] = ["text/plain", "text/markdown", "text/html"];
+
+/// What n8n adds to the arguments of each call.
+const ADDED: [&str; 5] = ["tool", "toolCallId", "action", "sessionId", "chatInput"];
+
+/// The arguments of a call. Some clients pass on the text that their model wrote.
+pub(crate) fn arguments(given: Option<Value>) -> Option<Body> {
+    match given {
+        Some(Value::String(text)) if text.trim().is_empty() => Some(Body::new()),
+        Some(Value::String(text)) => object(serde_json::from_slice(text.as_bytes()).ok()?),
+        given => object(given),
+    }
+}
 
 /// What a call asks for.
 #[derive(Debug, Clone, PartialEq)]
@@ -37,7 +50,8 @@ impl Asked {
             let own = tool.arguments.iter().any(|argument| argument.name == name);
             own || (name == FLOW && tool.flow) || (name == COLLECTION && tool.collection)
         };
-        if let Some(name) = arguments.keys().find(|name| !known(name)) {
+        let added = |name: &str| ADDED.contains(&name);
+        if let Some(name) = arguments.keys().find(|name| !known(name) && !added(name)) {
             let shown: String = name.chars().take(64).collect();
             let why = format!("is not an argument of {}", tool.name);
             return Err(fault(&shown, &why));
@@ -54,6 +68,11 @@ impl Asked {
                     }
                     Some(text.into())
                 }
+                // Cursor writes what is left out as an empty text.
+                _ if is_blank(&fields, argument.name) => match argument.form {
+                    Form::Number(_, _, usual) => Some(usual.into()),
+                    _ => None,
+                },
                 Form::Text => fields.opt_text(argument.name)?.map(Into::into),
                 Form::Number(least, most, usual) => {
                     let number = fields.integer_or(argument.name, usual)?;
@@ -87,6 +106,11 @@ impl Asked {
     }
 }
 
+fn is_blank(fields: &Fields<'_>, name: &str) -> bool {
+    let text = fields.value(name).and_then(Value::as_str);
+    text.is_some_and(|text| text.trim().is_empty())
+}
+
 /// A text for the library, and for a flow from there.
 fn document(fields: &Fields<'_>, (flow, collection): (&str, &str)) -> Result<Body, Error> {
     let kind = fields.name_or("kind", KINDS[0])?;
@@ -102,15 +126,13 @@ fn document(fields: &Fields<'_>, (flow, collection): (&str, &str)) -> Result<Bod
         "content": STANDARD.encode(text),
     });
     Ok(match body {
-        serde_json::Value::Object(body) => body,
+        Value::Object(body) => body,
         _ => Body::new(),
     })
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::Value;
-
     use super::super::tools::find;
     use super::*;
 
@@ -148,6 +170,30 @@ mod tests {
         );
         let asked = read("list_flows", json!({"limit": 5})).unwrap();
         assert_eq!(Value::Object(asked.body), json!({"limit": 5}));
+    }
+
+    #[test]
+    fn arguments_are_read_as_clients_write_them() {
+        let told = |given: Value| arguments(Some(given)).map(Value::Object);
+        let one = json!({"question": "q"});
+        assert_eq!(told(json!(r#"{"question": "q"}"#)), Some(one.clone()));
+        assert_eq!(told(one.clone()), Some(one));
+        for none in [json!([]), json!(null), json!(""), json!("{}")] {
+            assert_eq!(told(none), Some(json!({})));
+        }
+        for wrong in [json!([1]), json!("q"), json!(3)] {
+            assert_eq!(told(wrong), None);
+        }
+        // As Cursor writes what is left out, and with what n8n adds.
+        let given = json!({"subject": "urn:s", "predicate": "", "graph": " ", "limit": "",
+            "toolCallId": "c", "sessionId": "s", "tool": "t", "action": "a", "chatInput": "q"});
+        let asked = read("query_triples", given).unwrap();
+        assert_eq!(
+            Value::Object(asked.body),
+            json!({"s": "urn:s", "limit": 100, "collection": "c"})
+        );
+        let unknown = read("query_triples", json!({"subjects": "urn:s"})).unwrap_err();
+        assert!(unknown.starts_with("subjects: "), "{unknown}");
     }
 
     #[test]

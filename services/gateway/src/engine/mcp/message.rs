@@ -113,12 +113,17 @@ impl Message {
         if body.get("jsonrpc") != Some(&Value::from("2.0")) {
             return Err(RpcError::invalid("jsonrpc: must be 2.0"));
         }
-        let id = body.remove("id").map(id).transpose()?;
+        let method = body.remove("method").filter(|method| !method.is_null());
+        let id = match body.remove("id") {
+            // Serializers write what is not there as null. Only a request has to have an id.
+            Some(Value::Null) if is_notice(method.as_ref()) => None,
+            given => given.map(id).transpose()?,
+        };
         let of = |fault: RpcError| match &id {
             Some(id) => fault.of(id),
             None => fault,
         };
-        let method = match body.remove("method") {
+        let method = match method {
             Some(Value::String(method)) => method,
             None if body.contains_key("result") || body.contains_key("error") => {
                 let result = body.remove("result");
@@ -126,16 +131,14 @@ impl Message {
             }
             _ => return Err(of(RpcError::invalid("method: must be a string"))),
         };
-        let params = match body.remove("params") {
-            None | Some(Value::Null) => Body::new(),
-            Some(Value::Object(params)) => params,
-            Some(_) => return Err(of(RpcError::params("params: must be an object"))),
-        };
+        let params = object(body.remove("params"));
+        let params = params.ok_or_else(|| of(RpcError::params("params: must be an object")))?;
         let Some(id) = id else {
             return Ok(Self::Notification { method, params });
         };
         let meta = match params.get("_meta") {
             None | Some(Value::Null) => RequestMetaObject::default(),
+            Some(Value::Array(none)) if none.is_empty() => RequestMetaObject::default(),
             Some(given) => serde_json::from_value(given.clone())
                 .map_err(|_| RpcError::params("_meta: must be an object").of(&id))?,
         };
@@ -153,10 +156,27 @@ impl Message {
     }
 }
 
-/// The id of a request.
+/// Whether a message is a notification by its method.
+fn is_notice(method: Option<&Value>) -> bool {
+    let method = method.and_then(Value::as_str);
+    method.is_some_and(|method| method.starts_with("notifications/"))
+}
+
+/// An object of a message. In PHP a list that is empty is one, too.
+pub(crate) fn object(given: Option<Value>) -> Option<Body> {
+    match given {
+        None | Some(Value::Null) => Some(Body::new()),
+        Some(Value::Object(object)) => Some(object),
+        Some(Value::Array(none)) if none.is_empty() => Some(Body::new()),
+        Some(_) => None,
+    }
+}
+
+/// The id of a request. A whole number may be written as a float, as clients do that know no other numbers.
 pub(crate) fn id(given: Value) -> Result<RequestId, RpcError> {
     let read = match &given {
         Value::String(text) if text.len() > ID_BYTES => None,
+        Value::Number(number) if number.is_f64() => whole(number.as_f64()).map(RequestId::Number),
         Value::String(_) | Value::Number(_) => serde_json::from_value(given).ok(),
         _ => None,
     };
@@ -164,6 +184,13 @@ pub(crate) fn id(given: Value) -> Result<RequestId, RpcError> {
         let why = format!("id: must be a whole number or a text of at most {ID_BYTES} bytes");
         RpcError::invalid(why)
     })
+}
+
+/// A float that is a whole number which every client writes in full.
+fn whole(number: Option<f64>) -> Option<i64> {
+    const MOST: f64 = 9.0e15;
+    let number = number.filter(|number| number.fract() == 0.0 && number.abs() < MOST)?;
+    Some(number as i64)
 }
 
 impl Request {
@@ -218,6 +245,26 @@ mod tests {
         assert_eq!(reply, told(Some(json!({}))));
         let error = json!({"jsonrpc": "2.0", "id": 1, "error": {"code": 1, "message": "no"}});
         assert_eq!(read(error), told(None));
+    }
+
+    #[test]
+    fn messages_are_read_as_serializers_write_them() {
+        let notice = json!({"jsonrpc": "2.0", "id": null, "method": "notifications/initialized", "params": []});
+        assert!(matches!(read(notice), Ok(Message::Notification { .. })));
+        let reply = json!({"jsonrpc": "2.0", "id": 1, "method": null, "params": null,
+            "result": {}, "error": null});
+        assert!(matches!(read(reply), Ok(Message::Reply { .. })));
+        let request = json!({"jsonrpc": "2.0", "id": 2.0, "method": "tools/list", "params": []});
+        let Ok(Message::Request(request)) = read(request) else {
+            panic!("a request");
+        };
+        assert_eq!(
+            (request.id.clone(), request.params.is_empty()),
+            (RequestId::Number(2), true)
+        );
+        assert_eq!(request.answer(json!({}))["id"], json!(2));
+        let empty = json!({"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {"_meta": []}});
+        assert!(matches!(read(empty), Ok(Message::Request(_))));
     }
 
     #[test]

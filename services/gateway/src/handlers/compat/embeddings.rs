@@ -5,6 +5,7 @@ use axum::extract::{Extension, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use tg_schemas::limits::CHAT_BODY;
+use tg_schemas::{Error, ErrorCode};
 use tokio_util::sync::CancellationToken;
 
 use super::{call, known, part, refused, told};
@@ -40,8 +41,21 @@ async fn embedded(
     let identity = known(&app, headers, &meta).await?;
     let read = read::body_of(&app, headers, body, Some(&identity), CHAT_BODY).await;
     let (body, question) = read.map_err(refused)?;
-    let asked = Asked::read(&body).map_err(|error| CompatError::of(&error, None, None))?;
-    drop(body);
+    let asked = match embeddings::has_tokens(&body) {
+        false => {
+            let read = Asked::read(&body);
+            drop(body);
+            read
+        }
+        // The table of tokens is read once, which takes time.
+        true => tokio::task::spawn_blocking(move || Asked::read(&body))
+            .await
+            .unwrap_or_else(|_| {
+                let text = "the request could not be read";
+                Err(Error::new(ErrorCode::Internal, text))
+            }),
+    };
+    let asked = asked.map_err(|error| CompatError::of(&error, None, None))?;
     let call = call(KIND, meta, headers, asked.question(), true)?;
     let running = app.start(&identity, call, CancellationToken::new()).await;
     let mut running = running.map_err(refused)?.holding(question);

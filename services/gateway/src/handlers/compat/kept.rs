@@ -7,8 +7,8 @@ use axum::response::Response;
 use serde_json::{Value, json};
 use tg_mesh::clock;
 use tg_schemas::operations::{
-    CancelTurn, CancelledTurn, CompactStrategy, CreateSession, FailureCode, NewSession, Object,
-    SendMessage, SentMessage, Session,
+    CancelTurn, CompactStrategy, CreateSession, FailureCode, NewSession, Object, SendMessage,
+    SentMessage, Session,
 };
 
 use super::{of_sessions, part, told};
@@ -206,13 +206,7 @@ pub(crate) async fn cancel_response(
     answered(app, meta, headers, |caller| async move {
         let mut found = Found::of(&caller, &id).await?;
         if found.status == IN_PROGRESS {
-            // By its message: another response of the session may be in progress by now.
-            let which = CancelledTurn {
-                name: String::new(),
-                session_id: found.session.clone(),
-                user_id: caller.user.clone(),
-                message_id: Some(found.message.clone()),
-            };
+            let which = caller.turn(&found.session, &found.message);
             let ended = caller.ask::<CancelTurn>(&which);
             ended.await.map_err(|failure| failed(&failure))?;
             found.status = "cancelled";

@@ -46,6 +46,27 @@ pub(crate) fn nothing(path: &str, meta: &Meta) -> Response {
     }
 }
 
+/// What is there below `/v1` and does not take this method. Codex tries a socket first, and asks by HTTP at once where an upgrade is
+/// refused with 426.
+pub(crate) fn not_allowed(path: &str, headers: &HeaderMap, meta: &Meta) -> Response {
+    let fault = match headers.contains_key(header::UPGRADE) {
+        true => CompatError::new(
+            426,
+            "upgrade_required",
+            "there are no sockets here: send a POST",
+        ),
+        false => CompatError::new(
+            405,
+            "method_not_allowed",
+            "this endpoint does not take this method",
+        ),
+    };
+    match path.starts_with(MESSAGES) {
+        true => told::<Messages>(&fault, &meta.request_id),
+        false => told::<Chat>(&fault, &meta.request_id),
+    }
+}
+
 /// A failure as an API tells it.
 fn told<D: Dialect>(fault: &CompatError, request_id: &str) -> Response {
     let status = StatusCode::from_u16(fault.status).unwrap_or(StatusCode::BAD_GATEWAY);

@@ -13,6 +13,7 @@ use crate::engine::compat::agents;
 use crate::engine::compat::chat::reply::Chat;
 use crate::engine::compat::errors::CompatError;
 use crate::engine::compat::listing;
+use crate::engine::compat::messages::reply::Messages;
 use crate::engine::translate::Body;
 use crate::error::json_response;
 use crate::state::{App, Shared};
@@ -30,10 +31,17 @@ pub(crate) async fn list(
 ) -> Response {
     let id = meta.request_id.clone();
     let listed = listed(&app, meta, &headers).await;
-    listed.map_or_else(
-        |fault| told::<Chat>(&fault, &id),
-        |listed| json_response(StatusCode::OK, &listed),
-    )
+    match (listed, is_of_messages(&headers)) {
+        (Ok(listed), false) => json_response(StatusCode::OK, &listed),
+        (Ok(listed), true) => json_response(StatusCode::OK, &listing::page_of_messages(&listed)),
+        (Err(fault), false) => told::<Chat>(&fault, &id),
+        (Err(fault), true) => told::<Messages>(&fault, &id),
+    }
+}
+
+/// Whether a client of messages asks, which reads another shape.
+fn is_of_messages(headers: &HeaderMap) -> bool {
+    headers.contains_key("anthropic-version")
 }
 
 /// `GET /v1/models/{model}`: one of those that [`list`] has.
@@ -53,10 +61,12 @@ pub(crate) async fn one(
             CompatError::new(404, "model_not_found", text)
         })
     };
-    found.await.map_or_else(
-        |fault| told::<Chat>(&fault, &id),
-        |one| json_response(StatusCode::OK, &one),
-    )
+    match (found.await, is_of_messages(&headers)) {
+        (Ok(one), false) => json_response(StatusCode::OK, &one),
+        (Ok(one), true) => json_response(StatusCode::OK, &listing::of_messages(&one)),
+        (Err(fault), false) => told::<Chat>(&fault, &id),
+        (Err(fault), true) => told::<Messages>(&fault, &id),
+    }
 }
 
 /// The models that a caller may ask for, as the API lists them.

@@ -24,9 +24,8 @@ pub(crate) async fn search(
         let (body, _reading) = caller.body(body).await?;
         let search = Search::read(&body).map_err(unfit)?;
         let all = caller.ask::<ListNamedAgents>(&Empty {}).await?;
-        let found = search.page(all.agents, |agent| &agent.name);
-        let found: Vec<Value> = found.iter().map(shown::listed).collect();
-        Ok(caller.reply(&Value::from(found)).await)
+        let all: Vec<Value> = all.agents.iter().map(shown::listed).collect();
+        Ok(caller.reply(&Value::from(search.page(all))).await)
     })
     .await
 }

@@ -8,8 +8,8 @@ use axum::response::Response;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tg_schemas::operations::{
-    Chat, Failure, FailureCode, ListMessages, Object, Question, SendMessage, SentMessage, Session,
-    SessionMessage, TurnResult, WhenBusy, WhichMessages,
+    CancelTurn, Chat, Empty, Failure, FailureCode, ListMessages, Object, Question, SendMessage,
+    SentMessage, Session, SessionMessage, TurnResult, WhenBusy, WhichMessages,
 };
 
 use super::stream::{Begun, Stream, begun};
@@ -58,7 +58,11 @@ pub(crate) async fn stream(
         let (run, session, begun) = starts(&caller, &thread, body).await?;
         let place = place(&thread, &begun.run);
         let told = Told::new(run.modes, (&session.id, &begun.run), &session.agent);
-        let mut response = Stream::new(caller, session.id, told).of(begun).await?;
+        let mut events = Stream::new(caller, session.id, told);
+        if run.cancels {
+            events = events.ends_with_its_client(&begun.run)?;
+        }
+        let mut response = events.of(begun).await?;
         response.headers_mut().extend(place);
         Ok(response)
     })
@@ -77,6 +81,10 @@ pub(crate) async fn wait(
         let (body, reading) = caller.body(body).await?;
         let run = Run::read(&body).map_err(unfit)?;
         drop(body);
+        if run.cancels {
+            let reason = "must be continue where the end of a run is waited for";
+            return Err(unfit(Failure::invalid("on_disconnect", reason)));
+        }
         let session = place_of(&caller, &thread, &run).await?;
         let sent = sent(&caller, &session, &run);
         let mut running = caller.start::<SendMessage>(&sent, false).await?;
@@ -143,6 +151,38 @@ pub(crate) async fn one(
         let how = how(&messages, &run, busy).ok_or_else(unknown)?;
         let shown = shown::run(&session, &messages, &run, how);
         Ok(caller.reply(&shown).await)
+    })
+    .await
+}
+
+/// What is to become of a run that is cancelled.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Cancelling {
+    action: Option<String>,
+}
+
+/// `POST /langgraph/threads/{thread_id}/runs/{run_id}/cancel`: ends a run. One that is over stays as it is.
+pub(crate) async fn cancel(
+    State(app): State<Shared>,
+    Extension(meta): Extension<Meta>,
+    Path((thread, run)): Path<(String, String)>,
+    how_to: Result<Query<Cancelling>, QueryRejection>,
+    headers: HeaderMap,
+) -> Response {
+    answered(app, meta, headers, |caller| async move {
+        let action = how_to.map(|Query(how_to)| how_to.action);
+        let known = action.is_ok_and(|action| action.is_none_or(|action| action == "interrupt"));
+        if !known {
+            let reason = "must be interrupt: what was said stays";
+            return Err(unfit(Failure::invalid("action", reason)));
+        }
+        let (session, messages, busy) = caller.thread_now(&thread).await?;
+        let how = how(&messages, &run, busy).ok_or_else(unknown)?;
+        if how == "running" {
+            let which = caller.turn(&session.id, &run);
+            let Empty {} = caller.ask::<CancelTurn>(&which).await?;
+        }
+        Ok(caller.reply(&json!({})).await)
     })
     .await
 }
@@ -222,6 +262,12 @@ pub(crate) async fn stateless_stream(
 async fn asked(caller: &Caller, body: HttpBody) -> Result<(Run, Value, TurnResult), Object> {
     let (body, _reading) = caller.body(body).await?;
     let run = Run::read(&body).map_err(unfit)?;
+    if run.head.is_some() {
+        return Err(unfit(Failure::invalid(
+            "checkpoint",
+            "must be null without a thread",
+        )));
+    }
     let question = Question {
         name: run.assistant.clone(),
         message: Some(run.message.clone()),
@@ -257,9 +303,31 @@ async fn starts(
     Ok((run, session, begun))
 }
 
+/// The thread of a run, where it goes on from its last state.
+async fn place_of(caller: &Caller, thread: &str, run: &Run) -> Result<Session, Object> {
+    let session = thread_of(caller, thread, run).await?;
+    let Some(head) = &run.head else {
+        return Ok(session);
+    };
+    let which = WhichMessages {
+        session_id: session.id.clone(),
+        user_id: caller.user.clone(),
+        newest: Some(1),
+        ..WhichMessages::default()
+    };
+    let newest = caller.ask::<ListMessages>(&which).await?.messages;
+    match newest.last().is_some_and(|last| last.id == *head) {
+        true => Ok(session),
+        false => {
+            let reason = "must be the last one of the thread: runs go on from no earlier state";
+            Err(unfit(Failure::invalid("checkpoint", reason)))
+        }
+    }
+}
+
 /// The thread of a run. One in which nothing was said yet takes the agent of its first run; where another run was first, it is
 /// refused.
-async fn place_of(caller: &Caller, thread: &str, run: &Run) -> Result<Session, Object> {
+async fn thread_of(caller: &Caller, thread: &str, run: &Run) -> Result<Session, Object> {
     let found = match caller.thread(thread).await {
         Ok(found) => found,
         Err(failure) if threads::is_unknown(&failure) && run.creates => {

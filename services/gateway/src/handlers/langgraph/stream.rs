@@ -1,4 +1,4 @@
-//! A run as server-sent events. A client that goes away ends no turn.
+//! A run as server-sent events. A client that goes away ends no turn, unless it asked for that.
 
 use std::collections::VecDeque;
 
@@ -6,13 +6,14 @@ use axum::response::Response;
 use bytes::Bytes;
 use futures::stream;
 use serde_json::{Value, json};
-use tg_schemas::operations::{FailureCode, Object};
+use tg_mesh::TaskKind;
+use tg_schemas::operations::{CancelTurn, CancelledTurn, FailureCode, Object};
 
 use crate::ask::Part;
 use crate::engine::langgraph::events::{self, Told, event};
 use crate::engine::langgraph::shown;
 use crate::engine::translate::Body;
-use crate::handlers::caller::{Caller, incomplete};
+use crate::handlers::caller::{Caller, code, incomplete};
 use crate::handlers::operations::{failed_with, result};
 use crate::handlers::sse;
 use crate::running::Running;
@@ -61,6 +62,26 @@ fn named(mut body: Body, failed: bool) -> Result<(String, Body), Object> {
     }
 }
 
+/// Ends a run whose client leaves before the last event.
+struct Leaver(Option<(Caller, CancelledTurn)>);
+
+impl Drop for Leaver {
+    fn drop(&mut self) {
+        let Some((caller, which)) = self.0.take() else {
+            return;
+        };
+        let mesh = caller.app.mesh.clone();
+        mesh.spawn(TaskKind::Background, async move {
+            if let Err(failure) = caller.ask::<CancelTurn>(&which).await {
+                tracing::debug!(
+                    code = code(&failure),
+                    "a run goes on although its client left"
+                );
+            }
+        });
+    }
+}
+
 /// Events on their way.
 pub(super) struct Stream {
     caller: Caller,
@@ -69,6 +90,7 @@ pub(super) struct Stream {
     /// Events that are to be sent.
     pending: VecDeque<Bytes>,
     running: Option<Running>,
+    leaver: Leaver,
 }
 
 impl Stream {
@@ -81,7 +103,22 @@ impl Stream {
             told,
             pending,
             running: None,
+            leaver: Leaver(None),
         }
+    }
+
+    /// The same of a run that ends where its client leaves.
+    pub(super) fn ends_with_its_client(mut self, run: &str) -> Result<Self, Object> {
+        let own = &self.caller;
+        let which = own.turn(&self.thread, run);
+        let caller = Caller::of(
+            own.app.clone(),
+            own.identity.clone(),
+            own.meta.clone(),
+            own.headers.clone(),
+        )?;
+        self.leaver = Leaver(Some((caller, which)));
+        Ok(self)
     }
 
     /// From the user's message on.
@@ -124,6 +161,7 @@ impl Stream {
 
     /// Adds what the last event of a turn is.
     async fn over(&mut self, name: &str, data: &Body) {
+        self.leaver.0 = None;
         if name == "error" {
             let text = data.get("error_message").cloned().unwrap_or_default();
             let code = FailureCode::UpstreamError.as_str();
@@ -140,6 +178,7 @@ impl Stream {
     }
 
     fn failed(&mut self, failure: &Object) {
+        self.leaver.0 = None;
         self.pending.push_back(events::failed(failure));
         self.pending.push_back(events::end());
     }

@@ -5,17 +5,27 @@ use axum::extract::{Extension, Path, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde_json::Value;
+use tg_schemas::limits::CHAT_BODY;
 use tg_schemas::operations::{
-    CompactStrategy, CreateSession, Empty, Failure, FailureCode, ListNamedAgents, NewSession,
-    Object, Session,
+    CompactStrategy, CreateSession, Empty, Failure, FailureCode, ListMessages, ListNamedAgents,
+    ListSessions, NewSession, Object, Session, SessionMessage, WhenBusy, WhichMessages,
+    WhichSessions,
 };
 
 use super::told::{answered, unfit};
 use crate::call::Meta;
 use crate::engine::langgraph::asked::{History, NewThread};
+use crate::engine::langgraph::searched::ThreadSearch;
 use crate::engine::langgraph::shown;
 use crate::handlers::caller::{Caller, is};
 use crate::state::Shared;
+
+/// Sessions that a search looks at, at most.
+const SESSIONS: usize = 1_000;
+/// Sessions of a page.
+const PAGE: i64 = 200;
+/// Messages of a thread that a search shows: those by which clients name it.
+const FIRST: i64 = 2;
 
 /// `POST /langgraph/threads`.
 pub(crate) async fn begin(
@@ -46,6 +56,112 @@ pub(crate) async fn begin(
         Ok(caller.reply(&shown::thread(&made, &[], false)).await)
     })
     .await
+}
+
+/// `POST /langgraph/threads/search`: the threads of a user, each with its first messages.
+pub(crate) async fn find(
+    State(app): State<Shared>,
+    Extension(meta): Extension<Meta>,
+    headers: HeaderMap,
+    body: HttpBody,
+) -> Response {
+    answered(app, meta, headers, |caller| async move {
+        let (body, _reading) = caller.body(body).await?;
+        let asked = ThreadSearch::read(&body).map_err(unfit)?;
+        let mut found: Vec<Value> = Vec::new();
+        let mut passed = 0;
+        let mut room = CHAT_BODY;
+        for session in asked.sorted(sessions(&caller, asked.agent.as_deref()).await?) {
+            if found.len() >= asked.limit {
+                break;
+            }
+            if asked.status.is_none() && passed < asked.offset {
+                passed += 1;
+                continue;
+            }
+            let Some((mut first, busy)) = beginning(&caller, &session.id).await? else {
+                continue;
+            };
+            let size: usize = first.iter().map(shown::size).sum();
+            match room.checked_sub(size) {
+                Some(left) => room = left,
+                None => first.clear(),
+            }
+            let shown = shown::thread(&session, &first, busy);
+            let fits = asked
+                .status
+                .as_ref()
+                .is_none_or(|status| shown["status"] == **status);
+            match fits && passed < asked.offset {
+                true => passed += 1,
+                false if fits => found.push(shown),
+                false => {}
+            }
+        }
+        Ok(caller.reply(&Value::from(found)).await)
+    })
+    .await
+}
+
+/// The sessions of the user with an agent, or with any.
+async fn sessions(caller: &Caller, agent: Option<&str>) -> Result<Vec<Session>, Object> {
+    let agents = match agent {
+        Some(agent) => vec![agent.to_owned()],
+        None => {
+            let all = caller.ask::<ListNamedAgents>(&Empty {}).await?.agents;
+            all.into_iter().map(|agent| agent.name).collect()
+        }
+    };
+    let mut all = Vec::new();
+    for name in agents {
+        let mut which = WhichSessions {
+            name,
+            user_id: caller.user.clone(),
+            limit: Some(PAGE),
+            cursor: None,
+        };
+        while all.len() < SESSIONS {
+            let page = match caller.ask::<ListSessions>(&which).await {
+                Ok(page) => page,
+                // Nobody has threads with an agent that is not there.
+                Err(failure) if is(&failure, FailureCode::AgentNotFound) => break,
+                Err(failure) => return Err(failure),
+            };
+            all.extend(page.sessions);
+            which.cursor = page.next_cursor;
+            if which.cursor.is_none() {
+                break;
+            }
+        }
+    }
+    all.truncate(SESSIONS);
+    Ok(all)
+}
+
+/// The first messages of a thread, and whether a run of it is in progress. `None`: it is gone.
+async fn beginning(
+    caller: &Caller,
+    id: &str,
+) -> Result<Option<(Vec<SessionMessage>, bool)>, Object> {
+    let mut which = WhichMessages {
+        session_id: id.to_owned(),
+        user_id: caller.user.clone(),
+        limit: Some(FIRST),
+        when_busy: Some(WhenBusy::Refuse),
+        ..WhichMessages::default()
+    };
+    let mut first = caller.ask::<ListMessages>(&which).await;
+    let refused = |failure: &Object| is(failure, FailureCode::SessionBusy);
+    let busy = first.as_ref().is_err_and(refused);
+    if busy {
+        which.when_busy = None;
+        first = caller.ask::<ListMessages>(&which).await;
+    }
+    match first {
+        Ok(first) => Ok(Some((first.messages, busy))),
+        Err(failure) if is_unknown(&failure) => Ok(None),
+        Err(failure) => Err(failure),
+    }
 }
 
 /// `GET /langgraph/threads/{thread_id}`.

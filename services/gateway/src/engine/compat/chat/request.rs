@@ -3,8 +3,9 @@
 use serde_json::{Map, Value, json};
 use tg_schemas::Error;
 
-use crate::engine::compat::asking::{add_sampling, begun, model};
+use crate::engine::compat::asking::{add_most, add_sampling, arguments, begun, model, result};
 use crate::engine::compat::dialect::Asked;
+use crate::engine::compat::responses::request::turns as turns_of_items;
 use crate::engine::translate::fields::fault;
 use crate::engine::translate::{Body, Fields};
 
@@ -15,26 +16,16 @@ use crate::engine::translate::{Body, Fields};
 pub(super) fn read(body: &Body) -> Result<(Asked, bool), Error> {
     let fields = Fields::new(body);
     let model = model(&fields)?;
-    let messages = fields.objects("messages")?;
-    if messages.is_empty() {
-        return Err(fault("messages", "must have at least one message"));
-    }
+    let messages = turns(&fields)?;
     if fields.integer_or("n", 1)? != 1 {
         return Err(fault("n", "must be 1: one answer is given"));
     }
     let streaming = fields.flag("stream")?;
     let options = fields.object("stream_options")?;
     let with_usage = options.map(|own| own.flag("include_usage")).transpose()?;
-    let messages: Result<Vec<Value>, Error> = messages.iter().map(turn).collect();
-    let tools: Result<Vec<Value>, Error> = fields.objects("tools")?.iter().map(tool).collect();
-    let mut own = begun(&model, messages?, tools?, streaming);
+    let mut own = begun(&model, messages, tools(&fields)?, streaming);
     add_sampling(&fields, &mut own);
-    let most = fields
-        .value("max_completion_tokens")
-        .or(fields.value("max_tokens"));
-    if let Some(most) = most {
-        own.insert("max_tokens".into(), most.clone());
-    }
+    add_most(&fields, &["max_completion_tokens", "max_tokens"], &mut own);
     match fields.value("stop") {
         None => {}
         Some(Value::String(one)) => {
@@ -56,7 +47,20 @@ pub(super) fn read(body: &Body) -> Result<(Asked, bool), Error> {
     Ok((asked, with_usage.unwrap_or(false)))
 }
 
-/// The text of a message, itself or in parts, and the addresses of its pictures.
+/// The chat. Cursor sends the items of a response under `input` in the place of messages.
+fn turns(fields: &Fields<'_>) -> Result<Vec<Value>, Error> {
+    let messages = fields.objects("messages")?;
+    if messages.is_empty() && fields.value("input").is_some() {
+        return turns_of_items(fields);
+    }
+    if messages.is_empty() {
+        return Err(fault("messages", "must have at least one message"));
+    }
+    messages.iter().map(turn).collect()
+}
+
+/// The text of a message, itself or in parts, and the addresses of its pictures. What a model thought is left out: no model here
+/// reads it again.
 fn content(message: &Fields<'_>) -> Result<(String, Vec<Value>), Error> {
     if !matches!(message.value("content"), Some(Value::Array(_))) {
         return Ok((message.text("content")?, Vec::new()));
@@ -65,6 +69,8 @@ fn content(message: &Fields<'_>) -> Result<(String, Vec<Value>), Error> {
     for part in message.objects("content")? {
         match part.text("type")?.as_str() {
             "text" => text += &part.text("text")?,
+            "refusal" => text += &part.text("refusal")?,
+            "thinking" | "redacted_thinking" | "reasoning" => {}
             "image_url" => images.push(picture(&part)?.into()),
             _ => {
                 let wrong = "must be text or image_url: other parts are not read here";
@@ -75,8 +81,12 @@ fn content(message: &Fields<'_>) -> Result<(String, Vec<Value>), Error> {
     Ok((text, images))
 }
 
-/// The address of a picture. How closely it is to be looked at is left to the model.
+/// The address of a picture: below a key, or as some clients write it, itself. How closely it is to be looked at is left to the
+/// model.
 fn picture(part: &Fields<'_>) -> Result<String, Error> {
+    if let Some(Value::String(address)) = part.value("image_url") {
+        return Ok(address.clone());
+    }
     let image = part.object("image_url")?;
     let image = image.ok_or_else(|| part.fault("image_url", "is required"))?;
     image.required_text("url")
@@ -94,10 +104,18 @@ fn turn(message: &Fields<'_>) -> Result<Value, Error> {
         }
     };
     let (text, images) = content(message)?;
+    if role == "tool" {
+        let mut own = result(text, images, message.opt_text("tool_call_id")?);
+        if let Some(name) = message.opt_text("name")? {
+            own["name"] = name.into();
+        }
+        return Ok(own);
+    }
     let mut own = json!({"role": role, "content": text});
     if !images.is_empty() {
         if role != "user" {
-            return Err(message.fault("content", "must be text: only the user sends pictures"));
+            let wrong = "must be text: only the user and tools send pictures";
+            return Err(message.fault("content", wrong));
         }
         own["images"] = images.into();
     }
@@ -108,21 +126,37 @@ fn turn(message: &Fields<'_>) -> Result<Value, Error> {
         calls.push(json!({
             "id": call.text("id")?,
             "name": function.required_text("name")?,
-            "arguments": function.text("arguments")?,
+            "arguments": arguments(&function, "arguments")?,
         }));
     }
     own["tool_calls"] = calls.into();
-    for key in ["tool_call_id", "name"] {
-        if let Some(text) = message.opt_text(key)? {
-            own[key] = text.into();
-        }
+    if let Some(name) = message.opt_text("name")? {
+        own["name"] = name.into();
     }
     Ok(own)
 }
 
+/// The tools that the model is offered. Tools of other types are left out beside functions, and refused alone.
+fn tools(fields: &Fields<'_>) -> Result<Vec<Value>, Error> {
+    let named = fields.objects("tools")?;
+    let has_functions = named.iter().any(is_function);
+    let offered = named
+        .iter()
+        .filter(|tool| !has_functions || is_function(tool));
+    offered.map(tool).collect()
+}
+
+fn is_function(tool: &Fields<'_>) -> bool {
+    tool.value("type").is_none_or(|kind| kind == "function")
+}
+
+/// A function: below a key, or flat, as responses have it.
 fn tool(tool: &Fields<'_>) -> Result<Value, Error> {
-    let function = tool.object("function")?;
-    let function = function.ok_or_else(|| tool.fault("function", "is required"))?;
+    let function = match tool.object("function")? {
+        Some(function) => function,
+        None if tool.value("name").is_some() => tool.clone(),
+        None => return Err(tool.fault("function", "is required")),
+    };
     let mut own = json!({
         "name": function.required_text("name")?,
         "description": function.text("description")?,
@@ -140,13 +174,21 @@ fn choice(fields: &Fields<'_>) -> Result<Option<String>, Error> {
         Some(Value::String(word)) if ["auto", "none", "required"].contains(&word.as_str()) => {
             Ok(Some(word.clone()))
         }
+        // As servers of Mistral have it.
+        Some(Value::String(word)) if word == "any" => Ok(Some("required".to_owned())),
         Some(Value::Object(_)) => {
-            let choice = fields.object("tool_choice")?;
-            let function = choice.as_ref().map(|own| own.object("function"));
-            let function = function.transpose()?.flatten();
-            let named = function.map(|own| own.required_text("name")).transpose()?;
             let missing = || fault("tool_choice.function", "is required");
-            named.map(Some).ok_or_else(missing)
+            let choice = fields.object("tool_choice")?.ok_or_else(missing)?;
+            match (choice.text("type")?.as_str(), choice.object("function")?) {
+                // As a word, in the form of other APIs.
+                (word @ ("auto" | "none" | "required"), None) => Ok(Some(word.to_owned())),
+                ("any", None) => Ok(Some("required".to_owned())),
+                (_, Some(function)) => function.required_text("name").map(Some),
+                ("function" | "tool", None) => {
+                    choice.opt_text("name")?.map(Some).ok_or_else(missing)
+                }
+                _ => Err(missing()),
+            }
         }
         Some(_) => {
             let text = "must be auto, none, required or a function";
@@ -241,6 +283,79 @@ mod tests {
     }
 
     #[test]
+    fn parts_and_tools_are_read_in_the_forms_of_other_apis() {
+        let (asked, _) = of(json!({
+            "model": "m", "messages": [
+                {"role": "user", "content": [{"type": "image_url", "image_url": "data:a"}]},
+                {"role": "assistant", "content": [
+                    {"type": "reasoning", "reasoning": "hm"}, {"type": "thinking", "thinking": []},
+                    {"type": "refusal", "refusal": "no"}], "tool_calls":
+                    [{"id": "c", "type": "function", "function": {"name": "see", "arguments": {"a": 1}}}]},
+                {"role": "tool", "tool_call_id": "c", "content": [
+                    {"type": "text", "text": "seen"}, {"type": "image_url", "image_url": {"url": "data:b"}}]},
+            ],
+            "tools": [
+                {"type": "function", "name": "see", "parameters": {"type": "object"}},
+                {"type": "custom", "custom": {"name": "apply_patch"}},
+            ],
+        }))
+        .unwrap();
+        let turns = &asked.body["messages"];
+        assert_eq!(turns[0]["images"], json!(["data:a"]));
+        assert_eq!(
+            (
+                &turns[1]["content"],
+                &turns[1]["tool_calls"][0]["arguments"]
+            ),
+            (&json!("no"), &json!("{\"a\":1}"))
+        );
+        assert_eq!(
+            turns[2],
+            json!({"role": "tool", "content": "seen", "tool_call_id": "c"})
+        );
+        assert_eq!(turns[3]["images"], json!(["data:b"]));
+        let tools = asked.body["tools"].as_array().unwrap();
+        assert_eq!((tools.len(), &tools[0]["name"]), (1, &json!("see")));
+    }
+
+    /// A request as Cursor sends it to the address of an own server.
+    #[test]
+    fn items_of_a_response_in_the_place_of_messages_are_the_chat() {
+        let (asked, _) = of(json!({
+            "model": "m", "stream": true, "user": "u", "reasoning": {"effort": "medium"},
+            "input": [
+                {"role": "system", "content": "be brief"},
+                {"role": "user", "content": [{"type": "input_text", "text": "q"}]},
+                {"type": "function_call", "call_id": "c", "name": "see", "arguments": "{}"},
+                {"type": "function_call_output", "call_id": "c", "output": "2"}],
+            "tools": [{"type": "function", "name": "see", "parameters": {"type": "object"}}],
+        }))
+        .unwrap();
+        let turns = asked.body["messages"].as_array().unwrap();
+        let roles: Vec<&Value> = turns.iter().map(|turn| &turn["role"]).collect();
+        assert_eq!(roles, ["system", "user", "assistant", "tool"]);
+        assert_eq!(turns[1]["content"], "q");
+    }
+
+    #[test]
+    fn a_choice_of_tools_is_read_in_each_form() {
+        let choice = |choice: Value| {
+            let body = json!({"tool_choice": choice});
+            super::choice(&Fields::new(body.as_object().unwrap())).unwrap()
+        };
+        for (asked, read) in [
+            (json!("any"), "required"),
+            (json!({"type": "auto"}), "auto"),
+            (json!({"type": "any"}), "required"),
+            (json!({"type": "tool", "name": "add"}), "add"),
+            (json!({"type": "function", "name": "add"}), "add"),
+            (json!({"function": {"name": "add"}}), "add"),
+        ] {
+            assert_eq!(choice(asked).as_deref(), Some(read));
+        }
+    }
+
+    #[test]
     fn what_is_wrong_is_named() {
         let ask = |more: Value| {
             let mut body = json!({"model": "m", "messages": [{"role": "user", "content": "x"}]});
@@ -270,7 +385,7 @@ mod tests {
             (
                 json!({"messages": [{"role": "system", "content": [
                     {"type": "image_url", "image_url": {"url": "data:a"}}]}]}),
-                "messages[0].content: must be text: only the user sends pictures",
+                "messages[0].content: must be text: only the user and tools send pictures",
             ),
             (json!({"tools": [{}]}), "tools[0].function: is required"),
             (

@@ -164,7 +164,7 @@ fn failure(fault: &CompatError, request_id: &str) -> Value {
         404 => "not_found_error",
         413 => "request_too_large",
         429 => "rate_limit_error",
-        400 | 422 => "invalid_request_error",
+        400 | 405 | 422 | 426 => "invalid_request_error",
         503 => "overloaded_error",
         504 => "timeout_error",
         _ => "api_error",

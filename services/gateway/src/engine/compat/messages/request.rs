@@ -4,7 +4,7 @@
 use serde_json::{Map, Value, json};
 use tg_schemas::Error;
 
-use crate::engine::compat::asking::{add_most, add_sampling, begun, model};
+use crate::engine::compat::asking::{self, add_most, add_sampling, begun, model};
 use crate::engine::compat::dialect::Asked;
 use crate::engine::translate::fields::fault;
 use crate::engine::translate::{Body, Fields};
@@ -17,8 +17,7 @@ pub(super) fn read(body: &Body) -> Result<(Asked, bool), Error> {
     let fields = Fields::new(body);
     let model = model(&fields)?;
     let streaming = fields.flag("stream")?;
-    let tools: Result<Vec<Value>, Error> = fields.objects("tools")?.iter().map(tool).collect();
-    let mut own = begun(&model, turns(&fields)?, tools?, streaming);
+    let mut own = begun(&model, turns(&fields)?, tools(&fields)?, streaming);
     if fields
         .opt_list("mcp_servers")?
         .is_some_and(|all| !all.is_empty())
@@ -27,7 +26,7 @@ pub(super) fn read(body: &Body) -> Result<(Asked, bool), Error> {
         return Err(fault("mcp_servers", why));
     }
     add_sampling(&fields, &mut own);
-    add_most(&fields, "max_tokens", &mut own);
+    add_most(&fields, &["max_tokens"], &mut own);
     let stop = fields.texts("stop_sequences")?;
     if !stop.is_empty() {
         own.insert("stop".into(), stop.into());
@@ -134,6 +133,11 @@ fn add_turns(message: &Fields<'_>, turns: &mut Vec<Value>) -> Result<(), Error> 
             ("document", "user") => text += &document(&block)?,
             ("image", "user") => images.push(picture(&block)?),
             ("thinking" | "redacted_thinking", "assistant") => {}
+            // What a provider did by its own tools, and what Claude Code reports of tools that came and went.
+            (kind, "assistant")
+                if kind.ends_with("_tool_use") || kind.ends_with("_tool_result") => {}
+            ("tool_addition" | "tool_removal", "user" | "system") => {}
+            ("search_result", "user") => text += &found(&block)?,
             ("tool_use", "assistant") => calls.push(call(&block)?),
             ("tool_result", "user") => {
                 results += 1;
@@ -153,7 +157,8 @@ fn add_turns(message: &Fields<'_>, turns: &mut Vec<Value>) -> Result<(), Error> 
             }
         }
     }
-    if !text.is_empty() || !images.is_empty() || !calls.is_empty() || results == 0 {
+    let is_turn = results == 0 && role != "system";
+    if !text.is_empty() || !images.is_empty() || !calls.is_empty() || is_turn {
         let mut turn = json!({"role": role, "content": text, "tool_calls": calls});
         if !images.is_empty() {
             turn["images"] = images.into();
@@ -197,27 +202,51 @@ fn call(block: &Fields<'_>) -> Result<Value, Error> {
     }))
 }
 
+/// What a search found, under its title.
+fn found(block: &Fields<'_>) -> Result<String, Error> {
+    let texts: Result<Vec<String>, Error> =
+        block.objects("content")?.iter().map(text_block).collect();
+    let (title, source) = (block.text("title")?, block.text("source")?);
+    Ok(format!("{title} ({source})\n{}\n", texts?.concat()))
+}
+
+/// The turn of a result. Its pictures are shown by the user behind it.
 fn result(block: &Fields<'_>) -> Result<Value, Error> {
-    let mut text = match block.value("content") {
-        Some(Value::Array(_)) => {
-            let blocks = block.objects("content")?;
-            let texts: Result<Vec<String>, Error> = blocks.iter().map(text_block).collect();
-            texts?.concat()
+    let (mut text, mut images) = (String::new(), Vec::new());
+    if matches!(block.value("content"), Some(Value::Array(_))) {
+        for part in block.objects("content")? {
+            match part.text("type")?.as_str() {
+                "image" => images.push(picture(&part)?.into()),
+                "document" => text += &document(&part)?,
+                "search_result" => text += &found(&part)?,
+                "tool_reference" => text += &format!("tool {}\n", part.text("tool_name")?),
+                _ => text += &text_block(&part)?,
+            }
         }
-        _ => block.text("content")?,
-    };
+    } else {
+        text = block.text("content")?;
+    }
     if block.flag("is_error")? {
         text.insert_str(0, "error: ");
     }
-    Ok(json!({
-        "role": "tool",
-        "content": text,
-        "tool_call_id": block.required_text("tool_use_id")?,
-    }))
+    let call = block.required_text("tool_use_id")?;
+    Ok(asking::result(text, images, Some(call)))
+}
+
+/// The tools that the model is offered. Tools that the provider would run are left out beside others, and refused alone.
+fn tools(fields: &Fields<'_>) -> Result<Vec<Value>, Error> {
+    let named = fields.objects("tools")?;
+    let has_custom = named.iter().any(is_custom);
+    let offered = named.iter().filter(|tool| !has_custom || is_custom(tool));
+    offered.map(tool).collect()
+}
+
+fn is_custom(tool: &Fields<'_>) -> bool {
+    tool.value("type").is_none_or(|kind| kind == "custom")
 }
 
 fn tool(tool: &Fields<'_>) -> Result<Value, Error> {
-    if tool.name_or("type", "custom")? != "custom" {
+    if !is_custom(tool) {
         let why = "must be custom: tools of providers are not run here";
         return Err(tool.fault("type", why));
     }
@@ -329,6 +358,47 @@ mod tests {
             (&turn["content"], &turn["images"]),
             (&json!("What?"), &images)
         );
+    }
+
+    /// A chat as Claude Code sends it back: what its provider's tools did, pictures that a tool returned, and tools that came later.
+    #[test]
+    fn blocks_that_claude_code_sends_back_are_read_or_left_out() {
+        let source = json!({"type": "base64", "media_type": "image/png", "data": "aGk="});
+        let (asked, _) = of(json!({
+            "model": "m",
+            "tools": [
+                {"name": "Read", "input_schema": {"type": "object"}},
+                {"type": "custom", "name": "Edit", "input_schema": {"type": "object"}},
+                {"type": "web_search_20250305", "name": "web_search", "max_uses": 8},
+            ],
+            "messages": [
+                {"role": "user", "content": "q"},
+                {"role": "assistant", "content": [
+                    {"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}},
+                    {"type": "web_search_tool_result", "tool_use_id": "s", "content": []},
+                    {"type": "text", "text": "I look"},
+                    {"type": "tool_use", "id": "a", "name": "Read", "input": {}},
+                    {"type": "tool_use", "id": "b", "name": "ToolSearch", "input": {}}]},
+                {"role": "user", "content": [
+                    {"type": "tool_result", "tool_use_id": "a", "content": [{"type": "image", "source": source}]},
+                    {"type": "tool_result", "tool_use_id": "b", "content":
+                        [{"type": "tool_reference", "tool_name": "WebFetch"}]}]},
+                {"role": "system", "content": [
+                    {"type": "text", "text": "more tools"}, {"type": "tool_addition", "tool": {"name": "x"}}]},
+            ],
+        }))
+        .unwrap();
+        let turns = asked.body["messages"].as_array().unwrap();
+        let roles: Vec<&Value> = turns.iter().map(|turn| &turn["role"]).collect();
+        assert_eq!(
+            roles,
+            ["user", "assistant", "tool", "tool", "user", "system"]
+        );
+        assert_eq!(turns[1]["content"], "I look");
+        assert_eq!(turns[3]["content"], "tool WebFetch\n");
+        assert_eq!(turns[4]["images"], json!(["data:image/png;base64,aGk="]));
+        assert_eq!(turns[5]["content"], "more tools");
+        assert_eq!(asked.body["tools"].as_array().map(Vec::len), Some(2));
     }
 
     #[test]

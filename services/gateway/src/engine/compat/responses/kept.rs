@@ -35,9 +35,9 @@ impl Wish {
                 Some(named) => Some(named.required_text("id")?),
                 None => None,
             },
-            _ => fields.opt_text("conversation")?,
+            _ => given(fields, "conversation")?,
         };
-        let previous = fields.opt_text("previous_response_id")?;
+        let previous = given(fields, "previous_response_id")?;
         if previous.is_some() && conversation.is_some() {
             let why = "must be null where previous_response_id is given";
             return Err(fault("conversation", why));
@@ -93,6 +93,11 @@ impl Wish {
         }
         Ok(said)
     }
+}
+
+/// A text; one that is empty says nothing.
+fn given(fields: &Fields<'_>, key: &str) -> Result<Option<String>, Error> {
+    Ok(fields.opt_text(key)?.filter(|text| !text.is_empty()))
 }
 
 /// Where a response is kept.

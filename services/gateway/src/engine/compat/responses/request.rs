@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 use tg_schemas::Error;
 
 use super::kept::Wish;
-use crate::engine::compat::asking::{add_most, add_sampling, begun, model};
+use crate::engine::compat::asking::{add_most, add_sampling, arguments, begun, model, result};
 use crate::engine::compat::dialect::Asked;
 use crate::engine::translate::fields::fault;
 use crate::engine::translate::{Body, Fields};
@@ -21,8 +21,17 @@ const REPEATED: [&str; 9] = [
     "tools",
     "top_p",
 ];
-/// Why nobody else's message and no output of a function has pictures.
-const ONLY_USERS: &str = "must be text: only the user sends pictures";
+/// Why nobody else's message has pictures.
+const ONLY_USERS: &str = "must be text: only the user and tools send pictures";
+/// Items of an earlier answer that say nothing to a model here.
+const LEFT_OUT: [&str; 6] = [
+    "reasoning",
+    "web_search_call",
+    "file_search_call",
+    "code_interpreter_call",
+    "image_generation_call",
+    "mcp_list_tools",
+];
 /// Why no request can name a template.
 const NO_TEMPLATES: &str = "must be null: templates are not kept here; send their text in input";
 
@@ -44,7 +53,7 @@ pub(super) fn read(body: &Body) -> Result<(Asked, Body, Wish), Error> {
     let streaming = fields.flag("stream")?;
     let mut own = begun(&model, turns(&fields)?, tools(&fields)?, streaming);
     add_sampling(&fields, &mut own);
-    add_most(&fields, "max_output_tokens", &mut own);
+    add_most(&fields, &["max_output_tokens"], &mut own);
     if let Some(choice) = choice(&fields)? {
         own.insert("tool_choice".into(), choice.into());
     }
@@ -67,7 +76,10 @@ pub(super) fn read(body: &Body) -> Result<(Asked, Body, Wish), Error> {
 }
 
 /// The chat, with the instructions first.
-fn turns(fields: &Fields<'_>) -> Result<Vec<Value>, Error> {
+///
+/// # Errors
+/// `bad-request`, with the item that is missing, wrong or not read here.
+pub(crate) fn turns(fields: &Fields<'_>) -> Result<Vec<Value>, Error> {
     let mut turns = Vec::new();
     let instructions = fields.text("instructions")?;
     if !instructions.is_empty() {
@@ -89,35 +101,40 @@ fn turns(fields: &Fields<'_>) -> Result<Vec<Value>, Error> {
     Ok(turns)
 }
 
-/// Adds an item. Calls of tools belong to what the assistant said just before them. What a model thought is left out: no
-/// model here reads it again.
+/// Adds an item. Calls of tools belong to what the assistant said just before them. What a model thought, and what a provider did by
+/// tools of its own, is left out: no model here reads it again. A tool that takes a text has that text as its argument `input`.
 fn add_item(item: &Fields<'_>, turns: &mut Vec<Value>) -> Result<(), Error> {
     match item.name_or("type", "message")?.as_str() {
         "message" => turns.push(message(item)?),
-        "reasoning" => {}
-        "function_call" => {
-            let call = json!({
-                "id": item.required_text("call_id")?,
-                "name": item.required_text("name")?,
-                "arguments": item.text("arguments")?,
-            });
-            let said = turns.last_mut().filter(|turn| turn["role"] == "assistant");
-            match said.and_then(|turn| turn["tool_calls"].as_array_mut()) {
-                Some(calls) => calls.push(call),
-                None => {
-                    turns.push(json!({"role": "assistant", "content": "", "tool_calls": [call]}))
-                }
-            }
+        "function_call" => add_call(item, arguments(item, "arguments")?, turns)?,
+        "custom_tool_call" => {
+            let input = json!({"input": item.text("input")?});
+            add_call(item, input.to_string(), turns)?;
         }
-        "function_call_output" => turns.push(json!({
-            "role": "tool",
-            "content": text(item, "output")?,
-            "tool_call_id": item.required_text("call_id")?,
-        })),
+        "function_call_output" | "custom_tool_call_output" => {
+            let (text, images) = content(item, "output")?;
+            let images = images.into_iter().map(Value::from).collect();
+            turns.push(result(text, images, Some(item.required_text("call_id")?)));
+        }
+        other if LEFT_OUT.contains(&other) => {}
         _ => {
             let why = "must be message, function_call, function_call_output or reasoning: other items are not read here";
             return Err(item.fault("type", why));
         }
+    }
+    Ok(())
+}
+
+fn add_call(item: &Fields<'_>, arguments: String, turns: &mut Vec<Value>) -> Result<(), Error> {
+    let call = json!({
+        "id": item.required_text("call_id")?,
+        "name": item.required_text("name")?,
+        "arguments": arguments,
+    });
+    let said = turns.last_mut().filter(|turn| turn["role"] == "assistant");
+    match said.and_then(|turn| turn["tool_calls"].as_array_mut()) {
+        Some(calls) => calls.push(call),
+        None => turns.push(json!({"role": "assistant", "content": "", "tool_calls": [call]})),
     }
     Ok(())
 }
@@ -141,15 +158,6 @@ fn message(item: &Fields<'_>) -> Result<Value, Error> {
         turn["images"] = images.into();
     }
     Ok(turn)
-}
-
-/// A text without pictures.
-fn text(item: &Fields<'_>, key: &str) -> Result<String, Error> {
-    let (text, images) = content(item, key)?;
-    match images.is_empty() {
-        true => Ok(text),
-        false => Err(item.fault(key, ONLY_USERS)),
-    }
 }
 
 /// A text, itself or in parts, and the addresses of its pictures. How closely they are to be looked at is left to the model.
@@ -322,6 +330,33 @@ mod tests {
         );
     }
 
+    /// Items as Codex keeps them: of tools that take a text, of searches of the provider, and pictures that a tool returned.
+    #[test]
+    fn items_that_codex_sends_back_are_read_or_left_out() {
+        let (asked, _) = of(json!({"model": "m", "input": [
+            {"role": "user", "content": "q"},
+            {"type": "web_search_call", "status": "completed", "action": {"type": "search", "query": "x"}},
+            {"type": "custom_tool_call", "call_id": "c", "name": "apply_patch", "input": "*** Begin"},
+            {"type": "function_call", "call_id": "d", "name": "view_image", "arguments": {"path": "a"}},
+            {"type": "custom_tool_call_output", "call_id": "c", "output": "Done"},
+            {"type": "function_call_output", "call_id": "d",
+                "output": [{"type": "input_image", "image_url": "data:a"}]},
+        ]}))
+        .unwrap();
+        let turns = asked.body["messages"].as_array().unwrap();
+        let roles: Vec<&Value> = turns.iter().map(|turn| &turn["role"]).collect();
+        assert_eq!(roles, ["user", "assistant", "tool", "tool", "user"]);
+        let arguments: Vec<&Value> = turns[1]["tool_calls"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|call| &call["arguments"])
+            .collect();
+        assert_eq!(arguments, [r#"{"input":"*** Begin"}"#, r#"{"path":"a"}"#]);
+        assert_eq!(turns[4]["images"], json!(["data:a"]));
+        assert!(turns[3].get("images").is_none());
+    }
+
     /// A request as Codex sends it: what is not named in it means nothing.
     #[test]
     fn tools_of_a_provider_are_left_out_beside_functions() {
@@ -381,12 +416,7 @@ mod tests {
             ),
             (
                 json!({"input": [{"role": "developer", "content": [{"type": "input_image", "image_url": "data:a"}]}]}),
-                "input[0].content: must be text: only the user sends pictures",
-            ),
-            (
-                json!({"input": [{"type": "function_call_output", "call_id": "c",
-                    "output": [{"type": "input_image", "image_url": "data:a"}]}]}),
-                "input[0].output: must be text: only the user sends pictures",
+                "input[0].content: must be text: only the user and tools send pictures",
             ),
             (
                 json!({"tools": [{"type": "web_search"}]}),
