@@ -383,6 +383,7 @@ const LINES: &[&str] = &[
     "forget-memory --memory-id m",
     "show-tenant-config --json",
     "set-tenant-config compact_keep_last_n=3 agent_flow=main",
+    "call list-conversations agent_id=i limit=3 -w acme --json",
     "chat --agent researcher --session-id s -q why",
     "parked list",
     "process-status --watch",
@@ -439,7 +440,7 @@ fn what_does_not_fit_together_is_refused() {
     }
 }
 
-/// The operations that are declared as types, each with the command that asks it; empty: none does, it is for programs.
+/// The operations that are declared as types, each with the command that asks it: `call` asks those that have none of their own.
 const OPERATIONS: &[(&str, &str)] = &[
     ("list-named-agents", "list-agents"),
     ("get-named-agent", "show-agent"),
@@ -447,37 +448,37 @@ const OPERATIONS: &[(&str, &str)] = &[
     ("create-session", "chat"),
     ("list-sessions", "list-sessions"),
     ("get-session", "show-session"),
-    ("delete-session", ""),
+    ("delete-session", "call"),
     ("list-messages", "show-session"),
     ("send-message", "chat"),
-    ("cancel-turn", ""),
+    ("cancel-turn", "call"),
     ("list-agents", "list-agents"),
     ("create-agent", "put-agent"),
-    ("get-agent", ""),
+    ("get-agent", "call"),
     ("update-agent", "put-agent"),
     ("delete-agent", "delete-agent"),
     ("list-templates", "list-agent-templates"),
     ("create-from-template", "put-agent"),
-    ("list-conversations", ""),
-    ("create-conversation", ""),
-    ("get-conversation", ""),
-    ("update-conversation", ""),
-    ("delete-conversation", ""),
-    ("list-conversation-messages", ""),
-    ("send-conversation-message", ""),
-    ("list-conversation-summaries", ""),
-    ("expand-conversation-summary", ""),
-    ("undo-conversation-compaction", ""),
-    ("list-llm-services", ""),
-    ("create-llm-service", ""),
-    ("get-llm-service", ""),
-    ("update-llm-service", ""),
-    ("delete-llm-service", ""),
-    ("list-reranking-services", ""),
-    ("create-reranking-service", ""),
-    ("get-reranking-service", ""),
-    ("update-reranking-service", ""),
-    ("delete-reranking-service", ""),
+    ("list-conversations", "call"),
+    ("create-conversation", "call"),
+    ("get-conversation", "call"),
+    ("update-conversation", "call"),
+    ("delete-conversation", "call"),
+    ("list-conversation-messages", "call"),
+    ("send-conversation-message", "call"),
+    ("list-conversation-summaries", "call"),
+    ("expand-conversation-summary", "call"),
+    ("undo-conversation-compaction", "call"),
+    ("list-llm-services", "call"),
+    ("create-llm-service", "call"),
+    ("get-llm-service", "call"),
+    ("update-llm-service", "call"),
+    ("delete-llm-service", "call"),
+    ("list-reranking-services", "call"),
+    ("create-reranking-service", "call"),
+    ("get-reranking-service", "call"),
+    ("update-reranking-service", "call"),
+    ("delete-reranking-service", "call"),
     ("compact-session", "compact-session"),
     ("session-lineage", "show-session-lineage"),
     ("undo-compaction", "undo-compaction"),
@@ -491,13 +492,12 @@ const OPERATIONS: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn every_operation_has_its_command_or_is_for_programs() {
+fn every_operation_has_its_command() {
     let declared: Vec<&str> = operations::ALL.iter().map(|meta| meta.name).collect();
     let listed: Vec<&str> = OPERATIONS.iter().map(|(name, _)| *name).collect();
     assert_eq!(listed, declared);
     let known: BTreeSet<&str> = ALL.iter().map(|row| row.name).collect();
     for (operation, command) in OPERATIONS {
-        let is_asked = command.is_empty() || known.contains(command);
-        assert!(is_asked, "{operation}: {command}");
+        assert!(known.contains(command), "{operation}: {command}");
     }
 }
