@@ -1,4 +1,4 @@
-//! The trail of turns: a line of JSON for each turn, and for each call of a model that the service makes itself. It names who asked
+//! The trail of turns: a line of JSON for each turn, and for each call of a model that it took. It names who asked
 //! what of whom and what that cost, and never what was said. A line that cannot be written fails nothing.
 
 use std::fs::{OpenOptions, create_dir_all, read_dir, remove_file};
@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 use tg_mesh::leased_store::off_runtime;
 use tg_mesh::{Cx, OpenError, clock};
+use tg_schemas::msg::AnswerCall;
 use tg_schemas::operations::{TurnResult, Usage};
 use tg_schemas::{Error, ErrorCode};
 use uuid::Uuid;
@@ -38,7 +39,10 @@ pub(crate) struct Who {
     pub(crate) parent: String,
 }
 
-/// A call of a model that the service made itself.
+/// Billionths of a dollar in one.
+const NANO: f64 = 1e9;
+
+/// A call of a model, by the service itself or by the agent of the turn.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ModelCall {
     pub(crate) surface: &'static str,
@@ -46,6 +50,27 @@ pub(crate) struct ModelCall {
     pub(crate) is_done: bool,
     pub(crate) usage: Usage,
     pub(crate) usd: Option<f64>,
+}
+
+impl ModelCall {
+    /// One of those that the agent made for a turn.
+    pub(crate) fn of_agent(surface: &'static str, call: AnswerCall) -> Self {
+        #[allow(clippy::cast_precision_loss, reason = "it is shown as dollars")]
+        let usd = call.nanodollars.map(|nano| nano as f64 / NANO);
+        Self {
+            surface,
+            model: call.model,
+            is_done: !call.failed,
+            usage: Usage {
+                input: call.in_token,
+                output: call.out_token,
+                cache_read: call.cache_read,
+                cache_write: call.cache_write,
+                total: call.in_token.saturating_add(call.out_token),
+            },
+            usd,
+        }
+    }
 }
 
 /// Something, or `null` for an empty text.

@@ -13,7 +13,7 @@ use super::agent::Agent;
 use super::execution::StepExecution;
 use super::late::ending;
 use super::playback::{Playback, Which};
-use crate::engine::decision::{Decision, Observation};
+use crate::engine::decision::{Decision, Observation, Usage};
 use crate::engine::exchange::{Entry, Outcome, ToolUse};
 use crate::engine::toolset::Tool;
 use crate::error::Stop;
@@ -157,17 +157,8 @@ impl Calling {
         };
         let mut output = match result {
             Ok(mut output) => {
-                let used = &mut output.usage;
-                if used.cost.is_none()
-                    && used.in_token + used.out_token > 0
-                    && self.playback.is_none()
-                {
-                    // A tool that says no model asked one of the flow, which is the agent's own as far as anybody knows here.
-                    let model = match used.model.as_str() {
-                        "" => &self.model,
-                        model => model,
-                    };
-                    used.cost = prices::cost(&self.cx, model, used, None);
+                if self.playback.is_none() {
+                    self.complete(&mut output.usage);
                 }
                 if self.records {
                     let outcome = Outcome::Returned(output.clone().into());
@@ -203,6 +194,23 @@ impl Calling {
                 ..Observation::failed(told)
             },
         })
+    }
+
+    /// What a tool took, with what it cost, and as a call where who asked keeps a trail of them.
+    fn complete(&self, used: &mut Usage) {
+        // A tool that says no model asked one of the flow, which is the agent's own as far as anybody knows here.
+        let model = match used.model.as_str() {
+            "" => self.model.clone(),
+            model => model.to_owned(),
+        };
+        if used.cost.is_none() && used.in_token + used.out_token > 0 {
+            used.cost = prices::cost(&self.cx, &model, used, None);
+        }
+        if self.caller_depth == 0 {
+            used.calls.clear();
+        } else if used.calls.is_empty() && !used.cost.is_none() {
+            used.list(&model, false);
+        }
     }
 
     async fn called(&self, tool: &Tool, arguments: Arguments) -> Result<Output, Error> {
