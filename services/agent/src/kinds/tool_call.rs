@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 use tg_clients::rendering::ReadyPrompts;
 use tg_mesh::Cx;
+use tg_schemas::Error;
 use tg_schemas::msg::Citation;
 
 use crate::engine::decision::{Explained, Usage};
@@ -44,6 +45,8 @@ pub struct Output {
     pub trace: Vec<Explained>,
     /// What numbers in the text name that the run did not know.
     pub citations: Vec<Citation>,
+    /// It failed after models were asked: all there is beside this is what they took.
+    pub failed: Option<Error>,
 }
 
 impl From<String> for Output {
@@ -62,6 +65,7 @@ impl From<Output> for Returned {
             usage,
             trace,
             citations,
+            failed: _,
         } = output;
         Self {
             text,
@@ -88,6 +92,7 @@ impl From<Returned> for Output {
             usage,
             trace,
             citations,
+            failed: None,
         }
     }
 }

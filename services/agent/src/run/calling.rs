@@ -152,6 +152,11 @@ impl Calling {
             Some(playback) => match playback.tool(self.which(), &tool.name, &arguments)? {
                 Outcome::Returned(returned) => Ok(returned.into()),
                 Outcome::Failed(error) => Err(error),
+                Outcome::Lost(error, usage) => Ok(Output {
+                    usage,
+                    failed: Some(error),
+                    ..Output::default()
+                }),
                 Outcome::Unknown => return Ok(Observation::failed(UNKNOWN)),
             },
         };
@@ -159,6 +164,9 @@ impl Calling {
             Ok(mut output) => {
                 if self.playback.is_none() {
                     self.complete(&mut output.usage);
+                }
+                if let Some(error) = output.failed.take() {
+                    return self.lost(tool, &arguments, (error, output.usage));
                 }
                 if self.records {
                     let outcome = Outcome::Returned(output.clone().into());
@@ -193,6 +201,25 @@ impl Calling {
                 usage: output.usage,
                 ..Observation::failed(told)
             },
+        })
+    }
+
+    /// A tool failed that had asked models: what they took counts.
+    fn lost(
+        &mut self,
+        tool: &Tool,
+        arguments: &Arguments,
+        (error, usage): (Error, Usage),
+    ) -> Result<Observation, Stop> {
+        if self.cx.cancel.is_cancelled() || self.cx.deadline.passed() {
+            return Err(ending(&self.cx, &error));
+        }
+        let outcome = Outcome::Lost(error.clone(), usage.clone());
+        self.note_tool(tool, arguments, outcome);
+        Ok(Observation {
+            called: true,
+            usage,
+            ..Observation::failed(error.message)
         })
     }
 
@@ -233,7 +260,8 @@ impl Calling {
         let result = kinds::call(&call, tool, arguments).await;
         count(tool, started);
         let gone = self.cx.cancel.is_cancelled() || self.cx.deadline.passed();
-        if result.is_err() && !gone {
+        let failed = !matches!(&result, Ok(output) if output.failed.is_none());
+        if failed && !gone {
             metrics::counter!("tg_agent_tool_error_total", "tool" => tool.kind.label())
                 .increment(1);
         }

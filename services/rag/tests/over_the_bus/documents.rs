@@ -164,6 +164,11 @@ async fn both_searches_count_and_each_alone_when_asked(place: Place) {
     let error = frames[0].error.clone().unwrap();
     assert!(error.message.contains("another model"), "{error:?}");
     assert!(frames[0].end_of_session);
+    // The model had been asked before.
+    assert_eq!(
+        (frames[0].in_token, frames[0].out_token),
+        (Some(10), Some(2))
+    );
     world.script.lock().refusing = Vec::new();
     world.script.lock().failing = vec!["keyword-index", "embeddings"];
     let frames: Vec<DocumentRagResponse> = world.ask("document-rag", &asked("")).await;

@@ -342,6 +342,8 @@ async fn every_error_is_final_and_typed(place: Place) {
         assert_eq!(last.error.as_ref().unwrap().kind, "graph-rag-error");
         assert!(last.end_of_session && last.end_of_stream);
         assert_eq!(last.message_type, "chunk");
+        // The model had been asked before.
+        assert_eq!((last.in_token, last.out_token), (Some(10), Some(2)));
         assert_eq!(
             frames.iter().filter(|frame| frame.error.is_some()).count(),
             1
