@@ -77,6 +77,24 @@ pub struct World {
     pub saved: Arc<RecordingConsumer<LibraryTexts>>,
     /// Plays prompts.
     pub prompts: Arc<Played<PromptRequest, PromptResponse>>,
+    /// Plays the ledger of the agent. It refuses calls while `budget` fails.
+    pub ledger: Arc<Ledger>,
+}
+
+type Ledger = Played<UsageRequest, UsageResponse>;
+
+/// See [`World::ledger`].
+fn ledger(script: &Arc<Mutex<Script>>) -> Arc<Ledger> {
+    let script = script.clone();
+    Played::new(move |_, ask: UsageRequest| {
+        let over = script.lock().failing.contains(&"budget");
+        let refused = over && ask.operation == "reserve-call";
+        Ok(UsageResponse {
+            bound: true,
+            refused: if refused { "it is used up" } else { "" }.to_owned(),
+            ..UsageResponse::default()
+        })
+    })
 }
 
 #[derive(Clone)]
@@ -235,6 +253,7 @@ impl World {
             saved: Arc::default(),
         });
         let prompts = services::prompts(Fake(state.clone()));
+        let ledger = ledger(&state.script);
         let config = Config::new();
         let schema = r#"{"name": "orders", "description": "What was bought",
             "fields": [{"name": "total", "type": "integer", "primary_key": true}]}"#;
@@ -243,6 +262,8 @@ impl World {
         wiring.push(if own_graph { OWN } else { FOREIGN });
         let host = |mesh: &_| {
             let mut all = fakes(&state, &prompts, own_graph);
+            let agent = Processor::new(processors::agent_manager::PROCESSOR);
+            all.push(agent.serves(processors::agent_manager::USAGE_TOTALS, ledger.clone()));
             all.extend(tg_rag::processors(mesh, options).unwrap());
             all
         };
@@ -254,6 +275,7 @@ impl World {
             store: state.store.clone(),
             saved: state.saved.clone(),
             prompts,
+            ledger,
         }
     }
 
