@@ -6,7 +6,7 @@ use tg_schemas::msg::{AgentRequest, AgentRun, collection_or_default};
 use super::bounds;
 use super::guards::Window;
 use super::guards::thresholds::MAX_WINDOW;
-use super::router::BUILT;
+use super::patterns;
 use crate::error::AgentError;
 
 /// Whether a question can begin a run.
@@ -21,8 +21,8 @@ pub fn check(question: &AgentRequest) -> Result<(), AgentError> {
         return Err(AgentError::LargeQuestion);
     }
     let pattern = question.pattern.trim();
-    if !pattern.is_empty() && !BUILT.contains(&pattern) {
-        return Err(AgentError::UnknownPattern(BUILT.join(", ")));
+    if !pattern.is_empty() && !patterns::is_known(pattern) {
+        return Err(AgentError::UnknownPattern(patterns::names().join(", ")));
     }
     let mut models = std::iter::once(&question.model).chain(&question.models);
     let are_long = models.any(|model| model.len() > limits::MODEL_NAME);
