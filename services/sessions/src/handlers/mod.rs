@@ -25,18 +25,7 @@ use std::sync::Arc;
 use tg_clients::operations::Served;
 use tg_mesh::LeasedStore;
 use tg_provider_http::Credentials;
-use tg_schemas::operations::{
-    CancelTurn, Chat, CompactSession, CreateAgent, CreateConversation, CreateFromTemplate,
-    CreateLlmService, CreateRerankingService, CreateSession, DeleteAgent, DeleteConversation,
-    DeleteLlmService, DeleteRerankingService, DeleteSession, ExpandConversationSummary,
-    ExpandSummary, ExportSession, ForgetMemory, GetAgent, GetConversation, GetLlmService,
-    GetNamedAgent, GetRerankingService, GetSession, GetTenantConfig, ImportSession, ListAgents,
-    ListConversationMessages, ListConversationSummaries, ListConversations, ListLlmServices,
-    ListMemories, ListMessages, ListNamedAgents, ListRerankingServices, ListSessions,
-    ListTemplates, PutTenantConfig, SendConversationMessage, SendMessage, SessionLineage,
-    UndoCompaction, UndoConversationCompaction, UpdateAgent, UpdateConversation, UpdateLlmService,
-    UpdateRerankingService,
-};
+use tg_schemas::operations;
 
 use crate::engine::catalogue::Catalogue;
 use crate::engine::chat::ChatDefaults;
@@ -79,54 +68,12 @@ pub(crate) fn served(
         credentials: options.credentials.clone(),
         chat: options.chat(),
     });
-    Served::default()
-        .serve::<ListNamedAgents>(agents.clone())
-        .serve::<GetNamedAgent>(agents.clone())
-        .serve::<Chat>(agents.clone())
-        .serve::<CreateSession>(agents.clone())
-        .serve::<ListSessions>(agents.clone())
-        .serve::<GetSession>(agents.clone())
-        .serve::<DeleteSession>(agents.clone())
-        .serve::<ListMessages>(agents.clone())
-        .serve::<CancelTurn>(agents.clone())
-        .serve::<SendMessage>(agents.clone())
-        .serve::<ListAgents>(agents.clone())
-        .serve::<CreateAgent>(agents.clone())
-        .serve::<CreateFromTemplate>(agents.clone())
-        .serve::<GetAgent>(agents.clone())
-        .serve::<UpdateAgent>(agents.clone())
-        .serve::<DeleteAgent>(agents.clone())
-        .serve::<ListTemplates>(agents.clone())
-        .serve::<ListConversations>(agents.clone())
-        .serve::<CreateConversation>(agents.clone())
-        .serve::<GetConversation>(agents.clone())
-        .serve::<UpdateConversation>(agents.clone())
-        .serve::<DeleteConversation>(agents.clone())
-        .serve::<ListConversationMessages>(agents.clone())
-        .serve::<ListConversationSummaries>(agents.clone())
-        .serve::<ExpandConversationSummary>(agents.clone())
-        .serve::<UndoConversationCompaction>(agents.clone())
-        .serve::<ListLlmServices>(agents.clone())
-        .serve::<CreateLlmService>(agents.clone())
-        .serve::<GetLlmService>(agents.clone())
-        .serve::<UpdateLlmService>(agents.clone())
-        .serve::<DeleteLlmService>(agents.clone())
-        .serve::<ListRerankingServices>(agents.clone())
-        .serve::<CreateRerankingService>(agents.clone())
-        .serve::<GetRerankingService>(agents.clone())
-        .serve::<UpdateRerankingService>(agents.clone())
-        .serve::<DeleteRerankingService>(agents.clone())
-        .serve::<CompactSession>(agents.clone())
-        .serve::<SessionLineage>(agents.clone())
-        .serve::<UndoCompaction>(agents.clone())
-        .serve::<ExpandSummary>(agents.clone())
-        .serve::<ExportSession>(agents.clone())
-        .serve::<ImportSession>(agents.clone())
-        .serve::<ListMemories>(agents.clone())
-        .serve::<ForgetMemory>(agents.clone())
-        .serve::<GetTenantConfig>(agents.clone())
-        .serve::<PutTenantConfig>(agents.clone())
-        .serve::<SendConversationMessage>(agents)
+    macro_rules! all {
+        ($($operation:ident),* $(,)?) => {
+            Served::default()$(.serve::<operations::$operation>(agents.clone()))*
+        };
+    }
+    tg_schemas::each_operation!(all)
 }
 
 #[cfg(test)]
