@@ -33,7 +33,7 @@ fn taking(model: &str, characters: usize) -> Took {
     }
 }
 
-/// The name that a provider has for a model which answers call `openai/NAME/1536`.
+/// The name that a provider has for a model which answers call `DIALECT/NAME/1536`.
 fn own_name(model: &str) -> &str {
     let named = model.rsplit_once('/').map_or(model, |(named, _)| named);
     named.split_once('/').map_or(named, |(_, own)| own)
@@ -116,12 +116,9 @@ mod tests {
     #[test]
     fn a_model_counts_by_the_name_that_its_provider_has_for_it() {
         for (told, own) in [
-            (
-                "openai/text-embedding-3-small/1536",
-                "text-embedding-3-small",
-            ),
-            ("openai/BAAI/bge-m3/1024", "BAAI/bge-m3"),
-            ("ollama/nomic-embed-text/768", "nomic-embed-text"),
+            ("far/text-embedding-3-small/1536", "text-embedding-3-small"),
+            ("far/BAAI/bge-m3/1024", "BAAI/bge-m3"),
+            ("near/nomic-embed-text/768", "nomic-embed-text"),
         ] {
             assert_eq!(own_name(told), own);
         }
