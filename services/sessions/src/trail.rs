@@ -81,6 +81,17 @@ fn named(text: &str) -> Value {
     }
 }
 
+/// Who holds the credential that the request came with, and the id of the key that it is, never the key itself.
+fn holder(cx: &Cx) -> (Value, Value) {
+    let headers = &cx.headers;
+    let user = headers.user_id.as_deref().unwrap_or_default();
+    let known = headers.credential.as_deref().unwrap_or_default();
+    (
+        named(user),
+        named(known.strip_prefix("key:").unwrap_or_default()),
+    )
+}
+
 /// Id of the request as its client knows it. The client may have chosen it: each line has our own id of the request, too.
 fn request(cx: &Cx) -> String {
     cx.request().unwrap_or(&cx.id).to_owned()
@@ -88,8 +99,10 @@ fn request(cx: &Cx) -> String {
 
 /// A line for each call of a model.
 fn called(cx: &Cx, who: &Who, calls: &[ModelCall]) -> Vec<Value> {
+    let (principal, token) = holder(cx);
     let line = |call: &ModelCall| {
         json!({
+            "principal": principal, "token_id": token,
             "event": "llm.call", "request_id": Uuid::new_v4().to_string(), "id": cx.id.to_string(),
             "parent_request_id": request(cx), "caller_depth": who.depth + 1,
             "workspace": cx.workspace(), "user_id": named(&who.user), "surface": call.surface,
@@ -123,7 +136,9 @@ impl Trail {
     ) {
         let mut fields = called(cx, who, calls);
         let turn = ended.ok().cloned().unwrap_or_default();
+        let (principal, token) = holder(cx);
         fields.push(json!({
+            "principal": principal, "token_id": token,
             "event": "agent.turn", "request_id": request(cx), "id": cx.id.to_string(), "parent_request_id": named(&who.parent),
             "caller_depth": who.depth, "workspace": cx.workspace(), "user_id": named(&who.user),
             "surface": who.surface, "agent": who.agent,

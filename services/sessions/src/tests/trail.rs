@@ -3,11 +3,14 @@
 use std::fs;
 
 use serde_json::{Value, json};
-use tg_schemas::msg::{AgentRequest, AgentResponse, AnswerCall, AnswerCost};
-use tg_schemas::operations::{
-    CompactSession, CreateSession, NewSession, SendMessage, SentMessage, Session,
+use tg_mesh::Ask;
+use tg_schemas::msg::{
+    AgentRequest, AgentResponse, AnswerCall, AnswerCost, OperationRequest, OperationResponse,
 };
-use tg_schemas::{Error, ErrorCode, Reply};
+use tg_schemas::operations::{
+    CompactSession, CreateSession, NewSession, SESSIONS, SendMessage, SentMessage, Session,
+};
+use tg_schemas::{Class, Error, ErrorCode, Reply, Topic, WorkspaceId};
 use tg_testkit::fakes::Play;
 use tg_testkit::on_both_buses;
 use tg_testkit::place::Place;
@@ -157,6 +160,30 @@ async fn line_037_a_turn_has_a_line_for_each_call_of_its_agent(place: Place) {
     assert!(!text.contains("secret") && !text.contains("10.0.0.1"));
 }
 
+async fn line_040_a_line_names_the_key_by_its_id(place: Place) {
+    let world = World::start(&place).await;
+    let workspace = WorkspaceId::new("default").unwrap();
+    let topic = Topic::workspace(Class::Request, SESSIONS, &workspace);
+    let request = json!({"name": "ann", "message": "secret"});
+    let question = OperationRequest {
+        operation: "chat".to_owned(),
+        request: request.as_object().cloned().unwrap(),
+    };
+    for (credential, id) in [("key:k1", Value::from("k1")), ("token", Value::Null)] {
+        let ask = Ask {
+            user_id: Some("u1".to_owned()),
+            credential: Some(credential.to_owned()),
+            ..Ask::default()
+        };
+        let answer = world.flow.mesh.ask(&topic, &question, ask);
+        let told: OperationResponse = answer.last().await.unwrap();
+        assert_eq!(told.error, None);
+        let (_, lines) = trail(&world);
+        let line = lines.last().unwrap();
+        assert_eq!((&line["principal"], &line["token_id"]), (&"u1".into(), &id));
+    }
+}
+
 /// A session with one turn, of which nothing stays when it is shortened.
 async fn short(world: &World) -> Session {
     let new = NewSession {
@@ -238,6 +265,7 @@ on_both_buses!(
     line_040_the_trail_has_nothing_of_what_was_said,
     line_037_a_turn_is_written_down_with_the_calls_that_were_made_for_it,
     line_037_a_turn_has_a_line_for_each_call_of_its_agent,
+    line_040_a_line_names_the_key_by_its_id,
     line_037_a_summary_on_demand_is_written_down_even_where_it_failed,
     line_037_looking_for_facts_is_written_down_after_its_turn,
 );
