@@ -162,6 +162,20 @@ impl Asking<'_> {
         hearing: &Hearing,
         made: &mut Vec<AnswerCall>,
     ) -> Result<Answered, SessionsError> {
+        self.ask_as(cx, "turn", hearing, made).await
+    }
+
+    /// The same under another name. Whoever asks again under the same name is answered the same.
+    ///
+    /// # Errors
+    /// As [`Self::ask`].
+    pub(super) async fn ask_as(
+        &self,
+        cx: &Cx,
+        name: &str,
+        hearing: &Hearing,
+        made: &mut Vec<AnswerCall>,
+    ) -> Result<Answered, SessionsError> {
         let workspace = WorkspaceId::new(cx.workspace())?;
         let listening = Listening {
             cx,
@@ -170,7 +184,7 @@ impl Asking<'_> {
             patience: TURN,
         };
         let streaming = hearing.events.is_some();
-        let answer = listening.agent(format!("{}/turn", cx.id), &self.request(streaming))?;
+        let answer = listening.agent(format!("{}/{name}", cx.id), &self.request(streaming))?;
         let heard = heard(answer, hearing, made).await;
         heard.map_err(|fault| match fault {
             NotHeard::Interrupted => SessionsError::Interrupted,

@@ -52,22 +52,28 @@ pub(crate) struct Agents {
     chat: ChatDefaults,
 }
 
+impl Agents {
+    /// What all handlers go by.
+    pub(crate) fn new(
+        catalogue: Arc<Catalogue>,
+        levels: Levels,
+        (store, turns): (Arc<LeasedStore<SqliteSessions>>, Arc<Turns>),
+        options: &Options,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            catalogue,
+            store,
+            turns,
+            levels,
+            trail: Arc::new(Trail::below(&options.data_dir, options.trail_days)),
+            credentials: options.credentials.clone(),
+            chat: options.chat(),
+        })
+    }
+}
+
 /// All operations of the service.
-pub(crate) fn served(
-    catalogue: Arc<Catalogue>,
-    levels: Levels,
-    (store, turns): (Arc<LeasedStore<SqliteSessions>>, Arc<Turns>),
-    options: &Options,
-) -> Served {
-    let agents = Arc::new(Agents {
-        catalogue,
-        store,
-        turns,
-        levels,
-        trail: Arc::new(Trail::below(&options.data_dir, options.trail_days)),
-        credentials: options.credentials.clone(),
-        chat: options.chat(),
-    });
+pub(crate) fn served(agents: &Arc<Agents>) -> Served {
     macro_rules! all {
         ($($operation:ident),* $(,)?) => {
             Served::default()$(.serve::<operations::$operation>(agents.clone()))*
@@ -90,12 +96,12 @@ mod tests {
         let durability = tg_storage::Durability::Process;
         let store = SqliteSessions::open(&dir.path().join("i"), dir.path(), durability).unwrap();
         let store = LeasedStore::opened_with("sessions", store);
-        let served = served(
+        let served = served(&Agents::new(
             Arc::default(),
             Levels::default(),
             (store, Turns::new(1)),
             &Options::default(),
-        );
+        ));
         let declared = ALL.iter().filter(|meta| meta.service == SESSIONS);
         let declared: BTreeSet<_> = declared.map(|meta| meta.name).collect();
         assert_eq!(served.names().collect::<BTreeSet<_>>(), declared);

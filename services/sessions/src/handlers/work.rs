@@ -492,7 +492,7 @@ async fn continued(
 }
 
 /// What an agent is told of a message; nothing of one that only says that the agent failed.
-fn told(message: &Message) -> Option<Said> {
+pub(super) fn told(message: &Message) -> Option<Said> {
     let failed = message.result.as_deref().and_then(turn_result);
     if failed.is_some_and(|told| told.finish_reason == FAILED) {
         return None;

@@ -168,7 +168,11 @@ async fn what_is_announced_is_kept_by_the_sessions_first(place: Place) {
         (&*notice.session_id, &*notice.text),
         ("talk", "**The Bee**\n\nB")
     );
-    assert_eq!(*kept.asked.lock(), [notice]);
+    let asked = SessionNotice {
+        notification: "The task of agent The Bee is completed. Its result:\n\nB".into(),
+        ..notice
+    };
+    assert_eq!(*kept.asked.lock(), [asked]);
 }
 
 /// Line 113: work that is given as tasks is as deep as any other.
