@@ -19,7 +19,7 @@ use super::asking::{Asking, Hearing, flow_of};
 use super::work::told;
 use crate::engine::definition::Definition;
 use crate::engine::transcript::{Said, TOLD, framing};
-use crate::store::{Session, SessionStore, Surface, Unasked};
+use crate::store::{Session, SessionStore, Unasked};
 use crate::trail::{ModelCall, Who};
 
 /// Sessions of a chain that are looked at to find the one that goes on.
@@ -109,12 +109,13 @@ impl Announced {
     /// to be asked, or it failed each time.
     async fn worded(&self, cx: &Cx, session: &Session, notice: &SessionNotice) -> Option<String> {
         let agents = &*self.0;
-        if notice.notification.is_empty() || session.owner.surface != Surface::Named {
+        if notice.notification.is_empty() {
             return None;
         }
+        let (agent, _) = agents.either(cx, &session.owner.agent).await.ok()?;
         let agent = Definition {
             tools: Vec::new(),
-            ..(**agents.agent(&session.owner.agent).ok()?).clone()
+            ..(*agent).clone()
         };
         let settings = agents.tenant(cx).await.ok()?.effective;
         let usual = settings.agent_flow.as_deref().unwrap_or_default();

@@ -54,7 +54,7 @@ impl Handle<Chat> for Agents {
 impl Agents {
     /// The agent of a file with a name, else the agent of the workspace with this id; and what that is told before the first
     /// message.
-    async fn either(
+    pub(super) async fn either(
         &self,
         cx: &Cx,
         name: &str,

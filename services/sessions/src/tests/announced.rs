@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use tg_mesh::{Answer, Ask, Deadline};
 use tg_schemas::msg::{OperationResponse, SessionNotice};
 use tg_schemas::operations::{
-    CompactSession, CreateSession, GetSession, NewSession, OneSession, PutTenantConfig,
-    SessionMessage, TenantChange,
+    CompactSession, CreateAgent, CreateConversation, CreateSession, GetSession, NewAgent,
+    NewConversation, NewSession, OneSession, PutTenantConfig, SessionMessage, TenantChange,
 };
 use tg_schemas::processors::sessions::NOTICES;
 use tg_schemas::{Error, ErrorCode, WorkspaceId};
@@ -149,6 +149,19 @@ async fn line_116_the_agent_of_the_session_says_what_came_of_a_task(place: Place
         assert!(one.framing.contains("User: one"), "{}", one.framing);
         assert_eq!(one.tool_names, Some(Vec::new()));
     }
+    // So does the agent of a conversation.
+    let new = NewAgent {
+        name: "r".to_owned(),
+        ..NewAgent::default()
+    };
+    let agent = world.call::<CreateAgent>(&new).await.unwrap();
+    let new = NewConversation {
+        agent_id: agent.agent_id,
+        ..NewConversation::default()
+    };
+    let begun = world.call::<CreateConversation>(&new).await.unwrap();
+    let told = announce_by(&world, &begun.conversation_id, ("m", "Bee is done")).await;
+    assert_eq!(told.unwrap().data["text"], "so Bee is done");
     // Without a flow nobody can be asked.
     let flow = TenantChange {
         agent_flow: Some(Some("none".to_owned())),
