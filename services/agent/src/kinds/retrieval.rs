@@ -106,12 +106,15 @@ async fn collect<R: Reply + Into<Part>>(
         let failed = part.error().cloned();
         let part: Part = part.into();
         output.usage.add(&part.usage);
-        if failed.is_some() {
-            return Ok(Output {
-                usage: output.usage,
-                failed,
-                ..Output::default()
-            });
+        if let Some(error) = failed {
+            return match output.usage.in_token + output.usage.out_token {
+                0 => Err(error),
+                _ => Ok(Output {
+                    usage: output.usage,
+                    failed: Some(error),
+                    ..Output::default()
+                }),
+            };
         }
         output.text.push_str(&part.text);
         sources.extend(part.sources);
