@@ -85,10 +85,10 @@ async fn execute(prepared: Prepared, by_link: bool) -> u8 {
 
 /// The exit code of an error. Ctrl-C and a reader that has gone are none.
 fn exit_code(error: &Error, fails_with_one: bool) -> u8 {
-    match error {
-        Error::OutputClosed | Error::Interrupted => error.exit_code(),
-        _ if fails_with_one => FAILED,
-        _ => error.exit_code(),
+    let is_one = !matches!(error, Error::OutputClosed | Error::Interrupted);
+    match fails_with_one && is_one {
+        true => FAILED,
+        false => error.exit_code(),
     }
 }
 
