@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use tg_mesh::Processor;
 use tg_schemas::msg::*;
 use tg_schemas::processors::{self, ProcessorSpec, Serves, Spec};
-use tg_schemas::{Class, Error, ErrorCode, Message, Reply, Triple};
+use tg_schemas::{Class, Error, ErrorCode, Message, Reply, Term, Triple};
 use tg_testkit::config::Config;
 use tg_testkit::fakes::{Played, RecordingConsumer};
 use tg_testkit::flow::{TestFlow, Wiring};
@@ -17,6 +17,17 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
 use crate::{graphs, services};
+
+/// The sum of what the entities of a trace say by a predicate of the vocabulary.
+pub fn summed<'a>(triples: impl IntoIterator<Item = &'a Triple>, predicate: &str) -> i64 {
+    let predicate = Some(Term::iri(predicate));
+    let told = triples.into_iter().filter(|triple| triple.p == predicate);
+    told.map(|triple| match &triple.o {
+        Some(Term::Literal { value, .. }) => value.parse::<i64>().unwrap(),
+        other => panic!("no number: {other:?}"),
+    })
+    .sum()
+}
 
 /// What every fake was asked, by name.
 #[derive(Default)]
