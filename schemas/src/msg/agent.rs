@@ -179,6 +179,12 @@ pub struct AgentRequest {
     #[serde(deserialize_with = "nullable", skip_serializing_if = "Vec::is_empty")]
     /// Collections that tools over collections look into, at most 100; empty: `collection`. Ours.
     pub collections: Vec<String>,
+    #[serde(
+        deserialize_with = "nullable",
+        skip_serializing_if = "String::is_empty"
+    )]
+    /// When there is too much of a loop, as the row `loop_detection` says it of a workspace; empty: as that says. Ours.
+    pub loop_detection: String,
 }
 
 impl Default for AgentRequest {
@@ -214,6 +220,7 @@ impl Default for AgentRequest {
             caller_depth: 0,
             agent: String::new(),
             collections: Vec::new(),
+            loop_detection: String::new(),
         }
     }
 }

@@ -210,6 +210,9 @@ pub struct AgentRun {
     /// Calls of models that were made so far, where who asked keeps a trail of them.
     #[serde(deserialize_with = "nullable")]
     pub calls: Vec<AnswerCall>,
+    /// When there is too much of a loop, as its question says; empty: as the workspace says.
+    #[serde(deserialize_with = "nullable")]
+    pub loop_detection: String,
 }
 
 /// What calls of models cost, by how that is known.
@@ -286,6 +289,7 @@ impl Default for AgentRun {
             account: String::default(),
             collections: Vec::new(),
             calls: Vec::new(),
+            loop_detection: String::new(),
         }
     }
 }

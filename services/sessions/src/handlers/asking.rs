@@ -143,6 +143,7 @@ impl Asking<'_> {
             grant: self.agent.tools.clone(),
             tool_names: Some(self.agent.tools.clone()),
             collections: self.agent.knowledge.clone(),
+            loop_detection: self.agent.loop_detection.clone().unwrap_or_default(),
             streaming,
             ..AgentRequest::default()
         };
