@@ -10,6 +10,7 @@ use std::time::Duration;
 use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
 use clap_complete::env::Shells;
 use serde_json::{Value, json};
+use tg_schemas::operations::{ALL, Object, Operation, Visit, read, visit, write};
 
 use crate::args::{Options, Stored};
 use crate::client::{Error, Http, Result};
@@ -97,6 +98,58 @@ impl Listed {
                 named(list(&reply, "processing-metadatas"), "id", "document-id")
             }
         })
+    }
+}
+
+/// What clap asks for the names of operations.
+pub fn operations() -> ArgValueCandidates {
+    ArgValueCandidates::new(named)
+}
+
+fn named() -> Vec<CompletionCandidate> {
+    let offered = ALL.iter().map(|meta| {
+        let about = meta.summary;
+        CompletionCandidate::new(meta.name).help(Some(about.into()))
+    });
+    offered.collect()
+}
+
+/// What clap asks for the fields of the operation on the line.
+pub fn fields() -> ArgValueCandidates {
+    ArgValueCandidates::new(|| {
+        let argv: Vec<OsString> = std::env::args_os().collect();
+        let offered = fields_on(&argv).into_iter().map(CompletionCandidate::new);
+        offered.collect()
+    })
+}
+
+/// The fields of the first operation on a line, each as `key=`.
+fn fields_on(argv: &[OsString]) -> Vec<String> {
+    let mut words = words(argv).iter().filter_map(|word| word.to_str());
+    let meta = words.find_map(|word| ALL.iter().find(|meta| meta.name == word));
+    let mut fields = Fields {
+        of: meta.map_or("", |meta| meta.name),
+        found: Vec::new(),
+    };
+    visit(&mut fields);
+    fields.found
+}
+
+/// Finds the fields of one operation: those of a request that says nothing.
+struct Fields {
+    of: &'static str,
+    found: Vec<String>,
+}
+
+impl Visit for Fields {
+    fn visit<O: Operation>(&mut self) {
+        if O::META.name != self.of {
+            return;
+        }
+        let request = read::<O::Request>(&Object::new()).ok();
+        let request = request.and_then(|request| write(&request).ok());
+        let names = request.into_iter().flatten().map(|(name, _)| name);
+        self.found.extend(names.map(|name| format!("{name}=")));
     }
 }
 
@@ -233,6 +286,17 @@ mod tests {
         assert_eq!(typed.workspace.as_deref(), Some("acme"));
         assert_eq!((typed.token, typed.stored), (None, Stored::Use(None)));
         assert!(words(&argv("tg ask")).is_empty());
+    }
+
+    #[test]
+    fn operations_and_their_fields_come_from_their_list() {
+        assert_eq!(named().len(), ALL.len());
+        let asked = |line: &str| fields_on(&argv(line));
+        let found = asked("tg -- tg call get-session name=ann ");
+        for field in ["name=", "session_id=", "user_id="] {
+            assert!(found.iter().any(|one| one == field), "{found:?}");
+        }
+        assert_eq!(asked("tg -- tg call nothing "), Vec::<String>::new());
     }
 
     #[test]

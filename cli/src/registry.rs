@@ -39,6 +39,11 @@ pub trait Command: Args + FromArgMatches + 'static {
         false
     }
 
+    /// Whether each of its errors ends with exit code 1, as the contract of agents over time says of its commands.
+    fn fails_with_one(&self) -> bool {
+        false
+    }
+
     /// Does the work.
     ///
     /// # Errors
@@ -58,6 +63,8 @@ pub struct Prepared {
     pub about: About,
     /// Whether it sees to Ctrl-C itself.
     pub outlives_ctrl_c: bool,
+    /// Whether each of its errors ends with exit code 1.
+    pub fails_with_one: bool,
     work: Box<Work>,
 }
 
@@ -123,6 +130,7 @@ fn prepare<C: Command>(matches: &ArgMatches) -> Result<Prepared, clap::Error> {
         about: About::read(matches),
         options: command.options(),
         outlives_ctrl_c: command.outlives_ctrl_c(),
+        fails_with_one: command.fails_with_one(),
         work: Box::new(|session| Box::pin(command.run(session))),
     })
 }

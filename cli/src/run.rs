@@ -18,6 +18,8 @@ use crate::registry::{self, Prepared};
 use crate::session::Session;
 use crate::target::{complete, variable};
 
+/// The exit code of each error of some commands.
+const FAILED: u8 = 1;
 /// How long a command may tidy up after Ctrl-C.
 const GRACE: Duration = Duration::from_secs(2);
 
@@ -52,12 +54,13 @@ pub fn main(argv: Vec<OsString>) -> ExitCode {
 
 async fn execute(prepared: Prepared, by_link: bool) -> u8 {
     let (name, options) = (prepared.name, prepared.options.clone());
+    let fails_with_one = prepared.fails_with_one;
     let mut out = Output::standard(options.json, by_link);
     let options = match complete(options, variable, Profiles::load) {
         Ok(options) => options,
         Err(error) => {
             report(&mut out, name, &error);
-            return error.exit_code();
+            return exit_code(&error, fails_with_one);
         }
     };
     let interrupt = match prepared.outlives_ctrl_c {
@@ -75,8 +78,17 @@ async fn execute(prepared: Prepared, by_link: bool) -> u8 {
         Ok(()) => 0,
         Err(error) => {
             report(&mut session.out, name, &error);
-            error.exit_code()
+            exit_code(&error, fails_with_one)
         }
+    }
+}
+
+/// The exit code of an error. Ctrl-C and a reader that has gone are none.
+fn exit_code(error: &Error, fails_with_one: bool) -> u8 {
+    let is_one = !matches!(error, Error::OutputClosed | Error::Interrupted);
+    match fails_with_one && is_one {
+        true => FAILED,
+        false => error.exit_code(),
     }
 }
 

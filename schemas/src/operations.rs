@@ -5,7 +5,8 @@
 //! * The gateway makes routes of them, services serve them, and commands and other services call them
 //!   (`tg_clients::operations`).
 //!
-//! A new operation is one file here and one line in the list below. Operations from before this list are in [`crate::msg`].
+//! A new operation is three files: its own here, this one with its line in [`each_operation`](crate::each_operation), and its handler. Operations
+//! from before this list are in [`crate::msg`].
 
 mod cancel_turn;
 mod chat;
@@ -155,55 +156,63 @@ macro_rules! operations {
     };
 }
 
-operations! {
-    ListNamedAgents,
-    GetNamedAgent,
-    Chat,
-    CreateSession,
-    ListSessions,
-    GetSession,
-    DeleteSession,
-    ListMessages,
-    SendMessage,
-    CancelTurn,
-    ListAgents,
-    CreateAgent,
-    GetAgent,
-    UpdateAgent,
-    DeleteAgent,
-    ListTemplates,
-    CreateFromTemplate,
-    ListConversations,
-    CreateConversation,
-    GetConversation,
-    UpdateConversation,
-    DeleteConversation,
-    ListConversationMessages,
-    SendConversationMessage,
-    ListConversationSummaries,
-    ExpandConversationSummary,
-    UndoConversationCompaction,
-    ListLlmServices,
-    CreateLlmService,
-    GetLlmService,
-    UpdateLlmService,
-    DeleteLlmService,
-    ListRerankingServices,
-    CreateRerankingService,
-    GetRerankingService,
-    UpdateRerankingService,
-    DeleteRerankingService,
-    CompactSession,
-    SessionLineage,
-    UndoCompaction,
-    ExpandSummary,
-    ExportSession,
-    ImportSession,
-    ListMemories,
-    ForgetMemory,
-    GetTenantConfig,
-    PutTenantConfig,
+/// Gives the names of all operations to a macro. Each is declared once, here.
+#[macro_export]
+macro_rules! each_operation {
+    ($with:ident) => {
+        $with! {
+            ListNamedAgents,
+            GetNamedAgent,
+            Chat,
+            CreateSession,
+            ListSessions,
+            GetSession,
+            DeleteSession,
+            ListMessages,
+            SendMessage,
+            CancelTurn,
+            ListAgents,
+            CreateAgent,
+            GetAgent,
+            UpdateAgent,
+            DeleteAgent,
+            ListTemplates,
+            CreateFromTemplate,
+            ListConversations,
+            CreateConversation,
+            GetConversation,
+            UpdateConversation,
+            DeleteConversation,
+            ListConversationMessages,
+            SendConversationMessage,
+            ListConversationSummaries,
+            ExpandConversationSummary,
+            UndoConversationCompaction,
+            ListLlmServices,
+            CreateLlmService,
+            GetLlmService,
+            UpdateLlmService,
+            DeleteLlmService,
+            ListRerankingServices,
+            CreateRerankingService,
+            GetRerankingService,
+            UpdateRerankingService,
+            DeleteRerankingService,
+            CompactSession,
+            SessionLineage,
+            UndoCompaction,
+            ExpandSummary,
+            ExportSession,
+            ImportSession,
+            ListMemories,
+            ForgetMemory,
+            GetTenantConfig,
+            PutTenantConfig,
+        }
+    };
 }
+
+each_operation!(operations);
 
 /// What is said of an operation of a service; `None`: there is no such operation.
 pub fn find(service: &str, name: &str) -> Option<&'static Meta> {

@@ -90,7 +90,11 @@ const BESIDE: &[(&str, &[(Class, &str)])] = &[
             (Class::Request, "text-completion-rag"),
         ],
     ),
-    ("rag", &[(Class::Request, "traces")]),
+    ("embeddings", &[(Class::Request, "usage")]),
+    (
+        "rag",
+        &[(Class::Request, "traces"), (Class::Request, "usage")],
+    ),
     (
         "sessions",
         &[

@@ -41,6 +41,7 @@ pub const GROUPS: &[Group] = &[
             "forget-memory",
             "show-tenant-config",
             "set-tenant-config",
+            "call",
             "invoke-document-rag",
             "invoke-graph-rag",
             "invoke-structured-query",

@@ -105,6 +105,7 @@ pub static ALL: &[Row] = &[
     Row::of::<sessions::memory::ForgetMemory>(),
     Row::of::<sessions::tenant::ShowTenantConfig>(),
     Row::of::<sessions::tenant::SetTenantConfig>(),
+    Row::of::<sessions::call::CallOperation>(),
     Row::of::<llm::invoke_llm::InvokeLlm>(),
     Row::of::<llm::describe_image::DescribeImage>(),
     Row::of::<llm::list_models::ListModels>(),

@@ -213,11 +213,27 @@ async fn memories_and_settings_are_shown_and_changed() {
     does(line, &[put], &["compact_keep_last_n"]).await;
 }
 
+#[tokio::test]
+async fn an_operation_is_called_by_its_name() {
+    let one =
+        json!({"operation": "get-session", "name": "ann", "session_id": "s", "user_id": "bob"});
+    let line = "call get-session name=ann session_id=s user_id=bob";
+    does(line, &[one], &["message_count"]).await;
+    let line = "call put-tenant-config compact_keep_last_n=3 agent_flow=null";
+    let put =
+        json!({"operation": "put-tenant-config", "compact_keep_last_n": 3, "agent_flow": null});
+    does(line, &[put], &["compact_keep_last_n"]).await;
+}
+
 /// What deletes asks for a word first, and sends nothing without it.
 #[tokio::test]
 async fn nothing_is_deleted_without_a_word() {
     let fake = gateway().await;
-    for line in ["delete-agent i", "undo-compaction ann --session-id s"] {
+    for line in [
+        "delete-agent i",
+        "undo-compaction ann --session-id s",
+        "call delete-agent agent_id=i",
+    ] {
         let error = fake.tg(&words(line)).await.error();
         assert!(error.exit_code() > 0 && error.to_string().contains("--yes"));
     }

@@ -179,6 +179,12 @@ pub struct AgentRequest {
     #[serde(deserialize_with = "nullable", skip_serializing_if = "Vec::is_empty")]
     /// Collections that tools over collections look into, at most 100; empty: `collection`. Ours.
     pub collections: Vec<String>,
+    #[serde(
+        deserialize_with = "nullable",
+        skip_serializing_if = "String::is_empty"
+    )]
+    /// When there is too much of a loop, as the row `loop_detection` says it of a workspace; empty: as that says. Ours.
+    pub loop_detection: String,
 }
 
 impl Default for AgentRequest {
@@ -214,6 +220,7 @@ impl Default for AgentRequest {
             caller_depth: 0,
             agent: String::new(),
             collections: Vec::new(),
+            loop_detection: String::new(),
         }
     }
 }
@@ -312,6 +319,9 @@ pub struct AgentResponse {
     #[serde(skip_serializing_if = "Option::is_none")]
     /// What that cost, in the last part; `None` where no model was asked.
     pub cost: Option<AnswerCost>,
+    #[serde(deserialize_with = "nullable", skip_serializing_if = "Vec::is_empty")]
+    /// Those calls of models, one by one, in the last part: of a question that came by a door that counts `caller_depth`.
+    pub calls: Vec<AnswerCall>,
 }
 
 message!(AgentResponse);
@@ -334,6 +344,34 @@ pub struct AnswerCost {
 }
 
 message!(AnswerCost);
+
+/// A call of a model that was made for an answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[serde(default)]
+pub struct AnswerCall {
+    #[serde(deserialize_with = "nullable")]
+    /// The model that answered; empty: not known.
+    pub model: String,
+    #[serde(deserialize_with = "nullable")]
+    /// Tokens that it read.
+    pub in_token: i64,
+    #[serde(deserialize_with = "nullable")]
+    /// Tokens that it wrote.
+    pub out_token: i64,
+    #[serde(deserialize_with = "nullable")]
+    /// Of those that it read, what the provider had kept.
+    pub cache_read: i64,
+    #[serde(deserialize_with = "nullable")]
+    /// Tokens that the provider keeps since then.
+    pub cache_write: i64,
+    /// Billionths of a dollar; `None`: not known.
+    pub nanodollars: Option<i64>,
+    #[serde(deserialize_with = "nullable")]
+    /// Whether the reply broke off.
+    pub failed: bool,
+}
+
+message!(AnswerCall);
 
 /// A call of a tool that is a service of its own (config type `tool-service`).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::agent::{LoopRecord, PlanStep, PollRecord};
+use super::agent::{AnswerCall, LoopRecord, PlanStep, PollRecord};
 use super::lenient::nullable;
 use super::llm::ModelSettings;
 use super::message;
@@ -207,6 +207,12 @@ pub struct AgentRun {
     /// Collections that tools over collections look into; empty: `collection`.
     #[serde(deserialize_with = "nullable")]
     pub collections: Vec<String>,
+    /// Calls of models that were made so far, where who asked keeps a trail of them.
+    #[serde(deserialize_with = "nullable")]
+    pub calls: Vec<AnswerCall>,
+    /// When there is too much of a loop, as its question says; empty: as the workspace says.
+    #[serde(deserialize_with = "nullable")]
+    pub loop_detection: String,
 }
 
 /// What calls of models cost, by how that is known.
@@ -282,6 +288,8 @@ impl Default for AgentRun {
             caller_depth: 0,
             account: String::default(),
             collections: Vec::new(),
+            calls: Vec::new(),
+            loop_detection: String::new(),
         }
     }
 }

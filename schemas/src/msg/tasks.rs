@@ -71,6 +71,12 @@ pub struct SessionNotice {
     /// `announce`: what came of a task; `progress`: how far it is.
     #[serde(deserialize_with = "nullable")]
     pub kind: String,
+    /// What the agent of the session is told, so that it says this in its own words in the place of `text`; empty: nothing.
+    #[serde(
+        deserialize_with = "nullable",
+        skip_serializing_if = "String::is_empty"
+    )]
+    pub notification: String,
 }
 
 message!(SessionNotice);

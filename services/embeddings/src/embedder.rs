@@ -56,6 +56,8 @@ pub struct Embedded {
     pub model: String,
     /// One per text, in order.
     pub vectors: Vec<Vector>,
+    /// Characters of the texts that the provider was asked for; the other vectors were known.
+    pub asked: usize,
 }
 
 /// Whose vectors are asked for.
@@ -123,6 +125,7 @@ impl Embedder {
         };
         let keys: Vec<Key> = texts.iter().map(|text| Key::new(&name, text)).collect();
         let mut known: HashMap<Key, Vector> = HashMap::with_capacity(keys.len());
+        let mut characters = 0;
         loop {
             let mut making = self.cache.begin();
             let (mut mine, mut mine_keys, mut coming) = (Vec::new(), Vec::new(), Vec::new());
@@ -137,6 +140,7 @@ impl Embedder {
                     }
                     Found::Coming(other) => coming.push(other),
                     Found::Mine => {
+                        characters += text.chars().count();
                         mine.push(text.as_str());
                         mine_keys.push(*key);
                     }
@@ -177,7 +181,11 @@ impl Embedder {
         {
             return Err(EmbedError::UnknownModel(None));
         }
-        Ok(Embedded { model, vectors })
+        Ok(Embedded {
+            model,
+            vectors,
+            asked: characters,
+        })
     }
 
     async fn make(

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use tg_clients::model_calls::{self, ModelCalls};
 use tg_mesh::{Mesh, Processor, TaskKind};
 use tg_schemas::processors::{
     self, ProcessorSpec, document_embeddings, graph_embeddings, row_embeddings,
@@ -25,6 +26,7 @@ const RECORDS: usize = 256;
 /// # Errors
 /// The mistake in the options because of which the provider cannot be asked.
 pub fn processors(mesh: &Mesh, options: Options) -> Result<Vec<Processor>, SettingError> {
+    let calls = options.origin().map(|_| ModelCalls::start(mesh));
     let provider_client = Arc::new(ProviderClient {
         client: options.embedder()?,
         origin: options.origin(),
@@ -50,8 +52,12 @@ pub fn processors(mesh: &Mesh, options: Options) -> Result<Vec<Processor>, Setti
         Processor::new(processors::embeddings::PROCESSOR)
             .serves(
                 processors::embeddings::REQUEST,
-                Arc::new(embeddings::Embeddings { provider_client }),
+                Arc::new(embeddings::Embeddings {
+                    provider_client,
+                    calls,
+                }),
             )
-            .concurrency(REQUESTS),
+            .concurrency(REQUESTS)
+            .watches(&[model_calls::WATCHED]),
     ])
 }

@@ -3,21 +3,24 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::{Value, json};
-use tg_embeddings::Options;
-use tg_mesh::Processor;
+use tg_clients::model_calls::{RESERVE, SETTLE};
+use tg_embeddings::{Options, ProviderKind};
+use tg_mesh::{Ask, Processor};
 use tg_runs::JobId;
 use tg_schemas::msg::{
     Chunk, DocumentEmbeddings, EmbeddingsRequest, EmbeddingsResponse, EntityContext,
     EntityContexts, ExtractedObject, GraphEmbeddings, Metadata, RowEmbeddings, RunTallyEntry,
+    UsageRequest, UsageResponse,
 };
-use tg_schemas::processors::{self, ProcessorSpec};
-use tg_schemas::{Class, Error, ErrorCode, Term};
+use tg_schemas::processors::{self, ProcessorSpec, agent_manager};
+use tg_schemas::{Class, CountedBy, Error, ErrorCode, Term};
 use tg_testkit::config::Config;
-use tg_testkit::fakes::{Embeddings, RecordingConsumer};
+use tg_testkit::fakes::{Embeddings, Played, RecordingConsumer};
 use tg_testkit::flow::{TestFlow, Wiring, topic};
+use tg_testkit::model::{Reply as Says, Rule, ScriptedModel};
 use tg_testkit::place::Place;
 
 const STAGE: &[(&str, Class, &str)] = &[
@@ -348,7 +351,91 @@ async fn a_chunk_is_embedded_below_where_it_stands(place: Place) {
     assert_eq!(asked, ["(Guide > Lamps; columns: name;price)\ntext"]);
 }
 
+/// What a server is asked is reserved, refused and counted by the agent's ledger, as calls of other models are.
+async fn what_a_server_is_asked_counts_in_the_budgets(place: Place) {
+    let server = ScriptedModel::start(vec![Rule::always(Says::text("-"))]);
+    let server = server.await.unwrap();
+    let refuses = Arc::new(AtomicBool::new(false));
+    let over = refuses.clone();
+    let ledger = Played::new(move |_, ask: UsageRequest| {
+        let refused = ask.operation == RESERVE && over.load(Ordering::SeqCst);
+        Ok(UsageResponse {
+            bound: true,
+            refused: if refused { "it is used up" } else { "" }.to_owned(),
+            retry_after: 60,
+            ..UsageResponse::default()
+        })
+    });
+    let options = Options {
+        provider: ProviderKind::OpenAi,
+        url: Some(server.url()),
+        ..Options::default()
+    };
+    let played = ledger.clone();
+    let host = |mesh: &_| {
+        let mut own = tg_embeddings::processors(mesh, options).unwrap();
+        let agent = Processor::new(agent_manager::PROCESSOR);
+        own.push(agent.serves(agent_manager::USAGE_TOTALS, played));
+        own
+    };
+    let parameters = json!({"model": "chosen"});
+    let flow = TestFlow::start_with(&place, Config::new(), &WIRING[..1], parameters, host).await;
+    let is_hosted = async || flow.mesh.presence().hosted(agent_manager::PROCESSOR.id);
+    flow.until(is_hosted).await;
+    let text = "x".repeat(400);
+    let question = EmbeddingsRequest {
+        texts: vec![text.clone(), "y".repeat(40)],
+        ..EmbeddingsRequest::default()
+    };
+    let calls = |operation: &str| {
+        let asked = ledger.asked.lock();
+        let asked = asked.iter().filter(|ask| ask.operation == operation);
+        asked.flat_map(|ask| ask.calls.clone()).collect::<Vec<_>>()
+    };
+    let made: EmbeddingsResponse = flow.ask("embeddings", &question).await.unwrap();
+    assert_eq!(made.model, "openai/chosen/2");
+    flow.until(async || calls(SETTLE).len() == 1).await;
+    let (reserved, settled) = (calls(RESERVE).remove(0), calls(SETTLE).remove(0));
+    assert_eq!((reserved.in_token, reserved.out_token), (110, 0));
+    assert_eq!(
+        (
+            settled.model.as_str(),
+            settled.in_token,
+            settled.of.as_str()
+        ),
+        ("chosen", 110, "direct")
+    );
+    // What is known takes nothing.
+    let again: EmbeddingsResponse = flow.ask("embeddings", &question).await.unwrap();
+    assert_eq!(again.vectors, made.vectors);
+    flow.until(async || calls(SETTLE).len() == 2).await;
+    assert_eq!(calls(SETTLE)[1].in_token, 0);
+    refuses.store(true, Ordering::SeqCst);
+    let asked = server.calls().len();
+    let refused: Result<EmbeddingsResponse, Error> = flow.ask("embeddings", &question).await;
+    assert_eq!(refused.unwrap_err().code(), ErrorCode::Busy);
+    // What is asked for a record is never refused.
+    let to = topic(Class::Request, "embeddings");
+    let ask = Ask {
+        counted: Some(CountedBy::Record),
+        ..flow.options()
+    };
+    let other = EmbeddingsRequest {
+        texts: vec![text + "z"],
+        ..EmbeddingsRequest::default()
+    };
+    let made = flow
+        .mesh
+        .ask::<_, EmbeddingsResponse>(&to, &other, ask)
+        .last();
+    made.await.unwrap();
+    flow.until(async || calls(SETTLE).len() == 3).await;
+    assert_eq!(calls(SETTLE)[2].of, "documents");
+    assert_eq!((calls(RESERVE).len(), server.calls().len()), (3, asked + 1));
+}
+
 tg_testkit::on_both_buses!(
+    what_a_server_is_asked_counts_in_the_budgets,
     a_chunk_is_embedded_below_where_it_stands,
     questions_are_answered_with_the_model,
     many_chunks_share_questions_and_records,

@@ -202,6 +202,12 @@ impl Endpoint {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
+    /// The model that is asked where the flow names this one. The name of the built-in one is no model of an endpoint.
+    pub fn model<'a>(&'a self, named: Option<&'a str>) -> Option<&'a str> {
+        let named = named.filter(|name| !name.starts_with("builtin"));
+        self.0.model.as_deref().or(named)
+    }
+
     /// Each text's best score over the queries. `model` is the flow's, if it names one. Texts of blanks are not ranked: endpoints refuse
     /// them. Tries again as long as there is time `until` the deadline.
     pub async fn rank(
@@ -212,9 +218,7 @@ impl Endpoint {
         limit: usize,
         until: Instant,
     ) -> Result<Vec<Ranked>, RagError> {
-        // The name of the built-in one is no model of an endpoint.
-        let model = model.filter(|name| !name.starts_with("builtin"));
-        let model = self.0.model.as_deref().or(model);
+        let model = self.model(model);
         let said = texts.iter().map(String::as_str).enumerate();
         let said: Vec<(usize, &str)> = said.filter(|(_, text)| !text.trim().is_empty()).collect();
         let mut batches = Vec::new();

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use tg_clients::model_calls::{self, ModelCalls};
 use tg_mesh::{Mesh, Processor};
 use tg_schemas::processors::{
     ProcessorSpec, document_rag, graph_rag, nlp_query, reranker, structured_diag, structured_query,
@@ -21,10 +22,11 @@ const CONCURRENCY: usize = 256;
 ///
 /// # Errors
 /// The reranking model that the options name cannot be asked, or a credential that they list cannot be read.
-pub fn processors(_: &Mesh, options: Options) -> Result<Vec<Processor>, SettingError> {
+pub fn processors(mesh: &Mesh, options: Options) -> Result<Vec<Processor>, SettingError> {
     let reranker = Reranker {
         endpoint: options.reranker()?,
         services: options.services()?,
+        calls: ModelCalls::start(mesh),
     };
     let options = Arc::new(options);
     let processor = |of: ProcessorSpec| Processor::new(of).concurrency(CONCURRENCY);
@@ -35,7 +37,9 @@ pub fn processors(_: &Mesh, options: Options) -> Result<Vec<Processor>, SettingE
         processor(document_rag::PROCESSOR)
             .serves(document_rag::REQUEST, Arc::new(DocumentRag(options)))
             .watches(&[STORE_ROW]),
-        processor(reranker::PROCESSOR).serves(reranker::REQUEST, Arc::new(reranker)),
+        processor(reranker::PROCESSOR)
+            .serves(reranker::REQUEST, Arc::new(reranker))
+            .watches(&[model_calls::WATCHED]),
         processor(nlp_query::PROCESSOR)
             .serves(nlp_query::REQUEST, Arc::new(Nlp))
             .watches(&[TABLE]),

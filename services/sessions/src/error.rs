@@ -26,7 +26,7 @@ pub enum SessionsError {
     NoConversation,
     /// No flow runs that could answer in conversations.
     NoChat,
-    /// The operator lets the workspace use no credential for the model that answers in conversations.
+    /// The operator names no model that answers in conversations, or lets the workspace use no credential for it.
     NoChatModel,
     /// There is no such template.
     NoTemplate,
@@ -128,7 +128,7 @@ fn unanswered(code: ErrorCode) -> Failure {
 }
 
 /// Of an agent that leaves its model to the operator.
-const NO_MODEL: &str = "llmServiceId: the agent must name an LLM service, as the operator's model may not be used in this workspace";
+const NO_MODEL: &str = "llmServiceId: the agent must name an LLM service, as the operator has no model that this workspace may use";
 
 fn no_chat(text: &str) -> Failure {
     Failure::new(FailureCode::ChatDisabled, text)

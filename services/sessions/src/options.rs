@@ -35,6 +35,9 @@ tg_settings::options! {
         chat_url: String = String::new();
         /// Where the key of the provider is, as `env:NAME` or `file:PATH`; `llm.credentials` has to list it, too.
         chat_credential: String = String::new();
+        /// Whether the model of the flow answers for them where no `sessions.chat_model` is set. If not, their messages are refused
+        /// (`503 chat_disabled`).
+        chat_of_flow: bool = true;
         /// Most tokens of a reply of this model, and of an LLM service that does not say how many.
         chat_max_tokens: u32 = 1_024, Whole(1..=8_192);
         /// Passages of each collection for an agent of a workspace that does not say how many.
@@ -91,6 +94,7 @@ impl Options {
             model: self.chat_model.trim().to_owned(),
             // With one that is wrong no process starts.
             service: self.chat_service().unwrap_or_default(),
+            of_flow: self.chat_of_flow,
         }
     }
 

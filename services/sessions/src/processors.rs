@@ -45,16 +45,13 @@ pub fn processors(mesh: &Mesh, options: Options) -> Result<Vec<Processor>, Agent
     store.kept_in(index);
     reaper::start(mesh, STORE, store.clone());
     let turns = Turns::new(options.max_concurrent);
-    let kept = (store.clone(), turns.clone());
-    let served = handlers::served(catalogue, levels, kept, &options);
-    let announced = handlers::Announced {
-        store: store.clone(),
-        turns,
-    };
+    let kept = (store.clone(), turns);
+    let agents = handlers::Agents::new(catalogue, levels, kept, &options);
+    let served = handlers::served(&agents);
     let sessions = Processor::new(sessions::PROCESSOR)
         .serves(sessions::SESSIONS, Arc::new(served))
         .serves(sessions::DROP, Arc::new(handlers::Dropped(store.clone())))
-        .serves(sessions::NOTICES, Arc::new(announced))
+        .serves(sessions::NOTICES, Arc::new(handlers::Announced(agents)))
         .watches(&[
             flow_record::KIND,
             tg_compaction::MODEL_TYPE,

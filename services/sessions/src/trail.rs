@@ -1,4 +1,4 @@
-//! The trail of turns: a line of JSON for each turn, and for each call of a model that the service makes itself. It names who asked
+//! The trail of turns: a line of JSON for each turn, and for each call of a model that it took. It names who asked
 //! what of whom and what that cost, and never what was said. A line that cannot be written fails nothing.
 
 use std::fs::{OpenOptions, create_dir_all, read_dir, remove_file};
@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 use tg_mesh::leased_store::off_runtime;
 use tg_mesh::{Cx, OpenError, clock};
+use tg_schemas::msg::AnswerCall;
 use tg_schemas::operations::{TurnResult, Usage};
 use tg_schemas::{Error, ErrorCode};
 use uuid::Uuid;
@@ -38,7 +39,10 @@ pub(crate) struct Who {
     pub(crate) parent: String,
 }
 
-/// A call of a model that the service made itself.
+/// Billionths of a dollar in one.
+const NANO: f64 = 1e9;
+
+/// A call of a model, by the service itself or by the agent of the turn.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ModelCall {
     pub(crate) surface: &'static str,
@@ -46,6 +50,27 @@ pub(crate) struct ModelCall {
     pub(crate) is_done: bool,
     pub(crate) usage: Usage,
     pub(crate) usd: Option<f64>,
+}
+
+impl ModelCall {
+    /// One of those that the agent made for a turn.
+    pub(crate) fn of_agent(surface: &'static str, call: AnswerCall) -> Self {
+        #[allow(clippy::cast_precision_loss, reason = "it is shown as dollars")]
+        let usd = call.nanodollars.map(|nano| nano as f64 / NANO);
+        Self {
+            surface,
+            model: call.model,
+            is_done: !call.failed,
+            usage: Usage {
+                input: call.in_token,
+                output: call.out_token,
+                cache_read: call.cache_read,
+                cache_write: call.cache_write,
+                total: call.in_token.saturating_add(call.out_token),
+            },
+            usd,
+        }
+    }
 }
 
 /// Something, or `null` for an empty text.
@@ -56,6 +81,17 @@ fn named(text: &str) -> Value {
     }
 }
 
+/// Who holds the credential that the request came with, and the id of the key that it is, never the key itself.
+fn holder(cx: &Cx) -> (Value, Value) {
+    let headers = &cx.headers;
+    let user = headers.user_id.as_deref().unwrap_or_default();
+    let known = headers.credential.as_deref().unwrap_or_default();
+    (
+        named(user),
+        named(known.strip_prefix("key:").unwrap_or_default()),
+    )
+}
+
 /// Id of the request as its client knows it. The client may have chosen it: each line has our own id of the request, too.
 fn request(cx: &Cx) -> String {
     cx.request().unwrap_or(&cx.id).to_owned()
@@ -63,8 +99,10 @@ fn request(cx: &Cx) -> String {
 
 /// A line for each call of a model.
 fn called(cx: &Cx, who: &Who, calls: &[ModelCall]) -> Vec<Value> {
+    let (principal, token) = holder(cx);
     let line = |call: &ModelCall| {
         json!({
+            "principal": principal, "token_id": token,
             "event": "llm.call", "request_id": Uuid::new_v4().to_string(), "id": cx.id.to_string(),
             "parent_request_id": request(cx), "caller_depth": who.depth + 1,
             "workspace": cx.workspace(), "user_id": named(&who.user), "surface": call.surface,
@@ -98,7 +136,9 @@ impl Trail {
     ) {
         let mut fields = called(cx, who, calls);
         let turn = ended.ok().cloned().unwrap_or_default();
+        let (principal, token) = holder(cx);
         fields.push(json!({
+            "principal": principal, "token_id": token,
             "event": "agent.turn", "request_id": request(cx), "id": cx.id.to_string(), "parent_request_id": named(&who.parent),
             "caller_depth": who.depth, "workspace": cx.workspace(), "user_id": named(&who.user),
             "surface": who.surface, "agent": who.agent,

@@ -41,6 +41,10 @@ impl Command for TalkToListeners {
         Options::from(&self.place.common)
     }
 
+    fn fails_with_one(&self) -> bool {
+        true
+    }
+
     fn adjust(command: clap::Command) -> clap::Command {
         command.after_help(
             "'@name text' sends the text to that listener; /listeners names them, /history shows what was said, /quit or \

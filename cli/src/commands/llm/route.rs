@@ -70,6 +70,10 @@ impl Command for ShowModelHealth {
         Options::from(&self.flow)
     }
 
+    fn fails_with_one(&self) -> bool {
+        true
+    }
+
     async fn run(self, session: &mut Session) -> Result<()> {
         shown_health(session, &self.flow.flow_id, self.model.as_deref()).await
     }

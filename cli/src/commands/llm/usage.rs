@@ -70,6 +70,10 @@ impl Command for ShowUsage {
         Options::from(&self.common)
     }
 
+    fn fails_with_one(&self) -> bool {
+        true
+    }
+
     async fn run(self, session: &mut Session) -> Result<()> {
         let by = self.by.as_str();
         let mut request = json!({"operation": "list-usage", "by": by});

@@ -55,6 +55,10 @@ impl Command for Chat {
         Options::from(&self.place)
     }
 
+    fn fails_with_one(&self) -> bool {
+        self.agent.is_some()
+    }
+
     fn adjust(command: clap::Command) -> clap::Command {
         command.after_help(
             "Each line of standard input is a question. What was said goes to the agent with the next question; \

@@ -38,6 +38,10 @@ impl Command for ListAgents {
         Options::from(&self.common)
     }
 
+    fn fails_with_one(&self) -> bool {
+        true
+    }
+
     async fn run(self, session: &mut Session) -> Result<()> {
         if self.of_workspace {
             let shown = json!({"agents": made::listed(session).await?});
@@ -82,6 +86,10 @@ impl Command for ShowAgent {
 
     fn options(&self) -> Options {
         Options::from(&self.common)
+    }
+
+    fn fails_with_one(&self) -> bool {
+        true
     }
 
     async fn run(self, session: &mut Session) -> Result<()> {

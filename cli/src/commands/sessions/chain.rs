@@ -31,6 +31,10 @@ impl Command for CompactSession {
         Options::from(&self.common)
     }
 
+    fn fails_with_one(&self) -> bool {
+        true
+    }
+
     async fn run(self, session: &mut Session) -> Result<()> {
         let asked = OneSession::from(&self.which);
         let done = session.http()?.call::<Compact>(&asked).await?;
@@ -63,6 +67,10 @@ impl Command for ShowLineage {
 
     fn options(&self) -> Options {
         Options::from(&self.common)
+    }
+
+    fn fails_with_one(&self) -> bool {
+        true
     }
 
     async fn run(self, session: &mut Session) -> Result<()> {

@@ -32,6 +32,10 @@ impl Command for ListSessions {
         Options::from(&self.common)
     }
 
+    fn fails_with_one(&self) -> bool {
+        true
+    }
+
     async fn run(self, session: &mut Session) -> Result<()> {
         let found = pages::sessions(session, self.agent.id(), &self.whose.user_id).await?;
         let shown = json!({"sessions": found});
@@ -75,6 +79,10 @@ impl Command for ShowSession {
 
     fn options(&self) -> Options {
         Options::from(&self.common)
+    }
+
+    fn fails_with_one(&self) -> bool {
+        true
     }
 
     async fn run(self, session: &mut Session) -> Result<()> {

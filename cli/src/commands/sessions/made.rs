@@ -95,6 +95,10 @@ impl Command for PutAgent {
         Options::from(&self.common)
     }
 
+    fn fails_with_one(&self) -> bool {
+        true
+    }
+
     async fn run(self, session: &mut Session) -> Result<()> {
         let http = session.http()?;
         let made = match (&self.template, &self.agent_id) {
@@ -162,6 +166,10 @@ impl Command for DeleteAgent {
         Options::from(&self.common)
     }
 
+    fn fails_with_one(&self) -> bool {
+        true
+    }
+
     async fn run(self, session: &mut Session) -> Result<()> {
         if !self.yes {
             let text = "this deletes the agent's conversations, too; add --yes to do it";
@@ -190,6 +198,10 @@ impl Command for ListAgentTemplates {
 
     fn options(&self) -> Options {
         Options::from(&self.common)
+    }
+
+    fn fails_with_one(&self) -> bool {
+        true
     }
 
     async fn run(self, session: &mut Session) -> Result<()> {

@@ -1,6 +1,7 @@
 //! Agents over time: who they are, and sessions with them.
 
 pub mod agents;
+pub mod call;
 pub mod chain;
 pub mod documents;
 pub mod listed;

@@ -24,6 +24,10 @@ impl Command for ShowTenantConfig {
         Options::from(&self.common)
     }
 
+    fn fails_with_one(&self) -> bool {
+        true
+    }
+
     async fn run(self, session: &mut Session) -> Result<()> {
         let found = session.http()?.call::<GetTenantConfig>(&Empty {}).await?;
         session.out.json(&json!(found))
@@ -46,6 +50,10 @@ impl Command for SetTenantConfig {
 
     fn options(&self) -> Options {
         Options::from(&self.common)
+    }
+
+    fn fails_with_one(&self) -> bool {
+        true
     }
 
     async fn run(self, session: &mut Session) -> Result<()> {

@@ -110,6 +110,7 @@ fn ended(session: &Session, message: String, text: &str, spent: Spent<'_>) -> Ag
         trace: session.iri().to_owned(),
         usage: spent.usage(),
         cost: total.cost.answer(spent.rate),
+        calls: total.calls.clone(),
         ..answer(message, text)
     }
 }
@@ -206,6 +207,7 @@ pub fn failure(error: Error, spent: Option<Spent<'_>>) -> AgentResponse {
         finish_reason: "error".to_owned(),
         usage: spent.and_then(|spent| spent.usage()),
         cost: spent.and_then(|spent| spent.total.cost.answer(spent.rate)),
+        calls: spent.map_or_else(Vec::new, |spent| spent.total.calls.clone()),
         ..AgentResponse::failure(error)
     }
 }

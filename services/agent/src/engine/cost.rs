@@ -92,6 +92,12 @@ impl Cost {
         self.with(other, u64::saturating_sub)
     }
 
+    /// Billionths of a dollar, if all of it is known.
+    pub fn known(&self) -> Option<i64> {
+        let is_known = self.unknown == 0 && !self.is_none();
+        is_known.then(|| i64::try_from(self.nanodollars).unwrap_or(i64::MAX))
+    }
+
     fn source(&self) -> &'static str {
         let known = [
             (self.upstream, "upstream"),
@@ -186,5 +192,10 @@ mod tests {
         assert_eq!(two.without(&Cost::told(1_000)), Cost::told(1_200_500));
         assert_eq!(Cost::from(mixed.of_run()), mixed);
         assert_eq!(Cost::default().of_run(), None);
+        assert_eq!((two.known(), mixed.known()), (Some(1_201_500), None));
+        assert_eq!(
+            (Cost::local().known(), Cost::default().known()),
+            (Some(0), None)
+        );
     }
 }

@@ -6,13 +6,18 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use tg_compaction::Tier;
 use tg_provenance::Reason;
-use tg_schemas::msg::{AgentRun, AgentRunStep, Citation, LoopRecord, PlanStep, PollRecord};
+use tg_schemas::msg::{
+    AgentRun, AgentRunStep, AnswerCall, Citation, LoopRecord, PlanStep, PollRecord,
+};
 use tg_schemas::{Error, ErrorCode, Triple};
 
 use super::bounds::PARSE_ERROR;
 use super::confirmation::Confirmed;
 use super::cost::Cost;
 use super::guards::Climbed;
+
+/// Calls of models that a run lists at most; those beyond are counted and not listed.
+const LISTED: usize = 200;
 
 /// What model calls took.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,6 +40,9 @@ pub struct Usage {
     /// What it cost.
     #[serde(skip_serializing_if = "Cost::is_none")]
     pub cost: Cost,
+    /// The calls one by one, where who asked keeps a trail of them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<AnswerCall>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants it so")]
@@ -54,6 +62,21 @@ impl Usage {
         if !other.model.is_empty() {
             self.model.clone_from(&other.model);
         }
+        let room = LISTED.saturating_sub(self.calls.len());
+        self.calls.extend(other.calls.iter().take(room).cloned());
+    }
+
+    /// Lists itself as one call, of a model of this name.
+    pub fn list(&mut self, model: &str, failed: bool) {
+        self.calls = vec![AnswerCall {
+            model: model.to_owned(),
+            in_token: self.in_token,
+            out_token: self.out_token,
+            cache_read: self.cache_read,
+            cache_write: self.cache_write,
+            nanodollars: self.cost.known(),
+            failed,
+        }];
     }
 }
 

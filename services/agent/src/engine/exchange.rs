@@ -176,6 +176,8 @@ pub enum Outcome {
     Returned(Returned),
     /// It failed.
     Failed(Error),
+    /// It failed after it had asked models, which took this.
+    Lost(Error, Usage),
     /// A process died over it: whether it took effect nobody knows.
     Unknown,
 }

@@ -3,6 +3,8 @@
 use tg_provenance::{Reason, Session};
 use tg_schemas::msg::AgentRun;
 
+/// The pattern of a run that thinks, uses tools and answers, and of what is not routed.
+pub const REACT: &str = "react";
 /// The pattern of a plan whose steps are taken as soon as those are done that they depend on.
 pub const PLAN: &str = "plan-then-execute";
 /// The pattern of a question that is split among subagents.

@@ -6,7 +6,7 @@ use tg_schemas::msg::{AgentRequest, AgentRun, collection_or_default};
 use super::bounds;
 use super::guards::Window;
 use super::guards::thresholds::MAX_WINDOW;
-use super::router::BUILT;
+use super::patterns;
 use crate::error::AgentError;
 
 /// Whether a question can begin a run.
@@ -21,8 +21,8 @@ pub fn check(question: &AgentRequest) -> Result<(), AgentError> {
         return Err(AgentError::LargeQuestion);
     }
     let pattern = question.pattern.trim();
-    if !pattern.is_empty() && !BUILT.contains(&pattern) {
-        return Err(AgentError::UnknownPattern(BUILT.join(", ")));
+    if !pattern.is_empty() && !patterns::is_known(pattern) {
+        return Err(AgentError::UnknownPattern(patterns::names().join(", ")));
     }
     let mut models = std::iter::once(&question.model).chain(&question.models);
     let are_long = models.any(|model| model.len() > limits::MODEL_NAME);
@@ -40,6 +40,8 @@ const MAX_CONVERSATION: usize = 256;
 
 /// Most collections that tools over collections look into.
 const MAX_COLLECTIONS: usize = 100;
+/// Longest text that says when there is too much of a loop.
+const MAX_LOOPS: usize = 1_024;
 
 /// Most rounds of model and tools that a question may ask for.
 const MAX_ITERATIONS: i64 = 50;
@@ -68,6 +70,7 @@ pub fn first_step(
     let settings = question.settings();
     let grant = question.grant.into_iter().take(MAX_GRANTS);
     let collections = question.collections.into_iter().take(MAX_COLLECTIONS);
+    let loops = Some(question.loop_detection).filter(|text| text.len() <= MAX_LOOPS);
     AgentRun {
         run,
         step: 1,
@@ -87,6 +90,7 @@ pub fn first_step(
         top_k: question.top_k.max(0),
         caller_depth: question.caller_depth.max(0),
         collections: collections.collect(),
+        loop_detection: loops.unwrap_or_default(),
         prior: i64::try_from(history.len()).unwrap_or(0),
         loop_window: Window::new(question.loop_window, MAX_WINDOW).into_records(),
         history,

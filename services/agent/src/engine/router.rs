@@ -10,7 +10,8 @@ use serde_json::{Value, json};
 use tg_schemas::msg::AgentRun;
 
 use super::cost::Cost;
-use super::phase::{PLAN, SUPERVISOR};
+use super::patterns;
+use super::phase::{PLAN, REACT, SUPERVISOR};
 use super::prompt::{Terms, terms_of};
 
 /// Prompt that finds the type of a task.
@@ -19,10 +20,6 @@ pub const CLASSIFY: &str = "task-type-classify";
 pub const SELECT: &str = "pattern-select";
 /// Type of what cannot be classified.
 pub const GENERAL: &str = "general";
-/// The pattern of what is not routed.
-pub const REACT: &str = "react";
-/// Patterns that a run may have.
-pub const BUILT: &[&str] = &[REACT, PLAN, SUPERVISOR];
 /// How often a plan is revised where its row does not say.
 const REVISIONS: i64 = 2;
 /// Subagents of a run where the row does not say.
@@ -66,7 +63,8 @@ pub struct Route {
 impl Route {
     /// The way of a question that names its pattern; the usual one is nothing to note.
     pub fn by_name(pattern: &str) -> Self {
-        let pattern = Some(pattern.trim()).filter(|name| *name != REACT && BUILT.contains(name));
+        let pattern =
+            Some(pattern.trim()).filter(|name| *name != REACT && patterns::is_known(name));
         Self {
             pattern: pattern.unwrap_or_default().to_owned(),
             named: pattern.is_some(),
@@ -145,7 +143,7 @@ impl Router {
     pub fn read(patterns: &[(&str, &str)], task_types: &[(&str, &str)]) -> Self {
         let mut router = Self::default();
         for (name, text) in patterns {
-            if !BUILT.contains(name) {
+            if !patterns::is_known(name) {
                 let shown: String = name.chars().take(SHOWN).collect();
                 let fault = format!("pattern {shown:?} is not supported");
                 router.faults.push(fault);

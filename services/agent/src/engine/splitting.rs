@@ -5,9 +5,9 @@ use tg_schemas::msg::{AgentRun, PlanStep};
 
 use super::bounds::{MAX_SHOWN, shorten};
 use super::decision::Finding;
+use super::phase::REACT;
 use super::plan::{COMPLETED, FAILED};
 use super::prompt::{Terms, framing, terms_of};
-use super::router::REACT;
 use super::toolset::Tool;
 
 /// Prompt that splits a question.

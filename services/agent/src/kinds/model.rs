@@ -39,6 +39,7 @@ pub(super) async fn prompt(
     let told = answer.spent.nanodollars;
     if let Some(model) = &answer.spent.model {
         usage.cost = prices::cost(call.cx, model, &usage, told);
+        usage.list(model, false);
     }
     Ok(Output {
         text: answer.text,

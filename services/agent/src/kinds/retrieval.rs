@@ -103,12 +103,20 @@ async fn collect<R: Reply + Into<Part>>(
     let mut left = TRIPLES;
     while let Some(part) = answer.next().await {
         let part = part?;
-        if let Some(error) = part.error() {
-            return Err(error.clone());
-        }
+        let failed = part.error().cloned();
         let part: Part = part.into();
-        output.text.push_str(&part.text);
         output.usage.add(&part.usage);
+        if let Some(error) = failed {
+            return match output.usage.in_token + output.usage.out_token {
+                0 => Err(error),
+                _ => Ok(Output {
+                    usage: output.usage,
+                    failed: Some(error),
+                    ..Output::default()
+                }),
+            };
+        }
+        output.text.push_str(&part.text);
         sources.extend(part.sources);
         citations.extend(part.citations);
         if let Some(explained) = part.explained

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 use tg_clients::rendering::ReadyPrompts;
 use tg_mesh::Cx;
+use tg_schemas::Error;
 use tg_schemas::msg::Citation;
 
 use crate::engine::decision::{Explained, Usage};
@@ -45,6 +46,8 @@ pub struct Output {
     pub trace: Vec<Explained>,
     /// What numbers in the text name that the run did not know.
     pub citations: Vec<Citation>,
+    /// It failed after models were asked: all there is beside this is what they took.
+    pub failed: Option<Error>,
 }
 
 impl From<String> for Output {
@@ -63,6 +66,7 @@ impl From<Output> for Returned {
             usage,
             trace,
             citations,
+            failed: _,
         } = output;
         Self {
             text,
@@ -89,6 +93,7 @@ impl From<Returned> for Output {
             usage,
             trace,
             citations,
+            failed: None,
         }
     }
 }

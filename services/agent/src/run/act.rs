@@ -236,6 +236,7 @@ impl StepExecution {
             cache_read: total.cache_read,
             cache_write: total.cache_write,
             cost: total.cost.of_run(),
+            calls: total.calls,
             model: total.model,
             chain: chain.unwrap_or_else(head),
             ..self.run.clone()

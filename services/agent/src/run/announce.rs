@@ -50,8 +50,13 @@ pub(super) async fn announce(
         let first = Duration::from_secs(agent.options.announce_seconds);
         let tries = (agent.options.announce_retries, first);
         let replied = through_main(&*agent.tasks.sessions, &notification, tries).await;
+        // Otherwise the sessions service asks the agent of the session, if it has one.
+        let asked = match replied {
+            Some(_) => String::new(),
+            None => notification.text,
+        };
         let text = replied.unwrap_or_else(|| raw(parent.agent, came));
-        tell(cx, parent, text).await;
+        tell(cx, parent, (text, asked)).await;
     };
     tokio::select! {
         () = told => {}
@@ -60,22 +65,28 @@ pub(super) async fn announce(
 }
 
 /// Tells a session something that nobody asked for just now: it stands there before anybody hears of it.
-async fn tell(cx: &Cx, parent: Parent<'_>, text: String) {
+async fn tell(cx: &Cx, parent: Parent<'_>, (text, notification): (String, String)) {
     let Some(workspace) = &cx.scope.workspace else {
         return;
     };
     let topic = Topic::workspace(Class::Notify, "session", workspace);
-    let notice = SessionNotice {
+    let mut notice = SessionNotice {
         session_id: parent.session.to_owned(),
         message_id: uuid::Uuid::new_v4().to_string(),
         text,
         kind: "announce".to_owned(),
+        notification,
     };
-    if parent.of_sessions
-        && let Err(error) = session_notices::keep(cx, workspace, &notice).await
-    {
-        tracing::warn!(%error.message, "a session does not keep what came of a task");
+    if parent.of_sessions {
+        match session_notices::keep(cx, workspace, &notice).await {
+            Ok(Some(kept)) => notice.text = kept,
+            Ok(None) => {}
+            Err(error) => {
+                tracing::warn!(%error.message, "a session does not keep what came of a task");
+            }
+        }
     }
+    notice.notification.clear();
     if let Err(error) = cx.mesh.notify(&topic, &notice).await {
         tracing::warn!(%error.message, "a session was not told what came of a task");
     }

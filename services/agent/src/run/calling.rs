@@ -13,7 +13,7 @@ use super::agent::Agent;
 use super::execution::StepExecution;
 use super::late::ending;
 use super::playback::{Playback, Which};
-use crate::engine::decision::{Decision, Observation};
+use crate::engine::decision::{Decision, Observation, Usage};
 use crate::engine::exchange::{Entry, Outcome, ToolUse};
 use crate::engine::toolset::Tool;
 use crate::error::Stop;
@@ -152,22 +152,21 @@ impl Calling {
             Some(playback) => match playback.tool(self.which(), &tool.name, &arguments)? {
                 Outcome::Returned(returned) => Ok(returned.into()),
                 Outcome::Failed(error) => Err(error),
+                Outcome::Lost(error, usage) => Ok(Output {
+                    usage,
+                    failed: Some(error),
+                    ..Output::default()
+                }),
                 Outcome::Unknown => return Ok(Observation::failed(UNKNOWN)),
             },
         };
         let mut output = match result {
             Ok(mut output) => {
-                let used = &mut output.usage;
-                if used.cost.is_none()
-                    && used.in_token + used.out_token > 0
-                    && self.playback.is_none()
-                {
-                    // A tool that says no model asked one of the flow, which is the agent's own as far as anybody knows here.
-                    let model = match used.model.as_str() {
-                        "" => &self.model,
-                        model => model,
-                    };
-                    used.cost = prices::cost(&self.cx, model, used, None);
+                if self.playback.is_none() {
+                    self.complete(&mut output.usage);
+                }
+                if let Some(error) = output.failed.take() {
+                    return self.lost(tool, &arguments, (error, output.usage));
                 }
                 if self.records {
                     let outcome = Outcome::Returned(output.clone().into());
@@ -205,6 +204,42 @@ impl Calling {
         })
     }
 
+    /// A tool failed that had asked models: what they took counts.
+    fn lost(
+        &mut self,
+        tool: &Tool,
+        arguments: &Arguments,
+        (error, usage): (Error, Usage),
+    ) -> Result<Observation, Stop> {
+        if self.cx.cancel.is_cancelled() || self.cx.deadline.passed() {
+            return Err(ending(&self.cx, &error));
+        }
+        let outcome = Outcome::Lost(error.clone(), usage.clone());
+        self.note_tool(tool, arguments, outcome);
+        Ok(Observation {
+            called: true,
+            usage,
+            ..Observation::failed(error.message)
+        })
+    }
+
+    /// What a tool took, with what it cost, and as a call where who asked keeps a trail of them.
+    fn complete(&self, used: &mut Usage) {
+        // A tool that says no model asked one of the flow, which is the agent's own as far as anybody knows here.
+        let model = match used.model.as_str() {
+            "" => self.model.clone(),
+            model => model.to_owned(),
+        };
+        if used.cost.is_none() && used.in_token + used.out_token > 0 {
+            used.cost = prices::cost(&self.cx, &model, used, None);
+        }
+        if self.caller_depth == 0 {
+            used.calls.clear();
+        } else if used.calls.is_empty() && !used.cost.is_none() {
+            used.list(&model, false);
+        }
+    }
+
     async fn called(&self, tool: &Tool, arguments: Arguments) -> Result<Output, Error> {
         let mut cx = self.cx.clone();
         let usual = self.agent.options.tool_timeout();
@@ -229,7 +264,8 @@ impl Calling {
         let result = kinds::call(&call, tool, arguments).await;
         count(tool, started);
         let gone = self.cx.cancel.is_cancelled() || self.cx.deadline.passed();
-        if result.is_err() && !gone {
+        let failed = !matches!(&result, Ok(output) if output.failed.is_none());
+        if failed && !gone {
             metrics::counter!("tg_agent_tool_error_total", "tool" => tool.kind.label())
                 .increment(1);
         }

@@ -451,6 +451,7 @@ impl StepExecution {
             cache_read: self.run.cache_read,
             cache_write: self.run.cache_write,
             cost: Cost::from(self.run.cost),
+            calls: self.run.calls.clone(),
         }
     }
 

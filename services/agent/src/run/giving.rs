@@ -68,7 +68,7 @@ impl StepExecution {
                 called: true,
                 ..Observation::default()
             },
-            Outcome::Failed(error) => refused(error.message),
+            Outcome::Failed(error) | Outcome::Lost(error, _) => refused(error.message),
             Outcome::Unknown => refused("the outcome of this call is unknown"),
         })
     }
@@ -287,7 +287,7 @@ impl StepExecution {
                 let known = playback.tool(which, &tool.name, arguments)?;
                 match known {
                     Outcome::Returned(returned) => (returned.text, returned.window),
-                    Outcome::Failed(_) | Outcome::Unknown => Default::default(),
+                    Outcome::Failed(_) | Outcome::Lost(..) | Outcome::Unknown => Default::default(),
                 }
             }
             None => {

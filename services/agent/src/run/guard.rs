@@ -39,20 +39,21 @@ fn count(guard: &Climbed, rung: Rung) {
 }
 
 impl StepExecution {
-    /// When there is too much of a loop, as the workspace says.
+    /// When there is too much of a loop, as the agent says, else the workspace.
     pub(super) fn limits(&self) -> Thresholds {
-        let usual = self.agent.options.loops();
+        let mut limits = self.agent.options.loops();
         let workspace = self.cx.workspace();
-        let Some(row) = self.row(OWN.0, OWN.1) else {
-            return usual;
-        };
-        match Overrides::read(&row) {
-            Ok(own) => usual.with(&own),
-            Err(fault) => {
-                tracing::warn!(workspace, fault, "what finds loops is as everywhere");
-                usual
+        let row = self.row(OWN.0, OWN.1);
+        let own = Some(self.run.loop_detection.as_str()).filter(|text| !text.is_empty());
+        for said in row.as_deref().into_iter().chain(own) {
+            match Overrides::read(said) {
+                Ok(own) => limits = limits.with(&own),
+                Err(fault) => {
+                    tracing::warn!(workspace, fault, "what finds loops is as everywhere");
+                }
             }
         }
+        limits
     }
 
     /// The last calls of the session before this step.

@@ -207,6 +207,7 @@ impl StepExecution {
                 let mut usage = unpriced(spent, started);
                 estimated(&mut usage);
                 usage.cost = prices::cost(&self.cx, &usage.model, &usage, told);
+                self.list(&mut usage, false);
                 self.asks.took(&usage);
                 usage
             }
@@ -216,6 +217,14 @@ impl StepExecution {
             ..Replied::default()
         }))?;
         Ok(usage)
+    }
+
+    /// Lists a call where who asked keeps a trail of them. A record has its own list.
+    pub(super) fn list(&self, usage: &mut Usage, failed: bool) {
+        if self.run.caller_depth > 0 && self.playback.is_none() && !usage.cost.is_none() {
+            let model = usage.model.clone();
+            usage.list(&model, failed);
+        }
     }
 
     /// A reply that failed is noted, too, with what it took.
@@ -311,13 +320,14 @@ impl StepExecution {
         if self.records() {
             self.note(&Entry::Asked(Asked::of(prompt, terms)))?;
         }
-        let whole = match came {
+        let mut whole = match came {
             Ok(whole) => whole,
             Err(error) => {
                 self.note_failed(&error, Usage::default())?;
                 return Err(error.into());
             }
         };
+        self.list(&mut whole.usage, false);
         self.asks.took(&whole.usage);
         if self.records() {
             self.note(&Entry::Heard(vec![Heard::Text(whole.text.clone())]))?;

@@ -51,11 +51,16 @@ pub(super) async fn ask(
         message: given.message,
         lasts: given.lasts,
     };
-    let answer = tokio::select! {
+    let mut answer = tokio::select! {
         answer = agent.programs.ask(&cx.mesh, &asked) => answer,
         () = cx.cancel.cancelled() => Err(AgentError::Cancelled.to_string()),
         () = cx.deadline.reached() => Err(AgentError::Timeout.to_string()),
     };
+    if let Ok(reply) = &mut answer
+        && given.run.caller_depth > 0
+    {
+        reply.usage.list(given.agent, false);
+    }
     let used = match &answer {
         Ok(reply) => Usage {
             model: given.agent.to_owned(),

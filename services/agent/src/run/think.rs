@@ -312,7 +312,8 @@ impl StepExecution {
                 Ok((kept, parsed))
             }
             Err(Unheard::Failed(error)) => {
-                let used = hearing.broken(&self.cx, (size(asked.1), came));
+                let mut used = hearing.broken(&self.cx, (size(asked.1), came));
+                self.list(&mut used, true);
                 usage.add(&used);
                 self.note_failed(&error, used)?;
                 Err(error.into())

@@ -22,7 +22,7 @@ use crate::sending::Outlet;
 /// The last event.
 const END: &[u8] = b"event: end\ndata: {}\n\n";
 /// A comment, which clients pass over.
-const ALIVE: &[u8] = b": alive\n\n";
+const ALIVE: &[u8] = b": ping\n\n";
 
 /// Whether the caller asks for events.
 pub(super) fn wanted(headers: &HeaderMap) -> bool {

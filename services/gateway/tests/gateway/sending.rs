@@ -168,7 +168,7 @@ async fn signs_of_life_come_while_an_event_waits_for_room(place: Place) {
     let response = asked.timeout(BOUND).send().await.unwrap();
     let mut pieces = response.bytes_stream();
     let mut heard = String::new();
-    while heard.matches(": alive\n\n").count() < 3 {
+    while heard.matches(": ping\n\n").count() < 3 {
         let piece = tokio::time::timeout(BOUND, pieces.next()).await.unwrap();
         heard.push_str(std::str::from_utf8(&piece.unwrap().unwrap()).unwrap());
     }

@@ -61,7 +61,8 @@ pub async fn answer(
     };
     stream.tell(asked(&names, &facts)).await?;
 
-    let (concepts, mut spent) = concepts(cx, plan).await?;
+    let (concepts, spent) = concepts(cx, plan).await?;
+    stream.spent.add(&spent);
     stream
         .tell(grounded(&names, &concepts, &usage(&spent)))
         .await?;
@@ -131,9 +132,8 @@ pub async fn answer(
     };
     let text = stored.then_some(written.text.as_str());
     stream.tell_with(synthesised(&names, &end), text).await?;
-    spent.add(&written.spent);
     let end = End {
-        spent,
+        spent: stream.spent.clone(),
         sources: citations::sources(&citations),
         embeddings,
         citations,

@@ -5,9 +5,9 @@
 //! everything, the trace included.
 
 use tg_provenance::Event;
-use tg_schemas::Reply;
 use tg_schemas::msg::{Citation, DocumentRagResponse, GraphRagResponse, Source};
 use tg_schemas::vocabulary::RETRIEVAL_GRAPH;
+use tg_schemas::{Error, Reply};
 
 use crate::ask::Spent;
 
@@ -40,6 +40,8 @@ pub trait Frames: Reply {
     fn closing(end: End) -> Self;
     /// The whole answer, with its trace.
     fn whole(text: String, trace: &[Event], end: End) -> Self;
+    /// The end of an answer that failed, with what models took before.
+    fn failed(error: Error, spent: Spent) -> Self;
 }
 
 impl Frames for GraphRagResponse {
@@ -87,6 +89,15 @@ impl Frames for GraphRagResponse {
             explain_graph: Some(RETRIEVAL_GRAPH.to_owned()),
             explain_triples: trace.iter().flat_map(|e| e.triples.clone()).collect(),
             ..Self::closing(end)
+        }
+    }
+
+    fn failed(error: Error, spent: Spent) -> Self {
+        Self {
+            in_token: spent.in_token,
+            out_token: spent.out_token,
+            model: spent.model,
+            ..Self::failure(error)
         }
     }
 }
@@ -138,6 +149,15 @@ impl Frames for DocumentRagResponse {
             explain_graph: Some(RETRIEVAL_GRAPH.to_owned()),
             explain_triples: trace.iter().flat_map(|e| e.triples.clone()).collect(),
             ..Self::closing(end)
+        }
+    }
+
+    fn failed(error: Error, spent: Spent) -> Self {
+        Self {
+            in_token: spent.in_token,
+            out_token: spent.out_token,
+            model: spent.model,
+            ..Self::failure(error)
         }
     }
 }

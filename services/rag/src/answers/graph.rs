@@ -59,8 +59,7 @@ pub async fn answer(
     };
     stream.tell(asked(&names, &facts)).await?;
 
-    let mut spent = Spent::default();
-    let concepts = ground(cx, ask, plan, &names, stream, &mut spent).await?;
+    let concepts = ground(cx, ask, plan, &names, stream).await?;
     let searches = concepts::searches(&plan.question, &concepts);
     let (seeds, embeddings) = begin(cx, ask, plan, &searches).await?;
 
@@ -128,9 +127,8 @@ pub async fn answer(
     };
     let text = stored.then_some(written.text.as_str());
     stream.tell_with(synthesised(&names, &end), text).await?;
-    spent.add(&written.spent);
     let end = End {
-        spent,
+        spent: stream.spent.clone(),
         sources: match written.refused {
             true => Vec::new(),
             false => known.sources(&written.text, &written.cited),
@@ -240,7 +238,6 @@ async fn ground(
     plan: &GraphPlan,
     names: &Retrieval,
     stream: &mut Stream,
-    spent: &mut Spent,
 ) -> Result<Vec<String>, Error> {
     let given = concepts::given(&ask.grounding_seeds);
     let (found, took) = if !ask.graph_seeds.is_empty() {
@@ -250,8 +247,8 @@ async fn ground(
     } else {
         ask::concepts(cx, &plan.question).await?
     };
+    stream.spent.add(&took);
     stream.tell(grounded(names, &found, &usage(&took))).await?;
-    spent.add(&took);
     Ok(found)
 }
 

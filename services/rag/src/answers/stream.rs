@@ -10,6 +10,7 @@ use tg_schemas::Error;
 use tokio::time::Instant;
 
 use super::frames::{End, Frames};
+use crate::ask::Spent;
 
 /// See the module.
 pub struct AnswerStream<R> {
@@ -23,6 +24,8 @@ pub struct AnswerStream<R> {
     began: Instant,
     retrieved: Option<Duration>,
     warnings: Vec<String>,
+    /// What models took so far.
+    pub spent: Spent,
 }
 
 impl<R: Frames> AnswerStream<R> {
@@ -38,6 +41,7 @@ impl<R: Frames> AnswerStream<R> {
             began: Instant::now(),
             retrieved: None,
             warnings: Vec::new(),
+            spent: Spent::default(),
         }
     }
 
@@ -123,10 +127,18 @@ impl<R: Frames> AnswerStream<R> {
         }
     }
 
-    /// The answer failed: what is known of it is stored all the same.
-    pub async fn give_up(&mut self) {
+    /// The answer failed: what is known of it is stored all the same. Where models were asked before, the end says what they took.
+    pub async fn give_up(&mut self, cx: &Cx, error: &Error) {
         if let Err(error) = self.store().await {
             tracing::debug!(%error, "the trace of a failed answer was not stored");
+        }
+        let took = self.spent.in_token.or(self.spent.out_token);
+        if took.is_none() || cx.cancel.is_cancelled() {
+            return;
+        }
+        let frame = R::failed(error.clone(), self.spent.clone());
+        if let Err(error) = self.out.send(frame).await {
+            tracing::debug!(%error, "the end of a failed answer was not sent");
         }
     }
 

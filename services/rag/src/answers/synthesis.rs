@@ -57,7 +57,15 @@ pub async fn write<R: Frames>(
     let mut text = String::new();
     let prompts = Prompts::of_flow(cx);
     let mut model = prompts.stream(task.prompt, task.terms, stream.streams())?;
-    while let Some(piece) = model.next().await? {
+    loop {
+        let piece = match model.next().await {
+            Ok(Some(piece)) => piece,
+            Ok(None) => break,
+            Err(error) => {
+                stream.spent.add(&model.spent());
+                return Err(error);
+            }
+        };
         let piece = citer.push(&piece.text);
         text.push_str(&piece);
         stream.piece(piece, false).await?;
@@ -67,6 +75,7 @@ pub async fn write<R: Frames>(
     stream.piece(rest, true).await?;
     let mut spent = model.spent();
     spent.duration_ms = u64::try_from(started.elapsed().as_millis()).ok();
+    stream.spent.add(&spent);
     Ok(Written {
         text,
         cited: citer.cited().to_vec(),

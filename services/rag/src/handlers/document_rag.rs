@@ -31,8 +31,9 @@ impl RequestHandler<DocumentRagQuery, DocumentRagResponse> for DocumentRag {
         let answered = documents::answer(&cx, &ask, &plan, &mut stream).await;
         stream.count("documents", answered.is_ok());
         if let Err(error) = answered {
-            stream.give_up().await;
-            return Err(Kind::DocumentRag.of(error));
+            let error = Kind::DocumentRag.of(error);
+            stream.give_up(&cx, &error).await;
+            return Err(error);
         }
         Ok(())
     }

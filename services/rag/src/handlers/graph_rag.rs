@@ -29,8 +29,9 @@ impl RequestHandler<GraphRagQuery, GraphRagResponse> for GraphRag {
         let answered = graph::answer(&cx, &ask, &plan, &mut stream).await;
         stream.count("graph", answered.is_ok());
         if let Err(error) = answered {
-            stream.give_up().await;
-            return Err(Kind::GraphRag.of(error));
+            let error = Kind::GraphRag.of(error);
+            stream.give_up(&cx, &error).await;
+            return Err(error);
         }
         Ok(())
     }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use tg_clients::embeddings::embed;
+use tg_clients::model_calls::{ModelCalls, Took};
 use tg_mesh::{Cx, Deadline, RequestHandler, Responder};
 use tg_schemas::msg::{RerankerRequest, RerankerResponse, RerankerResult};
 use tg_schemas::processors::reranker::EMBEDDINGS;
@@ -21,6 +22,8 @@ const QUERIES: usize = 50;
 const LIMIT: usize = 10;
 /// Texts that are also compared by meaning; of more, searching by words only.
 const EMBEDDED: usize = 512;
+/// Characters of a token, where nobody counts them.
+const TOKEN: usize = 4;
 /// Longest wait for vectors: without them words decide.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -29,6 +32,8 @@ pub(crate) struct Reranker {
     pub(crate) endpoint: Option<Endpoint>,
     /// Those that workspaces name.
     pub(crate) services: Services,
+    /// Has what these are asked reserved and counted.
+    pub(crate) calls: ModelCalls,
 }
 
 #[async_trait]
@@ -78,13 +83,22 @@ impl Reranker {
             None => None,
         };
         if let Some(endpoint) = own.as_ref().or(self.endpoint.as_ref()) {
+            let named = cx.parameter("model");
+            let likely = taking(endpoint.model(named), &queries, &texts);
+            // One that is left before its end counts as much as it was likely to take.
+            let mut call = self.calls.begin(cx, likely.clone()).await?;
             let until = tokio::time::Instant::now() + cx.deadline.left();
-            let ranking = endpoint.rank(cx.parameter("model"), &queries, &texts, limit, until);
-            return tokio::select! {
-                ranked = ranking => Ok(ranked?),
-                () = cx.cancel.cancelled() => Err(RagError::Cancelled.into()),
-                () = cx.deadline.reached() => Err(RagError::Timeout.into()),
+            let ranking = endpoint.rank(named, &queries, &texts, limit, until);
+            let ranked = tokio::select! {
+                ranked = ranking => ranked,
+                () = cx.cancel.cancelled() => return Err(RagError::Cancelled.into()),
+                () = cx.deadline.reached() => return Err(RagError::Timeout.into()),
             };
+            if let Some(call) = &mut call {
+                let took = ranked.as_ref().map_or_else(|_| Took::default(), |_| likely);
+                call.settle(took).await;
+            }
+            return Ok(ranked?);
         }
         let vectors = vectors(cx, &queries, &texts).await?;
         let size: usize = texts.iter().map(String::len).sum();
@@ -104,6 +118,19 @@ impl Reranker {
         }
         let done = tokio::task::spawn_blocking(work).await;
         Ok(done.map_err(|_| RagError::Compare)?)
+    }
+}
+
+/// What a model is likely to take: it reads each query with each text.
+fn taking(model: Option<&str>, queries: &[String], texts: &[String]) -> Took {
+    let characters =
+        |all: &[String]| -> usize { all.iter().map(|text| text.chars().count()).sum() };
+    let asked = characters(queries).saturating_mul(texts.len());
+    let read = characters(texts).saturating_mul(queries.len());
+    Took {
+        model: model.unwrap_or_default().to_owned(),
+        in_token: i64::try_from(asked.saturating_add(read) / TOKEN).unwrap_or(i64::MAX),
+        ..Took::default()
     }
 }
 

@@ -1,10 +1,11 @@
 //! DocumentRAG over fakes of the searches and of the library.
 
 use tg_schemas::msg::{Citation, DocumentRagQuery, DocumentRagResponse};
+use tg_schemas::vocabulary::tg;
 use tg_schemas::{Term, Triple};
 use tg_testkit::place::Place;
 
-use crate::world::{Script, World};
+use crate::world::{Script, World, summed};
 
 const CHUNKS: [(&str, &str); 4] = [
     (
@@ -78,6 +79,14 @@ async fn a_streamed_answer_cites_what_was_retrieved_and_names_its_documents(plac
     let end = frames.last().unwrap();
     assert!(end.end_of_session && end.response.is_none());
     assert_eq!((end.in_token, end.out_token), (Some(20), Some(4)));
+    let trace = || frames.iter().flat_map(|frame| &frame.explain_triples);
+    assert_eq!(
+        (
+            summed(trace(), tg::IN_TOKEN),
+            summed(trace(), tg::OUT_TOKEN)
+        ),
+        (20, 4)
+    );
     let sources: Vec<_> = end
         .sources
         .iter()
@@ -164,6 +173,11 @@ async fn both_searches_count_and_each_alone_when_asked(place: Place) {
     let error = frames[0].error.clone().unwrap();
     assert!(error.message.contains("another model"), "{error:?}");
     assert!(frames[0].end_of_session);
+    // The model had been asked before.
+    assert_eq!(
+        (frames[0].in_token, frames[0].out_token),
+        (Some(10), Some(2))
+    );
     world.script.lock().refusing = Vec::new();
     world.script.lock().failing = vec!["keyword-index", "embeddings"];
     let frames: Vec<DocumentRagResponse> = world.ask("document-rag", &asked("")).await;

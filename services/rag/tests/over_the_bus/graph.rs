@@ -1,10 +1,11 @@
 //! GraphRAG over a store of ours and over one that only knows patterns.
 
 use tg_schemas::msg::{GraphRagQuery, GraphRagResponse};
+use tg_schemas::vocabulary::tg;
 use tg_schemas::{Term, Triple};
 use tg_testkit::place::Place;
 
-use crate::world::{Script, World};
+use crate::world::{Script, World, summed};
 
 const LABEL: &str = "http://www.w3.org/2000/01/rdf-schema#label";
 const TYPE: &str = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type";
@@ -110,6 +111,15 @@ async fn a_streamed_answer_has_its_frames_in_order_and_a_bounded_number_of_quest
     assert_eq!(text, "The Old Bridge was built in 1429 [1]. It is fine.");
     let end = frames.last().unwrap();
     assert_eq!((end.in_token, end.out_token), (Some(20), Some(4)));
+    // Its trace says the same.
+    let trace = || frames.iter().flat_map(|frame| &frame.explain_triples);
+    assert_eq!(
+        (
+            summed(trace(), tg::IN_TOKEN),
+            summed(trace(), tg::OUT_TOKEN)
+        ),
+        (20, 4)
+    );
     assert_eq!(end.model.as_deref(), Some("fake-model"));
     let sources: Vec<_> = end
         .sources
@@ -342,6 +352,8 @@ async fn every_error_is_final_and_typed(place: Place) {
         assert_eq!(last.error.as_ref().unwrap().kind, "graph-rag-error");
         assert!(last.end_of_session && last.end_of_stream);
         assert_eq!(last.message_type, "chunk");
+        // The model had been asked before.
+        assert_eq!((last.in_token, last.out_token), (Some(10), Some(2)));
         assert_eq!(
             frames.iter().filter(|frame| frame.error.is_some()).count(),
             1

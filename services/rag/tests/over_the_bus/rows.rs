@@ -168,6 +168,7 @@ async fn a_service_of_the_workspace_ranks(place: Place) {
                 url: server().await,
                 ..ModelService::default()
             }),
+            model: "order-1".into(),
             ..ModelSettings::default()
         }),
     };
@@ -180,6 +181,27 @@ async fn a_service_of_the_workspace_ranks(place: Place) {
     let results = found[0].results.iter();
     let ids: Vec<_> = results.map(|one| one.document_id.as_str()).collect();
     assert_eq!(ids, ["third", "first"]);
+    // It counts for who asked, and a budget may refuse it.
+    let calls = |operation: &str| {
+        let asked = near.ledger.asked.lock();
+        let asked = asked.iter().filter(|ask| ask.operation == operation);
+        asked.flat_map(|ask| ask.calls.clone()).collect::<Vec<_>>()
+    };
+    let hosted = async || near.flow.mesh.presence().hosted("agent-manager");
+    near.flow.until(hosted).await;
+    let before = calls("settle-call").len();
+    let found: Vec<RerankerResponse> = near.ask("reranker", &ask).await;
+    assert_eq!(found[0].error, None);
+    near.flow
+        .until(async || calls("settle-call").len() > before)
+        .await;
+    let counted = calls("settle-call").pop().unwrap();
+    // Three texts of 13 or 14 characters, each with a query of five.
+    assert_eq!((counted.model.as_str(), counted.in_token), ("order-1", 13));
+    near.script.lock().failing = vec!["budget"];
+    let found: Vec<RerankerResponse> = near.ask("reranker", &ask).await;
+    assert_eq!(found[0].error.as_ref().unwrap().kind, "busy");
+    near.script.lock().failing = Vec::new();
     let mut named = ask.clone();
     let settings = named.settings.as_mut().unwrap();
     settings.service.as_mut().unwrap().credential = "env:PATH".into();

@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use tg_mesh::Processor;
 use tg_schemas::msg::*;
 use tg_schemas::processors::{self, ProcessorSpec, Serves, Spec};
-use tg_schemas::{Class, Error, ErrorCode, Message, Reply, Triple};
+use tg_schemas::{Class, Error, ErrorCode, Message, Reply, Term, Triple};
 use tg_testkit::config::Config;
 use tg_testkit::fakes::{Played, RecordingConsumer};
 use tg_testkit::flow::{TestFlow, Wiring};
@@ -17,6 +17,17 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
 use crate::{graphs, services};
+
+/// The sum of what the entities of a trace say by a predicate of the vocabulary.
+pub fn summed<'a>(triples: impl IntoIterator<Item = &'a Triple>, predicate: &str) -> i64 {
+    let predicate = Some(Term::iri(predicate));
+    let told = triples.into_iter().filter(|triple| triple.p == predicate);
+    told.map(|triple| match &triple.o {
+        Some(Term::Literal { value, .. }) => value.parse::<i64>().unwrap(),
+        other => panic!("no number: {other:?}"),
+    })
+    .sum()
+}
 
 /// What every fake was asked, by name.
 #[derive(Default)]
@@ -77,6 +88,24 @@ pub struct World {
     pub saved: Arc<RecordingConsumer<LibraryTexts>>,
     /// Plays prompts.
     pub prompts: Arc<Played<PromptRequest, PromptResponse>>,
+    /// Plays the ledger of the agent. It refuses calls while `budget` fails.
+    pub ledger: Arc<Ledger>,
+}
+
+type Ledger = Played<UsageRequest, UsageResponse>;
+
+/// See [`World::ledger`].
+fn ledger(script: &Arc<Mutex<Script>>) -> Arc<Ledger> {
+    let script = script.clone();
+    Played::new(move |_, ask: UsageRequest| {
+        let over = script.lock().failing.contains(&"budget");
+        let refused = over && ask.operation == "reserve-call";
+        Ok(UsageResponse {
+            bound: true,
+            refused: if refused { "it is used up" } else { "" }.to_owned(),
+            ..UsageResponse::default()
+        })
+    })
 }
 
 #[derive(Clone)]
@@ -235,6 +264,7 @@ impl World {
             saved: Arc::default(),
         });
         let prompts = services::prompts(Fake(state.clone()));
+        let ledger = ledger(&state.script);
         let config = Config::new();
         let schema = r#"{"name": "orders", "description": "What was bought",
             "fields": [{"name": "total", "type": "integer", "primary_key": true}]}"#;
@@ -243,6 +273,8 @@ impl World {
         wiring.push(if own_graph { OWN } else { FOREIGN });
         let host = |mesh: &_| {
             let mut all = fakes(&state, &prompts, own_graph);
+            let agent = Processor::new(processors::agent_manager::PROCESSOR);
+            all.push(agent.serves(processors::agent_manager::USAGE_TOTALS, ledger.clone()));
             all.extend(tg_rag::processors(mesh, options).unwrap());
             all
         };
@@ -254,6 +286,7 @@ impl World {
             store: state.store.clone(),
             saved: state.saved.clone(),
             prompts,
+            ledger,
         }
     }
 

@@ -2,7 +2,7 @@
 
 use serde_yaml_ng::{Mapping, Value};
 use tg_schemas::limits::{CHAT_MODELS, MODEL_NAME};
-use tg_schemas::operations::Capability;
+use tg_schemas::operations::{Capability, Object};
 
 use super::definition::{Definition, TOP_K};
 
@@ -34,9 +34,23 @@ const KNOWN: &[&str] = &[
     "engine",
     "max_iterations",
     "memory",
+    "loop_detection",
 ];
 /// Fields of an agent that a later release reads.
-const LATER: &[&str] = &["cli", "async", "peers", "loop_detection"];
+const LATER: &[&str] = &["cli", "async", "peers"];
+/// What `loop_detection` says: switches, and counts.
+const SWITCHES: &[&str] = &[
+    "enabled",
+    "genericRepeat",
+    "knownPollNoProgress",
+    "pingPong",
+];
+const COUNTS: &[&str] = &[
+    "historySize",
+    "warningThreshold",
+    "criticalThreshold",
+    "globalCircuitBreakerThreshold",
+];
 
 /// What is wrong with a field.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -91,6 +105,7 @@ pub fn read(text: &str) -> Result<Definition, Vec<FieldError>> {
         capabilities: fields.capabilities(),
         max_iterations: fields.whole("max_iterations", 1, 50).or(Some(ITERATIONS)),
         memory: fields.flag("memory"),
+        loop_detection: fields.loops(),
         rag_min_score: None,
         rerank: None,
         service: None,
@@ -225,6 +240,20 @@ impl Fields<'_> {
         flag.unwrap_or_default()
     }
 
+    /// When there is too much of a loop, as JSON in text.
+    fn loops(&mut self) -> Option<String> {
+        let read = match self.value("loop_detection")? {
+            Value::Mapping(said) => said.iter().map(loop_field).collect::<Option<Object>>(),
+            _ => None,
+        };
+        if read.is_none() {
+            let (switches, counts) = (SWITCHES.join(", "), COUNTS.join(", "));
+            let reason = format!("must be a mapping of {switches} (true or false) and {counts}");
+            self.fail("loop_detection", reason);
+        }
+        read.map(|said| serde_json::Value::Object(said).to_string())
+    }
+
     fn number(&mut self, field: &str, least: f64, most: f64) -> Option<f64> {
         let number = self.value(field)?.as_f64();
         let fits = number.filter(|number| (least..=most).contains(number));
@@ -270,6 +299,19 @@ fn texts_of(value: &Value) -> Option<Vec<String>> {
         text.filter(|text| !text.trim().is_empty() && text.chars().count() <= TEXT)
     };
     listed.iter().map(text).collect()
+}
+
+/// A field of `loop_detection`.
+fn loop_field((key, value): (&Value, &Value)) -> Option<(String, serde_json::Value)> {
+    let key = key.as_str()?;
+    let read = match SWITCHES.contains(&key) {
+        true => value.as_bool().map(Into::into),
+        false => value
+            .as_i64()
+            .filter(|_| COUNTS.contains(&key))
+            .map(Into::into),
+    };
+    Some((key.to_owned(), read?))
 }
 
 fn capability(value: &Value) -> Option<Capability> {
@@ -335,6 +377,22 @@ mod tests {
             "engine",
         ];
         assert_eq!(fields, expected);
+    }
+
+    #[test]
+    fn an_agent_says_when_there_is_too_much_of_a_loop() {
+        let with = |said: &str| read(&format!("name: a\nmodel: m\nloop_detection: {said}\n"));
+        let agent = with("{enabled: true, warningThreshold: 3}").unwrap();
+        let expected = r#"{"enabled":true,"warningThreshold":3}"#;
+        assert_eq!(agent.loop_detection.as_deref(), Some(expected));
+        assert_eq!(read("name: a\nmodel: m\n").unwrap().loop_detection, None);
+        for bad in ["[]", "{speed: 1}", "{enabled: 1}", "{historySize: many}"] {
+            let errors = with(bad).unwrap_err();
+            assert_eq!(
+                (errors.len(), errors[0].field.as_str()),
+                (1, "loop_detection")
+            );
+        }
     }
 
     #[test]

@@ -23,6 +23,15 @@ pub struct ChatDefaults {
     pub model: String,
     /// Who runs this model; `None`: the provider of the flow.
     pub service: Option<NewLlmService>,
+    /// Whether the model of the flow answers where nobody names one.
+    pub of_flow: bool,
+}
+
+impl ChatDefaults {
+    /// Whether a model answers for an agent without an LLM service.
+    pub fn has_model(&self) -> bool {
+        self.of_flow || self.service.is_some() || !self.model.is_empty()
+    }
 }
 
 impl Default for ChatDefaults {
@@ -33,6 +42,7 @@ impl Default for ChatDefaults {
             max_tokens: REPLY,
             model: String::new(),
             service: None,
+            of_flow: true,
         }
     }
 }

@@ -58,6 +58,8 @@ pub struct Definition {
     pub service: Option<ModelService>,
     /// Whether what its users say of themselves is remembered across sessions.
     pub memory: bool,
+    /// When there is too much of a loop, as JSON in text; `None`: as the workspace says.
+    pub loop_detection: Option<String>,
 }
 
 impl Definition {

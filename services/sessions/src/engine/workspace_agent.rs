@@ -326,6 +326,7 @@ mod tests {
             max_tokens: 77,
             model: "usual".to_owned(),
             service: None,
+            of_flow: true,
         };
         let found = of(named("r"), &chat);
         assert_eq!(

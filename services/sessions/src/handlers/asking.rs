@@ -6,7 +6,7 @@ use serde_json::json;
 use tg_clients::flow_records::{self, FlowRecord};
 use tg_clients::listeners::Listening;
 use tg_mesh::{Answer, Cx, warn_of};
-use tg_schemas::msg::{AgentRequest, AgentResponse, LoopRecord};
+use tg_schemas::msg::{AgentRequest, AgentResponse, AnswerCall, LoopRecord};
 use tg_schemas::operations::{Cost, Object, ToolCall, Usage};
 use tg_schemas::{Class, Error, ErrorCode, FlowId, WorkspaceId, limits};
 use tokio::sync::mpsc;
@@ -143,6 +143,7 @@ impl Asking<'_> {
             grant: self.agent.tools.clone(),
             tool_names: Some(self.agent.tools.clone()),
             collections: self.agent.knowledge.clone(),
+            loop_detection: self.agent.loop_detection.clone().unwrap_or_default(),
             streaming,
             ..AgentRequest::default()
         };
@@ -152,11 +153,30 @@ impl Asking<'_> {
         request
     }
 
-    /// Asks, and waits for the answer.
+    /// Asks, and waits for the answer. `made` gets the calls of models that the agent lists, also where it failed.
     ///
     /// # Errors
     /// No flow runs that could answer, or the agent did not.
-    pub(super) async fn ask(&self, cx: &Cx, hearing: &Hearing) -> Result<Answered, SessionsError> {
+    pub(super) async fn ask(
+        &self,
+        cx: &Cx,
+        hearing: &Hearing,
+        made: &mut Vec<AnswerCall>,
+    ) -> Result<Answered, SessionsError> {
+        self.ask_as(cx, "turn", hearing, made).await
+    }
+
+    /// The same under another name. Whoever asks again under the same name is answered the same.
+    ///
+    /// # Errors
+    /// As [`Self::ask`].
+    pub(super) async fn ask_as(
+        &self,
+        cx: &Cx,
+        name: &str,
+        hearing: &Hearing,
+        made: &mut Vec<AnswerCall>,
+    ) -> Result<Answered, SessionsError> {
         let workspace = WorkspaceId::new(cx.workspace())?;
         let listening = Listening {
             cx,
@@ -165,8 +185,9 @@ impl Asking<'_> {
             patience: TURN,
         };
         let streaming = hearing.events.is_some();
-        let answer = listening.agent(format!("{}/turn", cx.id), &self.request(streaming))?;
-        heard(answer, hearing).await.map_err(|fault| match fault {
+        let answer = listening.agent(format!("{}/{name}", cx.id), &self.request(streaming))?;
+        let heard = heard(answer, hearing, made).await;
+        heard.map_err(|fault| match fault {
             NotHeard::Interrupted => SessionsError::Interrupted,
             NotHeard::Error(error) => {
                 warn_of!(cx, agent = self.agent.name, %error, "an agent did not answer");
@@ -189,7 +210,11 @@ impl From<Error> for NotHeard {
 }
 
 /// Puts the parts of an answer together.
-async fn heard(mut answer: Answer<AgentResponse>, hearing: &Hearing) -> Result<Answered, NotHeard> {
+async fn heard(
+    mut answer: Answer<AgentResponse>,
+    hearing: &Hearing,
+    made: &mut Vec<AnswerCall>,
+) -> Result<Answered, NotHeard> {
     let mut heard = Answered::default();
     loop {
         let part = tokio::select! {
@@ -207,7 +232,8 @@ async fn heard(mut answer: Answer<AgentResponse>, hearing: &Hearing) -> Result<A
             let text = "the answer is incomplete";
             return Err(Error::new(ErrorCode::Interrupted, text).into());
         };
-        let part = part?;
+        let mut part = part?;
+        made.append(&mut part.calls);
         if let Some(error) = part.error {
             return Err(error.into());
         }

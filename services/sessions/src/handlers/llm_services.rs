@@ -82,6 +82,9 @@ impl Agents {
         let (credentials, workspace) = (self.credentials.as_ref(), cx.workspace());
         let most = Some(self.chat.max_tokens);
         let Some(id) = service else {
+            if !self.chat.has_model() {
+                return Err(SessionsError::NoChatModel);
+            }
             let Some(mut like) = self.chat.service.clone() else {
                 return Ok(agent);
             };

@@ -26,18 +26,7 @@ use std::sync::Arc;
 use tg_clients::operations::Served;
 use tg_mesh::LeasedStore;
 use tg_provider_http::Credentials;
-use tg_schemas::operations::{
-    CancelTurn, Chat, CompactSession, CreateAgent, CreateConversation, CreateFromTemplate,
-    CreateLlmService, CreateRerankingService, CreateSession, DeleteAgent, DeleteConversation,
-    DeleteLlmService, DeleteRerankingService, DeleteSession, ExpandConversationSummary,
-    ExpandSummary, ExportSession, ForgetMemory, GetAgent, GetConversation, GetLlmService,
-    GetNamedAgent, GetRerankingService, GetSession, GetTenantConfig, ImportSession, ListAgents,
-    ListConversationMessages, ListConversationSummaries, ListConversations, ListLlmServices,
-    ListMemories, ListMessages, ListNamedAgents, ListRerankingServices, ListSessions,
-    ListTemplates, PutTenantConfig, SendConversationMessage, SendMessage, SessionLineage,
-    UndoCompaction, UndoConversationCompaction, UpdateAgent, UpdateConversation, UpdateLlmService,
-    UpdateRerankingService,
-};
+use tg_schemas::operations;
 
 use crate::engine::catalogue::Catalogue;
 use crate::engine::chat::ChatDefaults;
@@ -64,70 +53,34 @@ pub(crate) struct Agents {
     chat: ChatDefaults,
 }
 
+impl Agents {
+    /// What all handlers go by.
+    pub(crate) fn new(
+        catalogue: Arc<Catalogue>,
+        levels: Levels,
+        (store, turns): (Arc<LeasedStore<SqliteSessions>>, Arc<Turns>),
+        options: &Options,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            catalogue,
+            store,
+            turns,
+            levels,
+            trail: Arc::new(Trail::below(&options.data_dir, options.trail_days)),
+            credentials: options.credentials.clone(),
+            chat: options.chat(),
+        })
+    }
+}
+
 /// All operations of the service.
-pub(crate) fn served(
-    catalogue: Arc<Catalogue>,
-    levels: Levels,
-    (store, turns): (Arc<LeasedStore<SqliteSessions>>, Arc<Turns>),
-    options: &Options,
-) -> Served {
-    let agents = Arc::new(Agents {
-        catalogue,
-        store,
-        turns,
-        levels,
-        trail: Arc::new(Trail::below(&options.data_dir, options.trail_days)),
-        credentials: options.credentials.clone(),
-        chat: options.chat(),
-    });
-    Served::default()
-        .serve::<ListNamedAgents>(agents.clone())
-        .serve::<GetNamedAgent>(agents.clone())
-        .serve::<Chat>(agents.clone())
-        .serve::<CreateSession>(agents.clone())
-        .serve::<ListSessions>(agents.clone())
-        .serve::<GetSession>(agents.clone())
-        .serve::<DeleteSession>(agents.clone())
-        .serve::<ListMessages>(agents.clone())
-        .serve::<CancelTurn>(agents.clone())
-        .serve::<SendMessage>(agents.clone())
-        .serve::<ListAgents>(agents.clone())
-        .serve::<CreateAgent>(agents.clone())
-        .serve::<CreateFromTemplate>(agents.clone())
-        .serve::<GetAgent>(agents.clone())
-        .serve::<UpdateAgent>(agents.clone())
-        .serve::<DeleteAgent>(agents.clone())
-        .serve::<ListTemplates>(agents.clone())
-        .serve::<ListConversations>(agents.clone())
-        .serve::<CreateConversation>(agents.clone())
-        .serve::<GetConversation>(agents.clone())
-        .serve::<UpdateConversation>(agents.clone())
-        .serve::<DeleteConversation>(agents.clone())
-        .serve::<ListConversationMessages>(agents.clone())
-        .serve::<ListConversationSummaries>(agents.clone())
-        .serve::<ExpandConversationSummary>(agents.clone())
-        .serve::<UndoConversationCompaction>(agents.clone())
-        .serve::<ListLlmServices>(agents.clone())
-        .serve::<CreateLlmService>(agents.clone())
-        .serve::<GetLlmService>(agents.clone())
-        .serve::<UpdateLlmService>(agents.clone())
-        .serve::<DeleteLlmService>(agents.clone())
-        .serve::<ListRerankingServices>(agents.clone())
-        .serve::<CreateRerankingService>(agents.clone())
-        .serve::<GetRerankingService>(agents.clone())
-        .serve::<UpdateRerankingService>(agents.clone())
-        .serve::<DeleteRerankingService>(agents.clone())
-        .serve::<CompactSession>(agents.clone())
-        .serve::<SessionLineage>(agents.clone())
-        .serve::<UndoCompaction>(agents.clone())
-        .serve::<ExpandSummary>(agents.clone())
-        .serve::<ExportSession>(agents.clone())
-        .serve::<ImportSession>(agents.clone())
-        .serve::<ListMemories>(agents.clone())
-        .serve::<ForgetMemory>(agents.clone())
-        .serve::<GetTenantConfig>(agents.clone())
-        .serve::<PutTenantConfig>(agents.clone())
-        .serve::<SendConversationMessage>(agents)
+pub(crate) fn served(agents: &Arc<Agents>) -> Served {
+    macro_rules! all {
+        ($($operation:ident),* $(,)?) => {
+            Served::default()$(.serve::<operations::$operation>(agents.clone()))*
+        };
+    }
+    tg_schemas::each_operation!(all)
 }
 
 #[cfg(test)]
@@ -144,12 +97,12 @@ mod tests {
         let durability = tg_storage::Durability::Process;
         let store = SqliteSessions::open(&dir.path().join("i"), dir.path(), durability).unwrap();
         let store = LeasedStore::opened_with("sessions", store);
-        let served = served(
+        let served = served(&Agents::new(
             Arc::default(),
             Levels::default(),
             (store, Turns::new(1)),
             &Options::default(),
-        );
+        ));
         let declared = ALL.iter().filter(|meta| meta.service == SESSIONS);
         let declared: BTreeSet<_> = declared.map(|meta| meta.name).collect();
         assert_eq!(served.names().collect::<BTreeSet<_>>(), declared);

@@ -27,7 +27,7 @@ use crate::engine::transcript::framing;
 use crate::engine::workspace_agent::{self, Usual};
 use crate::error::SessionsError;
 use crate::store::{AgentStore, Finished};
-use crate::trail::Who;
+use crate::trail::{ModelCall, Who};
 
 #[async_trait]
 impl Handle<Chat> for Agents {
@@ -54,7 +54,7 @@ impl Handle<Chat> for Agents {
 impl Agents {
     /// The agent of a file with a name, else the agent of the workspace with this id; and what that is told before the first
     /// message.
-    async fn either(
+    pub(super) async fn either(
         &self,
         cx: &Cx,
         name: &str,
@@ -118,7 +118,8 @@ impl Agents {
             depth: asked.caller_depth,
         };
         let started = Instant::now();
-        let answered = asking.ask(cx, &hearing).await;
+        let mut made = Vec::new();
+        let answered = asking.ask(cx, &hearing, &mut made).await;
         let done = answered.map(|answered| result(cx, &agent.name, None, answered));
         let who = Who {
             surface: "a1",
@@ -130,7 +131,11 @@ impl Agents {
         };
         let took = i64::try_from(started.elapsed().as_millis()).unwrap_or(i64::MAX);
         let ended = done.as_ref().map_err(SessionsError::code);
-        self.trail.turn(cx, &who, &[], ended, took).await;
+        let made = made.into_iter();
+        let made: Vec<_> = made
+            .map(|call| ModelCall::of_agent(who.surface, call))
+            .collect();
+        self.trail.turn(cx, &who, &made, ended, took).await;
         done
     }
 }

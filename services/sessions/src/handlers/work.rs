@@ -210,7 +210,11 @@ impl Work {
             flow: flow.clone(),
             depth: self.who.depth,
         };
-        let heard = match asking.ask(cx, &hearing).await {
+        let mut asked = Vec::new();
+        let heard = asking.ask(cx, &hearing, &mut asked).await;
+        let asked = asked.into_iter();
+        made.extend(asked.map(|call| ModelCall::of_agent(self.who.surface, call)));
+        let heard = match heard {
             Err(SessionsError::Unanswered(code)) if self.keeps_failure => Answered {
                 content: "The agent could not answer. Please try again.".to_owned(),
                 finish_reason: FAILED.to_owned(),
@@ -488,7 +492,7 @@ async fn continued(
 }
 
 /// What an agent is told of a message; nothing of one that only says that the agent failed.
-fn told(message: &Message) -> Option<Said> {
+pub(super) fn told(message: &Message) -> Option<Said> {
     let failed = message.result.as_deref().and_then(turn_result);
     if failed.is_some_and(|told| told.finish_reason == FAILED) {
         return None;

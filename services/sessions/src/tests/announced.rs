@@ -1,9 +1,12 @@
 //! What comes of tasks is said in the session that they were given in (C.9, C.16).
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use tg_mesh::{Answer, Ask, Deadline};
 use tg_schemas::msg::{OperationResponse, SessionNotice};
 use tg_schemas::operations::{
-    CompactSession, CreateSession, GetSession, NewSession, OneSession, SessionMessage,
+    CompactSession, CreateAgent, CreateConversation, CreateSession, GetSession, NewAgent,
+    NewConversation, NewSession, OneSession, PutTenantConfig, SessionMessage, TenantChange,
 };
 use tg_schemas::processors::sessions::NOTICES;
 use tg_schemas::{Error, ErrorCode, WorkspaceId};
@@ -11,19 +14,29 @@ use tg_testkit::flow::SOON;
 use tg_testkit::on_both_buses;
 use tg_testkit::place::Place;
 
-use super::world::{World, one, said};
+use super::world::{World, fails, one, said};
 
 /// Turns, and announcements, at the same time: no more than may wait for one session.
 const AT_ONCE: usize = 6;
 
 /// Announces something in a session, under an id.
 async fn announce(world: &World, session: &str, id: &str) -> Result<OperationResponse, Error> {
+    announce_by(world, session, (id, "")).await
+}
+
+/// The same by the agent of the session, if it can say it.
+async fn announce_by(
+    world: &World,
+    session: &str,
+    (id, notification): (&str, &str),
+) -> Result<OperationResponse, Error> {
     let workspace = WorkspaceId::new("default").unwrap();
     let notice = SessionNotice {
         session_id: session.to_owned(),
         message_id: id.to_owned(),
         text: format!("**Bee**\n\n{id}"),
         kind: "announce".to_owned(),
+        notification: notification.to_owned(),
     };
     let ask = Ask {
         deadline: Some(Deadline::after(SOON)),
@@ -113,7 +126,57 @@ async fn an_announcement_follows_its_session(place: Place) {
     assert_eq!(said(&world, &session).await.len(), 2);
 }
 
+/// Line 116: the agent of the session says what came of a task, in its own words. One that fails is asked again; where there is none, it
+/// is said as it is.
+async fn line_116_the_agent_of_the_session_says_what_came_of_a_task(place: Place) {
+    let world = World::start(&place).await;
+    let session = world.session("zoe", "bob").await;
+    world.send(&session, "one").await.unwrap();
+    let tried = AtomicUsize::new(0);
+    world.answers(move |asked| match tried.fetch_add(1, Ordering::SeqCst) {
+        0 => fails(ErrorCode::Provider),
+        _ => Ok(format!("so {}", asked.question)),
+    });
+    let told = announce_by(&world, &session.id, ("n", "Bee is done")).await;
+    assert_eq!(told.unwrap().data["text"], "so Bee is done");
+    let all = said(&world, &session).await;
+    let expected = [("one", false), ("re one", false), ("so Bee is done", true)];
+    assert_eq!(texts(&all), expected);
+    let asked = world.asked();
+    let asked = &asked[asked.len() - 2..];
+    for one in asked {
+        assert_eq!(one.question, "Bee is done");
+        assert!(one.framing.contains("User: one"), "{}", one.framing);
+        assert_eq!(one.tool_names, Some(Vec::new()));
+    }
+    // So does the agent of a conversation.
+    let new = NewAgent {
+        name: "r".to_owned(),
+        ..NewAgent::default()
+    };
+    let agent = world.call::<CreateAgent>(&new).await.unwrap();
+    let new = NewConversation {
+        agent_id: agent.agent_id,
+        ..NewConversation::default()
+    };
+    let begun = world.call::<CreateConversation>(&new).await.unwrap();
+    let told = announce_by(&world, &begun.conversation_id, ("m", "Bee is done")).await;
+    assert_eq!(told.unwrap().data["text"], "so Bee is done");
+    // Without a flow nobody can be asked.
+    let flow = TenantChange {
+        agent_flow: Some(Some("none".to_owned())),
+        ..TenantChange::default()
+    };
+    world.call::<PutTenantConfig>(&flow).await.unwrap();
+    announce_by(&world, &session.id, ("o", "Bee is done"))
+        .await
+        .unwrap();
+    let all = said(&world, &session).await;
+    assert_eq!(texts(&all).last(), Some(&("**Bee**\n\no", true)));
+}
+
 on_both_buses!(
+    line_116_the_agent_of_the_session_says_what_came_of_a_task,
     an_announcement_is_said_once_and_the_next_turn_knows_it,
     an_announcement_stands_within_no_turn,
     an_announcement_follows_its_session,

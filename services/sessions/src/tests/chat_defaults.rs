@@ -102,6 +102,40 @@ async fn line_064_without_a_model_that_the_workspace_may_use_nothing_is_sent(pla
     world.call::<SendConversationMessage>(&sent).await.unwrap();
 }
 
+/// Without a model of the operator, where that of the flow is not to answer. With one the agent answers.
+async fn line_064_without_a_model_of_anybody_nothing_is_sent(place: Place) {
+    let alone = |options: &mut Options| options.chat_of_flow = false;
+    let world = World::start_bounded(&place, alone).await;
+    let mut sent = message(&world, NewAgent::default()).await;
+    for streaming in [false, true] {
+        sent.streaming = streaming;
+        let refused = world.call::<SendConversationMessage>(&sent).await;
+        assert_eq!(code(refused), "chat_disabled");
+    }
+    let page = WhichPage {
+        agent_id: sent.agent_id.clone(),
+        conversation_id: sent.conversation_id.clone(),
+        ..WhichPage::default()
+    };
+    let kept = world.call::<ListConversationMessages>(&page).await.unwrap();
+    assert!(kept.items.is_empty() && world.asked().is_empty());
+    let change = AgentChange {
+        agent_id: sent.agent_id.clone(),
+        name: Some("q".to_owned()),
+        ..AgentChange::default()
+    };
+    let changed = world.call::<UpdateAgent>(&change).await.unwrap();
+    assert_eq!(changed.name, "q");
+    let named = |options: &mut Options| {
+        options.chat_of_flow = false;
+        options.chat_model = "usual".to_owned();
+    };
+    let world = World::start_bounded(&place.another().await, named).await;
+    world.plays(by_its_model);
+    let sent = message(&world, NewAgent::default()).await;
+    assert_eq!(answered_by(&world, &sent).await, "usual");
+}
+
 async fn line_067_the_service_of_the_agent_comes_before_the_operators_model(place: Place) {
     let world = World::start_bounded(&place, provider).await;
     world.plays(by_its_model);
@@ -165,6 +199,7 @@ async fn line_068_the_instructions_of_the_agent_come_before_the_operators(place:
 
 on_both_buses!(
     line_064_without_a_model_that_the_workspace_may_use_nothing_is_sent,
+    line_064_without_a_model_of_anybody_nothing_is_sent,
     line_067_the_service_of_the_agent_comes_before_the_operators_model,
     a_model_without_a_provider_is_asked_of_the_flow,
     line_068_the_instructions_of_the_agent_come_before_the_operators,

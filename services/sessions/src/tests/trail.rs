@@ -2,15 +2,20 @@
 
 use std::fs;
 
-use serde_json::Value;
-use tg_schemas::ErrorCode;
-use tg_schemas::operations::{
-    CompactSession, CreateSession, NewSession, SendMessage, SentMessage, Session,
+use serde_json::{Value, json};
+use tg_mesh::Ask;
+use tg_schemas::msg::{
+    AgentRequest, AgentResponse, AnswerCall, AnswerCost, OperationRequest, OperationResponse,
 };
+use tg_schemas::operations::{
+    CompactSession, CreateSession, NewSession, SESSIONS, SendMessage, SentMessage, Session,
+};
+use tg_schemas::{Class, Error, ErrorCode, Reply, Topic, WorkspaceId};
+use tg_testkit::fakes::Play;
 use tg_testkit::on_both_buses;
 use tg_testkit::place::Place;
 
-use super::world::{World, code, fails, one, sent};
+use super::world::{World, code, fails, one, part, sent};
 
 /// The lines of the trail, and their fields.
 fn trail(world: &World) -> (String, Vec<Value>) {
@@ -68,6 +73,115 @@ async fn line_037_a_turn_is_written_down_with_the_calls_that_were_made_for_it(pl
     );
     // 40: nothing of what was said.
     assert!(!text.contains("secret") && !text.contains("in short"));
+}
+
+/// A call of a model that an agent lists.
+fn called(model: &str, nanodollars: Option<i64>, failed: bool) -> AnswerCall {
+    AnswerCall {
+        model: model.to_owned(),
+        in_token: 5,
+        out_token: 2,
+        nanodollars,
+        failed,
+        ..AnswerCall::default()
+    }
+}
+
+/// The last part of an agent that asked a model three times.
+fn thrice() -> AgentResponse {
+    AgentResponse {
+        end_of_message: true,
+        end_of_dialog: true,
+        cost: Some(AnswerCost {
+            usd: Some(0.75),
+            source: "mixed".to_owned(),
+            sub_calls: 3,
+            ..AnswerCost::default()
+        }),
+        calls: vec![
+            called("m1", Some(500_000_000), false),
+            called("m1", Some(250_000_000), true),
+            called("m2", None, false),
+        ],
+        ..part("answer", "secret")
+    }
+}
+
+async fn line_037_a_turn_has_a_line_for_each_call_of_its_agent(place: Place) {
+    let world = World::start(&place).await;
+    world.plays(|_| Play::of(vec![thrice()]));
+    let session = world.session("ann", "bob").await;
+    world.send(&session, "secret").await.unwrap();
+    world.chat("ann", "secret").await.unwrap();
+    let failed = |_: &AgentRequest| {
+        let error = Error::new(ErrorCode::Provider, "at http://10.0.0.1/v1");
+        Play::of(vec![AgentResponse {
+            calls: vec![called("m3", None, true)],
+            ..AgentResponse::failure(error)
+        }])
+    };
+    world.plays(failed);
+    world.chat("ann", "secret").await.unwrap_err();
+    let (text, lines) = trail(&world);
+    let events: Vec<_> = lines.iter().map(|line| line["event"].as_str()).collect();
+    let (call, turn) = (Some("llm.call"), Some("agent.turn"));
+    let asked_thrice = [call, call, call, turn];
+    assert_eq!(
+        events,
+        [&asked_thrice[..], &asked_thrice, &[call, turn]].concat()
+    );
+    for one in [&lines[..4], &lines[4..8]] {
+        let (calls, turn) = (&one[..3], &one[3]);
+        assert_eq!(
+            (&turn["sub_calls"], &turn["cost_usd"]),
+            (&3.into(), &0.75.into())
+        );
+        for call in calls {
+            assert_eq!(call["parent_request_id"], turn["request_id"]);
+            assert_eq!(
+                (&call["surface"], &call["total_tokens"]),
+                (&"a1".into(), &7.into())
+            );
+        }
+        let said = |field: &str| {
+            calls
+                .iter()
+                .map(|call| call[field].clone())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(said("model"), ["m1", "m1", "m2"]);
+        assert_eq!(said("status"), ["ok", "error", "ok"]);
+        assert_eq!(said("cost_usd"), [json!(0.5), json!(0.25), Value::Null]);
+    }
+    assert_eq!(
+        (&lines[8]["model"], &lines[8]["status"]),
+        (&"m3".into(), &"error".into())
+    );
+    assert!(!text.contains("secret") && !text.contains("10.0.0.1"));
+}
+
+async fn line_040_a_line_names_the_key_by_its_id(place: Place) {
+    let world = World::start(&place).await;
+    let workspace = WorkspaceId::new("default").unwrap();
+    let topic = Topic::workspace(Class::Request, SESSIONS, &workspace);
+    let request = json!({"name": "ann", "message": "secret"});
+    let question = OperationRequest {
+        operation: "chat".to_owned(),
+        request: request.as_object().cloned().unwrap(),
+    };
+    for (credential, id) in [("key:k1", Value::from("k1")), ("token", Value::Null)] {
+        let ask = Ask {
+            user_id: Some("u1".to_owned()),
+            credential: Some(credential.to_owned()),
+            ..Ask::default()
+        };
+        let answer = world.flow.mesh.ask(&topic, &question, ask);
+        let told: OperationResponse = answer.last().await.unwrap();
+        assert_eq!(told.error, None);
+        let (_, lines) = trail(&world);
+        let line = lines.last().unwrap();
+        assert_eq!((&line["principal"], &line["token_id"]), (&"u1".into(), &id));
+    }
 }
 
 /// A session with one turn, of which nothing stays when it is shortened.
@@ -150,6 +264,8 @@ async fn line_040_the_trail_has_nothing_of_what_was_said(place: Place) {
 on_both_buses!(
     line_040_the_trail_has_nothing_of_what_was_said,
     line_037_a_turn_is_written_down_with_the_calls_that_were_made_for_it,
+    line_037_a_turn_has_a_line_for_each_call_of_its_agent,
+    line_040_a_line_names_the_key_by_its_id,
     line_037_a_summary_on_demand_is_written_down_even_where_it_failed,
     line_037_looking_for_facts_is_written_down_after_its_turn,
 );

@@ -51,7 +51,7 @@ fn targets() -> Vec<Target> {
         WorkspaceInput WorkspaceRecord ApiKeyInput ApiKeyRecord GroupInput GrantInput IamRequest IamResponse
     AuditEvent AuditEntry AuditRequest AuditDropped AuditResponse
         Metadata UserContext Assignment Entitlement OverrideAuthority Delegation Usage DeadLetter Presence
-        HostedProcessor HostedFlow AgentRun AgentRunStep AgentRunCall RunCost AnswerCost AgentRunsRequest
+        HostedProcessor HostedFlow AgentRun AgentRunStep AgentRunCall RunCost AnswerCost AnswerCall AgentRunsRequest
         DetachedRun AgentRunsResponse RunToolCall RunHappened RunStanding SummedStep RunSummary TracesRequest EndedRun TracesResponse UsageCall UsageRequest UsageTotal UsageResponse RunWritten RunTallyEntry RunTally LibraryText LibraryTexts
         Retract CollectionDrop CollectionDropped ReembedRequest Reembedding ReembedResponse ProcessingError NeighbourhoodRequest LabelledTerm Neighbour
         NeighbourhoodResponse SourcesRequest TracedSource SourceDocument SourcesResponse ImageToTextRequest

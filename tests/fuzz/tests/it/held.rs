@@ -34,7 +34,7 @@ macro_rules! messages {
 }
 
 messages! {
-    AgentRequest AgentResponse AnswerCost AgentStep PlanStep ToolServiceRequest ToolServiceResponse ToolHookRequest ToolHookResponse PassthroughRequest
+    AgentRequest AgentResponse AnswerCost AnswerCall AgentStep PlanStep ToolServiceRequest ToolServiceResponse ToolHookRequest ToolHookResponse PassthroughRequest
     PassthroughResponse TextCompletionRequest TextCompletionResponse ModelInfo ModelService ModelSettings ToolRequest ToolResponse
     PromptRequest PromptResponse EntityContext EntityContexts Triples TriplesQueryRequest TriplesQueryResponse
     SparqlBinding SparqlQueryRequest SparqlQueryResponse Document TextDocument Chunk DocumentMetadata

@@ -16,12 +16,13 @@ use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
 
 /// Messages that only processors of ours say to each other.
-const OURS: [&str; 88] = [
+const OURS: [&str; 89] = [
     "AgentRun",
     "AgentRunStep",
     "AgentRunCall",
     "RunCost",
     "AnswerCost",
+    "AnswerCall",
     "ModelService",
     "ModelSettings",
     "AgentRunsRequest",

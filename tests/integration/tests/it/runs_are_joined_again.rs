@@ -132,7 +132,7 @@ async fn joined(bus: Bus, times: usize) -> Result<Vec<Duration>> {
 async fn streamed(request: reqwest::RequestBuilder) -> Result<String> {
     let request = request.header("accept", "text/event-stream").timeout(BOUND);
     let text = request.send().await?.error_for_status()?.text().await?;
-    Ok(text.replace(": alive\n\n", ""))
+    Ok(text.replace(": ping\n\n", ""))
 }
 
 /// The other test compares what frames say, this one how they are written.

@@ -1,7 +1,7 @@
 //! What an answer says of what it took.
 
 use serde_json::json;
-use tg_schemas::msg::{AgentResponse, AnswerCost, ChatUsage};
+use tg_schemas::msg::{AgentRequest, AgentResponse, AnswerCall, AnswerCost, ChatUsage};
 use tg_schemas::{Error, ErrorCode};
 use tg_testkit::config::Config;
 use tg_testkit::place::Place;
@@ -123,6 +123,42 @@ async fn all_that_was_asked_counts(place: Place) {
     );
 }
 
+/// Line 37: who keeps a trail of the calls is given each of them, also by a run that fails; nobody else is.
+async fn line_037_an_answer_lists_the_calls_that_were_made_for_it(place: Place) {
+    let counted = |streaming| AgentRequest {
+        caller_depth: 1,
+        ..question("q", streaming)
+    };
+    let of = |nanodollars| AnswerCall {
+        model: "scripted".to_owned(),
+        in_token: 100,
+        out_token: 10,
+        nanodollars: Some(nanodollars),
+        ..AnswerCall::default()
+    };
+    let llm = "Thought: ask\nAction: llm\nArgs: {\"question\": \"x\"}";
+    let script = vec![Say::Text(ADD), Say::Text(llm), Say::Text(END)];
+    let one = world(&place, script, priced(), 0.0).await;
+    let chunks = one.run(&counted(true)).await;
+    let (last, rest) = chunks.split_last().unwrap();
+    assert_eq!(last.cost.as_ref().map(|cost| cost.sub_calls), Some(4));
+    assert_eq!(last.calls, vec![of(120_000_000); 4]);
+    assert!(rest.iter().all(|chunk| chunk.calls.is_empty()));
+
+    let away = Error::new(ErrorCode::Provider, "away");
+    let script = vec![Say::Text(ADD), Say::Fail(away)];
+    let one = world(&place.another().await, script, priced(), 0.0).await;
+    let chunks = one.run(&counted(false)).await;
+    let last = chunks.last().unwrap();
+    assert_eq!(last.finish_reason, "error");
+    assert_eq!(last.calls, [of(120_000_000)]);
+
+    let script = vec![Say::Text(ADD), Say::Text(END)];
+    let one = world(&place.another().await, script, priced(), 0.0).await;
+    let chunks = one.run(&question("q", true)).await;
+    assert!(chunks.iter().all(|chunk| chunk.calls.is_empty()));
+}
+
 async fn it_is_told_again(place: Place) {
     let unread = "I would rather not say";
     let script = vec![Say::Costs(ADD, 0.1), Say::Text(unread), Say::Text(END)];
@@ -137,5 +173,6 @@ tg_testkit::on_both_buses!(
     what_the_provider_says_wins,
     line_039_costs_of_several_sources_are_mixed_and_a_local_model_costs_nothing,
     all_that_was_asked_counts,
+    line_037_an_answer_lists_the_calls_that_were_made_for_it,
     it_is_told_again,
 );

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 use tg_provenance::{Stored, Texts};
 use tg_schemas::Triple;
-use tg_schemas::msg::AgentResponse;
+use tg_schemas::msg::{AgentRequest, AgentResponse};
 use tg_testkit::place::Place;
 
 use super::world::{Say, World, question, rows, values};
@@ -105,6 +105,32 @@ async fn line_085_094_the_same_call_is_warned_of_told_blocked_and_stopped(place:
     assert!(warned(&history.last().expect("a step")));
 }
 
+/// C.3: an agent's definition says when there is too much of a loop, whatever its workspace says.
+async fn an_agent_has_thresholds_of_its_own(place: Place) {
+    let config = || {
+        let config = rows();
+        config.put("agent", "loop_detection", r#"{"enabled": false}"#);
+        config
+    };
+    let of = |text: &str| AgentRequest {
+        loop_detection: text.to_owned(),
+        ..question("q", false)
+    };
+    let script = times(ADD, 8);
+    let own = r#"{"enabled": true, "warningThreshold": 2, "criticalThreshold": 4}"#;
+    let bus = place.connect().await;
+    let world = World::start(bus, script, patient(), config(), Vec::new()).await;
+    let chunks = world.run(&of(own)).await;
+    stopped(&chunks);
+    assert_eq!((world.calls(), world.tools.asked.lock().len()), (4, 2));
+    // What cannot be read says nothing.
+    let script = times(ADD, 8);
+    let bus = place.another().await.connect().await;
+    let world = World::start(bus, script, patient(), config(), Vec::new()).await;
+    let chunks = world.run(&of("{")).await;
+    assert!(!chunks.last().unwrap().stopped);
+}
+
 /// 91
 async fn line_091_nothing_is_stopped_where_nothing_is_looked_for(place: Place) {
     let settings = Options {
@@ -191,6 +217,7 @@ async fn line_089_two_calls_in_turn_are_stopped(place: Place) {
 }
 
 tg_testkit::on_both_buses!(
+    an_agent_has_thresholds_of_its_own,
     line_085_094_the_same_call_is_warned_of_told_blocked_and_stopped,
     line_091_nothing_is_stopped_where_nothing_is_looked_for,
     line_092_a_session_carries_its_window_from_turn_to_turn_and_replica_to_replica,

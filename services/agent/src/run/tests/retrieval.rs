@@ -7,10 +7,11 @@ use tg_mesh::Processor;
 use tg_schemas::msg::*;
 use tg_schemas::processors;
 use tg_schemas::vocabulary::tg;
-use tg_schemas::{Class, Term, Triple};
+use tg_schemas::{Class, Error, ErrorCode, Reply, Term, Triple};
 use tg_testkit::fakes::{Embeddings, Played};
 use tg_testkit::place::Place;
 
+use super::replayed::{asks, run as run_recorded, same_again};
 use super::world::{Say, World, ask_for, question, rows, shown, topic, values};
 
 fn bridge() -> Citation {
@@ -201,6 +202,41 @@ async fn knowledge_is_asked_for_and_its_trace_stands_before_the_observation(plac
     assert_eq!(values(&shown(&chunks), tg::IN_TOKEN), ["100", "100"]);
 }
 
+/// GraphRAG fails after it had asked a model.
+fn lost() -> Arc<Played<GraphRagQuery, GraphRagResponse>> {
+    Played::new(|_, _| {
+        Ok(GraphRagResponse {
+            in_token: Some(7),
+            out_token: Some(2),
+            ..GraphRagResponse::failure(Error::new(ErrorCode::Internal, "the graph is away"))
+        })
+    })
+}
+
+async fn what_models_took_counts_of_a_tool_that_failed(place: Place) {
+    let rows = rows();
+    let request = topic(Class::Request, "graph-rag").to_string();
+    ask_for(&rows, "graph-rag-request", "graph-rag", &request);
+    rows.put(
+        "tool",
+        "t",
+        &json!({"name": "know", "type": "knowledge-query"}).to_string(),
+    );
+    let rag = processors::graph_rag::PROCESSOR;
+    let more = vec![Processor::new(rag).serves(processors::graph_rag::REQUEST, lost())];
+    let script = [
+        Say::Text("Action: know\nArgs: {\"question\": \"Which?\"}"),
+        Say::Text("Final Answer: done"),
+    ];
+    let world = World::among(&place, script, rows, more).await;
+    world.attached(&["graph-rag"]).await;
+    let heard = run_recorded(&world, question("q", false), asks("q", false)).await;
+    assert!(observation(&heard).contains("the graph is away"));
+    let end = heard.last().unwrap();
+    assert_eq!((end.in_token, end.out_token), (Some(207), Some(22)));
+    same_again(&world, "q", &heard).await;
+}
+
 async fn an_answer_names_what_its_tools_cite_and_a_refusal_nothing(place: Place) {
     let tool = || json!({"name": "know", "type": "knowledge-query", "collection": "bridges"});
     let call = "Action: know\nArgs: {\"question\": \"Which?\"}";
@@ -262,4 +298,5 @@ tg_testkit::on_both_buses!(
     knowledge_is_asked_for_and_its_trace_stands_before_the_observation,
     documents_and_rows_are_asked_too,
     an_answer_names_what_its_tools_cite_and_a_refusal_nothing,
+    what_models_took_counts_of_a_tool_that_failed,
 );

@@ -7,8 +7,8 @@ use tg_testkit::place::Place;
 
 use super::supervised::give;
 use super::world::{Say, World, question, rows, values};
-use crate::engine::phase::{PLAN, SUPERVISOR};
-use crate::engine::router::{REACT, SELECT};
+use crate::engine::phase::{PLAN, REACT, SUPERVISOR};
+use crate::engine::router::SELECT;
 
 const PATTERN: &str = "https://trustgraph.ai/ns/pattern";
 const TASK_TYPE: &str = "https://trustgraph.ai/ns/taskType";

@@ -152,7 +152,11 @@ async fn what_is_announced_is_kept_by_the_sessions_first(place: Place) {
         (&*heard.session_id, &*heard.text),
         ("talk", "**The Bee**\n\nB")
     );
-    assert_eq!(kept, [heard]);
+    let asked = SessionNotice {
+        notification: "The task of agent The Bee is completed. Its result:\n\nB".into(),
+        ..heard
+    };
+    assert_eq!(kept, [asked]);
 }
 
 /// Only the sessions service has what is announced kept: another client names any conversation, also the session of another user.
