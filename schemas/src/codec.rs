@@ -69,7 +69,7 @@ pub fn encode<M: Message>(message: &M, as_type: ContentType) -> Result<Bytes, Co
     };
     match as_type {
         ContentType::Json => {
-            let mut body = Vec::with_capacity(USUAL);
+            let mut body: Vec<u8> = Vec::with_capacity(USUAL);
             serde_json::to_writer(&mut body, message).map_err(|e| fail(e.to_string()))?;
             Ok(body.into())
         }
