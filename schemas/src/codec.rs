@@ -26,6 +26,9 @@ use self::plan::Plan;
 use crate::Message;
 use crate::error::{Error, ErrorCode};
 
+/// Most bodies are about as long, in bytes: a buffer that grows is copied each time.
+const USUAL: usize = 512;
+
 /// How a body is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum ContentType {
@@ -65,12 +68,14 @@ pub fn encode<M: Message>(message: &M, as_type: ContentType) -> Result<Bytes, Co
         detail,
     };
     match as_type {
-        ContentType::Json => serde_json::to_vec(message)
-            .map(Bytes::from)
-            .map_err(|e| fail(e.to_string())),
+        ContentType::Json => {
+            let mut body: Vec<u8> = Vec::with_capacity(USUAL);
+            serde_json::to_writer(&mut body, message).map_err(|e| fail(e.to_string()))?;
+            Ok(body.into())
+        }
         ContentType::Avro => {
             let own = own_schema::<M>();
-            let mut body = Vec::with_capacity(512);
+            let mut body = Vec::with_capacity(USUAL);
             body.extend_from_slice(&[0xC3, 0x01]);
             body.extend_from_slice(&own.fingerprint);
             if M::RECORD {

@@ -13,6 +13,9 @@ use tg_schemas::sections::Shared;
 
 /// Messages with a longer body, in bytes, are not handed over: a queue of them would hold several times its size.
 const LONGEST: usize = 16 << 10;
+/// The same for a body of several messages, which their writer shares and does not copy for it: the run in one grows with each of its
+/// steps.
+const LONGEST_TOGETHER: usize = 64 << 10;
 
 type Slot = Mutex<Option<Box<dyn Any + Send>>>;
 
@@ -45,7 +48,7 @@ impl Handover {
 
     /// Hands over the messages of a body that has a section for each, as [`Self::new`] does.
     pub fn sections(in_process: bool, body: &[u8], messages: Vec<Shared>) -> Self {
-        if !in_process || body.len() > LONGEST || messages.is_empty() {
+        if !in_process || body.len() > LONGEST_TOGETHER || messages.is_empty() {
             return Self::default();
         }
         Self::of(messages)
@@ -166,6 +169,11 @@ mod tests {
         let one: Shared = Arc::new(1_u8);
         assert!(!Handover::sections(false, b"x", vec![one]).is_some());
         assert!(!Handover::sections(true, b"x", Vec::new()).is_some());
+        for (bytes, kept) in [(LONGEST_TOGETHER, true), (LONGEST_TOGETHER + 1, false)] {
+            let one: Shared = Arc::new(1_u8);
+            let handover = Handover::sections(true, &vec![b'x'; bytes], vec![one]);
+            assert_eq!(handover.is_some(), kept);
+        }
     }
 
     #[test]

@@ -12,7 +12,8 @@ use tg_schemas::msg::{PromptRequest, TextCompletionRequest};
 use tg_schemas::processors::{prompt, prompt_rag, shared};
 use tg_templates::{Kind, PromptSet};
 
-use crate::{flow_records, text_completion};
+use crate::flow_records::ProcessorRow;
+use crate::neighbours::Neighbours;
 
 /// Config types that whoever renders prompts itself watches: the prompts, which model is asked by which prompt service, and which
 /// model answers chats.
@@ -24,24 +25,62 @@ pub const WATCHED: [&str; 5] = [
     "processor:text-completion-rag",
 ];
 
-/// Prompts by workspace.
-pub struct ReadyPrompts(Derived<PromptSet>);
+/// Config types of the prompt services' rows, and the spec by which each is asked.
+const SERVICES: [(&str, &str); 2] = [
+    ("processor:prompt-rag", prompt_rag::REQUEST.name),
+    ("processor:prompt", prompt::REQUEST.name),
+];
+
+/// Prompts by workspace, and who passes them on to which model by flow.
+pub struct ReadyPrompts {
+    sets: Derived<PromptSet>,
+    /// Topics of the prompt services of a flow, each with that of the model which it asks.
+    served: Derived<Vec<(Topic, Option<Topic>)>>,
+}
 
 impl ReadyPrompts {
-    /// Of so many workspaces at most; those of another are read again when they are asked for.
+    /// Of so many workspaces, and so many flows, at most; those of another are read again when they are asked for.
     pub fn new(most: usize) -> Self {
-        Self(Derived::of(most))
+        Self {
+            sets: Derived::of(most),
+            served: Derived::of(most),
+        }
     }
 
     /// The prompts of the workspace of a question, as its configuration has them now.
     pub fn get(&self, cx: &Cx) -> Arc<PromptSet> {
         let rows = [cx.config().values(cx.workspace(), PROMPTS)];
-        if let Some(set) = self.0.get(cx.workspace(), &rows) {
+        if let Some(set) = self.sets.get(cx.workspace(), &rows) {
             return set;
         }
         let texts = rows[0].iter();
         let set = PromptSet::read(texts.map(|(key, value)| (key.as_str(), value.as_ref())));
-        self.0.put(cx.workspace(), rows.into(), set)
+        self.sets.put(cx.workspace(), rows.into(), set)
+    }
+
+    /// The topic of the model that the prompt service of this flow asks. `None` when nobody can tell, as with foreign services.
+    fn model(&self, cx: &Cx) -> Option<Topic> {
+        if !Neighbours::of(&cx.mesh).say_how_they_are() {
+            return None;
+        }
+        let asked = cx.topic(shared::PROMPT).ok()?;
+        let rows = SERVICES.map(|(kind, _)| cx.config().values(cx.workspace(), kind));
+        let flow = format!("{}/{}", cx.workspace(), cx.flow());
+        let served = match self.served.get(&flow, &rows) {
+            Some(served) => served,
+            None => {
+                let of_flow = rows.iter().map(|rows| rows.get(cx.flow()));
+                let both = of_flow.zip(SERVICES).filter_map(|(row, (_, request))| {
+                    let row = ProcessorRow::read(row?)?;
+                    let topic = |name: &str| Topic::parse(row.topics.get(name)?).ok();
+                    Some((topic(request)?, topic(shared::TEXT_COMPLETION.name)))
+                });
+                let both = both.collect();
+                self.served.put(&flow, rows.into(), both)
+            }
+        };
+        let (_, model) = served.iter().find(|(topic, _)| *topic == asked)?;
+        model.clone()
     }
 }
 
@@ -57,7 +96,7 @@ impl Renderer {
     /// `None` where the prompt service is not known to be one of ours, which asks a model that the flow names.
     pub(crate) fn of_flow(cx: &Cx, ready: &ReadyPrompts) -> Option<Self> {
         Some(Self {
-            model: model(cx)?,
+            model: ready.model(cx)?,
             prompts: ready.get(cx),
         })
     }
@@ -78,20 +117,4 @@ impl Renderer {
             ..TextCompletionRequest::default()
         })
     }
-}
-
-/// The topic of the model that the prompt service of this flow asks.
-fn model(cx: &Cx) -> Option<Topic> {
-    let asked = cx.topic(shared::PROMPT).ok()?;
-    let ours = [
-        (prompt_rag::PROCESSOR.id, prompt_rag::REQUEST.name),
-        (prompt::PROCESSOR.id, prompt::REQUEST.name),
-    ];
-    let serves = |(id, request): &(&str, &str)| {
-        let row = flow_records::processor(cx.config(), cx.workspace(), cx.flow(), id);
-        let served = row.and_then(|row| Topic::parse(row.topics.get(*request)?).ok());
-        served.is_some_and(|served| served == asked)
-    };
-    let (id, _) = ours.into_iter().find(serves)?;
-    text_completion::behind(cx, id)
 }

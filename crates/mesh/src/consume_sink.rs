@@ -108,36 +108,37 @@ async fn read(
     slot: &Arc<InstanceState>,
     handler: &dyn ErasedRead,
     source: Of<'_>,
-    (delivery, permit): (Delivery, Option<Permit>),
+    (mut delivery, permit): (Delivery, Option<Permit>),
 ) {
     let of = source.subscription;
     let started = Instant::now();
-    let headers = delivery.envelope.headers.clone();
     let scope = slot.scope.read().clone();
-    let follow = slot.follow(&headers, Some(of));
-    if slot.mesh.rules().tombstones && has_ended(slot, &headers) {
+    let follow = slot.follow(&delivery.envelope.headers, Some(of));
+    if slot.mesh.rules().tombstones && has_ended(slot, &delivery.envelope.headers) {
         metrics::counter!("tg_records_of_ended_workspaces_total").increment(1);
         slot.handled(&of.name);
         delivery.ack();
         source.tell(slot, || refused("its workspace was deleted"));
         return;
     }
-    let reason = if slot.of_another_epoch(&headers) {
+    let reason = if slot.of_another_epoch(&delivery.envelope.headers) {
         Reason::Stale
     } else {
+        let headers = take_headers(&mut delivery.envelope);
         let deadline = headers
             .deadline
             .map_or_else(|| Deadline::after(STREAM), Deadline::from_millis);
         let cancel = slot.mesh.shutdown().child_token();
         let mut cx = slot.cx(headers, deadline, cancel, follow.clone());
         cx.receipt.clone_from(&source.receipt);
+        let headers = cx.headers.clone();
         let mut span = slot.span(&cx, &of.name);
         let handled = handler.run(cx.within(&span), &delivery.envelope).await;
         if let Err(ConsumeError::Retry { error, .. } | ConsumeError::Dead(error)) = &handled {
             span.fail(error.code().as_str());
         }
         drop(span);
-        match handled {
+        let failed = match handled {
             Ok(()) => {
                 if told(slot, follow.as_deref(), Ok(())).await {
                     slot.handled(&of.name);
@@ -149,8 +150,13 @@ async fn read(
                 slot.note(Outcome::Ok, started);
                 return;
             }
-            Err(ConsumeError::Retry { error, after }) => Reason::Retry(error, after),
-            Err(ConsumeError::Dead(error)) => Reason::Dead(error),
+            Err(failed) => failed,
+        };
+        // Whoever logs it or puts it aside reads them.
+        delivery.envelope.headers = Headers::clone(&headers);
+        match failed {
+            ConsumeError::Retry { error, after } => Reason::Retry(error, after),
+            ConsumeError::Dead(error) => Reason::Dead(error),
         }
     };
     slot.note(Outcome::Failed, started);
@@ -264,6 +270,14 @@ async fn wait(slot: &InstanceState, pause: Duration, full: bool) {
         }
         tokio::time::sleep(LOOK).await;
     }
+}
+
+/// The headers of a message. Those stay by which its body is read.
+pub(crate) fn take_headers(envelope: &mut Envelope) -> Headers {
+    let headers = std::mem::take(&mut envelope.headers);
+    envelope.headers.sections.clone_from(&headers.sections);
+    envelope.headers.aside.clone_from(&headers.aside);
+    headers
 }
 
 /// Whether a message was sent in a generation of its workspace that has ended. Deciding it in the sinks keeps every

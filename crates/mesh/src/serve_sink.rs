@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use tg_schemas::{Class, Error, ErrorCode, Frame, Headers, Subscription, Topic};
 
-use crate::consume_sink::has_ended;
+use crate::consume_sink::{has_ended, take_headers};
 use crate::erased::{ErasedServe, Outcome};
 use crate::instance_state::{Done, InstanceState};
 use crate::intake::Intake;
@@ -75,10 +75,7 @@ impl ServeSink {
 
     fn take(&self, mut envelope: Envelope) {
         let mesh = &self.slot.mesh;
-        let headers = std::mem::take(&mut envelope.headers);
-        // By these alone the body is read.
-        envelope.headers.sections.clone_from(&headers.sections);
-        envelope.headers.aside.clone_from(&headers.aside);
+        let headers = take_headers(&mut envelope);
         let deadline = headers
             .deadline
             .map_or_else(|| Deadline::after(QUESTION), Deadline::from_millis);

@@ -41,7 +41,7 @@ pub(crate) fn split(seq: u64, envelope: Envelope, last: bool) -> Vec<(u64, Envel
     let mut handover = envelope.handover.split().into_iter();
     let mut rest = envelope.body;
     let mut parts = Vec::new();
-    while let Some(at) = rest.iter().position(|byte| *byte == b'\n') {
+    while let Some(at) = memchr::memchr(b'\n', &rest) {
         parts.push(rest.split_to(at));
         rest.advance(1);
     }

@@ -18,7 +18,7 @@ use crate::{Durability, StorageError, connection, identity, private};
 
 /// Bytes of a write that may be committed on the thread of a task ([`Database::write_short`]). A write of so many takes a fraction of
 /// a millisecond.
-const SHORT: usize = 16 << 10;
+const SHORT: usize = 64 << 10;
 
 /// A database of this process. Clones share it; the last one closes it and waits for queued work.
 #[derive(Clone)]

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::error::RenderError;
 use crate::schema::{Schema, is_strict};
-use crate::template::{Engine, TemplateError};
+use crate::template::{Engine, TemplateError, of_terms};
 
 /// What is said to the model when a workspace has no system prompt.
 const SYSTEM: &str = "Be helpful.";
@@ -72,8 +72,6 @@ pub struct PromptSet {
     engine: Engine,
     entries: HashMap<String, Result<Entry, String>>,
     system: Result<(), String>,
-    /// The system prompt is a text without tags: it is the same whatever the values are.
-    is_constant: bool,
 }
 
 impl PromptSet {
@@ -89,8 +87,6 @@ impl PromptSet {
                 entries.insert(id.to_owned(), entry(&mut engine, key, value));
             }
         }
-        // Every tag begins with a brace.
-        let is_constant = !system.contains('{');
         let system = engine
             .add(SYSTEM_NAME, &system)
             .map_err(|error| error.to_string());
@@ -98,7 +94,6 @@ impl PromptSet {
             engine,
             entries,
             system,
-            is_constant,
         }
     }
 
@@ -129,25 +124,13 @@ impl PromptSet {
         self.system
             .clone()
             .map_err(|why| broken(format!("system prompt: {why}")))?;
-        let mut values = Map::new();
-        for (name, term) in terms {
-            match serde_json::from_slice(term.as_bytes()) {
-                Ok(value) => values.insert(name.clone(), value),
-                Err(_) => return Err(RenderError::Term { name: shown(name) }),
-            };
-        }
+        let values = of_terms(terms).map_err(|name| RenderError::Term { name: shown(name) })?;
         let fault = |error: TemplateError| broken(error.to_string());
-        // The values may be a whole history: they are copied only for who reads them.
-        let of_system = match self.is_constant {
-            true => Map::new(),
-            false => values.clone(),
-        };
+        let system = self.engine.render_of(SYSTEM_NAME, values.clone());
+        let text = self.engine.render_of(&format!("{PREFIX}{id}"), values);
         Ok(Prompt {
-            system: self.engine.render(SYSTEM_NAME, of_system).map_err(fault)?,
-            text: self
-                .engine
-                .render(&format!("{PREFIX}{id}"), values)
-                .map_err(fault)?,
+            system: system.map_err(fault)?,
+            text: text.map_err(fault)?,
             kind: entry.kind,
             schema: entry.schema.as_ref(),
         })

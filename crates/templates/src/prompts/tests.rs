@@ -138,6 +138,27 @@ fn a_system_prompt_with_tags_reads_the_values_and_another_is_as_it_stands() {
 }
 
 #[test]
+fn values_read_as_their_json_says_in_its_order() {
+    let row = json!({
+        "prompt": "{% for k, v in o.items() %}{{ k }}={{ v }};{% endfor %}{{ o.k11 }}|{{ big }}|{{ f }}|{{ l.1.x }}",
+    });
+    let row = row.to_string();
+    let set = PromptSet::read([("template.p", row.as_str())]);
+    let many: String = (0..12).map(|n| format!("\"k{n}\": {n}, ")).collect();
+    let terms = [
+        ("o", format!("{{{many}\"k0\": \"again\"}}")),
+        ("big", u64::MAX.to_string()),
+        ("f", "-1.5".to_owned()),
+        ("l", r#"[null, {"x": "y", "z": true}]"#.to_owned()),
+    ];
+    let terms = terms.map(|(name, term)| (name.to_owned(), term));
+    let prompt = set.render("p", &terms.into()).unwrap();
+    let rest: String = (1..12).map(|n| format!("k{n}={n};")).collect();
+    let expected = format!("k0=again;{rest}11|18446744073709551615|-1.5|y");
+    assert_eq!(prompt.text, expected);
+}
+
+#[test]
 fn only_strict_json_is_enforced() {
     let strict = json!({
         "type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"],

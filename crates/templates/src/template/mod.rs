@@ -13,6 +13,8 @@ use minijinja::{AutoEscape, Environment, ErrorKind, UndefinedBehavior};
 use serde_json::Map;
 use tg_schemas::limits;
 
+pub(crate) use self::value::of_terms;
+
 /// Longest template source.
 const SOURCE: usize = 256 << 10;
 /// Instructions one rendering may take.
@@ -94,10 +96,14 @@ impl Engine {
         name: &str,
         values: Map<String, serde_json::Value>,
     ) -> Result<String, TemplateError> {
+        self.render_of(name, value::of_map(values))
+    }
+
+    /// The same with values as templates read them ([`of_terms`]).
+    pub(crate) fn render_of(&self, name: &str, values: Value) -> Result<String, TemplateError> {
         let missing = |error: minijinja::Error| TemplateError::Render(detail(&error));
         let template = self.environment.get_template(name).map_err(missing)?;
         let mut text = Bounded(Vec::new());
-        let values = value::of_map(values);
         match template.render_captured_to(values, &mut text) {
             Ok(_) => String::from_utf8(text.0)
                 .map_err(|_| TemplateError::Render("the text is not UTF-8".to_owned())),

@@ -8,7 +8,7 @@ use tg_schemas::msg::{AgentRun, PlanStep};
 use super::bounds::shorten;
 use super::decision::{Chosen, Taken};
 use super::plan::{COMPLETED, FAILED, SKIPPED};
-use super::prompt::{Terms, framing, offer, terms_of};
+use super::prompt::{Terms, framing, offers, terms_of};
 use super::toolset::Tool;
 
 /// Prompt that plans.
@@ -95,12 +95,9 @@ pub fn execute(run: &AgentRun, at: usize, tools: &[&Tool], unread: Option<&str>)
              \"\"\"\n{reply}\n\"\"\""
         );
     }
-    let tools = tools.iter().map(|tool| offer(run, tool));
-    terms_of([
-        ("goal", goal.into()),
-        ("previous_results", known.collect()),
-        ("tools", tools.collect()),
-    ])
+    let mut terms = terms_of([("goal", goal.into()), ("previous_results", known.collect())]);
+    terms.insert("tools".to_owned(), offers(run, tools));
+    terms
 }
 
 /// The tool that a reply chooses, with its arguments; none: an empty name. `None`: it cannot be read.

@@ -1,10 +1,13 @@
 //! The variables of the `agent-react` prompt.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use serde::Serialize;
 use serde_json::{Map, Value, json};
-use tg_schemas::msg::{AgentRun, AgentRunCall};
+use tg_schemas::msg::{AgentRun, AgentRunCall, AgentRunStep};
 
+use super::arguments::Argument;
 use super::compacting::shown;
 use super::parser::ParseError;
 use super::toolset::Tool;
@@ -39,23 +42,8 @@ pub fn terms(
     additional: Option<&str>,
     unread: Option<(&str, &ParseError)>,
 ) -> Terms {
-    let offered: Vec<Value> = tools.iter().map(|tool| offer(run, tool)).collect();
     let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
-    let history: Vec<Value> = shown(run)
-        .iter()
-        .map(|step| {
-            let mut told = json!({
-                "thought": step.thought,
-                "action": step.action,
-                "arguments": arguments(&step.arguments),
-                "observation": step.observation,
-            });
-            if !step.calls.is_empty() {
-                told["calls"] = calls(&step.calls).into();
-            }
-            told
-        })
-        .collect();
+    let history: Vec<Told<'_>> = shown(run).iter().map(Told::of).collect();
     let mut context = framing(run, additional);
     if !run.summary.is_empty() {
         context.push(format!("What was done so far, summed up:\n{}", run.summary));
@@ -63,34 +51,84 @@ pub fn terms(
     if let Some((reply, fault)) = unread {
         context.push(repair(reply, fault));
     }
-    let context = if context.is_empty() {
-        Value::Null
-    } else {
-        context.join("\n\n").into()
-    };
-    terms_of([
-        ("question", Value::from(run.question.as_str())),
-        ("tools", offered.into()),
-        ("tool_names", names.join(", ").into()),
-        ("context", context),
-        ("history", history.into()),
-    ])
+    let context = (!context.is_empty()).then(|| context.join("\n\n"));
+    // Written as they are: a tree of all tools and of a long history would be many pieces.
+    let terms = [
+        ("question", text_of(&run.question)),
+        ("tools", offers(run, tools)),
+        ("tool_names", text_of(&names.join(", "))),
+        ("context", text_of(&context)),
+        ("history", text_of(&history)),
+    ];
+    terms.map(|(name, term)| (name.to_owned(), term)).into()
 }
 
-/// A tool with its arguments.
-pub(super) fn offer(run: &AgentRun, tool: &Tool) -> Value {
-    let arguments: Vec<Value> = tool
-        .arguments
+/// A value as JSON text.
+fn text_of<T: Serialize>(value: &T) -> String {
+    // Texts, lists and objects with texts as keys can always be written.
+    serde_json::to_string(value).unwrap_or_else(|_| "null".to_owned())
+}
+
+/// A past step, as the model is shown it.
+#[derive(Serialize)]
+struct Told<'a> {
+    thought: &'a str,
+    action: &'a str,
+    arguments: Value,
+    observation: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    calls: Option<String>,
+}
+
+impl<'a> Told<'a> {
+    fn of(step: &'a AgentRunStep) -> Self {
+        Self {
+            thought: &step.thought,
+            action: &step.action,
+            arguments: arguments(&step.arguments),
+            observation: &step.observation,
+            calls: (!step.calls.is_empty()).then(|| calls(&step.calls)),
+        }
+    }
+}
+
+/// A tool, as the model is offered it.
+#[derive(Serialize)]
+struct Offered<'a> {
+    name: &'a str,
+    description: Cow<'a, str>,
+    arguments: Vec<Taken<'a>>,
+}
+
+/// What a tool takes under one name.
+#[derive(Serialize)]
+struct Taken<'a> {
+    name: &'a str,
+    r#type: &'static str,
+    description: &'a str,
+}
+
+/// Tools with their arguments, as JSON text.
+pub(super) fn offers(run: &AgentRun, tools: &[&Tool]) -> String {
+    let offered: Vec<Offered<'_>> = tools
         .iter()
-        .map(|argument| {
-            json!({
-                "name": argument.name,
-                "type": argument.kind.as_str(),
-                "description": argument.description,
-            })
+        .map(|tool| Offered {
+            name: &tool.name,
+            description: tool.described(run),
+            arguments: tool.arguments.iter().map(Taken::of).collect(),
         })
         .collect();
-    json!({"name": tool.name, "description": tool.described(run), "arguments": arguments})
+    text_of(&offered)
+}
+
+impl<'a> Taken<'a> {
+    fn of(argument: &'a Argument) -> Self {
+        Self {
+            name: &argument.name,
+            r#type: argument.kind.as_str(),
+            description: &argument.description,
+        }
+    }
 }
 
 /// Arguments of a past step: templates go over them as pairs, so it is always an object.
@@ -129,8 +167,6 @@ pub fn nudge(taken: usize, limit: usize) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use tg_schemas::msg::AgentRunStep;
-
     use super::*;
 
     #[test]

@@ -100,11 +100,12 @@ impl StepExecution {
         let mut window = Window::of(&self.run, limits.window());
         let mut told = self.run.told.clone();
         let mut guards = Vec::new();
-        let mut apart = decision.apart();
-        if apart.is_empty() {
-            apart.push(decision.clone());
-        }
-        for one in &apart {
+        let apart = decision.apart();
+        let calls: &[Decision] = match apart.is_empty() {
+            true => std::slice::from_ref(&*decision),
+            false => &apart,
+        };
+        for one in calls {
             let Taken::Action { name, .. } = &one.taken else {
                 return;
             };

@@ -149,6 +149,14 @@ pub(super) fn last_written(told: &Told, count: usize) -> Vec<String> {
     from.map_or_else(Vec::new, |from| told.parts[from..].to_vec())
 }
 
+/// What a part without triples takes as JSON, and each triple, in bytes: a buffer that grows is copied each time.
+const PART: usize = 512;
+const TRIPLE: usize = 400;
+
 fn written(part: &AgentResponse) -> String {
-    serde_json::to_string(part).unwrap_or_else(|_| "{}".to_owned())
+    let size = PART + part.content.len() + TRIPLE * part.explain_triples.len();
+    let mut text = Vec::with_capacity(size);
+    let written = serde_json::to_writer(&mut text, part);
+    let text = written.ok().and_then(|()| String::from_utf8(text).ok());
+    text.unwrap_or_else(|| "{}".to_owned())
 }

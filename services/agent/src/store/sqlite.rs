@@ -395,16 +395,17 @@ impl LedgerStore for SqliteLedger {
         let (RunKey { run, is_over }, text) = (run.clone(), steps::write_json(observation)?);
         let counted = counted.to_vec();
         let bytes = text.len().saturating_add(told::bytes(&told));
+        let of = (told.workspace.clone(), told.keep);
         let write = self.db.write_short(bytes, move |tx| {
             steps::observe(tx, &run, step, &text)?;
             calls::forget(tx, &run, step)?;
             if is_over.holds() {
-                return Ok(());
+                return Ok(false);
             }
             usage::settle_all(tx, &counted, now_ms)?;
             told::keep(tx, &run, &told, now_ms)
         });
-        write.await
+        told::trim(&self.db, write.await?, of).await
     }
 
     async fn end(
@@ -444,6 +445,7 @@ impl LedgerStore for SqliteLedger {
         now_ms: i64,
     ) -> Result<(), StorageError> {
         let (RunKey { run, is_over }, end) = (run.clone(), end.clone());
+        let of = (told.workspace.clone(), told.keep);
         let write = self.db.write_short(told::bytes(&told), move |tx| {
             said::forget(tx, &run, step)?;
             steps::finish_run(tx, &run, (step, end.earlier_done), now_ms)?;
@@ -453,15 +455,14 @@ impl LedgerStore for SqliteLedger {
                 detached::ended(tx, &run, told.first + told.parts.len() as u64)?;
             }
             if is_over.holds() {
-                return Ok(());
+                return Ok(false);
             }
-            told::keep(tx, &run, &told, now_ms)?;
-            match end.ended.hash.is_empty() {
-                true => Ok(()),
-                false => heads::note(tx, &end, now_ms),
+            if !end.ended.hash.is_empty() {
+                heads::note(tx, &end, now_ms)?;
             }
+            told::keep(tx, &run, &told, now_ms)
         });
-        write.await
+        told::trim(&self.db, write.await?, of).await
     }
 
     async fn ended(

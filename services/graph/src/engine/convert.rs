@@ -55,7 +55,57 @@ fn named<T>(result: Checked<T>, field: &str) -> Result<T, GraphError> {
 /// # Errors
 /// [`GraphError::Term`], which names the field.
 pub fn quad(field: &str, triple: &Triple) -> Result<Quad, GraphError> {
-    named(checked_quad(triple), field)
+    named(Repeated::default().checked(triple), field)
+}
+
+/// The subject and the graph of the triple before. Triples of a record repeat them, and to read an IRI takes longer than to compare
+/// and to copy it.
+#[derive(Default)]
+pub struct Repeated<'a> {
+    subject: Last<'a>,
+    graph: Last<'a>,
+}
+
+impl<'a> Repeated<'a> {
+    /// The next triple as a quad, as [`quad`] reads it.
+    ///
+    /// # Errors
+    /// [`GraphError::Term`], which names the field.
+    pub fn quad(&mut self, triple: &'a Triple) -> Result<Quad, GraphError> {
+        named(self.checked(triple), "")
+    }
+
+    fn checked(&mut self, triple: &'a Triple) -> Checked<Quad> {
+        let subject = match &triple.s {
+            Some(Term::Iri(iri)) if !is_drawn_label(iri) => self.subject.iri(iri).map(Into::into),
+            other => present(other).and_then(checked_subject),
+        };
+        let subject = subject.below("s")?;
+        let (p, o) = checked_rest(triple, 0)?;
+        let graph = match triple.g.as_deref() {
+            None | Some("") => GraphName::DefaultGraph,
+            Some(label) if is_blank(label) => checked_graph(label).below("g")?,
+            Some(iri) => self.graph.iri(iri).below("g")?.into(),
+        };
+        Ok(RdfTriple::new(subject, p, o).in_graph(graph))
+    }
+}
+
+/// The IRI that was read last.
+#[derive(Default)]
+struct Last<'a>(Option<(&'a str, NamedNode)>);
+
+impl<'a> Last<'a> {
+    fn iri(&mut self, text: &'a str) -> Checked<NamedNode> {
+        match &self.0 {
+            Some((known, node)) if *known == text => Ok(node.clone()),
+            _ => {
+                let node = checked_iri(text)?;
+                self.0 = Some((text, node.clone()));
+                Ok(node)
+            }
+        }
+    }
 }
 
 /// A term in object position, where every kind is allowed.
@@ -90,22 +140,19 @@ pub fn subject(field: &str, term: &Term) -> Result<NamedOrBlankNode, GraphError>
     named(checked_subject(term), field)
 }
 
-fn checked_quad(triple: &Triple) -> Checked<Quad> {
-    let plain = checked_triple(triple, 0)?;
-    let graph = match triple.g.as_deref() {
-        None | Some("") => GraphName::DefaultGraph,
-        Some(graph) => checked_graph(graph).below("g")?,
-    };
-    Ok(plain.in_graph(graph))
-}
-
 fn checked_triple(triple: &Triple, depth: usize) -> Checked<RdfTriple> {
     let s = present(&triple.s).and_then(checked_subject).below("s")?;
+    let (p, o) = checked_rest(triple, depth)?;
+    Ok(RdfTriple::new(s, p, o))
+}
+
+/// Predicate and object.
+fn checked_rest(triple: &Triple, depth: usize) -> Checked<(NamedNode, RdfTerm)> {
     let p = present(&triple.p).and_then(checked_predicate).below("p")?;
     let o = present(&triple.o)
         .and_then(|term| checked_term(term, depth))
         .below("o")?;
-    Ok(RdfTriple::new(s, p, o))
+    Ok((p, o))
 }
 
 fn present(term: &Option<Term>) -> Checked<&Term> {
@@ -159,8 +206,13 @@ fn checked_iri(text: &str) -> Checked<NamedNode> {
     }
 }
 
+/// Whether the name of a graph is that of a blank node.
+fn is_blank(graph: &str) -> bool {
+    graph.starts_with("_:") || is_drawn_label(graph)
+}
+
 fn checked_graph(text: &str) -> Checked<GraphName> {
-    if text.starts_with("_:") || is_drawn_label(text) {
+    if is_blank(text) {
         return Ok(checked_blank(text)?.into());
     }
     Ok(checked_iri(text)?.into())

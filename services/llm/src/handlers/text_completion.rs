@@ -28,6 +28,9 @@ const TOGETHER: usize = 256;
 /// Pieces that follow the one sent last within this time are gathered for as long; the first of an answer
 /// and those of a model that writes slower are never kept waiting.
 const PACE: Duration = Duration::from_millis(1);
+/// Turns that other tasks get first: a piece that is on its way comes with one of them. To wait by the clock for so short a time wakes
+/// a thread twice, which sleeps until the next timer.
+const TURNS: usize = 2;
 
 /// Serves `request` of both processors.
 pub(crate) struct TextCompletion {
@@ -213,9 +216,9 @@ async fn gather(
         let next = match events.next().now_or_never() {
             Some(next) => next,
             None if Instant::now() >= until => break,
-            None => match tokio::time::timeout_at(until, events.next()).await {
-                Ok(next) => next,
-                Err(_) => break,
+            None => match next_until(events, until).await {
+                Some(next) => next,
+                None => break,
             },
         };
         match next {
@@ -227,6 +230,20 @@ async fn gather(
         }
     }
     Ok(None)
+}
+
+/// The next event, if it comes until then.
+async fn next_until(
+    events: &mut ChatStream,
+    until: Instant,
+) -> Option<Option<Result<ChatEvent, LlmError>>> {
+    for _ in 0..TURNS {
+        tokio::task::yield_now().await;
+        if let Some(next) = events.next().now_or_never() {
+            return Some(next);
+        }
+    }
+    tokio::time::timeout_at(until, events.next()).await.ok()
 }
 
 fn request(cx: &Cx, question: TextCompletionRequest) -> Result<ChatRequest, LlmError> {

@@ -260,6 +260,10 @@ const RULES: &[Rule] = &[
                 "services/agent/src/store/sqlite.rs",
                 "rows of runs, whose ids lie together",
             ),
+            (
+                "services/librarian/src/store/sqlite/documents.rs",
+                "the texts of a step, which lie in their rows",
+            ),
         ],
     },
     Rule {

@@ -1,28 +1,28 @@
 //! What runs have told, part by part, to be read again.
 
-use tg_storage::StorageError;
 use tg_storage::rusqlite::{Connection, OptionalExtension, Transaction, params};
+use tg_storage::{Database, StorageError};
 
 use crate::store::Told;
 
-/// How much is written to keep parts. For some, as many others go as are too many: nobody knows how many.
+/// Where a workspace has too many, this part of what it may have goes beyond that: so it is done now and then, not at each step.
+const SPARE: u64 = 64;
+
+/// How much is written to keep parts.
 pub(super) fn bytes(told: &Told) -> usize {
-    match told.parts.is_empty() {
-        true => 0,
-        false => usize::MAX,
-    }
+    told.parts.iter().map(String::len).sum()
 }
 
-/// Keeps parts, but for those that are kept already: a step that is taken up again tells the same. Of the workspace the oldest go
-/// that are too many.
+/// Keeps parts, but for those that are kept already: a step that is taken up again tells the same. Whether the workspace has too
+/// many then, of which [`trim`] removes the oldest.
 pub(super) fn keep(
     tx: &Transaction<'_>,
     run: &str,
     told: &Told,
     now_ms: i64,
-) -> Result<(), StorageError> {
+) -> Result<bool, StorageError> {
     if told.parts.is_empty() {
-        return Ok(());
+        return Ok(false);
     }
     let end: Option<i64> = tx
         .prepare_cached(
@@ -33,13 +33,13 @@ pub(super) fn keep(
     let known = end.map_or(0, number).saturating_sub(told.first);
     let known = usize::try_from(known).unwrap_or(usize::MAX);
     let Some(new) = told.parts.get(known..).filter(|new| !new.is_empty()) else {
-        return Ok(());
+        return Ok(false);
     };
     let first = told.first + known as u64;
     let text = new.join("\n");
     let bytes = text.len() as u64;
     if bytes > told.keep {
-        return Ok(());
+        return Ok(false);
     }
     tx.prepare_cached(
         "INSERT INTO told (run, first, count, parts, bytes, workspace, created_ms)
@@ -54,19 +54,39 @@ pub(super) fn keep(
         told.workspace,
         now_ms
     ])?;
-    bound(tx, &told.workspace, told.keep)
+    Ok(total(tx, &told.workspace)? > told.keep)
+}
+
+/// Bytes that are kept of a workspace.
+fn total(tx: &Transaction<'_>, workspace: &str) -> Result<u64, StorageError> {
+    let bytes: Option<i64> = tx
+        .prepare_cached("SELECT bytes FROM told_total WHERE workspace = ?1")?
+        .query_row([workspace], |row| row.get(0))
+        .optional()?;
+    Ok(bytes.map_or(0, number))
+}
+
+/// Removes the oldest of a workspace that has too many, on the writer's thread: nobody knows how many these are.
+pub(super) async fn trim(
+    db: &Database,
+    too_many: bool,
+    (workspace, keep): (String, u64),
+) -> Result<(), StorageError> {
+    match too_many {
+        true => db.write(move |tx| bound(tx, &workspace, keep)).await,
+        false => Ok(()),
+    }
 }
 
 /// The oldest of a workspace go until the rest is small enough.
 fn bound(tx: &Transaction<'_>, workspace: &str, keep: u64) -> Result<(), StorageError> {
-    let mut total = tx.prepare_cached("SELECT bytes FROM told_total WHERE workspace = ?1")?;
+    let most = keep - keep / SPARE;
     let mut oldest = tx.prepare_cached(
         "DELETE FROM told WHERE rowid =
            (SELECT rowid FROM told WHERE workspace = ?1 ORDER BY created_ms, rowid LIMIT 1)",
     )?;
     loop {
-        let bytes: Option<i64> = total.query_row([workspace], |row| row.get(0)).optional()?;
-        if bytes.map_or(0, number) <= keep || oldest.execute([workspace])? == 0 {
+        if total(tx, workspace)? <= most || oldest.execute([workspace])? == 0 {
             return Ok(());
         }
     }

@@ -2,7 +2,9 @@
 
 use chrono::{Days as Since, NaiveDate};
 use tg_mesh::clock;
-use tg_storage::rusqlite::{Connection, OptionalExtension, Row, ToSql, Transaction, params};
+use tg_storage::rusqlite::{
+    Connection, OptionalExtension, Row, Statement, ToSql, Transaction, params,
+};
 use tg_storage::{StorageError, query_rows};
 
 use super::steps;
@@ -306,6 +308,8 @@ pub(super) fn settle(
     if settled == 0 {
         return Ok(());
     }
+    // Looked up once: by its text, which is long.
+    let mut total = tx.prepare_cached(ADD)?;
     for scope in [
         Scope::Run,
         Scope::Session,
@@ -314,13 +318,13 @@ pub(super) fn settle(
         Scope::Agent,
     ] {
         if let Some(name) = used.account.name(scope) {
-            add(tx, workspace, (scope, name), used)?;
+            add(&mut total, workspace, (scope, name), used)?;
         }
     }
     let (scope, name) = &used.by;
     match name.is_empty() {
         true => Ok(()),
-        false => add(tx, workspace, (*scope, name), used),
+        false => add(&mut total, workspace, (*scope, name), used),
     }
 }
 
@@ -334,30 +338,31 @@ pub(super) fn settle_all(
     counted.try_for_each(|one| settle(tx, &one.call, &one.used, now_ms))
 }
 
+/// Adds to what is summed up by a name and a day.
+const ADD: &str =
+    "INSERT INTO usage_total (workspace, scope, name, day, model_calls, tool_calls, in_token,
+       out_token, nanodollars, duration_ms, most_tokens, most_nanodollars, cache_read, cache_write)
+     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?9, ?13, ?14)
+     ON CONFLICT (workspace, scope, name, day) DO UPDATE SET
+       model_calls = MIN(model_calls + excluded.model_calls, ?12),
+       tool_calls = MIN(tool_calls + excluded.tool_calls, ?12),
+       in_token = MIN(in_token + excluded.in_token, ?12),
+       out_token = MIN(out_token + excluded.out_token, ?12),
+       nanodollars = MIN(nanodollars + excluded.nanodollars, ?12),
+       duration_ms = MIN(duration_ms + excluded.duration_ms, ?12),
+       cache_read = MIN(cache_read + excluded.cache_read, ?12),
+       cache_write = MIN(cache_write + excluded.cache_write, ?12),
+       most_tokens = MAX(most_tokens, excluded.most_tokens),
+       most_nanodollars = MAX(most_nanodollars, excluded.most_nanodollars)";
+
 fn add(
-    tx: &Transaction<'_>,
+    total: &mut Statement<'_>,
     workspace: &str,
     (scope, name): (Scope, &str),
     used: &Used,
 ) -> Result<(), StorageError> {
     let amount = &used.amount;
-    tx.prepare_cached(
-        "INSERT INTO usage_total (workspace, scope, name, day, model_calls, tool_calls, in_token,
-           out_token, nanodollars, duration_ms, most_tokens, most_nanodollars, cache_read, cache_write)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?9, ?13, ?14)
-         ON CONFLICT (workspace, scope, name, day) DO UPDATE SET
-           model_calls = MIN(model_calls + excluded.model_calls, ?12),
-           tool_calls = MIN(tool_calls + excluded.tool_calls, ?12),
-           in_token = MIN(in_token + excluded.in_token, ?12),
-           out_token = MIN(out_token + excluded.out_token, ?12),
-           nanodollars = MIN(nanodollars + excluded.nanodollars, ?12),
-           duration_ms = MIN(duration_ms + excluded.duration_ms, ?12),
-           cache_read = MIN(cache_read + excluded.cache_read, ?12),
-           cache_write = MIN(cache_write + excluded.cache_write, ?12),
-           most_tokens = MAX(most_tokens, excluded.most_tokens),
-           most_nanodollars = MAX(most_nanodollars, excluded.most_nanodollars)",
-    )?
-    .execute(params![
+    total.execute(params![
         workspace,
         scope.as_str(),
         name,

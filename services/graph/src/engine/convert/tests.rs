@@ -88,3 +88,24 @@ fn endless_nesting_is_refused() {
     }
     assert!(why(&with_object(o)).contains("nested more than 16 deep"));
 }
+
+#[test]
+fn triples_that_repeat_subject_and_graph_read_as_each_alone() {
+    let triple = |subject: &str, graph: Option<&str>| Triple {
+        g: graph.map(str::to_owned),
+        ..Triple::new(Term::iri(subject), Term::iri("urn:p"), Term::literal("o"))
+    };
+    let triples = [
+        triple("urn:a", Some("urn:g")),
+        triple("urn:a", Some("urn:g")),
+        triple("urn:b", None),
+        triple("no iri", Some("urn:g")),
+        triple("urn:b", Some("_:g")),
+        triple("urn:b", Some("no iri")),
+        triple("n9d323b3bc4cc42718c41837f972ff86ab1", Some("urn:g")),
+    ];
+    let mut repeated = Repeated::default();
+    for triple in &triples {
+        assert_eq!(repeated.quad(triple), quad("", triple));
+    }
+}

@@ -1,10 +1,12 @@
 //! Changes to a dataset and their form in the journal: N-Quads, compressed.
 
 use std::cell::RefCell;
+use std::io;
 
 use oxigraph::io::{RdfFormat, RdfParser, RdfSerializer};
 use oxigraph::model::{NamedOrBlankNode, Quad, Term};
-use zstd::bulk::Compressor;
+use zstd::bulk::{Compressor, Decompressor};
+use zstd::zstd_safe::get_frame_content_size;
 
 use crate::engine::quota::Usage;
 use crate::error::GraphError;
@@ -170,6 +172,8 @@ pub(crate) fn encode(quads: &[Quad]) -> Vec<u8> {
 thread_local! {
     /// Kept by the few threads that compress: a new one costs more than the text of a small change.
     static COMPRESSOR: RefCell<Option<Compressor<'static>>> = const { RefCell::new(None) };
+    /// The same for reading rows, of which most are small.
+    static DECOMPRESSOR: RefCell<Option<Decompressor<'static>>> = const { RefCell::new(None) };
 }
 
 /// Compresses text for the journal.
@@ -187,6 +191,22 @@ pub(crate) fn pack(text: &[u8]) -> Result<Vec<u8>, GraphError> {
     })
 }
 
+/// The text of a journal row. One that does not say how long it is, or says that it is longer than rows are, is read as a stream.
+fn plain(body: &[u8]) -> io::Result<Vec<u8>> {
+    let size = get_frame_content_size(body).ok().flatten();
+    let size = size.and_then(|size| usize::try_from(size).ok());
+    let Some(size) = size.filter(|size| *size <= ROW_BYTES) else {
+        return zstd::stream::decode_all(body);
+    };
+    DECOMPRESSOR.with_borrow_mut(|kept| {
+        let decompressor = match kept {
+            Some(decompressor) => decompressor,
+            None => kept.insert(Decompressor::new()?),
+        };
+        decompressor.decompress(body, size)
+    })
+}
+
 /// The quads of a journal row, and how long their text is. Blank nodes keep their labels.
 pub(crate) fn unpack(body: &[u8]) -> Result<(Vec<Quad>, usize), GraphError> {
     if body.is_empty() {
@@ -197,7 +217,7 @@ pub(crate) fn unpack(body: &[u8]) -> Result<(Vec<Quad>, usize), GraphError> {
             "a row of the graph journal: {why}"
         )))
     };
-    let text = zstd::stream::decode_all(body).map_err(|error| damaged(error.to_string()))?;
+    let text = plain(body).map_err(|error| damaged(error.to_string()))?;
     // What is in the journal was validated when it was written.
     let quads = RdfParser::from_format(RdfFormat::NQuads)
         .lenient()

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::EmbeddedGraph;
 use super::batch::Batch;
 use super::scan::Scan;
-use crate::engine::convert;
+use crate::engine::convert::Repeated;
 use crate::engine::pattern::{Asked, Pattern};
 use crate::error::GraphError;
 use crate::store::{QuadStore, SparqlAnswer, SparqlAsk, TriplePattern, TripleScan, Written};
@@ -146,8 +146,9 @@ struct Prepared {
 fn prepare(triples: &[Triple], batch: fn(Vec<Quad>) -> Batch) -> Prepared {
     let mut quads: Vec<Quad> = Vec::with_capacity(triples.len());
     let mut refused: Vec<GraphError> = Vec::new();
+    let mut repeated = Repeated::default();
     for (at, triple) in triples.iter().enumerate() {
-        let fault = match convert::quad("", triple) {
+        let fault = match repeated.quad(triple) {
             Ok(quad) => {
                 quads.push(quad);
                 continue;

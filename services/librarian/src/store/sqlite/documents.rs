@@ -83,8 +83,10 @@ impl DocumentStore for SqliteLibrary {
         new: Vec<New>,
     ) -> Result<Vec<DocumentMetadata>, StorageError> {
         let workspace = asker.workspace.clone();
-        self.write(move |tx| adding::add_all(tx, &workspace, &new))
-            .await
+        let write = self.db.write_short(adding::bytes(&new), move |tx| {
+            adding::add_all(tx, &workspace, &new)
+        });
+        write.await
     }
 
     async fn ensure(&self, asker: &Asker, new: New) -> Result<(), StorageError> {
