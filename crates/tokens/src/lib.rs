@@ -9,6 +9,8 @@ static TABLE: LazyLock<Option<CoreBPE>> = LazyLock::new(|| tiktoken_rs::cl100k_b
 
 /// Text counted at once, in bytes: a long word takes time with the square of its length.
 const PIECE: usize = 2 << 10;
+/// Tokens that become text at once.
+const PART: usize = 1 << 10;
 /// Bytes of a token, about, where there is no table.
 const BYTES: usize = 4;
 
@@ -31,11 +33,19 @@ pub fn count(text: &str) -> u64 {
     tokens
 }
 
-/// The text that these tokens are. What is cut within a character is replaced. `None`: one of them is not in the table, or there is
-/// none.
-pub fn text(tokens: &[u32]) -> Option<String> {
-    let bytes = table()?.decode_bytes(tokens).ok()?;
-    Some(String::from_utf8_lossy(&bytes).into_owned())
+/// The text that these tokens are. What is cut within a character is replaced. A text of more than `most` bytes ends somewhere beyond
+/// them: few tokens can be a long one. `None`: one of them is not in the table, or there is none.
+pub fn text(tokens: &[u32], most: usize) -> Option<String> {
+    let table = table()?;
+    let mut bytes = Vec::new();
+    for part in tokens.chunks(PART) {
+        bytes.extend(table.decode_bytes(part).ok()?);
+        if bytes.len() > most {
+            break;
+        }
+    }
+    let text = String::from_utf8(bytes);
+    Some(text.unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
 }
 
 /// Where a piece ends: before a blank if there is one near its end, else between two characters.
@@ -68,9 +78,15 @@ mod tests {
     fn tokens_are_the_text_that_they_were_made_of() {
         let said = "Größe: 12 m² 🦀";
         let tokens = table().unwrap().encode_ordinary(said);
-        assert_eq!(text(&tokens).as_deref(), Some(said));
-        assert_eq!(text(&[]).as_deref(), Some(""));
-        assert_eq!(text(&[u32::MAX]), None);
+        assert_eq!(text(&tokens, said.len()).as_deref(), Some(said));
+        assert_eq!(text(&[], 0).as_deref(), Some(""));
+        assert_eq!(text(&[u32::MAX], 0), None);
+        // Parts of a text may end within a character.
+        let long = said.repeat(PART);
+        let tokens = table().unwrap().encode_ordinary(&long);
+        assert_eq!(text(&tokens, long.len()).as_deref(), Some(&*long));
+        let begun = text(&tokens, 10).unwrap().len();
+        assert!(begun > 10 && begun < long.len(), "{begun}");
     }
 
     #[test]

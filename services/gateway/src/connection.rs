@@ -9,7 +9,7 @@ use std::task::{Context, Poll};
 
 use axum::Router;
 use axum::body::{Body, HttpBody};
-use axum::http::{Request, Response, StatusCode};
+use axum::http::{Method, Request, Response, StatusCode};
 use bytes::Bytes;
 use hyper::body::{Frame, Incoming, SizeHint};
 use hyper::service::service_fn;
@@ -102,7 +102,9 @@ async fn answer(
     let life = peer.life.clone();
     life.serves();
     request.extensions_mut().insert(peer);
-    if let Some(meant) = spelling::meant(request.uri()) {
+    // Without its last slash the address of nothing is that of what it would be in: nobody deletes by a slip.
+    let slips = request.method() == Method::DELETE && request.uri().path().ends_with('/');
+    if !slips && let Some(meant) = spelling::meant(request.uri()) {
         *request.uri_mut() = meant;
     }
     let request = request.map(|body| paced(body, rate));

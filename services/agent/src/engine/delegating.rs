@@ -48,6 +48,7 @@ pub fn as_defined(
     id.clone_into(&mut run.agent);
     run.caller = caller;
     run.delegate_depth += hops;
+    run.loop_detection.clear();
     // What is said of the caller's model is not said of this agent's.
     let own = ModelSettings {
         model: one.model.clone(),

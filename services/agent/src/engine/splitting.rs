@@ -56,6 +56,7 @@ pub fn subagent(parent: &AgentRun, goal: &str, run: String, started_at: String) 
         state: parent.state.clone(),
         collection: parent.collection.clone(),
         collections: parent.collections.clone(),
+        loop_detection: parent.loop_detection.clone(),
         framing: parent.framing.clone(),
         started_at,
         depth: parent.depth,

@@ -140,7 +140,13 @@ const ENCODED: &str = "the body is compressed; send it without Content-Encoding"
 fn is_encoded(headers: &HeaderMap) -> bool {
     let encodings = headers.get_all(header::CONTENT_ENCODING).iter();
     let mut encodings = encodings.map(|encoding| encoding.as_bytes().trim_ascii());
-    encodings.any(|encoding| !encoding.is_empty() && !encoding.eq_ignore_ascii_case(b"identity"))
+    // Some clients write the encoding of the text here.
+    let plain: [&[u8]; 4] = [b"", b"identity", b"utf-8", b"utf8"];
+    encodings.any(|encoding| {
+        plain
+            .iter()
+            .all(|plain| !encoding.eq_ignore_ascii_case(plain))
+    })
 }
 
 /// What some editors and shells write before a text in UTF-8.
@@ -280,7 +286,12 @@ mod tests {
             is_encoded(&headers)
         };
         assert!(encoded("zstd") && encoded("gzip"));
-        assert!(!encoded("Identity") && !encoded("") && !is_encoded(&HeaderMap::new()));
+        assert!(
+            !encoded("Identity")
+                && !encoded("UTF-8")
+                && !encoded("")
+                && !is_encoded(&HeaderMap::new())
+        );
     }
 
     #[test]

@@ -11,6 +11,7 @@ use tg_clients::session_notices::KEPT;
 use tg_mesh::tg_bus::pause::after;
 use tg_mesh::{Cx, RequestHandler, Responder, clock};
 use tg_schemas::msg::{OperationResponse, SessionNotice};
+use tg_schemas::operations::WhenBusy;
 use tg_schemas::{Error, ErrorCode};
 use tokio::time::Instant;
 
@@ -121,8 +122,12 @@ impl Announced {
         let settings = agents.tenant(cx).await.ok()?.effective;
         let usual = settings.agent_flow.as_deref().unwrap_or_default();
         let flow = flow_of(cx, &agent, usual).ok()?;
-        let store = agents.store.get().await.ok()?;
+        // It has a place among the turns of the workspace, and waits for no other one.
+        let lane = format!("announced {}", notice.message_id);
         let key = cx.workspace_key();
+        let turn = agents.turns.enter(key.clone(), &lane, WhenBusy::Queue, 0);
+        let _turn = turn.await.ok()?;
+        let store = agents.store.get().await.ok()?;
         let past = store.past(key.as_str(), &session.id, (0, i64::MAX), TOLD);
         let past = past.await.ok()?;
         drop(store);
@@ -142,11 +147,17 @@ impl Announced {
             if let Some(before) = attempt.checked_sub(1) {
                 tokio::time::sleep_until(began + after(FIRST, before, LONGEST)).await;
             }
+            if cx.cancel.is_cancelled() {
+                break;
+            }
             let name = format!("announced-{attempt}");
             let asked = asking.ask_as(cx, &name, &hearing, &mut made);
             let answered = tokio::time::timeout(ATTEMPT, asked).await;
             if let Ok(Ok(answered)) = answered {
-                said = Some(answered.content).filter(|text| !text.trim().is_empty());
+                // Why a guard stopped it is not what came of the task.
+                said = Some(answered)
+                    .filter(|one| !one.stopped && !one.content.trim().is_empty())
+                    .map(|one| one.content);
                 break;
             }
         }

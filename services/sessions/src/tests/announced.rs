@@ -3,18 +3,19 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tg_mesh::{Answer, Ask, Deadline};
-use tg_schemas::msg::{OperationResponse, SessionNotice};
+use tg_schemas::msg::{AgentResponse, OperationResponse, SessionNotice};
 use tg_schemas::operations::{
     CompactSession, CreateAgent, CreateConversation, CreateSession, GetSession, NewAgent,
     NewConversation, NewSession, OneSession, PutTenantConfig, SessionMessage, TenantChange,
 };
 use tg_schemas::processors::sessions::NOTICES;
 use tg_schemas::{Error, ErrorCode, WorkspaceId};
+use tg_testkit::fakes::Play;
 use tg_testkit::flow::SOON;
 use tg_testkit::on_both_buses;
 use tg_testkit::place::Place;
 
-use super::world::{World, fails, one, said};
+use super::world::{World, fails, one, part, said};
 
 /// Turns, and announcements, at the same time: no more than may wait for one session.
 const AT_ONCE: usize = 6;
@@ -162,6 +163,18 @@ async fn line_116_the_agent_of_the_session_says_what_came_of_a_task(place: Place
     let begun = world.call::<CreateConversation>(&new).await.unwrap();
     let told = announce_by(&world, &begun.conversation_id, ("m", "Bee is done")).await;
     assert_eq!(told.unwrap().data["text"], "so Bee is done");
+    // Why a guard stopped it is not what came of the task.
+    world.plays(|_| {
+        Play::of(vec![AgentResponse {
+            end_of_message: true,
+            end_of_dialog: true,
+            finish_reason: "budget".to_owned(),
+            stopped: true,
+            ..part("answer", "Stopped: the budget is used up")
+        }])
+    });
+    let told = announce_by(&world, &session.id, ("p", "Bee is done")).await;
+    assert_eq!(told.unwrap().data["text"], "**Bee**\n\np");
     // Without a flow nobody can be asked.
     let flow = TenantChange {
         agent_flow: Some(Some("none".to_owned())),

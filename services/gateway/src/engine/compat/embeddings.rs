@@ -176,7 +176,7 @@ fn untokened(items: &[Value]) -> Result<Vec<String>, Error> {
         };
         let token = |one: &Value| u32::try_from(one.as_u64()?).ok();
         let tokens: Option<Vec<u32>> = list.iter().map(token).collect();
-        let text = tokens.and_then(|tokens| tg_tokens::text(&tokens));
+        let text = tokens.and_then(|tokens| tg_tokens::text(&tokens, room));
         let text = text.ok_or_else(|| fault(&field, "must be tokens of cl100k_base, or a text"))?;
         // Few tokens can be a long text.
         room = room.checked_sub(text.len()).ok_or_else(|| {

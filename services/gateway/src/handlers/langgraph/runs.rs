@@ -24,6 +24,8 @@ use crate::state::Shared;
 
 /// Runs of a page where nobody says how many.
 const RUNS: usize = 10;
+/// Messages behind the head that a client knows, at most: those of runs without an answer.
+const BEHIND: i64 = 50;
 /// The header by which clients learn the id of a run that they wait for.
 const PLACE: HeaderName = HeaderName::from_static("content-location");
 
@@ -312,17 +314,25 @@ async fn place_of(caller: &Caller, thread: &str, run: &Run) -> Result<Session, O
     let which = WhichMessages {
         session_id: session.id.clone(),
         user_id: caller.user.clone(),
-        newest: Some(1),
+        newest: Some(BEHIND),
         ..WhichMessages::default()
     };
     let newest = caller.ask::<ListMessages>(&which).await?.messages;
-    match newest.last().is_some_and(|last| last.id == *head) {
+    match is_head(&newest, head) {
         true => Ok(session),
         false => {
             let reason = "must be the last one of the thread: runs go on from no earlier state";
             Err(unfit(Failure::invalid("checkpoint", reason)))
         }
     }
+}
+
+/// Whether no later state than that of a message is among these. Runs that failed or were ended left none, and neither does what is
+/// announced: their clients still know the state before.
+fn is_head(newest: &[SessionMessage], head: &str) -> bool {
+    let at = newest.iter().rposition(|one| one.id == head);
+    let later = at.and_then(|at| newest.get(at + 1..));
+    later.is_some_and(|later| later.iter().all(|one| one.synthetic || one.role == "user"))
 }
 
 /// The thread of a run. One in which nothing was said yet takes the agent of its first run; where another run was first, it is
@@ -384,4 +394,29 @@ fn unknown() -> Object {
 fn place(thread: &str, run: &str) -> Option<(HeaderName, HeaderValue)> {
     let place = format!("/threads/{thread}/runs/{run}");
     Some((PLACE, HeaderValue::from_str(&place).ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_without_an_answer_and_announcements_leave_the_state_before() {
+        let said = |id: &str, role: &str, synthetic: bool| SessionMessage {
+            id: id.to_owned(),
+            role: role.to_owned(),
+            synthetic,
+            ..SessionMessage::default()
+        };
+        let mut newest = vec![
+            said("m1", "user", false),
+            said("m2", "assistant", false),
+            said("m3", "user", false),
+            said("m4", "assistant", true),
+        ];
+        assert!(is_head(&newest, "m2") && is_head(&newest, "m4"));
+        assert!(!is_head(&newest, "m1") && !is_head(&newest, "m9"));
+        newest.push(said("m5", "assistant", false));
+        assert!(is_head(&newest, "m5") && !is_head(&newest, "m2"));
+    }
 }

@@ -70,6 +70,10 @@ impl Drop for Leaver {
         let Some((caller, which)) = self.0.take() else {
             return;
         };
+        // The client did not leave: the gateway cuts what outlasts its drain time, and the run goes on.
+        if caller.app.closing.is_cancelled() {
+            return;
+        }
         let mesh = caller.app.mesh.clone();
         mesh.spawn(TaskKind::Background, async move {
             if let Err(failure) = caller.ask::<CancelTurn>(&which).await {

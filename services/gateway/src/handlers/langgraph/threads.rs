@@ -24,6 +24,8 @@ use crate::state::Shared;
 const SESSIONS: usize = 1_000;
 /// Sessions of a page.
 const PAGE: i64 = 200;
+/// Threads whose messages one search reads.
+const LOOKED: usize = 200;
 /// Messages of a thread that a search shows: those by which clients name it.
 const FIRST: i64 = 2;
 
@@ -71,6 +73,7 @@ pub(crate) async fn find(
         let mut found: Vec<Value> = Vec::new();
         let mut passed = 0;
         let mut room = CHAT_BODY;
+        let mut looked = LOOKED;
         for session in asked.sorted(sessions(&caller, asked.agent.as_deref()).await?) {
             if found.len() >= asked.limit {
                 break;
@@ -78,6 +81,11 @@ pub(crate) async fn find(
             if asked.status.is_none() && passed < asked.offset {
                 passed += 1;
                 continue;
+            }
+            // Which status a thread has, its messages say.
+            match looked.checked_sub(1) {
+                Some(left) => looked = left,
+                None => break,
             }
             let Some((mut first, busy)) = beginning(&caller, &session.id).await? else {
                 continue;
