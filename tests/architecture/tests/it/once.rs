@@ -382,6 +382,10 @@ const NAMED: &[Exception] = &[
     ),
     ("services/rag/src/endpoint.rs", "the adapter of rerankers"),
     (
+        "services/gateway/src/handlers/compat/models.rs",
+        "the header by which a client says which API it speaks",
+    ),
+    (
         "services/gateway/src/engine/secret_words.rs",
         "how keys of providers begin, which are masked",
     ),
