@@ -254,7 +254,8 @@ impl RabbitNode {
     /// # Errors
     /// The node does not answer.
     pub async fn close_connections(&self) -> Result<()> {
-        self.ctl(&["close_all_connections", "--global", "test"]).await?;
+        self.ctl(&["close_all_connections", "--global", "test"])
+            .await?;
         Ok(())
     }
 
