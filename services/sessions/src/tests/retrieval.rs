@@ -158,7 +158,8 @@ async fn the_tools_of_an_agent_look_into_the_collections_of_its_conversation(pla
     // One of a file has the tools that the file names, and its own collection.
     world.chat("ned", "what?").await.unwrap();
     let asked = world.asked().pop().unwrap();
-    assert!(asked.collections.is_empty() && asked.tool_names.unwrap().is_empty());
+    assert_eq!(asked.collections, ["docs"]);
+    assert!(asked.tool_names.unwrap().is_empty());
 }
 
 on_both_buses!(
