@@ -56,7 +56,7 @@ def followed(api):
     eve = client(**{"SPASS-User-Id": "eve"})
     fails("another user", openai.NotFoundError, "not_found", lambda: eve.responses.retrieve(first.id))
     follows = lambda: eve.responses.create(model=AGENT, input="x", previous_response_id=third.id)
-    fails("another user follows", openai.NotFoundError, "not_found", follows)
+    fails("another user follows", openai.NotFoundError, "previous_response_not_found", follows)
 
 
 def deleted(api):
