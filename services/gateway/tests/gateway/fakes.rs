@@ -425,6 +425,7 @@ impl RequestHandler<IamRequest, IamResponse> for FakeIam {
                     "tg_admin" => ("admin", "default"),
                     "tg_reader" => ("reader", "acme"),
                     "tg_manager" => ("manager", "acme"),
+                    "tg_neighbour" => ("neighbour", "beta"),
                     "tg_model" => {
                         response.resolved_scopes = vec!["llm".into(), "model:one".into()];
                         ("admin", "acme")
@@ -458,6 +459,7 @@ impl RequestHandler<IamRequest, IamResponse> for FakeIam {
                     "admin" => true,
                     // By a grant there, which is none for the system.
                     "manager" => resource["workspace"] == "acme",
+                    "neighbour" => resource["workspace"] == "beta",
                     "reader" => at_home && reads && ask.capability != "metrics:read",
                     _ => false,
                 };
