@@ -189,7 +189,8 @@ async fn a_plan_is_shown(url: &str, socket: &Socket) -> Result<()> {
         .with_context(|| brief(&frames))?;
     let shown = tg(url, &["show-explain-trace", session]).await?;
     shown
-        .expect("--- Plan ---\nPlan with 2 steps:")?
+        .expect("--- Plan ---")?
+        .expect("Plan with 2 steps:")?
         .expect("--- Step Result ---")?
         .expect("Step: What is 6 + 7?")?
         .expect("--- Synthesis ---")?;
