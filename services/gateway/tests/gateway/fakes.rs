@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use tg_mesh::{ConsumeError, Cx, RequestHandler, Responder, clock};
 use tg_schemas::msg::*;
 use tg_schemas::vocabulary::POLICY_GRAPH;
-use tg_schemas::{Error, ErrorCode, Term, Triple};
+use tg_schemas::{Error, ErrorCode, Message, Term, Triple};
 use tg_testkit::config::Config;
 use tg_testkit::fakes::{Play, Played, RecordingConsumer};
 use tokio::sync::watch;
@@ -425,6 +425,7 @@ impl RequestHandler<IamRequest, IamResponse> for FakeIam {
                     "tg_admin" => ("admin", "default"),
                     "tg_reader" => ("reader", "acme"),
                     "tg_manager" => ("manager", "acme"),
+                    "tg_neighbour" => ("neighbour", "beta"),
                     "tg_model" => {
                         response.resolved_scopes = vec!["llm".into(), "model:one".into()];
                         ("admin", "acme")
@@ -458,6 +459,7 @@ impl RequestHandler<IamRequest, IamResponse> for FakeIam {
                     "admin" => true,
                     // By a grant there, which is none for the system.
                     "manager" => resource["workspace"] == "acme",
+                    "neighbour" => resource["workspace"] == "beta",
                     "reader" => at_home && reads && ask.capability != "metrics:read",
                     _ => false,
                 };
@@ -546,6 +548,20 @@ pub fn store() -> Arc<RecordingConsumer<Triples>> {
             true => Err(Error::new(ErrorCode::Storage, "not now").into()),
             false => Ok(()),
         }
+    })
+}
+
+/// What is for this collection the other stores refuse.
+pub const REFUSED_COLLECTION: &str = "refused";
+
+/// Keeps records, but those of one collection.
+pub fn picky<M: Message>() -> Arc<RecordingConsumer<M>> {
+    RecordingConsumer::checked(|_, record: &M| match record.for_collection() {
+        Some(REFUSED_COLLECTION) => {
+            let error = Error::new(ErrorCode::TooLarge, "at most so many");
+            Err(ConsumeError::Dead(error))
+        }
+        _ => Ok(()),
     })
 }
 

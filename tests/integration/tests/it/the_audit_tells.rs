@@ -11,7 +11,7 @@ use crate::edge::{first_key, iam, with_keys};
 use crate::world::{Bus, on_both_buses};
 
 /// Patience only.
-const TIMEOUT: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// What the audit answers; status and body.
 async fn asked(server: &Server, key: &str, mut ask: Value) -> Result<(u16, Value)> {
