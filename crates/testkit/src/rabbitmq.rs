@@ -490,6 +490,8 @@ impl RabbitNode {
                 self.path("advanced.config"),
             )
             .env("RABBITMQ_CONF_ENV_FILE", "/dev/null")
+            // Not each of its threads on a processor of its own: tests keep all processors busy.
+            .env("RABBITMQ_SCHEDULER_BIND_TYPE", "u")
             .env(
                 "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS",
                 "-kernel inet_dist_use_interface {127,0,0,1} +sbwt none +sbwtdcpu none +sbwtdio none",
