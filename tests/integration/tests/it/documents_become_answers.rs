@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Value, json};
-use tg_testkit::process::{Server, official, root, tg};
+use tg_testkit::official::official;
+use tg_testkit::process::{Server, root, tg};
 use tg_testkit::shared_node::VirtualHost;
 use tg_testkit::socket::{Socket, brief, text_of};
 use tokio::time::Instant;

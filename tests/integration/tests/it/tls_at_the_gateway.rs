@@ -9,7 +9,8 @@ use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 use tg_testkit::certificates::{Authority, Certified};
 use tg_testkit::model::{Reply, Rule, ScriptedModel, two_step_react};
-use tg_testkit::process::{Launch, Output, Server, official_with, tg_with};
+use tg_testkit::official::official_with;
+use tg_testkit::process::{Launch, Output, Server, tg_with};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
