@@ -12,6 +12,7 @@ mod disk;
 mod exports;
 mod fakes;
 mod flows;
+mod forms;
 mod imports;
 mod langgraph;
 mod leaks;

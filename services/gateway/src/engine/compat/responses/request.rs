@@ -4,7 +4,9 @@ use serde_json::{Map, Value, json};
 use tg_schemas::Error;
 
 use super::kept::Wish;
-use crate::engine::compat::asking::{add_most, add_sampling, arguments, begun, model, result};
+use crate::engine::compat::asking::{
+    add_most, add_sampling, allowed, arguments, begun, model, result,
+};
 use crate::engine::compat::dialect::Asked;
 use crate::engine::translate::fields::fault;
 use crate::engine::translate::{Body, Fields};
@@ -51,10 +53,12 @@ pub(super) fn read(body: &Body) -> Result<(Asked, Body, Wish), Error> {
     }
     let model = model(&fields)?;
     let streaming = fields.flag("stream")?;
-    let mut own = begun(&model, turns(&fields)?, tools(&fields)?, streaming);
+    let mut tools = tools(&fields)?;
+    let choice = choice(&fields, &mut tools)?;
+    let mut own = begun(&model, turns(&fields)?, tools, streaming);
     add_sampling(&fields, &mut own);
     add_most(&fields, &["max_output_tokens"], &mut own);
-    if let Some(choice) = choice(&fields)? {
+    if let Some(choice) = choice {
         own.insert("tool_choice".into(), choice.into());
     }
     own.extend(format(&fields)?);
@@ -218,8 +222,8 @@ fn tool(tool: &Fields<'_>) -> Result<Value, Error> {
     Ok(own)
 }
 
-/// Which tool is to be called: a word, or the name of one.
-fn choice(fields: &Fields<'_>) -> Result<Option<String>, Error> {
+/// Which tool is to be called: a word, or the name of one. It may allow some of the tools only.
+fn choice(fields: &Fields<'_>, tools: &mut Vec<Value>) -> Result<Option<String>, Error> {
     let wrong = || fault("tool_choice", "must be auto, none, required or a function");
     match fields.value("tool_choice") {
         None => Ok(None),
@@ -230,6 +234,7 @@ fn choice(fields: &Fields<'_>) -> Result<Option<String>, Error> {
             let choice = fields.object("tool_choice")?.ok_or_else(wrong)?;
             match choice.text("type")?.as_str() {
                 "function" => choice.required_text("name").map(Some),
+                "allowed_tools" => allowed(&choice, tools).map(Some),
                 _ => Err(wrong()),
             }
         }
@@ -379,6 +384,21 @@ mod tests {
         assert_eq!((offered.len(), &offered[0]["name"]), (1, &json!("shell")));
         assert_eq!(repeated["tools"], json!([shell]));
         assert!(asked.streaming);
+    }
+
+    #[test]
+    fn a_choice_may_allow_some_of_the_tools() {
+        let (asked, repeated) = of(json!({
+            "model": "m", "input": "q",
+            "tools": [{"type": "function", "name": "add"}, {"type": "function", "name": "see"}],
+            "tool_choice": {"type": "allowed_tools", "mode": "required",
+                "tools": [{"type": "function", "name": "see"}]},
+        }))
+        .unwrap();
+        let offered = asked.body["tools"].as_array().unwrap();
+        assert_eq!((offered.len(), &offered[0]["name"]), (1, &json!("see")));
+        assert_eq!(asked.body["tool_choice"], "required");
+        assert_eq!(repeated["tools"].as_array().unwrap().len(), 2);
     }
 
     #[test]
