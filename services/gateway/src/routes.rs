@@ -151,6 +151,7 @@ pub const ROUTES: &[Route] = &[
     on_get("/api/v1/export-core", || get(cores::export)),
     on_get("/api/v1/document-stream", || get(documents::stream)),
     on_post("/v1/chat/completions", || post(compat::chat)),
+    on_post("/v1/completions", || post(compat::completions)),
     on_post("/v1/messages", || post(compat::messages)),
     on_post("/v1/messages/count_tokens", || post(compat::count_tokens)),
     on_post("/v1/responses", || post(compat::responses)),

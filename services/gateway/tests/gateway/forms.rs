@@ -1,5 +1,5 @@
 //! Requests of model APIs in the forms that some clients have and others do not: functions in the place of tools, choices among
-//! some of them, and calls of earlier turns that were cut off.
+//! some of them, calls of earlier turns that were cut off, and prompts in the place of chats.
 
 use serde_json::{Value, json};
 use tg_gateway::AuthMode;
@@ -102,7 +102,50 @@ async fn arguments_that_were_cut_off_reach_the_model_as_json(place: Place) {
     assert_eq!(read, json!({"cut_off": cut}));
 }
 
+async fn a_completion_has_the_shape_of_the_api_whole_and_streamed(place: Place) {
+    const PATH: &str = "/v1/completions";
+    let world = World::start(&place, AuthMode::None).await;
+    let mut body = json!({"model": "one", "prompt": "hi", "max_tokens": 7, "logprobs": null});
+    let (status, whole) = world.post(PATH, "", body.clone()).await;
+    assert_eq!(status, 200, "{whole}");
+    assert_eq!(
+        (&whole["object"], &whole["usage"]["total_tokens"]),
+        (&json!("text_completion"), &json!(5))
+    );
+    assert_eq!(
+        whole["choices"],
+        json!([{"text": "hi!", "index": 0, "logprobs": null, "finish_reason": "stop"}])
+    );
+    let asked = world.fakes.chats.lock().last().unwrap().1.clone();
+    assert_eq!(
+        (asked.messages[0].role.as_str(), asked.max_tokens),
+        ("user", Some(7))
+    );
+
+    body["stream"] = json!(true);
+    body["stream_options"] = json!({"include_usage": true});
+    let told = events(&world, PATH, &body).await;
+    let said: String = told
+        .iter()
+        .filter_map(|event| event["choices"][0]["text"].as_str())
+        .collect();
+    assert_eq!(said, "hi!");
+    assert_eq!(told.last().unwrap()["usage"]["total_tokens"], 5);
+
+    for (key, value) in [("prompt", json!([1, 2])), ("suffix", json!("end"))] {
+        let mut body = body.clone();
+        body[key] = value;
+        let (status, told) = world.post(PATH, "", body).await;
+        assert_eq!((status, &told["error"]["param"]), (400, &json!(key)));
+    }
+    let agent = json!({"model": "agent/default", "prompt": "why?"});
+    let (status, told) = world.post(PATH, "", agent).await;
+    assert_eq!(status, 200, "{told}");
+    assert_eq!(told["choices"][0]["text"], "why?");
+}
+
 tg_testkit::on_both_buses!(
+    a_completion_has_the_shape_of_the_api_whole_and_streamed,
     a_client_of_functions_calls_one_and_sends_its_result,
     a_choice_offers_the_tools_that_it_allows,
     arguments_that_were_cut_off_reach_the_model_as_json,

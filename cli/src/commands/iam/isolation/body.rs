@@ -199,6 +199,7 @@ fn chat(method: &'static str, path: &str, workspace: Option<&str>, flow: &str) -
     let chat = match workspace {
         // As of the kinds of a flow, nothing needs to be done in one's own workspace.
         None => json!({}),
+        Some(_) if path == "/v1/completions" => json!({"model": "isolation", "prompt": OUTSIDE}),
         Some(_) => json!({"model": "isolation",
             "messages": [{"role": "user", "content": OUTSIDE}], "input": OUTSIDE}),
     };
