@@ -144,7 +144,42 @@ async fn a_completion_has_the_shape_of_the_api_whole_and_streamed(place: Place) 
     assert_eq!(told["choices"][0]["text"], "why?");
 }
 
+async fn a_tool_that_takes_a_text_is_called_with_one(place: Place) {
+    let world = World::start(&place, AuthMode::None).await;
+    let format = json!({"type": "grammar", "syntax": "lark", "definition": "start: \"a\""});
+    let tools =
+        json!([{"type": "custom", "name": "add", "format": format}, {"type": "web_search"}]);
+    let mut body = json!({"model": "one", "input": "tool", "tools": tools});
+    let (status, whole) = world.post("/v1/responses", "", body.clone()).await;
+    assert_eq!(status, 200, "{whole}");
+    let call = whole["output"].as_array().unwrap().last().unwrap();
+    assert_eq!(
+        (&call["type"], &call["call_id"], &call["name"]),
+        (&json!("custom_tool_call"), &json!("c1"), &json!("add"))
+    );
+    let asked = world.fakes.chats.lock().last().unwrap().1.clone();
+    let [tool] = &asked.tools[..] else {
+        panic!("{:?}", asked.tools);
+    };
+    assert!(tool.description.contains("start: \"a\""), "{tool:?}");
+    let parameters = tool.parameters.clone().unwrap();
+    assert_eq!(parameters["required"], json!(["input"]));
+
+    body["stream"] = json!(true);
+    let told = events(&world, "/v1/responses", &body).await;
+    let kinds = told.iter().filter_map(|event| event["type"].as_str());
+    let kinds: Vec<&str> = kinds.filter(|kind| kind.contains("custom")).collect();
+    assert_eq!(
+        kinds,
+        [
+            "response.custom_tool_call_input.delta",
+            "response.custom_tool_call_input.done"
+        ]
+    );
+}
+
 tg_testkit::on_both_buses!(
+    a_tool_that_takes_a_text_is_called_with_one,
     a_completion_has_the_shape_of_the_api_whole_and_streamed,
     a_client_of_functions_calls_one_and_sends_its_result,
     a_choice_offers_the_tools_that_it_allows,
