@@ -298,15 +298,12 @@ async fn nothing(uri: Uri, Extension(meta): Extension<Meta>) -> Response {
 /// What is there, and does not take this method.
 async fn not_allowed(uri: Uri, headers: HeaderMap, Extension(meta): Extension<Meta>) -> Response {
     let below = |surface: &str| uri.path().starts_with(surface);
-    let status = StatusCode::METHOD_NOT_ALLOWED;
-    let mut response = match (below("/v1/"), below("/a1/"), below("/langgraph/")) {
-        (true, ..) => return compat::not_allowed(uri.path(), &headers, &meta),
-        (_, true, _) => operations::nothing(&meta),
-        (.., true) => langgraph::nothing(&meta),
-        _ => return (status, "405: Method Not Allowed").into_response(),
-    };
-    *response.status_mut() = status;
-    response
+    match (below("/v1/"), below("/a1/"), below("/langgraph/")) {
+        (true, ..) => compat::not_allowed(uri.path(), &headers, &meta),
+        (_, true, _) => operations::not_allowed(&meta),
+        (.., true) => langgraph::not_allowed(&meta),
+        _ => (StatusCode::METHOD_NOT_ALLOWED, "405: Method Not Allowed").into_response(),
+    }
 }
 
 /// The router, with what surrounds every request.
