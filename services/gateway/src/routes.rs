@@ -229,6 +229,9 @@ pub const ROUTES: &[Route] = &[
     on_delete("/langgraph/threads/{thread_id}", || {
         delete(langgraph::delete)
     }),
+    on_post("/langgraph/threads/{thread_id}/copy", || {
+        post(langgraph::copy)
+    }),
     on_get("/langgraph/threads/{thread_id}/state", || {
         get(langgraph::state)
     }),
