@@ -21,8 +21,9 @@ use tg_schemas::operations::{
 
 use crate::call::Meta;
 use crate::handlers::{
-    auth, bulk, compat, cores, documents, edge, flow_service, graph_store, health, i18n, langgraph,
-    mcp, metrics, operations, page, protected_resource, runs, service, socket, sparql, workspaces,
+    auth, bulk, compat, cores, cors, documents, edge, flow_service, graph_store, health, i18n,
+    langgraph, mcp, metrics, operations, page, protected_resource, runs, service, socket, sparql,
+    workspaces,
 };
 use crate::paths::{EXPORT, IMPORT};
 use crate::state::Shared;
@@ -321,6 +322,7 @@ pub(crate) fn router(app: Shared) -> Router {
         // Endpoints read bodies themselves, with the limit of the options.
         .layer(DefaultBodyLimit::disable())
         .layer(middleware::from_fn_with_state(app.clone(), edge::guard))
+        .layer(middleware::from_fn_with_state(app.clone(), cors::allow))
         .layer(middleware::from_fn(edge::trace))
         .with_state(app)
 }

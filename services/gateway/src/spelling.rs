@@ -62,7 +62,7 @@ fn path(path: &str) -> Option<String> {
 }
 
 /// Whether a path is this one, or one below it.
-fn is_below(path: &str, surface: &str) -> bool {
+pub(crate) fn is_below(path: &str, surface: &str) -> bool {
     let rest = path.strip_prefix(surface);
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }

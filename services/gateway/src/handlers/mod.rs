@@ -6,6 +6,7 @@ pub(crate) mod bulk;
 mod caller;
 pub(crate) mod compat;
 pub(crate) mod cores;
+pub(crate) mod cors;
 pub(crate) mod counts;
 pub(crate) mod documents;
 pub(crate) mod edge;

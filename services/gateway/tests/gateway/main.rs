@@ -7,6 +7,7 @@ mod audit;
 mod bulk;
 mod conformance;
 mod cores;
+mod cors;
 mod dialects;
 mod disk;
 mod exports;

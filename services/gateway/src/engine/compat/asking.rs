@@ -85,7 +85,7 @@ pub(super) fn arguments(call: &Fields<'_>, key: &str) -> Result<String, Error> {
     }
 }
 
-/// The key of arguments that are no JSON.
+/// The key of arguments that are not JSON.
 const CUT_OFF: &str = "cut_off";
 
 /// The same arguments as JSON. A client keeps them as the model wrote them, also where the answer ended within them. Templates of
