@@ -178,7 +178,7 @@ fn messages_of_the_model_context_protocol() {
             for tool in TOOLS {
                 let asked = called::Asked::read(tool, &body, ("f", "c"));
                 let offset = sayings.of(asked).map_or(1, |asked| asked.offset);
-                drop(told::result(tool, &body, offset));
+                drop(told::result(tool, &body, ("d", offset)));
             }
             let version = Header::Text("2026-07-28".to_owned());
             let headers = Headers {

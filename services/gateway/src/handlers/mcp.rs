@@ -300,6 +300,7 @@ impl Caller {
             request,
             revision,
             tool,
+            document: String::new(),
             offset: 0,
         };
         let told = |result: CallToolResult| json_response(StatusCode::OK, &answer.of(result));
@@ -309,12 +310,21 @@ impl Caller {
         };
         drop(arguments);
         let offset = asked.offset;
+        let document = asked.body.get("document-id").and_then(Value::as_str);
+        let document = document.unwrap_or_default().to_owned();
         let started = self.start(tool, asked, cancel).await;
         let running = match started {
             Ok(running) => running.holding(question),
             Err(fault) => return Ok(told(told::failure(&fault.error()))),
         };
-        let answer = Answer { offset, ..answer };
+        if tool.finds() {
+            return Ok(told(self.found(tool, running).await));
+        }
+        let answer = Answer {
+            document,
+            offset,
+            ..answer
+        };
         let outlet = self.app.sending.outlet(&self.identity);
         let exchange = Exchange::new(answer, running, known);
         match tells.any() && tool.tells() && sse::wanted(&self.headers) {
