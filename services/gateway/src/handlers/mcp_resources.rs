@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use super::mcp::Caller;
 use super::read;
 use super::whole::Whole;
-use crate::call::{Call, Leave, Target};
+use crate::call::{Call, Leave, Meta, Target};
 use crate::engine::mcp::connector;
 use crate::engine::mcp::message::{Request, RpcError};
 use crate::engine::mcp::resources;
@@ -76,7 +76,15 @@ impl Caller {
         }
         let mut wanted = Body::new();
         wanted.insert("document-ids".to_owned(), json!(ids));
-        let library = self.of_library(connector::READS, wanted).await;
+        // Each is a question of its own.
+        let caller = Self {
+            meta: Meta {
+                number: uuid::Uuid::new_v4().to_string().into(),
+                ..self.meta.clone()
+            },
+            ..self.clone()
+        };
+        let library = caller.of_library(connector::READS, wanted).await;
         told::data(connector::found(&ids, &library.unwrap_or_default()))
     }
 

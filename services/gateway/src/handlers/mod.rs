@@ -25,6 +25,7 @@ pub(crate) mod langgraph;
 mod look_ahead;
 pub(crate) mod mcp;
 mod mcp_answer;
+mod mcp_batch;
 mod mcp_client;
 mod mcp_offers;
 mod mcp_resources;

@@ -144,7 +144,45 @@ async fn documents_are_resources_and_prompts_name_the_tools(place: Place) {
     assert_eq!(prompt["result"]["messages"][0]["role"], "user");
 }
 
+/// As clients of the revision 2025-03-26 may send them.
+async fn a_list_of_messages_is_answered_by_a_list(place: Place) {
+    let world = World::start(&place, AuthMode::Iam).await;
+    let of = |id: i64, method: &str| json!({"jsonrpc": "2.0", "id": id, "method": method});
+    let notice = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+    let call = json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call",
+        "params": {"name": "ask_agent", "arguments": {"question": "why?"}}});
+    let list = json!([
+        of(1, "ping"),
+        notice,
+        call,
+        3,
+        of(4, "initialize"),
+        of(5, "none")
+    ]);
+    let (status, told) = world.post("/mcp", "tg_admin", list.clone()).await;
+    assert_eq!(status, 200, "{told}");
+    let told = told.as_array().unwrap();
+    let ids: Vec<Value> = told.iter().map(|one| one["id"].clone()).collect();
+    assert_eq!(json!(ids), json!([1, 2, null, 4, 5]));
+    assert_eq!(told[0]["result"], json!({}));
+    assert_eq!(told[1]["result"]["isError"], false, "{told:?}");
+    let codes: Vec<&Value> = told[2..].iter().map(|one| &one["error"]["code"]).collect();
+    assert_eq!(codes, [-32600, -32600, -32601]);
+    let (status, told) = world.post("/mcp", "tg_admin", json!([notice])).await;
+    assert_eq!((status, told), (202, json!("")));
+    for refused in [json!([]), json!(vec![of(1, "ping"); 17])] {
+        let (status, told) = world.post("/mcp", "tg_admin", refused).await;
+        assert_eq!((status, &told["error"]["code"]), (400, &json!(-32600)));
+    }
+    // Later revisions have no lists.
+    let request = world.http.post(world.url("/mcp")).json(&list);
+    let request = request.header("mcp-protocol-version", "2025-06-18");
+    let refused = request.bearer_auth("tg_admin").timeout(BOUND).send().await;
+    assert_eq!(refused.unwrap().status(), 400);
+}
+
 tg_testkit::on_both_buses!(
+    a_list_of_messages_is_answered_by_a_list,
     chatgpt_searches_and_fetches_by_its_own_tools,
     documents_are_resources_and_prompts_name_the_tools,
     a_client_without_a_key_is_told_where_to_read_about_the_endpoint,
