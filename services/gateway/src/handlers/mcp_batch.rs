@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use axum::body::to_bytes;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
+use http_body_util::{BodyExt, Limited};
 use serde_json::Value;
 use tg_schemas::limits::MCP_MESSAGE;
 
@@ -85,9 +85,10 @@ impl Caller {
         };
         let answered = caller.answer(body, None).await;
         let text = match answered {
-            Ok(response) => to_bytes(response.into_body(), room).await,
+            Ok(response) => Limited::new(response.into_body(), room).collect().await,
             Err(fault) => return told(fault),
         };
+        let text = text.map(|text| text.to_bytes());
         text.unwrap_or_else(|_| {
             let why = "the answers of this list are too large together: send the message alone";
             told(RpcError::internal(why))
