@@ -103,6 +103,10 @@ def streamed(api):
     same("pieces", "".join(piece["content"] for piece in pieces), "Ada Brisk built it.")
     same("one message", len({piece["id"] for piece in pieces}), 1)
     same("values", texts(parts[kinds.index("updates") + 1].data), LAMP)
+    parts = list(api.runs.stream(thread, AGENT, input=says("And then?"), stream_mode="messages"))
+    told = {kind: [part.data for part in parts if part.event == f"messages/{kind}"] for kind in ("partial", "complete")}
+    same("as it is written", bool(told["partial"]), True)
+    same("once it is written", [one[0]["content"] for one in told["complete"]], ["Then it rained."])
     fails("no thread", 404, lambda: list(api.runs.stream(str(uuid.uuid4()), AGENT, input=says("x"))))
     fails("no debug", 400, lambda: list(api.runs.stream(thread, AGENT, input=says("x"), stream_mode="debug")))
     kinds = [part.event for part in api.runs.stream(thread, AGENT, input=says("Fail now"))]
