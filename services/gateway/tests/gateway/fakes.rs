@@ -337,7 +337,10 @@ fn core() -> Vec<KnowledgeResponse> {
 /// What a service was given, with the workspace.
 pub type Given<Q> = Arc<Mutex<Vec<(String, Q)>>>;
 
-/// A library with two documents, `doc` of 11 bytes and `long`, which is so; keeps what is loaded.
+/// A passage: a heading, and a sentence.
+const PASSAGE: &str = "IyBTa2FnZW4KSXQgaXMgZ3JleS4=";
+
+/// A library with two documents, `doc` of 11 bytes and `long`, which is so, and a passage; keeps what is loaded.
 pub fn library(
     loaded: Given<LibrarianRequest>,
 ) -> Arc<Played<LibrarianRequest, LibrarianResponse>> {
@@ -348,6 +351,13 @@ pub fn library(
         }
         if ask.operation == "list-documents" {
             return Ok(vec![LibrarianResponse::default()]);
+        }
+        if ask.operation == "get-contents" || ask.document_id == "passage" {
+            return Ok(vec![LibrarianResponse {
+                content: PASSAGE.into(),
+                contents: ask.document_ids.iter().map(|_| PASSAGE.into()).collect(),
+                ..LibrarianResponse::default()
+            }]);
         }
         if ask.operation == "stream-document" && ask.document_id == "long" {
             return Ok(vec![LibrarianResponse {
