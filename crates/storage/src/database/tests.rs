@@ -320,3 +320,25 @@ async fn reads_nobody_waits_for_are_ended_and_those_not_begun_never_run() {
         assert_eq!(count(&db).await, 2, "connections are as they were");
     }
 }
+
+/// As `.cargo/config.toml` says: threads do not take a lock of the whole process for each allocation of SQLite.
+#[tokio::test]
+async fn sqlite_counts_no_memory_and_shares_no_cache() {
+    let db = Database::in_memory(SCHEMA).unwrap();
+    let built = db.read(|conn| {
+        crate::query_rows(conn, "PRAGMA compile_options", [], |row| {
+            row.get::<_, String>(0)
+        })
+    });
+    let built = built.await.unwrap();
+    for with in [
+        "DEFAULT_MEMSTATUS=0",
+        "DISABLE_PAGECACHE_OVERFLOW_STATS",
+        "OMIT_SHARED_CACHE",
+    ] {
+        assert!(
+            built.iter().any(|option| option == with),
+            "{with}: {built:?}"
+        );
+    }
+}
