@@ -83,8 +83,9 @@ impl WalLength {
         };
         length.moving.store(true, Ordering::Relaxed);
         log_unmoved(move_first());
-        self.checkpoint(&conn.lock());
+        // The next commit may begin the log anew, and sync its header.
         length.moving.store(false, Ordering::Relaxed);
+        self.checkpoint(&conn.lock());
     }
 }
 
