@@ -17,8 +17,11 @@ use crate::error::LlmError;
 use crate::model::{ChatEvent, ChatStream, Completion};
 
 /// Longest wait for the end of a body after the end of the answer in it. Many servers write the two apart. The connection of a body
-/// that is dropped between them is closed, and the next question to the model would open another one.
-const REST: Duration = Duration::from_millis(50);
+/// that is dropped between them is closed, and the next question to the model would open another one. It is longer than the ticks of a
+/// process: the runtime wakes a sleeping thread for a timer that is due before all others.
+const REST: Duration = Duration::from_millis(150);
+/// Turns that the connection's task gets before that: where the server wrote the two together, it has both by then.
+const TURNS: u32 = 2;
 
 /// What one event of a dialect says.
 pub(super) enum Said {
@@ -191,11 +194,14 @@ fn read(
 /// Reads a body to its end, if that comes soon.
 async fn rest<T>(data: &mut (impl Stream<Item = Result<T, LlmError>> + Unpin)) {
     let mut end = pin!(async { while let Some(Ok(_)) = data.next().await {} });
-    // What is there already needs no timer.
-    if end.as_mut().now_or_never().is_none() {
-        // One that does not come costs a connection.
-        let _ = tokio::time::timeout(REST, end).await;
+    for _ in 0..TURNS {
+        if end.as_mut().now_or_never().is_some() {
+            return;
+        }
+        tokio::task::yield_now().await;
     }
+    // An end that does not come costs a connection.
+    let _ = tokio::time::timeout(REST, end).await;
 }
 
 /// A stream that is read, and what is to be passed on before more of it.
