@@ -15,6 +15,10 @@ use crate::StorageError;
 pub(crate) const CHECKPOINT: i32 = 4_000;
 /// Pages up to which other threads go on with their commits while those before are moved.
 const MOST: i32 = 4 * CHECKPOINT;
+/// So many pages are moved while those threads wait: a few milliseconds. Where more came meanwhile, they are moved beside the commits
+/// as well, so often at most.
+const FEW: i32 = 250;
+const PASSES: u32 = 3;
 
 /// The log's length in pages; 0 until the first commit, and after its pages were moved. None: the database has no log.
 #[derive(Debug, Clone, Default)]
@@ -76,13 +80,21 @@ impl WalLength {
     pub(crate) fn checkpoint_beside(
         &self,
         conn: &Mutex<Connection>,
-        move_first: impl FnOnce() -> Result<(), StorageError>,
+        mut move_first: impl FnMut() -> Result<(), StorageError>,
     ) {
         let Some(length) = self.0.as_ref().filter(|_| self.is_full()) else {
             return;
         };
         length.moving.store(true, Ordering::Relaxed);
-        log_unmoved(move_first());
+        for _ in 0..PASSES {
+            let before = length.pages();
+            let moved = move_first();
+            let failed = moved.is_err();
+            log_unmoved(moved);
+            if failed || length.pages() - before <= FEW {
+                break;
+            }
+        }
         // The next commit may begin the log anew, and sync its header.
         length.moving.store(false, Ordering::Relaxed);
         self.checkpoint(&conn.lock());
