@@ -17,8 +17,8 @@ const DEPTHS: [&str; 2] = ["3900", "25000"];
 const BOUND: Duration = Duration::from_secs(60);
 /// Between two looks at the queues.
 const PAUSE: Duration = Duration::from_millis(200);
-/// A queue that is there while a system starts only is gone by then: a flow waits five seconds for its processors.
-const SETTLES: Duration = Duration::from_secs(6);
+/// A queue that is there while a system starts only is gone by then.
+const SETTLES: Duration = Duration::from_secs(2);
 
 /// Queues of requests and records, each with a reader.
 async fn read_queues(node: &VirtualHost) -> Result<Vec<(String, u64)>> {
