@@ -62,6 +62,8 @@ check: setup-build
 	cargo test --workspace --lib --bins --locked -- --skip rabbitmq:: --skip over_a_broker
 	cargo test -p tg-mesh --doc --locked
 
+# The instructions of a run are counted: a build in steps has others, as the parts of a crate do not take in functions of each other.
+test: export CARGO_INCREMENTAL := 0
 test: setup-test console
 	@took=() began=0 now=
 	stage() {

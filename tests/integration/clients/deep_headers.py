@@ -4,6 +4,7 @@ import sys
 import threading
 
 import pika
+import pika.exceptions
 
 sys.setrecursionlimit(100_000)
 threading.stack_size(512 << 20)
@@ -19,7 +20,10 @@ def publish():
     channel.confirm_delivery()
     properties = pika.BasicProperties(headers={"x": value})
     for queue in queues:
-        channel.basic_publish("", queue, b"{}", properties, mandatory=True)
+        try:
+            channel.basic_publish("", queue, b"{}", properties, mandatory=True)
+        except pika.exceptions.UnroutableError as error:
+            raise LookupError(f"{queue} is gone") from error
     connection.close()
     print(len(queues))
 
