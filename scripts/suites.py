@@ -31,6 +31,8 @@ BOUND, SOAK_BOUND = 60 * 60, 3 * 60 * 60
 AGAIN, FLAKY = 2, 5
 # Suites of units that run at the same time: most end with one test that keeps one processor busy.
 BESIDE = 2
+# RabbitMQ nodes keep their data in memory where the shared memory has so much room and the machine so much to spare.
+SHARED, MEMORY = 8 << 30, 16 << 30
 # So many of the slowest tests are named at the end.
 SLOWEST = 10
 # Of the output of a failed test, so many lines are repeated at the end, of so many characters.
@@ -46,6 +48,8 @@ ENGINES = {"tg-architecture-tests::it", "tg-fuzz::it", "tg-threads::threads", "t
 begun = time.monotonic()
 # What began when, and what the processors had done by then: name, seconds, (idle, in all).
 stages = []
+# Where RabbitMQ nodes keep their data, if that is said.
+nodes = {}
 
 
 def say(text):
@@ -64,7 +68,20 @@ def stage(name):
 
 
 def environment():
-    return os.environ | {"TG_SUITES": str(os.getpid())}
+    return os.environ | {"TG_SUITES": str(os.getpid())} | nodes
+
+
+def in_memory():
+    """A folder of memory for RabbitMQ nodes, which wait for the disk at each durable queue, exchange and binding: where there is
+    plenty of it. Nodes are killed and come back all the same; only a loss of power would show a difference."""
+    shared = Path("/dev/shm")
+    try:
+        part = os.statvfs(shared)
+        free = {line.split()[0]: int(line.split()[1]) << 10 for line in Path("/proc/meminfo").read_text().splitlines()}
+        plenty = part.f_bavail * part.f_frsize >= SHARED and free["MemAvailable:"] >= MEMORY
+    except (OSError, KeyError):
+        return {}
+    return {"TG_RABBIT_FOLDER": str(shared)} if plenty and os.access(shared, os.W_OK | os.X_OK) else {}
 
 
 def nextest(*arguments, **options):
@@ -350,6 +367,8 @@ def main():
             if text is not None:
                 outcome.fail(f"{suite} {test}", text)
     else:
+        nodes.update(in_memory())
+        say("RabbitMQ nodes keep their data " + ("in memory" if nodes else "on disk"))
         stage("Units and engines")
         run_inner(suites, outcome, soaked)
         stage("Suites with a broker or processes")

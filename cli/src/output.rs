@@ -105,8 +105,7 @@ impl Output {
     /// # Errors
     /// As [`Output::line`].
     pub fn json(&mut self, value: &Value) -> Result<()> {
-        let text = serde_json::to_string_pretty(value).unwrap_or_default();
-        self.line(text)
+        self.line(format!("{value:#}"))
     }
 
     /// A JSON document on one line, to be seen at once.

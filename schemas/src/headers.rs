@@ -225,44 +225,44 @@ impl Headers {
 
     /// The headers as name/value text pairs, in table order; absent ones are left out.
     pub fn pairs(&self) -> Vec<(&'static str, String)> {
-        let mut pairs = Vec::with_capacity(8);
-        let mut text = |name, value: &Option<String>| {
+        let mut pairs = Vec::with_capacity(16);
+        let mut add = |name, value: Option<String>| {
             if let Some(value) = value {
-                pairs.push((name, value.clone()));
+                pairs.push((name, value));
             }
         };
-        text("id", &self.id);
-        text("from", &self.from);
-        text("reply-to", &self.reply_to);
-        text("frame", &self.frame.map(|frame| frame.as_str().to_owned()));
-        text("seq", &self.seq.map(|n| n.to_string()));
-        text("parts", &self.parts.map(|n| n.to_string()));
-        text("deadline", &self.deadline.map(|n| n.to_string()));
-        text("detach", &self.detach.then(|| "1".to_owned()));
-        text("forward", &self.forward.then(|| "1".to_owned()));
-        text("attempt", &self.attempt.map(|n| n.to_string()));
-        text("workspace", &self.workspace);
-        text("generation", &self.generation.map(|n| n.to_string()));
-        text("collection", &self.collection);
+        add("id", self.id.clone());
+        add("from", self.from.clone());
+        add("reply-to", self.reply_to.clone());
+        add("frame", self.frame.map(|frame| frame.as_str().to_owned()));
+        add("seq", self.seq.map(|n| n.to_string()));
+        add("parts", self.parts.map(|n| n.to_string()));
+        add("deadline", self.deadline.map(|n| n.to_string()));
+        add("detach", self.detach.then(|| "1".to_owned()));
+        add("forward", self.forward.then(|| "1".to_owned()));
+        add("attempt", self.attempt.map(|n| n.to_string()));
+        add("workspace", self.workspace.clone());
+        add("generation", self.generation.map(|n| n.to_string()));
+        add("collection", self.collection.clone());
         let number = self.collection_generation.map(|n| n.to_string());
-        text("collection-generation", &number);
-        text("receipt", &self.receipt);
-        text("epoch", &self.epoch.map(|n| n.to_string()));
-        text("thread", &self.thread);
-        text("parent", &self.parent);
-        text("depth", &self.depth.map(|n| n.to_string()));
-        text("user-id", &self.user_id);
-        text("credential", &self.credential);
-        text("user-context", &self.user_context);
-        text("roles", &self.roles);
-        text("counted", &self.counted.map(|by| by.as_str().to_owned()));
-        text("policies", &self.policies.then(|| "1".to_owned()));
-        text("by-hand", &self.by_hand.then(|| "1".to_owned()));
-        text("traceparent", &self.traceparent);
-        text("request-id", &self.request_id);
-        text("schema", &self.schema);
-        text("sections", &self.sections);
-        text("aside", &self.aside);
+        add("collection-generation", number);
+        add("receipt", self.receipt.clone());
+        add("epoch", self.epoch.map(|n| n.to_string()));
+        add("thread", self.thread.clone());
+        add("parent", self.parent.clone());
+        add("depth", self.depth.map(|n| n.to_string()));
+        add("user-id", self.user_id.clone());
+        add("credential", self.credential.clone());
+        add("user-context", self.user_context.clone());
+        add("roles", self.roles.clone());
+        add("counted", self.counted.map(|by| by.as_str().to_owned()));
+        add("policies", self.policies.then(|| "1".to_owned()));
+        add("by-hand", self.by_hand.then(|| "1".to_owned()));
+        add("traceparent", self.traceparent.clone());
+        add("request-id", self.request_id.clone());
+        add("schema", self.schema.clone());
+        add("sections", self.sections.clone());
+        add("aside", self.aside.clone());
         pairs
     }
 

@@ -3,6 +3,8 @@
 //! A base direction (RDF 1.2) stands behind the language on the bus, as in Turtle (`he--rtl`), and in a key of its own
 //! in the API form: who does not know it sees the tag alone.
 
+use std::cell::Cell;
+
 use serde::de::Deserializer;
 use serde::ser::{SerializeMap, SerializeStruct, Serializer};
 use serde::{Deserialize, Serialize};
@@ -280,7 +282,27 @@ impl Serialize for ApiForm<'_, Triple> {
     }
 }
 
-/// The bus form of a term: all fields always present.
+thread_local! {
+    /// Terms are written without the fields that are empty.
+    static LEAN: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Writes something as JSON whose terms have no empty fields, half the size of a triple. Readers of ours take a field that is missing
+/// for empty; for foreign ones each term has all of them.
+pub fn lean<T>(write: impl FnOnce() -> T) -> T {
+    struct Before(bool);
+
+    impl Drop for Before {
+        fn drop(&mut self) {
+            LEAN.set(self.0);
+        }
+    }
+
+    let _before = Before(LEAN.replace(true));
+    write()
+}
+
+/// The bus form of a term: all fields always present, unless it is written [`lean`].
 #[derive(Default, Deserialize)]
 #[serde(default, rename = "Term")]
 struct Wire {
@@ -319,14 +341,25 @@ impl Serialize for Term {
             ),
             Self::Quoted(triple) => ("t", "", "", "", "", "", Some(triple)),
         };
+        let lean = LEAN.get();
         let mut out = ser.serialize_struct("Term", 7)?;
         out.serialize_field("type", kind)?;
-        out.serialize_field("iri", iri)?;
-        out.serialize_field("id", id)?;
-        out.serialize_field("value", value)?;
-        out.serialize_field("datatype", datatype)?;
-        out.serialize_field("language", language)?;
-        out.serialize_field("triple", &triple)?;
+        for (name, text) in [
+            ("iri", iri),
+            ("id", id),
+            ("value", value),
+            ("datatype", datatype),
+            ("language", language),
+        ] {
+            match lean && text.is_empty() {
+                true => out.skip_field(name)?,
+                false => out.serialize_field(name, text)?,
+            }
+        }
+        match lean && triple.is_none() {
+            true => out.skip_field("triple")?,
+            false => out.serialize_field("triple", &triple)?,
+        }
         out.end()
     }
 }
@@ -453,6 +486,29 @@ mod tests {
         ] {
             assert!(!is_drawn_label(&other), "{other}");
         }
+    }
+
+    #[test]
+    fn a_lean_term_has_what_is_not_empty_and_reads_the_same() {
+        let write = |term: &Term| lean(|| serde_json::to_string(term).unwrap());
+        for (term, written) in [
+            (Term::iri("urn:a"), r#"{"type":"i","iri":"urn:a"}"#),
+            (Term::Blank("b0".into()), r#"{"type":"b","id":"b0"}"#),
+            (Term::literal("x"), r#"{"type":"l","value":"x"}"#),
+            (Term::literal(""), r#"{"type":"l"}"#),
+            (
+                quoted(),
+                r#"{"type":"t","triple":{"s":{"type":"i","iri":"urn:a"},"p":{"type":"i","iri":"urn:b"},"o":{"type":"l","value":"x","language":"en"},"g":null}}"#,
+            ),
+        ] {
+            assert_eq!(write(&term), written);
+            assert_eq!(serde_json::from_str::<Term>(written).unwrap(), term);
+        }
+        let still = lean(|| {
+            lean(|| assert!(LEAN.get()));
+            LEAN.get()
+        });
+        assert!(still && !LEAN.get(), "within it, and only there");
     }
 
     #[test]

@@ -206,7 +206,7 @@ pub fn asked(fake: &Fake) -> Vec<Value> {
 
 /// Fails a test that hangs.
 pub async fn bounded<T>(work: impl Future<Output = T>) -> T {
-    tokio::time::timeout(Duration::from_secs(30), work)
+    tokio::time::timeout(Duration::from_secs(60), work)
         .await
         .expect("it hangs")
 }

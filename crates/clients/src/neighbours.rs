@@ -81,6 +81,11 @@ impl Neighbours {
         self.ours
     }
 
+    /// Whether they take a field that is missing in a term for empty. So does the reference, but it has never been sent such a term.
+    pub fn read_lean_terms(self) -> bool {
+        self.ours
+    }
+
     /// Whether a notice of a change may name the keys that changed.
     pub fn read_keyed_notices(self) -> bool {
         self.ours

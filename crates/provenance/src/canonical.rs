@@ -4,7 +4,7 @@
 use tg_schemas::vocabulary::{tg, xsd};
 use tg_schemas::{Term, Triple, is_drawn_label};
 
-use crate::stable::text_hash;
+use crate::stable::joined_hash;
 
 /// Room for the lines of most entities: a dozen of some 170 bytes.
 const LINES: usize = 2 << 10;
@@ -28,7 +28,7 @@ pub(crate) fn entity_hash<'a>(id: &str, said: impl IntoIterator<Item = &'a Tripl
     let mut lines: Vec<&str> = lines.collect();
     lines.sort_unstable();
     lines.dedup();
-    text_hash(&lines.concat())
+    joined_hash(&lines)
 }
 
 fn is_left_out(id: &str, triple: &Triple) -> bool {
@@ -98,27 +98,44 @@ fn blank(out: &mut String, label: &str) {
 
 fn text(out: &mut String, value: &str) {
     out.push('"');
-    for character in value.chars() {
-        match character {
-            '\u{8}' => out.push_str("\\b"),
-            '\t' => out.push_str("\\t"),
-            '\n' => out.push_str("\\n"),
-            '\u{c}' => out.push_str("\\f"),
-            '\r' => out.push_str("\\r"),
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\0'..='\u{1f}' | '\u{7f}' | '\u{fffe}' | '\u{ffff}' => {
-                out.push_str(&format!("\\u{:04X}", u32::from(character)));
-            }
-            other => out.push(other),
+    let mut rest = value;
+    while let Some(at) = rest.bytes().position(|byte| !is_plain(byte)) {
+        out.push_str(&rest[..at]);
+        let mut others = rest[at..].chars();
+        if let Some(character) = others.next() {
+            escaped(out, character);
         }
+        rest = others.as_str();
     }
+    out.push_str(rest);
     out.push('"');
+}
+
+/// Whether the character that begins with a byte, or goes on with it, stands for itself. `EF` begins U+FFFE and U+FFFF, and others.
+fn is_plain(byte: u8) -> bool {
+    !matches!(byte, 0..=0x1f | b'"' | b'\\' | 0x7f | 0xef)
+}
+
+fn escaped(out: &mut String, character: char) {
+    match character {
+        '\u{8}' => out.push_str("\\b"),
+        '\t' => out.push_str("\\t"),
+        '\n' => out.push_str("\\n"),
+        '\u{c}' => out.push_str("\\f"),
+        '\r' => out.push_str("\\r"),
+        '"' => out.push_str("\\\""),
+        '\\' => out.push_str("\\\\"),
+        '\0'..='\u{1f}' | '\u{7f}' | '\u{fffe}' | '\u{ffff}' => {
+            out.push_str(&format!("\\u{:04X}", u32::from(character)));
+        }
+        other => out.push(other),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stable::text_hash;
 
     fn of(object: Term) -> String {
         let mut out = String::new();
@@ -145,6 +162,7 @@ mod tests {
                 Term::literal("ü\"\\\n\t\u{1}\u{7f}"),
                 "\"ü\\\"\\\\\\n\\t\\u0001\\u007F\"",
             ),
+            (Term::literal("a\u{fffd}\u{fffe}ü"), "\"a\u{fffd}\\uFFFEü\""),
             (literal("x", xsd::STRING, ""), "\"x\""),
             (
                 literal("1", xsd::INTEGER, ""),

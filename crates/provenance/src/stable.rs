@@ -67,6 +67,13 @@ pub fn text_hash(text: &str) -> String {
     hex::encode(Sha256::digest(text.as_bytes()))
 }
 
+/// The same of texts behind one another.
+pub(crate) fn joined_hash(texts: &[&str]) -> String {
+    let mut hash = Sha256::new();
+    texts.iter().for_each(|text| hash.update(text.as_bytes()));
+    hex::encode(hash.finalize())
+}
+
 /// A page: by its text and how many pages of the document with the same text come before it, so that a page
 /// put in before others changes no other.
 pub fn page_id(document: &str, text: &str, occurrence: usize) -> String {

@@ -24,6 +24,7 @@ pub mod client;
 pub mod clock;
 pub mod control;
 pub mod deadline;
+mod ended;
 mod exchange;
 #[cfg(test)]
 mod fuzz;

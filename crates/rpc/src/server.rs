@@ -16,13 +16,12 @@ use tokio::time::Instant;
 
 use crate::address::{AskerState, ReplyAddress};
 use crate::cancelled::Cancelled;
+use crate::ended::Ended;
 use crate::joined::join;
 use crate::liveness::Liveness;
 use crate::port::Port;
 use crate::stream::{FIRST_PAUSE, LONGEST_PAUSE, ReplyStream};
 
-/// How long an ended answer is kept for repeats.
-const KEEP_ENDED: Duration = Duration::from_secs(10);
 /// How often silent answers and old ones are looked for.
 const TICK: Duration = Duration::from_millis(100);
 /// How long this process speaks for an answer that another message is to continue.
@@ -40,9 +39,10 @@ pub struct ReplyServer(Arc<Inner>);
 
 struct Inner {
     port: Port,
-    /// Bytes of ended answers kept at most.
-    keep_bytes: usize,
     streams: Mutex<HashMap<Arc<str>, Arc<ReplyStream>>>,
+    /// Those of them that are looked after: those that had ended at the last look are not.
+    open: Mutex<Vec<Arc<ReplyStream>>>,
+    ended: Mutex<Ended>,
     cancelled: Cancelled,
     askers: Liveness,
     /// Questions about where askers stand; bounded by the handlers that wait for them.
@@ -52,10 +52,11 @@ struct Inner {
 impl ReplyServer {
     pub(crate) fn new(port: Port, keep_bytes: usize) -> Self {
         Self(Arc::new(Inner {
-            keep_bytes,
             askers: Liveness::new(port.clone()),
             port,
             streams: Mutex::default(),
+            open: Mutex::default(),
+            ended: Mutex::new(Ended::within(keep_bytes)),
             cancelled: Cancelled::default(),
             standings: Mutex::default(),
         }))
@@ -86,6 +87,8 @@ impl ReplyServer {
             held.cancel.cancel();
         }
         all.insert(held.id.clone(), held.clone());
+        drop(all);
+        self.0.open.lock().push(held.clone());
         Some(held)
     }
 
@@ -392,19 +395,15 @@ impl ReplyServer {
 
     /// One look at all answers; `again`: the bus came back since the last one.
     fn look_after(&self, now: Instant, again: bool) {
-        let all: Vec<_> = self.0.streams.lock().values().cloned().collect();
-        let mut ended = Vec::new();
-        for held in all {
+        let ended = self.newly_ended();
+        let open = self.0.open.lock().clone();
+        for held in open {
             let mut state = held.state.lock();
-            if again {
-                state.ended = state.ended.map(|_| now);
-                state.released = state.released.map(|_| now);
-            }
-            if let Some(since) = state.ended {
-                let size = state.kept_bytes + 512;
-                drop(state);
-                ended.push((since, size, held));
+            if state.ended.is_some() {
                 continue;
+            }
+            if again {
+                state.released = state.released.map(|_| now);
             }
             let lost = state.waits.is_some_and(|since| now - since > ASKER_SILENT);
             if lost {
@@ -427,7 +426,34 @@ impl ReplyServer {
                 }
             }
         }
-        self.let_go(ended, now);
+        let gone = {
+            let mut all = self.0.ended.lock();
+            all.add(ended);
+            if again {
+                all.begin_anew(now);
+            }
+            all.let_go(now)
+        };
+        gone.iter().for_each(|held| self.forget(held));
+    }
+
+    /// Those that ended since the last look. They are looked after no more, nor are those that are forgotten.
+    fn newly_ended(&self) -> Vec<(Instant, Arc<ReplyStream>)> {
+        let mut ended = Vec::new();
+        let mut open = self.0.open.lock();
+        let all = self.0.streams.lock();
+        open.retain(|held| {
+            let known = all.get(&held.id);
+            let known = known.is_some_and(|known| Arc::ptr_eq(known, held));
+            match held.ended().filter(|_| known) {
+                None => known,
+                Some(since) => {
+                    ended.push((since, held.clone()));
+                    false
+                }
+            }
+        });
+        ended
     }
 
     /// An asker is looked for when it is met, so that its death can be told, and when a handler waits for it.
@@ -439,18 +465,6 @@ impl ReplyServer {
         let this = self.clone();
         let gone = move |inbox: &str| this.asker_died(inbox);
         self.0.askers.look_for(asker.clone(), gone);
-    }
-
-    /// Forgets ended answers that are old, or the oldest of them when they are too large together.
-    fn let_go(&self, mut ended: Vec<(Instant, usize, Arc<ReplyStream>)>, now: Instant) {
-        ended.sort_unstable_by_key(|(since, ..)| std::cmp::Reverse(*since));
-        let mut kept = 0;
-        for (since, size, held) in ended {
-            kept += size;
-            if now - since > KEEP_ENDED || kept > self.0.keep_bytes {
-                self.forget(&held);
-            }
-        }
     }
 
     /// Answers under way, ended ones left out.

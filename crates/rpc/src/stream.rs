@@ -103,7 +103,17 @@ impl ReplyStream {
     }
 
     pub(crate) fn has_ended(&self) -> bool {
-        self.state.lock().ended.is_some()
+        self.ended().is_some()
+    }
+
+    /// When it ended.
+    pub(crate) fn ended(&self) -> Option<Instant> {
+        self.state.lock().ended
+    }
+
+    /// Bytes of the parts that may be asked for again.
+    pub(crate) fn kept_bytes(&self) -> usize {
+        self.state.lock().kept_bytes
     }
 
     /// Whether its parts go to the process with this inbox.

@@ -21,17 +21,29 @@ pub(crate) fn writer(
     let mut conn = Connection::open(path)?;
     common(&conn)?;
     conn.pragma_update(None, "journal_mode", "WAL")?;
-    let synchronous = match durability {
-        Durability::Process => "NORMAL",
-        Durability::Power => "FULL",
-    };
-    conn.pragma_update(None, "synchronous", synchronous)?;
+    conn.pragma_update(None, "synchronous", synchronous(durability))?;
     conn.pragma_update(None, "journal_size_limit", 64 << 20)?;
     conn.pragma_update(None, "wal_autocheckpoint", CHECKPOINT)?;
     migrate(&mut conn, migrations)?;
     // Takes the place of the pragma, which was for the migrations.
     let wal = WalLength::watch(&mut conn)?;
     Ok((conn, wal))
+}
+
+fn synchronous(durability: Durability) -> &'static str {
+    match durability {
+        Durability::Process => "NORMAL",
+        Durability::Power => "FULL",
+    }
+}
+
+/// A connection that moves pages of the log into the file, and does nothing else.
+pub(crate) fn mover(path: &Path, durability: Durability) -> Result<Connection, StorageError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let conn = Connection::open_with_flags(path, flags)?;
+    common(&conn)?;
+    conn.pragma_update(None, "synchronous", synchronous(durability))?;
+    Ok(conn)
 }
 
 /// A connection that can only read.

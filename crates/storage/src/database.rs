@@ -11,6 +11,7 @@ use tokio::sync::oneshot;
 
 use crate::group::{GroupBounds, GroupCommitter};
 use crate::lock::OwnerLock;
+use crate::mover::Mover;
 use crate::reader::{self, CallOff, Readers};
 use crate::wal::WalLength;
 use crate::writer::{self, Job};
@@ -80,8 +81,10 @@ impl Database {
         let readers = Readers::start(path)?;
         private::close(path);
         let commits = writer::commits_of(store);
+        let mover = Mover::of(Some((path.to_owned(), durability)));
         let lock = Some(lock);
-        Self::start((conn, wal), Some(readers), durability, (commits, lock))
+        let log = (wal, mover);
+        Self::start(conn, log, Some(readers), durability, (commits, lock))
     }
 
     /// A database without a file, gone with its last handle.
@@ -91,12 +94,13 @@ impl Database {
     pub fn in_memory(migrations: &'static [&'static str]) -> Result<Self, StorageError> {
         let conn = connection::memory(migrations)?;
         let commits = writer::commits_of("memory");
-        let conn = (conn, WalLength::default());
-        Self::start(conn, None, Durability::Process, (commits, None))
+        let log = (WalLength::default(), Mover::of(None));
+        Self::start(conn, log, None, Durability::Process, (commits, None))
     }
 
     fn start(
-        (mut conn, wal): (Connection, WalLength),
+        mut conn: Connection,
+        (wal, mut mover): (WalLength, Mover),
         readers: Option<Readers>,
         durability: Durability,
         (commits, lock): (Counter, Option<OwnerLock>),
@@ -115,7 +119,8 @@ impl Database {
             // Whoever finds the connection free and none queued comes after these.
             waited.fetch_sub(group.len(), Ordering::SeqCst);
             writer::run(&conn, &called_off, &counted, group);
-            length.checkpoint(&conn);
+            drop(conn);
+            length.checkpoint_beside(&of_thread, || mover.move_pages());
         };
         let writer = GroupCommitter::start("store-write", GroupBounds::default(), commit)?;
         Ok(Self {
@@ -209,7 +214,7 @@ impl Database {
         }
         writer::run(&conn, &inner.call_off, &inner.commits, &mut vec![job]);
         drop(conn);
-        if inner.wal.is_full() {
+        if inner.wal.wants_moving() {
             let queued = Queued::new(&inner.queued);
             // A full queue wakes the thread as well.
             if inner.writer.try_push(Job::Wake) {

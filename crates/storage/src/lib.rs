@@ -36,6 +36,7 @@ mod group;
 mod identity;
 mod lock;
 pub mod memory;
+mod mover;
 mod one_workspace;
 mod private;
 mod query;

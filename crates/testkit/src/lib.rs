@@ -14,6 +14,7 @@ pub mod json_server;
 pub mod machine;
 pub mod mcp;
 pub mod model;
+pub mod official;
 pub mod otlp;
 pub mod outside;
 pub mod pdf;

@@ -1,5 +1,5 @@
-//! The system as its users run it: the built `threadgraph` and `tg` binaries and the official clients,
-//! each a process of its own. For black-box tests; knows nothing of what happens inside.
+//! The system as its users run it: the built `threadgraph` and `tg` binaries, each a process of its own.
+//! For black-box tests; knows nothing of what happens inside.
 
 use std::io::{Seek, Write};
 use std::net::TcpListener;
@@ -18,7 +18,7 @@ use tokio::time::Instant;
 /// How long a process may take to be ready on a busy machine.
 const READY: Duration = Duration::from_secs(120);
 /// How long a command of a client may take.
-const COMMAND: Duration = Duration::from_secs(120);
+pub(crate) const COMMAND: Duration = Duration::from_secs(120);
 
 /// What people type who look around. Each is one request, or a few at the same time; tests and the bench time them.
 pub const LOOKING_AROUND: [&[&str]; 7] = [
@@ -504,37 +504,6 @@ impl Output {
     }
 }
 
-/// Runs a command of the official clients, unmodified, from the project's virtual environment.
-///
-/// # Errors
-/// The clients are not installed (`scripts/setup.sh test`), or the command fails or does not end within the bound.
-pub async fn official(url: &str, command: &str, args: &[&str]) -> Result<Output> {
-    official_as(url, "", command, args).await
-}
-
-/// The same with a token.
-///
-/// # Errors
-/// As [`official`].
-pub async fn official_as(url: &str, token: &str, command: &str, args: &[&str]) -> Result<Output> {
-    let program = root().join(".cache/venv/bin").join(command);
-    run(&program, url, &[("TRUSTGRAPH_TOKEN", token)], None, args).await
-}
-
-/// The same with other variables, each left out where it says nothing.
-///
-/// # Errors
-/// As [`official`].
-pub async fn official_with(
-    url: &str,
-    variables: &[(&str, &str)],
-    command: &str,
-    args: &[&str],
-) -> Result<Output> {
-    let program = root().join(".cache/venv/bin").join(command);
-    run(&program, url, variables, None, args).await
-}
-
 /// Runs a command of our own.
 ///
 /// # Errors
@@ -560,7 +529,7 @@ pub async fn tg_as(url: &str, token: &str, input: &str, args: &[&str]) -> Result
     run(&bin_dir()?.join("tg"), url, &token, Some(input), args).await
 }
 
-async fn run(
+pub(crate) async fn run(
     program: &Path,
     url: &str,
     variables: &[(&str, &str)],

@@ -33,6 +33,9 @@ const SCRIPTS: &[&str] = &["/usr/lib/rabbitmq/bin", "/usr/local/sbin", "/usr/sbi
 const START: Duration = Duration::from_secs(90);
 const STOP: Duration = Duration::from_secs(60);
 const CONNECT_PAUSE: Duration = Duration::from_millis(30);
+/// The variable that names a folder for nodes. `scripts/suites.py gate` names one in memory: a node waits for the disk at each durable
+/// queue, exchange and binding, and no test takes the power from the machine.
+const FOLDER: &str = "TG_RABBIT_FOLDER";
 /// How often a node is given other ports.
 const PORTS: usize = 3;
 
@@ -135,7 +138,10 @@ impl RabbitNode {
     fn placed(secured: Option<&Secured>, settings: &str) -> Result<Self> {
         let scripts =
             scripts().context("rabbitmq-server is required: run scripts/install-rabbitmq.sh")?;
-        let dir = TempDir::with_prefix("tg-rabbit-")?;
+        let dir = match std::env::var_os(FOLDER) {
+            Some(folder) => TempDir::with_prefix_in("tg-rabbit-", folder),
+            None => TempDir::with_prefix("tg-rabbit-"),
+        }?;
         for name in ["home", "data", "log"] {
             fs::create_dir(dir.path().join(name))?;
         }
@@ -485,6 +491,8 @@ impl RabbitNode {
                 self.path("advanced.config"),
             )
             .env("RABBITMQ_CONF_ENV_FILE", "/dev/null")
+            // Not each of its threads on a processor of its own: tests keep all processors busy.
+            .env("RABBITMQ_SCHEDULER_BIND_TYPE", "u")
             .env(
                 "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS",
                 "-kernel inet_dist_use_interface {127,0,0,1} +sbwt none +sbwtdcpu none +sbwtdio none",

@@ -109,13 +109,14 @@ impl VirtualHost {
     }
 }
 
-/// The queues of a node of one's own, until that ends: each list of [`RabbitNode::queues`] takes a processor for a second or two.
+/// A node of one's own, asked by a process inside it, until it ends: each command of [`RabbitNode`] takes a processor for a second or
+/// two.
 #[derive(Debug, Clone, Copy)]
-pub struct Queues {
+pub struct Inside {
     maker: u16,
 }
 
-impl Queues {
+impl Inside {
     /// Those of this node.
     ///
     /// # Errors
@@ -129,8 +130,47 @@ impl Queues {
     ///
     /// # Errors
     /// The node does not answer.
-    pub async fn all(self) -> Result<Vec<HostQueue>> {
+    pub async fn queues(self) -> Result<Vec<HostQueue>> {
         Ok(inside::list(self.maker, "/").await?.queues)
+    }
+
+    /// Seconds between the heartbeats of each connection, as agreed with its client, in order.
+    ///
+    /// # Errors
+    /// The node does not answer, or with something else.
+    pub async fn heartbeats(self) -> Result<Vec<u64>> {
+        let all = "[T || [{timeout, T}] <- rabbit_networking:connection_info_all([timeout]), is_integer(T)]";
+        let mut all: Vec<u64> = serde_json::from_str(&inside::compute(self.maker, all).await?)?;
+        all.sort_unstable();
+        Ok(all)
+    }
+
+    /// Closes every client connection from the broker's side.
+    ///
+    /// # Errors
+    /// The node does not answer.
+    pub async fn close_connections(self) -> Result<()> {
+        let close = r#"rabbit_networking:close_all_connections(<<"test">>)"#;
+        inside::compute(self.maker, close).await.map(drop)
+    }
+
+    /// Number of open channels of all clients.
+    ///
+    /// # Errors
+    /// The node does not answer, or with something else.
+    pub async fn channels(self) -> Result<usize> {
+        let count = "length(rabbit_channel:list())";
+        Ok(inside::compute(self.maker, count).await?.parse()?)
+    }
+
+    /// Raises (or clears) the memory alarm: publishers are blocked.
+    ///
+    /// # Errors
+    /// The node does not answer.
+    pub async fn set_alarm(self, raised: bool) -> Result<()> {
+        let mark = if raised { "0.0" } else { "0.4" };
+        let set = format!("vm_memory_monitor:set_vm_memory_high_watermark({mark})");
+        inside::compute(self.maker, &set).await.map(drop)
     }
 }
 

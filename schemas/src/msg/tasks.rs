@@ -68,7 +68,7 @@ pub struct SessionNotice {
     /// Its text.
     #[serde(deserialize_with = "nullable")]
     pub text: String,
-    /// `announce`: what came of a task; `progress`: how far it is.
+    /// `announce`: what came of a task.
     #[serde(deserialize_with = "nullable")]
     pub kind: String,
     /// What the agent of the session is told, so that it says this in its own words in the place of `text`; empty: nothing.

@@ -63,6 +63,12 @@ const TABLE: &[(FailureCode, &str, u16, ErrorCode)] = &[
     ),
     (FailureCode::NotFound, "not_found", 404, ErrorCode::NotFound),
     (
+        FailureCode::MethodNotAllowed,
+        "method_not_allowed",
+        405,
+        ErrorCode::BadOperation,
+    ),
+    (
         FailureCode::WorkspaceNotFound,
         "workspace_not_found",
         404,
@@ -246,6 +252,8 @@ pub enum FailureCode {
     ModelNotAllowed,
     /// There is no such endpoint.
     NotFound,
+    /// The endpoint does not take this method.
+    MethodNotAllowed,
     /// There is no such workspace.
     WorkspaceNotFound,
     /// There is no such agent.

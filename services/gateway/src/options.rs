@@ -42,6 +42,9 @@ tg_settings::options! {
         tls_cert: PathBuf = PathBuf::new();
         /// File with the key of that certificate in PEM form (PKCS#8, PKCS#1 or SEC1), not encrypted.
         tls_key: PathBuf = PathBuf::new();
+        /// Origins whose web pages may ask `/v1`, `/langgraph` and `/mcp`, such as `https://chat.example`, separated by commas. Empty:
+        /// no page of another origin.
+        cors_origins: String = String::new();
         /// Largest HTTP body, in bytes.
         body_bytes: usize = limits::REST_BODY, Whole(1_024..=limits::REST_BODY as u64);
         /// Largest WebSocket message, in bytes; a larger one closes the socket with code 1009.
@@ -113,15 +116,30 @@ tg_settings::options! {
 }
 
 impl Settings {
-    /// The mistakes that one setting alone does not show.
+    /// The mistakes that the type of a setting alone does not show.
     pub fn faults(&self) -> Vec<SettingError> {
         let given = |path: &PathBuf| !path.as_os_str().is_empty();
         let lacks = match (given(&self.tls_cert), given(&self.tls_key)) {
-            (true, false) => ("tls_key", "is required beside gateway.tls_cert"),
-            (false, true) => ("tls_cert", "is required beside gateway.tls_key"),
-            _ => return Vec::new(),
+            (true, false) => Some(("tls_key", "is required beside gateway.tls_cert")),
+            (false, true) => Some(("tls_cert", "is required beside gateway.tls_key")),
+            _ => None,
         };
-        vec![SettingError::new(lacks.0, lacks.1)]
+        let are_origins = self.origins().all(is_origin) && self.origins().count() <= ORIGINS;
+        let wrong = (!are_origins).then_some(("cors_origins", NO_ORIGINS));
+        let faults = lacks.into_iter().chain(wrong);
+        faults
+            .map(|(name, why)| SettingError::new(name, why))
+            .collect()
+    }
+
+    /// Whether pages of an origin may ask.
+    pub(crate) fn names_origin(&self, origin: &str) -> bool {
+        self.origins().any(|one| one.eq_ignore_ascii_case(origin))
+    }
+
+    fn origins(&self) -> impl Iterator<Item = &str> {
+        let origins = self.cors_origins.split(',').map(str::trim);
+        origins.filter(|origin| !origin.is_empty())
     }
 
     /// What is wrong with the files of the certificate, as they are now. Blocks.
@@ -152,6 +170,24 @@ impl Settings {
     pub(crate) fn look_ahead(&self) -> (usize, usize) {
         (self.look_ahead_mb << 20, self.look_ahead_frames)
     }
+}
+
+/// Most origins.
+const ORIGINS: usize = 64;
+/// What origins have to be.
+const NO_ORIGINS: &str = "must be at most 64 origins as browsers send them, such as https://chat.example, separated by commas";
+
+/// Whether a text is an origin: a scheme and a host, perhaps with a port, and nothing behind it. Each is named, so `*` is no origin.
+fn is_origin(text: &str) -> bool {
+    let Some((scheme, host)) = text.split_once("://") else {
+        return false;
+    };
+    let of_scheme = |c: char| c.is_ascii_alphanumeric() || "+-.".contains(c);
+    let of_host = |c: char| c.is_ascii_alphanumeric() || "-_.:[]".contains(c);
+    !scheme.is_empty()
+        && !host.is_empty()
+        && scheme.chars().all(of_scheme)
+        && host.chars().all(of_host)
 }
 
 /// Settings of the gateway.
@@ -220,6 +256,39 @@ impl GatewayOptions {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn origins_are_named_one_by_one() {
+        let of = |origins: &str| Settings {
+            cors_origins: origins.to_owned(),
+            ..Settings::default()
+        };
+        let two = of("https://Chat.example, app://obsidian.md,http://[::1]:3000,");
+        assert!(two.faults().is_empty());
+        assert!(two.names_origin("https://chat.example"));
+        assert!(two.names_origin("app://obsidian.md"));
+        for other in [
+            "",
+            "null",
+            "https://chat.example:8443",
+            "http://chat.example",
+        ] {
+            assert!(!two.names_origin(other), "{other}");
+        }
+        assert!(!Settings::default().names_origin("https://chat.example"));
+        let many = vec!["https://a.example"; ORIGINS + 1].join(",");
+        for wrong in [
+            "*",
+            "null",
+            "chat.example",
+            "https://*.example",
+            "https://chat.example/",
+            many.as_str(),
+        ] {
+            let faults = of(wrong).faults();
+            assert_eq!(faults, [SettingError::new("cors_origins", NO_ORIGINS)]);
+        }
+    }
 
     #[test]
     fn an_open_door_is_refused_and_the_text_says_how_to_fix_it() {

@@ -21,8 +21,9 @@ use tg_schemas::operations::{
 
 use crate::call::Meta;
 use crate::handlers::{
-    auth, bulk, compat, cores, documents, edge, flow_service, graph_store, health, i18n, langgraph,
-    mcp, metrics, operations, page, protected_resource, runs, service, socket, sparql, workspaces,
+    auth, bulk, compat, cores, cors, documents, edge, flow_service, graph_store, health, i18n,
+    langgraph, mcp, metrics, operations, page, protected_resource, runs, service, socket, sparql,
+    workspaces,
 };
 use crate::paths::{EXPORT, IMPORT};
 use crate::state::Shared;
@@ -151,6 +152,7 @@ pub const ROUTES: &[Route] = &[
     on_get("/api/v1/export-core", || get(cores::export)),
     on_get("/api/v1/document-stream", || get(documents::stream)),
     on_post("/v1/chat/completions", || post(compat::chat)),
+    on_post("/v1/completions", || post(compat::completions)),
     on_post("/v1/messages", || post(compat::messages)),
     on_post("/v1/messages/count_tokens", || post(compat::count_tokens)),
     on_post("/v1/responses", || post(compat::responses)),
@@ -228,6 +230,9 @@ pub const ROUTES: &[Route] = &[
     on_delete("/langgraph/threads/{thread_id}", || {
         delete(langgraph::delete)
     }),
+    on_post("/langgraph/threads/{thread_id}/copy", || {
+        post(langgraph::copy)
+    }),
     on_get("/langgraph/threads/{thread_id}/state", || {
         get(langgraph::state)
     }),
@@ -297,15 +302,12 @@ async fn nothing(uri: Uri, Extension(meta): Extension<Meta>) -> Response {
 /// What is there, and does not take this method.
 async fn not_allowed(uri: Uri, headers: HeaderMap, Extension(meta): Extension<Meta>) -> Response {
     let below = |surface: &str| uri.path().starts_with(surface);
-    let status = StatusCode::METHOD_NOT_ALLOWED;
-    let mut response = match (below("/v1/"), below("/a1/"), below("/langgraph/")) {
-        (true, ..) => return compat::not_allowed(uri.path(), &headers, &meta),
-        (_, true, _) => operations::nothing(&meta),
-        (.., true) => langgraph::nothing(&meta),
-        _ => return (status, "405: Method Not Allowed").into_response(),
-    };
-    *response.status_mut() = status;
-    response
+    match (below("/v1/"), below("/a1/"), below("/langgraph/")) {
+        (true, ..) => compat::not_allowed(uri.path(), &headers, &meta),
+        (_, true, _) => operations::not_allowed(&meta),
+        (.., true) => langgraph::not_allowed(&meta),
+        _ => (StatusCode::METHOD_NOT_ALLOWED, "405: Method Not Allowed").into_response(),
+    }
 }
 
 /// The router, with what surrounds every request.
@@ -320,6 +322,7 @@ pub(crate) fn router(app: Shared) -> Router {
         // Endpoints read bodies themselves, with the limit of the options.
         .layer(DefaultBodyLimit::disable())
         .layer(middleware::from_fn_with_state(app.clone(), edge::guard))
+        .layer(middleware::from_fn_with_state(app.clone(), cors::allow))
         .layer(middleware::from_fn(edge::trace))
         .with_state(app)
 }

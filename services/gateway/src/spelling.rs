@@ -16,8 +16,9 @@ const SURFACES: [&str; 6] = [
 /// The surface that some base addresses name twice, and others not at all.
 const MODELS: &str = "/v1";
 /// What clients ask for where their base address lacks `/v1`.
-const BARE: [&str; 6] = [
+const BARE: [&str; 7] = [
     "/chat/completions",
+    "/completions",
     "/messages",
     "/messages/count_tokens",
     "/responses",
@@ -61,7 +62,7 @@ fn path(path: &str) -> Option<String> {
 }
 
 /// Whether a path is this one, or one below it.
-fn is_below(path: &str, surface: &str) -> bool {
+pub(crate) fn is_below(path: &str, surface: &str) -> bool {
     let rest = path.strip_prefix(surface);
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
@@ -84,6 +85,7 @@ mod tests {
             ("/v1/v1/messages?beta=true", "/v1/messages?beta=true"),
             ("/v1/v1/v1/models", "/v1/models"),
             ("/chat/completions", "/v1/chat/completions"),
+            ("/completions", "/v1/completions"),
             ("/models/", "/v1/models"),
             ("/mcp/", "/mcp"),
             ("/langgraph/info/", "/langgraph/info"),

@@ -326,7 +326,7 @@ mod tests {
         let children = Children::new(settings);
         let mut feeding = children.start("w", Format::Pdf).await.unwrap();
         feeding.feed(b"x").await;
-        let late = timeout(Duration::from_secs(20), feeding.fed().next()).await;
+        let late = timeout(Duration::from_secs(60), feeding.fed().next()).await;
         assert_eq!(late.unwrap(), Frame::Error(DecodeError::TooSlow));
     }
 

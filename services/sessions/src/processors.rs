@@ -47,7 +47,7 @@ pub fn processors(mesh: &Mesh, options: Options) -> Result<Vec<Processor>, Agent
     let turns = Turns::new(options.max_concurrent);
     let kept = (store.clone(), turns);
     let agents = handlers::Agents::new(catalogue, levels, kept, &options);
-    let served = handlers::served(&agents);
+    let served = handlers::Known(handlers::served(&agents));
     let sessions = Processor::new(sessions::PROCESSOR)
         .serves(sessions::SESSIONS, Arc::new(served))
         .serves(sessions::DROP, Arc::new(handlers::Dropped(store.clone())))

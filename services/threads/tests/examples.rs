@@ -17,7 +17,7 @@ use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 
 /// A program has started by then.
-const STARTED: Duration = Duration::from_secs(30);
+const STARTED: Duration = Duration::from_secs(60);
 
 /// Runs a listener until it is dropped.
 async fn run(mut program: Command, broker: &str) -> Child {

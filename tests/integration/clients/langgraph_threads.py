@@ -65,7 +65,7 @@ def threads(api):
     same("first turn", texts(values), LAMP)
     same("agent", api.threads.get(thread)["metadata"]["graph_id"], AGENT)
     fails("another agent", 400, lambda: api.runs.wait(thread, OTHER, input=says("x")))
-    values = api.runs.wait(thread, AGENT, input=says("And then?"))
+    values = api.runs.wait(thread, AGENT, input=says("And then?"), on_disconnect="cancel")
     same("second turn", texts(values)[2:], [("human", "And then?"), ("ai", "Then it rained.")])
     state = api.threads.get_state(thread)
     same("state", (texts(state["values"]), state["next"]), (texts(values), []))
@@ -74,6 +74,11 @@ def threads(api):
     earlier = api.threads.get_history(thread, before=history[0]["checkpoint"])
     same("before", [len(one["values"]["messages"]) for one in earlier], [2])
     same("runs", [one["status"] for one in api.runs.list(thread)], ["success", "success"])
+    api.threads.copy(thread)
+    copies = [one for one in api.threads.search(metadata={"graph_id": AGENT}) if one["thread_id"] != thread]
+    state = api.threads.get_state(copies[0]["thread_id"])
+    same("copy", texts(state["values"]), texts(values))
+    api.threads.delete(copies[0]["thread_id"])
     api.threads.delete(thread)
     fails("deleted", 404, lambda: api.threads.get(thread))
     own = str(uuid.uuid4())
@@ -98,6 +103,10 @@ def streamed(api):
     same("pieces", "".join(piece["content"] for piece in pieces), "Ada Brisk built it.")
     same("one message", len({piece["id"] for piece in pieces}), 1)
     same("values", texts(parts[kinds.index("updates") + 1].data), LAMP)
+    parts = list(api.runs.stream(thread, AGENT, input=says("And then?"), stream_mode="messages"))
+    told = {kind: [part.data for part in parts if part.event == f"messages/{kind}"] for kind in ("partial", "complete")}
+    same("as it is written", bool(told["partial"]), True)
+    same("once it is written", [one[0]["content"] for one in told["complete"]], ["Then it rained."])
     fails("no thread", 404, lambda: list(api.runs.stream(str(uuid.uuid4()), AGENT, input=says("x"))))
     fails("no debug", 400, lambda: list(api.runs.stream(thread, AGENT, input=says("x"), stream_mode="debug")))
     kinds = [part.event for part in api.runs.stream(thread, AGENT, input=says("Fail now"))]

@@ -30,6 +30,8 @@ ALL = [
     "add_document",
     "list_collections",
     "list_flows",
+    "search",
+    "fetch",
 ]
 WRONG = []
 TEXT = "The lighthouse of Skagen is painted grey. It was built by Emil Volker in 1858. Ships see it from afar."
@@ -168,6 +170,10 @@ async def library():
         same("library: found", bool(passages), True)
         passage = await client.call_tool("get_document", {"document_id": passages[0]["chunk_id"]})
         has("library: passage", text(passage), "Emil Volker")
+        result = (await client.call_tool("search", {"query": "lighthouse"})).structured_content["results"][0]
+        same("library: title", bool(result["title"]), True)
+        fetched = await client.call_tool("fetch", {"id": result["id"]})
+        has("library: fetched", json.loads(text(fetched))["text"], "Emil Volker")
         parts = await client.call_tool("list_document_parts", {"document_id": document})
         same("library: parts", bool(parts.structured_content["parts"]), True)
         missing = {"document_id": "urn:none"}

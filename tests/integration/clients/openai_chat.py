@@ -134,6 +134,38 @@ def tools(api):
         same("after the streamed call", pieces.get_final_completion().choices[0].message.content, "It is cold.")
 
 
+def older(api):
+    """The API beside chats, and functions in the place of tools."""
+    answer = api.completions.create(model="scripted", prompt="hello", max_tokens=9)
+    same("completion", (answer.object, answer.choices[0].text), ("text_completion", "hello from near"))
+    pieces = api.completions.create(model="scripted", prompt="hello", stream=True)
+    same("streamed completion", "".join(piece.choices[0].text for piece in pieces), "hello from near")
+    echo = lambda: api.completions.create(model="scripted", prompt="hello", echo=True)
+    fails("an echo", openai.BadRequestError, "validation_error", echo)
+
+    messages = [{"role": "user", "content": "weather of Oslo"}]
+    functions = [{key: value for key, value in TOOLS[0]["function"].items() if key != "strict"}]
+    choice = api.chat.completions.create(model="scripted", messages=messages, functions=functions).choices[0]
+    call = choice.message.function_call
+    same("function", (choice.finish_reason, call.name), ("function_call", "weather"))
+    said = {"role": "assistant", "content": None, "function_call": {"name": call.name, "arguments": call.arguments}}
+    messages += [said, {"role": "function", "name": call.name, "content": "minus 3 degrees"}]
+    end = api.chat.completions.create(model="scripted", messages=messages, functions=functions)
+    same("after the function", end.choices[0].message.content, "It is cold.")
+
+
+def allowed(api):
+    """Of the tools of a chat the model is offered those that the choice allows."""
+    messages = [{"role": "user", "content": "weather of Oslo"}]
+    named = [{"type": "function", "function": {"name": "weather"}}]
+    choice = {"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": named}}
+    answer = api.chat.completions.create(model="scripted", messages=messages, tools=TOOLS, tool_choice=choice)
+    same("allowed tools", answer.choices[0].message.tool_calls[0].function.name, "weather")
+    named[0]["function"]["name"] = "other"
+    other = lambda: api.chat.completions.create(model="scripted", messages=messages, tools=TOOLS, tool_choice=choice)
+    fails("no allowed tool", openai.BadRequestError, "validation_error", other)
+
+
 class Town(pydantic.BaseModel):
     name: str
     people: int
@@ -257,7 +289,7 @@ def agents(api):
 def main():
     api, held = client(KEY), client(HELD)
     for work in (lambda: whole(api), lambda: streamed(api), lambda: models(api, held), lambda: failures(api),
-                 lambda: pictured(api), lambda: tools(api), lambda: parsed(api), lambda: thoughts(api), lambda: asyncio.run(at_once()),
+                 lambda: pictured(api), lambda: tools(api), lambda: older(api), lambda: allowed(api), lambda: parsed(api), lambda: thoughts(api), lambda: asyncio.run(at_once()),
                  lambda: embeddings(api, held), lambda: responses(api), lambda: agents(api),
                  lambda: cut(api), lambda: failover(api)):
         try:

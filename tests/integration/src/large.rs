@@ -26,8 +26,10 @@ const LOOK: Duration = Duration::from_millis(500);
 /// It does not answer, or with an error.
 pub async fn ask(server: &Server, service: &str, body: Value) -> Result<Value> {
     let url = format!("{}api/v1/{service}", server.url());
-    let asked = client()?.post(url).timeout(BOUND).json(&body);
-    let reply: Value = asked.send().await?.json().await?;
+    let asked = client()?.post(url).timeout(BOUND);
+    let asked = asked.header("Content-Type", "application/json");
+    // Megabytes are written quicker than by `json`, whose code is not optimised here.
+    let reply: Value = asked.body(body.to_string()).send().await?.json().await?;
     ensure!(reply["error"].is_null(), "{service}: {reply}");
     Ok(reply)
 }

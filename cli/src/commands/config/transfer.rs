@@ -86,8 +86,7 @@ impl Command for ExportWorkspaceConfig {
         if self.output.path() == Path::new("-") {
             session.out.json(&payload)?;
         } else {
-            let body = serde_json::to_string_pretty(&payload).unwrap_or_default();
-            std::fs::write(self.output.path(), body + "\n")
+            std::fs::write(self.output.path(), format!("{payload:#}\n"))
                 .map_err(|error| Error::file(self.output.path(), error))?;
             let done = json!({"file": self.output.path().display().to_string(), "items": items});
             if session.out.is_json() {

@@ -296,8 +296,8 @@ impl Bundle {
                     other => other.clone(),
                 };
                 let entry = json!({"type": kind, "key": key, "value": value});
-                let body = serde_json::to_vec_pretty(&entry).unwrap_or_default();
-                self.add(&config_path(kind, key), &body)?;
+                let body = format!("{entry:#}");
+                self.add(&config_path(kind, key), body.as_bytes())?;
                 count += 1;
             }
         }

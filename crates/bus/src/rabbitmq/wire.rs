@@ -1,5 +1,7 @@
 //! Envelopes as AMQP messages, and what a broker's refusal means.
 
+use std::borrow::Cow;
+
 use bytes::Bytes;
 use lapin::types::{AMQPValue, FieldTable, ShortString};
 use lapin::{BasicProperties, ErrorKind};
@@ -50,10 +52,12 @@ pub(super) fn envelope(properties: &BasicProperties, body: Vec<u8>) -> Envelope 
     }
 }
 
-fn header_text(value: &AMQPValue) -> Option<String> {
-    Some(match value {
-        AMQPValue::LongString(text) => std::str::from_utf8(text.as_bytes()).ok()?.to_owned(),
-        AMQPValue::ShortString(text) => text.to_string(),
+fn header_text(value: &AMQPValue) -> Option<Cow<'_, str>> {
+    let number = match value {
+        AMQPValue::LongString(text) => {
+            return std::str::from_utf8(text.as_bytes()).ok().map(Cow::from);
+        }
+        AMQPValue::ShortString(text) => return Some(text.as_str().into()),
         AMQPValue::Boolean(value) => u8::from(*value).to_string(),
         AMQPValue::ShortShortInt(n) => n.to_string(),
         AMQPValue::ShortShortUInt(n) => n.to_string(),
@@ -63,7 +67,8 @@ fn header_text(value: &AMQPValue) -> Option<String> {
         AMQPValue::LongUInt(n) => n.to_string(),
         AMQPValue::LongLongInt(n) => n.to_string(),
         _ => return None,
-    })
+    };
+    Some(number.into())
 }
 
 /// A name as the protocol carries it.

@@ -197,6 +197,17 @@ const QUEUES: [&str; 8] = [
 ];
 const CONNECTIONS: [&str; 4] = ["list_connections", "name", "state", "channels"];
 
+/// A node leads the queue of records: it was declared there. Otherwise its loss would show little.
+async fn leads_records(node: &RabbitNode) {
+    let listed = said(node, &["list_queues", "name", "type", "leader"]).await;
+    let name = format!("tg{}@localhost", node.port());
+    let is_led = |line: &str| line.contains("quorum") && line.trim_end().ends_with(&name);
+    assert!(
+        listed.lines().any(is_led),
+        "{name} leads no queue of records:\n{listed}"
+    );
+}
+
 /// What a node says to a command, or why it says nothing.
 async fn said(node: &RabbitNode, command: &[&str]) -> String {
     match timeout(LISTED, node.ctl(command)).await {
@@ -267,6 +278,9 @@ async fn outlives(loss: Loss, times: usize, each: usize) {
     // First the node that both are connected to, then, once it is back, the one that they went to.
     for round in 1..=times {
         let at = node_of(&watched.cluster, &watched.writer);
+        if round == 1 {
+            leads_records(&watched.cluster.nodes[at]).await;
+        }
         println!("round {round}, node {at} goes");
         loss.begin(&mut watched.cluster, at).await;
         let phase = format!("round {round}, node {at} is away");

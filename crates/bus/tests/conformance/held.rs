@@ -9,7 +9,7 @@ use tg_schemas::Subscription;
 use tg_schemas::topic::Class;
 use tg_testkit::bus::*;
 use tg_testkit::rabbitmq::RabbitNode;
-use tg_testkit::shared_node::Queues;
+use tg_testkit::shared_node::Inside;
 
 /// What the node lets a consumer hold.
 const LONGEST: Duration = Duration::from_secs(2);
@@ -18,14 +18,14 @@ const LONGEST: Duration = Duration::from_secs(2);
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_held_too_long_is_handed_out_once() {
     let node = RabbitNode::start_impatient(LONGEST).await.unwrap();
-    let queues = Queues::of(&node).await.unwrap();
+    let inside = Inside::of(&node).await.unwrap();
     for mode in [Mode::Native, Mode::Interop] {
-        whoever_holds_it_goes_on(&node, queues, mode).await;
+        whoever_holds_it_goes_on(&node, inside, mode).await;
     }
-    what_is_settled_meanwhile_stays_settled(&node, queues).await;
-    what_is_given_back_late_comes_again(&node, queues).await;
-    what_went_to_another_process_is_settled_by_either(&node, queues).await;
-    what_there_was_no_room_for_comes_when_there_is(&node, queues).await;
+    what_is_settled_meanwhile_stays_settled(&node, inside).await;
+    what_is_given_back_late_comes_again(&node, inside).await;
+    what_went_to_another_process_is_settled_by_either(&node, inside).await;
+    what_there_was_no_room_for_comes_when_there_is(&node, inside).await;
 }
 
 /// Waits until the node has taken back something once more.
@@ -39,10 +39,10 @@ async fn taken_back(node: &RabbitNode) {
 }
 
 /// Nothing is in the queue, handed out or not.
-async fn empty(queues: Queues, mode: Mode, reader: &Subscription) {
+async fn empty(inside: Inside, mode: Mode, reader: &Subscription) {
     let name = reader.queue(mode.rules().prefix);
     until(async || {
-        let all = queues.all().await.unwrap();
+        let all = inside.queues().await.unwrap();
         let queue = all.iter().find(|queue| queue.name == name);
         queue.is_some_and(|queue| queue.messages == 0)
     })
@@ -50,7 +50,7 @@ async fn empty(queues: Queues, mode: Mode, reader: &Subscription) {
 }
 
 /// Those that are on the same channel read on, and after its end they are there again.
-async fn whoever_holds_it_goes_on(node: &RabbitNode, queues: Queues, mode: Mode) {
+async fn whoever_holds_it_goes_on(node: &RabbitNode, inside: Inside, mode: Mode) {
     let bus: Arc<dyn Bus> = Arc::new(connect(&node.url(), mode).await);
     let slow = topic(Class::Flow);
     let reader = sub(&slow, "reader");
@@ -85,18 +85,18 @@ async fn whoever_holds_it_goes_on(node: &RabbitNode, queues: Queues, mode: Mode)
     assert_eq!(text(&waits), "waits");
     longer.ack();
     waits.ack();
-    empty(queues, mode, &reader).await;
+    empty(inside, mode, &reader).await;
     bus.send(&slow, "after").await;
     let after = slow_ear.next().await;
     assert_eq!((text(&after).as_str(), after.redelivered), ("after", false));
     after.ack();
-    empty(queues, mode, &reader).await;
+    empty(inside, mode, &reader).await;
     assert_eq!(*bus.link().borrow(), Link::Up { generation: 1 });
     bus.close().await;
 }
 
 /// Also while it is nobody's: the channel is gone, and the next is not there yet.
-async fn what_is_settled_meanwhile_stays_settled(node: &RabbitNode, queues: Queues) {
+async fn what_is_settled_meanwhile_stays_settled(node: &RabbitNode, inside: Inside) {
     let bus: Arc<dyn Bus> = Arc::new(connect(&node.url(), Mode::Native).await);
     let topic = topic(Class::Flow);
     let reader = sub(&topic, "reader");
@@ -110,14 +110,14 @@ async fn what_is_settled_meanwhile_stays_settled(node: &RabbitNode, queues: Queu
     first.ack();
     tokio::time::sleep(Duration::from_millis(100)).await;
     second.ack();
-    empty(queues, Mode::Native, &reader).await;
+    empty(inside, Mode::Native, &reader).await;
     assert!(ear.now().is_none(), "handled, and not handed out again");
     bus.send(&topic, "third").await;
     assert_eq!(ear.texts(1).await, ["third"]);
     bus.close().await;
 }
 
-async fn what_is_given_back_late_comes_again(node: &RabbitNode, queues: Queues) {
+async fn what_is_given_back_late_comes_again(node: &RabbitNode, inside: Inside) {
     let bus: Arc<dyn Bus> = Arc::new(connect(&node.url(), Mode::Native).await);
     let topic = topic(Class::Flow);
     let reader = sub(&topic, "reader");
@@ -130,11 +130,11 @@ async fn what_is_given_back_late_comes_again(node: &RabbitNode, queues: Queues) 
     assert!(again.redelivered);
     assert_eq!(text(&again), "once more");
     again.ack();
-    empty(queues, Mode::Native, &reader).await;
+    empty(inside, Mode::Native, &reader).await;
     bus.close().await;
 }
 
-async fn what_went_to_another_process_is_settled_by_either(node: &RabbitNode, queues: Queues) {
+async fn what_went_to_another_process_is_settled_by_either(node: &RabbitNode, inside: Inside) {
     let bus: Arc<dyn Bus> = Arc::new(connect(&node.url(), Mode::Native).await);
     let other: Arc<dyn Bus> = Arc::new(connect(&node.url(), Mode::Native).await);
     let topic = topic(Class::Flow);
@@ -147,19 +147,19 @@ async fn what_went_to_another_process_is_settled_by_either(node: &RabbitNode, qu
     assert!(second.redelivered);
     held.ack();
     second.ack();
-    empty(queues, Mode::Native, &reader).await;
+    empty(inside, Mode::Native, &reader).await;
     assert!(here.now().is_none() && there.now().is_none());
     bus.send(&topic, "after").await;
     let after = tokio::select! { one = here.next() => one, one = there.next() => one };
     assert!(!after.redelivered);
     after.ack();
-    empty(queues, Mode::Native, &reader).await;
+    empty(inside, Mode::Native, &reader).await;
     bus.close().await;
     other.close().await;
 }
 
 /// A process holds so many bytes at once; what it has no room for stays the broker's, and is taken back with all else.
-async fn what_there_was_no_room_for_comes_when_there_is(node: &RabbitNode, queues: Queues) {
+async fn what_there_was_no_room_for_comes_when_there_is(node: &RabbitNode, inside: Inside) {
     let options = tg_bus::rabbitmq::RabbitOptions {
         in_hand: 10,
         ..tg_bus::rabbitmq::RabbitOptions::of(Mode::Native)
@@ -184,7 +184,7 @@ async fn what_there_was_no_room_for_comes_when_there_is(node: &RabbitNode, queue
     }
     held.ack();
     assert_eq!(ear.texts(2).await, texts[1..]);
-    empty(queues, Mode::Native, &reader).await;
+    empty(inside, Mode::Native, &reader).await;
     assert!(ear.now().is_none());
     bus.close().await;
 }

@@ -11,7 +11,7 @@ use tg_schemas::Topic;
 use tg_schemas::topic::Class;
 use tg_testkit::process::root;
 use tg_testkit::rabbitmq::RabbitNode;
-use tg_testkit::shared_node::VirtualHost;
+use tg_testkit::shared_node::{Inside, VirtualHost};
 
 use tg_testkit::bus::*;
 
@@ -71,34 +71,35 @@ async fn a_node_that_is_away_is_passed_over() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn outages_are_bridged() {
     let mut node = RabbitNode::start().await.unwrap();
-    a_silent_peer_is_noticed_as_soon_as_the_mode_says(&node).await;
-    everything_is_in_place_after_a_cut(&node).await;
-    a_claim_that_is_refused_for_a_while_holds_up_nobody(&node).await;
-    many_consumers_share_few_channels(&node).await;
+    let inside = Inside::of(&node).await.unwrap();
+    a_silent_peer_is_noticed_as_soon_as_the_mode_says(&node, inside).await;
+    everything_is_in_place_after_a_cut(&node, inside).await;
+    a_claim_that_is_refused_for_a_while_holds_up_nobody(&node, inside).await;
+    many_consumers_share_few_channels(&node, inside).await;
     who_does_not_wait_ends_no_connection(&node).await;
     longer_headers_than_frames_end_a_reader_once(&node).await;
-    an_alarm_blocks_publishers_only(&node).await;
+    an_alarm_blocks_publishers_only(&node, inside).await;
     what_was_confirmed_is_delivered(&mut node).await;
     down_is_said_while_the_node_is_down(&mut node).await;
 }
 
 /// Among processors of ours soon, among foreign ones as late as they do.
-async fn a_silent_peer_is_noticed_as_soon_as_the_mode_says(node: &RabbitNode) {
-    assert_eq!(node.heartbeats().await.unwrap(), [0_u64; 0]);
+async fn a_silent_peer_is_noticed_as_soon_as_the_mode_says(node: &RabbitNode, inside: Inside) {
+    assert_eq!(inside.heartbeats().await.unwrap(), [0_u64; 0]);
     for (mode, seconds) in [(Mode::Native, 15), (Mode::Interop, 60)] {
         let bus = connect(&node.url(), mode).await;
-        let agreed = node.heartbeats().await.unwrap();
+        let agreed = inside.heartbeats().await.unwrap();
         assert!(!agreed.is_empty(), "{mode:?}");
         assert!(
             agreed.iter().all(|one| *one == seconds),
             "{mode:?}: {agreed:?}"
         );
         bus.close().await;
-        until(async || node.heartbeats().await.unwrap().is_empty()).await;
+        until(async || inside.heartbeats().await.unwrap().is_empty()).await;
     }
 }
 
-async fn everything_is_in_place_after_a_cut(node: &RabbitNode) {
+async fn everything_is_in_place_after_a_cut(node: &RabbitNode, inside: Inside) {
     let bus: Arc<dyn Bus> = Arc::new(connect(&node.url(), Mode::Native).await);
     let other: Arc<dyn Bus> = Arc::new(connect(&node.url(), Mode::Native).await);
     let (record, question, notice) = (
@@ -122,7 +123,7 @@ async fn everything_is_in_place_after_a_cut(node: &RabbitNode) {
     bus.send(&record, "held").await;
     let held = records.next().await;
 
-    node.close_connections().await.unwrap();
+    inside.close_connections().await.unwrap();
     let generation = up_after(&*bus, 1).await;
     assert_eq!(generation, 2);
     up_after(&*other, 1).await;
@@ -155,7 +156,7 @@ async fn everything_is_in_place_after_a_cut(node: &RabbitNode) {
 }
 
 /// Neither the consumers nor the connection wait for the claim, which is asked for until it is given.
-async fn a_claim_that_is_refused_for_a_while_holds_up_nobody(node: &RabbitNode) {
+async fn a_claim_that_is_refused_for_a_while_holds_up_nobody(node: &RabbitNode, inside: Inside) {
     let url = node.vhost("claims").await.unwrap();
     let bus: Arc<dyn Bus> = Arc::new(connect(&url, Mode::Native).await);
     let record = topic(Class::Flow);
@@ -167,7 +168,7 @@ async fn a_claim_that_is_refused_for_a_while_holds_up_nobody(node: &RabbitNode) 
         node.ctl(&all).await.unwrap();
     };
     may_declare(r"^(?!.*\.claim\.)").await;
-    node.close_connections().await.unwrap();
+    inside.close_connections().await.unwrap();
     let generation = up_after(&*bus, 1).await;
     bus.send(&record, "after").await;
     assert_eq!(ear.texts(1).await, ["after"]);
@@ -203,7 +204,7 @@ async fn who_does_not_wait_ends_no_connection(node: &RabbitNode) {
     bus.close().await;
 }
 
-async fn many_consumers_share_few_channels(node: &RabbitNode) {
+async fn many_consumers_share_few_channels(node: &RabbitNode, inside: Inside) {
     let bus: Arc<dyn Bus> = Arc::new(connect(&node.url(), Mode::Native).await);
     let (sink, mut deliveries) = collector();
     let topics: Vec<Topic> = (0..900)
@@ -218,7 +219,7 @@ async fn many_consumers_share_few_channels(node: &RabbitNode) {
         consumers.push(consumer.unwrap());
     }
     eprintln!("900 consumers after {:?}", started.elapsed());
-    assert!(node.channels().await.unwrap() < 40);
+    assert!(inside.channels().await.unwrap() < 40);
     for topic in &topics {
         bus.send(topic, &topic.to_string()).await;
     }
@@ -229,14 +230,14 @@ async fn many_consumers_share_few_channels(node: &RabbitNode) {
         delivery.ack();
     }
     let cut = Instant::now();
-    node.close_connections().await.unwrap();
+    inside.close_connections().await.unwrap();
     let closed = cut.elapsed();
     up_after(&*bus, 1).await;
     eprintln!(
         "all 900 again {:?} after the cut (which took {closed:?})",
         cut.elapsed()
     );
-    assert!(node.channels().await.unwrap() < 80);
+    assert!(inside.channels().await.unwrap() < 80);
     for consumer in &consumers {
         consumer.stop().await;
     }
@@ -277,11 +278,11 @@ async fn bus_is_up(bus: &dyn Bus) {
     within(link.wait_for(up)).await.unwrap();
 }
 
-async fn an_alarm_blocks_publishers_only(node: &RabbitNode) {
+async fn an_alarm_blocks_publishers_only(node: &RabbitNode, inside: Inside) {
     let bus: Arc<dyn Bus> = Arc::new(connect(&node.url(), Mode::Native).await);
     let topic = topic(Class::Flow);
     let mut ear = bus.listen(&sub(&topic, "reader"), 5).await;
-    node.set_alarm(true).await.unwrap();
+    inside.set_alarm(true).await.unwrap();
     let target = Target::Topic(topic.clone());
     // The first message meets the alarm; the broker answers it when the alarm is over.
     let waiting = {
@@ -299,7 +300,7 @@ async fn an_alarm_blocks_publishers_only(node: &RabbitNode) {
             .unwrap()
             .is_some()
     );
-    node.set_alarm(false).await.unwrap();
+    inside.set_alarm(false).await.unwrap();
     assert_eq!(within(waiting).await.unwrap(), Ok(Routed::Queued));
     assert_eq!(bus.say(&target, "second").await, Ok(Routed::Queued));
     assert_eq!(ear.texts(2).await, ["first", "second"]);

@@ -6,6 +6,7 @@ use tg_schemas::msg::TextCompletionResponse;
 
 use super::*;
 use crate::deadline::Deadline;
+use crate::ended::KEEP_ENDED;
 use crate::noted::Notes;
 use crate::responder::Responder;
 use crate::window::WINDOW_PARTS;
@@ -164,7 +165,8 @@ async fn an_old_answer_is_forgotten_and_not_its_successor() {
     server.forget(&old);
     let new = server.open(&address("q", "asker")).unwrap();
     let late = since + KEEP_ENDED + Duration::from_secs(1);
-    server.let_go(vec![(since, 1, old)], late);
+    server.0.ended.lock().add(vec![(since, old)]);
+    server.look_after(late, false);
     assert!(server.is_held(&address("q", "asker")));
     assert!(!new.has_ended());
 }

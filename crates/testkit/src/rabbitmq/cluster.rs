@@ -5,19 +5,24 @@ use std::io::Write;
 use std::net::Ipv4Addr;
 use std::os::unix::fs::OpenOptionsExt;
 use std::process::Stdio;
+use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use futures::future::try_join_all;
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio::net::TcpStream;
 use tokio::process::{Child, Command};
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 
 use super::{CONNECT_PAUSE, RabbitNode, START, signal};
 
 /// How many there are.
 const NODES: usize = 3;
+/// How long a node that was frozen may take to be back by itself, before it is restarted as an operator does.
+const BY_ITSELF: Duration = Duration::from_secs(30);
+/// How long the commands that restart it may take together.
+const RESTARTED: Duration = Duration::from_secs(120);
 /// The port mapper; it ends when the pipe on its standard input closes, as with this process.
 const MAPPER: &str =
     r#"epmd -address 127.0.0.1 -port "$0" </dev/null >/dev/null 2>&1 & cat >/dev/null; kill $!"#;
@@ -108,7 +113,7 @@ impl RabbitCluster {
     /// They do not come together within the bound.
     pub async fn is_whole(&self) -> Result<()> {
         let last = self.nodes.last().context("a node")?;
-        runs(last, NODES).await
+        runs(last, NODES, START).await
     }
 
     /// Stops a node without an end to its connections, as a broken network does, until the others take it for gone.
@@ -117,21 +122,50 @@ impl RabbitCluster {
     /// The node does not run, or the others do not notice within the bound.
     pub async fn freeze(&self, at: usize) -> Result<()> {
         signal("-STOP", &self.nodes[at].pid()?.to_string());
-        runs(&self.nodes[(at + 1) % NODES], NODES - 1).await
+        runs(&self.nodes[(at + 1) % NODES], NODES - 1, START).await
     }
 
-    /// Has a frozen node go on, and waits until the others have it again.
+    /// Has a frozen node go on, and waits until the others have it again. The node finds out that its connections were closed when the
+    /// others connect already, so it may never see itself in a minority: then it neither pauses nor comes back, and RabbitMQ wants it
+    /// restarted.
     ///
     /// # Errors
-    /// The node does not run, or is not back within the bound.
+    /// The node does not run, or is not back within the bound; the error holds what it says itself, and its log.
     pub async fn thaw(&self, at: usize) -> Result<()> {
-        signal("-CONT", &self.nodes[at].pid()?.to_string());
-        runs(&self.nodes[(at + 1) % NODES], NODES).await
+        let (node, other) = (&self.nodes[at], &self.nodes[(at + 1) % NODES]);
+        signal("-CONT", &node.pid()?.to_string());
+        if runs(other, NODES, BY_ITSELF).await.is_ok() {
+            return Ok(());
+        }
+        let alone = seen_by(node).await;
+        let restarting = async {
+            node.ctl(&["stop_app"]).await?;
+            node.ctl(&["start_app"]).await
+        };
+        let restarted = timeout(RESTARTED, restarting).await;
+        let back = match restarted.context("it was not restarted in time") {
+            Ok(Ok(_)) => runs(other, NODES, START).await,
+            Ok(Err(fault)) | Err(fault) => Err(fault),
+        };
+        if let Err(fault) = back {
+            let log = node.log()?;
+            bail!("{fault:#}\nthe node itself, before: {alone}\nits log:\n{log}");
+        }
+        Ok(())
+    }
+}
+
+/// How a node sees the cluster, or why it does not say.
+async fn seen_by(node: &RabbitNode) -> String {
+    match timeout(BY_ITSELF, node.ctl(&["cluster_status"])).await {
+        Ok(Ok(status)) => status,
+        Ok(Err(fault)) => format!("{fault:#}"),
+        Err(_) => "cluster_status was not answered".to_owned(),
     }
 }
 
 /// Waits until so many nodes run, as one of them sees it.
-async fn runs(seen_by: &RabbitNode, nodes: usize) -> Result<()> {
+async fn runs(seen_by: &RabbitNode, nodes: usize, bound: Duration) -> Result<()> {
     let started = Instant::now();
     loop {
         let status = seen_by
@@ -145,7 +179,7 @@ async fn runs(seen_by: &RabbitNode, nodes: usize) -> Result<()> {
         if running.is_some_and(|running| running.len() == nodes) {
             return Ok(());
         }
-        ensure!(started.elapsed() < START, "not {nodes} nodes: {status:?}");
+        ensure!(started.elapsed() < bound, "not {nodes} nodes: {status:?}");
         sleep(CONNECT_PAUSE).await;
     }
 }

@@ -8,7 +8,7 @@ use tokio::net::TcpStream;
 use crate::rabbitmq::RabbitNode;
 
 /// Reads one line per connection: a name makes that virtual host, which stays until the connection ends, `?name` lists its queues
-/// and exchanges, and `!name ports` closes its connections of clients with these ports.
+/// and exchanges, `!name ports` closes its connections of clients with these ports, and `=` computes what follows.
 const SCRIPT: &str = r#"
 Asker = self(),
 Number = fun(N) when is_integer(N) -> N; (_) -> 0 end,
@@ -33,6 +33,12 @@ Close = fun(Host, Ports) ->
     Closed = [rabbit_networking:close_connection(Pid, <<"test">>) || Pid <- rabbit_networking:connections(), Of(Pid)],
     io_lib:format("~b~nend~n", [length(Closed)])
 end,
+Compute = fun(Text) ->
+    {ok, Tokens, _} = erl_scan:string(unicode:characters_to_list(Text)),
+    {ok, Parsed} = erl_parse:parse_exprs(Tokens),
+    {value, Value, _} = erl_eval:exprs(Parsed, []),
+    io_lib:format("~w~nend~n", [Value])
+end,
 spawn(fun() ->
     {ok, Listener} = gen_tcp:listen(0, [binary, {packet, line}, {active, false}, {ip, {127, 0, 0, 1}}]),
     {ok, Port} = inet:port(Listener),
@@ -49,6 +55,11 @@ spawn(fun() ->
                 spawn(fun() ->
                     [Host | Ports] = string:lexemes(string:trim(Line), " "),
                     catch gen_tcp:send(Socket, Close(Host, [binary_to_integer(One) || One <- Ports])),
+                    gen_tcp:close(Socket)
+                end);
+            {ok, <<"=", Line/binary>>} ->
+                spawn(fun() ->
+                    catch gen_tcp:send(Socket, Compute(Line)),
                     gen_tcp:close(Socket)
                 end);
             {ok, Line} ->
@@ -127,6 +138,12 @@ pub(super) async fn close(port: u16, name: &str, clients: &[u64]) -> Result<usiz
     count
         .parse()
         .with_context(|| format!("not a number: {printed}"))
+}
+
+/// What an expression of the node's own language is: a term without blanks.
+pub(super) async fn compute(port: u16, expression: &str) -> Result<String> {
+    let printed = ask(port, &format!("={expression}.")).await?;
+    Ok(printed.lines().next().unwrap_or_default().to_owned())
 }
 
 /// Sends a line and reads the whole reply.

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 use tg_provenance::{Event, Reason, Session};
 use tg_schemas::msg::{AgentResponse, ChatUsage, LoopRecord};
 use tg_schemas::vocabulary::RETRIEVAL_GRAPH;
-use tg_schemas::{Error, Reply};
+use tg_schemas::{Error, Reply, rdf};
 
 use super::decision::{Decision, Explained, Taken, Usage};
 
@@ -194,6 +194,29 @@ pub fn relayed(entry: &Explained) -> AgentResponse {
         id: entry.id.clone(),
         triples: entry.triples.clone(),
     })
+}
+
+/// What a part without triples takes as JSON, and each triple, with all fields and without empty ones, in bytes: a buffer that grows
+/// is copied each time.
+const PART: usize = 512;
+const TRIPLE: usize = 400;
+const LEAN_TRIPLE: usize = 220;
+
+/// A part as JSON; with `lean` its triples have no empty fields.
+pub fn written(part: &AgentResponse, lean: bool) -> String {
+    let triple = match lean {
+        true => LEAN_TRIPLE,
+        false => TRIPLE,
+    };
+    let size = PART + part.content.len() + triple * part.explain_triples.len();
+    let mut text = Vec::with_capacity(size);
+    let mut write = || serde_json::to_writer(&mut text, part);
+    let written = match lean {
+        true => rdf::lean(write),
+        false => write(),
+    };
+    let text = written.ok().and_then(|()| String::from_utf8(text).ok());
+    text.unwrap_or_else(|| "{}".to_owned())
 }
 
 /// A whole part, as it was noted.

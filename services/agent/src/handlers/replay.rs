@@ -1,11 +1,13 @@
 //! `replay-run` of `agent-runs`: a recorded run is run again, and tells what it told, from any part on.
 
+use tg_clients::neighbours::Neighbours;
 use tg_mesh::{Cx, Responder};
 use tg_schemas::msg::{AgentRunsRequest, AgentRunsResponse};
 use tg_schemas::{Error, WorkspaceKey};
 
 use super::known::unknown;
 use super::parts::{TOGETHER, beyond};
+use crate::engine::chunks;
 use crate::error::AgentError;
 use crate::run::Agent;
 use crate::run::replay::{Replayed, replay as run_again};
@@ -28,10 +30,11 @@ pub(super) async fn replay(
     if from > parts.len() && end.is_ok() {
         return Err(beyond());
     }
+    let lean = Neighbours::of(&cx.mesh).read_lean_terms();
     let mut first = from;
     let (mut some, mut bytes) = (Vec::new(), 0);
     for part in parts.iter().skip(from) {
-        let text = serde_json::to_string(part).map_err(AgentError::from)?;
+        let text = chunks::written(part, lean);
         bytes += text.len();
         some.push(text);
         if bytes >= TOGETHER {

@@ -1,5 +1,6 @@
 //! What a step tells is remembered, for whoever joins the run later.
 
+use tg_clients::neighbours::Neighbours;
 use tg_mesh::TaskKind;
 use tg_schemas::msg::AgentResponse;
 
@@ -51,10 +52,17 @@ impl StepExecution {
         let transcript = self.telling.transcript.as_ref()?;
         let written = match known.len() == parts.len() {
             true => known,
-            false => parts.iter().map(written).collect(),
+            false => self.written(parts),
         };
         transcript.add(first, written.clone());
         Some(written)
+    }
+
+    /// The JSON of parts, as whoever is sent them reads it, and whoever joins the run.
+    fn written(&self, parts: &[AgentResponse]) -> Vec<String> {
+        let lean = Neighbours::of(&self.cx.mesh).read_lean_terms();
+        let written = parts.iter().map(|part| chunks::written(part, lean));
+        written.collect()
     }
 
     /// They were not taken: the next part has this number.
@@ -73,7 +81,7 @@ impl StepExecution {
             return Told::default();
         };
         let (first, mut rest) = transcript.rest();
-        rest.extend(parts.iter().map(written));
+        rest.extend(self.written(parts));
         Told {
             workspace: self.cx.workspace_key().to_string(),
             first,
@@ -147,16 +155,4 @@ impl StepExecution {
 pub(super) fn last_written(told: &Told, count: usize) -> Vec<String> {
     let from = told.parts.len().checked_sub(count);
     from.map_or_else(Vec::new, |from| told.parts[from..].to_vec())
-}
-
-/// What a part without triples takes as JSON, and each triple, in bytes: a buffer that grows is copied each time.
-const PART: usize = 512;
-const TRIPLE: usize = 400;
-
-fn written(part: &AgentResponse) -> String {
-    let size = PART + part.content.len() + TRIPLE * part.explain_triples.len();
-    let mut text = Vec::with_capacity(size);
-    let written = serde_json::to_writer(&mut text, part);
-    let text = written.ok().and_then(|()| String::from_utf8(text).ok());
-    text.unwrap_or_else(|| "{}".to_owned())
 }

@@ -21,14 +21,16 @@ const COMMON: f32 = 0.1;
 /// Longest word that is looked at whole, in characters.
 const LONGEST: usize = 64;
 
-/// English words that say little about a text.
+/// Longest of the words that say little about a text.
+const COMMON_LENGTH: usize = 5;
+/// English words that say little about a text, in order.
 const COMMON_WORDS: [&str; 76] = [
     "a", "about", "after", "all", "also", "an", "and", "any", "are", "as", "at", "be", "been",
     "but", "by", "can", "could", "did", "do", "does", "for", "from", "had", "has", "have", "he",
     "her", "his", "how", "i", "if", "in", "into", "is", "it", "its", "me", "more", "my", "no",
-    "not", "of", "on", "one", "or", "our", "she", "so", "some", "such", "than", "that", "the",
+    "not", "of", "on", "one", "or", "our", "s", "she", "so", "some", "such", "than", "that", "the",
     "their", "them", "there", "these", "they", "this", "to", "up", "was", "we", "were", "what",
-    "when", "where", "which", "who", "why", "will", "with", "would", "you", "your", "s",
+    "when", "where", "which", "who", "why", "will", "with", "would", "you", "your",
 ];
 
 /// The vector of a text, of length one; all zero if the text holds no letter and no digit.
@@ -64,7 +66,7 @@ fn add(sums: &mut [f32], word: &[char]) {
             .for_each(|run| put(sums, hash(2, run), WORD));
         return;
     }
-    let common = word.len() <= 5 && is_common(word);
+    let common = is_common(word);
     put(sums, hash(1, word), if common { COMMON } else { WORD });
     if common {
         return;
@@ -78,10 +80,20 @@ fn add(sums: &mut [f32], word: &[char]) {
     runs.for_each(|run| put(sums, hash(3, run), weight));
 }
 
+/// Looks a word up: compared with each of the list, letter by letter, it took half of the time of a vector.
 fn is_common(word: &[char]) -> bool {
-    COMMON_WORDS
-        .iter()
-        .any(|common| common.chars().eq(word.iter().copied()))
+    let mut letters = [0; COMMON_LENGTH];
+    let Some(letters) = letters.get_mut(..word.len()) else {
+        return false;
+    };
+    for (letter, c) in letters.iter_mut().zip(word) {
+        match u8::try_from(*c) {
+            Ok(byte) => *letter = byte,
+            Err(_) => return false,
+        }
+    }
+    // One with other letters than those of ASCII is not in UTF-8 here, and in no list.
+    std::str::from_utf8(letters).is_ok_and(|word| COMMON_WORDS.binary_search(&word).is_ok())
 }
 
 fn put(sums: &mut [f32], hash: u64, weight: f32) {
@@ -126,6 +138,16 @@ mod tests {
         }
         for text in ["", " \n", "?!…"] {
             assert!(embed(text).iter().all(|part| *part == 0.0));
+        }
+    }
+
+    #[test]
+    fn common_words_are_found_and_no_others() {
+        assert!(COMMON_WORDS.is_sorted());
+        let found = |word: &str| is_common(&word.chars().collect::<Vec<char>>());
+        assert!(COMMON_WORDS.into_iter().all(found));
+        for word in ["", "thé", "é", "which is", "whiches", "水", "zzz"] {
+            assert!(!found(word), "{word}");
         }
     }
 

@@ -21,7 +21,7 @@ use tokio::sync::{Notify, Semaphore};
 
 use crate::bus::{Fuse, FusedBus};
 
-pub const WAIT: Duration = Duration::from_secs(20);
+pub const WAIT: Duration = Duration::from_secs(60);
 
 /// Records whose names begin so are never handled, and tried again much later.
 pub const NEVER: &str = "never";

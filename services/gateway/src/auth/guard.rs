@@ -5,21 +5,31 @@
 
 use axum::http::{HeaderMap, Uri, header};
 
+/// The text of a header in lower case.
+fn lower(headers: &HeaderMap, name: header::HeaderName) -> Option<String> {
+    let value = headers.get(name)?;
+    Some(value.to_str().unwrap_or("?").to_ascii_lowercase())
+}
+
+/// The name of this machine by which a request reached it, if it is one that nobody can take.
+fn own_name(headers: &HeaderMap, uri: &Uri) -> Option<String> {
+    let host = lower(headers, header::HOST);
+    let host = host.or_else(|| uri.authority().map(|one| one.to_string()));
+    let is_alone = headers.get_all(header::HOST).iter().count() <= 1;
+    host.filter(|host| is_alone && is_loopback_name(host))
+}
+
+/// Whether a request reached this machine by a name that no web page can let resolve to it.
+pub(crate) fn is_by_own_name(headers: &HeaderMap, uri: &Uri) -> bool {
+    own_name(headers, uri).is_some()
+}
+
 /// Whether a request can only come from a program on this machine, or from a page it serves itself.
 pub(crate) fn is_local(headers: &HeaderMap, uri: &Uri) -> bool {
-    let text = |name| {
-        headers
-            .get(name)
-            .map(|value| value.to_str().unwrap_or("?").to_ascii_lowercase())
-    };
-    let host = text(header::HOST).or_else(|| uri.authority().map(|one| one.to_string()));
-    let Some(host) = host.filter(|host| is_loopback_name(host)) else {
+    let Some(host) = own_name(headers, uri) else {
         return false;
     };
-    if headers.get_all(header::HOST).iter().count() > 1 {
-        return false;
-    }
-    match text(header::ORIGIN) {
+    match lower(headers, header::ORIGIN) {
         None => true,
         Some(origin) => origin
             .split_once("://")

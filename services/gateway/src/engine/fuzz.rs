@@ -8,6 +8,7 @@ use tg_testkit::fuzz::{Sayings, door, run};
 
 use super::compat::agents::Definition;
 use super::compat::chat::reply::Chat;
+use super::compat::completions::reply::Completions;
 use super::compat::dialect::{Asked, Dialect};
 use super::compat::embeddings as vectors_of_texts;
 use super::compat::messages::reply::Messages;
@@ -177,7 +178,7 @@ fn messages_of_the_model_context_protocol() {
             for tool in TOOLS {
                 let asked = called::Asked::read(tool, &body, ("f", "c"));
                 let offset = sayings.of(asked).map_or(1, |asked| asked.offset);
-                drop(told::result(tool, &body, offset));
+                drop(told::result(tool, &body, ("d", offset)));
             }
             let version = Header::Text("2026-07-28".to_owned());
             let headers = Headers {
@@ -210,7 +211,7 @@ fn messages_of_the_model_context_protocol() {
 
 #[test]
 fn bodies_of_chats() {
-    let seeds: [&[u8]; 8] = [
+    let seeds: [&[u8]; 10] = [
         br#"{"model": "m", "system": [{"type": "text", "text": "s"}], "max_tokens": 9, "thinking": {"type": "enabled"}, "messages": [{"role": "assistant", "content": [{"type": "tool_use", "id": "c", "name": "f", "input": {"a": 1}}]}, {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c", "content": [{"type": "text", "text": "2"}], "is_error": true}]}], "tools": [{"name": "f", "input_schema": {}}], "tool_choice": {"type": "any"}}"#,
         br#"{"model": "agent/m", "input": [{"role": "user", "content": [{"type": "input_text", "text": "q"}]}, {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"}, {"type": "function_call_output", "call_id": "c", "output": "2"}], "instructions": "i", "text": {"format": {"type": "json_schema", "schema": {}}}, "previous_response_id": null}"#,
         br#"{"model": "p/m/3", "input": ["a", "b"], "encoding_format": "base64", "dimensions": 3}"#,
@@ -219,13 +220,16 @@ fn bodies_of_chats() {
         br#"{"model": "m", "messages": [{"role": "assistant", "tool_calls": [{"id": "c", "type": "function", "function": {"name": "add", "arguments": "{}"}}]}], "max_tokens": -1, "stop": ["a", 1]}"#,
         br#"{"model": "m", "messages": [{"role": "tool"}], "tools": [{"type": "function", "function": {"name": "add", "parameters": {"type": "object"}}}], "tool_choice": {"type": "function", "function": {"name": "add"}}}"#,
         br#"{"model": "m", "messages": [{"role": "system"}], "response_format": {"type": "json_schema", "json_schema": {"name": "n", "schema": {"type": "object"}}}, "tool_choice": "required"}"#,
+        br#"{"model": "m", "prompt": ["Once"], "stop": ["."], "n": 1, "echo": false, "suffix": null, "stream_options": {"include_usage": true}}"#,
+        br#"{"model": "m", "messages": [{"role": "assistant", "function_call": {"name": "add", "arguments": "{"}}, {"role": "function", "name": "add"}], "functions": [{"name": "add"}], "function_call": {"name": "add"}}"#,
     ];
     door("bodies of chats", &seeds, |bytes, sayings| {
         let Some(body) = object(bytes) else {
             return;
         };
-        let read: [Option<Asked>; 3] = [
+        let read: [Option<Asked>; 4] = [
             sayings.of(Chat::read(&body)).map(|(asked, _)| asked),
+            sayings.of(Completions::read(&body)).map(|(asked, _)| asked),
             sayings.of(Messages::read(&body)).map(|(asked, _)| asked),
             sayings.of(Responses::read(&body)).map(|(asked, _)| asked),
         ];

@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::mcp_answer::{Answer, Exchange};
 use super::mcp_target::target;
+use super::read::Sent;
 use super::{protected_resource, read, sse};
 use crate::auth::{Identity, Resource};
 use crate::budget::Reading;
@@ -25,7 +26,9 @@ use crate::calls::Name;
 use crate::engine::mcp::about;
 use crate::engine::mcp::called::{self, Asked};
 use crate::engine::mcp::message::{Message, Request, RpcError, id};
-use crate::engine::mcp::revision::{CALL, DISCOVER, Header, Headers, INITIALIZE, Revision};
+use crate::engine::mcp::revision::{
+    CALL, DISCOVER, Header, Headers, INITIALIZE, Revision, takes_several,
+};
 use crate::engine::mcp::session::Declared;
 use crate::engine::mcp::told;
 use crate::engine::mcp::tools::{Of, TOOLS, Tool, find};
@@ -45,7 +48,7 @@ const SESSION_BYTES: usize = 128;
 const CANCELLED: &str = "notifications/cancelled";
 
 /// The query string: what the tools are about where a call says nothing else.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 pub(crate) struct At {
     pub(super) workspace: Option<String>,
     flow: Option<String>,
@@ -66,7 +69,10 @@ impl At {
     }
 }
 
-/// One message.
+/// What a body has to be.
+const NO_MESSAGE: &str = "must be one message, and an object";
+
+/// One message, or several of them.
 pub(crate) async fn post(
     State(app): State<Shared>,
     Query(at): Query<At>,
@@ -86,15 +92,15 @@ pub(crate) async fn post(
             return unknown(fault, challenge);
         }
     };
-    let read = read::body_of(&app, &headers, body, Some(&identity), MCP_MESSAGE).await;
-    let (body, question) = match read {
+    let read = read::messages_of(&app, &headers, body, &identity, MCP_MESSAGE).await;
+    let (sent, question) = match read {
         Ok(read) => read,
         Err(RequestError::InvalidJson(detail)) => {
             let error = rmcp::model::ErrorData::parse_error(format!("no JSON: {detail}"), None);
             return refused(RpcError::new(400, error));
         }
         Err(RequestError::NotAnObject) => {
-            return refused(RpcError::invalid("must be one message, and an object"));
+            return refused(RpcError::invalid(NO_MESSAGE));
         }
         Err(fault) => return fault.into_response(),
     };
@@ -105,7 +111,12 @@ pub(crate) async fn post(
         meta,
         headers,
     };
-    let answered = caller.answer(body, question).await;
+    let takes_several = takes_several(&self::headers(&caller.headers));
+    let answered = match sent {
+        Sent::One(body) => caller.answer(body, Some(question)).await,
+        Sent::Several(messages) if takes_several => caller.answer_each(messages, question).await,
+        Sent::Several(_) => Err(RpcError::invalid(NO_MESSAGE)),
+    };
     answered.unwrap_or_else(refused)
 }
 
@@ -126,6 +137,7 @@ fn refused(fault: RpcError) -> Response {
 }
 
 /// Who sent a message, and what came with it.
+#[derive(Clone)]
 pub(super) struct Caller {
     pub(super) app: Shared,
     pub(super) identity: Identity,
@@ -135,7 +147,12 @@ pub(super) struct Caller {
 }
 
 impl Caller {
-    async fn answer(self, body: Body, question: Reading) -> Result<Response, RpcError> {
+    /// Answers a message. What was read of it counts until then.
+    pub(super) async fn answer(
+        self,
+        body: Body,
+        question: Option<Reading>,
+    ) -> Result<Response, RpcError> {
         let message = Message::read(body)?;
         let revision = Revision::of(&headers(&self.headers), &message)?;
         let session = match revision {
@@ -173,7 +190,7 @@ impl Caller {
         request: Request,
         revision: Revision,
         session: Option<String>,
-        question: Reading,
+        question: Option<Reading>,
     ) -> Result<Response, RpcError> {
         let offered = self.offered(&request, revision, session.as_deref());
         if let Some(answered) = offered.await {
@@ -273,7 +290,7 @@ impl Caller {
         mut request: Request,
         revision: Revision,
         session: Option<String>,
-        question: Reading,
+        question: Option<Reading>,
     ) -> Result<Response, RpcError> {
         let name = request.text("name")?;
         let tool = find(name).ok_or_else(|| {
@@ -300,6 +317,7 @@ impl Caller {
             request,
             revision,
             tool,
+            document: String::new(),
             offset: 0,
         };
         let told = |result: CallToolResult| json_response(StatusCode::OK, &answer.of(result));
@@ -309,12 +327,24 @@ impl Caller {
         };
         drop(arguments);
         let offset = asked.offset;
+        let document = asked.body.get("document-id").and_then(Value::as_str);
+        let document = document.unwrap_or_default().to_owned();
         let started = self.start(tool, asked, cancel).await;
         let running = match started {
-            Ok(running) => running.holding(question),
+            Ok(running) => match question {
+                Some(question) => running.holding(question),
+                None => running,
+            },
             Err(fault) => return Ok(told(told::failure(&fault.error()))),
         };
-        let answer = Answer { offset, ..answer };
+        if tool.finds() {
+            return Ok(told(self.found(tool, running).await));
+        }
+        let answer = Answer {
+            document,
+            offset,
+            ..answer
+        };
         let outlet = self.app.sending.outlet(&self.identity);
         let exchange = Exchange::new(answer, running, known);
         match tells.any() && tool.tells() && sse::wanted(&self.headers) {

@@ -39,6 +39,8 @@ pub(super) struct Answer {
     pub(super) revision: Revision,
     /// What was called.
     pub(super) tool: &'static Tool,
+    /// The document that is read, where one is.
+    pub(super) document: String,
     /// Where the text of a document begins.
     pub(super) offset: usize,
 }
@@ -55,7 +57,7 @@ impl Answer {
 
     fn ended(&self, ended: Result<Body, Error>) -> Bytes {
         let result = match ended {
-            Ok(body) => told::result(self.tool, &body, self.offset),
+            Ok(body) => told::result(self.tool, &body, (&self.document, self.offset)),
             Err(error) => told::failure(&error),
         };
         self.of(result).to_string().into()

@@ -1,7 +1,7 @@
 //! What clients of the Model Context Protocol read without calling a tool: documents of the library, as resources. It is the
 //! library's own operations that are asked, so it is let in, bounded and written down as there.
 
-use rmcp::model::ErrorData;
+use rmcp::model::{CallToolResult, ErrorData};
 use serde_json::{Value, json};
 use tg_schemas::{Error, ErrorCode};
 use tokio_util::sync::CancellationToken;
@@ -9,12 +9,16 @@ use tokio_util::sync::CancellationToken;
 use super::mcp::Caller;
 use super::read;
 use super::whole::Whole;
-use crate::call::{Call, Leave, Target};
+use crate::call::{Call, Leave, Meta, Target};
+use crate::engine::mcp::connector;
 use crate::engine::mcp::message::{Request, RpcError};
 use crate::engine::mcp::resources;
 use crate::engine::mcp::revision::Revision;
+use crate::engine::mcp::told;
+use crate::engine::mcp::tools::Tool;
 use crate::engine::translate::Body;
 use crate::error::RequestError;
+use crate::running::Running;
 
 impl Caller {
     /// A page of them. Whoever may read none has none.
@@ -58,6 +62,30 @@ impl Caller {
         })?;
         let contents = resources::contents(address, &read);
         contents.map_err(|error| RpcError::internal(error.message))
+    }
+
+    /// What a search found, with how the passages begin where the caller may read them.
+    pub(super) async fn found(&self, tool: &Tool, mut running: Running) -> CallToolResult {
+        let body = match Whole::Last.collect(&mut running).await {
+            Ok(body) => body,
+            Err(fault) => return told::failure(&fault.error()),
+        };
+        let ids = connector::ids(&body);
+        if ids.is_empty() {
+            return told::result(tool, &body, ("", 0));
+        }
+        let mut wanted = Body::new();
+        wanted.insert("document-ids".to_owned(), json!(ids));
+        // Each is a question of its own.
+        let caller = Self {
+            meta: Meta {
+                number: uuid::Uuid::new_v4().to_string().into(),
+                ..self.meta.clone()
+            },
+            ..self.clone()
+        };
+        let library = caller.of_library(connector::READS, wanted).await;
+        told::data(connector::found(&ids, &library.unwrap_or_default()))
     }
 
     /// What the library answers.

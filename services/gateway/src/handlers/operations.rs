@@ -49,11 +49,18 @@ pub(crate) fn stream_route<O: Operation>() -> MethodRouter<Shared> {
 /// What is not there, below `/a1`.
 pub(crate) fn nothing(meta: &Meta) -> Response {
     let failure = Failure::new(FailureCode::NotFound, "there is no such endpoint");
-    told(
-        &object_of(&failure),
-        None,
-        ("request_id", &*meta.request_id),
-    )
+    of_no_operation(&failure, meta)
+}
+
+/// What is there below `/a1` and does not take this method.
+pub(crate) fn not_allowed(meta: &Meta) -> Response {
+    let text = "this endpoint does not take this method";
+    of_no_operation(&Failure::new(FailureCode::MethodNotAllowed, text), meta)
+}
+
+fn of_no_operation(failure: &Failure, meta: &Meta) -> Response {
+    let id = ("request_id", &*meta.request_id);
+    told(&object_of(failure), None, id)
 }
 
 /// What a request comes with, beside its headers.

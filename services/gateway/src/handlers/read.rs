@@ -73,6 +73,28 @@ pub(super) async fn body_of(
     Ok((body?, reading))
 }
 
+/// What a body of messages is.
+pub(super) enum Sent {
+    /// One message.
+    One(Body),
+    /// A list.
+    Several(Vec<Value>),
+}
+
+/// One message of somebody who is known, or a list, of at most so many bytes; it counts while that is held.
+pub(super) async fn messages_of(
+    app: &App,
+    headers: &HeaderMap,
+    body: HttpBody,
+    known: &Identity,
+    most: usize,
+) -> Result<(Sent, Reading), RequestError> {
+    let reader = Reader::known(known);
+    let (bytes, _received) = bytes(app, headers, body, true, &reader, most).await?;
+    let (sent, reading) = app.budget.read(&reader, bytes, sent).await?;
+    Ok((sent?, reading))
+}
+
 /// The bytes of a body of somebody who is known, as they are; they count while that is held.
 pub(super) async fn known_bytes(
     app: &App,
@@ -154,8 +176,17 @@ const MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// A JSON object.
 fn object(bytes: &[u8]) -> Result<Body, RequestError> {
+    match sent(bytes)? {
+        Sent::One(body) => Ok(body),
+        Sent::Several(_) => Err(RequestError::NotAnObject),
+    }
+}
+
+/// A JSON object, or a list.
+fn sent(bytes: &[u8]) -> Result<Sent, RequestError> {
     match serde_json::from_slice(bytes.strip_prefix(MARK).unwrap_or(bytes)) {
-        Ok(Value::Object(body)) => Ok(body),
+        Ok(Value::Object(body)) => Ok(Sent::One(body)),
+        Ok(Value::Array(list)) => Ok(Sent::Several(list)),
         Ok(_) => Err(RequestError::NotAnObject),
         Err(detail) => Err(RequestError::InvalidJson(detail.to_string())),
     }

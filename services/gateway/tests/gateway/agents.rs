@@ -106,6 +106,12 @@ pub fn sessions(
                 ("create-session", _) if agent == Some("sleeper") => done(json!({"id": SLOW})),
                 ("create-session", _) if agent == Some("mute") => done(json!({"id": MUTE})),
                 ("create-session" | "get-session", _) => done(json!({"id": "s", "title": told})),
+                ("import-session", _) => {
+                    let document = ask.request.get("document");
+                    let said = document.and_then(|document| document["messages"].as_array());
+                    let id = format!("copy-of-{}", said.map_or(0, Vec::len));
+                    done(json!({"id": id, "agent": agent}))
+                }
                 ("list-messages", _) => done(json!({"session_id": told})),
                 ("list-sessions", _) if agent == Some("lists") => done(json!({"sessions": [
                     {"id": THREAD, "agent": "lists", "created_at": "2026-01-02"},
@@ -133,6 +139,7 @@ fn in_thread(ask: &OperationRequest) -> Vec<OperationResponse> {
             json!({"id": THREAD, "agent": "ann", "message_count": 2}),
         )],
         "list-messages" => vec![done(json!({"session_id": THREAD, "messages": said}))],
+        "export-session" => vec![done(json!({"form": "f", "messages": said}))],
         "delete-session" | "cancel-turn" => vec![done(json!({}))],
         _ => begun(),
     }

@@ -427,7 +427,12 @@ async fn addresses_are_read_as_clients_spell_them(place: Place) {
         (405, &json!("invalid_request_error"))
     );
     let (status, told) = world.get("/langgraph/runs/wait", "tg_admin").await;
-    assert_eq!((status, told["detail"].is_string()), (405, true));
+    assert_eq!((status, &told["code"]), (405, &json!("method_not_allowed")));
+    let (status, told) = world.get("/a1/agents/ann/chat", "tg_admin").await;
+    assert_eq!(
+        (status, &told["error"]["code"]),
+        (405, &json!("method_not_allowed"))
+    );
     // Codex tries a socket first, and asks without one where that is refused with 426.
     let socket = world.http.get(world.url("/v1/responses"));
     let socket = socket

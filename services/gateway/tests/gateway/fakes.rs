@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use tg_mesh::{ConsumeError, Cx, RequestHandler, Responder, clock};
 use tg_schemas::msg::*;
 use tg_schemas::vocabulary::POLICY_GRAPH;
-use tg_schemas::{Error, ErrorCode, Term, Triple};
+use tg_schemas::{Error, ErrorCode, Message, Term, Triple};
 use tg_testkit::config::Config;
 use tg_testkit::fakes::{Play, Played, RecordingConsumer};
 use tokio::sync::watch;
@@ -337,7 +337,10 @@ fn core() -> Vec<KnowledgeResponse> {
 /// What a service was given, with the workspace.
 pub type Given<Q> = Arc<Mutex<Vec<(String, Q)>>>;
 
-/// A library with two documents, `doc` of 11 bytes and `long`, which is so; keeps what is loaded.
+/// A passage: a heading, and a sentence.
+const PASSAGE: &str = "IyBTa2FnZW4KSXQgaXMgZ3JleS4=";
+
+/// A library with two documents, `doc` of 11 bytes and `long`, which is so, and a passage; keeps what is loaded.
 pub fn library(
     loaded: Given<LibrarianRequest>,
 ) -> Arc<Played<LibrarianRequest, LibrarianResponse>> {
@@ -348,6 +351,13 @@ pub fn library(
         }
         if ask.operation == "list-documents" {
             return Ok(vec![LibrarianResponse::default()]);
+        }
+        if ask.operation == "get-contents" || ask.document_id == "passage" {
+            return Ok(vec![LibrarianResponse {
+                content: PASSAGE.into(),
+                contents: ask.document_ids.iter().map(|_| PASSAGE.into()).collect(),
+                ..LibrarianResponse::default()
+            }]);
         }
         if ask.operation == "stream-document" && ask.document_id == "long" {
             return Ok(vec![LibrarianResponse {
@@ -425,6 +435,7 @@ impl RequestHandler<IamRequest, IamResponse> for FakeIam {
                     "tg_admin" => ("admin", "default"),
                     "tg_reader" => ("reader", "acme"),
                     "tg_manager" => ("manager", "acme"),
+                    "tg_neighbour" => ("neighbour", "beta"),
                     "tg_model" => {
                         response.resolved_scopes = vec!["llm".into(), "model:one".into()];
                         ("admin", "acme")
@@ -458,6 +469,7 @@ impl RequestHandler<IamRequest, IamResponse> for FakeIam {
                     "admin" => true,
                     // By a grant there, which is none for the system.
                     "manager" => resource["workspace"] == "acme",
+                    "neighbour" => resource["workspace"] == "beta",
                     "reader" => at_home && reads && ask.capability != "metrics:read",
                     _ => false,
                 };
@@ -546,6 +558,20 @@ pub fn store() -> Arc<RecordingConsumer<Triples>> {
             true => Err(Error::new(ErrorCode::Storage, "not now").into()),
             false => Ok(()),
         }
+    })
+}
+
+/// What is for this collection the other stores refuse.
+pub const REFUSED_COLLECTION: &str = "refused";
+
+/// Keeps records, but those of one collection.
+pub fn picky<M: Message>() -> Arc<RecordingConsumer<M>> {
+    RecordingConsumer::checked(|_, record: &M| match record.for_collection() {
+        Some(REFUSED_COLLECTION) => {
+            let error = Error::new(ErrorCode::TooLarge, "at most so many");
+            Err(ConsumeError::Dead(error))
+        }
+        _ => Ok(()),
     })
 }
 

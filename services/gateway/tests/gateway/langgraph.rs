@@ -176,17 +176,59 @@ async fn a_run_ends_with_its_client_where_that_was_asked_for(place: Place) {
     assert_eq!(*world.fakes.turns_ended.borrow(), 0);
     drop(response);
     world.reached(&world.fakes.turns_ended, 1).await;
-    // The end of a run that is waited for is nothing that a client leaves.
-    let wait = at("/runs/wait");
-    let (status, told) = world.post(&wait, "tg_admin", body).await;
-    let told = told["detail"].as_str().unwrap_or_default();
-    assert!(
-        status == 400 && told.starts_with("on_disconnect: "),
-        "{told}"
+    // A client that waits to the end leaves nothing behind.
+    let wait = world.http.post(world.url(&at("/runs/wait")));
+    body["assistant_id"] = json!("ann");
+    let wait = wait.bearer_auth("tg_admin").json(&body);
+    let response = wait.timeout(BOUND).send().await.unwrap();
+    assert_eq!(response.status(), 200);
+    let place_of = format!("/threads/{THREAD}/runs/m1");
+    assert_eq!(response.headers()["content-location"], *place_of);
+    let values: Value = response.json().await.unwrap();
+    assert_eq!(values["messages"][1]["content"], "a\nb");
+    assert_eq!(*world.fakes.turns_ended.borrow(), 1);
+}
+
+async fn messages_are_streamed_as_far_as_they_are_written(place: Place) {
+    let world = World::start(&place, AuthMode::Iam).await;
+    let mut body = run("ann");
+    body["stream_mode"] = json!("messages");
+    let stream = world.http.post(world.url(&at("/runs/stream")));
+    let stream = stream.bearer_auth("tg_admin").json(&body);
+    let response = stream.timeout(BOUND).send().await.unwrap();
+    let text = response.text().await.unwrap();
+    let names: Vec<&str> = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("event: "))
+        .collect();
+    let expected = [
+        "metadata",
+        "messages/metadata",
+        "messages/partial",
+        "messages/complete",
+        "end",
+    ];
+    assert_eq!(names, expected, "{text}");
+}
+
+async fn a_thread_is_copied_with_its_messages(place: Place) {
+    let world = World::start(&place, AuthMode::Iam).await;
+    let (status, copied) = world.post(&at("/copy"), "tg_admin", json!({})).await;
+    assert_eq!(status, 200, "{copied}");
+    assert_eq!(
+        (&copied["thread_id"], &copied["metadata"]["graph_id"]),
+        (&json!("copy-of-2"), &json!("ann"))
     );
+    let none = "/langgraph/threads/none/copy";
+    let (status, told) = world.post(none, "tg_admin", json!({})).await;
+    assert_eq!((status, &told["code"]), (404, &json!("session_not_found")));
+    let (status, _) = world.post(&at("/copy"), "tg_scoped", json!({})).await;
+    assert_eq!(status, 403);
 }
 
 on_both_buses!(
+    a_thread_is_copied_with_its_messages,
+    messages_are_streamed_as_far_as_they_are_written,
     a_run_ends_with_its_client_where_that_was_asked_for,
     threads_are_found_and_the_server_says_what_it_is,
     a_run_goes_on_from_the_last_state_and_can_be_ended,

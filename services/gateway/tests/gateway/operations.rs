@@ -64,6 +64,24 @@ async fn each_operation_needs_its_capability(place: Place) {
     }
 }
 
+/// Who has every capability in another workspace, and none in this one.
+async fn no_operation_is_open_to_a_key_of_another_workspace(place: Place) {
+    let world = World::start(&place, AuthMode::Iam).await;
+    let mut refused = 0;
+    for meta in ALL {
+        for (method, path) in endpoints(meta) {
+            // Without a name in the path an operation is in the workspace of its key.
+            if !path.contains("{workspace}") {
+                continue;
+            }
+            let (status, code) = asked(&world, method, path, "tg_neighbour").await;
+            assert_eq!((status, code), (403, json!("forbidden")), "{method} {path}");
+            refused += 1;
+        }
+    }
+    assert!(refused > 0, "no path names a workspace");
+}
+
 /// One event for each that is let in, and one for each that is refused.
 async fn each_operation_is_audited_once(place: Place) {
     let world = World::start(&place, AuthMode::Iam).await;
@@ -94,5 +112,6 @@ async fn each_operation_is_audited_once(place: Place) {
 
 on_both_buses!(
     each_operation_needs_its_capability,
+    no_operation_is_open_to_a_key_of_another_workspace,
     each_operation_is_audited_once,
 );

@@ -1,5 +1,7 @@
 //! Imports whose clients wait for the stores: what is stored, what a store refused and what nobody confirmed, by frame.
 
+use std::collections::BTreeSet;
+
 use futures::{SinkExt, StreamExt};
 use serde_json::{Value, json};
 use tg_gateway::AuthMode;
@@ -7,7 +9,7 @@ use tg_testkit::place::Place;
 use tokio_tungstenite::tungstenite::Message;
 
 use crate::bulk::{batch, triple, url};
-use crate::fakes::{LATER, REFUSED};
+use crate::fakes::{LATER, REFUSED, REFUSED_COLLECTION};
 use crate::imports::{frames, import};
 use crate::world::{BOUND, World};
 
@@ -144,6 +146,73 @@ async fn a_socket_hears_of_each_frame(place: Place) {
     forgotten(&world);
 }
 
+/// Frames of an import, and those that its store refuses: the first, the last, two beside each other, and others.
+const FRAMES: u64 = 1_000;
+const BAD: [u64; 7] = [1, 77, 499, 500, 501, 777, FRAMES];
+
+/// What an import is told names the seven, each with a reason, and no other.
+fn names_the_seven(told: &Value, kind: &str) {
+    let count = |name: &str| told[name].as_u64().unwrap_or_default();
+    let counts = ["received", "stored", "refused", "unconfirmed", "failed"].map(count);
+    assert_eq!(counts, [FRAMES, FRAMES - 7, 7, 0, 0], "{kind}: {told}");
+    let errors = told["errors"].as_array().unwrap();
+    let named: BTreeSet<u64> = errors
+        .iter()
+        .filter(|one| one["error"]["message"] == "at most so many")
+        .filter_map(|one| one["frame"].as_u64())
+        .collect();
+    assert_eq!((named, errors.len()), (BTreeSet::from(BAD), 7), "{kind}");
+}
+
+/// Sends frames through a socket; what its last message says of them.
+async fn through_a_socket(world: &World, kind: &str, frames: &[String]) -> Value {
+    let path = format!("{}?settled=1", import(kind));
+    let (socket, _) = tokio_tungstenite::connect_async(url(world, &path))
+        .await
+        .unwrap();
+    let (mut to, mut from) = socket.split();
+    let send = async {
+        for frame in frames {
+            to.send(Message::text(frame.as_str())).await.unwrap();
+        }
+        to.send(Message::text(r#"{"type": "end"}"#)).await.unwrap();
+    };
+    let hear = async {
+        loop {
+            let message = tokio::time::timeout(BOUND, from.next()).await.unwrap();
+            let message = message.expect("it says what became of all").unwrap();
+            if let Message::Text(text) = message {
+                let mut said: Value = serde_json::from_str(&text).unwrap();
+                if said["status"].is_object() {
+                    return said["status"].take();
+                }
+            }
+        }
+    };
+    tokio::join!(send, hear).1
+}
+
+/// The kinds that `it/exactly_the_refused_lines_are_named.rs` does not import.
+async fn each_door_names_the_frames_that_a_store_refused(place: Place) {
+    let world = World::start(&place, AuthMode::None).await;
+    for (kind, _, frame) in frames() {
+        if matches!(kind, "triples" | "rows") {
+            continue;
+        }
+        let number = |number: u64| {
+            let mut frame = frame.clone();
+            if BAD.contains(&number) {
+                frame["metadata"]["collection"] = json!(REFUSED_COLLECTION);
+            }
+            frame.to_string()
+        };
+        let all: Vec<String> = (1..=FRAMES).map(number).collect();
+        names_the_seven(&lines(&world, kind, "", all.join("\n")).await, kind);
+        names_the_seven(&through_a_socket(&world, kind, &all).await, kind);
+    }
+    forgotten(&world);
+}
+
 async fn a_refusal_stops_who_wants_to_stop(place: Place) {
     let world = world(&place).await;
     let path = format!("{}?settled=1&errors=stop", import("triples"));
@@ -223,6 +292,7 @@ tg_testkit::on_both_buses!(
     every_kind_is_stored_once_its_store_says_so,
     what_a_store_refused_is_told_by_its_line,
     a_socket_hears_of_each_frame,
+    each_door_names_the_frames_that_a_store_refused,
     a_refusal_stops_who_wants_to_stop,
     what_no_store_takes_is_never_told_as_stored,
     a_graph_says_whether_it_is_stored,

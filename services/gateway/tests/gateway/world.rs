@@ -119,6 +119,10 @@ impl World {
         let mesh = tg_testkit::place::host(bus).await;
         let fakes = Fakes {
             store: store(),
+            entities: picky(),
+            chunks: picky(),
+            contexts: picky(),
+            rows: picky(),
             ..Fakes::default()
         };
         for workspace in ["default", "acme"] {

@@ -123,19 +123,20 @@ mod tests {
     #[test]
     fn time_grows_with_the_text_and_not_with_its_square() {
         for part in ["letters", "[", "> ", "*a ", "# a\n", "- a\n", "| a | b |\n"] {
-            // The best of three: others may have the processor.
-            let time = |bytes: usize| {
+            let once = |bytes: usize| {
                 let text = part.repeat(bytes / part.len());
-                let once = |_| {
-                    let begun = Instant::now();
-                    assert!(!split(&text, 2000, 100).is_empty());
-                    begun.elapsed()
-                };
-                (0..3).map(once).min().unwrap_or_default()
+                let begun = Instant::now();
+                assert!(!split(&text, 2000, 100).is_empty());
+                begun.elapsed()
             };
-            let (short, long) = (time(128 << 10), time(512 << 10));
+            // The best of three: others may have the processor. Of long ones the first that is good is enough.
+            let short = (0..3).map(|_| once(128 << 10)).min().unwrap_or_default();
             let most = short * 9 + Duration::from_millis(200);
-            assert!(long < most, "{part:?}: {short:?} then {long:?}");
+            let mut long = (0..3).map(|_| once(512 << 10));
+            assert!(
+                long.any(|long| long < most),
+                "{part:?}: {short:?}, {most:?}"
+            );
         }
     }
 }

@@ -185,7 +185,7 @@ impl System {
         let there = self
             .chunks
             .until(|chunks| chunks.iter().any(|chunk| is(&chunk)));
-        let chunks = tokio::time::timeout(Duration::from_secs(20), there).await;
+        let chunks = tokio::time::timeout(Duration::from_secs(60), there).await;
         let chunks = chunks.unwrap_or_else(|_| {
             panic!(
                 "{document}: no chunk has {words:?}: {:#?}",

@@ -61,14 +61,19 @@ impl Librarian {
         if !Neighbours::of(mesh).report_runs() {
             return Ok(Vec::new());
         }
+        // Each flow is read once for all its runs: its record names all its queues. As many as there are runs in a step.
+        let mut seen: HashMap<(&str, &str), Option<Flow>> = HashMap::new();
         let mut certain: HashMap<&str, HashMap<String, Flow>> = HashMap::new();
         let mut stopped = Vec::new();
         for run in live.iter().filter(|run| run.state != State::Cancelled) {
             let target = &run.target;
-            let key = WorkspaceKey::parse(&target.workspace);
-            let row = mesh.config().get(key.name(), FLOW, &target.flow);
-            let seen = row.and_then(|row| Flow::read(&row));
-            if goes_on(run, seen.as_ref()) {
+            let place = (target.workspace.as_str(), target.flow.as_str());
+            let now = seen.entry(place).or_insert_with(|| {
+                let key = WorkspaceKey::parse(&target.workspace);
+                let row = mesh.config().get(key.name(), FLOW, &target.flow);
+                row.and_then(|row| Flow::read(&row))
+            });
+            if goes_on(run, now.as_ref()) {
                 continue;
             }
             if !certain.contains_key(target.workspace.as_str()) {

@@ -2,10 +2,12 @@
 
 use std::collections::VecDeque;
 use std::future::ready;
+use std::pin::pin;
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures::stream::BoxStream;
-use futures::{Stream, StreamExt, stream};
+use futures::{FutureExt, Stream, StreamExt, stream};
 use tg_provider_http::{Answer, HttpError};
 use tg_replies::{Part, Thinking, apart};
 
@@ -13,6 +15,13 @@ use super::events::{self, Event};
 use super::failure;
 use crate::error::LlmError;
 use crate::model::{ChatEvent, ChatStream, Completion};
+
+/// Longest wait for the end of a body after the end of the answer in it. Many servers write the two apart. The connection of a body
+/// that is dropped between them is closed, and the next question to the model would open another one. It is longer than the ticks of a
+/// process: the runtime wakes a sleeping thread for a timer that is due before all others.
+const REST: Duration = Duration::from_millis(150);
+/// Turns that the connection's task gets before that: where the server wrote the two together, it has both by then.
+const TURNS: u32 = 2;
 
 /// What one event of a dialect says.
 pub(super) enum Said {
@@ -131,7 +140,8 @@ fn read(
     dialect: impl Dialect,
 ) -> ChatStream {
     let state = Reading {
-        data: Box::pin(data),
+        // Not every body ends by itself, and one that has ended is not asked again.
+        data: Box::pin(data.fuse()),
         dialect,
         thinking: Thinking::default(),
         ready: VecDeque::new(),
@@ -163,6 +173,7 @@ fn read(
                     all.ready.extend(parts.into_iter().map(event));
                 }
                 Ok(Said::End) => {
+                    rest(&mut all.data).await;
                     let parts = all.thinking.finish();
                     all.ready.extend(parts.into_iter().map(event));
                     let done = all.dialect.completion();
@@ -178,6 +189,19 @@ fn read(
         }
     })
     .boxed()
+}
+
+/// Reads a body to its end, if that comes soon.
+async fn rest<T>(data: &mut (impl Stream<Item = Result<T, LlmError>> + Unpin)) {
+    let mut end = pin!(async { while let Some(Ok(_)) = data.next().await {} });
+    for _ in 0..TURNS {
+        if end.as_mut().now_or_never().is_some() {
+            return;
+        }
+        tokio::task::yield_now().await;
+    }
+    // An end that does not come costs a connection.
+    let _ = tokio::time::timeout(REST, end).await;
 }
 
 /// A stream that is read, and what is to be passed on before more of it.
@@ -203,4 +227,58 @@ pub(super) fn at_once(thought: String, text: String, completion: Completion) -> 
     let piece = (!text.is_empty()).then_some(Ok(ChatEvent::Delta(text)));
     let events = thought.into_iter().chain(piece);
     stream::iter(events.chain([Ok(ChatEvent::Done(completion))])).boxed()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::task::Poll;
+
+    use super::*;
+    use crate::providers::openai;
+
+    const WHOLE: &str = "data: {\"choices\": [{\"delta\": {\"content\": \"yes\"}, \"finish_reason\": \"stop\"}]}\n\ndata: [DONE]\n\n";
+
+    /// A body with an answer, and then the end when that comes.
+    fn answer(end: impl Future<Output = ()> + Send + 'static) -> ChatStream {
+        let whole: Result<_, HttpError> = Ok(Bytes::from_static(WHOLE.as_bytes()));
+        let end = stream::once(end).filter_map(|()| ready(None));
+        let body = stream::iter([whole]).chain(end);
+        events_of(body, openai::Answer::new("m"))
+    }
+
+    async fn is_answered(mut chat: ChatStream) -> bool {
+        while let Some(event) = chat.next().await {
+            if matches!(event, Ok(ChatEvent::Done(_))) {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// The end of the body comes a turn after the end of the answer, as from servers that write the two apart.
+    #[tokio::test]
+    async fn a_body_is_read_to_its_end() {
+        let ended = Arc::new(AtomicBool::new(false));
+        let (end, mut looked) = (ended.clone(), false);
+        let later = poll_fn(move |cx| match std::mem::replace(&mut looked, true) {
+            true => {
+                end.store(true, Ordering::Relaxed);
+                Poll::Ready(())
+            }
+            false => {
+                cx.waker().wake_by_ref();
+                Poll::Pending
+            }
+        });
+        assert!(is_answered(answer(later)).await);
+        assert!(ended.load(Ordering::Relaxed));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_needs_no_end_of_its_body() {
+        assert!(is_answered(answer(std::future::pending())).await);
+    }
 }

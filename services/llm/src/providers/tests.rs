@@ -15,7 +15,7 @@ use crate::engine::router::pauses::Policy;
 use crate::error::LlmError;
 use crate::model::{ChatEvent, ChatModel, ChatRequest, Completion, Format};
 
-const BOUND: Duration = Duration::from_secs(20);
+const BOUND: Duration = Duration::from_secs(60);
 const KEY: &str = "sk-very-secret";
 
 fn providers(server: &ScriptedModel) -> Vec<Arc<dyn ChatModel>> {

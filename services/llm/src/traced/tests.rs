@@ -13,7 +13,7 @@ use crate::engine::router::pauses::Policy;
 use crate::providers::{Builtin, Ollama, OpenAi};
 
 const TOLD: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
-const BOUND: Duration = Duration::from_secs(30);
+const BOUND: Duration = Duration::from_secs(60);
 const SECRET: &str = "nobody sees this";
 
 fn tracer(to_providers: bool) -> (Tracer, Spans) {

@@ -6,6 +6,7 @@ mod asking;
 mod conversations;
 mod documents;
 mod dropped;
+mod known;
 mod lineage;
 mod llm_services;
 mod recalling;
@@ -38,6 +39,7 @@ use crate::turns::Turns;
 
 pub(crate) use announced::Announced;
 pub(crate) use dropped::Dropped;
+pub(crate) use known::Known;
 pub(crate) use workspace_agents::SEED;
 
 /// What all handlers go by.

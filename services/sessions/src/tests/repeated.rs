@@ -154,13 +154,13 @@ async fn line_130_a_turn_whose_session_was_shortened_since_has_its_answer(place:
     assert_eq!(code(told(&world, &sent, None).await), "session_archived");
 }
 
-/// A message of a client that calls its request so.
-async fn called(world: &World, session: &Session, name: &str, text: &str) -> Object {
+/// A request of a client that calls it so.
+async fn called(world: &World, name: &str, operation: &str, body: Object) -> Object {
     let workspace = WorkspaceId::new("default").unwrap();
     let topic = Topic::workspace(Class::Request, SESSIONS, &workspace);
     let question = OperationRequest {
-        operation: "send-message".to_owned(),
-        request: write(&sent(session, text)).unwrap(),
+        operation: operation.to_owned(),
+        request: body,
     };
     let ask = Ask {
         deadline: Some(Deadline::after(SOON)),
@@ -169,27 +169,57 @@ async fn called(world: &World, session: &Session, name: &str, text: &str) -> Obj
     };
     let mut answer: Answer<OperationResponse> = world.flow.mesh.ask(&topic, &question, ask);
     let part = answer.next().await.expect("an answer").unwrap();
-    assert!(part.last && part.error.is_none(), "{}", part.event);
+    assert!(
+        part.last && part.error.is_none(),
+        "{operation}: {:?}",
+        part.error
+    );
     part.data
+}
+
+/// A message.
+async fn says(world: &World, session: &Session, name: &str, text: &str) -> Object {
+    let body = write(&sent(session, text)).unwrap();
+    called(world, name, "send-message", body).await
+}
+
+async fn what_a_client_asks_again_is_done_once(place: Place) {
+    let world = World::start(&place).await;
+    let body = |body: Value| body.as_object().cloned().unwrap();
+    let new = |name: &str| body(json!({"name": name}));
+    let first = called(&world, "r-1", "create-agent", new("r")).await;
+    let world = world.again(&place).await;
+    let again = called(&world, "r-1", "create-agent", new("r")).await;
+    assert_eq!(again, first);
+    // Another text, and another request, make agents of their own.
+    for (request, name) in [("r-1", "s"), ("r-2", "r")] {
+        let other = called(&world, request, "create-agent", new(name)).await;
+        assert_ne!(other["agentId"], first["agentId"]);
+    }
+    let gone = body(json!({"agent_id": first["agentId"]}));
+    for _ in 0..2 {
+        called(&world, "r-3", "delete-agent", gone.clone()).await;
+    }
 }
 
 async fn line_130_what_a_client_asks_again_is_one_turn(place: Place) {
     let world = World::start(&place).await;
     let session = world.session("ann", "bob").await;
-    let first = called(&world, &session, "r-1", "one").await;
-    assert_eq!(called(&world, &session, "r-1", "one").await, first);
+    let first = says(&world, &session, "r-1", "one").await;
+    assert_eq!(says(&world, &session, "r-1", "one").await, first);
     assert_eq!(world.asked().len(), 1);
     // Another text, and another request, are turns of their own.
-    called(&world, &session, "r-1", "two").await;
-    called(&world, &session, "r-2", "one").await;
+    says(&world, &session, "r-1", "two").await;
+    says(&world, &session, "r-2", "one").await;
     let world = world.again(&place).await;
-    assert_eq!(called(&world, &session, "r-1", "one").await, first);
+    assert_eq!(says(&world, &session, "r-1", "one").await, first);
     assert!(world.asked().is_empty());
     assert_eq!(said(&world, &session).await.len(), 6);
 }
 
 on_both_buses!(
     line_130_what_a_client_asks_again_is_one_turn,
+    what_a_client_asks_again_is_done_once,
     what_was_done_is_found_done,
     a_fact_is_forgotten_once,
     line_130_a_turn_whose_session_was_shortened_since_has_its_answer,

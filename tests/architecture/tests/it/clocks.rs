@@ -1,4 +1,5 @@
-//! No test of `make test` compares wall-clock time with a bound that a busy machine misses: such a test stands in `tests/soak.toml`.
+//! No test of `make test` compares wall-clock time with a bound that a busy machine misses: such a test stands in `tests/soak.toml`. A test
+//! that waits for something waits a minute for it.
 
 use tg_architecture_tests::source::{Source, all, root};
 
@@ -44,6 +45,106 @@ const LOOKED_AT: &[(&str, &str)] = &[
     ("cli/src/completing.rs", "in tests/soak.toml"),
 ];
 
+/// Files whose tests wait for less than a minute, and why a busy machine does not fail them.
+const WAITED_BRIEFLY: &[(&str, &str)] = &[
+    (
+        "crates/storage/src/database/tests.rs",
+        "a caller that leaves a query without end",
+    ),
+    (
+        "services/agent/src/run/tests/joined.rs",
+        "what was written by then is read, and the rest is joined",
+    ),
+    (
+        "services/gateway/src/handlers/narrow.rs",
+        "a read that ends with what is there",
+    ),
+    (
+        "services/gateway/src/wire.rs",
+        "a write that ends when nothing more is taken",
+    ),
+    (
+        "services/gateway/tests/gateway/flows.rs",
+        "what must not come before the event that follows",
+    ),
+    (
+        "services/gateway/tests/gateway/receiving.rs",
+        "what must not come before the event that follows",
+    ),
+    (
+        "services/gateway/tests/gateway/sending.rs",
+        "what must not come before the event that follows",
+    ),
+    (
+        "services/gateway/tests/gateway/socket.rs",
+        "a flood that has come to a halt",
+    ),
+    ("services/llm/src/routing/tests.rs", "paused time"),
+    ("services/sessions/src/turns.rs", "paused time"),
+    (
+        "tests/integration/tests/it/connections_are_bounded.rs",
+        "less than the time after which there is room by itself",
+    ),
+    (
+        "tests/integration/tests/it/injection_is_refused.rs",
+        "a connection that is counted, and never answered",
+    ),
+    (
+        "tests/integration/tests/it/left_queries_stop.rs",
+        "in tests/soak.toml",
+    ),
+    (
+        "tests/integration/tests/it/people_log_in.rs",
+        "in tests/soak.toml",
+    ),
+    (
+        "tests/integration/tests/it/revocation_",
+        "in tests/soak.toml",
+    ),
+    (
+        "tests/integration/tests/it/slow_readers_are_never_cut.rs",
+        "a read that ends with what is there",
+    ),
+    (
+        "tests/integration/tests/it/the_standard_doors.rs",
+        "a caller that leaves a query without end",
+    ),
+    (
+        "tests/integration/tests/it/tls_at_the_gateway.rs",
+        "less than the time after which half a handshake ends by itself",
+    ),
+    (
+        "tests/integration/tests/it/why_says_what_helps.rs",
+        "a caller that leaves a run which goes on",
+    ),
+];
+
+/// Names of constants that say how long a test waits for something.
+const WAITS: [&str; 5] = ["BOUND", "SOON", "STARTED", "TIMEOUT", "WAIT"];
+
+/// Whether a line waits for something for less than a minute, or says that its test does.
+fn waits_briefly(line: &str) -> bool {
+    let line = line.trim_start();
+    if line.starts_with("//") {
+        return false;
+    }
+    let named = WAITS
+        .iter()
+        .find_map(|name| line.split_once(&format!("const {name}: Duration = ")));
+    let Some((_, time)) = named.or_else(|| line.split_once("timeout(")) else {
+        return false;
+    };
+    let time = time.trim_start_matches("std::time::");
+    let under = |unit: &str, minute: u64| {
+        let number = time
+            .strip_prefix(unit)
+            .and_then(|rest| rest.split_once(')'));
+        let number = number.and_then(|(number, _)| number.replace('_', "").parse::<u64>().ok());
+        number.is_some_and(|number| number < minute)
+    };
+    under("Duration::from_secs(", 60) || under("Duration::from_millis(", 60_000)
+}
+
 /// Whether a line compares a time that passed with something.
 fn compares(line: &str) -> bool {
     let line = line.trim_start();
@@ -58,26 +159,30 @@ fn is_tool(path: &str) -> bool {
         || path.starts_with("tests/architecture/")
 }
 
-/// The lines of tests of a file that compare a time.
-fn found(source: &Source) -> Vec<String> {
+/// The lines of tests of a file of which that is so.
+fn found(source: &Source, so: fn(&str) -> bool) -> Vec<String> {
     let code = source.code.lines().chain(std::iter::repeat(""));
     let lines = source.text.lines().zip(code).enumerate();
-    let of_tests =
-        lines.filter(|(_, (line, code))| compares(line) && (source.test || !compares(code)));
+    let of_tests = lines.filter(|(_, (line, code))| so(line) && (source.test || !so(code)));
     of_tests
         .map(|(at, (line, _))| format!("{}:{}: {}", source.path, at + 1, line.trim()))
         .collect()
 }
 
+/// What is so of a line of a file that no list names.
+fn other(known: &[(&str, &str)], so: fn(&str) -> bool) -> Vec<String> {
+    let known = |path: &str| known.iter().any(|(start, _)| path.starts_with(start));
+    let sources = all();
+    let sources = sources.iter();
+    sources
+        .filter(|source| !is_tool(&source.path) && !known(&source.path))
+        .flat_map(|source| found(source, so))
+        .collect()
+}
+
 #[test]
 fn tests_compare_no_time_with_a_bound() {
-    let sources = all();
-    let known = |path: &str| LOOKED_AT.iter().any(|(start, _)| path.starts_with(start));
-    let other: Vec<String> = sources
-        .iter()
-        .filter(|source| !is_tool(&source.path) && !known(&source.path))
-        .flat_map(found)
-        .collect();
+    let other = other(LOOKED_AT, compares);
     assert!(
         other.is_empty(),
         "use paused time, an order of events or a count, or put the test into tests/soak.toml:\n  {}",
@@ -86,20 +191,34 @@ fn tests_compare_no_time_with_a_bound() {
 }
 
 #[test]
+fn tests_wait_a_minute() {
+    let other = other(WAITED_BRIEFLY, waits_briefly);
+    assert!(
+        other.is_empty(),
+        "wait for an event, for 60 s or more:\n  {}",
+        other.join("\n  ")
+    );
+}
+
+#[test]
 fn every_exception_is_needed() {
     let sources = all();
-    let used = |start: &str| {
-        let mut of = sources
+    let lists: [(&[(&str, &str)], fn(&str) -> bool); 2] =
+        [(LOOKED_AT, compares), (WAITED_BRIEFLY, waits_briefly)];
+    for (known, so) in lists {
+        let used = |start: &str| {
+            let mut of = sources
+                .iter()
+                .filter(|source| source.path.starts_with(start));
+            of.any(|source| !found(source, so).is_empty())
+        };
+        let idle: Vec<&str> = known
             .iter()
-            .filter(|source| source.path.starts_with(start));
-        of.any(|source| !found(source).is_empty())
-    };
-    let idle: Vec<&str> = LOOKED_AT
-        .iter()
-        .map(|(start, _)| *start)
-        .filter(|start| !used(start))
-        .collect();
-    assert!(idle.is_empty(), "these compare no time: {idle:?}");
+            .map(|(start, _)| *start)
+            .filter(|start| !used(start))
+            .collect();
+        assert!(idle.is_empty(), "these are not needed: {idle:?}");
+    }
 }
 
 /// Modules `alone` hold what only `make soak` runs.
@@ -128,7 +247,29 @@ fn what_is_alone_runs_in_soak() {
 #[test]
 fn a_comparison_is_found() {
     let text = "fn f() {}\n#[cfg(test)]\nmod tests {\n    fn t() {\n        // took < 1\n        assert!(begun.elapsed() < BOUND);\n    }\n}\n";
-    assert_eq!(found(&Source::new("services/a/src/b.rs", text)).len(), 1);
+    assert_eq!(
+        found(&Source::new("services/a/src/b.rs", text), compares).len(),
+        1
+    );
     let shipped = "fn f() {\n    if at.elapsed() < AGE {}\n}\n";
-    assert!(found(&Source::new("services/a/src/b.rs", shipped)).is_empty());
+    assert!(found(&Source::new("services/a/src/b.rs", shipped), compares).is_empty());
+}
+
+#[test]
+fn a_short_wait_is_found() {
+    for short in [
+        "    let read = tokio::time::timeout(Duration::from_millis(1_500), read).await;",
+        "    timeout(std::time::Duration::from_secs(59), read)",
+        "pub const WAIT: Duration = Duration::from_secs(20);",
+    ] {
+        assert!(waits_briefly(short), "{short}");
+    }
+    for fine in [
+        "    let read = tokio::time::timeout(Duration::from_secs(60), read).await;",
+        "    // timeout(Duration::from_secs(1), read)",
+        "    let read = tokio::time::timeout(BOUND, read).await;",
+        "const PAUSE: Duration = Duration::from_millis(5);",
+    ] {
+        assert!(!waits_briefly(fine), "{fine}");
+    }
 }

@@ -10,9 +10,19 @@ use tg_architecture_tests::words::places;
 /// Where a service does something else among foreign processors: how often, and what.
 const BRANCHES: &[(&str, usize, &str)] = &[
     (
+        "services/agent/src/handlers/replay.rs",
+        1,
+        "terms have all their fields",
+    ),
+    (
         "services/agent/src/run/execution.rs",
         1,
         "a run is not taken up where its asker cannot be found",
+    ),
+    (
+        "services/agent/src/run/remembered.rs",
+        1,
+        "terms have all their fields",
     ),
     (
         "services/flow/src/operations/blueprints.rs",

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
+use tg_testkit::model::{Reply, Rule, ScriptedModel, final_answer};
 use tg_testkit::process::{Launch, Server, client, tg};
 use tg_testkit::shared_node::VirtualHost;
 
@@ -111,10 +112,25 @@ async fn line_128(bus: Bus) -> Result<()> {
     Ok(())
 }
 
-/// 40: neither what is said in a session nor the key of who says it is in a log, a metric or a trail.
+/// What the provider of a workspace's LLM service knows the workspace by, and the variable that holds it.
+const CREDENTIAL: (&str, &str) = ("TG_KEY_OF_A_SERVICE", "sk-of-a-service-4712");
+
+/// 40: neither what is said in a session, nor the key of who says it, nor the credential of an LLM service is in a log, a metric or a
+/// trail.
 async fn line_040(bus: Bus) -> Result<()> {
     let node = bus.broker().await?;
-    let launch = Launch::up().over(node.as_ref());
+    let knows = Reply::text(final_answer("it is known.", "Ja."));
+    let model = ScriptedModel::start(vec![Rule::always(knows)]).await?;
+    let (variable, credential) = CREDENTIAL;
+    let reference = format!("env:{variable}");
+    let launch = Launch::up()
+        .env(variable, credential)
+        .env(
+            "THREADGRAPH_LLM__CREDENTIALS",
+            format!("default={reference}"),
+        )
+        .env("THREADGRAPH_LLM__PRIVATE_ADDRESSES", "true")
+        .over(node.as_ref());
     let server = launch.arg("--auth").arg("iam").ready().await?;
     let (url, key) = (server.url(), first_key(&server).await?);
     let post = async |path: &str, body: Value| -> Result<Value> {
@@ -132,6 +148,20 @@ async fn line_040(bus: Bus) -> Result<()> {
     post(&path, json!({"message": "Was ist eine Geheimlaterne?"})).await?;
     let chat = "a1/agents/concise-de/chat";
     post(chat, json!({"message": "Wo ist die Geheimlaterne?"})).await?;
+    let service = json!({"name": "near", "provider": "openai", "modelName": "m9",
+        "endpointBaseUrl": model.url(), "credentialRef": reference});
+    let service = post("api/v1/workspaces/default/llm-services", service).await?;
+    let agent = json!({"name": "bound", "llmServiceId": service["llmServiceId"]});
+    let agent = post("api/v1/workspaces/default/agents", agent).await?;
+    let agent = agent["agentId"].as_str().context("an agent")?;
+    let chat = format!("a1/agents/{agent}/chat");
+    post(&chat, json!({"message": "Ist sie blau?"})).await?;
+    let calls = model.calls();
+    let shown = calls.last().and_then(|call| call.authorization.as_deref());
+    ensure!(
+        shown.is_some_and(|shown| shown.contains(credential)),
+        "{shown:?}"
+    );
     let metrics = client()?.get(format!("{url}metrics")).bearer_auth(&key);
     let metrics = metrics.send().await?.error_for_status()?.text().await?;
     let mut trail = String::new();
@@ -155,7 +185,7 @@ async fn line_040(bus: Bus) -> Result<()> {
         ("trail", &trail),
         ("audit", &audit),
     ] {
-        for never in ["Geheimlaterne", key.as_str()] {
+        for never in ["Geheimlaterne", key.as_str(), credential] {
             let line = text.lines().find(|line| line.contains(never));
             ensure!(line.is_none(), "{place}: {line:?}");
         }

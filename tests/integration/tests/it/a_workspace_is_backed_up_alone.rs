@@ -42,9 +42,8 @@ fn marked(directory: &Path) -> Result<Vec<PathBuf>> {
                 continue;
             }
             let bytes = fs::read(&path)?;
-            let mut parts = bytes.windows(MARKER.len());
             let name = path.strip_prefix(directory)?;
-            if parts.any(|part| part == MARKER.as_bytes())
+            if String::from_utf8_lossy(&bytes).contains(MARKER)
                 || name.to_string_lossy().contains(MARKER)
             {
                 found.push(name.to_owned());

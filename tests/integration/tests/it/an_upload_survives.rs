@@ -19,7 +19,7 @@ const TRIES: usize = 8;
 /// Content of a chunk: no two are alike.
 fn chunk(at: usize) -> Vec<u8> {
     let word = (at as u32).wrapping_mul(2_654_435_761).to_le_bytes();
-    word.into_iter().cycle().take(CHUNK).collect()
+    word.repeat(CHUNK / word.len())
 }
 
 async fn library(url: &str, mut ask: Value) -> Result<Value> {

@@ -5,7 +5,8 @@ use std::os::unix::fs::PermissionsExt;
 
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
-use tg_testkit::process::{Launch, Server, client, free_port, official, tg};
+use tg_testkit::official::official;
+use tg_testkit::process::{Launch, Server, client, free_port, tg};
 use tg_testkit::shared_node::VirtualHost;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;

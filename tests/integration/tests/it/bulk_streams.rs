@@ -261,7 +261,9 @@ impl Reader<'_> {
             key => request.bearer_auth(key),
         };
         let operation = &ask["operation"];
-        let text = request.json(&ask).send().await?.text().await?;
+        let request = request.header("Content-Type", "application/json");
+        // Megabytes are written quicker than by `json`, whose code is not optimised here.
+        let text = request.body(ask.to_string()).send().await?.text().await?;
         let told: Value =
             serde_json::from_str(&text).with_context(|| format!("{operation}: {text}"))?;
         ensure!(told.get("error").is_none(), "{operation}: {told}");

@@ -33,7 +33,7 @@ async fn took(url: &str, args: &[&str]) -> Result<(f64, f64)> {
         .stdin(Stdio::null())
         .kill_on_drop(true)
         .output();
-    let ran = tokio::time::timeout(Duration::from_secs(20), ran)
+    let ran = tokio::time::timeout(Duration::from_secs(60), ran)
         .await
         .with_context(|| format!("{args:?} does not end"))??;
     ensure!(ran.status.success(), "{args:?}: {ran:?}");

@@ -18,7 +18,7 @@ const FLOOD: usize = 500;
 /// Less than the time that a head may take, after which there is room again by itself.
 const SOON: Duration = Duration::from_secs(8);
 /// What has nothing to do with that time comes within this.
-const BOUND: Duration = Duration::from_secs(30);
+const BOUND: Duration = Duration::from_secs(60);
 
 fn client(last: u8) -> Result<reqwest::Client> {
     let address = std::net::IpAddr::from([127, 0, 0, last]);

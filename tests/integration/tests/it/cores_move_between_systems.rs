@@ -7,7 +7,8 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Value, json};
 use tg_core_file::msgpack::{self, Scanner};
-use tg_testkit::process::{official, tg};
+use tg_testkit::official::official;
+use tg_testkit::process::tg;
 use tokio::time::Instant;
 
 use crate::world::{Bus, post, up};

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use flate2::read::GzDecoder;
 use serde_json::{Value, json};
-use tg_testkit::process::{Output, Server, client, official_as, tg_as};
+use tg_testkit::official::official_as;
+use tg_testkit::process::{Output, Server, client, tg_as};
 use tg_testkit::shared_node::VirtualHost;
 
 use crate::edge::{first_key, iam, with_keys};

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Value, json};
-use tg_testkit::process::{Server, official, root, tg};
+use tg_testkit::official::official;
+use tg_testkit::process::{Server, root, tg};
 use tg_testkit::shared_node::VirtualHost;
 use tg_testkit::socket::{Socket, brief, text_of};
 use tokio::time::Instant;
@@ -175,6 +176,25 @@ async fn the_agent_asks_the_documents(url: &str) -> Result<()> {
     let frames = socket.ask("agent", "default", unknown).await?;
     let answer = text_of(&frames, "answer");
     ensure!(answer.starts_with("I found no"), "{answer}");
+    a_plan_is_shown(url, &socket).await
+}
+
+/// Our command shows the trace of a run that planned: its steps, what each found, and the answer from them.
+async fn a_plan_is_shown(url: &str, socket: &Socket) -> Result<()> {
+    let question = "What is 2 + 3? What is 6 + 7?";
+    let ask = json!({"question": question, "pattern": "plan-then-execute", "streaming": true});
+    let frames = socket.ask("agent", "default", ask).await?;
+    let session = frames
+        .iter()
+        .find_map(|frame| frame["response"]["explain_id"].as_str())
+        .with_context(|| brief(&frames))?;
+    let shown = tg(url, &["show-explain-trace", session]).await?;
+    shown
+        .expect("--- Plan ---")?
+        .expect("Plan with 2 steps:")?
+        .expect("--- Step Result ---")?
+        .expect("Step: What is 6 + 7?")?
+        .expect("--- Synthesis ---")?;
     Ok(())
 }
 

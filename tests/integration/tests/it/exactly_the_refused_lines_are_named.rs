@@ -141,7 +141,9 @@ async fn of_ten_thousand_lines_seven(bus: Bus) -> Result<()> {
     let of_rows = lines(|line| rows(&[row(line)]));
     over_http(&url, "rows", &of_rows).await?;
     at_the_socket(&url, "rows", &of_rows).await?;
-    over_http(&url, "triples", &lines(triple)).await?;
+    let of_triples = lines(triple);
+    over_http(&url, "triples", &of_triples).await?;
+    at_the_socket(&url, "triples", &of_triples).await?;
     by_the_command(&url).await
 }
 

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
-use tg_testkit::process::{official, tg};
+use tg_testkit::official::official;
+use tg_testkit::process::tg;
 
 use crate::world::{Bus, up};
 

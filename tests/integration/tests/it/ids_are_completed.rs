@@ -22,7 +22,7 @@ async fn printed(command: &mut Command, url: &str) -> Result<String> {
         .stdin(Stdio::null())
         .kill_on_drop(true)
         .output();
-    let output = tokio::time::timeout(Duration::from_secs(20), output)
+    let output = tokio::time::timeout(Duration::from_secs(60), output)
         .await
         .context("it did not end")??;
     let errors = String::from_utf8_lossy(&output.stderr);

@@ -146,12 +146,11 @@ async fn a_core_has_all(server: &Server) -> Result<()> {
     let got = tg(&server.url(), &line).await?;
     ensure!(got.code == Some(0), "{got:?}");
     let bytes = std::fs::read(&file)?;
+    // The standard library looks through megabytes in no time; a loop of this test, which is not optimised, takes seconds.
+    let bytes = String::from_utf8_lossy(&bytes);
     for n in 0..17 {
         let part = format!("urn:half:0/{n:02}");
-        let has = bytes
-            .windows(part.len())
-            .any(|window| window == part.as_bytes());
-        ensure!(has, "{part} is not in the core");
+        ensure!(bytes.contains(&part), "{part} is not in the core");
     }
     Ok(())
 }

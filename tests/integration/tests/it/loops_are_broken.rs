@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 use tg_testkit::model::{Reply, Rule, ScriptedModel, tool_call};
-use tg_testkit::process::{official, tg};
+use tg_testkit::official::official;
+use tg_testkit::process::tg;
 use tg_testkit::socket::Socket;
 
 use crate::world::{Bus, launch, post};

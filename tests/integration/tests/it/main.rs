@@ -52,6 +52,7 @@ mod a_workspace_is_backed_up_alone;
 mod an_upload_survives;
 mod answers_cite_what_they_say;
 mod answers_hide_topology;
+mod answers_may_be_lost;
 mod at_a_terminal;
 mod bad_documents_are_told;
 mod bootstrap_needs_a_code;

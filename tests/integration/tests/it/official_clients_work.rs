@@ -4,7 +4,8 @@
 
 use anyhow::Result;
 use serde_json::{Value, json};
-use tg_testkit::process::{official, tg};
+use tg_testkit::official::official;
+use tg_testkit::process::tg;
 
 use crate::world::{Bus, World};
 

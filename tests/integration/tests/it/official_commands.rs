@@ -8,7 +8,8 @@ use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 use tg_core_file::msgpack;
 use tg_testkit::json_server::Server as Mcp;
-use tg_testkit::process::{Server, official, root};
+use tg_testkit::official::official;
+use tg_testkit::process::{Server, root};
 
 use crate::edge::with_keys;
 use crate::world::{Bus, on_both_buses};
@@ -19,7 +20,7 @@ mod graph;
 mod step;
 mod table;
 
-use step::{Scripts, Step, Values};
+use step::{Step, Values};
 
 const CHAPTERS: [&[Step]; 3] = [configuration::STEPS, graph::STEPS, documents::STEPS];
 
@@ -105,10 +106,9 @@ pub async fn first_key(server: &Server) -> Result<String> {
 }
 
 async fn chapter(steps: &[Step], url: &str, key: &str, mut values: Values) -> Result<()> {
-    let mut scripts = Scripts::start(url, key)?;
     let mut wrong = Vec::new();
     for step in steps {
-        if let Err(why) = step.take(&mut scripts, &mut values).await {
+        if let Err(why) = step.take(url, key, &mut values).await {
             wrong.push(why.to_string());
         }
     }

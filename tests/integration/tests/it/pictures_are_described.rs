@@ -6,7 +6,8 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use tg_testkit::model::{Reply, Rule};
-use tg_testkit::process::{official, tg};
+use tg_testkit::official::official;
+use tg_testkit::process::tg;
 
 use crate::world::{Bus, World, on_both_buses, up};
 

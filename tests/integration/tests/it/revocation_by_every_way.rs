@@ -18,7 +18,7 @@ use crate::world::{Bus, launch};
 
 /// From the answer of the revocation on.
 const BOUND: Duration = Duration::from_secs(1);
-const SOON: Duration = Duration::from_secs(30);
+const SOON: Duration = Duration::from_secs(60);
 /// Between two records.
 const PACE: Duration = Duration::from_millis(2);
 /// Pieces of what no buffer on the way holds.

@@ -20,7 +20,7 @@ use crate::world::{Bus, launch};
 
 /// From the answer of the revocation on.
 const BOUND: Duration = Duration::from_secs(1);
-const SOON: Duration = Duration::from_secs(20);
+const SOON: Duration = Duration::from_secs(60);
 const ENDED: &str = "revoked or has expired";
 
 /// A request whose body goes on, or whose answer does.

@@ -168,9 +168,10 @@ async fn nearest(url: &str, service: &str, at: &str) -> Result<usize> {
     count(url, service, json!({"vector": vector, "limit": 10}), at).await
 }
 
-/// The vector of a record at a place.
-fn vector(n: usize) -> Vec<f32> {
-    (0..VECTORS.1).map(|at| (at * n % 7 + 1) as f32).collect()
+/// Vectors that differ, of which those of a record are copies in turn: ten thousand made number by number take this test, which is
+/// not optimised, seconds.
+fn vectors() -> [Vec<f32>; 7] {
+    std::array::from_fn(|n| (0..VECTORS.1).map(|at| (at * n % 7 + 1) as f32).collect())
 }
 
 /// Vectors are kept until the share of memory for one collection is full; the others wait as dead letters.
@@ -203,12 +204,13 @@ async fn vectors_wait(bus: Bus) -> Result<()> {
         "document-embeddings-store",
         "/chunks",
     );
+    let vectors = vectors();
     until_searched(bus, of, |record| DocumentEmbeddings {
         metadata: metadata(record, "default"),
         chunks: (0..VECTORS.0)
             .map(|n| ChunkEmbeddings {
                 chunk_id: format!("urn:chunk:{record}:{n}"),
-                vector: vector(n),
+                vector: vectors[n % 7].clone(),
                 ..ChunkEmbeddings::default()
             })
             .collect(),
@@ -219,12 +221,13 @@ async fn vectors_wait(bus: Bus) -> Result<()> {
 
 async fn entities_wait(bus: Bus) -> Result<()> {
     let of = ("graph-embeddings", "graph-embeddings-store", "/entities");
+    let vectors = vectors();
     until_searched(bus, of, |record| GraphEmbeddings {
         metadata: metadata(record, "default"),
         entities: (0..VECTORS.0)
             .map(|n| EntityEmbeddings {
                 entity: Some(Term::iri(format!("urn:entity:{record}:{n}"))),
-                vector: vector(n),
+                vector: vectors[n % 7].clone(),
                 ..EntityEmbeddings::default()
             })
             .collect(),

@@ -3,7 +3,8 @@
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
-use tg_testkit::process::{official, tg};
+use tg_testkit::official::official;
+use tg_testkit::process::tg;
 
 use crate::world::{Bus, launched, on_both_buses, post, up};
 

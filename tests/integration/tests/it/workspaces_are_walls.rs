@@ -13,8 +13,9 @@ use crate::workspaces::{has, make, patiently, put};
 use crate::world::{Bus, on_both_buses, up};
 
 /// Some of what is tried, by endpoint and operation.
-const TRIED: [(&str, &str); 19] = [
+const TRIED: [(&str, &str); 20] = [
     ("POST /v1/chat/completions", ""),
+    ("POST /v1/completions", ""),
     ("POST /v1/messages", ""),
     ("POST /v1/messages/count_tokens", ""),
     ("POST /v1/responses", ""),

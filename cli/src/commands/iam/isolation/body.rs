@@ -199,6 +199,7 @@ fn chat(method: &'static str, path: &str, workspace: Option<&str>, flow: &str) -
     let chat = match workspace {
         // As of the kinds of a flow, nothing needs to be done in one's own workspace.
         None => json!({}),
+        Some(_) if path == "/v1/completions" => json!({"model": "isolation", "prompt": OUTSIDE}),
         Some(_) => json!({"model": "isolation",
             "messages": [{"role": "user", "content": OUTSIDE}], "input": OUTSIDE}),
     };
@@ -264,18 +265,19 @@ pub const TOOLS: &str = "mcp";
 fn called(tool: &str, things: &Things, workspace: Option<&str>, flow: &str) -> Request {
     let mut arguments = match tool {
         "get_document" | "list_document_parts" => json!({"document_id": document(things)}),
+        "fetch" => json!({"id": document(things)}),
         "sparql_query" => json!({"query": "SELECT * WHERE { ?s ?p ?o }"}),
         // As of the kinds of a flow, nothing needs to be done in one's own workspace.
         _ if workspace.is_none() => json!({}),
         "ask_agent" => json!({"question": OUTSIDE}),
         "chat_with_agent" => json!({"name": AGENT, "message": OUTSIDE}),
-        "graph_rag" | "document_rag" | "search_documents" => json!({"query": OUTSIDE}),
+        "graph_rag" | "document_rag" | "search_documents" | "search" => json!({"query": OUTSIDE}),
         "add_document" => {
             json!({"text": OUTSIDE, "title": OUTSIDE, "document_id": document(things)})
         }
         _ => json!({}),
     };
-    let of_flow = !matches!(tool, "get_document" | "chat_with_agent");
+    let of_flow = !matches!(tool, "get_document" | "fetch" | "chat_with_agent");
     if of_flow && !tool.starts_with("list_") {
         arguments["flow"] = json!(flow);
         arguments["collection"] = json!(things.name);

@@ -176,6 +176,7 @@ fn at(all: &Value, path: &str, method: &str, said: &Value) -> Option<Vec<Trial>>
         (
             "post",
             "/v1/chat/completions"
+            | "/v1/completions"
             | "/v1/messages"
             | "/v1/messages/count_tokens"
             | "/v1/responses"

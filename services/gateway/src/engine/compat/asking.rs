@@ -1,5 +1,8 @@
 //! What requests of all APIs have in common, as `chat-completion` reads it.
 
+use std::collections::BTreeSet;
+
+use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 use tg_schemas::Error;
 
@@ -78,8 +81,64 @@ fn shown_by_user(turns: Vec<Value>) -> Vec<Value> {
 pub(super) fn arguments(call: &Fields<'_>, key: &str) -> Result<String, Error> {
     match call.value(key) {
         Some(Value::Object(arguments)) => Ok(Value::Object(arguments.clone()).to_string()),
-        _ => call.text(key),
+        _ => call.text(key).map(as_json),
     }
+}
+
+/// The key of arguments that are not JSON.
+const CUT_OFF: &str = "cut_off";
+
+/// The same arguments as JSON. A client keeps them as the model wrote them, also where the answer ended within them. Templates of
+/// some models read them, and their servers refuse the whole chat where they cannot.
+fn as_json(arguments: String) -> String {
+    let bare = arguments.trim().is_empty();
+    if bare || serde_json::from_slice::<IgnoredAny>(arguments.as_bytes()).is_ok() {
+        return arguments;
+    }
+    json!({CUT_OFF: arguments}).to_string()
+}
+
+/// Keeps of the offered tools those that a choice allows, and says how the model chooses among them.
+///
+/// # Errors
+/// `bad-request`: the mode is another one, or the choice names no function that is offered.
+pub(super) fn allowed(choice: &Fields<'_>, offered: &mut Vec<Value>) -> Result<String, Error> {
+    let mode = choice.name_or("mode", "auto")?;
+    if !["auto", "required"].contains(&mode.as_str()) {
+        return Err(choice.fault("mode", "must be auto or required"));
+    }
+    let mut names = BTreeSet::new();
+    for tool in choice.objects("tools")? {
+        let function = tool.object("function")?.unwrap_or(tool);
+        // Tools of a provider have no name, and are offered to no model here.
+        names.extend(function.opt_text("name")?);
+    }
+    offered.retain(|tool| {
+        let name = tool["name"].as_str();
+        name.is_some_and(|name| names.contains(name))
+    });
+    match offered.is_empty() {
+        true => Err(choice.fault("tools", "must name a function of tools")),
+        false => Ok(mode),
+    }
+}
+
+/// What ends the answer: a text, or several.
+pub(super) fn add_stop(fields: &Fields<'_>, own: &mut Body) -> Result<(), Error> {
+    let stop = match fields.value("stop") {
+        None => return Ok(()),
+        Some(Value::String(one)) => json!([one]),
+        Some(_) => fields.texts("stop")?.into(),
+    };
+    own.insert("stop".into(), stop);
+    Ok(())
+}
+
+/// Whether a stream says in a piece of its own what it used.
+pub(super) fn with_usage(fields: &Fields<'_>) -> Result<bool, Error> {
+    let options = fields.object("stream_options")?;
+    let usage = options.map(|own| own.flag("include_usage")).transpose()?;
+    Ok(usage.unwrap_or(false))
 }
 
 /// How the model chooses its words, as the request says it.
@@ -131,6 +190,51 @@ mod tests {
         let said = json!({"role": "user", "content": "q", "images": ["c"]});
         let all = json!({"role": "user", "content": "q", "images": ["a", "c"]});
         assert_eq!(shown(json!([of("a"), said])), json!([plain("a"), all]));
+    }
+
+    #[test]
+    fn arguments_that_are_cut_off_become_json() {
+        let read = |arguments: Value| {
+            let body = json!({"arguments": arguments});
+            arguments_of(&body)
+        };
+        for same in ["{\"a\": [1]}", "{}", ""] {
+            assert_eq!(read(json!(same)), same);
+        }
+        assert_eq!(read(json!({"a": 1})), "{\"a\":1}");
+        let cut = read(json!("{\"path\": \"a"));
+        let cut: Value = serde_json::from_slice(cut.as_bytes()).unwrap();
+        assert_eq!(cut, json!({"cut_off": "{\"path\": \"a"}));
+    }
+
+    fn arguments_of(body: &Value) -> String {
+        arguments(&Fields::new(body.as_object().unwrap()), "arguments").unwrap()
+    }
+
+    #[test]
+    fn a_choice_keeps_the_tools_that_it_allows() {
+        let of = |choice: Value| {
+            let mut offered = vec![json!({"name": "add"}), json!({"name": "see"})];
+            let mode = allowed(&Fields::new(choice.as_object().unwrap()), &mut offered);
+            mode.map(|mode| (mode, offered))
+                .map_err(|error| error.message)
+        };
+        let see = vec![json!({"name": "see"})];
+        let flat = json!({"mode": "required", "tools": [
+            {"type": "function", "name": "see"}, {"type": "image_generation"}]});
+        assert_eq!(of(flat), Ok(("required".to_owned(), see.clone())));
+        let below = json!({"tools": [{"type": "function", "function": {"name": "see"}}]});
+        assert_eq!(of(below), Ok(("auto".to_owned(), see)));
+        for (choice, told) in [
+            (json!({"mode": "none"}), "mode: must be auto or required"),
+            (json!({"tools": []}), "tools: must name a function of tools"),
+            (
+                json!({"tools": [{"name": "other"}]}),
+                "tools: must name a function of tools",
+            ),
+        ] {
+            assert_eq!(of(choice), Err(told.to_owned()));
+        }
     }
 
     #[test]

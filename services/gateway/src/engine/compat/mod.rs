@@ -5,6 +5,7 @@ pub(crate) mod agents;
 mod asking;
 pub(crate) mod augment;
 pub(crate) mod chat;
+pub(crate) mod completions;
 pub(crate) mod cost;
 pub(crate) mod dialect;
 pub(crate) mod embeddings;

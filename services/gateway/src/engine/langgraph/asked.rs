@@ -58,12 +58,14 @@ pub(crate) struct Modes {
     pub(crate) updates: bool,
     /// Pieces of the answer.
     pub(crate) tuples: bool,
+    /// The message that is written, as far as it is written; not beside its pieces.
+    pub(crate) messages: bool,
 }
 
 impl Modes {
     fn read(body: &Body) -> Result<Self, Failure> {
         let wrong = || {
-            let reason = "must be of values, updates, messages-tuple and custom";
+            let reason = "must be of values, updates, messages, messages-tuple and custom";
             Failure::invalid("stream_mode", reason)
         };
         let named: Vec<&Value> = match body.get("stream_mode") {
@@ -77,11 +79,13 @@ impl Modes {
                 "values" => modes.values = true,
                 "updates" => modes.updates = true,
                 "messages-tuple" => modes.tuples = true,
+                "messages" => modes.messages = true,
                 // Agents here write no events of their own.
                 "custom" => {}
                 _ => return Err(wrong()),
             }
         }
+        modes.messages &= !modes.tuples;
         Ok(modes)
     }
 
@@ -389,6 +393,10 @@ mod tests {
             (modes.values, modes.updates, modes.tuples),
             (false, true, true)
         );
+        let modes = run(json!({"stream_mode": "messages"})).unwrap().modes;
+        assert!(modes.messages && !modes.values);
+        let both = json!({"stream_mode": ["messages", "messages-tuple"]});
+        assert!(!run(both).unwrap().modes.messages);
     }
 
     /// What `useStream` of the SDK adds to each run, with the head of the thread that it knows.

@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use serde_json::{Value, json};
+use tg_schemas::limits;
 
 use super::asked::Modes;
 use super::shown::plain;
@@ -17,7 +18,14 @@ pub(crate) struct Told {
     agent: String,
     /// How often pieces were taken back. What follows is another message: clients join pieces by the id.
     resets: usize,
+    /// The message that is being written, where it is told whole; no longer than an answer of a model may be.
+    written: String,
+    /// How much of it was told.
+    shown: usize,
 }
+
+/// A message is told anew once a sixteenth of it is new, so that a long one takes no more than a few times its bytes.
+const NEW: usize = 16;
 
 /// An event.
 pub(crate) fn event(name: &str, data: &Value) -> Bytes {
@@ -47,6 +55,8 @@ impl Told {
             run: run.to_owned(),
             agent: agent.to_owned(),
             resets: 0,
+            written: String::new(),
+            shown: 0,
         }
     }
 
@@ -70,30 +80,42 @@ impl Told {
                 piece["tool_call_chunks"] = json!([]);
                 vec![self.piece(&piece)]
             }
+            "token" if self.modes.messages => self.write(text("delta")),
             "token-reset" => {
                 self.resets += 1;
+                self.written.clear();
+                self.shown = 0;
                 Vec::new()
             }
-            "tool-call" if self.modes.updates => {
-                let mut message = plain("ai", &self.message(), "");
-                message["tool_calls"] = json!([{"name": text("toolName"), "args": data.get("args"),
+            "tool-call" => {
+                let call = json!([{"name": text("toolName"), "args": data.get("args"),
                     "id": text("callId"), "type": "tool_call"}]);
-                vec![update("agent", &message)]
+                let of = |id: &str| {
+                    let mut message = plain("ai", id, "");
+                    message["tool_calls"] = call.clone();
+                    message
+                };
+                let modes = self.modes;
+                let told = modes.updates.then(|| update("agent", &of(&self.message())));
+                // The answer that follows is another message.
+                let id = format!("call-{}", text("callId"));
+                let whole = modes.messages.then(|| complete(&of(&id)));
+                told.into_iter().chain(whole).collect()
             }
-            "tool-result" if self.modes.updates || self.modes.tuples => {
-                let result = data.get("result").and_then(Value::as_str);
-                let id = format!("result-{}", text("callId"));
-                let mut message = plain("tool", &id, result.unwrap_or_default());
-                message["name"] = text("toolName").into();
-                message["tool_call_id"] = text("callId").into();
-                message["status"] = "success".into();
-                let update = self.modes.updates.then(|| update("tools", &message));
-                let piece = self.modes.tuples.then(|| self.piece(&message));
-                update.into_iter().chain(piece).collect()
+            "tool-result" => {
+                let message = result(data);
+                let modes = self.modes;
+                let told = modes.updates.then(|| update("tools", &message));
+                let piece = modes.tuples.then(|| self.piece(&message));
+                let whole = modes.messages.then(|| complete(&message));
+                told.into_iter().chain(piece).chain(whole).collect()
             }
-            "done" if self.modes.updates => {
+            "done" => {
                 let message = plain("ai", &self.message(), text("content"));
-                vec![update("agent", &message)]
+                let modes = self.modes;
+                let told = modes.updates.then(|| update("agent", &message));
+                let whole = modes.messages.then(|| complete(&message));
+                told.into_iter().chain(whole).collect()
             }
             _ => Vec::new(),
         }
@@ -107,12 +129,55 @@ impl Told {
         }
     }
 
+    /// Takes a piece of the message that is being written, and tells that as far as it is written.
+    fn write(&mut self, piece: &str) -> Vec<Bytes> {
+        let length = self.written.len() + piece.len();
+        if piece.is_empty() || length > limits::MODEL_TEXT {
+            return Vec::new();
+        }
+        let is_first = self.written.is_empty();
+        self.written.push_str(piece);
+        if (length - self.shown) * NEW < length {
+            return Vec::new();
+        }
+        self.shown = length;
+        let id = self.message();
+        let mut message = plain("ai", &id, &self.written);
+        message["tool_calls"] = json!([]);
+        let first = is_first.then(|| {
+            let of = json!({id: {"metadata": self.origin()}});
+            event("messages/metadata", &of)
+        });
+        let partial = event("messages/partial", &json!([message]));
+        first.into_iter().chain([partial]).collect()
+    }
+
     /// A piece of a message, with where it comes from.
     fn piece(&self, piece: &Value) -> Bytes {
-        let of = json!({"run_id": self.run, "thread_id": self.thread, "assistant_id": self.agent,
-            "graph_id": self.agent, "langgraph_node": "agent"});
-        event("messages", &json!([piece, of]))
+        event("messages", &json!([piece, self.origin()]))
     }
+
+    /// Where messages come from.
+    fn origin(&self) -> Value {
+        json!({"run_id": self.run, "thread_id": self.thread, "assistant_id": self.agent,
+            "graph_id": self.agent, "langgraph_node": "agent"})
+    }
+}
+
+/// What a tool returned.
+fn result(data: &Body) -> Value {
+    let text = |key: &str| data.get(key).and_then(Value::as_str).unwrap_or_default();
+    let id = format!("result-{}", text("callId"));
+    let mut message = plain("tool", &id, text("result"));
+    message["name"] = text("toolName").into();
+    message["tool_call_id"] = text("callId").into();
+    message["status"] = "success".into();
+    message
+}
+
+/// A message that is all there.
+fn complete(message: &Value) -> Bytes {
+    event("messages/complete", &json!([message]))
 }
 
 /// A message that a part of the agent added.
@@ -155,6 +220,44 @@ mod tests {
         assert!(told.take("token-reset", &Body::new()).is_empty());
         let (_, second) = read(&told.take("token", &token)[0]);
         assert_ne!(first[0]["id"], second[0]["id"]);
+    }
+
+    #[test]
+    fn a_message_is_told_as_far_as_it_is_written_and_then_whole() {
+        let mut told = told(Modes {
+            messages: true,
+            ..Modes::default()
+        });
+        let token = |text: &str| body(json!({"delta": text}));
+        let first = told.take("token", &token("ab"));
+        let (name, of) = read(&first[0]);
+        assert_eq!(
+            (name.as_str(), &of["run-r"]["metadata"]["thread_id"]),
+            ("messages/metadata", &json!("t"))
+        );
+        let (name, partial) = read(&told.take("token", &token("c"))[0]);
+        assert_eq!(
+            (name.as_str(), &partial[0]["content"], &partial[0]["id"]),
+            ("messages/partial", &json!("abc"), &json!("run-r"))
+        );
+        // A long one is told anew only where much of it is new.
+        let long = "x".repeat(1_000);
+        assert_eq!(told.take("token", &token(&long)).len(), 1);
+        assert!(told.take("token", &token("y")).is_empty());
+        assert!(told.take("token-reset", &Body::new()).is_empty());
+        let (_, partial) = read(&told.take("token", &token("d"))[1]);
+        assert_eq!(
+            (&partial[0]["content"], &partial[0]["id"]),
+            (&json!("d"), &json!("run-r-1"))
+        );
+        let (name, whole) = read(&told.take("done", &body(json!({"content": "de"})))[0]);
+        assert_eq!(
+            (name.as_str(), &whole[0]["content"], &whole[0]["id"]),
+            ("messages/complete", &json!("de"), &json!("run-r-1"))
+        );
+        let call = body(json!({"toolName": "add", "args": {}, "callId": "c"}));
+        let (_, whole) = read(&told.take("tool-call", &call)[0]);
+        assert_eq!(whole[0]["tool_calls"][0]["name"], "add");
     }
 
     #[test]

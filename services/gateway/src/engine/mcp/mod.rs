@@ -6,6 +6,7 @@ pub(crate) mod about;
 pub(crate) mod called;
 pub(crate) mod completion;
 pub(crate) mod confirm;
+pub(crate) mod connector;
 pub(crate) mod level;
 pub(crate) mod message;
 pub(crate) mod prompts;

@@ -30,7 +30,7 @@ const PAGE: usize = 100;
 const CURSOR: usize = 4 << 10;
 
 /// The address of a document.
-fn address(id: &str) -> String {
+pub(crate) fn address(id: &str) -> String {
     format!("{BEGINNING}{}", utf8_percent_encode(id, NON_ALPHANUMERIC))
 }
 

@@ -68,6 +68,13 @@ pub(crate) struct Headers {
     pub(crate) name: Header,
 }
 
+/// Whether a client with these headers may send several messages at once. Revisions that allow it are named by no header, or by
+/// their own name.
+pub(crate) fn takes_several(headers: &Headers) -> bool {
+    let of_its_own = ["2024-11-05", "2025-03-26"];
+    headers.version == Header::Absent || of_its_own.iter().any(|own| headers.version.is(own))
+}
+
 impl Revision {
     /// Of a message with these headers.
     ///
@@ -192,6 +199,18 @@ mod tests {
     fn stateless(name: &str) -> Value {
         json!({"name": name, "_meta": {"io.modelcontextprotocol/protocolVersion": "2026-07-28",
             "io.modelcontextprotocol/clientCapabilities": {}}})
+    }
+
+    #[test]
+    fn lists_of_messages_are_of_the_revisions_that_have_them() {
+        for (version, takes) in [
+            ("", true),
+            ("2025-03-26", true),
+            ("2025-06-18", false),
+            ("2026-07-28", false),
+        ] {
+            assert_eq!(takes_several(&headers(version, "", "")), takes, "{version}");
+        }
     }
 
     #[test]

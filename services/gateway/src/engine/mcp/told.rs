@@ -8,12 +8,17 @@ use serde_json::{Value, json};
 use tg_schemas::limits::{MCP_ANSWER, MCP_TEXT, human};
 use tg_schemas::{Error, ErrorCode, Term, Triple};
 
+use super::connector;
 use super::tools::{Answer, Tool};
 use crate::engine::rdf::terms;
 use crate::engine::translate::{Body, error_value};
 
-/// The result of a call whose operation answered.
-pub(crate) fn result(tool: &Tool, body: &Body, offset: usize) -> CallToolResult {
+/// The result of a call whose operation answered: for the text of a document from a place on.
+pub(crate) fn result(
+    tool: &Tool,
+    body: &Body,
+    (document, offset): (&str, usize),
+) -> CallToolResult {
     if let Some(error) = body.get("error").filter(|error| !error.is_null()) {
         let text = |key: &str| error.get(key).and_then(Value::as_str).unwrap_or_default();
         return failure(&Error::typed(text("type"), text("message")));
@@ -29,6 +34,10 @@ pub(crate) fn result(tool: &Tool, body: &Body, offset: usize) -> CallToolResult 
         Answer::Results => results(body),
         Answer::Content => content(body, offset).map(text),
         Answer::Added => Ok(data(added(body))),
+        Answer::Found => Ok(data(connector::found(&connector::ids(body), &Body::new()))),
+        Answer::Fetched => {
+            content(body, offset).map(|text| data(connector::fetched(document, &text)))
+        }
         Answer::Listing(key, name, keys) => Ok(data(listing(body, (key, name), keys))),
     };
     told.and_then(bounded)
@@ -47,7 +56,7 @@ fn text(text: String) -> CallToolResult {
 }
 
 /// As data, and as the text of the same for those who read texts alone.
-fn data(value: Value) -> CallToolResult {
+pub(crate) fn data(value: Value) -> CallToolResult {
     let mut told = text(value.to_string());
     told.structured_content = Some(value);
     told
@@ -229,7 +238,7 @@ mod tests {
 
     fn told(tool: &str, body: Value, offset: usize) -> (String, Value) {
         let body = body.as_object().cloned().unwrap();
-        let result = result(find(tool).unwrap(), &body, offset);
+        let result = result(find(tool).unwrap(), &body, ("d", offset));
         let shown = serde_json::to_value(&result).unwrap();
         let text = shown["content"][0]["text"].as_str().unwrap().to_owned();
         (text, shown)
@@ -313,6 +322,18 @@ mod tests {
         );
         let (text, _) = told("chat_with_agent", json!({"result": {"content": "hi"}}), 0);
         assert_eq!(text, "hi");
+    }
+
+    #[test]
+    fn what_is_fetched_has_its_id_and_its_address() {
+        let body = json!({"content": STANDARD.encode("# Skagen\nIt is grey.")});
+        let (text, shown) = told("fetch", body, 0);
+        let whole = json!({"id": "d", "title": "Skagen", "text": "# Skagen\nIt is grey.",
+            "url": "threadgraph://document/d"});
+        assert_eq!(shown["structuredContent"], whole);
+        assert_eq!(text, whole.to_string());
+        let (_, shown) = told("search", json!({"chunks": [{"chunk_id": "c"}]}), 0);
+        assert_eq!(shown["structuredContent"]["results"][0]["id"], "c");
     }
 
     #[test]

@@ -51,6 +51,10 @@ pub(crate) enum Answer {
     Content,
     /// What was added.
     Added,
+    /// What a search found.
+    Found,
+    /// The text of what it found.
+    Fetched,
     /// The entries of a listing under a key, under a name, with these keys of each; without any, as they are.
     Listing(&'static str, &'static str, &'static [&'static str]),
 }
@@ -389,6 +393,30 @@ pub(crate) const TOOLS: &[Tool] = &[
         &[PAGE, AFTER],
         Answer::Listing("flow-ids", "flows", &[]),
     ),
+    // By these two names ChatGPT searches a server.
+    asks(
+        "search",
+        "keyword-index",
+        (
+            "Search",
+            "Finds passages of the documents that hold the words of a query, best first: their ids, how they begin, and their \
+             addresses. fetch reads one.",
+        ),
+        &[argument("query", Form::Required, "query", "The words")],
+        Answer::Found,
+    ),
+    reads(
+        "fetch",
+        ("librarian", "get-document-content"),
+        ("Fetch", "Reads the text of something that search found."),
+        &[argument(
+            "id",
+            Form::Required,
+            "document-id",
+            "Id of a result of search",
+        )],
+        Answer::Fetched,
+    ),
 ];
 
 const ABOUT_DOCUMENT: &[&str] = &["id", "title", "kind", "comments", "tags", "parent-id"];
@@ -402,6 +430,11 @@ impl Tool {
     /// Whether it tells how it goes while it is answered.
     pub(crate) fn tells(&self) -> bool {
         self.of == Of::Kind("agent")
+    }
+
+    /// Whether it finds what the library knows more of.
+    pub(crate) fn finds(&self) -> bool {
+        self.answer == Answer::Found
     }
 
     /// As it is listed; `defaults` are the flow and the collection where a call names none.

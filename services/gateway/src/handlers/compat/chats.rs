@@ -1,4 +1,4 @@
-//! Chats in the words of several APIs: `POST /v1/chat/completions`, `POST /v1/messages` and
+//! Chats in the words of several APIs: `POST /v1/chat/completions`, `POST /v1/completions`, `POST /v1/messages` and
 //! `POST /v1/responses`. Each is read, asked and answered alike, by a model or by an agent.
 
 use axum::body::Body as HttpBody;
@@ -19,6 +19,7 @@ use crate::call::{Call, Meta};
 use crate::engine::compat::agents::{self, Definition};
 use crate::engine::compat::augment;
 use crate::engine::compat::chat::reply::Chat;
+use crate::engine::compat::completions::reply::Completions;
 use crate::engine::compat::dialect::{Dialect, Head};
 use crate::engine::compat::errors::CompatError;
 use crate::engine::compat::messages::reply::Messages;
@@ -44,6 +45,16 @@ pub(crate) async fn chat(
     body: HttpBody,
 ) -> Response {
     answered::<Chat>(app, meta, headers, body).await
+}
+
+/// `POST /v1/completions`.
+pub(crate) async fn completions(
+    State(app): State<Shared>,
+    Extension(meta): Extension<Meta>,
+    headers: HeaderMap,
+    body: HttpBody,
+) -> Response {
+    answered::<Completions>(app, meta, headers, body).await
 }
 
 /// `POST /v1/messages`.

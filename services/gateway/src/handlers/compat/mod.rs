@@ -13,7 +13,7 @@ use serde_json::Value;
 use tg_schemas::operations::{FailureCode, SESSIONS};
 use tg_schemas::{Error, ErrorCode, WorkspaceId};
 
-pub(crate) use chats::{chat, count_tokens, messages, responses};
+pub(crate) use chats::{chat, completions, count_tokens, messages, responses};
 pub(crate) use embeddings::embed;
 pub(crate) use kept::{cancel_response, delete_response, read_response};
 pub(crate) use models::{health, list, one, used};

@@ -13,5 +13,5 @@ pub(crate) use assistants::{assistant, search};
 pub(crate) use runs::{
     cancel, create, join, list, one, stateless, stateless_stream, stream, stream_joined, wait,
 };
-pub(crate) use threads::{begin, delete, find, history, state, thread};
-pub(crate) use told::nothing;
+pub(crate) use threads::{begin, copy, delete, find, history, state, thread};
+pub(crate) use told::{not_allowed, nothing};

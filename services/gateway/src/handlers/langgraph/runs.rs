@@ -12,9 +12,10 @@ use tg_schemas::operations::{
     SentMessage, Session, SessionMessage, TurnResult, WhenBusy, WhichMessages,
 };
 
-use super::stream::{Begun, Stream, begun};
+use super::stream::{Begun, Stream, begun, ended};
 use super::threads;
 use super::told::{answered, unfit};
+use crate::budget::Reading;
 use crate::call::Meta;
 use crate::engine::langgraph::asked::{Modes, Run};
 use crate::engine::langgraph::events::Told;
@@ -84,8 +85,14 @@ pub(crate) async fn wait(
         let run = Run::read(&body).map_err(unfit)?;
         drop(body);
         if run.cancels {
-            let reason = "must be continue where the end of a run is waited for";
-            return Err(unfit(Failure::invalid("on_disconnect", reason)));
+            let caller = caller.bounded();
+            let (session, begun) = begins(&caller, &thread, &run, reading).await?;
+            let place = place(&thread, &begun.run);
+            ended(&caller, &session.id, begun).await?;
+            let messages = caller.messages(&session.id, None).await?;
+            let mut response = caller.reply(&shown::values(&messages)).await;
+            response.headers_mut().extend(place);
+            return Ok(response);
         }
         let session = place_of(&caller, &thread, &run).await?;
         let sent = sent(&caller, &session, &run);
@@ -295,14 +302,25 @@ async fn starts(
     let (body, reading) = caller.body(body).await?;
     let run = Run::read(&body).map_err(unfit)?;
     drop(body);
-    let session = place_of(caller, thread, &run).await?;
-    let sent = sent(caller, &session, &run);
+    let (session, begun) = begins(caller, thread, &run, reading).await?;
+    Ok((run, session, begun))
+}
+
+/// Begins a run that was read.
+async fn begins(
+    caller: &Caller,
+    thread: &str,
+    run: &Run,
+    reading: Option<Reading>,
+) -> Result<(Session, Begun), Object> {
+    let session = place_of(caller, thread, run).await?;
+    let sent = sent(caller, &session, run);
     let mut running = caller.start::<SendMessage>(&sent, true).await?;
     if let Some(reading) = reading {
         running = running.holding(reading);
     }
     let begun = begun(running).await?;
-    Ok((run, session, begun))
+    Ok((session, begun))
 }
 
 /// The thread of a run, where it goes on from its last state.

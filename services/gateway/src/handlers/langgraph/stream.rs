@@ -62,8 +62,62 @@ fn named(mut body: Body, failed: bool) -> Result<(String, Body), Object> {
     }
 }
 
+/// The failure that the last event of a turn is.
+fn failure_of(name: &str, data: &Body) -> Option<Object> {
+    if name != "error" {
+        return None;
+    }
+    let text = data.get("error_message").cloned().unwrap_or_default();
+    let code = FailureCode::UpstreamError.as_str();
+    let failure = [("code", code.into()), ("message", text)];
+    let failure = failure.map(|(key, value)| (key.to_owned(), value));
+    Some(failure.into_iter().collect())
+}
+
+/// Waits for the end of a run, which ends where its client leaves before.
+pub(super) async fn ended(caller: &Caller, thread: &str, begun: Begun) -> Result<(), Object> {
+    let mut leaver = Leaver::of(caller, thread, &begun.run)?;
+    let outcome = last_of(begun).await;
+    leaver.0 = None;
+    outcome
+}
+
+/// Reads a run to its last event.
+async fn last_of(begun: Begun) -> Result<(), Object> {
+    if let Some((name, data)) = begun.first {
+        return failure_of(&name, &data).map_or(Ok(()), Err);
+    }
+    let mut running = begun.running;
+    loop {
+        match running.next().await {
+            Some(Part::Body { body, last, failed }) => {
+                let (name, data) = named(body.into_tree(), failed)?;
+                if last {
+                    return failure_of(&name, &data).map_or(Ok(()), Err);
+                }
+            }
+            Some(Part::Error(error)) => return Err(failed_with(&error)),
+            None => return Err(incomplete()),
+        }
+    }
+}
+
 /// Ends a run whose client leaves before the last event.
 struct Leaver(Option<(Caller, CancelledTurn)>);
+
+impl Leaver {
+    /// Of a run of a thread.
+    fn of(caller: &Caller, thread: &str, run: &str) -> Result<Self, Object> {
+        let which = caller.turn(thread, run);
+        let caller = Caller::of(
+            caller.app.clone(),
+            caller.identity.clone(),
+            caller.meta.clone(),
+            caller.headers.clone(),
+        )?;
+        Ok(Self(Some((caller, which))))
+    }
+}
 
 impl Drop for Leaver {
     fn drop(&mut self) {
@@ -113,15 +167,7 @@ impl Stream {
 
     /// The same of a run that ends where its client leaves.
     pub(super) fn ends_with_its_client(mut self, run: &str) -> Result<Self, Object> {
-        let own = &self.caller;
-        let which = own.turn(&self.thread, run);
-        let caller = Caller::of(
-            own.app.clone(),
-            own.identity.clone(),
-            own.meta.clone(),
-            own.headers.clone(),
-        )?;
-        self.leaver = Leaver(Some((caller, which)));
+        self.leaver = Leaver::of(&self.caller, &self.thread, run)?;
         Ok(self)
     }
 
@@ -166,12 +212,8 @@ impl Stream {
     /// Adds what the last event of a turn is.
     async fn over(&mut self, name: &str, data: &Body) {
         self.leaver.0 = None;
-        if name == "error" {
-            let text = data.get("error_message").cloned().unwrap_or_default();
-            let code = FailureCode::UpstreamError.as_str();
-            let failure = [("code", code.into()), ("message", text)];
-            let failure = failure.map(|(key, value)| (key.to_owned(), value));
-            self.failed(&failure.into_iter().collect());
+        if let Some(failure) = failure_of(name, data) {
+            self.failed(&failure);
             return;
         }
         self.pending.extend(self.told.take(name, data));

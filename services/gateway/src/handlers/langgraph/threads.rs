@@ -7,9 +7,9 @@ use axum::response::{IntoResponse, Response};
 use serde_json::Value;
 use tg_schemas::limits::CHAT_BODY;
 use tg_schemas::operations::{
-    CompactStrategy, CreateSession, Empty, Failure, FailureCode, ListMessages, ListNamedAgents,
-    ListSessions, NewSession, Object, Session, SessionMessage, WhenBusy, WhichMessages,
-    WhichSessions,
+    CompactStrategy, CreateSession, Empty, ExportSession, Failure, FailureCode, ImportSession,
+    ImportedSession, ListMessages, ListNamedAgents, ListSessions, NewSession, Object, OneSession,
+    Session, SessionMessage, WhenBusy, WhichMessages, WhichSessions,
 };
 
 use super::told::{answered, unfit};
@@ -182,6 +182,30 @@ pub(crate) async fn thread(
     answered(app, meta, headers, |caller| async move {
         let found = caller.thread(&id).await?;
         shown_as_is(&caller, &found).await
+    })
+    .await
+}
+
+/// `POST /langgraph/threads/{thread_id}/copy`: another thread with the same messages, under ids of their own.
+pub(crate) async fn copy(
+    State(app): State<Shared>,
+    Extension(meta): Extension<Meta>,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+) -> Response {
+    answered(app, meta, headers, |caller| async move {
+        let found = caller.thread(&id).await?;
+        let which = OneSession {
+            name: found.agent.clone(),
+            ..caller.which(&found.id)
+        };
+        let copied = ImportedSession {
+            name: found.agent,
+            user_id: caller.user.clone(),
+            document: caller.ask::<ExportSession>(&which).await?,
+        };
+        let made = caller.ask::<ImportSession>(&copied).await?;
+        shown_as_is(&caller, &made).await
     })
     .await
 }

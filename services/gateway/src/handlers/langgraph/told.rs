@@ -55,9 +55,13 @@ where
 
 /// What is not there, below `/langgraph`.
 pub(crate) fn nothing(meta: &Meta) -> Response {
-    let failure = object_of(&Failure::new(
-        FailureCode::NotFound,
-        "there is no such endpoint",
-    ));
-    told(&failure, &meta.request_id)
+    let failure = Failure::new(FailureCode::NotFound, "there is no such endpoint");
+    told(&object_of(&failure), &meta.request_id)
+}
+
+/// What is there below `/langgraph` and does not take this method.
+pub(crate) fn not_allowed(meta: &Meta) -> Response {
+    let text = "this endpoint does not take this method";
+    let failure = Failure::new(FailureCode::MethodNotAllowed, text);
+    told(&object_of(&failure), &meta.request_id)
 }

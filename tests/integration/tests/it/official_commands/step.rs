@@ -1,14 +1,12 @@
 //! One run of an official command, and what is to be seen of it.
 
 use std::collections::HashMap;
-use std::process::Stdio;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
-use serde_json::{Value, json};
-use tg_testkit::process::{Output, root};
-use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
-use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+use serde_json::Value;
+use tg_testkit::official::official_within;
+use tg_testkit::process::Output;
 use tokio::time::Instant;
 
 /// How long a command may take, and how long until what was accepted is stored, on a busy machine.
@@ -121,12 +119,14 @@ impl Step {
     }
 
     /// Runs it, again and again if it is to become so.
-    pub(super) async fn take(&self, scripts: &mut Scripts, values: &mut Values) -> Result<()> {
+    pub(super) async fn take(&self, url: &str, key: &str, values: &mut Values) -> Result<()> {
         let line: Vec<String> = self.line.iter().map(|text| values.fill(text)).collect();
+        let args: Vec<&str> = line.iter().skip(1).map(String::as_str).collect();
+        let command = line.first().context("a command")?;
         let end = Instant::now() + TIMEOUT;
         let output = loop {
             let patience = if self.code.is_some() { TIMEOUT } else { LOOK };
-            let output = scripts.run(&line, patience).await?;
+            let output = official_within(url, key, command, &args, patience).await?;
             match self.check(&output, values) {
                 Ok(()) => break output,
                 Err(_) if self.until && Instant::now() < end => {
@@ -167,51 +167,5 @@ impl Values {
             filled = filled.replace(&format!("{{{name}}}"), value);
         }
         filled
-    }
-}
-
-/// The scripts of the official package, run one after the other.
-pub(super) struct Scripts {
-    _child: Child,
-    ask: ChildStdin,
-    answers: Lines<BufReader<ChildStdout>>,
-}
-
-impl Scripts {
-    pub(super) fn start(url: &str, key: &str) -> Result<Self> {
-        let mut child = Command::new(root().join(".cache/venv/bin/python3"))
-            .arg(root().join("tests/integration/clients/official_commands.py"))
-            .env("TRUSTGRAPH_URL", url)
-            .env("TRUSTGRAPH_API", url)
-            .env("TRUSTGRAPH_TOKEN", key)
-            .env("XDG_CONFIG_HOME", "/nowhere")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .kill_on_drop(true)
-            .spawn()
-            .context("cannot run Python: run the set-up first")?;
-        let ask = child.stdin.take().context("no input")?;
-        let answers = child.stdout.take().context("no output")?;
-        Ok(Self {
-            _child: child,
-            ask,
-            answers: BufReader::new(answers).lines(),
-        })
-    }
-
-    async fn run(&mut self, line: &[String], patience: Duration) -> Result<Output> {
-        let (command, args) = line.split_first().context("a command")?;
-        let ask = json!({"command": command, "args": args, "patience": patience.as_secs()});
-        self.ask.write_all(format!("{ask}\n").as_bytes()).await?;
-        let answer = tokio::time::timeout(TIMEOUT * 2, self.answers.next_line()).await;
-        let answer = answer.with_context(|| format!("{line:?} did not end"))??;
-        let answer: Value = serde_json::from_str(&answer.context("the scripts ended")?)?;
-        let text = |name: &str| answer[name].as_str().unwrap_or_default().to_owned();
-        let code = answer["code"].as_i64();
-        Ok(Output {
-            code: code.and_then(|code| i32::try_from(code).ok()),
-            stdout: text("stdout"),
-            stderr: text("stderr"),
-        })
     }
 }

@@ -5,7 +5,8 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use tg_schemas::Error;
 
-use super::request;
+use super::functions;
+use super::request::{self, Form};
 use crate::engine::compat::dialect::{self, Asked, Dialect, Head, data, reason, said};
 use crate::engine::compat::errors::CompatError;
 use crate::engine::compat::used::Used;
@@ -17,18 +18,31 @@ const DONE: &[u8] = b"data: [DONE]\n\n";
 /// Chat completions.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Chat {
-    /// With what it used, in a piece of its own.
-    with_usage: bool,
+    /// What the request says of its form.
+    form: Form,
     /// Something was sent.
     begun: bool,
 }
 
 impl Chat {
     /// An answer that nothing was sent of.
-    fn new(with_usage: bool) -> Self {
-        Self {
-            with_usage,
-            begun: false,
+    fn new(form: Form) -> Self {
+        Self { form, begun: false }
+    }
+
+    /// The tools that an answer calls, by the key that its client reads.
+    fn calls(&self, body: &Body, numbered: bool) -> Option<(&'static str, Value)> {
+        match self.form.functions {
+            true => functions::called(dialect::calls(body)).map(|call| ("function_call", call)),
+            false => calls(body, numbered).map(|calls| ("tool_calls", calls.into())),
+        }
+    }
+
+    /// Why an answer ended, as its client knows it.
+    fn reason<'a>(&self, body: &'a Body) -> &'a str {
+        match self.form.functions {
+            true => functions::reason(reason(body)),
+            false => reason(body),
         }
     }
 }
@@ -121,12 +135,11 @@ impl Chat {
             }
         }
         if last {
-            if let Some(calls) = calls(body, true) {
-                let delta = json!({"tool_calls": calls});
-                chunks.push(chunk(head, model, delta, None));
+            if let Some((key, calls)) = self.calls(body, true) {
+                chunks.push(chunk(head, model, json!({key: calls}), None));
             }
-            chunks.push(chunk(head, model, json!({}), Some(reason(body))));
-            if self.with_usage {
+            chunks.push(chunk(head, model, json!({}), Some(self.reason(body))));
+            if self.form.with_usage {
                 chunks.push(Chunk {
                     choices: Vec::new(),
                     usage: Some(usage(body)),
@@ -142,7 +155,7 @@ impl Dialect for Chat {
     const END: &'static [u8] = DONE;
 
     fn read(body: &Body) -> Result<(Asked, Self), Error> {
-        request::read(body).map(|(asked, with_usage)| (asked, Self::new(with_usage)))
+        request::read(body).map(|(asked, form)| (asked, Self::new(form)))
     }
 
     fn failure(fault: &CompatError, request_id: &str) -> Value {
@@ -156,8 +169,8 @@ impl Dialect for Chat {
             // As servers of reasoning models name it.
             message["reasoning_content"] = thought.clone();
         }
-        if let Some(calls) = calls(body, false) {
-            message["tool_calls"] = calls.into();
+        if let Some((key, calls)) = self.calls(body, false) {
+            message[key] = calls;
             if text.is_empty() {
                 message["content"] = Value::Null;
             }
@@ -166,7 +179,7 @@ impl Dialect for Chat {
             "id": id(head), "object": "chat.completion", "created": head.created,
             "model": head.model(body),
             "choices": [
-                {"index": 0, "message": message, "logprobs": null, "finish_reason": reason(body)},
+                {"index": 0, "message": message, "logprobs": null, "finish_reason": self.reason(body)},
             ],
             "usage": usage(body),
         })
@@ -197,13 +210,20 @@ mod tests {
         }
     }
 
+    fn with_usage() -> Chat {
+        Chat::new(Form {
+            with_usage: true,
+            functions: false,
+        })
+    }
+
     /// 45: the shapes.
     #[test]
     fn a_whole_answer_has_the_shape_of_the_api() {
         let used = json!({"input": 3, "output": 2, "total": 5, "cache_read": 1});
         let last =
             body(json!({"content": "hi", "model": "m", "finish_reason": "length", "usage": used}));
-        let chat = Chat::new(true);
+        let chat = with_usage();
         let whole = chat.whole(&head(), &last);
         assert_eq!(
             (&whole["object"], &whole["model"], &whole["id"]),
@@ -230,7 +250,7 @@ mod tests {
 
     #[test]
     fn a_piece_has_its_keys_in_the_order_of_the_api() {
-        let mut chat = Chat::new(true);
+        let mut chat = with_usage();
         read(&mut chat, &body(json!({"delta": "h"})), false);
         let events = chat.events(&head(), &body(json!({"delta": "i"})), true);
         let before = r#"data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":5,"model":"asked","choices":["#;
@@ -247,8 +267,31 @@ mod tests {
     }
 
     #[test]
+    fn a_client_of_functions_reads_one_call_whole_and_streamed() {
+        let form = Form {
+            with_usage: false,
+            functions: true,
+        };
+        let last = body(
+            json!({"tool_calls": [{"id": "c", "name": "add", "arguments": "{}"}],
+                              "finish_reason": "tool_calls"}),
+        );
+        let call = json!({"name": "add", "arguments": "{}"});
+        let choice = Chat::new(form).whole(&head(), &last)["choices"][0].clone();
+        assert_eq!(choice["message"]["function_call"], call);
+        assert!(choice["message"].get("tool_calls").is_none());
+        assert_eq!(
+            (&choice["message"]["content"], &choice["finish_reason"]),
+            (&Value::Null, &json!("function_call"))
+        );
+        let pieces = read(&mut Chat::new(form), &last, true);
+        assert_eq!(pieces[1]["choices"][0]["delta"]["function_call"], call);
+        assert_eq!(pieces[2]["choices"][0]["finish_reason"], "function_call");
+    }
+
+    #[test]
     fn a_streamed_answer_begins_with_its_role_and_ends_with_its_usage() {
-        let mut chat = Chat::new(true);
+        let mut chat = with_usage();
         let first = read(&mut chat, &body(json!({"delta": "h"})), false);
         assert_eq!(first[0]["choices"][0]["delta"]["role"], "assistant");
         assert_eq!(first[1]["choices"][0]["delta"]["content"], "h");

@@ -3,17 +3,29 @@
 use serde_json::{Map, Value, json};
 use tg_schemas::Error;
 
-use crate::engine::compat::asking::{add_most, add_sampling, arguments, begun, model, result};
+use super::functions;
+use crate::engine::compat::asking::{
+    add_most, add_sampling, add_stop, allowed, arguments, begun, model, result, with_usage,
+};
 use crate::engine::compat::dialect::Asked;
 use crate::engine::compat::responses::request::turns as turns_of_items;
 use crate::engine::translate::fields::fault;
 use crate::engine::translate::{Body, Fields};
 
-/// Reads a request, and whether its answer says what it used. Fields that are not known mean nothing.
+/// What a request says of the form of its answer.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Form {
+    /// A stream says in a piece of its own what it used.
+    pub(super) with_usage: bool,
+    /// The client knows functions and no tools.
+    pub(super) functions: bool,
+}
+
+/// Reads a request, and the form of its answer. Fields that are not known mean nothing.
 ///
 /// # Errors
 /// `bad-request`, with the field that is missing or wrong, or that asks for what is not done here.
-pub(super) fn read(body: &Body) -> Result<(Asked, bool), Error> {
+pub(super) fn read(body: &Body) -> Result<(Asked, Form), Error> {
     let fields = Fields::new(body);
     let model = model(&fields)?;
     let messages = turns(&fields)?;
@@ -21,21 +33,24 @@ pub(super) fn read(body: &Body) -> Result<(Asked, bool), Error> {
         return Err(fault("n", "must be 1: one answer is given"));
     }
     let streaming = fields.flag("stream")?;
-    let options = fields.object("stream_options")?;
-    let with_usage = options.map(|own| own.flag("include_usage")).transpose()?;
-    let mut own = begun(&model, messages, tools(&fields)?, streaming);
+    let mut tools = tools(&fields)?;
+    let functions = tools.is_empty() && fields.value("functions").is_some();
+    let choice = match functions {
+        true => {
+            tools = offered_functions(&fields)?;
+            functions::choice(&fields)?
+        }
+        false => choice(&fields, &mut tools)?,
+    };
+    let form = Form {
+        with_usage: with_usage(&fields)?,
+        functions,
+    };
+    let mut own = begun(&model, messages, tools, streaming);
     add_sampling(&fields, &mut own);
     add_most(&fields, &["max_completion_tokens", "max_tokens"], &mut own);
-    match fields.value("stop") {
-        None => {}
-        Some(Value::String(one)) => {
-            own.insert("stop".into(), json!([one]));
-        }
-        Some(_) => {
-            own.insert("stop".into(), fields.texts("stop")?.into());
-        }
-    }
-    if let Some(choice) = choice(&fields)? {
+    add_stop(&fields, &mut own)?;
+    if let Some(choice) = choice {
         own.insert("tool_choice".into(), choice.into());
     }
     own.extend(format(&fields)?);
@@ -44,7 +59,7 @@ pub(super) fn read(body: &Body) -> Result<(Asked, bool), Error> {
         model,
         streaming,
     };
-    Ok((asked, with_usage.unwrap_or(false)))
+    Ok((asked, form))
 }
 
 /// The chat. Cursor sends the items of a response under `input` in the place of messages.
@@ -56,7 +71,13 @@ fn turns(fields: &Fields<'_>) -> Result<Vec<Value>, Error> {
     if messages.is_empty() {
         return Err(fault("messages", "must have at least one message"));
     }
-    messages.iter().map(turn).collect()
+    let mut calls = functions::Calls::default();
+    let turns = messages.iter().map(|message| -> Result<Value, Error> {
+        let mut turn = turn(message)?;
+        calls.join(message, &mut turn)?;
+        Ok(turn)
+    });
+    turns.collect()
 }
 
 /// The text of a message, itself or in parts, and the addresses of its pictures. What a model thought is left out: no model here
@@ -152,11 +173,20 @@ fn is_function(tool: &Fields<'_>) -> bool {
 
 /// A function: below a key, or flat, as responses have it.
 fn tool(tool: &Fields<'_>) -> Result<Value, Error> {
-    let function = match tool.object("function")? {
-        Some(function) => function,
-        None if tool.value("name").is_some() => tool.clone(),
-        None => return Err(tool.fault("function", "is required")),
-    };
+    match tool.object("function")? {
+        Some(function) => declared(&function),
+        None if tool.value("name").is_some() => declared(tool),
+        None => Err(tool.fault("function", "is required")),
+    }
+}
+
+/// The functions of a client that knows no tools.
+fn offered_functions(fields: &Fields<'_>) -> Result<Vec<Value>, Error> {
+    let functions = fields.objects("functions")?;
+    functions.iter().map(declared).collect()
+}
+
+fn declared(function: &Fields<'_>) -> Result<Value, Error> {
     let mut own = json!({
         "name": function.required_text("name")?,
         "description": function.text("description")?,
@@ -167,8 +197,8 @@ fn tool(tool: &Fields<'_>) -> Result<Value, Error> {
     Ok(own)
 }
 
-/// Which tool is to be called: a word, or the name of one.
-fn choice(fields: &Fields<'_>) -> Result<Option<String>, Error> {
+/// Which tool is to be called: a word, or the name of one. It may allow some of the tools only.
+fn choice(fields: &Fields<'_>, tools: &mut Vec<Value>) -> Result<Option<String>, Error> {
     match fields.value("tool_choice") {
         None => Ok(None),
         Some(Value::String(word)) if ["auto", "none", "required"].contains(&word.as_str()) => {
@@ -179,6 +209,10 @@ fn choice(fields: &Fields<'_>) -> Result<Option<String>, Error> {
         Some(Value::Object(_)) => {
             let missing = || fault("tool_choice.function", "is required");
             let choice = fields.object("tool_choice")?.ok_or_else(missing)?;
+            if choice.text("type")? == "allowed_tools" {
+                let below = choice.object("allowed_tools")?;
+                return allowed(below.as_ref().unwrap_or(&choice), tools).map(Some);
+            }
             match (choice.text("type")?.as_str(), choice.object("function")?) {
                 // As a word, in the form of other APIs.
                 (word @ ("auto" | "none" | "required"), None) => Ok(Some(word.to_owned())),
@@ -225,13 +259,13 @@ fn format(fields: &Fields<'_>) -> Result<Map<String, Value>, Error> {
 mod tests {
     use super::*;
 
-    fn of(body: Value) -> Result<(Asked, bool), Error> {
+    fn of(body: Value) -> Result<(Asked, Form), Error> {
         read(body.as_object().unwrap())
     }
 
     #[test]
     fn a_request_is_read_into_the_words_of_the_flow() {
-        let (asked, with_usage) = of(json!({
+        let (asked, form) = of(json!({
             "model": "m", "stream": true, "stream_options": {"include_usage": true},
             "max_completion_tokens": 9, "stop": "END", "user": "u", "n": 1,
             "messages": [
@@ -246,7 +280,7 @@ mod tests {
         }))
         .unwrap();
         assert!(asked.streaming);
-        assert!(with_usage);
+        assert!(form.with_usage && !form.functions);
         let body = Value::Object(asked.body);
         assert_eq!(
             body["messages"][0],
@@ -341,7 +375,9 @@ mod tests {
     fn a_choice_of_tools_is_read_in_each_form() {
         let choice = |choice: Value| {
             let body = json!({"tool_choice": choice});
-            super::choice(&Fields::new(body.as_object().unwrap())).unwrap()
+            let mut tools = vec![json!({"name": "add"}), json!({"name": "see"})];
+            let chosen = super::choice(&Fields::new(body.as_object().unwrap()), &mut tools);
+            chosen.unwrap()
         };
         for (asked, read) in [
             (json!("any"), "required"),
@@ -350,9 +386,46 @@ mod tests {
             (json!({"type": "tool", "name": "add"}), "add"),
             (json!({"type": "function", "name": "add"}), "add"),
             (json!({"function": {"name": "add"}}), "add"),
+            (
+                json!({"type": "allowed_tools", "allowed_tools": {"mode": "required",
+                    "tools": [{"type": "function", "function": {"name": "add"}}]}}),
+                "required",
+            ),
         ] {
             assert_eq!(choice(asked).as_deref(), Some(read));
         }
+    }
+
+    /// A chat of a client that was written before there were tools.
+    #[test]
+    fn functions_are_tools_and_a_result_is_that_of_the_call_before_it() {
+        let (asked, form) = of(json!({
+            "model": "m", "function_call": {"name": "add"},
+            "functions": [{"name": "add", "description": "adds", "parameters": {"type": "object"}}],
+            "messages": [
+                {"role": "user", "content": "q"},
+                {"role": "assistant", "content": null, "function_call": {"name": "add", "arguments": "{"}},
+                {"role": "function", "name": "add", "content": "2"},
+                {"role": "assistant", "content": null, "function_call": {"name": "add", "arguments": "{}"}},
+                {"role": "function", "name": "add", "content": "4"},
+            ],
+        }))
+        .unwrap();
+        assert!(form.functions);
+        let body = Value::Object(asked.body);
+        assert_eq!(
+            (&body["tools"][0]["name"], &body["tool_choice"]),
+            (&json!("add"), &json!("add"))
+        );
+        let turns = &body["messages"];
+        let call = &turns[1]["tool_calls"][0];
+        assert_eq!(
+            (&call["name"], &call["arguments"]),
+            (&json!("add"), &json!("{\"cut_off\":\"{\"}"))
+        );
+        assert_eq!(turns[2]["tool_call_id"], call["id"]);
+        assert_eq!(turns[4]["tool_call_id"], turns[3]["tool_calls"][0]["id"]);
+        assert_ne!(turns[2]["tool_call_id"], turns[4]["tool_call_id"]);
     }
 
     #[test]
@@ -388,6 +461,12 @@ mod tests {
                 "messages[0].content: must be text: only the user and tools send pictures",
             ),
             (json!({"tools": [{}]}), "tools[0].function: is required"),
+            (json!({"functions": [{}]}), "functions[0].name: is required"),
+            (
+                json!({"tools": [{"name": "add"}], "tool_choice": {"type": "allowed_tools",
+                    "allowed_tools": {"tools": []}}}),
+                "tool_choice.allowed_tools.tools: must name a function of tools",
+            ),
             (
                 json!({"tool_choice": "some"}),
                 "tool_choice: must be auto, none, required or a function",

@@ -1,5 +1,6 @@
 //! Responses made of items: what is asked and what is answered.
 
+mod custom;
 pub(crate) mod kept;
 pub(crate) mod reply;
 pub(crate) mod request;

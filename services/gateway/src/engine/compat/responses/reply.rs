@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use tg_schemas::{Error, limits};
 
 use super::kept::{self, Kept, Wish};
-use super::request;
+use super::{custom, request};
 use crate::engine::compat::dialect::{Asked, Dialect, Head, calls, named, reason, said};
 use crate::engine::compat::errors::CompatError;
 use crate::engine::compat::used::Used;
@@ -178,20 +178,39 @@ impl Responses {
 
     fn call(&mut self, head: &Head, call: &Value, events: &mut Vec<Value>) {
         let at = self.output.len();
-        let item = called(&self.id(head), call);
+        let item = self.called(&self.id(head), call);
+        let takes_text = item.get("input").is_some();
+        let (key, word) = match takes_text {
+            true => ("input", "custom_tool_call_input"),
+            false => ("arguments", "function_call_arguments"),
+        };
         let mut begun = item.clone();
         begun["status"] = "in_progress".into();
-        begun["arguments"] = "".into();
+        begun[key] = "".into();
         let added = json!({"output_index": at, "item": begun});
         self.event("response.output_item.added", added, events);
         let place = json!({"item_id": item["id"], "output_index": at});
         let (mut delta, mut done) = (place.clone(), place);
-        delta["delta"] = item["arguments"].clone();
-        self.event("response.function_call_arguments.delta", delta, events);
-        done["arguments"] = item["arguments"].clone();
-        done["name"] = item["name"].clone();
-        self.event("response.function_call_arguments.done", done, events);
+        delta["delta"] = item[key].clone();
+        self.event(&format!("response.{word}.delta"), delta, events);
+        done[key] = item[key].clone();
+        if !takes_text {
+            done["name"] = item["name"].clone();
+        }
+        self.event(&format!("response.{word}.done"), done, events);
         self.complete(item, events);
+    }
+
+    /// A call as an item: of a function, or of a tool that takes a text.
+    fn called(&self, id: &str, call: &Value) -> Value {
+        let tools = self.repeated.get("tools").and_then(Value::as_array);
+        let mut tools = tools.into_iter().flatten();
+        let takes_text =
+            tools.any(|tool| tool["type"] == custom::KIND && tool["name"] == call["name"]);
+        match takes_text {
+            true => custom::item(id, call),
+            false => called(id, call),
+        }
     }
 
     /// What items are called: by the response, and by which of its items it is.
@@ -335,7 +354,7 @@ impl Dialect for Responses {
         }
         for call in calls(body) {
             let id = format!("{}_{}", head.id, output.len());
-            output.push(called(&id, call));
+            output.push(self.called(&id, call));
         }
         self.response(head, body, status(body), &output)
     }
@@ -493,6 +512,32 @@ mod tests {
                 .all(|at| events[*at]["logprobs"] == json!([]))
         );
         assert!(events[4].get("logprobs").is_none());
+    }
+
+    #[test]
+    fn a_call_of_a_tool_that_takes_a_text_is_answered_as_one() {
+        let repeated = body(json!({"tools": [
+            {"type": "custom", "name": "add"}, {"type": "function", "name": "see"}]}));
+        let end = body(json!({"finish_reason": "tool_calls", "tool_calls": [
+            {"id": "c", "name": "add", "arguments": "{\"input\": \"1\\n2\"}"},
+            {"id": "d", "name": "see", "arguments": "{}"}]}));
+        let whole = Responses::new(repeated.clone()).whole(&head(), &end);
+        let item = json!({"type": "custom_tool_call", "id": "ctc_1_0", "call_id": "c",
+            "name": "add", "input": "1\n2", "status": "completed"});
+        assert_eq!(whole["output"][0], item);
+        assert_eq!(whole["output"][1]["type"], "function_call");
+        let events = Responses::new(repeated).told(&head(), &end, true);
+        let of = |kind: &str| events.iter().find(|event| event["type"] == kind).unwrap();
+        assert_eq!(of("response.output_item.added")["item"]["input"], "");
+        for (kind, key) in [("delta", "delta"), ("done", "input")] {
+            let told = of(&format!("response.custom_tool_call_input.{kind}"));
+            assert_eq!(
+                (&told["item_id"], &told[key]),
+                (&json!("ctc_1_0"), &json!("1\n2"))
+            );
+        }
+        assert_eq!(of("response.output_item.done")["item"], item);
+        assert_eq!(of("response.function_call_arguments.done")["name"], "see");
     }
 
     #[test]

@@ -3,8 +3,11 @@
 use serde_json::{Map, Value, json};
 use tg_schemas::Error;
 
+use super::custom;
 use super::kept::Wish;
-use crate::engine::compat::asking::{add_most, add_sampling, arguments, begun, model, result};
+use crate::engine::compat::asking::{
+    add_most, add_sampling, allowed, arguments, begun, model, result,
+};
 use crate::engine::compat::dialect::Asked;
 use crate::engine::translate::fields::fault;
 use crate::engine::translate::{Body, Fields};
@@ -51,10 +54,12 @@ pub(super) fn read(body: &Body) -> Result<(Asked, Body, Wish), Error> {
     }
     let model = model(&fields)?;
     let streaming = fields.flag("stream")?;
-    let mut own = begun(&model, turns(&fields)?, tools(&fields)?, streaming);
+    let mut tools = tools(&fields)?;
+    let choice = choice(&fields, &mut tools)?;
+    let mut own = begun(&model, turns(&fields)?, tools, streaming);
     add_sampling(&fields, &mut own);
     add_most(&fields, &["max_output_tokens"], &mut own);
-    if let Some(choice) = choice(&fields)? {
+    if let Some(choice) = choice {
         own.insert("tool_choice".into(), choice.into());
     }
     own.extend(format(&fields)?);
@@ -108,8 +113,7 @@ fn add_item(item: &Fields<'_>, turns: &mut Vec<Value>) -> Result<(), Error> {
         "message" => turns.push(message(item)?),
         "function_call" => add_call(item, arguments(item, "arguments")?, turns)?,
         "custom_tool_call" => {
-            let input = json!({"input": item.text("input")?});
-            add_call(item, input.to_string(), turns)?;
+            add_call(item, custom::arguments(&item.text("input")?), turns)?;
         }
         "function_call_output" | "custom_tool_call_output" => {
             let (text, images) = content(item, "output")?;
@@ -181,32 +185,39 @@ fn content(item: &Fields<'_>, key: &str) -> Result<(String, Vec<String>), Error>
     Ok((text, images))
 }
 
-/// The tools that the model is offered. Codex names tools of a provider beside its functions in each request: they are left out, and
-/// the response shows which tools there are. Where no function is named they are refused.
+/// The tools that the model is offered. Codex names tools of a provider beside its own in each request: they are left out, and the
+/// response shows which tools there are. Where no other is named they are refused.
 fn tools(fields: &Fields<'_>) -> Result<Vec<Value>, Error> {
     let named = fields.objects("tools")?;
-    let has_functions = named.iter().any(is_function);
-    let offered = named
-        .iter()
-        .filter(|tool| !has_functions || is_function(tool));
+    let has_some = named.iter().any(is_offered);
+    let offered = named.iter().filter(|tool| !has_some || is_offered(tool));
     offered.map(tool).collect()
 }
 
-fn is_function(tool: &Fields<'_>) -> bool {
-    tool.value("type").is_some_and(|kind| kind == "function")
+fn is_offered(tool: &Fields<'_>) -> bool {
+    tool.value("type").is_some_and(is_run_by_client)
+}
+
+/// Whether the client runs tools of a type itself.
+fn is_run_by_client(kind: &Value) -> bool {
+    kind == "function" || kind == custom::KIND
 }
 
 /// Of the tools of a request those that the model is offered.
 fn offered(tools: &Value) -> Value {
     let named = tools.as_array().map_or(&[][..], Vec::as_slice);
-    let functions = named.iter().filter(|tool| tool["type"] == "function");
-    functions.cloned().collect()
+    let own = named.iter().filter(|tool| is_run_by_client(&tool["type"]));
+    own.cloned().collect()
 }
 
 fn tool(tool: &Fields<'_>) -> Result<Value, Error> {
-    if tool.text("type")? != "function" {
-        let why = "must be function: tools of providers are not run here";
-        return Err(tool.fault("type", why));
+    match tool.text("type")?.as_str() {
+        "function" => {}
+        custom::KIND => return custom::offered(tool),
+        _ => {
+            let why = "must be function or custom: tools of providers are not run here";
+            return Err(tool.fault("type", why));
+        }
     }
     let mut own = json!({
         "name": tool.required_text("name")?,
@@ -218,8 +229,8 @@ fn tool(tool: &Fields<'_>) -> Result<Value, Error> {
     Ok(own)
 }
 
-/// Which tool is to be called: a word, or the name of one.
-fn choice(fields: &Fields<'_>) -> Result<Option<String>, Error> {
+/// Which tool is to be called: a word, or the name of one. It may allow some of the tools only.
+fn choice(fields: &Fields<'_>, tools: &mut Vec<Value>) -> Result<Option<String>, Error> {
     let wrong = || fault("tool_choice", "must be auto, none, required or a function");
     match fields.value("tool_choice") {
         None => Ok(None),
@@ -229,7 +240,8 @@ fn choice(fields: &Fields<'_>) -> Result<Option<String>, Error> {
         Some(Value::Object(_)) => {
             let choice = fields.object("tool_choice")?.ok_or_else(wrong)?;
             match choice.text("type")?.as_str() {
-                "function" => choice.required_text("name").map(Some),
+                "function" | custom::KIND => choice.required_text("name").map(Some),
+                "allowed_tools" => allowed(&choice, tools).map(Some),
                 _ => Err(wrong()),
             }
         }
@@ -359,14 +371,15 @@ mod tests {
 
     /// A request as Codex sends it: what is not named in it means nothing.
     #[test]
-    fn tools_of_a_provider_are_left_out_beside_functions() {
+    fn tools_of_a_provider_are_left_out_beside_those_of_the_client() {
         let shell = json!({"type": "function", "name": "shell", "strict": false, "parameters": {"type": "object"}});
+        let patch = json!({"type": "custom", "name": "apply_patch", "format": {"type": "grammar"}});
         let (asked, repeated) = of(json!({
             "model": "m", "instructions": "You are a coding agent.", "store": false, "stream": true,
             "input": [{"type": "message", "role": "user", "content": [{"type": "input_text", "text": "q"}]}],
             "tools": [
                 shell,
-                {"type": "custom", "name": "apply_patch", "format": {"type": "grammar"}},
+                patch,
                 {"type": "web_search", "external_web_access": false},
                 {"type": "namespace", "name": "mcp", "tools": []},
             ],
@@ -376,9 +389,25 @@ mod tests {
         }))
         .unwrap();
         let offered = asked.body["tools"].as_array().unwrap();
-        assert_eq!((offered.len(), &offered[0]["name"]), (1, &json!("shell")));
-        assert_eq!(repeated["tools"], json!([shell]));
+        let names: Vec<&Value> = offered.iter().map(|tool| &tool["name"]).collect();
+        assert_eq!(names, ["shell", "apply_patch"]);
+        assert_eq!(repeated["tools"], json!([shell, patch]));
         assert!(asked.streaming);
+    }
+
+    #[test]
+    fn a_choice_may_allow_some_of_the_tools() {
+        let (asked, repeated) = of(json!({
+            "model": "m", "input": "q",
+            "tools": [{"type": "function", "name": "add"}, {"type": "function", "name": "see"}],
+            "tool_choice": {"type": "allowed_tools", "mode": "required",
+                "tools": [{"type": "function", "name": "see"}]},
+        }))
+        .unwrap();
+        let offered = asked.body["tools"].as_array().unwrap();
+        assert_eq!((offered.len(), &offered[0]["name"]), (1, &json!("see")));
+        assert_eq!(asked.body["tool_choice"], "required");
+        assert_eq!(repeated["tools"].as_array().unwrap().len(), 2);
     }
 
     #[test]
@@ -420,7 +449,7 @@ mod tests {
             ),
             (
                 json!({"tools": [{"type": "web_search"}]}),
-                "tools[0].type: must be function: tools of providers are not run here",
+                "tools[0].type: must be function or custom: tools of providers are not run here",
             ),
         ] {
             assert_eq!(ask(more), told);
