@@ -30,6 +30,7 @@ fn done(data: Value) -> OperationResponse {
 /// Sessions that answer what they were asked, as the title of a session or the text of a turn. The session `old` is archived,
 /// nobody has the session `none`, and in `empty` nothing was said when it was looked at. Sessions of `keeper` are the one that has
 /// a turn, those of `sleeper` are one whose turn does not end, those of `mute` are one that keeps no message, and `maven` has none.
+/// Sessions of `fresh` have the id that they are asked for under, and without one all are `s`.
 pub fn sessions(
     ended: Arc<watch::Sender<usize>>,
 ) -> Arc<Played<OperationRequest, OperationResponse>> {
@@ -63,6 +64,9 @@ pub fn sessions(
                 _ => {}
             }
             let agent = ask.request.get("name").and_then(Value::as_str);
+            if streaming && agent == Some("fresh") {
+                return Ok(begun().into());
+            }
             if streaming && session != Some("none") {
                 return Ok(events().into());
             }
@@ -102,6 +106,7 @@ pub fn sessions(
                     ErrorCode::NotFound,
                     json!({"code": "agent_not_found", "message": "m"}),
                 ),
+                ("create-session", Some(id)) if agent == Some("fresh") => done(json!({"id": id})),
                 ("create-session", _) if agent == Some("keeper") => done(json!({"id": THREAD})),
                 ("create-session", _) if agent == Some("sleeper") => done(json!({"id": SLOW})),
                 ("create-session", _) if agent == Some("mute") => done(json!({"id": MUTE})),

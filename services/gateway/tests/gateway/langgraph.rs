@@ -226,7 +226,26 @@ async fn a_thread_is_copied_with_its_messages(place: Place) {
     assert_eq!(status, 403);
 }
 
+/// A client may send one request id with all its requests.
+async fn threads_of_one_request_id_are_threads_of_their_own(place: Place) {
+    let world = World::start(&place, AuthMode::Iam).await;
+    let mut threads = Vec::new();
+    for topic in ["x", "y"] {
+        let request = world.http.post(world.url("/langgraph/threads"));
+        let request = request.bearer_auth("tg_admin").header("x-request-id", "r");
+        let metadata = json!({"graph_id": "fresh", "topic": topic});
+        let request = request.json(&json!({"metadata": metadata}));
+        let response = request.timeout(BOUND).send().await.unwrap();
+        assert_eq!(response.headers()["x-request-id"], "r");
+        let told: Value = response.json().await.unwrap();
+        let thread = told["thread_id"].as_str();
+        threads.push(thread.unwrap_or_else(|| panic!("{told}")).to_owned());
+    }
+    assert_ne!(threads[0], threads[1]);
+}
+
 on_both_buses!(
+    threads_of_one_request_id_are_threads_of_their_own,
     a_thread_is_copied_with_its_messages,
     messages_are_streamed_as_far_as_they_are_written,
     a_run_ends_with_its_client_where_that_was_asked_for,

@@ -215,7 +215,25 @@ async fn a_response_that_cannot_begin_leaves_no_session(place: Place) {
     }
 }
 
+/// A client may send one request id with all its requests.
+async fn responses_of_one_request_id_have_sessions_of_their_own(place: Place) {
+    let world = World::start(&place, AuthMode::Iam).await;
+    let mut sessions = Vec::new();
+    for input in ["x", "y"] {
+        let request = world.http.post(world.url(RESPONSES));
+        let request = request.bearer_auth("tg_admin").header("x-request-id", "r");
+        let request = request.json(&json!({"model": "agent/fresh", "input": input}));
+        let response = request.timeout(BOUND).send().await.unwrap();
+        assert_eq!(response.headers()["x-request-id"], "r");
+        let told: Value = response.json().await.unwrap();
+        let session = told["conversation"]["id"].as_str();
+        sessions.push(session.unwrap_or_else(|| panic!("{told}")).to_owned());
+    }
+    assert_ne!(sessions[0], sessions[1]);
+}
+
 on_both_buses!(
+    responses_of_one_request_id_have_sessions_of_their_own,
     a_response_that_cannot_begin_leaves_no_session,
     a_whole_response_has_no_more_time_than_other_answers,
     a_response_of_an_agent_of_a_file_is_a_turn_that_others_follow,

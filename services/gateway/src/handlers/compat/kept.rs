@@ -132,6 +132,8 @@ async fn session(
     let new = NewSession {
         name: agent.to_owned(),
         user_id: caller.user.clone(),
+        // Without an id, all sessions that a client asks for under one request id would be the same one.
+        session_id: Some(uuid::Uuid::new_v4().to_string()),
         compact_strategy: Some(CompactStrategy::Off),
         ..NewSession::default()
     };

@@ -359,7 +359,7 @@ async fn thread_of(caller: &Caller, thread: &str, run: &Run) -> Result<Session, 
     let found = match caller.thread(thread).await {
         Ok(found) => found,
         Err(failure) if threads::is_unknown(&failure) && run.creates => {
-            return threads::create(caller, &run.assistant, Some(thread.to_owned())).await;
+            return threads::create(caller, &run.assistant, thread.to_owned()).await;
         }
         Err(failure) => return Err(failure),
     };

@@ -54,7 +54,9 @@ pub(crate) async fn begin(
             Some(graph) => graph,
             None => first_agent(&caller).await?,
         };
-        let made = create(&caller, &agent, new.id).await?;
+        // Without an id, all threads that a client asks for under one request id would be the same one.
+        let id = new.id.unwrap_or_else(|| uuid::Uuid::new_v4().to_string());
+        let made = create(&caller, &agent, id).await?;
         Ok(caller.reply(&shown::thread(&made, &[], false)).await)
     })
     .await
@@ -271,11 +273,7 @@ pub(super) fn is_unknown(failure: &Object) -> bool {
 }
 
 /// Creates a thread. It is never shortened: what continued it would have another id.
-pub(super) async fn create(
-    caller: &Caller,
-    agent: &str,
-    id: Option<String>,
-) -> Result<Session, Object> {
+pub(super) async fn create(caller: &Caller, agent: &str, id: String) -> Result<Session, Object> {
     caller.ask::<CreateSession>(&new(caller, agent, id)).await
 }
 
@@ -283,16 +281,16 @@ pub(super) async fn create(
 pub(super) async fn give(caller: &Caller, agent: &str, id: &str) -> Result<Session, Object> {
     let taking = NewSession {
         takes_empty: true,
-        ..new(caller, agent, Some(id.to_owned()))
+        ..new(caller, agent, id.to_owned())
     };
     caller.ask::<CreateSession>(&taking).await
 }
 
-fn new(caller: &Caller, agent: &str, id: Option<String>) -> NewSession {
+fn new(caller: &Caller, agent: &str, id: String) -> NewSession {
     NewSession {
         name: agent.to_owned(),
         user_id: caller.user.clone(),
-        session_id: id,
+        session_id: Some(id),
         compact_strategy: Some(CompactStrategy::Off),
         ..NewSession::default()
     }
