@@ -66,9 +66,10 @@ impl WalLength {
         })
     }
 
-    /// Moves its pages into the file if they are to be moved. Pages that somebody still reads stay for the next time.
+    /// Moves its pages into the file if they are to be moved. Pages that somebody still reads stay for the next time. While the
+    /// writer's thread moves them SQLite would refuse it.
     pub(crate) fn checkpoint(&self, conn: &Connection) {
-        let Some(length) = self.0.as_ref().filter(|_| self.is_full()) else {
+        let Some(length) = self.0.as_ref().filter(|_| self.wants_moving()) else {
             return;
         };
         log_unmoved(move_pages(conn));
@@ -85,7 +86,7 @@ impl WalLength {
         let Some(length) = self.0.as_ref().filter(|_| self.is_full()) else {
             return;
         };
-        length.moving.store(true, Ordering::Relaxed);
+        let moving = Moving::begin(length);
         for _ in 0..PASSES {
             let before = length.pages();
             let moved = move_first();
@@ -96,7 +97,7 @@ impl WalLength {
             }
         }
         // The next commit may begin the log anew, and sync its header.
-        length.moving.store(false, Ordering::Relaxed);
+        drop(moving);
         self.checkpoint(&conn.lock());
     }
 }
@@ -108,6 +109,22 @@ impl Length {
 
     fn is_moving(&self) -> bool {
         self.moving.load(Ordering::Relaxed)
+    }
+}
+
+/// The writer's thread moves the pages of a log. It ends with a panic, too, after which that thread goes on.
+struct Moving<'a>(&'a Length);
+
+impl<'a> Moving<'a> {
+    fn begin(length: &'a Length) -> Self {
+        length.moving.store(true, Ordering::Relaxed);
+        Self(length)
+    }
+}
+
+impl Drop for Moving<'_> {
+    fn drop(&mut self) {
+        self.0.moving.store(false, Ordering::Relaxed);
     }
 }
 
@@ -124,6 +141,8 @@ fn log_unmoved(moved: Result<(), StorageError>) {
 
 #[cfg(test)]
 mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
     use super::*;
 
     #[test]
@@ -143,5 +162,23 @@ mod tests {
             assert_eq!(wal.wants_moving(), wanted, "{pages}");
         }
         assert!(WalLength::default().is_appended_to());
+    }
+
+    #[test]
+    fn a_log_is_full_until_nobody_else_moves_its_pages_also_where_that_panicked() {
+        let wal = WalLength(Some(Arc::default()));
+        let length = wal.0.as_ref().unwrap();
+        length.pages.store(CHECKPOINT, Ordering::Relaxed);
+        let conn = Mutex::new(Connection::open_in_memory().unwrap());
+        let panicked = catch_unwind(AssertUnwindSafe(|| {
+            wal.checkpoint_beside(&conn, || {
+                wal.checkpoint(&conn.lock());
+                assert!(wal.is_full());
+                panic!("the pages cannot be moved")
+            });
+        }));
+        assert!(panicked.is_err() && wal.wants_moving());
+        wal.checkpoint(&conn.lock());
+        assert!(!wal.is_full());
     }
 }

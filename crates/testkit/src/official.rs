@@ -28,6 +28,7 @@ impl Loaded {
             .arg(root().join("tests/integration/clients/official_commands.py"))
             // What the developer keeps is no part of a test.
             .env("XDG_CONFIG_HOME", "/nowhere")
+            .env_remove("TRUSTGRAPH_TOKEN")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()

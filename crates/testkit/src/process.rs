@@ -551,6 +551,7 @@ pub(crate) async fn run(
         .env("TRUSTGRAPH_URL", url)
         // What the developer keeps by `tg login` is no part of a test.
         .env("XDG_CONFIG_HOME", "/nowhere")
+        .env_remove("TRUSTGRAPH_TOKEN")
         .envs(variables.iter().filter(|(_, value)| !value.is_empty()).copied())
         .stdin(stdin)
         .kill_on_drop(true)

@@ -13,7 +13,7 @@ use tg_schemas::limits::MCP_MESSAGE;
 use super::mcp::Caller;
 use crate::budget::Reading;
 use crate::call::Meta;
-use crate::engine::mcp::message::{RpcError, id};
+use crate::engine::mcp::message::{RpcError, id, is_notification};
 use crate::engine::mcp::revision::INITIALIZE;
 use crate::error::json_written;
 
@@ -57,7 +57,11 @@ impl Caller {
     /// The text of an answer that has so much room; nothing where none is wanted.
     async fn answer_in_list(&self, message: Value, room: usize) -> Bytes {
         let of = message.get("id").cloned().and_then(|given| id(given).ok());
+        let is_notice = is_notification(&message);
         let told = |fault: RpcError| {
+            if is_notice {
+                return Bytes::new();
+            }
             let fault = match &of {
                 Some(id) => fault.of(id),
                 None => fault,

@@ -149,11 +149,13 @@ async fn a_list_of_messages_is_answered_by_a_list(place: Place) {
     let world = World::start(&place, AuthMode::Iam).await;
     let of = |id: i64, method: &str| json!({"jsonrpc": "2.0", "id": id, "method": method});
     let notice = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+    let unread = json!({"jsonrpc": "2.0", "method": "notifications/initialized", "params": 3});
     let call = json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call",
         "params": {"name": "ask_agent", "arguments": {"question": "why?"}}});
     let list = json!([
         of(1, "ping"),
         notice,
+        unread,
         call,
         3,
         of(4, "initialize"),

@@ -24,7 +24,7 @@ pub(crate) struct Told {
     shown: usize,
 }
 
-/// A message is told anew once a sixteenth of it is new, so that a long one takes no more than a few times its bytes.
+/// A message is told anew once a sixteenth of it is new, so that a long one takes at most 17 times its bytes.
 const NEW: usize = 16;
 
 /// An event.

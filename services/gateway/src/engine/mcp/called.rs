@@ -161,6 +161,8 @@ mod tests {
         let asked = read("get_document", json!({"document_id": "urn:d", "offset": 7})).unwrap();
         assert_eq!(asked.offset, 7);
         assert_eq!(Value::Object(asked.body), json!({"document-id": "urn:d"}));
+        let asked = read("fetch", json!({"id": "urn:d", "offset": 7})).unwrap();
+        assert_eq!(asked.offset, 7);
         let asked = read("add_document", json!({"text": "hi", "title": "T"})).unwrap();
         assert_eq!(
             Value::Object(asked.body),

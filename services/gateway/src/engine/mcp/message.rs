@@ -156,6 +156,15 @@ impl Message {
     }
 }
 
+/// Whether a message is a notification, which is never answered, even where it cannot be read.
+pub(crate) fn is_notification(message: &Value) -> bool {
+    let method = message.get("method");
+    match message.get("id") {
+        None => method.is_some_and(Value::is_string),
+        Some(id) => id.is_null() && is_notice(method),
+    }
+}
+
 /// Whether a message is a notification by its method.
 fn is_notice(method: Option<&Value>) -> bool {
     let method = method.and_then(Value::as_str);

@@ -116,6 +116,11 @@ const AFTER: Argument = argument(
     "after",
     "The `next` of the page before",
 );
+const BEGIN: Argument = own(
+    OFFSET,
+    Form::Number(0, i64::MAX, 0),
+    "Where to begin, in bytes, as the answer before said",
+);
 const PAGE: Argument = argument("limit", Form::Number(1, 500, 100), "limit", "Most entries");
 const QUERY: Argument = argument("query", Form::Required, "query", "The question");
 
@@ -339,11 +344,7 @@ pub(crate) const TOOLS: &[Tool] = &[
                 "document-id",
                 "Id of the document, page or passage",
             ),
-            own(
-                OFFSET,
-                Form::Number(0, i64::MAX, 0),
-                "Where to begin, in bytes, as the answer before said",
-            ),
+            BEGIN,
         ],
         Answer::Content,
     ),
@@ -408,13 +409,19 @@ pub(crate) const TOOLS: &[Tool] = &[
     reads(
         "fetch",
         ("librarian", "get-document-content"),
-        ("Fetch", "Reads the text of something that search found."),
-        &[argument(
-            "id",
-            Form::Required,
-            "document-id",
-            "Id of a result of search",
-        )],
+        (
+            "Fetch",
+            "Reads the text of something that search found. A long text is cut, and says where to go on.",
+        ),
+        &[
+            argument(
+                "id",
+                Form::Required,
+                "document-id",
+                "Id of a result of search",
+            ),
+            BEGIN,
+        ],
         Answer::Fetched,
     ),
 ];
