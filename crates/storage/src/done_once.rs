@@ -60,6 +60,20 @@ impl DoneOnce {
         .execute(params![self.owner, self.purpose, MOST])?;
         Ok(())
     }
+
+    /// Forgets all records of this owner and purpose that end like this one, in the transaction after which they can be done again.
+    ///
+    /// # Errors
+    /// When the database cannot be written.
+    pub fn forget_endings(&self, tx: &Connection) -> Result<(), StorageError> {
+        let sql = "DELETE FROM done_once
+                   WHERE owner = ?1 AND purpose = ?2 AND substr(record, -length(?3)) = ?3";
+        if has_table(tx)? {
+            tx.prepare_cached(sql)?
+                .execute([&self.owner, &self.purpose, &self.record])?;
+        }
+        Ok(())
+    }
 }
 
 impl Database {
@@ -133,5 +147,31 @@ mod tests {
             assert_eq!(has, known, "{record}");
         }
         assert!(db.has_done(one("b", 0)).await.unwrap(), "not another's");
+    }
+
+    #[tokio::test]
+    async fn records_are_forgotten_by_how_they_end() {
+        let db = Database::in_memory(&[]).unwrap();
+        let record = |owner: &str, record: &str| DoneOnce {
+            record: record.to_owned(),
+            ..one(owner, 0)
+        };
+        let forget = async || {
+            let ending = record("a", " s");
+            db.write(move |tx| ending.forget_endings(tx)).await.unwrap();
+        };
+        forget().await;
+        for known in [record("a", "r s"), record("a", "r ss"), record("b", "r s")] {
+            db.note_done(known).await.unwrap();
+        }
+        forget().await;
+        for (of, known) in [
+            (record("a", "r s"), false),
+            (record("a", "r ss"), true),
+            (record("b", "r s"), true),
+        ] {
+            let text = format!("{of:?}");
+            assert_eq!(db.has_done(of).await.unwrap(), known, "{text}");
+        }
     }
 }

@@ -150,6 +150,8 @@ pub struct Played<Q, R> {
     play: Script<Q, R>,
     /// What it was asked, in order.
     pub asked: Mutex<Vec<Q>>,
+    /// The ids of these questions.
+    pub ids: Mutex<Vec<Arc<str>>>,
     /// Told when it hangs.
     pub hanging: Notify,
     /// Told when a question that hung was cancelled.
@@ -164,6 +166,7 @@ impl<Q, R> Played<Q, R> {
         Arc::new(Self {
             play: Box::new(move |cx, ask| play(cx, ask).map(Into::into)),
             asked: Mutex::default(),
+            ids: Mutex::default(),
             hanging: Notify::new(),
             cancelled: Notify::new(),
         })
@@ -174,6 +177,7 @@ impl<Q, R> Played<Q, R> {
 impl<Q: Message + Clone, R: Reply> RequestHandler<Q, R> for Played<Q, R> {
     async fn serve(&self, cx: Cx, ask: Q, mut out: Responder<R>) -> Result<(), Error> {
         self.asked.lock().push(ask.clone());
+        self.ids.lock().push(cx.id.clone());
         let play = (self.play)(&cx, ask)?;
         for _ in 0..play.yields {
             tokio::task::yield_now().await;

@@ -146,9 +146,11 @@ impl<'a> Model<'a> {
             ..ChatCompletionRequest::default()
         };
         self.spent.calls += 1;
+        // A message that is handed out again after a crash asks the same question. Another message with the same request does not: the
+        // answer to the first one may have been that the model failed.
+        let message = self.cx.headers.id.as_deref().unwrap_or(&self.cx.id);
         let ask = Ask {
-            // Asked again after a crash it is the same question.
-            id: Some(format!("{}/{}/{}", self.cx.id, self.name, self.spent.calls)),
+            id: Some(format!("{message}/{}/{}", self.name, self.spent.calls)),
             ..self.cx.ask_options()
         };
         let answer = self.cx.mesh.ask(&self.topic, &question, ask);

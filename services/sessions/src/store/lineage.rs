@@ -129,7 +129,7 @@ pub trait LineageStore: Send + Sync + 'static {
     async fn has_room(&self, workspace: &str) -> Result<(), StorageError>;
 
     /// Takes that back. `None`: the session is not archived, or the one that continues it has more than it began with. A
-    /// request that comes again finds it done.
+    /// request that comes again finds it done, until the session is shortened anew.
     ///
     /// # Errors
     /// The store failed; nothing was changed.
@@ -190,7 +190,7 @@ pub trait LineageStore: Send + Sync + 'static {
         id: &str,
     ) -> Result<Option<SummaryRow>, StorageError>;
 
-    /// Removes the newest of them. `false`: there is none. A request that comes again finds it done.
+    /// Removes the newest of them. `false`: there is none. A request that comes again finds it done, until one is added.
     ///
     /// # Errors
     /// The store failed; nothing was removed.

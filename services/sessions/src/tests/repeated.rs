@@ -1,18 +1,20 @@
 //! Requests that come again under their id after they succeeded: their process ended before it could answer. They succeed again.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 use tg_mesh::{Answer, Ask, Deadline};
 use tg_schemas::msg::{OperationRequest, OperationResponse};
 use tg_schemas::operations::{
-    CompactSession, CreateAgent, CreateConversation, CreateLlmService, NewAgent, NewConversation,
-    NewLlmService, Object, SESSIONS, Session, WorkspaceAgent, write,
+    CompactSession, CreateAgent, CreateConversation, CreateLlmService, GetSession, NewAgent,
+    NewConversation, NewLlmService, Object, SESSIONS, Session, WorkspaceAgent, write,
 };
-use tg_schemas::{Class, Topic, WorkspaceId};
+use tg_schemas::{Class, ErrorCode, Topic, WorkspaceId};
 use tg_testkit::flow::SOON;
 use tg_testkit::on_both_buses;
 use tg_testkit::place::Place;
 
-use super::world::{World, code, one, said, sent};
+use super::world::{World, code, fails, one, said, sent};
 
 /// An operation under the id of its request.
 struct Request {
@@ -156,6 +158,17 @@ async fn line_130_a_turn_whose_session_was_shortened_since_has_its_answer(place:
 
 /// A request of a client that calls it so.
 async fn called(world: &World, name: &str, operation: &str, body: Object) -> Object {
+    let part = part_of(world, name, operation, body).await;
+    assert!(
+        part.last && part.error.is_none(),
+        "{operation}: {:?}",
+        part.error
+    );
+    part.data
+}
+
+/// The first part of its answer, which may be that it failed.
+async fn part_of(world: &World, name: &str, operation: &str, body: Object) -> OperationResponse {
     let workspace = WorkspaceId::new("default").unwrap();
     let topic = Topic::workspace(Class::Request, SESSIONS, &workspace);
     let question = OperationRequest {
@@ -168,13 +181,7 @@ async fn called(world: &World, name: &str, operation: &str, body: Object) -> Obj
         ..Ask::default()
     };
     let mut answer: Answer<OperationResponse> = world.flow.mesh.ask(&topic, &question, ask);
-    let part = answer.next().await.expect("an answer").unwrap();
-    assert!(
-        part.last && part.error.is_none(),
-        "{operation}: {:?}",
-        part.error
-    );
-    part.data
+    answer.next().await.expect("an answer").unwrap()
 }
 
 /// A message.
@@ -217,7 +224,46 @@ async fn line_130_what_a_client_asks_again_is_one_turn(place: Place) {
     assert_eq!(said(&world, &session).await.len(), 6);
 }
 
+/// A client may send one request id with all its requests.
+async fn what_is_shortened_again_is_taken_back_again(place: Place) {
+    let world = World::start(&place).await;
+    let session = world.session("ann", "bob").await;
+    world.fill(&session, 6, "turn").await;
+    let body = write(&one(&session)).unwrap();
+    let archived = async || {
+        let now = world.call::<GetSession>(&one(&session)).await.unwrap();
+        now.archived_at.is_some()
+    };
+    for _ in 0..2 {
+        called(&world, "r", "compact-session", body.clone()).await;
+        assert!(archived().await);
+        for _ in 0..2 {
+            called(&world, "r", "undo-compaction", body.clone()).await;
+            assert!(!archived().await);
+        }
+    }
+}
+
+/// The answer to the first question may have been that the model failed.
+async fn a_request_that_is_asked_again_asks_the_model_another_question(place: Place) {
+    let world = World::start(&place).await;
+    let session = world.session("ann", "bob").await;
+    world.fill(&session, 6, "turn").await;
+    let body = write(&one(&session)).unwrap();
+    world.sums_up(|_| fails(ErrorCode::Provider));
+    let failed = part_of(&world, "r", "compact-session", body.clone()).await;
+    assert_eq!(failed.failure["code"], "compact_summary_failed");
+    world.sums_up(|_| Ok("in short".to_owned()));
+    called(&world, "r", "compact-session", body).await;
+    let ids = world.model.ids.lock().clone();
+    let different: BTreeSet<_> = ids.iter().collect();
+    assert!(ids.len() > 1);
+    assert_eq!(different.len(), ids.len(), "{ids:?}");
+}
+
 on_both_buses!(
+    what_is_shortened_again_is_taken_back_again,
+    a_request_that_is_asked_again_asks_the_model_another_question,
     line_130_what_a_client_asks_again_is_one_turn,
     what_a_client_asks_again_is_done_once,
     what_was_done_is_found_done,

@@ -75,6 +75,11 @@ async fn line_021_a_shortened_session_goes_on_in_another_and_can_be_restored(
     let again = store.restore("w", "1", "u1").await.unwrap();
     assert_eq!(again, Some(back));
     assert_eq!(store.restore("w", "1", "u2").await.unwrap(), None);
+    // Once it is shortened again, the first request takes that back as well.
+    let next = store.shorten("w", shortening("1", "2", 3)).await.unwrap();
+    assert!(next.is_some() && !store.is_done("w", "u1", "1").await.unwrap());
+    let back = store.restore("w", "1", "u1").await.unwrap();
+    assert_eq!(back.map(|back| back.archived), Some(None));
     // One with a turn of its own stays.
     store
         .shorten("w", shortening("1", "2", 5))

@@ -64,6 +64,11 @@ pub(super) fn note_done(conn: &Connection, request: &str, id: &str) -> Result<()
     work(request, id).note(conn)
 }
 
+/// Forgets which requests did their work on something: it can be done again.
+pub(super) fn forget_done(conn: &Connection, id: &str) -> Result<(), StorageError> {
+    work("", id).forget_endings(conn)
+}
+
 /// Removes something, once for each request: one that comes again finds it done.
 pub(super) fn once(
     conn: &Connection,

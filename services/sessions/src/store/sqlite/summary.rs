@@ -70,6 +70,8 @@ pub(super) fn add(tx: &Transaction<'_>, new: &SummaryRow) -> Result<bool, Storag
         new.request,
         new.at
     ])?;
+    // Under the id by which an earlier one was taken back, this one is taken back, too.
+    room::forget_done(tx, &new.session)?;
     Ok(true)
 }
 
